@@ -1,0 +1,5 @@
+//! Programs and parts around the gateway: an embedded Postgres for `make run` and `make test`, a mock provider with
+//! scripted faults, and the load comparison of `make bench`.
+
+pub mod mock;
+pub mod postgres;

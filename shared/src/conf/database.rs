@@ -1,0 +1,47 @@
+//! How both services reach Postgres.
+
+use std::path::PathBuf;
+
+#[derive(Debug, Clone, clap::Args)]
+#[command(next_help_heading = "Database")]
+pub struct Database {
+    /// Postgres connection URL (`postgres://user:password@host:port/database`).
+    #[arg(long, env = "DATABASE_URL", hide_env_values = true)]
+    pub database_url: String,
+    /// Direct URL for LISTEN when a transaction pooler stands in front of DATABASE_URL.
+    #[arg(long, env = "DATABASE_LISTEN_URL", hide_env_values = true)]
+    pub database_listen_url: Option<String>,
+    /// Most connections the process holds open.
+    #[arg(long, env = "DATABASE_POOL_SIZE", default_value_t = 16)]
+    pub database_pool_size: u32,
+    /// Longest wait for a connection, in milliseconds.
+    #[arg(long, env = "DATABASE_CONNECT_TIMEOUT_MS", default_value_t = 5000)]
+    pub database_connect_timeout_ms: u64,
+    /// TLS towards Postgres.
+    #[arg(long, env = "DB_SSL", value_enum, ignore_case = true, default_value_t = DbSsl::Preferred)]
+    pub db_ssl: DbSsl,
+    /// PEM file of the authorities to trust for Postgres; the system's when absent.
+    #[arg(long, env = "DB_SSL_CA")]
+    pub db_ssl_ca: Option<PathBuf>,
+    /// PEM file of our client certificate.
+    #[arg(long, env = "DB_SSL_CERT", requires = "db_ssl_key")]
+    pub db_ssl_cert: Option<PathBuf>,
+    /// PEM file of the client certificate's private key.
+    #[arg(long, env = "DB_SSL_KEY", requires = "db_ssl_cert")]
+    pub db_ssl_key: Option<PathBuf>,
+}
+
+/// From no TLS at all to a verified chain and host name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub enum DbSsl {
+    #[value(name = "DISABLED")]
+    Disabled,
+    #[value(name = "PREFERRED")]
+    Preferred,
+    #[value(name = "REQUIRED")]
+    Required,
+    #[value(name = "VERIFY_CA")]
+    VerifyCa,
+    #[value(name = "VERIFY_IDENTITY")]
+    VerifyIdentity,
+}

@@ -1,0 +1,17 @@
+//! How callers are recognised.
+
+use ipnet::IpNet;
+
+#[derive(Debug, Clone, clap::Args)]
+#[command(next_help_heading = "Identity")]
+pub struct Identity {
+    /// What every new API key starts with.
+    #[arg(long, env = "API_KEY_PREFIX", default_value = "pk_")]
+    pub api_key_prefix: String,
+    /// Further header prefixes accepted as aliases of `x-gateway-`, comma separated (for example `x-acme-`).
+    #[arg(long, env = "HEADER_PREFIX_ALIASES", value_delimiter = ',')]
+    pub header_prefix_aliases: Vec<String>,
+    /// Networks whose `X-Forwarded-For` is believed, comma separated.
+    #[arg(long, env = "TRUSTED_PROXIES", value_delimiter = ',', default_value = "127.0.0.0/8,::1/128")]
+    pub trusted_proxies: Vec<IpNet>,
+}

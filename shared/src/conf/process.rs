@@ -1,0 +1,29 @@
+//! The proxy as a process: threads, memory, its way to admin, and how it leaves.
+
+use std::path::PathBuf;
+
+#[derive(Debug, Clone, clap::Args)]
+#[command(next_help_heading = "Proxy process")]
+pub struct Process {
+    /// Worker threads, each with its own listener and connection pool; one per core when 0.
+    #[arg(long, env = "PROXY_THREADS", default_value_t = 0)]
+    pub proxy_threads: usize,
+    /// Largest JSON body of a first-class endpoint, in bytes.
+    #[arg(long, env = "MAX_BODY_BYTES", default_value_t = 100 << 20)]
+    pub max_body_bytes: usize,
+    /// Request bodies held in memory by all requests together, in bytes; beyond it new ones get 503.
+    #[arg(long, env = "BODY_MEMORY_BYTES", default_value_t = 1 << 30)]
+    pub body_memory_bytes: usize,
+    /// Longest time a client may take to send its body, in milliseconds.
+    #[arg(long, env = "BODY_TIMEOUT_MS", default_value_t = 60_000)]
+    pub body_timeout_ms: u64,
+    /// Addresses of the admin service, comma separated.
+    #[arg(long, env = "ADMIN_ADDRESSES", value_delimiter = ',', default_value = "127.0.0.1:8788")]
+    pub admin_addresses: Vec<String>,
+    /// After SIGTERM, how long running streams may go on, in seconds.
+    #[arg(long, env = "DRAIN_TIMEOUT_S", default_value_t = 300)]
+    pub drain_timeout_s: u64,
+    /// Unix socket over which a new process takes the listening sockets from the old one.
+    #[arg(long, env = "UPGRADE_SOCK", default_value = ".run/upgrade.sock")]
+    pub upgrade_sock: PathBuf,
+}

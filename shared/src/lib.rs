@@ -1,0 +1,10 @@
+//! What both services must agree on: settings, the database and its schema, API keys, the control plane's
+//! route table, and the row types that admin writes and the proxy reads. Nothing here knows Pingora or axum.
+
+pub mod api_key;
+pub mod conf;
+pub mod db;
+pub mod migrate;
+pub mod model;
+pub mod routes;
+pub mod telemetry;

@@ -1,0 +1,7 @@
+//! Rows that admin writes and the proxy reads, one noun per file.
+
+pub mod api_key;
+pub mod workspace;
+
+pub use api_key::{ApiKey, KeyKind};
+pub use workspace::Workspace;

@@ -1,0 +1,71 @@
+//! An API key as the proxy and the caller check need it. The key itself is never stored.
+
+use crate::api_key::KeyHash;
+use chrono::{DateTime, Utc};
+use serde::{Deserialize, Serialize};
+use tokio_postgres::Row;
+use uuid::Uuid;
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ApiKey {
+    pub id: Uuid,
+    pub organisation_id: Uuid,
+    /// None for organisation keys.
+    pub workspace_id: Option<Uuid>,
+    /// None for service keys.
+    pub user_id: Option<Uuid>,
+    pub kind: KeyKind,
+    pub hash: KeyHash,
+    pub scopes: Vec<String>,
+    /// `active`, `exhausted`, `expired` or `archived`.
+    pub status: String,
+    pub expires_at: Option<DateTime<Utc>>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum KeyKind {
+    OrganisationService,
+    WorkspaceService,
+    WorkspaceUser,
+}
+
+impl KeyKind {
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::OrganisationService => "organisation-service",
+            Self::WorkspaceService => "workspace-service",
+            Self::WorkspaceUser => "workspace-user",
+        }
+    }
+}
+
+impl ApiKey {
+    pub const COLUMNS: &str = "id, organisation_id, workspace_id, user_id, kind, hash, scopes, status, expires_at";
+
+    pub fn from_row(row: &Row) -> anyhow::Result<Self> {
+        let hash: &[u8] = row.try_get("hash")?;
+        let kind = match row.try_get("kind")? {
+            "organisation-service" => KeyKind::OrganisationService,
+            "workspace-service" => KeyKind::WorkspaceService,
+            "workspace-user" => KeyKind::WorkspaceUser,
+            other => anyhow::bail!("unknown kind of API key: {other}"),
+        };
+        Ok(Self {
+            id: row.try_get("id")?,
+            organisation_id: row.try_get("organisation_id")?,
+            workspace_id: row.try_get("workspace_id")?,
+            user_id: row.try_get("user_id")?,
+            kind,
+            hash: KeyHash(hash.try_into()?),
+            scopes: row.try_get("scopes")?,
+            status: row.try_get("status")?,
+            expires_at: row.try_get("expires_at")?,
+        })
+    }
+
+    /// Whether the key may be used at this moment, whatever the expiry job has marked so far.
+    pub fn is_expired(&self, now: DateTime<Utc>) -> bool {
+        self.status == "expired" || self.expires_at.is_some_and(|end| end <= now)
+    }
+}
