@@ -1,0 +1,62 @@
+//! What happened: feedback, analytics, logs and their exports, the audit trail; and this interface's own document.
+
+use super::operation::{ADMIN as A, ANY, Access, Feature, Operation, WORKSPACE, delete, get, post, put};
+
+/// `completions.write` suffices, so that a plain inference key can post feedback.
+const WRITE_FEEDBACK: &[&str] = &["logs.write", "feedbacks.write", "completions.write"];
+
+pub(super) static FEEDBACK: &[Operation] =
+    &[post(158, "/feedback", WORKSPACE, WRITE_FEEDBACK), put(159, "/feedback/{id}", WORKSPACE, WRITE_FEEDBACK)];
+
+const VIEW: &[&str] = &["analytics.view"];
+
+pub(super) static ANALYTICS: &[Operation] = &[
+    get(160, "/analytics/graphs/requests", ANY, VIEW),
+    get(161, "/analytics/graphs/cost", ANY, VIEW),
+    get(162, "/analytics/graphs/latency", ANY, VIEW),
+    get(163, "/analytics/graphs/tokens", ANY, VIEW),
+    get(164, "/analytics/graphs/users", ANY, VIEW),
+    get(165, "/analytics/graphs/users/requests", ANY, VIEW),
+    get(166, "/analytics/graphs/errors", ANY, VIEW),
+    get(167, "/analytics/graphs/errors/rate", ANY, VIEW),
+    get(168, "/analytics/graphs/errors/stacks", ANY, VIEW),
+    get(169, "/analytics/graphs/errors/status-codes", ANY, VIEW),
+    get(170, "/analytics/graphs/requests/rescued", ANY, VIEW),
+    get(171, "/analytics/graphs/cache/hit-rate", ANY, VIEW),
+    get(172, "/analytics/graphs/cache/latency", ANY, VIEW),
+    get(173, "/analytics/graphs/feedbacks", ANY, VIEW),
+    get(174, "/analytics/graphs/feedbacks/scores", ANY, VIEW),
+    get(175, "/analytics/graphs/feedbacks/weighted", ANY, VIEW),
+    get(176, "/analytics/graphs/feedbacks/ai-models", ANY, VIEW),
+    get(177, "/analytics/summary/cache", ANY, VIEW),
+    get(178, "/analytics/groups/users", ANY, VIEW),
+    get(179, "/analytics/groups/ai-models", ANY, VIEW),
+    get(180, "/analytics/groups/workspaces", ANY, VIEW),
+    get(181, "/analytics/groups/metadata/{metadataKey}", ANY, VIEW),
+    get(182, "/analytics/groups/{groupBy}", ANY, VIEW),
+    post(210, "/analytics/saved-filters", ANY, VIEW),
+    get(211, "/analytics/saved-filters", ANY, VIEW),
+    put(212, "/analytics/saved-filters/{id}", ANY, VIEW),
+    delete(213, "/analytics/saved-filters/{id}", ANY, VIEW),
+];
+
+pub(super) static LOGS: &[Operation] = &[
+    get(183, "/logs/groups/{groupBy}", ANY, &["logs.list", "analytics.view"]),
+    post(184, "/logs", WORKSPACE, &["completions.write", "logs.write"]).all_scopes(),
+    get(185, "/logs/{logId}", ANY, &["logs.view", "logs.read", "logs.write", "completions.write"]),
+    get(186, "/logs", ANY, &["logs.list"]),
+    post(187, "/logs/exports", ANY, &["logs.export"]).when(Feature::DataExports),
+    get(188, "/logs/exports", ANY, &["logs.export"]).when(Feature::DataExports),
+    get(189, "/logs/exports/{exportId}", ANY, &["logs.export"]).when(Feature::DataExports),
+    put(190, "/logs/exports/{exportId}", ANY, &["logs.export"]).when(Feature::DataExports),
+    post(191, "/logs/exports/{exportId}/start", ANY, &["logs.export"]).when(Feature::DataExports),
+    post(192, "/logs/exports/{exportId}/cancel", ANY, &["logs.export"]).when(Feature::DataExports),
+    get(193, "/logs/exports/{exportId}/download", ANY, &["logs.export"]).when(Feature::DataExports),
+    get(194, "/logs/exports/field-restrictions", ANY, &["logs.export"]).when(Feature::DataExports),
+    post(0, "/logs/erase", A, &["logs.delete"]),
+];
+
+pub(super) static AUDIT_LOGS: &[Operation] =
+    &[get(195, "/audit-logs", A, &["audit_logs.list"]).when(Feature::AuditLogs)];
+
+pub(super) static OPENAPI: &[Operation] = &[get(0, "/openapi.json", Access::Public, &[])];

@@ -1,0 +1,35 @@
+//! API keys. Which of the three `*_api_keys` families is needed depends on the kind of the key in question, so the
+//! row lists all three and the handler narrows.
+
+use super::operation::{ADMIN as A, ANY, Operation, delete, get, keys, post, put};
+
+const LIST: &[&str] =
+    &["organisation_service_api_keys.list", "workspace_service_api_keys.list", "workspace_user_api_keys.list"];
+const READ: &[&str] =
+    &["organisation_service_api_keys.read", "workspace_service_api_keys.read", "workspace_user_api_keys.read"];
+const UPDATE: &[&str] =
+    &["organisation_service_api_keys.update", "workspace_service_api_keys.update", "workspace_user_api_keys.update"];
+const DELETE: &[&str] =
+    &["organisation_service_api_keys.delete", "workspace_service_api_keys.delete", "workspace_user_api_keys.delete"];
+const ROTATE: &[&str] = &[
+    "organisation_service_api_keys.rotate",
+    "workspace_service_api_keys.rotate",
+    "workspace_user_api_keys.rotate",
+    "organisation_service_api_keys.update",
+    "workspace_service_api_keys.update",
+    "workspace_user_api_keys.update",
+];
+
+pub(super) static API_KEYS: &[Operation] = &[
+    post(31, "/api-keys/organisation/service", A, &["organisation_service_api_keys.create"]),
+    post(32, "/api-keys/workspace/service", keys(true, true, false, false), &["workspace_service_api_keys.create"]),
+    post(33, "/api-keys/workspace/user", keys(true, true, true, false), &["workspace_user_api_keys.create"]),
+    // Every other pair of kinds is answered 400, not passed to a provider.
+    post(0, "/api-keys/{type}/{subType}", ANY, &[]),
+    get(34, "/api-keys", ANY, LIST),
+    get(35, "/api-keys/{id}", ANY, READ),
+    put(36, "/api-keys/{id}", ANY, UPDATE),
+    delete(37, "/api-keys/{id}", ANY, DELETE),
+    post(38, "/api-keys/{id}/rotate", ANY, ROTATE),
+    get(39, "/api-keys/self", ANY, &[]),
+];

@@ -1,0 +1,192 @@
+//! One row of the route table: a method, a path and what a caller needs. Plain data, so that the proxy, admin's
+//! guard, the OpenAPI document and the conformance tests all read the same facts.
+
+use crate::model::KeyKind;
+
+#[derive(Debug, PartialEq)]
+pub struct Operation {
+    /// Its number in the interface contract; 0 for an alias or an addition of ours.
+    pub number: u16,
+    pub method: Method,
+    /// Template relative to `/v1`: `{name}` is one segment, `{*name}` the rest of the path.
+    pub path: &'static str,
+    pub access: Access,
+    pub scopes: Scopes,
+    /// The flag that switches the operation off.
+    pub feature: Option<Feature>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Method {
+    Get,
+    Post,
+    Put,
+    Patch,
+    Delete,
+}
+
+impl Method {
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Get => "GET",
+            Self::Post => "POST",
+            Self::Put => "PUT",
+            Self::Patch => "PATCH",
+            Self::Delete => "DELETE",
+        }
+    }
+}
+
+/// How a caller proves who it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Access {
+    /// No credential: public data, or a one-time token in the body.
+    Public,
+    /// The organisation's SCIM token, which is not an API key.
+    ScimToken,
+    /// An API key or JWT of one of these kinds.
+    Keys(KeySet),
+}
+
+/// Kinds of credential. A JWT acts like a user's key, but some operations need to tell them apart.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct KeySet {
+    pub organisation_service: bool,
+    pub workspace_service: bool,
+    pub workspace_user: bool,
+    pub jwt: bool,
+}
+
+impl KeySet {
+    pub const fn contains(self, kind: KeyKind) -> bool {
+        match kind {
+            KeyKind::OrganisationService => self.organisation_service,
+            KeyKind::WorkspaceService => self.workspace_service,
+            KeyKind::WorkspaceUser => self.workspace_user,
+        }
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Scopes {
+    /// Any one of them is enough; an empty list asks for nothing. Alternatives exist because the same route serves
+    /// organisation-level and workspace-level objects; the handler checks the one that fits the object.
+    Any(&'static [&'static str]),
+    All(&'static [&'static str]),
+}
+
+impl Scopes {
+    pub fn are_met_by(self, held: &[String]) -> bool {
+        match self {
+            Self::Any(wanted) => wanted.is_empty() || wanted.iter().any(|one| holds(held, one)),
+            Self::All(wanted) => wanted.iter().all(|one| holds(held, one)),
+        }
+    }
+
+    pub const fn listed(self) -> &'static [&'static str] {
+        match self {
+            Self::Any(scopes) | Self::All(scopes) => scopes,
+        }
+    }
+}
+
+/// For the message of a refusal: `a or b`, `a and b`.
+impl std::fmt::Display for Scopes {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let word = if matches!(self, Self::Any(_)) { " or " } else { " and " };
+        f.write_str(&self.listed().join(word))
+    }
+}
+
+/// `providers.*` and `virtual_keys.*` are two names of one thing.
+fn holds(held: &[String], wanted: &str) -> bool {
+    let is_held = |scope: &str| held.iter().any(|one| one == scope);
+    let held_as = |from: &str, to: &str| wanted.strip_prefix(from).is_some_and(|verb| is_held(&format!("{to}{verb}")));
+    is_held(wanted) || held_as("providers.", "virtual_keys.") || held_as("virtual_keys.", "providers.")
+}
+
+/// The flags that switch groups of routes off. `USAGE_LIMITS_ENABLED` governs fields and `API_ACCESS_ENABLED`
+/// every API key, so neither belongs to a row.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Feature {
+    Guardrails,
+    DataExports,
+    AuditLogs,
+    Scim,
+    Policies,
+}
+
+impl Feature {
+    pub const fn setting(self) -> &'static str {
+        match self {
+            Self::Guardrails => "GUARDRAILS_ENABLED",
+            Self::DataExports => "DATA_EXPORTS_ENABLED",
+            Self::AuditLogs => "AUDIT_LOGS_ENABLED",
+            Self::Scim => "SCIM_ENABLED",
+            Self::Policies => "POLICY_ENABLED",
+        }
+    }
+
+    pub const fn is_on(self, flags: &crate::conf::Features) -> bool {
+        match self {
+            Self::Guardrails => flags.guardrails_enabled,
+            Self::DataExports => flags.data_exports_enabled,
+            Self::AuditLogs => flags.audit_logs_enabled,
+            Self::Scim => flags.scim_enabled,
+            Self::Policies => flags.policy_enabled,
+        }
+    }
+}
+
+// The vocabulary of the tables.
+
+/// Admin keys alone.
+pub(super) const ADMIN: Access = keys(true, false, false, false);
+/// Every kind.
+pub(super) const ANY: Access = keys(true, true, true, true);
+/// Every kind but admin keys.
+pub(super) const WORKSPACE: Access = keys(false, true, true, true);
+/// Only what acts for a person.
+pub(super) const USER: Access = keys(false, false, true, true);
+
+pub(super) const fn keys(
+    organisation_service: bool,
+    workspace_service: bool,
+    workspace_user: bool,
+    jwt: bool,
+) -> Access {
+    Access::Keys(KeySet { organisation_service, workspace_service, workspace_user, jwt })
+}
+
+type Names = &'static [&'static str];
+
+pub(super) const fn get(number: u16, path: &'static str, access: Access, any_scope: Names) -> Operation {
+    Operation { number, method: Method::Get, path, access, scopes: Scopes::Any(any_scope), feature: None }
+}
+
+pub(super) const fn post(number: u16, path: &'static str, access: Access, any_scope: Names) -> Operation {
+    Operation { method: Method::Post, ..get(number, path, access, any_scope) }
+}
+
+pub(super) const fn put(number: u16, path: &'static str, access: Access, any_scope: Names) -> Operation {
+    Operation { method: Method::Put, ..get(number, path, access, any_scope) }
+}
+
+pub(super) const fn patch(number: u16, path: &'static str, access: Access, any_scope: Names) -> Operation {
+    Operation { method: Method::Patch, ..get(number, path, access, any_scope) }
+}
+
+pub(super) const fn delete(number: u16, path: &'static str, access: Access, any_scope: Names) -> Operation {
+    Operation { method: Method::Delete, ..get(number, path, access, any_scope) }
+}
+
+impl Operation {
+    pub(super) const fn when(self, feature: Feature) -> Self {
+        Self { feature: Some(feature), ..self }
+    }
+
+    /// All of the listed scopes instead of any.
+    pub(super) const fn all_scopes(self) -> Self {
+        Self { scopes: Scopes::All(self.scopes.listed()), ..self }
+    }
+}
