@@ -2,9 +2,11 @@
 //! route table, and the row types that admin writes and the proxy reads. Nothing here knows Pingora or axum.
 
 pub mod api_key;
+pub mod bootstrap;
 pub mod conf;
 pub mod db;
 pub mod migrate;
 pub mod model;
 pub mod routes;
+pub mod scopes;
 pub mod telemetry;

@@ -1,1 +1,110 @@
-//! To be written.
+//! Log lines: JSON by default, on standard error, so that standard output stays free for what a command answers.
+//! Pingora speaks through the `log` crate; its lines come out here too.
+
+use crate::conf::Logs;
+use crate::conf::logs::LogFormat;
+use std::fmt;
+use tracing::{Event, Subscriber};
+use tracing_subscriber::EnvFilter;
+use tracing_subscriber::fmt::format::{Format, Json, Writer};
+use tracing_subscriber::fmt::time::SystemTime;
+use tracing_subscriber::fmt::{FmtContext, FormatEvent, FormatFields};
+use tracing_subscriber::registry::LookupSpan;
+
+#[derive(Debug, thiserror::Error)]
+pub enum TelemetryError {
+    #[error("LOG_LEVEL is not a filter of log lines (for example `info` or `proxy=debug,info`): {0}")]
+    Filter(#[from] tracing_subscriber::filter::ParseError),
+    #[error("log lines are already being written: {0}")]
+    Twice(Box<dyn std::error::Error + Send + Sync>),
+}
+
+/// Call once, first thing in `main`.
+pub fn init(settings: &Logs, service: &'static str) -> Result<(), TelemetryError> {
+    let lines = tracing_subscriber::fmt()
+        .with_env_filter(EnvFilter::builder().parse(&settings.log_level)?)
+        .with_writer(std::io::stderr);
+    match settings.log_format {
+        LogFormat::Json => lines.json().event_format(JsonLine::of(service)).try_init(),
+        LogFormat::Text => lines.with_ansi(false).try_init(),
+    }
+    .map_err(TelemetryError::Twice)
+}
+
+/// The library's JSON with the service's name in front: lines of both services end in one place.
+struct JsonLine {
+    start: String,
+    rest: Format<Json, SystemTime>,
+}
+
+impl JsonLine {
+    fn of(service: &'static str) -> Self {
+        let rest = tracing_subscriber::fmt::format().json().flatten_event(true).with_span_list(false);
+        Self { start: format!("{{\"service\":\"{service}\","), rest }
+    }
+}
+
+impl<S, N> FormatEvent<S, N> for JsonLine
+where
+    S: Subscriber + for<'lookup> LookupSpan<'lookup>,
+    N: for<'writer> FormatFields<'writer> + 'static,
+{
+    fn format_event(&self, context: &FmtContext<'_, S, N>, mut writer: Writer<'_>, event: &Event<'_>) -> fmt::Result {
+        let mut line = String::with_capacity(256);
+        self.rest.format_event(context, Writer::new(&mut line), event)?;
+        writer.write_str(&self.start)?;
+        writer.write_str(line.strip_prefix('{').unwrap_or(&line))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::Write;
+    use std::sync::{Arc, Mutex};
+
+    #[derive(Clone, Default)]
+    struct Captured(Arc<Mutex<Vec<u8>>>);
+
+    impl Write for Captured {
+        fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+            self.0.lock().unwrap().write(bytes)
+        }
+
+        fn flush(&mut self) -> std::io::Result<()> {
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn a_json_line_is_one_object_with_time_level_service_message_and_fields() {
+        let captured = Captured::default();
+        let writer = captured.clone();
+        let subscriber = tracing_subscriber::fmt()
+            .json()
+            .event_format(JsonLine::of("proxy"))
+            .with_writer(move || writer.clone())
+            .finish();
+        tracing::subscriber::with_default(subscriber, || {
+            let _request = tracing::info_span!("request", request_id = "r-1").entered();
+            tracing::warn!(status = 502, "upstream \"failed\"\nbadly");
+        });
+        let bytes = captured.0.lock().unwrap().clone();
+        let text = String::from_utf8(bytes).unwrap();
+        let line: serde_json::Value = serde_json::from_str(&text).unwrap();
+        assert_eq!(text.matches('\n').count(), 1, "{text}");
+        assert_eq!(line["service"], "proxy");
+        assert_eq!(line["level"], "WARN");
+        assert_eq!(line["message"], "upstream \"failed\"\nbadly");
+        assert_eq!(line["status"], 502);
+        assert_eq!(line["span"]["request_id"], "r-1");
+        assert!(line["timestamp"].as_str().unwrap().ends_with('Z'), "{text}");
+    }
+
+    #[test]
+    fn a_malformed_filter_is_refused_by_name() {
+        let settings = Logs { log_level: "proxy=loud=x".into(), log_format: LogFormat::Json };
+        let error = init(&settings, "proxy").err().unwrap().to_string();
+        assert!(error.starts_with("LOG_LEVEL"), "{error}");
+    }
+}
