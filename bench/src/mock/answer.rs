@@ -1,0 +1,232 @@
+//! One request, from head to planned answer. Order: the fault that came with the head, the body, credentials, the
+//! fault that came in the body, the answer.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use http::header::{AUTHORIZATION, CONNECTION, CONTENT_TYPE, HeaderName, HeaderValue, RETRY_AFTER};
+use http::request::Parts;
+use http::{HeaderMap, Method, Request, Response, StatusCode, Version};
+use hyper::body::Incoming;
+use serde_json::Value;
+
+use super::ask::Ask;
+use super::body::{Abort, Ending, Outgoing};
+use super::counts::Outcome;
+use super::fault::{BadFault, Fault};
+use super::receive::{self, Received};
+use super::route::{Endpoint, last_segment};
+use super::shape::{self, Payload, Step};
+use super::state::Serving;
+use super::wire::Link;
+use super::{anthropic, control, openai, websocket};
+
+pub async fn answer(request: Request<Incoming>, link: Arc<Link>) -> Result<Response<Outgoing>, Abort> {
+    let (head, body) = request.into_parts();
+    if head.uri.path().starts_with("/__mock/") {
+        return control::answer(&head, body, link).await;
+    }
+    let endpoint = Endpoint::of(&head.method, head.uri.path());
+    let mut serving = link.state.begin(endpoint);
+    let early = match fault_of_head(&head, &link) {
+        Ok(fault) => fault,
+        Err(BadFault(reason)) => return Ok(refusal(&head, endpoint, 400, &reason, serving, link)),
+    };
+    let received = match &early {
+        Some(fault) if fault.early_answer => Received::default(),
+        _ => receive::body(body, endpoint).await.map_err(|_| Abort)?,
+    };
+    if link.state.remembers() {
+        link.state.remember(received.recorded(&head, link.id));
+    }
+    if !is_authenticated(&head.headers) {
+        return Ok(refusal(&head, endpoint, 401, "Incorrect API key provided.", serving, link));
+    }
+    let Reaction { fault, status, payload } = match react(&head, endpoint, early, &received, serving.id, &link) {
+        Ok(reaction) => reaction,
+        Err((status, message)) => return Ok(refusal(&head, endpoint, status, &message, serving, link)),
+    };
+    if let Some(latency) = fault.latency() {
+        tokio::time::sleep(latency).await;
+    }
+    if fault.no_answer {
+        if fault.reset {
+            link.reset();
+        }
+        serving.ends(Outcome::Cut);
+        return Err(Abort);
+    }
+    if endpoint == Endpoint::Realtime && status == 200 {
+        return Ok(websocket::upgrade(head, link, serving));
+    }
+    Ok(respond(&head, &fault, status, payload, serving, link))
+}
+
+fn fault_of_head(head: &Parts, link: &Link) -> Result<Option<Fault>, BadFault> {
+    if let Some(fault) = Fault::from_headers(&head.headers)? {
+        return Ok(Some(fault));
+    }
+    Ok(Fault::from_query(head.uri.query())?.or_else(|| link.state.next_fault()))
+}
+
+/// What to say, once the body is known.
+struct Reaction {
+    fault: Fault,
+    status: u16,
+    payload: Payload,
+}
+
+fn react(
+    head: &Parts,
+    endpoint: Endpoint,
+    early: Option<Fault>,
+    received: &Received,
+    id: u64,
+    link: &Link,
+) -> Result<Reaction, (u16, String)> {
+    let reads_json = matches!(
+        endpoint,
+        Endpoint::Chat | Endpoint::Completions | Endpoint::Embeddings | Endpoint::Messages | Endpoint::CountTokens
+    );
+    let ask = match reads_json && early.as_ref().is_none_or(|fault| !fault.early_answer) {
+        true => Ask::parse(&received.kept).map_err(|error| (400, format!("We could not parse your JSON: {error}")))?,
+        false => Ask::default(),
+    };
+    let fault = match early {
+        Some(fault) => fault,
+        None => ask.fault().map_err(|BadFault(reason)| (400, reason))?.unwrap_or_default(),
+    };
+    let status = fault.status.unwrap_or(200);
+    if let Some(body) = &fault.body {
+        let payload = Payload::Whole(Bytes::from(body.clone()));
+        return Ok(Reaction { fault, status, payload });
+    }
+    if status >= 400 || (fault.error_in_200 && !ask.is_streaming()) {
+        let named = if status >= 400 { status } else { 500 };
+        let payload = Payload::whole(error_body(endpoint, named, "mock error, as asked"));
+        return Ok(Reaction { fault, status, payload });
+    }
+    let payload = match endpoint {
+        Endpoint::Chat if ask.messages.is_none() && !fault.early_answer => {
+            return Err((400, "Missing required parameter: 'messages'.".into()));
+        }
+        Endpoint::Chat => openai::chat(&ask, &fault, id),
+        Endpoint::Completions => openai::completion(&ask, &fault, id),
+        Endpoint::Embeddings => openai::embeddings(&ask, &fault),
+        Endpoint::Messages => anthropic::message(&ask, &fault, id),
+        Endpoint::CountTokens => anthropic::count_tokens(&ask),
+        Endpoint::Models => match last_segment(head.uri.path()) {
+            "models" => openai::models(),
+            id => openai::model(id).ok_or_else(|| (404, format!("The model '{id}' does not exist")))?,
+        },
+        Endpoint::Bytes => {
+            let length = last_segment(head.uri.path()).parse();
+            Payload::Pattern(length.map_err(|_| (404, "expected /bytes/{number}".to_owned()))?)
+        }
+        Endpoint::Fixed => Payload::Whole(link.state.fixed.clone()),
+        Endpoint::Realtime => Payload::Whole(Bytes::new()),
+        Endpoint::Echo => Payload::whole(received.recorded(head, link.id).to_json().to_string().into_bytes()),
+    };
+    Ok(Reaction { fault, status, payload })
+}
+
+fn respond(
+    head: &Parts,
+    fault: &Fault,
+    status: u16,
+    payload: Payload,
+    serving: Serving,
+    link: Arc<Link>,
+) -> Response<Outgoing> {
+    let is_stream = matches!(payload, Payload::Events(_));
+    let content_type = match &payload {
+        _ if fault.content_type.is_some() => header(fault.content_type.as_deref().unwrap_or_default()),
+        Payload::Events(_) => HeaderValue::from_static("text/event-stream; charset=utf-8"),
+        Payload::Pattern(_) => HeaderValue::from_static("application/octet-stream"),
+        Payload::Whole(_) => HeaderValue::from_static("application/json"),
+    };
+    let outcome = if status >= 400 { Outcome::Error } else { Outcome::Ok };
+    let request_id = header(&format!("req_mock_{:016}", serving.id));
+    let mut ending = Ending::plain(link.clone(), Some(serving), outcome);
+    (ending.resets, ending.closes, ending.stamps) = (fault.reset, fault.close_idle, fault.stamp);
+    let payload = match payload {
+        Payload::Whole(mut body) if fault.bad_json => Payload::Whole(body.split_to(body.len() / 2)),
+        payload => payload,
+    };
+    let length = payload.length().filter(|_| !fault.no_content_length);
+    let mut steps = shape::plan(payload, fault);
+    if head.version == Version::HTTP_2 && steps.back() == Some(&Step::Cut) {
+        // A reset stream forgets what it has not sent yet.
+        steps.insert(steps.len() - 1, Step::Wait(std::time::Duration::from_millis(10)));
+    }
+    let body = Outgoing::new(steps, length, ending);
+    let mut response = Response::new(if head.method == Method::HEAD { body.unsent() } else { body });
+    *response.status_mut() = StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+    let headers = response.headers_mut();
+    headers.insert(CONTENT_TYPE, content_type);
+    headers.insert("x-request-id", request_id);
+    if is_stream {
+        headers.insert("cache-control", HeaderValue::from_static("no-cache"));
+    }
+    add_headers(headers, fault);
+    if head.version == Version::HTTP_11 {
+        if fault.early_answer {
+            headers.insert(CONNECTION, HeaderValue::from_static("close"));
+            link.linger();
+        }
+        if fault.informational {
+            link.write_ahead(b"HTTP/1.1 103 Early Hints\r\nlink: </mock>; rel=preload\r\n\r\n");
+        }
+    }
+    response
+}
+
+fn add_headers(headers: &mut HeaderMap, fault: &Fault) {
+    match &fault.retry_after {
+        Some(Value::String(text)) => drop(headers.insert(RETRY_AFTER, header(text))),
+        Some(number) => drop(headers.insert(RETRY_AFTER, header(&number.to_string()))),
+        None => {}
+    }
+    if let Some(wait) = fault.retry_after_ms {
+        headers.insert("retry-after-ms", header(&wait.to_string()));
+    }
+    for (name, value) in &fault.headers {
+        if let Ok(name) = name.parse::<HeaderName>() {
+            headers.append(name, header(value));
+        }
+    }
+}
+
+fn refusal(
+    head: &Parts,
+    endpoint: Endpoint,
+    status: u16,
+    message: &str,
+    serving: Serving,
+    link: Arc<Link>,
+) -> Response<Outgoing> {
+    let payload = Payload::whole(error_body(endpoint, status, message));
+    respond(head, &Fault::default(), status, payload, serving, link)
+}
+
+fn error_body(endpoint: Endpoint, status: u16, message: &str) -> Vec<u8> {
+    let body = match endpoint.speaks_anthropic() {
+        true => anthropic::error(status, message),
+        false => openai::error(status, message),
+    };
+    body.to_string().into_bytes()
+}
+
+/// Any credential will do but none and `sk-bad`: a proxy must have forwarded one.
+fn is_authenticated(headers: &HeaderMap) -> bool {
+    let key = match headers.get(AUTHORIZATION) {
+        Some(value) => value.as_bytes().strip_prefix(b"Bearer "),
+        None => headers.get("x-api-key").map(HeaderValue::as_bytes),
+    };
+    key.is_some_and(|key| !key.is_empty() && key != b"sk-bad")
+}
+
+/// Faults may ask for header values that HTTP forbids; those become empty.
+fn header(text: &str) -> HeaderValue {
+    HeaderValue::from_str(text).unwrap_or_else(|_| HeaderValue::from_static(""))
+}

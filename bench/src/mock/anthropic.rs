@@ -1,0 +1,103 @@
+//! Answers in Anthropic's shape: messages, plain and as typed events, and the token count.
+
+use bytes::Bytes;
+use serde_json::{Value, json};
+
+use super::ask::Ask;
+use super::fault::Fault;
+use super::openai::{Events, STAMP, spoil, write, write_string};
+use super::reply::Reply;
+use super::shape::Payload;
+
+pub fn message(ask: &Ask<'_>, fault: &Fault, id: u64) -> Payload {
+    let reply = Reply::of(fault);
+    if ask.is_streaming() {
+        return Payload::Events(events(ask, fault, &reply, id));
+    }
+    let mut out = Vec::with_capacity(400 + reply.text.len());
+    write_head(&mut out, ask, id);
+    out.extend_from_slice(br#","content":[{"type":"text","text":"#);
+    write_string(&mut out, &reply.text);
+    out.extend_from_slice(br#"}],"stop_reason":"end_turn","stop_sequence":null"#);
+    if !fault.no_usage {
+        write_usage(&mut out, ask, reply.tokens());
+    }
+    out.push(b'}');
+    Payload::whole(out)
+}
+
+fn events(ask: &Ask<'_>, fault: &Fault, reply: &Reply<'_>, id: u64) -> Vec<Bytes> {
+    let stamp = if fault.stamp { format!(r#","mock_sent_ns":{STAMP}"#) } else { String::new() };
+    let mut events = Events::default();
+    events.push(|out| {
+        out.extend_from_slice(b"event: message_start\ndata: {\"type\":\"message_start\",\"message\":");
+        write_head(out, ask, id);
+        out.extend_from_slice(br#","content":[],"stop_reason":null,"stop_sequence":null"#);
+        if !fault.no_usage {
+            write_usage(out, ask, 1);
+        }
+        out.extend_from_slice(b"}}");
+    });
+    events.push(|out| {
+        out.extend_from_slice(b"event: content_block_start\ndata: {\"type\":\"content_block_start\",\"index\":0,");
+        out.extend_from_slice(br#""content_block":{"type":"text","text":""}}"#);
+    });
+    events.push(|out| out.extend_from_slice(b"event: ping\ndata: {\"type\":\"ping\"}"));
+    let preamble = 3;
+    for piece in reply.pieces() {
+        events.push(|out| {
+            out.extend_from_slice(b"event: content_block_delta\ndata: {\"type\":\"content_block_delta\",");
+            out.extend_from_slice(br#""index":0,"delta":{"type":"text_delta","text":"#);
+            write_string(out, piece);
+            write(out, format_args!("}}{stamp}}}"));
+        });
+    }
+    events.push(|out| {
+        out.extend_from_slice(b"event: content_block_stop\ndata: {\"type\":\"content_block_stop\",\"index\":0}");
+    });
+    events.push(|out| {
+        out.extend_from_slice(b"event: message_delta\ndata: {\"type\":\"message_delta\",\"delta\":");
+        out.extend_from_slice(br#"{"stop_reason":"end_turn","stop_sequence":null}"#);
+        if !fault.no_usage {
+            write(out, format_args!(r#","usage":{{"output_tokens":{}}}"#, reply.tokens()));
+        }
+        out.push(b'}');
+    });
+    events.push(|out| out.extend_from_slice(b"event: message_stop\ndata: {\"type\":\"message_stop\"}"));
+    let mut events = events.cut();
+    let failure = || format!("event: error\ndata: {}\n\n", error(529, "mock error inside a stream"));
+    spoil(&mut events, fault, preamble, failure);
+    events
+}
+
+pub fn count_tokens(ask: &Ask<'_>) -> Payload {
+    Payload::whole(json!({ "input_tokens": ask.prompt_tokens() }).to_string().into_bytes())
+}
+
+/// The error body that belongs to a status.
+pub fn error(status: u16, message: &str) -> Value {
+    let kind = match status {
+        400 => "invalid_request_error",
+        401 => "authentication_error",
+        403 => "permission_error",
+        404 => "not_found_error",
+        413 => "request_too_large",
+        429 => "rate_limit_error",
+        529 => "overloaded_error",
+        _ => "api_error",
+    };
+    json!({ "type": "error", "error": { "type": kind, "message": message } })
+}
+
+fn write_head(out: &mut Vec<u8>, ask: &Ask<'_>, id: u64) {
+    write(
+        out,
+        format_args!(r#"{{"id":"msg_{id:016}","type":"message","role":"assistant","model":{}"#, ask.model_json()),
+    );
+}
+
+fn write_usage(out: &mut Vec<u8>, ask: &Ask<'_>, output: u64) {
+    let input = ask.prompt_tokens();
+    write(out, format_args!(r#","usage":{{"input_tokens":{input},"cache_creation_input_tokens":0,"#));
+    write(out, format_args!(r#""cache_read_input_tokens":0,"output_tokens":{output}}}"#));
+}

@@ -1,0 +1,138 @@
+//! What the connections of one mock share: counters, remembered requests and queued faults.
+
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use bytes::Bytes;
+use tokio::sync::Notify;
+use tokio::sync::futures::Notified;
+
+use super::counts::{Counters, Counts, Outcome};
+use super::fault::Fault;
+use super::record::Recorded;
+use super::route::Endpoint;
+
+pub struct State {
+    pub counters: Counters,
+    /// The answer of `POST /fixed`.
+    pub fixed: Bytes,
+    remember: usize,
+    requests: Mutex<VecDeque<Recorded>>,
+    queue: Mutex<VecDeque<Fault>>,
+    /// Lets the common case, an empty queue, pass without the lock.
+    queued: AtomicU64,
+    sequence: AtomicU64,
+    changed: Notify,
+}
+
+impl State {
+    pub fn new(remember: usize) -> Self {
+        Self {
+            counters: Counters::default(),
+            fixed: super::openai::fixed(),
+            remember,
+            requests: Mutex::default(),
+            queue: Mutex::default(),
+            queued: AtomicU64::new(0),
+            sequence: AtomicU64::new(0),
+            changed: Notify::new(),
+        }
+    }
+
+    pub fn begin(self: &Arc<Self>, endpoint: Endpoint) -> Serving {
+        self.counters.began();
+        self.announce();
+        let id = self.sequence.fetch_add(1, Relaxed) + 1;
+        Serving { id, state: self.clone(), endpoint, outcome: Outcome::Cancelled }
+    }
+
+    pub fn remembers(&self) -> bool {
+        self.remember > 0
+    }
+
+    pub fn remember(&self, request: Recorded) {
+        let mut requests = lock(&self.requests);
+        if requests.len() == self.remember {
+            requests.pop_front();
+        }
+        requests.push_back(request);
+    }
+
+    pub fn requests(&self) -> Vec<Recorded> {
+        lock(&self.requests).iter().cloned().collect()
+    }
+
+    pub fn script(&self, faults: Vec<Fault>) {
+        let mut queue = lock(&self.queue);
+        queue.extend(faults);
+        self.queued.store(queue.len() as u64, Relaxed);
+    }
+
+    pub fn next_fault(&self) -> Option<Fault> {
+        if self.queued.load(Relaxed) == 0 {
+            return None;
+        }
+        let mut queue = lock(&self.queue);
+        let fault = match queue.front_mut() {
+            Some(front) if front.times.is_some_and(|times| times > 1) => {
+                front.times = front.times.map(|times| times - 1);
+                Some(front.clone())
+            }
+            _ => queue.pop_front(),
+        };
+        self.queued.store(queue.len() as u64, Relaxed);
+        fault
+    }
+
+    pub fn counts(&self) -> Counts {
+        self.counters.read()
+    }
+
+    pub fn reset(&self) {
+        self.counters.reset();
+        lock(&self.requests).clear();
+        lock(&self.queue).clear();
+        self.queued.store(0, Relaxed);
+        self.announce();
+    }
+
+    pub fn announce(&self) {
+        self.changed.notify_waiters();
+    }
+
+    pub fn changed(&self) -> Notified<'_> {
+        self.changed.notified()
+    }
+}
+
+/// One request being served. What ends without having said how was left by its client.
+pub struct Serving {
+    pub id: u64,
+    state: Arc<State>,
+    endpoint: Endpoint,
+    outcome: Outcome,
+}
+
+impl Serving {
+    pub fn ends(&mut self, outcome: Outcome) {
+        self.outcome = outcome;
+    }
+}
+
+impl Drop for Serving {
+    fn drop(&mut self) {
+        self.state.counters.ended(self.endpoint, self.outcome);
+        self.state.announce();
+    }
+}
+
+pub fn now_ns() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_nanos() as u64)
+}
+
+/// No code panics while holding these locks, and what they guard is whole after every statement.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
