@@ -4,8 +4,10 @@
 pub mod bootstrap;
 pub mod database;
 pub mod features;
+mod file;
 pub mod identity;
 pub mod listen;
+pub mod load;
 pub mod logs;
 pub mod process;
 pub mod snapshot;
@@ -16,7 +18,31 @@ pub use database::{Database, DbSsl};
 pub use features::Features;
 pub use identity::Identity;
 pub use listen::Listen;
+pub use load::load;
 pub use logs::Logs;
 pub use process::Process;
 pub use snapshot::Snapshot;
 pub use upstream::Upstream;
+
+/// Every concern in one: what the settings file may name, whichever program reads it.
+#[derive(Debug, Clone, clap::Parser)]
+pub struct AllSettings {
+    #[command(flatten)]
+    pub listen: Listen,
+    #[command(flatten)]
+    pub database: Database,
+    #[command(flatten)]
+    pub bootstrap: Bootstrap,
+    #[command(flatten)]
+    pub identity: Identity,
+    #[command(flatten)]
+    pub features: Features,
+    #[command(flatten)]
+    pub process: Process,
+    #[command(flatten)]
+    pub upstream: Upstream,
+    #[command(flatten)]
+    pub snapshot: Snapshot,
+    #[command(flatten)]
+    pub logs: Logs,
+}

@@ -1,8 +1,9 @@
 //! How both services reach Postgres.
 
+use std::fmt;
 use std::path::PathBuf;
 
-#[derive(Debug, Clone, clap::Args)]
+#[derive(Clone, clap::Args)]
 #[command(next_help_heading = "Database")]
 pub struct Database {
     /// Postgres connection URL (`postgres://user:password@host:port/database`).
@@ -12,7 +13,7 @@ pub struct Database {
     #[arg(long, env = "DATABASE_LISTEN_URL", hide_env_values = true)]
     pub database_listen_url: Option<String>,
     /// Most connections the process holds open.
-    #[arg(long, env = "DATABASE_POOL_SIZE", default_value_t = 16)]
+    #[arg(long, env = "DATABASE_POOL_SIZE", default_value_t = 16, value_parser = clap::value_parser!(u32).range(1..))]
     pub database_pool_size: u32,
     /// Longest wait for a connection, in milliseconds.
     #[arg(long, env = "DATABASE_CONNECT_TIMEOUT_MS", default_value_t = 5000)]
@@ -29,6 +30,22 @@ pub struct Database {
     /// PEM file of the client certificate's private key.
     #[arg(long, env = "DB_SSL_KEY", requires = "db_ssl_cert")]
     pub db_ssl_key: Option<PathBuf>,
+}
+
+/// The URLs hold a password, and settings end up in debug output sooner or later.
+impl fmt::Debug for Database {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Database")
+            .field("database_url", &"…")
+            .field("database_listen_url", &self.database_listen_url.as_ref().map(|_| "…"))
+            .field("database_pool_size", &self.database_pool_size)
+            .field("database_connect_timeout_ms", &self.database_connect_timeout_ms)
+            .field("db_ssl", &self.db_ssl)
+            .field("db_ssl_ca", &self.db_ssl_ca)
+            .field("db_ssl_cert", &self.db_ssl_cert)
+            .field("db_ssl_key", &self.db_ssl_key)
+            .finish()
+    }
 }
 
 /// From no TLS at all to a verified chain and host name.
