@@ -1,0 +1,13 @@
+//! The development supervisor behind `make run` and `make test`: it brings up Postgres and, for `run`, both services
+//! and the mock provider, and takes all of it down again.
+
+pub mod run;
+pub mod settings;
+pub mod test;
+
+mod banner;
+mod children;
+mod folder;
+mod keys;
+
+pub use settings::Settings;
