@@ -1,1 +1,23 @@
-//! placeholder
+//! The control plane. A request meets, in this order: `observe` (id, client address, log line, metrics, panics),
+//! `gate` (is it an operation, who asks, may they), and then its handler, which can rely on all of that. Operations
+//! of the route table that have no handler yet answer 501, so nothing pretends.
+
+pub mod app;
+pub mod body;
+pub mod caller;
+pub mod client_ip;
+pub mod credential;
+pub mod error;
+pub mod gate;
+pub mod health;
+pub mod metrics;
+pub mod observe;
+pub mod openapi;
+pub mod resources;
+pub mod router;
+pub mod serve;
+pub mod settings;
+
+pub use app::App;
+pub use error::ApiError;
+pub use settings::Settings;

@@ -192,3 +192,28 @@ fn feature_flags_cover_their_whole_group() {
         }
     }
 }
+
+/// User keys and tokens manage other keys through their user's role, which no scope expresses.
+#[test]
+fn every_kind_of_key_that_may_call_an_operation_can_hold_its_scopes() {
+    use crate::model::KeyKind::{OrganisationService, WorkspaceService, WorkspaceUser};
+    for operation in operations() {
+        let Access::Keys(kinds) = operation.access else { continue };
+        for kind in [OrganisationService, WorkspaceService, WorkspaceUser] {
+            let by_role = kind == WorkspaceUser && operation.path.starts_with("/api-keys");
+            let held: Vec<String> = crate::scopes::all_for(kind).into_iter().map(str::to_owned).collect();
+            let callable = kinds.contains(kind) && !by_role;
+            assert!(!callable || operation.scopes.are_met_by(&held), "{kind:?}: {operation:?}");
+        }
+        let jwt: Vec<String> = crate::scopes::all_for_jwt().into_iter().map(str::to_owned).collect();
+        let callable = kinds.jwt && !operation.path.starts_with("/api-keys");
+        assert!(!callable || operation.scopes.are_met_by(&jwt), "{operation:?}");
+    }
+}
+
+#[test]
+fn no_operation_needs_a_scope_that_does_not_exist() {
+    for scope in operations().flat_map(|one| one.scopes.listed()) {
+        assert!(crate::scopes::SCOPES.iter().any(|one| one.name == *scope), "{scope}");
+    }
+}

@@ -1,0 +1,35 @@
+//! What every handler may use. Cheap to clone: axum does so for each request.
+
+use crate::credential::Prefixes;
+use crate::metrics::Metrics;
+use crate::settings::Settings;
+use ipnet::IpNet;
+use shared::conf::Features;
+use shared::db::Pool;
+use std::sync::Arc;
+
+#[derive(Clone)]
+pub struct App {
+    pub db: Pool,
+    pub features: Arc<Features>,
+    pub metrics: Arc<Metrics>,
+    /// Names under which the `x-gateway-` headers are accepted.
+    pub prefixes: Arc<Prefixes>,
+    /// Peers whose word about the client's address and the request's id is taken.
+    pub trusted_proxies: Arc<[IpNet]>,
+    /// The interface's document; the same for the life of the process.
+    pub openapi: bytes::Bytes,
+}
+
+impl App {
+    pub fn new(db: Pool, settings: &Settings) -> anyhow::Result<Self> {
+        Ok(Self {
+            db,
+            features: Arc::new(settings.features.clone()),
+            metrics: Arc::new(Metrics::new()?),
+            prefixes: Arc::new(Prefixes::new(&settings.identity.header_prefix_aliases)?),
+            trusted_proxies: settings.identity.trusted_proxies.clone().into(),
+            openapi: serde_json::to_vec(&crate::openapi::document())?.into(),
+        })
+    }
+}

@@ -1,0 +1,142 @@
+//! Which credential a request carries, decided from its headers alone: `x-gateway-api-key` under any accepted prefix,
+//! else a bearer token. Provider headers mean nothing here; client libraries send them on every call.
+
+use crate::error::ApiError;
+use axum::http::{HeaderMap, HeaderName, header};
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+
+pub const PREFIX: &str = "x-gateway-";
+
+/// The prefixes under which our headers are accepted: our own and the operator's aliases.
+#[derive(Debug)]
+pub struct Prefixes(Vec<String>);
+
+impl Prefixes {
+    pub fn new(aliases: &[String]) -> anyhow::Result<Self> {
+        let mut prefixes = vec![PREFIX.to_owned()];
+        for alias in aliases.iter().map(|alias| alias.trim().to_ascii_lowercase()).filter(|alias| !alias.is_empty()) {
+            let is_prefix = alias.ends_with('-') && HeaderName::try_from(alias.as_str()).is_ok();
+            anyhow::ensure!(is_prefix, "HEADER_PREFIX_ALIASES: `{alias}` is not a header prefix ending in `-`");
+            prefixes.push(alias);
+        }
+        Ok(Self(prefixes))
+    }
+
+    /// The alias this request used, if any; our headers in the answer are repeated under it.
+    pub fn alias_of(&self, headers: &HeaderMap) -> Option<&str> {
+        let aliases = self.0.get(1..).unwrap_or_default();
+        let used = aliases.iter().find(|alias| headers.keys().any(|name| name.as_str().starts_with(alias.as_str())));
+        used.map(String::as_str)
+    }
+}
+
+#[derive(PartialEq)]
+pub enum Credential<'a> {
+    ApiKey(&'a [u8]),
+    Jwt,
+}
+
+/// The credential itself is never printed.
+impl std::fmt::Debug for Credential<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(if matches!(self, Self::Jwt) { "Jwt" } else { "ApiKey" })
+    }
+}
+
+pub fn credential<'a>(headers: &'a HeaderMap, prefixes: &Prefixes) -> Result<Credential<'a>, ApiError> {
+    let names = prefixes.0.iter().map(|prefix| format!("{prefix}api-key"));
+    let mut keys =
+        names.flat_map(|name| headers.get_all(name)).map(|value| value.as_bytes()).filter(|value| !value.is_empty());
+    let value = match keys.next() {
+        Some(key) if keys.any(|other| other != key) => {
+            return Err(ApiError::Unauthenticated("Two different API keys were sent"));
+        }
+        Some(key) => key,
+        None => bearer(headers).ok_or(ApiError::Unauthenticated("No valid credential was sent"))?,
+    };
+    Ok(if is_jwt(value) { Credential::Jwt } else { Credential::ApiKey(value) })
+}
+
+fn bearer(headers: &HeaderMap) -> Option<&[u8]> {
+    let mut values = headers.get_all(header::AUTHORIZATION).iter();
+    let (value, None) = (values.next()?.as_bytes(), values.next()) else { return None };
+    let (scheme, token) = value.split_at_checked("Bearer ".len())?;
+    let token = token.trim_ascii();
+    (scheme.eq_ignore_ascii_case(b"Bearer ") && !token.is_empty()).then_some(token)
+}
+
+/// Three parts of which the first is a JSON object in base64url. API keys have no dots.
+fn is_jwt(value: &[u8]) -> bool {
+    let mut parts = value.split(|byte| *byte == b'.');
+    let (Some(head), Some(_), Some(_), None) = (parts.next(), parts.next(), parts.next(), parts.next()) else {
+        return false;
+    };
+    let Ok(head) = URL_SAFE_NO_PAD.decode(head) else { return false };
+    serde_json::from_slice::<serde_json::Map<String, serde_json::Value>>(&head).is_ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use axum::http::HeaderValue;
+
+    const JWT: &str = "eyJhbGciOiJSUzI1NiJ9.e30.c2ln";
+
+    fn found(lines: &[(&'static str, &'static str)]) -> Result<String, String> {
+        let prefixes = Prefixes::new(&["X-Acme-".into()]).unwrap();
+        let mut headers = HeaderMap::new();
+        for (name, value) in lines {
+            headers.append(*name, HeaderValue::from_static(value));
+        }
+        match credential(&headers, &prefixes) {
+            Ok(Credential::ApiKey(key)) => Ok(String::from_utf8(key.to_vec()).unwrap()),
+            Ok(Credential::Jwt) => Ok("jwt".into()),
+            Err(error) => Err(error.to_string()),
+        }
+    }
+
+    #[test]
+    fn our_header_wins_over_authorization_under_any_prefix() {
+        for (lines, key) in [
+            (&[("x-gateway-api-key", "pk_1"), ("authorization", "Bearer sk-provider")][..], "pk_1"),
+            (&[("x-acme-api-key", "pk_2"), ("authorization", "Bearer sk-provider")], "pk_2"),
+            (&[("x-gateway-api-key", "pk_1"), ("x-acme-api-key", "pk_1")], "pk_1"),
+            (&[("authorization", "Bearer pk_3")], "pk_3"),
+            (&[("authorization", "bearer  pk_3 ")], "pk_3"),
+            (&[("x-gateway-api-key", ""), ("authorization", "Bearer pk_3")], "pk_3"),
+            (&[("x-gateway-api-key", JWT)], "jwt"),
+            (&[("x-gateway-api-key", "a.b.c")], "a.b.c"),
+        ] {
+            assert_eq!(found(lines).as_deref(), Ok(key), "{lines:?}");
+        }
+    }
+
+    #[test]
+    fn nothing_else_is_a_credential() {
+        for lines in [
+            &[][..],
+            &[("authorization", "Basic dTpw")],
+            &[("authorization", "Bearer ")],
+            &[("authorization", "Bearer a"), ("authorization", "Bearer b")],
+            &[("x-api-key", "pk_1")],
+            &[("x-other-api-key", "pk_1")],
+        ] {
+            assert_eq!(found(lines).unwrap_err(), "No valid credential was sent", "{lines:?}");
+        }
+    }
+
+    #[test]
+    fn two_different_keys_are_refused_rather_than_chosen_from() {
+        let lines = [("x-gateway-api-key", "pk_1"), ("x-acme-api-key", "pk_2")];
+        assert_eq!(found(&lines).unwrap_err(), "Two different API keys were sent");
+    }
+
+    #[test]
+    fn an_alias_must_be_a_header_prefix() {
+        for alias in ["x acme-", "x-acme", "ä-"] {
+            let error = Prefixes::new(&[alias.into()]).unwrap_err().to_string();
+            assert!(error.contains("HEADER_PREFIX_ALIASES"), "{error}");
+        }
+    }
+}

@@ -1,0 +1,206 @@
+//! Why a request was refused: one enum, one mapping to status, code and body. The body names the request, which an
+//! error does not know, so it travels in the response's extensions and `observe` writes it out.
+
+use axum::http::{HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use serde_json::{Value, json};
+use shared::routes::Scopes;
+
+#[derive(Debug, thiserror::Error)]
+pub enum ApiError {
+    #[error("{message}")]
+    Invalid { field: Option<String>, message: String },
+    #[error("The body is larger than {limit} bytes")]
+    TooLarge { limit: usize },
+    #[error("There is no such path")]
+    NoSuchPath,
+    #[error("This path does not have that method")]
+    WrongMethod { allow: String },
+    #[error("This kind of credential may not perform the operation")]
+    WrongKeyKind,
+    #[error("This credential may not perform the operation (needs {needs})")]
+    MissingScope { needs: Scopes },
+    #[error("{0}")]
+    Unauthenticated(&'static str),
+    #[error("This feature is switched off ({setting})")]
+    FeatureOff { setting: &'static str },
+    #[error("This operation is part of the interface but not built yet")]
+    NotBuilt,
+    #[error("The server failed; the request id finds the cause in its log")]
+    Internal,
+    #[error("The database cannot be reached; try again shortly")]
+    Unavailable,
+}
+
+impl ApiError {
+    pub fn invalid(message: impl Into<String>) -> Self {
+        Self::Invalid { field: None, message: message.into() }
+    }
+
+    pub fn status(&self) -> StatusCode {
+        match self {
+            Self::Invalid { .. } => StatusCode::BAD_REQUEST,
+            Self::TooLarge { .. } => StatusCode::PAYLOAD_TOO_LARGE,
+            Self::NoSuchPath => StatusCode::NOT_FOUND,
+            Self::WrongMethod { .. } => StatusCode::METHOD_NOT_ALLOWED,
+            Self::WrongKeyKind | Self::MissingScope { .. } => StatusCode::FORBIDDEN,
+            Self::Unauthenticated(_) => StatusCode::UNAUTHORIZED,
+            Self::FeatureOff { .. } => StatusCode::PAYMENT_REQUIRED,
+            Self::NotBuilt => StatusCode::NOT_IMPLEMENTED,
+            Self::Internal => StatusCode::INTERNAL_SERVER_ERROR,
+            Self::Unavailable => StatusCode::SERVICE_UNAVAILABLE,
+        }
+    }
+
+    /// `AB10` is ours; the contract ends at `AB09`.
+    pub fn code(&self) -> &'static str {
+        match self {
+            Self::Invalid { .. } | Self::TooLarge { .. } => "AB01",
+            Self::NoSuchPath | Self::WrongMethod { .. } => "AB02",
+            Self::WrongKeyKind | Self::MissingScope { .. } => "AB03",
+            Self::Internal | Self::Unavailable => "AB04",
+            Self::Unauthenticated(_) => "AB05",
+            Self::FeatureOff { .. } => "AB09",
+            Self::NotBuilt => "AB10",
+        }
+    }
+
+    fn kind(&self) -> &'static str {
+        match self.code() {
+            "AB03" => "permission_error",
+            "AB04" => "server_error",
+            "AB05" => "authentication_error",
+            "AB09" => "billing_error",
+            "AB10" => "not_implemented_error",
+            _ => "invalid_request_error",
+        }
+    }
+
+    /// The one shape that all known clients read: a superset of the two published ones.
+    pub fn body(&self, request_id: &str) -> Value {
+        let message = self.to_string();
+        let field = if let Self::Invalid { field, .. } = self { field.as_deref() } else { None };
+        let errors: Vec<Value> = field.iter().map(|field| json!({ "field": field, "message": message })).collect();
+        json!({
+            "success": false,
+            "message": message,
+            "data": { "message": message, "errorCode": self.code(), "errors": errors },
+            "error": { "message": message, "type": self.kind(), "param": field, "code": self.code() },
+            "request_id": request_id,
+        })
+    }
+}
+
+/// An error on its way to `observe`, which turns it into a body.
+#[derive(Clone)]
+pub struct Refusal(pub std::sync::Arc<ApiError>);
+
+impl IntoResponse for ApiError {
+    fn into_response(self) -> Response {
+        let mut response = self.status().into_response();
+        let headers = response.headers_mut();
+        match &self {
+            Self::WrongMethod { allow } => {
+                if let Ok(allow) = HeaderValue::from_str(allow) {
+                    headers.insert(header::ALLOW, allow);
+                }
+            }
+            Self::Unauthenticated(_) => {
+                headers.insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+            }
+            Self::Unavailable => {
+                headers.insert(header::RETRY_AFTER, HeaderValue::from_static("5"));
+            }
+            _ => {}
+        }
+        response.extensions_mut().insert(Refusal(self.into()));
+        response
+    }
+}
+
+/// The cause is logged and never shown.
+impl From<tokio_postgres::Error> for ApiError {
+    fn from(error: tokio_postgres::Error) -> Self {
+        tracing::error!(error = shared::db::explain(&error), "a query failed");
+        if is_outage(&error) { Self::Unavailable } else { Self::Internal }
+    }
+}
+
+impl From<bb8::RunError<tokio_postgres::Error>> for ApiError {
+    fn from(error: bb8::RunError<tokio_postgres::Error>) -> Self {
+        match error {
+            bb8::RunError::User(error) => Self::from(error),
+            bb8::RunError::TimedOut => {
+                tracing::error!("no connection to Postgres was free or could be made in time");
+                Self::Unavailable
+            }
+        }
+    }
+}
+
+/// For rows that do not read as they should.
+impl From<anyhow::Error> for ApiError {
+    fn from(error: anyhow::Error) -> Self {
+        tracing::error!(error = format!("{error:#}"), "a request failed");
+        Self::Internal
+    }
+}
+
+/// Whether Postgres is away, as opposed to having refused a statement: classes 08 (connection), 53 (resources) and
+/// 57P (shutdown, start-up).
+fn is_outage(error: &tokio_postgres::Error) -> bool {
+    match error.code() {
+        Some(state) => ["08", "53", "57P"].iter().any(|class| state.code().starts_with(class)),
+        None => error.is_closed() || std::error::Error::source(error).is_some_and(|cause| cause.is::<std::io::Error>()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_body_carries_both_published_shapes_and_the_request_id() {
+        let error =
+            ApiError::Invalid { field: Some("usage_limits.credit_limit".into()), message: "must be ≥ 1".into() };
+        let body = error.body("r-1");
+        assert_eq!(
+            body,
+            json!({
+                "success": false,
+                "message": "must be ≥ 1",
+                "data": {
+                    "message": "must be ≥ 1",
+                    "errorCode": "AB01",
+                    "errors": [{ "field": "usage_limits.credit_limit", "message": "must be ≥ 1" }],
+                },
+                "error": {
+                    "message": "must be ≥ 1",
+                    "type": "invalid_request_error",
+                    "param": "usage_limits.credit_limit",
+                    "code": "AB01",
+                },
+                "request_id": "r-1",
+            })
+        );
+    }
+
+    #[test]
+    fn each_refusal_has_its_status_and_code() {
+        for (error, status, code) in [
+            (ApiError::invalid("x"), 400, "AB01"),
+            (ApiError::TooLarge { limit: 1 }, 413, "AB01"),
+            (ApiError::NoSuchPath, 404, "AB02"),
+            (ApiError::WrongMethod { allow: "GET".into() }, 405, "AB02"),
+            (ApiError::WrongKeyKind, 403, "AB03"),
+            (ApiError::MissingScope { needs: Scopes::Any(&["a"]) }, 403, "AB03"),
+            (ApiError::Internal, 500, "AB04"),
+            (ApiError::Unavailable, 503, "AB04"),
+            (ApiError::Unauthenticated("x"), 401, "AB05"),
+            (ApiError::FeatureOff { setting: "X" }, 402, "AB09"),
+            (ApiError::NotBuilt, 501, "AB10"),
+        ] {
+            assert_eq!((error.status().as_u16(), error.code()), (status, code), "{error}");
+        }
+    }
+}

@@ -1,0 +1,57 @@
+//! Every metric of the control plane. Labels are closed sets: operations of the route table, methods, statuses and
+//! error codes; never an id.
+
+use prometheus::core::Collector;
+use prometheus::{
+    HistogramOpts, HistogramVec, IntCounter, IntCounterVec, IntGauge, IntGaugeVec, Opts, Registry, TextEncoder,
+};
+
+pub struct Metrics {
+    registry: Registry,
+    pub requests: IntCounterVec,
+    pub duration: HistogramVec,
+    pub in_flight: IntGauge,
+    pub refused: IntCounterVec,
+    pub panics: IntCounter,
+    db_connections: IntGaugeVec,
+}
+
+impl Metrics {
+    pub fn new() -> Result<Self, prometheus::Error> {
+        let registry = Registry::new();
+        let requests = Opts::new("gateway_admin_requests_total", "Control-plane requests, by operation and status.");
+        let buckets = vec![0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0];
+        let duration =
+            HistogramOpts::new("gateway_admin_request_duration_seconds", "Time to answer, by method.").buckets(buckets);
+        let refused = Opts::new("gateway_admin_refused_total", "Requests answered with an error, by its code.");
+        let connections = Opts::new("gateway_admin_db_connections", "Connections to Postgres, by state.");
+        let metrics = Self {
+            requests: kept(&registry, IntCounterVec::new(requests, &["method", "operation", "status"])?)?,
+            duration: kept(&registry, HistogramVec::new(duration, &["method"])?)?,
+            in_flight: kept(&registry, IntGauge::new("gateway_admin_in_flight_requests", "Requests being answered.")?)?,
+            refused: kept(&registry, IntCounterVec::new(refused, &["code"])?)?,
+            panics: kept(
+                &registry,
+                IntCounter::new("gateway_admin_panics_total", "Requests that hit a bug and got 500.")?,
+            )?,
+            db_connections: kept(&registry, IntGaugeVec::new(connections, &["state"])?)?,
+            registry,
+        };
+        #[cfg(target_os = "linux")]
+        metrics.registry.register(Box::new(prometheus::process_collector::ProcessCollector::for_self()))?;
+        Ok(metrics)
+    }
+
+    /// The text that Prometheus reads.
+    pub fn text(&self, pool: bb8::State) -> Result<String, prometheus::Error> {
+        let busy = pool.connections.saturating_sub(pool.idle_connections);
+        self.db_connections.with_label_values(&["busy"]).set(busy.into());
+        self.db_connections.with_label_values(&["idle"]).set(pool.idle_connections.into());
+        TextEncoder::new().encode_to_string(&self.registry.gather())
+    }
+}
+
+fn kept<C: Collector + Clone + 'static>(registry: &Registry, metric: C) -> Result<C, prometheus::Error> {
+    registry.register(Box::new(metric.clone()))?;
+    Ok(metric)
+}

@@ -1,0 +1,144 @@
+//! Around every request: its id, the client's address, one log line, metrics, and a 500 in shape when a handler
+//! panics. Errors get their body here, because only here their request has an id.
+
+use crate::app::App;
+use crate::client_ip::{client_ip, is_trusted};
+use crate::credential::PREFIX;
+use crate::error::{ApiError, Refusal};
+use crate::gate::Passage;
+use axum::body::Body;
+use axum::extract::{ConnectInfo, Request, State};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, header};
+use axum::middleware::Next;
+use axum::response::{IntoResponse, Response};
+use futures::FutureExt as _;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::panic::AssertUnwindSafe;
+use std::time::Instant;
+use tracing::Instrument as _;
+use uuid::Uuid;
+
+const REQUEST_ID: &str = "request-id";
+const TRACE_ID: &str = "trace-id";
+
+/// Facts about a request that outlive it.
+struct Observed {
+    id: String,
+    trace: HeaderValue,
+    alias: Option<String>,
+    client: IpAddr,
+    method: Method,
+    path: String,
+    start: Instant,
+}
+
+pub async fn observe(State(app): State<App>, request: Request, next: Next) -> Response {
+    let observed = Observed::of(&request, &app);
+    let span = tracing::info_span!("request", request_id = observed.id);
+    app.metrics.in_flight.inc();
+    let answer = AssertUnwindSafe(next.run(request).instrument(span.clone())).catch_unwind().await;
+    app.metrics.in_flight.dec();
+    let _entered = span.entered();
+    let response = answer.unwrap_or_else(|_| {
+        app.metrics.panics.inc();
+        tracing::error!("a handler panicked; the panic's own message stands above");
+        ApiError::Internal.into_response()
+    });
+    let response = observed.completed(response);
+    observed.recorded(&app, &response);
+    response
+}
+
+impl Observed {
+    fn of(request: &Request, app: &App) -> Self {
+        let peer = request.extensions().get::<ConnectInfo<SocketAddr>>().map(|info| info.0.ip());
+        // Without a socket (in tests) there is nobody to trust.
+        let peer = peer.unwrap_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED));
+        let headers = request.headers();
+        let given = is_trusted(peer, &app.trusted_proxies).then(|| given_id(headers)).flatten();
+        let id = given.unwrap_or_else(Uuid::new_v4).to_string();
+        Self {
+            trace: trace_id(headers).unwrap_or_else(|| value(&id)),
+            alias: app.prefixes.alias_of(headers).map(str::to_owned),
+            client: client_ip(peer, headers, &app.trusted_proxies),
+            method: request.method().clone(),
+            path: request.uri().path().to_owned(),
+            start: Instant::now(),
+            id,
+        }
+    }
+
+    /// Adds the body of an error and our headers, also under the alias the caller used.
+    fn completed(&self, mut response: Response) -> Response {
+        if let Some(Refusal(refused)) = response.extensions().get().cloned() {
+            let body = refused.body(&self.id).to_string();
+            response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
+            *response.body_mut() = Body::from(body);
+        }
+        for prefix in [Some(PREFIX), self.alias.as_deref()].into_iter().flatten() {
+            for (name, value) in [(REQUEST_ID, value(&self.id)), (TRACE_ID, self.trace.clone())] {
+                if let Ok(name) = HeaderName::try_from(format!("{prefix}{name}")) {
+                    response.headers_mut().insert(name, value);
+                }
+            }
+        }
+        response
+    }
+
+    fn recorded(&self, app: &App, response: &Response) {
+        let passage = response.extensions().get::<Passage>();
+        let refusal = response.extensions().get::<Refusal>();
+        let operation = passage.map_or("none", |passage| passage.operation.path);
+        let key = passage.and_then(|passage| passage.caller.as_ref()).map(|caller| &caller.key);
+        let (status, method) = (response.status().as_u16(), known(&self.method));
+        let elapsed = self.start.elapsed();
+        app.metrics.requests.with_label_values(&[method, operation, response.status().as_str()]).inc();
+        app.metrics.duration.with_label_values(&[method]).observe(elapsed.as_secs_f64());
+        if let Some(Refusal(refused)) = refusal {
+            app.metrics.refused.with_label_values(&[refused.code()]).inc();
+        }
+        tracing::info!(
+            request_id = self.id,
+            method = self.method.as_str(),
+            path = self.path,
+            status,
+            duration_ms = elapsed.as_secs_f64() * 1000.0,
+            client_ip = %self.client,
+            operation,
+            api_key_id = key.map(|key| tracing::field::display(key.id)),
+            organisation_id = key.map(|key| tracing::field::display(key.organisation_id)),
+            error_code = refusal.map(|refusal| refusal.0.code()),
+            reason = refusal.map(|refusal| tracing::field::display(&refusal.0)),
+            "request"
+        );
+    }
+}
+
+/// The id our own proxy gave the request (it replaces a client's), so that one id finds it in both logs.
+fn given_id(headers: &HeaderMap) -> Option<Uuid> {
+    headers.get("x-request-id")?.to_str().ok()?.parse().ok()
+}
+
+fn trace_id(headers: &HeaderMap) -> Option<HeaderValue> {
+    let given = headers.get("x-gateway-trace-id")?;
+    let is_plain = (1..=128).contains(&given.len()) && given.as_bytes().iter().all(u8::is_ascii_graphic);
+    is_plain.then(|| given.clone())
+}
+
+fn value(text: &str) -> HeaderValue {
+    HeaderValue::from_str(text).unwrap_or(HeaderValue::from_static("unknown"))
+}
+
+/// A client may invent methods; a metric's label may not.
+fn known(method: &Method) -> &'static str {
+    match method.as_str() {
+        "GET" => "GET",
+        "POST" => "POST",
+        "PUT" => "PUT",
+        "PATCH" => "PATCH",
+        "DELETE" => "DELETE",
+        "HEAD" => "HEAD",
+        "OPTIONS" => "OPTIONS",
+        _ => "other",
+    }
+}

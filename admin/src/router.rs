@@ -1,0 +1,26 @@
+//! The whole service as one router. The gate wraps a router of its own, so that it runs before routing and may
+//! correct the path.
+
+use crate::app::App;
+use crate::gate::gate;
+use crate::observe::observe;
+use crate::{health, resources};
+use axum::Router;
+use axum::extract::DefaultBodyLimit;
+use axum::middleware::from_fn_with_state;
+use axum::routing::get;
+
+pub fn router(app: App) -> Router {
+    let operations = resources::routes()
+        // `body::receive` has bounded the body already, by another figure than axum's.
+        .layer(DefaultBodyLimit::disable())
+        .with_state(app.clone());
+    let gated = Router::new().fallback_service(operations).layer(from_fn_with_state(app.clone(), gate));
+    Router::new()
+        .route("/healthz", get(health::alive))
+        .route("/readyz", get(health::ready))
+        .route("/metrics", get(health::metrics))
+        .fallback_service(gated)
+        .layer(from_fn_with_state(app.clone(), observe))
+        .with_state(app)
+}

@@ -1,0 +1,68 @@
+//! From settings to a running service, and to its end: prepare the database, make the first organisation, listen,
+//! and on SIGTERM or SIGINT answer what has begun before leaving.
+
+use crate::app::App;
+use crate::router::router;
+use crate::settings::Settings;
+use anyhow::Context as _;
+use shared::bootstrap::{self, FirstKeys};
+use shared::{db, migrate};
+use std::net::SocketAddr;
+use std::time::Duration;
+use tokio::net::TcpListener;
+use tokio::signal::unix::{SignalKind, signal};
+
+/// Answers take milliseconds; what is not done after this long never will be.
+const DRAIN: Duration = Duration::from_secs(30);
+
+/// Brings the schema up to date.
+pub async fn migrate(settings: &Settings) -> anyhow::Result<()> {
+    let mut client = db::connect_direct(&settings.database).await?;
+    let applied = migrate::run(&mut client).await?;
+    tracing::info!(migrations = ?applied.migrations, "the schema is current");
+    Ok(())
+}
+
+/// Makes the first organisation; `None` when there is one already.
+pub async fn first_start(settings: &Settings) -> anyhow::Result<Option<FirstKeys>> {
+    let mut client = db::connect(&settings.database).await?;
+    Ok(bootstrap::run(&mut client, &settings.bootstrap, &settings.identity.api_key_prefix).await?)
+}
+
+pub async fn create_organisation(settings: &Settings, name: &str, owner_email: &str) -> anyhow::Result<FirstKeys> {
+    let mut client = db::connect(&settings.database).await?;
+    Ok(bootstrap::create_organisation(&mut client, name, owner_email, &settings.identity.api_key_prefix).await?)
+}
+
+/// Listens until told to stop.
+pub async fn serve(settings: &Settings) -> anyhow::Result<()> {
+    let address = SocketAddr::new(settings.listen.admin_host, settings.listen.admin_port);
+    let app = App::new(db::pool(&settings.database).await?, settings)?;
+    let listener = TcpListener::bind(address)
+        .await
+        .with_context(|| format!("cannot listen on {address} (ADMIN_HOST, ADMIN_PORT)"))?;
+    tracing::info!(address = %listener.local_addr()?, "admin is listening");
+    let (stop, stopped) = tokio::sync::watch::channel(false);
+    let mut told = stopped.clone();
+    let service = router(app).into_make_service_with_connect_info::<SocketAddr>();
+    let serving = axum::serve(listener, service).with_graceful_shutdown(async move {
+        let _ = told.wait_for(|stop| *stop).await;
+    });
+    let server = tokio::spawn(serving.into_future());
+    asked_to_stop().await?;
+    tracing::info!("asked to stop; finishing what has begun");
+    stop.send_replace(true);
+    match tokio::time::timeout(DRAIN, server).await {
+        Ok(ended) => ended?.context("serving failed"),
+        Err(_) => anyhow::bail!("some requests did not end within {} s and were cut", DRAIN.as_secs()),
+    }
+}
+
+async fn asked_to_stop() -> anyhow::Result<()> {
+    let (mut terminate, mut interrupt) = (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
+    tokio::select! {
+        _ = terminate.recv() => {}
+        _ = interrupt.recv() => {}
+    }
+    Ok(())
+}
