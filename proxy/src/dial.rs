@@ -1,1 +1,240 @@
-//! To be written.
+//! The only code that opens outbound sockets. Whoever wants to reach a provider asks for an `Origin`, which the guard has
+//! judged by name, and then for a connection, whose address the guard judges again; there is no other way out.
+//! Redirects are answers like any other here: nothing follows them.
+
+mod cork;
+mod error;
+mod guard;
+mod origin;
+mod pool;
+mod resolve;
+mod transport;
+mod upstream;
+
+use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
+use std::time::Duration;
+
+use pingora_core::connectors::http::v2::{ConnectionRef, H2HandshakeSettings, handshake};
+use pingora_core::protocols::ALPN;
+use pingora_core::upstreams::peer::HttpPeer;
+use shared::conf;
+use tokio::time::{Instant, timeout_at};
+
+use cork::Cork;
+pub use error::{Class, DialError, UpstreamError};
+use guard::Guard;
+pub use origin::{BadHost, Host, Origin, Scheme};
+use pool::Pool;
+pub use pool::PoolCounts;
+use resolve::Resolver;
+use transport::{Transport, Trust};
+pub use upstream::Upstream;
+
+/// What one slow reader may keep an HTTP/2 connection from delivering to the others.
+const STREAM_WINDOW: u32 = 256 * 1024;
+const H2_PING: Duration = Duration::from_secs(20);
+/// Several addresses share the connect timeout; each gets at least this.
+const LEAST_PER_ADDRESS: Duration = Duration::from_millis(250);
+
+/// One per process; the connections it pools belong to the thread that opened them.
+pub struct Dialer {
+    guard: Guard,
+    resolver: Resolver,
+    trust: Trust,
+    pool: Arc<Pool>,
+    connect_timeout: Duration,
+    first_byte_timeout: Duration,
+    idle_timeout: Duration,
+    pool_idle: Duration,
+    max_streams: usize,
+}
+
+impl Dialer {
+    pub fn new(settings: &conf::Upstream) -> anyhow::Result<Self> {
+        let resolver = Resolver::new(Duration::from_millis(settings.dns_ttl_ms));
+        Self::with_resolver(settings, resolver)
+    }
+
+    fn with_resolver(settings: &conf::Upstream, resolver: Resolver) -> anyhow::Result<Self> {
+        let pool_idle = Duration::from_millis(settings.upstream_pool_idle_ms);
+        Ok(Self {
+            guard: Guard::new(&settings.trusted_custom_hosts, &settings.own_hostnames)?,
+            resolver,
+            trust: Trust::new(settings.upstream_ca_file.as_deref())?,
+            pool: Arc::new(Pool::new(settings.upstream_pool_max_idle, pool_idle)),
+            connect_timeout: Duration::from_millis(settings.upstream_connect_timeout_ms),
+            first_byte_timeout: Duration::from_millis(settings.upstream_first_byte_timeout_ms),
+            idle_timeout: Duration::from_millis(settings.upstream_stream_idle_timeout_ms),
+            pool_idle,
+            max_streams: settings.upstream_max_h2_streams.max(1),
+        })
+    }
+
+    /// A host named by a caller: every rule holds, private ones only for hosts the operator lists.
+    pub fn custom_host(&self, url: &str) -> Result<Arc<Origin>, BadHost> {
+        let mut origin = Origin::parse(url)?;
+        if self.guard.is_own(origin.host()) {
+            return Err(BadHost::Itself);
+        }
+        let trusted = self.guard.is_trusted(origin.host());
+        guard::check_host(origin.host(), trusted)?;
+        origin.set_trusted(trusted);
+        Ok(Arc::new(origin))
+    }
+
+    /// A host named by the operator, such as one of the provider table: it may be private, but not a metadata service.
+    pub fn known_host(&self, url: &str) -> Result<Arc<Origin>, BadHost> {
+        let mut origin = Origin::parse(url)?;
+        guard::check_host(origin.host(), true)?;
+        origin.set_trusted(true);
+        Ok(Arc::new(origin))
+    }
+
+    /// A pooled connection, or a new one; always a new one when `fresh`. Waits no longer than the connect timeout.
+    pub async fn connect(&self, origin: &Arc<Origin>, fresh: bool) -> Result<Upstream, DialError> {
+        if !fresh && let Some(upstream) = self.pooled(origin).await {
+            return Ok(upstream);
+        }
+        let limit = Instant::now() + self.connect_timeout;
+        match timeout_at(limit, self.open(origin, limit)).await {
+            Ok(opened) => opened,
+            Err(_) => Err(DialError::new(Class::ConnectTimeout, "connecting to the provider took too long")),
+        }
+    }
+
+    async fn pooled(&self, origin: &Arc<Origin>) -> Option<Upstream> {
+        let now = std::time::Instant::now();
+        if let Some(cork) = self.pool.take(origin.pool_key(), now) {
+            return Some(self.equip(Upstream::h1(origin.clone(), self.pool.clone(), cork, true)));
+        }
+        let shared = self.pool.share(origin.pool_key(), now)?;
+        let stream = shared.spawn_stream().await.ok().flatten()?;
+        Some(self.equip(Upstream::h2(origin.clone(), self.pool.clone(), stream, true)))
+    }
+
+    async fn open(&self, origin: &Arc<Origin>, limit: Instant) -> Result<Upstream, DialError> {
+        let addresses = self.addresses(origin).await?;
+        let tcp = self.reach(origin, &addresses, limit).await?;
+        let transport = match origin.scheme() {
+            Scheme::Http => Transport::Plain(tcp),
+            Scheme::Https => self.trust.handshake(tcp, origin.host_name()).await?,
+        };
+        self.pool.count_opened();
+        let is_h2 = transport.is_h2();
+        let cork = Box::new(Cork::new(transport));
+        if !is_h2 {
+            return Ok(self.equip(Upstream::h1(origin.clone(), self.pool.clone(), cork, false)));
+        }
+        let shared = self.multiplex(cork).await?;
+        let stream = shared.spawn_stream().await.ok().flatten().ok_or_else(no_streams)?;
+        self.pool.put_shared(origin.pool_key(), shared, std::time::Instant::now());
+        Ok(self.equip(Upstream::h2(origin.clone(), self.pool.clone(), stream, false)))
+    }
+
+    /// Each address in turn; one that swallows packets must not use up the time of the next.
+    async fn reach(
+        &self,
+        origin: &Origin,
+        addresses: &[IpAddr],
+        limit: Instant,
+    ) -> Result<tokio::net::TcpStream, DialError> {
+        let mut failed = DialError::new(Class::Dns, "the provider's host name has no address");
+        for (index, address) in addresses.iter().enumerate() {
+            let left = limit.saturating_duration_since(Instant::now());
+            let others = u32::try_from(addresses.len() - index).unwrap_or(u32::MAX);
+            let share = (left / others).max(LEAST_PER_ADDRESS);
+            let socket = SocketAddr::new(*address, origin.port());
+            match tokio::time::timeout(share, Transport::connect(socket)).await {
+                Ok(Ok(tcp)) => return Ok(tcp),
+                Ok(Err(e)) => failed = e,
+                Err(_) => failed = DialError::new(Class::ConnectTimeout, "connecting to the provider took too long"),
+            }
+            self.resolver.demote(origin.host_name(), *address);
+        }
+        Err(failed)
+    }
+
+    /// Resolved and judged. One forbidden address refuses them all: a name that mixes public and private addresses is
+    /// what DNS rebinding looks like.
+    async fn addresses(&self, origin: &Origin) -> Result<Arc<[IpAddr]>, DialError> {
+        let addresses = match origin.host() {
+            Host::Address(address) => Arc::from([*address]),
+            Host::Name(name) => self.resolver.resolve(name, std::time::Instant::now()).await?,
+        };
+        for address in addresses.iter() {
+            guard::check_address(*address, origin.is_trusted())?;
+        }
+        Ok(addresses)
+    }
+
+    async fn multiplex(&self, cork: Box<Cork>) -> Result<ConnectionRef, DialError> {
+        let mut settings = H2HandshakeSettings::new();
+        settings.max_streams = self.max_streams;
+        settings.ping_interval = Some(H2_PING);
+        settings.stream_window_size = Some(STREAM_WINDOW);
+        settings.connection_window_size = Some(self.connection_window());
+        handshake(cork, settings)
+            .await
+            .map_err(|_| DialError::new(Class::Protocol, "the provider's HTTP/2 handshake failed"))
+    }
+
+    /// Room for every stream's window, so that clients who stopped reading cannot starve the others.
+    fn connection_window(&self) -> u32 {
+        let streams = u32::try_from(self.max_streams).unwrap_or(u32::MAX);
+        STREAM_WINDOW.saturating_mul(streams).min(i32::MAX as u32)
+    }
+
+    fn equip(&self, mut upstream: Upstream) -> Upstream {
+        upstream.set_timeouts(self.first_byte_timeout, self.idle_timeout);
+        upstream
+    }
+
+    /// For the relay lane, where Pingora opens the socket: the address is resolved, judged and pinned here.
+    /// The host is the SNI even for plain HTTP, because Pingora does not verify a peer without one. It checks names
+    /// only, so a relayed `https://` address is refused by its handshake unless the certificate names it as a host.
+    ///
+    /// An upgrade needs HTTP/1; `first_byte` is the longest silence, before the answer and inside it.
+    pub async fn peer(&self, origin: &Origin, is_upgrade: bool, first_byte: Duration) -> Result<HttpPeer, DialError> {
+        let addresses = self.addresses(origin).await?;
+        let address =
+            addresses.first().ok_or_else(|| DialError::new(Class::Dns, "the provider's host name has no address"))?;
+        let mut peer =
+            HttpPeer::new(SocketAddr::new(*address, origin.port()), origin.is_tls(), origin.host_name().to_owned());
+        // Pingora's pool does not look at authorities or trust; the group keeps connections of unequal trust apart.
+        peer.group_key = u64::from(origin.is_trusted());
+        let options = &mut peer.options;
+        options.connection_timeout = Some(self.connect_timeout);
+        options.total_connection_timeout = Some(self.connect_timeout);
+        options.read_timeout = Some(first_byte);
+        options.write_timeout = Some(self.idle_timeout);
+        options.idle_timeout = Some(self.pool_idle);
+        options.alpn = if origin.is_tls() && !is_upgrade { ALPN::H2H1 } else { ALPN::H1 };
+        options.max_h2_streams = self.max_streams;
+        options.h2_ping_interval = Some(H2_PING);
+        options.h2_stream_window_size = Some(STREAM_WINDOW);
+        options.h2_connection_window_size = Some(self.connection_window());
+        options.ca = self.trust.authorities();
+        Ok(peer)
+    }
+
+    /// The relay lane could not connect: the next peer of this origin has another address, if there is one.
+    pub fn demote(&self, origin: &Origin, peer: &HttpPeer) {
+        if let Some(address) = peer._address.as_inet() {
+            self.resolver.demote(origin.host_name(), address.ip());
+        }
+    }
+
+    /// HTTP/1 connections waiting for a request, on all threads.
+    pub fn idle_connections(&self) -> usize {
+        usize::try_from(self.pool.counts().idle).unwrap_or(0)
+    }
+
+    pub fn pool_counts(&self) -> PoolCounts {
+        self.pool.counts()
+    }
+}
+
+fn no_streams() -> DialError {
+    DialError::new(Class::Protocol, "the provider's HTTP/2 connection takes no streams")
+}

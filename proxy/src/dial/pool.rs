@@ -1,0 +1,197 @@
+//! Idle connections, kept by the thread that used them last: no lock, no wake-up of another core, no task per idle
+//! connection. A connection is tried when it is taken, expired ones go when their origin or, at most once a second, any
+//! origin of the thread is touched.
+//!
+//! HTTP/1 connections leave the pool while they carry a request; HTTP/2 connections stay in it and are shared.
+
+use std::cell::RefCell;
+use std::collections::{HashMap, VecDeque};
+use std::sync::atomic::{AtomicI64, AtomicU64, Ordering::Relaxed};
+use std::time::{Duration, Instant};
+
+use pingora_core::connectors::http::v2::ConnectionRef;
+
+use super::cork::Cork;
+
+const SWEEP_EVERY: Duration = Duration::from_secs(1);
+
+/// The process-wide part: limits and counts. The connections are in `SHELVES`.
+pub struct Pool {
+    /// Tells pools of several dialers apart: they may trust different authorities.
+    id: u64,
+    max_idle: usize,
+    max_age: Duration,
+    opened: AtomicU64,
+    reused: AtomicU64,
+    dead: AtomicU64,
+    idle: AtomicI64,
+}
+
+/// For metrics.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PoolCounts {
+    /// Connections opened so far.
+    pub opened: u64,
+    /// Requests that found an open connection.
+    pub reused: u64,
+    /// Pooled connections found closed by the other side when they were wanted.
+    pub dead: u64,
+    /// HTTP/1 connections idle now, on all threads.
+    pub idle: i64,
+}
+
+/// One thread's connections of one pool.
+#[derive(Default)]
+struct Shelves {
+    by_origin: HashMap<Box<str>, Shelf>,
+    swept: Option<Instant>,
+}
+
+#[derive(Default)]
+struct Shelf {
+    /// Oldest first; taken from the back, so that the surplus of a rush grows old and goes.
+    h1: VecDeque<Idle>,
+    h2: Vec<Multiplexed>,
+}
+
+struct Idle {
+    cork: Box<Cork>,
+    expires: Instant,
+}
+
+struct Multiplexed {
+    connection: ConnectionRef,
+    expires: Instant,
+}
+
+thread_local! {
+    static SHELVES: RefCell<Vec<(u64, Shelves)>> = const { RefCell::new(Vec::new()) };
+}
+
+impl Pool {
+    pub fn new(max_idle: usize, max_age: Duration) -> Self {
+        static NEXT: AtomicU64 = AtomicU64::new(0);
+        Self {
+            id: NEXT.fetch_add(1, Relaxed),
+            max_idle,
+            max_age,
+            opened: AtomicU64::new(0),
+            reused: AtomicU64::new(0),
+            dead: AtomicU64::new(0),
+            idle: AtomicI64::new(0),
+        }
+    }
+
+    pub fn counts(&self) -> PoolCounts {
+        PoolCounts {
+            opened: self.opened.load(Relaxed),
+            reused: self.reused.load(Relaxed),
+            dead: self.dead.load(Relaxed),
+            idle: self.idle.load(Relaxed),
+        }
+    }
+
+    pub fn count_opened(&self) {
+        self.opened.fetch_add(1, Relaxed);
+    }
+
+    /// The connection used last that still lives.
+    pub fn take(&self, origin: &str, now: Instant) -> Option<Box<Cork>> {
+        self.with_shelves(|shelves| {
+            self.sweep(shelves, now);
+            let shelf = shelves.by_origin.get_mut(origin)?;
+            while let Some(mut idle) = shelf.h1.pop_back() {
+                self.idle.fetch_sub(1, Relaxed);
+                if now >= idle.expires {
+                    continue;
+                }
+                if idle.cork.is_alive() {
+                    self.reused.fetch_add(1, Relaxed);
+                    return Some(idle.cork);
+                }
+                self.dead.fetch_add(1, Relaxed);
+            }
+            None
+        })
+    }
+
+    /// `keep_alive` is what the server promised, if it promised anything.
+    pub fn put(&self, origin: &str, cork: Box<Cork>, keep_alive: Option<Duration>, now: Instant) {
+        let age = keep_alive.map_or(self.max_age, |promised| promised.min(self.max_age));
+        if self.max_idle == 0 || age.is_zero() {
+            return;
+        }
+        self.with_shelves(|shelves| {
+            self.sweep(shelves, now);
+            let shelf = shelves.shelf(origin);
+            if shelf.h1.len() >= self.max_idle {
+                shelf.h1.pop_front();
+                self.idle.fetch_sub(1, Relaxed);
+            }
+            shelf.h1.push_back(Idle { cork, expires: now + age });
+            self.idle.fetch_add(1, Relaxed);
+        });
+    }
+
+    /// An HTTP/2 connection that has room for one more stream.
+    pub fn share(&self, origin: &str, now: Instant) -> Option<ConnectionRef> {
+        self.with_shelves(|shelves| {
+            self.sweep(shelves, now);
+            let shelf = shelves.by_origin.get_mut(origin)?;
+            let found = shelf.h2.iter_mut().find(|shared| shared.connection.can_accept_streams(1))?;
+            found.expires = now + self.max_age;
+            self.reused.fetch_add(1, Relaxed);
+            Some(found.connection.clone())
+        })
+    }
+
+    pub fn put_shared(&self, origin: &str, connection: ConnectionRef, now: Instant) {
+        let expires = now + self.max_age;
+        self.with_shelves(|shelves| shelves.shelf(origin).h2.push(Multiplexed { connection, expires }));
+    }
+
+    fn sweep(&self, shelves: &mut Shelves, now: Instant) {
+        if shelves.swept.is_some_and(|swept| now < swept + SWEEP_EVERY) {
+            return;
+        }
+        shelves.swept = Some(now);
+        shelves.by_origin.retain(|_, shelf| {
+            shelf.expire(self, now);
+            !shelf.h1.is_empty() || !shelf.h2.is_empty()
+        });
+    }
+
+    fn with_shelves<T>(&self, use_them: impl FnOnce(&mut Shelves) -> T) -> T {
+        SHELVES.with_borrow_mut(|all| {
+            let index = all.iter().position(|(id, _)| *id == self.id).unwrap_or_else(|| {
+                all.push((self.id, Shelves::default()));
+                all.len() - 1
+            });
+            use_them(&mut all[index].1)
+        })
+    }
+}
+
+impl Shelves {
+    fn shelf(&mut self, origin: &str) -> &mut Shelf {
+        // Looked up twice only when it is new; `entry` would copy the key each time.
+        if !self.by_origin.contains_key(origin) {
+            self.by_origin.insert(origin.into(), Shelf::default());
+        }
+        self.by_origin.get_mut(origin).expect("inserted above")
+    }
+}
+
+impl Shelf {
+    fn expire(&mut self, pool: &Pool, now: Instant) {
+        let before = self.h1.len();
+        self.h1.retain(|idle| now < idle.expires);
+        pool.idle.fetch_sub(i64::try_from(before - self.h1.len()).unwrap_or(i64::MAX), Relaxed);
+        self.h2.retain_mut(|shared| {
+            if !shared.connection.is_idle() {
+                shared.expires = now + pool.max_age;
+            }
+            now < shared.expires && !shared.connection.is_closed() && !shared.connection.is_shutting_down()
+        });
+    }
+}

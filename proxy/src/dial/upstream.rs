@@ -1,0 +1,334 @@
+//! One request and its answer over one connection, HTTP/1 or HTTP/2. Dropping it at any point cancels the call: the
+//! connection is closed or the stream reset. Only `release` gives a connection back, and only one that is clean.
+
+use std::sync::{Arc, LazyLock};
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use futures::FutureExt;
+use http::header::{CONNECTION, CONTENT_LENGTH, HOST, HeaderName, TE, TRANSFER_ENCODING, UPGRADE};
+use http::{Method, Uri};
+use pingora_core::protocols::http::v1::client::HttpSession as Http1;
+use pingora_core::protocols::http::v2::client::Http2Session as Http2;
+use pingora_core::{Error, ErrorType, RetryType};
+use pingora_http::{RequestHeader, ResponseHeader};
+
+use super::cork::Cork;
+use super::error::{Class, UpstreamError};
+use super::origin::Origin;
+use super::pool::Pool;
+
+/// How long a provider that broke off our upload may take to tell why.
+const EARLY_ANSWER: Duration = Duration::from_secs(1);
+/// Each piece of a large body gets its own write timeout.
+const PIECE: usize = 1 << 20;
+/// Interim answers (1xx) before we stop believing in a real one.
+const MAX_INTERIM: usize = 16;
+
+pub struct Upstream {
+    origin: Arc<Origin>,
+    pool: Arc<Pool>,
+    exchange: Exchange,
+    reused: bool,
+    first_byte_timeout: Duration,
+    idle_timeout: Duration,
+    sent: bool,
+    head_read: bool,
+    done: bool,
+}
+
+enum Exchange {
+    Ready(Box<Cork>),
+    H1(Box<Http1>),
+    H2(Box<Http2>),
+    Over,
+}
+
+impl Upstream {
+    pub(super) fn h1(origin: Arc<Origin>, pool: Arc<Pool>, cork: Box<Cork>, reused: bool) -> Self {
+        Self::new(origin, pool, Exchange::Ready(cork), reused)
+    }
+
+    pub(super) fn h2(origin: Arc<Origin>, pool: Arc<Pool>, stream: Http2, reused: bool) -> Self {
+        Self::new(origin, pool, Exchange::H2(Box::new(stream)), reused)
+    }
+
+    fn new(origin: Arc<Origin>, pool: Arc<Pool>, exchange: Exchange, reused: bool) -> Self {
+        let forever = Duration::from_secs(600);
+        Self {
+            origin,
+            pool,
+            exchange,
+            reused,
+            first_byte_timeout: forever,
+            idle_timeout: forever,
+            sent: false,
+            head_read: false,
+            done: false,
+        }
+    }
+
+    /// The longest waits for the head of the answer, and for each further piece of it (also for each piece of the upload).
+    pub fn set_timeouts(&mut self, first_byte: Duration, idle: Duration) {
+        self.first_byte_timeout = first_byte;
+        self.idle_timeout = idle;
+    }
+
+    /// The connection carried a request before.
+    pub fn is_reused(&self) -> bool {
+        self.reused
+    }
+
+    pub fn is_h2(&self) -> bool {
+        matches!(self.exchange, Exchange::H2(_))
+    }
+
+    pub fn origin(&self) -> &Arc<Origin> {
+        &self.origin
+    }
+
+    /// Sends the request. `Host` and the framing headers are set here, so that they cannot disagree with where and how
+    /// it is sent. Ok also when the provider answered before it had read everything: the answer says why.
+    pub async fn send(&mut self, mut head: RequestHeader, body: Bytes) -> Result<(), UpstreamError> {
+        frame(&mut head, body.len())?;
+        match std::mem::replace(&mut self.exchange, Exchange::Over) {
+            Exchange::Ready(cork) => self.send_h1(cork, head, body).await,
+            Exchange::H2(stream) => {
+                self.exchange = Exchange::H2(stream);
+                self.send_h2(head, body).await
+            }
+            Exchange::H1(_) | Exchange::Over => Err(UpstreamError::new(Class::Protocol, "a request was already sent")),
+        }
+    }
+
+    async fn send_h1(
+        &mut self,
+        mut cork: Box<Cork>,
+        mut head: RequestHeader,
+        body: Bytes,
+    ) -> Result<(), UpstreamError> {
+        insert(&mut head, HOST, self.origin.authority_value().clone())?;
+        cork.start(!body.is_empty());
+        let mut session = Box::new(Http1::new(cork));
+        session.read_timeout = Some(self.first_byte_timeout);
+        session.write_timeout = Some(self.idle_timeout);
+        self.exchange = Exchange::H1(session);
+        let Exchange::H1(session) = &mut self.exchange else { return Err(over()) };
+        let written = async {
+            session.write_request_header(Box::new(head)).await?;
+            for piece in body.chunks(PIECE) {
+                session.write_body(piece).await?;
+            }
+            session.finish_body().await
+        };
+        match written.await {
+            Ok(_) => {
+                self.sent = true;
+                Ok(())
+            }
+            Err(e) => self.hear_why(e).await,
+        }
+    }
+
+    async fn send_h2(&mut self, mut head: RequestHeader, body: Bytes) -> Result<(), UpstreamError> {
+        for name in [HOST, CONNECTION, TE, UPGRADE, KEEP_ALIVE, PROXY_CONNECTION] {
+            head.remove_header(&name);
+        }
+        head.set_uri(absolute(&self.origin, &head.uri)?);
+        let Exchange::H2(stream) = &mut self.exchange else { return Err(over()) };
+        stream.read_timeout = Some(self.first_byte_timeout);
+        stream.write_timeout = Some(self.idle_timeout);
+        let written = match stream.write_request_header(Box::new(head), body.is_empty()) {
+            Ok(()) if body.is_empty() => Ok(()),
+            Ok(()) => stream.write_request_body(body, true).await,
+            Err(e) => Err(e),
+        };
+        match written {
+            Ok(()) => {
+                self.sent = true;
+                Ok(())
+            }
+            Err(e) => self.hear_why(e).await,
+        }
+    }
+
+    /// Writing failed: perhaps the provider refused the upload and said so before it closed.
+    async fn hear_why(&mut self, failed: Box<Error>) -> Result<(), UpstreamError> {
+        match tokio::time::timeout(EARLY_ANSWER, self.read_head()).await {
+            Ok(Ok(())) => Ok(()),
+            _ => Err(self.explain(&failed)),
+        }
+    }
+
+    /// Waits for the head of the answer; interim answers are skipped.
+    pub async fn read_head(&mut self) -> Result<(), UpstreamError> {
+        if self.head_read {
+            return Ok(());
+        }
+        let read = match &mut self.exchange {
+            Exchange::H1(session) => read_h1_head(session).await,
+            Exchange::H2(stream) => stream.read_response_header().await,
+            Exchange::Ready(_) | Exchange::Over => return Err(over()),
+        };
+        if let Err(e) = read {
+            return Err(self.explain(&e));
+        }
+        self.head_read = true;
+        match &mut self.exchange {
+            Exchange::H1(session) => session.read_timeout = Some(self.idle_timeout),
+            Exchange::H2(stream) => stream.read_timeout = Some(self.idle_timeout),
+            Exchange::Ready(_) | Exchange::Over => {}
+        }
+        self.note_end()
+    }
+
+    /// The head of the answer, after `read_head`.
+    pub fn head(&self) -> &ResponseHeader {
+        let head = match &self.exchange {
+            Exchange::H1(session) => session.resp_header(),
+            Exchange::H2(stream) => stream.response_header(),
+            Exchange::Ready(_) | Exchange::Over => None,
+        };
+        head.unwrap_or(&NO_HEAD)
+    }
+
+    /// The next piece of the answer's body, never an empty one; `None` when it is complete.
+    pub async fn read_body(&mut self) -> Result<Option<Bytes>, UpstreamError> {
+        while !self.done {
+            let read = match &mut self.exchange {
+                Exchange::H1(session) => session.read_body_bytes().await,
+                Exchange::H2(stream) => stream.read_response_body().await,
+                Exchange::Ready(_) | Exchange::Over => return Err(over()),
+            };
+            match read {
+                Ok(Some(piece)) => {
+                    self.note_end()?;
+                    if !piece.is_empty() {
+                        return Ok(Some(piece));
+                    }
+                }
+                Ok(None) => self.done = true,
+                Err(e) => return Err(self.explain(&e)),
+            }
+        }
+        Ok(None)
+    }
+
+    /// The whole answer was read.
+    pub fn is_done(&self) -> bool {
+        self.done
+    }
+
+    /// Gives the connection back if the next request can trust it, and closes it otherwise.
+    pub fn release(mut self) {
+        if !self.sent || !self.done {
+            return;
+        }
+        // An HTTP/2 connection never left the pool; its stream ends by being dropped.
+        let Exchange::H1(mut session) = std::mem::replace(&mut self.exchange, Exchange::Over) else { return };
+        session.respect_keepalive();
+        let promised = session.resp_header().and_then(promised_keep_alive);
+        // Ready at once when the connection may be kept; what would wait is a shutdown, and dropping does that too.
+        let Some(stream) = session.reuse().now_or_never().flatten() else { return };
+        if let Ok(cork) = stream.into_any().downcast::<Cork>() {
+            self.pool.put(self.origin.pool_key(), cork, promised, Instant::now());
+        }
+    }
+
+    fn note_end(&mut self) -> Result<(), UpstreamError> {
+        let ended = match &mut self.exchange {
+            Exchange::H1(session) => Ok(session.is_body_done()),
+            Exchange::H2(stream) => stream.check_response_end_or_error(),
+            Exchange::Ready(_) | Exchange::Over => Ok(true),
+        };
+        match ended {
+            Ok(ended) => {
+                self.done = ended;
+                Ok(())
+            }
+            Err(e) => Err(self.explain(&e)),
+        }
+    }
+
+    fn explain(&self, error: &Error) -> UpstreamError {
+        let class = match Class::of(error) {
+            Class::FirstByteTimeout if self.head_read => Class::IdleTimeout,
+            class => class,
+        };
+        let unheard = match &self.exchange {
+            Exchange::H1(session) => {
+                (**session.stream()).as_any().downcast_ref::<Cork>().is_some_and(|cork| !cork.has_heard())
+            }
+            Exchange::H2(_) => !self.head_read,
+            Exchange::Ready(_) | Exchange::Over => true,
+        };
+        // Refused streams and a polite GOAWAY: the provider says it did nothing.
+        let refused = matches!(error.retry, RetryType::Decided(true)) && !self.head_read;
+        UpstreamError::new(class, message(class)).stale(refused || (self.reused && unheard && class == Class::Reset))
+    }
+}
+
+const KEEP_ALIVE: HeaderName = HeaderName::from_static("keep-alive");
+const PROXY_CONNECTION: HeaderName = HeaderName::from_static("proxy-connection");
+
+/// Stands in until a head was read, so that looking too early is not a crash.
+static NO_HEAD: LazyLock<ResponseHeader> = LazyLock::new(|| ResponseHeader::build(502, None).expect("502 is a status"));
+
+async fn read_h1_head(session: &mut Http1) -> Result<(), Box<Error>> {
+    for _ in 0..MAX_INTERIM {
+        session.read_response().await?;
+        match session.get_status() {
+            // We never ask for an upgrade, so 101 is as wrong as no answer.
+            Some(status) if status == 101 => break,
+            Some(status) if status.is_informational() => {}
+            _ => return Ok(()),
+        }
+    }
+    Err(Error::explain(ErrorType::InvalidHTTPHeader, "no final answer"))
+}
+
+/// `Content-Length` is the one framing we send.
+fn frame(head: &mut RequestHeader, length: usize) -> Result<(), UpstreamError> {
+    head.remove_header(&TRANSFER_ENCODING);
+    if length > 0 || matches!(head.method, Method::POST | Method::PUT | Method::PATCH) {
+        insert(head, CONTENT_LENGTH, length.into())
+    } else {
+        head.remove_header(&CONTENT_LENGTH);
+        Ok(())
+    }
+}
+
+fn insert(head: &mut RequestHeader, name: HeaderName, value: http::HeaderValue) -> Result<(), UpstreamError> {
+    head.insert_header(name, value).map_err(|_| UpstreamError::new(Class::Protocol, "the request has too many headers"))
+}
+
+fn absolute(origin: &Origin, uri: &Uri) -> Result<Uri, UpstreamError> {
+    let path = uri.path_and_query().map_or("/", |path| path.as_str());
+    let built = Uri::builder()
+        .scheme(origin.scheme().text())
+        .authority(origin.authority().clone())
+        .path_and_query(path)
+        .build();
+    built.map_err(|_| UpstreamError::new(Class::Protocol, "the request has no valid path"))
+}
+
+fn over() -> UpstreamError {
+    UpstreamError::new(Class::Protocol, "no request was sent on this connection")
+}
+
+fn message(class: Class) -> &'static str {
+    match class {
+        Class::FirstByteTimeout => "the provider took too long to answer",
+        Class::IdleTimeout => "the provider fell silent inside its answer",
+        Class::WriteTimeout => "the provider took too long to read the request",
+        Class::Reset => "the provider closed the connection before its answer was complete",
+        _ => "the provider's answer is not valid HTTP",
+    }
+}
+
+/// `Keep-Alive: timeout=5` closes after five seconds on the server's clock; ours must be earlier.
+fn promised_keep_alive(head: &ResponseHeader) -> Option<Duration> {
+    let text = head.headers.get(KEEP_ALIVE)?.to_str().ok()?;
+    let timeout = text.split(',').find_map(|param| param.trim().strip_prefix("timeout="))?;
+    Some(Duration::from_secs(timeout.trim().parse::<u64>().ok()?.saturating_sub(1)))
+}
