@@ -1,5 +1,18 @@
-//! The gateway's data plane. A request walks through the stages in `stages`; `dial` opens every outbound socket;
-//! `snapshot` holds all control-plane data in memory, so that no request waits for Postgres.
+//! The gateway's data plane. A request is classified, its caller identified, its body received, its target planned,
+//! the target dialled and its answer passed on; each step is a file in `stages`. `dial` opens every outbound socket,
+//! `snapshot` holds all control-plane data in memory, so that no request waits for Postgres. Pingora's callbacks are
+//! known to the binary alone.
 
 pub mod dial;
+pub mod downstream;
+pub mod engine;
+pub mod events;
+pub mod headers;
+pub mod metrics;
+pub mod providers;
+pub mod refusal;
+pub mod request_id;
+pub mod settings;
 pub mod snapshot;
+pub mod stages;
+pub mod visit;

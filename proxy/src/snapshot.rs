@@ -1,1 +1,211 @@
-//! To be written.
+//! Everything the proxy knows of the control plane, in memory. Requests read it without a lock, an await or an
+//! allocation; the follower alone writes it.
+//!
+//! Rows come from Postgres (`feed`, driven by `follower`) or, while Postgres is away at start, from the copy on disk
+//! (`disk`, written by `keeper`). What is not here does not exist: an unknown key is refused also while Postgres is
+//! away. To follow a further table, say what it is in `tables`, and add a field and its line in `collections`.
+
+pub mod backoff;
+pub mod collection;
+pub mod disk;
+pub mod feed;
+pub mod follower;
+pub mod keeper;
+pub mod sharded;
+mod tables;
+
+pub use follower::Follower;
+
+use chrono::{DateTime, Utc};
+use collection::{Collection, Followed, Frozen, Incoming, Merged};
+use shared::api_key::KeyHash;
+use shared::model::{ApiKey, Workspace};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+use tokio::sync::watch;
+use uuid::Uuid;
+
+pub struct Snapshot {
+    api_keys: Collection<ApiKey>,
+    workspaces: Collection<Workspace>,
+    /// Rows change only while this is held for writing, so a copy taken while it is read is whole.
+    progress: watch::Sender<Progress>,
+    loaded: AtomicBool,
+    connected: AtomicBool,
+    failures: AtomicU64,
+    skipped_rows: AtomicU64,
+}
+
+/// How far the feed has come. Metrics, readiness and the disk copy go by it.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Progress {
+    /// Successful reads of the feed, with or without news.
+    pub reads: u64,
+    /// How many of them had to read everything.
+    pub reloads: u64,
+    /// Grows whenever a row changed.
+    pub version: u64,
+    /// The oldest transaction whose changes may still be missing.
+    pub cursor: u64,
+    /// When Postgres last vouched for the rows; None before anything was loaded.
+    pub confirmed: Option<Confirmed>,
+}
+
+/// The moment of a confirmation, by both clocks: the wall's for the disk copy, the steady one for the age.
+#[derive(Debug, Clone, Copy)]
+pub struct Confirmed {
+    pub at: DateTime<Utc>,
+    noted: Instant,
+    age_when_noted: Duration,
+}
+
+/// The rows of one moment, for the disk copy. Taking it costs the number of shards, not of rows.
+pub struct View {
+    pub progress: Progress,
+    pub tables: Vec<Box<dyn Frozen>>,
+}
+
+impl Snapshot {
+    pub fn empty() -> Self {
+        Self {
+            api_keys: Collection::empty(),
+            workspaces: Collection::empty(),
+            progress: watch::Sender::new(Progress::default()),
+            loaded: AtomicBool::new(false),
+            connected: AtomicBool::new(false),
+            failures: AtomicU64::new(0),
+            skipped_rows: AtomicU64::new(0),
+        }
+    }
+
+    /// A snapshot of just these rows, as if read from Postgres a moment ago.
+    pub fn of(api_keys: Vec<ApiKey>, workspaces: Vec<Workspace>) -> Self {
+        let snapshot = Self::empty();
+        snapshot.api_keys.replace(api_keys);
+        snapshot.workspaces.replace(workspaces);
+        snapshot.advance(|progress| progress.confirmed = Some(Confirmed::now(Utc::now())));
+        snapshot
+    }
+
+    pub fn api_key(&self, hash: &KeyHash) -> Option<Arc<ApiKey>> {
+        self.api_keys.find(hash)
+    }
+
+    pub fn workspace(&self, id: &Uuid) -> Option<Arc<Workspace>> {
+        self.workspaces.find(id)
+    }
+
+    /// Every table the proxy follows, in the order they are read.
+    pub fn collections(&self) -> [&dyn Followed; 2] {
+        [&self.workspaces, &self.api_keys]
+    }
+
+    /// Whether there is something to answer from, be it from Postgres or from disk.
+    pub fn is_loaded(&self) -> bool {
+        self.loaded.load(Ordering::Acquire)
+    }
+
+    /// Time since Postgres last vouched for the rows.
+    pub fn age(&self) -> Option<Duration> {
+        self.progress.borrow().confirmed.map(|confirmed| confirmed.age())
+    }
+
+    pub fn cursor(&self) -> u64 {
+        self.progress.borrow().cursor
+    }
+
+    pub fn progress(&self) -> Progress {
+        *self.progress.borrow()
+    }
+
+    /// Wakes at every read of the feed: to wait for a first load, or for a change to have arrived.
+    pub fn subscribe(&self) -> watch::Receiver<Progress> {
+        self.progress.subscribe()
+    }
+
+    /// Rows in memory by table.
+    pub fn rows(&self) -> impl Iterator<Item = (&'static str, usize)> + '_ {
+        self.collections().into_iter().map(|collection| (collection.table(), collection.len()))
+    }
+
+    /// Whether the feed stands on a live connection to Postgres.
+    pub fn is_connected(&self) -> bool {
+        self.connected.load(Ordering::Relaxed)
+    }
+
+    /// Lost connections and failed reads since the start.
+    pub fn failures(&self) -> u64 {
+        self.failures.load(Ordering::Relaxed)
+    }
+
+    /// Rows that could not be understood, and were therefore left out.
+    pub fn skipped_rows(&self) -> u64 {
+        self.skipped_rows.load(Ordering::Relaxed)
+    }
+
+    pub fn view(&self) -> View {
+        let progress = self.progress.borrow();
+        View { progress: *progress, tables: self.collections().iter().map(|collection| collection.frozen()).collect() }
+    }
+
+    /// Puts changed rows among the others.
+    fn merge(&self, news: Vec<Box<dyn Incoming + '_>>, cursor: u64, confirmed_at: DateTime<Utc>) -> Merged {
+        let mut merged = Merged::default();
+        self.advance(|progress| {
+            for incoming in news {
+                self.skipped_rows.fetch_add(incoming.skipped(), Ordering::Relaxed);
+                merged += incoming.merge();
+            }
+            progress.version += u64::from(merged.shards > 0);
+            progress.reads += 1;
+            progress.cursor = cursor;
+            progress.confirmed = Some(Confirmed::now(confirmed_at));
+        });
+        merged
+    }
+
+    /// Takes these rows for the whole world; what is not among them is gone.
+    fn replace(&self, world: Vec<Box<dyn Incoming + '_>>, cursor: u64, confirmed_at: DateTime<Utc>) {
+        self.advance(|progress| {
+            for incoming in world {
+                self.skipped_rows.fetch_add(incoming.skipped(), Ordering::Relaxed);
+                incoming.replace();
+            }
+            progress.version += 1;
+            progress.reads += 1;
+            progress.reloads += 1;
+            progress.cursor = cursor;
+            progress.confirmed = Some(Confirmed::now(confirmed_at));
+        });
+    }
+
+    /// Starts from a disk copy. Not a read: nothing of it came from Postgres.
+    fn restore(&self, world: Vec<Box<dyn Incoming + '_>>, cursor: u64, confirmed: Confirmed) {
+        self.advance(|progress| {
+            world.into_iter().for_each(|incoming| incoming.replace());
+            progress.cursor = cursor;
+            progress.confirmed = Some(confirmed);
+        });
+    }
+
+    /// Requests ask whether anything is loaded, and must not wait for the one who loads: hence a flag of its own.
+    fn advance(&self, step: impl FnOnce(&mut Progress)) {
+        self.progress.send_modify(step);
+        self.loaded.store(true, Ordering::Release);
+    }
+}
+
+impl Confirmed {
+    fn now(at: DateTime<Utc>) -> Self {
+        Self::aged(at, Duration::ZERO)
+    }
+
+    fn aged(at: DateTime<Utc>, age: Duration) -> Self {
+        Self { at, noted: Instant::now(), age_when_noted: age }
+    }
+
+    pub fn age(&self) -> Duration {
+        self.age_when_noted + self.noted.elapsed()
+    }
+}

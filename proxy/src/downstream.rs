@@ -1,0 +1,29 @@
+//! The client's side of a request, as the engine sees it. Pingora's session implements it in the binary; tests
+//! implement it without sockets.
+
+use bytes::Bytes;
+use pingora_http::{RequestHeader, ResponseHeader};
+use std::future::Future;
+
+/// The client left, or its connection broke: nobody is there to answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("the client left")]
+pub struct ClientGone;
+
+pub trait Downstream: Send {
+    fn head(&self) -> &RequestHeader;
+
+    /// The next piece of the request body; `None` at its end.
+    fn read_body(&mut self) -> impl Future<Output = Result<Option<Bytes>, ClientGone>> + Send;
+
+    /// Tells a client that waits for permission (`Expect: 100-continue`) to send its body.
+    fn write_continue(&mut self) -> impl Future<Output = Result<(), ClientGone>> + Send;
+
+    fn write_head(&mut self, head: ResponseHeader) -> impl Future<Output = Result<(), ClientGone>> + Send;
+
+    fn write_body(&mut self, bytes: Bytes, end: bool) -> impl Future<Output = Result<(), ClientGone>> + Send;
+
+    /// Resolves when the client leaves. Must not be polled once the last byte of the answer is written: a keep-alive
+    /// client's next request would be eaten.
+    fn gone(&mut self) -> impl Future<Output = ()> + Send;
+}

@@ -1,0 +1,316 @@
+//! Pingora's callbacks, and nothing else: each gathers what a stage needs, calls it and acts on the result. The only
+//! file that knows `ProxyHttp`; it lives in the binary so that an edit elsewhere does not recompile Pingora's generics.
+//!
+//! Retries: the engine lane has its own loop. On the relay lane only a failed connect may be tried again, because a
+//! streamed body cannot be replayed; Pingora's defaults do just that for us.
+
+use crate::control_plane::ControlPlane;
+use async_trait::async_trait;
+use bytes::Bytes;
+use futures::FutureExt as _;
+use http::{HeaderValue, header};
+use pingora_core::modules::http::HttpModules;
+use pingora_core::upstreams::peer::HttpPeer;
+use pingora_core::{Error, ErrorSource, ErrorType, Result};
+use pingora_http::{RequestHeader, ResponseHeader};
+use pingora_proxy::{FailToProxy, ProxyHttp, Session};
+use proxy::downstream::{ClientGone, Downstream};
+use proxy::engine::{Delivered, Engine, Next};
+use proxy::metrics::{Lane, Outcome};
+use proxy::refusal::Refusal;
+use proxy::stages::plan::Target;
+use proxy::stages::relay;
+use proxy::visit::Visit;
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// After we answered without reading a body, this long is spent on reading it away, so that the client sees the
+/// answer and the connection can be used again.
+const DRAIN: Duration = Duration::from_secs(5);
+
+#[derive(Clone)]
+pub struct Gateway {
+    pub engine: Arc<Engine>,
+    pub control_plane: Arc<ControlPlane>,
+}
+
+pub struct Ctx {
+    visit: Visit,
+    relay: Option<Relay>,
+    /// A refusal that a callback without a way to answer leaves for `fail_to_proxy`.
+    refusal: Option<Refusal>,
+}
+
+/// Where Pingora takes a request natively.
+enum Relay {
+    Provider { target: Box<Target>, path_and_query: String },
+    ControlPlane,
+}
+
+#[async_trait]
+impl ProxyHttp for Gateway {
+    type CTX = Ctx;
+
+    fn new_ctx(&self) -> Ctx {
+        Ctx { visit: Visit::begin(), relay: None, refusal: None }
+    }
+
+    /// No modules: the default one would compress, and hold event streams back in its encoder.
+    fn init_downstream_modules(&self, _modules: &mut HttpModules) {}
+
+    async fn request_filter(&self, session: &mut Session, ctx: &mut Ctx) -> Result<bool> {
+        session.downstream_session.set_total_drain_timeout(Some(DRAIN));
+        let walk = AssertUnwindSafe(self.walk(session, ctx)).catch_unwind().await;
+        match walk {
+            Ok(handled) => handled,
+            Err(_) => {
+                self.engine.metrics.panics.inc();
+                self.refuse(session, ctx, &Refusal::internal()).await
+            }
+        }
+    }
+
+    async fn upstream_peer(&self, session: &mut Session, ctx: &mut Ctx) -> Result<Box<HttpPeer>> {
+        let found = match &ctx.relay {
+            Some(Relay::Provider { target, .. }) => {
+                let is_upgrade = session.downstream_session.is_upgrade_req();
+                self.provider_peer(target, is_upgrade).await
+            }
+            Some(Relay::ControlPlane) => self.control_plane.peer().ok_or_else(Refusal::control_plane_unavailable),
+            None => Err(Refusal::internal()),
+        };
+        found.map(Box::new).map_err(|refusal| {
+            ctx.refusal = Some(refusal);
+            Error::new(ErrorType::InternalError)
+        })
+    }
+
+    async fn upstream_request_filter(
+        &self,
+        session: &mut Session,
+        head: &mut RequestHeader,
+        ctx: &mut Ctx,
+    ) -> Result<()> {
+        let aliases = &self.engine.aliases;
+        let edited = match &ctx.relay {
+            Some(Relay::Provider { target, path_and_query }) => {
+                relay::towards_provider(head, target, path_and_query, aliases)
+            }
+            Some(Relay::ControlPlane) => {
+                let client = session.client_addr().and_then(|address| address.as_inet()).map(|address| address.ip());
+                relay::towards_admin(head, client, &ctx.visit.request_id, aliases)
+            }
+            None => Err(Refusal::internal()),
+        };
+        edited.map_err(|refusal| {
+            ctx.refusal = Some(refusal);
+            Error::new(ErrorType::InternalError)
+        })
+    }
+
+    async fn response_filter(&self, _session: &mut Session, head: &mut ResponseHeader, ctx: &mut Ctx) -> Result<()> {
+        let visit = &mut ctx.visit;
+        if head.status.is_informational() && head.status.as_u16() != 101 {
+            return Ok(());
+        }
+        visit.status = head.status.as_u16();
+        let lane = visit.lane();
+        self.engine.metrics.first_byte(lane, visit.started.elapsed());
+        if lane == Lane::Relay {
+            self.engine.metrics.attempt(Outcome::Answered);
+        }
+        visit.stamp(head);
+        Ok(())
+    }
+
+    fn error_while_proxy(
+        &self,
+        peer: &HttpPeer,
+        session: &mut Session,
+        error: Box<Error>,
+        ctx: &mut Ctx,
+        client_reused: bool,
+    ) -> Box<Error> {
+        if *error.esource() == ErrorSource::Upstream && session.response_written().is_none() {
+            ctx.refusal.get_or_insert_with(|| self.relay_refusal(&ctx.relay, &error));
+        }
+        let mut error = error.more_context(format!("peer: {peer}"));
+        // A pooled connection that had died is replaced when no byte of the body has been read from the client yet.
+        let replayable =
+            !session.as_downstream().retry_buffer_truncated() && session.req_header().method.is_idempotent();
+        error.retry.decide_reuse(client_reused && replayable);
+        error
+    }
+
+    async fn fail_to_proxy(&self, session: &mut Session, error: &Error, ctx: &mut Ctx) -> FailToProxy {
+        let is_client = *error.esource() == ErrorSource::Downstream;
+        if is_client || session.response_written().is_some() {
+            ctx.visit.status = if is_client { 499 } else { ctx.visit.status };
+            return FailToProxy { error_code: 0, can_reuse_downstream: false };
+        }
+        let refusal = ctx.refusal.take().unwrap_or_else(|| self.relay_refusal(&ctx.relay, error));
+        // Pingora closes the connection after a failed proxy loop whatever we return; the head must say so.
+        session.set_keepalive(None);
+        let _ = self.refuse(session, ctx, &refusal).await;
+        FailToProxy { error_code: refusal.status, can_reuse_downstream: false }
+    }
+
+    async fn logging(&self, session: &mut Session, error: Option<&Error>, ctx: &mut Ctx) {
+        let visit = &mut ctx.visit;
+        if visit.status == 0 {
+            visit.status = session.response_written().map_or(499, |head| head.status.as_u16());
+        }
+        tracing::debug!(
+            request_id = visit.id(),
+            status = visit.status,
+            took_ms = visit.started.elapsed().as_millis() as u64,
+            error = error.map(tracing::field::display),
+            "answered"
+        );
+        visit.settle(&self.engine.metrics);
+    }
+
+    /// `fail_to_proxy` and the engine log what matters, with the request id and without the request.
+    fn suppress_error_log(&self, _session: &Session, _ctx: &Ctx, _error: &Error) -> bool {
+        true
+    }
+}
+
+impl Gateway {
+    async fn walk(&self, session: &mut Session, ctx: &mut Ctx) -> Result<bool> {
+        match self.engine.open(session.req_header(), &mut ctx.visit) {
+            Err(refusal) => self.refuse(session, ctx, &refusal).await,
+            Ok(Next::Greeting) => self.greet(session, ctx).await,
+            Ok(Next::Preflight) => self.preflight(session, ctx).await,
+            Ok(Next::Engine { endpoint, target }) => {
+                let mut client = Client(session);
+                match self.engine.run(&mut client, &mut ctx.visit, endpoint, &target).await {
+                    Delivered::Answered => Ok(true),
+                    Delivered::Torn => Err(Error::new_up(ErrorType::ReadError)),
+                    Delivered::ClientGone => Err(Error::new_down(ErrorType::ConnectionClosed)),
+                }
+            }
+            Ok(Next::Relay { target, path_and_query }) => {
+                ctx.relay = Some(Relay::Provider { target: Box::new(target), path_and_query });
+                Ok(false)
+            }
+            Ok(Next::ControlPlane) => {
+                ctx.relay = Some(Relay::ControlPlane);
+                Ok(false)
+            }
+        }
+    }
+
+    async fn provider_peer(&self, target: &Target, is_upgrade: bool) -> Result<HttpPeer, Refusal> {
+        let peer = self.engine.dialer.peer(&target.origin, is_upgrade, target.timeout).await;
+        peer.map_err(|error| {
+            self.engine.metrics.attempt(Outcome::Failed(error.class()));
+            match error.class() {
+                proxy::dial::Class::Blocked => Refusal::invalid_custom_host(&error),
+                _ => Refusal::upstream_unreachable(&target.provider.name, &error),
+            }
+        })
+    }
+
+    fn relay_refusal(&self, relay: &Option<Relay>, error: &Error) -> Refusal {
+        let Some(Relay::Provider { target, .. }) = relay else { return Refusal::control_plane_unavailable() };
+        let class = proxy::dial::Class::of(error);
+        self.engine.metrics.attempt(Outcome::Failed(class));
+        let provider = &target.provider.name;
+        match error.etype() {
+            ErrorType::ReadTimedout => Refusal::timeout(target.timeout.as_millis()),
+            ErrorType::InvalidHTTPHeader | ErrorType::H2Error => {
+                Refusal::invalid_upstream_response(provider, class.label())
+            }
+            _ => Refusal::upstream_unreachable(provider, class.label()),
+        }
+    }
+
+    async fn refuse(&self, session: &mut Session, ctx: &mut Ctx, refusal: &Refusal) -> Result<bool> {
+        if session.response_written().is_some() {
+            return Err(Error::new(ErrorType::InternalError));
+        }
+        // The unread body is read away afterwards and the connection kept, unless the client waits for permission to
+        // send it.
+        let waits = session.req_header().headers.contains_key(header::EXPECT);
+        session.downstream_session.set_close_on_response_before_downstream_finish(waits);
+        match self.engine.refuse(&mut Client(session), &mut ctx.visit, refusal).await {
+            Delivered::Answered => Ok(true),
+            _ => Err(Error::new_down(ErrorType::ConnectionClosed)),
+        }
+    }
+
+    async fn greet(&self, session: &mut Session, ctx: &mut Ctx) -> Result<bool> {
+        let body = Bytes::from_static(
+            concat!(
+                r#"{"name":"Portcullis","version":""#,
+                env!("CARGO_PKG_VERSION"),
+                r#"","compatible_release":"1.12.0","message":"The gateway is running; the API is under /v1"}"#
+            )
+            .as_bytes(),
+        );
+        let mut head = ResponseHeader::build_no_case(200, Some(6))?;
+        head.insert_header(header::CONTENT_TYPE, HeaderValue::from_static("application/json"))?;
+        head.insert_header(header::CONTENT_LENGTH, HeaderValue::from(body.len()))?;
+        self.own_page(session, ctx, head, body).await
+    }
+
+    /// Browsers may call the gateway from anywhere: it is the key that opens it, never a cookie.
+    async fn preflight(&self, session: &mut Session, ctx: &mut Ctx) -> Result<bool> {
+        let mut head = ResponseHeader::build_no_case(204, Some(8))?;
+        for (name, value) in [
+            ("access-control-allow-origin", "*"),
+            ("access-control-allow-methods", "GET, POST, PUT, PATCH, DELETE, OPTIONS"),
+            ("access-control-allow-headers", "*, authorization"),
+            ("access-control-max-age", "86400"),
+        ] {
+            head.insert_header(name, value)?;
+        }
+        self.own_page(session, ctx, head, Bytes::new()).await
+    }
+
+    async fn own_page(
+        &self,
+        session: &mut Session,
+        ctx: &mut Ctx,
+        mut head: ResponseHeader,
+        body: Bytes,
+    ) -> Result<bool> {
+        ctx.visit.status = head.status.as_u16();
+        ctx.visit.stamp(&mut head);
+        session.downstream_session.write_response_header(Box::new(head)).await?;
+        session.downstream_session.write_response_body(body, true).await?;
+        Ok(true)
+    }
+}
+
+/// Pingora's session as the engine's client. Writes go past the module chain, which is empty.
+struct Client<'s>(&'s mut Session);
+
+impl Downstream for Client<'_> {
+    fn head(&self) -> &RequestHeader {
+        self.0.req_header()
+    }
+
+    async fn read_body(&mut self) -> Result<Option<Bytes>, ClientGone> {
+        self.0.downstream_session.read_request_body().await.map_err(|_| ClientGone)
+    }
+
+    async fn write_continue(&mut self) -> Result<(), ClientGone> {
+        self.0.downstream_session.write_continue_response().await.map_err(|_| ClientGone)
+    }
+
+    async fn write_head(&mut self, head: ResponseHeader) -> Result<(), ClientGone> {
+        self.0.downstream_session.write_response_header(Box::new(head)).await.map_err(|_| ClientGone)
+    }
+
+    async fn write_body(&mut self, bytes: Bytes, end: bool) -> Result<(), ClientGone> {
+        self.0.downstream_session.write_response_body(bytes, end).await.map_err(|_| ClientGone)
+    }
+
+    async fn gone(&mut self) {
+        // Bytes of a next request also end the wait; Pingora does not support pipelining.
+        while let Ok(Some(_)) = self.0.downstream_session.read_body_or_idle(true).await {}
+    }
+}

@@ -1,0 +1,171 @@
+//! The `x-gateway-` headers of a request, gathered in one pass over its head. Operators may accept further prefixes
+//! as aliases; whatever spelling arrived, the stages see one name, and no spelling of it ever goes upstream.
+
+use crate::refusal::Refusal;
+use http::{HeaderMap, HeaderName, HeaderValue};
+
+pub const PREFIX: &str = "x-gateway-";
+
+/// What a client may not say about itself: set by the gateway between its own stages only.
+const INTERNAL: &[&str] = &["default-input-guardrails", "default-output-guardrails", "gateway-exception"];
+
+/// Prefixes accepted in place of `x-gateway-`, in lower case.
+#[derive(Debug, Clone, Default)]
+pub struct Aliases(Vec<String>);
+
+impl Aliases {
+    pub fn new(prefixes: &[String]) -> Result<Self, String> {
+        let prefixes = prefixes.iter().map(|p| p.trim().to_ascii_lowercase()).filter(|p| !p.is_empty());
+        let prefixes: Vec<String> = prefixes.collect();
+        match prefixes.iter().find(|p| !p.ends_with('-') || HeaderName::try_from(p.as_str()).is_err()) {
+            Some(bad) => Err(format!("HEADER_PREFIX_ALIASES: `{bad}` is not a header prefix ending in `-`")),
+            None => Ok(Self(prefixes)),
+        }
+    }
+
+    /// The name after the prefix, and the alias if it was one.
+    pub fn suffix<'n>(&self, name: &'n str) -> Option<(&'n str, Option<&str>)> {
+        if let Some(suffix) = name.strip_prefix(PREFIX) {
+            return Some((suffix, None));
+        }
+        self.0.iter().find_map(|alias| name.strip_prefix(alias.as_str()).map(|suffix| (suffix, Some(alias.as_str()))))
+    }
+
+    /// Whether a header is addressed to the gateway and must stay here.
+    pub fn is_ours(&self, name: &HeaderName) -> bool {
+        self.suffix(name.as_str()).is_some()
+    }
+}
+
+/// Whether a client's header pretends to come from one of the gateway's own stages.
+pub fn is_internal(suffix: &str) -> bool {
+    INTERNAL.contains(&suffix)
+}
+
+/// What the stages read from a request's head.
+#[derive(Debug, Default)]
+pub struct GatewayHeaders<'a> {
+    pub api_key: Option<&'a HeaderValue>,
+    pub provider: Option<&'a HeaderValue>,
+    pub virtual_key: Option<&'a HeaderValue>,
+    pub config: Option<&'a HeaderValue>,
+    pub custom_host: Option<&'a HeaderValue>,
+    pub trace_id: Option<&'a HeaderValue>,
+    pub metadata: Option<&'a HeaderValue>,
+    pub request_timeout: Option<&'a HeaderValue>,
+    pub forward_headers: Option<&'a HeaderValue>,
+    pub openai_organization: Option<&'a HeaderValue>,
+    pub openai_project: Option<&'a HeaderValue>,
+    pub openai_beta: Option<&'a HeaderValue>,
+    pub anthropic_beta: Option<&'a HeaderValue>,
+    pub anthropic_version: Option<&'a HeaderValue>,
+    pub authorization: Option<&'a HeaderValue>,
+    pub x_api_key: Option<&'a HeaderValue>,
+    pub content_type: Option<&'a HeaderValue>,
+    pub traceparent: Option<&'a HeaderValue>,
+    /// The alias prefix the caller used; the answer repeats our headers under it.
+    pub alias: Option<String>,
+}
+
+impl<'a> GatewayHeaders<'a> {
+    /// A header that decides who is asking or where to go must not be sent twice: two readers could pick differently.
+    pub fn of(headers: &'a HeaderMap, aliases: &Aliases) -> Result<Self, Refusal> {
+        let mut found = Self::default();
+        for (name, value) in headers {
+            let slot = match aliases.suffix(name.as_str()) {
+                Some((suffix, alias)) => {
+                    if found.alias.is_none() {
+                        found.alias = alias.map(str::to_owned);
+                    }
+                    found.ours(suffix)
+                }
+                None => found.standard(name.as_str()),
+            };
+            let Some(slot) = slot else { continue };
+            if slot.is_some_and(|earlier| earlier != value) {
+                return Err(Refusal::repeated_header(name.as_str()));
+            }
+            *slot = Some(value);
+        }
+        Ok(found)
+    }
+
+    fn ours(&mut self, suffix: &str) -> Option<&mut Option<&'a HeaderValue>> {
+        Some(match suffix {
+            "api-key" => &mut self.api_key,
+            "provider" => &mut self.provider,
+            "virtual-key" => &mut self.virtual_key,
+            "config" => &mut self.config,
+            "custom-host" => &mut self.custom_host,
+            "trace-id" => &mut self.trace_id,
+            "metadata" => &mut self.metadata,
+            "request-timeout" => &mut self.request_timeout,
+            "forward-headers" => &mut self.forward_headers,
+            "openai-organization" => &mut self.openai_organization,
+            "openai-project" => &mut self.openai_project,
+            "openai-beta" => &mut self.openai_beta,
+            "anthropic-beta" => &mut self.anthropic_beta,
+            "anthropic-version" => &mut self.anthropic_version,
+            _ => return None,
+        })
+    }
+
+    fn standard(&mut self, name: &str) -> Option<&mut Option<&'a HeaderValue>> {
+        Some(match name {
+            "authorization" => &mut self.authorization,
+            "x-api-key" => &mut self.x_api_key,
+            "content-type" => &mut self.content_type,
+            "traceparent" => &mut self.traceparent,
+            _ => return None,
+        })
+    }
+
+    /// A plain provider name, as opposed to `@slug`, which names stored credentials.
+    pub fn names_plain_provider(&self) -> bool {
+        self.provider.is_some_and(|value| !value.as_bytes().starts_with(b"@"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn head(pairs: &[(&'static str, &'static str)]) -> HeaderMap {
+        let mut map = HeaderMap::new();
+        for (name, value) in pairs {
+            map.append(HeaderName::from_static(name), HeaderValue::from_static(value));
+        }
+        map
+    }
+
+    #[test]
+    fn an_alias_is_read_like_our_own_name_and_remembered() {
+        let aliases = Aliases::new(&["X-Acme-".into()]).unwrap();
+        let head = head(&[("x-acme-api-key", "k"), ("x-other-provider", "p")]);
+        let found = GatewayHeaders::of(&head, &aliases).unwrap();
+        assert_eq!(found.api_key.unwrap(), "k");
+        assert_eq!(found.alias.as_deref(), Some("x-acme-"));
+        assert!(found.provider.is_none());
+    }
+
+    #[test]
+    fn two_different_values_of_one_deciding_header_are_refused_and_equal_ones_pass() {
+        let aliases = Aliases::new(&["x-acme-".into()]).unwrap();
+        for (pairs, accepted) in [
+            (vec![("x-gateway-api-key", "a"), ("x-gateway-api-key", "b")], false),
+            (vec![("x-gateway-api-key", "a"), ("x-acme-api-key", "b")], false),
+            (vec![("x-gateway-api-key", "a"), ("x-gateway-api-key", "a")], true),
+            (vec![("authorization", "Bearer a"), ("authorization", "Bearer b")], false),
+            (vec![("accept", "a"), ("accept", "b")], true),
+        ] {
+            assert_eq!(GatewayHeaders::of(&head(&pairs), &aliases).is_ok(), accepted, "{pairs:?}");
+        }
+    }
+
+    #[test]
+    fn an_alias_must_be_a_header_prefix() {
+        for (alias, valid) in [("x-acme-", true), ("x-acme", false), ("x acme-", false)] {
+            assert_eq!(Aliases::new(&[alias.into()]).is_ok(), valid, "{alias}");
+        }
+    }
+}

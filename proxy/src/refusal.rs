@@ -1,0 +1,316 @@
+//! Why the gateway answered a request itself: status, machine-readable code, sentence, and the label it is counted
+//! under. One shape for all of them that OpenAI and Anthropic SDKs and the control plane's clients can each parse.
+
+use bytes::Bytes;
+use serde_json::json;
+use std::borrow::Cow;
+
+/// Which error body the route's clients expect.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Dialect {
+    #[default]
+    OpenAi,
+    Anthropic,
+    ControlPlane,
+    /// Outside `/v1`: there is no API there to speak for.
+    Plain,
+}
+
+#[derive(Debug, Clone)]
+pub struct Refusal {
+    pub status: u16,
+    pub kind: &'static str,
+    pub code: &'static str,
+    pub message: Cow<'static, str>,
+    pub param: Option<&'static str>,
+    pub retry_after_s: Option<u64>,
+}
+
+/// Every code a refusal can carry; metrics use it as a label, so the set is closed.
+pub const CODES: &[&str] = &[
+    "missing_api_key",
+    "invalid_api_key",
+    "expired_api_key",
+    "insufficient_scope",
+    "missing_provider",
+    "invalid_provider",
+    "invalid_custom_host",
+    "invalid_forward_headers",
+    "invalid_metadata",
+    "invalid_content_type",
+    "invalid_json",
+    "invalid_header",
+    "body_too_large",
+    "headers_too_large",
+    "method_not_allowed",
+    "not_found",
+    "not_implemented",
+    "not_ready",
+    "overloaded",
+    "timeout",
+    "body_timeout",
+    "upstream_unreachable",
+    "invalid_upstream_response",
+    "upstream_error",
+    "control_plane_unavailable",
+    "internal_error",
+];
+
+impl Refusal {
+    fn new(status: u16, kind: &'static str, code: &'static str, message: impl Into<Cow<'static, str>>) -> Self {
+        Self { status, kind, code, message: message.into(), param: None, retry_after_s: None }
+    }
+
+    fn invalid(code: &'static str, message: impl Into<Cow<'static, str>>) -> Self {
+        Self::new(400, "invalid_request_error", code, message)
+    }
+
+    fn about(mut self, param: &'static str) -> Self {
+        self.param = Some(param);
+        self
+    }
+
+    fn retry_in(mut self, seconds: u64) -> Self {
+        self.retry_after_s = Some(seconds);
+        self
+    }
+
+    pub fn missing_api_key() -> Self {
+        let message = "no API key was sent: use the header x-gateway-api-key";
+        Self::new(401, "authentication_error", "missing_api_key", message)
+    }
+
+    pub fn invalid_api_key() -> Self {
+        Self::new(401, "authentication_error", "invalid_api_key", "the API key is not valid")
+    }
+
+    pub fn expired_api_key() -> Self {
+        Self::new(401, "authentication_error", "expired_api_key", "the API key has expired")
+    }
+
+    pub fn insufficient_scope(scope: &str) -> Self {
+        let message = format!("this API key may not do that: it needs the scope {scope} in a workspace");
+        Self::new(403, "permission_error", "insufficient_scope", message)
+    }
+
+    pub fn missing_provider() -> Self {
+        let message = "no provider selected: send x-gateway-provider, x-gateway-config or a @slug/model model";
+        Self::invalid("missing_provider", message).about("x-gateway-provider")
+    }
+
+    pub fn invalid_provider(name: &str) -> Self {
+        Self::invalid("invalid_provider", format!("unknown provider `{name}`")).about("x-gateway-provider")
+    }
+
+    pub fn invalid_custom_host(why: impl std::fmt::Display) -> Self {
+        Self::invalid("invalid_custom_host", format!("custom host refused: {why}")).about("x-gateway-custom-host")
+    }
+
+    pub fn invalid_forward_headers(name: &str) -> Self {
+        let message = format!("x-gateway-forward-headers may not name `{name}`");
+        Self::invalid("invalid_forward_headers", message).about("x-gateway-forward-headers")
+    }
+
+    pub fn invalid_metadata(why: &str) -> Self {
+        Self::invalid("invalid_metadata", format!("x-gateway-metadata: {why}")).about("x-gateway-metadata")
+    }
+
+    pub fn invalid_header(name: &'static str, why: &str) -> Self {
+        Self::invalid("invalid_header", format!("{name}: {why}")).about(name)
+    }
+
+    pub fn repeated_header(name: &str) -> Self {
+        Self::invalid("invalid_header", format!("the header {name} was sent with two different values"))
+    }
+
+    pub fn invalid_content_type() -> Self {
+        let message = "this endpoint takes JSON: send content-type: application/json";
+        Self::invalid("invalid_content_type", message).about("content-type")
+    }
+
+    pub fn invalid_json(why: impl std::fmt::Display) -> Self {
+        Self::invalid("invalid_json", format!("the body is not the JSON object this endpoint takes: {why}"))
+    }
+
+    pub fn body_too_large(limit: usize) -> Self {
+        let message = format!("the body is larger than {limit} bytes");
+        Self::new(413, "invalid_request_error", "body_too_large", message)
+    }
+
+    pub fn headers_too_large(limit: usize) -> Self {
+        let message = format!("the headers are larger than {limit} bytes");
+        Self::new(431, "invalid_request_error", "headers_too_large", message)
+    }
+
+    pub fn body_timeout() -> Self {
+        Self::new(408, "timeout_error", "body_timeout", "the body did not arrive in time")
+    }
+
+    pub fn method_not_allowed(method: &str) -> Self {
+        let message = format!("the method {method} is not supported");
+        Self::new(405, "invalid_request_error", "method_not_allowed", message)
+    }
+
+    pub fn not_found() -> Self {
+        Self::new(404, "not_found_error", "not_found", "Not Found")
+    }
+
+    /// What the contract has and this release does not do yet. Saying so beats ignoring it.
+    pub fn not_implemented(what: &'static str) -> Self {
+        Self::new(501, "not_implemented_error", "not_implemented", format!("{what} is not supported yet"))
+    }
+
+    pub fn not_ready() -> Self {
+        let message = "the gateway has not loaded its keys yet";
+        Self::new(503, "server_error", "not_ready", message).retry_in(1)
+    }
+
+    pub fn overloaded() -> Self {
+        let message = "the gateway holds as many request bodies as it may; try again";
+        Self::new(503, "server_error", "overloaded", message).retry_in(1)
+    }
+
+    pub fn timeout(ms: u128) -> Self {
+        let message = format!("the provider did not answer within {ms} ms");
+        Self::new(408, "timeout_error", "timeout", message)
+    }
+
+    pub fn upstream_unreachable(provider: &str, why: impl std::fmt::Display) -> Self {
+        Self::new(503, "upstream_error", "upstream_unreachable", format!("{provider} cannot be reached: {why}"))
+    }
+
+    pub fn invalid_upstream_response(provider: &str, why: impl std::fmt::Display) -> Self {
+        let message = format!("{provider} sent an answer that cannot be used: {why}");
+        Self::new(502, "upstream_error", "invalid_upstream_response", message)
+    }
+
+    /// An error the provider reported inside an answer whose status said success.
+    pub fn upstream_error(status: u16, message: String) -> Self {
+        Self::new(status, "upstream_error", "upstream_error", message)
+    }
+
+    pub fn control_plane_unavailable() -> Self {
+        let message = "the control plane is not available";
+        Self::new(503, "server_error", "control_plane_unavailable", message).retry_in(1)
+    }
+
+    pub fn internal() -> Self {
+        Self::new(500, "server_error", "internal_error", "the gateway failed")
+    }
+
+    /// The error body in the words of the route's clients.
+    pub fn body(&self, dialect: Dialect, request_id: &str) -> Bytes {
+        let message = &self.message;
+        let value = match dialect {
+            Dialect::OpenAi => json!({
+                "status": "failure", "message": message,
+                "error": { "message": message, "type": self.kind, "param": self.param, "code": self.code },
+                "provider": null,
+            }),
+            Dialect::Anthropic => json!({
+                "type": "error", "error": { "type": self.kind, "message": message, "code": self.code },
+                "request_id": request_id,
+            }),
+            Dialect::ControlPlane => json!({
+                "success": false, "message": message,
+                "data": { "message": message, "errorCode": self.control_plane_code() },
+                "error": { "message": message, "type": self.kind, "param": self.param, "code": self.control_plane_code() },
+                "request_id": request_id,
+            }),
+            Dialect::Plain => json!({ "message": message, "ok": false }),
+        };
+        Bytes::from(value.to_string())
+    }
+
+    /// The same as one server-sent event, for a stream that has already begun.
+    pub fn event(&self, dialect: Dialect, request_id: &str) -> Bytes {
+        let body = self.body(dialect, request_id);
+        let mut event = Vec::with_capacity(body.len() + 40);
+        if dialect == Dialect::Anthropic {
+            event.extend_from_slice(b"event: error\n");
+        }
+        event.extend_from_slice(b"data: ");
+        event.extend_from_slice(&body);
+        event.extend_from_slice(b"\n\n");
+        if dialect == Dialect::OpenAi {
+            event.extend_from_slice(b"data: [DONE]\n\n");
+        }
+        Bytes::from(event)
+    }
+
+    fn control_plane_code(&self) -> &'static str {
+        match self.status {
+            400 | 413 | 431 => "AB01",
+            404 | 405 => "AB02",
+            403 => "AB03",
+            401 => "AB05",
+            429 => "AB06",
+            _ => "AB04",
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::Value;
+
+    fn every() -> Vec<Refusal> {
+        vec![
+            Refusal::missing_api_key(),
+            Refusal::invalid_api_key(),
+            Refusal::expired_api_key(),
+            Refusal::insufficient_scope("s"),
+            Refusal::missing_provider(),
+            Refusal::invalid_provider("p"),
+            Refusal::invalid_custom_host("h"),
+            Refusal::invalid_forward_headers("f"),
+            Refusal::invalid_metadata("m"),
+            Refusal::invalid_header("h", "w"),
+            Refusal::repeated_header("h"),
+            Refusal::invalid_content_type(),
+            Refusal::invalid_json("w"),
+            Refusal::body_too_large(1),
+            Refusal::headers_too_large(1),
+            Refusal::body_timeout(),
+            Refusal::method_not_allowed("X"),
+            Refusal::not_found(),
+            Refusal::not_implemented("x"),
+            Refusal::not_ready(),
+            Refusal::overloaded(),
+            Refusal::timeout(1),
+            Refusal::upstream_unreachable("p", "w"),
+            Refusal::invalid_upstream_response("p", "w"),
+            Refusal::upstream_error(500, "m".into()),
+            Refusal::control_plane_unavailable(),
+            Refusal::internal(),
+        ]
+    }
+
+    #[test]
+    fn every_refusal_has_a_listed_code_and_every_listed_code_a_refusal() {
+        let used: Vec<&str> = every().iter().map(|refusal| refusal.code).collect();
+        for code in &used {
+            assert!(CODES.contains(code), "{code} is not in CODES");
+        }
+        for code in CODES {
+            assert!(used.contains(code), "{code} is never used");
+        }
+    }
+
+    #[test]
+    fn every_dialect_finds_its_message_where_its_clients_look() {
+        let refusal = Refusal::invalid_api_key();
+        for (dialect, pointers) in [
+            (Dialect::OpenAi, vec!["/error/message", "/message"]),
+            (Dialect::Anthropic, vec!["/error/message"]),
+            (Dialect::ControlPlane, vec!["/error/message", "/data/message", "/message"]),
+            (Dialect::Plain, vec!["/message"]),
+        ] {
+            let body: Value = serde_json::from_slice(&refusal.body(dialect, "id")).unwrap();
+            for pointer in pointers {
+                assert_eq!(body.pointer(pointer).unwrap(), "the API key is not valid", "{dialect:?} {pointer}");
+            }
+        }
+    }
+}

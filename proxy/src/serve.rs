@@ -1,0 +1,178 @@
+//! Assembles the process: one single-threaded service per core, each with its own listener and connection pool, and
+//! the services behind them.
+//!
+//! Per-core listeners share one port by SO_REUSEPORT. Pingora's table of listening sockets is keyed by the address as
+//! text, so each service spells the port with one more leading zero; the hand-over to a new process carries every
+//! socket by that same text. A new process with fewer threads would leave some of them unserved, so the number of
+//! threads must not shrink in a hand-over.
+
+use crate::control_plane::ControlPlane;
+use crate::gateway::Gateway;
+use crate::health::Health;
+use crate::leave::{Leave, Signals};
+use anyhow::Context as _;
+use pingora_core::apps::HttpServerOptions;
+use pingora_core::listeners::tls::TlsSettings;
+use pingora_core::listeners::{L4BufferSettings, ListenerConfig, TcpSocketOptions};
+use pingora_core::server::configuration::{Opt, ServerConf};
+use pingora_core::server::{RunArgs, Server};
+use pingora_core::services::background::background_service;
+use pingora_core::services::listening::Service;
+use pingora_proxy::{HttpProxy, ProxyServiceBuilder};
+use proxy::dial::Dialer;
+use proxy::engine::{Engine, Limits};
+use proxy::headers::Aliases;
+use proxy::metrics::Metrics;
+use proxy::providers::Providers;
+use proxy::settings::Settings;
+use proxy::snapshot::Snapshot;
+use proxy::stages::receive::BodyMemory;
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Per connection. Pingora's default for reading is 64 KiB, most of what a waiting stream costs; its default for
+/// writing holds no ordinary answer, which would then leave in two packets.
+const READ_BUFFER: usize = 16 << 10;
+const WRITE_BUFFER: usize = 16 << 10;
+
+pub fn serve(settings: Settings) -> anyhow::Result<()> {
+    let threads = threads(settings.process.proxy_threads);
+    let metrics = Arc::new(Metrics::new()?);
+    let snapshot = Arc::new(Snapshot::empty());
+    let engine = Arc::new(engine(&settings, snapshot.clone(), metrics.clone())?);
+    let (control_plane, admin_checks) = ControlPlane::new(&settings.process.admin_addresses)?;
+    let gateway = Gateway { engine: engine.clone(), control_plane: Arc::new(control_plane) };
+    let leave = Arc::new(Leave::new(metrics.clone(), Duration::from_secs(settings.process.drain_timeout_s)));
+
+    let conf = server_conf(&settings)?;
+    let opt = Opt { upgrade: settings.upgrade, ..Opt::default() };
+    let mut server = Server::new_with_opt_and_conf(opt, conf);
+    server.bootstrap();
+
+    let follower = crate::follow::Follow::new(&settings, snapshot.clone());
+    let following = server.add_service(background_service("snapshot", follower));
+    for index in 0..threads {
+        let service = listener_service(&server.configuration, gateway.clone(), &settings, index)?;
+        server.add_service(service).add_dependency(&following);
+    }
+    server.add_service(admin_checks);
+    server.add_service(background_service("drain", DrainService(leave.clone())));
+    let mut health = Service::new("metrics".into(), Health { engine, leave: leave.clone() });
+    health.threads = Some(1);
+    health.add_tcp(&address(settings.listen.metrics_host, settings.listen.metrics_port, 0));
+    server.add_service(health);
+
+    tracing::info!(threads, port = settings.listen.proxy_port, "starting");
+    server.run(RunArgs { shutdown_signal: Box::new(Signals(leave)) });
+    Ok(())
+}
+
+/// Lets the drain end the process as soon as it is idle.
+struct DrainService(Arc<Leave>);
+
+#[async_trait::async_trait]
+impl pingora_core::services::background::BackgroundService for DrainService {
+    async fn start(&self, shutdown: pingora_core::server::ShutdownWatch) {
+        self.0.exit_when_idle(shutdown).await;
+    }
+}
+
+fn engine(settings: &Settings, snapshot: Arc<Snapshot>, metrics: Arc<Metrics>) -> anyhow::Result<Engine> {
+    let dialer = Arc::new(Dialer::new(&settings.upstream)?);
+    let upstream = &settings.upstream;
+    Ok(Engine {
+        snapshot,
+        providers: Providers::bundled(&dialer).context("conf/providers.toml")?,
+        dialer,
+        metrics,
+        aliases: Aliases::new(&settings.identity.header_prefix_aliases).map_err(anyhow::Error::msg)?,
+        body_memory: BodyMemory::new(settings.process.body_memory_bytes),
+        bounds: Limits {
+            max_body: settings.process.max_body_bytes,
+            body_timeout: Duration::from_millis(settings.process.body_timeout_ms),
+            first_byte: Duration::from_millis(upstream.upstream_first_byte_timeout_ms),
+            stream_idle: Duration::from_millis(upstream.upstream_stream_idle_timeout_ms),
+        },
+    })
+}
+
+fn listener_service(
+    conf: &Arc<ServerConf>,
+    gateway: Gateway,
+    settings: &Settings,
+    index: usize,
+) -> anyhow::Result<Service<HttpProxy<Gateway>>> {
+    let mut options = HttpServerOptions::default();
+    options.h2c = true;
+    let mut service =
+        ProxyServiceBuilder::new(conf, gateway).name(format!("proxy {index}")).server_options(options).build();
+    service.threads = Some(1);
+    let listen = &settings.listen;
+    service.add_listener(listener(address(listen.proxy_host, listen.proxy_port, index)));
+    if let (Some(port), Some(cert), Some(key)) = (listen.proxy_tls_port, &listen.proxy_tls_cert, &listen.proxy_tls_key)
+    {
+        let mut tls = TlsSettings::intermediate(&cert.to_string_lossy(), &key.to_string_lossy())
+            .map_err(|error| anyhow::anyhow!("PROXY_TLS_CERT or PROXY_TLS_KEY: {error}"))?;
+        tls.enable_h2();
+        service.add_listener(listener(address(listen.proxy_host, port, index)).tls(tls));
+    }
+    Ok(service)
+}
+
+fn listener(address: String) -> ListenerConfig {
+    let mut socket = TcpSocketOptions::default();
+    socket.so_reuseport = Some(true);
+    ListenerConfig::tcp(address).tcp_socket_options(socket).l4_buffer(L4BufferSettings::new(READ_BUFFER, WRITE_BUFFER))
+}
+
+/// The same address with `index` leading zeros before the port: equal to the kernel, different to Pingora's table.
+fn address(host: IpAddr, port: u16, index: usize) -> String {
+    let zeros = "0".repeat(index);
+    match host {
+        IpAddr::V4(host) => format!("{host}:{zeros}{port}"),
+        IpAddr::V6(host) => format!("[{host}]:{zeros}{port}"),
+    }
+}
+
+fn server_conf(settings: &Settings) -> anyhow::Result<ServerConf> {
+    let sock = &settings.process.upgrade_sock;
+    if let Some(folder) = sock.parent() {
+        std::fs::create_dir_all(folder).with_context(|| format!("UPGRADE_SOCK: {}", folder.display()))?;
+    }
+    Ok(ServerConf {
+        threads: 1,
+        work_stealing: false,
+        upgrade_sock: sock.to_string_lossy().into_owned(),
+        // The drain service leaves earlier when nothing is in flight.
+        grace_period_seconds: Some(settings.process.drain_timeout_s),
+        graceful_shutdown_timeout_seconds: Some(1),
+        ca_file: settings.upstream.upstream_ca_file.as_ref().map(|path| path.to_string_lossy().into_owned()),
+        ..ServerConf::default()
+    })
+}
+
+fn threads(asked: usize) -> usize {
+    match asked {
+        0 => std::thread::available_parallelism().map_or(1, usize::from),
+        asked => asked,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::net::SocketAddr;
+
+    #[test]
+    fn every_service_spells_the_same_address_differently() {
+        for host in ["127.0.0.1", "0.0.0.0", "::1", "::"] {
+            let host: IpAddr = host.parse().unwrap();
+            let spelled: Vec<String> = (0..4).map(|index| address(host, 8787, index)).collect();
+            for (index, text) in spelled.iter().enumerate() {
+                assert_eq!(text.parse::<SocketAddr>().unwrap(), SocketAddr::new(host, 8787));
+                assert!(!spelled[..index].contains(text), "{text}");
+            }
+        }
+    }
+}

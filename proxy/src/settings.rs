@@ -1,0 +1,28 @@
+//! The proxy's settings: every concern it needs, each documented by `--help`.
+
+use shared::conf;
+
+/// The gateway's data plane: inference, pass-through, and the way to the control plane.
+#[derive(Debug, clap::Parser)]
+#[command(name = "gateway-proxy", version)]
+pub struct Settings {
+    /// Take the listening sockets over from a running proxy (send it SIGQUIT afterwards).
+    #[arg(long)]
+    pub upgrade: bool,
+    #[command(flatten)]
+    pub listen: conf::Listen,
+    #[command(flatten)]
+    pub process: conf::Process,
+    #[command(flatten)]
+    pub identity: conf::Identity,
+    #[command(flatten)]
+    pub upstream: conf::Upstream,
+    #[command(flatten)]
+    pub database: conf::Database,
+    #[command(flatten)]
+    pub snapshot: conf::Snapshot,
+    #[command(flatten)]
+    pub features: conf::Features,
+    #[command(flatten)]
+    pub logs: conf::Logs,
+}

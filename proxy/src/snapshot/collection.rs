@@ -1,0 +1,198 @@
+//! The rows of one followed table. Requests find a row by its key (an API key by its hash), but changes arrive by
+//! row id, so the writer keeps an index from id to key: when a key is rotated, the old hash must stop working.
+
+use super::sharded::{Shard, Sharded};
+use parking_lot::Mutex;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use std::collections::HashMap;
+use std::hash::Hash;
+use std::io::{self, Write};
+use std::ops::AddAssign;
+use std::sync::Arc;
+use tokio_postgres::Row;
+use uuid::Uuid;
+
+/// A table the proxy follows. `Key` must be unique in it.
+pub trait Tracked: Serialize + DeserializeOwned + Send + Sync + 'static {
+    type Key: Hash + Eq + Clone + Send + Sync + 'static;
+    const TABLE: &'static str;
+    /// Must name `id`.
+    const COLUMNS: &'static str;
+    fn from_row(row: &Row) -> anyhow::Result<Self>;
+    fn id(&self) -> Uuid;
+    fn key(&self) -> Self::Key;
+}
+
+/// A collection without its row type, so that feed and disk copy walk over all of them alike.
+pub trait Followed: Send + Sync {
+    fn table(&self) -> &'static str;
+    fn columns(&self) -> &'static str;
+    fn len(&self) -> usize;
+    fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+    fn incoming(&self) -> Box<dyn Incoming + '_>;
+    fn frozen(&self) -> Box<dyn Frozen>;
+}
+
+/// Rows on their way in. No request sees any of them before `merge` or `replace`.
+pub trait Incoming: Send {
+    fn row(&mut self, row: &Row);
+    fn line(&mut self, json: &str) -> serde_json::Result<()>;
+    fn gone(&mut self, id: Uuid);
+    /// Rows that could not be understood.
+    fn skipped(&self) -> u64;
+    fn merge(self: Box<Self>) -> Merged;
+    fn replace(self: Box<Self>);
+}
+
+/// The rows of one moment.
+pub trait Frozen: Send {
+    fn table(&self) -> &'static str;
+    /// One line per row, `table {json}`; returns how many.
+    fn write(&self, out: &mut dyn Write) -> io::Result<usize>;
+}
+
+/// What a merge did: rows put, rows removed, shards copied.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Merged {
+    pub put: usize,
+    pub removed: usize,
+    pub shards: usize,
+}
+
+impl AddAssign for Merged {
+    fn add_assign(&mut self, other: Self) {
+        self.put += other.put;
+        self.removed += other.removed;
+        self.shards += other.shards;
+    }
+}
+
+pub struct Collection<T: Tracked> {
+    rows: Sharded<T::Key, T>,
+    keys_by_id: Mutex<HashMap<Uuid, T::Key>>,
+}
+
+impl<T: Tracked> Collection<T> {
+    pub fn empty() -> Self {
+        Self { rows: Sharded::empty(), keys_by_id: Mutex::default() }
+    }
+
+    pub fn find(&self, key: &T::Key) -> Option<Arc<T>> {
+        self.rows.get(key)
+    }
+
+    /// A row that is both gone and put was deleted and made again: rows win. Keys are vacated before they are taken,
+    /// since a hash may pass from one row to another within one batch.
+    pub fn merge(&self, gone: &[Uuid], rows: Vec<T>) -> Merged {
+        let mut keys_by_id = self.keys_by_id.lock();
+        let mut vacated: Vec<(Uuid, T::Key)> = Vec::new();
+        for id in gone {
+            vacated.extend(keys_by_id.remove(id).map(|key| (*id, key)));
+        }
+        let (removed, put) = (vacated.len(), rows.len());
+        for row in &rows {
+            let old = keys_by_id.insert(row.id(), row.key());
+            vacated.extend(old.filter(|old| *old != row.key()).map(|key| (row.id(), key)));
+        }
+        vacated.retain(|(id, key)| self.rows.get(key).is_some_and(|holder| holder.id() == *id));
+        let mut changes: HashMap<T::Key, Option<Arc<T>>> = vacated.into_iter().map(|(_, key)| (key, None)).collect();
+        changes.extend(rows.into_iter().map(|row| (row.key(), Some(Arc::new(row)))));
+        Merged { put, removed, shards: self.rows.change(changes) }
+    }
+
+    pub fn replace(&self, rows: Vec<T>) {
+        let mut keys_by_id = self.keys_by_id.lock();
+        *keys_by_id = rows.iter().map(|row| (row.id(), row.key())).collect();
+        self.rows.replace(rows.into_iter().map(|row| (row.key(), Arc::new(row))));
+    }
+}
+
+impl<T: Tracked> Followed for Collection<T> {
+    fn table(&self) -> &'static str {
+        T::TABLE
+    }
+
+    fn columns(&self) -> &'static str {
+        T::COLUMNS
+    }
+
+    fn len(&self) -> usize {
+        self.keys_by_id.lock().len()
+    }
+
+    fn incoming(&self) -> Box<dyn Incoming + '_> {
+        Box::new(IncomingRows { target: self, rows: Vec::new(), gone: Vec::new(), skipped: 0 })
+    }
+
+    fn frozen(&self) -> Box<dyn Frozen> {
+        Box::new(FrozenRows { shards: self.rows.frozen() })
+    }
+}
+
+struct IncomingRows<'a, T: Tracked> {
+    target: &'a Collection<T>,
+    rows: Vec<T>,
+    gone: Vec<Uuid>,
+    skipped: u64,
+}
+
+impl<T: Tracked> Incoming for IncomingRows<'_, T> {
+    /// A row that cannot be understood counts as deleted: an older version of it may say more than the new one allows.
+    fn row(&mut self, row: &Row) {
+        match T::from_row(row) {
+            Ok(row) => self.rows.push(row),
+            Err(error) => {
+                let id: Option<Uuid> = row.try_get("id").ok();
+                tracing::error!(table = T::TABLE, ?id, %error, "a row cannot be understood and is left out");
+                self.skipped += 1;
+                self.gone.extend(id);
+            }
+        }
+    }
+
+    fn line(&mut self, json: &str) -> serde_json::Result<()> {
+        self.rows.push(serde_json::from_str(json)?);
+        Ok(())
+    }
+
+    fn gone(&mut self, id: Uuid) {
+        self.gone.push(id);
+    }
+
+    fn skipped(&self) -> u64 {
+        self.skipped
+    }
+
+    fn merge(self: Box<Self>) -> Merged {
+        self.target.merge(&self.gone, self.rows)
+    }
+
+    fn replace(self: Box<Self>) {
+        self.target.replace(self.rows);
+    }
+}
+
+struct FrozenRows<T: Tracked> {
+    shards: Vec<Arc<Shard<T::Key, T>>>,
+}
+
+impl<T: Tracked> Frozen for FrozenRows<T> {
+    fn table(&self) -> &'static str {
+        T::TABLE
+    }
+
+    fn write(&self, out: &mut dyn Write) -> io::Result<usize> {
+        for row in self.shards.iter().flat_map(|shard| shard.values()) {
+            write!(out, "{} ", T::TABLE)?;
+            serde_json::to_writer(&mut *out, row.as_ref())?;
+            out.write_all(b"\n")?;
+        }
+        Ok(self.shards.iter().map(|shard| shard.len()).sum())
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,123 @@
+//! A map for hundreds of thousands of rows that is read by every request and changed one row at a time. It is cut
+//! into shards, each swapped as a whole: readers never wait, and a change copies its own shard alone.
+
+use arc_swap::ArcSwap;
+use std::collections::HashMap;
+use std::hash::{BuildHasher as _, Hash, RandomState};
+use std::sync::Arc;
+
+/// 200,000 rows make about 50 to a shard; an empty map costs 32 KiB.
+pub const SHARDS: usize = 4096;
+
+pub type Shard<K, V> = HashMap<K, Arc<V>>;
+
+pub struct Sharded<K, V> {
+    shards: Box<[ArcSwap<Shard<K, V>>]>,
+    /// Chooses the shard. Not the hasher inside the shards, or all keys of a shard would fall into the same buckets.
+    spread: RandomState,
+}
+
+impl<K: Hash + Eq + Clone, V> Sharded<K, V> {
+    pub fn empty() -> Self {
+        let nothing = Arc::new(Shard::new());
+        Self { shards: (0..SHARDS).map(|_| ArcSwap::new(Arc::clone(&nothing))).collect(), spread: RandomState::new() }
+    }
+
+    pub fn get(&self, key: &K) -> Option<Arc<V>> {
+        self.shards[self.shard_of(key)].load().get(key).cloned()
+    }
+
+    /// Sets what has a value and removes what has none. Returns how many shards had to be copied.
+    pub fn change(&self, changes: impl IntoIterator<Item = (K, Option<Arc<V>>)>) -> usize {
+        let mut by_shard: HashMap<usize, Vec<_>> = HashMap::new();
+        for (key, value) in changes {
+            by_shard.entry(self.shard_of(&key)).or_default().push((key, value));
+        }
+        let copied = by_shard.len();
+        for (at, changes) in by_shard {
+            let mut shard = Shard::clone(&self.shards[at].load());
+            for (key, value) in changes {
+                match value {
+                    Some(value) => shard.insert(key, value),
+                    None => shard.remove(&key),
+                };
+            }
+            self.shards[at].store(Arc::new(shard));
+        }
+        copied
+    }
+
+    /// Takes these for all there is.
+    pub fn replace(&self, all: impl IntoIterator<Item = (K, Arc<V>)>) {
+        let mut shards: Vec<Shard<K, V>> = (0..self.shards.len()).map(|_| Shard::new()).collect();
+        for (key, value) in all {
+            shards[self.shard_of(&key)].insert(key, value);
+        }
+        for (place, shard) in self.shards.iter().zip(shards) {
+            place.store(Arc::new(shard));
+        }
+    }
+
+    /// What every shard holds now; later changes do not show in it.
+    pub fn frozen(&self) -> Vec<Arc<Shard<K, V>>> {
+        self.shards.iter().map(ArcSwap::load_full).collect()
+    }
+
+    fn shard_of(&self, key: &K) -> usize {
+        self.spread.hash_one(key) as usize % self.shards.len()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn numbers(count: u32) -> Sharded<u32, u32> {
+        let map = Sharded::empty();
+        map.replace((0..count).map(|n| (n, Arc::new(n))));
+        map
+    }
+
+    #[test]
+    fn one_change_among_200_000_copies_one_shard_of_at_most_200_entries() {
+        let map = numbers(200_000);
+        let before = map.frozen();
+        assert_eq!(map.change([(7, Some(Arc::new(70)))]), 1);
+        let after = map.frozen();
+        let replaced: Vec<_> = before.iter().zip(&after).filter(|(old, new)| !Arc::ptr_eq(old, new)).collect();
+        assert_eq!(replaced.len(), 1);
+        assert!(replaced[0].1.len() <= 200, "{} entries were copied", replaced[0].1.len());
+        assert_eq!(map.get(&7).as_deref(), Some(&70));
+        assert_eq!(map.get(&8).as_deref(), Some(&8));
+    }
+
+    #[test]
+    fn many_changes_copy_each_shard_once() {
+        let map = numbers(0);
+        let copied = map.change((0..200_000).map(|n| (n, Some(Arc::new(n)))));
+        assert_eq!(copied, SHARDS);
+        assert!((0..200_000).all(|n| map.get(&n).is_some()));
+    }
+
+    #[test]
+    fn a_removed_key_is_gone_and_an_unknown_one_may_be_removed() {
+        let map = numbers(10);
+        map.change([(3, None), (99, None)]);
+        assert_eq!((0..100).filter_map(|n| map.get(&n)).map(|n| *n).collect::<Vec<_>>(), [0, 1, 2, 4, 5, 6, 7, 8, 9]);
+    }
+
+    #[test]
+    fn replacing_forgets_what_is_not_named() {
+        let map = numbers(10);
+        map.replace([(11, Arc::new(11))]);
+        assert_eq!((0..100).filter_map(|n| map.get(&n)).map(|n| *n).collect::<Vec<_>>(), [11]);
+    }
+
+    #[test]
+    fn a_frozen_copy_does_not_see_later_changes() {
+        let map = numbers(10);
+        let frozen = map.frozen();
+        map.change([(3, None)]);
+        assert_eq!(frozen.iter().map(|shard| shard.len()).sum::<usize>(), 10);
+    }
+}

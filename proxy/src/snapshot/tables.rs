@@ -1,0 +1,43 @@
+//! The tables the proxy follows: what each row is found by.
+
+use super::collection::Tracked;
+use shared::api_key::KeyHash;
+use shared::model::{ApiKey, Workspace};
+use tokio_postgres::Row;
+use uuid::Uuid;
+
+impl Tracked for ApiKey {
+    type Key = KeyHash;
+    const TABLE: &'static str = "api_keys";
+    const COLUMNS: &'static str = Self::COLUMNS;
+
+    fn from_row(row: &Row) -> anyhow::Result<Self> {
+        Self::from_row(row)
+    }
+
+    fn id(&self) -> Uuid {
+        self.id
+    }
+
+    fn key(&self) -> KeyHash {
+        self.hash
+    }
+}
+
+impl Tracked for Workspace {
+    type Key = Uuid;
+    const TABLE: &'static str = "workspaces";
+    const COLUMNS: &'static str = Self::COLUMNS;
+
+    fn from_row(row: &Row) -> anyhow::Result<Self> {
+        Ok(Self::from_row(row)?)
+    }
+
+    fn id(&self) -> Uuid {
+        self.id
+    }
+
+    fn key(&self) -> Uuid {
+        self.id
+    }
+}

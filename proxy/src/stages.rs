@@ -1,0 +1,12 @@
+//! The stages of a request, in their order: `classify` says what the path is, `identify` who is asking, `receive`
+//! takes the body, `plan` chooses the target, `prepare` builds the upstream head, `answer` passes the answer on.
+//! The relay lane runs the same first stages and then leaves the bytes to Pingora, edited by `relay`.
+
+pub mod answer;
+pub mod classify;
+pub mod identify;
+pub mod plan;
+pub mod prepare;
+pub mod receive;
+pub mod relay;
+pub mod trace;

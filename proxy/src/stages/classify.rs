@@ -1,0 +1,115 @@
+//! Method and path → what the request is. The control plane's table goes first, then the endpoints the engine
+//! understands; everything else under `/v1` is passed through.
+
+use crate::refusal::Dialect;
+use http::Method;
+use shared::routes::{self, Lookup};
+
+#[derive(Debug, PartialEq, Eq)]
+pub enum Route<'p> {
+    /// `GET /`: the one page of our own.
+    Greeting,
+    /// A browser asks what it may send.
+    Preflight,
+    ControlPlane,
+    Engine(Endpoint),
+    /// The provider's path, without `/v1`.
+    Relay(&'p str),
+    NotFound,
+    MethodNotAllowed,
+}
+
+/// Endpoints whose bodies the engine reads.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Endpoint {
+    ChatCompletions,
+}
+
+impl Endpoint {
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::ChatCompletions => "chat_completions",
+        }
+    }
+
+    pub const fn path(self) -> &'static str {
+        match self {
+            Self::ChatCompletions => "/chat/completions",
+        }
+    }
+}
+
+pub fn classify<'p>(method: &Method, path: &'p str) -> Route<'p> {
+    let Some(rest) = under_v1(path) else {
+        return match (path, method) {
+            ("/", &Method::GET | &Method::HEAD) => Route::Greeting,
+            _ => Route::NotFound,
+        };
+    };
+    if *method == Method::OPTIONS {
+        return Route::Preflight;
+    }
+    if *method == Method::POST && rest == Endpoint::ChatCompletions.path() {
+        return Route::Engine(Endpoint::ChatCompletions);
+    }
+    match routes::find(method.as_str(), rest) {
+        Lookup::Operation(_) | Lookup::WrongMethod => return Route::ControlPlane,
+        Lookup::NotControlPlane => {}
+    }
+    match *method {
+        Method::GET | Method::POST | Method::PUT | Method::DELETE | Method::PATCH => Route::Relay(without_proxy(rest)),
+        _ => Route::MethodNotAllowed,
+    }
+}
+
+/// The path after `/v1`, or None outside of it. `/v1` itself is `/`.
+fn under_v1(path: &str) -> Option<&str> {
+    match path.strip_prefix("/v1")? {
+        "" => Some("/"),
+        rest => rest.starts_with('/').then_some(rest),
+    }
+}
+
+/// `/proxy/x` is an older spelling of `/x`.
+fn without_proxy(rest: &str) -> &str {
+    match rest.strip_prefix("/proxy") {
+        Some(inner) if inner.starts_with('/') => inner,
+        _ => rest,
+    }
+}
+
+/// In which words clients of this path expect an error.
+pub fn dialect(route: &Route<'_>) -> Dialect {
+    match route {
+        Route::ControlPlane => Dialect::ControlPlane,
+        Route::Relay(path) if path.starts_with("/messages") => Dialect::Anthropic,
+        Route::NotFound | Route::Greeting => Dialect::Plain,
+        _ => Dialect::OpenAi,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_path_has_one_meaning() {
+        for (method, path, route) in [
+            ("GET", "/", Route::Greeting),
+            ("GET", "/elsewhere", Route::NotFound),
+            ("GET", "/v1x/models", Route::NotFound),
+            ("POST", "/v1/chat/completions", Route::Engine(Endpoint::ChatCompletions)),
+            ("GET", "/v1/chat/completions", Route::Relay("/chat/completions")),
+            ("POST", "/v1/chat/completions/", Route::Relay("/chat/completions/")),
+            ("GET", "/v1/models", Route::Relay("/models")),
+            ("PUT", "/v1/proxy/rerank", Route::Relay("/rerank")),
+            ("POST", "/v1/proxyx", Route::Relay("/proxyx")),
+            ("GET", "/v1/admin/workspaces", Route::ControlPlane),
+            ("GET", "/v1/api-keys/self", Route::ControlPlane),
+            ("OPTIONS", "/v1/chat/completions", Route::Preflight),
+            ("TRACE", "/v1/models", Route::MethodNotAllowed),
+        ] {
+            assert_eq!(classify(&Method::from_bytes(method.as_bytes()).unwrap(), path), route, "{method} {path}");
+        }
+    }
+}

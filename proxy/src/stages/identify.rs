@@ -1,0 +1,93 @@
+//! Headers → principal: whose key is it, and may it be used here? Decided from the snapshot alone.
+
+use crate::headers::GatewayHeaders;
+use crate::refusal::Refusal;
+use crate::snapshot::Snapshot;
+use chrono::{DateTime, Utc};
+use http::HeaderValue;
+use shared::api_key::KeyHash;
+use shared::model::{ApiKey, Workspace};
+use std::sync::Arc;
+
+#[derive(Debug, Clone)]
+pub struct Principal {
+    pub key: Arc<ApiKey>,
+    pub workspace: Arc<Workspace>,
+}
+
+/// Inference needs this scope; only workspace keys can have it.
+pub const INFERENCE: &str = "completions.write";
+
+pub fn identify(headers: &GatewayHeaders<'_>, snapshot: &Snapshot, now: DateTime<Utc>) -> Result<Principal, Refusal> {
+    let sent = credential(headers).ok_or_else(Refusal::missing_api_key)?;
+    if !snapshot.is_loaded() {
+        return Err(Refusal::not_ready());
+    }
+    let key = snapshot.api_key(&KeyHash::of(sent)).ok_or_else(Refusal::invalid_api_key)?;
+    if key.is_expired(now) {
+        return Err(Refusal::expired_api_key());
+    }
+    if key.status == "archived" {
+        return Err(Refusal::invalid_api_key());
+    }
+    let Some(workspace) = key.workspace_id else {
+        return Err(Refusal::insufficient_scope(INFERENCE));
+    };
+    let workspace = snapshot.workspace(&workspace).ok_or_else(Refusal::invalid_api_key)?;
+    if workspace.status != "active" {
+        return Err(Refusal::invalid_api_key());
+    }
+    if !key.scopes.iter().any(|scope| scope == INFERENCE) {
+        return Err(Refusal::insufficient_scope(INFERENCE));
+    }
+    Ok(Principal { key, workspace })
+}
+
+/// Where the service key is: its own header; else `Authorization`, unless that authenticates a plainly named
+/// provider; else `x-api-key`, as Anthropic's SDKs send it.
+fn credential<'a>(headers: &GatewayHeaders<'a>) -> Option<&'a [u8]> {
+    if let Some(key) = headers.api_key {
+        return Some(strip_bearer(key));
+    }
+    match headers.authorization {
+        Some(key) if !headers.names_plain_provider() => Some(strip_bearer(key)),
+        Some(_) => None,
+        None => headers.x_api_key.map(HeaderValue::as_bytes),
+    }
+}
+
+fn strip_bearer(value: &HeaderValue) -> &[u8] {
+    let bytes = value.as_bytes().trim_ascii();
+    match bytes.get(..7) {
+        Some(scheme) if scheme.eq_ignore_ascii_case(b"bearer ") => bytes[7..].trim_ascii(),
+        _ => bytes,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::headers::Aliases;
+    use http::{HeaderMap, HeaderName};
+
+    #[test]
+    fn the_service_key_is_found_where_each_client_puts_it() {
+        for (pairs, found) in [
+            (vec![("x-gateway-api-key", "k"), ("authorization", "Bearer p")], Some("k")),
+            (vec![("authorization", "Bearer k")], Some("k")),
+            (vec![("authorization", "bearer k"), ("x-gateway-provider", "@prod")], Some("k")),
+            (vec![("authorization", "Bearer p"), ("x-gateway-provider", "openai")], None),
+            (vec![("authorization", "Bearer p"), ("x-api-key", "k"), ("x-gateway-provider", "openai")], None),
+            (vec![("x-api-key", "k"), ("x-gateway-provider", "openai")], Some("k")),
+            (vec![("x-api-key", "k")], Some("k")),
+            (vec![], None),
+        ] {
+            let mut head = HeaderMap::new();
+            for (name, value) in &pairs {
+                head.insert(HeaderName::from_static(name), HeaderValue::from_static(value));
+            }
+            let headers = GatewayHeaders::of(&head, &Aliases::default()).unwrap();
+            assert_eq!(credential(&headers), found.map(str::as_bytes), "{pairs:?}");
+        }
+    }
+}

@@ -1,0 +1,164 @@
+//! Target and caller's head → the head that goes upstream on the engine lane: our own few headers, the provider's
+//! credential, and what the caller asked to forward. Nothing else of the client's leaves.
+
+use super::plan::Target;
+use crate::headers::{Aliases, GatewayHeaders};
+use crate::providers::Auth;
+use crate::refusal::Refusal;
+use http::{HeaderMap, HeaderName, HeaderValue, header};
+use pingora_http::RequestHeader;
+
+/// Never forwarded on request: they frame the message, belong to a hop, or open a cloud's metadata service.
+const NOT_FORWARDED: &[&str] = &[
+    "host",
+    "content-length",
+    "transfer-encoding",
+    "connection",
+    "keep-alive",
+    "proxy-connection",
+    "proxy-authorization",
+    "te",
+    "trailer",
+    "upgrade",
+    "expect",
+    "cookie",
+    "metadata-flavor",
+    "x-aws-ec2-metadata-token",
+    "x-google-metadata-request",
+];
+
+pub fn upstream_head(
+    target: &Target,
+    path: &str,
+    body_length: usize,
+    sent: &HeaderMap,
+    headers: &GatewayHeaders<'_>,
+    aliases: &Aliases,
+) -> Result<RequestHeader, Refusal> {
+    let mut path_and_query = String::with_capacity(target.origin.base_path().len() + path.len());
+    path_and_query.push_str(target.origin.base_path());
+    path_and_query.push_str(path);
+    let mut head = RequestHeader::build_no_case("POST", path_and_query.as_bytes(), Some(12)).map_err(internal)?;
+    put(&mut head, header::HOST, target.origin.authority_value().clone())?;
+    put(&mut head, header::CONTENT_TYPE, HeaderValue::from_static("application/json"))?;
+    put(&mut head, header::CONTENT_LENGTH, HeaderValue::from(body_length))?;
+    // Compressed bytes could not be looked into on the way back.
+    put(&mut head, header::ACCEPT_ENCODING, HeaderValue::from_static("identity"))?;
+    for (name, value) in &target.provider.headers {
+        put(&mut head, name.clone(), value.clone())?;
+    }
+    for (name, value) in [
+        ("openai-organization", headers.openai_organization),
+        ("openai-project", headers.openai_project),
+        ("openai-beta", headers.openai_beta),
+    ] {
+        if let Some(value) = value {
+            put(&mut head, HeaderName::from_static(name), value.clone())?;
+        }
+    }
+    for name in forwarded_names(headers.forward_headers, aliases)? {
+        for value in sent.get_all(&name) {
+            head.append_header(name.clone(), value.clone()).map_err(internal)?;
+        }
+    }
+    // Last, so that no forwarded header can replace it.
+    authenticate(&mut head, target)?;
+    Ok(head)
+}
+
+/// Puts the credential where the provider looks for it.
+pub fn authenticate(head: &mut RequestHeader, target: &Target) -> Result<(), Refusal> {
+    head.remove_header(&header::AUTHORIZATION);
+    head.remove_header("x-api-key");
+    let Some(credential) = &target.credential else { return Ok(()) };
+    match target.provider.auth {
+        Auth::Bearer => put(head, header::AUTHORIZATION, bearer(credential)),
+        Auth::XApiKey => put(head, HeaderName::from_static("x-api-key"), token(credential)),
+    }
+}
+
+fn bearer(credential: &HeaderValue) -> HeaderValue {
+    if has_scheme(credential) {
+        return credential.clone();
+    }
+    let mut value =
+        HeaderValue::from_bytes(&[b"Bearer ", credential.as_bytes()].concat()).unwrap_or_else(|_| credential.clone());
+    value.set_sensitive(true);
+    value
+}
+
+fn token(credential: &HeaderValue) -> HeaderValue {
+    if !has_scheme(credential) {
+        return credential.clone();
+    }
+    HeaderValue::from_bytes(credential.as_bytes()[7..].trim_ascii()).unwrap_or_else(|_| credential.clone())
+}
+
+fn has_scheme(credential: &HeaderValue) -> bool {
+    credential.as_bytes().get(..7).is_some_and(|scheme| scheme.eq_ignore_ascii_case(b"bearer "))
+}
+
+/// `a, b` or `["a","b"]`; names may be written with `_`.
+fn forwarded_names(value: Option<&HeaderValue>, aliases: &Aliases) -> Result<Vec<HeaderName>, Refusal> {
+    let Some(value) = value else { return Ok(Vec::new()) };
+    let text = value.to_str().map_err(|_| Refusal::invalid_forward_headers("?"))?.trim();
+    let names: Vec<String> = match text.starts_with('[') {
+        true => serde_json::from_str(text).map_err(|_| Refusal::invalid_forward_headers(text))?,
+        false => text.split(',').map(|name| name.trim().to_owned()).filter(|name| !name.is_empty()).collect(),
+    };
+    names.into_iter().map(|name| forwarded_name(&name, aliases)).collect()
+}
+
+fn forwarded_name(name: &str, aliases: &Aliases) -> Result<HeaderName, Refusal> {
+    let refused = || Refusal::invalid_forward_headers(name);
+    let parsed = HeaderName::try_from(name.replace('_', "-").to_ascii_lowercase()).map_err(|_| refused())?;
+    let is_allowed = !NOT_FORWARDED.contains(&parsed.as_str()) && !aliases.is_ours(&parsed);
+    if is_allowed { Ok(parsed) } else { Err(refused()) }
+}
+
+fn put(head: &mut RequestHeader, name: HeaderName, value: HeaderValue) -> Result<(), Refusal> {
+    head.insert_header(name, value).map(drop).map_err(internal)
+}
+
+fn internal(error: Box<pingora_core::Error>) -> Refusal {
+    tracing::error!(%error, "an upstream head could not be built");
+    Refusal::internal()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn forwarded_names_are_checked_one_by_one() {
+        let aliases = Aliases::new(&["x-acme-".into()]).unwrap();
+        for (text, accepted) in [
+            ("x-one, X_Two", Some(vec!["x-one", "x-two"])),
+            (r#"["x-one"]"#, Some(vec!["x-one"])),
+            ("", Some(vec![])),
+            ("x-gateway-forward-headers", None),
+            ("x-acme-api-key", None),
+            ("Metadata-Flavor", None),
+            ("host", None),
+            ("transfer_encoding", None),
+            ("cookie", None),
+            ("bad name", None),
+        ] {
+            let value = HeaderValue::from_static(text);
+            let names = forwarded_names(Some(&value), &aliases).ok();
+            let names = names.as_ref().map(|names| names.iter().map(HeaderName::as_str).collect::<Vec<_>>());
+            assert_eq!(names, accepted, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_credential_is_sent_in_the_providers_own_form() {
+        for (sent, as_bearer, as_token) in
+            [("Bearer k", "Bearer k", "k"), ("bearer k", "bearer k", "k"), ("k", "Bearer k", "k")]
+        {
+            let sent = HeaderValue::from_static(sent);
+            assert_eq!(bearer(&sent), as_bearer);
+            assert_eq!(token(&sent), as_token);
+        }
+    }
+}

@@ -1,0 +1,205 @@
+//! The request body: bounded, timed, and counted against what all requests may hold together. One JSON pass reads
+//! what the stages act on; the bytes themselves go upstream as the caller wrote them.
+
+use crate::downstream::{ClientGone, Downstream};
+use crate::refusal::Refusal;
+use bytes::{Bytes, BytesMut};
+use http::{HeaderValue, header};
+use serde::Deserialize;
+use std::borrow::Cow;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+/// Memory that request bodies may take, shared by all requests of the process.
+#[derive(Debug)]
+pub struct BodyMemory {
+    limit: usize,
+    used: AtomicUsize,
+}
+
+impl BodyMemory {
+    pub fn new(limit: usize) -> Arc<Self> {
+        Arc::new(Self { limit, used: AtomicUsize::new(0) })
+    }
+
+    pub fn used(&self) -> usize {
+        self.used.load(Ordering::Relaxed)
+    }
+}
+
+/// A share of `BodyMemory`, given back when dropped.
+#[derive(Debug)]
+pub struct Share {
+    memory: Arc<BodyMemory>,
+    bytes: usize,
+}
+
+impl Share {
+    pub fn none(memory: &Arc<BodyMemory>) -> Self {
+        Self { memory: memory.clone(), bytes: 0 }
+    }
+
+    fn grow(&mut self, bytes: usize) -> Result<(), Refusal> {
+        let before = self.memory.used.fetch_add(bytes, Ordering::Relaxed);
+        self.bytes += bytes;
+        if before + bytes > self.memory.limit { Err(Refusal::overloaded()) } else { Ok(()) }
+    }
+}
+
+impl Drop for Share {
+    fn drop(&mut self) {
+        self.memory.used.fetch_sub(self.bytes, Ordering::Relaxed);
+    }
+}
+
+#[derive(Debug)]
+pub struct Body {
+    pub bytes: Bytes,
+    _share: Share,
+}
+
+#[derive(Debug)]
+pub enum NotReceived {
+    Refused(Refusal),
+    Gone,
+}
+
+impl From<Refusal> for NotReceived {
+    fn from(refusal: Refusal) -> Self {
+        Self::Refused(refusal)
+    }
+}
+
+impl From<ClientGone> for NotReceived {
+    fn from(_: ClientGone) -> Self {
+        Self::Gone
+    }
+}
+
+pub struct Bounds<'a> {
+    pub max_bytes: usize,
+    pub timeout: Duration,
+    pub memory: &'a Arc<BodyMemory>,
+}
+
+pub async fn receive(client: &mut impl Downstream, bounds: &Bounds<'_>) -> Result<Body, NotReceived> {
+    let headers = &client.head().headers;
+    let announced = headers.get(header::CONTENT_LENGTH).and_then(content_length);
+    if announced.is_some_and(|length| length > bounds.max_bytes) {
+        return Err(Refusal::body_too_large(bounds.max_bytes).into());
+    }
+    if headers.get(header::EXPECT).is_some_and(|value| value.as_bytes().eq_ignore_ascii_case(b"100-continue")) {
+        client.write_continue().await?;
+    }
+    match tokio::time::timeout(bounds.timeout, gather(client, bounds, announced)).await {
+        Ok(received) => received,
+        Err(_) => Err(Refusal::body_timeout().into()),
+    }
+}
+
+async fn gather(
+    client: &mut impl Downstream,
+    bounds: &Bounds<'_>,
+    announced: Option<usize>,
+) -> Result<Body, NotReceived> {
+    let mut share = Share::none(bounds.memory);
+    let Some(first) = client.read_body().await? else {
+        return Ok(Body { bytes: Bytes::new(), _share: share });
+    };
+    share.grow(first.len())?;
+    if first.len() > bounds.max_bytes {
+        return Err(Refusal::body_too_large(bounds.max_bytes).into());
+    }
+    // Most bodies arrive in one piece; only the others are copied together.
+    if announced == Some(first.len()) {
+        return Ok(Body { bytes: first, _share: share });
+    }
+    let mut whole = BytesMut::with_capacity(announced.unwrap_or(first.len() * 2).max(first.len()));
+    whole.extend_from_slice(&first);
+    while let Some(piece) = client.read_body().await? {
+        share.grow(piece.len())?;
+        if whole.len() + piece.len() > bounds.max_bytes {
+            return Err(Refusal::body_too_large(bounds.max_bytes).into());
+        }
+        whole.extend_from_slice(&piece);
+    }
+    Ok(Body { bytes: whole.freeze(), _share: share })
+}
+
+fn content_length(value: &HeaderValue) -> Option<usize> {
+    value.to_str().ok()?.trim().parse().ok()
+}
+
+/// Whether the body claims to be JSON. Absent counts as JSON: many scripts forget it.
+pub fn check_content_type(value: Option<&HeaderValue>) -> Result<(), Refusal> {
+    let Some(value) = value else { return Ok(()) };
+    let essence = value.as_bytes().split(|byte| *byte == b';').next().unwrap_or_default().trim_ascii();
+    if essence.eq_ignore_ascii_case(b"application/json") { Ok(()) } else { Err(Refusal::invalid_content_type()) }
+}
+
+/// The fields the stages act on; the rest of the body is only checked to be JSON.
+#[derive(Debug, Deserialize)]
+pub struct Peek<'a> {
+    #[serde(borrow, default)]
+    pub model: Option<Cow<'a, str>>,
+    #[serde(default)]
+    pub stream: Option<bool>,
+}
+
+/// A repeated field is an error: the gateway and the provider could each act on another one.
+pub fn peek(body: &[u8]) -> Result<Peek<'_>, Refusal> {
+    // Serde would also take the fields from an array, in their order.
+    if body.trim_ascii_start().first() != Some(&b'{') {
+        return Err(Refusal::invalid_json("it is not an object"));
+    }
+    serde_json::from_slice(body).map_err(Refusal::invalid_json)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bodies_are_refused_unless_they_are_one_unambiguous_object() {
+        for (body, accepted) in [
+            (r#"{"model":"m","messages":[]}"#, true),
+            (r#"{"stream":true,"model":"a\"b"}"#, true),
+            (r#"{"stream":null}"#, true),
+            ("{}", true),
+            (r#"{"model":"a","model":"b"}"#, false),
+            (r#"{"stream":"yes"}"#, false),
+            (r#"{"model":"m""#, false),
+            ("[]", false),
+            ("", false),
+            ("{} {}", false),
+        ] {
+            assert_eq!(peek(body.as_bytes()).is_ok(), accepted, "{body}");
+        }
+    }
+
+    #[test]
+    fn only_json_content_types_are_taken() {
+        for (value, accepted) in [
+            (None, true),
+            (Some("application/json"), true),
+            (Some("Application/JSON; charset=utf-8"), true),
+            (Some("text/plain"), false),
+            (Some("application/jsonx"), false),
+            (Some(""), false),
+        ] {
+            let value = value.map(HeaderValue::from_static);
+            assert_eq!(check_content_type(value.as_ref()).is_ok(), accepted, "{value:?}");
+        }
+    }
+
+    #[test]
+    fn a_share_is_given_back_even_when_it_was_refused() {
+        let memory = BodyMemory::new(10);
+        let mut share = Share::none(&memory);
+        assert!(share.grow(8).is_ok());
+        assert!(share.grow(8).is_err());
+        drop(share);
+        assert_eq!(memory.used(), 0);
+    }
+}

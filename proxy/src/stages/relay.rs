@@ -1,0 +1,90 @@
+//! What the relay lane changes on the way: the address, the credential, and the headers that are ours. Bodies,
+//! encodings and the order of everything else stay as they came, both ways.
+
+use super::plan::Target;
+use super::prepare::authenticate;
+use crate::headers::{Aliases, is_internal};
+use crate::refusal::Refusal;
+use http::{HeaderName, HeaderValue, header};
+use pingora_http::RequestHeader;
+use std::net::IpAddr;
+
+/// Edits a copy of the client's head for the provider.
+pub fn towards_provider(
+    head: &mut RequestHeader,
+    target: &Target,
+    path_and_query: &str,
+    aliases: &Aliases,
+) -> Result<(), Refusal> {
+    let base = target.origin.base_path();
+    let uri = format!("{base}{path_and_query}");
+    head.set_uri(uri.parse().map_err(|_| Refusal::not_found())?);
+    let ours: Vec<HeaderName> = head.headers.keys().filter(|name| aliases.is_ours(name)).cloned().collect();
+    for name in ours {
+        head.remove_header(&name);
+    }
+    head.remove_header(&header::COOKIE);
+    put(head, header::HOST, target.origin.authority_value().clone())?;
+    for (name, value) in &target.provider.headers {
+        if !head.headers.contains_key(name) {
+            put(head, name.clone(), value.clone())?;
+        }
+    }
+    authenticate(head, target)
+}
+
+/// Edits a copy of the client's head for the admin service, which authenticates by itself. Only this process may say
+/// where the request came from and what its id is.
+pub fn towards_admin(
+    head: &mut RequestHeader,
+    client: Option<IpAddr>,
+    request_id: &HeaderValue,
+    aliases: &Aliases,
+) -> Result<(), Refusal> {
+    let pretended = |name: &HeaderName| aliases.suffix(name.as_str()).is_some_and(|(suffix, _)| is_internal(suffix));
+    let internal: Vec<HeaderName> = head.headers.keys().filter(|name| pretended(name)).cloned().collect();
+    for name in internal {
+        head.remove_header(&name);
+    }
+    if let Some(client) = client {
+        put(head, HeaderName::from_static("x-forwarded-for"), forwarded_for(head, client)?)?;
+    }
+    put(head, HeaderName::from_static("x-request-id"), request_id.clone())
+}
+
+fn forwarded_for(head: &RequestHeader, client: IpAddr) -> Result<HeaderValue, Refusal> {
+    let given = head.headers.get_all("x-forwarded-for").iter().filter_map(|value| value.to_str().ok());
+    let hops: Vec<String> = given.map(str::to_owned).chain([client.to_string()]).collect();
+    HeaderValue::from_str(&hops.join(", ")).map_err(|_| Refusal::internal())
+}
+
+fn put(head: &mut RequestHeader, name: HeaderName, value: HeaderValue) -> Result<(), Refusal> {
+    head.insert_header(name, value).map(drop).map_err(|_| Refusal::internal())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn admin_learns_the_peer_behind_what_the_client_claims_and_no_internal_header() {
+        let mut head = RequestHeader::build("GET", b"/v1/x", None).unwrap();
+        for (name, value) in [
+            ("x-forwarded-for", "6.6.6.6"),
+            ("x-request-id", "forged"),
+            ("x-gateway-default-input-guardrails", "[]"),
+            ("x-acme-default-input-guardrails", "[]"),
+            ("x-gateway-api-key", "k"),
+        ] {
+            head.append_header(name, value).unwrap();
+        }
+        let aliases = Aliases::new(&["x-acme-".into()]).unwrap();
+        let id = HeaderValue::from_static("id");
+        towards_admin(&mut head, Some("10.0.0.9".parse().unwrap()), &id, &aliases).unwrap();
+        assert_eq!(head.headers["x-forwarded-for"], "6.6.6.6, 10.0.0.9");
+        assert_eq!(head.headers["x-request-id"], "id");
+        assert_eq!(head.headers["x-gateway-api-key"], "k");
+        assert!(!head.headers.contains_key("x-gateway-default-input-guardrails"));
+        assert!(!head.headers.contains_key("x-acme-default-input-guardrails"));
+    }
+}
