@@ -1,6 +1,12 @@
 //! What integration tests stand on: a database of their own, the real processes on free ports, a mock provider, and
-//! a client.
+//! a client. Everything here panics when it fails: a test has nothing better to do.
 
+pub mod client;
 pub mod database;
+pub mod process;
+pub mod stack;
 
+pub use client::{Answer, Client};
 pub use database::Database;
+pub use process::Process;
+pub use stack::{Stack, chat, until};

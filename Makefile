@@ -1,0 +1,48 @@
+# Every command of the project. `make run` and `make test` need nothing typed before them.
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+
+TARGET := $(or $(CARGO_TARGET_DIR),target)
+# The programs of a running stack.
+BINS := --bin gateway-proxy --bin gateway-admin --bin gateway-dev --bin mock-provider
+# More arguments for the test runner: make test ARGS='-E "test(snapshot)"'
+ARGS ?=
+
+.PHONY: help run build test lint fmt bench setup setup-test setup-bench
+
+help: ## this list
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 22
+
+run: setup build ## start Postgres, admin, proxy and a mock provider; Ctrl-C stops them
+	@exec $(TARGET)/release/gateway-dev run
+
+build:
+	@cargo build --locked --release -p proxy -p admin -p bench $(BINS)
+
+test: setup-test ## every test, against a Postgres of its own
+	@cargo build --locked --workspace $(BINS)
+	@if cargo nextest --version >/dev/null 2>&1; \
+	then exec $(TARGET)/debug/gateway-dev test -- cargo nextest run --locked --workspace $(ARGS); \
+	else exec $(TARGET)/debug/gateway-dev test -- cargo test --locked --workspace $(ARGS); fi
+
+lint: setup ## formatting, clippy without warnings, and who may depend on whom
+	@cargo fmt --all --check
+	@cargo clippy --locked --workspace --all-targets -- -D warnings
+	@.ci/directions
+	@if cargo deny --version >/dev/null 2>&1; then cargo deny --log-level error check bans licenses sources; fi
+
+fmt: ## format everything
+	@cargo fmt --all
+
+setup: ## install what building and running need, or say what to type
+	@.ci/setup run
+
+setup-test:
+	@.ci/setup run test
+
+setup-bench:
+	@.ci/setup run bench
+
+bench: setup-bench ## compare direct, nginx, bare Pingora and Portcullis in one interleaved run
+	@bench/run
