@@ -1,13 +1,70 @@
 //! The metrics port: `/metrics` for Prometheus, `/healthz` (the process lives), `/readyz` (it may be sent traffic).
 //! Readiness asks whether there is data to answer from, never whether Postgres is there right now.
+//!
+//! It listens by itself: a listening service of Pingora's would close this port the moment the process begins to
+//! leave, just when a balancer must hear 503 and Prometheus wants to see the drain.
 
 use crate::leave::Leave;
 use async_trait::async_trait;
 use http::{Response, StatusCode, header};
+use pingora_core::apps::ServerApp as _;
 use pingora_core::apps::http_app::ServeHttp;
 use pingora_core::protocols::http::ServerSession;
+use pingora_core::protocols::l4::stream::Stream;
+use pingora_core::server::ShutdownWatch;
+use pingora_core::services::background::BackgroundService;
 use proxy::engine::Engine;
+use std::net::SocketAddr;
 use std::sync::Arc;
+use std::time::Duration;
+use tokio::net::{TcpListener, TcpSocket};
+use tokio::sync::watch;
+
+pub struct HealthPort {
+    pub address: SocketAddr,
+    pub health: Arc<Health>,
+}
+
+#[async_trait]
+impl BackgroundService for HealthPort {
+    async fn start(&self, _shutdown: ShutdownWatch) {
+        let listener = match listen(self.address) {
+            Ok(listener) => listener,
+            Err(error) => {
+                tracing::error!(address = %self.address, %error, "METRICS_PORT cannot be used");
+                std::process::exit(1);
+            }
+        };
+        tokio::select! {
+            () = self.accept(listener) => {}
+            () = self.health.leave.handed_over() => {}
+        }
+    }
+}
+
+impl HealthPort {
+    async fn accept(&self, listener: TcpListener) {
+        let (_stays, shutdown) = watch::channel(false);
+        loop {
+            let Ok((stream, _)) = listener.accept().await else {
+                // Out of file descriptors, most likely; trying again at once would only burn the processor.
+                tokio::time::sleep(Duration::from_millis(100)).await;
+                continue;
+            };
+            let (health, shutdown) = (self.health.clone(), shutdown.clone());
+            tokio::spawn(async move { health.process_new(Box::new(Stream::from(stream)), &shutdown).await });
+        }
+    }
+}
+
+/// Shared with a successor: both processes have the port for a moment while sockets are handed over.
+fn listen(address: SocketAddr) -> std::io::Result<TcpListener> {
+    let socket = if address.is_ipv4() { TcpSocket::new_v4()? } else { TcpSocket::new_v6()? };
+    socket.set_reuseaddr(true)?;
+    socket.set_reuseport(true)?;
+    socket.bind(address)?;
+    socket.listen(128)
+}
 
 pub struct Health {
     pub engine: Arc<Engine>,

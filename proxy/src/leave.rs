@@ -10,6 +10,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::watch;
 use tokio::time::{Instant, sleep};
 
 /// A connection accepted in the last moment needs this long to show its request.
@@ -18,17 +19,23 @@ const LOOK_EVERY: Duration = Duration::from_millis(20);
 
 pub struct Leave {
     leaving: AtomicBool,
+    handed_over: watch::Sender<bool>,
     metrics: Arc<Metrics>,
     limit: Duration,
 }
 
 impl Leave {
     pub fn new(metrics: Arc<Metrics>, limit: Duration) -> Self {
-        Self { leaving: AtomicBool::new(false), metrics, limit }
+        Self { leaving: AtomicBool::new(false), handed_over: watch::Sender::new(false), metrics, limit }
     }
 
     pub fn is_leaving(&self) -> bool {
         self.leaving.load(Ordering::Relaxed)
+    }
+
+    /// Resolves when a successor has the sockets: it speaks for the gateway now.
+    pub async fn handed_over(&self) {
+        let _ = self.handed_over.subscribe().wait_for(|over| *over).await;
     }
 
     fn begin(&self) {
@@ -40,6 +47,10 @@ impl Leave {
     pub async fn exit_when_idle(&self, mut shutdown: ShutdownWatch) {
         if shutdown.wait_for(|announced| *announced).await.is_err() {
             return;
+        }
+        if !self.is_leaving() {
+            // Shutdown without SIGTERM: the sockets were handed over.
+            self.handed_over.send_replace(true);
         }
         self.begin();
         let end = Instant::now() + self.limit;

@@ -8,7 +8,7 @@
 
 use crate::control_plane::ControlPlane;
 use crate::gateway::Gateway;
-use crate::health::Health;
+use crate::health::{Health, HealthPort};
 use crate::leave::{Leave, Signals};
 use anyhow::Context as _;
 use pingora_core::apps::HttpServerOptions;
@@ -27,7 +27,7 @@ use proxy::providers::Providers;
 use proxy::settings::Settings;
 use proxy::snapshot::Snapshot;
 use proxy::stages::receive::BodyMemory;
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -58,10 +58,9 @@ pub fn serve(settings: Settings) -> anyhow::Result<()> {
     }
     server.add_service(admin_checks);
     server.add_service(background_service("drain", DrainService(leave.clone())));
-    let mut health = Service::new("metrics".into(), Health { engine, leave: leave.clone() });
-    health.threads = Some(1);
-    health.add_tcp(&address(settings.listen.metrics_host, settings.listen.metrics_port, 0));
-    server.add_service(health);
+    let health = Arc::new(Health { engine, leave: leave.clone() });
+    let address = SocketAddr::new(settings.listen.metrics_host, settings.listen.metrics_port);
+    server.add_service(background_service("metrics", HealthPort { address, health }));
 
     tracing::info!(threads, port = settings.listen.proxy_port, "starting");
     server.run(RunArgs { shutdown_signal: Box::new(Signals(leave)) });
@@ -162,7 +161,6 @@ fn threads(asked: usize) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::net::SocketAddr;
 
     #[test]
     fn every_service_spells_the_same_address_differently() {
