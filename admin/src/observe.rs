@@ -12,6 +12,7 @@ use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use futures::FutureExt as _;
+use prometheus::IntGauge;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::panic::AssertUnwindSafe;
 use std::time::Instant;
@@ -35,18 +36,40 @@ struct Observed {
 pub async fn observe(State(app): State<App>, request: Request, next: Next) -> Response {
     let observed = Observed::of(&request, &app);
     let span = tracing::info_span!("request", request_id = observed.id);
-    app.metrics.in_flight.inc();
-    let answer = AssertUnwindSafe(next.run(request).instrument(span.clone())).catch_unwind().await;
-    app.metrics.in_flight.dec();
-    let _entered = span.entered();
-    let response = answer.unwrap_or_else(|_| {
+    let in_flight = InFlight::enter(&app.metrics.in_flight);
+    let answer = shielded(next.run(request)).instrument(span).await;
+    drop(in_flight);
+    let response = answer.unwrap_or_else(|bug| {
         app.metrics.panics.inc();
-        tracing::error!("a handler panicked; the panic's own message stands above");
-        ApiError::Internal.into_response()
+        bug.into_response()
     });
     let response = observed.completed(response);
     observed.recorded(&app, &response);
     response
+}
+
+/// A panic in a handler is a bug and one client's 500; it must not cut the connection of others.
+async fn shielded(answer: impl Future<Output = Response>) -> Result<Response, ApiError> {
+    AssertUnwindSafe(answer).catch_unwind().await.map_err(|_| {
+        tracing::error!("a handler panicked; the panic's own message stands above");
+        ApiError::Internal
+    })
+}
+
+/// Counts a request also when its client leaves and the future is dropped.
+struct InFlight<'a>(&'a IntGauge);
+
+impl<'a> InFlight<'a> {
+    fn enter(gauge: &'a IntGauge) -> Self {
+        gauge.inc();
+        Self(gauge)
+    }
+}
+
+impl Drop for InFlight<'_> {
+    fn drop(&mut self) {
+        self.0.dec();
+    }
 }
 
 impl Observed {
@@ -72,7 +95,10 @@ impl Observed {
     fn completed(&self, mut response: Response) -> Response {
         if let Some(Refusal(refused)) = response.extensions().get().cloned() {
             let body = refused.body(&self.id).to_string();
-            response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
+            let headers = response.headers_mut();
+            headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
+            // The inner router measured the empty body that an error travels with.
+            headers.remove(header::CONTENT_LENGTH);
             *response.body_mut() = Body::from(body);
         }
         for prefix in [Some(PREFIX), self.alias.as_deref()].into_iter().flatten() {
@@ -140,5 +166,64 @@ fn known(method: &Method) -> &'static str {
         "HEAD" => "HEAD",
         "OPTIONS" => "OPTIONS",
         _ => "other",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use http_body_util::BodyExt as _;
+
+    fn observed(alias: Option<&str>) -> Observed {
+        Observed {
+            id: "0b0cb1f4-8a52-4c0e-8f0e-7a1f2f1f0a11".into(),
+            trace: HeaderValue::from_static("trace-1"),
+            alias: alias.map(str::to_owned),
+            client: IpAddr::V4(Ipv4Addr::LOCALHOST),
+            method: Method::GET,
+            path: "/v1/configs".into(),
+            start: Instant::now(),
+        }
+    }
+
+    #[tokio::test]
+    async fn a_panic_is_answered_with_a_500_in_shape() {
+        let bug = shielded(async { panic!("a bug") }).await.unwrap_err();
+        let response = observed(None).completed(bug.into_response());
+        assert_eq!(response.status(), 500);
+        assert_eq!(response.headers()["content-type"], "application/json");
+        let body = response.into_body().collect().await.unwrap().to_bytes();
+        let body: serde_json::Value = serde_json::from_slice(&body).unwrap();
+        assert_eq!(body["data"]["errorCode"], "AB04");
+        assert_eq!(body["request_id"], "0b0cb1f4-8a52-4c0e-8f0e-7a1f2f1f0a11");
+        assert!(!body.to_string().contains("a bug"), "{body}");
+    }
+
+    #[test]
+    fn our_headers_are_repeated_under_the_alias_that_was_used() {
+        let response = observed(Some("x-acme-")).completed(ApiError::NotBuilt.into_response());
+        for prefix in ["x-gateway-", "x-acme-"] {
+            assert_eq!(response.headers()[format!("{prefix}trace-id")], "trace-1");
+            assert_eq!(response.headers()[format!("{prefix}request-id")], "0b0cb1f4-8a52-4c0e-8f0e-7a1f2f1f0a11");
+        }
+    }
+
+    #[test]
+    fn a_trace_id_is_kept_only_when_it_is_short_and_plain() {
+        let long = "x".repeat(129);
+        for (given, kept) in [("trace-1", true), ("with space", false), ("", false), (long.as_str(), false)] {
+            let mut headers = HeaderMap::new();
+            headers.insert("x-gateway-trace-id", HeaderValue::from_str(given).unwrap());
+            assert_eq!(trace_id(&headers).is_some(), kept, "{given}");
+        }
+    }
+
+    #[test]
+    fn only_a_uuid_is_taken_as_a_given_id() {
+        for (given, kept) in [("0b0cb1f4-8a52-4c0e-8f0e-7a1f2f1f0a11", true), ("forged\u{a0}", false), ("1", false)] {
+            let mut headers = HeaderMap::new();
+            headers.insert("x-request-id", HeaderValue::from_str(given).unwrap());
+            assert_eq!(given_id(&headers).is_some(), kept, "{given}");
+        }
     }
 }

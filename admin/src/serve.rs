@@ -11,6 +11,7 @@ use std::net::SocketAddr;
 use std::time::Duration;
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::oneshot;
 
 /// Answers take milliseconds; what is not done after this long never will be.
 const DRAIN: Duration = Duration::from_secs(30);
@@ -34,28 +35,34 @@ pub async fn create_organisation(settings: &Settings, name: &str, owner_email: &
     Ok(bootstrap::create_organisation(&mut client, name, owner_email, &settings.identity.api_key_prefix).await?)
 }
 
-/// Listens until told to stop.
+/// Listens until told to stop by a signal.
 pub async fn serve(settings: &Settings) -> anyhow::Result<()> {
     let address = SocketAddr::new(settings.listen.admin_host, settings.listen.admin_port);
     let app = App::new(db::pool(&settings.database).await?, settings)?;
-    let listener = TcpListener::bind(address)
-        .await
-        .with_context(|| format!("cannot listen on {address} (ADMIN_HOST, ADMIN_PORT)"))?;
+    let listener = TcpListener::bind(address).await;
+    let listener = listener.with_context(|| format!("cannot listen on {address} (ADMIN_HOST, ADMIN_PORT)"))?;
     tracing::info!(address = %listener.local_addr()?, "admin is listening");
-    let (stop, stopped) = tokio::sync::watch::channel(false);
-    let mut told = stopped.clone();
-    let service = router(app).into_make_service_with_connect_info::<SocketAddr>();
-    let serving = axum::serve(listener, service).with_graceful_shutdown(async move {
-        let _ = told.wait_for(|stop| *stop).await;
-    });
-    let server = tokio::spawn(serving.into_future());
+    let (stop, stopped) = oneshot::channel();
+    let server = tokio::spawn(serve_on(listener, app, async {
+        let _ = stopped.await;
+    }));
     asked_to_stop().await?;
     tracing::info!("asked to stop; finishing what has begun");
-    stop.send_replace(true);
+    let _ = stop.send(());
     match tokio::time::timeout(DRAIN, server).await {
         Ok(ended) => ended?.context("serving failed"),
         Err(_) => anyhow::bail!("some requests did not end within {} s and were cut", DRAIN.as_secs()),
     }
+}
+
+/// Answers on this listener; once `stop` is done it accepts nothing more and ends with the last answer.
+pub async fn serve_on(
+    listener: TcpListener,
+    app: App,
+    stop: impl Future<Output = ()> + Send + 'static,
+) -> std::io::Result<()> {
+    let service = router(app).into_make_service_with_connect_info::<SocketAddr>();
+    axum::serve(listener, service).with_graceful_shutdown(stop).await
 }
 
 async fn asked_to_stop() -> anyhow::Result<()> {

@@ -1,3 +1,15 @@
 //! The control plane over HTTP: the real service, a real Postgres.
 
+#![expect(clippy::unwrap_used, reason = "clippy takes the functions that tests share for ordinary code")]
+
+mod authentication;
+mod bootstrap;
+mod change_feed;
+mod conformance;
+mod db_ssl;
+mod migrations;
+mod outage;
+mod process;
+mod requests;
+mod service;
 mod smoke;

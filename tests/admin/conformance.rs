@@ -1,0 +1,186 @@
+//! Every operation of the route table, one after the other: no credential, a wrong one, the wrong kind of key, no
+//! scope, each scope that should do, and the shape of every answer.
+
+use crate::service::Service;
+use harness::{Answer, Client, client::whole};
+use http::{HeaderValue, Method};
+use shared::model::KeyKind::{self, OrganisationService, WorkspaceService, WorkspaceUser};
+use shared::routes::{Access, Operation, Scopes, operations};
+use std::collections::HashMap;
+
+const KINDS: [KeyKind; 3] = [OrganisationService, WorkspaceService, WorkspaceUser];
+
+async fn call(client: &Client, operation: &Operation) -> Answer {
+    let fill = |segment: &str| match segment.strip_prefix('{') {
+        Some(name) if name.starts_with('*') => "a/b".to_owned(),
+        Some(_) => "0b0cb1f4-8a52-4c0e-8f0e-7a1f2f1f0a11".to_owned(),
+        None => segment.to_owned(),
+    };
+    let path = operation.path.split('/').map(fill).collect::<Vec<_>>().join("/");
+    let method = Method::from_bytes(operation.method.as_str().as_bytes()).unwrap();
+    whole(client.request(method, &path)).await
+}
+
+/// Status and code; the answer must have the shape that clients rely on.
+fn outcome(operation: &Operation, answer: &Answer) -> (u16, Option<String>) {
+    let body = answer.json();
+    assert!(body.is_object(), "{operation:?}: {body}");
+    assert_eq!(answer.header("content-type"), "application/json", "{operation:?}");
+    let id = answer.header("x-gateway-request-id");
+    assert_eq!(id.len(), 36, "{operation:?}: {id}");
+    if answer.status.is_success() {
+        return (answer.status.as_u16(), None);
+    }
+    assert_eq!(body["success"], false, "{operation:?}");
+    assert_eq!(body["request_id"], id, "{operation:?}");
+    for message in [&body["message"], &body["data"]["message"], &body["error"]["message"]] {
+        assert!(message.as_str().is_some_and(|text| !text.is_empty()), "{operation:?}: {body}");
+    }
+    assert_eq!(body["error"]["code"], body["data"]["errorCode"], "{operation:?}");
+    (answer.status.as_u16(), body["data"]["errorCode"].as_str().map(str::to_owned))
+}
+
+fn is(outcome: &(u16, Option<String>), status: u16, code: &str) -> bool {
+    outcome.0 == status && outcome.1.as_deref() == Some(code)
+}
+
+/// What a permitted call meets: its handler, or the honest answer that there is none.
+fn assert_entered(operation: &Operation, answer: &Answer) {
+    let met = outcome(operation, answer);
+    if admin::resources::is_built(operation) {
+        assert!(matches!(met.0, 200 | 400 | 404), "{operation:?}: {met:?}");
+    } else {
+        assert!(is(&met, 501, "AB10"), "{operation:?}: {met:?}");
+    }
+}
+
+#[tokio::test]
+async fn every_operation_refuses_a_missing_and_an_unknown_credential() {
+    let service = Service::start().await;
+    let stranger = service.client().with_key("pk_0123456789012345678901234567890123456789012");
+    for operation in operations() {
+        for client in [&service.client(), &stranger] {
+            let answer = call(client, operation).await;
+            match operation.access {
+                Access::Public => assert_entered(operation, &answer),
+                Access::Keys(_) | Access::ScimToken => {
+                    let met = outcome(operation, &answer);
+                    assert!(is(&met, 401, "AB05"), "{operation:?}: {met:?}");
+                }
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn every_operation_admits_the_kinds_of_key_it_names_and_no_other() {
+    let service = Service::start().await;
+    let every_scope: Vec<&str> = shared::scopes::SCOPES.iter().map(|scope| scope.name).collect();
+    let mut clients = HashMap::new();
+    for kind in KINDS {
+        clients.insert(kind.as_str(), service.client().with_key(&service.key(kind, &every_scope).await.key));
+    }
+    for operation in operations() {
+        let Access::Keys(kinds) = operation.access else { continue };
+        for kind in KINDS {
+            let answer = call(&clients[kind.as_str()], operation).await;
+            if kinds.contains(kind) {
+                assert_entered(operation, &answer);
+            } else {
+                let met = outcome(operation, &answer);
+                assert!(is(&met, 403, "AB03"), "{kind:?} {operation:?}: {met:?}");
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn every_operation_asks_for_one_of_its_scopes_and_for_nothing_more() {
+    let service = Service::start().await;
+    let mut clients: HashMap<(&str, &[&str]), Client> = HashMap::new();
+    for operation in operations() {
+        let Access::Keys(kinds) = operation.access else { continue };
+        let kind = KINDS.into_iter().find(|kind| kinds.contains(*kind)).expect("somebody may call it");
+        let sufficient: Vec<&'static [&'static str]> = match operation.scopes {
+            Scopes::All(all) => vec![all],
+            Scopes::Any(any) => any.chunks(1).collect(),
+        };
+        let insufficient: &[&'static [&'static str]] = match operation.scopes {
+            Scopes::All(all) => &[&[], &all[..1], &all[1..]],
+            Scopes::Any([]) => &[],
+            Scopes::Any(_) => &[&[], &["agents.invoke"]],
+        };
+        let cases =
+            sufficient.iter().map(|scopes| (*scopes, true)).chain(insufficient.iter().map(|scopes| (*scopes, false)));
+        for (scopes, suffices) in cases {
+            if !clients.contains_key(&(kind.as_str(), scopes)) {
+                let key = service.key(kind, scopes).await;
+                clients.insert((kind.as_str(), scopes), service.client().with_key(&key.key));
+            }
+            let answer = call(&clients[&(kind.as_str(), scopes)], operation).await;
+            if suffices {
+                assert_entered(operation, &answer);
+            } else {
+                let met = outcome(operation, &answer);
+                assert!(is(&met, 403, "AB03"), "{scopes:?} {operation:?}: {met:?}");
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_feature_that_is_off_is_answered_402_for_its_routes_alone() {
+    let off = ["--guardrails-enabled=OFF", "--policy-enabled=OFF", "--data-exports-enabled=OFF", "--scim-enabled=OFF"];
+    let service = Service::start_with(&[&off[..], &["--audit-logs-enabled=OFF"]].concat()).await;
+    let client = service.administrator();
+    for operation in operations().filter(|one| matches!(one.access, Access::Keys(_))) {
+        let met = outcome(operation, &call(&client, operation).await);
+        assert_eq!(is(&met, 402, "AB09"), operation.feature.is_some(), "{operation:?}: {met:?}");
+    }
+}
+
+#[tokio::test]
+async fn without_api_access_keys_may_do_nothing_and_public_routes_remain() {
+    let service = Service::start_with(&["--api-access-enabled=OFF"]).await;
+    let client = service.administrator();
+    for operation in operations().filter(|one| one.access != Access::ScimToken) {
+        let answer = call(&client, operation).await;
+        match operation.access {
+            Access::Public => assert_entered(operation, &answer),
+            _ => assert!(is(&outcome(operation, &answer), 402, "AB09"), "{operation:?}"),
+        }
+    }
+}
+
+/// A path that the table knows answers 405 with the methods it has, a path that it does not know 404.
+#[tokio::test]
+async fn unknown_paths_and_methods_are_told_apart() {
+    let service = Service::start().await;
+    let client = service.administrator();
+    for (method, path, status, allow) in [
+        (Method::PATCH, "/configs", 405, "POST, GET"),
+        (Method::DELETE, "/guardrails/checks", 405, "GET"),
+        (Method::OPTIONS, "/api-keys/self", 405, "GET"),
+        (Method::GET, "/chat/completions", 404, ""),
+        (Method::POST, "/prompts/pp-1/completions", 404, ""),
+        (Method::GET, "/models", 404, ""),
+        (Method::GET, "/nothing", 404, ""),
+        (Method::GET, "/%63onfigs", 404, ""),
+    ] {
+        let answer = whole(client.request(method.clone(), path)).await;
+        assert_eq!(answer.status, status, "{method} {path}");
+        assert_eq!(answer.json()["data"]["errorCode"], "AB02", "{method} {path}");
+        assert_eq!(
+            answer.headers.get("allow"),
+            HeaderValue::from_str(allow).ok().filter(|one| !one.is_empty()).as_ref()
+        );
+    }
+    for path in ["/", "/v1", "/configs", "/v1x/configs"] {
+        let answer = Client::new(&service.origin).with_key(&service.home.admin_key.key).get(path).await;
+        assert_eq!(
+            (answer.status.as_u16(), answer.json()["data"]["errorCode"].as_str()),
+            (404, Some("AB02")),
+            "{path}"
+        );
+    }
+}

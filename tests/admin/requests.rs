@@ -1,0 +1,109 @@
+//! What holds for every request whatever it asks: ids, sizes, paths, health, metrics, the document.
+
+use crate::service::Service;
+use harness::{Client, client::whole};
+use http::Method;
+use uuid::Uuid;
+
+const LIMIT: usize = 20 << 20;
+const GIVEN: &str = "0190b0c1-8a52-7c0e-8f0e-7a1f2f1f0a11";
+
+#[tokio::test]
+async fn an_id_is_taken_from_a_trusted_proxy_and_from_nobody_else() {
+    let loopback = Service::start().await;
+    let nobody = Service::start_with(&["--trusted-proxies=192.0.2.1/32"]).await;
+    for (service, is_kept) in [(&loopback, true), (&nobody, false)] {
+        let answer = service.client().with("x-request-id", GIVEN).get("/configs").await;
+        let id = answer.header("x-gateway-request-id");
+        assert_eq!(id == GIVEN, is_kept, "{id}");
+        assert_eq!(answer.json()["request_id"], id);
+    }
+    let (one, two) = (loopback.client().get("/configs").await, loopback.client().get("/configs").await);
+    let id: Uuid = one.header("x-gateway-request-id").parse().unwrap();
+    assert_eq!(id.get_version_num(), 4);
+    assert_ne!(one.header("x-gateway-request-id"), two.header("x-gateway-request-id"));
+}
+
+#[tokio::test]
+async fn a_trace_id_is_echoed_and_made_when_absent() {
+    let service = Service::start().await;
+    let traced = service.client().with("x-gateway-trace-id", "my-trace").get("/configs").await;
+    assert_eq!(traced.header("x-gateway-trace-id"), "my-trace");
+    assert!(!service.client().get("/configs").await.header("x-gateway-trace-id").is_empty());
+}
+
+#[tokio::test]
+async fn a_body_over_the_limit_is_refused_however_it_is_framed() {
+    let service = Service::start().await;
+    let send =
+        async |client: Client, body: reqwest::Body| whole(client.request(Method::POST, "/configs").body(body)).await;
+    let chunked = |size: usize| {
+        let pieces = (0..size).step_by(1 << 20).map(move |at| vec![b'x'; (size - at).min(1 << 20)]);
+        reqwest::Body::wrap_stream(futures::stream::iter(pieces.map(Ok::<_, std::io::Error>)))
+    };
+    for (body, status, code) in [
+        (vec![b'x'; LIMIT].into(), 501, "AB10"),
+        (chunked(LIMIT), 501, "AB10"),
+        (vec![b'x'; LIMIT + 1].into(), 413, "AB01"),
+        (chunked(LIMIT + 1), 413, "AB01"),
+    ] {
+        let answer = send(service.administrator(), body).await;
+        assert_eq!((answer.status.as_u16(), answer.json()["data"]["errorCode"].as_str()), (status, Some(code)));
+    }
+    // A stranger is refused before anything is kept, and still gets to read why.
+    for body in [vec![b'x'; 2 * LIMIT].into(), chunked(2 * LIMIT)] {
+        assert_eq!(send(service.client(), body).await.status, 401);
+    }
+}
+
+#[tokio::test]
+async fn one_trailing_slash_is_ignored_and_the_query_is_not_part_of_the_path() {
+    let service = Service::start().await;
+    for path in ["/api-keys/self/", "/api-keys/self?x=/y", "/api-keys/self/?x=1"] {
+        assert_eq!(service.administrator().get(path).await.status, 200, "{path}");
+    }
+    assert_eq!(service.administrator().get("/api-keys/self//").await.status, 404);
+}
+
+#[tokio::test]
+async fn prices_are_also_looked_for_at_the_hosts_root() {
+    let service = Service::start().await;
+    let root = Client::new(&service.origin);
+    assert_eq!(root.get("/model-configs/pricing/openai/gpt-4o").await.status, 501);
+    assert_eq!(root.get("/model-configs/general/openai").await.status, 404);
+}
+
+#[tokio::test]
+async fn health_and_metrics_need_no_key_and_count_by_operation() {
+    let service = Service::start().await;
+    let root = Client::new(&service.origin);
+    for path in ["/healthz", "/readyz"] {
+        assert_eq!(root.get(path).await.status, 200, "{path}");
+    }
+    service.administrator().get("/configs/pc-secret-name").await;
+    service.client().get("/configs").await;
+    whole(service.client().request(Method::from_bytes(b"INVENTED").unwrap(), "/configs")).await;
+    let text = root.get("/metrics").await.text();
+    for line in [
+        r#"gateway_admin_requests_total{method="GET",operation="/configs/{slug}",status="501"} 1"#,
+        r#"gateway_admin_requests_total{method="GET",operation="/configs",status="401"} 1"#,
+        r#"gateway_admin_requests_total{method="other",operation="none",status="405"} 1"#,
+        r#"gateway_admin_refused_total{code="AB05"} 1"#,
+        "gateway_admin_in_flight_requests 1",
+        "gateway_admin_db_connections{",
+    ] {
+        assert!(text.lines().any(|one| one.starts_with(line)), "{line}\n{text}");
+    }
+    assert!(!text.contains("pc-secret-name") && !text.contains("INVENTED"), "{text}");
+}
+
+#[tokio::test]
+async fn the_document_is_public_and_lists_what_is_served() {
+    let service = Service::start().await;
+    let answer = service.client().get("/openapi.json").await;
+    assert_eq!((answer.status.as_u16(), answer.header("content-type")), (200, "application/json"));
+    let document = answer.json();
+    assert_eq!(document["openapi"], "3.1.0");
+    assert!(document["paths"]["/admin/workspaces/{workspaceId}"]["put"].is_object());
+    assert!(document["paths"]["/chat/completions"].is_null());
+}
