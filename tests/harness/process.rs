@@ -8,7 +8,7 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, SystemTime};
 
 /// Most of a log that a failing test shows.
-const SHOWN_LINES: usize = 60;
+const SHOWN_LINES: usize = 200;
 
 /// A running program; killed when dropped.
 #[derive(Debug)]

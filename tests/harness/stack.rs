@@ -140,11 +140,11 @@ impl Stack {
 
     /// Waits until both processes say that they are ready; a process that dies fails the test.
     pub async fn until_ready(&mut self) {
-        if self.admin.is_some() {
-            let address = format!("{}/readyz", self.admin_url.trim_end_matches("/v1"));
-            until_ready(&address, self.admin.as_mut().expect("there is an admin")).await;
+        if let Some(admin) = &mut self.admin {
+            until_ready(&format!("{}/readyz", self.admin_url.trim_end_matches("/v1")), admin).await;
         }
         until_ready(&format!("{}/readyz", self.metrics_url), &mut self.proxy).await;
+        until_ready(self.base_url.trim_end_matches("v1"), &mut self.proxy).await;
     }
 
     /// A proxy with the same settings, ports and folder beside the present one, for instance with `--upgrade`.
@@ -215,8 +215,7 @@ impl Stack {
     /// One value from the proxy's metrics, by the line's whole beginning (name and labels).
     pub async fn metric(&self, line: &str) -> Option<f64> {
         let text = Client::new(&self.metrics_url).get("/metrics").await.text();
-        let value = text.lines().find_map(|found| found.strip_prefix(line)?.strip_prefix(' ')?.parse().ok());
-        value
+        text.lines().find_map(|found| found.strip_prefix(line)?.strip_prefix(' ')?.parse().ok())
     }
 }
 

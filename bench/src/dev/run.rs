@@ -104,6 +104,7 @@ async fn serve(
 
     programs.push(Program::start("proxy", &beside("gateway-proxy")?, &[], &environment, folder)?);
     until_ready(settings.metrics_port, "/readyz", programs).await?;
+    until_ready(settings.proxy_port, "/", programs).await?;
     until_ready(mock_port, "/__mock/counts", programs).await?;
 
     let stack = Stack {
@@ -210,9 +211,10 @@ async fn is_ready(port: u16, path: &str) -> std::io::Result<bool> {
         let mut stream = TcpStream::connect(("127.0.0.1", port)).await?;
         let request = format!("GET {path} HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n");
         stream.write_all(request.as_bytes()).await?;
-        let mut head = [0; 12];
-        stream.read_exact(&mut head).await?;
-        Ok(head.ends_with(b" 200"))
+        // To the end: a reader that leaves early is an error in the other's log.
+        let mut answer = Vec::new();
+        stream.read_to_end(&mut answer).await?;
+        Ok(answer.starts_with(b"HTTP/1.1 200"))
     };
     tokio::time::timeout(Duration::from_secs(2), ask).await.unwrap_or(Ok(false))
 }

@@ -46,7 +46,7 @@ pub async fn run(command: &[String]) -> anyhow::Result<u8> {
 }
 
 /// As a shell would say it: a signal is 128 and its number.
-fn code(status: ExitStatus) -> u8 {
+pub(super) fn code(status: ExitStatus) -> u8 {
     let code = status.code().or_else(|| status.signal().map(|signal| 128 + signal));
     code.and_then(|code| u8::try_from(code).ok()).unwrap_or(1)
 }
