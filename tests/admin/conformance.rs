@@ -7,6 +7,7 @@ use http::{HeaderValue, Method};
 use shared::model::KeyKind::{self, OrganisationService, WorkspaceService, WorkspaceUser};
 use shared::routes::{Access, Operation, Scopes, operations};
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 
 const KINDS: [KeyKind; 3] = [OrganisationService, WorkspaceService, WorkspaceUser];
 
@@ -113,9 +114,8 @@ async fn every_operation_asks_for_one_of_its_scopes_and_for_nothing_more() {
         let cases =
             sufficient.iter().map(|scopes| (*scopes, true)).chain(insufficient.iter().map(|scopes| (*scopes, false)));
         for (scopes, suffices) in cases {
-            if !clients.contains_key(&(kind.as_str(), scopes)) {
-                let key = service.key(kind, scopes).await;
-                clients.insert((kind.as_str(), scopes), service.client().with_key(&key.key));
+            if let Entry::Vacant(slot) = clients.entry((kind.as_str(), scopes)) {
+                slot.insert(service.client().with_key(&service.key(kind, scopes).await.key));
             }
             let answer = call(&clients[&(kind.as_str(), scopes)], operation).await;
             if suffices {

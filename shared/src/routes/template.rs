@@ -1,18 +1,31 @@
 //! Path templates: which paths fit, and which of two fitting templates is meant. Works on the raw path: an encoded
 //! segment is never equal to a literal one, on either side of the relay.
 
+/// Walks both once, byte by byte: prompts are run beside the control plane's own prompt paths, so inference passes
+/// here too.
 pub fn matches(template: &str, path: &str) -> bool {
-    let mut values = path.split('/');
-    for segment in template.split('/') {
-        let Some(value) = values.next() else { return false };
-        match Segment::of(segment) {
-            Segment::Rest => return !value.is_empty(),
-            Segment::Parameter if value.is_empty() => return false,
-            Segment::Literal if value != segment => return false,
-            Segment::Parameter | Segment::Literal => {}
+    let (mut template, mut path) = (template.as_bytes(), path.as_bytes());
+    loop {
+        match (template, path) {
+            ([], []) => return true,
+            ([b'{', b'*', ..], value) => return !value.is_empty() && value[0] != b'/',
+            ([b'{', ..], [value, ..]) if *value != b'/' => {
+                template = from_slash(template);
+                path = from_slash(path);
+            }
+            ([one, rest @ ..], [other, more @ ..]) if one == other => {
+                template = rest;
+                path = more;
+            }
+            _ => return false,
         }
     }
-    values.next().is_none()
+}
+
+/// What follows the present segment.
+fn from_slash(path: &[u8]) -> &[u8] {
+    let end = path.iter().position(|byte| *byte == b'/').unwrap_or(path.len());
+    &path[end..]
 }
 
 /// Of two templates that fit one path, the one with a literal where they first differ.
@@ -58,6 +71,10 @@ mod tests {
             ("/p/{provider}/{*model}", "/p/openai/org/model/v1", true),
             ("/p/{provider}/{*model}", "/p/openai", false),
             ("/p/{provider}/{*model}", "/p/openai/", false),
+            ("/p/{provider}/{*model}", "/p/openai//model", false),
+            ("/configs/{slug}", "/configs/{slug}", true),
+            ("/configs/{slug}/versions", "/configs/{slug}", false),
+            ("/configs", "/configs/{slug}", false),
         ] {
             assert_eq!(matches(template, path), fits, "{template} {path}");
         }
