@@ -98,10 +98,10 @@ async fn a_reader_that_follows_the_rules_misses_no_transaction_that_commits_late
     assert!(reader.changes().await.contains(&"quick".to_owned()));
     slow.commit().await.unwrap();
     assert!(reader.changes().await.contains(&"slow".to_owned()));
-    assert_eq!(reader.changes().await, Vec::<String>::new(), "a quiet database has nothing to read");
 }
 
-/// The reader that `V0002__change_feed.sql` describes, for one table.
+/// The reader that `V0002__change_feed.sql` describes, for one table. That nothing is read twice cannot be asserted
+/// here: transaction ids belong to the whole server, and transactions of other tests hold the cursor back.
 struct Reader {
     client: Client,
     cursor: String,
@@ -150,7 +150,8 @@ async fn the_epoch_changes_with_the_history_of_the_data_and_not_otherwise() {
     client.batch_execute("SELECT renew_feed_epoch()").await.unwrap();
     assert_ne!(epoch(&client).await, truncated);
     // A dump played back brings the stored row into another table, here of another database.
-    let copy = Database::fresh().await.client().await;
+    let other = Database::fresh().await;
+    let copy = other.client().await;
     let stored = text(&client, "SELECT epoch::text FROM feed").await;
     copy.execute("UPDATE feed SET epoch = $1::text::uuid", &[&stored]).await.unwrap();
     assert_ne!(epoch(&copy).await, epoch(&client).await);

@@ -9,8 +9,7 @@ use shared::db::{self, DbError};
 use std::path::PathBuf;
 use tempfile::TempDir;
 
-const MODES: [DbSsl; 5] =
-    [DbSsl::Disabled, DbSsl::Preferred, DbSsl::Required, DbSsl::VerifyCa, DbSsl::VerifyIdentity];
+const MODES: [DbSsl; 5] = [DbSsl::Disabled, DbSsl::Preferred, DbSsl::Required, DbSsl::VerifyCa, DbSsl::VerifyIdentity];
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Outcome {
