@@ -4,8 +4,8 @@
 use crate::error::ApiError;
 use axum::body::Body;
 use axum::http::{HeaderMap, header};
-use bytes::Bytes;
-use http_body_util::{BodyExt as _, LengthLimitError, Limited};
+use bytes::{Bytes, BytesMut};
+use http_body_util::BodyExt as _;
 use std::time::Duration;
 
 pub const LIMIT: usize = 20 << 20;
@@ -21,12 +21,22 @@ async fn receive_within(body: Body, headers: &HeaderMap, limit: usize, time: Dur
         discard(body);
         return Err(ApiError::TooLarge { limit });
     }
-    match tokio::time::timeout(time, Limited::new(body, limit).collect()).await {
-        Ok(Ok(whole)) => Ok(whole.to_bytes()),
-        Ok(Err(error)) if error.is::<LengthLimitError>() => Err(ApiError::TooLarge { limit }),
-        Ok(Err(_)) => Err(ApiError::invalid("The body broke off")),
-        Err(_) => Err(ApiError::invalid("The body did not arrive in time")),
+    let late = |_| Err(ApiError::invalid("The body did not arrive in time"));
+    tokio::time::timeout(time, collect(body, limit)).await.unwrap_or_else(late)
+}
+
+async fn collect(mut body: Body, limit: usize) -> Result<Bytes, ApiError> {
+    let mut whole = BytesMut::new();
+    while let Some(frame) = body.frame().await {
+        let Ok(frame) = frame else { return Err(ApiError::invalid("The body broke off")) };
+        let Ok(data) = frame.into_data() else { continue };
+        if data.len() > limit - whole.len() {
+            discard(body);
+            return Err(ApiError::TooLarge { limit });
+        }
+        whole.extend_from_slice(&data);
     }
+    Ok(whole.freeze())
 }
 
 /// Reads and forgets what a refused request is still sending. Closing at once would make the kernel reset the

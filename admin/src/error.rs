@@ -146,13 +146,17 @@ impl From<anyhow::Error> for ApiError {
     }
 }
 
-/// Whether Postgres is away, as opposed to having refused a statement: classes 08 (connection), 53 (resources) and
-/// 57P (shutdown, start-up).
+/// Whether Postgres is away, as opposed to having refused a statement.
 fn is_outage(error: &tokio_postgres::Error) -> bool {
     match error.code() {
-        Some(state) => ["08", "53", "57P"].iter().any(|class| state.code().starts_with(class)),
+        Some(state) => means_away(state.code()),
         None => error.is_closed() || std::error::Error::source(error).is_some_and(|cause| cause.is::<std::io::Error>()),
     }
+}
+
+/// Classes 08 (connection), 53 (resources) and 57P (shutdown, start-up).
+fn means_away(sql_state: &str) -> bool {
+    ["08", "53", "57P"].iter().any(|class| sql_state.starts_with(class))
 }
 
 #[cfg(test)]
@@ -202,5 +206,27 @@ mod tests {
         ] {
             assert_eq!((error.status().as_u16(), error.code()), (status, code), "{error}");
         }
+    }
+
+    #[test]
+    fn a_server_that_leaves_is_away_and_one_that_refuses_a_statement_is_not() {
+        for (sql_state, is_away) in
+            [("08006", true), ("53300", true), ("57P01", true), ("57P03", true), ("57014", false), ("23505", false)]
+        {
+            assert_eq!(means_away(sql_state), is_away, "{sql_state}");
+        }
+    }
+
+    #[tokio::test]
+    async fn a_connection_that_fails_is_answered_as_unavailable() {
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let hangs_up = tokio::spawn(async move { drop(listener.accept().await) });
+        let url = format!("postgres://u@127.0.0.1:{port}/x");
+        for _ in ["hung up on", "nobody there"] {
+            let error = tokio_postgres::connect(&url, tokio_postgres::NoTls).await.err().unwrap();
+            assert!(matches!(ApiError::from(error), ApiError::Unavailable));
+        }
+        hangs_up.await.unwrap();
     }
 }
