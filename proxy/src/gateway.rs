@@ -60,7 +60,14 @@ impl ProxyHttp for Gateway {
     fn init_downstream_modules(&self, _modules: &mut HttpModules) {}
 
     async fn request_filter(&self, session: &mut Session, ctx: &mut Ctx) -> Result<bool> {
-        session.downstream_session.set_total_drain_timeout(Some(DRAIN));
+        let client = &mut session.downstream_session;
+        client.set_total_drain_timeout(Some(DRAIN));
+        // Off by default; a request that came early would then end the one before it.
+        client.set_pipelining_enabled(true);
+        // A body we did not read is read away after the answer: closing at once would reset the connection and could
+        // take the answer with it. A client that waits for permission to send its body gets none.
+        let waits = client.req_header().headers.contains_key(header::EXPECT);
+        client.set_close_on_response_before_downstream_finish(waits);
         let walk = AssertUnwindSafe(self.walk(session, ctx)).catch_unwind().await;
         match walk {
             Ok(handled) => handled,
@@ -231,10 +238,6 @@ impl Gateway {
         if session.response_written().is_some() {
             return Err(Error::new(ErrorType::InternalError));
         }
-        // The unread body is read away afterwards and the connection kept, unless the client waits for permission to
-        // send it.
-        let waits = session.req_header().headers.contains_key(header::EXPECT);
-        session.downstream_session.set_close_on_response_before_downstream_finish(waits);
         match self.engine.refuse(&mut Client(session), &mut ctx.visit, refusal).await {
             Delivered::Answered => Ok(true),
             _ => Err(Error::new_down(ErrorType::ConnectionClosed)),
@@ -310,7 +313,7 @@ impl Downstream for Client<'_> {
     }
 
     async fn gone(&mut self) {
-        // Bytes of a next request also end the wait; Pingora does not support pipelining.
+        // Bytes of a next request are kept for it and do not end the wait.
         while let Ok(Some(_)) = self.0.downstream_session.read_body_or_idle(true).await {}
     }
 }

@@ -24,6 +24,7 @@ pub fn towards_provider(
         head.remove_header(&name);
     }
     head.remove_header(&header::COOKIE);
+    one_length(head)?;
     put(head, header::HOST, target.origin.authority_value().clone())?;
     for (name, value) in &target.provider.headers {
         if !head.headers.contains_key(name) {
@@ -46,10 +47,19 @@ pub fn towards_admin(
     for name in internal {
         head.remove_header(&name);
     }
+    one_length(head)?;
     if let Some(client) = client {
         put(head, HeaderName::from_static("x-forwarded-for"), forwarded_for(head, client)?)?;
     }
     put(head, HeaderName::from_static("x-request-id"), request_id.clone())
+}
+
+/// Pingora takes `56, 56` and two equal lines for what they mean, and would pass them on; another reader may not.
+fn one_length(head: &mut RequestHeader) -> Result<(), Refusal> {
+    let Some(sent) = head.headers.get(header::CONTENT_LENGTH) else { return Ok(()) };
+    let first = sent.to_str().ok().and_then(|text| text.split(',').next()).and_then(|text| text.trim().parse().ok());
+    let length: u64 = first.ok_or_else(Refusal::internal)?;
+    put(head, header::CONTENT_LENGTH, length.into())
 }
 
 fn forwarded_for(head: &RequestHeader, client: IpAddr) -> Result<HeaderValue, Refusal> {
