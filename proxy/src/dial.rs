@@ -5,6 +5,10 @@
 mod cork;
 mod error;
 mod guard;
+#[cfg(test)]
+mod lab;
+#[cfg(test)]
+mod multiplex;
 mod origin;
 mod pool;
 mod resolve;
@@ -91,26 +95,49 @@ impl Dialer {
         Ok(Arc::new(origin))
     }
 
-    /// A pooled connection, or a new one; always a new one when `fresh`. Waits no longer than the connect timeout.
+    /// A pooled connection, or a new one; when `fresh`, one that was not open before. Waits no longer than the connect
+    /// timeout.
     pub async fn connect(&self, origin: &Arc<Origin>, fresh: bool) -> Result<Upstream, DialError> {
-        if !fresh && let Some(upstream) = self.pooled(origin).await {
+        let since = fresh.then(std::time::Instant::now);
+        if let Some(upstream) = self.pooled(origin, since).await {
             return Ok(upstream);
         }
         let limit = Instant::now() + self.connect_timeout;
-        match timeout_at(limit, self.open(origin, limit)).await {
+        match timeout_at(limit, self.open_in_turn(origin, since, limit)).await {
             Ok(opened) => opened,
             Err(_) => Err(DialError::new(Class::ConnectTimeout, "connecting to the provider took too long")),
         }
     }
 
-    async fn pooled(&self, origin: &Arc<Origin>) -> Option<Upstream> {
+    async fn pooled(&self, origin: &Arc<Origin>, since: Option<std::time::Instant>) -> Option<Upstream> {
         let now = std::time::Instant::now();
-        if let Some(cork) = self.pool.take(origin.pool_key(), now) {
+        if since.is_none()
+            && let Some(cork) = self.pool.take(origin.pool_key(), now)
+        {
             return Some(self.equip(Upstream::h1(origin.clone(), self.pool.clone(), cork, true)));
         }
-        let shared = self.pool.share(origin.pool_key(), now)?;
+        let shared = self.pool.share(origin.pool_key(), since, now)?;
         let stream = shared.spawn_stream().await.ok().flatten()?;
         Some(self.equip(Upstream::h2(origin.clone(), self.pool.clone(), stream, true)))
+    }
+
+    /// When an HTTP/2 connection dies, all its requests want a new one at once: the first opens it, the others share it.
+    async fn open_in_turn(
+        &self,
+        origin: &Arc<Origin>,
+        since: Option<std::time::Instant>,
+        limit: Instant,
+    ) -> Result<Upstream, DialError> {
+        let turn = match self.pool.gate(origin.pool_key()) {
+            Some(gate) => Some(gate.lock_owned().await),
+            None => None,
+        };
+        if turn.is_some()
+            && let Some(upstream) = self.pooled(origin, since).await
+        {
+            return Ok(upstream);
+        }
+        self.open(origin, limit).await
     }
 
     async fn open(&self, origin: &Arc<Origin>, limit: Instant) -> Result<Upstream, DialError> {
@@ -238,3 +265,6 @@ impl Dialer {
 fn no_streams() -> DialError {
     DialError::new(Class::Protocol, "the provider's HTTP/2 connection takes no streams")
 }
+
+#[cfg(test)]
+mod tests;

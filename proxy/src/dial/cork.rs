@@ -2,6 +2,9 @@
 //! system calls per request. The cork keeps the head back, swallows that flush, and sends it together with the body.
 //!
 //! It may only be set when a body follows, or the head would never leave.
+//!
+//! While the body cannot be written because the server does not read it, the cork listens: a server that refuses an
+//! upload says so and stops reading, and would otherwise be waited for until a timeout.
 
 use std::fmt;
 use std::io::{self, IoSlice};
@@ -23,6 +26,8 @@ use super::transport::Transport;
 
 /// One TLS record: what leaves as one piece when the transport cannot gather.
 const RECORD: usize = 16 * 1024;
+/// An answer longer than this waits in the socket until the upload is over.
+const EARLY: usize = 16 * 1024;
 
 pub struct Cork {
     transport: Transport,
@@ -30,6 +35,10 @@ pub struct Cork {
     sent: usize,
     state: State,
     heard: bool,
+    /// A body is on its way over HTTP/1; under HTTP/2 reading is not ours.
+    listens: bool,
+    /// What came in while the body was still going out.
+    early: Vec<u8>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -44,7 +53,15 @@ enum State {
 
 impl Cork {
     pub fn new(transport: Transport) -> Self {
-        Self { transport, held: Vec::new(), sent: 0, state: State::Open, heard: false }
+        Self {
+            transport,
+            held: Vec::new(),
+            sent: 0,
+            state: State::Open,
+            heard: false,
+            listens: false,
+            early: Vec::new(),
+        }
     }
 
     /// A new request begins.
@@ -53,6 +70,8 @@ impl Cork {
         self.held.shrink_to(RECORD);
         self.sent = 0;
         self.heard = false;
+        self.listens = has_body;
+        self.early = Vec::new();
         self.state = if has_body { State::Head } else { State::Open };
     }
 
@@ -70,16 +89,43 @@ impl Cork {
             Pin::new(&mut self.transport).poll_read(cx, &mut buf)
         });
         // Unconstrained: a used-up task budget would make a dead connection look alive.
-        tokio::task::unconstrained(read).now_or_never().is_none()
+        tokio::task::unconstrained(read).now_or_never().is_none() && self.early.is_empty()
+    }
+
+    /// Writes to the transport; when that would wait, listens, and gives up on the upload if the server has.
+    fn poll_send(&mut self, cx: &mut Context<'_>, parts: &[IoSlice<'_>]) -> Poll<io::Result<usize>> {
+        match Pin::new(&mut self.transport).poll_write_vectored(cx, parts) {
+            Poll::Ready(Ok(0)) => Poll::Ready(Err(io::ErrorKind::WriteZero.into())),
+            Poll::Ready(sent) => Poll::Ready(sent),
+            Poll::Pending if self.listens => match self.listen(cx) {
+                Some(refused) => Poll::Ready(Err(refused)),
+                None => Poll::Pending,
+            },
+            Poll::Pending => Poll::Pending,
+        }
+    }
+
+    fn listen(&mut self, cx: &mut Context<'_>) -> Option<io::Error> {
+        while self.early.len() < EARLY {
+            let mut space = [0; 1024];
+            let mut buf = ReadBuf::new(&mut space);
+            match Pin::new(&mut self.transport).poll_read(cx, &mut buf) {
+                Poll::Pending => break,
+                Poll::Ready(Err(e)) => return Some(e),
+                Poll::Ready(Ok(())) if buf.filled().is_empty() => return Some(io::ErrorKind::BrokenPipe.into()),
+                Poll::Ready(Ok(())) => self.early.extend_from_slice(buf.filled()),
+            }
+        }
+        self.heard |= !self.early.is_empty();
+        is_refusal(&self.early).then(|| io::ErrorKind::ConnectionAborted.into())
     }
 
     fn poll_drain(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         while self.sent < self.held.len() {
-            let n = ready!(Pin::new(&mut self.transport).poll_write(cx, &self.held[self.sent..]))?;
-            if n == 0 {
-                return Poll::Ready(Err(io::ErrorKind::WriteZero.into()));
-            }
-            self.sent += n;
+            let held = std::mem::take(&mut self.held);
+            let polled = self.poll_send(cx, &[IoSlice::new(&held[self.sent..])]);
+            self.held = held;
+            self.sent += ready!(polled)?;
         }
         self.open();
         Poll::Ready(Ok(()))
@@ -88,16 +134,14 @@ impl Cork {
     /// Sends what is held followed by `body`; the answer counts bytes of `body` alone.
     fn poll_gathered(&mut self, cx: &mut Context<'_>, body: &[u8]) -> Poll<io::Result<usize>> {
         loop {
-            let held = &self.held[self.sent..];
-            let parts = [IoSlice::new(held), IoSlice::new(body)];
-            let n = ready!(Pin::new(&mut self.transport).poll_write_vectored(cx, &parts))?;
-            if n == 0 {
-                return Poll::Ready(Err(io::ErrorKind::WriteZero.into()));
-            }
-            if n > held.len() {
-                let of_body = n - held.len();
+            let held = std::mem::take(&mut self.held);
+            let left = held.len() - self.sent;
+            let polled = self.poll_send(cx, &[IoSlice::new(&held[self.sent..]), IoSlice::new(body)]);
+            self.held = held;
+            let n = ready!(polled)?;
+            if n > left {
                 self.open();
-                return Poll::Ready(Ok(of_body));
+                return Poll::Ready(Ok(n - left));
             }
             self.sent += n;
         }
@@ -110,11 +154,19 @@ impl Cork {
     }
 }
 
+/// A final answer of 400 or more, or no HTTP at all. Anything milder may need the rest of the body.
+fn is_refusal(early: &[u8]) -> bool {
+    const PREFIX: &[u8] = b"HTTP/1.";
+    let seen = early.len().min(PREFIX.len());
+    early[..seen] != PREFIX[..seen] || early.get(9).is_some_and(|digit| *digit >= b'4')
+}
+
 impl AsyncWrite for Cork {
     fn poll_write(self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
         let this = self.get_mut();
         match this.state {
-            State::Open => Pin::new(&mut this.transport).poll_write(cx, buf),
+            State::Open if buf.is_empty() => Poll::Ready(Ok(0)),
+            State::Open => this.poll_send(cx, &[IoSlice::new(buf)]),
             State::Head => {
                 this.held.extend_from_slice(buf);
                 Poll::Ready(Ok(buf.len()))
@@ -129,7 +181,7 @@ impl AsyncWrite for Cork {
             }
             State::Body => {
                 ready!(this.poll_drain(cx))?;
-                Pin::new(&mut this.transport).poll_write(cx, buf)
+                this.poll_send(cx, &[IoSlice::new(buf)])
             }
         }
     }
@@ -155,6 +207,12 @@ impl AsyncWrite for Cork {
 impl AsyncRead for Cork {
     fn poll_read(self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
         let this = self.get_mut();
+        if !this.early.is_empty() {
+            let taken = this.early.len().min(buf.remaining());
+            buf.put_slice(&this.early[..taken]);
+            this.early.drain(..taken);
+            return Poll::Ready(Ok(()));
+        }
         let before = buf.filled().len();
         let polled = Pin::new(&mut this.transport).poll_read(cx, buf);
         this.heard |= buf.filled().len() > before;
@@ -204,3 +262,6 @@ impl GetSocketDigest for Cork {
         None
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -4,6 +4,7 @@
 use std::borrow::Cow;
 use std::time::Duration;
 
+use pingora_core::protocols::http::v2::client::PING_TIMEDOUT;
 use pingora_core::{Error, ErrorType};
 
 use super::origin::BadHost;
@@ -75,6 +76,7 @@ impl Class {
             ErrorType::ReadError | ErrorType::WriteError | ErrorType::ConnectionClosed | ErrorType::H2Error => {
                 Self::Reset
             }
+            etype if *etype == PING_TIMEDOUT => Self::Reset,
             _ => Self::Protocol,
         }
     }
@@ -139,8 +141,8 @@ impl UpstreamError {
         self.class
     }
 
-    /// The provider never worked on this request: a pooled connection it had already closed, or a stream it refused.
-    /// Sending it again over a fresh connection cannot do the work twice.
+    /// The provider did not work on this request: it had closed the pooled connection, or says that it refused the
+    /// stream. Sending it again over a fresh connection does no work twice.
     pub fn is_stale_reuse(&self) -> bool {
         self.stale
     }

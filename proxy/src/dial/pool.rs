@@ -6,6 +6,7 @@
 
 use std::cell::RefCell;
 use std::collections::{HashMap, VecDeque};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
@@ -26,6 +27,9 @@ pub struct Pool {
     dead: AtomicU64,
     idle: AtomicI64,
 }
+
+/// Held while a connection is opened that others can share.
+pub type Gate = Arc<tokio::sync::Mutex<()>>;
 
 /// For metrics.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -52,6 +56,8 @@ struct Shelf {
     /// Oldest first; taken from the back, so that the surplus of a rush grows old and goes.
     h1: VecDeque<Idle>,
     h2: Vec<Multiplexed>,
+    /// This origin spoke HTTP/2 not long ago: whoever needs a new connection waits for its turn, and most find one.
+    gate: Option<(Gate, Instant)>,
 }
 
 struct Idle {
@@ -61,6 +67,7 @@ struct Idle {
 
 struct Multiplexed {
     connection: ConnectionRef,
+    opened: Instant,
     expires: Instant,
 }
 
@@ -133,12 +140,15 @@ impl Pool {
         });
     }
 
-    /// An HTTP/2 connection that has room for one more stream.
-    pub fn share(&self, origin: &str, now: Instant) -> Option<ConnectionRef> {
+    /// An HTTP/2 connection that has room for one more stream, and was not opened before `since`.
+    pub fn share(&self, origin: &str, since: Option<Instant>, now: Instant) -> Option<ConnectionRef> {
         self.with_shelves(|shelves| {
             self.sweep(shelves, now);
             let shelf = shelves.by_origin.get_mut(origin)?;
-            let found = shelf.h2.iter_mut().find(|shared| shared.connection.can_accept_streams(1))?;
+            let is_fit = |shared: &&mut Multiplexed| {
+                since.is_none_or(|since| shared.opened >= since) && shared.connection.can_accept_streams(1)
+            };
+            let found = shelf.h2.iter_mut().find(is_fit)?;
             found.expires = now + self.max_age;
             self.reused.fetch_add(1, Relaxed);
             Some(found.connection.clone())
@@ -147,7 +157,20 @@ impl Pool {
 
     pub fn put_shared(&self, origin: &str, connection: ConnectionRef, now: Instant) {
         let expires = now + self.max_age;
-        self.with_shelves(|shelves| shelves.shelf(origin).h2.push(Multiplexed { connection, expires }));
+        self.with_shelves(|shelves| {
+            let shelf = shelves.shelf(origin);
+            shelf.h2.push(Multiplexed { connection, opened: now, expires });
+            let gate = shelf.gate.take().map_or_else(Gate::default, |(gate, _)| gate);
+            shelf.gate = Some((gate, expires));
+        });
+    }
+
+    /// Where to wait before opening another connection, if this origin is known to speak HTTP/2.
+    pub fn gate(&self, origin: &str) -> Option<Gate> {
+        self.with_shelves(|shelves| {
+            let (gate, _) = shelves.by_origin.get(origin)?.gate.as_ref()?;
+            Some(gate.clone())
+        })
     }
 
     fn sweep(&self, shelves: &mut Shelves, now: Instant) {
@@ -157,7 +180,7 @@ impl Pool {
         shelves.swept = Some(now);
         shelves.by_origin.retain(|_, shelf| {
             shelf.expire(self, now);
-            !shelf.h1.is_empty() || !shelf.h2.is_empty()
+            !shelf.h1.is_empty() || !shelf.h2.is_empty() || shelf.gate.is_some()
         });
     }
 
@@ -187,6 +210,7 @@ impl Shelf {
         let before = self.h1.len();
         self.h1.retain(|idle| now < idle.expires);
         pool.idle.fetch_sub(i64::try_from(before - self.h1.len()).unwrap_or(i64::MAX), Relaxed);
+        self.gate.take_if(|(_, until)| now >= *until);
         self.h2.retain_mut(|shared| {
             if !shared.connection.is_idle() {
                 shared.expires = now + pool.max_age;
@@ -195,3 +219,6 @@ impl Shelf {
         });
     }
 }
+
+#[cfg(test)]
+mod tests;

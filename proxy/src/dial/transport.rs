@@ -198,3 +198,6 @@ impl AsyncWrite for Transport {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

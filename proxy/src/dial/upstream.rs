@@ -1,6 +1,7 @@
 //! One request and its answer over one connection, HTTP/1 or HTTP/2. Dropping it at any point cancels the call: the
 //! connection is closed or the stream reset. Only `release` gives a connection back, and only one that is clean.
 
+use std::pin::pin;
 use std::sync::{Arc, LazyLock};
 use std::time::{Duration, Instant};
 
@@ -10,6 +11,7 @@ use http::header::{CONNECTION, CONTENT_LENGTH, HOST, HeaderName, TE, TRANSFER_EN
 use http::{Method, Uri};
 use pingora_core::protocols::http::v1::client::HttpSession as Http1;
 use pingora_core::protocols::http::v2::client::Http2Session as Http2;
+use pingora_core::protocols::http::v2::write_body;
 use pingora_core::{Error, ErrorType, RetryType};
 use pingora_http::{RequestHeader, ResponseHeader};
 
@@ -22,6 +24,8 @@ use super::pool::Pool;
 const EARLY_ANSWER: Duration = Duration::from_secs(1);
 /// Each piece of a large body gets its own write timeout.
 const PIECE: usize = 1 << 20;
+/// A closed connection answers our first packet with a reset, one round trip later. Whatever fails later was at work.
+const STALE_WITHIN: Duration = Duration::from_secs(2);
 /// Interim answers (1xx) before we stop believing in a real one.
 const MAX_INTERIM: usize = 16;
 
@@ -32,7 +36,10 @@ pub struct Upstream {
     reused: bool,
     first_byte_timeout: Duration,
     idle_timeout: Duration,
-    sent: bool,
+    /// When the request was wholly written.
+    sent: Option<Instant>,
+    /// The request is on its way and its head was not waited for in vain; Pingora panics when asked twice.
+    awaits_head: bool,
     head_read: bool,
     done: bool,
 }
@@ -62,7 +69,8 @@ impl Upstream {
             reused,
             first_byte_timeout: forever,
             idle_timeout: forever,
-            sent: false,
+            sent: None,
+            awaits_head: false,
             head_read: false,
             done: false,
         }
@@ -113,6 +121,7 @@ impl Upstream {
         session.read_timeout = Some(self.first_byte_timeout);
         session.write_timeout = Some(self.idle_timeout);
         self.exchange = Exchange::H1(session);
+        self.awaits_head = true;
         let Exchange::H1(session) = &mut self.exchange else { return Err(over()) };
         let written = async {
             session.write_request_header(Box::new(head)).await?;
@@ -123,7 +132,7 @@ impl Upstream {
         };
         match written.await {
             Ok(_) => {
-                self.sent = true;
+                self.sent = Some(Instant::now());
                 Ok(())
             }
             Err(e) => self.hear_why(e).await,
@@ -136,20 +145,44 @@ impl Upstream {
         }
         head.set_uri(absolute(&self.origin, &head.uri)?);
         let Exchange::H2(stream) = &mut self.exchange else { return Err(over()) };
-        stream.read_timeout = Some(self.first_byte_timeout);
-        stream.write_timeout = Some(self.idle_timeout);
-        let written = match stream.write_request_header(Box::new(head), body.is_empty()) {
-            Ok(()) if body.is_empty() => Ok(()),
-            Ok(()) => stream.write_request_body(body, true).await,
-            Err(e) => Err(e),
-        };
+        let is_whole = body.is_empty();
+        if let Err(e) = stream.write_request_header(Box::new(head), is_whole) {
+            return Err(self.explain(&e));
+        }
+        self.awaits_head = true;
+        let written = if is_whole { Ok(true) } else { self.write_h2_body(body).await };
+        if let Exchange::H2(stream) = &mut self.exchange {
+            stream.read_timeout = Some(self.first_byte_timeout);
+        }
         match written {
-            Ok(()) => {
-                self.sent = true;
+            Ok(is_whole) => {
+                self.sent = is_whole.then(Instant::now);
+                if !self.awaits_head {
+                    self.head_arrived();
+                }
                 Ok(())
             }
             Err(e) => self.hear_why(e).await,
         }
+    }
+
+    /// Writes the body while listening for an answer: a provider may refuse an upload without reading it. False when it
+    /// did, and the rest was not sent.
+    async fn write_h2_body(&mut self, body: Bytes) -> Result<bool, Box<Error>> {
+        let Exchange::H2(stream) = &mut self.exchange else { return Ok(false) };
+        let Some(mut writer) = stream.take_request_body_writer() else { return Ok(false) };
+        let mut writing = pin!(write_body(&mut writer, body, true, Some(self.idle_timeout)));
+        tokio::select! {
+            biased;
+            written = &mut writing => return written.map(|()| true),
+            read = stream.read_response_header() => {
+                self.awaits_head = false;
+                read?;
+            }
+        }
+        // Anything milder than a refusal may need the rest of the body.
+        let refused = stream.response_header().is_some_and(|head| head.status.as_u16() >= 400);
+        if refused { Ok(false) } else { writing.await.map(|()| true) }
     }
 
     /// Writing failed: perhaps the provider refused the upload and said so before it closed.
@@ -165,21 +198,30 @@ impl Upstream {
         if self.head_read {
             return Ok(());
         }
+        if !self.awaits_head {
+            return Err(over());
+        }
         let read = match &mut self.exchange {
             Exchange::H1(session) => read_h1_head(session).await,
             Exchange::H2(stream) => stream.read_response_header().await,
             Exchange::Ready(_) | Exchange::Over => return Err(over()),
         };
+        self.awaits_head = false;
         if let Err(e) = read {
             return Err(self.explain(&e));
         }
+        self.head_arrived();
+        Ok(())
+    }
+
+    fn head_arrived(&mut self) {
         self.head_read = true;
         match &mut self.exchange {
             Exchange::H1(session) => session.read_timeout = Some(self.idle_timeout),
             Exchange::H2(stream) => stream.read_timeout = Some(self.idle_timeout),
             Exchange::Ready(_) | Exchange::Over => {}
         }
-        self.note_end()
+        self.note_end();
     }
 
     /// The head of the answer, after `read_head`.
@@ -202,12 +244,13 @@ impl Upstream {
             };
             match read {
                 Ok(Some(piece)) => {
-                    self.note_end()?;
+                    self.note_end();
                     if !piece.is_empty() {
                         return Ok(Some(piece));
                     }
                 }
                 Ok(None) => self.done = true,
+                Err(e) if self.is_complete_anyway(&e) => self.done = true,
                 Err(e) => return Err(self.explain(&e)),
             }
         }
@@ -221,7 +264,7 @@ impl Upstream {
 
     /// Gives the connection back if the next request can trust it, and closes it otherwise.
     pub fn release(mut self) {
-        if !self.sent || !self.done {
+        if self.sent.is_none() || !self.done {
             return;
         }
         // An HTTP/2 connection never left the pool; its stream ends by being dropped.
@@ -235,19 +278,25 @@ impl Upstream {
         }
     }
 
-    fn note_end(&mut self) -> Result<(), UpstreamError> {
-        let ended = match &mut self.exchange {
-            Exchange::H1(session) => Ok(session.is_body_done()),
-            Exchange::H2(stream) => stream.check_response_end_or_error(),
-            Exchange::Ready(_) | Exchange::Over => Ok(true),
+    /// Knowing the end with the last piece saves the caller a turn. An error here is left for the next read to meet.
+    fn note_end(&mut self) {
+        self.done = match &mut self.exchange {
+            Exchange::H1(session) => session.is_body_done(),
+            Exchange::H2(stream) => stream.check_response_end_or_error().unwrap_or(false),
+            Exchange::Ready(_) | Exchange::Over => true,
         };
-        match ended {
-            Ok(ended) => {
-                self.done = ended;
-                Ok(())
-            }
-            Err(e) => Err(self.explain(&e)),
-        }
+    }
+
+    /// RST_STREAM(NO_ERROR) after an answer means "complete, and do not bother to send the rest" (RFC 9113 §8.1). It
+    /// hides whether the answer had ended, so it is believed only where nothing can have been cut.
+    fn is_complete_anyway(&self, error: &Error) -> bool {
+        let Exchange::H2(stream) = &self.exchange else { return false };
+        let cause = error.root_cause().downcast_ref::<h2::Error>();
+        let polite = cause.is_some_and(|e| e.is_reset() && e.is_remote() && e.reason() == Some(h2::Reason::NO_ERROR));
+        let head = self.head();
+        let length = head.headers.get(CONTENT_LENGTH).and_then(|value| value.to_str().ok()?.parse::<usize>().ok());
+        let is_refusal = self.sent.is_none() || head.status.as_u16() >= 400;
+        polite && length.map_or(is_refusal, |length| length == stream.body_bytes_received())
     }
 
     fn explain(&self, error: &Error) -> UpstreamError {
@@ -255,17 +304,26 @@ impl Upstream {
             Class::FirstByteTimeout if self.head_read => Class::IdleTimeout,
             class => class,
         };
-        let unheard = match &self.exchange {
-            Exchange::H1(session) => {
-                (**session.stream()).as_any().downcast_ref::<Cork>().is_some_and(|cork| !cork.has_heard())
-            }
-            Exchange::H2(_) => !self.head_read,
-            Exchange::Ready(_) | Exchange::Over => true,
-        };
         // Refused streams and a polite GOAWAY: the provider says it did nothing.
         let refused = matches!(error.retry, RetryType::Decided(true)) && !self.head_read;
-        UpstreamError::new(class, message(class)).stale(refused || (self.reused && unheard && class == Class::Reset))
+        let stale = is_stale(self.reused, class, self.sent.map(|sent| sent.elapsed()), self.has_heard());
+        UpstreamError::new(class, message(class)).stale(refused || stale)
     }
+
+    fn has_heard(&self) -> bool {
+        match &self.exchange {
+            Exchange::H1(session) => (**session.stream()).as_any().downcast_ref::<Cork>().is_none_or(Cork::has_heard),
+            Exchange::H2(_) => self.head_read,
+            Exchange::Ready(_) | Exchange::Over => false,
+        }
+    }
+}
+
+/// The server had closed this connection before it saw our request. A request that was not even written counts as
+/// unseen; one that was at work for a while does not, or a cut-off answer would be paid for twice.
+fn is_stale(reused: bool, class: Class, since_sent: Option<Duration>, heard: bool) -> bool {
+    let at_once = since_sent.is_none_or(|elapsed| elapsed < STALE_WITHIN);
+    reused && class == Class::Reset && at_once && !heard
 }
 
 const KEEP_ALIVE: HeaderName = HeaderName::from_static("keep-alive");
@@ -332,3 +390,6 @@ fn promised_keep_alive(head: &ResponseHeader) -> Option<Duration> {
     let timeout = text.split(',').find_map(|param| param.trim().strip_prefix("timeout="))?;
     Some(Duration::from_secs(timeout.trim().parse::<u64>().ok()?.saturating_sub(1)))
 }
+
+#[cfg(test)]
+mod tests;
