@@ -14,6 +14,11 @@ enum Command {
         #[arg(last = true, required = true)]
         command: Vec<String>,
     },
+    /// Runs a command against a fresh stack, whose addresses and keys it finds in its environment.
+    Stack {
+        #[arg(last = true, required = true)]
+        command: Vec<String>,
+    },
 }
 
 #[tokio::main]
@@ -21,6 +26,7 @@ async fn main() -> ExitCode {
     let outcome = match Command::parse() {
         Command::Run(settings) => dev::run::run(settings).await.map(|()| 0),
         Command::Test { command } => dev::test::run(&command).await,
+        Command::Stack { command } => dev::stack::run(&command).await,
     };
     match outcome {
         Ok(code) => ExitCode::from(code),
