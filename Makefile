@@ -9,7 +9,7 @@ BINS := --bin gateway-proxy --bin gateway-admin --bin gateway-dev --bin mock-pro
 # More arguments for the test runner: make test ARGS='-E "test(snapshot)"'
 ARGS ?=
 
-.PHONY: help run build test lint fmt bench setup setup-test setup-bench
+.PHONY: help run build test test-clients lint fmt bench setup setup-test setup-bench
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 22
@@ -25,6 +25,11 @@ test: setup-test ## every test, against a Postgres of its own
 	@if cargo nextest --version >/dev/null 2>&1; \
 	then exec $(TARGET)/debug/gateway-dev test -- cargo nextest run --locked --workspace $(ARGS); \
 	else exec $(TARGET)/debug/gateway-dev test -- cargo test --locked --workspace $(ARGS); fi
+	@$(if $(strip $(ARGS)),echo "ARGS chose some tests; the SDKs were left out (make test-clients)",exec $(MAKE) --no-print-directory test-clients)
+
+test-clients: setup-test ## only the Python and Node SDKs, against a stack of their own
+	@cargo build --locked --workspace $(BINS)
+	@exec $(TARGET)/debug/gateway-dev stack -- tests/clients/run
 
 lint: setup ## formatting, clippy without warnings, and who may depend on whom
 	@cargo fmt --all --check

@@ -1,0 +1,22 @@
+"""What the README tells a newcomer to type: it runs as it stands."""
+
+import os
+import pathlib
+import subprocess
+import sys
+
+import pytest
+
+HERE = pathlib.Path(__file__).parent.parent
+SNIPPETS = sorted((HERE / "snippets").iterdir())
+
+
+@pytest.mark.parametrize("snippet", SNIPPETS, ids=lambda path: path.name)
+def test_a_snippet_of_the_readme_answers(snippet, client):
+    program = sys.executable if snippet.suffix == ".py" else os.environ.get("NODE", "node")
+    done = subprocess.run([program, snippet], cwd=HERE, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stderr
+    expected = client.chat.completions.create(
+        model="gpt-4o-mini", messages=[{"role": "user", "content": "Hello"}]
+    ).choices[0].message.content
+    assert done.stdout.strip() == expected
