@@ -4,6 +4,7 @@
 use crate::dial::{Class, DialError, Dialer, Upstream, UpstreamError};
 use crate::downstream::Downstream;
 use crate::headers::{Aliases, GatewayHeaders};
+use crate::hosts::Hosts;
 use crate::metrics::{Lane, Metrics, Outcome};
 use crate::providers::Providers;
 use crate::refusal::Refusal;
@@ -16,6 +17,7 @@ use crate::stages::prepare::upstream_head;
 use crate::stages::receive::{BodyMemory, Bounds, NotReceived, check_content_type, peek, receive};
 use crate::stages::trace::{check_metadata, trace_id};
 use crate::visit::Visit;
+use crate::within::within;
 use bytes::Bytes;
 use chrono::Utc;
 use http::HeaderValue;
@@ -30,6 +32,7 @@ pub struct Engine {
     pub snapshot: Arc<Snapshot>,
     pub dialer: Arc<Dialer>,
     pub providers: Providers,
+    pub hosts: Hosts,
     pub metrics: Arc<Metrics>,
     pub aliases: Aliases,
     pub body_memory: Arc<BodyMemory>,
@@ -103,7 +106,7 @@ impl Engine {
     fn admit(&self, headers: &GatewayHeaders<'_>, visit: &mut Visit) -> Result<Target, Refusal> {
         identify(headers, &self.snapshot, Utc::now())?;
         check_metadata(headers.metadata)?;
-        let target = plan(headers, &self.providers, &self.dialer, self.bounds.first_byte)?;
+        let target = plan(headers, &self.providers, &self.hosts, &self.dialer, self.bounds.first_byte)?;
         visit.provider = HeaderValue::from_str(&target.provider.name).ok();
         Ok(target)
     }
@@ -201,7 +204,7 @@ impl Engine {
         deadline: Instant,
         fresh: bool,
     ) -> Result<Upstream, NotCalled> {
-        let head = self.prepare(client.head(), endpoint, target, body.len()).map_err(refused)?;
+        let head = self.prepare(client.head(), endpoint, target).map_err(refused)?;
         let attempt = self.attempt(target, head, body.clone(), deadline, fresh);
         let called = tokio::select! {
             biased;
@@ -216,15 +219,9 @@ impl Engine {
         })
     }
 
-    fn prepare(
-        &self,
-        head: &RequestHeader,
-        endpoint: Endpoint,
-        target: &Target,
-        body_length: usize,
-    ) -> Result<RequestHeader, Refusal> {
+    fn prepare(&self, head: &RequestHeader, endpoint: Endpoint, target: &Target) -> Result<RequestHeader, Refusal> {
         let headers = GatewayHeaders::of(&head.headers, &self.aliases)?;
-        upstream_head(target, endpoint.path(), body_length, &head.headers, &headers, &self.aliases)
+        upstream_head(target, endpoint.path(), &head.headers, &headers, &self.aliases)
     }
 
     async fn attempt(
@@ -235,8 +232,9 @@ impl Engine {
         deadline: Instant,
         fresh: bool,
     ) -> Result<Upstream, CallError> {
-        let connect = tokio::time::timeout_at(deadline.into(), self.dialer.connect(&target.origin, fresh));
-        let mut upstream = connect.await.map_err(|_| CallError::TooLate)??;
+        let left = deadline.saturating_duration_since(Instant::now());
+        let connect = within(left, self.dialer.connect(&target.origin, fresh)).await;
+        let mut upstream = connect.map_err(|_| CallError::TooLate)??;
         match upstream.is_reused() {
             true => self.metrics.pool_reused.inc(),
             false => self.metrics.pool_opened.inc(),

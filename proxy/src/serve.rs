@@ -22,6 +22,7 @@ use pingora_proxy::{HttpProxy, ProxyServiceBuilder};
 use proxy::dial::Dialer;
 use proxy::engine::{Engine, Limits};
 use proxy::headers::Aliases;
+use proxy::hosts::Hosts;
 use proxy::metrics::Metrics;
 use proxy::providers::Providers;
 use proxy::settings::Settings;
@@ -83,6 +84,7 @@ fn engine(settings: &Settings, snapshot: Arc<Snapshot>, metrics: Arc<Metrics>) -
     Ok(Engine {
         snapshot,
         providers: Providers::bundled(&dialer).context("conf/providers.toml")?,
+        hosts: Hosts::default(),
         dialer,
         metrics,
         aliases: Aliases::new(&settings.identity.header_prefix_aliases).map_err(anyhow::Error::msg)?,

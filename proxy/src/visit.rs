@@ -4,8 +4,10 @@ use crate::headers::PREFIX;
 use crate::metrics::{Lane, Metrics};
 use crate::refusal::Dialect;
 use crate::request_id;
-use http::{HeaderName, HeaderValue};
+use bytes::Bytes;
+use http::{HeaderMap, HeaderName, HeaderValue};
 use pingora_http::ResponseHeader;
+use std::io::Write as _;
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
@@ -69,19 +71,35 @@ impl Visit {
 
     /// The headers every answer of ours carries, whoever wrote its body.
     pub fn stamp(&mut self, head: &mut ResponseHeader) {
+        self.stamps(|name, value| drop(head.insert_header(name, value)));
+    }
+
+    /// The same for a head that is still plain parts.
+    pub fn stamp_map(&mut self, head: &mut HeaderMap) {
+        self.stamps(|name, value| drop(head.insert(name, value)));
+    }
+
+    fn stamps(&mut self, mut put: impl FnMut(HeaderName, HeaderValue)) {
         let own = self.started.elapsed().saturating_sub(self.upstream);
         let trace = self.trace_id.get_or_insert_with(new_trace).clone();
         let alias = self.alias.as_deref();
-        put(head, alias, "x-gateway-request-id", self.request_id.clone());
-        put(head, alias, "x-gateway-trace-id", trace);
+        let mut ours = |name: &'static str, value: HeaderValue| {
+            if let Some(alias) = alias
+                && let Ok(aliased) = HeaderName::try_from([alias, &name[PREFIX.len()..]].concat())
+            {
+                put(aliased, value.clone());
+            }
+            put(HeaderName::from_static(name), value);
+        };
+        ours("x-gateway-request-id", self.request_id.clone());
+        ours("x-gateway-trace-id", trace);
         if let Some(provider) = &self.provider {
-            put(head, alias, "x-gateway-provider", provider.clone());
-            put(head, alias, "x-gateway-retry-attempt-count", HeaderValue::from_static("0"));
-            put(head, alias, "x-gateway-last-used-option-index", HeaderValue::from_static("config"));
-            put(head, alias, "x-gateway-cache-status", HeaderValue::from_static("DISABLED"));
+            ours("x-gateway-provider", provider.clone());
+            ours("x-gateway-retry-attempt-count", HeaderValue::from_static("0"));
+            ours("x-gateway-last-used-option-index", HeaderValue::from_static("config"));
+            ours("x-gateway-cache-status", HeaderValue::from_static("DISABLED"));
         }
-        let timing = timing(own, self.upstream);
-        let _ = head.insert_header(HeaderName::from_static("server-timing"), timing);
+        put(HeaderName::from_static("server-timing"), timing(own, self.upstream));
     }
 
     /// Counts the finished request.
@@ -91,27 +109,27 @@ impl Visit {
     }
 }
 
-fn put(head: &mut ResponseHeader, alias: Option<&str>, name: &'static str, value: HeaderValue) {
-    if let Some(alias) = alias
-        && let Ok(aliased) = HeaderName::try_from(format!("{alias}{}", &name[PREFIX.len()..]))
-    {
-        let _ = head.insert_header(aliased, value.clone());
-    }
-    let _ = head.insert_header(HeaderName::from_static(name), value);
-}
-
 fn new_trace() -> HeaderValue {
     let mut text = uuid::Uuid::encode_buffer();
     ascii(request_id::random().hyphenated().encode_lower(&mut text))
 }
 
+/// Milliseconds with three decimals, written from whole microseconds: formatting a float costs ten times as much.
 fn timing(own: Duration, upstream: Duration) -> HeaderValue {
-    let text = format!("gateway;dur={:.3}, upstream;dur={:.3}", millis(own), millis(upstream));
-    HeaderValue::try_from(text).unwrap_or(HeaderValue::from_static(""))
-}
-
-fn millis(duration: Duration) -> f64 {
-    duration.as_secs_f64() * 1000.0
+    let (own, upstream) = (own.as_micros() as u64, upstream.as_micros() as u64);
+    let mut text = Vec::with_capacity(56);
+    let written = write!(
+        text,
+        "gateway;dur={}.{:03}, upstream;dur={}.{:03}",
+        own / 1000,
+        own % 1000,
+        upstream / 1000,
+        upstream % 1000
+    );
+    match written {
+        Ok(()) => HeaderValue::from_maybe_shared(Bytes::from(text)).unwrap_or(HeaderValue::from_static("")),
+        Err(_) => HeaderValue::from_static(""),
+    }
 }
 
 fn ascii(text: &str) -> HeaderValue {

@@ -3,6 +3,7 @@
 
 use crate::dial::{Dialer, Origin};
 use crate::headers::GatewayHeaders;
+use crate::hosts::Hosts;
 use crate::providers::{Provider, Providers};
 use crate::refusal::Refusal;
 use http::HeaderValue;
@@ -22,6 +23,7 @@ pub struct Target {
 pub fn plan(
     headers: &GatewayHeaders<'_>,
     providers: &Providers,
+    hosts: &Hosts,
     dialer: &Dialer,
     default_timeout: Duration,
 ) -> Result<Target, Refusal> {
@@ -38,7 +40,7 @@ pub fn plan(
         None => provider.origin.clone(),
         Some(url) => {
             let url = url.to_str().map_err(|_| Refusal::invalid_custom_host("it is not text"))?;
-            dialer.custom_host(url).map_err(Refusal::invalid_custom_host)?
+            hosts.origin(dialer, url).map_err(Refusal::invalid_custom_host)?
         }
     };
     Ok(Target { origin, credential: credential(headers), timeout: timeout(headers, default_timeout)?, provider })

@@ -5,7 +5,7 @@ use super::plan::Target;
 use crate::headers::{Aliases, GatewayHeaders};
 use crate::providers::Auth;
 use crate::refusal::Refusal;
-use http::{HeaderMap, HeaderName, HeaderValue, header};
+use http::{HeaderMap, HeaderName, HeaderValue, Uri, header};
 use pingora_http::RequestHeader;
 
 /// Never forwarded on request: they frame the message, belong to a hop, or open a cloud's metadata service.
@@ -27,25 +27,25 @@ const NOT_FORWARDED: &[&str] = &[
     "x-google-metadata-request",
 ];
 
+/// Built as plain parts: Pingora's own setters also keep each header's spelling, which HTTP does not need. The dialer
+/// adds `Host` and the framing.
 pub fn upstream_head(
     target: &Target,
     path: &str,
-    body_length: usize,
     sent: &HeaderMap,
     headers: &GatewayHeaders<'_>,
     aliases: &Aliases,
 ) -> Result<RequestHeader, Refusal> {
-    let mut path_and_query = String::with_capacity(target.origin.base_path().len() + path.len());
-    path_and_query.push_str(target.origin.base_path());
-    path_and_query.push_str(path);
-    let mut head = RequestHeader::build_no_case("POST", path_and_query.as_bytes(), Some(12)).map_err(internal)?;
-    put(&mut head, header::HOST, target.origin.authority_value().clone())?;
-    put(&mut head, header::CONTENT_TYPE, HeaderValue::from_static("application/json"))?;
-    put(&mut head, header::CONTENT_LENGTH, HeaderValue::from(body_length))?;
+    let (mut parts, ()) = http::Request::new(()).into_parts();
+    parts.method = http::Method::POST;
+    parts.uri = Uri::try_from([target.origin.base_path(), path].concat()).map_err(|_| Refusal::internal())?;
+    let map = &mut parts.headers;
+    map.reserve(12);
+    map.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
     // Compressed bytes could not be looked into on the way back.
-    put(&mut head, header::ACCEPT_ENCODING, HeaderValue::from_static("identity"))?;
+    map.insert(header::ACCEPT_ENCODING, HeaderValue::from_static("identity"));
     for (name, value) in &target.provider.headers {
-        put(&mut head, name.clone(), value.clone())?;
+        map.insert(name.clone(), value.clone());
     }
     for (name, value) in [
         ("openai-organization", headers.openai_organization),
@@ -53,27 +53,39 @@ pub fn upstream_head(
         ("openai-beta", headers.openai_beta),
     ] {
         if let Some(value) = value {
-            put(&mut head, HeaderName::from_static(name), value.clone())?;
+            map.insert(HeaderName::from_static(name), value.clone());
         }
     }
     for name in forwarded_names(headers.forward_headers, aliases)? {
         for value in sent.get_all(&name) {
-            head.append_header(name.clone(), value.clone()).map_err(internal)?;
+            map.append(name.clone(), value.clone());
         }
     }
     // Last, so that no forwarded header can replace it.
-    authenticate(&mut head, target)?;
-    Ok(head)
+    let (name, value) = credential(target);
+    map.remove(header::AUTHORIZATION);
+    map.remove("x-api-key");
+    if let Some(value) = value {
+        map.insert(name, value);
+    }
+    Ok(RequestHeader::from(parts))
 }
 
-/// Puts the credential where the provider looks for it.
+/// Puts the credential where the provider looks for it, in place of whatever the client sent there.
 pub fn authenticate(head: &mut RequestHeader, target: &Target) -> Result<(), Refusal> {
     head.remove_header(&header::AUTHORIZATION);
     head.remove_header("x-api-key");
-    let Some(credential) = &target.credential else { return Ok(()) };
+    match credential(target) {
+        (name, Some(value)) => head.insert_header(name, value).map_err(|_| Refusal::internal()),
+        (_, None) => Ok(()),
+    }
+}
+
+fn credential(target: &Target) -> (HeaderName, Option<HeaderValue>) {
+    let sent = target.credential.as_ref();
     match target.provider.auth {
-        Auth::Bearer => put(head, header::AUTHORIZATION, bearer(credential)),
-        Auth::XApiKey => put(head, HeaderName::from_static("x-api-key"), token(credential)),
+        Auth::Bearer => (header::AUTHORIZATION, sent.map(bearer)),
+        Auth::XApiKey => (HeaderName::from_static("x-api-key"), sent.map(token)),
     }
 }
 
@@ -114,15 +126,6 @@ fn forwarded_name(name: &str, aliases: &Aliases) -> Result<HeaderName, Refusal> 
     let parsed = HeaderName::try_from(name.replace('_', "-").to_ascii_lowercase()).map_err(|_| refused())?;
     let is_allowed = !NOT_FORWARDED.contains(&parsed.as_str()) && !aliases.is_ours(&parsed);
     if is_allowed { Ok(parsed) } else { Err(refused()) }
-}
-
-fn put(head: &mut RequestHeader, name: HeaderName, value: HeaderValue) -> Result<(), Refusal> {
-    head.insert_header(name, value).map(drop).map_err(internal)
-}
-
-fn internal(error: Box<pingora_core::Error>) -> Refusal {
-    tracing::error!(%error, "an upstream head could not be built");
-    Refusal::internal()
 }
 
 #[cfg(test)]

@@ -3,6 +3,7 @@
 
 use crate::downstream::{ClientGone, Downstream};
 use crate::refusal::Refusal;
+use crate::within::within;
 use bytes::{Bytes, BytesMut};
 use http::{HeaderValue, header};
 use serde::Deserialize;
@@ -92,7 +93,7 @@ pub async fn receive(client: &mut impl Downstream, bounds: &Bounds<'_>) -> Resul
     if headers.get(header::EXPECT).is_some_and(|value| value.as_bytes().eq_ignore_ascii_case(b"100-continue")) {
         client.write_continue().await?;
     }
-    match tokio::time::timeout(bounds.timeout, gather(client, bounds, announced)).await {
+    match within(bounds.timeout, gather(client, bounds, announced)).await {
         Ok(received) => received,
         Err(_) => Err(Refusal::body_timeout().into()),
     }
