@@ -101,6 +101,13 @@ impl Health {
         metrics.snapshot_loaded.set(i64::from(snapshot.is_loaded()));
         metrics.snapshot_age.set(snapshot.age().map_or(-1.0, |age| age.as_secs_f64()));
         metrics.snapshot_cursor.set(snapshot.cursor() as i64);
+        metrics.snapshot_connected.set(i64::from(snapshot.is_connected()));
+        metrics.snapshot_failures.set(snapshot.failures() as i64);
+        metrics.snapshot_reloads.set(snapshot.progress().reloads as i64);
+        metrics.snapshot_skipped.set(snapshot.skipped_rows() as i64);
+        for (table, rows) in snapshot.rows() {
+            metrics.snapshot_rows.with_label_values(&[table]).set(rows as i64);
+        }
         metrics.body_bytes.set(self.engine.body_memory.used() as i64);
         metrics.pool_idle.set(self.engine.dialer.idle_connections() as i64);
         metrics.render()
