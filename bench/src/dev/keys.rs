@@ -16,12 +16,14 @@ pub struct Keys {
 }
 
 impl Keys {
-    /// The kept ones; a missing admin key is made up and kept before anybody uses it.
-    pub fn load(folder: &RunFolder, prefix: &str) -> anyhow::Result<Self> {
+    /// The kept ones. An admin key is given or made up, and kept before anybody uses it.
+    pub fn load(folder: &RunFolder, given: Option<&str>, prefix: &str) -> anyhow::Result<Self> {
         let kept = folder.read(FILE).unwrap_or_default();
         let value =
             |name: &str| kept.lines().find_map(|line| Some(line.strip_prefix(name)?.strip_prefix('=')?.to_owned()));
-        let admin = value("GATEWAY_ADMIN_KEY").unwrap_or_else(|| api_key::generate(prefix));
+        // A kept key may already open the database; one given later opens nothing.
+        let admin = value("GATEWAY_ADMIN_KEY").or_else(|| given.filter(|key| !key.is_empty()).map(str::to_owned));
+        let admin = admin.unwrap_or_else(|| api_key::generate(prefix));
         let keys = Self { admin, workspace: value("GATEWAY_WORKSPACE_KEY") };
         keys.save(folder)?;
         Ok(keys)
@@ -51,10 +53,21 @@ mod tests {
     fn keys_survive_a_restart() {
         let place = tempfile::tempdir().unwrap();
         let folder = RunFolder::take(place.path()).unwrap();
-        let mut first = Keys::load(&folder, "pk_").unwrap();
-        assert_eq!(Keys::load(&folder, "pk_").unwrap(), first);
+        let mut first = Keys::load(&folder, None, "pk_").unwrap();
+        assert_eq!(Keys::load(&folder, None, "pk_").unwrap(), first);
         first.workspace = Some("pk_w".into());
         first.save(&folder).unwrap();
-        assert_eq!(Keys::load(&folder, "pk_").unwrap(), first);
+        assert_eq!(Keys::load(&folder, Some("pk_later"), "pk_").unwrap(), first);
+    }
+
+    #[test]
+    fn a_given_key_is_offered_to_an_empty_run_folder_and_an_empty_one_counts_as_none() {
+        for (given, is_used) in [(Some("pk_given"), true), (Some(""), false), (None, false)] {
+            let place = tempfile::tempdir().unwrap();
+            let folder = RunFolder::take(place.path()).unwrap();
+            let admin = Keys::load(&folder, given, "pk_").unwrap().admin;
+            assert_eq!(admin == "pk_given", is_used, "{given:?}");
+            assert!(!admin.is_empty());
+        }
     }
 }

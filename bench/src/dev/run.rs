@@ -76,7 +76,7 @@ async fn serve(
     mock_port: u16,
     programs: &mut Vec<Program>,
 ) -> anyhow::Result<()> {
-    let mut kept = keys::Keys::load(folder, &settings.api_key_prefix)?;
+    let mut kept = keys::Keys::load(folder, settings.bootstrap_admin_key.as_deref(), &settings.api_key_prefix)?;
     let mut start = |name: &'static str, program: &str, arguments: &[String], environment: &[(String, String)]| {
         Program::start(name, &beside(program)?, arguments, environment, folder).map(|program| programs.push(program))
     };

@@ -3,7 +3,7 @@
 
 use std::path::PathBuf;
 
-#[derive(Debug, Clone, clap::Args)]
+#[derive(Clone, clap::Args)]
 pub struct Settings {
     /// Folder for data, keys, logs and the written environment. Two copies need two folders.
     #[arg(long, env = "RUN_DIR", default_value = ".run")]
@@ -26,4 +26,7 @@ pub struct Settings {
     /// What new API keys start with.
     #[arg(long, env = "API_KEY_PREFIX", default_value = "pk_")]
     pub api_key_prefix: String,
+    /// The owner's key on an empty database; generated and kept in the run folder when absent.
+    #[arg(long, env = "BOOTSTRAP_ADMIN_KEY", hide_env_values = true)]
+    pub bootstrap_admin_key: Option<String>,
 }

