@@ -8,7 +8,7 @@ use crate::control_plane::ControlPlane;
 use async_trait::async_trait;
 use bytes::Bytes;
 use futures::FutureExt as _;
-use http::{HeaderValue, header};
+use http::{HeaderValue, StatusCode, Version, header};
 use pingora_core::modules::http::HttpModules;
 use pingora_core::upstreams::peer::HttpPeer;
 use pingora_core::{Error, ErrorSource, ErrorType, Result};
@@ -23,7 +23,7 @@ use proxy::stages::relay;
 use proxy::visit::Visit;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// After we answered without reading a body, this long is spent on reading it away, so that the client sees the
 /// answer and the connection can be used again.
@@ -38,6 +38,8 @@ pub struct Gateway {
 pub struct Ctx {
     visit: Visit,
     relay: Option<Relay>,
+    /// When the relay lane turned to its upstream.
+    asked: Option<Instant>,
     /// A refusal that a callback without a way to answer leaves for `fail_to_proxy`.
     refusal: Option<Refusal>,
 }
@@ -53,7 +55,7 @@ impl ProxyHttp for Gateway {
     type CTX = Ctx;
 
     fn new_ctx(&self) -> Ctx {
-        Ctx { visit: Visit::begin(), relay: None, refusal: None }
+        Ctx { visit: Visit::begin(), relay: None, asked: None, refusal: None }
     }
 
     /// No modules: the default one would compress, and hold event streams back in its encoder.
@@ -79,6 +81,7 @@ impl ProxyHttp for Gateway {
     }
 
     async fn upstream_peer(&self, session: &mut Session, ctx: &mut Ctx) -> Result<Box<HttpPeer>> {
+        ctx.asked.get_or_insert_with(Instant::now);
         let found = match &ctx.relay {
             Some(Relay::Provider { target, .. }) => {
                 let is_upgrade = session.downstream_session.is_upgrade_req();
@@ -116,12 +119,18 @@ impl ProxyHttp for Gateway {
         })
     }
 
-    async fn response_filter(&self, _session: &mut Session, head: &mut ResponseHeader, ctx: &mut Ctx) -> Result<()> {
+    async fn response_filter(&self, session: &mut Session, head: &mut ResponseHeader, ctx: &mut Ctx) -> Result<()> {
         let visit = &mut ctx.visit;
         if head.status.is_informational() && head.status.as_u16() != 101 {
             return Ok(());
         }
         visit.status = head.status.as_u16();
+        visit.upstream = ctx.asked.map_or(Duration::ZERO, |asked| asked.elapsed());
+        // HTTP/1.0 knows no chunks: the end of the connection is the end of the answer.
+        if session.req_header().version == Version::HTTP_10 && head.remove_header(&header::TRANSFER_ENCODING).is_some()
+        {
+            session.set_keepalive(None);
+        }
         let lane = visit.lane();
         self.engine.metrics.first_byte(lane, visit.started.elapsed());
         if lane == Lane::Relay {
@@ -291,6 +300,24 @@ impl Gateway {
 /// Pingora's session as the engine's client. Writes go past the module chain, which is empty.
 struct Client<'s>(&'s mut Session);
 
+impl Client<'_> {
+    /// An answer without a length needs chunks in HTTP/1.1, the end of the connection in HTTP/1.0, and nothing in
+    /// HTTP/2.
+    fn frame(&mut self, head: &mut ResponseHeader) {
+        let has_body = !matches!(head.status, StatusCode::NO_CONTENT | StatusCode::NOT_MODIFIED);
+        if !has_body || head.headers.contains_key(header::CONTENT_LENGTH) {
+            return;
+        }
+        match self.0.req_header().version {
+            Version::HTTP_11 => {
+                let _ = head.insert_header(header::TRANSFER_ENCODING, HeaderValue::from_static("chunked"));
+            }
+            Version::HTTP_2 => {}
+            _ => self.0.set_keepalive(None),
+        }
+    }
+}
+
 impl Downstream for Client<'_> {
     fn head(&self) -> &RequestHeader {
         self.0.req_header()
@@ -301,10 +328,13 @@ impl Downstream for Client<'_> {
     }
 
     async fn write_continue(&mut self) -> Result<(), ClientGone> {
+        // From here on it sends, and what it sends must be read away.
+        self.0.downstream_session.set_close_on_response_before_downstream_finish(false);
         self.0.downstream_session.write_continue_response().await.map_err(|_| ClientGone)
     }
 
-    async fn write_head(&mut self, head: ResponseHeader) -> Result<(), ClientGone> {
+    async fn write_head(&mut self, mut head: ResponseHeader) -> Result<(), ClientGone> {
+        self.frame(&mut head);
         self.0.downstream_session.write_response_header(Box::new(head)).await.map_err(|_| ClientGone)
     }
 

@@ -194,9 +194,6 @@ fn client_head(upstream: &ResponseHeader, visit: &mut Visit) -> ResponseHeader {
             parts.headers.append(name.clone(), value.clone());
         }
     }
-    if !upstream.headers.contains_key(header::CONTENT_LENGTH) {
-        parts.headers.insert(header::TRANSFER_ENCODING, HeaderValue::from_static("chunked"));
-    }
     visit.status = upstream.status.as_u16();
     visit.stamp_map(&mut parts.headers);
     ResponseHeader::from(parts)

@@ -19,7 +19,7 @@ pub struct Principal {
 pub const INFERENCE: &str = "completions.write";
 
 pub fn identify(headers: &GatewayHeaders<'_>, snapshot: &Snapshot, now: DateTime<Utc>) -> Result<Principal, Refusal> {
-    let sent = credential(headers).ok_or_else(Refusal::missing_api_key)?;
+    let sent = service_key(headers).ok_or_else(Refusal::missing_api_key)?;
     if !snapshot.is_loaded() {
         return Err(Refusal::not_ready());
     }
@@ -45,7 +45,7 @@ pub fn identify(headers: &GatewayHeaders<'_>, snapshot: &Snapshot, now: DateTime
 
 /// Where the service key is: its own header; else `Authorization`, unless that authenticates a plainly named
 /// provider; else `x-api-key`, as Anthropic's SDKs send it.
-fn credential<'a>(headers: &GatewayHeaders<'a>) -> Option<&'a [u8]> {
+pub fn service_key<'a>(headers: &GatewayHeaders<'a>) -> Option<&'a [u8]> {
     if let Some(key) = headers.api_key {
         return Some(strip_bearer(key));
     }
@@ -56,7 +56,7 @@ fn credential<'a>(headers: &GatewayHeaders<'a>) -> Option<&'a [u8]> {
     }
 }
 
-fn strip_bearer(value: &HeaderValue) -> &[u8] {
+pub fn strip_bearer(value: &HeaderValue) -> &[u8] {
     let bytes = value.as_bytes().trim_ascii();
     match bytes.get(..7) {
         Some(scheme) if scheme.eq_ignore_ascii_case(b"bearer ") => bytes[7..].trim_ascii(),
@@ -87,7 +87,7 @@ mod tests {
                 head.insert(HeaderName::from_static(name), HeaderValue::from_static(value));
             }
             let headers = GatewayHeaders::of(&head, &Aliases::default()).unwrap();
-            assert_eq!(credential(&headers), found.map(str::as_bytes), "{pairs:?}");
+            assert_eq!(service_key(&headers), found.map(str::as_bytes), "{pairs:?}");
         }
     }
 }

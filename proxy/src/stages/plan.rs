@@ -1,6 +1,7 @@
 //! Headers → target: which provider, at which address, with which credential. Pure but for the dialer's reading of a
 //! custom host, which resolves nothing.
 
+use super::identify::{service_key, strip_bearer};
 use crate::dial::{Dialer, Origin};
 use crate::headers::GatewayHeaders;
 use crate::hosts::Hosts;
@@ -47,10 +48,13 @@ pub fn plan(
 }
 
 /// With a plainly named provider, `Authorization` is the provider's credential. `x-api-key` is it only when the
-/// service key came in its own header; otherwise it may be the service key, which never leaves the gateway.
+/// service key came in its own header; otherwise it may be the service key. That one never leaves the gateway, also
+/// when a client sends it in both places.
 fn credential(headers: &GatewayHeaders<'_>) -> Option<HeaderValue> {
+    let service_key = service_key(headers);
     let x_api_key = headers.api_key.and(headers.x_api_key);
-    headers.authorization.or(x_api_key).cloned()
+    let mut sent = [headers.authorization, x_api_key].into_iter().flatten();
+    sent.find(|value| Some(strip_bearer(value)) != service_key).cloned()
 }
 
 fn timeout(headers: &GatewayHeaders<'_>, default: Duration) -> Result<Duration, Refusal> {

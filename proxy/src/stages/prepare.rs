@@ -8,7 +8,8 @@ use crate::refusal::Refusal;
 use http::{HeaderMap, HeaderName, HeaderValue, Uri, header};
 use pingora_http::RequestHeader;
 
-/// Never forwarded on request: they frame the message, belong to a hop, or open a cloud's metadata service.
+/// Never forwarded on request: they frame or encode the message, belong to a hop, or open a cloud's metadata
+/// service.
 const NOT_FORWARDED: &[&str] = &[
     "host",
     "content-length",
@@ -21,6 +22,7 @@ const NOT_FORWARDED: &[&str] = &[
     "trailer",
     "upgrade",
     "expect",
+    "accept-encoding",
     "cookie",
     "metadata-flavor",
     "x-aws-ec2-metadata-token",
@@ -57,6 +59,9 @@ pub fn upstream_head(
         }
     }
     for name in forwarded_names(headers.forward_headers, aliases)? {
+        if sent.contains_key(&name) {
+            map.remove(&name);
+        }
         for value in sent.get_all(&name) {
             map.append(name.clone(), value.clone());
         }
