@@ -1,6 +1,7 @@
 //! The development supervisor as a newcomer meets it: what it prints works, and whatever happens to it, the next
 //! start is a good one.
 
+mod scripts;
 mod supervisor;
 
 use bench::ports::Reservation;
