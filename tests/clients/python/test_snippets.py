@@ -8,6 +8,7 @@ import sys
 import pytest
 
 HERE = pathlib.Path(__file__).parent.parent
+README = HERE.parent.parent / "README.md"
 SNIPPETS = sorted((HERE / "snippets").iterdir())
 
 
@@ -20,3 +21,8 @@ def test_a_snippet_of_the_readme_answers(snippet, client):
         model="gpt-4o-mini", messages=[{"role": "user", "content": "Hello"}]
     ).choices[0].message.content
     assert done.stdout.strip() == expected
+
+
+@pytest.mark.parametrize("snippet", SNIPPETS, ids=lambda path: path.name)
+def test_the_readme_shows_the_snippet_that_is_tested(snippet):
+    assert snippet.read_text(encoding="utf-8").strip() in README.read_text(encoding="utf-8")
