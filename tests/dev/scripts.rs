@@ -57,7 +57,7 @@ fn who_may_not_install_is_told_the_exact_line() {
 /// A tree with three crates, changed by one file.
 fn tree_with(path: &str, content: &str) -> TempDir {
     let tree = tempfile::tempdir().unwrap();
-    let mut write = |path: &str, content: &str| {
+    let write = |path: &str, content: &str| {
         let path = tree.path().join(path);
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         fs::write(path, content).unwrap();
