@@ -16,12 +16,15 @@ use pingora_core::services::background::BackgroundService;
 use proxy::engine::Engine;
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
-use tokio::net::{TcpListener, TcpSocket};
+use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use tokio::sync::watch;
 
 pub struct HealthPort {
     pub address: SocketAddr,
+    /// Where the proxy listens: it is ready once somebody can connect.
+    pub proxy: SocketAddr,
     pub health: Arc<Health>,
 }
 
@@ -35,14 +38,22 @@ impl BackgroundService for HealthPort {
                 std::process::exit(1);
             }
         };
+        let serving = async { tokio::join!(self.accept(listener), self.watch_listener()) };
         tokio::select! {
-            () = self.accept(listener) => {}
+            _ = serving => {}
             () = self.health.leave.handed_over() => {}
         }
     }
 }
 
 impl HealthPort {
+    async fn watch_listener(&self) {
+        while TcpStream::connect(self.proxy).await.is_err() {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+        self.health.listens.store(true, Ordering::Relaxed);
+    }
+
     async fn accept(&self, listener: TcpListener) {
         let (_stays, shutdown) = watch::channel(false);
         loop {
@@ -69,6 +80,7 @@ fn listen(address: SocketAddr) -> std::io::Result<TcpListener> {
 pub struct Health {
     pub engine: Arc<Engine>,
     pub leave: Arc<Leave>,
+    pub listens: AtomicBool,
 }
 
 #[async_trait]
@@ -88,9 +100,12 @@ impl Health {
         if self.leave.is_leaving() {
             return text(StatusCode::SERVICE_UNAVAILABLE, "leaving\n".into());
         }
-        match self.engine.snapshot.is_loaded() {
+        if !self.engine.snapshot.is_loaded() {
+            return text(StatusCode::SERVICE_UNAVAILABLE, "no keys are loaded yet\n".into());
+        }
+        match self.listens.load(Ordering::Relaxed) {
             true => text(StatusCode::OK, "ready\n".into()),
-            false => text(StatusCode::SERVICE_UNAVAILABLE, "no keys are loaded yet\n".into()),
+            false => text(StatusCode::SERVICE_UNAVAILABLE, "not listening yet\n".into()),
         }
     }
 

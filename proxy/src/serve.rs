@@ -28,8 +28,9 @@ use proxy::providers::Providers;
 use proxy::settings::Settings;
 use proxy::snapshot::Snapshot;
 use proxy::stages::receive::BodyMemory;
-use std::net::{IpAddr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 /// Per connection. Pingora's default for reading is 64 KiB, most of what a waiting stream costs; its default for
@@ -59,9 +60,10 @@ pub fn serve(settings: Settings) -> anyhow::Result<()> {
     }
     server.add_service(admin_checks);
     server.add_service(background_service("drain", DrainService(leave.clone())));
-    let health = Arc::new(Health { engine, leave: leave.clone() });
+    let health = Arc::new(Health { engine, leave: leave.clone(), listens: AtomicBool::new(false) });
     let address = SocketAddr::new(settings.listen.metrics_host, settings.listen.metrics_port);
-    server.add_service(background_service("metrics", HealthPort { address, health }));
+    let proxy = reachable(settings.listen.proxy_host, settings.listen.proxy_port);
+    server.add_service(background_service("metrics", HealthPort { address, proxy, health }));
 
     tracing::info!(threads, port = settings.listen.proxy_port, "starting");
     server.run(RunArgs { shutdown_signal: Box::new(Signals(leave)) });
@@ -134,6 +136,16 @@ fn address(host: IpAddr, port: u16, index: usize) -> String {
         IpAddr::V4(host) => format!("{host}:{zeros}{port}"),
         IpAddr::V6(host) => format!("[{host}]:{zeros}{port}"),
     }
+}
+
+/// Where this machine itself reaches a listening address.
+fn reachable(host: IpAddr, port: u16) -> SocketAddr {
+    let host = match host {
+        IpAddr::V4(host) if host.is_unspecified() => Ipv4Addr::LOCALHOST.into(),
+        IpAddr::V6(host) if host.is_unspecified() => Ipv6Addr::LOCALHOST.into(),
+        host => host,
+    };
+    SocketAddr::new(host, port)
 }
 
 fn server_conf(settings: &Settings) -> anyhow::Result<ServerConf> {
