@@ -84,6 +84,7 @@ fn config_argument() -> Arg {
         .value_name("FILE")
         .value_parser(clap::value_parser!(PathBuf))
         .global(true)
+        .help_heading(Resettable::Reset)
         .help(format!("Settings file, used below the environment [default: {DEFAULT_FILE} if it exists]"))
 }
 
