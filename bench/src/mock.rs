@@ -36,6 +36,7 @@ pub use counts::Counts;
 pub use fault::Fault;
 pub use record::Recorded;
 use state::State;
+pub use state::now_ns;
 
 #[derive(Debug, Clone)]
 pub struct Options {

@@ -1,0 +1,175 @@
+//! `make bench`: direct, nginx, a bare Pingora proxy and the gateway, compared in one interleaved run.
+//!
+//! Every round visits all targets, starting with another one each time, so that a slow minute of the machine hits all
+//! of them. Beside CPU time, which wobbles, stand instructions per request, which do not.
+
+mod callgrind;
+mod events;
+mod load;
+mod report;
+mod request;
+mod stats;
+mod store;
+mod targets;
+mod usage;
+mod verdict;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::Context;
+
+use crate::process::Signal;
+use load::{Load, Round};
+use report::{Comparison, Row};
+use request::Request;
+use store::Store;
+use targets::{Place, Process};
+
+#[derive(Debug, Clone, clap::Parser)]
+pub struct Settings {
+    /// Interleaved rounds; a claim needs ten.
+    #[arg(long, env = "ROUNDS", default_value_t = 10)]
+    pub rounds: usize,
+    /// Length of the load on each target in each round.
+    #[arg(long, env = "ROUND_SECONDS", default_value_t = 3)]
+    pub round_seconds: u64,
+    /// Connections of the load generator.
+    #[arg(long, env = "CONNECTIONS", default_value_t = 32)]
+    pub connections: u32,
+    /// Leave instructions per request out (they take a minute).
+    #[arg(long)]
+    pub no_callgrind: bool,
+    /// Where the results go.
+    #[arg(long, default_value = "target/bench")]
+    pub folder: PathBuf,
+}
+
+/// Something that is measured: whose CPU counts, and what it is asked.
+struct Target {
+    name: &'static str,
+    pid: u32,
+    request: Request,
+    streams: bool,
+    rounds: Vec<Round>,
+    delays: Vec<events::Delays>,
+}
+
+impl Target {
+    fn new(name: &'static str, process: &Process, request: &Request, streams: bool) -> Self {
+        Self { name, pid: process.pid, request: request.clone(), streams, rounds: Vec::new(), delays: Vec::new() }
+    }
+}
+
+/// True when every limit holds.
+pub async fn run(settings: &Settings) -> anyhow::Result<bool> {
+    fs::create_dir_all(&settings.folder)?;
+    let programs = std::env::current_exe()?.parent().context("this program lies in no folder")?.to_owned();
+    let work = tempfile::Builder::new().prefix("portcullis-bench-").tempdir()?;
+    let mut place = Place::new(programs, work.path().to_owned());
+    let comparison = measure(settings, &mut place).await;
+    keep_logs(work.path(), &settings.folder);
+    let comparison = comparison.with_context(|| format!("logs are in {}", settings.folder.display()))?;
+    let result = settings.folder.join("last.json");
+    fs::write(&result, serde_json::to_string_pretty(&comparison.to_json())?)?;
+    say(&format!("\n{}\n{}", comparison.table(), comparison.stream_table()));
+    say(&comparison.verdict_table());
+    if settings.rounds < 10 {
+        say(&format!("{} rounds are too few for a claim: noise is 20–30 %.", settings.rounds));
+    }
+    say(&format!("written to {}", result.display()));
+    Ok(verdict::judge(&comparison).iter().all(|verdict| verdict.holds))
+}
+
+async fn measure(settings: &Settings, place: &mut Place) -> anyhow::Result<Comparison> {
+    say("starting Postgres, the provider, nginx, bare Pingora and the gateway");
+    let store = Store::start(&place.folder.join("postgres")).await?;
+    let (mock, direct) = place.mock().await?;
+    let (nginx, through_nginx) = place.nginx(direct.address).await?;
+    let (bare, through_bare) = place.bare(direct.address, &[]).await?;
+    let (gateway, engine, relay) = place.gateway(direct.address, &store, &[]).await?;
+    let mut targets = [
+        Target::new("direct", &mock, &direct, true),
+        Target::new("nginx", &nginx, &through_nginx, false),
+        Target::new("bare", &bare, &through_bare, true),
+        Target::new("engine", &gateway, &engine, true),
+        Target::new("relay", &gateway, &relay, false),
+    ];
+    let folder = place.folder.clone();
+    let load =
+        Load { folder: &folder, seconds: settings.round_seconds, connections: settings.connections, mock: mock.pid };
+    for round in 0..settings.rounds {
+        for step in 0..targets.len() {
+            let index = (round + step) % targets.len();
+            visit(&mut targets[index], &load).await?;
+        }
+        say(&progress(round + 1, settings.rounds, &targets));
+    }
+    let mut rows: Vec<Row> = targets
+        .iter()
+        .filter_map(|target| Row::of(target.name, &target.rounds, &target.delays, usage::peak_memory(target.pid)))
+        .collect();
+    for process in [nginx, bare, gateway] {
+        drop(process);
+    }
+    if !settings.no_callgrind {
+        for row in &mut rows {
+            row.instructions = instructions(row.name, place, &direct, &store).await?;
+        }
+    }
+    Ok(Comparison { rounds: settings.rounds, seconds: settings.round_seconds, connections: settings.connections, rows })
+}
+
+async fn visit(target: &mut Target, load: &Load<'_>) -> anyhow::Result<()> {
+    target.rounds.push(load.round(target.name, target.pid, &target.request).await?);
+    if target.streams {
+        let request = target.request.clone();
+        let delays = tokio::task::spawn_blocking(move || events::measure(&request)).await?;
+        target.delays.push(delays.with_context(|| format!("streams through {}", target.name))?);
+    }
+    Ok(())
+}
+
+/// Only for what we can run under callgrind.
+async fn instructions(name: &str, place: &mut Place, direct: &Request, store: &Store) -> anyhow::Result<Option<f64>> {
+    if !["bare", "engine", "relay"].contains(&name) {
+        return Ok(None);
+    }
+    say(&format!("counting instructions: {name}"));
+    let mut counts = [0; 2];
+    for (count, requests) in counts.iter_mut().zip(callgrind::RUNS) {
+        let file = place.folder.join(format!("callgrind.{name}.{requests}"));
+        let wrapper = callgrind::wrapper(&file);
+        let (process, request, end) = if name == "bare" {
+            let (process, request) = place.bare(direct.address, &wrapper).await?;
+            (process, request, Signal::INT)
+        } else {
+            let (process, engine, relay) = place.gateway(direct.address, store, &wrapper).await?;
+            (process, if name == "engine" { engine } else { relay }, Signal::TERM)
+        };
+        *count = callgrind::count(process, &request, requests, end, &file).await?;
+    }
+    Ok(Some(callgrind::per_request(counts)))
+}
+
+fn progress(round: usize, rounds: usize, targets: &[Target]) -> String {
+    let last = |target: &Target| target.rounds.last().map_or(0.0, Round::cpu_us);
+    let figures: Vec<_> = targets.iter().map(|target| format!("{} {:.1}", target.name, last(target))).collect();
+    format!("round {round}/{rounds}, CPU µs/request: {}", figures.join("  "))
+}
+
+/// Also what callgrind wrote: `callgrind_annotate` tells from it where the instructions go.
+fn keep_logs(from: &Path, to: &Path) {
+    for entry in fs::read_dir(from).into_iter().flatten().flatten() {
+        let name = entry.file_name().to_string_lossy().into_owned();
+        if name.ends_with(".log") || name.starts_with("callgrind.") {
+            // A log that cannot be kept is missed only when something else failed, which is then said.
+            let _ = fs::copy(entry.path(), to.join(entry.file_name()));
+        }
+    }
+}
+
+#[expect(clippy::print_stdout, reason = "the comparison is what this program prints")]
+fn say(text: &str) {
+    println!("{text}");
+}

@@ -1,0 +1,113 @@
+//! The one request all targets are measured with, and a plain client for it: a kilobyte of chat.
+
+use std::io::{self, Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::time::Duration;
+
+use anyhow::{Context, bail};
+use serde_json::{Value, json};
+
+/// Body length of the measured request.
+const BODY_BYTES: usize = 1024;
+
+/// Where to send what.
+#[derive(Debug, Clone)]
+pub struct Request {
+    pub address: SocketAddr,
+    pub path: &'static str,
+    pub headers: Vec<(&'static str, String)>,
+}
+
+impl Request {
+    /// The bytes of the request with this body.
+    pub fn bytes(&self, body: &str) -> Vec<u8> {
+        let mut head = format!("POST {} HTTP/1.1\r\nhost: {}\r\n", self.path, self.address);
+        for (name, value) in &self.headers {
+            head += &format!("{name}: {value}\r\n");
+        }
+        format!("{head}content-length: {}\r\n\r\n{body}", body.len()).into_bytes()
+    }
+
+    pub fn connect(&self) -> io::Result<TcpStream> {
+        let tcp = TcpStream::connect(self.address)?;
+        tcp.set_nodelay(true)?;
+        tcp.set_read_timeout(Some(Duration::from_secs(30)))?;
+        Ok(tcp)
+    }
+
+    /// Sends once and checks the answer; what a start-up waits for.
+    pub fn probe(&self) -> anyhow::Result<()> {
+        exchange(&mut self.connect()?, &self.bytes(&body()))
+    }
+}
+
+/// A chat of exactly a kilobyte.
+pub fn body() -> String {
+    let chat = |text: &str| {
+        json!({ "model": "gpt-4o-mini", "temperature": 0.7, "messages": [
+            { "role": "system", "content": "You are a helpful assistant." },
+            { "role": "user", "content": text },
+        ]})
+    };
+    let missing = BODY_BYTES.saturating_sub(chat("").to_string().len());
+    chat(&"Tell me more. ".chars().cycle().take(missing).collect::<String>()).to_string()
+}
+
+/// A stream of so many stamped events, this far apart.
+pub fn stream_body(events: usize, apart: Duration) -> String {
+    let fault = json!({ "mock": { "stamp": true, "chunks": events, "chunk_delay_ms": apart.as_millis() as u64 } });
+    let message: Value = json!({ "role": "user", "content": fault.to_string() });
+    json!({ "model": "gpt-4o-mini", "stream": true, "messages": [message] }).to_string()
+}
+
+/// One request and its whole answer on a connection that stays open. Only answers with a length and status 200 pass.
+pub fn exchange(tcp: &mut TcpStream, request: &[u8]) -> anyhow::Result<()> {
+    tcp.write_all(request)?;
+    let mut seen = Vec::with_capacity(4096);
+    let mut buffer = [0; 16384];
+    loop {
+        let count = tcp.read(&mut buffer)?;
+        if count == 0 {
+            bail!("the connection ended inside an answer");
+        }
+        seen.extend_from_slice(&buffer[..count]);
+        if let Some(length) = answer_length(&seen)? {
+            if seen.len() > length {
+                bail!("more bytes came than the answer announced");
+            }
+            if seen.len() == length {
+                return Ok(());
+            }
+        }
+    }
+}
+
+/// Length of head and body, once the head is there.
+fn answer_length(seen: &[u8]) -> anyhow::Result<Option<usize>> {
+    let Some(end) = seen.windows(4).position(|window| window == b"\r\n\r\n") else { return Ok(None) };
+    let head = String::from_utf8_lossy(&seen[..end]).to_ascii_lowercase();
+    if !head.starts_with("http/1.1 200") {
+        bail!("{}: {}", head.lines().next().unwrap_or_default(), String::from_utf8_lossy(&seen[end..]));
+    }
+    let length = head.lines().find_map(|line| line.strip_prefix("content-length:"));
+    let length: usize = length.context("the answer has no length")?.trim().parse()?;
+    Ok(Some(end + 4 + length))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_measured_body_is_a_kilobyte_of_json() {
+        assert_eq!(body().len(), BODY_BYTES);
+        assert!(serde_json::from_str::<Value>(&body()).is_ok());
+    }
+
+    #[test]
+    fn an_answer_is_whole_when_its_length_is_there() {
+        assert_eq!(answer_length(b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n").unwrap(), None);
+        assert_eq!(answer_length(b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhe").unwrap(), Some(43));
+        assert!(answer_length(b"HTTP/1.1 401 Unauthorized\r\ncontent-length: 0\r\n\r\n").is_err());
+    }
+}

@@ -1,0 +1,197 @@
+//! The processes that are compared: the provider itself, nginx, a bare Pingora proxy, and the gateway with its two
+//! lanes. All run on loopback with two threads, from the same build.
+
+use std::fs::{self, File};
+use std::net::{Ipv4Addr, SocketAddr};
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, bail};
+use tokio::process::{Child, Command};
+
+use super::request::Request;
+use super::store::Store;
+use crate::ports::Reservation;
+use crate::process::{self, Signal};
+
+const ENGINE_PATH: &str = "/v1/chat/completions";
+/// Not a first-class endpoint, so the gateway relays it; the provider answers with the same bytes as to a chat.
+const RELAY_PATH: &str = "/v1/fixed";
+
+/// A started program. Dropping it kills it.
+pub struct Process {
+    child: Child,
+    pub pid: u32,
+    name: &'static str,
+}
+
+impl Process {
+    /// Its words go to `<name>.log` in the folder.
+    fn start(name: &'static str, mut command: Command, folder: &Path) -> anyhow::Result<Self> {
+        let log = File::create(folder.join(format!("{name}.log")))?;
+        command.current_dir(folder).stdin(Stdio::null()).stdout(log.try_clone()?).stderr(log);
+        // Ctrl-C is for the comparison, which then ends its processes itself.
+        let child =
+            command.process_group(0).kill_on_drop(true).spawn().with_context(|| format!("cannot start {name}"))?;
+        let pid = child.id().with_context(|| format!("{name} ended at once"))?;
+        Ok(Self { child, pid, name })
+    }
+
+    /// Asks it to leave and waits until it has.
+    pub async fn stop(mut self, signal: Signal) -> anyhow::Result<()> {
+        process::signal(self.pid, signal)?;
+        match tokio::time::timeout(Duration::from_secs(60), self.child.wait()).await {
+            Ok(status) => status.map(drop).with_context(|| format!("cannot wait for {}", self.name)),
+            Err(_) => bail!("{} did not leave within a minute", self.name),
+        }
+    }
+
+    /// Waits until it answers the request.
+    pub async fn answers(&mut self, request: &Request) -> anyhow::Result<()> {
+        let end = Instant::now() + Duration::from_secs(120);
+        loop {
+            if let Some(status) = self.child.try_wait()? {
+                bail!("{} ended with {status} before it answered", self.name);
+            }
+            let probed = request.clone();
+            match tokio::task::spawn_blocking(move || probed.probe()).await? {
+                Ok(()) => return Ok(()),
+                Err(error) if Instant::now() > end => {
+                    return Err(error.context(format!("{} never answered", self.name)));
+                }
+                Err(_) => tokio::time::sleep(Duration::from_millis(100)).await,
+            }
+        }
+    }
+}
+
+/// Where programs and files are, and the ports in use.
+pub struct Place {
+    /// The folder of the built programs.
+    pub programs: PathBuf,
+    /// Logs, sockets and configuration of this run.
+    pub folder: PathBuf,
+    ports: Vec<Reservation>,
+}
+
+impl Place {
+    pub fn new(programs: PathBuf, folder: PathBuf) -> Self {
+        Self { programs, folder, ports: Vec::new() }
+    }
+
+    fn address(&mut self) -> anyhow::Result<SocketAddr> {
+        let port = Reservation::any()?;
+        let address = SocketAddr::from((Ipv4Addr::LOCALHOST, port.port()));
+        self.ports.push(port);
+        Ok(address)
+    }
+
+    /// The command for one of our programs, below `wrapper` if there is one.
+    fn program(&self, name: &str, wrapper: &[String]) -> Command {
+        let program = self.programs.join(name);
+        match wrapper.split_first() {
+            Some((first, rest)) => {
+                let mut command = Command::new(first);
+                command.args(rest).arg(program);
+                command
+            }
+            None => Command::new(program),
+        }
+    }
+
+    pub async fn mock(&mut self) -> anyhow::Result<(Process, Request)> {
+        let request = plain(self.address()?);
+        let mut command = self.program("mock-provider", &[]);
+        command.args(["--remember", "0", "--port", &request.address.port().to_string()]);
+        let mut process = Process::start("mock-provider", command, &self.folder)?;
+        process.answers(&request).await?;
+        Ok((process, request))
+    }
+
+    pub async fn nginx(&mut self, upstream: SocketAddr) -> anyhow::Result<(Process, Request)> {
+        let request = plain(self.address()?);
+        let conf = self.folder.join("nginx.conf");
+        fs::write(&conf, nginx_conf(request.address, upstream, &self.folder))?;
+        // Debian keeps it off the path of ordinary users.
+        let installed = Path::new("/usr/sbin/nginx");
+        let mut command = Command::new(if installed.exists() { installed } else { Path::new("nginx") });
+        command.arg("-p").arg(&self.folder).arg("-c").arg(conf).args(["-e", "nginx.error.log"]);
+        let mut process = Process::start("nginx", command, &self.folder)?;
+        process.answers(&request).await?;
+        Ok((process, request))
+    }
+
+    pub async fn bare(&mut self, upstream: SocketAddr, wrapper: &[String]) -> anyhow::Result<(Process, Request)> {
+        let request = plain(self.address()?);
+        let mut command = self.program("bare-pingora", wrapper);
+        command.args(["--listen", &request.address.to_string(), "--upstream", &upstream.to_string()]);
+        let mut process = Process::start("bare-pingora", command, &self.folder)?;
+        process.answers(&request).await?;
+        Ok((process, request))
+    }
+
+    /// The gateway, and the requests that take its engine lane and its relay lane.
+    pub async fn gateway(
+        &mut self,
+        upstream: SocketAddr,
+        store: &Store,
+        wrapper: &[String],
+    ) -> anyhow::Result<(Process, Request, Request)> {
+        let (address, metrics) = (self.address()?, self.address()?);
+        let mut command = self.program("gateway-proxy", wrapper);
+        command.envs([
+            ("DATABASE_URL", store.url()),
+            ("PROXY_HOST", address.ip().to_string()),
+            ("PROXY_PORT", address.port().to_string()),
+            ("METRICS_PORT", metrics.port().to_string()),
+            ("PROXY_THREADS", "2".into()),
+            ("SNAPSHOT_DIR", "snapshot".into()),
+            ("UPGRADE_SOCK", "upgrade.sock".into()),
+            ("TRUSTED_CUSTOM_HOSTS", "127.0.0.1".into()),
+        ]);
+        let mut process = Process::start("gateway-proxy", command, &self.folder)?;
+        let mut engine = plain(address);
+        engine.headers.extend([
+            ("x-gateway-api-key", store.key.clone()),
+            ("x-gateway-provider", "openai".into()),
+            ("x-gateway-custom-host", format!("http://{upstream}/v1")),
+        ]);
+        process.answers(&engine).await?;
+        let relay = Request { path: RELAY_PATH, ..engine.clone() };
+        process.answers(&relay).await?;
+        Ok((process, engine, relay))
+    }
+}
+
+/// What a client sends when nothing stands between it and the provider.
+fn plain(address: SocketAddr) -> Request {
+    let headers = vec![("authorization", "Bearer sk-mock".into()), ("content-type", "application/json".into())];
+    Request { address, path: ENGINE_PATH, headers }
+}
+
+/// Connections live as long as those of the others; nginx would otherwise close each after a thousand requests.
+fn nginx_conf(listen: SocketAddr, upstream: SocketAddr, folder: &Path) -> String {
+    let folder = folder.display();
+    let temporary: String = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"]
+        .iter()
+        .map(|kind| format!("  {kind}_temp_path {folder}/nginx-{kind};\n"))
+        .collect();
+    format!(
+        "daemon off;
+worker_processes 2;
+pid {folder}/nginx.pid;
+error_log {folder}/nginx.error.log warn;
+events {{ worker_connections 4096; }}
+http {{
+  access_log off;
+{temporary}  keepalive_requests 1000000000;
+  upstream provider {{ server {upstream}; keepalive 128; keepalive_requests 1000000000; }}
+  server {{
+    listen {listen};
+    location / {{ proxy_pass http://provider; proxy_http_version 1.1; proxy_set_header Connection \"\"; }}
+  }}
+}}
+"
+    )
+}

@@ -1,0 +1,107 @@
+//! The limits the product promises, held against a comparison. Pure: numbers in, sentences out.
+
+use serde::Serialize;
+
+use super::report::{Comparison, Row};
+
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Verdict {
+    pub claim: &'static str,
+    pub measured: f64,
+    pub limit: f64,
+    pub holds: bool,
+}
+
+/// Two runs of the same program differ by this much: "no worse" cannot be asked more exactly.
+const NO_WORSE: f64 = 1.05;
+
+/// A figure of one target may be at most so many times that of another.
+struct Claim {
+    text: &'static str,
+    ours: &'static str,
+    theirs: &'static str,
+    figure: fn(&Row) -> Option<f64>,
+    limit: f64,
+}
+
+const CLAIMS: [Claim; 5] = [
+    Claim {
+        text: "engine lane: CPU per request against bare Pingora",
+        ours: "engine",
+        theirs: "bare",
+        figure: cpu,
+        limit: 0.75,
+    },
+    Claim {
+        text: "engine lane: CPU per request against nginx",
+        ours: "engine",
+        theirs: "nginx",
+        figure: cpu,
+        limit: 2.0,
+    },
+    Claim {
+        text: "relay lane: CPU per request against bare Pingora",
+        ours: "relay",
+        theirs: "bare",
+        figure: cpu,
+        limit: 1.1,
+    },
+    Claim {
+        text: "engine lane: first stream event against bare Pingora",
+        ours: "engine",
+        theirs: "bare",
+        figure: first_event,
+        limit: NO_WORSE,
+    },
+    Claim {
+        text: "engine lane: delay of stream events against bare Pingora",
+        ours: "engine",
+        theirs: "bare",
+        figure: event_delay,
+        limit: NO_WORSE,
+    },
+];
+
+/// What was not measured is not judged.
+pub fn judge(comparison: &Comparison) -> Vec<Verdict> {
+    let row = |name: &str| comparison.rows.iter().find(|row| row.name == name);
+    let judged = CLAIMS.iter().filter_map(|claim| {
+        let measured = (claim.figure)(row(claim.ours)?)? / (claim.figure)(row(claim.theirs)?)?;
+        Some(Verdict { claim: claim.text, measured, limit: claim.limit, holds: measured <= claim.limit })
+    });
+    judged.collect()
+}
+
+fn cpu(row: &Row) -> Option<f64> {
+    Some(row.cpu_us.median)
+}
+
+fn first_event(row: &Row) -> Option<f64> {
+    row.delays.map(|delays| delays.first_p50_us)
+}
+
+fn event_delay(row: &Row) -> Option<f64> {
+    row.delays.map(|delays| delays.event_p50_us)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::compare::report::row_of;
+
+    #[test]
+    fn a_limit_holds_up_to_its_own_value() {
+        for (engine, holds) in [(7.0, true), (7.5, true), (7.6, false)] {
+            let rows = vec![row_of("bare", 10.0), row_of("engine", engine)];
+            let verdicts = judge(&Comparison { rows, ..Comparison::default() });
+            assert_eq!(verdicts.len(), 1, "what was not measured is not judged");
+            assert_eq!(verdicts[0].holds, holds, "{engine}");
+        }
+    }
+
+    #[test]
+    fn the_relay_lane_has_its_own_limit() {
+        let rows = vec![row_of("bare", 10.0), row_of("relay", 11.5)];
+        assert!(!judge(&Comparison { rows, ..Comparison::default() })[0].holds);
+    }
+}
