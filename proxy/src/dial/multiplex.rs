@@ -2,12 +2,13 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
 
 use bytes::Bytes;
 use h2::server::SendResponse;
 use h2::{Reason, RecvStream};
 use http::{HeaderMap, Request, Response};
-use tokio::sync::mpsc;
+use tokio::sync::{Notify, mpsc};
 
 use super::lab::{Authority, Leaf, Server, accept, body, call, dialer_with, exchange, pattern, post, soon};
 use super::{Class, Dialer, Origin};
@@ -207,24 +208,31 @@ async fn a_refused_stream_may_be_sent_again() {
 }
 
 #[tokio::test]
-async fn an_answer_cut_inside_is_an_error() {
-    let lab = lab(100, |mut ask, mut reply, _| async move {
-        read(ask.body_mut()).await;
-        let mut out = reply.send_response(Response::new(()), false).unwrap();
-        out.send_data(Bytes::from_static(b"half"), false).unwrap();
-        out.send_reset(Reason::NO_ERROR);
-        true
-    })
-    .await;
-    let mut upstream = lab.dialer.connect(&lab.origin, false).await.unwrap();
-    upstream.send(post(), Bytes::from_static(b"x")).await.unwrap();
-    // The reset may overtake the head; either way the answer is not complete.
-    let error = match soon(upstream.read_head()).await {
-        Ok(()) => soon(body(&mut upstream)).await.unwrap_err(),
-        Err(error) => error,
-    };
-    assert_eq!(error.class(), Class::Reset);
-    assert!(!upstream.is_done());
+async fn an_answer_cut_inside_is_an_error_however_politely() {
+    for reason in [Reason::NO_ERROR, Reason::INTERNAL_ERROR, Reason::CANCEL] {
+        let cut = Arc::new(Notify::new());
+        let when = cut.clone();
+        let lab = lab(100, move |mut ask, mut reply, _| {
+            let when = when.clone();
+            async move {
+                read(ask.body_mut()).await;
+                let mut out = reply.send_response(Response::new(()), false).unwrap();
+                out.send_data(Bytes::from_static(b"half"), false).unwrap();
+                when.notified().await;
+                out.send_reset(reason);
+                true
+            }
+        })
+        .await;
+        let mut upstream = lab.dialer.connect(&lab.origin, false).await.unwrap();
+        upstream.send(post(), Bytes::from_static(b"x")).await.unwrap();
+        soon(upstream.read_head()).await.unwrap();
+        assert_eq!(soon(upstream.read_body()).await.unwrap().unwrap(), "half");
+        cut.notify_one();
+        let error = soon(upstream.read_body()).await.unwrap_err();
+        assert_eq!((error.class(), error.is_stale_reuse()), (Class::Reset, false), "{reason:?}");
+        assert!(!upstream.is_done());
+    }
 }
 
 #[tokio::test]
@@ -241,6 +249,8 @@ async fn a_refusal_is_heard_although_the_upload_is_not_read() {
         })
         .await;
         let mut upstream = lab.dialer.connect(&lab.origin, false).await.unwrap();
+        // No timeout ends this in time: what is heard was listened for.
+        upstream.set_timeouts(Duration::from_secs(600), Duration::from_secs(600));
         soon(upstream.send(post(), pattern(20 << 20).into())).await.unwrap();
         soon(upstream.read_head()).await.unwrap();
         assert_eq!(upstream.head().status, 413);

@@ -250,7 +250,6 @@ impl Upstream {
                     }
                 }
                 Ok(None) => self.done = true,
-                Err(e) if self.is_complete_anyway(&e) => self.done = true,
                 Err(e) => return Err(self.explain(&e)),
             }
         }
@@ -285,18 +284,6 @@ impl Upstream {
             Exchange::H2(stream) => stream.check_response_end_or_error().unwrap_or(false),
             Exchange::Ready(_) | Exchange::Over => true,
         };
-    }
-
-    /// RST_STREAM(NO_ERROR) after an answer means "complete, and do not bother to send the rest" (RFC 9113 §8.1). It
-    /// hides whether the answer had ended, so it is believed only where nothing can have been cut.
-    fn is_complete_anyway(&self, error: &Error) -> bool {
-        let Exchange::H2(stream) = &self.exchange else { return false };
-        let cause = error.root_cause().downcast_ref::<h2::Error>();
-        let polite = cause.is_some_and(|e| e.is_reset() && e.is_remote() && e.reason() == Some(h2::Reason::NO_ERROR));
-        let head = self.head();
-        let length = head.headers.get(CONTENT_LENGTH).and_then(|value| value.to_str().ok()?.parse::<usize>().ok());
-        let is_refusal = self.sent.is_none() || head.status.as_u16() >= 400;
-        polite && length.map_or(is_refusal, |length| length == stream.body_bytes_received())
     }
 
     fn explain(&self, error: &Error) -> UpstreamError {

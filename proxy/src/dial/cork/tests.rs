@@ -4,6 +4,7 @@ use super::*;
 use crate::dial::Dialer;
 use crate::dial::lab::{Authority, End, Leaf, Server, accept, body, call, dialer, dialer_with, pattern, post, soon};
 use bytes::Bytes;
+use std::time::Duration;
 use tokio::net::TcpStream;
 
 /// Data segments the socket has received. One write up to the loopback's 64 KB is one segment.
@@ -109,6 +110,8 @@ async fn bodies_of_every_size_arrive_whole_over_tls() {
 /// Sends 20 MB to a server that behaves as `serve` says, and reads what it answers.
 async fn upload(dialer: &Dialer, server: &Server) -> (u16, Vec<u8>) {
     let mut upstream = dialer.connect(&server.origin(dialer), false).await.unwrap();
+    // No timeout ends this in time: what is heard was listened for.
+    upstream.set_timeouts(Duration::from_secs(600), Duration::from_secs(600));
     soon(upstream.send(post(), pattern(20 << 20).into())).await.unwrap();
     soon(upstream.read_head()).await.unwrap();
     let status = upstream.head().status.as_u16();

@@ -71,6 +71,10 @@ async fn an_idle_connection_expires() {
     assert!(pool.take("a", now + AGE).is_some(), "the second is a second younger");
     assert!(pool.take("a", now + AGE).is_none(), "the first is too old");
     assert_eq!(pool.counts().idle, 0);
+
+    pool.put("a", cork(&server).await, None, now);
+    assert!(pool.take("b", now + AGE - SWEEP_EVERY / 2).is_none(), "swept half a second before its end");
+    assert!(pool.take("a", now + AGE).is_none(), "which does not lengthen its life");
 }
 
 #[tokio::test]
