@@ -7,7 +7,6 @@ use crate::request_id;
 use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue};
 use pingora_http::ResponseHeader;
-use std::io::Write as _;
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
@@ -114,24 +113,46 @@ fn new_trace() -> HeaderValue {
     ascii(request_id::random().hyphenated().encode_lower(&mut text))
 }
 
-/// Milliseconds with three decimals, written from whole microseconds: formatting a float costs ten times as much.
+/// Written digit by digit: this is on every answer, and formatting costs several times as much.
 fn timing(own: Duration, upstream: Duration) -> HeaderValue {
-    let (own, upstream) = (own.as_micros() as u64, upstream.as_micros() as u64);
     let mut text = Vec::with_capacity(56);
-    let written = write!(
-        text,
-        "gateway;dur={}.{:03}, upstream;dur={}.{:03}",
-        own / 1000,
-        own % 1000,
-        upstream / 1000,
-        upstream % 1000
-    );
-    match written {
-        Ok(()) => HeaderValue::from_maybe_shared(Bytes::from(text)).unwrap_or(HeaderValue::from_static("")),
-        Err(_) => HeaderValue::from_static(""),
+    text.extend_from_slice(b"gateway;dur=");
+    push_millis(&mut text, own);
+    text.extend_from_slice(b", upstream;dur=");
+    push_millis(&mut text, upstream);
+    HeaderValue::from_maybe_shared(Bytes::from(text)).unwrap_or(HeaderValue::from_static(""))
+}
+
+/// Milliseconds with three decimals.
+fn push_millis(text: &mut Vec<u8>, duration: Duration) {
+    let mut left = u64::try_from(duration.as_micros()).unwrap_or(u64::MAX);
+    let start = text.len();
+    let mut digits = 0;
+    while left > 0 || digits < 4 {
+        if digits == 3 {
+            text.push(b'.');
+        }
+        text.push(b'0' + (left % 10) as u8);
+        left /= 10;
+        digits += 1;
     }
+    text[start..].reverse();
 }
 
 fn ascii(text: &str) -> HeaderValue {
     HeaderValue::from_str(text).unwrap_or(HeaderValue::from_static(""))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn milliseconds_are_written_with_three_decimals() {
+        for (micros, text) in [(0, "0.000"), (7, "0.007"), (999, "0.999"), (1000, "1.000"), (1_234_567, "1234.567")] {
+            let mut written = Vec::new();
+            push_millis(&mut written, Duration::from_micros(micros));
+            assert_eq!(String::from_utf8(written).unwrap(), text);
+        }
+    }
 }
