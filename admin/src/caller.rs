@@ -1,19 +1,77 @@
 //! Who is asking: the credential looked up in the database, or a 401 that says why not.
 
+use crate::access::{self, Standing, security};
 use crate::credential::Credential;
 use crate::error::ApiError;
-use axum::extract::FromRequestParts;
-use axum::http::request::Parts;
 use chrono::{DateTime, Utc};
+use serde_json::Value;
 use shared::api_key::KeyHash;
 use shared::model::ApiKey;
 use std::sync::Arc;
-use tokio_postgres::GenericClient;
+use tokio_postgres::{GenericClient, Row};
+use uuid::Uuid;
 
-/// An authenticated caller. Handlers take it as an argument; `gate` has put it there.
+/// An authenticated caller.
 #[derive(Debug, Clone)]
 pub struct Caller {
     pub key: Arc<ApiKey>,
+    /// The person behind the key; service keys act for nobody.
+    pub standing: Option<Arc<Standing>>,
+    /// The scopes that count: those of the key, for a person's key narrowed by role and security settings.
+    pub scopes: Arc<[String]>,
+}
+
+impl Caller {
+    pub fn new(key: ApiKey, standing: Option<Standing>) -> Self {
+        let scopes = match &standing {
+            Some(standing) => access::effective_scopes(&key.scopes, standing),
+            None => key.scopes.to_vec(),
+        };
+        Self { key: Arc::new(key), standing: standing.map(Arc::new), scopes: scopes.into() }
+    }
+
+    pub fn organisation_id(&self) -> Uuid {
+        self.key.organisation_id
+    }
+
+    /// The workspace that the caller is bound to; none for admin keys.
+    pub fn workspace_id(&self) -> Option<Uuid> {
+        self.key.workspace_id
+    }
+
+    pub fn user_id(&self) -> Option<Uuid> {
+        self.key.user_id
+    }
+
+    /// What the audit trail and `created_by` call the caller: the person, else the key.
+    pub fn actor_id(&self) -> Uuid {
+        self.key.user_id.unwrap_or(self.key.id)
+    }
+
+    pub fn holds(&self, scope: &str) -> bool {
+        self.scopes.iter().any(|one| one == scope)
+    }
+
+    /// Admin keys, and people who are owner or admin of the organisation.
+    pub fn is_organisation_admin(&self) -> bool {
+        match &self.standing {
+            Some(standing) => standing.is_organisation_admin(),
+            None => self.workspace_id().is_none(),
+        }
+    }
+}
+
+/// Why nobody was found, and whose key it was, if it is known: the audit trail names its organisation.
+#[derive(Debug)]
+pub struct Stranger {
+    pub refused: ApiError,
+    pub key: Option<ApiKey>,
+}
+
+impl<E: Into<ApiError>> From<E> for Stranger {
+    fn from(refused: E) -> Self {
+        Self { refused: refused.into(), key: None }
+    }
 }
 
 /// Finds the caller; refuses what is unknown, archived, expired or belongs to an archived workspace.
@@ -21,24 +79,41 @@ pub async fn authenticate(
     credential: Credential<'_>,
     db: &impl GenericClient,
     now: DateTime<Utc>,
-) -> Result<Caller, ApiError> {
+) -> Result<Caller, Stranger> {
     const FIND: &str = "SELECT k.id, k.organisation_id, k.workspace_id, k.user_id, k.kind, k.hash, k.scopes, k.status,
-                               k.expires_at, w.status AS workspace_status
-                        FROM api_keys k LEFT JOIN workspaces w ON w.id = k.workspace_id
-                        WHERE k.hash = $1";
+               k.expires_at, w.status AS workspace_status, w.security_settings AS workspace_settings,
+               CASE WHEN u.status = 'active' THEN u.role END AS organisation_role, m.role AS member_role,
+               o.security_settings AS organisation_settings, o.settings -> 'workspace_overrides' AS overrides
+        FROM api_keys k
+        LEFT JOIN workspaces w ON w.id = k.workspace_id
+        LEFT JOIN users u ON u.id = k.user_id
+        LEFT JOIN workspace_members m ON m.workspace_id = k.workspace_id AND m.user_id = k.user_id AND u.status = 'active'
+        LEFT JOIN organisations o ON o.id = k.organisation_id AND k.user_id IS NOT NULL
+        WHERE k.hash = $1";
     let Credential::ApiKey(key) = credential else {
-        return Err(ApiError::Unauthenticated("JWT rejected: no organisation accepts tokens yet"));
+        return Err(ApiError::Unauthenticated("JWT rejected: no organisation accepts tokens yet").into());
     };
     let hash = KeyHash::of(key);
     let Some(row) = db.query_opt(FIND, &[&hash.0.as_slice()]).await? else {
-        return Err(ApiError::Unauthenticated("The API key is not known"));
+        return Err(ApiError::Unauthenticated("The API key is not known").into());
     };
     let workspace: Option<&str> = row.try_get("workspace_status")?;
     let key = ApiKey::from_row(&row)?;
     match refusal(&key, workspace, now) {
-        Some(reason) => Err(ApiError::Unauthenticated(reason)),
-        None => Ok(Caller { key: Arc::new(key) }),
+        Some(reason) => Err(Stranger { refused: ApiError::Unauthenticated(reason), key: Some(key) }),
+        None => {
+            let standing = key.user_id.map(|_| standing(&row)).transpose()?;
+            Ok(Caller::new(key, standing))
+        }
     }
+}
+
+fn standing(row: &Row) -> Result<Standing, tokio_postgres::Error> {
+    let json = |name: &str| Ok::<_, tokio_postgres::Error>(row.try_get::<_, Option<Value>>(name)?.unwrap_or_default());
+    let settings =
+        security::effective(&json("organisation_settings")?, &json("workspace_settings")?, &json("overrides")?);
+    let organisation_role: Option<&str> = row.try_get("organisation_role")?;
+    Ok(Standing::new(organisation_role.unwrap_or_default(), row.try_get("member_role")?, settings))
 }
 
 /// Why a known key may not be used. An exhausted key still manages: only inference is refused to it.
@@ -53,15 +128,6 @@ fn refusal(key: &ApiKey, workspace_status: Option<&str>, now: DateTime<Utc>) -> 
         return Some("The workspace of this API key is archived");
     }
     None
-}
-
-impl<S: Sync> FromRequestParts<S> for Caller {
-    type Rejection = ApiError;
-
-    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, ApiError> {
-        let caller = parts.extensions.get::<Self>().cloned();
-        caller.ok_or(ApiError::Unauthenticated("No valid credential was sent"))
-    }
 }
 
 #[cfg(test)]
@@ -95,7 +161,7 @@ mod tests {
                 user_id: None,
                 kind: KeyKind::OrganisationService,
                 hash: KeyHash([0; 32]),
-                scopes: vec![],
+                scopes: [].into(),
                 status: status.into(),
                 expires_at,
             };

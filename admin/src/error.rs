@@ -8,7 +8,8 @@ use shared::routes::Scopes;
 
 #[derive(Debug, thiserror::Error)]
 pub enum ApiError {
-    #[error("{message}")]
+    /// `field` is the path of what is wrong, as `usage_limits.credit_limit`.
+    #[error("{}{message}", field.as_ref().map(|field| format!("{field}: ")).unwrap_or_default())]
     Invalid { field: Option<String>, message: String },
     #[error("The body is larger than {limit} bytes")]
     TooLarge { limit: usize },
@@ -21,7 +22,14 @@ pub enum ApiError {
     #[error("This credential may not perform the operation (needs {needs})")]
     MissingScope { needs: Scopes },
     #[error("{0}")]
+    Forbidden(&'static str),
+    #[error("{0}")]
     Unauthenticated(&'static str),
+    #[error("{0}")]
+    Conflict(String),
+    /// Also the answer for what exists outside the caller's organisation or workspace: never confirm it.
+    #[error("There is no such {0}")]
+    NotFound(&'static str),
     #[error("This feature is switched off ({setting})")]
     FeatureOff { setting: &'static str },
     #[error("This operation is part of the interface but not built yet")]
@@ -37,14 +45,31 @@ impl ApiError {
         Self::Invalid { field: None, message: message.into() }
     }
 
+    pub fn field(field: impl Into<String>, message: impl Into<String>) -> Self {
+        Self::Invalid { field: Some(field.into()), message: message.into() }
+    }
+
+    /// The same error, found inside `outer`.
+    pub fn under(self, outer: &str) -> Self {
+        let Self::Invalid { field, message } = self else { return self };
+        let field = match field {
+            None => outer.to_owned(),
+            Some(inner) if inner.starts_with('[') => format!("{outer}{inner}"),
+            Some(inner) => format!("{outer}.{inner}"),
+        };
+        Self::field(field, message)
+    }
+
     pub fn status(&self) -> StatusCode {
         match self {
             Self::Invalid { .. } => StatusCode::BAD_REQUEST,
             Self::TooLarge { .. } => StatusCode::PAYLOAD_TOO_LARGE,
             Self::NoSuchPath => StatusCode::NOT_FOUND,
             Self::WrongMethod { .. } => StatusCode::METHOD_NOT_ALLOWED,
-            Self::WrongKeyKind | Self::MissingScope { .. } => StatusCode::FORBIDDEN,
+            Self::WrongKeyKind | Self::MissingScope { .. } | Self::Forbidden(_) => StatusCode::FORBIDDEN,
             Self::Unauthenticated(_) => StatusCode::UNAUTHORIZED,
+            Self::Conflict(_) => StatusCode::CONFLICT,
+            Self::NotFound(_) => StatusCode::NOT_FOUND,
             Self::FeatureOff { .. } => StatusCode::PAYMENT_REQUIRED,
             Self::NotBuilt => StatusCode::NOT_IMPLEMENTED,
             Self::Internal => StatusCode::INTERNAL_SERVER_ERROR,
@@ -57,9 +82,11 @@ impl ApiError {
         match self {
             Self::Invalid { .. } | Self::TooLarge { .. } => "AB01",
             Self::NoSuchPath | Self::WrongMethod { .. } => "AB02",
-            Self::WrongKeyKind | Self::MissingScope { .. } => "AB03",
+            Self::WrongKeyKind | Self::MissingScope { .. } | Self::Forbidden(_) => "AB03",
             Self::Internal | Self::Unavailable => "AB04",
             Self::Unauthenticated(_) => "AB05",
+            Self::Conflict(_) => "AB07",
+            Self::NotFound(_) => "AB08",
             Self::FeatureOff { .. } => "AB09",
             Self::NotBuilt => "AB10",
         }
@@ -70,6 +97,8 @@ impl ApiError {
             "AB03" => "permission_error",
             "AB04" => "server_error",
             "AB05" => "authentication_error",
+            "AB07" => "conflict_error",
+            "AB08" => "not_found_error",
             "AB09" => "billing_error",
             "AB10" => "not_implemented_error",
             _ => "invalid_request_error",
@@ -79,8 +108,11 @@ impl ApiError {
     /// The one shape that all known clients read: a superset of the two published ones.
     pub fn body(&self, request_id: &str) -> Value {
         let message = self.to_string();
-        let field = if let Self::Invalid { field, .. } = self { field.as_deref() } else { None };
-        let errors: Vec<Value> = field.iter().map(|field| json!({ "field": field, "message": message })).collect();
+        let (field, detail) = match self {
+            Self::Invalid { field, message } => (field.as_deref(), message.as_str()),
+            _ => (None, ""),
+        };
+        let errors: Vec<Value> = field.iter().map(|field| json!({ "field": field, "message": detail })).collect();
         json!({
             "success": false,
             "message": message,
@@ -118,11 +150,36 @@ impl IntoResponse for ApiError {
     }
 }
 
-/// The cause is logged and never shown.
+/// The cause is logged and never shown. What Postgres refuses because of the values is the sender's fault; resources
+/// check before that and say it better, this is the net below them.
 impl From<tokio_postgres::Error> for ApiError {
     fn from(error: tokio_postgres::Error) -> Self {
-        tracing::error!(error = shared::db::explain(&error), "a query failed");
-        if is_outage(&error) { Self::Unavailable } else { Self::Internal }
+        let refused = error.code().and_then(|state| refusal(state.code()));
+        match refused {
+            Some(refused) => {
+                let constraint = error.as_db_error().and_then(|error| error.constraint());
+                tracing::debug!(constraint, %refused, "Postgres refused the values");
+                refused
+            }
+            None => {
+                tracing::error!(error = shared::db::explain(&error), "a query failed");
+                if is_outage(&error) { Self::Unavailable } else { Self::Internal }
+            }
+        }
+    }
+}
+
+/// Integrity (class 23), text that cannot be stored (22), and values too large for an index (54).
+fn refusal(sql_state: &str) -> Option<ApiError> {
+    match sql_state {
+        "23505" => Some(ApiError::Conflict("An object with these values exists already".into())),
+        "23503" => Some(ApiError::NotFound("object as the one referred to")),
+        "23514" | "22001" | "22021" | "22P05" | "54000" => {
+            Some(ApiError::invalid("A value is longer than allowed or not of the allowed form"))
+        }
+        // Two transactions waited for each other; the one that was ended can be tried again.
+        "40001" | "40P01" => Some(ApiError::Unavailable),
+        _ => None,
     }
 }
 
@@ -172,14 +229,14 @@ mod tests {
             body,
             json!({
                 "success": false,
-                "message": "must be ≥ 1",
+                "message": "usage_limits.credit_limit: must be ≥ 1",
                 "data": {
-                    "message": "must be ≥ 1",
+                    "message": "usage_limits.credit_limit: must be ≥ 1",
                     "errorCode": "AB01",
                     "errors": [{ "field": "usage_limits.credit_limit", "message": "must be ≥ 1" }],
                 },
                 "error": {
-                    "message": "must be ≥ 1",
+                    "message": "usage_limits.credit_limit: must be ≥ 1",
                     "type": "invalid_request_error",
                     "param": "usage_limits.credit_limit",
                     "code": "AB01",
@@ -200,11 +257,32 @@ mod tests {
             (ApiError::MissingScope { needs: Scopes::Any(&["a"]) }, 403, "AB03"),
             (ApiError::Internal, 500, "AB04"),
             (ApiError::Unavailable, 503, "AB04"),
+            (ApiError::Forbidden("x"), 403, "AB03"),
             (ApiError::Unauthenticated("x"), 401, "AB05"),
+            (ApiError::Conflict("x".into()), 409, "AB07"),
+            (ApiError::NotFound("label"), 404, "AB08"),
             (ApiError::FeatureOff { setting: "X" }, 402, "AB09"),
             (ApiError::NotBuilt, 501, "AB10"),
         ] {
             assert_eq!((error.status().as_u16(), error.code()), (status, code), "{error}");
+        }
+    }
+
+    #[test]
+    fn what_postgres_refuses_because_of_the_values_is_the_senders_fault() {
+        for (sql_state, status) in
+            [("23505", Some(409)), ("23503", Some(404)), ("23514", Some(400)), ("22021", Some(400)), ("42601", None)]
+        {
+            assert_eq!(refusal(sql_state).map(|error| error.status().as_u16()), status, "{sql_state}");
+        }
+    }
+
+    #[test]
+    fn an_error_of_a_part_is_named_by_its_whole_path() {
+        for (inner, path) in [(None, "limits"), (Some("value"), "limits.value"), (Some("[0].value"), "limits[0].value")]
+        {
+            let error = ApiError::Invalid { field: inner.map(str::to_owned), message: "x".into() }.under("limits");
+            assert!(error.to_string().starts_with(&format!("{path}: ")), "{error}");
         }
     }
 

@@ -2,10 +2,13 @@
 //! a caller the route table does not admit, and cannot forget to ask.
 
 use crate::app::App;
-use crate::body;
-use crate::caller::{Caller, authenticate};
+use crate::call::{Call, Origin, Seen};
+use crate::caller::{Caller, Stranger, authenticate};
 use crate::credential::credential;
-use crate::error::ApiError;
+use crate::error::{ApiError, Refusal};
+use crate::http::Query;
+use crate::resources::is_built;
+use crate::{audit, body};
 use axum::extract::{Request, State};
 use axum::http::{HeaderMap, Uri};
 use axum::middleware::Next;
@@ -14,12 +17,13 @@ use chrono::Utc;
 use shared::conf::Features;
 use shared::model::ApiKey;
 use shared::routes::{self, Access, Lookup, Operation};
+use std::sync::Arc;
 
 /// What the gate learned, for the log line and the metrics.
 #[derive(Clone)]
 pub struct Passage {
     pub operation: &'static Operation,
-    pub caller: Option<Caller>,
+    pub key: Option<Arc<ApiKey>>,
 }
 
 pub async fn gate(State(app): State<App>, request: Request, next: Next) -> Response {
@@ -27,16 +31,35 @@ pub async fn gate(State(app): State<App>, request: Request, next: Next) -> Respo
         Ok(operation) => operation,
         Err(refused) => return refuse(refused, request),
     };
-    let caller = match admit(&app, operation, request.headers()).await {
-        Ok(caller) => caller,
-        Err(refused) => return tagged(refuse(refused, request), Passage { operation, caller: None }),
+    let mut origin = origin_of(operation, &request);
+    let (response, key) = match admit(&app, operation, request.headers()).await {
+        Err(stranger) => (refuse(stranger.refused, request), stranger.key.map(Arc::new)),
+        Ok(caller) => {
+            let key = caller.as_ref().map(|caller| caller.key.clone());
+            match permit(operation, caller.as_ref(), &app.features) {
+                Err(refused) => (refuse(refused, request), key),
+                Ok(()) => (pass(&mut origin, caller, request, next).await, key),
+            }
+        }
     };
-    let passage = Passage { operation, caller };
-    let response = match enter(request, &passage).await {
+    if let Some(key) = &key {
+        let refusal = response.extensions().get::<Refusal>();
+        audit::attempt(&app, &origin, key, refusal.map(|refusal| &*refusal.0)).await;
+    }
+    tagged(response, Passage { operation, key })
+}
+
+fn origin_of(operation: &'static Operation, request: &Request) -> Arc<Origin> {
+    let seen = request.extensions().get::<Seen>().cloned().unwrap_or_else(Seen::nothing);
+    Arc::new(Origin::new(seen, operation, request.uri().clone(), request.headers().clone()))
+}
+
+/// Reads the body and lets the handler work.
+async fn pass(origin: &mut Arc<Origin>, caller: Option<Caller>, request: Request, next: Next) -> Response {
+    match enter(request, origin, caller).await {
         Ok(request) => next.run(request).await,
         Err(refused) => refused.into_response(),
-    };
-    tagged(response, passage)
+    }
 }
 
 fn operation_of(request: &Request) -> Result<&'static Operation, ApiError> {
@@ -59,48 +82,54 @@ fn relative(path: &str) -> Option<&str> {
     }
 }
 
-async fn admit(app: &App, operation: &Operation, headers: &HeaderMap) -> Result<Option<Caller>, ApiError> {
-    let caller = match operation.access {
-        Access::Public => None,
+async fn admit(app: &App, operation: &Operation, headers: &HeaderMap) -> Result<Option<Caller>, Stranger> {
+    match operation.access {
+        Access::Public => Ok(None),
         // No organisation can have a SCIM token until its settings can be written.
-        Access::ScimToken => return Err(ApiError::Unauthenticated("The SCIM token is not known")),
+        Access::ScimToken => Err(ApiError::Unauthenticated("The SCIM token is not known").into()),
         Access::Keys(_) => {
             let credential = credential(headers, &app.prefixes)?;
             let db = app.db.get().await?;
-            Some(authenticate(credential, &*db, Utc::now()).await?)
+            authenticate(credential, &*db, Utc::now()).await.map(Some)
         }
-    };
-    permit(operation, caller.as_ref().map(|caller| &*caller.key), &app.features)?;
-    Ok(caller)
+    }
 }
 
 /// Feature, then kind of key, then scope: the most general reason first.
-fn permit(operation: &Operation, key: Option<&ApiKey>, flags: &Features) -> Result<(), ApiError> {
+fn permit(operation: &Operation, caller: Option<&Caller>, flags: &Features) -> Result<(), ApiError> {
     if let Some(off) = operation.feature.filter(|feature| !feature.is_on(flags)) {
         return Err(ApiError::FeatureOff { setting: off.setting() });
     }
-    let (Access::Keys(kinds), Some(key)) = (operation.access, key) else { return Ok(()) };
+    let (Access::Keys(kinds), Some(caller)) = (operation.access, caller) else { return Ok(()) };
     if !flags.api_access_enabled {
         return Err(ApiError::FeatureOff { setting: "API_ACCESS_ENABLED" });
     }
-    if !kinds.contains(key.kind) {
+    if !kinds.contains(caller.key.kind) {
         return Err(ApiError::WrongKeyKind);
     }
-    if !operation.scopes.are_met_by(&key.scopes) {
+    if !operation.scopes.are_met_by(&caller.scopes) {
         return Err(ApiError::MissingScope { needs: operation.scopes });
     }
     Ok(())
 }
 
-/// Gives the handlers what they need: the canonical path, the caller, and a body that is whole and bounded.
-async fn enter(request: Request, passage: &Passage) -> Result<Request, ApiError> {
+/// Gives the handlers what they need: the canonical path, the call, and a body that is whole and bounded.
+async fn enter(request: Request, origin: &mut Arc<Origin>, caller: Option<Caller>) -> Result<Request, ApiError> {
     let (mut parts, incoming) = request.into_parts();
     let whole = body::receive(incoming, &parts.headers).await?;
-    parts.uri = canonical(&parts.uri);
-    parts.extensions.insert(passage.operation);
-    if let Some(caller) = &passage.caller {
-        parts.extensions.insert(caller.clone());
+    // Before the router: it would take an operation without a handler for a more general one that has one.
+    if !is_built(origin.operation) {
+        return Err(ApiError::NotBuilt);
     }
+    if let Some(origin) = Arc::get_mut(origin) {
+        origin.body = whole.clone();
+        origin.query = Query::parse(parts.uri.query())?;
+    }
+    parts.uri = canonical(&parts.uri);
+    if let Some(caller) = caller {
+        parts.extensions.insert(Call { caller, origin: origin.clone() });
+    }
+    parts.extensions.insert(origin.clone());
     Ok(Request::from_parts(parts, whole.into()))
 }
 

@@ -1,22 +1,31 @@
 //! The control plane. A request meets, in this order: `observe` (id, client address, log line, metrics, panics),
-//! `gate` (is it an operation, who asks, may they), and then its handler, which can rely on all of that. Operations
-//! of the route table that have no handler yet answer 501, so nothing pretends.
+//! `gate` (is it an operation, who asks, may they), and then its handler, which can rely on all of that. Handlers that
+//! change something do so through an `Action`, whose commit writes the audit record; plain resources get theirs from
+//! `crud`. Operations of the route table that have no handler yet answer 501, so nothing pretends.
 
+pub mod access;
+pub mod action;
 pub mod app;
+pub mod audit;
 pub mod body;
+pub mod call;
 pub mod caller;
 pub mod client_ip;
 pub mod credential;
+pub mod crud;
 pub mod error;
 pub mod gate;
 pub mod health;
+pub mod http;
 pub mod metrics;
 pub mod observe;
 pub mod openapi;
 pub mod resources;
 pub mod router;
+pub mod routes;
 pub mod serve;
 pub mod settings;
+pub mod tenancy;
 
 pub use app::App;
 pub use error::ApiError;

@@ -2,6 +2,7 @@
 //! panics. Errors get their body here, because only here their request has an id.
 
 use crate::app::App;
+use crate::call::Seen;
 use crate::client_ip::{client_ip, is_trusted};
 use crate::credential::PREFIX;
 use crate::error::{ApiError, Refusal};
@@ -24,18 +25,20 @@ const TRACE_ID: &str = "trace-id";
 
 /// Facts about a request that outlive it.
 struct Observed {
-    id: String,
+    id: Uuid,
     trace: HeaderValue,
     alias: Option<String>,
     client: IpAddr,
+    country: Option<String>,
     method: Method,
     path: String,
     start: Instant,
 }
 
-pub async fn observe(State(app): State<App>, request: Request, next: Next) -> Response {
+pub async fn observe(State(app): State<App>, mut request: Request, next: Next) -> Response {
     let observed = Observed::of(&request, &app);
-    let span = tracing::info_span!("request", request_id = observed.id);
+    request.extensions_mut().insert(observed.seen());
+    let span = tracing::info_span!("request", request_id = %observed.id);
     let in_flight = InFlight::enter(&app.metrics.in_flight);
     let answer = shielded(next.run(request)).instrument(span).await;
     drop(in_flight);
@@ -78,12 +81,13 @@ impl Observed {
         // Without a socket (in tests) there is nobody to trust.
         let peer = peer.unwrap_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED));
         let headers = request.headers();
-        let given = is_trusted(peer, &app.trusted_proxies).then(|| given_id(headers)).flatten();
-        let id = given.unwrap_or_else(Uuid::new_v4).to_string();
+        let is_trusted = is_trusted(peer, &app.trusted_proxies);
+        let id = is_trusted.then(|| given_id(headers)).flatten().unwrap_or_else(Uuid::new_v4);
         Self {
-            trace: trace_id(headers).unwrap_or_else(|| value(&id)),
+            trace: trace_id(headers).unwrap_or_else(|| value(&id.to_string())),
             alias: app.prefixes.alias_of(headers).map(str::to_owned),
             client: client_ip(peer, headers, &app.trusted_proxies),
+            country: is_trusted.then(|| country(headers)).flatten(),
             method: request.method().clone(),
             path: request.uri().path().to_owned(),
             start: Instant::now(),
@@ -91,10 +95,14 @@ impl Observed {
         }
     }
 
+    fn seen(&self) -> Seen {
+        Seen { request_id: self.id, client_ip: self.client, country: self.country.clone() }
+    }
+
     /// Adds the body of an error and our headers, also under the alias the caller used.
     fn completed(&self, mut response: Response) -> Response {
         if let Some(Refusal(refused)) = response.extensions().get().cloned() {
-            let body = refused.body(&self.id).to_string();
+            let body = refused.body(&self.id.to_string()).to_string();
             let headers = response.headers_mut();
             headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
             // The inner router measured the empty body that an error travels with.
@@ -102,7 +110,7 @@ impl Observed {
             *response.body_mut() = Body::from(body);
         }
         for prefix in [Some(PREFIX), self.alias.as_deref()].into_iter().flatten() {
-            for (name, value) in [(REQUEST_ID, value(&self.id)), (TRACE_ID, self.trace.clone())] {
+            for (name, value) in [(REQUEST_ID, value(&self.id.to_string())), (TRACE_ID, self.trace.clone())] {
                 if let Ok(name) = HeaderName::try_from(format!("{prefix}{name}")) {
                     response.headers_mut().insert(name, value);
                 }
@@ -115,7 +123,7 @@ impl Observed {
         let passage = response.extensions().get::<Passage>();
         let refusal = response.extensions().get::<Refusal>();
         let operation = passage.map_or("none", |passage| passage.operation.path);
-        let key = passage.and_then(|passage| passage.caller.as_ref()).map(|caller| &caller.key);
+        let key = passage.and_then(|passage| passage.key.as_ref());
         let (status, method) = (response.status().as_u16(), known(&self.method));
         let elapsed = self.start.elapsed();
         app.metrics.requests.with_label_values(&[method, operation, response.status().as_str()]).inc();
@@ -124,7 +132,7 @@ impl Observed {
             app.metrics.refused.with_label_values(&[refused.code()]).inc();
         }
         tracing::info!(
-            request_id = self.id,
+            request_id = %self.id,
             method = self.method.as_str(),
             path = self.path,
             status,
@@ -143,6 +151,14 @@ impl Observed {
 /// The id our own proxy gave the request (it replaces a client's), so that one id finds it in both logs.
 fn given_id(headers: &HeaderMap) -> Option<Uuid> {
     headers.get("x-request-id")?.to_str().ok()?.parse().ok()
+}
+
+/// The two letters that some proxies add.
+fn country(headers: &HeaderMap) -> Option<String> {
+    let given =
+        ["cf-ipcountry", "cloudfront-viewer-country", "x-client-country"].iter().find_map(|name| headers.get(*name));
+    let country = given?.to_str().ok()?;
+    (country.len() == 2 && country.bytes().all(|byte| byte.is_ascii_alphabetic())).then(|| country.to_ascii_uppercase())
 }
 
 fn trace_id(headers: &HeaderMap) -> Option<HeaderValue> {
@@ -176,10 +192,11 @@ mod tests {
 
     fn observed(alias: Option<&str>) -> Observed {
         Observed {
-            id: "0b0cb1f4-8a52-4c0e-8f0e-7a1f2f1f0a11".into(),
+            id: "0b0cb1f4-8a52-4c0e-8f0e-7a1f2f1f0a11".parse().unwrap(),
             trace: HeaderValue::from_static("trace-1"),
             alias: alias.map(str::to_owned),
             client: IpAddr::V4(Ipv4Addr::LOCALHOST),
+            country: None,
             method: Method::GET,
             path: "/v1/configs".into(),
             start: Instant::now(),

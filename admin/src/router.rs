@@ -12,6 +12,7 @@ use axum::routing::get;
 
 pub fn router(app: App) -> Router {
     let operations = resources::routes()
+        .into_router()
         // `body::receive` has bounded the body already, by another figure than axum's.
         .layer(DefaultBodyLimit::disable())
         .with_state(app.clone());

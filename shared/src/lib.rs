@@ -9,4 +9,5 @@ pub mod migrate;
 pub mod model;
 pub mod routes;
 pub mod scopes;
+pub mod table;
 pub mod telemetry;

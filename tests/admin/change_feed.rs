@@ -144,7 +144,7 @@ async fn the_epoch_changes_with_the_history_of_the_data_and_not_otherwise() {
     let first = epoch(&client).await;
     tenant(&mut client).await;
     assert_eq!(epoch(&database.client().await).await, first);
-    client.batch_execute("TRUNCATE organisations CASCADE").await.unwrap();
+    client.batch_execute("TRUNCATE api_keys CASCADE").await.unwrap();
     let truncated = epoch(&client).await;
     assert_ne!(truncated, first);
     client.batch_execute("SELECT renew_feed_epoch()").await.unwrap();

@@ -2,14 +2,18 @@
 
 #![expect(clippy::unwrap_used, reason = "clippy takes the functions that tests share for ordinary code")]
 
+mod audit;
 mod authentication;
 mod bootstrap;
 mod change_feed;
 mod conformance;
 mod db_ssl;
+mod every_resource;
+mod labels;
 mod migrations;
 mod outage;
 mod process;
 mod requests;
+mod samples;
 mod service;
 mod smoke;

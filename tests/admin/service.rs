@@ -2,10 +2,11 @@
 //! to start. Tests of the process itself are in `process.rs`.
 
 use harness::{Client, Database};
+use serde_json::Value;
 use shared::api_key::KeyHash;
 use shared::bootstrap::{self, FirstKeys};
 use shared::model::KeyKind;
-use shared::{api_key, conf, db};
+use shared::{api_key, conf, db, scopes};
 use std::ffi::OsString;
 use tokio::sync::oneshot;
 use uuid::Uuid;
@@ -61,17 +62,78 @@ impl Service {
 
     /// A key of this kind in the first organisation with exactly these scopes, whether its kind may have them or not.
     pub async fn key(&self, kind: KeyKind, scopes: &[&str]) -> Key {
+        self.key_for(&self.home, self.home.workspace_id, self.home.owner_id, kind, scopes).await
+    }
+
+    /// The same for any organisation, workspace and person.
+    pub async fn key_for(
+        &self,
+        organisation: &FirstKeys,
+        workspace: Uuid,
+        user: Uuid,
+        kind: KeyKind,
+        scopes: &[&str],
+    ) -> Key {
         const INSERT: &str =
             "INSERT INTO api_keys (organisation_id, workspace_id, user_id, kind, name, hash, mask, scopes)
              VALUES ($1, $2, $3, $4, 'Test key', $5, $6, $7) RETURNING id";
         let key = api_key::generate("pk_");
-        let workspace = (kind != KeyKind::OrganisationService).then_some(self.home.workspace_id);
-        let user = (kind == KeyKind::WorkspaceUser).then_some(self.home.owner_id);
+        let workspace = (kind != KeyKind::OrganisationService).then_some(workspace);
+        let user = (kind == KeyKind::WorkspaceUser).then_some(user);
         let (hash, mask) = (KeyHash::of(key.as_bytes()).0.to_vec(), api_key::mask(&key));
         let values: [&(dyn tokio_postgres::types::ToSql + Sync); 7] =
-            [&self.home.organisation_id, &workspace, &user, &kind.as_str(), &hash, &mask, &scopes];
+            [&organisation.organisation_id, &workspace, &user, &kind.as_str(), &hash, &mask, &scopes];
         let row = self.database.client().await.query_one(INSERT, &values).await.unwrap();
         Key { id: row.get(0), key }
+    }
+
+    /// A client of a key of the first organisation's workspace with every scope that its kind can have.
+    pub async fn workspace_client(&self, workspace: Uuid) -> Client {
+        let scopes = scopes::all_for(KeyKind::WorkspaceService);
+        let key = self.key_for(&self.home, workspace, self.home.owner_id, KeyKind::WorkspaceService, &scopes).await;
+        self.client().with_key(&key.key)
+    }
+
+    /// A client of a person's key with every scope that such keys can have.
+    pub async fn person_client(&self, workspace: Uuid, user: Uuid) -> Client {
+        let scopes = scopes::all_for(KeyKind::WorkspaceUser);
+        let key = self.key_for(&self.home, workspace, user, KeyKind::WorkspaceUser, &scopes).await;
+        self.client().with_key(&key.key)
+    }
+
+    /// One more tenant.
+    pub async fn organisation(&self) -> FirstKeys {
+        let mut client = self.database.client().await;
+        bootstrap::create_organisation(&mut client, "Other", "owner@other.test", "pk_").await.unwrap()
+    }
+
+    /// One more workspace of the first organisation.
+    pub async fn workspace(&self, name: &str) -> Uuid {
+        const INSERT: &str = "INSERT INTO workspaces (organisation_id, slug, name) VALUES ($1, $2, $2) RETURNING id";
+        let row = self.database.client().await.query_one(INSERT, &[&self.home.organisation_id, &name]).await.unwrap();
+        row.get(0)
+    }
+
+    /// A person of the first organisation, and their role in its default workspace.
+    pub async fn person(&self, organisation_role: &str, role: Option<&str>) -> Uuid {
+        const USER: &str = "INSERT INTO users (organisation_id, email, role) VALUES ($1, $2, $3) RETURNING id";
+        const MEMBER: &str =
+            "INSERT INTO workspace_members (organisation_id, workspace_id, user_id, role) VALUES ($1, $2, $3, $4)";
+        let client = self.database.client().await;
+        let email = format!("{}@home.test", Uuid::new_v4().simple());
+        let organisation = self.home.organisation_id;
+        let user: Uuid = client.query_one(USER, &[&organisation, &email, &organisation_role]).await.unwrap().get(0);
+        if let Some(role) = role {
+            client.execute(MEMBER, &[&organisation, &self.home.workspace_id, &user, &role]).await.unwrap();
+        }
+        user
+    }
+
+    /// The audit trail of an organisation, oldest first.
+    pub async fn trail(&self, organisation: Uuid) -> Vec<Value> {
+        const TRAIL: &str = "SELECT to_jsonb(a) FROM audit_logs a WHERE organisation_id = $1 ORDER BY created_at, id";
+        let rows = self.database.client().await.query(TRAIL, &[&organisation]).await.unwrap();
+        rows.iter().map(|row| row.get(0)).collect()
     }
 
     pub async fn sql(&self, statement: &str) {

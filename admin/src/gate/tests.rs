@@ -13,8 +13,8 @@ fn operation(method: &str, path: &str) -> &'static Operation {
     }
 }
 
-fn key(kind: KeyKind, scopes: &[&str]) -> ApiKey {
-    ApiKey {
+fn caller(kind: KeyKind, scopes: &[&str]) -> Caller {
+    let key = ApiKey {
         id: Uuid::nil(),
         organisation_id: Uuid::nil(),
         workspace_id: None,
@@ -24,7 +24,8 @@ fn key(kind: KeyKind, scopes: &[&str]) -> ApiKey {
         scopes: scopes.iter().map(|scope| (*scope).to_owned()).collect(),
         status: "active".into(),
         expires_at: None,
-    }
+    };
+    Caller::new(key, None)
 }
 
 fn all_on() -> Features {
@@ -55,14 +56,14 @@ fn a_caller_needs_a_live_feature_the_right_kind_of_key_and_the_scope() {
         ("GET", "/virtual-keys", WorkspaceService, &["providers.list"], None),
         ("GET", "/api-keys/self", WorkspaceUser, &[], None),
     ] {
-        let refused = permit(operation(method, path), Some(&key(kind, scopes)), &all_on()).err();
+        let refused = permit(operation(method, path), Some(&caller(kind, scopes)), &all_on()).err();
         assert_eq!(refused.map(|error| error.code()), code, "{method} {path} {kind:?} {scopes:?}");
     }
 }
 
 #[test]
 fn a_feature_that_is_off_is_the_first_reason() {
-    let workspace_key = key(KeyKind::WorkspaceService, &[]);
+    let workspace_key = caller(KeyKind::WorkspaceService, &[]);
     for (path, flags, setting) in [
         ("/guardrails", Features { guardrails_enabled: false, ..all_on() }, "GUARDRAILS_ENABLED"),
         ("/logs/exports", Features { data_exports_enabled: false, ..all_on() }, "DATA_EXPORTS_ENABLED"),
@@ -80,7 +81,7 @@ fn a_feature_that_is_off_is_the_first_reason() {
 
 #[test]
 fn a_refusal_names_the_scopes_it_misses() {
-    let refused = permit(operation("POST", "/logs"), Some(&key(KeyKind::WorkspaceService, &[])), &all_on());
+    let refused = permit(operation("POST", "/logs"), Some(&caller(KeyKind::WorkspaceService, &[])), &all_on());
     assert!(refused.unwrap_err().to_string().contains("needs completions.write and logs.write"));
 }
 

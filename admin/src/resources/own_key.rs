@@ -1,27 +1,27 @@
 //! `GET /api-keys/self`: what the calling key is and may do. Any key may ask; it learns nothing it does not hold.
 
 use crate::app::App;
-use crate::caller::Caller;
+use crate::call::Call;
 use crate::error::ApiError;
+use crate::http::Time;
 use axum::Json;
 use axum::extract::State;
-use chrono::{DateTime, SecondsFormat, Utc};
 use serde_json::{Value, json};
 use tokio_postgres::Row;
 
-pub async fn describe(State(app): State<App>, caller: Caller) -> Result<Json<Value>, ApiError> {
+pub async fn describe(State(app): State<App>, call: Call) -> Result<Json<Value>, ApiError> {
     const DESCRIBE: &str =
         "SELECT k.name, k.description, k.mask, k.status, k.rate_limits, k.usage_limits, k.expires_at,
                                    k.last_reset_at, k.created_at, k.last_updated_at, w.slug AS workspace_slug
                             FROM api_keys k LEFT JOIN workspaces w ON w.id = k.workspace_id
                             WHERE k.id = $1 AND k.organisation_id = $2";
     let db = app.db.get().await?;
-    let row = db.query_one(DESCRIBE, &[&caller.key.id, &caller.key.organisation_id]).await?;
-    Ok(Json(description(&caller, &row)?))
+    let row = db.query_one(DESCRIBE, &[&call.caller.key.id, &call.caller.organisation_id()]).await?;
+    Ok(Json(description(&call, &row)?))
 }
 
-fn description(caller: &Caller, row: &Row) -> Result<Value, tokio_postgres::Error> {
-    let key = &caller.key;
+fn description(call: &Call, row: &Row) -> Result<Value, tokio_postgres::Error> {
+    let key = &call.caller.key;
     Ok(json!({
         "object": "api-key",
         "id": key.id,
@@ -37,25 +37,9 @@ fn description(caller: &Caller, row: &Row) -> Result<Value, tokio_postgres::Erro
         "scopes": key.scopes,
         "rate_limits": row.try_get::<_, Value>("rate_limits")?,
         "usage_limits": row.try_get::<_, Option<Value>>("usage_limits")?,
-        "expires_at": row.try_get::<_, Option<DateTime<Utc>>>("expires_at")?.map(rfc3339),
-        "last_reset_at": row.try_get::<_, Option<DateTime<Utc>>>("last_reset_at")?.map(rfc3339),
-        "created_at": rfc3339(row.try_get("created_at")?),
-        "last_updated_at": rfc3339(row.try_get("last_updated_at")?),
+        "expires_at": row.try_get::<_, Option<Time>>("expires_at")?,
+        "last_reset_at": row.try_get::<_, Option<Time>>("last_reset_at")?,
+        "created_at": row.try_get::<_, Time>("created_at")?,
+        "last_updated_at": row.try_get::<_, Time>("last_updated_at")?,
     }))
-}
-
-/// Milliseconds and `Z`: one client decodes times strictly.
-fn rfc3339(time: DateTime<Utc>) -> String {
-    time.to_rfc3339_opts(SecondsFormat::Millis, true)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn times_are_written_with_milliseconds_and_a_z() {
-        let time = DateTime::from_timestamp(1_768_473_000, 0).unwrap();
-        assert_eq!(rfc3339(time), "2026-01-15T10:30:00.000Z");
-    }
 }

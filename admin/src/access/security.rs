@@ -1,0 +1,121 @@
+//! Security settings: switches of an organisation that widen or narrow what managers and members may do. A workspace
+//! has values of its own for those categories that its organisation opened for override.
+
+use serde_json::{Map, Value};
+
+pub struct Setting {
+    pub name: &'static str,
+    /// What `workspace_overrides` calls the group this setting belongs to.
+    pub category: &'static str,
+    pub default: bool,
+}
+
+/// Effective values, in the order of `SETTINGS`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SecuritySettings(Vec<bool>);
+
+impl Default for SecuritySettings {
+    fn default() -> Self {
+        Self(SETTINGS.iter().map(|setting| setting.default).collect())
+    }
+}
+
+impl SecuritySettings {
+    /// An unknown name is off.
+    pub fn is_on(&self, name: &str) -> bool {
+        SETTINGS.iter().zip(&self.0).any(|(setting, value)| setting.name == name && *value)
+    }
+
+    /// As the interface shows them.
+    pub fn shown(&self) -> Map<String, Value> {
+        SETTINGS.iter().zip(&self.0).map(|(setting, value)| (setting.name.to_owned(), (*value).into())).collect()
+    }
+}
+
+/// The workspace's value where its category is open for override, else the organisation's, else the default.
+pub fn effective(organisation: &Value, workspace: &Value, overrides: &Value) -> SecuritySettings {
+    let value = |setting: &Setting| {
+        let is_open = overrides[setting.category].as_bool().unwrap_or(false);
+        let own = workspace[setting.name].as_bool().filter(|_| is_open);
+        own.or_else(|| organisation[setting.name].as_bool()).unwrap_or(setting.default)
+    };
+    SecuritySettings(SETTINGS.iter().map(value).collect())
+}
+
+pub fn setting(name: &str) -> Option<&'static Setting> {
+    SETTINGS.iter().find(|setting| setting.name == name)
+}
+
+const fn on(name: &'static str, category: &'static str) -> Setting {
+    Setting { name, category, default: true }
+}
+
+const fn off(name: &'static str, category: &'static str) -> Setting {
+    Setting { name, category, default: false }
+}
+
+pub static SETTINGS: &[Setting] = &[
+    on("membersViewAllData", "data_visibility"),
+    on("managersViewAllData", "data_visibility"),
+    on("membersViewAnalytics", "analytics"),
+    on("managersViewAnalytics", "analytics"),
+    on("membersViewPrompts", "prompts"),
+    off("membersWritePrompts", "prompts"),
+    on("managersViewPrompts", "prompts"),
+    on("managersWritePrompts", "prompts"),
+    on("membersViewLogs", "logs"),
+    on("managersViewLogs", "logs"),
+    on("membersViewLogMetadata", "logs"),
+    on("managersViewLogMetadata", "logs"),
+    on("organisationAdminsViewLogs", "logs"),
+    on("organisationAdminsViewLogMetadata", "logs"),
+    on("membersViewApiKeys", "api_keys"),
+    off("membersWriteApiKeys", "api_keys"),
+    on("managersViewApiKeys", "api_keys"),
+    on("managersWriteApiKeys", "api_keys"),
+    on("membersViewVirtualKeys", "virtual_keys"),
+    off("membersWriteVirtualKeys", "virtual_keys"),
+    on("managersViewVirtualKeys", "virtual_keys"),
+    on("managersWriteVirtualKeys", "virtual_keys"),
+    on("membersViewConfigs", "configs"),
+    off("membersWriteConfigs", "configs"),
+    on("managersViewConfigs", "configs"),
+    on("managersWriteConfigs", "configs"),
+    on("membersViewGuardrails", "guardrails"),
+    off("membersWriteGuardrails", "guardrails"),
+    on("managersViewGuardrails", "guardrails"),
+    on("managersWriteGuardrails", "guardrails"),
+    on("managersWriteWsIntegrations", "integrations"),
+    on("managersWriteWsMcpIntegrations", "integrations"),
+    on("managersWriteMcpServers", "integrations"),
+    on("managersUpdateWs", "workspace_management"),
+    on("managersWriteWsUsers", "workspace_management"),
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn a_workspaces_value_counts_only_where_its_category_is_open() {
+        let organisation = json!({ "membersViewPrompts": false, "membersViewLogs": false });
+        let workspace = json!({ "membersViewPrompts": true, "membersViewLogs": true, "membersViewConfigs": false });
+        let settings = effective(&organisation, &workspace, &json!({ "prompts": true, "logs": false }));
+        for (name, expected) in [
+            ("membersViewPrompts", true),
+            ("membersViewLogs", false),
+            ("membersViewConfigs", true),
+            ("membersWritePrompts", false),
+            ("invented", false),
+        ] {
+            assert_eq!(settings.is_on(name), expected, "{name}");
+        }
+    }
+
+    #[test]
+    fn without_any_value_the_defaults_hold() {
+        assert_eq!(effective(&Value::Null, &json!({}), &Value::Null), SecuritySettings::default());
+        assert_eq!(SecuritySettings::default().shown().len(), SETTINGS.len());
+    }
+}

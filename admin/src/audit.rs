@@ -1,0 +1,148 @@
+//! The audit trail: who did what to which object, when, from where, and what came of it. A change is recorded in its
+//! own transaction (see `action.rs`), a refused attempt by the gate in one of its own. Rows are only ever added.
+
+mod mask;
+mod subject;
+
+pub use subject::{Subject, subject};
+
+use crate::app::App;
+use crate::call::Origin;
+use crate::caller::Caller;
+use crate::error::ApiError;
+use serde_json::Value;
+use shared::model::ApiKey;
+use std::net::IpAddr;
+use tokio_postgres::GenericClient;
+use tokio_postgres::types::ToSql;
+use uuid::Uuid;
+
+/// One line of the trail. Jobs fill it by hand, requests by `of`.
+#[derive(Debug, Default)]
+pub struct Record {
+    pub organisation_id: Uuid,
+    pub workspace_id: Option<Uuid>,
+    /// The person, or else the key; none when the gateway acted by itself.
+    pub user_id: Option<Uuid>,
+    /// `user`, `api_key` or `system`.
+    pub user_type: &'static str,
+    pub api_key_id: Option<Uuid>,
+    pub method: &'static str,
+    pub uri: String,
+    pub query_params: Value,
+    pub request_headers: Value,
+    pub request_body: Option<Value>,
+    pub request_id: Option<Uuid>,
+    pub client_ip: Option<IpAddr>,
+    pub country: Option<String>,
+    pub resource_type: &'static str,
+    pub action: &'static str,
+    pub resource_id: Option<String>,
+    pub response_status_code: i32,
+    pub error: Option<String>,
+    pub before: Option<Value>,
+    pub after: Option<Value>,
+}
+
+impl Record {
+    /// A request that succeeded; a failure adds its status and error.
+    pub fn of(origin: &Origin, caller: &Caller) -> Self {
+        Self::of_key(origin, &caller.key)
+    }
+
+    fn of_key(origin: &Origin, key: &ApiKey) -> Self {
+        let subject = subject(origin.operation).unwrap_or(Subject { resource_type: "other", action: "manage" });
+        Self {
+            organisation_id: key.organisation_id,
+            workspace_id: key.workspace_id,
+            user_id: Some(key.user_id.unwrap_or(key.id)),
+            user_type: if key.user_id.is_some() { "user" } else { "api_key" },
+            api_key_id: Some(key.id),
+            method: origin.operation.method.as_str(),
+            uri: shortened(origin.uri.path()),
+            query_params: mask::query(&origin.uri),
+            request_headers: mask::headers(&origin.headers),
+            request_body: mask::body(&origin.body),
+            request_id: Some(origin.seen.request_id),
+            client_ip: Some(origin.seen.client_ip),
+            country: origin.seen.country.clone(),
+            resource_type: subject.resource_type,
+            action: subject.action,
+            resource_id: subject::named_in_path(origin.operation, &origin.uri),
+            response_status_code: 200,
+            ..Self::default()
+        }
+    }
+
+    /// Something that the gateway does by itself: an expired key, a due rotation.
+    pub fn by_system(organisation_id: Uuid, resource_type: &'static str, action: &'static str) -> Self {
+        Self {
+            organisation_id,
+            user_type: "system",
+            resource_type,
+            action,
+            response_status_code: 200,
+            ..Self::default()
+        }
+    }
+}
+
+/// Adds a row; part of the caller's transaction if `db` is one.
+pub async fn record(db: &impl GenericClient, record: &Record) -> Result<(), tokio_postgres::Error> {
+    const INSERT: &str =
+        "INSERT INTO audit_logs (organisation_id, workspace_id, user_id, user_type, api_key_id, method,
+            uri, query_params, request_headers, request_body, request_id, client_ip, country, resource_type, action,
+            resource_id, response_status_code, error, before, after)
+        VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20)";
+    let values: [&(dyn ToSql + Sync); 20] = [
+        &record.organisation_id,
+        &record.workspace_id,
+        &record.user_id,
+        &record.user_type,
+        &record.api_key_id,
+        &record.method,
+        &record.uri,
+        &record.query_params,
+        &record.request_headers,
+        &record.request_body,
+        &record.request_id,
+        &record.client_ip,
+        &record.country,
+        &record.resource_type,
+        &record.action,
+        &record.resource_id,
+        &record.response_status_code,
+        &record.error,
+        &record.before,
+        &record.after,
+    ];
+    db.execute(INSERT, &values).await.map(|_| ())
+}
+
+/// Records what came of a write that no `Action` recorded: a refusal, with its reason. Reads are not recorded.
+pub async fn attempt(app: &App, origin: &Origin, key: &ApiKey, refused: Option<&ApiError>) {
+    if subject(origin.operation).is_none() || origin.is_recorded() {
+        return;
+    }
+    let mut row = Record::of_key(origin, key);
+    match refused {
+        Some(error) => {
+            row.response_status_code = error.status().as_u16().into();
+            row.error = Some(format!("{} {error}", error.code()));
+        }
+        // The change is made and its handler forgot its trace; half a record is better than none.
+        None => tracing::error!(operation = origin.operation.path, "a change was not recorded by its handler"),
+    }
+    if let Err(error) = written(app, &row).await {
+        tracing::error!(%error, uri = row.uri, "an attempt could not be written to the audit trail");
+    }
+}
+
+async fn written(app: &App, row: &Record) -> Result<(), ApiError> {
+    let db = app.db.get().await?;
+    Ok(record(&*db, row).await?)
+}
+
+fn shortened(path: &str) -> String {
+    path.chars().filter(|c| *c != '\0').take(2048).collect()
+}

@@ -1,0 +1,110 @@
+//! One request that the gate let in, as its handler sees it: who calls, with which query and body, and where the
+//! call came from. The body is whole, so a handler that fails leaves a complete audit record all the same.
+
+use crate::caller::Caller;
+use crate::error::ApiError;
+use crate::http::{Query, json};
+use axum::extract::FromRequestParts;
+use axum::http::request::Parts;
+use axum::http::{HeaderMap, Uri};
+use bytes::Bytes;
+use serde::de::DeserializeOwned;
+use serde_json::{Map, Value};
+use shared::routes::Operation;
+use std::net::{IpAddr, Ipv4Addr};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use uuid::Uuid;
+
+/// A request by somebody who was authenticated and may perform the operation.
+#[derive(Debug, Clone)]
+pub struct Call {
+    pub caller: Caller,
+    pub origin: Arc<Origin>,
+}
+
+/// What is known of any request. `observe` finds the first three, the gate the rest.
+#[derive(Debug)]
+pub struct Origin {
+    pub seen: Seen,
+    pub operation: &'static Operation,
+    pub uri: Uri,
+    pub headers: HeaderMap,
+    pub query: Query,
+    pub body: Bytes,
+    is_recorded: AtomicBool,
+}
+
+#[derive(Debug, Clone)]
+pub struct Seen {
+    pub request_id: Uuid,
+    pub client_ip: IpAddr,
+    pub country: Option<String>,
+}
+
+impl Seen {
+    /// Of a request that did not come through `observe`.
+    pub fn nothing() -> Self {
+        Self { request_id: Uuid::new_v4(), client_ip: Ipv4Addr::UNSPECIFIED.into(), country: None }
+    }
+}
+
+impl Origin {
+    pub fn new(seen: Seen, operation: &'static Operation, uri: Uri, headers: HeaderMap) -> Self {
+        Self {
+            seen,
+            operation,
+            uri,
+            headers,
+            query: Query::default(),
+            body: Bytes::new(),
+            is_recorded: AtomicBool::new(false),
+        }
+    }
+
+    /// The audit trail has this request; the gate need not add it.
+    pub fn mark_recorded(&self) {
+        self.is_recorded.store(true, Ordering::Release);
+    }
+
+    pub fn is_recorded(&self) -> bool {
+        self.is_recorded.load(Ordering::Acquire)
+    }
+}
+
+impl Call {
+    pub fn query(&self) -> &Query {
+        &self.origin.query
+    }
+
+    /// The body as a JSON object; `{}` when there is none.
+    pub fn object(&self) -> Result<Map<String, Value>, ApiError> {
+        json::object(&self.origin.body)
+    }
+
+    /// The body, read into its type.
+    pub fn body<T: DeserializeOwned>(&self) -> Result<T, ApiError> {
+        json::read(Value::Object(self.object()?))
+    }
+}
+
+impl<S: Sync> FromRequestParts<S> for Call {
+    type Rejection = ApiError;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, ApiError> {
+        let call = parts.extensions.get::<Self>().cloned();
+        call.ok_or(ApiError::Unauthenticated("No valid credential was sent"))
+    }
+}
+
+/// For operations that need no credential.
+#[derive(Debug, Clone)]
+pub struct Visit(pub Arc<Origin>);
+
+impl<S: Sync> FromRequestParts<S> for Visit {
+    type Rejection = ApiError;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, ApiError> {
+        parts.extensions.get::<Arc<Origin>>().cloned().map(Self).ok_or(ApiError::Internal)
+    }
+}

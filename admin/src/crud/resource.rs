@@ -1,0 +1,95 @@
+//! What a resource says about itself.
+
+use crate::action::Action;
+use crate::call::Call;
+use crate::error::ApiError;
+use crate::http::PageSizes;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
+use shared::table::{Columns, Filter, Table};
+use tokio_postgres::Row;
+use uuid::Uuid;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Verb {
+    Create,
+    Update,
+    Delete,
+}
+
+/// A plain resource: one table, five operations. The struct is the row as the interface shows it.
+pub trait Resource: Serialize + Send + Sync + Sized + 'static {
+    /// Bodies of POST and PUT. Unknown fields are ignored (clients repeat path parameters), except in nested objects
+    /// that say `deny_unknown_fields`. `workspace_id` is read by `crud`.
+    type Create: DeserializeOwned + Send;
+    type Update: DeserializeOwned + Send;
+
+    /// As in the `object` field: `label`.
+    const OBJECT: &'static str;
+    /// As in the route table: `/labels`.
+    const PATH: &'static str;
+    const TABLE: Table;
+    /// What collides when a create or update gets 409.
+    const UNIQUE: &'static str = "name";
+    const PAGES: PageSizes = PageSizes::USUAL;
+
+    fn from_row(row: &Row) -> Result<Self, tokio_postgres::Error>;
+    fn id(&self) -> Uuid;
+
+    /// The workspace it belongs to; none for what belongs to the organisation.
+    fn workspace_id(&self) -> Option<Uuid> {
+        None
+    }
+
+    /// Checks a body and turns it into columns. `organisation_id` and `workspace_id` are added by `crud`.
+    fn create(action: &Action<'_>, body: Self::Create) -> impl Future<Output = Result<Columns, ApiError>> + Send;
+
+    /// Only columns that were sent; none at all is answered "Nothing to update".
+    fn update(
+        action: &Action<'_>,
+        current: &Self,
+        body: Self::Update,
+    ) -> impl Future<Output = Result<Columns, ApiError>> + Send;
+
+    /// What a list can be narrowed by, beside tenancy and status.
+    fn filter(call: &Call) -> Result<Filter, ApiError> {
+        let search = call.query().text("search");
+        Ok(search.map_or_else(Filter::default, |text| Filter::default().contains("name", text)))
+    }
+
+    /// Whether this object can be changed or deleted at all.
+    fn may_change(&self, _: &Call) -> Result<(), ApiError> {
+        Ok(())
+    }
+
+    /// More work in the same transaction; an error undoes everything. On a delete, `self` is the row as it was.
+    fn after(&self, _: Verb, _: &Action<'_>) -> impl Future<Output = Result<(), ApiError>> + Send {
+        async { Ok(()) }
+    }
+
+    /// The object in a GET, in lists and in the audit trail: never a secret.
+    fn shown(&self, _: &Call) -> Value {
+        shown(Self::OBJECT, self)
+    }
+
+    /// The answer to a create.
+    fn created(&self, _: &Call) -> Value {
+        json!({ "id": self.id(), "object": Self::OBJECT })
+    }
+
+    /// The answer to an update.
+    fn updated(&self, _: &Call) -> Value {
+        json!({})
+    }
+}
+
+/// A row with the `object` that every answer carries.
+pub fn shown(object: &str, row: &impl Serialize) -> Value {
+    // Plain structs of plain values always serialise.
+    let mut value = serde_json::to_value(row).unwrap_or_default();
+    if let Value::Object(fields) = &mut value {
+        fields.insert("object".into(), object.into());
+    }
+    value
+}

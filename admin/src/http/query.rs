@@ -1,0 +1,121 @@
+//! Query strings: unknown names are ignored, the first of two equal names counts, empty values are no values. Pages
+//! may be asked for in snake or camel case, because both are in use.
+
+use crate::error::ApiError;
+use std::borrow::Cow;
+use uuid::Uuid;
+
+#[derive(Debug, Clone, Default)]
+pub struct Query(Vec<(String, String)>);
+
+/// How many rows a list shows on a page, and the most that can be asked for.
+#[derive(Debug, Clone, Copy)]
+pub struct PageSizes {
+    pub default: i64,
+    pub most: i64,
+}
+
+impl PageSizes {
+    pub const USUAL: Self = Self { default: 50, most: 100 };
+}
+
+impl Query {
+    pub fn parse(query: Option<&str>) -> Result<Self, ApiError> {
+        let pairs = url::form_urlencoded::parse(query.unwrap_or_default().as_bytes());
+        let pairs: Vec<_> = pairs.map(|(name, value)| (owned(name), owned(value))).collect();
+        match pairs.iter().find(|(name, value)| name.contains('\0') || value.contains('\0')) {
+            Some((name, _)) => {
+                Err(ApiError::field(name.replace('\0', "\u{fffd}"), "must not contain the character NUL"))
+            }
+            None => Ok(Self(pairs)),
+        }
+    }
+
+    pub fn text(&self, name: &str) -> Option<&str> {
+        let found = self.0.iter().find(|(one, value)| one == name && !value.is_empty());
+        found.map(|(_, value)| value.as_str())
+    }
+
+    /// A comma-separated list; empty when it was not sent.
+    pub fn list(&self, name: &str) -> Vec<String> {
+        let items = self.text(name).unwrap_or_default().split(',').map(str::trim);
+        items.filter(|item| !item.is_empty()).map(str::to_owned).collect()
+    }
+
+    /// As `list`, of which each item must be one of `allowed`.
+    pub fn choices(&self, name: &str, allowed: &[&str]) -> Result<Vec<String>, ApiError> {
+        let chosen = self.list(name);
+        if chosen.iter().all(|one| allowed.contains(&one.as_str())) {
+            return Ok(chosen);
+        }
+        Err(ApiError::field(name, format!("must be of {}", allowed.join(", "))))
+    }
+
+    pub fn uuid(&self, name: &str) -> Result<Option<Uuid>, ApiError> {
+        let found = self.text(name).map(|text| text.parse());
+        found.transpose().map_err(|_| ApiError::field(name, "must be a UUID"))
+    }
+
+    /// Size and offset of the page asked for; too large a size is clamped, a negative one refused.
+    pub fn page(&self, sizes: PageSizes) -> Result<(i64, i64), ApiError> {
+        let number = self.count("current_page", "currentPage")?.unwrap_or(0);
+        let size = match self.count("page_size", "pageSize")? {
+            None | Some(0) => sizes.default,
+            Some(size) => size.min(sizes.most),
+        };
+        Ok((size, number.saturating_mul(size)))
+    }
+
+    fn count(&self, name: &str, alias: &str) -> Result<Option<i64>, ApiError> {
+        let Some(text) = self.text(name).or_else(|| self.text(alias)) else { return Ok(None) };
+        let is_number = text.bytes().all(|byte| byte.is_ascii_digit());
+        if !is_number {
+            return Err(ApiError::field(name, "must be a whole number of at least 0"));
+        }
+        Ok(Some(text.parse().unwrap_or(i64::MAX)))
+    }
+}
+
+fn owned(text: Cow<'_, str>) -> String {
+    text.into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn page(query: &str) -> Result<(i64, i64), String> {
+        Query::parse(Some(query)).unwrap().page(PageSizes::USUAL).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn pages_come_in_two_spellings_and_within_bounds() {
+        for (query, expected) in [
+            ("", (50, 0)),
+            ("current_page=2&page_size=10", (10, 20)),
+            ("currentPage=2&pageSize=10", (10, 20)),
+            ("page_size=0", (50, 0)),
+            ("page_size=", (50, 0)),
+            ("page_size=101", (100, 0)),
+            ("page_size=99999999999999999999", (100, 0)),
+            ("current_page=1", (50, 50)),
+            ("current_page=9223372036854775807", (50, i64::MAX)),
+        ] {
+            assert_eq!(page(query), Ok(expected), "{query}");
+        }
+        for query in ["page_size=-1", "current_page=-1", "page_size=ten", "pageSize=1.5", "current_page=%2B1"] {
+            assert!(page(query).is_err(), "{query}");
+        }
+    }
+
+    #[test]
+    fn values_are_decoded_and_a_nul_is_refused() {
+        let query = Query::parse(Some("search=a%20b+c&status=active, archived&name=%F0%9F%A6%80&search=z")).unwrap();
+        assert_eq!(query.text("search"), Some("a b c"));
+        assert_eq!(query.list("status"), ["active", "archived"]);
+        assert_eq!(query.text("name"), Some("🦀"));
+        assert!(query.choices("status", &["active"]).is_err());
+        assert!(Query::parse(Some("search=a%00")).is_err());
+        assert!(Query::parse(Some("search=%FF%FE")).is_ok(), "what is no UTF-8 finds nothing");
+    }
+}

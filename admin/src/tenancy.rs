@@ -1,0 +1,91 @@
+//! Whose objects a call may touch. Every statement about an object carries this filter, so another organisation's
+//! object (or another workspace's, for a workspace's key) is as absent as one that never was.
+
+use crate::caller::Caller;
+use crate::error::ApiError;
+use crate::http::text;
+use shared::table::{Filter, Table, Tenancy};
+use tokio_postgres::GenericClient;
+use uuid::Uuid;
+
+/// The rows of a table that the caller may see. `workspace` narrows an organisation's view to one workspace.
+pub fn visible(table: &Table, caller: &Caller, workspace: Option<Uuid>) -> Filter {
+    let filter = Filter::default().equals("organisation_id", caller.organisation_id());
+    let workspace = caller.workspace_id().or(workspace);
+    match (table.tenancy, workspace) {
+        (Tenancy::Organisation, _) | (_, None) => filter,
+        (Tenancy::Workspace(column), Some(id)) => filter.equals(column, id),
+        (Tenancy::Either, Some(id)) => filter.and("(workspace_id = ? OR workspace_id IS NULL)", id),
+    }
+}
+
+/// The row that a path names: by id, or by slug where the table has one. None when it can name no row.
+pub fn named(table: &Table, name: &str) -> Option<Filter> {
+    match (id(name), table.slug) {
+        (Some(id), _) => Some(Filter::default().equals("id", id)),
+        (None, Some(slug)) if text::is_slug(name) => Some(Filter::default().equals(slug, name.to_owned())),
+        (None, _) => None,
+    }
+}
+
+/// Only the usual form of a UUID is an id; 32 hex digits without dashes may be a slug.
+pub fn id(text: &str) -> Option<Uuid> {
+    (text.len() == 36).then(|| text.parse().ok()).flatten()
+}
+
+/// The workspace that a call asks for by id or slug. A caller bound to a workspace may name its own only; others get
+/// 404 for what does not exist in their organisation or is archived.
+pub async fn asked(db: &impl GenericClient, caller: &Caller, name: Option<&str>) -> Result<Option<Uuid>, ApiError> {
+    const OTHER: ApiError = ApiError::Forbidden("This credential belongs to another workspace");
+    let Some(name) = name else { return Ok(caller.workspace_id()) };
+    let found = match caller.workspace_id() {
+        Some(own) if id(name) == Some(own) => return Ok(Some(own)),
+        _ => find_workspace(db, caller.organisation_id(), name).await?,
+    };
+    match (caller.workspace_id(), found) {
+        (Some(own), found) => {
+            if found == Some(own) {
+                Ok(found)
+            } else {
+                Err(OTHER)
+            }
+        }
+        (None, Some(found)) => Ok(Some(found)),
+        (None, None) => Err(ApiError::NotFound("workspace")),
+    }
+}
+
+/// An active workspace of the organisation, by id or slug.
+pub async fn find_workspace(db: &impl GenericClient, organisation: Uuid, name: &str) -> Result<Option<Uuid>, ApiError> {
+    const FIND: &str = "SELECT id FROM workspaces
+                        WHERE organisation_id = $1 AND (id = $2 OR slug = $3) AND status = 'active'";
+    if !text::is_slug(name) {
+        return Ok(None);
+    }
+    let row = db.query_opt(FIND, &[&organisation, &id(name), &name]).await?;
+    Ok(row.map(|row| row.try_get("id")).transpose()?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use shared::table::OnDelete;
+
+    #[test]
+    fn a_path_names_a_row_by_id_or_by_slug_where_there_is_one() {
+        let by = |slug: Option<&'static str>, name: &str| {
+            let table =
+                Table { name: "t", columns: "id", slug, tenancy: Tenancy::Organisation, on_delete: OnDelete::Delete };
+            named(&table, name).map(|filter| filter.sql())
+        };
+        const ID: &str = "0b0cb1f4-8a52-4c0e-8f0e-7a1f2f1f0a11";
+        assert_eq!(by(None, ID).as_deref(), Some("id = $1"));
+        assert_eq!(by(Some("slug"), ID).as_deref(), Some("id = $1"));
+        assert_eq!(by(Some("slug"), "pc-main-1f2e3d").as_deref(), Some("slug = $1"));
+        assert_eq!(by(Some("slug"), &ID.replace('-', "")).as_deref(), Some("slug = $1"));
+        for name in ["", "a b", "a\0", "ä", &"x".repeat(256)] {
+            assert_eq!(by(Some("slug"), name), None, "{name:?}");
+        }
+        assert_eq!(by(None, "pc-main-1f2e3d"), None);
+    }
+}

@@ -1,0 +1,90 @@
+//! The audit trail beyond what every resource proves: refusals at the gate, secrets, addresses, and that nobody can
+//! edit it.
+
+use crate::service::Service;
+use harness::client::whole;
+use http::Method;
+use serde_json::json;
+use shared::model::KeyKind;
+
+#[tokio::test]
+async fn refusals_are_recorded_with_who_was_refused_and_why() {
+    let service = Service::start().await;
+    let weak = service.key(KeyKind::WorkspaceService, &["prompts.read"]).await;
+    let user = service.key(KeyKind::WorkspaceUser, &["prompts.create"]).await;
+    let archived = service.key(KeyKind::WorkspaceService, &["prompts.create"]).await;
+    service.sql(&format!("UPDATE api_keys SET status = 'archived' WHERE id = '{}'", archived.id)).await;
+    let client = service.client();
+    for (key, status) in [(&weak.key, 403), (&archived.key, 401), (&"pk_unknown".to_owned(), 401)] {
+        assert_eq!(client.with_key(key).post("/labels", &json!({ "name": "x" })).await.status, status);
+    }
+    assert_eq!(client.with_key(&user.key).post("/labels", &json!({ "name": 7 })).await.status, 400);
+    assert_eq!(client.with_key(&weak.key).get("/labels").await.status, 403, "reading is not recorded");
+    let unbuilt = service.administrator().post("/configs", &json!({})).await;
+    let trail = service.trail(service.home.organisation_id).await;
+    let seen: Vec<_> = trail
+        .iter()
+        .map(|row| (row["error"].as_str().unwrap()[..4].to_owned(), row["user_type"].as_str().unwrap()))
+        .collect();
+    let mut expected =
+        vec![("AB03".to_owned(), "api_key"), ("AB05".to_owned(), "api_key"), ("AB01".to_owned(), "user")];
+    if unbuilt.status == 501 {
+        expected.push(("AB10".to_owned(), "api_key"));
+    }
+    assert_eq!(seen, expected);
+    assert_eq!(trail[0]["api_key_id"], weak.id.to_string());
+    assert_eq!(trail[0]["workspace_id"], service.home.workspace_id.to_string());
+    assert_eq!(trail[2]["user_id"], service.home.owner_id.to_string());
+}
+
+#[tokio::test]
+async fn a_record_has_the_request_without_its_secrets_and_the_clients_address() {
+    let service = Service::start().await;
+    let client = service.administrator().with("x-forwarded-for", "203.0.113.7").with("cf-ipcountry", "de");
+    let client =
+        client.with("x-request-id", "0190b0c1-8a52-7c0e-8f0e-7a1f2f1f0a11").with("authorization", "Bearer s3cret");
+    let body = json!({ "name": "l", "api_key": "s3cret", "nested": { "password": "s3cret" } });
+    let answer = whole(client.request(Method::POST, "/labels?token=s3cret&x=1").json(&body)).await;
+    assert_eq!(answer.status, 200, "{}", answer.text());
+    let trail = service.trail(service.home.organisation_id).await;
+    let [row] = trail.as_slice() else { panic!("{trail:?}") };
+    assert!(!row.to_string().contains("s3cret"), "{row}");
+    assert_eq!(row["client_ip"], "203.0.113.7");
+    assert_eq!(row["country"], "DE");
+    assert_eq!(row["request_id"], "0190b0c1-8a52-7c0e-8f0e-7a1f2f1f0a11");
+    assert_eq!((&row["method"], &row["uri"]), (&json!("POST"), &json!("/v1/labels")));
+    assert_eq!(row["request_body"]["name"], "l");
+    assert_eq!(row["query_params"]["x"], "1");
+    assert_eq!(row["after"]["name"], "l");
+}
+
+#[tokio::test]
+async fn the_trail_can_be_added_to_and_chained_once_but_never_edited() {
+    let service = Service::start().await;
+    assert_eq!(service.administrator().post("/labels", &json!({ "name": "l" })).await.status, 200);
+    let client = service.database.client().await;
+    for statement in [
+        "UPDATE audit_logs SET action = 'read'",
+        "UPDATE audit_logs SET action = 'read', sequence = 1, hash = '\\x00'",
+        "DELETE FROM audit_logs",
+        "TRUNCATE audit_logs",
+    ] {
+        let error = client.batch_execute(statement).await.unwrap_err();
+        assert!(error.as_db_error().unwrap().message().contains("append-only"), "{statement}: {error}");
+    }
+    let chain = "UPDATE audit_logs SET sequence = 1, previous_hash = '\\x00', hash = '\\x01'";
+    client.batch_execute(chain).await.unwrap();
+    assert!(client.batch_execute(chain).await.is_err(), "a link is made once");
+}
+
+#[tokio::test]
+async fn what_is_undone_leaves_a_record_of_the_attempt_alone() {
+    let service = Service::start().await;
+    let client = service.administrator();
+    assert_eq!(client.post("/labels", &json!({ "name": "l" })).await.status, 200);
+    assert_eq!(client.post("/labels", &json!({ "name": "l" })).await.status, 409);
+    let trail = service.trail(service.home.organisation_id).await;
+    let seen: Vec<_> = trail.iter().map(|row| row["response_status_code"].as_i64().unwrap()).collect();
+    assert_eq!(seen, [200, 409]);
+    assert!(trail[1]["after"].is_null());
+}

@@ -1,0 +1,40 @@
+//! One example of each resource, for the tests that walk over all of them. A write that is built and has no example
+//! here fails `every_write_that_is_built_has_an_example`.
+
+use serde_json::{Value, json};
+
+/// A resource with the five operations at one path.
+pub struct Sample {
+    pub path: &'static str,
+    /// A valid body to create one; `{n}` in texts is replaced by a number.
+    pub body: Value,
+    pub change: Value,
+    /// A body that is wrong at `field`, for create and update alike.
+    pub wrong: (Value, &'static str),
+    /// The body that a delete needs.
+    pub delete: Value,
+    /// `resource_type` in the audit trail.
+    pub recorded_as: &'static str,
+    /// Whether a workspace's key can hold the scopes to make one, and rows belong to workspaces.
+    pub is_in_workspace: bool,
+}
+
+pub fn samples() -> Vec<Sample> {
+    vec![Sample {
+        path: "/labels",
+        body: json!({ "name": "label-{n}", "description": "d", "color_code": "#fff" }),
+        change: json!({ "description": null }),
+        wrong: (json!({ "name": 7 }), "name"),
+        delete: json!({}),
+        recorded_as: "labels",
+        is_in_workspace: true,
+    }]
+}
+
+/// Writes beyond the five operations of a resource, which have tests of their own.
+pub static FURTHER: &[&str] = &["/api-keys/{type}/{subType}"];
+
+/// The sample's body with its number.
+pub fn numbered(value: &Value, n: usize) -> Value {
+    serde_json::from_str(&value.to_string().replace("{n}", &n.to_string())).unwrap()
+}
