@@ -4,6 +4,7 @@
 
 mod cork;
 mod error;
+mod framing;
 mod guard;
 #[cfg(test)]
 mod lab;

@@ -130,19 +130,41 @@ async fn connecting_has_an_end() {
     let origin = silent.tls_origin(&dialer, "localhost");
     assert_eq!(soon(dialer.connect(&origin, false)).await.err().unwrap().class(), Class::ConnectTimeout);
 
-    // A full accept queue drops what comes after.
-    let socket = TcpSocket::new_v4().unwrap();
-    socket.bind("127.0.0.1:0".parse().unwrap()).unwrap();
-    let full = socket.listen(1).unwrap();
-    let address = full.local_addr().unwrap();
-    let mut queued = Vec::new();
-    while let Ok(Ok(stream)) =
-        tokio::time::timeout(Duration::from_millis(200), tokio::net::TcpStream::connect(address)).await
-    {
-        queued.push(stream);
-    }
-    let origin = dialer.custom_host(&format!("http://{address}")).unwrap();
+    let swallowing = Swallowing::bind("127.0.0.1:0").await;
+    let origin = dialer.custom_host(&format!("http://{}", swallowing.address)).unwrap();
     assert_eq!(soon(dialer.connect(&origin, false)).await.err().unwrap().class(), Class::ConnectTimeout);
+}
+
+#[tokio::test]
+async fn an_address_that_swallows_packets_leaves_time_for_the_next() {
+    let server = Server::counting().await;
+    let port = server.address.port();
+    let _swallowing = Swallowing::bind(&format!("127.0.0.2:{port}")).await;
+    let dialer = answering(&[&["127.0.0.2", "127.0.0.1"]]);
+    let origin = dialer.custom_host(&format!("http://lab.example:{port}")).unwrap();
+    assert_eq!(soon(call(&dialer, &origin)).await, b"1");
+}
+
+/// An address where connecting neither succeeds nor fails: its accept queue is full, and the kernel drops what comes.
+struct Swallowing {
+    address: SocketAddr,
+    _listener: tokio::net::TcpListener,
+    _queued: Vec<tokio::net::TcpStream>,
+}
+
+impl Swallowing {
+    async fn bind(address: &str) -> Self {
+        let socket = TcpSocket::new_v4().unwrap();
+        socket.bind(address.parse().unwrap()).unwrap();
+        let listener = socket.listen(1).unwrap();
+        let address = listener.local_addr().unwrap();
+        let mut queued = Vec::new();
+        let attempt = || tokio::time::timeout(Duration::from_millis(200), tokio::net::TcpStream::connect(address));
+        while let Ok(Ok(stream)) = attempt().await {
+            queued.push(stream);
+        }
+        Self { address, _listener: listener, _queued: queued }
+    }
 }
 
 #[tokio::test]

@@ -7,8 +7,6 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use futures::FutureExt;
-use http::header::{CONNECTION, CONTENT_LENGTH, HOST, HeaderName, TE, TRANSFER_ENCODING, UPGRADE};
-use http::{Method, Uri};
 use pingora_core::protocols::http::v1::client::HttpSession as Http1;
 use pingora_core::protocols::http::v2::client::Http2Session as Http2;
 use pingora_core::protocols::http::v2::write_body;
@@ -17,8 +15,10 @@ use pingora_http::{RequestHeader, ResponseHeader};
 
 use super::cork::Cork;
 use super::error::{Class, UpstreamError};
+use super::framing;
 use super::origin::Origin;
 use super::pool::Pool;
+use crate::within::within;
 
 /// How long a provider that broke off our upload may take to tell why.
 const EARLY_ANSWER: Duration = Duration::from_secs(1);
@@ -36,7 +36,9 @@ pub struct Upstream {
     reused: bool,
     first_byte_timeout: Duration,
     idle_timeout: Duration,
-    /// When the request was wholly written.
+    /// When the request began to be written.
+    began: Instant,
+    /// When it was wholly written.
     sent: Option<Instant>,
     /// The request is on its way and its head was not waited for in vain; Pingora panics when asked twice.
     awaits_head: bool,
@@ -69,6 +71,7 @@ impl Upstream {
             reused,
             first_byte_timeout: forever,
             idle_timeout: forever,
+            began: Instant::now(),
             sent: None,
             awaits_head: false,
             head_read: false,
@@ -76,7 +79,8 @@ impl Upstream {
         }
     }
 
-    /// The longest waits for the head of the answer, and for each further piece of it (also for each piece of the upload).
+    /// The longest waits: from the start of the request to the whole head of its answer, and for each piece after that.
+    /// An upload also ends when the provider takes nothing of it for the second of them.
     pub fn set_timeouts(&mut self, first_byte: Duration, idle: Duration) {
         self.first_byte_timeout = first_byte;
         self.idle_timeout = idle;
@@ -98,7 +102,16 @@ impl Upstream {
     /// Sends the request. `Host` and the framing headers are set here, so that they cannot disagree with where and how
     /// it is sent. Ok also when the provider answered before it had read everything: the answer says why.
     pub async fn send(&mut self, mut head: RequestHeader, body: Bytes) -> Result<(), UpstreamError> {
-        frame(&mut head, body.len())?;
+        framing::prepare(&mut head, body.len(), &self.origin, self.is_h2())?;
+        self.began = Instant::now();
+        let limit = self.first_byte_timeout;
+        match within(limit, self.send_framed(head, body)).await {
+            Ok(sent) => sent,
+            Err(_) => Err(UpstreamError::new(Class::FirstByteTimeout, message(Class::FirstByteTimeout))),
+        }
+    }
+
+    async fn send_framed(&mut self, head: RequestHeader, body: Bytes) -> Result<(), UpstreamError> {
         match std::mem::replace(&mut self.exchange, Exchange::Over) {
             Exchange::Ready(cork) => self.send_h1(cork, head, body).await,
             Exchange::H2(stream) => {
@@ -109,16 +122,9 @@ impl Upstream {
         }
     }
 
-    async fn send_h1(
-        &mut self,
-        mut cork: Box<Cork>,
-        mut head: RequestHeader,
-        body: Bytes,
-    ) -> Result<(), UpstreamError> {
-        insert(&mut head, HOST, self.origin.authority_value().clone())?;
+    async fn send_h1(&mut self, mut cork: Box<Cork>, head: RequestHeader, body: Bytes) -> Result<(), UpstreamError> {
         cork.start(!body.is_empty());
         let mut session = Box::new(Http1::new(cork));
-        session.read_timeout = Some(self.first_byte_timeout);
         session.write_timeout = Some(self.idle_timeout);
         self.exchange = Exchange::H1(session);
         self.awaits_head = true;
@@ -139,11 +145,7 @@ impl Upstream {
         }
     }
 
-    async fn send_h2(&mut self, mut head: RequestHeader, body: Bytes) -> Result<(), UpstreamError> {
-        for name in [HOST, CONNECTION, TE, UPGRADE, KEEP_ALIVE, PROXY_CONNECTION] {
-            head.remove_header(&name);
-        }
-        head.set_uri(absolute(&self.origin, &head.uri)?);
+    async fn send_h2(&mut self, head: RequestHeader, body: Bytes) -> Result<(), UpstreamError> {
         let Exchange::H2(stream) = &mut self.exchange else { return Err(over()) };
         let is_whole = body.is_empty();
         if let Err(e) = stream.write_request_header(Box::new(head), is_whole) {
@@ -151,9 +153,6 @@ impl Upstream {
         }
         self.awaits_head = true;
         let written = if is_whole { Ok(true) } else { self.write_h2_body(body).await };
-        if let Exchange::H2(stream) = &mut self.exchange {
-            stream.read_timeout = Some(self.first_byte_timeout);
-        }
         match written {
             Ok(is_whole) => {
                 self.sent = is_whole.then(Instant::now);
@@ -201,17 +200,21 @@ impl Upstream {
         if !self.awaits_head {
             return Err(over());
         }
+        let left = self.first_byte_timeout.saturating_sub(self.began.elapsed());
         let read = match &mut self.exchange {
-            Exchange::H1(session) => read_h1_head(session).await,
-            Exchange::H2(stream) => stream.read_response_header().await,
+            Exchange::H1(session) => within(left, read_h1_head(session)).await,
+            Exchange::H2(stream) => within(left, stream.read_response_header()).await,
             Exchange::Ready(_) | Exchange::Over => return Err(over()),
         };
         self.awaits_head = false;
-        if let Err(e) = read {
-            return Err(self.explain(&e));
+        match read {
+            Ok(Ok(())) => {
+                self.head_arrived();
+                Ok(())
+            }
+            Ok(Err(e)) => Err(self.explain(&e)),
+            Err(_) => Err(UpstreamError::new(Class::FirstByteTimeout, message(Class::FirstByteTimeout))),
         }
-        self.head_arrived();
-        Ok(())
     }
 
     fn head_arrived(&mut self) {
@@ -269,7 +272,7 @@ impl Upstream {
         // An HTTP/2 connection never left the pool; its stream ends by being dropped.
         let Exchange::H1(mut session) = std::mem::replace(&mut self.exchange, Exchange::Over) else { return };
         session.respect_keepalive();
-        let promised = session.resp_header().and_then(promised_keep_alive);
+        let promised = session.resp_header().and_then(framing::promised_keep_alive);
         // Ready at once when the connection may be kept; what would wait is a shutdown, and dropping does that too.
         let Some(stream) = session.reuse().now_or_never().flatten() else { return };
         if let Ok(cork) = stream.into_any().downcast::<Cork>() {
@@ -313,9 +316,6 @@ fn is_stale(reused: bool, class: Class, since_sent: Option<Duration>, heard: boo
     reused && class == Class::Reset && at_once && !heard
 }
 
-const KEEP_ALIVE: HeaderName = HeaderName::from_static("keep-alive");
-const PROXY_CONNECTION: HeaderName = HeaderName::from_static("proxy-connection");
-
 /// Stands in until a head was read, so that looking too early is not a crash.
 static NO_HEAD: LazyLock<ResponseHeader> = LazyLock::new(|| ResponseHeader::build(502, None).expect("502 is a status"));
 
@@ -332,31 +332,6 @@ async fn read_h1_head(session: &mut Http1) -> Result<(), Box<Error>> {
     Err(Error::explain(ErrorType::InvalidHTTPHeader, "no final answer"))
 }
 
-/// `Content-Length` is the one framing we send.
-fn frame(head: &mut RequestHeader, length: usize) -> Result<(), UpstreamError> {
-    head.remove_header(&TRANSFER_ENCODING);
-    if length > 0 || matches!(head.method, Method::POST | Method::PUT | Method::PATCH) {
-        insert(head, CONTENT_LENGTH, length.into())
-    } else {
-        head.remove_header(&CONTENT_LENGTH);
-        Ok(())
-    }
-}
-
-fn insert(head: &mut RequestHeader, name: HeaderName, value: http::HeaderValue) -> Result<(), UpstreamError> {
-    head.insert_header(name, value).map_err(|_| UpstreamError::new(Class::Protocol, "the request has too many headers"))
-}
-
-fn absolute(origin: &Origin, uri: &Uri) -> Result<Uri, UpstreamError> {
-    let path = uri.path_and_query().map_or("/", |path| path.as_str());
-    let built = Uri::builder()
-        .scheme(origin.scheme().text())
-        .authority(origin.authority().clone())
-        .path_and_query(path)
-        .build();
-    built.map_err(|_| UpstreamError::new(Class::Protocol, "the request has no valid path"))
-}
-
 fn over() -> UpstreamError {
     UpstreamError::new(Class::Protocol, "no request was sent on this connection")
 }
@@ -369,13 +344,6 @@ fn message(class: Class) -> &'static str {
         Class::Reset => "the provider closed the connection before its answer was complete",
         _ => "the provider's answer is not valid HTTP",
     }
-}
-
-/// `Keep-Alive: timeout=5` closes after five seconds on the server's clock; ours must be earlier.
-fn promised_keep_alive(head: &ResponseHeader) -> Option<Duration> {
-    let text = head.headers.get(KEEP_ALIVE)?.to_str().ok()?;
-    let timeout = text.split(',').find_map(|param| param.trim().strip_prefix("timeout="))?;
-    Some(Duration::from_secs(timeout.trim().parse::<u64>().ok()?.saturating_sub(1)))
 }
 
 #[cfg(test)]

@@ -70,6 +70,7 @@ async fn host_and_framing_are_ours() {
 
 #[tokio::test]
 async fn answers_end_where_their_framing_says() {
+    let dialer = dialer();
     for (answer, status, expected) in [
         ("HTTP/1.1 200 OK\r\ncontent-length: 5\r\n\r\nhello", 200, "hello"),
         ("HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n3\r\nhel\r\n2\r\nlo\r\n0\r\n\r\n", 200, "hello"),
@@ -91,7 +92,6 @@ async fn answers_end_where_their_framing_says() {
         ),
     ] {
         let server = saying(answer).await;
-        let dialer = dialer();
         let mut upstream = started(&dialer, &server).await;
         soon(upstream.read_head()).await.unwrap();
         assert_eq!(upstream.head().status, status, "{answer:?}");
@@ -119,6 +119,7 @@ async fn the_end_is_known_with_the_last_piece() {
 
 #[tokio::test]
 async fn each_broken_answer_has_its_class() {
+    let dialer = dialer();
     for (answer, in_body, class) in [
         ("", false, Class::Reset),
         ("HTTP/1.1 200 OK\r\ncontent-le", false, Class::Reset),
@@ -133,7 +134,6 @@ async fn each_broken_answer_has_its_class() {
         ("HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\nxyz\r\n", true, Class::Protocol),
     ] {
         let server = saying(answer).await;
-        let dialer = dialer();
         let mut upstream = started(&dialer, &server).await;
         let head = soon(upstream.read_head()).await;
         assert_eq!(head.is_ok(), in_body, "{answer:?}: {head:?}");
@@ -176,6 +176,40 @@ async fn silence_has_two_names() {
     assert_eq!(upstream.read_body().await.unwrap().unwrap(), "hello");
     let error = soon(upstream.read_body()).await.unwrap_err();
     assert_eq!(error.class(), Class::IdleTimeout);
+}
+
+#[tokio::test]
+async fn a_head_that_trickles_does_not_win_time() {
+    let server = Server::start(|stream, _| async move {
+        let mut end = End::new(stream);
+        end.request().await.unwrap();
+        end.say("HTTP/1.1 200 OK\r\nx: ").await;
+        loop {
+            end.say("y").await;
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    })
+    .await;
+    let dialer = dialer();
+    let mut upstream = dialer.connect(&server.origin(&dialer), false).await.unwrap();
+    upstream.set_timeouts(Duration::from_millis(100), Duration::from_secs(20));
+    upstream.send(post(), Bytes::from_static(b"x")).await.unwrap();
+    let error = soon(upstream.read_head()).await.unwrap_err();
+    assert_eq!(error.class(), Class::FirstByteTimeout);
+}
+
+#[tokio::test]
+async fn an_upload_counts_towards_the_first_byte() {
+    let server = Server::start(|stream, _| async move {
+        let _held = stream;
+        std::future::pending().await
+    })
+    .await;
+    let dialer = dialer();
+    let mut upstream = dialer.connect(&server.origin(&dialer), false).await.unwrap();
+    upstream.set_timeouts(Duration::from_millis(50), Duration::from_secs(20));
+    let error = soon(upstream.send(post(), vec![0; 20 << 20].into())).await.unwrap_err();
+    assert_eq!(error.class(), Class::FirstByteTimeout);
 }
 
 #[tokio::test]
@@ -349,21 +383,4 @@ async fn errors_quote_neither_request_nor_answer() {
     upstream.send(head, Bytes::from_static(b"canary-body")).await.unwrap();
     let error = upstream.read_head().await.unwrap_err();
     assert!(!format!("{error} {error:?}").contains("canary"), "{error:?}");
-}
-
-#[test]
-fn a_promise_to_keep_alive_is_cut_by_a_second() {
-    for (value, expected) in [
-        ("timeout=5", Some(4)),
-        ("timeout=5, max=100", Some(4)),
-        ("max=100, timeout=60", Some(59)),
-        ("timeout=1", Some(0)),
-        ("timeout=0", Some(0)),
-        ("timeout=x", None),
-        ("max=5", None),
-    ] {
-        let mut head = ResponseHeader::build(200, None).unwrap();
-        head.insert_header("keep-alive", value).unwrap();
-        assert_eq!(promised_keep_alive(&head), expected.map(Duration::from_secs), "{value}");
-    }
 }
