@@ -9,7 +9,10 @@ BINS := --bin gateway-proxy --bin gateway-admin --bin gateway-dev --bin mock-pro
 # More arguments for the test runner: make test ARGS='-E "test(snapshot)"'
 ARGS ?=
 
-.PHONY: help run build test test-clients lint fmt bench setup setup-test setup-bench
+# What `make prove` runs, one after the other; each is also a target: make prove-upload.
+PROOFS := upload streams disconnect outage propagation handover
+
+.PHONY: help run build test test-clients prove $(PROOFS:%=prove-%) build-proofs lint fmt bench setup setup-test setup-bench
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 22
@@ -51,3 +54,12 @@ setup-bench:
 
 bench: setup-bench ## compare direct, nginx, bare Pingora and Portcullis in one interleaved run
 	@bench/run
+
+prove: build-proofs ## what must hold under weight and in trouble, on release builds (some minutes)
+	@failed=0; for proof in $(PROOFS); do $(TARGET)/release/prove $$proof || failed=1; done; exit $$failed
+
+$(PROOFS:%=prove-%): prove-%: build-proofs
+	@exec $(TARGET)/release/prove $*
+
+build-proofs: setup
+	@cargo build --locked --release -p proxy -p admin -p bench --bin gateway-proxy --bin gateway-admin --bin prove

@@ -1,0 +1,80 @@
+//! `make prove`: what the product promises under weight and in trouble, on the release programs. Each proof starts a
+//! stack of its own, prints its figures, and says of every promise whether it held.
+
+mod client;
+mod disconnect;
+mod handover;
+mod load;
+mod outage;
+mod propagation;
+mod report;
+mod stack;
+mod streams;
+mod upload;
+
+use std::time::Duration;
+
+pub use report::Report;
+
+/// The proofs, by the name of the command that runs them.
+#[derive(Debug, Clone, clap::Subcommand)]
+pub enum Proof {
+    /// A large upload and download through the relay lane: the same bytes, little memory.
+    Upload {
+        /// Size of each transfer, in bytes.
+        #[arg(long, default_value_t = 300 << 20)]
+        bytes: u64,
+    },
+    /// Many streams at once: all complete, little memory.
+    Streams {
+        #[arg(long, default_value_t = 1000)]
+        count: usize,
+    },
+    /// Clients that leave: how soon the provider sees it.
+    Disconnect {
+        /// How many clients leave in each situation.
+        #[arg(long, default_value_t = 100)]
+        count: usize,
+    },
+    /// Postgres gone under load, then admin gone.
+    Outage {
+        /// How long Postgres is away.
+        #[arg(long, default_value_t = 60)]
+        seconds: u64,
+    },
+    /// Keys created and revoked: how soon a running proxy heeds it, also with very many keys loaded.
+    Propagation {
+        /// How many keys are many.
+        #[arg(long, default_value_t = 200_000)]
+        keys: u32,
+    },
+    /// A new process takes over under load; then a drain.
+    Handover,
+}
+
+impl Proof {
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Upload { .. } => "upload",
+            Self::Streams { .. } => "streams",
+            Self::Disconnect { .. } => "disconnect",
+            Self::Outage { .. } => "outage",
+            Self::Propagation { .. } => "propagation",
+            Self::Handover => "handover",
+        }
+    }
+
+    /// Runs the proof; true when every promise held.
+    pub async fn run(&self) -> anyhow::Result<bool> {
+        let mut report = Report::new(self.name());
+        match *self {
+            Self::Upload { bytes } => upload::prove(bytes, &mut report).await?,
+            Self::Streams { count } => streams::prove(count, &mut report).await?,
+            Self::Disconnect { count } => disconnect::prove(count, &mut report).await?,
+            Self::Outage { seconds } => outage::prove(Duration::from_secs(seconds), &mut report).await?,
+            Self::Propagation { keys } => propagation::prove(keys, &mut report).await?,
+            Self::Handover => handover::prove(&mut report).await?,
+        }
+        Ok(report.finish())
+    }
+}
