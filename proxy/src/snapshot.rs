@@ -11,6 +11,7 @@ pub mod disk;
 pub mod feed;
 pub mod follower;
 pub mod keeper;
+pub mod pool;
 pub mod sharded;
 mod tables;
 

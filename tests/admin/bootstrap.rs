@@ -37,7 +37,7 @@ async fn the_first_start_makes_an_organisation_a_workspace_an_owner_and_an_admin
     let key = key_by_hash(&client, &made.admin_key.key).await.unwrap();
     assert_eq!(key.id, made.admin_key.id);
     assert_eq!((key.kind, key.workspace_id, key.user_id), (KeyKind::OrganisationService, None, None));
-    assert_eq!(key.scopes, scopes::all_for(KeyKind::OrganisationService));
+    assert_eq!(key.scopes[..], scopes::all_for(KeyKind::OrganisationService));
     let row = client
         .query_one(
             "SELECT o.name, w.id, w.name, w.slug, u.id, u.email, u.role

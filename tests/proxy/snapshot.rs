@@ -74,6 +74,16 @@ fn known<'a>(snapshot: &Snapshot, secrets: &[&'a str]) -> Vec<&'a str> {
     secrets.iter().copied().filter(|secret| status(snapshot, secret).is_some()).collect()
 }
 
+/// Waits for something that must come true.
+async fn until(what: &str, holds: impl AsyncFn() -> bool) {
+    let wait = async {
+        while !holds().await {
+            tokio::time::sleep(Duration::from_millis(2)).await;
+        }
+    };
+    tokio::time::timeout(PATIENCE, wait).await.unwrap_or_else(|_| panic!("waited in vain until {what}"));
+}
+
 /// Every key in the table, to be compared with memory.
 async fn assert_same_as_table(snapshot: &Snapshot, db: &impl GenericClient) {
     let rows = db.query("SELECT id, hash, status FROM api_keys", &[]).await.unwrap();

@@ -1,6 +1,7 @@
 //! The rows of one followed table. Requests find a row by its key (an API key by its hash), but changes arrive by
 //! row id, so the writer keeps an index from id to key: when a key is rotated, the old hash must stop working.
 
+use super::pool::Pool;
 use super::sharded::{Shard, Sharded};
 use parking_lot::Mutex;
 use serde::Serialize;
@@ -22,6 +23,8 @@ pub trait Tracked: Serialize + DeserializeOwned + Send + Sync + 'static {
     fn from_row(row: &Row) -> anyhow::Result<Self>;
     fn id(&self) -> Uuid;
     fn key(&self) -> Self::Key;
+    /// Lets what is equal in many rows be one value in memory.
+    fn share(&mut self, _pool: &mut Pool) {}
 }
 
 /// A collection without its row type, so that feed and disk copy walk over all of them alike.
@@ -73,11 +76,12 @@ impl AddAssign for Merged {
 pub struct Collection<T: Tracked> {
     rows: Sharded<T::Key, T>,
     keys_by_id: Mutex<HashMap<Uuid, T::Key>>,
+    pool: Mutex<Pool>,
 }
 
 impl<T: Tracked> Collection<T> {
     pub fn empty() -> Self {
-        Self { rows: Sharded::empty(), keys_by_id: Mutex::default() }
+        Self { rows: Sharded::empty(), keys_by_id: Mutex::default(), pool: Mutex::default() }
     }
 
     pub fn find(&self, key: &T::Key) -> Option<Arc<T>> {
@@ -139,11 +143,18 @@ struct IncomingRows<'a, T: Tracked> {
     skipped: u64,
 }
 
+impl<T: Tracked> IncomingRows<'_, T> {
+    fn push(&mut self, mut row: T) {
+        row.share(&mut self.target.pool.lock());
+        self.rows.push(row);
+    }
+}
+
 impl<T: Tracked> Incoming for IncomingRows<'_, T> {
     /// A row that cannot be understood counts as deleted: an older version of it may say more than the new one allows.
     fn row(&mut self, row: &Row) {
         match T::from_row(row) {
-            Ok(row) => self.rows.push(row),
+            Ok(row) => self.push(row),
             Err(error) => {
                 let id: Option<Uuid> = row.try_get("id").ok();
                 tracing::error!(table = T::TABLE, ?id, %error, "a row cannot be understood and is left out");
@@ -154,7 +165,7 @@ impl<T: Tracked> Incoming for IncomingRows<'_, T> {
     }
 
     fn line(&mut self, json: &str) -> serde_json::Result<()> {
-        self.rows.push(serde_json::from_str(json)?);
+        self.push(serde_json::from_str(json)?);
         Ok(())
     }
 

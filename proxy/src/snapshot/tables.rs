@@ -1,6 +1,7 @@
 //! The tables the proxy follows: what each row is found by.
 
 use super::collection::Tracked;
+use super::pool::Pool;
 use shared::api_key::KeyHash;
 use shared::model::{ApiKey, Workspace};
 use tokio_postgres::Row;
@@ -21,6 +22,10 @@ impl Tracked for ApiKey {
 
     fn key(&self) -> KeyHash {
         self.hash
+    }
+
+    fn share(&mut self, pool: &mut Pool) {
+        pool.share(&mut self.scopes);
     }
 }
 

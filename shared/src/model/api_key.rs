@@ -3,6 +3,7 @@
 use crate::api_key::KeyHash;
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
+use std::sync::Arc;
 use tokio_postgres::Row;
 use uuid::Uuid;
 
@@ -16,7 +17,8 @@ pub struct ApiKey {
     pub user_id: Option<Uuid>,
     pub kind: KeyKind,
     pub hash: KeyHash,
-    pub scopes: Vec<String>,
+    /// Behind a pointer because very many keys carry few different lists.
+    pub scopes: Arc<[String]>,
     /// `active`, `exhausted`, `expired` or `archived`.
     pub status: String,
     pub expires_at: Option<DateTime<Utc>>,
@@ -58,7 +60,7 @@ impl ApiKey {
             user_id: row.try_get("user_id")?,
             kind,
             hash: KeyHash(hash.try_into()?),
-            scopes: row.try_get("scopes")?,
+            scopes: row.try_get::<_, Vec<String>>("scopes")?.into(),
             status: row.try_get("status")?,
             expires_at: row.try_get("expires_at")?,
         })

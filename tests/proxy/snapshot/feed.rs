@@ -94,6 +94,31 @@ async fn rows_come_once_also_while_an_old_transaction_stays_open() {
 }
 
 #[tokio::test]
+async fn one_read_sees_all_tables_at_one_moment() {
+    const KEY: &str = "INSERT INTO api_keys (organisation_id, workspace_id, kind, name, hash, mask, scopes)
+                       VALUES ($1, $2, 'workspace-service', 'key', $3, '*', '{}')";
+    let tenant = Tenant::new().await;
+    let mut reader = Reader::new(&tenant).await;
+    let mut writer = tenant.database.client().await;
+    let writer = writer.transaction().await.unwrap();
+    // The read passes the workspaces, and stands before the keys until both have changed.
+    writer.batch_execute("LOCK TABLE api_keys").await.unwrap();
+    let workspace = "INSERT INTO workspaces (organisation_id, slug, name) VALUES ($1, 'new', 'New') RETURNING id";
+    let workspace: Uuid = writer.query_one(workspace, &[&tenant.organisation]).await.unwrap().get(0);
+    writer.execute(KEY, &[&tenant.organisation, &workspace, &hash("new").0.as_slice()]).await.unwrap();
+    let commit = async {
+        let waits = "SELECT 1 FROM pg_locks WHERE NOT granted AND relation = 'api_keys'::regclass";
+        until("the read stands before the keys", async || !tenant.client.query(waits, &[]).await.unwrap().is_empty())
+            .await;
+        writer.commit().await.unwrap();
+    };
+    tokio::join!(reader.read_changes(), commit);
+    assert!(reader.snapshot.workspace(&workspace).is_none() && status(&reader.snapshot, "new").is_none());
+    reader.read_changes().await;
+    assert!(reader.snapshot.workspace(&workspace).is_some() && status(&reader.snapshot, "new").is_some());
+}
+
+#[tokio::test]
 async fn revoked_rotated_and_deleted_keys_stop_working() {
     let tenant = Tenant::new().await;
     let (a, b, c) = (

@@ -44,15 +44,6 @@ impl Running {
     }
 }
 
-async fn until(what: &str, holds: impl AsyncFn() -> bool) {
-    let wait = async {
-        while !holds().await {
-            tokio::time::sleep(Duration::from_millis(2)).await;
-        }
-    };
-    tokio::time::timeout(PATIENCE, wait).await.unwrap_or_else(|_| panic!("waited in vain until {what}"));
-}
-
 /// Polls so rarely that only notices can explain what arrives.
 fn settings(folder: &Path) -> conf::Snapshot {
     conf::Snapshot {
@@ -162,7 +153,11 @@ async fn a_crash_of_postgres_costs_no_known_key_and_is_recovered_from_whole() {
     migrate::run(&mut client).await.unwrap();
     let (organisation, _) = tenancy(&client).await;
     insert(&client, organisation, "known").await;
+    client.batch_execute("CHECKPOINT").await.unwrap();
     let running = Running::loaded(settled.clone(), settings(folder.path())).await;
+    // This server does not wait for its disk: the crash undoes this commit, and gives its transaction id out again.
+    insert(&client, organisation, "fleeting").await;
+    running.until("it is known", |snapshot| status(snapshot, "fleeting").is_some()).await;
 
     server.crash().unwrap();
     running.until("two attempts failed", |snapshot| snapshot.failures() >= 2).await;

@@ -12,7 +12,7 @@ fn key(id: u128, secret: &str) -> ApiKey {
         user_id: None,
         kind: KeyKind::OrganisationService,
         hash: KeyHash::of(secret.as_bytes()),
-        scopes: vec!["completions.write".into()],
+        scopes: ["completions.write".into()].into(),
         status: "active".into(),
         expires_at: None,
     }

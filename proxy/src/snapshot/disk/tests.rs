@@ -21,7 +21,7 @@ fn filled() -> Snapshot {
         user_id: None,
         kind: KeyKind::WorkspaceService,
         hash: KeyHash::of(&n.to_be_bytes()),
-        scopes: vec!["completions.write".into()],
+        scopes: ["completions.write".into()].into(),
         status: "active".into(),
         expires_at: Some(noon()),
     });
