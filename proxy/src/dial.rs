@@ -2,10 +2,12 @@
 //! judged by name, and then for a connection, whose address the guard judges again; there is no other way out.
 //! Redirects are answers like any other here: nothing follows them.
 
+mod chunked;
 mod cork;
 mod error;
 mod framing;
 mod guard;
+mod h1;
 #[cfg(test)]
 mod lab;
 #[cfg(test)]

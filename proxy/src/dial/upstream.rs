@@ -6,28 +6,23 @@ use std::sync::{Arc, LazyLock};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use futures::FutureExt;
-use pingora_core::protocols::http::v1::client::HttpSession as Http1;
 use pingora_core::protocols::http::v2::client::Http2Session as Http2;
 use pingora_core::protocols::http::v2::write_body;
-use pingora_core::{Error, ErrorType, RetryType};
+use pingora_core::{Error, RetryType};
 use pingora_http::{RequestHeader, ResponseHeader};
 
 use super::cork::Cork;
 use super::error::{Class, UpstreamError};
 use super::framing;
+use super::h1::Http1;
 use super::origin::Origin;
 use super::pool::Pool;
 use crate::within::within;
 
 /// How long a provider that broke off our upload may take to tell why.
 const EARLY_ANSWER: Duration = Duration::from_secs(1);
-/// Each piece of a large body gets its own write timeout.
-const PIECE: usize = 1 << 20;
 /// A closed connection answers our first packet with a reset, one round trip later. Whatever fails later was at work.
 const STALE_WITHIN: Duration = Duration::from_secs(2);
-/// Interim answers (1xx) before we stop believing in a real one.
-const MAX_INTERIM: usize = 16;
 
 pub struct Upstream {
     origin: Arc<Origin>,
@@ -51,6 +46,12 @@ enum Exchange {
     H1(Box<Http1>),
     H2(Box<Http2>),
     Over,
+}
+
+/// What each protocol says when it fails.
+enum Failed {
+    H1(Class),
+    H2(Box<Error>),
 }
 
 impl Upstream {
@@ -122,26 +123,16 @@ impl Upstream {
         }
     }
 
-    async fn send_h1(&mut self, mut cork: Box<Cork>, head: RequestHeader, body: Bytes) -> Result<(), UpstreamError> {
-        cork.start(!body.is_empty());
-        let mut session = Box::new(Http1::new(cork));
-        session.write_timeout = Some(self.idle_timeout);
-        self.exchange = Exchange::H1(session);
+    async fn send_h1(&mut self, cork: Box<Cork>, head: RequestHeader, body: Bytes) -> Result<(), UpstreamError> {
+        self.exchange = Exchange::H1(Box::new(Http1::new(cork)));
         self.awaits_head = true;
         let Exchange::H1(session) = &mut self.exchange else { return Err(over()) };
-        let written = async {
-            session.write_request_header(Box::new(head)).await?;
-            for piece in body.chunks(PIECE) {
-                session.write_body(piece).await?;
-            }
-            session.finish_body().await
-        };
-        match written.await {
-            Ok(_) => {
+        match session.send(&head, &body, self.idle_timeout).await {
+            Ok(()) => {
                 self.sent = Some(Instant::now());
                 Ok(())
             }
-            Err(e) => self.hear_why(e).await,
+            Err(class) => self.hear_why(self.explain_class(class)).await,
         }
     }
 
@@ -161,7 +152,7 @@ impl Upstream {
                 }
                 Ok(())
             }
-            Err(e) => self.hear_why(e).await,
+            Err(e) => self.hear_why(self.explain(&e)).await,
         }
     }
 
@@ -185,10 +176,10 @@ impl Upstream {
     }
 
     /// Writing failed: perhaps the provider refused the upload and said so before it closed.
-    async fn hear_why(&mut self, failed: Box<Error>) -> Result<(), UpstreamError> {
+    async fn hear_why(&mut self, failed: UpstreamError) -> Result<(), UpstreamError> {
         match tokio::time::timeout(EARLY_ANSWER, self.read_head()).await {
             Ok(Ok(())) => Ok(()),
-            _ => Err(self.explain(&failed)),
+            _ => Err(failed),
         }
     }
 
@@ -202,8 +193,10 @@ impl Upstream {
         }
         let left = self.first_byte_timeout.saturating_sub(self.began.elapsed());
         let read = match &mut self.exchange {
-            Exchange::H1(session) => within(left, read_h1_head(session)).await,
-            Exchange::H2(stream) => within(left, stream.read_response_header()).await,
+            Exchange::H1(session) => within(left, session.read_head()).await.map(|read| read.map_err(Failed::H1)),
+            Exchange::H2(stream) => {
+                within(left, stream.read_response_header()).await.map(|read| read.map_err(Failed::H2))
+            }
             Exchange::Ready(_) | Exchange::Over => return Err(over()),
         };
         self.awaits_head = false;
@@ -212,17 +205,16 @@ impl Upstream {
                 self.head_arrived();
                 Ok(())
             }
-            Ok(Err(e)) => Err(self.explain(&e)),
+            Ok(Err(Failed::H1(class))) => Err(self.explain_class(class)),
+            Ok(Err(Failed::H2(e))) => Err(self.explain(&e)),
             Err(_) => Err(UpstreamError::new(Class::FirstByteTimeout, message(Class::FirstByteTimeout))),
         }
     }
 
     fn head_arrived(&mut self) {
         self.head_read = true;
-        match &mut self.exchange {
-            Exchange::H1(session) => session.read_timeout = Some(self.idle_timeout),
-            Exchange::H2(stream) => stream.read_timeout = Some(self.idle_timeout),
-            Exchange::Ready(_) | Exchange::Over => {}
+        if let Exchange::H2(stream) = &mut self.exchange {
+            stream.read_timeout = Some(self.idle_timeout);
         }
         self.note_end();
     }
@@ -230,19 +222,29 @@ impl Upstream {
     /// The head of the answer, after `read_head`.
     pub fn head(&self) -> &ResponseHeader {
         let head = match &self.exchange {
-            Exchange::H1(session) => session.resp_header(),
+            Exchange::H1(session) => session.head(),
             Exchange::H2(stream) => stream.response_header(),
             Exchange::Ready(_) | Exchange::Over => None,
         };
         head.unwrap_or(&NO_HEAD)
     }
 
+    /// The head as the caller's own; `head` has none afterwards.
+    pub fn take_head(&mut self) -> ResponseHeader {
+        let head = match &mut self.exchange {
+            Exchange::H1(session) => session.take_head(),
+            Exchange::H2(stream) => stream.response_header().cloned(),
+            Exchange::Ready(_) | Exchange::Over => None,
+        };
+        head.unwrap_or_else(|| NO_HEAD.clone())
+    }
+
     /// The next piece of the answer's body, never an empty one; `None` when it is complete.
     pub async fn read_body(&mut self) -> Result<Option<Bytes>, UpstreamError> {
         while !self.done {
             let read = match &mut self.exchange {
-                Exchange::H1(session) => session.read_body_bytes().await,
-                Exchange::H2(stream) => stream.read_response_body().await,
+                Exchange::H1(session) => session.read_body(self.idle_timeout).await.map_err(Failed::H1),
+                Exchange::H2(stream) => stream.read_response_body().await.map_err(Failed::H2),
                 Exchange::Ready(_) | Exchange::Over => return Err(over()),
             };
             match read {
@@ -253,7 +255,8 @@ impl Upstream {
                     }
                 }
                 Ok(None) => self.done = true,
-                Err(e) => return Err(self.explain(&e)),
+                Err(Failed::H1(class)) => return Err(self.explain_class(class)),
+                Err(Failed::H2(e)) => return Err(self.explain(&e)),
             }
         }
         Ok(None)
@@ -270,12 +273,8 @@ impl Upstream {
             return;
         }
         // An HTTP/2 connection never left the pool; its stream ends by being dropped.
-        let Exchange::H1(mut session) = std::mem::replace(&mut self.exchange, Exchange::Over) else { return };
-        session.respect_keepalive();
-        let promised = session.resp_header().and_then(framing::promised_keep_alive);
-        // Ready at once when the connection may be kept; what would wait is a shutdown, and dropping does that too.
-        let Some(stream) = session.reuse().now_or_never().flatten() else { return };
-        if let Ok(cork) = stream.into_any().downcast::<Cork>() {
+        let Exchange::H1(session) = std::mem::replace(&mut self.exchange, Exchange::Over) else { return };
+        if let Some((cork, promised)) = session.into_idle() {
             self.pool.put(self.origin.pool_key(), cork, promised, Instant::now());
         }
     }
@@ -283,7 +282,7 @@ impl Upstream {
     /// Knowing the end with the last piece saves the caller a turn. An error here is left for the next read to meet.
     fn note_end(&mut self) {
         self.done = match &mut self.exchange {
-            Exchange::H1(session) => session.is_body_done(),
+            Exchange::H1(session) => session.is_done(),
             Exchange::H2(stream) => stream.check_response_end_or_error().unwrap_or(false),
             Exchange::Ready(_) | Exchange::Over => true,
         };
@@ -296,13 +295,19 @@ impl Upstream {
         };
         // Refused streams and a polite GOAWAY: the provider says it did nothing.
         let refused = matches!(error.retry, RetryType::Decided(true)) && !self.head_read;
+        let explained = self.explain_class(class);
+        let stale = explained.is_stale_reuse();
+        explained.stale(refused || stale)
+    }
+
+    fn explain_class(&self, class: Class) -> UpstreamError {
         let stale = is_stale(self.reused, class, self.sent.map(|sent| sent.elapsed()), self.has_heard());
-        UpstreamError::new(class, message(class)).stale(refused || stale)
+        UpstreamError::new(class, message(class)).stale(stale)
     }
 
     fn has_heard(&self) -> bool {
         match &self.exchange {
-            Exchange::H1(session) => (**session.stream()).as_any().downcast_ref::<Cork>().is_none_or(Cork::has_heard),
+            Exchange::H1(session) => session.has_heard(),
             Exchange::H2(_) => self.head_read,
             Exchange::Ready(_) | Exchange::Over => false,
         }
@@ -318,19 +323,6 @@ fn is_stale(reused: bool, class: Class, since_sent: Option<Duration>, heard: boo
 
 /// Stands in until a head was read, so that looking too early is not a crash.
 static NO_HEAD: LazyLock<ResponseHeader> = LazyLock::new(|| ResponseHeader::build(502, None).expect("502 is a status"));
-
-async fn read_h1_head(session: &mut Http1) -> Result<(), Box<Error>> {
-    for _ in 0..MAX_INTERIM {
-        session.read_response().await?;
-        match session.get_status() {
-            // We never ask for an upgrade, so 101 is as wrong as no answer.
-            Some(status) if status == 101 => break,
-            Some(status) if status.is_informational() => {}
-            _ => return Ok(()),
-        }
-    }
-    Err(Error::explain(ErrorType::InvalidHTTPHeader, "no final answer"))
-}
 
 fn over() -> UpstreamError {
     UpstreamError::new(Class::Protocol, "no request was sent on this connection")

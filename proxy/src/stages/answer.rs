@@ -11,7 +11,7 @@ use crate::metrics::Outcome;
 use crate::refusal::Refusal;
 use crate::visit::Visit;
 use bytes::{Bytes, BytesMut};
-use http::{HeaderMap, HeaderName, HeaderValue, header};
+use http::{HeaderName, HeaderValue, header};
 use pingora_http::ResponseHeader;
 use serde::Deserialize;
 
@@ -65,7 +65,7 @@ async fn plain(client: &mut impl Downstream, upstream: &mut Upstream, visit: &mu
             _ => break,
         }
     }
-    let head = client_head(upstream.head(), visit);
+    let head = client_head(upstream.take_head(), visit);
     client.write_head(head).await?;
     let first = match last {
         Some(piece) if held.is_empty() => piece,
@@ -109,7 +109,9 @@ async fn stream(client: &mut impl Downstream, upstream: &mut Upstream, visit: &m
         }
         held.extend_from_slice(&whole);
     };
-    let head = client_head(upstream.head(), visit);
+    let mut head = client_head(upstream.take_head(), visit);
+    // Should the stream break off, one event more will be written than was announced.
+    head.remove_header(&header::CONTENT_LENGTH);
     client.write_head(head).await?;
     let mut is_last = upstream.is_done();
     if is_last {
@@ -183,18 +185,16 @@ fn is_event_stream(head: &ResponseHeader) -> bool {
         && head.headers.get(header::CONTENT_TYPE).is_some_and(|kind| kind.as_bytes().starts_with(b"text/event-stream"))
 }
 
-/// The upstream's head without its hop, and with ours. Built as plain parts: Pingora's setters also keep each header's
+/// The upstream's head without its hop, and with ours. Edited as plain parts: Pingora's setters also keep each header's
 /// spelling, which costs more than everything else here.
-fn client_head(upstream: &ResponseHeader, visit: &mut Visit) -> ResponseHeader {
-    let (mut parts, ()) = http::Response::new(()).into_parts();
-    parts.status = upstream.status;
-    parts.headers = HeaderMap::with_capacity(upstream.headers.len() + 8);
-    for (name, value) in &upstream.headers {
-        if !is_hop_by_hop(name) {
-            parts.headers.append(name.clone(), value.clone());
-        }
+fn client_head(upstream: ResponseHeader, visit: &mut Visit) -> ResponseHeader {
+    let mut parts = http::response::Parts::from(upstream);
+    let hops: Vec<HeaderName> = parts.headers.keys().filter(|name| is_hop_by_hop(name)).cloned().collect();
+    for name in hops {
+        parts.headers.remove(name);
     }
-    visit.status = upstream.status.as_u16();
+    parts.version = http::Version::HTTP_11;
+    visit.status = parts.status.as_u16();
     visit.stamp_map(&mut parts.headers);
     ResponseHeader::from(parts)
 }
@@ -233,10 +233,12 @@ fn reported_error(data: &[u8]) -> Option<Refusal> {
     }
     let Envelope { error } = serde_json::from_slice(data).ok()?;
     let kind = error.kind.unwrap_or_default();
-    let status = match error.code.as_u64() {
+    let code = error.code.as_str().unwrap_or_default();
+    let says = |word| kind.contains(word) || code.contains(word);
+    let status = match error.code.as_u64().or_else(|| code.parse().ok()) {
         Some(code @ 400..=599) => code as u16,
-        _ if kind.contains("rate_limit") => 429,
-        _ if kind.contains("overloaded") => 529,
+        _ if says("rate_limit") => 429,
+        _ if says("overloaded") => 529,
         _ => 502,
     };
     Some(Refusal::upstream_error(status, error.message.unwrap_or_else(|| "the provider reported an error".into())))
@@ -273,6 +275,8 @@ mod tests {
         for (data, status) in [
             (r#"{"error":{"message":"m","type":"x","code":503}}"#, Some(503)),
             (r#"{"error":{"type":"rate_limit_error"}}"#, Some(429)),
+            (r#"{"error":{"type":"requests","code":"rate_limit_exceeded"}}"#, Some(429)),
+            (r#"{"error":{"message":"m","code":"404"}}"#, Some(404)),
             (r#"{"type":"error","error":{"type":"overloaded_error","message":"m"}}"#, Some(529)),
             (r#"{"error":{"message":"m","code":"weird"}}"#, Some(502)),
             (r#"{"choices":[{"delta":{"content":"an \"error\" in prose"}}]}"#, None),

@@ -1,0 +1,317 @@
+//! One HTTP/1.1 exchange as a client: a request out, an answer in. Pingora's own session keeps the spelling of every
+//! header, digests and retry state that nobody here asks for; that was a sixth of what a request cost us.
+//!
+//! Stricter than a browser: an answer whose end is ambiguous is an error, never a guess.
+
+use std::io;
+use std::time::Duration;
+
+use bytes::{Bytes, BytesMut};
+use http::header::{CONNECTION, CONTENT_LENGTH, HeaderMap, HeaderName, HeaderValue, TRANSFER_ENCODING};
+use http::{StatusCode, Version};
+use pingora_http::{RequestHeader, ResponseHeader};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+
+use super::chunked::Chunked;
+use super::cork::Cork;
+use super::error::Class;
+use super::framing;
+use crate::within::within;
+
+const MAX_HEAD: usize = 64 << 10;
+const MAX_HEADERS: usize = 100;
+/// What one read asks for: an ordinary answer whole, a long one in pieces worth a system call.
+const READ: usize = 8 << 10;
+const READ_LONG: usize = 64 << 10;
+/// Each piece of a large body gets its own write timeout.
+const PIECE: usize = 1 << 20;
+/// Interim answers (1xx) before we stop believing in a real one.
+const MAX_INTERIM: usize = 16;
+
+pub struct Http1 {
+    cork: Box<Cork>,
+    /// Read and not yet passed on.
+    buffer: BytesMut,
+    head: Option<ResponseHeader>,
+    body: Body,
+    keeps_alive: bool,
+    promised: Option<Duration>,
+}
+
+/// What is left of the answer's body.
+enum Body {
+    Length(u64),
+    Chunked(Chunked),
+    UntilClose,
+    Done,
+}
+
+impl Http1 {
+    pub fn new(cork: Box<Cork>) -> Self {
+        Self { cork, buffer: BytesMut::new(), head: None, body: Body::Done, keeps_alive: false, promised: None }
+    }
+
+    /// Any byte of the answer came in.
+    pub fn has_heard(&self) -> bool {
+        self.cork.has_heard()
+    }
+
+    /// Head and body leave together. A server that takes nothing for `stall` is given up.
+    pub async fn send(&mut self, head: &RequestHeader, body: &[u8], stall: Duration) -> Result<(), Class> {
+        self.cork.start(!body.is_empty());
+        let wire = serialise(head);
+        self.write(&wire, stall).await?;
+        self.flush(stall).await?;
+        for piece in body.chunks(PIECE) {
+            self.write(piece, stall).await?;
+        }
+        self.flush(stall).await
+    }
+
+    async fn write(&mut self, bytes: &[u8], stall: Duration) -> Result<(), Class> {
+        within(stall, self.cork.write_all(bytes)).await.map_err(|_| Class::WriteTimeout)?.map_err(|_| Class::Reset)
+    }
+
+    async fn flush(&mut self, stall: Duration) -> Result<(), Class> {
+        within(stall, self.cork.flush()).await.map_err(|_| Class::WriteTimeout)?.map_err(|_| Class::Reset)
+    }
+
+    /// Waits for the head of the final answer. The caller limits the time.
+    pub async fn read_head(&mut self) -> Result<(), Class> {
+        for _ in 0..MAX_INTERIM {
+            let head = loop {
+                if let Some(head) = self.parse()? {
+                    break head;
+                }
+                if self.buffer.len() > MAX_HEAD {
+                    return Err(Class::Protocol);
+                }
+                if self.fill(READ).await? == 0 {
+                    return Err(Class::Reset);
+                }
+            };
+            match head.status {
+                // We never ask for an upgrade, so 101 is as wrong as no answer.
+                StatusCode::SWITCHING_PROTOCOLS => return Err(Class::Protocol),
+                status if status.is_informational() => {}
+                _ => return self.begin(head),
+            }
+        }
+        Err(Class::Protocol)
+    }
+
+    /// One head from the buffer, once it is all there. Names and values share the buffer's memory.
+    fn parse(&mut self) -> Result<Option<http::response::Parts>, Class> {
+        let mut space = [httparse::EMPTY_HEADER; MAX_HEADERS];
+        let mut parsed = httparse::Response::new(&mut space);
+        let length = match parsed.parse(&self.buffer) {
+            Ok(httparse::Status::Complete(length)) => length,
+            Ok(httparse::Status::Partial) => return Ok(None),
+            Err(_) => return Err(Class::Protocol),
+        };
+        let status = parsed.code.and_then(|code| StatusCode::from_u16(code).ok()).ok_or(Class::Protocol)?;
+        let version = if parsed.version == Some(1) { Version::HTTP_11 } else { Version::HTTP_10 };
+        let start = self.buffer.as_ptr() as usize;
+        let mut headers = HeaderMap::with_capacity(parsed.headers.len() + 10);
+        let mut values = Vec::with_capacity(parsed.headers.len());
+        for header in parsed.headers.iter() {
+            let name = HeaderName::from_bytes(header.name.as_bytes()).map_err(|_| Class::Protocol)?;
+            let offset = header.value.as_ptr() as usize - start;
+            values.push((name, offset, header.value.len()));
+        }
+        let bytes = self.buffer.split_to(length).freeze();
+        for (name, offset, length) in values {
+            // An empty value may point anywhere.
+            let value = if length == 0 { Bytes::new() } else { bytes.slice(offset..offset + length) };
+            headers.append(name, HeaderValue::from_maybe_shared(value).map_err(|_| Class::Protocol)?);
+        }
+        let (mut parts, ()) = http::Response::new(()).into_parts();
+        (parts.status, parts.version, parts.headers) = (status, version, headers);
+        Ok(Some(parts))
+    }
+
+    fn begin(&mut self, mut parts: http::response::Parts) -> Result<(), Class> {
+        let has_both = parts.headers.contains_key(TRANSFER_ENCODING) && parts.headers.contains_key(CONTENT_LENGTH);
+        self.body = body_of(parts.status, &parts.headers)?;
+        if has_both {
+            parts.headers.remove(CONTENT_LENGTH);
+        }
+        self.keeps_alive = parts.version == Version::HTTP_11
+            && !has_both
+            && !matches!(self.body, Body::UntilClose)
+            && !says_close(&parts.headers);
+        let head = ResponseHeader::from(parts);
+        self.promised = framing::promised_keep_alive(&head);
+        self.head = Some(head);
+        Ok(())
+    }
+
+    pub fn head(&self) -> Option<&ResponseHeader> {
+        self.head.as_ref()
+    }
+
+    pub fn take_head(&mut self) -> Option<ResponseHeader> {
+        self.head.take()
+    }
+
+    pub fn is_done(&self) -> bool {
+        matches!(self.body, Body::Done)
+    }
+
+    /// The next piece of the body; `None` when it is complete. Given up in the middle, it loses nothing.
+    pub async fn read_body(&mut self, idle: Duration) -> Result<Option<Bytes>, Class> {
+        loop {
+            if let Some(piece) = self.next_piece()? {
+                return Ok(Some(piece));
+            }
+            if self.is_done() {
+                return Ok(None);
+            }
+            let wanted = if matches!(self.body, Body::Length(left) if left > READ as u64) { READ_LONG } else { READ };
+            let read = within(idle, self.fill(wanted)).await.map_err(|_| Class::IdleTimeout)??;
+            if read == 0 {
+                return match self.body {
+                    Body::UntilClose => {
+                        self.body = Body::Done;
+                        Ok(None)
+                    }
+                    _ => Err(Class::Reset),
+                };
+            }
+        }
+    }
+
+    /// What the buffer already holds of the body.
+    fn next_piece(&mut self) -> Result<Option<Bytes>, Class> {
+        let piece = match &mut self.body {
+            Body::Done => return Ok(None),
+            Body::UntilClose => self.buffer.split().freeze(),
+            Body::Length(left) => {
+                let taken = usize::try_from(*left).unwrap_or(usize::MAX).min(self.buffer.len());
+                *left -= taken as u64;
+                let piece = self.buffer.split_to(taken).freeze();
+                if *left == 0 {
+                    self.body = Body::Done;
+                }
+                piece
+            }
+            Body::Chunked(chunks) => {
+                let piece = chunks.decode(&mut self.buffer).map_err(|_| Class::Protocol)?;
+                if chunks.is_done() {
+                    self.body = Body::Done;
+                }
+                piece
+            }
+        };
+        Ok((!piece.is_empty()).then_some(piece))
+    }
+
+    async fn fill(&mut self, wanted: usize) -> Result<usize, Class> {
+        self.buffer.reserve(wanted);
+        self.cork.read_buf(&mut self.buffer).await.map_err(|error| match error.kind() {
+            io::ErrorKind::InvalidData => Class::Protocol,
+            _ => Class::Reset,
+        })
+    }
+
+    /// The connection, if another request can trust it, and how long the server promised to keep it.
+    pub fn into_idle(self) -> Option<(Box<Cork>, Option<Duration>)> {
+        let is_clean = self.keeps_alive && matches!(self.body, Body::Done) && self.buffer.is_empty();
+        is_clean.then_some((self.cork, self.promised))
+    }
+}
+
+fn serialise(head: &RequestHeader) -> Vec<u8> {
+    let path = head.uri.path_and_query().map_or("/", |path| path.as_str());
+    let mut wire = Vec::with_capacity(512 + path.len());
+    for part in [head.method.as_str(), " ", path, " HTTP/1.1\r\n"] {
+        wire.extend_from_slice(part.as_bytes());
+    }
+    for (name, value) in &head.headers {
+        wire.extend_from_slice(name.as_str().as_bytes());
+        wire.extend_from_slice(b": ");
+        wire.extend_from_slice(value.as_bytes());
+        wire.extend_from_slice(b"\r\n");
+    }
+    wire.extend_from_slice(b"\r\n");
+    wire
+}
+
+/// Where the body ends (RFC 9112 §6.3).
+fn body_of(status: StatusCode, headers: &HeaderMap) -> Result<Body, Class> {
+    if status == StatusCode::NO_CONTENT || status == StatusCode::NOT_MODIFIED {
+        return Ok(Body::Done);
+    }
+    let mut codings = headers.get_all(TRANSFER_ENCODING).iter();
+    if let Some(coding) = codings.next() {
+        // We send no `TE`, so no other coding may be used.
+        let is_chunked = coding.as_bytes().trim_ascii().eq_ignore_ascii_case(b"chunked") && codings.next().is_none();
+        return if is_chunked { Ok(Body::Chunked(Chunked::default())) } else { Err(Class::Protocol) };
+    }
+    let mut length = None;
+    let lines = headers.get_all(CONTENT_LENGTH).iter();
+    for value in lines.flat_map(|line| line.as_bytes().split(|byte| *byte == b',')) {
+        let value = decimal(value.trim_ascii()).ok_or(Class::Protocol)?;
+        if length.is_some_and(|earlier| earlier != value) {
+            return Err(Class::Protocol);
+        }
+        length = Some(value);
+    }
+    Ok(match length {
+        None => Body::UntilClose,
+        Some(0) => Body::Done,
+        Some(length) => Body::Length(length),
+    })
+}
+
+fn decimal(digits: &[u8]) -> Option<u64> {
+    let is_number = !digits.is_empty() && digits.iter().all(u8::is_ascii_digit);
+    is_number.then(|| std::str::from_utf8(digits).ok()?.parse().ok()).flatten()
+}
+
+fn says_close(headers: &HeaderMap) -> bool {
+    let lines = headers.get_all(CONNECTION).iter();
+    let mut tokens = lines.flat_map(|line| line.as_bytes().split(|byte| *byte == b','));
+    tokens.any(|token| token.trim_ascii().eq_ignore_ascii_case(b"close"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_answer_ends_where_exactly_one_rule_says_or_it_is_refused() {
+        for (status, pairs, expected) in [
+            (200, vec![("content-length", "5")], Ok("length 5")),
+            (200, vec![("content-length", "0")], Ok("done")),
+            (200, vec![("content-length", "5, 5")], Ok("length 5")),
+            (200, vec![("content-length", "5"), ("content-length", "5")], Ok("length 5")),
+            (200, vec![("content-length", "5"), ("content-length", "6")], Err(())),
+            (200, vec![("content-length", "+5")], Err(())),
+            (200, vec![("content-length", "0x5")], Err(())),
+            (200, vec![("content-length", "")], Err(())),
+            (200, vec![("content-length", "99999999999999999999")], Err(())),
+            (200, vec![("transfer-encoding", "chunked")], Ok("chunked")),
+            (200, vec![("transfer-encoding", "Chunked "), ("content-length", "5")], Ok("chunked")),
+            (200, vec![("transfer-encoding", "gzip, chunked")], Err(())),
+            (200, vec![("transfer-encoding", "chunked"), ("transfer-encoding", "chunked")], Err(())),
+            (200, vec![("transfer-encoding", "identity")], Err(())),
+            (200, vec![], Ok("until close")),
+            (204, vec![("content-length", "5")], Ok("done")),
+            (304, vec![("content-length", "5")], Ok("done")),
+        ] {
+            let mut headers = HeaderMap::new();
+            for (name, value) in &pairs {
+                headers.append(HeaderName::from_static(name), HeaderValue::from_static(value));
+            }
+            let found =
+                body_of(StatusCode::from_u16(status).unwrap(), &headers).map_err(|_| ()).map(|body| match body {
+                    Body::Length(length) => format!("length {length}"),
+                    Body::Chunked(_) => "chunked".into(),
+                    Body::UntilClose => "until close".into(),
+                    Body::Done => "done".into(),
+                });
+            assert_eq!(found.as_deref(), expected.as_ref().copied().map_err(|_| &()), "{status} {pairs:?}");
+        }
+    }
+}
