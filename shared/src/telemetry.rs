@@ -15,20 +15,37 @@ use tracing_subscriber::registry::LookupSpan;
 pub enum TelemetryError {
     #[error("LOG_LEVEL is not a filter of log lines (for example `info` or `proxy=debug,info`): {0}")]
     Filter(#[from] tracing_subscriber::filter::ParseError),
+    #[error("LOG_LEVEL may not ask for trace lines of `{0}`: they quote whole request heads, credentials included")]
+    TooMuch(&'static str),
     #[error("log lines are already being written: {0}")]
     Twice(Box<dyn std::error::Error + Send + Sync>),
 }
 
+/// Libraries that quote what they send and receive when asked for much. They only warn unless they are named.
+const TALKATIVE: &[&str] = &["pingora_core", "pingora_proxy", "pingora_http", "h2"];
+
 /// Call once, first thing in `main`.
 pub fn init(settings: &Logs, service: &'static str) -> Result<(), TelemetryError> {
-    let lines = tracing_subscriber::fmt()
-        .with_env_filter(EnvFilter::builder().parse(&settings.log_level)?)
-        .with_writer(std::io::stderr);
+    let lines = tracing_subscriber::fmt().with_env_filter(filter(&settings.log_level)?).with_writer(std::io::stderr);
     match settings.log_format {
         LogFormat::Json => lines.json().event_format(JsonLine::of(service)).try_init(),
         LogFormat::Text => lines.with_ansi(false).try_init(),
     }
     .map_err(TelemetryError::Twice)
+}
+
+fn filter(text: &str) -> Result<EnvFilter, TelemetryError> {
+    let mut filter = EnvFilter::builder().parse(text)?;
+    for library in TALKATIVE {
+        match text.split(',').find(|directive| directive.trim().starts_with(library)) {
+            Some(directive) if directive.to_ascii_lowercase().contains("trace") => {
+                return Err(TelemetryError::TooMuch(library));
+            }
+            Some(_) => {}
+            None => filter = filter.add_directive(format!("{library}=warn").parse()?),
+        }
+    }
+    Ok(filter)
 }
 
 /// The library's JSON with the service's name in front: lines of both services end in one place.
@@ -99,6 +116,26 @@ mod tests {
         assert_eq!(line["status"], 502);
         assert_eq!(line["span"]["request_id"], "r-1");
         assert!(line["timestamp"].as_str().unwrap().ends_with('Z'), "{text}");
+    }
+
+    #[test]
+    fn no_setting_makes_a_library_print_request_heads() {
+        for (text, accepted) in [
+            ("trace", true),
+            ("info", true),
+            ("info,pingora_core=debug", true),
+            ("pingora_core=trace", false),
+            ("info, h2::proto=TRACE", false),
+        ] {
+            match filter(text) {
+                Ok(filter) => {
+                    assert!(accepted, "{text}");
+                    let filter = filter.to_string();
+                    assert!(text.contains("pingora") || filter.contains("pingora_core=warn"), "{text}: {filter}");
+                }
+                Err(error) => assert!(!accepted, "{text}: {error}"),
+            }
+        }
     }
 
     #[test]
