@@ -122,6 +122,8 @@ impl ProxyHttp for Gateway {
     async fn response_filter(&self, session: &mut Session, head: &mut ResponseHeader, ctx: &mut Ctx) -> Result<()> {
         let visit = &mut ctx.visit;
         if head.status.is_informational() && head.status.as_u16() != 101 {
+            // Once the provider lets the client send its body, the answer need not end the connection.
+            session.downstream_session.set_close_on_response_before_downstream_finish(false);
             return Ok(());
         }
         visit.status = head.status.as_u16();
@@ -138,6 +140,13 @@ impl ProxyHttp for Gateway {
         }
         visit.stamp(head);
         Ok(())
+    }
+
+    fn fail_to_connect(&self, _session: &mut Session, peer: &HttpPeer, ctx: &mut Ctx, error: Box<Error>) -> Box<Error> {
+        if let Some(Relay::Provider { target, .. }) = &ctx.relay {
+            self.engine.dialer.demote(&target.origin, peer);
+        }
+        error
     }
 
     fn error_while_proxy(
@@ -160,12 +169,20 @@ impl ProxyHttp for Gateway {
     }
 
     async fn fail_to_proxy(&self, session: &mut Session, error: &Error, ctx: &mut Ctx) -> FailToProxy {
-        let is_client = *error.esource() == ErrorSource::Downstream;
+        // Some headers Pingora judges only when it builds the upstream's head; then the client is still there to be told.
+        let is_bad_head = *error.etype() == ErrorType::InvalidHTTPHeader;
+        let is_client = *error.esource() == ErrorSource::Downstream && !is_bad_head;
         if is_client || session.response_written().is_some() {
             ctx.visit.status = if is_client { 499 } else { ctx.visit.status };
             return FailToProxy { error_code: 0, can_reuse_downstream: false };
         }
-        let refusal = ctx.refusal.take().unwrap_or_else(|| self.relay_refusal(&ctx.relay, error));
+        let refusal = match ctx.refusal.take() {
+            Some(refusal) => refusal,
+            None if *error.esource() == ErrorSource::Downstream => {
+                Refusal::invalid_header("connection", "it names a header that cannot be dropped")
+            }
+            None => self.relay_refusal(&ctx.relay, error),
+        };
         // Pingora closes the connection after a failed proxy loop whatever we return; the head must say so.
         session.set_keepalive(None);
         let _ = self.refuse(session, ctx, &refusal).await;

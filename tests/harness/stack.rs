@@ -154,6 +154,14 @@ impl Stack {
         Process::start("gateway-proxy", arguments, &environment, self.folder.path())
     }
 
+    /// Starts admin where it was before, or would have been, and waits until it is ready.
+    pub async fn start_admin(&mut self) {
+        let ports = [self.ports[0].port(), self.ports[1].port(), self.ports[2].port()];
+        let environment = [usual_environment(&self.database, ports), self.plan.admin_environment.clone()].concat();
+        self.admin = Some(Process::start("gateway-admin", &[], &environment, self.folder.path()));
+        self.until_ready().await;
+    }
+
     /// A client without credentials.
     pub fn anonymous(&self) -> Client {
         self.http.clone()

@@ -51,6 +51,11 @@ impl Frames {
         }
     }
 
+    /// Only the head of a request whose body never comes.
+    pub async fn begin(&mut self, stream: u32, headers: &[Header<'_>]) {
+        self.write(HEADERS, END_HEADERS, stream, &literal(headers)).await;
+    }
+
     /// A request whose body is followed by a second block of headers.
     pub async fn request_with_trailers(
         &mut self,

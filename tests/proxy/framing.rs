@@ -199,6 +199,7 @@ async fn a_request_line_that_can_be_read_in_two_ways_is_refused() {
         ("a version that does not exist", "GET /v1/models HTTP/1.2", &*common, Some(400)),
         ("HTTP/2 in the clear without its preface", "GET /v1/models HTTP/2.0", &*common, Some(400)),
         ("no target", "GET  HTTP/1.1", &*common, Some(400)),
+        ("a quote in the query, which URIs do not have", "GET /v1/models?a=\"b\" HTTP/1.1", &*common, Some(400)),
         ("an absolute target of another host", "GET http://evil.test/v1/models HTTP/1.1", &*common, Some(400)),
         ("a target with credentials", "GET http://a@gateway.test/v1/models HTTP/1.1", &*common, Some(400)),
         ("an absolute target of the same host", "GET http://gateway.test/v1/models HTTP/1.1", &*common, Some(200)),

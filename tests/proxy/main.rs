@@ -1,13 +1,19 @@
 //! The proxy as clients meet it: real processes, a real Postgres, a mock provider.
 
+mod bad_input;
+mod bodies;
 mod chat;
 mod dashboards;
 mod frames;
 mod framing;
 mod headers;
+mod http2;
+mod identity;
 mod leaving;
 mod outbound;
 mod raw;
+mod relay;
 mod smoke;
 mod snapshot;
+mod streams;
 mod upstream;

@@ -9,7 +9,7 @@ use shared::routes::{self, Lookup};
 pub enum Route<'p> {
     /// `GET /`: the one page of our own.
     Greeting,
-    /// A browser asks what it may send.
+    /// A browser asks what it may send; HEAD is answered alike.
     Preflight,
     ControlPlane,
     Engine(Endpoint),
@@ -46,7 +46,7 @@ pub fn classify<'p>(method: &Method, path: &'p str) -> Route<'p> {
             _ => Route::NotFound,
         };
     };
-    if *method == Method::OPTIONS {
+    if matches!(*method, Method::OPTIONS | Method::HEAD) {
         return Route::Preflight;
     }
     if *method == Method::POST && rest == Endpoint::ChatCompletions.path() {
@@ -107,6 +107,7 @@ mod tests {
             ("GET", "/v1/admin/workspaces", Route::ControlPlane),
             ("GET", "/v1/api-keys/self", Route::ControlPlane),
             ("OPTIONS", "/v1/chat/completions", Route::Preflight),
+            ("HEAD", "/v1/models", Route::Preflight),
             ("TRACE", "/v1/models", Route::MethodNotAllowed),
         ] {
             assert_eq!(classify(&Method::from_bytes(method.as_bytes()).unwrap(), path), route, "{method} {path}");
