@@ -63,6 +63,9 @@ pub async fn create<R: Resource>(State(app): State<App>, call: Call) -> Answer {
     let mut db = app.db.get().await?;
     let mut action = Action::begin(&mut db, &app, &call).await?;
     action.workspace_id = tenancy::asked(&action.tx, &call.caller, asked.as_deref()).await?;
+    if let Some(workspace) = action.workspace_id {
+        tenancy::hold(&action.tx, workspace).await?;
+    }
     let columns = R::create(&action, new).await?.set("organisation_id", action.organisation_id());
     let columns = match (R::TABLE.tenancy, action.workspace_id) {
         (Tenancy::Workspace("workspace_id"), None) => return Err(ApiError::field("workspace_id", "is required")),
@@ -71,6 +74,7 @@ pub async fn create<R: Resource>(State(app): State<App>, call: Call) -> Answer {
     };
     let row = R::TABLE.insert(&action.tx, &columns).await.map_err(refused::<R>)?;
     let made = R::from_row(&row)?;
+    action.workspace_id = made.workspace_id();
     made.after(Verb::Create, &action).await?;
     let reply = made.created(&call);
     let change = Change { resource_id: made.id().to_string(), before: None, after: Some(made.shown(&call)) };

@@ -17,6 +17,7 @@ pub mod error;
 pub mod gate;
 pub mod health;
 pub mod http;
+pub mod limits;
 pub mod metrics;
 pub mod observe;
 pub mod openapi;
@@ -26,6 +27,7 @@ pub mod routes;
 pub mod serve;
 pub mod settings;
 pub mod tenancy;
+pub mod tenant_settings;
 
 pub use app::App;
 pub use error::ApiError;

@@ -1,7 +1,9 @@
 //! The operations that are built. Each resource is one file; everything else of the route table answers 501.
 
 mod labels;
+mod members;
 mod own_key;
+mod workspaces;
 
 use crate::app::App;
 use crate::error::ApiError;
@@ -22,6 +24,8 @@ pub fn is_built(operation: &Operation) -> bool {
 pub fn routes() -> Routes {
     Routes::default()
         .merge(labels::routes())
+        .merge(members::routes())
+        .merge(workspaces::routes())
         .get("/api-keys/self", own_key::describe)
         .post("/api-keys/{type}/{subType}", no_such_kind_of_key)
         .get("/openapi.json", openapi)

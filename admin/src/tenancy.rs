@@ -5,7 +5,7 @@ use crate::caller::Caller;
 use crate::error::ApiError;
 use crate::http::text;
 use shared::table::{Filter, Table, Tenancy};
-use tokio_postgres::GenericClient;
+use tokio_postgres::{GenericClient, Transaction};
 use uuid::Uuid;
 
 /// The rows of a table that the caller may see. `workspace` narrows an organisation's view to one workspace.
@@ -52,6 +52,15 @@ pub async fn asked(db: &impl GenericClient, caller: &Caller, name: Option<&str>)
         }
         (None, Some(found)) => Ok(Some(found)),
         (None, None) => Err(ApiError::NotFound("workspace")),
+    }
+}
+
+/// Keeps a workspace from being archived until the transaction ends, so that nothing new is left behind in one.
+pub async fn hold(tx: &Transaction<'_>, workspace: Uuid) -> Result<(), ApiError> {
+    const HOLD: &str = "SELECT FROM workspaces WHERE id = $1 AND status = 'active' FOR SHARE";
+    match tx.query_opt(HOLD, &[&workspace]).await? {
+        Some(_) => Ok(()),
+        None => Err(ApiError::NotFound("workspace")),
     }
 }
 

@@ -136,7 +136,7 @@ async fn a_workspace_key_belongs_to_its_workspace_and_holds_only_scopes_of_its_k
     let issued = make(tenant.workspace_id, "completions.write").await.unwrap();
     let key = key_by_hash(&client, &issued.key).await.unwrap();
     assert_eq!((key.kind, key.workspace_id), (KeyKind::WorkspaceService, Some(tenant.workspace_id)));
-    assert_eq!((key.organisation_id, key.scopes), (tenant.organisation_id, vec!["completions.write".to_owned()]));
+    assert_eq!((key.organisation_id, key.scopes), (tenant.organisation_id, ["completions.write".to_owned()].into()));
     let refused = make(tenant.workspace_id, "organisation_users.create").await.err().unwrap();
     assert!(matches!(refused, BootstrapError::UnknownScope(_)), "{refused}");
     let nowhere = make(Uuid::new_v4(), "completions.write").await.err().unwrap();

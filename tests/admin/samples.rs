@@ -20,7 +20,16 @@ pub struct Sample {
 }
 
 pub fn samples() -> Vec<Sample> {
-    vec![Sample {
+    let workspaces = ["/admin/workspaces", "/workspaces"].map(|path| Sample {
+        path,
+        body: json!({ "name": "Workspace {n}", "usage_limits": { "credit_limit": 5 } }),
+        change: json!({ "description": "changed {n}" }),
+        wrong: (json!({ "name": "x", "usage_limits": { "credit_limit": "5" } }), "usage_limits.credit_limit"),
+        delete: json!({ "name": "Workspace {n}" }),
+        recorded_as: "workspaces",
+        is_in_workspace: false,
+    });
+    let plain = [Sample {
         path: "/labels",
         body: json!({ "name": "label-{n}", "description": "d", "color_code": "#fff" }),
         change: json!({ "description": null }),
@@ -28,11 +37,18 @@ pub fn samples() -> Vec<Sample> {
         delete: json!({}),
         recorded_as: "labels",
         is_in_workspace: true,
-    }]
+    }];
+    plain.into_iter().chain(workspaces).collect()
 }
 
 /// Writes beyond the five operations of a resource, which have tests of their own.
-pub static FURTHER: &[&str] = &["/api-keys/{type}/{subType}"];
+pub static FURTHER: &[&str] = &[
+    "/admin/workspaces/{workspaceId}/users",
+    "/admin/workspaces/{workspaceId}/users/{userId}",
+    "/workspaces/{workspaceId}/users",
+    "/workspaces/{workspaceId}/users/{userId}",
+    "/api-keys/{type}/{subType}",
+];
 
 /// The sample's body with its number.
 pub fn numbered(value: &Value, n: usize) -> Value {

@@ -1,6 +1,7 @@
 //! Times as they are written: RFC 3339 in UTC with milliseconds and `Z`, because one client decodes them strictly.
 
-use chrono::{DateTime, SecondsFormat, Utc};
+use crate::error::ApiError;
+use chrono::{DateTime, Datelike as _, NaiveDate, NaiveDateTime, NaiveTime, SecondsFormat, Utc};
 use serde::{Serialize, Serializer};
 use std::error::Error;
 use tokio_postgres::types::{FromSql, Type};
@@ -30,6 +31,17 @@ impl<'a> FromSql<'a> for Time {
     }
 }
 
+/// A time that was sent: RFC 3339, or without an offset (UTC), or a day (its beginning).
+pub fn parsed(field: &str, text: &str) -> Result<DateTime<Utc>, ApiError> {
+    let with_offset = || DateTime::parse_from_rfc3339(text).ok().map(|time| time.to_utc());
+    let plain = || text.parse::<NaiveDateTime>().ok().map(|time| time.and_utc());
+    let day = || text.parse::<NaiveDate>().ok().map(|day| day.and_time(NaiveTime::MIN).and_utc());
+    let found = with_offset().or_else(plain).or_else(day);
+    // Postgres and clients end before chrono does.
+    let found = found.filter(|time| (1970..=9999).contains(&time.year()));
+    found.ok_or_else(|| ApiError::field(field, "must be a time as 2026-01-15T10:30:00Z"))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -38,5 +50,21 @@ mod tests {
     fn times_are_written_with_milliseconds_and_a_z() {
         let time = DateTime::from_timestamp(1_768_473_000, 0).unwrap();
         assert_eq!(serde_json::to_string(&Time(time)).unwrap(), r#""2026-01-15T10:30:00.000Z""#);
+    }
+
+    #[test]
+    fn times_are_read_with_an_offset_without_one_or_as_a_day() {
+        for (text, expected) in [
+            ("2026-01-15T10:30:00Z", Some("2026-01-15T10:30:00Z")),
+            ("2026-01-15T10:30:00.5+02:00", Some("2026-01-15T08:30:00.5Z")),
+            ("2026-01-15T10:30:00", Some("2026-01-15T10:30:00Z")),
+            ("2026-01-15", Some("2026-01-15T00:00:00Z")),
+            ("+12026-01-15", None),
+            ("tomorrow", None),
+            ("", None),
+        ] {
+            let expected = expected.map(|text| text.parse::<DateTime<Utc>>().unwrap());
+            assert_eq!(parsed("expires_at", text).ok(), expected, "{text}");
+        }
     }
 }

@@ -1,0 +1,28 @@
+//! Usage and rate limits as the interface takes them, on keys, workspaces, providers and integrations: strict, so
+//! that a misspelt limit is refused instead of limiting nothing. Pure: the clock is an argument.
+
+mod rate;
+mod reset;
+mod usage;
+
+pub use rate::{KEY_RATES, RateLimit, Rates, USUAL_RATES, rate_limits};
+pub use usage::{UsageLimits, usage_limits};
+
+use crate::app::App;
+use crate::error::ApiError;
+use serde_json::Value;
+
+/// Refuses limits where the installation has switched them off. Removing one is always possible.
+pub fn allowed(app: &App, sent: Option<&Value>) -> Result<(), ApiError> {
+    let removes = sent.is_none_or(|value| value.is_null() || value.as_array().is_some_and(Vec::is_empty));
+    if removes || app.features.usage_limits_enabled {
+        return Ok(());
+    }
+    Err(ApiError::FeatureOff { setting: "USAGE_LIMITS_ENABLED" })
+}
+
+/// A number as clients want it: whole ones without a fraction.
+pub fn number(value: f64) -> Value {
+    let is_whole = value.fract() == 0.0 && value.abs() < 9_007_199_254_740_992.0;
+    if is_whole { (value as i64).into() } else { value.into() }
+}

@@ -1,0 +1,305 @@
+//! Workspaces: where an organisation's people and applications work, apart from each other. Served at two paths that
+//! are the same: the specification names one, the clients call the other.
+
+mod archive;
+mod naming;
+mod settings;
+
+use super::members;
+use crate::access::{SecuritySettings, security};
+use crate::action::Action;
+use crate::app::App;
+use crate::call::Call;
+use crate::crud::{self, Answer, Resource, Verb};
+use crate::error::ApiError;
+use crate::http::{Field, Time, text};
+use crate::limits::{self, UsageLimits};
+use crate::routes::Routes;
+use crate::{tenancy, tenant_settings};
+use axum::Json;
+use axum::extract::{Path, State};
+use chrono::Utc;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value, json};
+use shared::table::{Columns, Filter, OnDelete, Table, Tenancy};
+use tokio_postgres::Row;
+use uuid::Uuid;
+
+pub fn routes() -> Routes {
+    ["/admin/workspaces", "/workspaces"].iter().fold(Routes::default(), |routes, base| {
+        let item = format!("{base}/{{workspaceId}}");
+        routes
+            .get(base, crud::list::<Workspace>)
+            .post(base, crud::create::<Workspace>)
+            .get(&item, read)
+            .put(&item, crud::update::<Workspace>)
+            .delete(&item, archive::archive)
+    })
+}
+
+#[derive(Serialize)]
+pub struct Workspace {
+    pub id: Uuid,
+    slug: String,
+    pub name: String,
+    pub icon: Option<String>,
+    description: Option<String>,
+    pub is_default: bool,
+    status: String,
+    defaults: Option<Value>,
+    pub usage_limits: Option<Value>,
+    rate_limits: Option<Value>,
+    /// Its own values; `effective` says which count.
+    security_settings: Value,
+    settings: Value,
+    priority: i16,
+    last_reset_at: Option<Time>,
+    organisation_id: Uuid,
+    created_by: Option<Uuid>,
+    creation_source: String,
+    scim_source_id: Option<String>,
+    created_at: Time,
+    last_updated_at: Time,
+    #[serde(skip)]
+    organisation_settings: Value,
+    #[serde(skip)]
+    organisation_security: Value,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+pub struct WorkspaceChange {
+    name: Option<String>,
+    /// Chosen once, when the workspace is made.
+    slug: Option<String>,
+    icon: Field<String>,
+    description: Field<String>,
+    defaults: Field<settings::Defaults>,
+    usage_limits: Field<Value>,
+    rate_limits: Field<Value>,
+    settings: Option<tenant_settings::Sent>,
+    security_settings: Option<Map<String, Value>>,
+    priority: Option<i16>,
+    reset_usage: Option<bool>,
+}
+
+impl Resource for Workspace {
+    type Create = WorkspaceChange;
+    type Update = WorkspaceChange;
+    const OBJECT: &'static str = "workspace";
+    const PATH: &'static str = "/admin/workspaces";
+    const UNIQUE: &'static str = "name or slug";
+    const TABLE: Table = Table {
+        name: "workspaces",
+        columns: "id, slug, name, icon, description, is_default, status, defaults, usage_limits, rate_limits,
+            security_settings, settings, priority, last_reset_at, organisation_id, created_by, creation_source,
+            scim_source_id, created_at, last_updated_at,
+            (SELECT o.settings FROM organisations o WHERE o.id = organisation_id) AS organisation_settings,
+            (SELECT o.security_settings FROM organisations o WHERE o.id = organisation_id) AS organisation_security",
+        slug: Some("slug"),
+        tenancy: Tenancy::Workspace("id"),
+        on_delete: OnDelete::Archive,
+    };
+
+    fn from_row(row: &Row) -> Result<Self, tokio_postgres::Error> {
+        Ok(Self {
+            id: row.try_get("id")?,
+            slug: row.try_get("slug")?,
+            name: row.try_get("name")?,
+            icon: row.try_get("icon")?,
+            description: row.try_get("description")?,
+            is_default: row.try_get("is_default")?,
+            status: row.try_get("status")?,
+            defaults: row.try_get("defaults")?,
+            usage_limits: row.try_get("usage_limits")?,
+            rate_limits: row.try_get("rate_limits")?,
+            security_settings: row.try_get("security_settings")?,
+            settings: row.try_get("settings")?,
+            priority: row.try_get("priority")?,
+            last_reset_at: row.try_get("last_reset_at")?,
+            organisation_id: row.try_get("organisation_id")?,
+            created_by: row.try_get("created_by")?,
+            creation_source: row.try_get("creation_source")?,
+            scim_source_id: row.try_get("scim_source_id")?,
+            created_at: row.try_get("created_at")?,
+            last_updated_at: row.try_get("last_updated_at")?,
+            organisation_settings: row.try_get("organisation_settings")?,
+            organisation_security: row.try_get("organisation_security")?,
+        })
+    }
+
+    fn id(&self) -> Uuid {
+        self.id
+    }
+
+    fn workspace_id(&self) -> Option<Uuid> {
+        Some(self.id)
+    }
+
+    async fn create(action: &Action<'_>, mut body: WorkspaceChange) -> Result<Columns, ApiError> {
+        const SETTINGS: &str = "SELECT settings FROM organisations WHERE id = $1";
+        let organisation = action.tx.query_one(SETTINGS, &[&action.organisation_id()]).await?.try_get("settings")?;
+        let name = body.name.take().ok_or_else(|| ApiError::field("name", "is required"))?;
+        let (icon, name) = naming::split(text::name("name", name)?);
+        let slug = match body.slug.take() {
+            Some(slug) => text::slug("slug", slug)?,
+            None => text::generated_slug("ws", &name, 6),
+        };
+        let columns = written(action, body, None, &organisation)?;
+        let columns = if columns.names().any(|one| one == "icon") { columns } else { columns.set("icon", icon) };
+        Ok(columns.set("name", name).set("slug", slug).set("created_by", action.call.caller.actor_id()))
+    }
+
+    async fn update(action: &Action<'_>, current: &Self, body: WorkspaceChange) -> Result<Columns, ApiError> {
+        let is_bound = action.call.caller.workspace_id().is_some();
+        let reaches_out = body.name.is_some()
+            || body.icon.is_sent()
+            || body.settings.is_some()
+            || body.security_settings.is_some()
+            || body.priority.is_some();
+        if is_bound && reaches_out {
+            return Err(ApiError::Forbidden(
+                "A workspace's own key may change its description, defaults and limits only",
+            ));
+        }
+        written(action, body, Some(current), &current.organisation_settings)
+    }
+
+    fn filter(call: &Call) -> Result<Filter, ApiError> {
+        let query = call.query();
+        let mut filter = Filter::default().one_of("status", statuses(call)?);
+        if let Some(part) = query.text("name") {
+            filter = filter.and("strpos(concat_ws(' ', icon, name), ?) > 0", part.to_owned());
+        }
+        if let Some(name) = query.text("exact_name") {
+            filter = filter.and("(name = ? OR concat_ws(' ', icon, name) = ?)", name.to_owned());
+        }
+        Ok(filter)
+    }
+
+    async fn after(&self, verb: Verb, action: &Action<'_>) -> Result<(), ApiError> {
+        if verb == Verb::Create
+            && let Some(users) = action.call.object()?.remove("users").filter(|users| !users.is_null())
+        {
+            members::add(action, self.id, members::sent(users)?).await?;
+        }
+        Ok(())
+    }
+
+    fn shown(&self, call: &Call) -> Value {
+        let mut shown = crud::shown(Self::OBJECT, self);
+        if call.query().text("name_format") != Some("plain") {
+            shown["name"] = naming::joined(self.icon.as_deref(), &self.name).into();
+        }
+        shown["is_default"] = i64::from(self.is_default).into();
+        shown["defaults"] = settings::shown_defaults(self.defaults.as_ref(), self.is_default);
+        let limits = self.usage_limits.as_ref().and_then(UsageLimits::from_stored);
+        shown["usage_limits"] = limits.map_or(Value::Null, |limits| json!([limits.shown()]));
+        shown["security_settings"] = self.effective_security().shown().into();
+        shown["settings"] = tenant_settings::shown(&self.settings, &self.organisation_settings);
+        shown
+    }
+
+    fn created(&self, call: &Call) -> Value {
+        self.shown(call)
+    }
+
+    fn updated(&self, call: &Call) -> Value {
+        self.shown(call)
+    }
+}
+
+impl Workspace {
+    pub fn effective_security(&self) -> SecuritySettings {
+        let overrides = &self.organisation_settings["workspace_overrides"];
+        security::effective(&self.organisation_security, &self.security_settings, overrides)
+    }
+}
+
+/// The workspace with its members. An archived one is shown to who asks for it by status and may list such.
+async fn read(State(app): State<App>, call: Call, Path(name): Path<String>) -> Answer {
+    let named = tenancy::named(&Workspace::TABLE, &name).ok_or(ApiError::NotFound(Workspace::OBJECT))?;
+    let filter = tenancy::visible(&Workspace::TABLE, &call.caller, None).join(named).one_of("status", statuses(&call)?);
+    let db = app.db.get().await?;
+    let rows = Workspace::TABLE.find(&*db, &filter).await?;
+    let workspace = Workspace::from_row(rows.first().ok_or(ApiError::NotFound(Workspace::OBJECT))?)?;
+    let mut shown = workspace.shown(&call);
+    shown["users"] = members::of(&*db, &workspace).await?.into();
+    Ok(Json(shown))
+}
+
+/// Which statuses a call asks for. Archived workspaces are for those who run the organisation.
+fn statuses(call: &Call) -> Result<Vec<String>, ApiError> {
+    let asked = call.query().choices("status", &["active", "archived"])?;
+    if asked.iter().any(|status| status == "archived") && !call.caller.is_organisation_admin() {
+        return Err(ApiError::Forbidden("Only owners, admins and admin keys may see archived workspaces"));
+    }
+    Ok(if asked.is_empty() { vec!["active".into()] } else { asked })
+}
+
+/// What was sent, as columns. `current` is none for a new workspace.
+fn written(
+    action: &Action<'_>,
+    body: WorkspaceChange,
+    current: Option<&Workspace>,
+    organisation: &Value,
+) -> Result<Columns, ApiError> {
+    for sent in [&body.usage_limits, &body.rate_limits] {
+        limits::allowed(action.app, sent.as_ref().value())?;
+    }
+    let (mut icon, mut name) = (body.icon.try_map(naming::checked_icon)?.sent().map(Option::flatten), None);
+    if let Some(sent) = body.name {
+        let (leading, rest) = naming::split(text::name("name", sent)?);
+        icon = icon.or(leading.map(Some));
+        name = Some(rest);
+    }
+    if body.priority.is_some_and(|priority| !(1..=100).contains(&priority)) {
+        return Err(ApiError::field("priority", "must be from 1 to 100"));
+    }
+    let empty = json!({});
+    let stored = |pick: fn(&Workspace) -> &Value| current.map_or(&empty, pick);
+    let security = body.security_settings.map(|sent| {
+        settings::security(sent, stored(|one| &one.security_settings), &organisation["workspace_overrides"])
+    });
+    let own = body.settings.map(|sent| sent.over(stored(|one| &one.settings)));
+    let defaults = body
+        .defaults
+        .sent()
+        .map(|sent| sent.map(|sent| sent.over(current.and_then(|one| one.defaults.as_ref()))).transpose());
+    let columns = Columns::default()
+        .set_if("name", name)
+        .set_if("icon", icon)
+        .set_if("description", body.description.try_map(|text| text::sized("description", text, 0..=1000))?.sent())
+        .set_if("defaults", defaults.transpose()?)
+        .set_if("rate_limits", body.rate_limits.sent().map(rates).transpose()?)
+        .set_if("settings", own.transpose()?)
+        .set_if("security_settings", security.transpose()?)
+        .set_if("priority", body.priority);
+    budget(columns, body.usage_limits, body.reset_usage.unwrap_or(false), current)
+}
+
+fn rates(sent: Option<Value>) -> Result<Option<Value>, ApiError> {
+    let limits = limits::rate_limits(sent.unwrap_or_default(), &limits::USUAL_RATES)?;
+    Ok((!limits.is_empty()).then(|| json!(limits)))
+}
+
+/// The budget: what replaces it, and whether its usage starts over.
+fn budget(
+    columns: Columns,
+    sent: Field<Value>,
+    resets: bool,
+    current: Option<&Workspace>,
+) -> Result<Columns, ApiError> {
+    let stored = current.and_then(|one| one.usage_limits.as_ref());
+    let now = Utc::now();
+    let mut limits = match sent.sent() {
+        Some(sent) => Some(limits::usage_limits(sent.unwrap_or_default(), stored, now)?),
+        None => None,
+    };
+    if resets {
+        let kept = limits.unwrap_or_else(|| stored.and_then(UsageLimits::from_stored));
+        limits = Some(kept.map(UsageLimits::reset));
+    }
+    let columns = columns.set_if("usage_limits", limits.map(|limits| limits.map(|limits| json!([limits.shown()]))));
+    Ok(if resets { columns.set("last_reset_at", now) } else { columns })
+}

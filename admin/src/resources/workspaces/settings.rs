@@ -1,0 +1,117 @@
+//! A workspace's defaults and its own security settings: what may be sent, and how it joins what is stored.
+
+use crate::access::security as known;
+use crate::error::ApiError;
+use crate::http::Field;
+use serde::Deserialize;
+use serde_json::{Map, Value, json};
+use std::collections::BTreeMap;
+
+/// What every request of the workspace starts from. Fields beyond these are ignored: clients send back what they read.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub struct Defaults {
+    metadata: Field<BTreeMap<String, String>>,
+    input_guardrails: Field<Vec<String>>,
+    output_guardrails: Field<Vec<String>>,
+    user_api_key_config: Field<String>,
+}
+
+impl Defaults {
+    /// Key by key over what is stored; metadata is replaced whole.
+    pub fn over(self, stored: Option<&Value>) -> Result<Value, ApiError> {
+        let mut merged = stored.and_then(Value::as_object).cloned().unwrap_or_default();
+        put(&mut merged, "metadata", self.metadata.try_map(metadata)?.sent());
+        put(&mut merged, "input_guardrails", self.input_guardrails.sent().map(|names| names.map(|names| json!(names))));
+        put(
+            &mut merged,
+            "output_guardrails",
+            self.output_guardrails.sent().map(|names| names.map(|names| json!(names))),
+        );
+        put(&mut merged, "user_api_key_config", self.user_api_key_config.sent().map(|name| name.map(Value::from)));
+        Ok(merged.into())
+    }
+}
+
+fn metadata(metadata: BTreeMap<String, String>) -> Result<Value, ApiError> {
+    if metadata.iter().any(|(name, value)| name.len() > 255 || value.len() > 4096) || metadata.len() > 100 {
+        return Err(ApiError::field("defaults.metadata", "must have at most 100 short entries"));
+    }
+    Ok(json!(metadata))
+}
+
+fn put(merged: &mut Map<String, Value>, name: &str, sent: Option<Option<Value>>) {
+    match sent {
+        None => {}
+        Some(None) => {
+            merged.remove(name);
+        }
+        Some(Some(value)) => {
+            merged.insert(name.to_owned(), value);
+        }
+    }
+}
+
+pub fn shown_defaults(stored: Option<&Value>, is_default: bool) -> Value {
+    let Some(stored) = stored else { return Value::Null };
+    let list = |name: &str| if stored[name].is_array() { stored[name].clone() } else { json!([]) };
+    json!({
+        "metadata": stored["metadata"],
+        "is_default": i64::from(is_default),
+        "input_guardrails": list("input_guardrails"),
+        "output_guardrails": list("output_guardrails"),
+        "user_api_key_config": stored["user_api_key_config"],
+        "object": "workspace",
+    })
+}
+
+/// Security settings of the workspace: known names, and only in categories that the organisation opened.
+pub fn security(sent: Map<String, Value>, stored: &Value, overrides: &Value) -> Result<Value, ApiError> {
+    let mut merged = stored.as_object().cloned().unwrap_or_default();
+    for (name, value) in sent {
+        let path = format!("security_settings.{name}");
+        let Some(setting) = known::setting(&name) else {
+            return Err(ApiError::field(path, "is not a security setting"));
+        };
+        if !value.is_boolean() {
+            return Err(ApiError::field(path, "must be true or false"));
+        }
+        if !overrides[setting.category].as_bool().unwrap_or(false) {
+            return Err(ApiError::field(path, "is not open to workspaces; the organisation decides"));
+        }
+        merged.insert(name, value);
+    }
+    Ok(merged.into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn defaults_are_merged_by_key_and_metadata_is_replaced() {
+        let stored = json!({ "metadata": { "a": "1", "b": "2" }, "user_api_key_config": "pc-1" });
+        for (sent, expected) in [
+            (json!({ "metadata": { "c": "3" } }), json!({ "metadata": { "c": "3" }, "user_api_key_config": "pc-1" })),
+            (json!({ "user_api_key_config": null, "is_default": 1 }), json!({ "metadata": { "a": "1", "b": "2" } })),
+        ] {
+            let sent: Defaults = serde_json::from_value(sent).unwrap();
+            assert_eq!(sent.over(Some(&stored)).unwrap(), expected);
+        }
+        assert!(serde_json::from_value::<Defaults>(json!({ "metadata": { "a": 1 } })).is_err());
+    }
+
+    #[test]
+    fn only_open_known_settings_are_taken() {
+        let overrides = json!({ "prompts": true });
+        for (sent, accepted) in [
+            (json!({ "membersViewPrompts": false }), true),
+            (json!({ "membersViewLogs": false }), false),
+            (json!({ "invented": true }), false),
+            (json!({ "membersViewPrompts": "no" }), false),
+        ] {
+            let fields = sent.as_object().cloned().unwrap();
+            assert_eq!(security(fields, &json!({}), &overrides).is_ok(), accepted, "{sent}");
+        }
+    }
+}

@@ -1,0 +1,128 @@
+//! Settings that a workspace may have for itself and otherwise takes from its organisation: body logging, and what
+//! holds for the keys of people. Pure.
+
+use crate::error::ApiError;
+use crate::http::Field;
+use serde::Deserialize;
+use serde_json::{Map, Value, json};
+use std::collections::BTreeMap;
+
+/// The longest that can be asked for, in seconds: ten years.
+const LONGEST: i64 = 10 * 365 * 24 * 3600;
+
+/// Settings as sent; what is absent is kept, null returns to the organisation's value.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Sent {
+    debug_log: Field<Flag>,
+    user_api_key_ttl: Field<i64>,
+    user_api_key_max_ttl: Field<i64>,
+    user_api_key_count: Field<i64>,
+    user_key_metadata: Field<BTreeMap<String, String>>,
+    user_key_metadata_override: Field<Flag>,
+}
+
+/// `true`, `false`, 1 or 0.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(try_from = "Value")]
+pub struct Flag(pub bool);
+
+impl TryFrom<Value> for Flag {
+    type Error = &'static str;
+
+    fn try_from(value: Value) -> Result<Self, &'static str> {
+        match (value.as_bool(), value.as_i64()) {
+            (Some(flag), _) => Ok(Self(flag)),
+            (None, Some(0)) => Ok(Self(false)),
+            (None, Some(1)) => Ok(Self(true)),
+            (None, _) => Err("must be true, false, 1 or 0"),
+        }
+    }
+}
+
+impl Sent {
+    /// The stored settings with these put over them. Errors are named below `settings`.
+    pub fn over(self, stored: &Value) -> Result<Value, ApiError> {
+        for (field, value, least, most) in [
+            ("user_api_key_ttl", &self.user_api_key_ttl, 0, LONGEST),
+            ("user_api_key_max_ttl", &self.user_api_key_max_ttl, 0, LONGEST),
+            ("user_api_key_count", &self.user_api_key_count, -1, 1_000_000),
+        ] {
+            if matches!(value, Field::Value(value) if !(least..=most).contains(value)) {
+                return Err(ApiError::field(format!("settings.{field}"), format!("must be from {least} to {most}")));
+            }
+        }
+        let mut merged = stored.as_object().cloned().unwrap_or_default();
+        put(&mut merged, "debug_log", self.debug_log, |flag| i64::from(flag.0).into());
+        put(&mut merged, "user_api_key_ttl", self.user_api_key_ttl, Value::from);
+        put(&mut merged, "user_api_key_max_ttl", self.user_api_key_max_ttl, Value::from);
+        put(&mut merged, "user_api_key_count", self.user_api_key_count, Value::from);
+        put(&mut merged, "user_key_metadata", self.user_key_metadata, |metadata| json!(metadata));
+        put(&mut merged, "user_key_metadata_override", self.user_key_metadata_override, |flag| {
+            i64::from(flag.0).into()
+        });
+        Ok(merged.into())
+    }
+}
+
+fn put<T>(settings: &mut Map<String, Value>, name: &str, sent: Field<T>, write: impl FnOnce(T) -> Value) {
+    match sent {
+        Field::Absent => {}
+        Field::Null => {
+            settings.remove(name);
+        }
+        Field::Value(value) => {
+            settings.insert(name.to_owned(), write(value));
+        }
+    }
+}
+
+static DEFAULTS: &[(&str, i64)] =
+    &[("debug_log", 1), ("user_api_key_ttl", 0), ("user_api_key_max_ttl", 0), ("user_api_key_count", -1)];
+
+/// The value that counts: the workspace's, else the organisation's, else the default.
+pub fn number(name: &str, workspace: &Value, organisation: &Value) -> i64 {
+    let default = DEFAULTS.iter().find(|(one, _)| *one == name).map_or(0, |(_, value)| *value);
+    workspace[name].as_i64().or_else(|| organisation[name].as_i64()).unwrap_or(default)
+}
+
+/// All of them, as a workspace shows them.
+pub fn shown(workspace: &Value, organisation: &Value) -> Value {
+    let numbers = DEFAULTS.iter().map(|(name, _)| ((*name).to_owned(), number(name, workspace, organisation).into()));
+    let mut shown: Map<String, Value> = numbers.collect();
+    shown.insert("user_key_metadata".into(), workspace["user_key_metadata"].clone());
+    let overrides = workspace["user_key_metadata_override"].as_i64().unwrap_or(0);
+    shown.insert("user_key_metadata_override".into(), overrides.into());
+    shown.into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_workspace_has_its_own_value_or_its_organisations_or_the_default() {
+        let (workspace, organisation) =
+            (json!({ "user_api_key_ttl": 60 }), json!({ "user_api_key_ttl": 5, "user_api_key_count": 3 }));
+        for (name, expected) in
+            [("user_api_key_ttl", 60), ("user_api_key_count", 3), ("user_api_key_max_ttl", 0), ("debug_log", 1)]
+        {
+            assert_eq!(number(name, &workspace, &organisation), expected, "{name}");
+        }
+        assert_eq!(number("user_api_key_count", &json!({}), &json!({})), -1);
+        assert_eq!(shown(&workspace, &organisation)["user_api_key_count"], 3);
+    }
+
+    #[test]
+    fn what_is_sent_is_put_over_what_is_stored() {
+        let stored = json!({ "user_api_key_ttl": 60, "user_api_key_count": 3 });
+        let sent = json!({ "user_api_key_ttl": null, "debug_log": false, "user_key_metadata": { "a": "b" } });
+        let merged = serde_json::from_value::<Sent>(sent).unwrap().over(&stored).unwrap();
+        assert_eq!(merged, json!({ "user_api_key_count": 3, "debug_log": 0, "user_key_metadata": { "a": "b" } }));
+        let wrong = serde_json::from_value::<Sent>(json!({ "user_api_key_count": -2 })).unwrap().over(&stored);
+        assert!(wrong.unwrap_err().to_string().starts_with("settings.user_api_key_count"));
+        for wrong in [json!({ "debug_log": 2 }), json!({ "user_key_metadata": { "a": 1 } }), json!({ "x": 1 })] {
+            assert!(serde_json::from_value::<Sent>(wrong.clone()).is_err(), "{wrong}");
+        }
+    }
+}
