@@ -85,7 +85,7 @@ fn relative(path: &str) -> Option<&str> {
 async fn admit(app: &App, operation: &Operation, headers: &HeaderMap) -> Result<Option<Caller>, Stranger> {
     match operation.access {
         Access::Public => Ok(None),
-        // No organisation can have a SCIM token until its settings can be written.
+        // Tokens are stored with the organisation's auth settings; nothing is behind them before SCIM is built.
         Access::ScimToken => Err(ApiError::Unauthenticated("The SCIM token is not known").into()),
         Access::Keys(_) => {
             let credential = credential(headers, &app.prefixes)?;

@@ -2,7 +2,9 @@
 
 mod labels;
 mod members;
+mod organisation;
 mod own_key;
+mod users;
 mod workspaces;
 
 use crate::app::App;
@@ -24,6 +26,8 @@ pub fn is_built(operation: &Operation) -> bool {
 pub fn routes() -> Routes {
     Routes::default()
         .merge(labels::routes())
+        .merge(organisation::routes())
+        .merge(users::routes())
         .merge(members::routes())
         .merge(workspaces::routes())
         .get("/api-keys/self", own_key::describe)

@@ -48,6 +48,15 @@ pub static FURTHER: &[&str] = &[
     "/workspaces/{workspaceId}/users",
     "/workspaces/{workspaceId}/users/{userId}",
     "/api-keys/{type}/{subType}",
+    "/admin/organisation",
+    "/admin/organisation/defaults",
+    "/admin/organisation/security-settings",
+    "/admin/organisation/auth-settings",
+    "/admin/users/{userId}",
+    "/admin/users/invites",
+    "/admin/users/invites/{inviteId}",
+    "/admin/users/invites/{inviteId}/resend",
+    "/admin/users/invites/accept",
 ];
 
 /// The sample's body with its number.

@@ -1,6 +1,7 @@
 //! Security settings: switches of an organisation that widen or narrow what managers and members may do. A workspace
 //! has values of its own for those categories that its organisation opened for override.
 
+use crate::error::ApiError;
 use serde_json::{Map, Value};
 
 pub struct Setting {
@@ -44,6 +45,36 @@ pub fn effective(organisation: &Value, workspace: &Value, overrides: &Value) -> 
 
 pub fn setting(name: &str) -> Option<&'static Setting> {
     SETTINGS.iter().find(|setting| setting.name == name)
+}
+
+/// The groups of settings, each once, in the order of `SETTINGS`.
+pub fn categories() -> impl Iterator<Item = &'static str> {
+    let is_first = |n: usize| n.checked_sub(1).is_none_or(|before| SETTINGS[before].category != SETTINGS[n].category);
+    (0..SETTINGS.len()).filter(move |n| is_first(*n)).map(|n| SETTINGS[n].category)
+}
+
+/// The stored values with those that were sent. Names are checked here: a mistyped one would protect nothing.
+pub fn changed(stored: &Value, sent: &Map<String, Value>) -> Result<Value, ApiError> {
+    let mut values = stored.as_object().cloned().unwrap_or_default();
+    for (name, value) in sent {
+        if setting(name).is_none() {
+            return Err(ApiError::field(name, "is not a security setting"));
+        }
+        if !value.is_boolean() {
+            return Err(ApiError::field(name, "must be a boolean"));
+        }
+        values.insert(name.clone(), value.clone());
+    }
+    Ok(Value::Object(values))
+}
+
+/// The organisation's values in categories that are open now and were not before.
+pub fn opened(organisation: &Value, before: &Value, now: &Value) -> Value {
+    let is_open = |overrides: &Value, category: &str| overrides[category].as_bool().unwrap_or(false);
+    let is_opened = |one: &&Setting| !is_open(before, one.category) && is_open(now, one.category);
+    let value = |one: &Setting| organisation[one.name].as_bool().unwrap_or(one.default);
+    let values = SETTINGS.iter().filter(is_opened).map(|one| (one.name.to_owned(), value(one).into()));
+    Value::Object(values.collect())
 }
 
 const fn on(name: &'static str, category: &'static str) -> Setting {
@@ -117,5 +148,21 @@ mod tests {
     fn without_any_value_the_defaults_hold() {
         assert_eq!(effective(&Value::Null, &json!({}), &Value::Null), SecuritySettings::default());
         assert_eq!(SecuritySettings::default().shown().len(), SETTINGS.len());
+    }
+
+    #[test]
+    fn each_category_is_named_once() {
+        let mut names: Vec<_> = categories().collect();
+        let count = names.len();
+        names.sort_unstable();
+        names.dedup();
+        assert_eq!((names.len(), count), (10, 10));
+    }
+
+    #[test]
+    fn an_opened_category_starts_with_the_organisations_values() {
+        let organisation = json!({ "membersViewAnalytics": false, "membersViewLogs": false });
+        let values = opened(&organisation, &json!({ "logs": true }), &json!({ "logs": true, "analytics": true }));
+        assert_eq!(values, json!({ "membersViewAnalytics": false, "managersViewAnalytics": true }));
     }
 }

@@ -1,0 +1,201 @@
+//! How an organisation's people and tokens are recognised: JWKS for tokens, OIDC or SAML for sign-in, SCIM for its
+//! directory. Only stored and checked here. No secret is kept that could be read back: the SCIM token is a hash.
+
+mod jwks;
+mod sign_in;
+
+use super::{Organisation, current, merge};
+use crate::action::{Action, Change};
+use crate::app::App;
+use crate::call::Call;
+use crate::crud::{Answer, Lock};
+use crate::error::ApiError;
+use crate::http::{Field, text};
+use axum::Json;
+use axum::extract::State;
+use serde::Deserialize;
+use serde_json::{Map, Value, json};
+use shared::api_key::{self, KeyHash};
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct AuthChange {
+    jwks_url: Field<String>,
+    jwks_json: Field<Value>,
+    oidc: Field<sign_in::Oidc>,
+    saml: Field<sign_in::Saml>,
+    allowed_domains: Field<Vec<sign_in::Domain>>,
+    disable_auto_provision_user: Field<bool>,
+    session_settings: Field<SessionSettings>,
+    scim: Field<ScimChange>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct SessionSettings {
+    max_session_ttl: Option<i64>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+struct ScimChange {
+    enabled: Field<bool>,
+    token: Field<String>,
+    workspace_prefix: Field<String>,
+    role_separator: Field<String>,
+    group_based_user_provisioning: Field<bool>,
+}
+
+pub async fn read(State(app): State<App>, call: Call) -> Answer {
+    Ok(Json(shown(&current(&app, &call).await?.auth_settings)))
+}
+
+pub async fn update(State(app): State<App>, call: Call) -> Answer {
+    const UPDATE: &str = "UPDATE organisations SET auth_settings = $2, last_updated_at = now() WHERE id = $1";
+    const TOKEN: &str = "UPDATE organisations SET scim_token_hash = $2 WHERE id = $1";
+    let mut change: AuthChange = call.body()?;
+    let token = match &mut change.scim {
+        Field::Value(scim) => scim.token.as_ref().try_map(|token| checked_token(token))?,
+        Field::Absent => Field::Absent,
+        Field::Null => Field::Null,
+    };
+    let mut db = app.db.get().await?;
+    let action = Action::begin(&mut db, &app, &call).await?;
+    let id = action.organisation_id();
+    let before = Organisation::load(&action.tx, id, Lock::ForUpdate).await?.auth_settings;
+    let after = changed(&before, change)?;
+    if after == before && !token.is_sent() {
+        return Err(ApiError::invalid("Nothing to update"));
+    }
+    action.tx.execute(UPDATE, &[&id, &after]).await?;
+    if let Some(hash) = token.sent() {
+        action.tx.execute(TOKEN, &[&id, &hash.map(|hash| hash.0.to_vec())]).await?;
+    }
+    let (before, after) = (shown(&before), shown(&after));
+    action.commit(Change { resource_id: id.to_string(), before: Some(before), after: Some(after.clone()) }).await?;
+    Ok(Json(after))
+}
+
+fn changed(stored: &Value, change: AuthChange) -> Result<Value, ApiError> {
+    let mut settings = stored.as_object().cloned().unwrap_or_default();
+    merge(&mut settings, "jwks_url", change.jwks_url.try_map(|url| sign_in::https("jwks_url", url))?);
+    merge(&mut settings, "jwks_json", change.jwks_json.try_map(jwks::checked)?);
+    if settings.contains_key("jwks_url") && settings.contains_key("jwks_json") {
+        return Err(ApiError::field("jwks_json", "cannot be set together with jwks_url; set the other to null"));
+    }
+    merge(&mut settings, "oidc", change.oidc.try_map(sign_in::Oidc::checked)?);
+    merge(&mut settings, "saml", change.saml.try_map(sign_in::Saml::checked)?);
+    merge(&mut settings, "allowed_domains", change.allowed_domains.try_map(sign_in::domains)?);
+    merge(&mut settings, "disable_auto_provision_user", change.disable_auto_provision_user);
+    merge(&mut settings, "session_settings", change.session_settings.try_map(SessionSettings::checked)?);
+    let scim = change.scim.try_map(|scim| scim.merged(&stored["scim"]))?;
+    merge(&mut settings, "scim", scim);
+    Ok(Value::Object(settings))
+}
+
+impl SessionSettings {
+    fn checked(self) -> Result<Value, ApiError> {
+        match self.max_session_ttl {
+            Some(ttl) if !(900..=31_536_000).contains(&ttl) => {
+                Err(ApiError::field("session_settings.max_session_ttl", "must be 900 to 31536000 seconds"))
+            }
+            ttl => Ok(json!({ "max_session_ttl": ttl })),
+        }
+    }
+}
+
+impl ScimChange {
+    /// Over what is stored, as the token cannot be sent back by a client that only changes a prefix.
+    fn merged(self, stored: &Value) -> Result<Value, ApiError> {
+        let part = |field: &'static str| {
+            move |value: String| text::sized(field, value, 1..=64).map_err(|error| error.under("scim"))
+        };
+        let mut scim: Map<String, Value> = stored.as_object().cloned().unwrap_or_default();
+        merge(&mut scim, "enabled", self.enabled);
+        let masked = self.token.try_map(|token| Ok::<_, ApiError>(api_key::mask(&token)))?;
+        merge(&mut scim, "masked_token", masked);
+        merge(&mut scim, "workspace_prefix", self.workspace_prefix.try_map(part("workspace_prefix"))?);
+        merge(&mut scim, "role_separator", self.role_separator.try_map(part("role_separator"))?);
+        merge(&mut scim, "group_based_user_provisioning", self.group_based_user_provisioning);
+        Ok(Value::Object(scim))
+    }
+}
+
+/// The token alone opens the directory, and only a fast hash protects it.
+fn checked_token(token: &str) -> Result<KeyHash, ApiError> {
+    let is_strong = (32..=255).contains(&token.len()) && token.bytes().all(|byte| byte.is_ascii_graphic());
+    if is_strong {
+        return Ok(KeyHash::of(token.as_bytes()));
+    }
+    Err(ApiError::field("scim.token", "must be 32 to 255 visible ASCII characters"))
+}
+
+fn shown(stored: &Value) -> Value {
+    let or = |value: &Value, default: Value| if value.is_null() { default } else { value.clone() };
+    let scim = &stored["scim"];
+    json!({
+        "jwks_url": stored["jwks_url"],
+        "jwks_json": stored["jwks_json"],
+        "oidc": stored["oidc"],
+        "saml": stored["saml"],
+        "allowed_domains": or(&stored["allowed_domains"], json!([])),
+        "disable_auto_provision_user": or(&stored["disable_auto_provision_user"], json!(false)),
+        "session_settings": { "max_session_ttl": stored["session_settings"]["max_session_ttl"] },
+        "scim": {
+            "enabled": or(&scim["enabled"], json!(false)),
+            "masked_token": scim["masked_token"],
+            "workspace_prefix": or(&scim["workspace_prefix"], json!("ws-")),
+            "role_separator": or(&scim["role_separator"], json!("-role-")),
+            "group_based_user_provisioning": or(&scim["group_based_user_provisioning"], json!(false)),
+        },
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::http::json;
+
+    fn apply(stored: Value, sent: Value) -> Result<Value, String> {
+        let change = json::read(sent).map_err(|error| error.to_string())?;
+        changed(&stored, change).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn the_keys_of_tokens_come_from_one_place() {
+        let keys = json!({ "keys": [] });
+        let by_url = apply(json!({}), json!({ "jwks_url": "https://id.test/keys" })).unwrap();
+        assert!(apply(by_url.clone(), json!({ "jwks_json": keys })).unwrap_err().starts_with("jwks_json: "));
+        let moved = apply(by_url, json!({ "jwks_json": keys, "jwks_url": null })).unwrap();
+        assert_eq!(moved, json!({ "jwks_json": keys }));
+    }
+
+    #[test]
+    fn the_token_is_not_in_what_is_stored_and_stays_when_other_fields_change() {
+        let token = "0123456789abcdef0123456789abcdef";
+        let stored = apply(json!({}), json!({ "scim": { "enabled": true, "token": token } })).unwrap();
+        assert!(!stored.to_string().contains(token));
+        let stored = apply(stored, json!({ "scim": { "workspace_prefix": "x-" } })).unwrap();
+        assert_eq!(shown(&stored)["scim"]["masked_token"], "01*****def");
+        assert_eq!(shown(&stored)["scim"]["enabled"], true);
+        for (token, accepted) in [(token, true), ("short", false), ("0123456789abcdef 0123456789abcdef", false)] {
+            assert_eq!(checked_token(token).is_ok(), accepted, "{token}");
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_is_refused_with_its_name() {
+        for (sent, field) in [
+            (json!({ "jwks_url": "http://id.test/keys" }), "jwks_url"),
+            (json!({ "jwks_url": "https://user:pw@id.test/keys" }), "jwks_url"),
+            (json!({ "session_settings": { "max_session_ttl": 899 } }), "session_settings.max_session_ttl"),
+            (json!({ "session_settings": { "ttl": 900 } }), "session_settings.ttl"),
+            (json!({ "scim": { "workspace_prefix": "" } }), "scim.workspace_prefix"),
+            (json!({ "scim": { "secret": "" } }), "scim.secret"),
+            (json!({ "disable_auto_provision_user": 1 }), "disable_auto_provision_user"),
+        ] {
+            let refused = apply(json!({}), sent.clone()).unwrap_err();
+            assert!(refused.starts_with(&format!("{field}: ")), "{sent}: {refused}");
+        }
+    }
+}

@@ -1,0 +1,166 @@
+//! Sign-in by OIDC or SAML, and the mail domains whose people may sign in.
+
+use crate::error::ApiError;
+use crate::http::text;
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Oidc {
+    issuer: String,
+    client_id: String,
+    client_secret: Option<String>,
+    token_endpoint_auth_method: Option<String>,
+    scopes: Option<Vec<String>>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Saml {
+    metadata_url: Option<String>,
+    metadata_xml: Option<String>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Domain {
+    domain: String,
+    #[serde(default)]
+    verified: bool,
+    #[serde(default)]
+    allow_subdomains: bool,
+}
+
+const LARGEST_METADATA: usize = 256 << 10;
+static METHODS: &[&str] = &["client_secret_basic", "client_secret_post", "none"];
+
+impl Oidc {
+    pub fn checked(self) -> Result<Value, ApiError> {
+        if self.client_secret.is_some() {
+            // It would have to be read back to sign in, and nothing readable is stored before it can be sealed.
+            return Err(ApiError::field("oidc.client_secret", "cannot be stored yet; leave it out"));
+        }
+        let method = self.token_endpoint_auth_method.as_deref().unwrap_or("client_secret_basic");
+        if !METHODS.contains(&method) {
+            let message = format!("must be of {}", METHODS.join(", "));
+            return Err(ApiError::field("oidc.token_endpoint_auth_method", message));
+        }
+        let is_scope = |scope: &String| (1..=255).contains(&scope.len()) && scope.bytes().all(|b| b.is_ascii_graphic());
+        let scopes = self.scopes.unwrap_or_default();
+        if scopes.len() > 100 || !scopes.iter().all(is_scope) {
+            return Err(ApiError::field("oidc.scopes", "must be at most 100 names without spaces"));
+        }
+        Ok(json!({
+            "issuer": https("oidc.issuer", self.issuer)?,
+            "client_id": text::name("oidc.client_id", self.client_id)?,
+            "token_endpoint_auth_method": method,
+            "scopes": scopes,
+        }))
+    }
+}
+
+impl Saml {
+    pub fn checked(self) -> Result<Value, ApiError> {
+        match (self.metadata_url, self.metadata_xml) {
+            (Some(url), None) => Ok(json!({ "metadata_url": https("saml.metadata_url", url)? })),
+            (None, Some(xml)) if xml.len() <= LARGEST_METADATA && xml.trim_start().starts_with('<') => {
+                Ok(json!({ "metadata_xml": xml }))
+            }
+            (None, Some(_)) => {
+                let message = format!("must be XML of at most {LARGEST_METADATA} bytes");
+                Err(ApiError::field("saml.metadata_xml", message))
+            }
+            (Some(_), Some(_)) | (None, None) => {
+                Err(ApiError::field("saml", "must have either metadata_url or metadata_xml"))
+            }
+        }
+    }
+}
+
+pub fn domains(domains: Vec<Domain>) -> Result<Value, ApiError> {
+    let mut seen: Vec<String> = Vec::new();
+    let mut checked = Vec::new();
+    for (n, one) in domains.into_iter().enumerate() {
+        let field = format!("allowed_domains[{n}].domain");
+        let domain = one.domain.to_ascii_lowercase();
+        if !is_domain(&domain) {
+            return Err(ApiError::field(field, "must be a domain name"));
+        }
+        if seen.contains(&domain) || n >= 1000 {
+            return Err(ApiError::field(field, "is listed twice, or the list is longer than 1000"));
+        }
+        seen.push(domain.clone());
+        checked.push(json!({ "domain": domain, "verified": one.verified, "allow_subdomains": one.allow_subdomains }));
+    }
+    Ok(checked.into())
+}
+
+/// An address that secrets may be sent to or keys taken from.
+pub fn https(field: &str, text: String) -> Result<String, ApiError> {
+    let parsed = url::Url::parse(&text).ok().filter(|_| text.len() <= 2048);
+    let is_plain = |url: &url::Url| {
+        url.scheme() == "https" && url.host().is_some() && url.username().is_empty() && url.password().is_none()
+    };
+    if parsed.as_ref().is_some_and(is_plain) {
+        return Ok(text);
+    }
+    Err(ApiError::field(field, "must be an https URL without user and password"))
+}
+
+fn is_domain(domain: &str) -> bool {
+    let is_label = |label: &str| {
+        (1..=63).contains(&label.len())
+            && label.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-')
+            && !label.starts_with('-')
+            && !label.ends_with('-')
+    };
+    domain.len() <= 253 && domain.contains('.') && domain.split('.').all(is_label)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_sign_in_that_could_not_work_is_refused() {
+        let oidc = |more: Value| {
+            let mut body = json!({ "issuer": "https://id.test", "client_id": "c" });
+            body.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+            crate::http::json::read::<Oidc>(body).and_then(Oidc::checked).is_ok()
+        };
+        for (more, accepted) in [
+            (json!({}), true),
+            (json!({ "scopes": ["groups"], "token_endpoint_auth_method": "none" }), true),
+            (json!({ "issuer": "http://id.test" }), false),
+            (json!({ "client_id": "" }), false),
+            (json!({ "client_secret": "s3cret" }), false),
+            (json!({ "token_endpoint_auth_method": "private_key_jwt" }), false),
+            (json!({ "scopes": ["a b"] }), false),
+        ] {
+            assert_eq!(oidc(more.clone()), accepted, "{more}");
+        }
+        for (url, xml, accepted) in [
+            (Some("https://id.test/metadata"), None, true),
+            (None, Some("<EntityDescriptor/>"), true),
+            (None, Some("no xml"), false),
+            (None, None, false),
+            (Some("https://id.test/metadata"), Some("<EntityDescriptor/>"), false),
+        ] {
+            let saml = Saml { metadata_url: url.map(Into::into), metadata_xml: xml.map(Into::into) };
+            assert_eq!(saml.checked().is_ok(), accepted, "{url:?} {xml:?}");
+        }
+    }
+
+    #[test]
+    fn domains_are_names_and_listed_once() {
+        let list = |names: &[&str]| {
+            let domain = |name: &&str| Domain { domain: (*name).into(), verified: false, allow_subdomains: false };
+            domains(names.iter().map(domain).collect())
+        };
+        assert_eq!(list(&["Acme.test"]).unwrap()[0]["domain"], "acme.test");
+        for names in [&["acme"][..], &["a b.test"], &["-a.test"], &["a..test"], &[""], &["a.test", "A.test"]] {
+            assert!(list(names).is_err(), "{names:?}");
+        }
+    }
+}

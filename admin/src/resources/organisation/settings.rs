@@ -1,0 +1,235 @@
+//! The `settings` of an organisation: stored is what was set, shown is that over the defaults. A setting that is sent
+//! as null has its default again; settings that are not sent stay.
+
+use super::merge;
+use crate::access::security;
+use crate::error::ApiError;
+use crate::http::Field;
+use serde::Deserialize;
+use serde_json::{Map, Value, json};
+use std::collections::BTreeMap;
+
+#[derive(Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct SettingsChange {
+    debug_log: Field<Flag>,
+    user_api_key_ttl: Field<i64>,
+    user_api_key_max_ttl: Field<i64>,
+    user_api_key_count: Field<i64>,
+    user_api_key_auto_create: Field<Flag>,
+    user_api_key_rotation_period: Field<Period>,
+    block_inline_config: Field<bool>,
+    export_settings: Field<ExportSettings>,
+    scim_only_user_management: Field<bool>,
+    workspace_overrides: Field<BTreeMap<String, bool>>,
+}
+
+/// A switch that is written as 0 or 1; clients also send booleans.
+#[derive(Deserialize)]
+#[serde(untagged, expecting = "0 or 1")]
+enum Flag {
+    Number(i64),
+    Bool(bool),
+}
+
+#[derive(Deserialize)]
+#[serde(untagged, expecting = "a number of days, `weekly` or `monthly`")]
+enum Period {
+    Days(i64),
+    Name(String),
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ExportSettings {
+    #[serde(rename = "deniedFields")]
+    denied_fields: Vec<String>,
+}
+
+/// A hundred years: longer is a slip of the keyboard, and times must stay within what can be written.
+const LONGEST_TTL: i64 = 100 * 365 * 86400;
+
+/// What log exports can contain.
+static EXPORT_FIELDS: &[&str] = &[
+    "id",
+    "trace_id",
+    "created_at",
+    "request",
+    "response",
+    "is_success",
+    "ai_org",
+    "ai_model",
+    "req_units",
+    "res_units",
+    "total_units",
+    "request_url",
+    "cost",
+    "cost_currency",
+    "response_time",
+    "response_status_code",
+    "mode",
+    "config",
+    "prompt_slug",
+    "metadata",
+];
+
+pub fn shown(stored: &Value) -> Value {
+    let mut shown = json!({
+        "debug_log": 1,
+        "user_api_key_ttl": 0,
+        "user_api_key_max_ttl": 0,
+        "user_api_key_count": -1,
+        "user_api_key_auto_create": 0,
+        "user_api_key_rotation_period": null,
+        "block_inline_config": false,
+        "export_settings": { "deniedFields": [] },
+        "scim_only_user_management": false,
+    });
+    let overrides: Map<String, Value> = security::categories()
+        .map(|name| (name.to_owned(), stored["workspace_overrides"][name].as_bool().unwrap_or(false).into()))
+        .collect();
+    for (name, value) in shown.as_object_mut().into_iter().flatten() {
+        if let Some(set) = stored.get(name) {
+            *value = set.clone();
+        }
+    }
+    shown["workspace_overrides"] = Value::Object(overrides);
+    shown
+}
+
+pub fn changed(stored: &Value, change: SettingsChange) -> Result<Value, ApiError> {
+    let mut settings = stored.as_object().cloned().unwrap_or_default();
+    merge(&mut settings, "debug_log", change.debug_log.try_map(|flag| flag.checked("debug_log"))?);
+    merge(&mut settings, "user_api_key_ttl", change.user_api_key_ttl.try_map(|ttl| seconds("user_api_key_ttl", ttl))?);
+    let longest = change.user_api_key_max_ttl.try_map(|ttl| seconds("user_api_key_max_ttl", ttl))?;
+    merge(&mut settings, "user_api_key_max_ttl", longest);
+    merge(&mut settings, "user_api_key_count", change.user_api_key_count.try_map(count)?);
+    let auto = change.user_api_key_auto_create.try_map(|flag| flag.checked("user_api_key_auto_create"))?;
+    merge(&mut settings, "user_api_key_auto_create", auto);
+    let period = change.user_api_key_rotation_period.try_map(Period::days)?;
+    merge(&mut settings, "user_api_key_rotation_period", period);
+    merge(&mut settings, "block_inline_config", change.block_inline_config);
+    merge(&mut settings, "export_settings", change.export_settings.try_map(ExportSettings::checked)?);
+    merge(&mut settings, "scim_only_user_management", change.scim_only_user_management);
+    let overrides = change.workspace_overrides.try_map(|sent| overrides(&stored["workspace_overrides"], sent))?;
+    merge(&mut settings, "workspace_overrides", overrides);
+    let ttl = |name: &str| settings.get(name).and_then(Value::as_i64).unwrap_or(0);
+    let (usual, longest) = (ttl("user_api_key_ttl"), ttl("user_api_key_max_ttl"));
+    if longest > 0 && usual > longest {
+        return Err(ApiError::field("user_api_key_ttl", "must not be longer than user_api_key_max_ttl"));
+    }
+    Ok(Value::Object(settings))
+}
+
+impl Flag {
+    fn checked(self, field: &str) -> Result<i64, ApiError> {
+        match self {
+            Self::Number(number @ (0 | 1)) => Ok(number),
+            Self::Bool(is_on) => Ok(is_on.into()),
+            Self::Number(_) => Err(ApiError::field(field, "must be 0 or 1")),
+        }
+    }
+}
+
+impl Period {
+    fn days(self) -> Result<i64, ApiError> {
+        match self {
+            Self::Days(days @ 1..=365) => Ok(days),
+            Self::Name(name) if name == "weekly" => Ok(7),
+            Self::Name(name) if name == "monthly" => Ok(30),
+            _ => Err(ApiError::field("user_api_key_rotation_period", "must be 1 to 365 days, `weekly` or `monthly`")),
+        }
+    }
+}
+
+impl ExportSettings {
+    fn checked(self) -> Result<Value, ApiError> {
+        match self.denied_fields.iter().position(|name| !EXPORT_FIELDS.contains(&name.as_str())) {
+            Some(n) => {
+                Err(ApiError::field(format!("export_settings.deniedFields[{n}]"), "is not a field of log exports"))
+            }
+            None => {
+                let mut fields = self.denied_fields;
+                fields.sort_unstable();
+                fields.dedup();
+                Ok(json!({ "deniedFields": fields }))
+            }
+        }
+    }
+}
+
+fn seconds(field: &str, ttl: i64) -> Result<i64, ApiError> {
+    if (0..=LONGEST_TTL).contains(&ttl) {
+        return Ok(ttl);
+    }
+    Err(ApiError::field(field, format!("must be 0 to {LONGEST_TTL} seconds")))
+}
+
+fn count(count: i64) -> Result<i64, ApiError> {
+    if (-1..=i64::from(i32::MAX)).contains(&count) {
+        return Ok(count);
+    }
+    Err(ApiError::field("user_api_key_count", "must be -1 (unlimited) or a number of keys"))
+}
+
+fn overrides(stored: &Value, sent: BTreeMap<String, bool>) -> Result<Value, ApiError> {
+    let mut overrides = stored.as_object().cloned().unwrap_or_default();
+    for (name, is_open) in sent {
+        if !security::categories().any(|category| category == name) {
+            return Err(ApiError::field(format!("workspace_overrides.{name}"), "is not a category of settings"));
+        }
+        overrides.insert(name, is_open.into());
+    }
+    Ok(Value::Object(overrides))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::http::json;
+
+    fn apply(stored: Value, sent: Value) -> Result<Value, String> {
+        let change = json::read(sent).map_err(|error| error.to_string())?;
+        changed(&stored, change).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn a_change_keeps_what_it_does_not_name_and_null_brings_the_default_back() {
+        let stored = json!({ "debug_log": 0, "user_api_key_ttl": 60, "unknown_to_this_version": 1 });
+        let settings = apply(stored, json!({ "debug_log": null, "user_api_key_rotation_period": "weekly" })).unwrap();
+        assert_eq!(
+            settings,
+            json!({ "user_api_key_ttl": 60, "unknown_to_this_version": 1, "user_api_key_rotation_period": 7 })
+        );
+        assert_eq!(shown(&settings)["debug_log"], 1);
+        assert_eq!(shown(&settings)["workspace_overrides"]["logs"], false);
+    }
+
+    #[test]
+    fn overrides_are_changed_one_category_at_a_time() {
+        let stored = json!({ "workspace_overrides": { "logs": true } });
+        let settings = apply(stored, json!({ "workspace_overrides": { "prompts": true } })).unwrap();
+        assert_eq!(settings["workspace_overrides"], json!({ "logs": true, "prompts": true }));
+    }
+
+    #[test]
+    fn what_cannot_be_is_refused_with_its_name() {
+        for (sent, field) in [
+            (json!({ "invented": 1 }), "invented"),
+            (json!({ "debug_log": 2 }), "debug_log"),
+            (json!({ "debug_log": "on" }), "debug_log"),
+            (json!({ "user_api_key_ttl": -1 }), "user_api_key_ttl"),
+            (json!({ "user_api_key_ttl": 61, "user_api_key_max_ttl": 60 }), "user_api_key_ttl"),
+            (json!({ "user_api_key_max_ttl": 99_999_999_999_i64 }), "user_api_key_max_ttl"),
+            (json!({ "user_api_key_count": -2 }), "user_api_key_count"),
+            (json!({ "user_api_key_rotation_period": 366 }), "user_api_key_rotation_period"),
+            (json!({ "user_api_key_rotation_period": "daily" }), "user_api_key_rotation_period"),
+            (json!({ "export_settings": { "deniedFields": ["id", "x"] } }), "export_settings.deniedFields[1]"),
+            (json!({ "workspace_overrides": { "invented": true } }), "workspace_overrides.invented"),
+            (json!({ "workspace_overrides": { "logs": 1 } }), "workspace_overrides.logs"),
+        ] {
+            let refused = apply(json!({}), sent.clone()).unwrap_err();
+            assert!(refused.starts_with(&format!("{field}: ")), "{sent}: {refused}");
+        }
+    }
+}

@@ -1,0 +1,166 @@
+//! People of the organisation. They join by invitation (or sign-in, or SCIM), so nothing is created here; whoever
+//! leaves is archived, and with them their memberships and keys. Owners cannot be changed or removed.
+
+use super::organisation::refuse_if_scim_only;
+use crate::action::Action;
+use crate::call::Call;
+use crate::crud::{self, Resource, Verb};
+use crate::error::ApiError;
+use crate::http::{Field, Time, text};
+use crate::routes::Routes;
+use serde::de::IgnoredAny;
+use serde::{Deserialize, Serialize};
+use shared::table::{Columns, Filter, OnDelete, Table, Tenancy};
+use tokio_postgres::Row;
+use uuid::Uuid;
+
+pub fn routes() -> Routes {
+    let item = format!("{}/{{userId}}", User::PATH);
+    Routes::default()
+        .get(User::PATH, crud::list::<User>)
+        .get(&item, crud::read::<User>)
+        .put(&item, crud::update::<User>)
+        .delete(&item, crud::delete::<User>)
+}
+
+#[derive(Serialize)]
+struct User {
+    id: Uuid,
+    first_name: Option<String>,
+    last_name: Option<String>,
+    role: String,
+    email: String,
+    status: String,
+    /// Slugs; owners and admins are in every workspace.
+    workspace_ids: Vec<String>,
+    created_at: Time,
+    last_updated_at: Time,
+    /// The same time under the name that one client reads.
+    updated_at: Time,
+}
+
+#[derive(Deserialize)]
+struct UserChange {
+    role: Role,
+    #[serde(default)]
+    first_name: Field<String>,
+    #[serde(default)]
+    last_name: Field<String>,
+}
+
+/// Nobody is made an owner here.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Role {
+    Admin,
+    Member,
+}
+
+impl Role {
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Admin => "admin",
+            Self::Member => "member",
+        }
+    }
+}
+
+impl Resource for User {
+    type Create = IgnoredAny;
+    type Update = UserChange;
+    const OBJECT: &'static str = "user";
+    const PATH: &'static str = "/admin/users";
+    const TABLE: Table = Table {
+        name: "users",
+        columns: "id, first_name, last_name, role, email, status, created_at, last_updated_at,
+                  (SELECT coalesce(array_agg(w.slug ORDER BY w.created_at, w.id), '{}') FROM workspaces w
+                   WHERE w.organisation_id = users.organisation_id AND w.status = 'active' AND users.status = 'active'
+                     AND (users.role IN ('owner', 'admin') OR EXISTS (SELECT FROM workspace_members m
+                          WHERE m.workspace_id = w.id AND m.user_id = users.id))) AS workspace_ids",
+        slug: None,
+        tenancy: Tenancy::Organisation,
+        on_delete: OnDelete::Archive,
+    };
+    const UNIQUE: &'static str = "e-mail address";
+
+    fn from_row(row: &Row) -> Result<Self, tokio_postgres::Error> {
+        Ok(Self {
+            id: row.try_get("id")?,
+            first_name: row.try_get("first_name")?,
+            last_name: row.try_get("last_name")?,
+            role: row.try_get("role")?,
+            email: row.try_get("email")?,
+            status: row.try_get("status")?,
+            workspace_ids: row.try_get("workspace_ids")?,
+            created_at: row.try_get("created_at")?,
+            last_updated_at: row.try_get("last_updated_at")?,
+            updated_at: row.try_get("last_updated_at")?,
+        })
+    }
+
+    fn id(&self) -> Uuid {
+        self.id
+    }
+
+    async fn create(_: &Action<'_>, _: IgnoredAny) -> Result<Columns, ApiError> {
+        Err(ApiError::NotBuilt)
+    }
+
+    async fn update(action: &Action<'_>, current: &Self, body: UserChange) -> Result<Columns, ApiError> {
+        refuse_if_scim_only(&action.tx, action.organisation_id()).await?;
+        let role = Some(body.role.as_str()).filter(|role| *role != current.role);
+        let first_name = body.first_name.try_map(|name| text::sized("first_name", name, 0..=255))?;
+        let last_name = body.last_name.try_map(|name| text::sized("last_name", name, 0..=255))?;
+        Ok(Columns::default()
+            .set_if("role", role)
+            .set_if("first_name", first_name.sent().filter(|name| *name != current.first_name))
+            .set_if("last_name", last_name.sent().filter(|name| *name != current.last_name)))
+    }
+
+    fn filter(call: &Call) -> Result<Filter, ApiError> {
+        let query = call.query();
+        let mut filter = Filter::default();
+        let roles = query.choices("role", &["owner", "admin", "member"])?;
+        if !roles.is_empty() {
+            filter = filter.one_of("role", roles);
+        }
+        let statuses = query.choices("status", &["active", "archived"])?;
+        if !statuses.is_empty() {
+            filter = filter.one_of("status", statuses);
+        }
+        if let Some(email) = query.text("email") {
+            filter = filter.and("lower(email) = lower(?)", email.to_owned());
+        }
+        if let Some(text) = query.text("search") {
+            const FOUND: &str = "(strpos(lower(email), lower(?)) > 0
+                                  OR strpos(lower(concat_ws(' ', first_name, last_name)), lower(?)) > 0)";
+            filter = filter.and(FOUND, text.to_owned());
+        }
+        Ok(filter)
+    }
+
+    fn may_change(&self, _: &Call) -> Result<(), ApiError> {
+        if self.role == "owner" {
+            return Err(ApiError::Forbidden("An owner of the organisation cannot be changed or removed"));
+        }
+        Ok(())
+    }
+
+    async fn after(&self, verb: Verb, action: &Action<'_>) -> Result<(), ApiError> {
+        if verb == Verb::Delete {
+            refuse_if_scim_only(&action.tx, action.organisation_id()).await?;
+            leave(action, self.id).await?;
+        }
+        Ok(())
+    }
+}
+
+/// What goes with a person who leaves: memberships, and the keys that acted for them.
+async fn leave(action: &Action<'_>, user: Uuid) -> Result<(), ApiError> {
+    const MEMBERSHIPS: &str = "DELETE FROM workspace_members WHERE user_id = $1";
+    const KEYS: &str = "UPDATE api_keys SET status = 'archived', last_updated_at = now()
+                        WHERE user_id = $1 AND status <> 'archived'";
+    action.tx.execute(MEMBERSHIPS, &[&user]).await?;
+    action.tx.execute(KEYS, &[&user]).await?;
+    Ok(())
+}
