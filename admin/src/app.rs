@@ -1,6 +1,7 @@
 //! What every handler may use. Cheap to clone: axum does so for each request.
 
 use crate::credential::Prefixes;
+use crate::mail::Mail;
 use crate::metrics::Metrics;
 use crate::settings::Settings;
 use ipnet::IpNet;
@@ -17,6 +18,11 @@ pub struct App {
     pub prefixes: Arc<Prefixes>,
     /// Peers whose word about the client's address and the request's id is taken.
     pub trusted_proxies: Arc<[IpNet]>,
+    /// What new keys start with.
+    pub api_key_prefix: Arc<str>,
+    pub mail: Mail,
+    /// What links in mail start with; no slash at its end.
+    pub public_url: Arc<str>,
     /// The interface's document; the same for the life of the process.
     pub openapi: bytes::Bytes,
 }
@@ -29,6 +35,9 @@ impl App {
             metrics: Arc::new(Metrics::new()?),
             prefixes: Arc::new(Prefixes::new(&settings.identity.header_prefix_aliases)?),
             trusted_proxies: settings.identity.trusted_proxies.clone().into(),
+            api_key_prefix: settings.identity.api_key_prefix.as_str().into(),
+            mail: Mail::new(&settings.mail)?,
+            public_url: settings.mail.public_url.trim_end_matches('/').into(),
             openapi: serde_json::to_vec(&crate::openapi::document())?.into(),
         })
     }

@@ -51,13 +51,21 @@ impl Record {
     }
 
     fn of_key(origin: &Origin, key: &ApiKey) -> Self {
-        let subject = subject(origin.operation).unwrap_or(Subject { resource_type: "other", action: "manage" });
         Self {
-            organisation_id: key.organisation_id,
             workspace_id: key.workspace_id,
             user_id: Some(key.user_id.unwrap_or(key.id)),
             user_type: if key.user_id.is_some() { "user" } else { "api_key" },
             api_key_id: Some(key.id),
+            ..Self::of_visitor(origin, key.organisation_id)
+        }
+    }
+
+    /// A request by somebody without a key, as who accepts an invitation.
+    pub fn of_visitor(origin: &Origin, organisation_id: Uuid) -> Self {
+        let subject = subject(origin.operation).unwrap_or(Subject { resource_type: "other", action: "manage" });
+        Self {
+            organisation_id,
+            user_type: "user",
             method: origin.operation.method.as_str(),
             uri: shortened(origin.uri.path()),
             query_params: mask::query(&origin.uri),

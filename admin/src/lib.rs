@@ -18,6 +18,7 @@ pub mod gate;
 pub mod health;
 pub mod http;
 pub mod limits;
+pub mod mail;
 pub mod metadata_schema;
 pub mod metrics;
 pub mod observe;

@@ -1,5 +1,6 @@
 //! The operations that are built. Each resource is one file; everything else of the route table answers 501.
 
+mod invites;
 mod labels;
 mod members;
 mod organisation;
@@ -28,6 +29,7 @@ pub fn routes() -> Routes {
         .merge(labels::routes())
         .merge(organisation::routes())
         .merge(users::routes())
+        .merge(invites::routes())
         .merge(members::routes())
         .merge(workspaces::routes())
         .get("/api-keys/self", own_key::describe)

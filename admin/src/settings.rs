@@ -18,6 +18,8 @@ pub struct Settings {
     #[command(flatten)]
     pub bootstrap: conf::Bootstrap,
     #[command(flatten)]
+    pub mail: conf::Mail,
+    #[command(flatten)]
     pub logs: conf::Logs,
     #[command(subcommand)]
     pub command: Option<Command>,

@@ -9,6 +9,7 @@ pub mod identity;
 pub mod listen;
 pub mod load;
 pub mod logs;
+pub mod mail;
 pub mod process;
 pub mod snapshot;
 pub mod upstream;
@@ -20,6 +21,7 @@ pub use identity::Identity;
 pub use listen::Listen;
 pub use load::load;
 pub use logs::Logs;
+pub use mail::Mail;
 pub use process::Process;
 pub use snapshot::Snapshot;
 pub use upstream::Upstream;
@@ -37,6 +39,8 @@ pub struct AllSettings {
     pub identity: Identity,
     #[command(flatten)]
     pub features: Features,
+    #[command(flatten)]
+    pub mail: Mail,
     #[command(flatten)]
     pub process: Process,
     #[command(flatten)]
