@@ -1,8 +1,11 @@
 //! The audit trail: who did what to which object, when, from where, and what came of it. A change is recorded in its
-//! own transaction (see `action.rs`), a refused attempt by the gate in one of its own. Rows are only ever added.
+//! own transaction (see `action.rs`), a refused attempt by the gate in one of its own. Rows are only ever added,
+//! and chained by hashes (`chain.rs`, the job `chain_audit`), so that `verify.rs` finds it when somebody did otherwise.
 
+pub mod chain;
 mod mask;
 mod subject;
+pub mod verify;
 
 pub use subject::{Subject, subject};
 
@@ -10,6 +13,7 @@ use crate::app::App;
 use crate::call::Origin;
 use crate::caller::Caller;
 use crate::error::ApiError;
+use axum::http::StatusCode;
 use serde_json::Value;
 use shared::model::ApiKey;
 use std::net::IpAddr;
@@ -128,16 +132,15 @@ pub async fn record(db: &impl GenericClient, record: &Record) -> Result<(), toki
 }
 
 /// Records what came of a write that no `Action` recorded: a refusal, with its reason. Reads are not recorded.
-pub async fn attempt(app: &App, origin: &Origin, key: &ApiKey, refused: Option<&ApiError>) {
+pub async fn attempt(app: &App, origin: &Origin, key: &ApiKey, status: StatusCode, refused: Option<&ApiError>) {
     if subject(origin.operation).is_none() || origin.is_recorded() {
         return;
     }
     let mut row = Record::of_key(origin, key);
+    row.response_status_code = status.as_u16().into();
     match refused {
-        Some(error) => {
-            row.response_status_code = error.status().as_u16().into();
-            row.error = Some(format!("{} {error}", error.code()));
-        }
+        // Postgres cannot store NUL, and no error must escape the trail by containing one.
+        Some(error) => row.error = Some(format!("{} {error}", error.code()).replace('\0', "\u{fffd}")),
         // The change is made and its handler forgot its trace; half a record is better than none.
         None => tracing::error!(operation = origin.operation.path, "a change was not recorded by its handler"),
     }

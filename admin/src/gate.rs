@@ -7,10 +7,11 @@ use crate::caller::{Caller, Stranger, authenticate};
 use crate::credential::credential;
 use crate::error::{ApiError, Refusal};
 use crate::http::Query;
+use crate::observe::shielded;
 use crate::resources::is_built;
 use crate::{audit, body};
 use axum::extract::{Request, State};
-use axum::http::{HeaderMap, Uri};
+use axum::http::{HeaderMap, StatusCode, Uri};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use chrono::Utc;
@@ -18,6 +19,7 @@ use shared::conf::Features;
 use shared::model::ApiKey;
 use shared::routes::{self, Access, Lookup, Operation};
 use std::sync::Arc;
+use tracing::Instrument as _;
 
 /// What the gate learned, for the log line and the metrics.
 #[derive(Clone)]
@@ -31,6 +33,16 @@ pub async fn gate(State(app): State<App>, request: Request, next: Next) -> Respo
         Ok(operation) => operation,
         Err(refused) => return refuse(refused, request),
     };
+    let answered = answered(app, operation, request, next);
+    if audit::subject(operation).is_none() {
+        return answered.await;
+    }
+    // In a task of its own: a client that leaves before its answer would otherwise take the record of its attempt along.
+    let answered = tokio::spawn(answered.in_current_span()).await;
+    answered.unwrap_or_else(|_| ApiError::Internal.into_response())
+}
+
+async fn answered(app: App, operation: &'static Operation, request: Request, next: Next) -> Response {
     let mut origin = origin_of(operation, &request);
     let (response, key) = match admit(&app, operation, request.headers()).await {
         Err(stranger) => (refuse(stranger.refused, request), stranger.key.map(Arc::new)),
@@ -38,13 +50,13 @@ pub async fn gate(State(app): State<App>, request: Request, next: Next) -> Respo
             let key = caller.as_ref().map(|caller| caller.key.clone());
             match permit(operation, caller.as_ref(), &app.features) {
                 Err(refused) => (refuse(refused, request), key),
-                Ok(()) => (pass(&mut origin, caller, request, next).await, key),
+                Ok(()) => (pass(&app, &mut origin, caller, request, next).await, key),
             }
         }
     };
     if let Some(key) = &key {
-        let refusal = response.extensions().get::<Refusal>();
-        audit::attempt(&app, &origin, key, refusal.map(|refusal| &*refusal.0)).await;
+        let refusal = response.extensions().get::<Refusal>().cloned();
+        audit::attempt(&app, &origin, key, response.status(), refusal.as_ref().map(|refusal| &*refusal.0)).await;
     }
     tagged(response, Passage { operation, key })
 }
@@ -54,12 +66,21 @@ fn origin_of(operation: &'static Operation, request: &Request) -> Arc<Origin> {
     Arc::new(Origin::new(seen, operation, request.uri().clone(), request.headers().clone()))
 }
 
-/// Reads the body and lets the handler work.
-async fn pass(origin: &mut Arc<Origin>, caller: Option<Caller>, request: Request, next: Next) -> Response {
-    match enter(request, origin, caller).await {
-        Ok(request) => next.run(request).await,
-        Err(refused) => refused.into_response(),
+/// Reads the body and lets the handler work. A panic is a failure like others: recorded, and answered in shape.
+async fn pass(app: &App, origin: &mut Arc<Origin>, caller: Option<Caller>, request: Request, next: Next) -> Response {
+    let answered = match enter(request, origin, caller).await {
+        Ok(request) => shielded(next.run(request)).await.inspect_err(|_| app.metrics.panics.inc()),
+        Err(refused) => Err(refused),
+    };
+    answered.map_or_else(IntoResponse::into_response, in_shape)
+}
+
+/// axum refuses a path that is no UTF-8 by itself, in a shape of its own.
+fn in_shape(response: Response) -> Response {
+    if response.status() == StatusCode::BAD_REQUEST && response.extensions().get::<Refusal>().is_none() {
+        return ApiError::invalid("The path is not valid UTF-8").into_response();
     }
+    response
 }
 
 fn operation_of(request: &Request) -> Result<&'static Operation, ApiError> {

@@ -17,6 +17,7 @@ pub mod error;
 pub mod gate;
 pub mod health;
 pub mod http;
+pub mod jobs;
 pub mod limits;
 pub mod mail;
 pub mod metadata_schema;

@@ -1,6 +1,7 @@
-//! `gateway-admin`: migrate, make organisations, or (by default) all of that as needed, and serve.
+//! `gateway-admin`: migrate, make organisations, verify the audit trail, or (by default) migrate as needed and serve.
 
-use admin::settings::Command;
+use admin::audit::verify::Report;
+use admin::settings::{AuditCommand, Command};
 use admin::{Settings, serve};
 use shared::bootstrap::FirstKeys;
 use std::process::ExitCode;
@@ -15,7 +16,7 @@ fn main() -> ExitCode {
         return ExitCode::FAILURE;
     }
     match run(&settings) {
-        Ok(()) => ExitCode::SUCCESS,
+        Ok(code) => code,
         Err(error) => {
             tracing::error!(error = format!("{error:#}"), "admin stopped");
             ExitCode::FAILURE
@@ -24,21 +25,24 @@ fn main() -> ExitCode {
 }
 
 #[tokio::main]
-async fn run(settings: &Settings) -> anyhow::Result<()> {
+async fn run(settings: &Settings) -> anyhow::Result<ExitCode> {
     match &settings.command {
-        Some(Command::Migrate) => serve::migrate(settings).await,
+        Some(Command::Migrate) => serve::migrate(settings).await?,
         Some(Command::CreateOrganisation { name, owner_email }) => {
             show(&serve::create_organisation(settings, name, owner_email).await?);
-            Ok(())
+        }
+        Some(Command::Audit { command: AuditCommand::Verify { organisation, anchor } }) => {
+            return Ok(tell(&serve::verify_audit(settings, *organisation, *anchor).await?));
         }
         None => {
             serve::migrate(settings).await?;
             if let Some(keys) = serve::first_start(settings).await? {
                 show(&keys);
             }
-            serve::serve(settings).await
+            serve::serve(settings).await?;
         }
     }
+    Ok(ExitCode::SUCCESS)
 }
 
 /// The only time an admin key is shown, as `NAME=value` lines that people and scripts both read. A key that the
@@ -51,4 +55,11 @@ fn show(keys: &FirstKeys) {
         println!("# Shown once and stored only as a hash; keep it.");
         println!("GATEWAY_ADMIN_KEY={}", keys.admin_key.key);
     }
+}
+
+/// Says what was found, and by the status whether the trail is intact; 3 is not what a failure to read it ends with.
+#[expect(clippy::print_stdout, reason = "the answer of the command")]
+fn tell(reports: &[Report]) -> ExitCode {
+    reports.iter().for_each(|report| println!("{report}"));
+    if reports.iter().all(Report::is_intact) { ExitCode::SUCCESS } else { ExitCode::from(3) }
 }

@@ -1,9 +1,10 @@
-//! Every metric of the control plane. Labels are closed sets: operations of the route table, methods, statuses and
-//! error codes; never an id.
+//! Every metric of the control plane. Labels are closed sets: operations of the route table, methods, statuses, error
+//! codes and jobs; never an id.
 
 use prometheus::core::Collector;
 use prometheus::{
-    HistogramOpts, HistogramVec, IntCounter, IntCounterVec, IntGauge, IntGaugeVec, Opts, Registry, TextEncoder,
+    GaugeVec, HistogramOpts, HistogramVec, IntCounter, IntCounterVec, IntGauge, IntGaugeVec, Opts, Registry,
+    TextEncoder,
 };
 
 pub struct Metrics {
@@ -13,6 +14,9 @@ pub struct Metrics {
     pub in_flight: IntGauge,
     pub refused: IntCounterVec,
     pub panics: IntCounter,
+    pub job_last_success: GaugeVec,
+    pub job_duration: HistogramVec,
+    pub job_failures: IntCounterVec,
     db_connections: IntGaugeVec,
 }
 
@@ -24,6 +28,14 @@ impl Metrics {
         let duration =
             HistogramOpts::new("gateway_admin_request_duration_seconds", "Time to answer, by method.").buckets(buckets);
         let refused = Opts::new("gateway_admin_refused_total", "Requests answered with an error, by its code.");
+        // Not `job`: Prometheus gives that label to every series itself.
+        let succeeded = Opts::new(
+            "gateway_admin_job_last_success_timestamp_seconds",
+            "When a job last succeeded, here or on another admin.",
+        );
+        let failed = Opts::new("gateway_admin_job_failures_total", "Runs of a job that failed here.");
+        let ran = HistogramOpts::new("gateway_admin_job_duration_seconds", "Time a run of a job took here.")
+            .buckets(vec![0.005, 0.025, 0.1, 0.5, 2.5, 10.0, 60.0]);
         let connections = Opts::new("gateway_admin_db_connections", "Connections to Postgres, by state.");
         let metrics = Self {
             requests: kept(&registry, IntCounterVec::new(requests, &["method", "operation", "status"])?)?,
@@ -34,12 +46,22 @@ impl Metrics {
                 &registry,
                 IntCounter::new("gateway_admin_panics_total", "Requests that hit a bug and got 500.")?,
             )?,
+            job_last_success: kept(&registry, GaugeVec::new(succeeded, &["name"])?)?,
+            job_duration: kept(&registry, HistogramVec::new(ran, &["name"])?)?,
+            job_failures: kept(&registry, IntCounterVec::new(failed, &["name"])?)?,
             db_connections: kept(&registry, IntGaugeVec::new(connections, &["state"])?)?,
             registry,
         };
         #[cfg(target_os = "linux")]
         metrics.registry.register(Box::new(prometheus::process_collector::ProcessCollector::for_self()))?;
         Ok(metrics)
+    }
+
+    /// Makes the series of a job exist before it ran.
+    pub fn know_job(&self, name: &str) {
+        let _ = self.job_last_success.with_label_values(&[name]);
+        let _ = self.job_duration.with_label_values(&[name]);
+        let _ = self.job_failures.with_label_values(&[name]);
     }
 
     /// The text that Prometheus reads.

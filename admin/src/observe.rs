@@ -52,7 +52,7 @@ pub async fn observe(State(app): State<App>, mut request: Request, next: Next) -
 }
 
 /// A panic in a handler is a bug and one client's 500; it must not cut the connection of others.
-async fn shielded(answer: impl Future<Output = Response>) -> Result<Response, ApiError> {
+pub async fn shielded(answer: impl Future<Output = Response>) -> Result<Response, ApiError> {
     AssertUnwindSafe(answer).catch_unwind().await.map_err(|_| {
         tracing::error!("a handler panicked; the panic's own message stands above");
         ApiError::Internal

@@ -1,5 +1,6 @@
 //! The operations that are built. Each resource is one file; everything else of the route table answers 501.
 
+mod audit_logs;
 mod invites;
 mod labels;
 mod members;
@@ -26,6 +27,7 @@ pub fn is_built(operation: &Operation) -> bool {
 
 pub fn routes() -> Routes {
     Routes::default()
+        .merge(audit_logs::routes())
         .merge(labels::routes())
         .merge(organisation::routes())
         .merge(users::routes())

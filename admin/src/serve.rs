@@ -2,6 +2,9 @@
 //! and on SIGTERM or SIGINT answer what has begun before leaving.
 
 use crate::app::App;
+use crate::audit::chain::End;
+use crate::audit::verify::{self, Report};
+use crate::jobs;
 use crate::router::router;
 use crate::settings::Settings;
 use anyhow::Context as _;
@@ -12,6 +15,7 @@ use std::time::Duration;
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::oneshot;
+use uuid::Uuid;
 
 /// Answers take milliseconds; what is not done after this long never will be.
 const DRAIN: Duration = Duration::from_secs(30);
@@ -35,19 +39,32 @@ pub async fn create_organisation(settings: &Settings, name: &str, owner_email: &
     Ok(bootstrap::create_organisation(&mut client, name, owner_email, &settings.identity.api_key_prefix).await?)
 }
 
-/// Listens until told to stop by a signal.
+/// Verifies the audit trail of one organisation or of all.
+pub async fn verify_audit(
+    settings: &Settings,
+    organisation: Option<Uuid>,
+    anchor: Option<End>,
+) -> anyhow::Result<Vec<Report>> {
+    let mut client = db::connect(&settings.database).await?;
+    verify::verify(&mut client, organisation, anchor).await
+}
+
+/// Answers and runs jobs until told to stop by a signal.
 pub async fn serve(settings: &Settings) -> anyhow::Result<()> {
     let address = SocketAddr::new(settings.listen.admin_host, settings.listen.admin_port);
     let app = App::new(db::pool(&settings.database).await?, settings)?;
     let listener = TcpListener::bind(address).await;
     let listener = listener.with_context(|| format!("cannot listen on {address} (ADMIN_HOST, ADMIN_PORT)"))?;
     tracing::info!(address = %listener.local_addr()?, "admin is listening");
+    let jobs = jobs::start(&app);
     let (stop, stopped) = oneshot::channel();
     let server = tokio::spawn(serve_on(listener, app, async {
         let _ = stopped.await;
     }));
     asked_to_stop().await?;
     tracing::info!("asked to stop; finishing what has begun");
+    // What a job has not committed did not happen; another admin, or the next start, does it.
+    drop(jobs);
     let _ = stop.send(());
     match tokio::time::timeout(DRAIN, server).await {
         Ok(ended) => ended?.context("serving failed"),

@@ -1,6 +1,8 @@
-//! What `gateway-admin` is told: settings by flag or environment, and which of its three jobs to do.
+//! What `gateway-admin` is told: settings by flag or environment, and which of its commands to follow.
 
+use crate::audit::chain::End;
 use shared::conf;
+use uuid::Uuid;
 
 /// The control plane of Portcullis. Without a command it migrates the database, makes the first organisation when
 /// there is none, and serves.
@@ -37,5 +39,24 @@ pub enum Command {
         /// E-mail address of its owner.
         #[arg(long)]
         owner_email: String,
+    },
+    /// The audit trail.
+    Audit {
+        #[command(subcommand)]
+        command: AuditCommand,
+    },
+}
+
+#[derive(Debug, clap::Subcommand)]
+pub enum AuditCommand {
+    /// Check the hash chain of the audit trail, say which records were edited, removed or added, and where it ends.
+    /// Ends with status 0 when it is intact, 3 when it is not, 1 when it could not be read.
+    Verify {
+        /// Only the trail of this organisation.
+        #[arg(long, value_name = "UUID")]
+        organisation: Option<Uuid>,
+        /// An end that was printed or logged earlier: the trail must still contain it.
+        #[arg(long, value_name = "NUMBER:HASH", requires = "organisation")]
+        anchor: Option<End>,
     },
 }

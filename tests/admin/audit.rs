@@ -1,11 +1,18 @@
 //! The audit trail beyond what every resource proves: refusals at the gate, secrets, addresses, and that nobody can
 //! edit it.
 
+mod chain;
+mod command;
+mod listing;
+
 use crate::service::Service;
 use harness::client::whole;
+use harness::{Client, until};
 use http::Method;
 use serde_json::json;
 use shared::model::KeyKind;
+use tokio::io::AsyncWriteExt as _;
+use tokio::net::TcpStream;
 
 #[tokio::test]
 async fn refusals_are_recorded_with_who_was_refused_and_why() {
@@ -87,4 +94,40 @@ async fn what_is_undone_leaves_a_record_of_the_attempt_alone() {
     let seen: Vec<_> = trail.iter().map(|row| row["response_status_code"].as_i64().unwrap()).collect();
     assert_eq!(seen, [200, 409]);
     assert!(trail[1]["after"].is_null());
+}
+
+#[tokio::test]
+async fn a_path_that_is_no_text_is_refused_in_shape_and_recorded_as_the_failure_it_is() {
+    let service = Service::start().await;
+    let answer = service.administrator().put("/labels/%FF", &json!({ "name": "l" })).await;
+    assert_eq!((answer.status.as_u16(), &answer.json()["data"]["errorCode"]), (400, &json!("AB01")));
+    let trail = service.trail(service.home.organisation_id).await;
+    assert_eq!(trail.len(), 1);
+    assert_eq!((&trail[0]["response_status_code"], &trail[0]["resource_id"]), (&json!(400), &json!("%FF")));
+    assert!(trail[0]["error"].as_str().unwrap().starts_with("AB01"));
+}
+
+#[tokio::test]
+async fn a_client_that_leaves_before_its_answer_is_recorded_all_the_same() {
+    let service = Service::start().await;
+    let weak = service.key(KeyKind::WorkspaceService, &["prompts.read"]).await;
+    let mut locker = service.database.client().await;
+    let root = Client::new(&service.origin);
+    // The scrape counts itself.
+    let in_flight = async |n: usize| {
+        let line = format!("gateway_admin_in_flight_requests {n}");
+        until(&line, async || root.get("/metrics").await.text().contains(&line)).await;
+    };
+    let lock = locker.transaction().await.unwrap();
+    lock.batch_execute("LOCK TABLE api_keys IN ACCESS EXCLUSIVE MODE").await.unwrap();
+    let mut client = TcpStream::connect(service.origin.trim_start_matches("http://")).await.unwrap();
+    let request =
+        format!("POST /v1/labels HTTP/1.1\r\nhost: x\r\nx-gateway-api-key: {}\r\ncontent-length: 0\r\n\r\n", weak.key);
+    client.write_all(request.as_bytes()).await.unwrap();
+    in_flight(2).await;
+    drop(client);
+    in_flight(1).await;
+    lock.rollback().await.unwrap();
+    until("the attempt is recorded", async || !service.trail(service.home.organisation_id).await.is_empty()).await;
+    assert_eq!(service.trail(service.home.organisation_id).await[0]["response_status_code"], 403);
 }

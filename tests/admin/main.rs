@@ -10,6 +10,7 @@ mod conformance;
 mod db_ssl;
 mod every_resource;
 mod invites;
+mod jobs;
 mod labels;
 mod mail;
 mod members;

@@ -1,0 +1,172 @@
+//! Work that nobody asks for at the moment: keys expire, the audit trail is chained. Every admin runs this, and any
+//! number of them together run each job as often as one would: an advisory lock says who works now, a row says when it
+//! is due. Lock, work and row are one transaction, so a job that fails or whose admin dies did nothing, and a second
+//! run finds nothing left to do. A job is one file and two lines here.
+
+mod chain_audit;
+mod expire_keys;
+mod purge_tombstones;
+
+use crate::app::App;
+use futures::FutureExt as _;
+use futures::future::BoxFuture;
+use std::panic::AssertUnwindSafe;
+use std::time::{Duration, Instant};
+use tokio::task::JoinSet;
+use tokio_postgres::Transaction;
+
+pub static JOBS: &[Job] = &[chain_audit::JOB, expire_keys::JOB, purge_tombstones::JOB];
+
+/// Any number, as long as it is always this one: the lock of a job is this and the hash of its name.
+const LOCK: i32 = 0x706f_7274;
+
+/// The longest until a job is looked at again, so that one whose admin died, or whose time was changed, is not forgotten.
+const LOOK: Duration = Duration::from_secs(60);
+/// The shortest pause after a failure.
+const RECOVER: Duration = Duration::from_secs(5);
+
+pub struct Job {
+    pub name: &'static str,
+    pub every: Duration,
+    pub work: Work,
+}
+
+/// Must be idempotent, and small enough for one transaction: what is left is done in the next.
+pub type Work = for<'a> fn(&'a Transaction<'_>) -> BoxFuture<'a, anyhow::Result<Done>>;
+
+/// What a run did.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Done {
+    pub items: u64,
+    /// False when there is more to do than fits into one run: the next follows at once.
+    pub is_all: bool,
+}
+
+/// What came of looking at a job.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Turn {
+    Ran(Done),
+    /// It ran lately, here or elsewhere.
+    NotDue {
+        wait: Duration,
+    },
+    /// Another admin is at it.
+    Elsewhere,
+}
+
+/// Starts all jobs. They end when the set is dropped.
+pub fn start(app: &App) -> JoinSet<()> {
+    let mut running = JoinSet::new();
+    for job in JOBS {
+        // A series that appears only with its first failure hides that failure from `increase`.
+        app.metrics.know_job(job.name);
+        running.spawn(keep_running(app.clone(), job));
+    }
+    running
+}
+
+async fn keep_running(app: App, job: &'static Job) {
+    loop {
+        let turn = attempt(&app, job).await;
+        tokio::time::sleep(pause(job, &turn)).await;
+    }
+}
+
+fn pause(job: &Job, turn: &anyhow::Result<Turn>) -> Duration {
+    match turn {
+        Ok(Turn::Ran(done)) if !done.is_all => Duration::ZERO,
+        Ok(Turn::Ran(_) | Turn::Elsewhere) => job.every.min(LOOK),
+        Ok(Turn::NotDue { wait }) => (*wait).min(LOOK),
+        Err(_) => job.every.clamp(RECOVER, LOOK),
+    }
+}
+
+/// Runs the job if it is due and nobody else is at it.
+pub async fn attempt(app: &App, job: &Job) -> anyhow::Result<Turn> {
+    let start = Instant::now();
+    // A bug in one run must not be the end of all later ones.
+    let turn = AssertUnwindSafe(run_if_due(app, job)).catch_unwind().await;
+    let turn = turn.unwrap_or_else(|_| Err(anyhow::anyhow!("it panicked; the panic's own message stands above")));
+    match &turn {
+        Ok(Turn::Ran(done)) => {
+            app.metrics.job_duration.with_label_values(&[job.name]).observe(start.elapsed().as_secs_f64());
+            if done.items > 0 {
+                tracing::info!(name = job.name, items = done.items, "a job did its work");
+            }
+        }
+        Ok(Turn::NotDue { .. } | Turn::Elsewhere) => {}
+        Err(error) => {
+            app.metrics.job_failures.with_label_values(&[job.name]).inc();
+            tracing::error!(name = job.name, error = format!("{error:#}"), "a job failed and will be tried again");
+        }
+    }
+    turn
+}
+
+async fn run_if_due(app: &App, job: &Job) -> anyhow::Result<Turn> {
+    // The timeouts free the lock when this admin hangs instead of dying.
+    const BEGIN: &str = "SELECT set_config('statement_timeout', '60s', true), set_config('lock_timeout', '10s', true),
+                                set_config('idle_in_transaction_session_timeout', '60s', true),
+                                pg_try_advisory_xact_lock($1, hashtext($2)) AS is_ours";
+    // Not now(): this transaction may have begun before the run that it must see.
+    const DUE: &str = "SELECT extract(epoch FROM next_run_at - clock_timestamp())::float8 AS wait,
+                              extract(epoch FROM last_success_at)::float8 AS succeeded FROM jobs WHERE name = $1";
+    const SUCCEEDED: &str = "INSERT INTO jobs (name, next_run_at, last_success_at)
+                             VALUES ($1, clock_timestamp() + make_interval(secs => $2), clock_timestamp())
+                             ON CONFLICT (name) DO UPDATE SET next_run_at = EXCLUDED.next_run_at,
+                                                              last_success_at = EXCLUDED.last_success_at
+                             RETURNING extract(epoch FROM last_success_at)::float8";
+    let last_success = app.metrics.job_last_success.with_label_values(&[job.name]);
+    let mut db = app.db.get().await?;
+    let tx = db.transaction().await?;
+    if !tx.query_one(BEGIN, &[&LOCK, &job.name]).await?.try_get::<_, bool>("is_ours")? {
+        return Ok(Turn::Elsewhere);
+    }
+    if let Some(row) = tx.query_opt(DUE, &[&job.name]).await? {
+        // Also what other admins did: the metric is about the job, whoever ran it.
+        last_success.set(row.try_get("succeeded")?);
+        let wait: f64 = row.try_get("wait")?;
+        if wait > 0.0 {
+            return Ok(Turn::NotDue { wait: Duration::from_secs_f64(wait.min(LOOK.as_secs_f64())) });
+        }
+    }
+    let done = (job.work)(&tx).await?;
+    let next = if done.is_all { job.every.as_secs_f64() } else { 0.0 };
+    let succeeded: f64 = tx.query_one(SUCCEEDED, &[&job.name, &next]).await?.try_get(0)?;
+    tx.commit().await?;
+    last_success.set(succeeded);
+    Ok(Turn::Ran(done))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeSet;
+
+    #[test]
+    fn jobs_have_names_of_their_own() {
+        let names: BTreeSet<_> = JOBS.iter().map(|job| job.name).collect();
+        assert_eq!(names.len(), JOBS.len());
+    }
+
+    #[test]
+    fn a_job_is_looked_at_again_at_once_when_work_is_left_and_within_a_minute_whatever_happened() {
+        let ran = |is_all| Ok(Turn::Ran(Done { items: 1, is_all }));
+        let failed = || Err(anyhow::anyhow!("no"));
+        let (often, seldom) = (Duration::from_secs(2), Duration::from_secs(3600));
+        for (every, turn, expected) in [
+            (often, ran(false), Duration::ZERO),
+            (often, ran(true), often),
+            (often, Ok(Turn::Elsewhere), often),
+            (often, Ok(Turn::NotDue { wait: Duration::from_secs(1) }), Duration::from_secs(1)),
+            (often, failed(), RECOVER),
+            (seldom, ran(true), LOOK),
+            (seldom, Ok(Turn::Elsewhere), LOOK),
+            (seldom, Ok(Turn::NotDue { wait: seldom }), LOOK),
+            (seldom, failed(), LOOK),
+        ] {
+            let job = Job { name: "x", every, work: purge_tombstones::JOB.work };
+            assert_eq!(pause(&job, &turn), expected, "{every:?} {turn:?}");
+        }
+    }
+}

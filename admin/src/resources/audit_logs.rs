@@ -1,0 +1,251 @@
+//! Reading the audit trail. It is written whether or not this is switched off (`AUDIT_LOGS_ENABLED`).
+
+use crate::app::App;
+use crate::call::Call;
+use crate::crud::Answer;
+use crate::error::ApiError;
+use crate::http::{PageSizes, Query, Time, time};
+use crate::routes::Routes;
+use crate::tenancy;
+use axum::Json;
+use axum::extract::State;
+use chrono::{DateTime, TimeDelta, Utc};
+use serde::Serialize;
+use serde_json::{Value, json};
+use shared::table::{Filter, OnDelete, Table, Tenancy};
+use std::net::IpAddr;
+use tokio_postgres::Row;
+use uuid::Uuid;
+
+pub fn routes() -> Routes {
+    Routes::default().get("/audit-logs", list)
+}
+
+const TABLE: Table = Table {
+    name: "audit_logs",
+    columns: "id, created_at, method, uri, request_id, request_body::text AS request_body,
+              query_params::text AS query_params, request_headers::text AS request_headers, user_id, user_type,
+              api_key_id, organisation_id, workspace_id, response_status_code, resource_type, resource_id, action,
+              host(client_ip) AS client_ip, country, error, before, after, sequence, encode(hash, 'hex') AS hash",
+    slug: None,
+    tenancy: Tenancy::Organisation,
+    on_delete: OnDelete::Archive,
+};
+
+/// What is shown when no time is asked for.
+const USUAL_DAYS: i64 = 30;
+
+/// A record as it is shown. The parts of the request are texts that hold JSON: that is how clients know them.
+#[derive(Serialize)]
+struct AuditLog {
+    id: Uuid,
+    timestamp: Time,
+    method: String,
+    uri: String,
+    request_id: Option<Uuid>,
+    request_body: Option<String>,
+    query_params: Option<String>,
+    request_headers: Option<String>,
+    user_id: Option<Uuid>,
+    user_type: String,
+    api_key_id: Option<Uuid>,
+    organisation_id: Uuid,
+    workspace_id: Option<Uuid>,
+    response_status_code: i32,
+    resource_type: String,
+    resource_id: Option<String>,
+    action: String,
+    client_ip: Option<String>,
+    country: Option<String>,
+    error: Option<String>,
+    before: Option<Value>,
+    after: Option<Value>,
+    /// Its place in the hash chain, by which `gateway-admin audit verify` names it; null until it is chained.
+    sequence: Option<i64>,
+    hash: Option<String>,
+}
+
+async fn list(State(app): State<App>, call: Call) -> Answer {
+    let page = call.query().page(PageSizes::USUAL)?;
+    let filter = filter(call.query(), call.caller.organisation_id(), Utc::now())?;
+    let db = app.db.get().await?;
+    let found = TABLE.page(&*db, &filter, page).await?;
+    let records = found.rows.iter().map(record).collect::<Result<Vec<_>, _>>()?;
+    // The odd name is the published one.
+    Ok(Json(json!({ "records": records, "total": found.total, "object": "analytics-graph" })))
+}
+
+fn filter(query: &Query, organisation: Uuid, now: DateTime<Utc>) -> Result<Filter, ApiError> {
+    if query.uuid("organisation_id")?.is_some_and(|asked| asked != organisation) {
+        return Err(ApiError::NotFound("organisation"));
+    }
+    let (from, until) = period(query, now)?;
+    let mut filter = Filter::default().equals("organisation_id", organisation);
+    filter = filter.and("created_at >= ?", from).and("created_at < ?", until);
+    for column in ["user_id", "request_id"] {
+        if let Some(id) = query.uuid(column)? {
+            filter = filter.equals(column, id);
+        }
+    }
+    for column in ["resource_type", "action"] {
+        if let Some(text) = query.text(column) {
+            filter = filter.equals(column, text.to_owned());
+        }
+    }
+    for column in ["method", "country"] {
+        if let Some(text) = query.text(column) {
+            filter = filter.equals(column, text.to_ascii_uppercase());
+        }
+    }
+    if let Some(kind) = query.choices("user_type", &["user", "api_key", "system"])?.into_iter().next() {
+        filter = filter.equals("user_type", kind);
+    }
+    if let Some(part) = query.text("uri") {
+        filter = filter.contains("uri", part);
+    }
+    if let Some(status) = query.text("response_status_code") {
+        let status: Option<i32> = status.parse().ok().filter(|code| (100..=599).contains(code));
+        let status = status.ok_or_else(|| ApiError::field("response_status_code", "must be a status as 200"))?;
+        filter = filter.equals("response_status_code", status);
+    }
+    if let Some(address) = query.text("client_ip") {
+        let address: Result<IpAddr, _> = address.parse();
+        let address = address.map_err(|_| ApiError::field("client_ip", "must be an IP address"))?;
+        filter = filter.equals("client_ip", address);
+    }
+    if let Some(name) = query.text("workspace_id") {
+        // Also of an archived workspace, or one that is gone: the trail outlives what it names.
+        filter = match tenancy::id(name) {
+            Some(id) => filter.equals("workspace_id", id),
+            None => filter.and(
+                "workspace_id = (SELECT w.id FROM workspaces w
+                                 WHERE w.organisation_id = audit_logs.organisation_id AND w.slug = ?)",
+                name.to_owned(),
+            ),
+        };
+    }
+    Ok(filter)
+}
+
+/// From the first moment to before the last. Times are shown in milliseconds, so the end covers the whole of its own:
+/// what a client saw last it can ask for.
+fn period(query: &Query, now: DateTime<Utc>) -> Result<(DateTime<Utc>, DateTime<Utc>), ApiError> {
+    let asked = |name: &str| query.text(name).map(|text| time::parsed(name, &with_plus(text))).transpose();
+    let until = asked("end_time")?.unwrap_or(now);
+    let from = asked("start_time")?.unwrap_or(until - TimeDelta::days(USUAL_DAYS));
+    if until < from {
+        return Err(ApiError::field("end_time", "must not be before start_time"));
+    }
+    Ok((from, until + TimeDelta::milliseconds(1)))
+}
+
+/// The `+` of an offset that was sent as it is arrives as a space.
+fn with_plus(text: &str) -> String {
+    match text.rsplit_once(' ') {
+        Some((time, offset)) if time.contains('T') => format!("{time}+{offset}"),
+        _ => text.to_owned(),
+    }
+}
+
+fn record(row: &Row) -> Result<AuditLog, tokio_postgres::Error> {
+    Ok(AuditLog {
+        id: row.try_get("id")?,
+        timestamp: row.try_get("created_at")?,
+        method: row.try_get("method")?,
+        uri: row.try_get("uri")?,
+        request_id: row.try_get("request_id")?,
+        request_body: row.try_get("request_body")?,
+        query_params: row.try_get("query_params")?,
+        request_headers: row.try_get("request_headers")?,
+        user_id: row.try_get("user_id")?,
+        user_type: row.try_get("user_type")?,
+        api_key_id: row.try_get("api_key_id")?,
+        organisation_id: row.try_get("organisation_id")?,
+        workspace_id: row.try_get("workspace_id")?,
+        response_status_code: row.try_get("response_status_code")?,
+        resource_type: row.try_get("resource_type")?,
+        resource_id: row.try_get("resource_id")?,
+        action: row.try_get("action")?,
+        client_ip: row.try_get("client_ip")?,
+        country: row.try_get("country")?,
+        error: row.try_get("error")?,
+        before: row.try_get("before")?,
+        after: row.try_get("after")?,
+        sequence: row.try_get("sequence")?,
+        hash: row.try_get("hash")?,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn asked(query: &str) -> Result<(String, String), String> {
+        let now = "2026-03-31T00:00:00Z".parse().unwrap();
+        let (from, until) = period(&Query::parse(Some(query)).unwrap(), now).map_err(|error| error.to_string())?;
+        Ok((Time(from).to_string(), Time(until).to_string()))
+    }
+
+    #[test]
+    fn a_period_is_thirty_days_unless_asked_for() {
+        for (query, from, until) in [
+            ("", "2026-03-01T00:00:00.000Z", "2026-03-31T00:00:00.001Z"),
+            ("start_time=2026-03-30", "2026-03-30T00:00:00.000Z", "2026-03-31T00:00:00.001Z"),
+            ("end_time=2026-01-31", "2026-01-01T00:00:00.000Z", "2026-01-31T00:00:00.001Z"),
+            (
+                "start_time=2026-01-01T02:00:00+02:00&end_time=2026-01-01T00:00:00Z",
+                "2026-01-01T00:00:00.000Z",
+                "2026-01-01T00:00:00.001Z",
+            ),
+            (
+                "start_time=2026-01-01T02:00:00%2B02:00&end_time=2026-01-02",
+                "2026-01-01T00:00:00.000Z",
+                "2026-01-02T00:00:00.001Z",
+            ),
+        ] {
+            assert_eq!(asked(query), Ok((from.to_owned(), until.to_owned())), "{query}");
+        }
+        for query in ["start_time=x", "end_time=yesterday", "start_time=2026-02-01&end_time=2026-01-01"] {
+            assert!(asked(query).is_err(), "{query}");
+        }
+    }
+
+    #[test]
+    fn every_filter_of_the_contract_becomes_a_condition_and_wrong_values_are_named() {
+        let id = Uuid::nil();
+        let sql = |query: &str| {
+            let query = Query::parse(Some(query)).unwrap();
+            filter(&query, id, Utc::now()).map(|filter| filter.sql()).map_err(|error| error.to_string())
+        };
+        for (query, condition) in [
+            ("method=post", "method = $4"),
+            ("uri=/Labels", "strpos(lower(uri), lower($4)) > 0"),
+            ("request_id=0b0cb1f4-8a52-4c0e-8f0e-7a1f2f1f0a11", "request_id = $4"),
+            ("user_id=0b0cb1f4-8a52-4c0e-8f0e-7a1f2f1f0a11", "user_id = $4"),
+            ("user_type=api_key", "user_type = $4"),
+            ("workspace_id=0b0cb1f4-8a52-4c0e-8f0e-7a1f2f1f0a11", "workspace_id = $4"),
+            ("workspace_id=ws-main", "w.slug = $4"),
+            ("response_status_code=403", "response_status_code = $4"),
+            ("resource_type=labels", "resource_type = $4"),
+            ("action=create", "action = $4"),
+            ("client_ip=::1", "client_ip = $4"),
+            ("country=de", "country = $4"),
+            ("organisation_id=00000000-0000-0000-0000-000000000000", "created_at < $3"),
+        ] {
+            let sql = sql(query).unwrap();
+            assert!(sql.starts_with("organisation_id = $1 AND created_at >= $2") && sql.contains(condition), "{sql}");
+        }
+        for (query, field) in [
+            ("user_type=robot", "user_type"),
+            ("user_id=me", "user_id"),
+            ("request_id=1", "request_id"),
+            ("response_status_code=ok", "response_status_code"),
+            ("client_ip=here", "client_ip"),
+            ("organisation_id=mine", "organisation_id"),
+            ("organisation_id=0b0cb1f4-8a52-4c0e-8f0e-7a1f2f1f0a11", "There is no such organisation"),
+        ] {
+            let refused = sql(query).unwrap_err();
+            assert!(refused.starts_with(field), "{query}: {refused}");
+        }
+    }
+}
