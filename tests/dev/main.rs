@@ -2,6 +2,7 @@
 //! start is a good one.
 
 mod scripts;
+mod stack;
 mod supervisor;
 
 use bench::ports::Reservation;
