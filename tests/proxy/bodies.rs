@@ -234,7 +234,7 @@ async fn a_stream_that_an_http2_client_drops_is_cancelled_and_spares_the_connect
     let http2 = Http2::open(secure.stack.proxy_port).await;
     for (upstream, url, mock) in secure.upstreams() {
         mock.reset();
-        mock.script(json!([{ "chunks": 100_000, "chunk_delay_ms": 5 }])).unwrap();
+        mock.script(json!([{ "chunks": 1000, "stall_after_bytes": 2000 }])).unwrap();
         let body = json!({ "model": "m", "stream": true, "messages": [{ "role": "user", "content": "x" }] });
         let mut stream = http2.begin(secure.request(&url, None), Bytes::from(body.to_string())).await.unwrap();
         assert!(stream.data().await.is_some_and(|event| event.is_ok()), "{upstream}");

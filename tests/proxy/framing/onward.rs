@@ -20,7 +20,7 @@ async fn the_provider_sees_one_framing_whatever_the_client_mixed() {
             ("a length with zeros before it", format!("Content-Length: 00{size}"), BODY.to_owned()),
             ("chunks", "Transfer-Encoding: chunked".to_owned(), chunked(BODY)),
             ("chunks in odd letters", "tRANSFER-eNCODING:  Chunked".to_owned(), chunked(BODY)),
-            ("both", format!("Content-Length: 3\r\nTransfer-Encoding: chunked"), chunked(BODY)),
+            ("both", "Content-Length: 3\r\nTransfer-Encoding: chunked".to_owned(), chunked(BODY)),
             ("two codings", "Transfer-Encoding: identity\r\nTransfer-Encoding: chunked".to_owned(), chunked(BODY)),
             (
                 "hop headers",
