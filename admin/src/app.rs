@@ -1,7 +1,7 @@
 //! What every handler may use. Cheap to clone: axum does so for each request.
 
 use crate::credential::Prefixes;
-use crate::mail::Mail;
+use crate::mail::{self, Mail};
 use crate::metrics::Metrics;
 use crate::settings::Settings;
 use ipnet::IpNet;
@@ -37,7 +37,7 @@ impl App {
             trusted_proxies: settings.identity.trusted_proxies.clone().into(),
             api_key_prefix: settings.identity.api_key_prefix.as_str().into(),
             mail: Mail::new(&settings.mail)?,
-            public_url: settings.mail.public_url.trim_end_matches('/').into(),
+            public_url: mail::public_url(&settings.mail, settings.listen.proxy_port)?.into(),
             openapi: serde_json::to_vec(&crate::openapi::document())?.into(),
         })
     }

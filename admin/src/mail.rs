@@ -59,6 +59,16 @@ impl Mail {
     }
 }
 
+/// What links start with, without a slash at its end.
+pub fn public_url(settings: &conf::Mail, proxy_port: u16) -> anyhow::Result<String> {
+    let Some(text) = &settings.public_url else { return Ok(format!("http://localhost:{proxy_port}")) };
+    let url = url::Url::parse(text).ok().filter(|url| matches!(url.scheme(), "http" | "https"));
+    match url {
+        Some(url) if url.query().is_none() && url.fragment().is_none() => Ok(text.trim_end_matches('/').to_owned()),
+        _ => anyhow::bail!("PUBLIC_URL must be an http or https URL without query"),
+    }
+}
+
 fn transport(host: &str, settings: &conf::Mail) -> anyhow::Result<AsyncSmtpTransport<Tokio1Executor>> {
     let (tls, usual_port) = match settings.smtp_tls {
         SmtpTls::Off => (Tls::None, 587),
@@ -107,7 +117,7 @@ mod tests {
             smtp_username: Some("user".into()),
             smtp_password: Some("s3cret".into()),
             mail_from: "Portcullis <portcullis@acme.test>".into(),
-            public_url: "http://localhost".into(),
+            public_url: None,
         }
     }
 
@@ -130,6 +140,24 @@ mod tests {
         let mail = Mail::new(&conf::Mail { smtp_host: None, ..settings() }).unwrap();
         let letter = Letter { to: "nobody".into(), subject: String::new(), text: String::new(), kind: "test" };
         assert!(!mail.deliver(letter).await.unwrap());
+    }
+
+    #[test]
+    fn links_lead_to_the_public_url_or_else_to_this_machine() {
+        let given = |text: Option<&str>| {
+            let settings = conf::Mail { public_url: text.map(Into::into), ..settings() };
+            public_url(&settings, 8787).ok()
+        };
+        for (text, expected) in [
+            (None, Some("http://localhost:8787")),
+            (Some("https://gw.test/"), Some("https://gw.test")),
+            (Some("https://gw.test/path"), Some("https://gw.test/path")),
+            (Some("gw.test"), None),
+            (Some("ftp://gw.test"), None),
+            (Some("https://gw.test/#x"), None),
+        ] {
+            assert_eq!(given(text).as_deref(), expected, "{text:?}");
+        }
     }
 
     #[test]

@@ -179,6 +179,7 @@ async fn auth_settings_are_checked_and_never_show_a_secret() {
         "session_settings": { "max_session_ttl": 3600 },
         "scim": { "enabled": true, "token": token },
     });
+    put(&client, AUTH, body.clone()).await;
     put(&client, AUTH, body).await;
     let seen = client.get(AUTH).await.json();
     let scim = json!({

@@ -27,9 +27,9 @@ pub struct Mail {
     /// Sender of all mail.
     #[arg(long, env = "MAIL_FROM", default_value = "Portcullis <portcullis@localhost>")]
     pub mail_from: String,
-    /// Where people reach this installation; links in mail start with it.
-    #[arg(long, env = "PUBLIC_URL", default_value = "http://localhost:8787")]
-    pub public_url: String,
+    /// Where people reach this installation; links in mail start with it. http://localhost:PROXY_PORT when absent.
+    #[arg(long, env = "PUBLIC_URL")]
+    pub public_url: Option<String>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]

@@ -53,8 +53,11 @@ pub async fn read(State(app): State<App>, call: Call) -> Answer {
 pub async fn update(State(app): State<App>, call: Call) -> Answer {
     const UPDATE: &str = "UPDATE organisations SET auth_settings = $2, last_updated_at = now() WHERE id = $1";
     const TOKEN: &str = "UPDATE organisations SET scim_token_hash = $2 WHERE id = $1";
-    let mut change: AuthChange = call.body()?;
-    let token = match &mut change.scim {
+    let change: AuthChange = call.body()?;
+    if change.is_empty() {
+        return Err(ApiError::invalid("Nothing to update"));
+    }
+    let token = match &change.scim {
         Field::Value(scim) => scim.token.as_ref().try_map(|token| checked_token(token))?,
         Field::Absent => Field::Absent,
         Field::Null => Field::Null,
@@ -64,9 +67,6 @@ pub async fn update(State(app): State<App>, call: Call) -> Answer {
     let id = action.organisation_id();
     let before = Organisation::load(&action.tx, id, Lock::ForUpdate).await?.auth_settings;
     let after = changed(&before, change)?;
-    if after == before && !token.is_sent() {
-        return Err(ApiError::invalid("Nothing to update"));
-    }
     action.tx.execute(UPDATE, &[&id, &after]).await?;
     if let Some(hash) = token.sent() {
         action.tx.execute(TOKEN, &[&id, &hash.map(|hash| hash.0.to_vec())]).await?;
@@ -91,6 +91,20 @@ fn changed(stored: &Value, change: AuthChange) -> Result<Value, ApiError> {
     let scim = change.scim.try_map(|scim| scim.merged(&stored["scim"]))?;
     merge(&mut settings, "scim", scim);
     Ok(Value::Object(settings))
+}
+
+impl AuthChange {
+    fn is_empty(&self) -> bool {
+        let is_sent = self.jwks_url.is_sent()
+            || self.jwks_json.is_sent()
+            || self.oidc.is_sent()
+            || self.saml.is_sent()
+            || self.allowed_domains.is_sent()
+            || self.disable_auto_provision_user.is_sent()
+            || self.session_settings.is_sent()
+            || self.scim.is_sent();
+        !is_sent
+    }
 }
 
 impl SessionSettings {
