@@ -81,7 +81,8 @@ pub async fn authenticate(
     now: DateTime<Utc>,
 ) -> Result<Caller, Stranger> {
     const FIND: &str = "SELECT k.id, k.organisation_id, k.workspace_id, k.user_id, k.kind, k.hash, k.scopes, k.status,
-               k.expires_at, w.status AS workspace_status, w.security_settings AS workspace_settings,
+               k.expires_at, k.previous_hash, k.previous_expires_at, w.status AS workspace_status,
+               w.security_settings AS workspace_settings,
                CASE WHEN u.status = 'active' THEN u.role END AS organisation_role, m.role AS member_role,
                o.security_settings AS organisation_settings, o.settings -> 'workspace_overrides' AS overrides
         FROM api_keys k
@@ -89,7 +90,7 @@ pub async fn authenticate(
         LEFT JOIN users u ON u.id = k.user_id
         LEFT JOIN workspace_members m ON m.workspace_id = k.workspace_id AND m.user_id = k.user_id AND u.status = 'active'
         LEFT JOIN organisations o ON o.id = k.organisation_id AND k.user_id IS NOT NULL
-        WHERE k.hash = $1";
+        WHERE k.hash = $1 OR k.previous_hash = $1";
     let Credential::ApiKey(key) = credential else {
         return Err(ApiError::Unauthenticated("JWT rejected: no organisation accepts tokens yet").into());
     };
@@ -99,6 +100,10 @@ pub async fn authenticate(
     };
     let workspace: Option<&str> = row.try_get("workspace_status")?;
     let key = ApiKey::from_row(&row)?;
+    if !key.opens_with(&hash, now) {
+        let refused = ApiError::Unauthenticated("The API key was rotated, and its transition is over");
+        return Err(Stranger { refused, key: Some(key) });
+    }
     match refusal(&key, workspace, now) {
         Some(reason) => Err(Stranger { refused: ApiError::Unauthenticated(reason), key: Some(key) }),
         None => {
@@ -164,6 +169,7 @@ mod tests {
                 scopes: [].into(),
                 status: status.into(),
                 expires_at,
+                previous: None,
             };
             let refused = refusal(&key, workspace_status, now);
             assert_eq!(refused.is_none(), accepted, "{status} {expires_at:?} {workspace_status:?}: {refused:?}");

@@ -53,6 +53,7 @@ pub async fn read<R: Resource>(State(app): State<App>, call: Call, Path(name): P
     let db = app.db.get().await?;
     let workspace = tenancy::asked(&*db, &call.caller, call.query().text("workspace_id")).await?;
     let found = find::<R>(&*db, &call, &name, workspace, Lock::No).await?;
+    found.may_read(&call)?;
     Ok(Json(found.shown(&call)))
 }
 

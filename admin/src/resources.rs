@@ -1,5 +1,6 @@
 //! The operations that are built. Each resource is one file; everything else of the route table answers 501.
 
+mod api_keys;
 mod audit_logs;
 mod invites;
 mod labels;
@@ -28,6 +29,7 @@ pub fn is_built(operation: &Operation) -> bool {
 pub fn routes() -> Routes {
     Routes::default()
         .merge(audit_logs::routes())
+        .merge(api_keys::routes())
         .merge(labels::routes())
         .merge(organisation::routes())
         .merge(users::routes())

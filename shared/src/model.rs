@@ -3,5 +3,5 @@
 pub mod api_key;
 pub mod workspace;
 
-pub use api_key::{ApiKey, KeyKind};
+pub use api_key::{ApiKey, KeyKind, PreviousSecret};
 pub use workspace::Workspace;

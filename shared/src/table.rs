@@ -67,9 +67,10 @@ impl Table {
         db.query(&self.select(filter, "LIMIT 2"), &filter.values()).await
     }
 
-    /// As `find`, and holds the rows until the transaction ends, so that nobody changes them in between.
+    /// As `find`, and holds the rows until the transaction ends, so that nobody changes them in between. Others may
+    /// still make rows that point here.
     pub async fn lock(&self, db: &impl GenericClient, filter: &Filter) -> Result<Vec<Row>, Error> {
-        db.query(&self.select(filter, "LIMIT 2 FOR UPDATE"), &filter.values()).await
+        db.query(&self.select(filter, "LIMIT 2 FOR NO KEY UPDATE"), &filter.values()).await
     }
 
     /// A page, newest first, and the total: one statement, so that both speak of one moment.

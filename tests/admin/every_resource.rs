@@ -13,8 +13,13 @@ fn outcome(answer: &Answer) -> (u16, String) {
     (answer.status.as_u16(), code)
 }
 
-async fn made(client: &Client, sample: &Sample, n: usize) -> String {
-    let answer = client.post(sample.path, &numbered(&sample.body, n)).await;
+/// Made by the admin key, in the first workspace where it needs one.
+async fn made(service: &Service, sample: &Sample, n: usize) -> String {
+    let mut body = numbered(&sample.body, n);
+    if sample.is_in_workspace {
+        body["workspace_id"] = json!(service.home.workspace_id);
+    }
+    let answer = service.administrator().post(sample.create_path(), &body).await;
     assert_eq!(answer.status, 200, "POST {}: {}", sample.path, answer.text());
     answer.json()["id"].as_str().unwrap_or_else(|| panic!("{}: no id", sample.path)).to_owned()
 }
@@ -46,8 +51,10 @@ async fn a_malformed_body_is_400_and_names_the_field() {
     let service = Service::start().await;
     let client = service.administrator();
     for (n, sample) in samples().iter().enumerate() {
-        let id = made(&client, sample, n).await;
-        for (method, path) in [(Method::POST, sample.path.to_owned()), (Method::PUT, format!("{}/{id}", sample.path))] {
+        let id = made(&service, sample, n).await;
+        for (method, path) in
+            [(Method::POST, sample.create_path().to_owned()), (Method::PUT, format!("{}/{id}", sample.path))]
+        {
             for text in ["{", "[]", "\"text\"", "7", "null", "{\"name\": \"a\\u0000b\"}", "\u{feff}{}"] {
                 let answer = whole(client.request(method.clone(), &path).body(text)).await;
                 assert_eq!(outcome(&answer), (400, "AB01".into()), "{method} {path} {text}: {}", answer.text());
@@ -70,7 +77,7 @@ async fn every_write_leaves_one_record_whether_it_succeeded_or_not() {
     let client = service.administrator();
     for (n, sample) in samples().iter().enumerate() {
         let before = service.trail(service.home.organisation_id).await.len();
-        let id = made(&client, sample, n).await;
+        let id = made(&service, sample, n).await;
         let path = format!("{}/{id}", sample.path);
         assert_eq!(client.put(&path, &numbered(&sample.change, n)).await.status, 200, "{path}");
         assert_eq!(client.get(&path).await.status, 200, "{path}");
@@ -113,7 +120,7 @@ async fn lists_are_newest_first_in_pages_of_either_spelling_with_the_true_total(
         let existing = list("").await["total"].as_i64().unwrap();
         let mut newest = Vec::new();
         for n in first..first + 5 {
-            newest.insert(0, made(&client, sample, n).await);
+            newest.insert(0, made(&service, sample, n).await);
         }
         let all = list("").await;
         assert_eq!((&all["object"], &all["total"]), (&json!("list"), &json!(existing + 5)), "{}", sample.path);
@@ -146,13 +153,7 @@ async fn an_object_of_another_tenant_is_not_found_and_stays_as_it_was() {
     let elsewhere = service.workspace("elsewhere").await;
     let neighbour = service.workspace_client(elsewhere).await;
     for (n, sample) in samples().iter().enumerate() {
-        let mut body = numbered(&sample.body, n);
-        if sample.is_in_workspace {
-            body["workspace_id"] = json!(service.home.workspace_id);
-        }
-        let answer = owner.post(sample.path, &body).await;
-        assert_eq!(answer.status, 200, "{}", answer.text());
-        let path = format!("{}/{}", sample.path, answer.json()["id"].as_str().unwrap());
+        let path = format!("{}/{}", sample.path, made(&service, sample, n).await);
         let before = owner.get(&path).await.json();
         let mut others = vec![&stranger];
         if sample.is_in_workspace {

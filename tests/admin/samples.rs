@@ -29,6 +29,15 @@ pub fn samples() -> Vec<Sample> {
         recorded_as: "workspaces",
         is_in_workspace: false,
     });
+    let keys = Sample {
+        path: "/api-keys",
+        body: json!({ "name": "Key {n}", "scopes": ["completions.write"] }),
+        change: json!({ "description": "changed {n}" }),
+        wrong: (json!({ "name": "x", "rate_limits": [{ "type": "requests" }] }), "rate_limits[0].unit"),
+        delete: json!({}),
+        recorded_as: "api_keys",
+        is_in_workspace: true,
+    };
     let plain = [Sample {
         path: "/labels",
         body: json!({ "name": "label-{n}", "description": "d", "color_code": "#fff" }),
@@ -38,7 +47,14 @@ pub fn samples() -> Vec<Sample> {
         recorded_as: "labels",
         is_in_workspace: true,
     }];
-    plain.into_iter().chain(workspaces).collect()
+    plain.into_iter().chain([keys]).chain(workspaces).collect()
+}
+
+impl Sample {
+    /// Keys are made below their list, one path per kind.
+    pub fn create_path(&self) -> &'static str {
+        if self.path == "/api-keys" { "/api-keys/workspace/service" } else { self.path }
+    }
 }
 
 /// Writes beyond the five operations of a resource, which have tests of their own.
@@ -47,7 +63,11 @@ pub static FURTHER: &[&str] = &[
     "/admin/workspaces/{workspaceId}/users/{userId}",
     "/workspaces/{workspaceId}/users",
     "/workspaces/{workspaceId}/users/{userId}",
+    "/api-keys/organisation/service",
+    "/api-keys/workspace/service",
+    "/api-keys/workspace/user",
     "/api-keys/{type}/{subType}",
+    "/api-keys/{id}/rotate",
     "/admin/organisation",
     "/admin/organisation/defaults",
     "/admin/organisation/security-settings",

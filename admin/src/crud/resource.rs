@@ -58,6 +58,11 @@ pub trait Resource: Serialize + Send + Sync + Sized + 'static {
         Ok(search.map_or_else(Filter::default, |text| Filter::default().contains("name", text)))
     }
 
+    /// Whether this caller may see the object, where its scopes depend on what it is.
+    fn may_read(&self, _: &Call) -> Result<(), ApiError> {
+        Ok(())
+    }
+
     /// Whether this object can be changed or deleted at all.
     fn may_change(&self, _: &Call) -> Result<(), ApiError> {
         Ok(())

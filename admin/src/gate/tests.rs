@@ -24,6 +24,7 @@ fn caller(kind: KeyKind, scopes: &[&str]) -> Caller {
         scopes: scopes.iter().map(|scope| (*scope).to_owned()).collect(),
         status: "active".into(),
         expires_at: None,
+        previous: None,
     };
     Caller::new(key, None)
 }

@@ -23,6 +23,10 @@ pub trait Tracked: Serialize + DeserializeOwned + Send + Sync + 'static {
     fn from_row(row: &Row) -> anyhow::Result<Self>;
     fn id(&self) -> Uuid;
     fn key(&self) -> Self::Key;
+    /// A second key that finds the row too.
+    fn other_key(&self) -> Option<Self::Key> {
+        None
+    }
     /// Lets what is equal in many rows be one value in memory.
     fn share(&mut self, _pool: &mut Pool) {}
 }
@@ -75,8 +79,24 @@ impl AddAssign for Merged {
 
 pub struct Collection<T: Tracked> {
     rows: Sharded<T::Key, T>,
-    keys_by_id: Mutex<HashMap<Uuid, T::Key>>,
+    keys_by_id: Mutex<HashMap<Uuid, Keys<T::Key>>>,
     pool: Mutex<Pool>,
+}
+
+/// What finds a row now. Second keys are few, so they cost a pointer.
+struct Keys<K> {
+    key: K,
+    other: Option<Box<K>>,
+}
+
+impl<K: Eq> Keys<K> {
+    fn of<T: Tracked<Key = K>>(row: &T) -> Self {
+        Self { key: row.key(), other: row.other_key().map(Box::new) }
+    }
+
+    fn into_all(self) -> impl Iterator<Item = K> {
+        std::iter::once(self.key).chain(self.other.map(|other| *other))
+    }
 }
 
 impl<T: Tracked> Collection<T> {
@@ -93,25 +113,38 @@ impl<T: Tracked> Collection<T> {
     pub fn merge(&self, gone: &[Uuid], rows: Vec<T>) -> Merged {
         let mut keys_by_id = self.keys_by_id.lock();
         let mut vacated: Vec<(Uuid, T::Key)> = Vec::new();
+        let mut removed = 0;
         for id in gone {
-            vacated.extend(keys_by_id.remove(id).map(|key| (*id, key)));
+            if let Some(keys) = keys_by_id.remove(id) {
+                removed += 1;
+                vacated.extend(keys.into_all().map(|key| (*id, key)));
+            }
         }
-        let (removed, put) = (vacated.len(), rows.len());
         for row in &rows {
-            let old = keys_by_id.insert(row.id(), row.key());
-            vacated.extend(old.filter(|old| *old != row.key()).map(|key| (row.id(), key)));
+            let old = keys_by_id.insert(row.id(), Keys::of(row));
+            vacated.extend(old.into_iter().flat_map(Keys::into_all).map(|key| (row.id(), key)));
         }
         vacated.retain(|(id, key)| self.rows.get(key).is_some_and(|holder| holder.id() == *id));
+        let put = rows.len();
         let mut changes: HashMap<T::Key, Option<Arc<T>>> = vacated.into_iter().map(|(_, key)| (key, None)).collect();
-        changes.extend(rows.into_iter().map(|row| (row.key(), Some(Arc::new(row)))));
+        changes.extend(by_key(rows).map(|(key, row)| (key, Some(row))));
         Merged { put, removed, shards: self.rows.change(changes) }
     }
 
     pub fn replace(&self, rows: Vec<T>) {
         let mut keys_by_id = self.keys_by_id.lock();
-        *keys_by_id = rows.iter().map(|row| (row.id(), row.key())).collect();
-        self.rows.replace(rows.into_iter().map(|row| (row.key(), Arc::new(row))));
+        *keys_by_id = rows.iter().map(|row| (row.id(), Keys::of(row))).collect();
+        self.rows.replace(by_key(rows));
     }
+}
+
+/// Each row under all its keys.
+fn by_key<T: Tracked>(rows: Vec<T>) -> impl Iterator<Item = (T::Key, Arc<T>)> {
+    rows.into_iter().flat_map(|row| {
+        let row = Arc::new(row);
+        let other = row.other_key().map(|key| (key, row.clone()));
+        std::iter::once((row.key(), row)).chain(other)
+    })
 }
 
 impl<T: Tracked> Followed for Collection<T> {
@@ -196,12 +229,16 @@ impl<T: Tracked> Frozen for FrozenRows<T> {
     }
 
     fn write(&self, out: &mut dyn Write) -> io::Result<usize> {
-        for row in self.shards.iter().flat_map(|shard| shard.values()) {
+        let mut written = 0;
+        let all = self.shards.iter().flat_map(|shard| shard.iter());
+        // A row stands there under each of its keys, and is written once.
+        for (_, row) in all.filter(|(key, row)| **key == row.key()) {
             write!(out, "{} ", T::TABLE)?;
             serde_json::to_writer(&mut *out, row.as_ref())?;
             out.write_all(b"\n")?;
+            written += 1;
         }
-        Ok(self.shards.iter().map(|shard| shard.len()).sum())
+        Ok(written)
     }
 }
 

@@ -24,6 +24,10 @@ impl Tracked for ApiKey {
         self.hash
     }
 
+    fn other_key(&self) -> Option<KeyHash> {
+        self.previous.as_ref().map(|previous| previous.hash)
+    }
+
     fn share(&mut self, pool: &mut Pool) {
         pool.share(&mut self.scopes);
     }

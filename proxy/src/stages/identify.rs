@@ -23,7 +23,8 @@ pub fn identify(headers: &GatewayHeaders<'_>, snapshot: &Snapshot, now: DateTime
     if !snapshot.is_loaded() {
         return Err(Refusal::not_ready());
     }
-    let key = snapshot.api_key(&KeyHash::of(sent)).ok_or_else(Refusal::invalid_api_key)?;
+    let hash = KeyHash::of(sent);
+    let key = snapshot.api_key(&hash).filter(|key| key.opens_with(&hash, now)).ok_or_else(Refusal::invalid_api_key)?;
     if key.is_expired(now) {
         return Err(Refusal::expired_api_key());
     }

@@ -22,6 +22,16 @@ pub struct ApiKey {
     /// `active`, `exhausted`, `expired` or `archived`.
     pub status: String,
     pub expires_at: Option<DateTime<Utc>>,
+    /// The secret before the last rotation. Behind a pointer because few keys have one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub previous: Option<Box<PreviousSecret>>,
+}
+
+/// A secret that was replaced and still opens its key for a while.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PreviousSecret {
+    pub hash: KeyHash,
+    pub expires_at: DateTime<Utc>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -43,7 +53,8 @@ impl KeyKind {
 }
 
 impl ApiKey {
-    pub const COLUMNS: &str = "id, organisation_id, workspace_id, user_id, kind, hash, scopes, status, expires_at";
+    pub const COLUMNS: &str = "id, organisation_id, workspace_id, user_id, kind, hash, scopes, status, expires_at,
+                               previous_hash, previous_expires_at";
 
     pub fn from_row(row: &Row) -> anyhow::Result<Self> {
         let hash: &[u8] = row.try_get("hash")?;
@@ -63,11 +74,24 @@ impl ApiKey {
             scopes: row.try_get::<_, Vec<String>>("scopes")?.into(),
             status: row.try_get("status")?,
             expires_at: row.try_get("expires_at")?,
+            previous: previous(row)?,
         })
+    }
+
+    /// Whether a secret with this hash opens the key now: the present one, or the one before while it is in transition.
+    pub fn opens_with(&self, hash: &KeyHash, now: DateTime<Utc>) -> bool {
+        let previous = || self.previous.as_ref().is_some_and(|one| one.hash == *hash && now < one.expires_at);
+        self.hash == *hash || previous()
     }
 
     /// Whether the key may be used at this moment, whatever the expiry job has marked so far.
     pub fn is_expired(&self, now: DateTime<Utc>) -> bool {
         self.status == "expired" || self.expires_at.is_some_and(|end| end <= now)
     }
+}
+
+fn previous(row: &Row) -> anyhow::Result<Option<Box<PreviousSecret>>> {
+    let (hash, expires_at): (Option<&[u8]>, _) = (row.try_get("previous_hash")?, row.try_get("previous_expires_at")?);
+    let (Some(hash), Some(expires_at)) = (hash, expires_at) else { return Ok(None) };
+    Ok(Some(Box::new(PreviousSecret { hash: KeyHash(hash.try_into()?), expires_at })))
 }

@@ -57,7 +57,7 @@ mod tests {
             ("42 Team", None, "42 Team"),
             ("A team", None, "A team"),
         ] {
-            let (found, rest) = split(given.to_owned());
+            let (found, rest) = split(given.into());
             assert_eq!((found.as_deref(), rest.as_str()), (icon, name), "{given}");
             assert_eq!(joined(found.as_deref(), &rest), given);
         }

@@ -2,7 +2,7 @@
 
 use super::*;
 use shared::api_key::KeyHash;
-use shared::model::{ApiKey, KeyKind};
+use shared::model::{ApiKey, KeyKind, PreviousSecret};
 
 fn key(id: u128, secret: &str) -> ApiKey {
     ApiKey {
@@ -15,6 +15,7 @@ fn key(id: u128, secret: &str) -> ApiKey {
         scopes: ["completions.write".into()].into(),
         status: "active".into(),
         expires_at: None,
+        previous: None,
     }
 }
 
@@ -35,6 +36,29 @@ fn a_rotated_key_opens_with_its_new_secret_only() {
     let merged = keys.merge(&[], vec![key(1, "new")]);
     assert_eq!(opened(&keys, &["old", "new", "other"]), [None, Some(1), Some(2)]);
     assert_eq!((merged.put, merged.removed, keys.len()), (1, 0, 2));
+}
+
+#[test]
+fn a_rotated_key_opens_with_both_secrets_until_it_is_written_without_the_first() {
+    let rotated = |id, secret: &str, previous: &str| {
+        let expires_at = chrono::DateTime::from_timestamp(1_800_000_000, 0).unwrap();
+        let previous = PreviousSecret { hash: KeyHash::of(previous.as_bytes()), expires_at };
+        ApiKey { previous: Some(Box::new(previous)), ..key(id, secret) }
+    };
+    let keys = loaded(&[(1, "a"), (2, "other")]);
+    let merged = keys.merge(&[], vec![rotated(1, "b", "a")]);
+    assert_eq!(opened(&keys, &["a", "b", "other"]), [Some(1), Some(1), Some(2)]);
+    assert_eq!((merged.put, merged.removed, keys.len()), (1, 0, 2));
+    let mut copy = Vec::new();
+    assert_eq!(keys.frozen().write(&mut copy).unwrap(), 2, "a row is written once");
+    keys.merge(&[], vec![rotated(1, "c", "b")]);
+    assert_eq!(opened(&keys, &["a", "b", "c"]), [None, Some(1), Some(1)]);
+    keys.merge(&[], vec![key(1, "c")]);
+    assert_eq!(opened(&keys, &["b", "c"]), [None, Some(1)]);
+    keys.replace(vec![rotated(1, "e", "d")]);
+    assert_eq!(opened(&keys, &["c", "d", "e"]), [None, Some(1), Some(1)]);
+    assert_eq!(keys.merge(&[Uuid::from_u128(1)], vec![]).removed, 1);
+    assert_eq!((opened(&keys, &["d", "e"]), keys.len()), (vec![None, None], 0));
 }
 
 #[test]

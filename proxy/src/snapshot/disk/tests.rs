@@ -24,6 +24,7 @@ fn filled() -> Snapshot {
         scopes: ["completions.write".into()].into(),
         status: "active".into(),
         expires_at: Some(noon()),
+        previous: None,
     });
     let workspace = Workspace { id: workspace, organisation_id, slug: "team\n end 0".into(), status: "active".into() };
     Snapshot::of(keys.collect(), vec![workspace])

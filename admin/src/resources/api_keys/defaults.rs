@@ -1,0 +1,84 @@
+//! What a key gives to every request made with it: metadata, and a config that may or may not be overridden.
+
+use crate::action::Action;
+use crate::error::ApiError;
+use crate::http::Field;
+use crate::metadata_schema;
+use serde::Deserialize;
+use serde_json::{Map, Value, json};
+use std::collections::BTreeMap;
+
+/// As sent, key by key; unknown ones are ignored because clients send back what they read.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub struct Defaults {
+    metadata: Field<BTreeMap<String, String>>,
+    pub config_id: Field<String>,
+    allow_config_override: Option<bool>,
+}
+
+impl Defaults {
+    /// Over what is stored; metadata is replaced whole.
+    pub fn over(self, stored: &Value) -> Result<Value, ApiError> {
+        const MOST: usize = 100;
+        let mut merged = stored.as_object().cloned().unwrap_or_default();
+        if let Field::Value(metadata) = &self.metadata
+            && (metadata.len() > MOST || metadata.iter().any(|(name, value)| name.len() > 255 || value.len() > 4096))
+        {
+            return Err(ApiError::field("defaults.metadata", format!("must have at most {MOST} short entries")));
+        }
+        let fits = |name: &String| (1..=255).contains(&name.chars().count());
+        if matches!(&self.config_id, Field::Value(name) if !fits(name)) {
+            return Err(ApiError::field("defaults.config_id", "must be the id or slug of a config"));
+        }
+        put(&mut merged, "metadata", self.metadata.sent().map(|sent| json!(sent)));
+        put(&mut merged, "config_id", self.config_id.sent().map(|sent| json!(sent)));
+        put(&mut merged, "allow_config_override", self.allow_config_override.map(Value::from));
+        Ok(merged.into())
+    }
+}
+
+fn put(merged: &mut Map<String, Value>, name: &str, sent: Option<Value>) {
+    if let Some(value) = sent {
+        merged.insert(name.to_owned(), value);
+    }
+}
+
+/// Refuses metadata that the organisation's schema for keys does not allow.
+pub async fn conform(action: &Action<'_>, defaults: &Value) -> Result<(), ApiError> {
+    const SCHEMA: &str = "SELECT metadata_schemas -> 'api_key' AS schema FROM organisations WHERE id = $1";
+    let row = action.tx.query_one(SCHEMA, &[&action.organisation_id()]).await?;
+    let schema: Option<Value> = row.try_get("schema")?;
+    let none = Map::new();
+    let metadata = defaults["metadata"].as_object().unwrap_or(&none);
+    metadata_schema::conforms(&schema.unwrap_or_default(), metadata).map_err(|error| error.under("defaults.metadata"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn defaults_are_merged_by_key() {
+        let stored = json!({ "metadata": { "a": "1" }, "config_id": "pc-1", "allow_config_override": false });
+        for (sent, expected) in [
+            (
+                json!({ "metadata": { "b": "2" } }),
+                json!({ "metadata": { "b": "2" }, "config_id": "pc-1", "allow_config_override": false }),
+            ),
+            (
+                json!({ "config_id": null, "x": 1 }),
+                json!({ "metadata": { "a": "1" }, "config_id": null, "allow_config_override": false }),
+            ),
+            (
+                json!({ "metadata": null, "allow_config_override": true }),
+                json!({ "metadata": null, "config_id": "pc-1", "allow_config_override": true }),
+            ),
+        ] {
+            let sent: Defaults = serde_json::from_value(sent).unwrap();
+            assert_eq!(sent.over(&stored).unwrap(), expected);
+        }
+        let long: Defaults = serde_json::from_value(json!({ "config_id": "" })).unwrap();
+        assert!(long.over(&stored).is_err());
+    }
+}

@@ -1,0 +1,88 @@
+//! How long a key lives. People's keys have a default and a maximum; where there is a maximum, none lives for ever.
+//! Pure: the clock is an argument.
+
+use crate::error::ApiError;
+use chrono::{DateTime, TimeDelta, Utc};
+
+/// What the workspace says about people's keys, in seconds; zero is none. Service keys have neither.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Lifetimes {
+    pub default: i64,
+    pub most: i64,
+}
+
+/// When a key ends, and whether that was decided for its owner.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Expiry {
+    pub at: Option<DateTime<Utc>>,
+    pub is_enforced: bool,
+}
+
+/// For a new key.
+pub fn first(asked: Option<DateTime<Utc>>, lifetimes: Lifetimes, now: DateTime<Utc>) -> Result<Expiry, ApiError> {
+    if let Some(asked) = asked {
+        return Ok(Expiry { at: Some(checked(asked, lifetimes, now)?), is_enforced: false });
+    }
+    let bounds = [lifetimes.default, lifetimes.most].into_iter().filter(|seconds| *seconds > 0);
+    let at = bounds.min().and_then(|seconds| now.checked_add_signed(TimeDelta::seconds(seconds)));
+    Ok(Expiry { at, is_enforced: at.is_some() })
+}
+
+/// For a key that exists: null takes the end away, where that is allowed.
+pub fn changed(asked: Option<DateTime<Utc>>, lifetimes: Lifetimes, now: DateTime<Utc>) -> Result<Expiry, ApiError> {
+    match asked {
+        None if lifetimes.most > 0 => {
+            Err(ApiError::field("expires_at", "cannot be removed: this workspace has a maximum lifetime of keys"))
+        }
+        asked => {
+            let at = asked.map(|asked| checked(asked, lifetimes, now)).transpose()?;
+            Ok(Expiry { at, is_enforced: false })
+        }
+    }
+}
+
+fn checked(asked: DateTime<Utc>, lifetimes: Lifetimes, now: DateTime<Utc>) -> Result<DateTime<Utc>, ApiError> {
+    if asked <= now {
+        return Err(ApiError::field("expires_at", "must be in the future"));
+    }
+    let latest = now.checked_add_signed(TimeDelta::seconds(lifetimes.most));
+    if lifetimes.most > 0 && latest.is_some_and(|latest| asked > latest) {
+        let message = format!("must be within {} seconds from now", lifetimes.most);
+        return Err(ApiError::field("expires_at", message));
+    }
+    Ok(asked)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_new_key_lives_as_asked_or_by_default_and_never_beyond_the_maximum() {
+        let now = DateTime::from_timestamp(1_800_000_000, 0).unwrap();
+        let after = |seconds: i64| now + TimeDelta::seconds(seconds);
+        for (asked, default, most, expected) in [
+            (None, 0, 0, Some((None, false))),
+            (None, 60, 0, Some((Some(60), true))),
+            (None, 60, 30, Some((Some(30), true))),
+            (None, 0, 30, Some((Some(30), true))),
+            (Some(20), 60, 30, Some((Some(20), false))),
+            (Some(30), 0, 30, Some((Some(30), false))),
+            (Some(31), 0, 30, None),
+            (Some(0), 0, 0, None),
+            (Some(-1), 60, 30, None),
+            (Some(1_000_000_000), 60, 0, Some((Some(1_000_000_000), false))),
+        ] {
+            let found = first(asked.map(after), Lifetimes { default, most }, now).ok();
+            let expected = expected.map(|(at, is_enforced)| Expiry { at: at.map(after), is_enforced });
+            assert_eq!(found, expected, "{asked:?} {default} {most}");
+        }
+    }
+
+    #[test]
+    fn an_end_can_be_taken_away_only_where_there_is_no_maximum() {
+        let now = DateTime::from_timestamp(1_800_000_000, 0).unwrap();
+        assert_eq!(changed(None, Lifetimes { default: 5, most: 0 }, now).unwrap().at, None);
+        assert!(changed(None, Lifetimes { default: 5, most: 5 }, now).is_err());
+    }
+}

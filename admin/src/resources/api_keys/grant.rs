@@ -1,0 +1,97 @@
+//! Which scopes a key may get: those its kind can have, and of them those the giver may give. A workspace's key gives
+//! what it holds; an admin key gives a workspace's keys anything, and further admin keys what it holds.
+
+use crate::caller::Caller;
+use crate::error::ApiError;
+use shared::model::KeyKind;
+use shared::scopes;
+
+/// The scopes asked for, or all that can be given. `held` are those the key has already: they need no giver.
+pub fn granted(
+    asked: Option<Vec<String>>,
+    kind: KeyKind,
+    caller: &Caller,
+    held: &[String],
+) -> Result<Vec<String>, ApiError> {
+    let possible = scopes::all_for(kind);
+    let may_give = |scope: &str| {
+        let gives_anything = caller.workspace_id().is_none() && kind != KeyKind::OrganisationService;
+        gives_anything || caller.holds(scope) || held.iter().any(|one| one == scope)
+    };
+    let Some(asked) = asked else {
+        return Ok(possible.into_iter().filter(|scope| may_give(scope)).map(str::to_owned).collect());
+    };
+    let mut granted: Vec<String> = Vec::with_capacity(asked.len());
+    for (n, scope) in asked.into_iter().enumerate() {
+        // Two families are also written with a colon.
+        let scope = scope.replace(':', ".");
+        if !possible.contains(&scope.as_str()) {
+            return Err(ApiError::field(format!("scopes[{n}]"), "is not a scope of this kind of key"));
+        }
+        if !may_give(&scope) {
+            return Err(ApiError::Forbidden("A scope that one does not hold cannot be given"));
+        }
+        if !granted.contains(&scope) {
+            granted.push(scope);
+        }
+    }
+    Ok(granted)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use KeyKind::{OrganisationService, WorkspaceService, WorkspaceUser};
+    use shared::api_key::KeyHash;
+    use shared::model::ApiKey;
+    use uuid::Uuid;
+
+    fn caller(kind: KeyKind, held: &[&str]) -> Caller {
+        let key = ApiKey {
+            id: Uuid::nil(),
+            organisation_id: Uuid::nil(),
+            workspace_id: (kind != OrganisationService).then(Uuid::nil),
+            user_id: None,
+            kind,
+            hash: KeyHash([0; 32]),
+            scopes: held.iter().map(|scope| (*scope).to_owned()).collect(),
+            status: "active".into(),
+            expires_at: None,
+            previous: None,
+        };
+        Caller::new(key, None)
+    }
+
+    #[test]
+    fn nobody_gives_what_they_do_not_hold() {
+        let admin = caller(OrganisationService, &["organisation_service_api_keys.create", "deployments.create"]);
+        let service = caller(WorkspaceService, &["workspace_user_api_keys.create", "completions.write"]);
+        for (caller, kind, scope, status) in [
+            (&admin, OrganisationService, "deployments.create", None),
+            (&admin, OrganisationService, "deployments:create", None),
+            (&admin, OrganisationService, "audit_logs.list", Some(403)),
+            (&admin, OrganisationService, "completions.write", Some(400)),
+            (&admin, WorkspaceService, "completions.write", None),
+            (&admin, WorkspaceUser, "workspace_user_api_keys.create", Some(400)),
+            (&service, WorkspaceUser, "completions.write", None),
+            (&service, WorkspaceUser, "logs.write", Some(403)),
+            (&service, WorkspaceService, "invented", Some(400)),
+        ] {
+            let outcome = granted(Some(vec![scope.into()]), kind, caller, &[]);
+            assert_eq!(outcome.err().map(|error| error.status().as_u16()), status, "{kind:?} {scope}");
+        }
+        let kept = granted(Some(vec!["logs.write".into()]), WorkspaceUser, &service, &["logs.write".into()]);
+        assert_eq!(kept.unwrap(), ["logs.write"], "what a key has already is not given anew");
+    }
+
+    #[test]
+    fn without_a_wish_a_key_gets_all_that_can_be_given() {
+        let service = caller(WorkspaceService, &["workspace_user_api_keys.create", "completions.write"]);
+        assert_eq!(granted(None, WorkspaceUser, &service, &[]).unwrap(), ["completions.write"]);
+        let admin = caller(OrganisationService, &[]);
+        assert_eq!(granted(None, WorkspaceUser, &admin, &[]).unwrap(), scopes::all_for(WorkspaceUser));
+        assert!(granted(None, OrganisationService, &admin, &[]).unwrap().is_empty());
+        let order = vec!["logs.list".to_owned(), "completions.write".into(), "logs.list".into()];
+        assert_eq!(granted(Some(order), WorkspaceUser, &admin, &[]).unwrap(), ["logs.list", "completions.write"]);
+    }
+}

@@ -1,0 +1,94 @@
+//! Which keys a caller may see and change: those of the kinds that its scopes name.
+
+use super::Key;
+use crate::call::Call;
+use crate::caller::Caller;
+use crate::error::ApiError;
+use crate::tenancy;
+use shared::model::KeyKind;
+use shared::routes::Scopes;
+use shared::table::Filter;
+
+const KINDS: [KeyKind; 3] = [KeyKind::OrganisationService, KeyKind::WorkspaceService, KeyKind::WorkspaceUser];
+
+/// As stored; the table allows no other.
+pub fn kind_of(text: &str) -> KeyKind {
+    KINDS.into_iter().find(|kind| kind.as_str() == text).unwrap_or(KeyKind::WorkspaceUser)
+}
+
+/// The scopes of which one is enough to do `verb` to a key of this kind.
+fn scopes(kind: KeyKind, verb: &str) -> Scopes {
+    let index = match verb {
+        "list" => 0,
+        "read" => 1,
+        "update" => 2,
+        "delete" => 3,
+        _ => 4,
+    };
+    let families: [&'static [&'static str]; 5] = match kind {
+        KeyKind::OrganisationService => [
+            &["organisation_service_api_keys.list"],
+            &["organisation_service_api_keys.read"],
+            &["organisation_service_api_keys.update"],
+            &["organisation_service_api_keys.delete"],
+            &["organisation_service_api_keys.rotate", "organisation_service_api_keys.update"],
+        ],
+        KeyKind::WorkspaceService => [
+            &["workspace_service_api_keys.list"],
+            &["workspace_service_api_keys.read"],
+            &["workspace_service_api_keys.update"],
+            &["workspace_service_api_keys.delete"],
+            &["workspace_service_api_keys.rotate", "workspace_service_api_keys.update"],
+        ],
+        KeyKind::WorkspaceUser => [
+            &["workspace_user_api_keys.list"],
+            &["workspace_user_api_keys.read"],
+            &["workspace_user_api_keys.update"],
+            &["workspace_user_api_keys.delete"],
+            &["workspace_user_api_keys.rotate", "workspace_user_api_keys.update"],
+        ],
+    };
+    Scopes::Any(families[index])
+}
+
+/// The route table asks for the scope of any kind; here the kind is known.
+pub fn require(caller: &Caller, kind: KeyKind, verb: &str) -> Result<(), ApiError> {
+    let needs = scopes(kind, verb);
+    if needs.are_met_by(&caller.scopes) { Ok(()) } else { Err(ApiError::MissingScope { needs }) }
+}
+
+/// For update, delete and rotate, which ask different scopes.
+pub fn may_change(key: &Key, call: &Call) -> Result<(), ApiError> {
+    let verb = match call.origin.operation.number {
+        36 => "update",
+        37 => "delete",
+        _ => "rotate",
+    };
+    require(&call.caller, key.kind, verb)?;
+    if verb == "delete" && call.caller.key.id == key.id {
+        return Err(ApiError::invalid("A key cannot delete itself"));
+    }
+    Ok(())
+}
+
+/// `type`, `status` and `ids`, within the kinds that the caller may list.
+pub fn filter(call: &Call) -> Result<Filter, ApiError> {
+    let query = call.query();
+    let kinds = KINDS.into_iter().filter(|kind| scopes(*kind, "list").are_met_by(&call.caller.scopes));
+    let mut kinds: Vec<String> = kinds.map(|kind| kind.as_str().to_owned()).collect();
+    let asked = query.choices("type", &KINDS.map(KeyKind::as_str))?;
+    if !asked.is_empty() {
+        kinds.retain(|kind| asked.contains(kind));
+    }
+    let mut filter = Filter::default().one_of("kind", kinds);
+    let statuses = query.choices("status", &["active", "exhausted", "expired", "archived"])?;
+    if !statuses.is_empty() {
+        filter = filter.one_of("status", statuses);
+    }
+    let ids = query.list("ids");
+    if !ids.is_empty() {
+        let ids: Option<Vec<_>> = ids.iter().map(|id| tenancy::id(id)).collect();
+        filter = filter.one_of("id", ids.ok_or_else(|| ApiError::field("ids", "must be UUIDs"))?);
+    }
+    Ok(filter)
+}

@@ -1,0 +1,101 @@
+//! Changes to a key. What it is and whose it is cannot change; moving its end into the future revives it.
+
+use super::create::{Place, emails};
+use super::defaults::{self, Defaults};
+use super::{Key, expiry, grant, rotation_policy};
+use crate::action::Action;
+use crate::error::ApiError;
+use crate::http::{Field, text, time};
+use crate::limits::{self, UsageLimits};
+use chrono::{DateTime, Utc};
+use serde::Deserialize;
+use serde_json::{Value, json};
+use shared::table::Columns;
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+pub struct KeyChange {
+    name: Option<String>,
+    description: Field<String>,
+    scopes: Option<Vec<String>>,
+    rate_limits: Field<Value>,
+    usage_limits: Field<Value>,
+    reset_usage: Option<bool>,
+    defaults: Field<Defaults>,
+    alert_emails: Field<Vec<String>>,
+    expires_at: Field<String>,
+    rotation_policy: Field<Value>,
+}
+
+pub async fn written(action: &Action<'_>, current: &Key, body: KeyChange) -> Result<Columns, ApiError> {
+    for sent in [&body.usage_limits, &body.rate_limits] {
+        limits::allowed(action.app, sent.as_ref().value())?;
+    }
+    let now = Utc::now();
+    let caller = &action.call.caller;
+    let scopes = body.scopes.map(|asked| grant::granted(Some(asked), current.kind, caller, &current.scopes));
+    let rates = body.rate_limits.sent().map(|sent| limits::rate_limits(sent.unwrap_or_default(), &limits::KEY_RATES));
+    let policy = body.rotation_policy.try_map(|sent| rotation_policy::checked(sent, now))?;
+    let mut columns = Columns::default()
+        .set_if("name", body.name.map(|name| text::sized("name", name, 1..=100)).transpose()?)
+        .set_if("description", body.description.try_map(|text| text::sized("description", text, 0..=200))?.sent())
+        .set_if("scopes", scopes.transpose()?)
+        .set_if("rate_limits", rates.transpose()?.map(|rates| json!(rates)))
+        .set_if(
+            "alert_emails",
+            body.alert_emails.try_map(emails)?.sent().map(|sent| sent.filter(|one| !one.is_empty())),
+        )
+        .set_if("rotation_policy", policy.sent());
+    if let Some(sent) = body.defaults.sent() {
+        let defaults = sent.map_or_else(|| Ok(json!({})), |sent| sent.over(&current.defaults))?;
+        defaults::conform(action, &defaults).await?;
+        columns = columns.set("defaults", defaults);
+    }
+    let mut ends = current.expires_at.map(|time| time.0);
+    if let Some(asked) = body.expires_at.sent() {
+        let asked = asked.map(|text| time::parsed("expires_at", &text)).transpose()?;
+        let expiry = expiry::changed(asked, Place::of(action, current).await?.lifetimes, now)?;
+        ends = expiry.at;
+        columns = columns.set("expires_at", expiry.at).set("expiry_enforced", expiry.is_enforced);
+    }
+    let limits = budget(current, body.usage_limits, body.reset_usage.unwrap_or(false), now)?;
+    if let Some(resets) = body.reset_usage {
+        columns = columns.set("reset_usage", i16::from(resets));
+        columns = columns.set_if("last_reset_at", resets.then_some(now));
+    }
+    if let Some(limits) = &limits {
+        columns = columns.set("usage_limits", limits.as_ref().map(UsageLimits::shown));
+    }
+    let stored = || current.usage_limits.as_ref().and_then(UsageLimits::from_stored);
+    let status = status(ends, limits.unwrap_or_else(stored).as_ref(), now);
+    // Nothing is updated by a status alone: it follows from the rest.
+    let follows = !columns.is_empty() && status != current.status;
+    Ok(columns.set_if("status", follows.then_some(status)))
+}
+
+/// The budget that replaces the present one, if anything was said about it.
+fn budget(
+    current: &Key,
+    sent: Field<Value>,
+    resets: bool,
+    now: DateTime<Utc>,
+) -> Result<Option<Option<UsageLimits>>, ApiError> {
+    let stored = current.usage_limits.as_ref();
+    let limits = match sent.sent() {
+        Some(sent) => Some(limits::usage_limits(sent.unwrap_or_default(), stored, now)?),
+        None if resets => Some(stored.and_then(UsageLimits::from_stored)),
+        None => None,
+    };
+    Ok(if resets { limits.map(|limits| limits.map(UsageLimits::reset)) } else { limits })
+}
+
+/// What a key that is not archived is, given its end and its budget.
+fn status(ends: Option<DateTime<Utc>>, limits: Option<&UsageLimits>, now: DateTime<Utc>) -> &'static str {
+    if ends.is_some_and(|end| end <= now) {
+        "expired"
+    } else if limits.is_some_and(UsageLimits::is_exhausted) {
+        "exhausted"
+    } else {
+        "active"
+    }
+}
