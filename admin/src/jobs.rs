@@ -5,6 +5,7 @@
 
 mod chain_audit;
 mod expire_keys;
+mod expire_secrets;
 mod purge_tombstones;
 
 use crate::app::App;
@@ -15,7 +16,7 @@ use std::time::{Duration, Instant};
 use tokio::task::JoinSet;
 use tokio_postgres::Transaction;
 
-pub static JOBS: &[Job] = &[chain_audit::JOB, expire_keys::JOB, purge_tombstones::JOB];
+pub static JOBS: &[Job] = &[chain_audit::JOB, expire_keys::JOB, expire_secrets::JOB, purge_tombstones::JOB];
 
 /// Any number, as long as it is always this one: the lock of a job is this and the hash of its name.
 const LOCK: i32 = 0x706f_7274;

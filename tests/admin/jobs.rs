@@ -102,6 +102,24 @@ async fn keys_past_their_expiry_are_marked_and_recorded_once() {
 }
 
 #[tokio::test]
+async fn the_secret_before_a_rotation_is_forgotten_when_its_transition_is_over() {
+    let service = Service::start().await;
+    let app = admin_on(&service.database).await;
+    for (name, end) in [("k-ended", "now()"), ("k-open", "now() + interval '1 hour'")] {
+        let key = service.key(KeyKind::WorkspaceService, &[]).await;
+        let set = format!("name = '{name}', previous_hash = sha256('{name}'), previous_expires_at = {end}");
+        service.sql(&format!("UPDATE api_keys SET {set} WHERE id = '{}'", key.id)).await;
+    }
+    assert_eq!((run(&app, "expire_secrets").await, run(&app, "expire_secrets").await), (1, 0));
+    let left = "SELECT name FROM api_keys WHERE previous_hash IS NOT NULL";
+    let left = service.database.client().await.query(left, &[]).await.unwrap();
+    assert_eq!(left.iter().map(|row| row.get::<_, &str>(0)).collect::<Vec<_>>(), ["k-open"]);
+    let trail = service.trail(service.home.organisation_id).await;
+    assert_eq!(trail.len(), 1);
+    assert_eq!((&trail[0]["user_type"], &trail[0]["action"]), (&"system".into(), &"rotate".into()));
+}
+
+#[tokio::test]
 async fn more_work_than_fits_into_one_run_is_done_by_the_next_at_once() {
     let service = Service::start().await;
     let app = admin_on(&service.database).await;
