@@ -18,7 +18,7 @@ export const openai = (options = {}) =>
     apiKey: "sk-mock",
     defaultHeaders: headers("openai"),
     maxRetries: 0,
-    timeout: 20_000,
+    timeout: 60_000,
     ...options,
   });
 
@@ -28,7 +28,7 @@ export const anthropic = (options = {}) =>
     apiKey: "sk-ant-mock",
     defaultHeaders: headers("anthropic"),
     maxRetries: 0,
-    timeout: 20_000,
+    timeout: 60_000,
     ...options,
   });
 
@@ -55,7 +55,7 @@ export const mock = {
   script: (...faults) => control("script", { method: "POST", body: JSON.stringify(faults) }),
   // The counts, once they satisfy the condition.
   async until(condition) {
-    const end = Date.now() + 10_000;
+    const end = Date.now() + 30_000;
     for (;;) {
       const counts = await this.counts();
       if (condition(counts)) return counts;

@@ -20,7 +20,7 @@ def headers(provider, key=WORKSPACE_KEY):
 
 def openai(kind=OpenAI, **options):
     """No retries unless a test is about them: they would hide what the gateway answered first."""
-    defaults = dict(base_url=BASE_URL, api_key="sk-mock", default_headers=headers("openai"), max_retries=0, timeout=20)
+    defaults = dict(base_url=BASE_URL, api_key="sk-mock", default_headers=headers("openai"), max_retries=0, timeout=60)
     return kind(**(defaults | options))
 
 
@@ -30,7 +30,7 @@ def anthropic(**options):
         api_key="sk-ant-mock",
         default_headers=headers("anthropic"),
         max_retries=0,
-        timeout=20,
+        timeout=60,
     )
     return Anthropic(**(defaults | options))
 
@@ -72,7 +72,7 @@ class Mock:
 
     def until(self, condition):
         """The counts, once they satisfy the condition."""
-        end = time.monotonic() + 10
+        end = time.monotonic() + 30
         while not condition(counts := self.counts()):
             assert time.monotonic() < end, f"waited in vain; the mock counts {counts}"
             time.sleep(0.01)
@@ -88,3 +88,15 @@ class Mock:
 @pytest.fixture
 def mock():
     return Mock()
+
+
+def cancels(mock, run_out):
+    """Whether time running out cancels the provider. On a busy machine a short time is over before the provider is
+    even asked, which proves nothing: then a longer one is tried."""
+    cancelled = mock.counts()["cancelled"]
+    for limit in (0.3, 2, 10):
+        run_out(limit)
+        # A provider that was not told would go on for an hour.
+        if mock.until(lambda counts: counts["in_flight"] == 0)["cancelled"] > cancelled:
+            return True
+    return False

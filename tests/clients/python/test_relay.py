@@ -6,7 +6,7 @@ import anthropic as claude_sdk
 import openai as sdk
 import pytest
 
-from conftest import ask, headers
+from conftest import ask, cancels, headers
 
 
 def chat(**fault):
@@ -92,8 +92,10 @@ def test_the_gateways_refusal_speaks_anthropic_to_anthropics_sdk(claude):
 
 
 def test_the_gateways_timeout_is_408_on_the_relay_lane_too(claude, mock):
-    cancelled = mock.counts()["cancelled"]
-    with pytest.raises(claude_sdk.APIStatusError) as caught:
-        claude.messages.create(**chat(latency_ms=60_000), extra_headers={"x-gateway-request-timeout": "200"})
-    assert caught.value.status_code == 408
-    mock.until(lambda counts: counts["cancelled"] == cancelled + 1)
+    def run_out(seconds):
+        limit = {"x-gateway-request-timeout": str(int(seconds * 1000))}
+        with pytest.raises(claude_sdk.APIStatusError) as caught:
+            claude.messages.create(**chat(latency_ms=3_600_000), extra_headers=limit)
+        assert caught.value.status_code == 408
+
+    assert cancels(mock, run_out)
