@@ -85,9 +85,7 @@ fn pause(job: &Job, turn: &anyhow::Result<Turn>) -> Duration {
 /// Runs the job if it is due and nobody else is at it.
 pub async fn attempt(app: &App, job: &Job) -> anyhow::Result<Turn> {
     let start = Instant::now();
-    // A bug in one run must not be the end of all later ones.
-    let turn = AssertUnwindSafe(run_if_due(app, job)).catch_unwind().await;
-    let turn = turn.unwrap_or_else(|_| Err(anyhow::anyhow!("it panicked; the panic's own message stands above")));
+    let turn = in_transaction(app, job).await;
     match &turn {
         Ok(Turn::Ran(done)) => {
             app.metrics.job_duration.with_label_values(&[job.name]).observe(start.elapsed().as_secs_f64());
@@ -104,7 +102,28 @@ pub async fn attempt(app: &App, job: &Job) -> anyhow::Result<Turn> {
     turn
 }
 
-async fn run_if_due(app: &App, job: &Job) -> anyhow::Result<Turn> {
+async fn in_transaction(app: &App, job: &Job) -> anyhow::Result<Turn> {
+    let mut db = app.db.get().await?;
+    let tx = db.transaction().await?;
+    // A bug in one run must not be the end of all later ones.
+    let turn = AssertUnwindSafe(run_if_due(job, &tx)).catch_unwind().await;
+    let turn = turn.unwrap_or_else(|_| Err(anyhow::anyhow!("it panicked; the panic's own message stands above")));
+    // Awaited either way: whoever looks next must not find the lock of a run that is over.
+    if matches!(turn, Ok((Turn::Ran(_), _))) {
+        tx.commit().await?;
+    } else {
+        // When this fails the session is gone, and the lock with it; the outcome tells more.
+        let _ = tx.rollback().await;
+    }
+    let (turn, last_success) = turn?;
+    if let Some(last_success) = last_success {
+        app.metrics.job_last_success.with_label_values(&[job.name]).set(last_success);
+    }
+    Ok(turn)
+}
+
+/// What came of it, and when the job last succeeded, here or on another admin, as far as that was seen.
+async fn run_if_due(job: &Job, tx: &Transaction<'_>) -> anyhow::Result<(Turn, Option<f64>)> {
     // The timeouts free the lock when this admin hangs instead of dying.
     const BEGIN: &str = "SELECT set_config('statement_timeout', '60s', true), set_config('lock_timeout', '10s', true),
                                 set_config('idle_in_transaction_session_timeout', '60s', true),
@@ -117,26 +136,20 @@ async fn run_if_due(app: &App, job: &Job) -> anyhow::Result<Turn> {
                              ON CONFLICT (name) DO UPDATE SET next_run_at = EXCLUDED.next_run_at,
                                                               last_success_at = EXCLUDED.last_success_at
                              RETURNING extract(epoch FROM last_success_at)::float8";
-    let last_success = app.metrics.job_last_success.with_label_values(&[job.name]);
-    let mut db = app.db.get().await?;
-    let tx = db.transaction().await?;
     if !tx.query_one(BEGIN, &[&LOCK, &job.name]).await?.try_get::<_, bool>("is_ours")? {
-        return Ok(Turn::Elsewhere);
+        return Ok((Turn::Elsewhere, None));
     }
     if let Some(row) = tx.query_opt(DUE, &[&job.name]).await? {
-        // Also what other admins did: the metric is about the job, whoever ran it.
-        last_success.set(row.try_get("succeeded")?);
         let wait: f64 = row.try_get("wait")?;
         if wait > 0.0 {
-            return Ok(Turn::NotDue { wait: Duration::from_secs_f64(wait.min(LOOK.as_secs_f64())) });
+            let turn = Turn::NotDue { wait: Duration::from_secs_f64(wait.min(LOOK.as_secs_f64())) };
+            return Ok((turn, row.try_get("succeeded")?));
         }
     }
-    let done = (job.work)(&tx).await?;
+    let done = (job.work)(tx).await?;
     let next = if done.is_all { job.every.as_secs_f64() } else { 0.0 };
-    let succeeded: f64 = tx.query_one(SUCCEEDED, &[&job.name, &next]).await?.try_get(0)?;
-    tx.commit().await?;
-    last_success.set(succeeded);
-    Ok(Turn::Ran(done))
+    let succeeded = tx.query_one(SUCCEEDED, &[&job.name, &next]).await?.try_get(0)?;
+    Ok((Turn::Ran(done), Some(succeeded)))
 }
 
 #[cfg(test)]
