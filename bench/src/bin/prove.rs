@@ -4,6 +4,7 @@ use bench::prove::Proof;
 use clap::Parser;
 use rustix::process::{Resource, getrlimit, setrlimit};
 use std::process::ExitCode;
+use tokio::signal::unix::{SignalKind, signal};
 
 #[derive(Parser)]
 #[command(about = "Proves what Portcullis promises under weight and in trouble", version)]
@@ -19,7 +20,14 @@ async fn main() -> ExitCode {
     let mut files = getrlimit(Resource::Nofile);
     files.current = files.maximum;
     let _ = setrlimit(Resource::Nofile, files);
-    match arguments.proof.run().await {
+    // Whoever interrupts a proof must not leave its Postgres behind: dropping the proof stops everything it started.
+    let mut terminate = signal(SignalKind::terminate()).expect("a process may listen to its signals");
+    let outcome = tokio::select! {
+        outcome = arguments.proof.run() => outcome,
+        _ = tokio::signal::ctrl_c() => Err(anyhow::anyhow!("interrupted")),
+        _ = terminate.recv() => Err(anyhow::anyhow!("terminated")),
+    };
+    match outcome {
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => ExitCode::FAILURE,
         Err(error) => {
