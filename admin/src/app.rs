@@ -1,6 +1,7 @@
 //! What every handler may use. Cheap to clone: axum does so for each request.
 
 use crate::credential::Prefixes;
+use crate::line::Line;
 use crate::mail::{self, Mail};
 use crate::metrics::Metrics;
 use crate::settings::Settings;
@@ -11,7 +12,7 @@ use std::sync::Arc;
 
 #[derive(Clone)]
 pub struct App {
-    pub db: Pool,
+    pub db: Line,
     pub features: Arc<Features>,
     pub metrics: Arc<Metrics>,
     /// Names under which the `x-gateway-` headers are accepted.
@@ -30,7 +31,7 @@ pub struct App {
 impl App {
     pub fn new(db: Pool, settings: &Settings) -> anyhow::Result<Self> {
         Ok(Self {
-            db,
+            db: Line::new(db, settings.database.database_pool_size),
             features: Arc::new(settings.features.clone()),
             metrics: Arc::new(Metrics::new()?),
             prefixes: Arc::new(Prefixes::new(&settings.identity.header_prefix_aliases)?),

@@ -19,6 +19,7 @@ pub mod health;
 pub mod http;
 pub mod jobs;
 pub mod limits;
+pub mod line;
 pub mod mail;
 pub mod metadata_schema;
 pub mod metrics;

@@ -41,6 +41,11 @@ pub fn routes() -> Routes {
         .get("/openapi.json", openapi)
 }
 
+/// The table behind the longest lists, for the test that looks at its plans.
+pub fn key_table() -> shared::table::Table {
+    <api_keys::Key as crate::crud::Resource>::TABLE
+}
+
 /// Catches what is none of the three kinds, so that a mistyped path is not taken for a provider's.
 async fn no_such_kind_of_key() -> ApiError {
     ApiError::invalid("There is no such kind of API key")

@@ -14,6 +14,9 @@ use tokio_postgres::{Client, Socket};
 
 pub type Pool = bb8::Pool<PostgresConnectionManager<MakeTlsConnector>>;
 
+/// A connection on loan.
+pub type Pooled<'a> = bb8::PooledConnection<'a, PostgresConnectionManager<MakeTlsConnector>>;
+
 /// A connection that nobody drives yet: its owner polls it, and so sees the notices of LISTEN.
 pub type Connection = tokio_postgres::Connection<Socket, TlsStream<Socket>>;
 

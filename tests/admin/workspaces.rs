@@ -264,3 +264,21 @@ async fn limits_cannot_be_set_where_they_are_switched_off() {
         assert_eq!(client.put(&path, &body).await.status, status, "{body}");
     }
 }
+
+#[tokio::test]
+async fn the_metadata_of_a_new_workspace_is_as_the_organisation_s_schema_wants_it() {
+    let service = Service::start().await;
+    let client = service.administrator();
+    let schema = json!({ "workspace": {
+        "type": "object", "additionalProperties": true, "required": ["team"],
+        "properties": { "team": { "type": "string", "enum": ["a"] } },
+    }});
+    let sql = "UPDATE organisations SET metadata_schemas = $1";
+    service.database.client().await.execute(sql, &[&schema]).await.unwrap();
+    for body in [json!({ "name": "W" }), json!({ "name": "W", "defaults": { "metadata": { "team": "b" } } })] {
+        let answer = client.post("/workspaces", &body).await;
+        assert_eq!(outcome(&answer), (400, "AB01".into()), "{body}");
+        assert_eq!(answer.json()["data"]["errors"][0]["field"], "defaults.metadata.team", "{body}");
+    }
+    create(&client, json!({ "name": "W", "defaults": { "metadata": { "team": "a" } } })).await;
+}

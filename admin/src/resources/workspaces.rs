@@ -137,8 +137,11 @@ impl Resource for Workspace {
     }
 
     async fn create(action: &Action<'_>, mut body: WorkspaceChange) -> Result<Columns, ApiError> {
-        const SETTINGS: &str = "SELECT settings FROM organisations WHERE id = $1";
-        let organisation = action.tx.query_one(SETTINGS, &[&action.organisation_id()]).await?.try_get("settings")?;
+        const ORGANISATION: &str =
+            "SELECT settings, metadata_schemas -> 'workspace' AS schema FROM organisations WHERE id = $1";
+        let row = action.tx.query_one(ORGANISATION, &[&action.organisation_id()]).await?;
+        let (organisation, schema): (Value, Option<Value>) = (row.try_get("settings")?, row.try_get("schema")?);
+        settings::conform(&schema.unwrap_or_default(), &body.defaults)?;
         let name = body.name.take().ok_or_else(|| ApiError::field("name", "is required"))?;
         let (icon, name) = naming::split(text::name("name", name)?);
         let slug = match body.slug.take() {

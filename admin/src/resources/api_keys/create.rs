@@ -138,13 +138,16 @@ impl Place {
     /// time, so that the last free place is given once.
     async fn held(action: &Action<'_>, workspace: Uuid, kind: KeyKind) -> Result<Self, ApiError> {
         const COUNT: &str = "SELECT count(*) FROM api_keys
-                             WHERE workspace_id = $1 AND kind = 'workspace-user' AND status <> 'archived'";
+                             WHERE organisation_id = $1 AND workspace_id = $2 AND kind = 'workspace-user'
+                               AND status <> 'archived'";
         if kind != KeyKind::WorkspaceUser {
             tenancy::hold(&action.tx, workspace).await?;
             return Ok(Self::default());
         }
         let (place, most) = Self::read(action, workspace, "FOR NO KEY UPDATE OF w").await?;
-        if most >= 0 && action.tx.query_one(COUNT, &[&workspace]).await?.try_get::<_, i64>(0)? >= most {
+        if most >= 0
+            && action.tx.query_one(COUNT, &[&action.organisation_id(), &workspace]).await?.try_get::<_, i64>(0)? >= most
+        {
             return Err(ApiError::invalid(format!("This workspace may have {most} keys of people, and has them")));
         }
         Ok(place)

@@ -3,6 +3,7 @@
 use crate::access::security as known;
 use crate::error::ApiError;
 use crate::http::Field;
+use crate::metadata_schema;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
@@ -31,6 +32,17 @@ impl Defaults {
         put(&mut merged, "user_api_key_config", self.user_api_key_config.sent().map(|name| name.map(Value::from)));
         Ok(merged.into())
     }
+}
+
+/// Refuses metadata of a new workspace that the organisation's schema does not allow.
+pub fn conform(schema: &Value, sent: &Field<Defaults>) -> Result<(), ApiError> {
+    let metadata = match sent {
+        Field::Value(Defaults { metadata: Field::Value(metadata), .. }) => {
+            metadata.iter().map(|(name, value)| (name.clone(), value.as_str().into())).collect()
+        }
+        _ => Map::new(),
+    };
+    metadata_schema::conforms(schema, &metadata).map_err(|error| error.under("defaults.metadata"))
 }
 
 fn metadata(metadata: BTreeMap<String, String>) -> Result<Value, ApiError> {

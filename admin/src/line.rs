@@ -1,0 +1,63 @@
+//! The line before the database. A connection that cannot be made is an outage and answered soon; connections that
+//! are all busy are only a crowd, and whoever waits patiently gets one. The pool cannot tell the two apart, so no more
+//! callers are let through to it than it has connections.
+
+use crate::error::ApiError;
+use shared::db::{Pool, Pooled};
+use std::ops::{Deref, DerefMut};
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::{Semaphore, SemaphorePermit};
+use tokio_postgres::Client;
+
+/// Longer than any client waits for an answer.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+#[derive(Clone)]
+pub struct Line {
+    pool: Pool,
+    places: Arc<Semaphore>,
+}
+
+/// A connection, and the place in front of it; both are given back when it is dropped.
+pub struct Turn<'a> {
+    connection: Pooled<'a>,
+    _place: SemaphorePermit<'a>,
+}
+
+impl Line {
+    pub fn new(pool: Pool, connections: u32) -> Self {
+        Self { pool, places: Arc::new(Semaphore::new(connections.max(1) as usize)) }
+    }
+
+    /// A connection, in the order of asking. Ask for one at a time: whoever holds one and waits for a second could
+    /// wait for itself.
+    pub async fn get(&self) -> Result<Turn<'_>, ApiError> {
+        let place = match tokio::time::timeout(PATIENCE, self.places.acquire()).await {
+            Ok(Ok(place)) => place,
+            Ok(Err(_)) | Err(_) => {
+                tracing::error!("more callers than the database can serve");
+                return Err(ApiError::Unavailable);
+            }
+        };
+        Ok(Turn { connection: self.pool.get().await?, _place: place })
+    }
+
+    pub fn state(&self) -> bb8::State {
+        self.pool.state()
+    }
+}
+
+impl Deref for Turn<'_> {
+    type Target = Client;
+
+    fn deref(&self) -> &Client {
+        &self.connection
+    }
+}
+
+impl DerefMut for Turn<'_> {
+    fn deref_mut(&mut self) -> &mut Client {
+        &mut self.connection
+    }
+}
