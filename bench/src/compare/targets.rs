@@ -8,6 +8,7 @@ use std::process::Stdio;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail};
+use rustix::process::{Pid, kill_process_group};
 use tokio::process::{Child, Command};
 
 use super::request::Request;
@@ -19,7 +20,7 @@ const ENGINE_PATH: &str = "/v1/chat/completions";
 /// Not a first-class endpoint, so the gateway relays it; the provider answers with the same bytes as to a chat.
 const RELAY_PATH: &str = "/v1/fixed";
 
-/// A started program. Dropping it kills it.
+/// A started program. Dropping it kills it and its children.
 pub struct Process {
     child: Child,
     pub pid: u32,
@@ -62,6 +63,16 @@ impl Process {
                 }
                 Err(_) => tokio::time::sleep(Duration::from_millis(100)).await,
             }
+        }
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        // The whole group: nginx's workers outlive a killed master. An id is there only while nobody else can have it.
+        if let Some(group) = self.child.id().and_then(|pid| Pid::from_raw(pid.cast_signed())) {
+            // Failing means that they are gone.
+            let _ = kill_process_group(group, Signal::KILL);
         }
     }
 }
@@ -146,7 +157,8 @@ impl Place {
             ("PROXY_PORT", address.port().to_string()),
             ("METRICS_PORT", metrics.port().to_string()),
             ("PROXY_THREADS", "2".into()),
-            ("SNAPSHOT_DIR", "snapshot".into()),
+            // Of its own: a start that finds a copy does other work than one that finds none.
+            ("SNAPSHOT_DIR", format!("snapshot-{}", address.port())),
             ("UPGRADE_SOCK", "upgrade.sock".into()),
             ("TRUSTED_CUSTOM_HOSTS", "127.0.0.1".into()),
         ]);
