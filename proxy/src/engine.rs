@@ -189,7 +189,10 @@ impl Engine {
         };
         self.metrics.first_byte(Lane::Engine, visit.started.elapsed());
         self.metrics.overhead(visit.started.elapsed().saturating_sub(visit.upstream));
-        let ended = answer::answer(client, &mut upstream, visit).await;
+        let ended = match answer::hold(client, &mut upstream, visit).await {
+            Ok(held) => answer::deliver(client, &mut upstream, held, visit).await,
+            Err(ended) => ended,
+        };
         upstream.release();
         ended
     }

@@ -54,6 +54,27 @@ async fn an_error_reported_inside_a_200_before_any_content_is_an_error_answer() 
     assert!(stack.metric(r#"gateway_upstream_attempts_total{outcome="stream_error"}"#).await > Some(0.0));
 }
 
+/// What a provider says before it has anything to say is not an answer yet.
+#[tokio::test]
+async fn a_stream_that_fails_after_its_preamble_is_an_error_answer() {
+    let stack = Stack::start().await;
+    let role = "data: {\"choices\":[{\"delta\":{\"role\":\"assistant\",\"content\":\"\"}}]}\n\n";
+    let error = "data: {\"error\":{\"message\":\"m\",\"code\":503}}\n\n";
+    for (body, cut, status) in [
+        (format!("{role}{role}"), true, 502),
+        (role.to_owned(), false, 502),
+        (format!("{role}data: {{\"choices\":[\n\n"), false, 502),
+        (format!("{role}{error}"), false, 503),
+    ] {
+        let cut_at = cut.then_some(role.len() + 5);
+        let fault = json!({
+            "body": body, "content_type": "text/event-stream", "no_content_length": true, "cut_at": cut_at,
+        });
+        let answer = answered(&stack, fault).await;
+        assert_eq!(answer.status, status, "{body} {}", answer.text());
+    }
+}
+
 #[tokio::test]
 async fn a_stream_that_ends_or_stalls_before_its_first_event_is_a_502() {
     let stack = Stack::builder().proxy("UPSTREAM_STREAM_IDLE_TIMEOUT_MS", "300").start().await;

@@ -53,8 +53,10 @@ pub fn plan(payload: Payload, fault: &Fault) -> VecDeque<Step> {
     let pieces = sends.into_iter().flat_map(|send| pieces(send, fault));
     let apart = fault.chunk_bytes.is_some() || fault.split_utf8;
     let mut plan = Plan { steps: VecDeque::new(), offset: 0, cut_at: fault.cut_at, stall_at: fault.stall_after_bytes };
+    // A stream that is measured begins as providers' do: its role comes together with its first token.
+    let undelayed = usize::from(fault.stamp);
     for (index, piece) in pieces.enumerate() {
-        if let Some(delay) = fault.chunk_delay_ms.filter(|_| index > 0) {
+        if let Some(delay) = fault.chunk_delay_ms.filter(|_| index > undelayed) {
             plan.steps.extend([Step::Flush, Step::Wait(Duration::from_millis(delay))]);
         } else if apart && index > 0 {
             plan.steps.push_back(Step::Flush);

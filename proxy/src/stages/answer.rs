@@ -1,22 +1,21 @@
-//! Upstream answer → client, on the engine lane.
-//!
-//! A plain answer of ordinary size is gathered before its first byte leaves, so that a cut one becomes a clean 502
-//! instead of half a JSON. A stream is passed on event by event; its head leaves with the first content event, until
-//! then a failure is an ordinary error answer, after it one error event in the client's dialect.
+//! Upstream answer → client, on the engine lane, in two halves. `hold` reads until the answer is worth passing on;
+//! until then nothing has reached the client and another attempt may take its place. `deliver` writes it: a plain
+//! answer whole, a stream event by event, with one error event in the client's dialect should it break off.
+
+mod content;
+mod hold;
+
+pub use hold::{Held, hold};
 
 use crate::dial::{Class, Upstream, UpstreamError};
 use crate::downstream::{ClientGone, Downstream};
-use crate::events::{Splitter, events};
+use crate::events::Splitter;
 use crate::metrics::Outcome;
 use crate::refusal::Refusal;
 use crate::visit::Visit;
 use bytes::{Bytes, BytesMut};
 use http::{HeaderName, HeaderValue, header};
 use pingora_http::ResponseHeader;
-use serde::Deserialize;
-
-/// A plain answer up to this size is held until it is whole.
-const HELD_WHOLE: usize = 256 << 10;
 
 #[derive(Debug)]
 pub enum Ended {
@@ -44,37 +43,22 @@ impl From<ClientGone> for Ended {
     }
 }
 
-pub async fn answer(client: &mut impl Downstream, upstream: &mut Upstream, visit: &mut Visit) -> Ended {
-    let is_stream = is_event_stream(upstream.head());
-    let delivered = match is_stream {
-        true => stream(client, upstream, visit).await,
-        false => plain(client, upstream, visit).await,
+/// Passes on an answer that was held, and what is still to come of it.
+pub async fn deliver(client: &mut impl Downstream, upstream: &mut Upstream, held: Held, visit: &mut Visit) -> Ended {
+    let delivered = match held {
+        Held::Plain(first) => plain(client, upstream, first, visit).await,
+        Held::Stream { first, splitter } => stream(client, upstream, first, splitter, visit).await,
     };
     delivered.unwrap_or_else(|ended| ended)
 }
 
-async fn plain(client: &mut impl Downstream, upstream: &mut Upstream, visit: &mut Visit) -> Result<Ended, Ended> {
-    let mut held = BytesMut::new();
-    let mut last;
-    loop {
-        last = next(client, upstream).await?.map_err(|error| failed(&error, visit))?;
-        match &last {
-            Some(piece) if held.len() + piece.len() <= HELD_WHOLE && !upstream.is_done() => {
-                held.extend_from_slice(piece)
-            }
-            _ => break,
-        }
-    }
-    let head = client_head(upstream.take_head(), visit);
-    client.write_head(head).await?;
-    let first = match last {
-        Some(piece) if held.is_empty() => piece,
-        Some(piece) => {
-            held.extend_from_slice(&piece);
-            held.freeze()
-        }
-        None => held.freeze(),
-    };
+async fn plain(
+    client: &mut impl Downstream,
+    upstream: &mut Upstream,
+    first: Bytes,
+    visit: &mut Visit,
+) -> Result<Ended, Ended> {
+    client.write_head(client_head(upstream.take_head(), visit)).await?;
     let mut is_last = upstream.is_done();
     client.write_body(first, is_last).await?;
     while !is_last {
@@ -85,30 +69,13 @@ async fn plain(client: &mut impl Downstream, upstream: &mut Upstream, visit: &mu
     Ok(Ended::Complete)
 }
 
-async fn stream(client: &mut impl Downstream, upstream: &mut Upstream, visit: &mut Visit) -> Result<Ended, Ended> {
-    let mut splitter = Splitter::default();
-    let mut held = BytesMut::new();
-    // Before the first content event everything is still open.
-    let first = loop {
-        let piece = next(client, upstream).await?.map_err(|error| failed(&error, visit))?;
-        let is_end = piece.is_none();
-        let whole = match piece {
-            Some(piece) => splitter.push(piece).map_err(|error| unusable(&error, visit))?,
-            None => splitter.rest(),
-        };
-        let first_event = events(&whole).next();
-        if let Some(refusal) = first_event.as_ref().and_then(|event| reported_error(&event.data)) {
-            return Err(Ended::Failed(Failure { refusal, outcome: Some(Outcome::StreamError) }));
-        }
-        let has_event = first_event.is_some();
-        if is_end && !has_event && held.is_empty() && whole.is_empty() {
-            return Err(unusable(&"the stream ended before its first event", visit));
-        }
-        if has_event || is_end {
-            break join(held, whole);
-        }
-        held.extend_from_slice(&whole);
-    };
+async fn stream(
+    client: &mut impl Downstream,
+    upstream: &mut Upstream,
+    first: Bytes,
+    mut splitter: Splitter,
+    visit: &mut Visit,
+) -> Result<Ended, Ended> {
     let mut head = client_head(upstream.take_head(), visit);
     // Should the stream break off, one event more will be written than was announced.
     head.remove_header(&header::CONTENT_LENGTH);
@@ -158,16 +125,6 @@ async fn break_off(client: &mut impl Downstream, visit: &mut Visit, error: &Upst
     Ok(Ended::BrokenOff(error.class()))
 }
 
-fn failed(error: &UpstreamError, visit: &Visit) -> Ended {
-    let refusal = Refusal::invalid_upstream_response(provider(visit), error);
-    Ended::Failed(Failure { refusal, outcome: Some(Outcome::Failed(error.class())) })
-}
-
-fn unusable(why: &dyn std::fmt::Display, visit: &Visit) -> Ended {
-    let refusal = Refusal::invalid_upstream_response(provider(visit), why);
-    Ended::Failed(Failure { refusal, outcome: Some(Outcome::Failed(Class::Protocol)) })
-}
-
 fn provider(visit: &Visit) -> &str {
     visit.provider.as_ref().and_then(|name| name.to_str().ok()).unwrap_or("the provider")
 }
@@ -178,11 +135,6 @@ fn join(mut head: BytesMut, tail: Bytes) -> Bytes {
     }
     head.extend_from_slice(&tail);
     head.freeze()
-}
-
-fn is_event_stream(head: &ResponseHeader) -> bool {
-    head.status.is_success()
-        && head.headers.get(header::CONTENT_TYPE).is_some_and(|kind| kind.as_bytes().starts_with(b"text/event-stream"))
 }
 
 /// The upstream's head without its hop, and with ours. Edited as plain parts: Pingora's setters also keep each header's
@@ -213,37 +165,6 @@ fn is_hop_by_hop(name: &HeaderName) -> bool {
     )
 }
 
-/// Some providers answer 200 and report the failure as the first event.
-fn reported_error(data: &[u8]) -> Option<Refusal> {
-    #[derive(Deserialize)]
-    struct Envelope {
-        error: Reported,
-    }
-    #[derive(Deserialize)]
-    struct Reported {
-        #[serde(default)]
-        message: Option<String>,
-        #[serde(default, rename = "type")]
-        kind: Option<String>,
-        #[serde(default)]
-        code: serde_json::Value,
-    }
-    if !data.starts_with(b"{") || memchr::memmem::find(data, b"\"error\"").is_none() {
-        return None;
-    }
-    let Envelope { error } = serde_json::from_slice(data).ok()?;
-    let kind = error.kind.unwrap_or_default();
-    let code = error.code.as_str().unwrap_or_default();
-    let says = |word| kind.contains(word) || code.contains(word);
-    let status = match error.code.as_u64().or_else(|| code.parse().ok()) {
-        Some(code @ 400..=599) => code as u16,
-        _ if says("rate_limit") => 429,
-        _ if says("overloaded") => 529,
-        _ => 502,
-    };
-    Some(Refusal::upstream_error(status, error.message.unwrap_or_else(|| "the provider reported an error".into())))
-}
-
 /// Answers for the gateway itself.
 pub async fn refuse(client: &mut impl Downstream, visit: &mut Visit, refusal: &Refusal) -> Result<(), ClientGone> {
     let body = refusal.body(visit.dialect, visit.id());
@@ -264,26 +185,4 @@ pub fn refusal_head(visit: &mut Visit, refusal: &Refusal, body_length: usize) ->
     visit.status = refusal.status;
     visit.stamp(&mut head);
     head
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn an_error_inside_a_success_keeps_the_status_it_names() {
-        for (data, status) in [
-            (r#"{"error":{"message":"m","type":"x","code":503}}"#, Some(503)),
-            (r#"{"error":{"type":"rate_limit_error"}}"#, Some(429)),
-            (r#"{"error":{"type":"requests","code":"rate_limit_exceeded"}}"#, Some(429)),
-            (r#"{"error":{"message":"m","code":"404"}}"#, Some(404)),
-            (r#"{"type":"error","error":{"type":"overloaded_error","message":"m"}}"#, Some(529)),
-            (r#"{"error":{"message":"m","code":"weird"}}"#, Some(502)),
-            (r#"{"choices":[{"delta":{"content":"an \"error\" in prose"}}]}"#, None),
-            (r#"{"error":null,"choices":[]}"#, None),
-            ("[DONE]", None),
-        ] {
-            assert_eq!(reported_error(data.as_bytes()).map(|refusal| refusal.status), status, "{data}");
-        }
-    }
 }

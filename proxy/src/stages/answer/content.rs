@@ -1,0 +1,188 @@
+//! What an event of a stream means before any content has come: nothing yet, content, or a failure inside a 200.
+
+use crate::refusal::Refusal;
+use serde::Deserialize;
+use serde::de::IgnoredAny;
+use std::borrow::Cow;
+
+#[derive(Debug)]
+pub enum Meaning {
+    /// Says that an answer begins: a role, a ping, an empty block.
+    Preamble,
+    Content,
+    Error(Box<Refusal>),
+    /// Claims to be JSON and is not.
+    Malformed,
+}
+
+/// Events that only announce, by the `type` they carry. Those of other names are content.
+const PREAMBLES: &[&str] = &[
+    "ping",
+    "message_start",
+    "content_block_start",
+    "response.created",
+    "response.queued",
+    "response.in_progress",
+    "response.output_item.added",
+    "response.content_part.added",
+];
+
+/// The little of an event that tells content from preamble, in the dialects of chat, completions, messages and
+/// responses. An event of another shape is content: it is not ours to withhold.
+#[derive(Deserialize)]
+struct Shape<'a> {
+    #[serde(rename = "type", borrow, default)]
+    kind: Option<Cow<'a, str>>,
+    #[serde(borrow, default)]
+    choices: Option<Vec<Choice<'a>>>,
+    #[serde(default)]
+    error: Option<Reported>,
+    #[serde(default)]
+    response: Option<Response>,
+}
+
+#[derive(Deserialize)]
+struct Choice<'a> {
+    #[serde(default)]
+    delta: Option<Delta<'a>>,
+    #[serde(borrow, default)]
+    text: Option<Cow<'a, str>>,
+    #[serde(default)]
+    finish_reason: Option<IgnoredAny>,
+}
+
+/// Reasoning goes by several names, so everything but the role and empty texts counts.
+#[derive(Deserialize)]
+struct Delta<'a>(#[serde(borrow)] std::collections::HashMap<Cow<'a, str>, Piece<'a>>);
+
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum Piece<'a> {
+    Text(#[serde(borrow)] Cow<'a, str>),
+    Nothing(()),
+    Other(IgnoredAny),
+}
+
+#[derive(Deserialize)]
+struct Response {
+    #[serde(default)]
+    error: Option<Reported>,
+}
+
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum Reported {
+    Words(String),
+    Details {
+        #[serde(default)]
+        message: Option<String>,
+        #[serde(default, rename = "type")]
+        kind: Option<String>,
+        #[serde(default)]
+        code: serde_json::Value,
+    },
+}
+
+pub fn meaning(data: &[u8]) -> Meaning {
+    if !data.starts_with(b"{") {
+        return Meaning::Content;
+    }
+    let shape: Shape<'_> = match serde_json::from_slice(data) {
+        Ok(shape) => shape,
+        Err(error) if error.is_data() => return Meaning::Content,
+        Err(_) => return Meaning::Malformed,
+    };
+    if let Some(error) = shape.error.or_else(|| shape.response.and_then(|response| response.error)) {
+        return Meaning::Error(Box::new(refusal(error)));
+    }
+    let is_preamble = match (&shape.choices, &shape.kind) {
+        (Some(choices), _) => !choices.iter().any(says_something),
+        (None, Some(kind)) => PREAMBLES.contains(&kind.as_ref()),
+        (None, None) => false,
+    };
+    if is_preamble { Meaning::Preamble } else { Meaning::Content }
+}
+
+fn says_something(choice: &Choice<'_>) -> bool {
+    let has_text = choice.text.as_ref().is_some_and(|text| !text.is_empty());
+    let speaks = |(name, piece): (&Cow<'_, str>, &Piece<'_>)| match piece {
+        Piece::Text(text) => name != "role" && !text.is_empty(),
+        Piece::Nothing(()) => false,
+        Piece::Other(_) => true,
+    };
+    has_text || choice.finish_reason.is_some() || choice.delta.as_ref().is_some_and(|delta| delta.0.iter().any(speaks))
+}
+
+/// Some providers answer 200 and report the failure as an event; its words tell the status it should have had.
+fn refusal(error: Reported) -> Refusal {
+    let (message, kind, code) = match error {
+        Reported::Words(words) => (Some(words), None, serde_json::Value::Null),
+        Reported::Details { message, kind, code } => (message, kind, code),
+    };
+    let kind = kind.unwrap_or_default();
+    let word = code.as_str().unwrap_or_default();
+    let says = |part| kind.contains(part) || word.contains(part);
+    let status = match code.as_u64().or_else(|| word.parse().ok()) {
+        Some(code @ 400..=599) => code as u16,
+        _ if says("rate_limit") => 429,
+        _ if says("overloaded") => 529,
+        _ => 502,
+    };
+    Refusal::upstream_error(status, message.unwrap_or_else(|| "the provider reported an error".into()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_error_inside_a_success_keeps_the_status_it_names() {
+        for (data, status) in [
+            (r#"{"error":{"message":"m","type":"x","code":503}}"#, Some(503)),
+            (r#"{"error":{"type":"rate_limit_error"}}"#, Some(429)),
+            (r#"{"error":{"type":"requests","code":"rate_limit_exceeded"}}"#, Some(429)),
+            (r#"{"error":{"message":"m","code":"404"}}"#, Some(404)),
+            (r#"{"type":"error","error":{"type":"overloaded_error","message":"m"}}"#, Some(529)),
+            (r#"{"type":"response.failed","response":{"error":{"code":"server_error","message":"m"}}}"#, Some(502)),
+            (r#"{"error":{"message":"m","code":"weird"}}"#, Some(502)),
+            (r#"{"error":"in words"}"#, Some(502)),
+            (r#"{"choices":[{"delta":{"content":"an \"error\" in prose"}}]}"#, None),
+            (r#"{"error":null,"choices":[]}"#, None),
+            ("[DONE]", None),
+        ] {
+            let found = match meaning(data.as_bytes()) {
+                Meaning::Error(refusal) => Some(refusal.status),
+                _ => None,
+            };
+            assert_eq!(found, status, "{data}");
+        }
+    }
+
+    #[test]
+    fn only_what_a_reader_could_use_is_content() {
+        for (data, is_content) in [
+            (r#"{"choices":[{"delta":{"role":"assistant","content":"","refusal":null},"finish_reason":null}]}"#, false),
+            (r#"{"choices":[],"prompt_filter_results":[]}"#, false),
+            (r#"{"choices":[{"delta":{}}]}"#, false),
+            (r#"{"choices":[{"delta":{"content":"a"}}]}"#, true),
+            (r#"{"choices":[{"delta":{"reasoning_content":"a"}}]}"#, true),
+            (r#"{"choices":[{"delta":{"role":"assistant","tool_calls":[{"index":0}]}}]}"#, true),
+            (r#"{"choices":[{"delta":{},"finish_reason":"stop"}]}"#, true),
+            (r#"{"choices":[{"text":"","finish_reason":null}]}"#, false),
+            (r#"{"choices":[{"text":"a"}]}"#, true),
+            (r#"{"type":"message_start","message":{}}"#, false),
+            (r#"{"type":"ping"}"#, false),
+            (r#"{"type":"content_block_start","index":0,"content_block":{"type":"text","text":""}}"#, false),
+            (r#"{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"a"}}"#, true),
+            (r#"{"type":"response.created","response":{"error":null}}"#, false),
+            (r#"{"type":"response.output_text.delta","delta":"a"}"#, true),
+            (r#"{"choices":"of another kind"}"#, true),
+            (r#"{"a":1}"#, true),
+            ("[DONE]", true),
+            ("plain text", true),
+        ] {
+            assert_eq!(matches!(meaning(data.as_bytes()), Meaning::Content), is_content, "{data}");
+        }
+        assert!(matches!(meaning(br#"{"choices":[{"delta":"#), Meaning::Malformed));
+    }
+}
