@@ -4,6 +4,7 @@
 pub mod api_key;
 pub mod bootstrap;
 pub mod conf;
+pub mod config;
 pub mod db;
 pub mod migrate;
 pub mod model;

@@ -1,0 +1,53 @@
+//! The config object: which providers a request may go to, in which order, with which settings. One schema for saved
+//! and inline configs, so that both mean the same; admin refuses by it what the proxy would not understand.
+//!
+//! It is read by hand rather than derived: a reader who wrote five mistakes wants to hear of five, each by its path,
+//! and inline configs are read more kindly than saved ones.
+
+mod fault;
+mod forward;
+mod hooks;
+mod host;
+mod limits;
+mod node;
+mod object;
+mod param_path;
+mod placement;
+mod providers;
+mod query;
+mod rules;
+mod settings;
+mod strategy;
+mod tree;
+
+pub use fault::{Code, Fault};
+pub use host::check as check_custom_host;
+pub use limits::Limits;
+pub use param_path::{ParamPath, ParamStep};
+pub use placement::Placement;
+pub use query::{Key, Operator, Pattern, Query, number_of};
+pub use tree::{
+    Cache, CacheMode, CircuitBreaker, Condition, Config, Hedge, HookSet, Jitter, Mode, Retry, Sticky, Strategy,
+};
+
+use fault::{Path, Reading};
+use serde_json::Value;
+
+/// How kindly a config is read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Strictness {
+    /// Somebody will rely on it for months: whatever we would ignore is refused.
+    Saved,
+    /// Sent with a request, perhaps by a client that knows more fields than we do.
+    Inline,
+}
+
+/// Reads a config, or says everything that is wrong with it.
+pub fn read(value: &Value, strictness: Strictness, limits: &Limits) -> Result<Config, Vec<Fault>> {
+    let mut reading = Reading::new(strictness, limits);
+    let config = node::read(&mut reading, Path::ROOT, value, 0);
+    reading.result(config)
+}
+
+#[cfg(test)]
+mod tests;

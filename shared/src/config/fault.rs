@@ -1,0 +1,145 @@
+//! What is wrong with a config, and where.
+
+use super::{Config, Limits, Strictness};
+use serde::Serialize;
+use std::fmt;
+
+/// Beyond this many the writer has the wrong document.
+const MOST: usize = 100;
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Fault {
+    pub code: Code,
+    /// As `targets[0].retry.attempts`; empty for the config itself.
+    pub path: String,
+    pub message: String,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub enum Code {
+    #[serde(rename = "AB01_UNKNOWN_KEY")]
+    UnknownKey,
+    #[serde(rename = "AB01_DUPLICATE_KEY")]
+    DuplicateKey,
+    #[serde(rename = "AB01_WRONG_TYPE")]
+    WrongType,
+    #[serde(rename = "AB01_MISSING")]
+    Missing,
+    #[serde(rename = "AB01_EMPTY")]
+    Empty,
+    #[serde(rename = "AB01_OUT_OF_RANGE")]
+    OutOfRange,
+    #[serde(rename = "AB01_NOT_ONE_OF")]
+    NotOneOf,
+    #[serde(rename = "AB01_DUPLICATE_NAME")]
+    DuplicateName,
+    #[serde(rename = "AB01_UNKNOWN_TARGET")]
+    UnknownTarget,
+    #[serde(rename = "AB01_TOO_DEEP")]
+    TooDeep,
+    #[serde(rename = "AB01_TOO_MANY")]
+    TooMany,
+    #[serde(rename = "AB01_NO_WEIGHT")]
+    NoWeight,
+    #[serde(rename = "AB01_BAD_HOST")]
+    BadHost,
+    #[serde(rename = "AB01_BAD_HEADER")]
+    BadHeader,
+    #[serde(rename = "AB01_BAD_QUERY")]
+    BadQuery,
+    #[serde(rename = "AB01_BAD_PATH")]
+    BadPath,
+    #[serde(rename = "AB01_USELESS")]
+    Useless,
+    #[serde(rename = "AB01_EXCLUSIVE")]
+    Exclusive,
+    #[serde(rename = "AB01_UNKNOWN_PROVIDER")]
+    UnknownProvider,
+    #[serde(rename = "AB01_INCOMPLETE_PROVIDER")]
+    IncompleteProvider,
+    #[serde(rename = "AB01_OLD_VERSION")]
+    OldVersion,
+}
+
+/// The error list of an inline config: `path: strategy,mode, message: …`.
+impl fmt::Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let steps = self.path.replace('[', ",").replace(']', "").replace('.', ",");
+        write!(f, "path: {steps}, message: {}", self.message)
+    }
+}
+
+/// Where the reader is: a chain on the stack, written out only when there is a fault.
+#[derive(Clone, Copy)]
+pub struct Path<'a> {
+    parent: Option<&'a Path<'a>>,
+    step: Step<'a>,
+}
+
+#[derive(Clone, Copy)]
+enum Step<'a> {
+    Root,
+    Key(&'a str),
+    Index(usize),
+}
+
+impl<'a> Path<'a> {
+    pub const ROOT: &'static Path<'static> = &Path { parent: None, step: Step::Root };
+
+    pub fn key(&'a self, key: &'a str) -> Path<'a> {
+        Path { parent: Some(self), step: Step::Key(key) }
+    }
+
+    pub fn index(&'a self, index: usize) -> Path<'a> {
+        Path { parent: Some(self), step: Step::Index(index) }
+    }
+}
+
+impl fmt::Display for Path<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(parent) = self.parent {
+            parent.fmt(f)?;
+        }
+        match (self.step, self.parent.map(|parent| parent.step)) {
+            (Step::Root, _) => Ok(()),
+            (Step::Key(key), Some(Step::Root) | None) => f.write_str(key),
+            (Step::Key(key), Some(_)) => write!(f, ".{key}"),
+            (Step::Index(index), _) => write!(f, "[{index}]"),
+        }
+    }
+}
+
+/// One reading of one config: the rules it is read by and what was found wrong so far.
+pub struct Reading<'l> {
+    pub strictness: Strictness,
+    pub limits: &'l Limits,
+    /// Counted over the whole config.
+    pub tests: usize,
+    pub patterns: usize,
+    faults: Vec<Fault>,
+}
+
+impl<'l> Reading<'l> {
+    pub fn new(strictness: Strictness, limits: &'l Limits) -> Self {
+        Self { strictness, limits, tests: 0, patterns: 0, faults: Vec::new() }
+    }
+
+    pub fn is_saved(&self) -> bool {
+        self.strictness == Strictness::Saved
+    }
+
+    /// How many so far.
+    pub fn faults(&self) -> usize {
+        self.faults.len()
+    }
+
+    pub fn fault(&mut self, path: &Path<'_>, code: Code, message: impl Into<String>) {
+        if self.faults.len() < MOST {
+            self.faults.push(Fault { code, path: path.to_string(), message: message.into() });
+        }
+    }
+
+    pub fn result(self, config: Config) -> Result<Config, Vec<Fault>> {
+        if self.faults.is_empty() { Ok(config) } else { Err(self.faults) }
+    }
+}

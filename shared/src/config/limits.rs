@@ -1,0 +1,30 @@
+//! How large a config may be. Every bound is on work that a request would do.
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Limits {
+    /// Targets of the root.
+    pub root_targets: usize,
+    /// Targets of the root when one is chosen by conditions: only one of them is ever used.
+    pub conditional_root_targets: usize,
+    /// All targets below one target of the root.
+    pub nested_targets: usize,
+    /// Levels of targets.
+    pub depth: usize,
+    /// Tests in all conditions together.
+    pub tests: usize,
+    /// Patterns among them; each is compiled.
+    pub patterns: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            root_targets: 100,
+            conditional_root_targets: 1000,
+            nested_targets: 50,
+            depth: 10,
+            tests: 2000,
+            patterns: 200,
+        }
+    }
+}

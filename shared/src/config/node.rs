@@ -1,0 +1,137 @@
+//! Reading one node and, below it, its targets.
+
+use super::fault::{Code, Path, Reading};
+use super::object::{self, Object};
+use super::tree::{Config, Mode};
+use super::{ParamPath, forward, hooks, host, placement, rules, settings, strategy};
+use serde_json::Value;
+
+/// The longest time anything may take: a day.
+const LONGEST_MS: u64 = 86_400_000;
+const INPUT: [&str; 3] = ["before_request_hooks", "input_guardrails", "input_mutators"];
+const OUTPUT: [&str; 3] = ["after_request_hooks", "output_guardrails", "output_mutators"];
+
+pub fn read(reading: &mut Reading<'_>, path: &Path<'_>, value: &Value, depth: usize) -> Config {
+    if depth > reading.limits.depth {
+        let message = format!("targets must not nest deeper than {} levels", reading.limits.depth);
+        reading.fault(path, Code::TooDeep, message);
+        return Config::default();
+    }
+    let Some(mut node) = Object::read(reading, path, value) else { return Config::default() };
+    if node.has("options") {
+        let message = "is of an old version of configs: use strategy and targets";
+        reading.fault(&path.key("options"), Code::OldVersion, message);
+        return Config::default();
+    }
+    let faults = reading.faults();
+    let sent_targets = node.take("targets");
+    let mut config = own(reading, &mut node);
+    config.placement = placement::read(reading, &mut node);
+    let reads_well = reading.faults() == faults;
+    match targets(reading, path, sent_targets, &config, depth) {
+        Some(targets) => config.targets = targets,
+        None => return config,
+    }
+    // Rules over what was not understood would only repeat that.
+    if reads_well {
+        rules::check(reading, path, &config, depth);
+    }
+    config
+}
+
+/// Everything but the targets and what belongs to one provider.
+fn own(reading: &mut Reading<'_>, node: &mut Object<'_, '_>) -> Config {
+    let path = node.path;
+    let legacy_codes = node.statuses(reading, "on_status_codes");
+    let mut strategy = node.take("strategy").and_then(|value| strategy::read(reading, &path.key("strategy"), value));
+    if let Some(strategy) = &mut strategy {
+        strategy.on_status_codes = strategy.on_status_codes.take().or(legacy_codes);
+    }
+    Config {
+        strategy,
+        name: node.text(reading, "name"),
+        id: node.text(reading, "id"),
+        provider: node.text(reading, "provider"),
+        virtual_key: node.text(reading, "virtual_key"),
+        prompt_id: node.text(reading, "prompt_id"),
+        passthrough: node.flag(reading, "passthrough").unwrap_or(false),
+        weight: node.number(reading, "weight", 0.0..=1e9),
+        override_params: node.opaque(reading, "override_params"),
+        default_params: node.opaque(reading, "default_params"),
+        drop_params: drop_params(reading, node),
+        cache: node.take("cache").and_then(|value| settings::cache(reading, &path.key("cache"), value)),
+        retry: node.take("retry").and_then(|value| settings::retry(reading, &path.key("retry"), value)),
+        request_timeout: node.integer(reading, "request_timeout", 1..=LONGEST_MS),
+        total_timeout: node.integer(reading, "total_timeout", 1..=LONGEST_MS),
+        stream_idle_timeout: node.integer(reading, "stream_idle_timeout", 1..=LONGEST_MS),
+        stream_heartbeat: node.integer(reading, "stream_heartbeat", 100..=LONGEST_MS),
+        hedge: node.take("hedge").and_then(|value| settings::hedge(reading, &path.key("hedge"), value)),
+        custom_host: custom_host(reading, node),
+        forward_headers: forward::read(reading, node),
+        strict_open_ai_compliance: compliance(reading, node),
+        fetch_integrated_models: node.flag(reading, "fetch_integrated_models"),
+        input_hooks: hooks::read(reading, node, INPUT),
+        output_hooks: hooks::read(reading, node, OUTPUT),
+        cb_config: node
+            .take("cb_config")
+            .and_then(|value| settings::circuit_breaker(reading, &path.key("cb_config"), value)),
+        ..Config::default()
+    }
+}
+
+/// Two spellings are about, as of the header.
+fn compliance(reading: &mut Reading<'_>, node: &mut Object<'_, '_>) -> Option<bool> {
+    let ours = node.flag(reading, "strict_open_ai_compliance");
+    ours.or(node.flag(reading, "strict_openai_compliance"))
+}
+
+fn custom_host(reading: &mut Reading<'_>, node: &mut Object<'_, '_>) -> Option<String> {
+    let url = node.text(reading, "custom_host")?;
+    if let Err(rule) = host::check(&url) {
+        reading.fault(&node.path.key("custom_host"), Code::BadHost, rule);
+    }
+    Some(url)
+}
+
+fn drop_params(reading: &mut Reading<'_>, node: &mut Object<'_, '_>) -> Option<Vec<ParamPath>> {
+    let texts = node.texts(reading, "drop_params")?;
+    let path = node.path.key("drop_params");
+    let paths = texts.iter().enumerate().filter_map(|(index, text)| {
+        let parsed = ParamPath::parse(text);
+        if parsed.is_none() {
+            let message = "must be a path as a, a.b, a[0].b or a[*].b";
+            reading.fault(&path.index(index), Code::BadPath, message);
+        }
+        parsed
+    });
+    Some(paths.collect())
+}
+
+/// None when there is no telling what they are. Too many are not even read: the bound is on our work.
+fn targets(
+    reading: &mut Reading<'_>,
+    path: &Path<'_>,
+    value: Option<&Value>,
+    config: &Config,
+    depth: usize,
+) -> Option<Vec<Config>> {
+    let path = path.key("targets");
+    let Some(value) = value else { return Some(Vec::new()) };
+    let items = object::array(reading, &path, value)?;
+    let is_conditional = config.strategy.as_ref().is_some_and(|strategy| strategy.mode == Mode::Conditional);
+    let most = match (depth, is_conditional) {
+        (0, true) => reading.limits.conditional_root_targets,
+        (0, false) => reading.limits.root_targets,
+        _ => reading.limits.nested_targets,
+    };
+    if items.len() > most {
+        reading.fault(&path, Code::TooMany, format!("must not have more than {most} targets"));
+        return None;
+    }
+    if items.is_empty() {
+        reading.fault(&path, Code::Empty, "must have a target");
+        return None;
+    }
+    let read = items.iter().enumerate().map(|(index, item)| read(reading, &path.index(index), item, depth + 1));
+    Some(read.collect())
+}

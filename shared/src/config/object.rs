@@ -1,0 +1,210 @@
+//! Reading a JSON object field by field. Names may be in snake or in camel case; a null is as good as nothing; what
+//! nobody took in the end is unknown.
+
+use super::fault::{Code, Path, Reading};
+use serde_json::{Map, Value};
+use std::borrow::Cow;
+use std::ops::RangeInclusive;
+
+pub struct Object<'v, 'p> {
+    pub path: &'p Path<'p>,
+    fields: Vec<(Cow<'v, str>, &'v Value)>,
+}
+
+impl<'v, 'p> Object<'v, 'p> {
+    /// An object whose keys may also be in camel case.
+    pub fn read(reading: &mut Reading<'_>, path: &'p Path<'p>, value: &'v Value) -> Option<Self> {
+        let fields = fields(reading, path, value)?;
+        let mut object = Self { path, fields: Vec::with_capacity(fields.len()) };
+        for (key, value) in fields {
+            let name = snake(key);
+            if object.fields.iter().any(|(other, _)| *other == name) {
+                reading.fault(&path.key(&name), Code::DuplicateKey, "is sent in snake case and in camel case");
+            } else if !value.is_null() {
+                object.fields.push((name, value));
+            }
+        }
+        Some(object)
+    }
+
+    /// An object whose keys are names as they are.
+    pub fn verbatim(reading: &mut Reading<'_>, path: &'p Path<'p>, value: &'v Value) -> Option<Self> {
+        let fields = fields(reading, path, value)?;
+        let sent = fields.iter().filter(|(_, value)| !value.is_null());
+        Some(Self { path, fields: sent.map(|(key, value)| (Cow::Borrowed(key.as_str()), value)).collect() })
+    }
+
+    pub fn has(&self, name: &str) -> bool {
+        self.fields.iter().any(|(other, _)| other == name)
+    }
+
+    pub fn take(&mut self, name: &str) -> Option<&'v Value> {
+        let found = self.fields.iter().position(|(other, _)| other == name)?;
+        Some(self.fields.remove(found).1)
+    }
+
+    /// What has not been taken yet, in the order it was sent.
+    pub fn rest(&mut self) -> Vec<(Cow<'v, str>, &'v Value)> {
+        std::mem::take(&mut self.fields)
+    }
+
+    /// Whatever is left is unknown: refused when saved, ignored inline.
+    pub fn finish(mut self, reading: &mut Reading<'_>) {
+        let path = self.path;
+        for (name, _) in self.rest() {
+            unknown(reading, &path.key(&name));
+        }
+    }
+
+    /// A text that is not empty.
+    pub fn text(&mut self, reading: &mut Reading<'_>, name: &str) -> Option<String> {
+        let value = self.take(name)?;
+        text(reading, &self.path.key(name), value)
+    }
+
+    pub fn flag(&mut self, reading: &mut Reading<'_>, name: &str) -> Option<bool> {
+        let value = self.take(name)?;
+        let flag = value.as_bool();
+        if flag.is_none() {
+            reading.fault(&self.path.key(name), Code::WrongType, "must be true or false");
+        }
+        flag
+    }
+
+    /// A whole number; `8000.0` is one too.
+    pub fn integer(&mut self, reading: &mut Reading<'_>, name: &str, range: RangeInclusive<u64>) -> Option<u64> {
+        let value = self.take(name)?;
+        let path = self.path.key(name);
+        let Some(number) = whole(value) else {
+            reading.fault(&path, Code::WrongType, "must be a whole number");
+            return None;
+        };
+        match u64::try_from(number).ok().filter(|number| range.contains(number)) {
+            Some(number) => Some(number),
+            None => {
+                reading.fault(&path, Code::OutOfRange, bounds(range.start(), range.end(), *range.end() == u64::MAX));
+                None
+            }
+        }
+    }
+
+    pub fn number(&mut self, reading: &mut Reading<'_>, name: &str, range: RangeInclusive<f64>) -> Option<f64> {
+        let value = self.take(name)?;
+        let path = self.path.key(name);
+        let Some(number) = value.as_f64() else {
+            reading.fault(&path, Code::WrongType, "must be a number");
+            return None;
+        };
+        if range.contains(&number) {
+            return Some(number);
+        }
+        reading.fault(&path, Code::OutOfRange, bounds(range.start(), range.end(), *range.end() == f64::MAX));
+        None
+    }
+
+    /// One of a closed set of words.
+    pub fn choice<T: Copy>(&mut self, reading: &mut Reading<'_>, name: &str, choices: &[(&str, T)]) -> Option<T> {
+        let value = self.take(name)?;
+        choice(reading, &self.path.key(name), value, choices)
+    }
+
+    pub fn statuses(&mut self, reading: &mut Reading<'_>, name: &str) -> Option<Vec<u16>> {
+        let value = self.take(name)?;
+        let path = self.path.key(name);
+        let mut statuses = Vec::new();
+        for (index, item) in array(reading, &path, value)?.iter().enumerate() {
+            match whole(item).and_then(|number| u16::try_from(number).ok()).filter(|code| (100..=599).contains(code)) {
+                Some(code) => statuses.push(code),
+                None => reading.fault(&path.index(index), Code::OutOfRange, "must be a status code from 100 to 599"),
+            }
+        }
+        Some(statuses)
+    }
+
+    pub fn texts(&mut self, reading: &mut Reading<'_>, name: &str) -> Option<Vec<String>> {
+        let value = self.take(name)?;
+        let path = self.path.key(name);
+        let items = array(reading, &path, value)?.iter().enumerate();
+        Some(items.filter_map(|(index, item)| text(reading, &path.index(index), item)).collect())
+    }
+
+    /// An object that belongs to somebody else: its keys are kept as they are.
+    pub fn opaque(&mut self, reading: &mut Reading<'_>, name: &str) -> Option<Map<String, Value>> {
+        let value = self.take(name)?;
+        fields(reading, &self.path.key(name), value).cloned()
+    }
+
+    pub fn array(&mut self, reading: &mut Reading<'_>, name: &str) -> Option<&'v [Value]> {
+        let value = self.take(name)?;
+        array(reading, &self.path.key(name), value)
+    }
+}
+
+pub fn unknown(reading: &mut Reading<'_>, path: &Path<'_>) {
+    if reading.is_saved() {
+        reading.fault(path, Code::UnknownKey, "is not a field of a config");
+    }
+}
+
+pub fn text(reading: &mut Reading<'_>, path: &Path<'_>, value: &Value) -> Option<String> {
+    match value {
+        Value::String(text) if text.trim().is_empty() => reading.fault(path, Code::Empty, "must not be empty"),
+        Value::String(text) => return Some(text.clone()),
+        _ => reading.fault(path, Code::WrongType, "must be a string"),
+    }
+    None
+}
+
+pub fn choice<T: Copy>(reading: &mut Reading<'_>, path: &Path<'_>, value: &Value, choices: &[(&str, T)]) -> Option<T> {
+    let Value::String(word) = value else {
+        reading.fault(path, Code::WrongType, "must be a string");
+        return None;
+    };
+    let found = choices.iter().find(|(name, _)| name == word);
+    if found.is_none() {
+        let words: Vec<&str> = choices.iter().map(|(name, _)| *name).collect();
+        reading.fault(path, Code::NotOneOf, format!("must be one of {}", words.join(", ")));
+    }
+    found.map(|(_, choice)| *choice)
+}
+
+pub fn array<'v>(reading: &mut Reading<'_>, path: &Path<'_>, value: &'v Value) -> Option<&'v [Value]> {
+    match value {
+        Value::Array(items) => Some(items),
+        _ => {
+            reading.fault(path, Code::WrongType, "must be an array");
+            None
+        }
+    }
+}
+
+fn fields<'v>(reading: &mut Reading<'_>, path: &Path<'_>, value: &'v Value) -> Option<&'v Map<String, Value>> {
+    if !value.is_object() {
+        reading.fault(path, Code::WrongType, "must be an object");
+    }
+    value.as_object()
+}
+
+fn whole(value: &Value) -> Option<i64> {
+    let float = || value.as_f64().filter(|number| number.fract() == 0.0 && number.abs() < 1e15);
+    value.as_i64().or_else(|| float().map(|number| number as i64))
+}
+
+fn bounds(low: &dyn std::fmt::Display, high: &dyn std::fmt::Display, is_open: bool) -> String {
+    if is_open { format!("must be at least {low}") } else { format!("must be from {low} to {high}") }
+}
+
+/// `useRetryAfterHeader` is `use_retry_after_header`.
+fn snake(key: &str) -> Cow<'_, str> {
+    if !key.bytes().any(|byte| byte.is_ascii_uppercase()) {
+        return Cow::Borrowed(key);
+    }
+    let mut name = String::with_capacity(key.len() + 4);
+    for (index, letter) in key.chars().enumerate() {
+        if letter.is_ascii_uppercase() && index > 0 {
+            name.push('_');
+        }
+        name.push(letter.to_ascii_lowercase());
+    }
+    Cow::Owned(name)
+}

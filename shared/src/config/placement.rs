@@ -1,0 +1,196 @@
+//! Fields that belong to one provider: credentials, regions, deployments. They are kept by name and handed to the
+//! provider's adapter; here only their form is known. Values may be secret, so none is ever printed.
+
+use super::fault::{Code, Path, Reading};
+use super::object::{self, Object};
+use serde_json::Value;
+use std::fmt;
+
+#[derive(Clone, Default, PartialEq)]
+pub struct Placement(Vec<(String, Value)>);
+
+impl Placement {
+    pub fn get(&self, name: &str) -> Option<&Value> {
+        self.0.iter().find(|(other, _)| other == name).map(|(_, value)| value)
+    }
+
+    pub fn text(&self, name: &str) -> Option<&str> {
+        self.get(name).and_then(Value::as_str)
+    }
+
+    pub fn has(&self, name: &str) -> bool {
+        self.get(name).is_some()
+    }
+
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.0.iter().map(|(name, _)| name.as_str())
+    }
+}
+
+/// Names only.
+impl fmt::Debug for Placement {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list().entries(self.names()).finish()
+    }
+}
+
+/// Takes what is left of a node after everything of our own was taken.
+pub fn read(reading: &mut Reading<'_>, node: &mut Object<'_, '_>) -> Placement {
+    let mut placement = Placement::default();
+    for (name, value) in node.rest() {
+        let path = node.path.key(&name);
+        match form(&name) {
+            Some(form) if form.holds(reading, &path, value) => placement.0.push((name.into_owned(), value.clone())),
+            Some(_) => {}
+            None => object::unknown(reading, &path),
+        }
+    }
+    placement
+}
+
+#[derive(Clone, Copy)]
+enum Form {
+    Text,
+    OneOf(&'static [&'static str]),
+    /// `true`, or the text of a header that says so.
+    Flag,
+    /// An object, or its JSON as text.
+    Document,
+    Deployments,
+}
+
+fn form(name: &str) -> Option<Form> {
+    let special = match name {
+        "azure_deployment_type" => Form::OneOf(&["serverless", "managed"]),
+        "azure_auth_mode" => Form::OneOf(&["default", "entra", "managed", "workload"]),
+        "aws_auth_type" => Form::OneOf(&["accessKey", "assumedRole", "apiKey", "serviceRole"]),
+        "mistral_fim_completion" | "provider_responses_proxy" => Form::Flag,
+        "vertex_service_account_json" => Form::Document,
+        "deployments" => Form::Deployments,
+        _ if TEXTS.contains(&name) => Form::Text,
+        _ => return None,
+    };
+    Some(special)
+}
+
+impl Form {
+    fn holds(self, reading: &mut Reading<'_>, path: &Path<'_>, value: &Value) -> bool {
+        match self {
+            Self::Text => object::text(reading, path, value).is_some(),
+            Self::OneOf(words) => {
+                let choices: Vec<(&str, ())> = words.iter().map(|word| (*word, ())).collect();
+                object::choice(reading, path, value, &choices).is_some()
+            }
+            Self::Flag if value.is_boolean() => true,
+            Self::Flag => object::choice(reading, path, value, &[("true", ()), ("false", ())]).is_some(),
+            Self::Document => is_document(reading, path, value),
+            Self::Deployments => are_deployments(reading, path, value),
+        }
+    }
+}
+
+fn is_document(reading: &mut Reading<'_>, path: &Path<'_>, value: &Value) -> bool {
+    let holds = match value {
+        Value::Object(_) => true,
+        Value::String(text) => serde_json::from_str::<Value>(text).is_ok_and(|value| value.is_object()),
+        _ => false,
+    };
+    if !holds {
+        reading.fault(path, Code::WrongType, "must be an object or its JSON");
+    }
+    holds
+}
+
+fn are_deployments(reading: &mut Reading<'_>, path: &Path<'_>, value: &Value) -> bool {
+    let Some(items) = object::array(reading, path, value) else { return false };
+    for (index, item) in items.iter().enumerate() {
+        let path = path.index(index);
+        let Some(mut deployment) = Object::read(reading, &path, item) else { continue };
+        if !deployment.has("deployment_id") {
+            reading.fault(&path.key("deployment_id"), Code::Missing, "is required");
+        }
+        for name in ["deployment_id", "alias", "api_version"] {
+            deployment.text(reading, name);
+        }
+        deployment.flag(reading, "is_default");
+        deployment.finish(reading);
+    }
+    true
+}
+
+static TEXTS: &[&str] = &[
+    "api_key",
+    "anthropic_beta",
+    "anthropic_version",
+    "openai_organization",
+    "openai_project",
+    "openai_beta",
+    "resource_name",
+    "deployment_id",
+    "api_version",
+    "azure_resource_name",
+    "azure_deployment_id",
+    "azure_api_version",
+    "azure_model_name",
+    "azure_ad_token",
+    "azure_managed_client_id",
+    "azure_workload_client_id",
+    "azure_entra_client_id",
+    "azure_entra_client_secret",
+    "azure_entra_tenant_id",
+    "azure_entra_scope",
+    "azure_foundry_url",
+    "azure_endpoint_name",
+    "azure_region",
+    "azure_deployment_name",
+    "azure_extra_params",
+    "aws_access_key_id",
+    "aws_secret_access_key",
+    "aws_session_token",
+    "aws_region",
+    "aws_role_arn",
+    "aws_external_id",
+    "aws_s3_bucket",
+    "aws_s3_object_key",
+    "aws_bedrock_model",
+    "amz_server_side_encryption",
+    "amz_server_side_encryption_aws_kms_key_id",
+    "amzn_sagemaker_custom_attributes",
+    "amzn_sagemaker_target_model",
+    "amzn_sagemaker_target_variant",
+    "amzn_sagemaker_target_container_hostname",
+    "amzn_sagemaker_inference_id",
+    "amzn_sagemaker_enable_explanations",
+    "amzn_sagemaker_inference_component",
+    "amzn_sagemaker_session_id",
+    "amzn_sagemaker_model_name",
+    "anthropic_aws_workspace_id",
+    "vertex_project_id",
+    "vertex_region",
+    "vertex_auth_type",
+    "vertex_storage_bucket_name",
+    "provider_file_name",
+    "provider_model",
+    "provider_batch_endpoint",
+    "workers_ai_account_id",
+    "huggingface_base_url",
+    "stability_client_id",
+    "stability_client_user_id",
+    "stability_client_version",
+    "fireworks_account_id",
+    "file_upload_size",
+    "file_purpose",
+    "snowflake_account",
+    "oracle_api_version",
+    "oracle_region",
+    "oracle_compartment_id",
+    "oracle_serving_mode",
+    "oracle_tenancy",
+    "oracle_user",
+    "oracle_fingerprint",
+    "oracle_private_key",
+    "oracle_key_passphrase",
+    "databricks_workspace",
+    "databricks_serving_endpoint_name",
+    "byteplus_region",
+];

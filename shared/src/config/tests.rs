@@ -1,0 +1,165 @@
+//! What is accepted, and how it reads. What is refused has its own table.
+
+mod refused;
+
+use super::*;
+use serde_json::json;
+
+fn saved(value: Value) -> Result<Config, Vec<Fault>> {
+    read(&value, Strictness::Saved, &Limits::default())
+}
+
+fn inline(value: Value) -> Result<Config, Vec<Fault>> {
+    read(&value, Strictness::Inline, &Limits::default())
+}
+
+fn contract_examples() -> Vec<Value> {
+    vec![
+        json!({"strategy":{"mode":"fallback","on_status_codes":[429,503]},
+            "retry":{"attempts":2},"request_timeout":8000,
+            "targets":[{"provider":"@oa"},{"strategy":{"mode":"loadbalance"},"targets":[
+                {"provider":"@a1","weight":0.7},{"provider":"@a2","weight":0.3}]}]}),
+        json!({"strategy":{"mode":"conditional","conditions":[{"query":{"$and":[
+                {"metadata.tier":{"$eq":"pro"}},{"params.temperature":{"$gte":0.5}}]},"then":"big"}],"default":"small"},
+            "targets":[{"name":"big","provider":"@x","override_params":{"model":"m-large"}},
+                {"name":"small","provider":"@y"}]}),
+    ]
+}
+
+#[test]
+fn the_examples_of_the_contract_are_accepted_saved_and_inline() {
+    for example in contract_examples() {
+        saved(example.clone()).unwrap();
+        inline(example).unwrap();
+    }
+}
+
+#[test]
+fn each_useful_combination_alone_is_accepted() {
+    for config in [
+        json!({"provider":"openai","api_key":"k"}),
+        json!({"provider":"openai","custom_host":"https://llm.example.com/v1"}),
+        json!({"provider":"@team-openai"}),
+        json!({"provider":"ollama"}),
+        json!({"virtual_key":"vk-1"}),
+        json!({"cache":{"mode":"semantic","max_age":60}}),
+        json!({"cache":"simple"}),
+        json!({"retry":{"attempts":0}}),
+        json!({"prompt_id":"pp-1"}),
+        json!({"request_timeout":1}),
+        json!({"forward_headers":["X-Tenant"]}),
+        json!({"input_guardrails":["pg-1",{"default.contains":{"operator":"none","words":["x"]},"deny":true}]}),
+        json!({"before_request_hooks":[{"id":"h","type":"guardrail","checks":[{"id":"default.regexMatch","parameters":{}}]}]}),
+        json!({"output_mutators":[{"id":"pg-2"}]}),
+        json!({"passthrough":true}),
+        json!({"default_params":{"temperature":0}}),
+        json!({"drop_params":["tools[*].strict"]}),
+        json!({"provider":"bedrock","aws_access_key_id":"a","aws_secret_access_key":"b","aws_region":"eu-west-1"}),
+        json!({"provider":"vertex-ai","vertex_region":"eu","vertex_service_account_json":{"type":"service_account"}}),
+        json!({"provider":"azure-openai","azure_auth_mode":"managed","azure_entra_scope":"s","resource_name":"r",
+            "deployments":[{"deployment_id":"d","alias":"gpt","is_default":true}]}),
+        json!({"strategy":{"mode":"single"},"targets":[{"override_params":{"model":"@slug/m"}}]}),
+    ] {
+        assert_eq!(saved(config.clone()).err(), None, "{config}");
+    }
+}
+
+#[test]
+fn camel_case_reads_like_snake_case_and_opaque_objects_keep_their_keys() {
+    let snake = json!({"strategy":{"mode":"loadbalance","sticky":{"enabled":true,"hash_fields":["metadata.user_id"],"ttl":60}},
+        "retry":{"attempts":1,"on_status_codes":[429],"use_retry_after_header":true},
+        "before_request_hooks":[{"id":"h"}],"override_params":{"maxTokens":1},"strict_open_ai_compliance":false,
+        "targets":[{"virtual_key":"v","request_timeout":5}]});
+    let camel = json!({"strategy":{"mode":"loadbalance","sticky":{"enabled":true,"hashFields":["metadata.user_id"],"ttl":60}},
+        "retry":{"attempts":1,"onStatusCodes":[429],"useRetryAfterHeaders":true},
+        "beforeRequestHooks":[{"id":"h"}],"overrideParams":{"maxTokens":1},"strictOpenAiCompliance":false,
+        "targets":[{"virtualKey":"v","requestTimeout":5}]});
+    let read = saved(camel).unwrap();
+    assert_eq!(read, saved(snake).unwrap());
+    assert!(read.override_params.unwrap().contains_key("maxTokens"));
+}
+
+#[test]
+fn our_additions_are_read() {
+    let config = saved(json!({"provider":"@a","retry":{"attempts":5,"jitter":"full","budget_percent":12.5},
+        "total_timeout":60000,"stream_idle_timeout":1000,"stream_heartbeat":5000,"hedge":{"percentile":95}}))
+    .unwrap();
+    let retry = config.retry.unwrap();
+    assert_eq!((retry.attempts, retry.jitter, retry.budget_percent), (5, Jitter::Full, 12.5));
+    assert_eq!((config.total_timeout, config.stream_idle_timeout), (Some(60000), Some(1000)));
+    assert_eq!((config.stream_heartbeat, config.hedge), (Some(5000), Some(Hedge::Percentile(95.0))));
+    let hedge = saved(json!({"provider":"@a","hedge":{"after_ms":300}})).unwrap().hedge;
+    assert_eq!(hedge, Some(Hedge::AfterMs(300)));
+    let plain = saved(json!({"retry":{"attempts":1}})).unwrap().retry.unwrap();
+    assert_eq!((plain.jitter, plain.budget_percent), (Jitter::None, 20.0));
+}
+
+#[test]
+fn inline_configs_are_read_kindly() {
+    let config = inline(json!({"provider":"@a","unheard_of":1,"retry":{"attempts":9,"mood":"good"}})).unwrap();
+    assert_eq!(config.retry.unwrap().attempts, 5);
+    let query = |query: Value| {
+        json!({"strategy":{"mode":"conditional","conditions":[{"query":query,"then":"a"}],"default":"a"},
+        "targets":[{"name":"a","provider":"@a"}]})
+    };
+    for lenient in
+        [json!({"metadata.a":{"$regex":"("}}), json!({"metadata.a":{"$in":"x"}}), json!({"a.b.c":1}), json!({})]
+    {
+        assert!(inline(query(lenient.clone())).is_ok(), "{lenient}");
+        assert!(saved(query(lenient.clone())).is_err(), "{lenient}");
+    }
+}
+
+#[test]
+fn a_null_is_as_good_as_nothing() {
+    assert_eq!(saved(json!({"provider":"@a","retry":null})).unwrap(), saved(json!({"provider":"@a"})).unwrap());
+}
+
+#[test]
+fn the_legacy_place_of_status_codes_counts_where_the_strategy_says_nothing() {
+    let codes = |config: Value| saved(config).unwrap().strategy.unwrap().on_status_codes;
+    let targets = json!([{"provider":"@a"}]);
+    assert_eq!(
+        codes(json!({"strategy":{"mode":"fallback"},"on_status_codes":[500],"targets":targets})),
+        Some(vec![500])
+    );
+    assert_eq!(
+        codes(json!({"strategy":{"mode":"fallback","on_status_codes":[]},"on_status_codes":[500],"targets":targets})),
+        Some(vec![])
+    );
+}
+
+#[test]
+fn targets_nest_to_the_tenth_level_and_no_deeper() {
+    let nested = |levels: usize| {
+        let leaf = json!({"provider":"@a"});
+        (0..levels).fold(leaf, |inner, _| json!({"strategy":{"mode":"single"},"targets":[inner]}))
+    };
+    assert!(saved(nested(10)).is_ok());
+    let faults = saved(nested(11)).unwrap_err();
+    assert_eq!((faults[0].code, faults[0].path.as_str()), (Code::TooDeep, ["targets[0]"; 11].join(".").as_str()));
+    // As deep as JSON gets before its own parser refuses.
+    assert!(inline(nested(60)).is_err());
+}
+
+#[test]
+fn a_config_that_is_wrong_everywhere_is_answered_with_a_bounded_list() {
+    let fields: serde_json::Map<_, _> = (0..1000).map(|number| (format!("x{number}"), json!(1))).collect();
+    assert_eq!(saved(Value::Object(fields)).unwrap_err().len(), 100);
+}
+
+#[test]
+fn a_fault_is_listed_in_the_published_form_for_inline_configs() {
+    let faults = inline(json!({"strategy":{"mode":"x"},"targets":[{"provider":"@a"}]})).unwrap_err();
+    let texts: Vec<String> = faults.iter().map(Fault::to_string).collect();
+    assert_eq!(texts[0], "path: strategy,mode, message: must be one of single, loadbalance, fallback, conditional");
+    let nested = Fault { code: Code::Missing, path: "targets[1].retry.attempts".into(), message: "is required".into() };
+    assert_eq!(nested.to_string(), "path: targets,1,retry,attempts, message: is required");
+}
+
+#[test]
+fn a_credential_is_never_printed() {
+    let config = saved(json!({"provider":"openai","api_key":"sk-canary","aws_secret_access_key":"sk-canary"})).unwrap();
+    assert!(!format!("{config:?}").contains("canary"));
+    assert_eq!(config.placement.text("api_key"), Some("sk-canary"));
+}

@@ -1,0 +1,136 @@
+//! A config as it was written, with types. Nothing is inherited here: that is the plan's business.
+
+use super::{ParamPath, Placement, Query};
+use serde_json::{Map, Value};
+
+/// A node: the root, or a target, which is a config again.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Config {
+    pub strategy: Option<Strategy>,
+    pub targets: Vec<Config>,
+    pub name: Option<String>,
+    pub id: Option<String>,
+    /// A name from the table of providers, or `@slug`.
+    pub provider: Option<String>,
+    pub virtual_key: Option<String>,
+    pub prompt_id: Option<String>,
+    pub passthrough: bool,
+    pub weight: Option<f64>,
+    pub override_params: Option<Map<String, Value>>,
+    pub default_params: Option<Map<String, Value>>,
+    pub drop_params: Option<Vec<ParamPath>>,
+    pub cache: Option<Cache>,
+    pub retry: Option<Retry>,
+    /// Milliseconds for one attempt, until the answer's head.
+    pub request_timeout: Option<u64>,
+    /// Milliseconds for the whole request.
+    pub total_timeout: Option<u64>,
+    pub stream_idle_timeout: Option<u64>,
+    pub stream_heartbeat: Option<u64>,
+    pub hedge: Option<Hedge>,
+    pub custom_host: Option<String>,
+    /// In lower case.
+    pub forward_headers: Option<Vec<String>>,
+    pub strict_open_ai_compliance: Option<bool>,
+    pub fetch_integrated_models: Option<bool>,
+    pub input_hooks: HookSet,
+    pub output_hooks: HookSet,
+    pub cb_config: Option<CircuitBreaker>,
+    /// Credentials and other fields that belong to one provider, `api_key` included.
+    pub placement: Placement,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub struct Strategy {
+    pub mode: Mode,
+    pub on_status_codes: Option<Vec<u16>>,
+    pub conditions: Vec<Condition>,
+    pub default: Option<String>,
+    pub sticky: Option<Sticky>,
+    pub cb_config: Option<CircuitBreaker>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Mode {
+    Single,
+    LoadBalance,
+    Fallback,
+    Conditional,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub struct Condition {
+    pub query: Query,
+    /// The name of a target beside it.
+    pub then: String,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Sticky {
+    pub enabled: bool,
+    /// `metadata.user_id`, `params.a.b`, or `prompt_prefix`.
+    pub hash_fields: Vec<String>,
+    pub ttl_seconds: u64,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub struct Retry {
+    /// Tries after the first, at most 5.
+    pub attempts: u8,
+    pub on_status_codes: Option<Vec<u16>>,
+    pub use_retry_after_header: bool,
+    pub jitter: Jitter,
+    /// Retries per hundred first tries of a target.
+    pub budget_percent: f64,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Jitter {
+    #[default]
+    None,
+    Full,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Cache {
+    pub mode: CacheMode,
+    pub max_age_seconds: Option<u64>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CacheMode {
+    Simple,
+    Semantic,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub struct CircuitBreaker {
+    pub failure_threshold: Option<u64>,
+    pub failure_threshold_percentage: Option<f64>,
+    pub minimum_requests: Option<u64>,
+    pub cooldown_interval_ms: u64,
+    /// None: every status from 500 on.
+    pub failure_status_codes: Option<Vec<u16>>,
+}
+
+/// When a second attempt starts beside one that has not answered.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Hedge {
+    AfterMs(u64),
+    Percentile(f64),
+}
+
+/// The checks of one side, in the order they run. Their insides belong to guardrails.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct HookSet {
+    pub hooks: Option<Vec<Value>>,
+    pub guardrails: Option<Vec<Value>>,
+    pub mutators: Option<Vec<Value>>,
+}
+
+impl HookSet {
+    /// Whether the node says anything about this side.
+    pub fn is_empty(&self) -> bool {
+        [&self.hooks, &self.guardrails, &self.mutators].iter().all(|list| list.as_ref().is_none_or(Vec::is_empty))
+    }
+}
