@@ -1,6 +1,5 @@
 //! What every handler may use. Cheap to clone: axum does so for each request.
 
-use crate::credential::Prefixes;
 use crate::line::Line;
 use crate::mail::{self, Mail};
 use crate::metrics::Metrics;
@@ -8,6 +7,7 @@ use crate::settings::Settings;
 use ipnet::IpNet;
 use shared::conf::Features;
 use shared::db::Pool;
+use shared::header_prefix::Aliases;
 use std::sync::Arc;
 
 #[derive(Clone)]
@@ -16,7 +16,7 @@ pub struct App {
     pub features: Arc<Features>,
     pub metrics: Arc<Metrics>,
     /// Names under which the `x-gateway-` headers are accepted.
-    pub prefixes: Arc<Prefixes>,
+    pub aliases: Arc<Aliases>,
     /// Peers whose word about the client's address and the request's id is taken.
     pub trusted_proxies: Arc<[IpNet]>,
     /// What new keys start with.
@@ -34,7 +34,7 @@ impl App {
             db: Line::new(db, settings.database.database_pool_size),
             features: Arc::new(settings.features.clone()),
             metrics: Arc::new(Metrics::new()?),
-            prefixes: Arc::new(Prefixes::new(&settings.identity.header_prefix_aliases)?),
+            aliases: Arc::new(Aliases::new(&settings.identity.header_prefix_aliases)?),
             trusted_proxies: settings.identity.trusted_proxies.clone().into(),
             api_key_prefix: settings.identity.api_key_prefix.as_str().into(),
             mail: Mail::new(&settings.mail)?,

@@ -109,7 +109,7 @@ async fn admit(app: &App, operation: &Operation, headers: &HeaderMap) -> Result<
         // Tokens are stored with the organisation's auth settings; nothing is behind them before SCIM is built.
         Access::ScimToken => Err(ApiError::Unauthenticated("The SCIM token is not known").into()),
         Access::Keys(_) => {
-            let credential = credential(headers, &app.prefixes)?;
+            let credential = credential(headers, &app.aliases)?;
             let db = app.db.get().await?;
             authenticate(credential, &*db, Utc::now()).await.map(Some)
         }

@@ -10,7 +10,6 @@ pub mod audit;
 pub mod body;
 pub mod call;
 pub mod caller;
-pub mod client_ip;
 pub mod credential;
 pub mod crud;
 pub mod error;

@@ -3,8 +3,6 @@
 
 use crate::app::App;
 use crate::call::Seen;
-use crate::client_ip::{client_ip, is_trusted};
-use crate::credential::PREFIX;
 use crate::error::{ApiError, Refusal};
 use crate::gate::Passage;
 use axum::body::Body;
@@ -14,6 +12,8 @@ use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use futures::FutureExt as _;
 use prometheus::IntGauge;
+use shared::client_ip::{client_ip, is_trusted};
+use shared::header_prefix::PREFIX;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::panic::AssertUnwindSafe;
 use std::time::Instant;
@@ -85,7 +85,7 @@ impl Observed {
         let id = is_trusted.then(|| given_id(headers)).flatten().unwrap_or_else(Uuid::new_v4);
         Self {
             trace: trace_id(headers).unwrap_or_else(|| value(&id.to_string())),
-            alias: app.prefixes.alias_of(headers).map(str::to_owned),
+            alias: app.aliases.used_in(headers).map(str::to_owned),
             client: client_ip(peer, headers, &app.trusted_proxies),
             country: is_trusted.then(|| country(headers)).flatten(),
             method: request.method().clone(),

@@ -6,13 +6,11 @@ mod chunked;
 mod cork;
 mod error;
 mod framing;
-mod guard;
 mod h1;
 #[cfg(test)]
 mod lab;
 #[cfg(test)]
 mod multiplex;
-mod origin;
 mod pool;
 mod resolve;
 mod transport;
@@ -26,15 +24,15 @@ use pingora_core::connectors::http::v2::{ConnectionRef, H2HandshakeSettings, han
 use pingora_core::protocols::ALPN;
 use pingora_core::upstreams::peer::HttpPeer;
 use shared::conf;
+use shared::outbound::{Guard, check_address, check_host};
 use tokio::time::{Instant, timeout_at};
 
 use cork::Cork;
 pub use error::{Class, DialError, UpstreamError};
-use guard::Guard;
-pub use origin::{BadHost, Host, Origin, Scheme};
 use pool::Pool;
 pub use pool::PoolCounts;
 use resolve::Resolver;
+pub use shared::outbound::{BadHost, Host, Origin, Scheme};
 use transport::{Transport, Trust};
 pub use upstream::Upstream;
 
@@ -66,9 +64,9 @@ impl Dialer {
     fn with_resolver(settings: &conf::Upstream, resolver: Resolver) -> anyhow::Result<Self> {
         let pool_idle = Duration::from_millis(settings.upstream_pool_idle_ms);
         Ok(Self {
-            guard: Guard::new(&settings.trusted_custom_hosts, &settings.own_hostnames)?,
+            guard: Guard::new(&settings.outbound.trusted_custom_hosts, &settings.outbound.own_hostnames)?,
             resolver,
-            trust: Trust::new(settings.upstream_ca_file.as_deref())?,
+            trust: Trust::new(settings.outbound.upstream_ca_file.as_deref())?,
             pool: Arc::new(Pool::new(settings.upstream_pool_max_idle, pool_idle)),
             connect_timeout: Duration::from_millis(settings.upstream_connect_timeout_ms),
             first_byte_timeout: Duration::from_millis(settings.upstream_first_byte_timeout_ms),
@@ -80,20 +78,13 @@ impl Dialer {
 
     /// A host named by a caller: every rule holds, private ones only for hosts the operator lists.
     pub fn custom_host(&self, url: &str) -> Result<Arc<Origin>, BadHost> {
-        let mut origin = Origin::parse(url)?;
-        if self.guard.is_own(origin.host()) {
-            return Err(BadHost::Itself);
-        }
-        let trusted = self.guard.is_trusted(origin.host());
-        guard::check_host(origin.host(), trusted)?;
-        origin.set_trusted(trusted);
-        Ok(Arc::new(origin))
+        self.guard.custom_host(url).map(Arc::new)
     }
 
     /// A host named by the operator, such as one of the provider table: it may be private, but not a metadata service.
     pub fn known_host(&self, url: &str) -> Result<Arc<Origin>, BadHost> {
         let mut origin = Origin::parse(url)?;
-        guard::check_host(origin.host(), true)?;
+        check_host(origin.host(), true)?;
         origin.set_trusted(true);
         Ok(Arc::new(origin))
     }
@@ -193,7 +184,7 @@ impl Dialer {
             Host::Name(name) => self.resolver.resolve(name, std::time::Instant::now()).await?,
         };
         for address in addresses.iter() {
-            guard::check_address(*address, origin.is_trusted())?;
+            check_address(*address, origin.is_trusted())?;
         }
         Ok(addresses)
     }

@@ -89,7 +89,7 @@ fn engine(settings: &Settings, snapshot: Arc<Snapshot>, metrics: Arc<Metrics>) -
         hosts: Hosts::default(),
         dialer,
         metrics,
-        aliases: Aliases::new(&settings.identity.header_prefix_aliases).map_err(anyhow::Error::msg)?,
+        aliases: Aliases::new(&settings.identity.header_prefix_aliases)?,
         body_memory: BodyMemory::new(settings.process.body_memory_bytes),
         bounds: Limits {
             max_body: settings.process.max_body_bytes,
@@ -160,7 +160,7 @@ fn server_conf(settings: &Settings) -> anyhow::Result<ServerConf> {
         // The drain service leaves earlier when nothing is in flight.
         grace_period_seconds: Some(settings.process.drain_timeout_s),
         graceful_shutdown_timeout_seconds: Some(1),
-        ca_file: settings.upstream.upstream_ca_file.as_ref().map(|path| path.to_string_lossy().into_owned()),
+        ca_file: settings.upstream.outbound.upstream_ca_file.as_ref().map(|path| path.to_string_lossy().into_owned()),
         ..ServerConf::default()
     })
 }

@@ -6,10 +6,12 @@ pub mod database;
 pub mod features;
 mod file;
 pub mod identity;
+pub mod jwt;
 pub mod listen;
 pub mod load;
 pub mod logs;
 pub mod mail;
+pub mod outbound;
 pub mod process;
 pub mod snapshot;
 pub mod upstream;
@@ -18,10 +20,12 @@ pub use bootstrap::Bootstrap;
 pub use database::{Database, DbSsl};
 pub use features::Features;
 pub use identity::Identity;
+pub use jwt::Jwt;
 pub use listen::Listen;
 pub use load::load;
 pub use logs::Logs;
 pub use mail::Mail;
+pub use outbound::Outbound;
 pub use process::Process;
 pub use snapshot::Snapshot;
 pub use upstream::Upstream;
@@ -37,6 +41,8 @@ pub struct AllSettings {
     pub bootstrap: Bootstrap,
     #[command(flatten)]
     pub identity: Identity,
+    #[command(flatten)]
+    pub jwt: Jwt,
     #[command(flatten)]
     pub features: Features,
     #[command(flatten)]

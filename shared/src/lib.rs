@@ -3,11 +3,14 @@
 
 pub mod api_key;
 pub mod bootstrap;
+pub mod client_ip;
 pub mod conf;
 pub mod config;
 pub mod db;
+pub mod header_prefix;
 pub mod migrate;
 pub mod model;
+pub mod outbound;
 pub mod routes;
 pub mod scopes;
 pub mod table;

@@ -7,7 +7,7 @@ use std::time::Duration;
 use pingora_core::protocols::http::v2::client::PING_TIMEDOUT;
 use pingora_core::{Error, ErrorType};
 
-use super::origin::BadHost;
+use super::BadHost;
 
 /// Why an upstream call failed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

@@ -7,8 +7,8 @@ use http::header::{CONNECTION, CONTENT_LENGTH, HOST, HeaderName, HeaderValue, TE
 use http::{Method, Uri};
 use pingora_http::{RequestHeader, ResponseHeader};
 
+use super::Origin;
 use super::error::UpstreamError;
-use super::origin::Origin;
 
 const KEEP_ALIVE: HeaderName = HeaderName::from_static("keep-alive");
 const PROXY_CONNECTION: HeaderName = HeaderName::from_static("proxy-connection");

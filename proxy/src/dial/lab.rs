@@ -20,9 +20,11 @@ pub use authority::{Authority, Leaf, accept};
 
 pub fn settings() -> conf::Upstream {
     conf::Upstream {
-        trusted_custom_hosts: vec!["127.0.0.1".into(), "localhost".into(), "lab.example".into()],
-        own_hostnames: vec!["gateway.example".into()],
-        upstream_ca_file: None,
+        outbound: conf::Outbound {
+            trusted_custom_hosts: vec!["127.0.0.1".into(), "localhost".into(), "lab.example".into()],
+            own_hostnames: vec!["gateway.example".into()],
+            upstream_ca_file: None,
+        },
         upstream_connect_timeout_ms: 10_000,
         upstream_first_byte_timeout_ms: 20_000,
         upstream_stream_idle_timeout_ms: 20_000,

@@ -56,7 +56,7 @@ where
     .await;
     let file = authority.file();
     let dialer = Arc::new(dialer_with(|settings| {
-        settings.upstream_ca_file = Some(file.path().into());
+        settings.outbound.upstream_ca_file = Some(file.path().into());
         settings.upstream_max_h2_streams = max_streams;
     }));
     let origin = server.tls_origin(&dialer, "localhost");

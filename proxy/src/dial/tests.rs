@@ -209,9 +209,9 @@ async fn a_failed_peer_is_followed_by_the_next_address() {
 #[test]
 fn settings_that_make_no_sense_stop_the_start() {
     let mut bad = settings();
-    bad.trusted_custom_hosts = vec!["http://x".into()];
+    bad.outbound.trusted_custom_hosts = vec!["http://x".into()];
     assert!(Dialer::new(&bad).is_err());
     let mut bad = settings();
-    bad.upstream_ca_file = Some("/nowhere/ca.pem".into());
+    bad.outbound.upstream_ca_file = Some("/nowhere/ca.pem".into());
     assert!(Dialer::new(&bad).is_err());
 }

@@ -11,11 +11,11 @@ use pingora_core::protocols::http::v2::write_body;
 use pingora_core::{Error, RetryType};
 use pingora_http::{RequestHeader, ResponseHeader};
 
+use super::Origin;
 use super::cork::Cork;
 use super::error::{Class, UpstreamError};
 use super::framing;
 use super::h1::Http1;
-use super::origin::Origin;
 use super::pool::Pool;
 use crate::within::within;
 

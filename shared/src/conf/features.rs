@@ -26,7 +26,7 @@ pub struct Features {
     pub policy_enabled: bool,
 }
 
-fn on_or_off(text: &str) -> Result<bool, String> {
+pub(super) fn on_or_off(text: &str) -> Result<bool, String> {
     match text.to_ascii_uppercase().as_str() {
         "ON" | "TRUE" | "1" => Ok(true),
         "OFF" | "FALSE" | "0" => Ok(false),

@@ -1,19 +1,12 @@
 //! How the proxy dials providers.
 
-use std::path::PathBuf;
+use super::Outbound;
 
 #[derive(Debug, Clone, clap::Args)]
 #[command(next_help_heading = "Upstream")]
 pub struct Upstream {
-    /// Hosts a custom host may name although they are private; subdomains match, comma separated.
-    #[arg(long, env = "TRUSTED_CUSTOM_HOSTS", value_delimiter = ',')]
-    pub trusted_custom_hosts: Vec<String>,
-    /// The gateway's own public host names, which a custom host may never name, comma separated.
-    #[arg(long, env = "OWN_HOSTNAMES", value_delimiter = ',')]
-    pub own_hostnames: Vec<String>,
-    /// PEM file of further authorities to trust for providers.
-    #[arg(long, env = "UPSTREAM_CA_FILE")]
-    pub upstream_ca_file: Option<PathBuf>,
+    #[command(flatten)]
+    pub outbound: Outbound,
     /// Longest time for TCP connect and TLS handshake, in milliseconds.
     #[arg(long, env = "UPSTREAM_CONNECT_TIMEOUT_MS", default_value_t = 5000)]
     pub upstream_connect_timeout_ms: u64,

@@ -49,7 +49,7 @@ async fn head_and_body_leave_in_one_segment_over_tls() {
     })
     .await;
     let file = authority.file();
-    let dialer = dialer_with(|settings| settings.upstream_ca_file = Some(file.path().into()));
+    let dialer = dialer_with(|settings| settings.outbound.upstream_ca_file = Some(file.path().into()));
     let origin = server.tls_origin(&dialer, "localhost");
     call(&dialer, &origin).await;
     assert_eq!(call(&dialer, &origin).await, b"1");
@@ -97,7 +97,7 @@ async fn bodies_of_every_size_arrive_whole_over_tls() {
     })
     .await;
     let file = authority.file();
-    let dialer = dialer_with(|settings| settings.upstream_ca_file = Some(file.path().into()));
+    let dialer = dialer_with(|settings| settings.outbound.upstream_ca_file = Some(file.path().into()));
     for length in [0, 1, 16_000, 16_384, 16_385, 65_536, (1 << 20) + 1, 5 << 20] {
         let upstream = dialer.connect(&server.tls_origin(&dialer, "localhost"), false).await.unwrap();
         let sent = pattern(length);

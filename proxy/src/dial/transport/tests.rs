@@ -32,7 +32,7 @@ async fn serve(acceptor: openssl::ssl::SslAcceptor) -> (Server, mpsc::UnboundedR
 
 fn trusting(authority: &Authority) -> Dialer {
     let file = authority.file();
-    dialer_with(|settings| settings.upstream_ca_file = Some(file.path().into()))
+    dialer_with(|settings| settings.outbound.upstream_ca_file = Some(file.path().into()))
 }
 
 async fn refusal(dialer: &Dialer, origin: &Arc<Origin>) -> DialError {

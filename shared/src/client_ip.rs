@@ -1,7 +1,7 @@
 //! Whose address a request comes from. `X-Forwarded-For` is whatever the sender wrote, so each entry counts only if
 //! the hop that appended it is a trusted proxy: reading from the right, the first untrusted address is the client.
 
-use axum::http::{HeaderMap, HeaderName};
+use http::{HeaderMap, HeaderName};
 use ipnet::IpNet;
 use std::net::{IpAddr, SocketAddr};
 
@@ -36,7 +36,7 @@ fn parse(entry: &str) -> Option<IpAddr> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use axum::http::HeaderValue;
+    use http::HeaderValue;
 
     fn seen(peer: &str, lines: &[&'static str]) -> String {
         let trusted: Vec<IpNet> =

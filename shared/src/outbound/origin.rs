@@ -142,7 +142,7 @@ impl Origin {
 
     /// Trusted origins may resolve to private addresses. They never share a connection with untrusted ones of the
     /// same name, or a pooled connection would carry a caller past the guard.
-    pub(super) fn set_trusted(&mut self, trusted: bool) {
+    pub fn set_trusted(&mut self, trusted: bool) {
         self.trusted = trusted;
         let mark = if trusted { "trusted" } else { "public" };
         self.pool_key = format!("{}://{}:{} {mark}", self.scheme.text(), self.name, self.port);
@@ -188,7 +188,7 @@ impl Origin {
         self.trusted
     }
 
-    pub(super) fn pool_key(&self) -> &str {
+    pub fn pool_key(&self) -> &str {
         &self.pool_key
     }
 }

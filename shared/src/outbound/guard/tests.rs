@@ -1,10 +1,9 @@
 //! Hosts by the hundred: every rule, every spelling that once slipped past somebody's filter.
 
 use super::*;
-use crate::dial::origin::Origin;
 use proptest::prelude::*;
 
-/// The judgement of a whole URL, as `Dialer::custom_host` makes it.
+/// The judgement of a whole URL, as `Guard::custom_host` makes it.
 fn judge(url: &str, trusted: bool) -> Result<(), BadHost> {
     check_host(Origin::parse(url)?.host(), trusted)
 }

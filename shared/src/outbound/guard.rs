@@ -6,7 +6,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use ipnet::IpNet;
 
-use super::origin::{BadHost, Host};
+use super::origin::{BadHost, Host, Origin};
 
 /// Hosts an operator trusts although they are private, and the service's own names.
 #[derive(Debug, Default)]
@@ -31,6 +31,18 @@ impl Guard {
 
     pub fn is_own(&self, host: &Host) -> bool {
         self.own.contains(host)
+    }
+
+    /// A host named by a caller: every rule holds, private ones only for hosts the operator lists.
+    pub fn custom_host(&self, url: &str) -> Result<Origin, BadHost> {
+        let mut origin = Origin::parse(url)?;
+        if self.is_own(origin.host()) {
+            return Err(BadHost::Itself);
+        }
+        let trusted = self.is_trusted(origin.host());
+        check_host(origin.host(), trusted)?;
+        origin.set_trusted(trusted);
+        Ok(origin)
     }
 }
 
