@@ -33,6 +33,8 @@ const DRAIN: Duration = Duration::from_secs(5);
 pub struct Gateway {
     pub engine: Arc<Engine>,
     pub control_plane: Arc<ControlPlane>,
+    /// How long a client's connection may wait for its next request, in seconds.
+    pub client_idle_s: u64,
 }
 
 pub struct Ctx {
@@ -66,6 +68,10 @@ impl ProxyHttp for Gateway {
         client.set_total_drain_timeout(Some(DRAIN));
         // Off by default; a request that came early would then end the one before it.
         client.set_pipelining_enabled(true);
+        // Zero is for ever, which is what Pingora makes of a client that does not say when to close.
+        if client.get_keepalive() == Some(0) {
+            client.set_keepalive(Some(self.client_idle_s));
+        }
         // A body we did not read is read away after the answer: closing at once would reset the connection and could
         // take the answer with it. A client that waits for permission to send its body gets none.
         let waits = client.req_header().headers.contains_key(header::EXPECT);

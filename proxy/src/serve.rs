@@ -44,7 +44,11 @@ pub fn serve(settings: Settings) -> anyhow::Result<()> {
     let snapshot = Arc::new(Snapshot::empty());
     let engine = Arc::new(engine(&settings, snapshot.clone(), metrics.clone())?);
     let (control_plane, admin_checks) = ControlPlane::new(&settings.process.admin_addresses)?;
-    let gateway = Gateway { engine: engine.clone(), control_plane: Arc::new(control_plane) };
+    let gateway = Gateway {
+        engine: engine.clone(),
+        control_plane: Arc::new(control_plane),
+        client_idle_s: settings.process.client_idle_timeout_s,
+    };
     let leave = Arc::new(Leave::new(metrics.clone(), Duration::from_secs(settings.process.drain_timeout_s)));
 
     let conf = server_conf(&settings)?;

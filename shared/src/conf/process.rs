@@ -17,6 +17,10 @@ pub struct Process {
     /// Longest time a client may take to send its body, in milliseconds.
     #[arg(long, env = "BODY_TIMEOUT_MS", default_value_t = 60_000)]
     pub body_timeout_ms: u64,
+    /// A client's HTTP/1 connection is closed after this long without a request, in seconds. Longer than the idle
+    /// timeout of a load balancer in front, or it will send requests into closed connections.
+    #[arg(long, env = "CLIENT_IDLE_TIMEOUT_S", default_value_t = 120, value_parser = clap::value_parser!(u64).range(1..))]
+    pub client_idle_timeout_s: u64,
     /// Addresses of the admin service, comma separated.
     #[arg(long, env = "ADMIN_ADDRESSES", value_delimiter = ',', default_value = "127.0.0.1:8788")]
     pub admin_addresses: Vec<String>,

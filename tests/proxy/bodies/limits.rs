@@ -157,3 +157,15 @@ async fn an_answer_that_comes_before_the_body_is_read_reaches_the_client() {
         }
     }
 }
+
+/// A client that only keeps a connection must not keep it for ever.
+#[tokio::test]
+async fn a_connection_without_a_request_is_closed_in_time_and_one_with_a_slow_answer_is_not() {
+    let stack = Stack::builder().proxy("CLIENT_IDLE_TIMEOUT_S", "1").start().await;
+    let mut wire = Wire::open(stack.proxy_port).await;
+    stack.mock.script(json!([{ "latency_ms": 1500 }])).unwrap();
+    let request = post(ENGINE, &credentials(&stack), &chat("Hello").to_string());
+    wire.send(&request).await;
+    assert_eq!(wire.answer().await.expect("an answer").status, 200);
+    assert!(wire.is_closed().await);
+}
