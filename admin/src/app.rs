@@ -8,6 +8,7 @@ use ipnet::IpNet;
 use shared::conf::Features;
 use shared::db::Pool;
 use shared::header_prefix::Aliases;
+use shared::seal::{MasterKeys, Sealer};
 use std::sync::Arc;
 
 #[derive(Clone)]
@@ -22,6 +23,8 @@ pub struct App {
     /// What new keys start with.
     pub api_key_prefix: Arc<str>,
     pub mail: Mail,
+    /// Seals what must not be read from the database.
+    pub sealer: Arc<Sealer>,
     /// What links in mail start with; no slash at its end.
     pub public_url: Arc<str>,
     /// The interface's document; the same for the life of the process.
@@ -38,6 +41,7 @@ impl App {
             trusted_proxies: settings.identity.trusted_proxies.clone().into(),
             api_key_prefix: settings.identity.api_key_prefix.as_str().into(),
             mail: Mail::new(&settings.mail)?,
+            sealer: Arc::new(Sealer::new(MasterKeys::load(&settings.sealing)?)),
             public_url: mail::public_url(&settings.mail, settings.listen.proxy_port)?.into(),
             openapi: serde_json::to_vec(&crate::openapi::document())?.into(),
         })

@@ -5,6 +5,7 @@ use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use serde_json::{Value, json};
 use shared::routes::Scopes;
+use shared::seal::SealError;
 
 #[derive(Debug, thiserror::Error)]
 pub enum ApiError {
@@ -34,6 +35,10 @@ pub enum ApiError {
     FeatureOff { setting: &'static str },
     #[error("This operation is part of the interface but not built yet")]
     NotBuilt,
+    #[error(
+        "Secrets cannot be stored: this installation has no master key (GATEWAY_MASTER_KEY_FILE, GATEWAY_MASTER_KEY)"
+    )]
+    NoMasterKey,
     #[error("The server failed; the request id finds the cause in its log")]
     Internal,
     #[error("The database cannot be reached; try again shortly")]
@@ -73,7 +78,7 @@ impl ApiError {
             Self::FeatureOff { .. } => StatusCode::PAYMENT_REQUIRED,
             Self::NotBuilt => StatusCode::NOT_IMPLEMENTED,
             Self::Internal => StatusCode::INTERNAL_SERVER_ERROR,
-            Self::Unavailable => StatusCode::SERVICE_UNAVAILABLE,
+            Self::Unavailable | Self::NoMasterKey => StatusCode::SERVICE_UNAVAILABLE,
         }
     }
 
@@ -83,7 +88,7 @@ impl ApiError {
             Self::Invalid { .. } | Self::TooLarge { .. } => "AB01",
             Self::NoSuchPath | Self::WrongMethod { .. } => "AB02",
             Self::WrongKeyKind | Self::MissingScope { .. } | Self::Forbidden(_) => "AB03",
-            Self::Internal | Self::Unavailable => "AB04",
+            Self::Internal | Self::Unavailable | Self::NoMasterKey => "AB04",
             Self::Unauthenticated(_) => "AB05",
             Self::Conflict(_) => "AB07",
             Self::NotFound(_) => "AB08",
@@ -195,6 +200,20 @@ impl From<bb8::RunError<tokio_postgres::Error>> for ApiError {
     }
 }
 
+/// What went wrong with a key is the operator's to know, from the log.
+impl From<SealError> for ApiError {
+    fn from(error: SealError) -> Self {
+        match error {
+            SealError::NoMasterKey => Self::NoMasterKey,
+            SealError::Database(error) => Self::from(error),
+            error => {
+                tracing::error!(%error, "a secret cannot be sealed or opened");
+                Self::Internal
+            }
+        }
+    }
+}
+
 /// For rows that do not read as they should.
 impl From<anyhow::Error> for ApiError {
     fn from(error: anyhow::Error) -> Self {
@@ -257,6 +276,7 @@ mod tests {
             (ApiError::MissingScope { needs: Scopes::Any(&["a"]) }, 403, "AB03"),
             (ApiError::Internal, 500, "AB04"),
             (ApiError::Unavailable, 503, "AB04"),
+            (ApiError::NoMasterKey, 503, "AB04"),
             (ApiError::Forbidden("x"), 403, "AB03"),
             (ApiError::Unauthenticated("x"), 401, "AB05"),
             (ApiError::Conflict("x".into()), 409, "AB07"),

@@ -56,7 +56,11 @@ pub async fn serve(settings: &Settings) -> anyhow::Result<()> {
     let listener = TcpListener::bind(address).await;
     let listener = listener.with_context(|| format!("cannot listen on {address} (ADMIN_HOST, ADMIN_PORT)"))?;
     tracing::info!(address = %listener.local_addr()?, "admin is listening");
-    let jobs = jobs::start(&app);
+    if !app.sealer.has_master_key() {
+        tracing::warn!("there is no master key: operations that store secrets will be refused");
+    }
+    let mut jobs = jobs::start(&app);
+    jobs.spawn(app.sealer.clone().watch());
     let (stop, stopped) = oneshot::channel();
     let server = tokio::spawn(serve_on(listener, app, async {
         let _ = stopped.await;

@@ -20,6 +20,8 @@ pub struct Settings {
     #[command(flatten)]
     pub bootstrap: conf::Bootstrap,
     #[command(flatten)]
+    pub sealing: conf::Sealing,
+    #[command(flatten)]
     pub mail: conf::Mail,
     #[command(flatten)]
     pub logs: conf::Logs,

@@ -13,6 +13,7 @@ pub mod logs;
 pub mod mail;
 pub mod outbound;
 pub mod process;
+pub mod sealing;
 pub mod snapshot;
 pub mod upstream;
 
@@ -27,6 +28,7 @@ pub use logs::Logs;
 pub use mail::Mail;
 pub use outbound::Outbound;
 pub use process::Process;
+pub use sealing::Sealing;
 pub use snapshot::Snapshot;
 pub use upstream::Upstream;
 
@@ -45,6 +47,8 @@ pub struct AllSettings {
     pub jwt: Jwt,
     #[command(flatten)]
     pub features: Features,
+    #[command(flatten)]
+    pub sealing: Sealing,
     #[command(flatten)]
     pub mail: Mail,
     #[command(flatten)]

@@ -13,5 +13,6 @@ pub mod model;
 pub mod outbound;
 pub mod routes;
 pub mod scopes;
+pub mod seal;
 pub mod table;
 pub mod telemetry;

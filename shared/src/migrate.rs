@@ -189,9 +189,9 @@ mod tests {
     }
 
     #[test]
-    fn migrations_are_numbered_from_one_without_gaps() {
+    fn migrations_begin_at_one_and_each_has_a_number_of_its_own() {
         let versions: Vec<i32> = known().iter().map(|step| step.version).collect();
-        assert_eq!(versions, (1..=known_version()).collect::<Vec<_>>());
-        assert!(known_version() >= 2);
+        assert!(versions.is_sorted_by(|one, next| one < next), "{versions:?}");
+        assert!(versions.first() == Some(&1) && known_version() >= 2);
     }
 }

@@ -1,7 +1,9 @@
 //! Rows that admin writes and the proxy reads, one noun per file.
 
 pub mod api_key;
+pub mod data_key;
 pub mod workspace;
 
 pub use api_key::{ApiKey, KeyKind, PreviousSecret};
+pub use data_key::DataKey;
 pub use workspace::Workspace;

@@ -91,7 +91,8 @@ async fn migrations_run_over_a_verified_connection() {
     };
     let mut client = db::connect_direct(&settings).await.unwrap();
     let applied = shared::migrate::run(&mut client).await.unwrap();
-    assert_eq!(applied.migrations.len(), shared::migrate::known_version() as usize);
+    assert!(!applied.migrations.is_empty());
+    assert_eq!(shared::migrate::check(&client).await.unwrap(), shared::migrate::SchemaState::Known);
 }
 
 /// The pool, a connection and a direct connection must agree.

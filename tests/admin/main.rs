@@ -23,6 +23,7 @@ mod process;
 mod requests;
 mod roles;
 mod samples;
+mod sealing;
 mod service;
 mod smoke;
 mod users;

@@ -22,7 +22,9 @@ async fn four_migrators_at_once_apply_each_migration_once() {
     for migrator in migrators {
         applied.extend(migrator.await.unwrap().migrations);
     }
-    assert_eq!(applied.len(), migrate::known_version() as usize, "{applied:?}");
+    const HISTORY: &str = "SELECT count(*) FROM refinery_schema_history";
+    let known: i64 = database.client().await.query_one(HISTORY, &[]).await.unwrap().get(0);
+    assert_eq!(applied.len() as i64, known, "{applied:?}");
     assert_eq!(migrate::check(&database.client().await).await.unwrap(), SchemaState::Known);
 }
 

@@ -6,6 +6,7 @@ use serde_json::Value;
 use shared::api_key::KeyHash;
 use shared::bootstrap::{self, FirstKeys};
 use shared::model::KeyKind;
+use shared::seal::Keyring;
 use shared::{api_key, conf, db, scopes};
 use std::ffi::OsString;
 use tokio::sync::oneshot;
@@ -34,6 +35,13 @@ impl Service {
 
     /// Reaches the database by way of another URL.
     pub async fn start_on(database: Database, url: &str, settings: &[&str]) -> Self {
+        let key = format!("--gateway-master-key={}", Keyring::generate("test").unwrap().trim());
+        let is_given = settings.iter().any(|setting| setting.starts_with("--gateway-master-key"));
+        let key = (!is_given).then_some(key.as_str());
+        Self::launch(database, url, &settings.iter().copied().chain(key).collect::<Vec<_>>()).await
+    }
+
+    async fn launch(database: Database, url: &str, settings: &[&str]) -> Self {
         let url = format!("--database-url={url}");
         let arguments = ["gateway-admin", &url, "--database-pool-size=4"].into_iter().chain(settings.iter().copied());
         let settings: admin::Settings = conf::load(arguments.map(OsString::from)).expect("the settings are valid");

@@ -8,6 +8,7 @@ use bench::ports::Reservation;
 use http::StatusCode;
 use serde_json::{Value, json};
 use shared::model::KeyKind;
+use shared::seal::Keyring;
 use shared::{bootstrap, conf, scopes};
 use std::time::Duration;
 use tempfile::TempDir;
@@ -111,6 +112,8 @@ impl Stack {
         let http = Client::new(&base_url);
         let home = first_organisation(&database, &http).await;
         let folder = tempfile::tempdir().expect("a folder can be made");
+        let keyring = Keyring::generate("test").expect("keys can be made");
+        std::fs::write(folder.path().join("keyring"), keyring).expect("the folder can be written");
         let environment = usual_environment(&database, [proxy_port, admin_port, metrics_port]);
         let start = |binary: &str, more: &[(String, String)]| {
             Process::start(binary, &[], &[&environment[..], more].concat(), folder.path())
@@ -285,6 +288,7 @@ fn usual_environment(database: &Database, [proxy, admin, metrics]: [u16; 3]) -> 
         ("ADMIN_ADDRESSES", format!("127.0.0.1:{admin}")),
         ("METRICS_PORT", metrics.to_string()),
         ("SNAPSHOT_DIR", "snapshot".to_owned()),
+        ("GATEWAY_MASTER_KEY_FILE", "keyring".to_owned()),
         ("UPGRADE_SOCK", "upgrade.sock".to_owned()),
         ("TRUSTED_CUSTOM_HOSTS", "localhost,127.0.0.1,::1".to_owned()),
         ("DRAIN_TIMEOUT_S", "10".to_owned()),

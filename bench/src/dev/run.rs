@@ -10,6 +10,7 @@ use crate::ports::{self, Reservation};
 use crate::postgres::{Options, Purpose, Server};
 use anyhow::{Context as _, bail};
 use clap::Parser as _;
+use shared::seal::Keyring;
 use shared::{bootstrap, conf, db};
 use std::path::PathBuf;
 use std::time::Duration;
@@ -17,6 +18,8 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
+/// The file of master keys in the run folder.
+const KEYRING: &str = "keyring";
 const READY_WITHIN: Duration = Duration::from_secs(60);
 /// Hosts on this machine, which a production proxy refuses to dial.
 const LOCAL_HOSTS: &str = "localhost,127.0.0.1,::1,host.docker.internal";
@@ -80,6 +83,7 @@ async fn serve(
     let mut start = |name: &'static str, program: &str, arguments: &[String], environment: &[(String, String)]| {
         Program::start(name, &beside(program)?, arguments, environment, folder).map(|program| programs.push(program))
     };
+    keep_keyring(folder)?;
     let environment = environment(settings, url);
     let for_admin = [("BOOTSTRAP_ADMIN_KEY".to_owned(), kept.admin.clone())];
     start("mock", "mock-provider", &["--port".to_owned(), mock_port.to_string()], &[])?;
@@ -153,7 +157,22 @@ fn environment(settings: &Settings, url: &str) -> Vec<(String, String)> {
         ("DRAIN_TIMEOUT_S", "3".to_owned()),
     ];
     let missing = defaults.into_iter().filter(|(name, _)| std::env::var_os(name).is_none());
-    ours.into_iter().chain(missing).map(|(name, value)| (name.to_owned(), value)).collect()
+    let keyring = [("GATEWAY_MASTER_KEY_FILE", inside(KEYRING))];
+    let keyring = keyring.into_iter().filter(|_| !has_master_key());
+    ours.into_iter().chain(missing).chain(keyring).map(|(name, value)| (name.to_owned(), value)).collect()
+}
+
+/// What the services seal secrets under lies beside the data that it protects: fit for a desk, and for nothing else.
+fn keep_keyring(folder: &RunFolder) -> anyhow::Result<()> {
+    if has_master_key() || folder.read(KEYRING).is_some() {
+        return Ok(());
+    }
+    folder.write_private(KEYRING, &Keyring::generate("development")?)
+}
+
+fn has_master_key() -> bool {
+    let is_set = |name: &str| std::env::var_os(name).is_some_and(|value| !value.is_empty());
+    is_set("GATEWAY_MASTER_KEY") || is_set("GATEWAY_MASTER_KEY_FILE")
 }
 
 /// How the services reach this database, TLS settings included.
