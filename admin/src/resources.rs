@@ -26,6 +26,7 @@ pub fn is_built(operation: &Operation) -> bool {
     BUILT.contains(&(operation.method, operation.path))
 }
 
+/// Everything that has a handler, with its description.
 pub fn routes() -> Routes {
     Routes::default()
         .merge(audit_logs::routes())

@@ -2,6 +2,7 @@
 //! known from here: the gate answers 501 for the others, and the OpenAPI document says so.
 
 use crate::app::App;
+use crate::openapi::Doc;
 use axum::Router;
 use axum::handler::Handler;
 use axum::routing::{MethodRouter, delete, get, patch, post, put};
@@ -11,6 +12,7 @@ use shared::routes::{Method, Operation, operations};
 pub struct Routes {
     router: Router<App>,
     built: Vec<&'static Operation>,
+    docs: Vec<(&'static Operation, Doc)>,
 }
 
 impl Routes {
@@ -37,11 +39,23 @@ impl Routes {
 
     pub fn merge(mut self, other: Self) -> Self {
         self.built.extend(other.built);
-        Self { router: self.router.merge(other.router), built: self.built }
+        self.docs.extend(other.docs);
+        Self { router: self.router.merge(other.router), ..self }
+    }
+
+    /// How the OpenAPI document shows these operations; see `openapi`.
+    pub fn describe(mut self, docs: impl IntoIterator<Item = Doc>) -> Self {
+        let docs = docs.into_iter().map(|doc| (operation(doc.method, &doc.path), doc));
+        self.docs.extend(docs);
+        self
     }
 
     pub fn built(&self) -> &[&'static Operation] {
         &self.built
+    }
+
+    pub fn docs(&self) -> &[(&'static Operation, Doc)] {
+        &self.docs
     }
 
     pub fn into_router(self) -> Router<App> {
@@ -49,12 +63,16 @@ impl Routes {
     }
 
     fn add(mut self, method: Method, path: &str, handler: MethodRouter<App>) -> Self {
-        let operation = operations().find(|one| one.method == method && same_template(one.path, path));
-        let operation = operation.unwrap_or_else(|| panic!("{} {path} is not in the route table", method.as_str()));
+        let operation = operation(method, path);
         self.built.push(operation);
         // axum wants one name per position, the contract has several.
-        Self { router: self.router.route(&format!("/v1{}", numbered(operation.path)), handler), built: self.built }
+        Self { router: self.router.route(&format!("/v1{}", numbered(operation.path)), handler), ..self }
     }
+}
+
+fn operation(method: Method, path: &str) -> &'static Operation {
+    let operation = operations().find(|one| one.method == method && same_template(one.path, path));
+    operation.unwrap_or_else(|| panic!("{} {path} is not in the route table", method.as_str()))
 }
 
 /// Equal but for the names of parameters.

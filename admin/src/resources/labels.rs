@@ -6,6 +6,7 @@ use crate::call::Call;
 use crate::crud::{self, Resource};
 use crate::error::ApiError;
 use crate::http::{Field, Time, text};
+use crate::openapi::{Doc, schema};
 use crate::routes::Routes;
 use serde::{Deserialize, Serialize};
 use shared::table::{Columns, OnDelete, Table, Tenancy};
@@ -13,7 +14,31 @@ use tokio_postgres::Row;
 use uuid::Uuid;
 
 pub fn routes() -> Routes {
-    crud::routes::<Label>()
+    crud::routes::<Label>().describe(docs())
+}
+
+fn docs() -> [Doc; 5] {
+    let sent = schema::object("NewLabel")
+        .need("name", schema::slug().eg("candidate"))
+        .may("description", schema::text(0..=1000).eg("Ready to be tried").or_null())
+        .may("color_code", schema::text(0..=32).eg("#3b82f6").or_null());
+    let label = schema::shown("Label", "label")
+        .with(&sent)
+        .need("organisation_id", schema::uuid())
+        .need("workspace_id", schema::uuid().or_null().says("Null for labels of the whole organisation."))
+        .need("is_universal", schema::flag())
+        .need("status", schema::choice(&["active", "archived"]))
+        .need("created_at", schema::time())
+        .need("last_updated_at", schema::time())
+        .whole();
+    let change = schema::object("LabelChange").with(&sent).may("name", schema::slug().eg("candidate").or_null());
+    [
+        Doc::list::<Label>(&label).search(),
+        Doc::create::<Label>(sent),
+        Doc::read::<Label>(&label),
+        Doc::update::<Label>(change.optional()),
+        Doc::delete::<Label>(),
+    ]
 }
 
 #[derive(Serialize)]

@@ -1,0 +1,185 @@
+//! The description of one operation, written beside its handler. What the route table knows (who may call, which
+//! scopes, which parameters the path has, which refusals) is not repeated here.
+
+use super::schema::{self, Schema, any_text, fixed, list, name_of, object, uuid, whole};
+use crate::crud::Resource;
+use crate::http::PageSizes;
+use shared::routes::Method;
+use shared::table::Tenancy;
+
+#[derive(Debug, Clone)]
+pub struct Doc {
+    pub(crate) method: Method,
+    pub(crate) path: String,
+    pub(super) summary: String,
+    pub(super) details: Option<String>,
+    /// An object whose fields are the query's parameters.
+    pub(super) query: Schema,
+    pub(super) body: Option<Schema>,
+    pub(super) answer: Schema,
+    /// Refusals beyond those that follow from the route table.
+    pub(super) also: Vec<u16>,
+}
+
+/// The five verbs of `crud`, and any other operation.
+impl Doc {
+    pub fn list<R: Resource>(item: &Schema) -> Self {
+        let title = format!("{}List", title_of(item));
+        let answer = object(&title)
+            .need("object", fixed("list"))
+            .need("total", whole(0..=i64::MAX).says("All matches, on this page and others."))
+            .need("data", list(item.clone()));
+        let doc = Self::new(Method::Get, R::PATH, &format!("List {}s", spoken(R::OBJECT)));
+        doc.pages(R::PAGES).in_workspace::<R>().answer(answer)
+    }
+
+    pub fn create<R: Resource>(body: Schema) -> Self {
+        let body = if has_workspaces::<R>() { body.may("workspace_id", workspace()) } else { body };
+        let doc = Self::new(Method::Post, R::PATH, &format!("Create {}", article(R::OBJECT)));
+        doc.body(body).answer(object("").need("id", uuid()).need("object", fixed(R::OBJECT)))
+    }
+
+    pub fn read<R: Resource>(item: &Schema) -> Self {
+        let doc = Self::new(Method::Get, &item_path::<R>(), &format!("Read {}", article(R::OBJECT)));
+        doc.in_workspace::<R>().answer(item.clone())
+    }
+
+    /// Absent fields keep their value; the answer is empty unless another is given.
+    pub fn update<R: Resource>(body: Schema) -> Self {
+        let body = if has_workspaces::<R>() { body.may("workspace_id", workspace()) } else { body };
+        let doc = Self::new(Method::Put, &item_path::<R>(), &format!("Change {}", article(R::OBJECT)));
+        doc.details("Sets the fields that are sent and keeps the others.").body(body)
+    }
+
+    pub fn delete<R: Resource>() -> Self {
+        Self::new(Method::Delete, &item_path::<R>(), &format!("Delete {}", article(R::OBJECT))).in_workspace::<R>()
+    }
+
+    pub fn get(path: &str, summary: &str) -> Self {
+        Self::new(Method::Get, path, summary)
+    }
+
+    pub fn post(path: &str, summary: &str) -> Self {
+        Self::new(Method::Post, path, summary)
+    }
+
+    pub fn put(path: &str, summary: &str) -> Self {
+        Self::new(Method::Put, path, summary)
+    }
+
+    pub fn remove(path: &str, summary: &str) -> Self {
+        Self::new(Method::Delete, path, summary)
+    }
+
+    /// Answers `{}` until told otherwise.
+    pub fn new(method: Method, path: &str, summary: &str) -> Self {
+        Self {
+            method,
+            path: path.to_owned(),
+            summary: summary.to_owned(),
+            details: None,
+            query: object(""),
+            body: None,
+            answer: schema::any_object(),
+            also: Vec::new(),
+        }
+    }
+}
+
+impl Doc {
+    pub fn summary(mut self, text: &str) -> Self {
+        self.summary = text.to_owned();
+        self
+    }
+
+    pub fn details(mut self, text: &str) -> Self {
+        self.details = Some(text.to_owned());
+        self
+    }
+
+    /// The same operation at another path: `from` at its beginning becomes `to`.
+    pub fn moved(mut self, from: &str, to: &str) -> Self {
+        if let Some(rest) = self.path.strip_prefix(from) {
+            self.path = format!("{to}{rest}");
+        }
+        self
+    }
+
+    pub fn body(mut self, schema: Schema) -> Self {
+        self.body = Some(schema);
+        self
+    }
+
+    pub fn answer(mut self, schema: Schema) -> Self {
+        self.answer = schema;
+        self
+    }
+
+    /// A parameter of the query.
+    pub fn filter(mut self, name: &str, schema: Schema) -> Self {
+        self.query = self.query.may(name, schema);
+        self
+    }
+
+    /// `search`, as every resource has it that does not say otherwise.
+    pub fn search(self) -> Self {
+        self.filter("search", any_text().eg("can").says("Part of the name, in upper or lower case."))
+    }
+
+    /// The parameters of a list, in both spellings.
+    pub fn pages(self, sizes: PageSizes) -> Self {
+        let size = format!(
+            "Rows on a page; 0 is the default, {}. More than {} is {} too.",
+            sizes.default, sizes.most, sizes.most
+        );
+        let page = || whole(0..=i64::MAX).eg(0).says("Which page; the first is 0.");
+        let size = || whole(0..=i64::MAX).eg(20).says(&size);
+        let doc = self.filter("current_page", page()).filter("page_size", size());
+        doc.filter("currentPage", page().says("As current_page.")).filter("pageSize", size().says("As page_size."))
+    }
+
+    /// Another status that it may answer with, as 409.
+    pub fn also(mut self, status: u16) -> Self {
+        self.also.push(status);
+        self
+    }
+
+    fn in_workspace<R: Resource>(self) -> Self {
+        if has_workspaces::<R>() { self.filter("workspace_id", workspace()) } else { self }
+    }
+}
+
+/// A comma-separated list in a query.
+pub fn choices(values: &[&str]) -> Schema {
+    let one = format!("({})", values.join("|"));
+    let pattern = format!("^{one}(,{one})*$");
+    let says = format!("Any of {}; several are separated by commas.", values.join(", "));
+    let mut schema = name_of(values.first().copied().unwrap_or_default()).says(&says);
+    schema.json["pattern"] = pattern.into();
+    schema
+}
+
+fn workspace() -> Schema {
+    name_of("ws-market-3f9a01").says("Id or slug of a workspace. A workspace's own key may leave it out.")
+}
+
+fn has_workspaces<R: Resource>() -> bool {
+    matches!(R::TABLE.tenancy, Tenancy::Either | Tenancy::Workspace("workspace_id"))
+}
+
+fn item_path<R: Resource>() -> String {
+    format!("{}/{{id}}", R::PATH)
+}
+
+fn title_of(item: &Schema) -> &str {
+    item.json["title"].as_str().unwrap_or_default()
+}
+
+fn spoken(object: &str) -> String {
+    object.replace('-', " ").replace("api key", "API key")
+}
+
+fn article(object: &str) -> String {
+    let word = if object.starts_with(['a', 'e', 'i', 'o']) { "an" } else { "a" };
+    format!("{word} {}", spoken(object))
+}

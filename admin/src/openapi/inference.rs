@@ -1,0 +1,85 @@
+//! What the proxy serves itself: one row per endpoint family. Only what the gateway reads is described; everything else
+//! of a body is the provider's and passes untouched.
+
+use super::doc::Doc;
+use super::operation::{headers, operation_id, request_body, success};
+use super::schema::{self, Schema};
+use serde_json::{Value, json};
+
+fn families() -> Vec<Doc> {
+    vec![
+        Doc::post("/chat/completions", "Complete a chat")
+            .details("With `stream: true` the answer is a stream of server-sent events.")
+            .body(chat())
+            .answer(completion()),
+    ]
+}
+
+fn chat() -> Schema {
+    let message = schema::any_object().eg(json!({ "role": "user", "content": "Say hello." }));
+    schema::object("ChatCompletionRequest")
+        .need("model", schema::any_text().eg("gpt-4o-mini"))
+        .need("messages", schema::list(message))
+        .may("stream", schema::flag())
+}
+
+fn completion() -> Schema {
+    schema::any_object().eg(json!({
+        "id": "chatcmpl-1",
+        "object": "chat.completion",
+        "model": "gpt-4o-mini",
+        "choices": [{ "index": 0, "message": { "role": "assistant", "content": "Hello." }, "finish_reason": "stop" }],
+        "usage": { "prompt_tokens": 9, "completion_tokens": 2, "total_tokens": 11 },
+    }))
+}
+
+/// Headers by which a caller chooses where a request goes.
+const HEADERS: &[(&str, &str)] = &[
+    ("x-gateway-provider", "The provider, as `openai`. Its own key goes in `Authorization`."),
+    ("x-gateway-custom-host", "Another base URL of the provider."),
+    ("x-gateway-metadata", "A JSON object of short texts, kept with the request."),
+    ("x-gateway-trace-id", "Joins several requests; made when absent."),
+    ("x-gateway-request-timeout", "How long to wait for the provider, in milliseconds."),
+];
+
+pub fn rendered() -> Vec<(String, String, Value)> {
+    families().iter().map(|doc| (doc.path.clone(), doc.method.as_str().to_ascii_lowercase(), one(doc))).collect()
+}
+
+fn one(doc: &Doc) -> Value {
+    let segments: Vec<&str> = doc.path.split('/').filter(|segment| !segment.is_empty()).collect();
+    let parameters: Vec<Value> = HEADERS
+        .iter()
+        .map(
+            |(name, text)| json!({ "name": name, "in": "header", "description": text, "schema": { "type": "string" } }),
+        )
+        .collect();
+    let mut answer = success(&doc.answer);
+    answer["content"]["text/event-stream"] = json!({ "schema": { "type": "string" } });
+    let details = doc.details.as_deref().unwrap_or_default();
+    json!({
+        "operationId": operation_id(doc.method.as_str(), &segments),
+        "tags": ["inference"],
+        "summary": doc.summary,
+        "description": format!("{details} Needs the scope `completions.write` and a key of a workspace. Served by the proxy."),
+        "parameters": parameters,
+        "requestBody": doc.body.as_ref().map(request_body),
+        "security": [{ "apiKey": [] }, { "bearer": [] }],
+        "responses": { "200": answer, "default": refusal() },
+        "x-scopes": { "anyOf": ["completions.write"] },
+        "x-implemented": true,
+    })
+}
+
+/// The provider's own errors pass as they are, so there is no one schema for them.
+fn refusal() -> Value {
+    let example = json!({
+        "error": { "message": "no API key was sent: use the header x-gateway-api-key", "type": "authentication_error",
+                   "param": null, "code": "missing_api_key" },
+    });
+    json!({
+        "description": "Refused by the gateway or by the provider.",
+        "headers": headers(),
+        "content": { "application/json": { "schema": schema::any_object().json, "example": example } },
+    })
+}

@@ -1,0 +1,142 @@
+//! One operation as the document shows it: the route table's facts and, once it is built, its description.
+
+use super::doc::Doc;
+use super::refusals;
+use super::schema::{self, Schema};
+use serde_json::{Value, json};
+use shared::routes::{Access, KeySet, Operation, Scopes};
+
+pub fn rendered(operation: &Operation, doc: Option<&Doc>, is_built: bool) -> Value {
+    let segments: Vec<&str> = operation.path.split('/').filter(|segment| !segment.is_empty()).collect();
+    let mut rendered = json!({
+        "operationId": operation_id(operation.method.as_str(), &segments),
+        "tags": [tag(&segments)],
+        "summary": doc.map_or("Not built yet", |doc| doc.summary.as_str()),
+        "description": description(operation, doc),
+        "parameters": parameters(&segments, doc),
+        "security": security(operation.access),
+        "responses": refusals::of(operation, is_built, doc.map_or(&[], |doc| &doc.also)),
+        "x-scopes": scopes(operation.scopes),
+        "x-implemented": is_built,
+    });
+    if let Some(doc) = doc {
+        rendered["responses"]["200"] = success(&doc.answer);
+        if let Some(body) = &doc.body {
+            rendered["requestBody"] = request_body(body);
+        }
+    } else if is_built {
+        rendered["responses"]["200"] = success(&schema::any_object());
+    }
+    if let Access::Keys(kinds) = operation.access {
+        rendered["x-key-kinds"] = key_kinds(kinds).into();
+    }
+    if let Some(feature) = operation.feature {
+        rendered["x-feature-flag"] = feature.setting().into();
+    }
+    rendered
+}
+
+/// Every answer names its request.
+pub fn headers() -> Value {
+    json!({ "x-gateway-request-id": { "description": "The id of the request.", "schema": schema::uuid().json } })
+}
+
+pub fn request_body(body: &Schema) -> Value {
+    let content = json!({ "application/json": { "schema": body.json, "example": body.example } });
+    json!({ "required": body.is_needed(), "content": content })
+}
+
+pub fn success(answer: &Schema) -> Value {
+    let content = json!({ "application/json": { "schema": answer.json, "example": answer.example } });
+    json!({ "description": "Done.", "headers": headers(), "content": content })
+}
+
+/// `GET /configs/{slug}/versions` is `get_configs_slug_versions`: stable, and unique because paths are.
+pub fn operation_id(method: &str, segments: &[&str]) -> String {
+    let words = segments.iter().map(|segment| segment.trim_matches(['{', '*', '}']).replace(['-', '.'], "_"));
+    std::iter::once(method.to_ascii_lowercase()).chain(words).collect::<Vec<_>>().join("_")
+}
+
+/// The resource: paths of the organisation's administrators begin with a segment that says nothing about it.
+pub fn tag<'a>(segments: &[&'a str]) -> &'a str {
+    match segments {
+        ["admin", resource, ..] | [resource, ..] => resource,
+        [] => "",
+    }
+}
+
+fn description(operation: &Operation, doc: Option<&Doc>) -> String {
+    let mut parts: Vec<String> = doc.and_then(|doc| doc.details.clone()).into_iter().collect();
+    let needs = match (operation.access, operation.scopes) {
+        (Access::Public, _) => "Needs no credential.".to_owned(),
+        (Access::ScimToken, _) => "Needs the organisation's SCIM token.".to_owned(),
+        (Access::Keys(_), Scopes::Any([]) | Scopes::All([])) => "Needs a valid key and no scope.".to_owned(),
+        (Access::Keys(_), Scopes::Any([one])) => format!("Needs the scope `{one}`."),
+        (Access::Keys(_), Scopes::Any(names)) => format!("Needs one of the scopes {}.", quoted(names)),
+        (Access::Keys(_), Scopes::All(names)) => format!("Needs all of the scopes {}.", quoted(names)),
+    };
+    parts.push(needs);
+    if let Access::Keys(kinds) = operation.access {
+        parts.push(format!("May be called with credentials of the kinds {}.", key_kinds(kinds).join(", ")));
+    }
+    if let Some(feature) = operation.feature {
+        parts.push(format!("Can be switched off by `{}`.", feature.setting()));
+    }
+    parts.join(" ")
+}
+
+fn quoted(names: &[&str]) -> String {
+    names.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ")
+}
+
+fn parameters(segments: &[&str], doc: Option<&Doc>) -> Vec<Value> {
+    let in_path = segments.iter().filter(|segment| segment.starts_with('{')).map(|segment| {
+        let name = segment.trim_matches(['{', '*', '}']);
+        let schema = in_path(name);
+        json!({ "name": name, "in": "path", "required": true, "schema": schema.json, "example": schema.example })
+    });
+    let query = doc.and_then(|doc| doc.query.json["properties"].as_object().map(|fields| (doc, fields)));
+    let in_query = query.into_iter().flat_map(|(doc, fields)| {
+        fields.iter().map(|(name, schema)| {
+            let mut parameter = json!({ "name": name, "in": "query", "required": false, "schema": schema });
+            parameter["example"] = doc.query.example[name].clone();
+            if let Some(text) = schema.get("description") {
+                parameter["description"] = text.clone();
+            }
+            parameter
+        })
+    });
+    in_path.chain(in_query).collect()
+}
+
+/// Ids are looked up as they come: what is no id is not found.
+fn in_path(name: &str) -> Schema {
+    let is_id = name == "id" || name.ends_with("Id");
+    let example = if is_id { "0b0cb1f4-8a52-4c0e-8f0e-7a1f2f1f0a11" } else { "example" };
+    schema::name_of(example)
+}
+
+fn security(access: Access) -> Value {
+    match access {
+        Access::Public => json!([]),
+        Access::ScimToken => json!([{ "scimToken": [] }]),
+        Access::Keys(_) => json!([{ "apiKey": [] }, { "bearer": [] }]),
+    }
+}
+
+fn scopes(scopes: Scopes) -> Value {
+    match scopes {
+        Scopes::Any(names) => json!({ "anyOf": names }),
+        Scopes::All(names) => json!({ "allOf": names }),
+    }
+}
+
+fn key_kinds(kinds: KeySet) -> Vec<&'static str> {
+    let all = [
+        (kinds.organisation_service, "organisation-service"),
+        (kinds.workspace_service, "workspace-service"),
+        (kinds.workspace_user, "workspace-user"),
+        (kinds.jwt, "jwt"),
+    ];
+    all.iter().filter(|(held, _)| *held).map(|(_, name)| *name).collect()
+}

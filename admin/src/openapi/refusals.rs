@@ -1,0 +1,88 @@
+//! The answers that are not what was asked for. Their examples are written by the very code that writes the answers,
+//! so they cannot differ.
+
+use super::schema::{self, Schema, any_text, fixed, list, object};
+use crate::error::ApiError;
+use serde_json::{Map, Value, json};
+use shared::routes::{Access, Method, Operation, Scopes};
+
+const REQUEST_ID: &str = "6f1c8a52-8a52-4c0e-8f0e-7a1f2f1f0a11";
+
+/// Each once; operations point here.
+pub fn responses() -> Value {
+    let rows = kinds().into_iter().map(|(name, text, error)| {
+        let content = json!({ "schema": schema().json, "example": error.body(REQUEST_ID) });
+        let response = json!({
+            "description": format!("{text} ({}).", error.code()),
+            "headers": super::operation::headers(),
+            "content": { "application/json": content },
+        });
+        (name.to_owned(), response)
+    });
+    Value::Object(rows.collect())
+}
+
+fn kinds() -> Vec<(&'static str, &'static str, ApiError)> {
+    vec![
+        ("Invalid", "The request is not valid", ApiError::field("name", "is required")),
+        ("Unauthenticated", "No valid credential", ApiError::Unauthenticated("No valid credential was sent")),
+        ("FeatureOff", "The feature is switched off", ApiError::FeatureOff { setting: "API_ACCESS_ENABLED" }),
+        (
+            "Forbidden",
+            "The credential may not do this",
+            ApiError::MissingScope { needs: Scopes::Any(&["prompts.create"]) },
+        ),
+        ("NotFound", "No such object, or not in reach of the credential", ApiError::NotFound("label")),
+        (
+            "Conflict",
+            "It exists already, is in use, or is in the wrong state",
+            ApiError::Conflict("There is a label with this name already".into()),
+        ),
+        ("TooLarge", "The body is larger than 20 MiB", ApiError::TooLarge { limit: 20 << 20 }),
+        ("Failed", "The server failed", ApiError::Internal),
+        ("NotBuilt", "Part of the interface, not built yet", ApiError::NotBuilt),
+        ("Unavailable", "The database cannot be reached", ApiError::Unavailable),
+    ]
+}
+
+/// The refusals an operation may answer with.
+pub fn of(operation: &Operation, is_built: bool, also: &[u16]) -> Map<String, Value> {
+    let is_by_key = matches!(operation.access, Access::Keys(_));
+    let is_write = operation.method != Method::Get;
+    let rows = [
+        (400, "Invalid", true),
+        (401, "Unauthenticated", operation.access != Access::Public),
+        (402, "FeatureOff", is_by_key || operation.feature.is_some()),
+        (403, "Forbidden", is_by_key),
+        (404, "NotFound", is_by_key || operation.path.contains('{')),
+        (409, "Conflict", is_by_key && is_write),
+        (413, "TooLarge", true),
+        (500, "Failed", true),
+        (501, "NotBuilt", !is_built),
+        (503, "Unavailable", true),
+    ];
+    let applying = rows.into_iter().filter(|(status, _, applies)| *applies || also.contains(status));
+    applying
+        .map(|(status, name, _)| (status.to_string(), json!({ "$ref": format!("#/components/responses/{name}") })))
+        .collect()
+}
+
+pub fn schema() -> Schema {
+    let wrong = object("FieldError").need("field", any_text().eg("name")).need("message", any_text().eg("is required"));
+    let data = object("").need("message", any_text()).need("errorCode", code()).need("errors", list(wrong));
+    let error = object("")
+        .need("message", any_text())
+        .need("type", any_text().eg("invalid_request_error"))
+        .need("param", any_text().or_null())
+        .need("code", code());
+    object("Error")
+        .need("success", fixed(false))
+        .need("message", any_text())
+        .need("data", data)
+        .need("error", error)
+        .need("request_id", schema::uuid())
+}
+
+fn code() -> Schema {
+    any_text().eg("AB01").says("AB01 to AB10: the reason, for programs.")
+}
