@@ -90,15 +90,14 @@ impl Engine {
             Route::Engine(endpoint) => {
                 let target = self.admit(&headers, visit)?;
                 check_content_type(headers.content_type)?;
-                match target.provider.endpoints.iter().any(|known| known == endpoint.name()) {
-                    true => Ok(Next::Engine { endpoint, target }),
-                    // A provider with another format gets the caller's bytes as they are.
-                    false => Ok(Next::Relay { target, path_and_query: path_and_query(endpoint.path(), head) }),
+                match target.provider.row.native_path(endpoint.family()) {
+                    Some(_) => Ok(Next::Engine { endpoint, target }),
+                    None => relay(target, endpoint.path(), head),
                 }
             }
             Route::Relay(path) => {
                 let target = self.admit(&headers, visit)?;
-                Ok(Next::Relay { target, path_and_query: path_and_query(path, head) })
+                relay(target, path, head)
             }
         }
     }
@@ -224,7 +223,8 @@ impl Engine {
 
     fn prepare(&self, head: &RequestHeader, endpoint: Endpoint, target: &Target) -> Result<RequestHeader, Refusal> {
         let headers = GatewayHeaders::of(&head.headers, &self.aliases)?;
-        upstream_head(target, endpoint.path(), &head.headers, &headers, &self.aliases)
+        let path = target.provider.row.native_path(endpoint.family()).unwrap_or(endpoint.path());
+        upstream_head(target, path, &head.headers, &headers, &self.aliases)
     }
 
     async fn attempt(
@@ -309,6 +309,13 @@ fn lane(route: &Route<'_>) -> Lane {
 fn head_size(head: &RequestHeader) -> usize {
     let headers = head.headers.iter().map(|(name, value)| name.as_str().len() + value.len() + 4);
     headers.sum::<usize>() + head.uri.path_and_query().map_or(0, |path| path.as_str().len())
+}
+
+/// A call for the relay lane, to the place where the provider has what the path means.
+fn relay(target: Target, path: &str, head: &RequestHeader) -> Result<Next, Refusal> {
+    let place = target.provider.row.upstream_path(&head.method, path);
+    let place = place.map_err(|why| Refusal::endpoint_not_supported(&target.provider.name, why))?;
+    Ok(Next::Relay { path_and_query: path_and_query(&place, head), target })
 }
 
 fn path_and_query(path: &str, head: &RequestHeader) -> String {

@@ -35,6 +35,7 @@ pub const CODES: &[&str] = &[
     "missing_provider",
     "invalid_provider",
     "invalid_custom_host",
+    "endpoint_not_supported",
     "invalid_forward_headers",
     "invalid_metadata",
     "invalid_content_type",
@@ -104,6 +105,10 @@ impl Refusal {
 
     pub fn invalid_custom_host(why: impl std::fmt::Display) -> Self {
         Self::invalid("invalid_custom_host", format!("custom host refused: {why}")).about("x-gateway-custom-host")
+    }
+
+    pub fn endpoint_not_supported(provider: &str, why: impl std::fmt::Display) -> Self {
+        Self::invalid("endpoint_not_supported", format!("`{provider}` cannot be asked for this: {why}"))
     }
 
     pub fn invalid_forward_headers(name: &str) -> Self {
@@ -264,6 +269,7 @@ mod tests {
             Refusal::missing_provider(),
             Refusal::invalid_provider("p"),
             Refusal::invalid_custom_host("h"),
+            Refusal::endpoint_not_supported("p", "w"),
             Refusal::invalid_forward_headers("f"),
             Refusal::invalid_metadata("m"),
             Refusal::invalid_header("h", "w"),

@@ -89,7 +89,7 @@ fn engine(settings: &Settings, snapshot: Arc<Snapshot>, metrics: Arc<Metrics>) -
     let upstream = &settings.upstream;
     Ok(Engine {
         snapshot,
-        providers: Providers::bundled(&dialer).context("conf/providers.toml")?,
+        providers: Providers::load(settings.catalogue.providers_file.as_deref(), &dialer)?,
         hosts: Hosts::default(),
         dialer,
         metrics,

@@ -18,6 +18,8 @@ pub struct Settings {
     #[command(flatten)]
     pub upstream: conf::Upstream,
     #[command(flatten)]
+    pub catalogue: conf::Catalogue,
+    #[command(flatten)]
     pub database: conf::Database,
     #[command(flatten)]
     pub snapshot: conf::Snapshot,

@@ -2,6 +2,7 @@
 //! `conf/gateway.toml` spell the same name in their own way, and `--help` documents it.
 
 pub mod bootstrap;
+pub mod catalogue;
 pub mod database;
 pub mod features;
 mod file;
@@ -18,6 +19,7 @@ pub mod snapshot;
 pub mod upstream;
 
 pub use bootstrap::Bootstrap;
+pub use catalogue::Catalogue;
 pub use database::{Database, DbSsl};
 pub use features::Features;
 pub use identity::Identity;
@@ -55,6 +57,8 @@ pub struct AllSettings {
     pub process: Process,
     #[command(flatten)]
     pub upstream: Upstream,
+    #[command(flatten)]
+    pub catalogue: Catalogue,
     #[command(flatten)]
     pub snapshot: Snapshot,
     #[command(flatten)]

@@ -11,6 +11,7 @@ pub mod header_prefix;
 pub mod migrate;
 pub mod model;
 pub mod outbound;
+pub mod providers;
 pub mod routes;
 pub mod scopes;
 pub mod seal;

@@ -11,6 +11,7 @@ mod http2;
 mod identity;
 mod leaving;
 mod outbound;
+mod providers;
 mod raw;
 mod relay;
 mod smoke;

@@ -3,6 +3,7 @@
 
 use crate::refusal::Dialect;
 use http::Method;
+use shared::providers::Family;
 use shared::routes::{self, Lookup};
 
 #[derive(Debug, PartialEq, Eq)]
@@ -26,16 +27,14 @@ pub enum Endpoint {
 }
 
 impl Endpoint {
-    pub const fn name(self) -> &'static str {
+    pub const fn family(self) -> Family {
         match self {
-            Self::ChatCompletions => "chat_completions",
+            Self::ChatCompletions => Family::Chat,
         }
     }
 
     pub const fn path(self) -> &'static str {
-        match self {
-            Self::ChatCompletions => "/chat/completions",
-        }
+        self.family().path()
     }
 }
 

@@ -11,6 +11,8 @@ use http::HeaderValue;
 use std::sync::Arc;
 use std::time::Duration;
 
+const NO_ADDRESS: &str = "this provider has no address of its own, so the request must name one";
+
 #[derive(Debug, Clone)]
 pub struct Target {
     pub provider: Arc<Provider>,
@@ -38,7 +40,7 @@ pub fn plan(
     let name = name.to_str().map_err(|_| Refusal::invalid_provider("?"))?.trim();
     let provider = providers.get(name).ok_or_else(|| Refusal::invalid_provider(name))?.clone();
     let origin = match headers.custom_host {
-        None => provider.origin.clone(),
+        None => provider.origin.clone().ok_or_else(|| Refusal::invalid_custom_host(NO_ADDRESS))?,
         Some(url) => {
             let url = url.to_str().map_err(|_| Refusal::invalid_custom_host("it is not text"))?;
             hosts.origin(dialer, url).map_err(Refusal::invalid_custom_host)?

@@ -3,7 +3,6 @@
 
 use super::plan::Target;
 use crate::headers::{Aliases, GatewayHeaders};
-use crate::providers::Auth;
 use crate::refusal::Refusal;
 use http::{HeaderMap, HeaderName, HeaderValue, Uri, header};
 use pingora_http::RequestHeader;
@@ -46,7 +45,7 @@ pub fn upstream_head(
     map.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
     // Compressed bytes could not be looked into on the way back.
     map.insert(header::ACCEPT_ENCODING, HeaderValue::from_static("identity"));
-    for (name, value) in &target.provider.headers {
+    for (name, value) in &target.provider.row.headers {
         map.insert(name.clone(), value.clone());
     }
     for (name, value) in [
@@ -67,10 +66,9 @@ pub fn upstream_head(
         }
     }
     // Last, so that no forwarded header can replace it.
-    let (name, value) = credential(target);
     map.remove(header::AUTHORIZATION);
     map.remove("x-api-key");
-    if let Some(value) = value {
+    if let Some((name, value)) = credential(target) {
         map.insert(name, value);
     }
     Ok(RequestHeader::from(parts))
@@ -81,38 +79,13 @@ pub fn authenticate(head: &mut RequestHeader, target: &Target) -> Result<(), Ref
     head.remove_header(&header::AUTHORIZATION);
     head.remove_header("x-api-key");
     match credential(target) {
-        (name, Some(value)) => head.insert_header(name, value).map_err(|_| Refusal::internal()),
-        (_, None) => Ok(()),
+        Some((name, value)) => head.insert_header(name, value).map_err(|_| Refusal::internal()),
+        None => Ok(()),
     }
 }
 
-fn credential(target: &Target) -> (HeaderName, Option<HeaderValue>) {
-    let sent = target.credential.as_ref();
-    match target.provider.auth {
-        Auth::Bearer => (header::AUTHORIZATION, sent.map(bearer)),
-        Auth::XApiKey => (HeaderName::from_static("x-api-key"), sent.map(token)),
-    }
-}
-
-fn bearer(credential: &HeaderValue) -> HeaderValue {
-    if has_scheme(credential) {
-        return credential.clone();
-    }
-    let mut value =
-        HeaderValue::from_bytes(&[b"Bearer ", credential.as_bytes()].concat()).unwrap_or_else(|_| credential.clone());
-    value.set_sensitive(true);
-    value
-}
-
-fn token(credential: &HeaderValue) -> HeaderValue {
-    if !has_scheme(credential) {
-        return credential.clone();
-    }
-    HeaderValue::from_bytes(credential.as_bytes()[7..].trim_ascii()).unwrap_or_else(|_| credential.clone())
-}
-
-fn has_scheme(credential: &HeaderValue) -> bool {
-    credential.as_bytes().get(..7).is_some_and(|scheme| scheme.eq_ignore_ascii_case(b"bearer "))
+fn credential(target: &Target) -> Option<(HeaderName, HeaderValue)> {
+    target.provider.row.auth.header(target.credential.as_ref()?)
 }
 
 /// `a, b` or `["a","b"]`; names may be written with `_`.
@@ -156,17 +129,6 @@ mod tests {
             let names = forwarded_names(Some(&value), &aliases).ok();
             let names = names.as_ref().map(|names| names.iter().map(HeaderName::as_str).collect::<Vec<_>>());
             assert_eq!(names, accepted, "{text}");
-        }
-    }
-
-    #[test]
-    fn a_credential_is_sent_in_the_providers_own_form() {
-        for (sent, as_bearer, as_token) in
-            [("Bearer k", "Bearer k", "k"), ("bearer k", "bearer k", "k"), ("k", "Bearer k", "k")]
-        {
-            let sent = HeaderValue::from_static(sent);
-            assert_eq!(bearer(&sent), as_bearer);
-            assert_eq!(token(&sent), as_token);
         }
     }
 }

@@ -26,7 +26,7 @@ pub fn towards_provider(
     head.remove_header(&header::COOKIE);
     one_length(head)?;
     put(head, header::HOST, target.origin.authority_value().clone())?;
-    for (name, value) in &target.provider.headers {
+    for (name, value) in &target.provider.row.headers {
         if !head.headers.contains_key(name) {
             put(head, name.clone(), value.clone())?;
         }
