@@ -2,8 +2,12 @@
 
 pub mod api_key;
 pub mod data_key;
+pub mod integration;
+pub mod provider;
 pub mod workspace;
 
 pub use api_key::{ApiKey, KeyKind, PreviousSecret};
 pub use data_key::DataKey;
+pub use integration::{Credentials, Integration, IntegrationModel, IntegrationWorkspace};
+pub use provider::Provider;
 pub use workspace::Workspace;

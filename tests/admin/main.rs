@@ -10,6 +10,7 @@ mod change_feed;
 mod conformance;
 mod db_ssl;
 mod every_resource;
+mod integration_rows;
 mod invites;
 mod jobs;
 mod labels;

@@ -1,0 +1,65 @@
+//! A provider as the proxy needs it: a workspace's handle on an integration, `@slug` in requests.
+
+use crate::seal::{Place, Sealed};
+use chrono::{DateTime, Utc};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use tokio_postgres::Row;
+use uuid::Uuid;
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Provider {
+    pub id: Uuid,
+    pub organisation_id: Uuid,
+    pub workspace_id: Uuid,
+    pub integration_id: Uuid,
+    pub slug: String,
+    /// `active`, `exhausted`, `expired` or `archived`.
+    pub status: String,
+    pub rate_limits: Value,
+    pub usage_limits: Option<Value>,
+    pub expires_at: Option<DateTime<Utc>>,
+    /// Without its secret fields, which are in `sealed`.
+    pub model_config: Option<Value>,
+    /// A `Credentials` with `configurations` alone.
+    pub sealed: Option<Sealed>,
+    /// `{max_in_flight, max_wait_ms}`.
+    pub concurrency: Option<Value>,
+}
+
+impl Provider {
+    pub const COLUMNS: &str =
+        "id, organisation_id, workspace_id, integration_id, slug, status, rate_limits, usage_limits,
+                               expires_at, model_config, sealed, concurrency";
+
+    pub fn from_row(row: &Row) -> Result<Self, tokio_postgres::Error> {
+        Ok(Self {
+            id: row.try_get("id")?,
+            organisation_id: row.try_get("organisation_id")?,
+            workspace_id: row.try_get("workspace_id")?,
+            integration_id: row.try_get("integration_id")?,
+            slug: row.try_get("slug")?,
+            status: row.try_get("status")?,
+            rate_limits: row.try_get("rate_limits")?,
+            usage_limits: row.try_get("usage_limits")?,
+            expires_at: row.try_get("expires_at")?,
+            model_config: row.try_get("model_config")?,
+            sealed: row.try_get::<_, Option<&[u8]>>("sealed")?.map(Sealed::from),
+            concurrency: row.try_get("concurrency")?,
+        })
+    }
+
+    /// Whether it may be used at this moment, whatever was marked so far.
+    pub fn is_expired(&self, now: DateTime<Utc>) -> bool {
+        self.expires_at.is_some_and(|end| end <= now)
+    }
+
+    /// Where `sealed` belongs.
+    pub fn place(&self) -> Place {
+        Self::place_of(self.organisation_id, self.id)
+    }
+
+    pub fn place_of(organisation: Uuid, id: Uuid) -> Place {
+        Place { organisation, table: "providers", row: id, field: "sealed" }
+    }
+}
