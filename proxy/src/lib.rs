@@ -3,6 +3,7 @@
 //! `snapshot` holds all control-plane data in memory, so that no request waits for Postgres. Pingora's callbacks are
 //! known to the binary alone.
 
+pub mod body;
 pub mod dial;
 pub mod downstream;
 pub mod engine;
@@ -10,9 +11,11 @@ pub mod events;
 pub mod headers;
 pub mod hosts;
 pub mod metrics;
+pub mod plan;
 pub mod providers;
 pub mod refusal;
 pub mod request_id;
+pub mod routing;
 pub mod settings;
 pub mod snapshot;
 pub mod stages;

@@ -34,6 +34,7 @@ pub const CODES: &[&str] = &[
     "insufficient_scope",
     "missing_provider",
     "invalid_provider",
+    "router_error",
     "invalid_custom_host",
     "endpoint_not_supported",
     "invalid_forward_headers",
@@ -101,6 +102,11 @@ impl Refusal {
 
     pub fn invalid_provider(name: &str) -> Self {
         Self::invalid("invalid_provider", format!("unknown provider `{name}`")).about("x-gateway-provider")
+    }
+
+    /// A config that leads nowhere for this request.
+    pub fn router_error(why: &'static str) -> Self {
+        Self::invalid("router_error", format!("the config leads to no target: {why}")).about("x-gateway-config")
     }
 
     pub fn invalid_custom_host(why: impl std::fmt::Display) -> Self {
@@ -268,6 +274,7 @@ mod tests {
             Refusal::insufficient_scope("s"),
             Refusal::missing_provider(),
             Refusal::invalid_provider("p"),
+            Refusal::router_error("w"),
             Refusal::invalid_custom_host("h"),
             Refusal::endpoint_not_supported("p", "w"),
             Refusal::invalid_forward_headers("f"),

@@ -1,0 +1,112 @@
+//! The body of a JSON request, read once: where each of its fields stands. Looking a field up or changing one never
+//! touches the bytes of the others, so what a caller wrote in a way of its own arrives that way.
+
+pub mod edit;
+mod splice;
+
+use crate::refusal::Refusal;
+use serde::Deserialize;
+use serde::de::{MapAccess, Visitor};
+use serde_json::Value;
+use serde_json::value::RawValue;
+use std::borrow::Cow;
+use std::fmt;
+
+/// The top-level fields in the order they were written.
+#[derive(Debug, Default)]
+pub struct Fields<'b>(Vec<(Cow<'b, str>, &'b RawValue)>);
+
+/// Fields that decide where a request goes and what it costs. Written twice, two readers could pick differently.
+const DECIDING: &[&str] = &["model", "stream", "user", "max_tokens", "max_completion_tokens"];
+
+impl<'b> Fields<'b> {
+    pub fn read(body: &'b [u8]) -> Result<Self, Refusal> {
+        let fields: Self = serde_json::from_slice(body).map_err(Refusal::invalid_json)?;
+        for name in DECIDING {
+            if fields.0.iter().filter(|(key, _)| key == name).count() > 1 {
+                return Err(Refusal::invalid_json(format!("`{name}` is there twice")));
+            }
+        }
+        Ok(fields)
+    }
+
+    pub fn get(&self, name: &str) -> Option<&'b RawValue> {
+        self.0.iter().find(|(key, _)| key == name).map(|(_, value)| *value)
+    }
+
+    pub fn text(&self, name: &str) -> Option<Cow<'b, str>> {
+        #[derive(Deserialize)]
+        struct Text<'t>(#[serde(borrow)] Cow<'t, str>);
+        serde_json::from_str::<Text<'b>>(self.get(name)?.get()).ok().map(|text| text.0)
+    }
+
+    pub fn is_true(&self, name: &str) -> bool {
+        self.get(name).is_some_and(|value| value.get() == "true")
+    }
+
+    /// A field as a value of its own, for those who look inside.
+    pub fn value(&self, name: &str) -> Option<Value> {
+        serde_json::from_str(self.get(name)?.get()).ok()
+    }
+
+    fn iter(&self) -> impl Iterator<Item = (&str, &'b str)> {
+        self.0.iter().map(|(key, value)| (key.as_ref(), value.get()))
+    }
+}
+
+impl<'de> Deserialize<'de> for Fields<'de> {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Gather;
+
+        impl<'de> Visitor<'de> for Gather {
+            type Value = Fields<'de>;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("an object")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+                let mut fields = Vec::with_capacity(8);
+                while let Some(key) = map.next_key::<Key<'de>>()? {
+                    fields.push((key.0, map.next_value()?));
+                }
+                Ok(Fields(fields))
+            }
+        }
+
+        deserializer.deserialize_map(Gather)
+    }
+}
+
+/// A key that is borrowed unless it is escaped.
+#[derive(Deserialize)]
+struct Key<'k>(#[serde(borrow)] Cow<'k, str>);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fields_are_found_whatever_stands_between_them() {
+        let body =
+            br#" { "model" : "gpt\u002d4" , "x":{"model":"inner"}, "stream":true, "n":1e3, "max_tokens":null } "#;
+        let fields = Fields::read(body).unwrap();
+        assert_eq!(fields.text("model").unwrap(), "gpt-4");
+        assert!(fields.is_true("stream") && !fields.is_true("n"));
+        assert_eq!(fields.get("n").unwrap().get(), "1e3");
+        assert_eq!(fields.value("x").unwrap()["model"], "inner");
+        assert!(fields.get("absent").is_none() && fields.text("stream").is_none());
+    }
+
+    #[test]
+    fn what_is_not_one_object_is_refused() {
+        let deep = format!("{{\"a\":{}}}", "[".repeat(100_000));
+        for body in ["", "[]", "null", "{", r#"{"a":1}x"#, r#"{"a":tru}"#, r#"{"model":"a","model":"b"}"#, &deep] {
+            assert!(Fields::read(body.as_bytes()).is_err(), "{}", &body[..body.len().min(40)]);
+        }
+        assert!(Fields::read(b"{\"a\":\"\xff\"}").is_err());
+        let nested = format!("{{\"a\":{}{}}}", "[".repeat(10_000), "]".repeat(10_000));
+        assert!(Fields::read(nested.as_bytes()).is_ok());
+        assert!(Fields::read(br#"{"other":1,"other":2}"#).is_ok());
+    }
+}

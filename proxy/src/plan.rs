@@ -1,0 +1,111 @@
+//! A config made ready for requests: a tree whose leaves carry everything that applies to them, so that nothing is
+//! inherited, looked up or written out while a request waits. Breakers and retry budgets live in it.
+
+mod compile;
+
+pub use compile::compile;
+
+use crate::body::edit::Edits;
+use crate::routing::breaker::Breaker;
+use crate::routing::budget::Budget;
+use shared::config::{Hedge, Placement, Query, Retry, Sticky};
+use std::sync::Arc;
+use std::sync::LazyLock;
+use std::time::{Duration, Instant};
+
+#[derive(Debug)]
+pub struct Plan {
+    /// The root first.
+    nodes: Vec<Node>,
+}
+
+#[derive(Debug)]
+pub struct Node {
+    /// `config.targets[1].targets[0]`, as the answer names it.
+    pub path: Box<str>,
+    pub weight: f64,
+    pub branch: Branch,
+}
+
+/// Targets are indexes into the plan.
+#[derive(Debug)]
+pub enum Branch {
+    Leaf(Box<Leaf>),
+    Single(usize),
+    Fallback { statuses: Option<Vec<u16>>, targets: Vec<usize> },
+    Balance { targets: Vec<usize>, sticky: Option<Sticky> },
+    Conditional { conditions: Vec<(Query, usize)>, default: Option<usize> },
+}
+
+/// One target with all settings that apply to it.
+#[derive(Debug)]
+pub struct Leaf {
+    pub source: Source,
+    pub edits: Edits,
+    pub retry: Option<Retry>,
+    pub budget: Budget,
+    pub breaker: Option<Breaker>,
+    /// For one attempt, until the head of the answer.
+    pub request_timeout: Option<Duration>,
+    /// For the whole request.
+    pub total_timeout: Option<Duration>,
+    pub stream_idle: Option<Duration>,
+    pub heartbeat: Option<Duration>,
+    pub hedge: Option<Hedge>,
+    pub custom_host: Option<String>,
+    pub forward_headers: Option<Vec<String>>,
+    pub placement: Placement,
+    /// Parts of a config that this release stores but cannot act on; a request that needs one is told so.
+    pub unsupported: Option<&'static str>,
+}
+
+/// Where a target's provider comes from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Source {
+    /// What the request itself says.
+    Request,
+    /// A name from the table of providers.
+    Named(String),
+    /// The slug of a provider of the workspace.
+    Stored(String),
+}
+
+impl Plan {
+    pub fn node(&self, index: usize) -> &Node {
+        &self.nodes[index]
+    }
+
+    /// The leaf at an index that is one: a course stands only on leaves.
+    pub fn leaf(&self, index: usize) -> &Leaf {
+        match &self.nodes[index].branch {
+            Branch::Leaf(leaf) => leaf,
+            _ => NOTHING.leaf(0),
+        }
+    }
+
+    pub fn leaves(&self) -> impl Iterator<Item = &Leaf> {
+        self.nodes.iter().filter_map(|node| match &node.branch {
+            Branch::Leaf(leaf) => Some(&**leaf),
+            _ => None,
+        })
+    }
+
+    /// Whether nothing below may be used now.
+    pub fn is_open(&self, index: usize, now: Instant) -> bool {
+        match &self.nodes[index].branch {
+            Branch::Leaf(leaf) => leaf.breaker.as_ref().is_some_and(|breaker| breaker.is_open(now)),
+            Branch::Single(target) => self.is_open(*target, now),
+            Branch::Fallback { targets, .. } | Branch::Balance { targets, .. } => {
+                targets.iter().all(|target| self.is_open(*target, now))
+            }
+            Branch::Conditional { .. } => false,
+        }
+    }
+
+    /// Of a request without a config.
+    pub fn of_nothing() -> &'static Arc<Plan> {
+        &NOTHING
+    }
+}
+
+static NOTHING: LazyLock<Arc<Plan>> = LazyLock::new(|| Arc::new(compile(&shared::config::Config::default())));

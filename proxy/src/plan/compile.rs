@@ -1,0 +1,211 @@
+//! Config → plan: what each target inherits from those above it.
+
+use super::{Branch, Leaf, Node, Plan, Source};
+use crate::body::edit::Edits;
+use crate::routing::breaker::Breaker;
+use crate::routing::budget::Budget;
+use serde_json::{Map, Value};
+use shared::config::{CircuitBreaker, Config, Hedge, Mode, ParamPath, Retry};
+use std::time::Duration;
+
+/// Retries per hundred tries where a config says nothing.
+const DEFAULT_BUDGET: f64 = 20.0;
+
+pub fn compile(config: &Config) -> Plan {
+    let mut plan = Plan { nodes: Vec::new() };
+    add(&mut plan, config, "config".to_owned(), &Inherited::default());
+    plan
+}
+
+/// What has been said above. Objects of parameters are merged, the rest is replaced by whoever says it last.
+#[derive(Debug, Clone, Default)]
+struct Inherited {
+    overrides: Map<String, Value>,
+    defaults: Map<String, Value>,
+    drops: Vec<ParamPath>,
+    retry: Option<Retry>,
+    request_timeout: Option<u64>,
+    total_timeout: Option<u64>,
+    stream_idle: Option<u64>,
+    heartbeat: Option<u64>,
+    hedge: Option<Hedge>,
+    custom_host: Option<String>,
+    forward_headers: Option<Vec<String>>,
+    breaker: Option<CircuitBreaker>,
+    has_hooks: bool,
+}
+
+impl Inherited {
+    fn with(&self, node: &Config) -> Self {
+        let merged = |above: &Map<String, Value>, own: &Option<Map<String, Value>>| {
+            let mut merged = above.clone();
+            merged.extend(own.iter().flatten().map(|(key, value)| (key.clone(), value.clone())));
+            merged
+        };
+        let mut drops = self.drops.clone();
+        drops.extend(node.drop_params.iter().flatten().filter(|path| !self.drops.contains(path)).cloned());
+        Self {
+            overrides: merged(&self.overrides, &node.override_params),
+            defaults: merged(&self.defaults, &node.default_params),
+            drops,
+            retry: node.retry.clone().or_else(|| self.retry.clone()),
+            request_timeout: node.request_timeout.or(self.request_timeout),
+            total_timeout: node.total_timeout.or(self.total_timeout),
+            stream_idle: node.stream_idle_timeout.or(self.stream_idle),
+            heartbeat: node.stream_heartbeat.or(self.heartbeat),
+            hedge: node.hedge.or(self.hedge),
+            custom_host: node.custom_host.clone().or_else(|| self.custom_host.clone()),
+            forward_headers: node.forward_headers.clone().or_else(|| self.forward_headers.clone()),
+            breaker: node.cb_config.clone().or_else(|| self.breaker.clone()),
+            has_hooks: self.has_hooks || !node.input_hooks.is_empty() || !node.output_hooks.is_empty(),
+        }
+    }
+}
+
+/// Adds a node and all below it; returns its index.
+fn add(plan: &mut Plan, node: &Config, path: String, above: &Inherited) -> usize {
+    let mut own = above.with(node);
+    let index = plan.nodes.len();
+    let weight = node.weight.unwrap_or(1.0);
+    if node.targets.is_empty() {
+        let branch = Branch::Leaf(Box::new(leaf(node, own)));
+        plan.nodes.push(Node { path: path.into(), weight, branch });
+        return index;
+    }
+    // A strategy speaks for its targets, more closely than the node that has it.
+    if let Some(rules) = node.strategy.as_ref().and_then(|strategy| strategy.cb_config.clone()) {
+        own.breaker = Some(rules);
+    }
+    // Its place is taken before those below are added, so that the root comes first.
+    plan.nodes.push(Node { path: path.as_str().into(), weight, branch: Branch::Single(index) });
+    let below = node.targets.iter().enumerate();
+    let targets: Vec<usize> =
+        below.map(|(number, target)| add(plan, target, format!("{path}.targets[{number}]"), &own)).collect();
+    plan.nodes[index].branch = branch(node, targets);
+    index
+}
+
+fn branch(node: &Config, targets: Vec<usize>) -> Branch {
+    let Some(strategy) = &node.strategy else { return Branch::Single(targets[0]) };
+    let named = |name: &str| {
+        let position = node.targets.iter().position(|target| target.name.as_deref() == Some(name));
+        position.map(|position| targets[position])
+    };
+    match strategy.mode {
+        Mode::Single => Branch::Single(targets[0]),
+        Mode::Fallback => Branch::Fallback { statuses: strategy.on_status_codes.clone(), targets },
+        Mode::LoadBalance => {
+            Branch::Balance { sticky: strategy.sticky.clone().filter(|sticky| sticky.enabled), targets }
+        }
+        Mode::Conditional => {
+            let conditions = strategy.conditions.iter();
+            let conditions = conditions.filter_map(|one| Some((one.query.clone(), named(&one.then)?))).collect();
+            Branch::Conditional { conditions, default: strategy.default.as_deref().and_then(named) }
+        }
+    }
+}
+
+fn leaf(node: &Config, own: Inherited) -> Leaf {
+    let millis = |value: Option<u64>| value.map(Duration::from_millis);
+    let unsupported = match () {
+        () if own.has_hooks => Some("a guardrail in a config"),
+        () if node.prompt_id.is_some() => Some("prompt_id in a config"),
+        () => None,
+    };
+    Leaf {
+        source: source(node),
+        edits: Edits::new(Some(&own.overrides), Some(&own.defaults), own.drops),
+        budget: Budget::new(own.retry.as_ref().map_or(DEFAULT_BUDGET, |retry| retry.budget_percent)),
+        retry: own.retry,
+        breaker: own.breaker.map(Breaker::new),
+        request_timeout: millis(own.request_timeout),
+        total_timeout: millis(own.total_timeout),
+        stream_idle: millis(own.stream_idle),
+        heartbeat: millis(own.heartbeat),
+        hedge: own.hedge,
+        custom_host: own.custom_host,
+        forward_headers: own.forward_headers,
+        placement: node.placement.clone(),
+        unsupported,
+    }
+}
+
+fn source(node: &Config) -> Source {
+    if node.passthrough {
+        return Source::Request;
+    }
+    match (&node.provider, &node.virtual_key) {
+        (Some(name), _) => match name.strip_prefix('@') {
+            Some(slug) => Source::Stored(slug.to_owned()),
+            None => Source::Named(name.clone()),
+        },
+        (None, Some(slug)) => Source::Stored(slug.trim_start_matches('@').to_owned()),
+        (None, None) => Source::Request,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+    use shared::config::{Limits, Strictness, read};
+
+    fn plan(config: Value) -> Plan {
+        compile(&read(&config, Strictness::Inline, &Limits::default()).unwrap_or_else(|faults| panic!("{faults:?}")))
+    }
+
+    #[test]
+    fn a_leaf_has_what_it_says_itself_and_else_what_is_said_above() {
+        let plan = plan(json!({
+            "strategy": { "mode": "fallback", "cb_config": { "failure_threshold": 1, "cooldown_interval": 30000 } },
+            "override_params": { "a": 1, "b": 1 }, "drop_params": ["x"],
+            "request_timeout": 100, "retry": { "attempts": 2 }, "custom_host": "https://above.example.com",
+            "targets": [
+                { "provider": "@one", "override_params": { "b": 2, "c": 2 }, "drop_params": ["y"], "retry": { "attempts": 0 } },
+                { "strategy": { "mode": "single" }, "request_timeout": 200,
+                  "targets": [{ "virtual_key": "two", "custom_host": "https://own.example.com" }] },
+                { "provider": "openai", "forward_headers": ["x-a"] },
+                { "passthrough": true },
+            ],
+        }));
+        let leaves: Vec<&Leaf> = plan.leaves().collect();
+        let sources: Vec<&Source> = leaves.iter().map(|leaf| &leaf.source).collect();
+        let expected = [
+            Source::Stored("one".into()),
+            Source::Stored("two".into()),
+            Source::Named("openai".into()),
+            Source::Request,
+        ];
+        assert_eq!(sources, expected.iter().collect::<Vec<_>>());
+        let body = bytes::Bytes::from_static(b"{\"x\":0,\"y\":0}");
+        let fields = crate::body::Fields::read(&body).unwrap();
+        assert_eq!(leaves[0].edits.apply(&body, &fields, None), r#"{"a":1,"b":2,"c":2}"#);
+        assert_eq!(leaves[1].edits.apply(&body, &fields, None), r#"{"y":0,"a":1,"b":1}"#);
+        let attempts: Vec<u8> = leaves.iter().map(|leaf| leaf.retry.as_ref().unwrap().attempts).collect();
+        assert_eq!(attempts, [0, 2, 2, 2]);
+        let timeouts: Vec<u128> = leaves.iter().map(|leaf| leaf.request_timeout.unwrap().as_millis()).collect();
+        assert_eq!(timeouts, [100, 200, 100, 100]);
+        assert_eq!(leaves[1].custom_host.as_deref(), Some("https://own.example.com"));
+        assert_eq!(leaves[0].custom_host.as_deref(), Some("https://above.example.com"));
+        assert!(leaves.iter().all(|leaf| leaf.breaker.is_some()));
+        let paths: Vec<&str> = plan.nodes.iter().map(|node| &*node.path).collect();
+        assert_eq!(paths[..3], ["config", "config.targets[0]", "config.targets[1]"]);
+        assert_eq!(paths[3], "config.targets[1].targets[0]");
+    }
+
+    #[test]
+    fn no_config_is_one_leaf_that_takes_everything_from_the_request() {
+        let plan = Plan::of_nothing();
+        assert_eq!(plan.leaf(0).source, Source::Request);
+        assert!(plan.leaf(0).edits.is_empty() && plan.leaf(0).retry.is_none());
+        assert_eq!(&*plan.node(0).path, "config");
+    }
+
+    #[test]
+    fn what_cannot_be_done_yet_is_known_before_a_request_relies_on_it() {
+        let plan = plan(json!({
+            "strategy": { "mode": "single" }, "input_guardrails": ["pii"], "targets": [{ "provider": "@a" }],
+        }));
+        assert!(plan.leaves().all(|leaf| leaf.unsupported.is_some()));
+    }
+}

@@ -1,0 +1,13 @@
+//! Which target a request tries, and what follows when it fails. Decisions only: the clock, chance and the request
+//! are arguments, and whoever asks does the calling.
+
+pub mod balance;
+pub mod breaker;
+pub mod budget;
+pub mod course;
+pub mod query;
+pub mod retry;
+pub mod retry_after;
+
+pub use course::{Course, Next, Outcome};
+pub use query::Facts;

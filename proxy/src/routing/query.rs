@@ -1,0 +1,134 @@
+//! Whether a condition's query holds for a request.
+
+use crate::body::Fields;
+use serde_json::{Map, Value};
+use shared::config::{Key, Operator, Query, number_of};
+use std::borrow::Cow;
+
+/// What queries and sticky keys can ask of a request.
+#[derive(Clone, Copy)]
+pub struct Facts<'r> {
+    pub metadata: &'r Map<String, Value>,
+    /// The client's body before any change; empty when it is not JSON.
+    pub params: &'r Fields<'r>,
+    pub pathname: &'r str,
+}
+
+impl<'r> Facts<'r> {
+    fn find(&self, key: &Key) -> Option<Cow<'r, Value>> {
+        match key {
+            Key::Metadata(name) => self.metadata.get(name).map(Cow::Borrowed),
+            Key::Param(name) => self.params.value(name).map(Cow::Owned),
+            Key::Pathname => Some(Cow::Owned(Value::from(self.pathname))),
+            Key::Nothing => None,
+        }
+    }
+}
+
+pub fn holds(query: &Query, facts: &Facts<'_>) -> bool {
+    match query {
+        Query::All(queries) => queries.iter().all(|query| holds(query, facts)),
+        Query::Any(queries) => queries.iter().any(|query| holds(query, facts)),
+        Query::Test { key, operator } => passes(operator, facts.find(key).as_deref()),
+    }
+}
+
+fn passes(operator: &Operator, found: Option<&Value>) -> bool {
+    let number = || found.map_or(f64::NAN, number_of);
+    match operator {
+        Operator::Equal(wanted) => found.is_some_and(|found| equal(found, wanted)),
+        Operator::NotEqual(wanted) => !found.is_some_and(|found| equal(found, wanted)),
+        // Not a number is neither less nor more than anything.
+        Operator::Greater(bound) => number() > *bound,
+        Operator::GreaterOrEqual(bound) => number() >= *bound,
+        Operator::Less(bound) => number() < *bound,
+        Operator::LessOrEqual(bound) => number() <= *bound,
+        Operator::In(wanted) => found.is_some_and(|found| wanted.iter().any(|one| equal(found, one))),
+        Operator::NotIn(wanted) => !found.is_some_and(|found| wanted.iter().any(|one| equal(found, one))),
+        Operator::Matches(pattern) => found.and_then(text).is_some_and(|text| pattern.is_in(&text)),
+        Operator::Never => false,
+    }
+}
+
+/// Equal in kind and value: `"1"` is not 1, but 1 is 1.0.
+fn equal(one: &Value, other: &Value) -> bool {
+    match (one, other) {
+        (Value::Number(one), Value::Number(other)) => one == other || one.as_f64() == other.as_f64(),
+        _ => one == other,
+    }
+}
+
+fn text(value: &Value) -> Option<Cow<'_, str>> {
+    match value {
+        Value::String(text) => Some(Cow::Borrowed(text)),
+        Value::Number(_) | Value::Bool(_) => Some(Cow::Owned(value.to_string())),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+    use shared::config::{Limits, Strictness, read};
+
+    fn query(query: Value) -> Query {
+        let config = json!({
+            "strategy": { "mode": "conditional", "conditions": [{ "query": query, "then": "a" }], "default": "a" },
+            "targets": [{ "name": "a", "provider": "@p" }],
+        });
+        let config =
+            read(&config, Strictness::Inline, &Limits::default()).unwrap_or_else(|faults| panic!("{faults:?}"));
+        config.strategy.unwrap().conditions.remove(0).query
+    }
+
+    #[test]
+    fn each_operator_says_what_the_contract_says() {
+        let metadata = json!({ "tier": "pro", "count": 5, "text": "12px", "flag": true });
+        let body = br#"{"model":"gpt-4o","temperature":0.7,"user":null,"nested":{"a":1}}"#;
+        let params = Fields::read(body).unwrap();
+        let facts =
+            Facts { metadata: metadata.as_object().unwrap(), params: &params, pathname: "/v1/chat/completions" };
+        for (written, expected) in [
+            (json!({ "metadata.tier": "pro" }), true),
+            (json!({ "metadata.tier": { "$eq": "pro" } }), true),
+            (json!({ "metadata.tier": { "$ne": "free" } }), true),
+            (json!({ "metadata.none": { "$ne": "free" } }), true),
+            (json!({ "metadata.none": { "$eq": "free" } }), false),
+            (json!({ "metadata.count": "5" }), false),
+            (json!({ "metadata.count": 5.0 }), true),
+            (json!({ "metadata.count": { "$gte": 5, "$lt": 6 } }), true),
+            (json!({ "metadata.count": { "$gt": 5 } }), false),
+            (json!({ "metadata.count": { "$lte": "5" } }), true),
+            (json!({ "metadata.text": { "$gt": 11 } }), true),
+            (json!({ "metadata.tier": { "$gt": 0 } }), false),
+            (json!({ "metadata.none": { "$lt": 9 } }), false),
+            (json!({ "metadata.tier": { "$in": ["free", "pro"] } }), true),
+            (json!({ "metadata.tier": { "$nin": ["free"] } }), true),
+            (json!({ "metadata.none": { "$nin": ["free"] } }), true),
+            (json!({ "metadata.none": { "$in": ["free"] } }), false),
+            (json!({ "metadata.tier": { "$in": "pro" } }), false),
+            (json!({ "metadata.tier": { "$nin": "pro" } }), false),
+            (json!({ "metadata.tier": { "$regex": "^p.o$" } }), true),
+            (json!({ "metadata.count": { "$regex": "5" } }), true),
+            (json!({ "metadata.tier": { "$regex": "P" } }), false),
+            (json!({ "metadata.tier": { "$regex": "(" } }), false),
+            (json!({ "metadata.none": { "$regex": "" } }), false),
+            (json!({ "metadata.tier": { "$regex": "p", "$ne": "pro" } }), false),
+            (json!({ "metadata.flag": true }), true),
+            (json!({ "params.model": { "$regex": "^gpt-4" } }), true),
+            (json!({ "params.temperature": { "$gte": 0.5 } }), true),
+            (json!({ "params.user": null }), true),
+            (json!({ "params.nested.a": 1 }), false),
+            (json!({ "url.pathname": "/v1/chat/completions" }), true),
+            (json!({ "$and": [{ "metadata.tier": "pro" }, { "metadata.count": 5 }] }), true),
+            (json!({ "$and": [{ "metadata.tier": "pro" }, { "metadata.count": 6 }] }), false),
+            (json!({ "$or": [{ "metadata.tier": "free" }, { "metadata.count": 5 }] }), true),
+            (json!({ "$or": [{ "metadata.tier": "pro" }], "metadata.count": 6 }), false),
+            (json!({ "$or": [{ "$and": [{ "metadata.tier": "pro" }] }, { "metadata.none": 1 }] }), true),
+            (json!({}), true),
+        ] {
+            assert_eq!(holds(&query(written.clone()), &facts), expected, "{written}");
+        }
+    }
+}

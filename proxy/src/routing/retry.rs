@@ -1,0 +1,154 @@
+//! Whether the same target is tried again, and after which wait.
+
+use super::Outcome;
+use super::budget::Budget;
+use shared::config::{Jitter, Retry};
+use std::time::{Duration, Instant};
+
+/// Statuses that are worth another try unless the config lists its own.
+const DEFAULT_STATUSES: &[u16] = &[429, 500, 502, 503, 504, 529];
+const FIRST_WAIT: Duration = Duration::from_secs(1);
+/// What a provider may ask for, at once and altogether. Whoever wants more is better left alone.
+const LONGEST_WAIT: Duration = Duration::from_secs(60);
+
+/// The tries of one target so far.
+#[derive(Debug, Default)]
+pub struct Retries {
+    made: u8,
+    /// Waited because the provider asked for it.
+    obeyed: Duration,
+    has_obeyed: bool,
+    gave_up: bool,
+}
+
+impl Retries {
+    /// The wait before the next try; None when this was the last.
+    pub fn next(
+        &mut self,
+        rules: &Retry,
+        budget: &Budget,
+        outcome: &Outcome,
+        now: Instant,
+        chance: &mut dyn FnMut() -> f64,
+    ) -> Option<Duration> {
+        if rules.attempts == 0 || !is_worth_it(rules, outcome) {
+            return None;
+        }
+        let wait = self.wait(rules, outcome, chance);
+        let is_possible = self.made < rules.attempts && wait.is_some_and(|wait| wait < outcome.left);
+        if !is_possible || !budget.take(now) {
+            self.gave_up = true;
+            return None;
+        }
+        self.made += 1;
+        wait
+    }
+
+    /// For the header: how many it took, or -1 when it was given up.
+    pub fn count(&self) -> i8 {
+        if self.gave_up { -1 } else { i8::try_from(self.made).unwrap_or(i8::MAX) }
+    }
+
+    fn wait(&mut self, rules: &Retry, outcome: &Outcome, chance: &mut dyn FnMut() -> f64) -> Option<Duration> {
+        if let Some(asked) = outcome.retry_after.filter(|_| rules.use_retry_after_header && outcome.status == 429) {
+            let fits = asked < LONGEST_WAIT && self.obeyed + asked <= LONGEST_WAIT;
+            self.obeyed += asked;
+            self.has_obeyed = true;
+            return fits.then_some(asked);
+        }
+        if self.has_obeyed {
+            return Some(Duration::ZERO);
+        }
+        let wait = FIRST_WAIT * 2u32.saturating_pow(u32::from(self.made));
+        Some(match rules.jitter {
+            Jitter::None => wait,
+            Jitter::Full => wait.mul_f64(chance()),
+        })
+    }
+}
+
+fn is_worth_it(rules: &Retry, outcome: &Outcome) -> bool {
+    let listed = rules.on_status_codes.as_deref().unwrap_or(DEFAULT_STATUSES);
+    !outcome.is_fatal && (outcome.is_network || listed.contains(&outcome.status))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn rules(attempts: u8) -> Retry {
+        Retry {
+            attempts,
+            on_status_codes: None,
+            use_retry_after_header: false,
+            jitter: Jitter::None,
+            budget_percent: 20.0,
+        }
+    }
+
+    fn status(status: u16) -> Outcome {
+        Outcome { status, ..Outcome::default() }
+    }
+
+    fn waits(rules: &Retry, outcomes: &[Outcome]) -> (Vec<Option<u64>>, i8) {
+        let (budget, mut retries, now) = (Budget::new(100.0), Retries::default(), Instant::now());
+        let waits = outcomes
+            .iter()
+            .map(|outcome| retries.next(rules, &budget, outcome, now, &mut || 0.25).map(|wait| wait.as_millis() as u64))
+            .collect();
+        (waits, retries.count())
+    }
+
+    #[test]
+    fn waits_double_until_the_attempts_are_used_up() {
+        let failed: Vec<Outcome> = (0..6).map(|_| status(500)).collect();
+        let expected = [Some(1000), Some(2000), Some(4000), Some(8000), Some(16000), None];
+        assert_eq!(waits(&rules(5), &failed), (expected.to_vec(), -1));
+        assert_eq!(waits(&rules(0), &failed[..1]), (vec![None], 0));
+        let jitter = Retry { jitter: Jitter::Full, ..rules(2) };
+        assert_eq!(waits(&jitter, &failed[..2]), (vec![Some(250), Some(500)], 2));
+    }
+
+    #[test]
+    fn only_what_is_worth_it_is_tried_again() {
+        let listed = |codes: &[u16]| Retry { on_status_codes: Some(codes.to_vec()), ..rules(1) };
+        let network = Outcome { status: 503, is_network: true, ..Outcome::default() };
+        for (rules, outcome, again) in [
+            (rules(1), status(429), true),
+            (rules(1), status(529), true),
+            (rules(1), status(400), false),
+            (rules(1), status(408), false),
+            (rules(1), status(200), false),
+            (listed(&[408]), status(408), true),
+            (listed(&[400]), status(500), false),
+            (listed(&[]), status(500), false),
+            (listed(&[]), network.clone(), true),
+            (rules(1), Outcome { is_fatal: true, ..network.clone() }, false),
+            (rules(1), Outcome { left: Duration::from_millis(900), ..status(500) }, false),
+        ] {
+            let (waits, _) = waits(&rules, std::slice::from_ref(&outcome));
+            assert_eq!(waits[0].is_some(), again, "{rules:?} {outcome:?}");
+        }
+    }
+
+    #[test]
+    fn a_provider_is_obeyed_on_429_as_long_as_it_asks_for_little() {
+        let obedient = Retry { use_retry_after_header: true, ..rules(5) };
+        let asks = |seconds| Outcome { retry_after: Some(Duration::from_secs(seconds)), ..status(429) };
+        assert_eq!(waits(&obedient, &[asks(3), status(500), asks(0)]), (vec![Some(3000), Some(0), Some(0)], 3));
+        assert_eq!(waits(&obedient, &[asks(60)]), (vec![None], -1));
+        assert_eq!(waits(&obedient, &[asks(40), asks(21)]), (vec![Some(40_000), None], -1));
+        let elsewhere = Outcome { retry_after: Some(Duration::from_secs(3)), ..status(503) };
+        assert_eq!(waits(&obedient, &[elsewhere]), (vec![Some(1000)], 1));
+        assert_eq!(waits(&rules(5), &[asks(3)]), (vec![Some(1000)], 1));
+    }
+
+    #[test]
+    fn a_target_whose_budget_is_used_up_is_not_tried_again() {
+        let (budget, now) = (Budget::new(0.0), Instant::now());
+        while budget.take(now) {}
+        let mut retries = Retries::default();
+        assert_eq!(retries.next(&rules(3), &budget, &status(500), now, &mut || 0.5), None);
+        assert_eq!(retries.count(), -1);
+    }
+}
