@@ -27,6 +27,8 @@ pub struct App {
     pub sealer: Arc<Sealer>,
     /// What links in mail start with; no slash at its end.
     pub public_url: Arc<str>,
+    /// Most connections held open at once.
+    pub max_connections: usize,
     /// The interface's document; the same for the life of the process.
     pub openapi: bytes::Bytes,
 }
@@ -43,6 +45,7 @@ impl App {
             mail: Mail::new(&settings.mail)?,
             sealer: Arc::new(Sealer::new(MasterKeys::load(&settings.sealing)?)),
             public_url: mail::public_url(&settings.mail, settings.listen.proxy_port)?.into(),
+            max_connections: settings.listen.admin_max_connections as usize,
             openapi: serde_json::to_vec(&crate::openapi::document())?.into(),
         })
     }

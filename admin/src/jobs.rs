@@ -7,8 +7,11 @@ mod chain_audit;
 mod expire_keys;
 mod expire_secrets;
 mod purge_tombstones;
+mod remind_of_keys;
+mod rotate_keys;
 
 use crate::app::App;
+use crate::mail::outbox;
 use futures::FutureExt as _;
 use futures::future::BoxFuture;
 use std::panic::AssertUnwindSafe;
@@ -16,7 +19,14 @@ use std::time::{Duration, Instant};
 use tokio::task::JoinSet;
 use tokio_postgres::Transaction;
 
-pub static JOBS: &[Job] = &[chain_audit::JOB, expire_keys::JOB, expire_secrets::JOB, purge_tombstones::JOB];
+pub static JOBS: &[Job] = &[
+    chain_audit::JOB,
+    expire_keys::JOB,
+    expire_secrets::JOB,
+    purge_tombstones::JOB,
+    remind_of_keys::JOB,
+    rotate_keys::JOB,
+];
 
 /// Any number, as long as it is always this one: the lock of a job is this and the hash of its name.
 const LOCK: i32 = 0x706f_7274;
@@ -55,7 +65,7 @@ pub enum Turn {
     Elsewhere,
 }
 
-/// Starts all jobs. They end when the set is dropped.
+/// Starts all jobs, and the sending of the mail that they write. They end when the set is dropped.
 pub fn start(app: &App) -> JoinSet<()> {
     let mut running = JoinSet::new();
     for job in JOBS {
@@ -63,6 +73,7 @@ pub fn start(app: &App) -> JoinSet<()> {
         app.metrics.know_job(job.name);
         running.spawn(keep_running(app.clone(), job));
     }
+    running.spawn(outbox::keep_sending(app.clone()));
     running
 }
 

@@ -1,7 +1,11 @@
 //! Mail: handed to one SMTP server, or, without one, only mentioned in the log. Sending happens after the change it
-//! speaks of and never holds up an answer; what fails is logged, and whoever asked can ask again (resend).
+//! speaks of and never holds up an answer. What somebody asked for is sent once, and whoever asked can ask again
+//! (resend); what nobody asked for goes through the outbox.
 
 pub mod invitation;
+pub mod outbox;
+pub mod recipients;
+pub mod reminder;
 
 use anyhow::Context as _;
 use lettre::message::Mailbox;

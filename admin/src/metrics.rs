@@ -12,6 +12,7 @@ pub struct Metrics {
     pub requests: IntCounterVec,
     pub duration: HistogramVec,
     pub in_flight: IntGauge,
+    pub connections: IntGauge,
     pub refused: IntCounterVec,
     pub panics: IntCounter,
     pub job_last_success: GaugeVec,
@@ -41,6 +42,7 @@ impl Metrics {
             requests: kept(&registry, IntCounterVec::new(requests, &["method", "operation", "status"])?)?,
             duration: kept(&registry, HistogramVec::new(duration, &["method"])?)?,
             in_flight: kept(&registry, IntGauge::new("gateway_admin_in_flight_requests", "Requests being answered.")?)?,
+            connections: kept(&registry, IntGauge::new("gateway_admin_connections", "Connections of clients.")?)?,
             refused: kept(&registry, IntCounterVec::new(refused, &["code"])?)?,
             panics: kept(
                 &registry,

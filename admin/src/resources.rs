@@ -42,6 +42,11 @@ pub fn routes() -> Routes {
         .get("/openapi.json", openapi)
 }
 
+/// How a key gets another secret, for the job that does it by schedule.
+pub mod rotation {
+    pub use super::api_keys::rotate::{Fresh, recorded, replace, transition};
+}
+
 /// The table behind the longest lists, for the test that looks at its plans.
 pub fn key_table() -> shared::table::Table {
     <api_keys::Key as crate::crud::Resource>::TABLE

@@ -4,6 +4,7 @@
 use crate::app::App;
 use crate::audit::chain::End;
 use crate::audit::verify::{self, Report};
+use crate::connections::{self, Limits};
 use crate::jobs;
 use crate::router::router;
 use crate::settings::Settings;
@@ -71,19 +72,16 @@ pub async fn serve(settings: &Settings) -> anyhow::Result<()> {
     drop(jobs);
     let _ = stop.send(());
     match tokio::time::timeout(DRAIN, server).await {
-        Ok(ended) => ended?.context("serving failed"),
+        Ok(ended) => ended.context("serving failed"),
         Err(_) => anyhow::bail!("some requests did not end within {} s and were cut", DRAIN.as_secs()),
     }
 }
 
 /// Answers on this listener; once `stop` is done it accepts nothing more and ends with the last answer.
-pub async fn serve_on(
-    listener: TcpListener,
-    app: App,
-    stop: impl Future<Output = ()> + Send + 'static,
-) -> std::io::Result<()> {
-    let service = router(app).into_make_service_with_connect_info::<SocketAddr>();
-    axum::serve(listener, service).with_graceful_shutdown(stop).await
+pub async fn serve_on(listener: TcpListener, app: App, stop: impl Future<Output = ()> + Send + 'static) {
+    let limits = Limits { connections: app.max_connections, ..Limits::default() };
+    let open = app.metrics.connections.clone();
+    connections::serve(listener, router(app), limits, open, stop).await;
 }
 
 async fn asked_to_stop() -> anyhow::Result<()> {

@@ -6,9 +6,28 @@ use crate::http::Field;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
+use std::ops::RangeInclusive;
 
-/// The longest that can be asked for, in seconds: ten years.
-const LONGEST: i64 = 10 * 365 * 24 * 3600;
+/// The longest lifetime of keys, in seconds: a hundred years. Longer is a slip of the keyboard, and times must stay
+/// within what can be written.
+const LONGEST: i64 = 100 * 365 * 86400;
+
+/// A lifetime as an organisation or a workspace may set it; zero is none.
+pub fn seconds(field: &str, sent: i64) -> Result<i64, ApiError> {
+    within(field, sent, 0..=LONGEST)
+}
+
+/// A number of keys; -1 is unlimited.
+pub fn count(field: &str, sent: i64) -> Result<i64, ApiError> {
+    within(field, sent, -1..=i64::from(i32::MAX))
+}
+
+fn within(field: &str, sent: i64, range: RangeInclusive<i64>) -> Result<i64, ApiError> {
+    match range.contains(&sent) {
+        true => Ok(sent),
+        false => Err(ApiError::field(field, format!("must be from {} to {}", range.start(), range.end()))),
+    }
+}
 
 /// Settings as sent; what is absent is kept, null returns to the organisation's value.
 #[derive(Debug, Default, Deserialize)]
@@ -43,20 +62,14 @@ impl TryFrom<Value> for Flag {
 impl Sent {
     /// The stored settings with these put over them. Errors are named below `settings`.
     pub fn over(self, stored: &Value) -> Result<Value, ApiError> {
-        for (field, value, least, most) in [
-            ("user_api_key_ttl", &self.user_api_key_ttl, 0, LONGEST),
-            ("user_api_key_max_ttl", &self.user_api_key_max_ttl, 0, LONGEST),
-            ("user_api_key_count", &self.user_api_key_count, -1, 1_000_000),
-        ] {
-            if matches!(value, Field::Value(value) if !(least..=most).contains(value)) {
-                return Err(ApiError::field(format!("settings.{field}"), format!("must be from {least} to {most}")));
-            }
-        }
+        let ttl = self.user_api_key_ttl.try_map(|sent| seconds("settings.user_api_key_ttl", sent))?;
+        let longest = self.user_api_key_max_ttl.try_map(|sent| seconds("settings.user_api_key_max_ttl", sent))?;
+        let most = self.user_api_key_count.try_map(|sent| count("settings.user_api_key_count", sent))?;
         let mut merged = stored.as_object().cloned().unwrap_or_default();
         put(&mut merged, "debug_log", self.debug_log, |flag| i64::from(flag.0).into());
-        put(&mut merged, "user_api_key_ttl", self.user_api_key_ttl, Value::from);
-        put(&mut merged, "user_api_key_max_ttl", self.user_api_key_max_ttl, Value::from);
-        put(&mut merged, "user_api_key_count", self.user_api_key_count, Value::from);
+        put(&mut merged, "user_api_key_ttl", ttl, Value::from);
+        put(&mut merged, "user_api_key_max_ttl", longest, Value::from);
+        put(&mut merged, "user_api_key_count", most, Value::from);
         put(&mut merged, "user_key_metadata", self.user_key_metadata, |metadata| json!(metadata));
         put(&mut merged, "user_key_metadata_override", self.user_key_metadata_override, |flag| {
             i64::from(flag.0).into()

@@ -76,6 +76,7 @@ impl ProxyHttp for Gateway {
         // take the answer with it. A client that waits for permission to send its body gets none.
         let waits = client.req_header().headers.contains_key(header::EXPECT);
         client.set_close_on_response_before_downstream_finish(waits);
+        ctx.visit.is_from_browser = client.req_header().headers.contains_key(header::ORIGIN);
         let walk = AssertUnwindSafe(self.walk(session, ctx)).catch_unwind().await;
         match walk {
             Ok(handled) => handled,

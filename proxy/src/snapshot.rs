@@ -34,6 +34,7 @@ pub struct Snapshot {
     progress: watch::Sender<Progress>,
     loaded: AtomicBool,
     connected: AtomicBool,
+    resting: AtomicBool,
     failures: AtomicU64,
     skipped_rows: AtomicU64,
 }
@@ -75,6 +76,7 @@ impl Snapshot {
             progress: watch::Sender::new(Progress::default()),
             loaded: AtomicBool::new(false),
             connected: AtomicBool::new(false),
+            resting: AtomicBool::new(false),
             failures: AtomicU64::new(0),
             skipped_rows: AtomicU64::new(0),
         }
@@ -128,6 +130,11 @@ impl Snapshot {
     /// Rows in memory by table.
     pub fn rows(&self) -> impl Iterator<Item = (&'static str, usize)> + '_ {
         self.collections().into_iter().map(|collection| (collection.table(), collection.len()))
+    }
+
+    /// Everything that was announced is read; the follower waits for more.
+    pub fn is_resting(&self) -> bool {
+        self.resting.load(Ordering::Relaxed)
     }
 
     /// Whether the feed stands on a live connection to Postgres.

@@ -5,7 +5,7 @@ use crate::metrics::{Lane, Metrics};
 use crate::refusal::Dialect;
 use crate::request_id;
 use bytes::Bytes;
-use http::{HeaderMap, HeaderName, HeaderValue};
+use http::{HeaderMap, HeaderName, HeaderValue, header};
 use pingora_http::ResponseHeader;
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
@@ -17,6 +17,8 @@ pub struct Visit {
     /// The alias prefix of the request's headers; ours are repeated under it.
     pub alias: Option<String>,
     pub dialect: Dialect,
+    /// A page of another origin asks: its browser shows it the answer only if the answer says so.
+    pub is_from_browser: bool,
     /// Known once a target is chosen.
     pub provider: Option<HeaderValue>,
     /// Time spent waiting for the upstream before its head came.
@@ -47,6 +49,7 @@ impl Visit {
             trace_id: None,
             alias: None,
             dialect: Dialect::default(),
+            is_from_browser: false,
             provider: None,
             upstream: Duration::ZERO,
             status: 0,
@@ -99,6 +102,10 @@ impl Visit {
             ours("x-gateway-cache-status", HeaderValue::from_static("DISABLED"));
         }
         put(HeaderName::from_static("server-timing"), timing(own, self.upstream));
+        if self.is_from_browser {
+            put(header::ACCESS_CONTROL_ALLOW_ORIGIN, HeaderValue::from_static("*"));
+            put(header::ACCESS_CONTROL_EXPOSE_HEADERS, HeaderValue::from_static("*"));
+        }
     }
 
     /// Counts the finished request.

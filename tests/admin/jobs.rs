@@ -1,6 +1,8 @@
 //! Jobs under any number of admins: each runs once when it is due, a failed or abandoned run did nothing, and a second
 //! run finds nothing left.
 
+mod schedules;
+
 use crate::service::Service;
 use admin::App;
 use admin::jobs::{self, Done, JOBS, Job, Turn};
@@ -15,9 +17,14 @@ use std::time::Duration;
 
 /// An admin on this database that serves nobody: only its jobs are of interest.
 pub async fn admin_on(database: &Database) -> App {
+    admin_with(database, &[]).await
+}
+
+/// The same with further settings.
+pub async fn admin_with(database: &Database, settings: &[&str]) -> App {
     let url = format!("--database-url={}", database.url());
-    let arguments = ["gateway-admin", &url, "--database-pool-size=4"].map(OsString::from);
-    let settings: admin::Settings = conf::load(arguments).expect("the settings are valid");
+    let arguments = ["gateway-admin", &url, "--database-pool-size=4"].into_iter().chain(settings.iter().copied());
+    let settings: admin::Settings = conf::load(arguments.map(OsString::from)).expect("the settings are valid");
     App::new(db::pool(&settings.database).await.unwrap(), &settings).unwrap()
 }
 

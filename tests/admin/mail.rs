@@ -1,7 +1,7 @@
 //! Mail of invitations, received by a server that speaks SMTP over real sockets: in the clear, upgraded, and
 //! encrypted from the first byte.
 
-mod sink;
+pub mod sink;
 
 use crate::service::Service;
 use bench::mock::Authority;

@@ -72,6 +72,8 @@ pub static FURTHER: &[&str] = &[
     "/admin/organisation/defaults",
     "/admin/organisation/security-settings",
     "/admin/organisation/auth-settings",
+    "/workspace-exclusions/input-guardrails",
+    "/workspace-exclusions/output-guardrails",
     "/admin/users/{userId}",
     "/admin/users/invites",
     "/admin/users/invites/{inviteId}",

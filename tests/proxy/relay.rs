@@ -217,8 +217,8 @@ async fn head_and_options_are_answered_by_the_gateway_with_an_empty_204() {
         wire.send(format!("{method} {path} HTTP/1.1\r\nHost: gateway.test\r\nOrigin: https://app.test\r\n\r\n")).await;
         let answer = wire.answer_to(method).await.unwrap_or_else(|| panic!("{method} {path}: no answer"));
         assert_eq!(answer.status, status, "{method} {path}");
+        assert_eq!(answer.header("access-control-allow-origin"), "*", "{method} {path}");
         if status == 204 {
-            assert_eq!(answer.header("access-control-allow-origin"), "*", "{method} {path}");
             assert!(answer.header("access-control-allow-methods").contains("DELETE"), "{method} {path}");
             assert!(answer.header("access-control-allow-headers").contains("authorization"), "{method} {path}");
             assert_eq!(
@@ -231,4 +231,22 @@ async fn head_and_options_are_answered_by_the_gateway_with_an_empty_204() {
     // Had one of them carried a body, this answer would not be found.
     wire.send(format!("GET /v1/models HTTP/1.1\r\n{}\r\n", credentials(&stack))).await;
     assert_eq!(wire.answer_to("GET").await.map(|answer| answer.status), Some(200));
+}
+
+/// A preflight that is granted is of no use when the answer itself is withheld from the page.
+#[tokio::test]
+async fn every_answer_to_a_page_of_another_origin_may_be_read_by_it() {
+    let stack = Stack::start().await;
+    let page = |client: harness::Client| client.with("origin", "https://app.test");
+    for (what, answer) in [
+        ("the engine's answer", page(stack.client()).post("/chat/completions", &chat("hello")).await),
+        ("a relayed answer", page(stack.client()).get("/models").await),
+        ("the control plane's answer", page(stack.administrator()).get("/labels").await),
+        ("a refusal", page(stack.anonymous()).post("/chat/completions", &chat("hello")).await),
+    ] {
+        assert_eq!(answer.header("access-control-allow-origin"), "*", "{what}: {}", answer.status);
+        assert_eq!(answer.header("access-control-expose-headers"), "*", "{what}");
+    }
+    let plain = stack.client().get("/models").await;
+    assert_eq!(plain.header("access-control-allow-origin"), "", "nobody else needs it");
 }

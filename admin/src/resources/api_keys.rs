@@ -1,13 +1,15 @@
 //! API keys of all kinds: those of the organisation, of a workspace's services, and of people. Each kind has scopes of
 //! its own for being managed, so what a caller may do depends on the key in question. A key's secret is shown when it
-//! is made and when it is rotated, and at no other time to nobody.
+//! is made and when it is rotated, and at no other time and to nobody else.
 
 mod create;
 mod defaults;
 mod expiry;
 mod grant;
+pub mod issue;
 mod lookup;
-mod rotate;
+mod place;
+pub mod rotate;
 mod rotation_policy;
 mod update;
 
@@ -62,6 +64,8 @@ pub struct Key {
     alert_emails: Option<Vec<String>>,
     rotation_policy: Option<Value>,
     last_rotated_at: Option<Time>,
+    /// Whether nobody has seen the present secret: rotating shows a fresh one.
+    is_unclaimed: bool,
     created_at: Time,
     last_updated_at: Time,
     #[serde(skip)]
@@ -78,7 +82,7 @@ impl Resource for Key {
         name: "api_keys",
         columns: "id, name, description, mask, kind, organisation_id, workspace_id, user_id, status, creation_mode,
             rate_limits, usage_limits, reset_usage, expires_at, expiry_enforced, last_reset_at, scopes, defaults,
-            alert_emails, rotation_policy, last_rotated_at, previous_expires_at, created_at, last_updated_at",
+            alert_emails, rotation_policy, last_rotated_at, is_unclaimed, previous_expires_at, created_at, last_updated_at",
         slug: None,
         tenancy: Tenancy::Workspace("workspace_id"),
         on_delete: OnDelete::Archive,
@@ -107,6 +111,7 @@ impl Resource for Key {
             alert_emails: row.try_get("alert_emails")?,
             rotation_policy: row.try_get("rotation_policy")?,
             last_rotated_at: row.try_get("last_rotated_at")?,
+            is_unclaimed: row.try_get("is_unclaimed")?,
             previous_expires_at: row.try_get("previous_expires_at")?,
             created_at: row.try_get("created_at")?,
             last_updated_at: row.try_get("last_updated_at")?,

@@ -1,6 +1,7 @@
 //! Members of a workspace and their roles. Owners and admins of the organisation act in every workspace without being
 //! members; nobody gives or takes a role above their own.
 
+use super::api_keys::issue::{self, Joiner};
 use super::workspaces::Workspace;
 use crate::access::{self, Role, SecuritySettings};
 use crate::action::{Action, Change};
@@ -43,12 +44,19 @@ pub fn sent(users: Value) -> Result<Vec<NewMember>, ApiError> {
     json::read_at("users", items.into_iter().map(full).collect())
 }
 
-/// Adds members in the action's transaction.
-pub async fn add(action: &Action<'_>, workspace: Uuid, members: Vec<NewMember>) -> Result<(), ApiError> {
+/// Adds members in the action's transaction. Answers with the keys that came with it, where the organisation gives
+/// everybody one; without `shows_keys` their secrets are to be fetched by rotating them.
+pub async fn add(
+    action: &Action<'_>,
+    workspace: Uuid,
+    members: Vec<NewMember>,
+    shows_keys: bool,
+) -> Result<Vec<Value>, ApiError> {
     const USER: &str = "SELECT FROM users WHERE id = $1 AND organisation_id = $2 AND status = 'active' FOR SHARE";
     const INSERT: &str = "INSERT INTO workspace_members (workspace_id, user_id, organisation_id, role)
                           VALUES ($1, $2, $3, $4) ON CONFLICT DO NOTHING";
     let organisation = action.organisation_id();
+    let mut keys = Vec::new();
     for (n, member) in members.into_iter().enumerate() {
         let role =
             role_of(member.role.as_deref().unwrap_or("member")).map_err(|error| error.under(&format!("users[{n}]")))?;
@@ -60,8 +68,12 @@ pub async fn add(action: &Action<'_>, workspace: Uuid, members: Vec<NewMember>) 
         if added == 0 {
             return Err(ApiError::Conflict("This user is a member of the workspace already".into()));
         }
+        let by = action.call.caller.actor_id();
+        let joiner = Joiner { organisation, workspace, user: member.id, by, promise: None, is_shown: shows_keys };
+        let made = issue::for_joiner(&action.tx, &action.app.api_key_prefix, joiner).await?;
+        keys.extend(made.map(|made| issue::shown(workspace, member.id, &made)));
     }
-    Ok(())
+    Ok(keys)
 }
 
 /// Everybody in a workspace, for the workspace itself.
@@ -122,10 +134,10 @@ async fn invite(State(app): State<App>, call: Call, Path(workspace): Path<String
     let mut db = app.db.get().await?;
     let mut action = Action::begin(&mut db, &app, &call).await?;
     let workspace = crud::held::<Workspace>(&mut action, &workspace, None).await?;
-    add(&action, workspace.id, members).await?;
+    let keys = add(&action, workspace.id, members, true).await?;
     let after = Some(json!({ "users": ids }));
     action.commit(Change { resource_id: ids.join(","), before: None, after }).await?;
-    Ok(Json(json!({})))
+    Ok(Json(if keys.is_empty() { json!({}) } else { json!({ "api_keys": keys }) }))
 }
 
 async fn list(State(app): State<App>, call: Call, Path(workspace): Path<String>) -> Answer {

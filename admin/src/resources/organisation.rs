@@ -3,6 +3,7 @@
 
 mod auth_settings;
 mod defaults;
+mod exclusions;
 mod security_settings;
 mod settings;
 
@@ -31,6 +32,11 @@ pub fn routes() -> Routes {
         .put("/admin/organisation/security-settings", security_settings::update)
         .get("/admin/organisation/auth-settings", auth_settings::read)
         .put("/admin/organisation/auth-settings", auth_settings::update)
+        .get("/workspace-exclusions/input-guardrails", exclusions::read_input)
+        .get("/workspace-exclusions/output-guardrails", exclusions::read_output)
+        .put("/workspace-exclusions/input-guardrails", exclusions::update_input)
+        .put("/workspace-exclusions/output-guardrails", exclusions::update_output)
+        .describe(exclusions::docs())
 }
 
 /// Whether people are managed by the identity provider alone.

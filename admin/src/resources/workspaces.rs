@@ -184,7 +184,7 @@ impl Resource for Workspace {
         if verb == Verb::Create
             && let Some(users) = action.call.object()?.remove("users").filter(|users| !users.is_null())
         {
-            members::add(action, self.id, members::sent(users)?).await?;
+            members::add(action, self.id, members::sent(users)?, false).await?;
         }
         Ok(())
     }

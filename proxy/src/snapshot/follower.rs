@@ -74,6 +74,7 @@ impl Follower {
         loop {
             let Err(error) = self.session(&mut feed, &mut failures).await;
             self.snapshot.connected.store(false, Ordering::Relaxed);
+            self.snapshot.resting.store(false, Ordering::Relaxed);
             self.snapshot.failures.fetch_add(1, Ordering::Relaxed);
             failures += 1;
             let wait = backoff::delay(failures, rand::random());
@@ -98,10 +99,12 @@ impl Follower {
             self.snapshot.connected.store(true, Ordering::Relaxed);
             self.report(&news);
             sleep(BREATH).await;
+            self.snapshot.resting.store(notices.is_empty(), Ordering::Relaxed);
             tokio::select! {
                 notice = notices.recv() => notice.context("the connection to Postgres was lost")?,
                 () = sleep(poll) => {}
             }
+            self.snapshot.resting.store(false, Ordering::Relaxed);
         }
     }
 

@@ -27,6 +27,9 @@ pub struct Listen {
     /// Port of the admin service.
     #[arg(long, env = "ADMIN_PORT", default_value_t = 8788)]
     pub admin_port: u16,
+    /// Most connections the admin service holds open; further ones wait until one ends.
+    #[arg(long, env = "ADMIN_MAX_CONNECTIONS", default_value_t = 4096, value_parser = clap::value_parser!(u32).range(1..))]
+    pub admin_max_connections: u32,
     /// Address of the proxy's metrics and health port.
     #[arg(long, env = "METRICS_HOST", default_value = "127.0.0.1")]
     pub metrics_host: IpAddr,

@@ -2,8 +2,8 @@
 //! it may live.
 
 use super::defaults::{self, Defaults};
-use super::expiry::{self, Lifetimes};
-use super::{Key, grant, rotation_policy};
+use super::place::Place;
+use super::{Key, expiry, grant, issue, rotation_policy};
 use crate::access::Role;
 use crate::action::{Action, Change};
 use crate::app::App;
@@ -11,13 +11,12 @@ use crate::call::Call;
 use crate::crud::{self, Answer, Resource as _};
 use crate::error::ApiError;
 use crate::http::{Field, json, text, time};
-use crate::{limits, tenancy, tenant_settings};
+use crate::{limits, tenancy};
 use axum::Json;
 use axum::extract::State;
 use chrono::Utc;
 use serde::Deserialize;
 use serde_json::{Value, json};
-use shared::api_key::{self, KeyHash};
 use shared::model::KeyKind;
 use shared::table::Columns;
 use uuid::Uuid;
@@ -64,16 +63,13 @@ async fn create(app: &App, call: &Call, kind: KeyKind) -> Answer {
             tenancy::asked(&action.tx, &call.caller, asked.as_deref()).await?
         }
     };
-    let key = api_key::generate(&app.api_key_prefix);
     let columns = written(&action, kind, new).await?;
     let columns = columns
-        .set("hash", KeyHash::of(key.as_bytes()).0.to_vec())
-        .set("mask", api_key::mask(&key))
         .set("kind", kind.as_str())
         .set("organisation_id", action.organisation_id())
         .set("workspace_id", action.workspace_id)
         .set("created_by", call.caller.actor_id());
-    let made = Key::from_row(&Key::TABLE.insert(&action.tx, &columns).await?)?;
+    let (made, key) = issue::issue(&action.tx, &app.api_key_prefix, columns).await?;
     let change = Change { resource_id: made.id.to_string(), before: None, after: Some(made.shown(call)) };
     action.commit(change).await?;
     Ok(Json(json!({ "id": made.id, "key": key, "object": Key::OBJECT })))
@@ -96,26 +92,48 @@ async fn written(action: &Action<'_>, kind: KeyKind, new: NewKey) -> Result<Colu
         .set("scopes", grant::granted(new.scopes, kind, &action.call.caller, &[])?)
         .set("rate_limits", json!(rates))
         .set("usage_limits", usage.map(|limits| limits.shown()))
-        .set("alert_emails", new.alert_emails.map(emails).transpose()?)
-        .set("rotation_policy", new.rotation_policy.map(|sent| rotation_policy::checked(sent, now)).transpose()?);
-    let place = match action.workspace_id {
-        Some(workspace) => Place::held(action, workspace, kind).await?,
-        None if kind == KeyKind::OrganisationService => Place::default(),
-        None => return Err(ApiError::field("workspace_id", "is required")),
-    };
+        .set("alert_emails", new.alert_emails.map(emails).transpose()?);
+    let policy = new.rotation_policy.map(|sent| rotation_policy::checked(sent, now)).transpose()?;
+    let place = place(action, kind).await?;
+    let policy = policy.or_else(|| place.rotation_days.map(|days| rotation_policy::every(days, now)));
     let mut sent = new.defaults.value().unwrap_or_default();
     if kind == KeyKind::WorkspaceUser && sent.config_id == Field::Absent {
-        sent.config_id = place.user_config.map_or(Field::Absent, Field::Value);
+        sent.config_id = place.user_config.clone().map_or(Field::Absent, Field::Value);
     }
-    let defaults = sent.over(&json!({}))?;
+    let mut defaults = sent.over(&json!({}))?;
+    if kind == KeyKind::WorkspaceUser {
+        let metadata = place.metadata(defaults["metadata"].as_object());
+        if !metadata.is_empty() {
+            defaults["metadata"] = metadata.into();
+        }
+    }
     defaults::conform(action, &defaults).await?;
     let expiry = expiry::first(asked, place.lifetimes, now)?;
     let user = if kind == KeyKind::WorkspaceUser { Some(owner(action, new.user_id).await?) } else { None };
     Ok(columns
         .set("user_id", user)
+        .set("rotation_policy", policy)
         .set("defaults", defaults)
         .set("expires_at", expiry.at)
         .set("expiry_enforced", expiry.is_enforced))
+}
+
+/// What the workspace says, held so that it stays true; keys of services are bound by nothing.
+async fn place(action: &Action<'_>, kind: KeyKind) -> Result<Place, ApiError> {
+    match (kind, action.workspace_id) {
+        (KeyKind::OrganisationService, _) => Ok(Place::default()),
+        (_, None) => Err(ApiError::field("workspace_id", "is required")),
+        (KeyKind::WorkspaceService, Some(workspace)) => {
+            tenancy::hold(&action.tx, workspace).await?;
+            Ok(Place::default())
+        }
+        (KeyKind::WorkspaceUser, Some(workspace)) => {
+            let held = Place::held(&action.tx, action.organisation_id(), workspace).await?;
+            let place = held.ok_or(ApiError::NotFound("workspace"))?;
+            place.refuse_if_full()?;
+            Ok(place)
+        }
+    }
 }
 
 /// At most twenty addresses; none at all is the same as an empty list.
@@ -124,55 +142,6 @@ pub fn emails(sent: Vec<String>) -> Result<Vec<String>, ApiError> {
         return Err(ApiError::field("alert_emails", "must be at most 20 addresses"));
     }
     sent.iter().enumerate().map(|(n, address)| text::email(&format!("alert_emails[{n}]"), address)).collect()
-}
-
-/// What a workspace says about its keys.
-#[derive(Default)]
-pub struct Place {
-    pub lifetimes: Lifetimes,
-    user_config: Option<String>,
-}
-
-impl Place {
-    /// Keeps the workspace from being archived meanwhile; and, for people's keys, others from counting at the same
-    /// time, so that the last free place is given once.
-    async fn held(action: &Action<'_>, workspace: Uuid, kind: KeyKind) -> Result<Self, ApiError> {
-        const COUNT: &str = "SELECT count(*) FROM api_keys
-                             WHERE organisation_id = $1 AND workspace_id = $2 AND kind = 'workspace-user'
-                               AND status <> 'archived'";
-        if kind != KeyKind::WorkspaceUser {
-            tenancy::hold(&action.tx, workspace).await?;
-            return Ok(Self::default());
-        }
-        let (place, most) = Self::read(action, workspace, "FOR NO KEY UPDATE OF w").await?;
-        if most >= 0
-            && action.tx.query_one(COUNT, &[&action.organisation_id(), &workspace]).await?.try_get::<_, i64>(0)? >= most
-        {
-            return Err(ApiError::invalid(format!("This workspace may have {most} keys of people, and has them")));
-        }
-        Ok(place)
-    }
-
-    /// For a key that exists.
-    pub async fn of(action: &Action<'_>, key: &Key) -> Result<Self, ApiError> {
-        match (key.kind, key.workspace_id) {
-            (KeyKind::WorkspaceUser, Some(workspace)) => Ok(Self::read(action, workspace, "").await?.0),
-            _ => Ok(Self::default()),
-        }
-    }
-
-    async fn read(action: &Action<'_>, workspace: Uuid, lock: &str) -> Result<(Self, i64), ApiError> {
-        let sql = format!(
-            "SELECT w.settings, w.defaults ->> 'user_api_key_config' AS config, o.settings AS organisation
-             FROM workspaces w JOIN organisations o ON o.id = w.organisation_id
-             WHERE w.id = $1 AND w.status = 'active' {lock}"
-        );
-        let row = action.tx.query_opt(&sql, &[&workspace]).await?.ok_or(ApiError::NotFound("workspace"))?;
-        let (own, shared): (Value, Value) = (row.try_get("settings")?, row.try_get("organisation")?);
-        let setting = |name: &str| tenant_settings::number(name, &own, &shared);
-        let lifetimes = Lifetimes { default: setting("user_api_key_ttl"), most: setting("user_api_key_max_ttl") };
-        Ok((Self { lifetimes, user_config: row.try_get("config")? }, setting("user_api_key_count")))
-    }
 }
 
 /// Whose key it becomes: the caller's own, or somebody's in the workspace whose role is not above the caller's. A key

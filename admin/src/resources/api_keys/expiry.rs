@@ -28,6 +28,17 @@ pub fn first(asked: Option<DateTime<Utc>>, lifetimes: Lifetimes, now: DateTime<U
     Ok(Expiry { at, is_enforced: at.is_some() })
 }
 
+/// For a key that was promised earlier: what has become too late since is cut, because who gets the key cannot choose.
+pub fn promised(asked: Option<DateTime<Utc>>, lifetimes: Lifetimes, now: DateTime<Utc>) -> Expiry {
+    let after = |seconds: i64| (seconds > 0).then(|| now.checked_add_signed(TimeDelta::seconds(seconds))).flatten();
+    let (wanted, latest) = (asked.or_else(|| after(lifetimes.default)), after(lifetimes.most));
+    let at = match (wanted, latest) {
+        (Some(wanted), Some(latest)) => Some(wanted.min(latest)),
+        (wanted, latest) => wanted.or(latest),
+    };
+    Expiry { at, is_enforced: at.is_some() && at != asked }
+}
+
 /// For a key that exists: null takes the end away, where that is allowed.
 pub fn changed(asked: Option<DateTime<Utc>>, lifetimes: Lifetimes, now: DateTime<Utc>) -> Result<Expiry, ApiError> {
     match asked {
@@ -76,6 +87,29 @@ mod tests {
             let found = first(asked.map(after), Lifetimes { default, most }, now).ok();
             let expected = expected.map(|(at, is_enforced)| Expiry { at: at.map(after), is_enforced });
             assert_eq!(found, expected, "{asked:?} {default} {most}");
+        }
+    }
+
+    #[test]
+    fn a_promised_key_ends_as_promised_or_by_default_and_never_too_late() {
+        let now = DateTime::from_timestamp(1_800_000_000, 0).unwrap();
+        let after = |seconds: i64| now + TimeDelta::seconds(seconds);
+        for (asked, default, most, expected) in [
+            (None, 0, 0, (None, false)),
+            (Some(5), 0, 0, (Some(5), false)),
+            (None, 10, 0, (Some(10), true)),
+            (Some(5), 10, 20, (Some(5), false)),
+            (Some(30), 10, 20, (Some(20), true)),
+            (None, 0, 20, (Some(20), true)),
+            (None, 30, 20, (Some(20), true)),
+        ] {
+            let (at, is_enforced) = expected;
+            let expected = Expiry { at: at.map(after), is_enforced };
+            assert_eq!(
+                promised(asked.map(after), Lifetimes { default, most }, now),
+                expected,
+                "{asked:?} {default} {most}"
+            );
         }
     }
 

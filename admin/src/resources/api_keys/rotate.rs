@@ -1,5 +1,6 @@
 //! A new secret for a key. The one before stays good for a while, so that applications can change over one by one;
-//! there are never more than two.
+//! there are never more than two. A secret that nobody has seen (a schedule drew it) is replaced without further ado:
+//! that is how it is fetched, and no secret is ever kept or mailed for it.
 
 use super::{Key, rotation_policy};
 use crate::action::{Action, Change};
@@ -10,10 +11,12 @@ use crate::error::ApiError;
 use crate::http::Time;
 use axum::Json;
 use axum::extract::{Path, State};
-use chrono::{TimeDelta, Utc};
+use chrono::{DateTime, TimeDelta, Utc};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use shared::api_key::{self, KeyHash};
+use tokio_postgres::Transaction;
+use uuid::Uuid;
 
 #[derive(Deserialize)]
 struct Wish {
@@ -21,9 +24,8 @@ struct Wish {
 }
 
 pub async fn rotate(State(app): State<App>, call: Call, Path(name): Path<String>) -> Answer {
-    // The secrets are never read: the present one becomes the previous one where it lies.
-    const ROTATE: &str = "UPDATE api_keys SET previous_hash = hash, previous_expires_at = $2, hash = $3, mask = $4,
-            rotation_policy = $5, last_rotated_at = $6, last_updated_at = now() WHERE id = $1";
+    const CLAIM: &str = "UPDATE api_keys SET hash = $2, mask = $3, is_unclaimed = false, last_updated_at = now()
+                         WHERE id = $1";
     let wish: Wish = call.body()?;
     let mut db = app.db.get().await?;
     let mut action = Action::begin(&mut db, &app, &call).await?;
@@ -32,26 +34,76 @@ pub async fn rotate(State(app): State<App>, call: Call, Path(name): Path<String>
     if current.expires_at.is_some_and(|end| end.0 <= now) {
         return Err(ApiError::invalid("The key has expired; move its end into the future first"));
     }
-    if current.previous_expires_at.is_some_and(|end| end.0 > now) {
-        return Err(ApiError::Conflict("The key was rotated before, and that transition is not over".into()));
-    }
-    let policy = current.rotation_policy.clone();
-    let usual = policy.as_ref().and_then(|policy| policy["key_transition_period_ms"].as_i64());
-    let period = policy.as_ref().and_then(rotation_policy::period_ms);
-    let transition = rotation_policy::transition(wish.key_transition_period_ms.or(usual), period)?;
-    let ends = now + TimeDelta::milliseconds(transition);
+    let transition = transition(current.rotation_policy.as_ref(), wish.key_transition_period_ms)?;
+    let open = current.previous_expires_at.filter(|end| end.0 > now);
     let key = api_key::generate(&app.api_key_prefix);
-    let (hash, mask) = (KeyHash::of(key.as_bytes()).0.to_vec(), api_key::mask(&key));
-    let policy: Option<Value> = policy.map(|policy| rotation_policy::advanced(policy, now));
-    action.tx.execute(ROTATE, &[&current.id, &ends, &hash, &mask, &policy, &now]).await?;
-    let after = json!({
-        "api_key_id": current.id,
-        "rotation_mode": "manual",
-        "old_key_masked": current.key,
-        "new_key_masked": mask,
-        "transition_expires_at": Time(ends),
-    });
+    let fresh = Fresh { hash: KeyHash::of(key.as_bytes()), mask: api_key::mask(&key), is_unclaimed: false };
+    let ends = if current.is_unclaimed {
+        let hash = fresh.hash.0.to_vec();
+        action.tx.execute(CLAIM, &[&current.id, &hash, &fresh.mask]).await?;
+        open
+    } else if open.is_some() {
+        return Err(ApiError::Conflict("The key was rotated before, and that transition is not over".into()));
+    } else {
+        let ends = now + transition;
+        replace(&action.tx, current.id, &fresh, ends, current.rotation_policy.clone(), now).await?;
+        Some(Time(ends))
+    };
+    let after = recorded(current.id, "manual", &current.key, &fresh.mask, ends);
     let change = Change { resource_id: current.id.to_string(), before: Some(current.shown(&call)), after: Some(after) };
     action.commit(change).await?;
-    Ok(Json(json!({ "id": current.id, "key": key, "key_transition_expires_at": Time(ends), "object": Key::OBJECT })))
+    Ok(Json(json!({ "id": current.id, "key": key, "key_transition_expires_at": ends, "object": Key::OBJECT })))
+}
+
+/// What a rotation puts in place of a secret.
+pub struct Fresh {
+    hash: KeyHash,
+    mask: String,
+    is_unclaimed: bool,
+}
+
+impl Fresh {
+    /// A secret that not even this process knows: its hash is drawn, not computed.
+    pub fn unclaimed() -> Self {
+        Self { hash: KeyHash(rand::random()), mask: "*****".into(), is_unclaimed: true }
+    }
+
+    pub fn mask(&self) -> &str {
+        &self.mask
+    }
+}
+
+/// Makes the present secret the previous one, which is good until `ends`, and moves the schedule on. The secrets are
+/// never read: the present one becomes the previous one where it lies.
+pub async fn replace(
+    tx: &Transaction<'_>,
+    id: Uuid,
+    fresh: &Fresh,
+    ends: DateTime<Utc>,
+    policy: Option<Value>,
+    now: DateTime<Utc>,
+) -> Result<(), tokio_postgres::Error> {
+    const ROTATE: &str = "UPDATE api_keys SET previous_hash = hash, previous_expires_at = $2, hash = $3, mask = $4,
+            rotation_policy = $5, last_rotated_at = $6, is_unclaimed = $7, last_updated_at = now() WHERE id = $1";
+    let policy = policy.map(|policy| rotation_policy::advanced(policy, now));
+    let hash = fresh.hash.0.to_vec();
+    tx.execute(ROTATE, &[&id, &ends, &hash, &fresh.mask, &policy, &now, &fresh.is_unclaimed]).await.map(|_| ())
+}
+
+/// How long the present secret stays good: as asked, else as the policy says.
+pub fn transition(policy: Option<&Value>, asked: Option<i64>) -> Result<TimeDelta, ApiError> {
+    let usual = policy.and_then(|policy| policy["key_transition_period_ms"].as_i64());
+    let period = policy.and_then(rotation_policy::period_ms);
+    Ok(TimeDelta::milliseconds(rotation_policy::transition(asked.or(usual), period)?))
+}
+
+/// What the audit trail keeps of a rotation.
+pub fn recorded(id: Uuid, mode: &str, old_mask: &str, new_mask: &str, ends: Option<Time>) -> Value {
+    json!({
+        "api_key_id": id,
+        "rotation_mode": mode,
+        "old_key_masked": old_mask,
+        "new_key_masked": new_mask,
+        "transition_expires_at": ends,
+    })
 }

@@ -37,6 +37,11 @@ pub fn checked(sent: Value, now: DateTime<Utc>) -> Result<Value, ApiError> {
     policy(sent, now).map_err(|error| error.under("rotation_policy"))
 }
 
+/// The policy of an organisation that rotates its people's keys every so many days.
+pub fn every(days: i64, now: DateTime<Utc>) -> Value {
+    stored(None, Some(days), next(None, Some(days), now), SHORTEST_TRANSITION)
+}
+
 fn policy(sent: Sent, now: DateTime<Utc>) -> Result<Value, ApiError> {
     let days = sent.rotation_period_days;
     if sent.rotation_period.is_some() && days.is_some() {
@@ -56,13 +61,17 @@ fn policy(sent: Sent, now: DateTime<Utc>) -> Result<Value, ApiError> {
     }
     let transition = transition(sent.key_transition_period_ms, period_ms)?;
     let next = wished.unwrap_or_else(|| next(sent.rotation_period, days, now));
-    Ok(json!({
-        "rotation_period": sent.rotation_period.map(|period| if period == Period::Weekly { "weekly" } else { "monthly" }),
+    Ok(stored(sent.rotation_period, days, next, transition))
+}
+
+fn stored(period: Option<Period>, days: Option<i64>, next: DateTime<Utc>, transition_ms: i64) -> Value {
+    json!({
+        "rotation_period": period.map(|period| if period == Period::Weekly { "weekly" } else { "monthly" }),
         "rotation_period_days": days,
         "next_rotation_at": Time(next),
-        "key_transition_period_ms": transition,
+        "key_transition_period_ms": transition_ms,
         "status": "ACTIVE",
-    }))
+    })
 }
 
 /// A checked transition, in milliseconds: at least half an hour, and over before the next rotation.
@@ -170,6 +179,7 @@ mod tests {
         let weekly = checked(json!({ "rotation_period": "weekly" }), now()).unwrap();
         let later = "2026-01-19T00:00:01Z".parse().unwrap();
         assert_eq!(advanced(weekly, later)["next_rotation_at"], "2026-01-26T00:00:00.000Z");
+        assert_eq!(every(10, now()), checked(json!({ "rotation_period_days": 10 }), now()).unwrap());
         let once = checked(json!({ "next_rotation_at": "2026-03-01" }), now()).unwrap();
         assert_eq!(advanced(once, later)["next_rotation_at"], Value::Null);
     }

@@ -1,8 +1,10 @@
 //! Changes to a key. What it is and whose it is cannot change; moving its end into the future revives it.
 
-use super::create::{Place, emails};
+use super::create::emails;
 use super::defaults::{self, Defaults};
-use super::{Key, expiry, grant, rotation_policy};
+use super::expiry::{self, Lifetimes};
+use super::place::Place;
+use super::{Key, grant, rotation_policy};
 use crate::action::Action;
 use crate::error::ApiError;
 use crate::http::{Field, text, time};
@@ -10,6 +12,7 @@ use crate::limits::{self, UsageLimits};
 use chrono::{DateTime, Utc};
 use serde::Deserialize;
 use serde_json::{Value, json};
+use shared::model::KeyKind;
 use shared::table::Columns;
 
 #[derive(Default, Deserialize)]
@@ -54,7 +57,7 @@ pub async fn written(action: &Action<'_>, current: &Key, body: KeyChange) -> Res
     let mut ends = current.expires_at.map(|time| time.0);
     if let Some(asked) = body.expires_at.sent() {
         let asked = asked.map(|text| time::parsed("expires_at", &text)).transpose()?;
-        let expiry = expiry::changed(asked, Place::of(action, current).await?.lifetimes, now)?;
+        let expiry = expiry::changed(asked, lifetimes(action, current).await?, now)?;
         ends = expiry.at;
         columns = columns.set("expires_at", expiry.at).set("expiry_enforced", expiry.is_enforced);
     }
@@ -71,6 +74,16 @@ pub async fn written(action: &Action<'_>, current: &Key, body: KeyChange) -> Res
     // Nothing is updated by a status alone: it follows from the rest.
     let follows = !columns.is_empty() && status != current.status;
     Ok(columns.set_if("status", follows.then_some(status)))
+}
+
+/// Only people's keys have bounds.
+async fn lifetimes(action: &Action<'_>, key: &Key) -> Result<Lifetimes, ApiError> {
+    match (key.kind, key.workspace_id) {
+        (KeyKind::WorkspaceUser, Some(workspace)) => {
+            Ok(Place::seen(&action.tx, action.organisation_id(), workspace).await?.lifetimes)
+        }
+        _ => Ok(Lifetimes::default()),
+    }
 }
 
 /// The budget that replaces the present one, if anything was said about it.

@@ -7,15 +7,13 @@ use crate::call::{Origin, Visit};
 use crate::crud::{self, Answer, Resource as _};
 use crate::error::ApiError;
 use crate::http::{json, text, time};
+use crate::resources::api_keys::issue::{self, Joiner, Promise};
 use crate::resources::organisation::refuse_if_scim_only;
-use crate::tenant_settings;
 use axum::Json;
 use axum::extract::State;
-use chrono::{DateTime, TimeDelta, Utc};
 use serde::Deserialize;
 use serde_json::{Value, json};
-use shared::api_key::{self, KeyHash};
-use shared::model::KeyKind;
+use shared::api_key::KeyHash;
 use tokio_postgres::types::ToSql;
 use tokio_postgres::{GenericClient, Transaction};
 use uuid::Uuid;
@@ -104,71 +102,29 @@ async fn sit(
     seat: &Seat,
     details: Option<&KeyDetails>,
 ) -> Result<Option<Value>, ApiError> {
-    const WORKSPACE: &str = "SELECT w.settings, o.settings AS organisation_settings,
-               (SELECT count(*) FROM api_keys k
-                WHERE k.workspace_id = w.id AND k.user_id IS NOT NULL AND k.status <> 'archived') AS user_keys
-        FROM workspaces w JOIN organisations o ON o.id = w.organisation_id
-        WHERE w.id = $1 AND w.organisation_id = $2 AND w.status = 'active' FOR UPDATE OF w";
+    const HOLD: &str = "SELECT FROM workspaces WHERE id = $1 AND organisation_id = $2 AND status = 'active'
+                        FOR NO KEY UPDATE";
     const MEMBER: &str =
         "INSERT INTO workspace_members (workspace_id, user_id, organisation_id, role) VALUES ($1, $2, $3, $4)";
-    let Some(row) = tx.query_opt(WORKSPACE, &[&seat.workspace_id, &organisation]).await? else { return Ok(None) };
-    tx.execute(MEMBER, &[&seat.workspace_id, &user, &organisation, &seat.role]).await?;
-    let Some(details) = details else { return Ok(None) };
-    let (own, shared): (Value, Value) = (row.try_get("settings")?, row.try_get("organisation_settings")?);
-    let setting = |name: &str| tenant_settings::number(name, &own, &shared);
-    let (most, existing) = (setting("user_api_key_count"), row.try_get::<_, i64>("user_keys")?);
-    if most >= 0 && existing >= most {
+    let workspace = seat.workspace_id;
+    if tx.query_opt(HOLD, &[&workspace, &organisation]).await?.is_none() {
         return Ok(None);
     }
-    let asked = details.expiry.as_deref().and_then(|text| time::parsed("expiry", text).ok());
-    let expiry = expiry(asked, setting("user_api_key_ttl"), setting("user_api_key_max_ttl"), Utc::now());
-    let prefix = &app.api_key_prefix;
-    issue(tx, prefix, organisation, user, seat.workspace_id, details, expiry).await.map(Some)
+    tx.execute(MEMBER, &[&workspace, &user, &organisation, &seat.role]).await?;
+    let promise = details.map(promise);
+    let joiner = Joiner { organisation, workspace, user, by: user, promise, is_shown: true };
+    let made = issue::for_joiner(tx, &app.api_key_prefix, joiner).await?;
+    Ok(made.map(|made| issue::shown(workspace, user, &made)))
 }
 
-/// When the key ends: as promised, else as is usual here, and never later than allowed. True when the setting decided.
-fn expiry(asked: Option<DateTime<Utc>>, usual: i64, longest: i64, now: DateTime<Utc>) -> (Option<DateTime<Utc>>, bool) {
-    let after = |seconds: i64| (seconds > 0).then(|| now + TimeDelta::seconds(seconds));
-    let wanted = asked.or_else(|| after(usual));
-    match (wanted, after(longest)) {
-        (Some(wanted), Some(latest)) if wanted > latest => (Some(latest), true),
-        (None, Some(latest)) => (Some(latest), true),
-        (wanted, _) => (wanted, asked.is_none() && wanted.is_some()),
+fn promise(details: &KeyDetails) -> Promise {
+    let metadata = details.metadata.as_ref();
+    Promise {
+        scopes: details.scopes.clone(),
+        name: details.name.clone().or_else(|| Some("Key of the invitation".into())),
+        expiry: details.expiry.as_deref().and_then(|text| time::parsed("expiry", text).ok()),
+        metadata: metadata.map(|all| all.iter().map(|(name, value)| (name.clone(), value.as_str().into())).collect()),
     }
-}
-
-async fn issue(
-    tx: &Transaction<'_>,
-    prefix: &str,
-    organisation: Uuid,
-    user: Uuid,
-    workspace: Uuid,
-    details: &KeyDetails,
-    (expires_at, is_enforced): (Option<DateTime<Utc>>, bool),
-) -> Result<Value, ApiError> {
-    const INSERT: &str = "INSERT INTO api_keys (organisation_id, workspace_id, user_id, kind, name, hash, mask, scopes,
-            creation_mode, defaults, expires_at, expiry_enforced, created_by)
-        VALUES ($1, $2, $3, $4, $5, $6, $7, $8, 'auto', $9, $10, $11, $3) RETURNING id";
-    let key = api_key::generate(prefix);
-    let (hash, mask) = (KeyHash::of(key.as_bytes()).0.to_vec(), api_key::mask(&key));
-    let name = details.name.as_deref().unwrap_or("Key of the invitation");
-    let defaults = details.metadata.as_ref().map_or_else(|| json!({}), |metadata| json!({ "metadata": metadata }));
-    let kind = KeyKind::WorkspaceUser.as_str();
-    let values: [&(dyn ToSql + Sync); 11] = [
-        &organisation,
-        &workspace,
-        &user,
-        &kind,
-        &name,
-        &hash,
-        &mask,
-        &details.scopes,
-        &defaults,
-        &expires_at,
-        &is_enforced,
-    ];
-    let id = crud::id_of(&tx.query_one(INSERT, &values).await?)?;
-    Ok(json!({ "workspace_id": workspace, "id": id, "key": key }))
 }
 
 fn is_user_already(error: tokio_postgres::Error) -> ApiError {
@@ -190,25 +146,4 @@ async fn record_refusal(
     record.response_status_code = refused.status().as_u16().into();
     record.error = Some(format!("{} {refused}", refused.code()));
     Ok(audit::record(db, &record).await?)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_key_ends_as_promised_or_as_usual_and_never_too_late() {
-        let now: DateTime<Utc> = "2026-01-05T10:30:00Z".parse().unwrap();
-        let after = |seconds: i64| Some(now + TimeDelta::seconds(seconds));
-        for (asked, usual, longest, expected) in [
-            (None, 0, 0, (None, false)),
-            (after(5), 0, 0, (after(5), false)),
-            (None, 10, 0, (after(10), true)),
-            (after(5), 10, 20, (after(5), false)),
-            (after(30), 10, 20, (after(20), true)),
-            (None, 0, 20, (after(20), true)),
-        ] {
-            assert_eq!(expiry(asked, usual, longest, now), expected, "{asked:?} {usual} {longest}");
-        }
-    }
 }

@@ -5,6 +5,7 @@ use super::merge;
 use crate::access::security;
 use crate::error::ApiError;
 use crate::http::Field;
+use crate::tenant_settings::{count, seconds};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
@@ -45,9 +46,6 @@ struct ExportSettings {
     #[serde(rename = "deniedFields")]
     denied_fields: Vec<String>,
 }
-
-/// A hundred years: longer is a slip of the keyboard, and times must stay within what can be written.
-const LONGEST_TTL: i64 = 100 * 365 * 86400;
 
 /// What log exports can contain.
 static EXPORT_FIELDS: &[&str] = &[
@@ -103,7 +101,11 @@ pub fn changed(stored: &Value, change: SettingsChange) -> Result<Value, ApiError
     merge(&mut settings, "user_api_key_ttl", change.user_api_key_ttl.try_map(|ttl| seconds("user_api_key_ttl", ttl))?);
     let longest = change.user_api_key_max_ttl.try_map(|ttl| seconds("user_api_key_max_ttl", ttl))?;
     merge(&mut settings, "user_api_key_max_ttl", longest);
-    merge(&mut settings, "user_api_key_count", change.user_api_key_count.try_map(count)?);
+    merge(
+        &mut settings,
+        "user_api_key_count",
+        change.user_api_key_count.try_map(|sent| count("user_api_key_count", sent))?,
+    );
     let auto = change.user_api_key_auto_create.try_map(|flag| flag.checked("user_api_key_auto_create"))?;
     merge(&mut settings, "user_api_key_auto_create", auto);
     let period = change.user_api_key_rotation_period.try_map(Period::days)?;
@@ -156,20 +158,6 @@ impl ExportSettings {
             }
         }
     }
-}
-
-fn seconds(field: &str, ttl: i64) -> Result<i64, ApiError> {
-    if (0..=LONGEST_TTL).contains(&ttl) {
-        return Ok(ttl);
-    }
-    Err(ApiError::field(field, format!("must be 0 to {LONGEST_TTL} seconds")))
-}
-
-fn count(count: i64) -> Result<i64, ApiError> {
-    if (-1..=i64::from(i32::MAX)).contains(&count) {
-        return Ok(count);
-    }
-    Err(ApiError::field("user_api_key_count", "must be -1 (unlimited) or a number of keys"))
 }
 
 fn overrides(stored: &Value, sent: BTreeMap<String, bool>) -> Result<Value, ApiError> {

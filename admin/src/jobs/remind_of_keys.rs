@@ -1,0 +1,63 @@
+//! Tells those who look after an API key, a day before, that it will expire or be rotated. Once for each moment: one
+//! that is moved is told of anew.
+
+use super::{Done, Job};
+use crate::http::Time;
+use crate::mail::reminder::{self, Subject};
+use crate::mail::{Letter, outbox, recipients};
+use chrono::{DateTime, Utc};
+use futures::FutureExt as _;
+use std::time::Duration;
+use tokio_postgres::{Row, Transaction};
+use uuid::Uuid;
+
+pub const JOB: Job = Job { name: "remind_of_keys", every: Duration::from_secs(5 * 60), work: |tx| work(tx).boxed() };
+
+const AT_ONCE: usize = 100;
+
+/// Keys that were made for less than a day need no reminder: their end was known to who made them.
+const EXPIRING: &str = "WITH due AS (
+        SELECT id FROM api_keys
+        WHERE expires_at IS NOT NULL AND status IN ('active', 'exhausted')
+          AND expires_at > now() AND expires_at <= now() + interval '24 hours'
+          AND expires_at - created_at > interval '24 hours' AND expiry_reminded_for IS DISTINCT FROM expires_at
+        ORDER BY expires_at LIMIT $1 FOR UPDATE SKIP LOCKED)
+    UPDATE api_keys k SET expiry_reminded_for = k.expires_at FROM due WHERE k.id = due.id
+    RETURNING k.id, k.organisation_id, k.name, k.mask, k.expires_at AS at";
+
+const ROTATING: &str = r#"WITH due AS (
+        SELECT id FROM api_keys
+        WHERE rotation_policy IS NOT NULL AND status IN ('active', 'exhausted')
+          AND (rotation_policy ->> 'next_rotation_at') COLLATE "C"
+              > to_char(now() AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')
+          AND (rotation_policy ->> 'next_rotation_at') COLLATE "C"
+              <= to_char((now() + interval '24 hours') AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')
+          AND rotation_reminded_for IS DISTINCT FROM rotation_policy ->> 'next_rotation_at'
+        ORDER BY (rotation_policy ->> 'next_rotation_at') COLLATE "C" LIMIT $1 FOR UPDATE SKIP LOCKED)
+    UPDATE api_keys k SET rotation_reminded_for = k.rotation_policy ->> 'next_rotation_at' FROM due WHERE k.id = due.id
+    RETURNING k.id, k.organisation_id, k.name, k.mask, (k.rotation_policy ->> 'next_rotation_at')::timestamptz AS at"#;
+
+type Write = fn(String, &Subject<'_>, Time) -> Letter;
+
+async fn work(tx: &Transaction<'_>) -> anyhow::Result<Done> {
+    let mut done = Done { items: 0, is_all: true };
+    for (sql, write) in [(EXPIRING, reminder::expires as Write), (ROTATING, reminder::is_due)] {
+        let rows = tx.query(sql, &[&(AT_ONCE as i64)]).await?;
+        for row in &rows {
+            remind(tx, row, write).await?;
+        }
+        done.items += rows.len() as u64;
+        done.is_all &= rows.len() < AT_ONCE;
+    }
+    Ok(done)
+}
+
+async fn remind(tx: &Transaction<'_>, row: &Row, write: Write) -> anyhow::Result<()> {
+    let (id, organisation): (Uuid, Uuid) = (row.try_get("id")?, row.try_get("organisation_id")?);
+    let key = Subject { id, name: row.try_get("name")?, mask: row.try_get("mask")? };
+    let at: DateTime<Utc> = row.try_get("at")?;
+    for to in recipients::of_key(tx, id).await? {
+        outbox::put(tx, organisation, &write(to, &key, Time(at))).await?;
+    }
+    Ok(())
+}

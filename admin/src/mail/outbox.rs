@@ -1,0 +1,80 @@
+//! Mail that must not get lost: written in the transaction of what it speaks of, handed over afterwards by whichever
+//! admin takes it first. A server that is away is asked again later; a letter that nobody takes for days is given up.
+
+use super::Letter;
+use crate::app::App;
+use crate::error::ApiError;
+use std::time::Duration;
+use tokio_postgres::GenericClient;
+use uuid::Uuid;
+
+const LOOK: Duration = Duration::from_secs(5);
+const AT_ONCE: i64 = 20;
+/// Each attempt doubles the pause from a minute to some hours; the last is made after about three days.
+const MOST_ATTEMPTS: i32 = 16;
+
+/// Keeps a letter for sending; part of the caller's transaction.
+pub async fn put(db: &impl GenericClient, organisation: Uuid, letter: &Letter) -> Result<(), tokio_postgres::Error> {
+    const PUT: &str =
+        "INSERT INTO letters (organisation_id, kind, recipient, subject, body) VALUES ($1, $2, $3, $4, $5)";
+    db.execute(PUT, &[&organisation, &letter.kind, &letter.to, &letter.subject, &letter.text]).await.map(|_| ())
+}
+
+/// Sends for the life of the process.
+pub async fn keep_sending(app: App) {
+    loop {
+        match send(&app).await {
+            Ok(sent) if sent == AT_ONCE as usize => {}
+            Ok(_) => tokio::time::sleep(LOOK).await,
+            Err(error) => {
+                tracing::error!(%error, "kept mail could not be looked at");
+                tokio::time::sleep(LOOK).await;
+            }
+        }
+    }
+}
+
+/// Takes some letters that are due and hands them over; says how many it took.
+pub async fn send(app: &App) -> Result<usize, ApiError> {
+    // Taken by moving the next attempt: another admin does not see them, and they come again should this one die.
+    const TAKE: &str = "UPDATE letters SET attempts = attempts + 1,
+            next_attempt_at = now() + least(interval '1 minute' * 2 ^ attempts, interval '6 hours')
+        WHERE id IN (SELECT id FROM letters WHERE next_attempt_at <= now() ORDER BY next_attempt_at LIMIT $1
+                     FOR UPDATE SKIP LOCKED)
+        RETURNING id, kind, recipient, subject, body, attempts";
+    const DONE: &str = "DELETE FROM letters WHERE id = $1";
+    let taken = app.db.get().await?.query(TAKE, &[&AT_ONCE]).await?;
+    for row in &taken {
+        let (id, attempts): (Uuid, i32) = (row.try_get("id")?, row.try_get("attempts")?);
+        let letter = Letter {
+            to: row.try_get("recipient")?,
+            subject: row.try_get("subject")?,
+            text: row.try_get("body")?,
+            kind: known(row.try_get("kind")?),
+        };
+        let kind = letter.kind;
+        let is_done = match app.mail.deliver(letter).await {
+            Ok(was_sent) => {
+                tracing::info!(kind, was_sent, "kept mail was handed over, or there is no SMTP_HOST");
+                true
+            }
+            Err(error) => {
+                let is_given_up = attempts >= MOST_ATTEMPTS;
+                tracing::error!(kind, attempts, is_given_up, error = format!("{error:#}"), "mail was not taken");
+                is_given_up
+            }
+        };
+        if is_done {
+            app.db.get().await?.execute(DONE, &[&id]).await?;
+        }
+    }
+    Ok(taken.len())
+}
+
+/// What the log calls it.
+fn known(kind: &str) -> &'static str {
+    [super::reminder::KIND_EXPIRY, super::reminder::KIND_ROTATION, super::reminder::KIND_ROTATED]
+        .into_iter()
+        .find(|one| *one == kind)
+        .unwrap_or("other")
+}

@@ -1,0 +1,104 @@
+//! The one place where keys come into being: a secret is drawn, its hash stored, and the secret handed back once.
+
+use super::place::Place;
+use super::{Key, expiry, rotation_policy};
+use crate::crud::Resource as _;
+use crate::error::ApiError;
+use crate::metadata_schema;
+use chrono::{DateTime, Utc};
+use serde_json::{Map, Value, json};
+use shared::api_key::{self, KeyHash};
+use shared::model::KeyKind;
+use shared::scopes;
+use shared::table::Columns;
+use tokio_postgres::Transaction;
+use uuid::Uuid;
+
+/// Stores a key with these columns; the secret is known to the caller alone.
+pub async fn issue(tx: &Transaction<'_>, prefix: &str, columns: Columns) -> Result<(Key, String), ApiError> {
+    let secret = api_key::generate(prefix);
+    let columns = columns.set("hash", KeyHash::of(secret.as_bytes()).0.to_vec()).set("mask", api_key::mask(&secret));
+    let made = Key::from_row(&Key::TABLE.insert(tx, &columns).await?)?;
+    Ok((made, secret))
+}
+
+/// Somebody who joins a workspace, and what they were promised.
+pub struct Joiner {
+    pub organisation: Uuid,
+    pub workspace: Uuid,
+    pub user: Uuid,
+    /// Who let them in.
+    pub by: Uuid,
+    pub promise: Option<Promise>,
+    /// Whether the secret will be shown to anybody.
+    pub is_shown: bool,
+}
+
+pub struct Promise {
+    pub scopes: Vec<String>,
+    pub name: Option<String>,
+    pub expiry: Option<DateTime<Utc>>,
+    pub metadata: Option<Map<String, Value>>,
+}
+
+/// The key that comes with joining: as promised, or because the organisation gives one to everybody. None where
+/// neither is so, the workspace has no place left or is gone, or the key could not be as the metadata schema wants it:
+/// that must not keep anybody from joining.
+pub async fn for_joiner(
+    tx: &Transaction<'_>,
+    prefix: &str,
+    joiner: Joiner,
+) -> Result<Option<(Uuid, String)>, ApiError> {
+    let Some(place) = Place::held(tx, joiner.organisation, joiner.workspace).await? else { return Ok(None) };
+    let is_due = joiner.promise.is_some() || place.creates_keys;
+    if !is_due || place.is_full() {
+        return Ok(None);
+    }
+    let promise = joiner.promise.unwrap_or_else(|| Promise {
+        scopes: scopes::all_for(KeyKind::WorkspaceUser).into_iter().map(str::to_owned).collect(),
+        name: None,
+        expiry: None,
+        metadata: None,
+    });
+    let metadata = place.metadata(promise.metadata.as_ref());
+    if !conforms(tx, joiner.organisation, &metadata).await? {
+        tracing::info!(workspace_id = %joiner.workspace, "no key for who joined: its metadata would not fit the schema");
+        return Ok(None);
+    }
+    let now = Utc::now();
+    let expiry = expiry::promised(promise.expiry, place.lifetimes, now);
+    let mut defaults = Map::new();
+    if !metadata.is_empty() {
+        defaults.insert("metadata".into(), metadata.into());
+    }
+    if let Some(config) = place.user_config {
+        defaults.insert("config_id".into(), config.into());
+    }
+    let columns = Columns::default()
+        .set("organisation_id", joiner.organisation)
+        .set("workspace_id", joiner.workspace)
+        .set("user_id", joiner.user)
+        .set("kind", KeyKind::WorkspaceUser.as_str())
+        .set("name", promise.name.unwrap_or_else(|| "Key upon joining".into()))
+        .set("scopes", promise.scopes)
+        .set("creation_mode", "auto")
+        .set("defaults", Value::Object(defaults))
+        .set("expires_at", expiry.at)
+        .set("expiry_enforced", expiry.is_enforced)
+        .set("rotation_policy", place.rotation_days.map(|days| rotation_policy::every(days, now)))
+        .set("is_unclaimed", !joiner.is_shown)
+        .set("created_by", joiner.by);
+    let (made, secret) = issue(tx, prefix, columns).await?;
+    Ok(Some((made.id, secret)))
+}
+
+/// As a reply shows it.
+pub fn shown(workspace: Uuid, user: Uuid, (id, key): &(Uuid, String)) -> Value {
+    json!({ "workspace_id": workspace, "user_id": user, "id": id, "key": key })
+}
+
+async fn conforms(tx: &Transaction<'_>, organisation: Uuid, metadata: &Map<String, Value>) -> Result<bool, ApiError> {
+    const SCHEMA: &str = "SELECT metadata_schemas -> 'api_key' FROM organisations WHERE id = $1";
+    let schema: Option<Value> = tx.query_one(SCHEMA, &[&organisation]).await?.try_get(0)?;
+    Ok(metadata_schema::conforms(&schema.unwrap_or_default(), metadata).is_ok())
+}
