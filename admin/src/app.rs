@@ -3,11 +3,14 @@
 use crate::line::Line;
 use crate::mail::{self, Mail};
 use crate::metrics::Metrics;
+use crate::model_configs::Http;
 use crate::settings::Settings;
 use ipnet::IpNet;
+use shared::catalogue::Sources;
 use shared::conf::Features;
 use shared::db::Pool;
 use shared::header_prefix::Aliases;
+use shared::providers::Providers;
 use shared::seal::{MasterKeys, Sealer};
 use std::sync::Arc;
 
@@ -29,12 +32,19 @@ pub struct App {
     pub public_url: Arc<str>,
     /// Most connections held open at once.
     pub max_connections: usize,
+    /// Every provider that there is.
+    pub providers: Arc<Providers>,
+    /// Prices and capabilities of models.
+    pub model_configs: Arc<Sources>,
     /// The interface's document; the same for the life of the process.
     pub openapi: bytes::Bytes,
 }
 
 impl App {
     pub fn new(db: Pool, settings: &Settings) -> anyhow::Result<Self> {
+        let providers = Providers::load(settings.catalogue.providers_file.as_deref())?;
+        let slugs = providers.iter().map(|provider| &*provider.slug);
+        let model_configs = Sources::new(&settings.catalogue, slugs, Arc::new(Http::new()?))?;
         Ok(Self {
             db: Line::new(db, settings.database.database_pool_size),
             features: Arc::new(settings.features.clone()),
@@ -46,6 +56,8 @@ impl App {
             sealer: Arc::new(Sealer::new(MasterKeys::load(&settings.sealing)?)),
             public_url: mail::public_url(&settings.mail, settings.listen.proxy_port)?.into(),
             max_connections: settings.listen.admin_max_connections as usize,
+            model_configs: Arc::new(model_configs),
+            providers: Arc::new(providers),
             openapi: serde_json::to_vec(&crate::openapi::document())?.into(),
         })
     }

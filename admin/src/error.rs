@@ -31,8 +31,14 @@ pub enum ApiError {
     /// Also the answer for what exists outside the caller's organisation or workspace: never confirm it.
     #[error("There is no such {0}")]
     NotFound(&'static str),
+    /// A miss in the public price list, whose clients read `error` as a text.
+    #[error("There is no {0}")]
+    NotListed(&'static str),
     #[error("This feature is switched off ({setting})")]
     FeatureOff { setting: &'static str },
+    /// More of something than this installation allows.
+    #[error("{message} ({setting})")]
+    LimitReached { message: String, setting: &'static str },
     #[error("This operation is part of the interface but not built yet")]
     NotBuilt,
     #[error(
@@ -74,8 +80,8 @@ impl ApiError {
             Self::WrongKeyKind | Self::MissingScope { .. } | Self::Forbidden(_) => StatusCode::FORBIDDEN,
             Self::Unauthenticated(_) => StatusCode::UNAUTHORIZED,
             Self::Conflict(_) => StatusCode::CONFLICT,
-            Self::NotFound(_) => StatusCode::NOT_FOUND,
-            Self::FeatureOff { .. } => StatusCode::PAYMENT_REQUIRED,
+            Self::NotFound(_) | Self::NotListed(_) => StatusCode::NOT_FOUND,
+            Self::FeatureOff { .. } | Self::LimitReached { .. } => StatusCode::PAYMENT_REQUIRED,
             Self::NotBuilt => StatusCode::NOT_IMPLEMENTED,
             Self::Internal => StatusCode::INTERNAL_SERVER_ERROR,
             Self::Unavailable | Self::NoMasterKey => StatusCode::SERVICE_UNAVAILABLE,
@@ -91,8 +97,8 @@ impl ApiError {
             Self::Internal | Self::Unavailable | Self::NoMasterKey => "AB04",
             Self::Unauthenticated(_) => "AB05",
             Self::Conflict(_) => "AB07",
-            Self::NotFound(_) => "AB08",
-            Self::FeatureOff { .. } => "AB09",
+            Self::NotFound(_) | Self::NotListed(_) => "AB08",
+            Self::FeatureOff { .. } | Self::LimitReached { .. } => "AB09",
             Self::NotBuilt => "AB10",
         }
     }
@@ -118,11 +124,15 @@ impl ApiError {
             _ => (None, ""),
         };
         let errors: Vec<Value> = field.iter().map(|field| json!({ "field": field, "message": detail })).collect();
+        let error = match self {
+            Self::NotListed(_) => json!(message),
+            _ => json!({ "message": message, "type": self.kind(), "param": field, "code": self.code() }),
+        };
         json!({
             "success": false,
             "message": message,
             "data": { "message": message, "errorCode": self.code(), "errors": errors },
-            "error": { "message": message, "type": self.kind(), "param": field, "code": self.code() },
+            "error": error,
             "request_id": request_id,
         })
     }
@@ -281,7 +291,9 @@ mod tests {
             (ApiError::Unauthenticated("x"), 401, "AB05"),
             (ApiError::Conflict("x".into()), 409, "AB07"),
             (ApiError::NotFound("label"), 404, "AB08"),
+            (ApiError::NotListed("price"), 404, "AB08"),
             (ApiError::FeatureOff { setting: "X" }, 402, "AB09"),
+            (ApiError::LimitReached { message: "x".into(), setting: "X" }, 402, "AB09"),
             (ApiError::NotBuilt, 501, "AB10"),
         ] {
             assert_eq!((error.status().as_u16(), error.code()), (status, code), "{error}");

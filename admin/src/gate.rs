@@ -99,7 +99,7 @@ fn operation_of(request: &Request) -> Result<&'static Operation, ApiError> {
 fn relative(path: &str) -> Option<&str> {
     match path.strip_prefix("/v1") {
         Some(rest) if rest.starts_with('/') => Some(rest),
-        _ => path.starts_with("/model-configs/pricing/").then_some(path),
+        _ => path.starts_with("/model-configs/").then_some(path),
     }
 }
 

@@ -23,6 +23,7 @@ pub mod line;
 pub mod mail;
 pub mod metadata_schema;
 pub mod metrics;
+mod model_configs;
 pub mod observe;
 pub mod openapi;
 pub mod resources;

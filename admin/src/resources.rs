@@ -5,6 +5,7 @@ mod audit_logs;
 mod invites;
 mod labels;
 mod members;
+mod model_configs;
 mod organisation;
 mod own_key;
 mod users;
@@ -36,6 +37,7 @@ pub fn routes() -> Routes {
         .merge(users::routes())
         .merge(invites::routes())
         .merge(members::routes())
+        .merge(model_configs::routes())
         .merge(workspaces::routes())
         .get("/api-keys/self", own_key::describe)
         .post("/api-keys/{type}/{subType}", no_such_kind_of_key)

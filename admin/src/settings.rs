@@ -24,6 +24,8 @@ pub struct Settings {
     #[command(flatten)]
     pub mail: conf::Mail,
     #[command(flatten)]
+    pub catalogue: conf::Catalogue,
+    #[command(flatten)]
     pub logs: conf::Logs,
     #[command(subcommand)]
     pub command: Option<Command>,

@@ -3,9 +3,11 @@
 
 pub mod api_key;
 pub mod bootstrap;
+pub mod catalogue;
 pub mod client_ip;
 pub mod conf;
 pub mod config;
+pub mod cost;
 pub mod db;
 pub mod header_prefix;
 pub mod migrate;

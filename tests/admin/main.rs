@@ -22,6 +22,7 @@ mod load;
 mod mail;
 mod members;
 mod migrations;
+mod model_configs;
 mod organisation;
 mod outage;
 mod process;

@@ -94,7 +94,7 @@ fn paths_are_relative_to_the_version_and_prices_also_to_the_root() {
         ("/v1x/configs", None),
         ("/configs", None),
         ("/model-configs/pricing/openai/gpt-4o", Some("/model-configs/pricing/openai/gpt-4o")),
-        ("/model-configs/general/openai", None),
+        ("/model-configs/general/openai", Some("/model-configs/general/openai")),
     ] {
         assert_eq!(relative(path), expected, "{path}");
     }

@@ -11,7 +11,8 @@ const REQUEST_ID: &str = "6f1c8a52-8a52-4c0e-8f0e-7a1f2f1f0a11";
 /// Each once; operations point here.
 pub fn responses() -> Value {
     let rows = kinds().into_iter().map(|(name, text, error)| {
-        let content = json!({ "schema": schema().json, "example": error.body(REQUEST_ID) });
+        let schema = if matches!(error, ApiError::NotListed(_)) { not_listed() } else { schema() };
+        let content = json!({ "schema": schema.json, "example": error.body(REQUEST_ID) });
         let response = json!({
             "description": format!("{text} ({}).", error.code()),
             "headers": super::operation::headers(),
@@ -33,6 +34,7 @@ fn kinds() -> Vec<(&'static str, &'static str, ApiError)> {
             ApiError::MissingScope { needs: Scopes::Any(&["prompts.create"]) },
         ),
         ("NotFound", "No such object, or not in reach of the credential", ApiError::NotFound("label")),
+        ("NotListed", "Not in the price list", ApiError::NotListed("price for this model")),
         (
             "Conflict",
             "It exists already, is in use, or is in the wrong state",
@@ -49,12 +51,13 @@ fn kinds() -> Vec<(&'static str, &'static str, ApiError)> {
 pub fn of(operation: &Operation, is_built: bool, also: &[u16]) -> Map<String, Value> {
     let is_by_key = matches!(operation.access, Access::Keys(_));
     let is_write = operation.method != Method::Get;
+    let missing = if operation.path.starts_with("/model-configs/") { "NotListed" } else { "NotFound" };
     let rows = [
         (400, "Invalid", true),
         (401, "Unauthenticated", operation.access != Access::Public),
         (402, "FeatureOff", is_by_key || operation.feature.is_some()),
         (403, "Forbidden", is_by_key),
-        (404, "NotFound", is_by_key || operation.path.contains('{')),
+        (404, missing, is_by_key || operation.path.contains('{')),
         (409, "Conflict", is_by_key && is_write),
         (413, "TooLarge", true),
         (500, "Failed", true),
@@ -68,14 +71,23 @@ pub fn of(operation: &Operation, is_built: bool, also: &[u16]) -> Map<String, Va
 }
 
 pub fn schema() -> Schema {
-    let wrong = object("FieldError").need("field", any_text().eg("name")).need("message", any_text().eg("is required"));
-    let data = object("").need("message", any_text()).need("errorCode", code()).need("errors", list(wrong));
     let error = object("")
         .need("message", any_text())
         .need("type", any_text().eg("invalid_request_error"))
         .need("param", any_text().or_null())
         .need("code", code());
-    object("Error")
+    with_error("Error", error)
+}
+
+/// In the public price list `error` is a text.
+fn not_listed() -> Schema {
+    with_error("NotListed", any_text())
+}
+
+fn with_error(title: &str, error: Schema) -> Schema {
+    let wrong = object("FieldError").need("field", any_text().eg("name")).need("message", any_text().eg("is required"));
+    let data = object("").need("message", any_text()).need("errorCode", code()).need("errors", list(wrong));
+    object(title)
         .need("success", fixed(false))
         .need("message", any_text())
         .need("data", data)

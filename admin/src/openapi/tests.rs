@@ -11,7 +11,6 @@ const UNDESCRIBED: &[&str] = &[
     "configs",
     "deployments",
     "integrations",
-    "model-configs",
     "openapi.json",
     "organisation",
     "providers",

@@ -42,6 +42,8 @@ pub fn classify<'p>(method: &Method, path: &'p str) -> Route<'p> {
     let Some(rest) = under_v1(path) else {
         return match (path, method) {
             ("/", &Method::GET | &Method::HEAD) => Route::Greeting,
+            // One client looks for prices at the host's root.
+            _ if path.starts_with("/model-configs/") => Route::ControlPlane,
             _ => Route::NotFound,
         };
     };
@@ -96,6 +98,7 @@ mod tests {
         for (method, path, route) in [
             ("GET", "/", Route::Greeting),
             ("GET", "/elsewhere", Route::NotFound),
+            ("GET", "/model-configs/pricing/openai/gpt-4o", Route::ControlPlane),
             ("GET", "/v1x/models", Route::NotFound),
             ("POST", "/v1/chat/completions", Route::Engine(Endpoint::ChatCompletions)),
             ("GET", "/v1/chat/completions", Route::Relay("/chat/completions")),

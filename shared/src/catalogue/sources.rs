@@ -1,0 +1,208 @@
+//! Where the files come from, in order: memory (one hour), the configured service, the log store, local files, what is
+//! bundled. A source that fails is logged and passed over; what it gave before is used a while longer.
+
+use super::{PriceList, bundled};
+use crate::conf::Catalogue;
+use anyhow::Context as _;
+use serde_json::Value;
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::pin::Pin;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use tokio::sync::Mutex;
+
+/// How long an answer is kept.
+pub const KEPT: Duration = Duration::from_secs(3600);
+/// How long what could not be renewed is used before the next attempt.
+pub const RETRIED_AFTER: Duration = Duration::from_secs(60);
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Kind {
+    Pricing,
+    General,
+}
+
+impl Kind {
+    const fn folder(self) -> &'static str {
+        match self {
+            Self::Pricing => "pricing",
+            Self::General => "general",
+        }
+    }
+}
+
+/// How a file is fetched by URL; `None` when the server says that there is none.
+pub trait Fetch: Send + Sync {
+    fn get<'a>(&'a self, url: &'a str) -> Fetched<'a>;
+}
+
+pub type Fetched<'a> = Pin<Box<dyn Future<Output = anyhow::Result<Option<String>>> + Send + 'a>>;
+
+/// One provider's file, read.
+#[derive(Debug)]
+pub enum Document {
+    Prices(PriceList),
+    Capabilities(Value),
+}
+
+pub struct Sources {
+    service: Option<(String, Arc<dyn Fetch>)>,
+    log_store: Folders,
+    local: Folders,
+    /// One place for each provider that exists, so that nobody can fill the memory by asking, and so that many who ask
+    /// for one file cause one fetch.
+    kept: HashMap<(Kind, Box<str>), Mutex<Option<Kept>>>,
+}
+
+/// Folders with one `{provider}.json` each.
+#[derive(Debug, Default)]
+struct Folders {
+    pricing: Option<PathBuf>,
+    general: Option<PathBuf>,
+}
+
+#[derive(Debug, Clone)]
+struct Kept {
+    document: Option<Arc<Document>>,
+    until: Instant,
+}
+
+impl Sources {
+    /// `providers` are the names that may be asked for, beside those with bundled files.
+    pub fn new<'p>(
+        settings: &Catalogue,
+        providers: impl Iterator<Item = &'p str>,
+        fetch: Arc<dyn Fetch>,
+    ) -> anyhow::Result<Self> {
+        let service = match (settings.model_configs_proxy_fetch_enabled, &settings.model_configs_proxy_url) {
+            (true, Some(url)) => Some((url.trim_end_matches('/').to_owned(), fetch)),
+            (true, None) => anyhow::bail!("MODEL_CONFIGS_PROXY_FETCH_ENABLED is ON without MODEL_CONFIGS_PROXY_URL"),
+            (false, _) => None,
+        };
+        let names = providers.map(Box::<str>::from).chain(super::bundled_providers().map(Box::from));
+        let kept =
+            names.flat_map(|name| [Kind::Pricing, Kind::General].map(|kind| ((kind, name.clone()), Mutex::default())));
+        Ok(Self {
+            service,
+            log_store: Folders {
+                pricing: in_log_store(
+                    "MODEL_CONFIGS_PRICING_LOG_STORE_PATH",
+                    &settings.model_configs_pricing_log_store_path,
+                )?,
+                general: in_log_store(
+                    "MODEL_CONFIGS_CAPABILITIES_LOG_STORE_PATH",
+                    &settings.model_configs_capabilities_log_store_path,
+                )?,
+            },
+            local: Folders {
+                pricing: settings.model_configs_pricing_local_path.clone(),
+                general: settings.model_configs_capabilities_local_path.clone(),
+            },
+            kept: kept.collect(),
+        })
+    }
+
+    /// The prices of a provider's models; `None` for a provider of which nothing is known.
+    pub async fn prices(&self, provider: &str, now: Instant) -> Option<Arc<Document>> {
+        self.document(Kind::Pricing, provider, now).await
+    }
+
+    pub async fn document(&self, kind: Kind, provider: &str, now: Instant) -> Option<Arc<Document>> {
+        let mut slot = self.kept.get(&(kind, provider.into()))?.lock().await;
+        if let Some(kept) = slot.as_ref().filter(|kept| now < kept.until) {
+            return kept.document.clone();
+        }
+        let found = self.look(kind, provider).await;
+        let earlier = slot.as_ref().and_then(|kept| kept.document.clone());
+        let kept = match found {
+            Look { document, failed: false } => Kept { document, until: now + KEPT },
+            Look { document, failed: true } => Kept { document: earlier.or(document), until: now + RETRIED_AFTER },
+        };
+        slot.insert(kept).document.clone()
+    }
+
+    async fn look(&self, kind: Kind, provider: &str) -> Look {
+        let mut failed = false;
+        let mut read = |place: &str, text: anyhow::Result<Option<String>>| {
+            let read = text.and_then(|text| text.map(|text| Document::read(kind, &text)).transpose());
+            read.unwrap_or_else(|error| {
+                tracing::warn!(provider, place, error = format!("{error:#}"), "model configurations could not be read");
+                failed = true;
+                None
+            })
+        };
+        let mut document = None;
+        if let Some((url, fetch)) = &self.service {
+            let url = format!("{url}/{}/{provider}", kind.folder());
+            document = read(&url, fetch.get(&url).await);
+        }
+        for folder in [self.log_store.of(kind), self.local.of(kind)].into_iter().flatten() {
+            if document.is_none() {
+                let path = folder.join(format!("{provider}.json"));
+                document = read(&path.display().to_string(), file(&path).await);
+            }
+        }
+        if document.is_none() {
+            document = read("bundled", Ok(bundled::text(kind, provider).map(str::to_owned)));
+        }
+        Look { document: document.map(Arc::new), failed }
+    }
+}
+
+struct Look {
+    document: Option<Arc<Document>>,
+    /// Whether a source that should have been asked could not be.
+    failed: bool,
+}
+
+impl Folders {
+    fn of(&self, kind: Kind) -> Option<&Path> {
+        match kind {
+            Kind::Pricing => self.pricing.as_deref(),
+            Kind::General => self.general.as_deref(),
+        }
+    }
+}
+
+impl Document {
+    fn read(kind: Kind, text: &str) -> anyhow::Result<Self> {
+        Ok(match kind {
+            Kind::Pricing => Self::Prices(PriceList::parse(text)?),
+            Kind::General => {
+                let value: Value = serde_json::from_str(text)?;
+                anyhow::ensure!(value.is_object(), "it is not a JSON object");
+                Self::Capabilities(value)
+            }
+        })
+    }
+
+    pub fn as_prices(&self) -> Option<&PriceList> {
+        match self {
+            Self::Prices(list) => Some(list),
+            Self::Capabilities(_) => None,
+        }
+    }
+}
+
+async fn file(path: &Path) -> anyhow::Result<Option<String>> {
+    match tokio::fs::read_to_string(path).await {
+        Ok(text) => Ok(Some(text)),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(error).with_context(|| path.display().to_string()),
+    }
+}
+
+/// The log store is a folder; other kinds are refused rather than passed over in silence.
+fn in_log_store(setting: &str, path: &Option<String>) -> anyhow::Result<Option<PathBuf>> {
+    let Some(path) = path else { return Ok(None) };
+    match path.strip_prefix("file://").unwrap_or(path) {
+        other if other.contains("://") => {
+            anyhow::bail!("{setting}: only file:// and folders can be read, not `{other}`")
+        }
+        folder => Ok(Some(folder.into())),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,121 @@
+//! What a request costs: normalised usage × a model's price list, in exact decimals. One algebra for every provider, so
+//! that logs, budgets and analytics can never disagree.
+//!
+//! Prices are US cents per token or unit, as in the files. A price list may bring its own formula; without one every
+//! kind of token is multiplied by its own rate, and a kind without a rate of its own costs what plain text costs.
+
+mod adjust;
+mod formula;
+mod price;
+mod pricing;
+mod rates;
+mod usage;
+
+pub use adjust::Multipliers;
+pub use formula::{Calculate, Expr};
+pub use price::Price;
+pub use pricing::{CustomPricing, Entry, FixedCost, PricingConfig, Rate, Rates};
+pub use rates::{Mode, Terms};
+pub use usage::{Images, Usage};
+
+use rates::Effective;
+use rust_decimal::Decimal;
+
+/// The parts of a cost, in US cents.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Cost {
+    pub request: Decimal,
+    pub response: Decimal,
+    /// Searches, seconds, images by piece, and what every call costs.
+    pub units: Decimal,
+}
+
+/// Figures that no decimal can hold; only broken usage or prices make them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("the cost is larger than can be counted")]
+pub struct TooLarge;
+
+impl Cost {
+    /// US cents, as stored: ten decimals.
+    pub fn cents(&self) -> Decimal {
+        (self.request + self.response + self.units).round_dp(10).normalize()
+    }
+
+    /// US dollars, as budgets count.
+    pub fn usd(&self) -> Decimal {
+        ((self.request + self.response + self.units) / Decimal::ONE_HUNDRED).normalize()
+    }
+}
+
+pub fn cost(usage: &Usage, entry: &Entry, terms: &Terms<'_>) -> Result<Cost, TooLarge> {
+    let rates = Effective::of(entry, usage, terms);
+    let cost = match rates.calculate {
+        Some(formulas) => Cost {
+            request: formulas.request(usage, &rates)?,
+            response: formulas.response(usage, &rates)?,
+            units: units(usage, &rates)?,
+        },
+        None => {
+            Cost { request: request(usage, &rates)?, response: response(usage, &rates)?, units: units(usage, &rates)? }
+        }
+    };
+    // So that adding the parts up later cannot overflow.
+    let whole = cost.request.checked_add(cost.response).and_then(|sum| sum.checked_add(cost.units));
+    whole.map(|_| cost).ok_or(TooLarge)
+}
+
+fn request(usage: &Usage, rates: &Effective<'_>) -> Result<Decimal, TooLarge> {
+    let text = rates.first(&["request_text_token", "request_token"]);
+    let read = rates.first(&["cache_read_text_input_token", "cached_text_input_token", "cache_read_input_token"]);
+    let write = rates.first(&["cache_write_input_token"]).or(text);
+    let hour = rates.unit("cache_write_1h").or(write);
+    let audio = rates.first(&["request_audio_token"]).or(text);
+    let image = rates.first(&["request_image_token"]).or(text);
+    let read_image = rates.first(&["cache_read_image_input_token", "cached_image_input_token"]);
+    total(&[
+        (usage.input, text),
+        (usage.cache_read, read.or(text)),
+        (usage.cache_write.saturating_sub(usage.cache_write_1h), write),
+        (usage.cache_write_1h, hour),
+        (usage.audio_input, audio),
+        (usage.cache_read_audio, rates.first(&["cache_read_audio_input_token"]).or(audio)),
+        (usage.image_input, image),
+        (usage.cache_read_image, read_image.or(image)),
+    ])
+}
+
+fn response(usage: &Usage, rates: &Effective<'_>) -> Result<Decimal, TooLarge> {
+    let text = rates.first(&["response_text_token", "response_token"]);
+    let thinking = rates.first(&["reasoning_token"]).or(rates.unit("thinking_token")).or(text);
+    total(&[
+        (usage.output.saturating_sub(usage.reasoning), text),
+        (usage.reasoning, thinking),
+        (usage.audio_output, rates.first(&["response_audio_token"]).or(text)),
+        (usage.image_output, rates.first(&["response_image_token"]).or(text)),
+    ])
+}
+
+/// What is priced by piece: tools, seconds, whole images, and the call itself.
+fn units(usage: &Usage, rates: &Effective<'_>) -> Result<Decimal, TooLarge> {
+    let mut sum = rates.fixed;
+    for (name, count) in &usage.units {
+        let price = rates.unit(name).unwrap_or_default();
+        sum = add(sum, price, *count)?;
+    }
+    if let Some(images) = &usage.images {
+        let price = rates.image(&images.quality, &images.size).unwrap_or_default();
+        sum = add(sum, price, images.count.into())?;
+    }
+    Ok(sum)
+}
+
+fn total(kinds: &[(u64, Option<Decimal>)]) -> Result<Decimal, TooLarge> {
+    kinds.iter().try_fold(Decimal::ZERO, |sum, (tokens, rate)| add(sum, rate.unwrap_or_default(), (*tokens).into()))
+}
+
+fn add(sum: Decimal, price: Decimal, count: Decimal) -> Result<Decimal, TooLarge> {
+    price.checked_mul(count).and_then(|part| sum.checked_add(part)).ok_or(TooLarge)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,149 @@
+//! Which price holds for one call: the layers of a price list that apply to it, the most particular first. Nothing is
+//! copied; a rate is looked up through the layers.
+
+use super::adjust::Multipliers;
+use super::formula::Calculate;
+use super::pricing::{CustomPricing, Entry, ModePricing, PricingConfig, Rates};
+use super::usage::Usage;
+use rust_decimal::Decimal;
+
+/// How a call was made, as far as prices depend on it.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Terms<'a> {
+    pub region: Option<&'a str>,
+    pub mode: Mode,
+    /// The integration's own price for this model; it takes the place of the catalogue's.
+    pub own_price: Option<&'a PricingConfig>,
+    pub multipliers: Option<&'a Multipliers>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Mode {
+    #[default]
+    Standard,
+    Batch,
+    Flex,
+    Priority,
+    Fast,
+}
+
+impl Mode {
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Standard => "standard",
+            Self::Batch => "batch",
+            Self::Flex => "flex",
+            Self::Priority => "priority",
+            Self::Fast => "fast",
+        }
+    }
+
+    /// From `service_tier` of a request or an answer; what has no price of its own is standard.
+    pub fn of_service_tier(tier: &str) -> Self {
+        match tier {
+            "batch" => Self::Batch,
+            "flex" => Self::Flex,
+            "priority" => Self::Priority,
+            "fast" => Self::Fast,
+            _ => Self::Standard,
+        }
+    }
+}
+
+/// The rates of one call.
+pub struct Effective<'a> {
+    layers: [Option<&'a Rates>; 4],
+    multipliers: Option<&'a Multipliers>,
+    pub calculate: Option<&'a Calculate>,
+    /// Cents for the call itself.
+    pub fixed: Decimal,
+}
+
+impl<'a> Effective<'a> {
+    pub fn of(entry: &'a Entry, usage: &Usage, terms: &Terms<'a>) -> Self {
+        let list = &entry.pricing_config;
+        let main = terms.own_price.unwrap_or(list);
+        let custom = match terms.own_price {
+            Some(_) => None,
+            None => entry.custom_pricing.as_ref().and_then(|custom| Some((custom, mode_pricing(custom, terms)?))),
+        };
+        let tier = custom.and_then(|(custom, (mode, _))| tier(custom, mode, usage.prompt_tokens()));
+        let in_mode = custom.and_then(|(_, (mode, _))| mode.pricing_config.as_ref());
+        // A batch price of the region and mode is more particular than the list's plain one.
+        let has_own_batch = custom.is_some_and(|(_, (_, is_exact))| is_exact);
+        let batch = main.batch_config.as_ref().filter(|_| terms.mode == Mode::Batch && !has_own_batch);
+        let fixed = main.fixed_cost.or(list.fixed_cost);
+        Self {
+            layers: [rates(tier), batch.or(rates(in_mode)), rates(in_mode), main.pay_as_you_go.as_ref()],
+            multipliers: terms.multipliers,
+            calculate: main.calculate.as_ref().or(list.calculate.as_ref()),
+            fixed: match fixed {
+                Some(fixed) => (fixed.request.price.0 + fixed.response.price.0) * default_multiplier(terms.multipliers),
+                None => Decimal::ZERO,
+            },
+        }
+    }
+
+    /// The first of these keys that has a rate, already multiplied.
+    pub fn first(&self, keys: &[&str]) -> Option<Decimal> {
+        keys.iter().find_map(|key| {
+            let rate = self.layers().find_map(|rates| rates.tokens.get(*key))?;
+            self.multiplied(rate.price.0, key)
+        })
+    }
+
+    pub fn unit(&self, name: &str) -> Option<Decimal> {
+        let rate = self.layers().find_map(|rates| rates.additional_units.get(name))?;
+        match self.multipliers {
+            None => Some(rate.price.0),
+            Some(multipliers) => rate.price.0.checked_mul(multipliers.of_unit(name)),
+        }
+    }
+
+    /// The price of one image; an unknown quality or size costs what `default` does.
+    pub fn image(&self, quality: &str, size: &str) -> Option<Decimal> {
+        let rate = self.layers().find_map(|rates| {
+            let sizes = rates.image.get(quality).or_else(|| rates.image.get("default"))?;
+            sizes.get(size).or_else(|| sizes.get("default"))
+        })?;
+        self.multiplied(rate.price.0, "image.default")
+    }
+
+    fn layers(&self) -> impl Iterator<Item = &'a Rates> {
+        self.layers.into_iter().flatten()
+    }
+
+    fn multiplied(&self, price: Decimal, key: &str) -> Option<Decimal> {
+        match self.multipliers {
+            None => Some(price),
+            Some(multipliers) => price.checked_mul(multipliers.of(key)),
+        }
+    }
+}
+
+fn default_multiplier(multipliers: Option<&Multipliers>) -> Decimal {
+    multipliers.map_or(Decimal::ONE, |multipliers| multipliers.of("default"))
+}
+
+fn rates(config: Option<&PricingConfig>) -> Option<&Rates> {
+    config.and_then(|config| config.pay_as_you_go.as_ref())
+}
+
+/// The region's prices for the mode, and whether they are for this very mode.
+fn mode_pricing<'a>(custom: &'a CustomPricing, terms: &Terms<'_>) -> Option<(&'a ModePricing, bool)> {
+    let named = |name: &str| custom.regions.iter().find(|(key, _)| key.split(',').any(|one| one.trim() == name));
+    let (_, region) = terms.region.and_then(named).or_else(|| named("default"))?;
+    let modes = &region.execution_modes;
+    match modes.get(terms.mode.name()) {
+        Some(mode) => Some((mode, true)),
+        None => modes.get(Mode::Standard.name()).map(|mode| (mode, false)),
+    }
+}
+
+/// The tier whose bound the prompt exceeds by the most; the bound itself still belongs to the tier below.
+fn tier<'a>(custom: &CustomPricing, mode: &'a ModePricing, prompt_tokens: u64) -> Option<&'a PricingConfig> {
+    let bounds = custom.context_tier_map.iter().filter_map(|(bound, name)| Some((bound.parse::<u64>().ok()?, name)));
+    let (_, name) =
+        bounds.filter(|(bound, _)| *bound == 0 || prompt_tokens > *bound).max_by_key(|(bound, _)| *bound)?;
+    mode.context_tiers.get(name).map(|tier| &tier.pricing_config)
+}

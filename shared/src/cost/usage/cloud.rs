@@ -1,0 +1,62 @@
+//! Usage as Google, AWS and Cohere report it.
+
+use super::{Usage, at};
+use serde_json::Value;
+
+/// The prompt contains what was cached, the candidates do not contain the thoughts, and prompts that tools made are
+/// counted apart. Modalities are lists.
+pub fn gemini(usage: &Value) -> Usage {
+    let of = |list: &str, modality: &str| {
+        let details = usage.get(list).and_then(Value::as_array).into_iter().flatten();
+        let matching = details.filter(|detail| detail.get("modality").and_then(Value::as_str) == Some(modality));
+        matching.map(|detail| at(detail, &["tokenCount"])).fold(0, u64::saturating_add)
+    };
+    let prompt = at(usage, &["promptTokenCount"]).saturating_add(at(usage, &["toolUsePromptTokenCount"]));
+    let cached = at(usage, &["cachedContentTokenCount"]);
+    let (cached_audio, cached_image) = (of("cacheTokensDetails", "AUDIO"), of("cacheTokensDetails", "IMAGE"));
+    let audio = of("promptTokensDetails", "AUDIO").saturating_sub(cached_audio);
+    let image = of("promptTokensDetails", "IMAGE").saturating_sub(cached_image);
+    let thoughts = at(usage, &["thoughtsTokenCount"]);
+    let (audio_output, image_output) = (of("candidatesTokensDetails", "AUDIO"), of("candidatesTokensDetails", "IMAGE"));
+    let candidates = at(usage, &["candidatesTokenCount"]).saturating_sub(audio_output).saturating_sub(image_output);
+    Usage {
+        input: prompt.saturating_sub(cached).saturating_sub(audio).saturating_sub(image),
+        cache_read: cached.saturating_sub(cached_audio).saturating_sub(cached_image),
+        audio_input: audio,
+        cache_read_audio: cached_audio,
+        image_input: image,
+        cache_read_image: cached_image,
+        output: candidates.saturating_add(thoughts),
+        reasoning: thoughts,
+        audio_output,
+        image_output,
+        ..Usage::default()
+    }
+}
+
+/// Bedrock's own form counts the prompt without the cache.
+pub fn bedrock(usage: &Value) -> Usage {
+    let read = at(usage, &["cacheReadInputTokens"]).max(at(usage, &["cacheReadInputTokenCount"]));
+    let written = at(usage, &["cacheWriteInputTokens"]).max(at(usage, &["cacheWriteInputTokenCount"]));
+    Usage {
+        input: at(usage, &["inputTokens"]),
+        cache_read: read,
+        cache_write: written,
+        output: at(usage, &["outputTokens"]),
+        ..Usage::default()
+    }
+}
+
+/// Cohere bills other counts than it reports as tokens; its rerankers are priced by search in the place of prompt tokens.
+pub fn cohere(usage: &Value) -> Usage {
+    let billed = |key: &str| {
+        let value = usage.get("billed_units").and_then(|units| units.get(key));
+        // They come as floats.
+        value.and_then(Value::as_f64).map_or(0, |count| count as u64)
+    };
+    let prompt = match billed("input_tokens") {
+        0 => billed("search_units"),
+        tokens => tokens,
+    };
+    Usage { input: prompt, output: billed("output_tokens"), ..Usage::default() }
+}

@@ -1,0 +1,3 @@
+//! Fixtures in, exact results out: no process, no database.
+
+mod cost;
