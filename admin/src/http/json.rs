@@ -1,6 +1,9 @@
 //! Request bodies as JSON. Errors name the field by its path and never repeat a value: a mistyped secret would end
 //! up in the answer and in the log.
 
+mod strict;
+
+use self::strict::Strict;
 use crate::error::ApiError;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
@@ -29,7 +32,7 @@ pub fn value(body: &[u8]) -> Result<Value, ApiError> {
 
 /// Reads a body into its type.
 pub fn read<T: DeserializeOwned>(body: Value) -> Result<T, ApiError> {
-    serde_path_to_error::deserialize(body).map_err(|error| {
+    serde_path_to_error::deserialize(Strict(body)).map_err(|error| {
         let path = error.path().to_string();
         refusal(if path == "." { "" } else { &path }, &error.inner().to_string())
     })
@@ -108,6 +111,8 @@ mod tests {
             (json!({}), "name", "is required"),
             (json!({ "name": 7 }), "name", "must be a string"),
             (json!({ "name": ["s3cret"] }), "name", "must be a string"),
+            (json!({ "name": "a", "limits": [["rpm", 1]] }), "limits[0]", "must be an object"),
+            (json!({ "name": "a", "limits": { "unit": "rpm" } }), "limits", "must be a sequence"),
             (
                 json!({ "name": "a", "limits": [{ "unit": "rpm", "value": "s3cret" }] }),
                 "limits[0].value",

@@ -67,12 +67,15 @@ impl Query {
     }
 
     fn count(&self, name: &str, alias: &str) -> Result<Option<i64>, ApiError> {
-        let Some(text) = self.text(name).or_else(|| self.text(alias)) else { return Ok(None) };
-        let is_number = text.bytes().all(|byte| byte.is_ascii_digit());
-        if !is_number {
-            return Err(ApiError::field(name, "must be a whole number of at least 0"));
+        let sent = [name, alias].into_iter().filter_map(|name| self.text(name).map(|text| (name, text)));
+        let mut first = None;
+        for (name, text) in sent {
+            if !text.bytes().all(|byte| byte.is_ascii_digit()) {
+                return Err(ApiError::field(name, "must be a whole number of at least 0"));
+            }
+            first = first.or(Some(text.parse().unwrap_or(i64::MAX)));
         }
-        Ok(Some(text.parse().unwrap_or(i64::MAX)))
+        Ok(first)
     }
 }
 
@@ -103,7 +106,15 @@ mod tests {
         ] {
             assert_eq!(page(query), Ok(expected), "{query}");
         }
-        for query in ["page_size=-1", "current_page=-1", "page_size=ten", "pageSize=1.5", "current_page=%2B1"] {
+        assert_eq!(page("pageSize=7&page_size=10"), Ok((10, 0)));
+        for query in [
+            "page_size=1&pageSize=-1",
+            "page_size=-1",
+            "current_page=-1",
+            "page_size=ten",
+            "pageSize=1.5",
+            "current_page=%2B1",
+        ] {
             assert!(page(query).is_err(), "{query}");
         }
     }
