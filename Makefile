@@ -12,7 +12,7 @@ ARGS ?=
 # What `make prove` runs, one after the other; each is also a target: make prove-upload.
 PROOFS := upload streams disconnect outage propagation handover
 
-.PHONY: help run build test test-clients prove $(PROOFS:%=prove-%) build-proofs lint fmt bench setup setup-test setup-bench
+.PHONY: help run build test test-clients test-openapi prove prove-openapi $(PROOFS:%=prove-%) build-proofs lint fmt bench setup setup-test setup-bench
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 22
@@ -28,11 +28,15 @@ test: setup-test ## every test, against a Postgres of its own
 	@if cargo nextest --version >/dev/null 2>&1; \
 	then exec $(TARGET)/debug/gateway-dev test -- cargo nextest run --locked --workspace $(ARGS); \
 	else exec $(TARGET)/debug/gateway-dev test -- cargo test --locked --workspace $(ARGS); fi
-	@$(if $(strip $(ARGS)),echo "ARGS chose some tests; the SDKs were left out (make test-clients)",exec $(MAKE) --no-print-directory test-clients)
+	@$(if $(strip $(ARGS)),echo "ARGS chose some tests; left out: make test-clients, make test-openapi",exec $(MAKE) --no-print-directory test-clients test-openapi)
 
 test-clients: setup-test ## only the Python and Node SDKs, against a stack of their own
 	@cargo build --locked --workspace $(BINS)
 	@exec $(TARGET)/debug/gateway-dev stack -- tests/clients/run
+
+test-openapi: setup-test ## only the interface against its own OpenAPI document
+	@cargo build --locked --workspace $(BINS)
+	@exec $(TARGET)/debug/gateway-dev stack -- tests/openapi/run
 
 lint: setup ## formatting, clippy without warnings, and who may depend on whom
 	@cargo fmt --all --check
@@ -60,6 +64,10 @@ prove: build-proofs ## what must hold under weight and in trouble, on release bu
 
 $(PROOFS:%=prove-%): prove-%: build-proofs
 	@exec $(TARGET)/release/prove $*
+
+prove-openapi: setup-test ## the interface against its document at length, with sequences of requests (EXAMPLES=200)
+	@cargo build --locked --workspace $(BINS)
+	@exec $(TARGET)/debug/gateway-dev stack -- tests/openapi/run thorough
 
 build-proofs: setup
 	@cargo build --locked --release -p proxy -p admin -p bench --bin gateway-proxy --bin gateway-admin --bin prove

@@ -13,6 +13,7 @@ pub mod caller;
 pub mod connections;
 pub mod credential;
 pub mod crud;
+pub mod docs_page;
 pub mod error;
 pub mod gate;
 pub mod health;

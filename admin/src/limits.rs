@@ -1,6 +1,7 @@
 //! Usage and rate limits as the interface takes them, on keys, workspaces, providers and integrations: strict, so
 //! that a misspelt limit is refused instead of limiting nothing. Pure: the clock is an argument.
 
+pub mod docs;
 mod rate;
 mod reset;
 mod usage;

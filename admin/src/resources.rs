@@ -13,6 +13,7 @@ mod workspaces;
 
 use crate::app::App;
 use crate::error::ApiError;
+use crate::openapi::{Doc, schema};
 use crate::routes::Routes;
 use axum::extract::State;
 use axum::http::header;
@@ -42,6 +43,16 @@ pub fn routes() -> Routes {
         .get("/api-keys/self", own_key::describe)
         .post("/api-keys/{type}/{subType}", no_such_kind_of_key)
         .get("/openapi.json", openapi)
+        .describe(docs())
+}
+
+fn docs() -> [Doc; 3] {
+    let document = schema::any_object().eg(serde_json::json!({ "openapi": "3.1.0" }));
+    [
+        api_keys::docs::own(),
+        Doc::post("/api-keys/{type}/{subType}", "Refuse any other kind of key"),
+        Doc::get("/openapi.json", "Read this document").answer(document),
+    ]
 }
 
 /// How a key gets another secret, for the job that does it by schedule.
@@ -59,6 +70,6 @@ async fn no_such_kind_of_key() -> ApiError {
     ApiError::invalid("There is no such kind of API key")
 }
 
-async fn openapi(State(app): State<App>) -> impl IntoResponse {
+pub async fn openapi(State(app): State<App>) -> impl IntoResponse {
     ([(header::CONTENT_TYPE, "application/json")], app.openapi)
 }

@@ -4,7 +4,7 @@
 use crate::app::App;
 use crate::gate::gate;
 use crate::observe::observe;
-use crate::{health, resources};
+use crate::{docs_page, health, resources};
 use axum::Router;
 use axum::extract::DefaultBodyLimit;
 use axum::middleware::from_fn_with_state;
@@ -21,6 +21,8 @@ pub fn router(app: App) -> Router {
         .route("/healthz", get(health::alive))
         .route("/readyz", get(health::ready))
         .route("/metrics", get(health::metrics))
+        .route("/docs", get(docs_page::show))
+        .route("/openapi.json", get(resources::openapi))
         .fallback_service(gated)
         .layer(from_fn_with_state(app.clone(), observe))
         .with_state(app)

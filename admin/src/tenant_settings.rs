@@ -3,6 +3,7 @@
 
 use crate::error::ApiError;
 use crate::http::Field;
+use crate::openapi::schema::{self, Schema};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
@@ -107,6 +108,27 @@ pub fn shown(workspace: &Value, organisation: &Value) -> Value {
     let overrides = workspace["user_key_metadata_override"].as_i64().unwrap_or(0);
     shown.insert("user_key_metadata_override".into(), overrides.into());
     shown.into()
+}
+
+/// As the document shows them, sent and shown.
+pub fn docs() -> (Schema, Schema) {
+    let switch = || schema::either([schema::bit(), schema::flag(), schema::nothing()]);
+    let sent = schema::object("WorkspaceSettingsChange")
+        .may("debug_log", switch().says("Whether bodies are logged."))
+        .may("user_api_key_ttl", schema::whole(0..=LONGEST).eg(86400).or_null().says("In seconds; 0 is for ever."))
+        .may("user_api_key_max_ttl", schema::whole(0..=LONGEST).eg(604_800).or_null())
+        .may("user_api_key_count", schema::whole(-1..=1_000_000).eg(10).or_null().says("-1 is without limit."))
+        .may("user_key_metadata", schema::map(schema::any_text().eg("search")).or_null())
+        .may("user_key_metadata_override", switch());
+    let number = |example: i64| schema::whole(-1..=i64::MAX).eg(example);
+    let shown = schema::object("WorkspaceSettings")
+        .need("debug_log", schema::bit())
+        .need("user_api_key_ttl", number(86400))
+        .need("user_api_key_max_ttl", number(604_800))
+        .need("user_api_key_count", number(10))
+        .need("user_key_metadata", schema::map(schema::any_text().eg("search")).or_null())
+        .need("user_key_metadata_override", schema::bit());
+    (sent.closed(), shown)
 }
 
 #[cfg(test)]

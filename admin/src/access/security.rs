@@ -2,6 +2,7 @@
 //! has values of its own for those categories that its organisation opened for override.
 
 use crate::error::ApiError;
+use crate::openapi::schema::{self, Schema};
 use serde_json::{Map, Value};
 
 pub struct Setting {
@@ -75,6 +76,11 @@ pub fn opened(organisation: &Value, before: &Value, now: &Value) -> Value {
     let value = |one: &Setting| organisation[one.name].as_bool().unwrap_or(one.default);
     let values = SETTINGS.iter().filter(is_opened).map(|one| (one.name.to_owned(), value(one).into()));
     Value::Object(values.collect())
+}
+
+/// As the document shows them.
+pub fn docs(title: &str) -> Schema {
+    SETTINGS.iter().fold(schema::object(title), |all, one| all.may(one.name, schema::flag().eg(one.default))).closed()
 }
 
 const fn on(name: &'static str, category: &'static str) -> Setting {

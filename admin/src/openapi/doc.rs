@@ -1,7 +1,7 @@
 //! The description of one operation, written beside its handler. What the route table knows (who may call, which
 //! scopes, which parameters the path has, which refusals) is not repeated here.
 
-use super::schema::{self, Schema, any_text, fixed, list, name_of, object, uuid, whole};
+use super::schema::{self, Schema, any_text, fixed, list, object, uuid, whole};
 use crate::crud::Resource;
 use crate::http::PageSizes;
 use shared::routes::Method;
@@ -34,7 +34,7 @@ impl Doc {
     }
 
     pub fn create<R: Resource>(body: Schema) -> Self {
-        let body = if has_workspaces::<R>() { body.may("workspace_id", workspace()) } else { body };
+        let body = if has_workspaces::<R>() { body.may("workspace_id", workspace().or_null()) } else { body };
         let doc = Self::new(Method::Post, R::PATH, &format!("Create {}", article(R::OBJECT)));
         doc.body(body).answer(object("").need("id", uuid()).need("object", fixed(R::OBJECT)))
     }
@@ -46,7 +46,7 @@ impl Doc {
 
     /// Absent fields keep their value; the answer is empty unless another is given.
     pub fn update<R: Resource>(body: Schema) -> Self {
-        let body = if has_workspaces::<R>() { body.may("workspace_id", workspace()) } else { body };
+        let body = if has_workspaces::<R>() { body.may("workspace_id", workspace().or_null()) } else { body };
         let doc = Self::new(Method::Put, &item_path::<R>(), &format!("Change {}", article(R::OBJECT)));
         doc.details("Sets the fields that are sent and keeps the others.").body(body)
     }
@@ -151,16 +151,14 @@ impl Doc {
 
 /// A comma-separated list in a query.
 pub fn choices(values: &[&str]) -> Schema {
-    let one = format!("({})", values.join("|"));
-    let pattern = format!("^{one}(,{one})*$");
+    // As it is read: blanks and empty items do not count.
+    let one = format!(r"\s*({})?\s*", values.join("|"));
     let says = format!("Any of {}; several are separated by commas.", values.join(", "));
-    let mut schema = name_of(values.first().copied().unwrap_or_default()).says(&says);
-    schema.json["pattern"] = pattern.into();
-    schema
+    any_text().matching(&format!("^{one}(,{one})*$")).eg(values.first().copied().unwrap_or_default()).says(&says)
 }
 
 fn workspace() -> Schema {
-    name_of("ws-market-3f9a01").says("Id or slug of a workspace. A workspace's own key may leave it out.")
+    any_text().eg("ws-market-3f9a01").says("Id or slug of a workspace. A workspace's own key may leave it out.")
 }
 
 fn has_workspaces<R: Resource>() -> bool {

@@ -54,6 +54,12 @@ pub fn time() -> Schema {
     new(json!({ "type": "string", "format": "date-time" }), "2026-01-15T10:30:00.000Z")
 }
 
+/// A time as bodies may give it.
+pub fn moment() -> Schema {
+    let says = "RFC 3339; without an offset it is UTC, without a time the day's beginning.";
+    new(json!({ "type": "string", "description": says }), "2099-01-15T10:30:00Z")
+}
+
 pub fn flag() -> Schema {
     new(json!({ "type": "boolean" }), false)
 }
@@ -110,6 +116,11 @@ pub fn anything() -> Schema {
     new(json!({}), Value::Null)
 }
 
+/// Nothing else than null, as one of several forms.
+pub fn nothing() -> Schema {
+    new(json!({ "type": "null" }), Value::Null)
+}
+
 /// One of several forms; the first gives the example.
 pub fn either(forms: impl IntoIterator<Item = Schema>) -> Schema {
     let mut forms = forms.into_iter().peekable();
@@ -145,6 +156,24 @@ impl Schema {
         self
     }
 
+    /// A text of this form.
+    pub fn matching(mut self, pattern: &str) -> Self {
+        self.json["pattern"] = pattern.into();
+        self
+    }
+
+    /// A number of at most `most`.
+    pub fn up_to(mut self, most: i64) -> Self {
+        self.json["maximum"] = most.into();
+        self
+    }
+
+    /// A list of at most `most` items.
+    pub fn at_most(mut self, most: usize) -> Self {
+        self.json["maxItems"] = most.into();
+        self
+    }
+
     /// The value, or null.
     pub fn or_null(mut self) -> Self {
         match self.json.get("type").cloned() {
@@ -157,6 +186,12 @@ impl Schema {
             }
             _ => new(json!({ "anyOf": [self.json, { "type": "null" }] }), self.example),
         }
+    }
+
+    /// In a query, where an empty value is no value.
+    pub fn or_empty(self) -> Self {
+        let example = self.example.clone();
+        either([self, fixed("")]).eg(example)
     }
 
     /// A field that is always there.
@@ -197,6 +232,25 @@ impl Schema {
     pub fn whole(mut self) -> Self {
         let names = self.json["properties"].as_object().into_iter().flatten().map(|(name, _)| name.clone());
         self.json["required"] = names.collect::<Vec<_>>().into();
+        self
+    }
+
+    /// The same object without a field.
+    pub fn without(mut self, name: &str) -> Self {
+        for part in [&mut self.json["properties"], &mut self.example] {
+            if let Value::Object(fields) = part {
+                fields.shift_remove(name);
+            }
+        }
+        if let Some(required) = self.json["required"].as_array_mut() {
+            required.retain(|one| one != name);
+        }
+        self
+    }
+
+    /// The same object under another name.
+    pub fn titled(mut self, title: &str) -> Self {
+        self.json["title"] = title.into();
         self
     }
 

@@ -4,6 +4,7 @@
 
 mod create;
 mod defaults;
+pub mod docs;
 mod expiry;
 mod grant;
 pub mod issue;
@@ -37,6 +38,7 @@ pub fn routes() -> Routes {
         .put("/api-keys/{id}", crud::update::<Key>)
         .delete("/api-keys/{id}", crud::delete::<Key>)
         .post("/api-keys/{id}/rotate", rotate::rotate)
+        .describe(docs::docs())
 }
 
 #[derive(Serialize)]

@@ -5,6 +5,7 @@ use crate::call::Call;
 use crate::crud::Answer;
 use crate::error::ApiError;
 use crate::http::{PageSizes, Query, Time, time};
+use crate::openapi::{Doc, choices, schema};
 use crate::routes::Routes;
 use crate::tenancy;
 use axum::Json;
@@ -18,7 +19,59 @@ use tokio_postgres::Row;
 use uuid::Uuid;
 
 pub fn routes() -> Routes {
-    Routes::default().get("/audit-logs", list)
+    Routes::default().get("/audit-logs", list).describe([docs()])
+}
+
+fn docs() -> Doc {
+    let text = |example: &str| schema::any_text().eg(example);
+    let maybe = |example: &str| schema::any_text().eg(example).or_null();
+    let record = schema::object("AuditLog")
+        .need("id", schema::uuid())
+        .need("timestamp", schema::time())
+        .need("method", text("POST"))
+        .need("uri", text("/v1/labels"))
+        .need("request_id", schema::uuid().or_null())
+        .need("request_body", maybe("{\"name\":\"candidate\"}"))
+        .need("query_params", maybe("{}"))
+        .need("request_headers", maybe("{}"))
+        .need("user_id", schema::uuid().or_null())
+        .need("user_type", schema::choice(&["api_key", "user", "system"]))
+        .need("api_key_id", schema::uuid().or_null())
+        .need("organisation_id", schema::uuid())
+        .need("workspace_id", schema::uuid().or_null())
+        .need("response_status_code", schema::whole(100..=599).eg(200))
+        .need("resource_type", text("labels"))
+        .need("resource_id", maybe("0b0cb1f4-8a52-4c0e-8f0e-7a1f2f1f0a11"))
+        .need("action", text("create"))
+        .need("client_ip", maybe("192.0.2.7"))
+        .need("country", maybe("DE"))
+        .need("error", schema::any_text().or_null().eg(Value::Null))
+        .need("before", schema::anything())
+        .need("after", schema::anything().eg(json!({ "name": "candidate" })))
+        .need("sequence", schema::whole(1..=i64::MAX).or_null().says("Its place in the hash chain."))
+        .need("hash", maybe("9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08"));
+    let page = schema::object("AuditLogList")
+        .need("object", schema::fixed("analytics-graph"))
+        .need("total", schema::whole(0..=i64::MAX))
+        .need("records", schema::list(record));
+    let doc = Doc::get("/audit-logs", "List what was done, by whom").pages(PageSizes::USUAL).answer(page);
+    let filters = [
+        ("start_time", schema::moment().says("30 days before the end unless given.")),
+        ("end_time", schema::moment().says("Now unless given.")),
+        ("method", text("POST")),
+        ("uri", text("/labels").says("Part of the path.")),
+        ("request_id", schema::uuid().or_empty()),
+        ("user_id", schema::uuid().or_empty()),
+        ("user_type", choices(&["user", "api_key", "system"])),
+        ("workspace_id", text("ws-market-3f9a01").says("Id or slug.")),
+        ("organisation_id", schema::uuid().or_empty().says("If sent, the caller's own.")),
+        ("response_status_code", text("200")),
+        ("resource_type", text("labels")),
+        ("action", text("create")),
+        ("client_ip", text("192.0.2.7")),
+        ("country", text("DE")),
+    ];
+    filters.into_iter().fold(doc, |doc, (name, schema)| doc.filter(name, schema))
 }
 
 const TABLE: Table = Table {

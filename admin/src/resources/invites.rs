@@ -3,6 +3,7 @@
 
 mod accept;
 mod create;
+mod docs;
 
 use super::organisation::refuse_if_scim_only;
 use crate::action::{Action, Change};
@@ -30,6 +31,7 @@ pub fn routes() -> Routes {
         .delete(&item, cancel)
         .post(&format!("{item}/resend"), create::resend)
         .post(&format!("{}/accept", Invite::PATH), accept::accept)
+        .describe(docs::docs())
 }
 
 #[derive(Serialize)]

@@ -1,6 +1,8 @@
 //! Members of a workspace and their roles. Owners and admins of the organisation act in every workspace without being
 //! members; nobody gives or takes a role above their own.
 
+pub mod docs;
+
 use super::api_keys::issue::{self, Joiner};
 use super::workspaces::Workspace;
 use crate::access::{self, Role, SecuritySettings};
@@ -25,7 +27,8 @@ use uuid::Uuid;
 pub fn routes() -> Routes {
     ["/admin/workspaces", "/workspaces"].iter().fold(Routes::default(), |routes, base| {
         let (all, one) = (format!("{base}/{{workspaceId}}/users"), format!("{base}/{{workspaceId}}/users/{{userId}}"));
-        routes.post(&all, invite).get(&all, list).get(&one, read).put(&one, update).delete(&one, remove)
+        let routes = routes.post(&all, invite).get(&all, list).get(&one, read).put(&one, update).delete(&one, remove);
+        routes.describe(docs::docs(base))
     })
 }
 

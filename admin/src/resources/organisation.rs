@@ -3,6 +3,7 @@
 
 mod auth_settings;
 mod defaults;
+mod docs;
 mod exclusions;
 mod security_settings;
 mod settings;
@@ -37,6 +38,7 @@ pub fn routes() -> Routes {
         .put("/workspace-exclusions/input-guardrails", exclusions::update_input)
         .put("/workspace-exclusions/output-guardrails", exclusions::update_output)
         .describe(exclusions::docs())
+        .describe(docs::docs())
 }
 
 /// Whether people are managed by the identity provider alone.

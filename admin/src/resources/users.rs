@@ -7,6 +7,7 @@ use crate::call::Call;
 use crate::crud::{self, Resource, Verb};
 use crate::error::ApiError;
 use crate::http::{Field, Time, text};
+use crate::openapi::{Doc, choices, schema};
 use crate::routes::Routes;
 use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
@@ -21,6 +22,35 @@ pub fn routes() -> Routes {
         .get(&item, crud::read::<User>)
         .put(&item, crud::update::<User>)
         .delete(&item, crud::delete::<User>)
+        .describe(docs())
+}
+
+fn docs() -> [Doc; 4] {
+    let name = |example: &str| schema::text(0..=255).eg(example).or_null();
+    let user = schema::shown("User", User::OBJECT)
+        .need("first_name", name("Ada"))
+        .need("last_name", name("Lovelace"))
+        .need("role", schema::choice(&["member", "admin", "owner"]))
+        .need("email", schema::any_text().eg("ada@example.com"))
+        .need("status", schema::choice(&["active", "archived"]))
+        .need("workspace_ids", schema::list(schema::any_text().eg("ws-market-3f9a01")).says("Slugs."))
+        .need("created_at", schema::time())
+        .need("last_updated_at", schema::time())
+        .need("updated_at", schema::time());
+    let change = schema::object("UserChange")
+        .need("role", schema::choice(&["member", "admin"]))
+        .may("first_name", name("Ada"))
+        .may("last_name", name("Lovelace"));
+    [
+        Doc::list::<User>(&user)
+            .filter("role", choices(&["owner", "admin", "member"]))
+            .filter("status", choices(&["active", "archived"]))
+            .filter("email", schema::any_text().eg("ada@example.com"))
+            .filter("search", schema::any_text().eg("ada").says("Part of the name or address.")),
+        Doc::read::<User>(&user),
+        Doc::update::<User>(change),
+        Doc::delete::<User>().details("Their memberships and keys go with them."),
+    ]
 }
 
 #[derive(Serialize)]

@@ -2,6 +2,7 @@
 //! are the same: the specification names one, the clients call the other.
 
 mod archive;
+mod docs;
 mod naming;
 mod settings;
 
@@ -34,6 +35,7 @@ pub fn routes() -> Routes {
             .get(&item, read)
             .put(&item, crud::update::<Workspace>)
             .delete(&item, archive::archive)
+            .describe(docs::docs(base))
     })
 }
 

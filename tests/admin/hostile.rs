@@ -1,0 +1,133 @@
+//! Names and filters that somebody might try: quotes, NUL, characters of four bytes, a megabyte. Whatever comes is
+//! stored as it is or refused, in the documented shape; it is never the server that fails.
+
+use crate::document::Document;
+use crate::samples::{numbered, samples};
+use crate::service::Service;
+use harness::client::whole;
+use http::Method;
+use serde_json::{Value, json};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::TcpStream;
+
+fn texts() -> Vec<String> {
+    let short = [
+        "'; DROP TABLE labels; --",
+        "\" OR 1=1 --",
+        "$1 ? :x %s {0}",
+        "100%_\\",
+        "a\0b",
+        "\0",
+        "🦀𝕏🏴󠁧󠁢󠁳󠁣󠁴󠁿",
+        "\u{202e}\u{feff}\u{fffd}\u{10ffff}",
+        "\r\nx-injected: 1",
+        "../../etc/passwd",
+        " ",
+    ];
+    let long = ["x".repeat(60_000), "x".repeat(1 << 20), "🦀".repeat(1 << 18)];
+    short.iter().map(|text| (*text).to_owned()).chain(long).collect()
+}
+
+/// What is longer never becomes a request: see the next test.
+const LONGEST_QUERY: usize = 65_000;
+
+fn name(text: &str) -> String {
+    format!("{:?}…", text.chars().take(30).collect::<String>())
+}
+
+#[tokio::test]
+async fn every_filter_of_every_list_survives_anything() {
+    let service = Service::start().await;
+    let document = Document::of(&service).await;
+    let client = service.administrator();
+    let lists = document.lists();
+    assert!(lists.len() >= 6, "{lists:?}");
+    for (path, parameters) in lists {
+        for parameter in parameters {
+            for text in texts() {
+                let query: String =
+                    url::form_urlencoded::Serializer::new(String::new()).append_pair(&parameter, &text).finish();
+                let whole_path = format!("{path}?{query}");
+                if query.len() > LONGEST_QUERY {
+                    continue;
+                }
+                let answer = whole(client.request(Method::GET, &whole_path)).await;
+                let faults = document.faults(&Method::GET, &path, &answer);
+                assert!(answer.status.as_u16() < 500, "{path} {parameter} {}: {}", name(&text), answer.text());
+                assert!(faults.is_empty(), "{path} {parameter} {}: {faults:?}", name(&text));
+                let expected: &[u16] = if text.contains('\0') { &[400] } else { &[200, 400, 404] };
+                assert!(expected.contains(&answer.status.as_u16()), "{path} {parameter} {}", name(&text));
+            }
+        }
+    }
+}
+
+/// A megabyte is longer than a request's head may be. It is refused below the service, which never sees it.
+#[tokio::test]
+async fn a_query_of_a_megabyte_is_refused_and_the_service_goes_on() {
+    let service = Service::start().await;
+    let address = service.origin.strip_prefix("http://").unwrap();
+    let mut sender = TcpStream::connect(address).await.unwrap();
+    let head = format!("GET /v1/labels?search={} HTTP/1.1\r\nhost: x\r\n\r\n", "x".repeat(1 << 20));
+    // It may hang up before all of it was sent.
+    let _ = sender.write_all(head.as_bytes()).await;
+    let mut answer = vec![0; 12];
+    if sender.read_exact(&mut answer).await.is_ok() {
+        let status = String::from_utf8_lossy(&answer[9..]).into_owned();
+        assert!(["400", "414", "431"].contains(&status.as_str()), "{status}");
+    }
+    assert_eq!(service.administrator().get("/labels").await.status, 200);
+}
+
+#[tokio::test]
+async fn every_text_of_every_body_survives_anything() {
+    let service = Service::start().await;
+    let document = Document::of(&service).await;
+    let client = service.administrator();
+    for (n, sample) in samples().iter().enumerate() {
+        let mut base = numbered(&sample.body, n);
+        if sample.is_in_workspace {
+            base["workspace_id"] = json!(service.home.workspace_id);
+        }
+        let fields: Vec<String> = base.as_object().unwrap().keys().cloned().collect();
+        for field in fields.iter().filter(|field| base[field.as_str()].is_string()) {
+            for text in texts() {
+                let mut body = base.clone();
+                body[field] = Value::from(text.as_str());
+                let path = sample.create_path();
+                let answer = client.post(path, &body).await;
+                let faults = document.faults(&Method::POST, path, &answer);
+                assert!(answer.status.as_u16() < 500, "{path} {field} {}: {}", name(&text), answer.text());
+                assert!(faults.is_empty(), "{path} {field} {}: {faults:?}", name(&text));
+                if text.contains('\0') || text.len() > 4096 {
+                    let status = answer.status.as_u16();
+                    assert!(matches!(status, 400 | 404), "{path} {field} {}: {status}", name(&text));
+                }
+                if answer.status == 200 {
+                    let id = answer.json()["id"].as_str().unwrap().to_owned();
+                    let stored = client.get(&format!("{}/{id}", sample.path)).await.json();
+                    assert!(stored.get(field).is_none_or(|stored| *stored == body[field]), "{path} {field}: {stored}");
+                }
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn every_name_in_a_path_survives_anything() {
+    let service = Service::start().await;
+    let document = Document::of(&service).await;
+    let client = service.administrator();
+    for sample in samples() {
+        for text in texts().into_iter().filter(|text| text.len() < 4096) {
+            let encoded: String = url::form_urlencoded::byte_serialize(text.as_bytes()).collect();
+            let path = format!("{}/{}", sample.path, encoded.replace('+', "%20"));
+            for method in [Method::GET, Method::DELETE] {
+                let answer = whole(client.request(method.clone(), &path)).await;
+                let faults = document.faults(&method, &path, &answer);
+                assert!(matches!(answer.status.as_u16(), 400 | 404), "{method} {path}: {}", answer.text());
+                assert!(faults.is_empty(), "{method} {path}: {faults:?}");
+            }
+        }
+    }
+}
