@@ -8,6 +8,7 @@ use crate::settings::Settings;
 use ipnet::IpNet;
 use shared::catalogue::Sources;
 use shared::conf::Features;
+use shared::config::Limits;
 use shared::db::Pool;
 use shared::header_prefix::Aliases;
 use shared::providers::Providers;
@@ -25,6 +26,8 @@ pub struct App {
     pub trusted_proxies: Arc<[IpNet]>,
     /// What new keys start with.
     pub api_key_prefix: Arc<str>,
+    /// How large a config may be.
+    pub config_limits: Arc<Limits>,
     pub mail: Mail,
     /// Seals what must not be read from the database.
     pub sealer: Arc<Sealer>,
@@ -52,6 +55,7 @@ impl App {
             aliases: Arc::new(Aliases::new(&settings.identity.header_prefix_aliases)?),
             trusted_proxies: settings.identity.trusted_proxies.clone().into(),
             api_key_prefix: settings.identity.api_key_prefix.as_str().into(),
+            config_limits: Arc::new(config_limits(settings)?),
             mail: Mail::new(&settings.mail)?,
             sealer: Arc::new(Sealer::new(MasterKeys::load(&settings.sealing)?)),
             public_url: mail::public_url(&settings.mail, settings.listen.proxy_port)?.into(),
@@ -61,4 +65,12 @@ impl App {
             openapi: serde_json::to_vec(&crate::openapi::document())?.into(),
         })
     }
+}
+
+/// Configs may name the operator's own providers too.
+fn config_limits(settings: &Settings) -> anyhow::Result<Limits> {
+    let mut limits = settings.configs.limits();
+    let providers = Providers::load(settings.catalogue.providers_file.as_deref())?;
+    limits.further_providers = providers.iter().map(|provider| provider.slug.to_string()).collect();
+    Ok(limits)
 }

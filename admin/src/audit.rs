@@ -7,6 +7,7 @@ mod mask;
 mod subject;
 pub mod verify;
 
+pub use mask::masked;
 pub use subject::{Subject, subject};
 
 use crate::app::App;

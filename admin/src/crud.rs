@@ -64,6 +64,9 @@ pub async fn create<R: Resource>(State(app): State<App>, call: Call) -> Answer {
     let mut db = app.db.get().await?;
     let mut action = Action::begin(&mut db, &app, &call).await?;
     action.workspace_id = tenancy::asked(&action.tx, &call.caller, asked.as_deref()).await?;
+    if action.workspace_id.is_none() && R::DEFAULT_WORKSPACE {
+        action.workspace_id = Some(tenancy::default_workspace(&action.tx, action.organisation_id()).await?);
+    }
     if let Some(workspace) = action.workspace_id {
         tenancy::hold(&action.tx, workspace).await?;
     }

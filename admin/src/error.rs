@@ -4,6 +4,7 @@
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use serde_json::{Value, json};
+use shared::config::Fault;
 use shared::routes::Scopes;
 use shared::seal::SealError;
 
@@ -12,6 +13,9 @@ pub enum ApiError {
     /// `field` is the path of what is wrong, as `usage_limits.credit_limit`.
     #[error("{}{message}", field.as_ref().map(|field| format!("{field}: ")).unwrap_or_default())]
     Invalid { field: Option<String>, message: String },
+    /// Everything that is wrong with a config.
+    #[error("{}", config_message(.0))]
+    Config(Vec<Fault>),
     #[error("The body is larger than {limit} bytes")]
     TooLarge { limit: usize },
     #[error("There is no such path")]
@@ -73,7 +77,7 @@ impl ApiError {
 
     pub fn status(&self) -> StatusCode {
         match self {
-            Self::Invalid { .. } => StatusCode::BAD_REQUEST,
+            Self::Invalid { .. } | Self::Config(_) => StatusCode::BAD_REQUEST,
             Self::TooLarge { .. } => StatusCode::PAYLOAD_TOO_LARGE,
             Self::NoSuchPath => StatusCode::NOT_FOUND,
             Self::WrongMethod { .. } => StatusCode::METHOD_NOT_ALLOWED,
@@ -91,7 +95,7 @@ impl ApiError {
     /// `AB10` is ours; the contract ends at `AB09`.
     pub fn code(&self) -> &'static str {
         match self {
-            Self::Invalid { .. } | Self::TooLarge { .. } => "AB01",
+            Self::Invalid { .. } | Self::Config(_) | Self::TooLarge { .. } => "AB01",
             Self::NoSuchPath | Self::WrongMethod { .. } => "AB02",
             Self::WrongKeyKind | Self::MissingScope { .. } | Self::Forbidden(_) => "AB03",
             Self::Internal | Self::Unavailable | Self::NoMasterKey => "AB04",
@@ -119,11 +123,12 @@ impl ApiError {
     /// The one shape that all known clients read: a superset of the two published ones.
     pub fn body(&self, request_id: &str) -> Value {
         let message = self.to_string();
-        let (field, detail) = match self {
-            Self::Invalid { field, message } => (field.as_deref(), message.as_str()),
-            _ => (None, ""),
+        let errors: Vec<Value> = match self {
+            Self::Invalid { field: Some(field), message } => vec![json!({ "field": field, "message": message })],
+            Self::Config(faults) => faults.iter().map(config_error).collect(),
+            _ => Vec::new(),
         };
-        let errors: Vec<Value> = field.iter().map(|field| json!({ "field": field, "message": detail })).collect();
+        let field = errors.first().map(|error| &error["field"]);
         let error = match self {
             Self::NotListed(_) => json!(message),
             _ => json!({ "message": message, "type": self.kind(), "param": field, "code": self.code() }),
@@ -136,6 +141,24 @@ impl ApiError {
             "request_id": request_id,
         })
     }
+}
+
+fn config_message(faults: &[Fault]) -> String {
+    let Some(first) = faults.first() else { return "The config is not valid".into() };
+    let others = match faults.len() {
+        1 => String::new(),
+        count => format!(" (and {} more)", count - 1),
+    };
+    format!("{}: {}{others}", config_field(first), first.message)
+}
+
+/// Where a fault is in the body.
+fn config_field(fault: &Fault) -> String {
+    if fault.path.is_empty() { "config".into() } else { format!("config.{}", fault.path) }
+}
+
+fn config_error(fault: &Fault) -> Value {
+    json!({ "code": fault.code, "path": fault.path, "field": config_field(fault), "message": fault.message })
 }
 
 /// An error on its way to `observe`, which turns it into a body.

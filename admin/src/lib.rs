@@ -34,6 +34,7 @@ pub mod serve;
 pub mod settings;
 pub mod tenancy;
 pub mod tenant_settings;
+pub mod versions;
 
 pub use app::App;
 pub use error::ApiError;

@@ -2,6 +2,7 @@
 
 mod api_keys;
 mod audit_logs;
+mod configs;
 mod invites;
 mod labels;
 mod members;
@@ -33,6 +34,7 @@ pub fn routes() -> Routes {
     Routes::default()
         .merge(audit_logs::routes())
         .merge(api_keys::routes())
+        .merge(configs::routes())
         .merge(labels::routes())
         .merge(organisation::routes())
         .merge(users::routes())

@@ -26,6 +26,8 @@ pub struct Settings {
     #[command(flatten)]
     pub catalogue: conf::Catalogue,
     #[command(flatten)]
+    pub configs: conf::Configs,
+    #[command(flatten)]
     pub logs: conf::Logs,
     #[command(subcommand)]
     pub command: Option<Command>,

@@ -64,6 +64,13 @@ pub async fn hold(tx: &Transaction<'_>, workspace: Uuid) -> Result<(), ApiError>
     }
 }
 
+/// The workspace that every organisation has from its first moment.
+pub async fn default_workspace(db: &impl GenericClient, organisation: Uuid) -> Result<Uuid, ApiError> {
+    const FIND: &str = "SELECT id FROM workspaces WHERE organisation_id = $1 AND is_default";
+    let row = db.query_opt(FIND, &[&organisation]).await?.ok_or(ApiError::NotFound("workspace"))?;
+    Ok(row.try_get("id")?)
+}
+
 /// An active workspace of the organisation, by id or slug.
 pub async fn find_workspace(db: &impl GenericClient, organisation: Uuid, name: &str) -> Result<Option<Uuid>, ApiError> {
     const FIND: &str = "SELECT id FROM workspaces

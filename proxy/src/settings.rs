@@ -20,6 +20,8 @@ pub struct Settings {
     #[command(flatten)]
     pub catalogue: conf::Catalogue,
     #[command(flatten)]
+    pub configs: conf::Configs,
+    #[command(flatten)]
     pub database: conf::Database,
     #[command(flatten)]
     pub snapshot: conf::Snapshot,

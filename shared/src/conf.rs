@@ -3,6 +3,7 @@
 
 pub mod bootstrap;
 pub mod catalogue;
+pub mod configs;
 pub mod database;
 pub mod features;
 mod file;
@@ -20,6 +21,7 @@ pub mod upstream;
 
 pub use bootstrap::Bootstrap;
 pub use catalogue::Catalogue;
+pub use configs::Configs;
 pub use database::{Database, DbSsl};
 pub use features::Features;
 pub use identity::Identity;
@@ -59,6 +61,8 @@ pub struct AllSettings {
     pub upstream: Upstream,
     #[command(flatten)]
     pub catalogue: Catalogue,
+    #[command(flatten)]
+    pub configs: Configs,
     #[command(flatten)]
     pub snapshot: Snapshot,
     #[command(flatten)]

@@ -1,12 +1,14 @@
 //! Rows that admin writes and the proxy reads, one noun per file.
 
 pub mod api_key;
+pub mod config;
 pub mod data_key;
 pub mod integration;
 pub mod provider;
 pub mod workspace;
 
 pub use api_key::{ApiKey, KeyKind, PreviousSecret};
+pub use config::Config;
 pub use data_key::DataKey;
 pub use integration::{Credentials, Integration, IntegrationModel, IntegrationWorkspace};
 pub use provider::Provider;

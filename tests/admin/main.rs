@@ -8,6 +8,7 @@ mod authentication;
 mod bootstrap;
 mod change_feed;
 mod concurrency;
+mod configs;
 mod conformance;
 mod db_ssl;
 mod document;

@@ -47,7 +47,16 @@ pub fn samples() -> Vec<Sample> {
         recorded_as: "labels",
         is_in_workspace: true,
     }];
-    plain.into_iter().chain([keys]).chain(workspaces).collect()
+    let configs = Sample {
+        path: "/configs",
+        body: json!({ "name": "Config {n}", "config": { "provider": "@team" } }),
+        change: json!({ "config": { "provider": "@team", "retry": { "attempts": 2 } } }),
+        wrong: (json!({ "name": "x", "config": { "provider": "@team", "retry": {} } }), "config.retry.attempts"),
+        delete: json!({}),
+        recorded_as: "configs",
+        is_in_workspace: true,
+    };
+    plain.into_iter().chain([keys, configs]).chain(workspaces).collect()
 }
 
 impl Sample {
@@ -68,6 +77,7 @@ pub static FURTHER: &[&str] = &[
     "/api-keys/workspace/user",
     "/api-keys/{type}/{subType}",
     "/api-keys/{id}/rotate",
+    "/configs/{slug}/rollback",
     "/admin/organisation",
     "/admin/organisation/defaults",
     "/admin/organisation/security-settings",

@@ -84,12 +84,23 @@ fn masked_field((name, value): (String, Value)) -> (String, Value) {
     let value = match value {
         _ if is_hidden => MASK.into(),
         Value::String(_) if is_secret(&name) => MASK.into(),
+        // Configs may be sent as text, with credentials inside.
+        Value::String(text) if name == "config" => masked_text(text),
         Value::Array(items) if is_secret(&name) => {
             items.into_iter().map(|item| if item.is_string() { MASK.into() } else { masked(item) }).collect()
         }
         other => masked(other),
     };
     (without_nul(&name), value)
+}
+
+/// JSON inside a text, masked as if it stood there itself. A text that is not JSON is a slug, if it is short.
+fn masked_text(text: String) -> Value {
+    match serde_json::from_str::<Value>(&text) {
+        Ok(inner) => masked(inner),
+        Err(_) if text.len() > 255 || text.contains(['{', '"']) => MASK.into(),
+        Err(_) => Value::String(without_nul(&text)),
+    }
 }
 
 fn is_secret(name: &str) -> bool {
@@ -130,6 +141,16 @@ mod tests {
         assert_eq!(kept["nested"][0]["scopes"][0], "workspace_user_api_keys.read");
         assert_eq!((&kept["max_tokens"], &kept["user_id"], &kept["name"]), (&json!(5), &json!("u"), &json!("n")));
         assert_eq!(kept["key_transition_period_ms"], 1_800_000);
+    }
+
+    #[test]
+    fn a_config_that_was_sent_as_text_is_masked_inside() {
+        let text = json!({ "provider": "openai", "api_key": "s3cret" }).to_string();
+        let kept = body(json!({ "config": text }).to_string().as_bytes()).unwrap();
+        assert_eq!(kept, json!({ "config": { "provider": "openai", "api_key": MASK } }));
+        let broken = body(json!({ "config": &text[1..] }).to_string().as_bytes()).unwrap();
+        assert!(!broken.to_string().contains("s3cret"), "{broken}");
+        assert_eq!(body(br#"{"config": "pc-1"}"#), Some(json!({ "config": "pc-1" })));
     }
 
     #[test]

@@ -86,6 +86,9 @@ fn not_listed() -> Schema {
 
 fn with_error(title: &str, error: Schema) -> Schema {
     let wrong = object("FieldError").need("field", any_text().eg("name")).need("message", any_text().eg("is required"));
+    let wrong = wrong
+        .may("code", any_text().eg("AB01_MISSING").says("The rule, for faults of a config."))
+        .may("path", any_text().eg("retry.attempts").says("Where in the config."));
     let data = object("").need("message", any_text()).need("errorCode", code()).need("errors", list(wrong));
     object(title)
         .need("success", fixed(false))

@@ -150,6 +150,10 @@ impl Schema {
         self
     }
 
+    pub fn example(&self) -> &Value {
+        &self.example
+    }
+
     /// A word about what it means.
     pub fn says(mut self, text: &str) -> Self {
         self.json["description"] = text.into();

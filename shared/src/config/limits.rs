@@ -1,4 +1,4 @@
-//! How large a config may be. Every bound is on work that a request would do.
+//! How large a config may be, and what it may name. Every bound is on work that a request would do.
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Limits {
@@ -14,6 +14,8 @@ pub struct Limits {
     pub tests: usize,
     /// Patterns among them; each is compiled.
     pub patterns: usize,
+    /// Providers beyond the bundled table.
+    pub further_providers: Vec<String>,
 }
 
 impl Default for Limits {
@@ -25,6 +27,7 @@ impl Default for Limits {
             depth: 10,
             tests: 2000,
             patterns: 200,
+            further_providers: Vec::new(),
         }
     }
 }

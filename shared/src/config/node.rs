@@ -88,7 +88,7 @@ fn compliance(reading: &mut Reading<'_>, node: &mut Object<'_, '_>) -> Option<bo
 fn custom_host(reading: &mut Reading<'_>, node: &mut Object<'_, '_>) -> Option<String> {
     let url = node.text(reading, "custom_host")?;
     if let Err(rule) = host::check(&url) {
-        reading.fault(&node.path.key("custom_host"), Code::BadHost, rule);
+        reading.fault(&node.path.key("custom_host"), Code::BadHost, format!("is not usable: {rule}"));
     }
     Some(url)
 }

@@ -1,92 +1,13 @@
-//! The names that a config may use for a provider. The gateway's own name stands for files and batches it manages.
+//! The names that a config may use for a provider: the bundled table's and those of the operator's own file. The
+//! gateway's own name stands for files and batches it manages.
 
-pub fn is_known(name: &str) -> bool {
-    PROVIDERS.contains(&name)
+use crate::providers::Providers;
+use std::sync::LazyLock;
+
+pub fn is_known(name: &str, further: &[String]) -> bool {
+    // The table is part of the program, and its own tests read it.
+    static BUNDLED: LazyLock<Option<Providers>> = LazyLock::new(|| Providers::bundled().ok());
+    name == "gateway"
+        || BUNDLED.as_ref().is_some_and(|bundled| bundled.get(name).is_some())
+        || further.iter().any(|other| other == name)
 }
-
-static PROVIDERS: &[&str] = &[
-    "gateway",
-    "openai",
-    "azure-openai",
-    "azure-ai",
-    "github",
-    "anthropic",
-    "google",
-    "vertex-ai",
-    "bedrock",
-    "sagemaker",
-    "cohere",
-    "mistral-ai",
-    "groq",
-    "together-ai",
-    "fireworks-ai",
-    "perplexity-ai",
-    "deepseek",
-    "x-ai",
-    "openrouter",
-    "deepinfra",
-    "anyscale",
-    "ai21",
-    "palm",
-    "huggingface",
-    "ollama",
-    "triton",
-    "workers-ai",
-    "replicate",
-    "reka-ai",
-    "predibase",
-    "cortex",
-    "oracle",
-    "stability-ai",
-    "segmind",
-    "recraft-ai",
-    "nomic",
-    "jina",
-    "voyage",
-    "cerebras",
-    "sambanova",
-    "moonshot",
-    "lingyi",
-    "zhipu",
-    "z-ai",
-    "dashscope",
-    "siliconflow",
-    "novita-ai",
-    "monsterapi",
-    "nebius",
-    "nscale",
-    "hyperbolic",
-    "inference-net",
-    "iointelligence",
-    "kluster-ai",
-    "krutrim",
-    "lambda",
-    "lemonfox-ai",
-    "lepton",
-    "upstage",
-    "featherless-ai",
-    "ncompass",
-    "nextbit",
-    "modal",
-    "deepbricks",
-    "302ai",
-    "cometapi",
-    "matterai",
-    "aibadgr",
-    "ovhcloud",
-    "bytez",
-    "meshy",
-    "tripo3d",
-    "milvus",
-    "qdrant",
-    "bedrock-mantle",
-    "claude-platform-aws",
-    "databricks",
-    "byteplus",
-    "deepgram",
-    "fal-ai",
-    "minimax",
-    "lightning-ai",
-    "scenario-ai",
-    "pinecone",
-];

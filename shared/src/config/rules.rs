@@ -75,7 +75,7 @@ fn provider(reading: &mut Reading<'_>, path: &Path<'_>, config: &Config) {
     match name.strip_prefix('@') {
         Some("") => reading.fault(&path.key("provider"), Code::Empty, "must have a slug after the @"),
         Some(_) => {}
-        None if !providers::is_known(name) => {
+        None if !providers::is_known(name, &reading.limits.further_providers) => {
             let message = format!("`{name}` is not a provider; stored ones are named @slug");
             reading.fault(&path.key("provider"), Code::UnknownProvider, message);
         }

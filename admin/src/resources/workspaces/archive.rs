@@ -23,6 +23,7 @@ struct Dependent {
 /// Each new table of things in a workspace joins here.
 static DEPENDENTS: &[Dependent] = &[
     Dependent { table: "api_keys", counted: Some(("API keys", "creation_mode <> 'auto'")) },
+    Dependent { table: "configs", counted: Some(("configs", "true")) },
     Dependent { table: "labels", counted: None },
 ];
 

@@ -1,0 +1,54 @@
+//! What is saved as a config: an object by the strict rules of the schema, or its JSON as text.
+
+use crate::error::ApiError;
+use crate::http::json;
+use serde_json::Value;
+use shared::config::{self, Limits, Strictness};
+
+/// Every proxy keeps every config in memory.
+const LARGEST: usize = 1 << 20;
+
+pub fn checked(sent: Value, limits: &Limits) -> Result<Value, ApiError> {
+    let sent = match sent {
+        Value::String(text) => json::value(text.as_bytes()).map_err(|_| not_json())?,
+        other => other,
+    };
+    if !sent.is_object() {
+        return Err(not_json());
+    }
+    if sent.to_string().len() > LARGEST {
+        return Err(ApiError::field("config", "must not be larger than 1 MiB"));
+    }
+    match config::read(&sent, Strictness::Saved, limits) {
+        Ok(_) => Ok(sent),
+        Err(faults) => Err(ApiError::Config(faults)),
+    }
+}
+
+fn not_json() -> ApiError {
+    ApiError::field("config", "must be a JSON object, or its text")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn a_config_is_an_object_or_its_text_and_follows_the_schema() {
+        let limits = Limits::default();
+        for (sent, accepted) in [
+            (json!({ "provider": "@a" }), true),
+            (json!("{\"provider\":\"@a\"}"), true),
+            (json!("{"), false),
+            (json!("[]"), false),
+            (json!("{\"provider\":\"@a\\u0000\"}"), false),
+            (json!([]), false),
+            (json!({ "provider": "@a", "metadata": {} }), false),
+            (json!({ "override_params": { "a": "x".repeat(LARGEST) }, "provider": "@a" }), false),
+        ] {
+            let checked = checked(sent.clone(), &limits);
+            assert_eq!(checked.is_ok(), accepted, "{:.80}", sent.to_string());
+        }
+    }
+}

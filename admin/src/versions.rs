@@ -1,0 +1,140 @@
+//! Versions: what a resource said, each time it said something else. A version never changes, so whoever noted its id
+//! finds the same content for ever; going back makes a new version with the old content.
+
+mod diff;
+
+use crate::action::{Action, Change};
+use crate::app::App;
+use crate::call::Call;
+use crate::crud::{self, Answer, Lock, Resource, Verb};
+use crate::error::ApiError;
+use crate::http::Time;
+use crate::tenancy;
+use axum::Json;
+use axum::extract::{Path, State};
+use serde::Deserialize;
+use serde_json::{Value, json};
+use shared::table::Columns;
+use tokio_postgres::{GenericClient, Row};
+use uuid::Uuid;
+
+/// A resource that is kept in versions. Its own row holds the current content and the id of its version; its `after`
+/// calls `keep`, which notes a version that is not noted yet.
+pub trait Versioned: Resource {
+    /// Table of the versions: `id, organisation_id, <OWNER>, number, content, created_by, created_at`.
+    const VERSIONS: &'static str;
+    /// The column that names the resource's row.
+    const OWNER: &'static str;
+
+    fn version_id(&self) -> Uuid;
+    fn content(&self) -> &Value;
+    /// The resource as it was in this version.
+    fn shown_version(&self, call: &Call, version: &Version) -> Value;
+    /// What makes this content the current one, under a new version. The rules may have changed since it was written.
+    fn restored(action: &Action<'_>, content: Value) -> Result<Columns, ApiError>;
+}
+
+pub struct Version {
+    pub id: Uuid,
+    pub number: i32,
+    pub content: Value,
+    pub created_at: Time,
+}
+
+const COLUMNS: &str = "id, number, content, created_at";
+
+impl Version {
+    fn from_row(row: &Row) -> Result<Self, tokio_postgres::Error> {
+        Ok(Self {
+            id: row.try_get("id")?,
+            number: row.try_get("number")?,
+            content: row.try_get("content")?,
+            created_at: row.try_get("created_at")?,
+        })
+    }
+}
+
+/// Notes the resource's current version, unless it is known. The row is new or locked, so numbers do not collide.
+pub async fn keep<R: Versioned>(resource: &R, action: &Action<'_>) -> Result<(), ApiError> {
+    let sql = format!(
+        "INSERT INTO {table} (id, organisation_id, {owner}, number, content, created_by)
+         SELECT $1, $2, $3, 1 + coalesce(max(number), 0), $4, $5 FROM {table} WHERE {owner} = $3
+         ON CONFLICT (id) DO NOTHING",
+        table = R::VERSIONS,
+        owner = R::OWNER,
+    );
+    let by = action.call.caller.actor_id();
+    let organisation = action.organisation_id();
+    action.tx.execute(&sql, &[&resource.version_id(), &organisation, &resource.id(), resource.content(), &by]).await?;
+    Ok(())
+}
+
+/// A version of this resource and no other's.
+pub async fn find<R: Versioned>(db: &impl GenericClient, resource: &R, name: &str) -> Result<Version, ApiError> {
+    const NO_SUCH: ApiError = ApiError::NotFound("version");
+    let id = tenancy::id(name).ok_or(NO_SUCH)?;
+    let sql = format!("SELECT {COLUMNS} FROM {} WHERE id = $1 AND {} = $2", R::VERSIONS, R::OWNER);
+    match db.query_opt(&sql, &[&id, &resource.id()]).await? {
+        Some(row) => Ok(Version::from_row(&row)?),
+        None => Err(NO_SUCH),
+    }
+}
+
+/// Newest first.
+pub async fn list<R: Versioned>(State(app): State<App>, call: Call, Path(name): Path<String>) -> Answer {
+    let (size, offset) = call.query().page(R::PAGES)?;
+    let db = app.db.get().await?;
+    let resource = seen::<R>(&*db, &call, &name).await?;
+    let (table, owner, id) = (R::VERSIONS, R::OWNER, resource.id());
+    let total: i64 =
+        db.query_one(&format!("SELECT count(*) FROM {table} WHERE {owner} = $1"), &[&id]).await?.try_get(0)?;
+    let sql = format!("SELECT {COLUMNS} FROM {table} WHERE {owner} = $1 ORDER BY number DESC LIMIT $2 OFFSET $3");
+    let rows = db.query(&sql, &[&id, &size, &offset]).await?;
+    let data: Result<Vec<_>, ApiError> =
+        rows.iter().map(|row| Ok(resource.shown_version(&call, &Version::from_row(row)?))).collect();
+    Ok(Json(json!({ "success": true, "object": "list", "total": total, "data": data? })))
+}
+
+/// What changed from one version to another; to the current one unless said otherwise.
+pub async fn differences<R: Versioned>(State(app): State<App>, call: Call, Path(name): Path<String>) -> Answer {
+    let query = call.query();
+    let db = app.db.get().await?;
+    let resource = seen::<R>(&*db, &call, &name).await?;
+    let from = query.text("from").ok_or_else(|| ApiError::field("from", "is required: the id of a version"))?;
+    let from = find(&*db, &resource, from).await?;
+    let current = resource.version_id().to_string();
+    let to = find(&*db, &resource, query.text("to").unwrap_or(&current)).await?;
+    let data = diff::diff(&from.content, &to.content);
+    Ok(Json(json!({
+        "success": true, "object": "list", "total": data.len(), "data": data, "from": from.id, "to": to.id,
+    })))
+}
+
+#[derive(Deserialize)]
+struct Rollback {
+    version_id: String,
+}
+
+/// Makes the content of an older version the current one again.
+pub async fn rollback<R: Versioned>(State(app): State<App>, call: Call, Path(name): Path<String>) -> Answer {
+    let asked: Rollback = call.body()?;
+    let mut db = app.db.get().await?;
+    let mut action = Action::begin(&mut db, &app, &call).await?;
+    let current = crud::held::<R>(&mut action, &name, None).await?;
+    let version = find(&action.tx, &current, &asked.version_id).await?;
+    let columns = R::restored(&action, version.content)?;
+    let row = R::TABLE.update(&action.tx, current.id(), &columns).await?;
+    let changed = R::from_row(&row.ok_or(ApiError::NotFound(R::OBJECT))?)?;
+    changed.after(Verb::Update, &action).await?;
+    let reply = changed.updated(&call);
+    let (before, after) = (Some(current.shown(&call)), Some(changed.shown(&call)));
+    action.commit(Change { resource_id: current.id().to_string(), before, after }).await?;
+    Ok(Json(reply))
+}
+
+async fn seen<R: Versioned>(db: &impl GenericClient, call: &Call, name: &str) -> Result<R, ApiError> {
+    let workspace = tenancy::asked(db, &call.caller, call.query().text("workspace_id")).await?;
+    let found = crud::find::<R>(db, call, name, workspace, Lock::No).await?;
+    found.may_read(call)?;
+    Ok(found)
+}
