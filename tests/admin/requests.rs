@@ -44,8 +44,8 @@ async fn a_body_over_the_limit_is_refused_however_it_is_framed() {
         reqwest::Body::wrap_stream(futures::stream::iter(pieces.map(Ok::<_, std::io::Error>)))
     };
     for (body, status, code) in [
-        (vec![b'x'; LIMIT].into(), 501, "AB10"),
-        (chunked(LIMIT), 501, "AB10"),
+        (vec![b'x'; LIMIT].into(), 400, "AB01"),
+        (chunked(LIMIT), 400, "AB01"),
         (vec![b'x'; LIMIT + 1].into(), 413, "AB01"),
         (chunked(LIMIT + 1), 413, "AB01"),
     ] {
@@ -112,7 +112,7 @@ async fn health_and_metrics_need_no_key_and_count_by_operation() {
     whole(service.client().request(Method::from_bytes(b"INVENTED").unwrap(), "/configs")).await;
     let text = root.get("/metrics").await.text();
     for line in [
-        r#"gateway_admin_requests_total{method="GET",operation="/configs/{slug}",status="501"} 1"#,
+        r#"gateway_admin_requests_total{method="GET",operation="/configs/{slug}",status="404"} 1"#,
         r#"gateway_admin_requests_total{method="GET",operation="/configs",status="401"} 1"#,
         r#"gateway_admin_requests_total{method="other",operation="none",status="405"} 1"#,
         r#"gateway_admin_refused_total{code="AB05"} 1"#,
