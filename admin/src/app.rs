@@ -4,7 +4,9 @@ use crate::line::Line;
 use crate::mail::{self, Mail};
 use crate::metrics::Metrics;
 use crate::model_configs::Http;
+use crate::outbound::Outbound;
 use crate::settings::Settings;
+use crate::tokens::Tokens;
 use ipnet::IpNet;
 use shared::catalogue::Sources;
 use shared::conf::Features;
@@ -31,6 +33,9 @@ pub struct App {
     pub mail: Mail,
     /// Seals what must not be read from the database.
     pub sealer: Arc<Sealer>,
+    /// The way to addresses that customers name.
+    pub outbound: Arc<Outbound>,
+    pub tokens: Arc<Tokens>,
     /// What links in mail start with; no slash at its end.
     pub public_url: Arc<str>,
     /// Most connections held open at once.
@@ -48,6 +53,7 @@ impl App {
         let providers = Providers::load(settings.catalogue.providers_file.as_deref())?;
         let slugs = providers.iter().map(|provider| &*provider.slug);
         let model_configs = Sources::new(&settings.catalogue, slugs, Arc::new(Http::new()?))?;
+        let outbound = Arc::new(Outbound::new(&settings.outbound)?);
         Ok(Self {
             db: Line::new(db, settings.database.database_pool_size),
             features: Arc::new(settings.features.clone()),
@@ -58,6 +64,8 @@ impl App {
             config_limits: Arc::new(config_limits(settings)?),
             mail: Mail::new(&settings.mail)?,
             sealer: Arc::new(Sealer::new(MasterKeys::load(&settings.sealing)?)),
+            tokens: Arc::new(Tokens::new(&settings.jwt, outbound.clone())),
+            outbound,
             public_url: mail::public_url(&settings.mail, settings.listen.proxy_port)?.into(),
             max_connections: settings.listen.admin_max_connections as usize,
             model_configs: Arc::new(model_configs),

@@ -5,10 +5,12 @@
 pub mod chain;
 mod mask;
 mod subject;
+mod token;
 pub mod verify;
 
 pub use mask::masked;
 pub use subject::{Subject, subject};
+pub use token::token;
 
 use crate::app::App;
 use crate::call::Origin;
@@ -16,7 +18,7 @@ use crate::caller::Caller;
 use crate::error::ApiError;
 use axum::http::StatusCode;
 use serde_json::Value;
-use shared::model::ApiKey;
+use shared::model::{ApiKey, KeyKind};
 use std::net::IpAddr;
 use tokio_postgres::GenericClient;
 use tokio_postgres::types::ToSql;
@@ -56,11 +58,12 @@ impl Record {
     }
 
     fn of_key(origin: &Origin, key: &ApiKey) -> Self {
+        let is_token = key.kind == KeyKind::Jwt;
         Self {
             workspace_id: key.workspace_id,
             user_id: Some(key.user_id.unwrap_or(key.id)),
-            user_type: if key.user_id.is_some() { "user" } else { "api_key" },
-            api_key_id: Some(key.id),
+            user_type: if key.user_id.is_some() || is_token { "user" } else { "api_key" },
+            api_key_id: (!is_token).then_some(key.id),
             ..Self::of_visitor(origin, key.organisation_id)
         }
     }

@@ -1,11 +1,11 @@
 //! Who is asking: the credential looked up in the database, or a 401 that says why not.
 
 use crate::access::{self, Standing, security};
-use crate::credential::Credential;
 use crate::error::ApiError;
 use chrono::{DateTime, Utc};
 use serde_json::Value;
 use shared::api_key::KeyHash;
+use shared::jwt::Token;
 use shared::model::ApiKey;
 use std::sync::Arc;
 use tokio_postgres::{GenericClient, Row};
@@ -17,6 +17,8 @@ pub struct Caller {
     pub key: Arc<ApiKey>,
     /// The person behind the key; service keys act for nobody.
     pub standing: Option<Arc<Standing>>,
+    /// What the token says, if the caller came with one instead of a key.
+    pub token: Option<Arc<Token>>,
     /// The scopes that count: those of the key, for a person's key narrowed by role and security settings.
     pub scopes: Arc<[String]>,
 }
@@ -27,7 +29,7 @@ impl Caller {
             Some(standing) => access::effective_scopes(&key.scopes, standing),
             None => key.scopes.to_vec(),
         };
-        Self { key: Arc::new(key), standing: standing.map(Arc::new), scopes: scopes.into() }
+        Self { key: Arc::new(key), standing: standing.map(Arc::new), token: None, scopes: scopes.into() }
     }
 
     pub fn organisation_id(&self) -> Uuid {
@@ -66,20 +68,18 @@ impl Caller {
 pub struct Stranger {
     pub refused: ApiError,
     pub key: Option<ApiKey>,
+    /// The organisation that a rejected token is for.
+    pub organisation_id: Option<Uuid>,
 }
 
 impl<E: Into<ApiError>> From<E> for Stranger {
     fn from(refused: E) -> Self {
-        Self { refused: refused.into(), key: None }
+        Self { refused: refused.into(), key: None, organisation_id: None }
     }
 }
 
-/// Finds the caller; refuses what is unknown, archived, expired or belongs to an archived workspace.
-pub async fn authenticate(
-    credential: Credential<'_>,
-    db: &impl GenericClient,
-    now: DateTime<Utc>,
-) -> Result<Caller, Stranger> {
+/// Finds the caller behind an API key; refuses what is unknown, archived, expired or belongs to an archived workspace.
+pub async fn authenticate(key: &[u8], db: &impl GenericClient, now: DateTime<Utc>) -> Result<Caller, Stranger> {
     const FIND: &str = "SELECT k.id, k.organisation_id, k.workspace_id, k.user_id, k.kind, k.hash, k.scopes, k.status,
                k.expires_at, k.previous_hash, k.previous_expires_at, w.status AS workspace_status,
                w.security_settings AS workspace_settings,
@@ -91,9 +91,6 @@ pub async fn authenticate(
         LEFT JOIN workspace_members m ON m.workspace_id = k.workspace_id AND m.user_id = k.user_id AND u.status = 'active'
         LEFT JOIN organisations o ON o.id = k.organisation_id AND k.user_id IS NOT NULL
         WHERE k.hash = $1 OR k.previous_hash = $1";
-    let Credential::ApiKey(key) = credential else {
-        return Err(ApiError::Unauthenticated("JWT rejected: no organisation accepts tokens yet").into());
-    };
     let hash = KeyHash::of(key);
     let Some(row) = db.query_opt(FIND, &[&hash.0.as_slice()]).await? else {
         return Err(ApiError::Unauthenticated("The API key is not known").into());
@@ -102,10 +99,12 @@ pub async fn authenticate(
     let key = ApiKey::from_row(&row)?;
     if !key.opens_with(&hash, now) {
         let refused = ApiError::Unauthenticated("The API key was rotated, and its transition is over");
-        return Err(Stranger { refused, key: Some(key) });
+        return Err(Stranger { refused, key: Some(key), organisation_id: None });
     }
     match refusal(&key, workspace, now) {
-        Some(reason) => Err(Stranger { refused: ApiError::Unauthenticated(reason), key: Some(key) }),
+        Some(reason) => {
+            Err(Stranger { refused: ApiError::Unauthenticated(reason), key: Some(key), organisation_id: None })
+        }
         None => {
             let standing = key.user_id.map(|_| standing(&row)).transpose()?;
             Ok(Caller::new(key, standing))
@@ -113,7 +112,8 @@ pub async fn authenticate(
     }
 }
 
-fn standing(row: &Row) -> Result<Standing, tokio_postgres::Error> {
+/// The person's roles and the settings that count, from a row that names them as `FIND` does.
+pub fn standing(row: &Row) -> Result<Standing, tokio_postgres::Error> {
     let json = |name: &str| Ok::<_, tokio_postgres::Error>(row.try_get::<_, Option<Value>>(name)?.unwrap_or_default());
     let settings =
         security::effective(&json("organisation_settings")?, &json("workspace_settings")?, &json("overrides")?);

@@ -3,20 +3,19 @@
 
 use crate::error::ApiError;
 use axum::http::{HeaderMap, header};
-use base64::Engine as _;
-use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use shared::header_prefix::Aliases;
+use shared::jwt::looks_like_jwt;
 
 #[derive(PartialEq)]
 pub enum Credential<'a> {
     ApiKey(&'a [u8]),
-    Jwt,
+    Jwt(&'a [u8]),
 }
 
 /// The credential itself is never printed.
 impl std::fmt::Debug for Credential<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(if matches!(self, Self::Jwt) { "Jwt" } else { "ApiKey" })
+        f.write_str(if matches!(self, Self::Jwt(_)) { "Jwt" } else { "ApiKey" })
     }
 }
 
@@ -31,7 +30,7 @@ pub fn credential<'a>(headers: &'a HeaderMap, aliases: &Aliases) -> Result<Crede
         Some(key) => key,
         None => bearer(headers).ok_or(ApiError::Unauthenticated("No valid credential was sent"))?,
     };
-    Ok(if is_jwt(value) { Credential::Jwt } else { Credential::ApiKey(value) })
+    Ok(if looks_like_jwt(value) { Credential::Jwt(value) } else { Credential::ApiKey(value) })
 }
 
 fn bearer(headers: &HeaderMap) -> Option<&[u8]> {
@@ -40,16 +39,6 @@ fn bearer(headers: &HeaderMap) -> Option<&[u8]> {
     let (scheme, token) = value.split_at_checked("Bearer ".len())?;
     let token = token.trim_ascii();
     (scheme.eq_ignore_ascii_case(b"Bearer ") && !token.is_empty()).then_some(token)
-}
-
-/// Three parts of which the first is a JSON object in base64url. API keys have no dots.
-fn is_jwt(value: &[u8]) -> bool {
-    let mut parts = value.split(|byte| *byte == b'.');
-    let (Some(head), Some(_), Some(_), None) = (parts.next(), parts.next(), parts.next(), parts.next()) else {
-        return false;
-    };
-    let Ok(head) = URL_SAFE_NO_PAD.decode(head) else { return false };
-    serde_json::from_slice::<serde_json::Map<String, serde_json::Value>>(&head).is_ok()
 }
 
 #[cfg(test)]
@@ -67,7 +56,7 @@ mod tests {
         }
         match credential(&headers, &aliases) {
             Ok(Credential::ApiKey(key)) => Ok(String::from_utf8(key.to_vec()).unwrap()),
-            Ok(Credential::Jwt) => Ok("jwt".into()),
+            Ok(Credential::Jwt(_)) => Ok("jwt".into()),
             Err(error) => Err(error.to_string()),
         }
     }

@@ -5,6 +5,7 @@ use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use serde_json::{Value, json};
 use shared::config::Fault;
+use shared::jwt::Rejection;
 use shared::routes::Scopes;
 use shared::seal::SealError;
 
@@ -30,6 +31,8 @@ pub enum ApiError {
     Forbidden(&'static str),
     #[error("{0}")]
     Unauthenticated(&'static str),
+    #[error("{0}")]
+    Token(#[from] Rejection),
     #[error("{0}")]
     Conflict(String),
     /// Also the answer for what exists outside the caller's organisation or workspace: never confirm it.
@@ -83,6 +86,8 @@ impl ApiError {
             Self::WrongMethod { .. } => StatusCode::METHOD_NOT_ALLOWED,
             Self::WrongKeyKind | Self::MissingScope { .. } | Self::Forbidden(_) => StatusCode::FORBIDDEN,
             Self::Unauthenticated(_) => StatusCode::UNAUTHORIZED,
+            Self::Token(rejection) if rejection.is_forbidden() => StatusCode::FORBIDDEN,
+            Self::Token(_) => StatusCode::UNAUTHORIZED,
             Self::Conflict(_) => StatusCode::CONFLICT,
             Self::NotFound(_) | Self::NotListed(_) => StatusCode::NOT_FOUND,
             Self::FeatureOff { .. } | Self::LimitReached { .. } => StatusCode::PAYMENT_REQUIRED,
@@ -100,6 +105,7 @@ impl ApiError {
             Self::WrongKeyKind | Self::MissingScope { .. } | Self::Forbidden(_) => "AB03",
             Self::Internal | Self::Unavailable | Self::NoMasterKey => "AB04",
             Self::Unauthenticated(_) => "AB05",
+            Self::Token(rejection) => rejection.code(),
             Self::Conflict(_) => "AB07",
             Self::NotFound(_) | Self::NotListed(_) => "AB08",
             Self::FeatureOff { .. } | Self::LimitReached { .. } => "AB09",
@@ -175,7 +181,7 @@ impl IntoResponse for ApiError {
                     headers.insert(header::ALLOW, allow);
                 }
             }
-            Self::Unauthenticated(_) => {
+            Self::Unauthenticated(_) | Self::Token(_) if self.status() == StatusCode::UNAUTHORIZED => {
                 headers.insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
             }
             Self::Unavailable => {
@@ -312,6 +318,8 @@ mod tests {
             (ApiError::NoMasterKey, 503, "AB04"),
             (ApiError::Forbidden("x"), 403, "AB03"),
             (ApiError::Unauthenticated("x"), 401, "AB05"),
+            (ApiError::Token(Rejection::Malformed), 401, "AB05"),
+            (ApiError::Token(Rejection::NoScope), 403, "AB03"),
             (ApiError::Conflict("x".into()), 409, "AB07"),
             (ApiError::NotFound("label"), 404, "AB08"),
             (ApiError::NotListed("price"), 404, "AB08"),

@@ -4,7 +4,7 @@
 use crate::app::App;
 use crate::call::{Call, Origin, Seen};
 use crate::caller::{Caller, Stranger, authenticate};
-use crate::credential::credential;
+use crate::credential::{Credential, credential};
 use crate::error::{ApiError, Refusal};
 use crate::http::Query;
 use crate::observe::shielded;
@@ -45,11 +45,19 @@ pub async fn gate(State(app): State<App>, request: Request, next: Next) -> Respo
 async fn answered(app: App, operation: &'static Operation, request: Request, next: Next) -> Response {
     let mut origin = origin_of(operation, &request);
     let (response, key) = match admit(&app, operation, request.headers()).await {
-        Err(stranger) => (refuse(stranger.refused, request), stranger.key.map(Arc::new)),
+        Err(stranger) => {
+            audit::token(&app, &origin, stranger.organisation_id, &stranger.refused).await;
+            (refuse(stranger.refused, request), stranger.key.map(Arc::new))
+        }
         Ok(caller) => {
             let key = caller.as_ref().map(|caller| caller.key.clone());
             match permit(operation, caller.as_ref(), &app.features) {
-                Err(refused) => (refuse(refused, request), key),
+                Err(refused) => {
+                    if let Some(token) = caller.as_ref().and_then(|caller| caller.token.as_ref()) {
+                        audit::token(&app, &origin, Some(token.organisation_id), &refused).await;
+                    }
+                    (refuse(refused, request), key)
+                }
                 Ok(()) => (pass(&app, &mut origin, caller, request, next).await, key),
             }
         }
@@ -109,9 +117,11 @@ async fn admit(app: &App, operation: &Operation, headers: &HeaderMap) -> Result<
         // Tokens are stored with the organisation's auth settings; nothing is behind them before SCIM is built.
         Access::ScimToken => Err(ApiError::Unauthenticated("The SCIM token is not known").into()),
         Access::Keys(_) => {
-            let credential = credential(headers, &app.aliases)?;
-            let db = app.db.get().await?;
-            authenticate(credential, &*db, Utc::now()).await.map(Some)
+            let caller = match credential(headers, &app.aliases)? {
+                Credential::Jwt(token) => app.tokens.authenticate(&app.db, token, Utc::now()).await,
+                Credential::ApiKey(key) => authenticate(key, &*app.db.get().await?, Utc::now()).await,
+            };
+            caller.map(Some)
         }
     }
 }

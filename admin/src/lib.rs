@@ -27,6 +27,7 @@ pub mod metrics;
 mod model_configs;
 pub mod observe;
 pub mod openapi;
+pub mod outbound;
 pub mod resources;
 pub mod router;
 pub mod routes;
@@ -34,6 +35,7 @@ pub mod serve;
 pub mod settings;
 pub mod tenancy;
 pub mod tenant_settings;
+pub mod tokens;
 pub mod versions;
 
 pub use app::App;

@@ -15,6 +15,7 @@ pub struct Metrics {
     pub connections: IntGauge,
     pub refused: IntCounterVec,
     pub panics: IntCounter,
+    pub unrecorded_tokens: IntCounter,
     pub job_last_success: GaugeVec,
     pub job_duration: HistogramVec,
     pub job_failures: IntCounterVec,
@@ -47,6 +48,13 @@ impl Metrics {
             panics: kept(
                 &registry,
                 IntCounter::new("gateway_admin_panics_total", "Requests that hit a bug and got 500.")?,
+            )?,
+            unrecorded_tokens: kept(
+                &registry,
+                IntCounter::new(
+                    "gateway_admin_jwt_failures_unrecorded_total",
+                    "Rejected tokens that were left out of the audit trail: too many, or of no organisation.",
+                )?,
             )?,
             job_last_success: kept(&registry, GaugeVec::new(succeeded, &["name"])?)?,
             job_duration: kept(&registry, HistogramVec::new(ran, &["name"])?)?,

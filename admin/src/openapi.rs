@@ -78,8 +78,8 @@ fn rendered(routes: &Routes) -> Vec<(String, String, Value)> {
 
 fn security_schemes() -> Value {
     json!({
-        "apiKey": { "type": "apiKey", "in": "header", "name": "x-gateway-api-key" },
-        "bearer": { "type": "http", "scheme": "bearer", "description": "An API key; read when x-gateway-api-key is absent." },
+        "apiKey": { "type": "apiKey", "in": "header", "name": "x-gateway-api-key", "description": "An API key or a JWT." },
+        "bearer": { "type": "http", "scheme": "bearer", "description": "An API key or a JWT that the organisation's key set signs; read when x-gateway-api-key is absent." },
         "scimToken": { "type": "http", "scheme": "bearer", "description": "The organisation's SCIM token." },
     })
 }

@@ -16,6 +16,10 @@ pub struct Settings {
     #[command(flatten)]
     pub identity: conf::Identity,
     #[command(flatten)]
+    pub jwt: conf::Jwt,
+    #[command(flatten)]
+    pub outbound: conf::Outbound,
+    #[command(flatten)]
     pub features: conf::Features,
     #[command(flatten)]
     pub bootstrap: conf::Bootstrap,

@@ -10,6 +10,7 @@ pub mod config;
 pub mod cost;
 pub mod db;
 pub mod header_prefix;
+pub mod jwt;
 pub mod migrate;
 pub mod model;
 pub mod outbound;

@@ -4,6 +4,7 @@ pub mod api_key;
 pub mod config;
 pub mod data_key;
 pub mod integration;
+pub mod organisation;
 pub mod provider;
 pub mod workspace;
 
@@ -11,5 +12,6 @@ pub use api_key::{ApiKey, KeyKind, PreviousSecret};
 pub use config::Config;
 pub use data_key::DataKey;
 pub use integration::{Credentials, Integration, IntegrationModel, IntegrationWorkspace};
+pub use organisation::Organisation;
 pub use provider::Provider;
 pub use workspace::Workspace;

@@ -24,6 +24,7 @@ pub fn all_for(kind: KeyKind) -> Vec<&'static str> {
         KeyKind::OrganisationService => ADMIN,
         KeyKind::WorkspaceService => SERVICE,
         KeyKind::WorkspaceUser => USER,
+        KeyKind::Jwt => JWT,
     })
 }
 

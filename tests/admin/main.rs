@@ -35,5 +35,6 @@ mod samples;
 mod sealing;
 mod service;
 mod smoke;
+mod tokens;
 mod users;
 mod workspaces;

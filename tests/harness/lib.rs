@@ -3,10 +3,12 @@
 
 pub mod client;
 pub mod database;
+pub mod issuer;
 pub mod process;
 pub mod stack;
 
 pub use client::{Answer, Client};
 pub use database::Database;
+pub use issuer::{Issuer, Serving};
 pub use process::Process;
 pub use stack::{Stack, chat, until};

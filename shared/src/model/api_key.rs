@@ -40,6 +40,8 @@ pub enum KeyKind {
     OrganisationService,
     WorkspaceService,
     WorkspaceUser,
+    /// Not a key but a token, which acts like one and is stored nowhere.
+    Jwt,
 }
 
 impl KeyKind {
@@ -48,6 +50,7 @@ impl KeyKind {
             Self::OrganisationService => "organisation-service",
             Self::WorkspaceService => "workspace-service",
             Self::WorkspaceUser => "workspace-user",
+            Self::Jwt => "jwt",
         }
     }
 }

@@ -4,6 +4,7 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
+use http::uri::PathAndQuery;
 use ipnet::IpNet;
 
 use super::origin::{BadHost, Host, Origin};
@@ -43,6 +44,22 @@ impl Guard {
         check_host(origin.host(), trusted)?;
         origin.set_trusted(trusted);
         Ok(origin)
+    }
+
+    /// A whole URL named by a caller, query included, as the origin to dial and the path to ask for. Without TLS only
+    /// for hosts the operator lists.
+    pub fn custom_url(&self, url: &str) -> Result<(Origin, PathAndQuery), BadHost> {
+        let origin = self.custom_host(url.split_once('?').map_or(url, |(before, _)| before))?;
+        if !origin.is_tls() && !origin.is_trusted() {
+            return Err(BadHost::Plain);
+        }
+        if url.contains('#') {
+            return Err(BadHost::Query);
+        }
+        let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
+        let path = rest.find(['/', '?']).map_or("/", |start| &rest[start..]);
+        let path = if path.starts_with('?') { format!("/{path}") } else { path.to_owned() };
+        Ok((origin, PathAndQuery::try_from(path).map_err(|_| BadHost::Path)?))
     }
 }
 

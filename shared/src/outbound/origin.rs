@@ -54,6 +54,8 @@ pub enum BadHost {
     TooLong,
     #[error("it must start with http:// or https://")]
     Scheme,
+    #[error("it must start with https://")]
+    Plain,
     #[error("it must not contain credentials or `@`")]
     Credentials,
     #[error("it must not have `%` in its host")]

@@ -63,6 +63,7 @@ impl KeySet {
             KeyKind::OrganisationService => self.organisation_service,
             KeyKind::WorkspaceService => self.workspace_service,
             KeyKind::WorkspaceUser => self.workspace_user,
+            KeyKind::Jwt => self.jwt,
         }
     }
 }

@@ -59,7 +59,7 @@ async fn create(app: &App, call: &Call, kind: KeyKind) -> Answer {
     let mut action = Action::begin(&mut db, app, call).await?;
     action.workspace_id = match kind {
         KeyKind::OrganisationService => None,
-        KeyKind::WorkspaceService | KeyKind::WorkspaceUser => {
+        KeyKind::WorkspaceService | KeyKind::WorkspaceUser | KeyKind::Jwt => {
             tenancy::asked(&action.tx, &call.caller, asked.as_deref()).await?
         }
     };

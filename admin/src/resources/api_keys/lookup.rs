@@ -40,7 +40,8 @@ fn scopes(kind: KeyKind, verb: &str) -> Scopes {
             &["workspace_service_api_keys.delete"],
             &["workspace_service_api_keys.rotate", "workspace_service_api_keys.update"],
         ],
-        KeyKind::WorkspaceUser => [
+        // A token is stored nowhere, so none is ever looked up; it would count as a person's.
+        KeyKind::WorkspaceUser | KeyKind::Jwt => [
             &["workspace_user_api_keys.list"],
             &["workspace_user_api_keys.read"],
             &["workspace_user_api_keys.update"],

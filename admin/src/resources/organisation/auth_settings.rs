@@ -16,6 +16,7 @@ use axum::extract::State;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use shared::api_key::{self, KeyHash};
+use shared::outbound::Guard;
 
 #[derive(Default, Deserialize)]
 #[serde(default)]
@@ -66,7 +67,7 @@ pub async fn update(State(app): State<App>, call: Call) -> Answer {
     let action = Action::begin(&mut db, &app, &call).await?;
     let id = action.organisation_id();
     let before = Organisation::load(&action.tx, id, Lock::ForUpdate).await?.auth_settings;
-    let after = changed(&before, change)?;
+    let after = changed(&before, change, app.outbound.guard())?;
     action.tx.execute(UPDATE, &[&id, &after]).await?;
     if let Some(hash) = token.sent() {
         action.tx.execute(TOKEN, &[&id, &hash.map(|hash| hash.0.to_vec())]).await?;
@@ -76,9 +77,9 @@ pub async fn update(State(app): State<App>, call: Call) -> Answer {
     Ok(Json(after))
 }
 
-fn changed(stored: &Value, change: AuthChange) -> Result<Value, ApiError> {
+fn changed(stored: &Value, change: AuthChange, guard: &Guard) -> Result<Value, ApiError> {
     let mut settings = stored.as_object().cloned().unwrap_or_default();
-    merge(&mut settings, "jwks_url", change.jwks_url.try_map(|url| sign_in::https("jwks_url", url))?);
+    merge(&mut settings, "jwks_url", change.jwks_url.try_map(|url| key_address(url, guard))?);
     merge(&mut settings, "jwks_json", change.jwks_json.try_map(jwks::checked)?);
     if settings.contains_key("jwks_url") && settings.contains_key("jwks_json") {
         return Err(ApiError::field("jwks_json", "cannot be set together with jwks_url; set the other to null"));
@@ -91,6 +92,14 @@ fn changed(stored: &Value, change: AuthChange) -> Result<Value, ApiError> {
     let scim = change.scim.try_map(|scim| scim.merged(&stored["scim"]))?;
     merge(&mut settings, "scim", scim);
     Ok(Value::Object(settings))
+}
+
+/// https, or plain HTTP on a host that the operator trusts.
+fn key_address(url: String, guard: &Guard) -> Result<String, ApiError> {
+    if url.len() <= 2048 && guard.custom_url(&url).is_ok() {
+        return Ok(url);
+    }
+    sign_in::https("jwks_url", url)
 }
 
 impl AuthChange {
@@ -172,7 +181,7 @@ mod tests {
 
     fn apply(stored: Value, sent: Value) -> Result<Value, String> {
         let change = json::read(sent).map_err(|error| error.to_string())?;
-        changed(&stored, change).map_err(|error| error.to_string())
+        changed(&stored, change, &Guard::default()).map_err(|error| error.to_string())
     }
 
     #[test]

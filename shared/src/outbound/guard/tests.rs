@@ -397,3 +397,22 @@ proptest! {
         let _ = judge(&format!("https://{host}"), false);
     }
 }
+
+#[test]
+fn a_whole_url_keeps_its_query_and_needs_tls_unless_its_host_is_listed() {
+    let guard = guard(&["127.0.0.1"], &[]);
+    for (url, found) in [
+        ("https://keys.example.com/a/?p=1&q=/x", Ok("/a/?p=1&q=/x")),
+        ("https://keys.example.com", Ok("/")),
+        ("https://keys.example.com?p=1", Ok("/?p=1")),
+        ("http://127.0.0.1:8080/keys", Ok("/keys")),
+        ("http://keys.example.com/a", Err(BadHost::Plain)),
+        ("https://keys.example.com/a#b", Err(BadHost::Query)),
+        ("https://keys.example.com/a?b#c", Err(BadHost::Query)),
+        ("https://10.0.0.1/keys", Err(BadHost::Private)),
+        ("https://user@keys.example.com/", Err(BadHost::Credentials)),
+    ] {
+        let read = guard.custom_url(url).map(|(_, path)| path.to_string());
+        assert_eq!(read, found.map(str::to_owned), "{url}");
+    }
+}

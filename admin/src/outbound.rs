@@ -1,0 +1,120 @@
+//! The control plane's only way to addresses that customers name. Name and address are judged by the rules that the
+//! proxy's dialer obeys, the address that was judged is the one that is dialled, certificates are always verified,
+//! redirects are answers like any other, and what is read is bounded.
+
+use anyhow::Context as _;
+use axum::http::{Request, header};
+use http_body_util::{BodyExt as _, Empty, Limited};
+use hyper_util::rt::TokioIo;
+use openssl::ssl::{SslConnector, SslMethod, SslVersion};
+use openssl::x509::X509;
+use shared::conf;
+use shared::outbound::{Guard, Host, Origin, check_address};
+use std::net::SocketAddr;
+use std::pin::Pin;
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::TcpStream;
+use tokio_openssl::SslStream;
+
+pub struct Outbound {
+    guard: Guard,
+    connector: SslConnector,
+}
+
+trait Stream: AsyncRead + AsyncWrite + Send + Unpin {}
+impl<T: AsyncRead + AsyncWrite + Send + Unpin> Stream for T {}
+
+impl Outbound {
+    pub fn new(settings: &conf::Outbound) -> anyhow::Result<Self> {
+        let mut builder = SslConnector::builder(SslMethod::tls_client())?;
+        builder.set_min_proto_version(Some(SslVersion::TLS1_2))?;
+        if let Some(path) = &settings.upstream_ca_file {
+            let named = || format!("UPSTREAM_CA_FILE: {}", path.display());
+            let authorities = X509::stack_from_pem(&std::fs::read(path).with_context(named)?).with_context(named)?;
+            anyhow::ensure!(!authorities.is_empty(), "{}: no certificate in this file", named());
+            for authority in authorities {
+                builder.cert_store_mut().add_cert(authority)?;
+            }
+        }
+        Ok(Self {
+            guard: Guard::new(&settings.trusted_custom_hosts, &settings.own_hostnames)?,
+            connector: builder.build(),
+        })
+    }
+
+    pub fn guard(&self) -> &Guard {
+        &self.guard
+    }
+
+    /// The body behind a URL, or a few words that say why not. Whoever calls it sets the time limit.
+    pub async fn get(&self, url: &str, longest: usize) -> Result<Vec<u8>, String> {
+        let (origin, path) = self.guard.custom_url(url).map_err(|rule| rule.to_string())?;
+        let stream = self.connect(&origin).await?;
+        let (mut sender, connection) =
+            hyper::client::conn::http1::handshake(TokioIo::new(stream)).await.map_err(broken)?;
+        let connection = tokio::spawn(connection);
+        let request = Request::get(path.as_str())
+            .header(header::HOST, origin.authority_value())
+            .header(header::ACCEPT, "application/json")
+            .header(header::USER_AGENT, "portcullis")
+            .body(Empty::<bytes::Bytes>::new())
+            .map_err(|_| "the request cannot be made".to_owned())?;
+        let answer = sender.send_request(request).await.map_err(broken);
+        let body = match answer {
+            Ok(answer) if answer.status() != 200 => Err(format!("it answered {}", answer.status().as_u16())),
+            Ok(answer) => match Limited::new(answer.into_body(), longest).collect().await {
+                Ok(body) => Ok(body.to_bytes().to_vec()),
+                Err(error) if error.is::<http_body_util::LengthLimitError>() => Err("the answer is too long".into()),
+                Err(_) => Err("the answer broke off".into()),
+            },
+            Err(error) => Err(error),
+        };
+        connection.abort();
+        body
+    }
+
+    async fn connect(&self, origin: &Origin) -> Result<Box<dyn Stream>, String> {
+        let mut failed = "its host name has no address".to_owned();
+        for address in addresses(origin).await? {
+            match TcpStream::connect(address).await {
+                Ok(tcp) if origin.is_tls() => return Ok(Box::new(self.secured(tcp, origin).await?)),
+                Ok(tcp) => return Ok(Box::new(tcp)),
+                Err(error) if error.kind() == std::io::ErrorKind::ConnectionRefused => {
+                    failed = "the connection was refused".into();
+                }
+                Err(_) => failed = "its address cannot be reached".into(),
+            }
+        }
+        Err(failed)
+    }
+
+    async fn secured(&self, tcp: TcpStream, origin: &Origin) -> Result<SslStream<TcpStream>, String> {
+        let ssl = self.connector.configure().and_then(|setup| setup.into_ssl(origin.host_name()));
+        let stream = ssl.and_then(|ssl| SslStream::new(ssl, tcp));
+        let mut stream = stream.map_err(|_| "the TLS set-up failed".to_owned())?;
+        match Pin::new(&mut stream).connect().await {
+            Ok(()) => Ok(stream),
+            Err(_) => Err("the TLS handshake failed, or its certificate was refused".into()),
+        }
+    }
+}
+
+/// Resolved and judged. One forbidden address refuses them all: a name that mixes public and private addresses is
+/// what DNS rebinding looks like.
+async fn addresses(origin: &Origin) -> Result<Vec<SocketAddr>, String> {
+    let addresses: Vec<SocketAddr> = match origin.host() {
+        Host::Address(address) => vec![SocketAddr::new(*address, origin.port())],
+        Host::Name(name) => match tokio::net::lookup_host((name.as_str(), origin.port())).await {
+            Ok(found) => found.collect(),
+            Err(_) => return Err("its host name did not resolve".into()),
+        },
+    };
+    for address in &addresses {
+        check_address(address.ip(), origin.is_trusted()).map_err(|rule| format!("once resolved, {rule}"))?;
+    }
+    Ok(addresses)
+}
+
+fn broken(_: hyper::Error) -> String {
+    "the answer is not HTTP, or broke off".into()
+}
