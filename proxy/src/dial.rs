@@ -81,6 +81,12 @@ impl Dialer {
         self.guard.custom_host(url).map(Arc::new)
     }
 
+    /// The same for a whole URL: the origin and the path to ask it for. Without TLS only where the operator says so.
+    pub fn custom_url(&self, url: &str) -> Result<(Arc<Origin>, http::uri::PathAndQuery), BadHost> {
+        let (origin, path) = self.guard.custom_url(url)?;
+        Ok((Arc::new(origin), path))
+    }
+
     /// A host named by the operator, such as one of the provider table: it may be private, but not a metadata service.
     pub fn known_host(&self, url: &str) -> Result<Arc<Origin>, BadHost> {
         let mut origin = Origin::parse(url)?;

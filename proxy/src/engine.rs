@@ -11,17 +11,22 @@ use crate::refusal::Refusal;
 use crate::snapshot::Snapshot;
 use crate::stages::answer::{self, Ended, Failure};
 use crate::stages::classify::{Endpoint, Route, classify, dialect};
-use crate::stages::identify::identify;
+use crate::stages::identify::{Identified, Principal, identify};
 use crate::stages::plan::{Target, plan};
 use crate::stages::prepare::upstream_head;
 use crate::stages::receive::{BodyMemory, Bounds, NotReceived, check_content_type, peek, receive};
 use crate::stages::trace::{check_metadata, trace_id};
+use crate::tokens::trail::Failure as TokenFailure;
+use crate::tokens::{Refused, Tokens};
 use crate::visit::Visit;
 use crate::within::within;
 use bytes::Bytes;
 use chrono::Utc;
 use http::HeaderValue;
+use ipnet::IpNet;
 use pingora_http::RequestHeader;
+use shared::client_ip::client_ip;
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -35,6 +40,9 @@ pub struct Engine {
     pub hosts: Hosts,
     pub metrics: Arc<Metrics>,
     pub aliases: Aliases,
+    pub tokens: Tokens,
+    /// Peers whose word about the client's address is taken.
+    pub trusted_proxies: Vec<IpNet>,
     pub body_memory: Arc<BodyMemory>,
     pub bounds: Limits,
 }
@@ -70,7 +78,8 @@ pub enum Delivered {
 
 impl Engine {
     /// Everything that is decided from the head alone.
-    pub fn open(&self, head: &RequestHeader, visit: &mut Visit) -> Result<Next, Refusal> {
+    /// `peer` is the other end of the connection.
+    pub async fn open(&self, head: &RequestHeader, peer: Option<IpAddr>, visit: &mut Visit) -> Result<Next, Refusal> {
         let path = head.uri.path();
         let route = classify(&head.method, path);
         visit.dialect = dialect(&route);
@@ -88,7 +97,7 @@ impl Engine {
             Route::NotFound => Err(Refusal::not_found()),
             Route::MethodNotAllowed => Err(Refusal::method_not_allowed(head.method.as_str())),
             Route::Engine(endpoint) => {
-                let target = self.admit(&headers, visit)?;
+                let target = self.admit(head, peer, &headers, visit).await?;
                 check_content_type(headers.content_type)?;
                 match target.provider.row.native_path(endpoint.family()) {
                     Some(_) => Ok(Next::Engine { endpoint, target }),
@@ -96,18 +105,55 @@ impl Engine {
                 }
             }
             Route::Relay(path) => {
-                let target = self.admit(&headers, visit)?;
+                let target = self.admit(head, peer, &headers, visit).await?;
                 relay(target, path, head)
             }
         }
     }
 
-    fn admit(&self, headers: &GatewayHeaders<'_>, visit: &mut Visit) -> Result<Target, Refusal> {
-        identify(headers, &self.snapshot, Utc::now())?;
+    async fn admit(
+        &self,
+        head: &RequestHeader,
+        peer: Option<IpAddr>,
+        headers: &GatewayHeaders<'_>,
+        visit: &mut Visit,
+    ) -> Result<Target, Refusal> {
+        let now = Utc::now();
+        let _principal: Principal = match identify(headers, &self.snapshot, now)? {
+            Identified::Key(principal) => principal,
+            Identified::Token { text, hash } => {
+                // Boxed, or its state would be part of every request's.
+                let identified = Box::pin(self.tokens.identify(text, hash, &self.snapshot, now)).await;
+                identified.map_err(|refused| self.reject(refused, text, head, peer, visit))?
+            }
+        };
         check_metadata(headers.metadata)?;
         let target = plan(headers, &self.providers, &self.hosts, &self.dialer, self.bounds.first_byte)?;
         visit.provider = HeaderValue::from_str(&target.provider.name).ok();
         Ok(target)
+    }
+
+    /// Tells the audit trail of the organisation, later and elsewhere, and the client at once.
+    fn reject(
+        &self,
+        refused: Refused,
+        text: &[u8],
+        head: &RequestHeader,
+        peer: Option<IpAddr>,
+        visit: &Visit,
+    ) -> Refusal {
+        const LONGEST_PATH: usize = 2048;
+        let refusal = Refusal::rejected_token(&refused.rejection);
+        self.tokens.trail.note(TokenFailure {
+            organisation_id: refused.organisation_id,
+            rejection: refused.rejection,
+            mask: shared::jwt::mask(&String::from_utf8_lossy(text)),
+            method: head.method.as_str().to_owned(),
+            path: head.uri.path().chars().take(LONGEST_PATH).collect(),
+            request_id: visit.id().parse().ok(),
+            client_ip: peer.map(|peer| client_ip(peer, &head.headers, &self.trusted_proxies)),
+        });
+        refusal
     }
 
     /// One exchange on the engine lane, from the body to the last byte of the answer.

@@ -219,7 +219,8 @@ impl ProxyHttp for Gateway {
 
 impl Gateway {
     async fn walk(&self, session: &mut Session, ctx: &mut Ctx) -> Result<bool> {
-        match self.engine.open(session.req_header(), &mut ctx.visit) {
+        let peer = session.client_addr().and_then(|address| address.as_inet()).map(|address| address.ip());
+        match self.engine.open(session.req_header(), peer, &mut ctx.visit).await {
             Err(refusal) => self.refuse(session, ctx, &refusal).await,
             Ok(Next::Greeting) => self.greet(session, ctx).await,
             Ok(Next::Preflight) => self.preflight(session, ctx).await,

@@ -19,5 +19,6 @@ pub mod routing;
 pub mod settings;
 pub mod snapshot;
 pub mod stages;
+pub mod tokens;
 pub mod visit;
 pub mod within;

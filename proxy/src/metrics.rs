@@ -59,6 +59,7 @@ pub struct Metrics {
     pub snapshot_skipped: IntGauge,
     pub body_bytes: IntGauge,
     pub panics: IntCounter,
+    pub unrecorded_tokens: IntCounter,
     pub draining: IntGauge,
 }
 
@@ -158,6 +159,11 @@ impl Metrics {
             )?,
             body_bytes: gauge(&registry, "gateway_request_body_bytes", "Request bodies held in memory.")?,
             panics: counter(&registry, "gateway_panics_total", "Panics caught while answering; each is a bug.")?,
+            unrecorded_tokens: counter(
+                &registry,
+                "gateway_jwt_failures_unrecorded_total",
+                "Rejected tokens left out of the audit trail: too many, of no organisation, or Postgres was away.",
+            )?,
             draining: gauge(&registry, "gateway_draining", "1 while the process finishes its last requests.")?,
             registry,
         })

@@ -3,6 +3,7 @@
 
 use bytes::Bytes;
 use serde_json::json;
+use shared::jwt::Rejection;
 use std::borrow::Cow;
 
 /// Which error body the route's clients expect.
@@ -32,6 +33,7 @@ pub const CODES: &[&str] = &[
     "invalid_api_key",
     "expired_api_key",
     "insufficient_scope",
+    "workspace_mismatch",
     "missing_provider",
     "invalid_provider",
     "router_error",
@@ -93,6 +95,19 @@ impl Refusal {
     pub fn insufficient_scope(scope: &str) -> Self {
         let message = format!("this API key may not do that: it needs the scope {scope} in a workspace");
         Self::new(403, "permission_error", "insufficient_scope", message)
+    }
+
+    /// The words are the rejection's own; the codes are those of keys, which clients know.
+    pub fn rejected_token(rejection: &Rejection) -> Self {
+        let code = match rejection {
+            Rejection::MissingScope(scope) => return Self::insufficient_scope(scope),
+            Rejection::Expired(_) => "expired_api_key",
+            Rejection::Workspace(_) => "workspace_mismatch",
+            other if other.is_forbidden() => "insufficient_scope",
+            _ => "invalid_api_key",
+        };
+        let kind = if rejection.is_forbidden() { "permission_error" } else { "authentication_error" };
+        Self::new(rejection.status(), kind, code, rejection.to_string())
     }
 
     pub fn missing_provider() -> Self {
@@ -272,6 +287,7 @@ mod tests {
             Refusal::invalid_api_key(),
             Refusal::expired_api_key(),
             Refusal::insufficient_scope("s"),
+            Refusal::rejected_token(&Rejection::Workspace("w".into())),
             Refusal::missing_provider(),
             Refusal::invalid_provider("p"),
             Refusal::router_error("w"),

@@ -28,10 +28,13 @@ use proxy::providers::Providers;
 use proxy::settings::Settings;
 use proxy::snapshot::Snapshot;
 use proxy::stages::receive::BodyMemory;
+use proxy::tokens::Tokens;
+use proxy::tokens::trail::{self, Trail, Writer};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
+use tokio::sync::Mutex;
 
 /// Per connection. Pingora's default for reading is 64 KiB, most of what a waiting stream costs; its default for
 /// writing holds no ordinary answer, which would then leave in two packets.
@@ -42,7 +45,8 @@ pub fn serve(settings: Settings) -> anyhow::Result<()> {
     let threads = threads(settings.process.proxy_threads);
     let metrics = Arc::new(Metrics::new()?);
     let snapshot = Arc::new(Snapshot::empty());
-    let engine = Arc::new(engine(&settings, snapshot.clone(), metrics.clone())?);
+    let (trail, writer) = trail::trail(metrics.unrecorded_tokens.clone());
+    let engine = Arc::new(engine(&settings, snapshot.clone(), metrics.clone(), trail)?);
     let (control_plane, admin_checks) = ControlPlane::new(&settings.process.admin_addresses)?;
     let gateway = Gateway {
         engine: engine.clone(),
@@ -63,6 +67,8 @@ pub fn serve(settings: Settings) -> anyhow::Result<()> {
         server.add_service(service).add_dependency(&following);
     }
     server.add_service(admin_checks);
+    let writer = TrailService { writer: Mutex::new(writer), database: settings.database.clone() };
+    server.add_service(background_service("audit trail", writer));
     server.add_service(background_service("drain", DrainService(leave.clone())));
     let health = Arc::new(Health { engine, leave: leave.clone(), listens: AtomicBool::new(false) });
     let address = SocketAddr::new(settings.listen.metrics_host, settings.listen.metrics_port);
@@ -72,6 +78,19 @@ pub fn serve(settings: Settings) -> anyhow::Result<()> {
     tracing::info!(threads, port = settings.listen.proxy_port, "starting");
     server.run(RunArgs { shutdown_signal: Box::new(Signals(leave)) });
     Ok(())
+}
+
+/// Writes rejected tokens to the audit trail, apart from the threads that carry requests.
+struct TrailService {
+    writer: Mutex<Writer>,
+    database: shared::conf::Database,
+}
+
+#[async_trait::async_trait]
+impl pingora_core::services::background::BackgroundService for TrailService {
+    async fn start(&self, shutdown: pingora_core::server::ShutdownWatch) {
+        self.writer.lock().await.run(&self.database, shutdown).await;
+    }
 }
 
 /// Lets the drain end the process as soon as it is idle.
@@ -84,13 +103,15 @@ impl pingora_core::services::background::BackgroundService for DrainService {
     }
 }
 
-fn engine(settings: &Settings, snapshot: Arc<Snapshot>, metrics: Arc<Metrics>) -> anyhow::Result<Engine> {
+fn engine(settings: &Settings, snapshot: Arc<Snapshot>, metrics: Arc<Metrics>, trail: Trail) -> anyhow::Result<Engine> {
     let dialer = Arc::new(Dialer::new(&settings.upstream)?);
     let upstream = &settings.upstream;
     Ok(Engine {
         snapshot,
         providers: Providers::load(settings.catalogue.providers_file.as_deref(), &dialer)?,
         hosts: Hosts::default(),
+        tokens: Tokens::new(&settings.jwt, dialer.clone(), trail),
+        trusted_proxies: settings.identity.trusted_proxies.clone(),
         dialer,
         metrics,
         aliases: Aliases::new(&settings.identity.header_prefix_aliases)?,

@@ -16,6 +16,8 @@ pub struct Settings {
     #[command(flatten)]
     pub identity: conf::Identity,
     #[command(flatten)]
+    pub jwt: conf::Jwt,
+    #[command(flatten)]
     pub upstream: conf::Upstream,
     #[command(flatten)]
     pub catalogue: conf::Catalogue,

@@ -20,16 +20,18 @@ pub use follower::Follower;
 use chrono::{DateTime, Utc};
 use collection::{Collection, Followed, Frozen, Incoming, Merged};
 use shared::api_key::KeyHash;
-use shared::model::{ApiKey, Workspace};
+use shared::model::{ApiKey, Organisation, Workspace};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
+use tables::WorkspaceKey;
 use tokio::sync::watch;
 use uuid::Uuid;
 
 pub struct Snapshot {
     api_keys: Collection<ApiKey>,
     workspaces: Collection<Workspace>,
+    organisations: Collection<Organisation>,
     /// Rows change only while this is held for writing, so a copy taken while it is read is whole.
     progress: watch::Sender<Progress>,
     loaded: AtomicBool,
@@ -73,6 +75,7 @@ impl Snapshot {
         Self {
             api_keys: Collection::empty(),
             workspaces: Collection::empty(),
+            organisations: Collection::empty(),
             progress: watch::Sender::new(Progress::default()),
             loaded: AtomicBool::new(false),
             connected: AtomicBool::new(false),
@@ -91,17 +94,39 @@ impl Snapshot {
         snapshot
     }
 
+    /// The same with just these organisations.
+    pub fn with_organisations(self, organisations: Vec<Organisation>) -> Self {
+        self.organisations.replace(organisations);
+        self
+    }
+
     pub fn api_key(&self, hash: &KeyHash) -> Option<Arc<ApiKey>> {
         self.api_keys.find(hash)
     }
 
     pub fn workspace(&self, id: &Uuid) -> Option<Arc<Workspace>> {
-        self.workspaces.find(id)
+        self.workspaces.find(&WorkspaceKey::Id(*id))
+    }
+
+    /// A workspace of this organisation by its id or slug.
+    pub fn workspace_named(&self, organisation: Uuid, name: &str) -> Option<Arc<Workspace>> {
+        let by_id = name.parse().ok().and_then(|id| self.workspace(&id));
+        let found = by_id.or_else(|| self.workspaces.find(&WorkspaceKey::Slug(organisation, name.to_owned())));
+        found.filter(|workspace| workspace.organisation_id == organisation)
+    }
+
+    pub fn organisation(&self, id: &Uuid) -> Option<Arc<Organisation>> {
+        self.organisations.find(id)
+    }
+
+    /// The organisation of an installation that has one.
+    pub fn only_organisation(&self) -> Option<Arc<Organisation>> {
+        self.organisations.only()
     }
 
     /// Every table the proxy follows, in the order they are read.
-    pub fn collections(&self) -> [&dyn Followed; 2] {
-        [&self.workspaces, &self.api_keys]
+    pub fn collections(&self) -> [&dyn Followed; 3] {
+        [&self.organisations, &self.workspaces, &self.api_keys]
     }
 
     /// Whether there is something to answer from, be it from Postgres or from disk.

@@ -17,4 +17,5 @@ mod relay;
 mod smoke;
 mod snapshot;
 mod streams;
+mod tokens;
 mod upstream;

@@ -108,6 +108,13 @@ impl<T: Tracked> Collection<T> {
         self.rows.get(key)
     }
 
+    /// The row of a table that has one.
+    pub fn only(&self) -> Option<Arc<T>> {
+        let keys_by_id = self.keys_by_id.lock();
+        let (Some(keys), 1) = (keys_by_id.values().next(), keys_by_id.len()) else { return None };
+        self.rows.get(&keys.key)
+    }
+
     /// A row that is both gone and put was deleted and made again: rows win. Keys are vacated before they are taken,
     /// since a hash may pass from one row to another within one batch.
     pub fn merge(&self, gone: &[Uuid], rows: Vec<T>) -> Merged {

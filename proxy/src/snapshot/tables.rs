@@ -3,7 +3,7 @@
 use super::collection::Tracked;
 use super::pool::Pool;
 use shared::api_key::KeyHash;
-use shared::model::{ApiKey, Workspace};
+use shared::model::{ApiKey, Organisation, Workspace};
 use tokio_postgres::Row;
 use uuid::Uuid;
 
@@ -33,9 +33,38 @@ impl Tracked for ApiKey {
     }
 }
 
+/// Keys name a workspace by id, tokens also by its slug.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub enum WorkspaceKey {
+    Id(Uuid),
+    Slug(Uuid, String),
+}
+
 impl Tracked for Workspace {
-    type Key = Uuid;
+    type Key = WorkspaceKey;
     const TABLE: &'static str = "workspaces";
+    const COLUMNS: &'static str = Self::COLUMNS;
+
+    fn from_row(row: &Row) -> anyhow::Result<Self> {
+        Ok(Self::from_row(row)?)
+    }
+
+    fn id(&self) -> Uuid {
+        self.id
+    }
+
+    fn key(&self) -> WorkspaceKey {
+        WorkspaceKey::Id(self.id)
+    }
+
+    fn other_key(&self) -> Option<WorkspaceKey> {
+        Some(WorkspaceKey::Slug(self.organisation_id, self.slug.clone()))
+    }
+}
+
+impl Tracked for Organisation {
+    type Key = Uuid;
+    const TABLE: &'static str = "organisations";
     const COLUMNS: &'static str = Self::COLUMNS;
 
     fn from_row(row: &Row) -> anyhow::Result<Self> {

@@ -1,4 +1,5 @@
-//! Headers → principal: whose key is it, and may it be used here? Decided from the snapshot alone.
+//! Headers → principal: whose key is it, and may it be used here? Decided from the snapshot alone. A token (JWT) may
+//! need keys that must be fetched first, so it is only recognised here; `tokens` does the rest.
 
 use crate::headers::GatewayHeaders;
 use crate::refusal::Refusal;
@@ -6,6 +7,7 @@ use crate::snapshot::Snapshot;
 use chrono::{DateTime, Utc};
 use http::HeaderValue;
 use shared::api_key::KeyHash;
+use shared::jwt::{Token, looks_like_jwt};
 use shared::model::{ApiKey, Workspace};
 use std::sync::Arc;
 
@@ -13,18 +15,45 @@ use std::sync::Arc;
 pub struct Principal {
     pub key: Arc<ApiKey>,
     pub workspace: Arc<Workspace>,
+    /// What the token says, if it was one: limits and defaults of its own. `key` is then what the token stands for.
+    pub token: Option<Arc<Token>>,
+}
+
+/// Whom the headers name.
+#[derive(Debug)]
+pub enum Identified<'h> {
+    Key(Principal),
+    /// A token, and its hash, by which it may be known already.
+    Token {
+        text: &'h [u8],
+        hash: KeyHash,
+    },
 }
 
 /// Inference needs this scope; only workspace keys can have it.
 pub const INFERENCE: &str = "completions.write";
 
-pub fn identify(headers: &GatewayHeaders<'_>, snapshot: &Snapshot, now: DateTime<Utc>) -> Result<Principal, Refusal> {
+pub fn identify<'h>(
+    headers: &GatewayHeaders<'h>,
+    snapshot: &Snapshot,
+    now: DateTime<Utc>,
+) -> Result<Identified<'h>, Refusal> {
     let sent = service_key(headers).ok_or_else(Refusal::missing_api_key)?;
     if !snapshot.is_loaded() {
         return Err(Refusal::not_ready());
     }
     let hash = KeyHash::of(sent);
-    let key = snapshot.api_key(&hash).filter(|key| key.opens_with(&hash, now)).ok_or_else(Refusal::invalid_api_key)?;
+    // Keys are looked up first: a request with a key pays nothing for tokens.
+    let Some(key) = snapshot.api_key(&hash) else {
+        return if looks_like_jwt(sent) {
+            Ok(Identified::Token { text: sent, hash })
+        } else {
+            Err(Refusal::invalid_api_key())
+        };
+    };
+    if !key.opens_with(&hash, now) {
+        return Err(Refusal::invalid_api_key());
+    }
     if key.is_expired(now) {
         return Err(Refusal::expired_api_key());
     }
@@ -41,7 +70,7 @@ pub fn identify(headers: &GatewayHeaders<'_>, snapshot: &Snapshot, now: DateTime
     if !key.scopes.iter().any(|scope| scope == INFERENCE) {
         return Err(Refusal::insufficient_scope(INFERENCE));
     }
-    Ok(Principal { key, workspace })
+    Ok(Identified::Key(Principal { key, workspace, token: None }))
 }
 
 /// Where the service key is: its own header; else `Authorization`, unless that authenticates a plainly named

@@ -127,7 +127,7 @@ async fn place(action: &Action<'_>, kind: KeyKind) -> Result<Place, ApiError> {
             tenancy::hold(&action.tx, workspace).await?;
             Ok(Place::default())
         }
-        (KeyKind::WorkspaceUser, Some(workspace)) => {
+        (KeyKind::WorkspaceUser | KeyKind::Jwt, Some(workspace)) => {
             let held = Place::held(&action.tx, action.organisation_id(), workspace).await?;
             let place = held.ok_or(ApiError::NotFound("workspace"))?;
             place.refuse_if_full()?;

@@ -123,13 +123,13 @@ fn a_copy_of_another_version_or_with_other_tables_is_foreign() {
     let (_place, folder, _) = written();
     let whole = std::fs::read_to_string(folder.copy_path()).unwrap();
     let (header, rows) = whole.split_once('\n').unwrap();
-    let tables = r#"["workspaces","api_keys"]"#;
+    let tables = r#"["organisations","workspaces","api_keys"]"#;
     assert!(header.contains(tables), "{header}");
     for other in [
         header.replacen(r#""version":1"#, r#""version":2"#, 1),
         r#"{"version":2,"sealed":"…"}"#.to_owned(),
-        header.replacen(tables, r#"["workspaces"]"#, 1),
-        header.replacen(tables, r#"["workspaces","api_keys","policies"]"#, 1),
+        header.replacen(tables, r#"["organisations","workspaces"]"#, 1),
+        header.replacen(tables, r#"["organisations","workspaces","api_keys","policies"]"#, 1),
     ] {
         std::fs::write(folder.copy_path(), format!("{other}\n{rows}")).unwrap();
         let refused = load(&folder, noon()).1.unwrap_err();

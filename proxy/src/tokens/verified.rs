@@ -1,0 +1,136 @@
+//! Tokens that were verified a moment ago, by their hash. Held in parts with a lock each, so that requests on
+//! different cores rarely meet; none is held across anything slow.
+
+use crate::snapshot::Snapshot;
+use chrono::{DateTime, TimeDelta, Utc};
+use parking_lot::RwLock;
+use shared::api_key::KeyHash;
+use shared::jwt::Token;
+use shared::model::{ApiKey, Organisation};
+use std::collections::HashMap;
+use std::sync::Arc;
+
+/// So long may a token outlive the keys that signed it.
+const LONGEST: TimeDelta = TimeDelta::minutes(5);
+const PARTS: usize = 64;
+/// A part that is full of live tokens starts anew: nobody can fill the memory.
+const MOST_IN_PART: usize = 256;
+
+pub struct Verified {
+    organisation: Arc<Organisation>,
+    pub key: Arc<ApiKey>,
+    pub token: Arc<Token>,
+    until: DateTime<Utc>,
+}
+
+impl Verified {
+    pub fn new(organisation: Arc<Organisation>, key: Arc<ApiKey>, token: Arc<Token>, now: DateTime<Utc>) -> Self {
+        let until = token.ends_at().min(now + LONGEST);
+        Self { organisation, key, token, until }
+    }
+
+    /// Any change of the organisation's row ends it: the keys may be others now.
+    fn is_current(&self, snapshot: &Snapshot, now: DateTime<Utc>) -> bool {
+        let organisation = snapshot.organisation(&self.organisation.id);
+        now < self.until && organisation.is_some_and(|now| Arc::ptr_eq(&now, &self.organisation))
+    }
+}
+
+pub struct Memory(Box<[RwLock<HashMap<KeyHash, Arc<Verified>>>]>);
+
+impl Memory {
+    pub fn new() -> Self {
+        Self((0..PARTS).map(|_| RwLock::default()).collect())
+    }
+
+    pub fn find(&self, hash: &KeyHash, snapshot: &Snapshot, now: DateTime<Utc>) -> Option<Arc<Verified>> {
+        let found = self.part(hash).read().get(hash).cloned();
+        found.filter(|verified| verified.is_current(snapshot, now))
+    }
+
+    pub fn keep(&self, hash: KeyHash, verified: Verified, now: DateTime<Utc>) {
+        let mut part = self.part(&hash).write();
+        if part.len() >= MOST_IN_PART {
+            part.retain(|_, verified| now < verified.until);
+        }
+        if part.len() >= MOST_IN_PART {
+            part.clear();
+        }
+        part.insert(hash, Arc::new(verified));
+    }
+
+    fn part(&self, hash: &KeyHash) -> &RwLock<HashMap<KeyHash, Arc<Verified>>> {
+        &self.0[usize::from(hash.0[0]) % PARTS]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use shared::model::KeyKind;
+    use uuid::Uuid;
+
+    fn now() -> DateTime<Utc> {
+        DateTime::from_timestamp(1_800_000_000, 0).unwrap()
+    }
+
+    fn verified(organisation: &Arc<Organisation>, lives: i64) -> Verified {
+        let token = Token {
+            id: Uuid::nil(),
+            organisation_id: organisation.id,
+            workspace: "w".into(),
+            scopes: [].into(),
+            expires_at: now() + TimeDelta::seconds(lives) - shared::jwt::claims::LEEWAY,
+            person: None,
+            jti: None,
+            config_id: None,
+            metadata: Default::default(),
+            usage_limits: Vec::new(),
+            rate_limits: Vec::new(),
+        };
+        let key = ApiKey {
+            id: Uuid::nil(),
+            organisation_id: organisation.id,
+            workspace_id: None,
+            user_id: None,
+            kind: KeyKind::Jwt,
+            hash: KeyHash([0; 32]),
+            scopes: [].into(),
+            status: "active".into(),
+            expires_at: None,
+            previous: None,
+        };
+        Verified::new(organisation.clone(), Arc::new(key), Arc::new(token), now())
+    }
+
+    #[test]
+    fn a_token_is_remembered_until_it_ends_at_most_five_minutes_and_while_its_organisation_is_unchanged() {
+        let row = Organisation { id: Uuid::new_v4(), token_keys: None };
+        let snapshot = Snapshot::of(Vec::new(), Vec::new()).with_organisations(vec![row.clone()]);
+        let organisation = snapshot.organisation(&row.id).unwrap();
+        let (memory, hash) = (Memory::new(), KeyHash([7; 32]));
+        for (lives, after, found) in
+            [(3600, 0, true), (3600, 299, true), (3600, 300, false), (100, 99, true), (100, 100, false)]
+        {
+            memory.keep(hash, verified(&organisation, lives), now());
+            let kept = memory.find(&hash, &snapshot, now() + TimeDelta::seconds(after));
+            assert_eq!(kept.is_some(), found, "lives {lives} s, asked after {after} s");
+        }
+        memory.keep(hash, verified(&organisation, 3600), now());
+        assert!(memory.find(&KeyHash([8; 32]), &snapshot, now()).is_none());
+        let changed = snapshot.with_organisations(vec![row]);
+        assert!(memory.find(&hash, &changed, now()).is_none(), "the organisation was written anew");
+    }
+
+    #[test]
+    fn the_memory_is_bounded() {
+        let organisation = Arc::new(Organisation { id: Uuid::nil(), token_keys: None });
+        let memory = Memory::new();
+        for n in 0..4 * MOST_IN_PART as u32 {
+            let mut hash = [0; 32];
+            hash[4..8].copy_from_slice(&n.to_be_bytes());
+            memory.keep(KeyHash(hash), verified(&organisation, 3600), now());
+        }
+        assert!(memory.0[0].read().len() <= MOST_IN_PART);
+    }
+}
