@@ -36,11 +36,13 @@ impl Verified {
     }
 }
 
-pub struct Memory(Box<[RwLock<HashMap<KeyHash, Arc<Verified>>>]>);
+pub struct Memory(Box<[Part]>);
+
+type Part = RwLock<HashMap<KeyHash, Arc<Verified>>>;
 
 impl Memory {
     pub fn new() -> Self {
-        Self((0..PARTS).map(|_| RwLock::default()).collect())
+        Self((0..PARTS).map(|_| Part::default()).collect())
     }
 
     pub fn find(&self, hash: &KeyHash, snapshot: &Snapshot, now: DateTime<Utc>) -> Option<Arc<Verified>> {
@@ -59,7 +61,7 @@ impl Memory {
         part.insert(hash, Arc::new(verified));
     }
 
-    fn part(&self, hash: &KeyHash) -> &RwLock<HashMap<KeyHash, Arc<Verified>>> {
+    fn part(&self, hash: &KeyHash) -> &Part {
         &self.0[usize::from(hash.0[0]) % PARTS]
     }
 }

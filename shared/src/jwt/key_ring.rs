@@ -97,7 +97,7 @@ impl KeyRing {
                 Step::Use(keys) => return Ok(keys),
                 Step::UseAndRefresh(keys) => {
                     // Nobody waits for it.
-                    let _ = self.depart(&entry, &mut state, now);
+                    drop(self.depart(&entry, &mut state, now));
                     return Ok(keys);
                 }
                 Step::Refuse(rejection) => return Err(rejection),
