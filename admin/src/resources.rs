@@ -9,6 +9,7 @@ mod members;
 mod model_configs;
 mod organisation;
 mod own_key;
+mod secret_references;
 mod users;
 mod workspaces;
 
@@ -37,6 +38,7 @@ pub fn routes() -> Routes {
         .merge(configs::routes())
         .merge(labels::routes())
         .merge(organisation::routes())
+        .merge(secret_references::routes())
         .merge(users::routes())
         .merge(invites::routes())
         .merge(members::routes())

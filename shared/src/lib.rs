@@ -18,5 +18,6 @@ pub mod providers;
 pub mod routes;
 pub mod scopes;
 pub mod seal;
+pub mod secrets;
 pub mod table;
 pub mod telemetry;

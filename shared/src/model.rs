@@ -6,6 +6,7 @@ pub mod data_key;
 pub mod integration;
 pub mod organisation;
 pub mod provider;
+pub mod secret_reference;
 pub mod workspace;
 
 pub use api_key::{ApiKey, KeyKind, PreviousSecret};
@@ -14,4 +15,5 @@ pub use data_key::DataKey;
 pub use integration::{Credentials, Integration, IntegrationModel, IntegrationWorkspace};
 pub use organisation::Organisation;
 pub use provider::Provider;
+pub use secret_reference::{SecretReference, whole};
 pub use workspace::Workspace;

@@ -56,7 +56,20 @@ pub fn samples() -> Vec<Sample> {
         recorded_as: "configs",
         is_in_workspace: true,
     };
-    plain.into_iter().chain([keys, configs]).chain(workspaces).collect()
+    let secret_references = Sample {
+        path: "/secret-references",
+        body: json!({
+            "name": "Reference {n}", "slug": "reference-{n}", "manager_type": "hashicorp_vault",
+            "auth_config": { "vault_auth_type": "token", "vault_addr": "https://vault.test", "vault_token": "hvs.{n}" },
+            "secret_path": "secret/data/app",
+        }),
+        change: json!({ "description": "changed {n}" }),
+        wrong: (json!({ "name": "x", "secret_path": 7 }), "secret_path"),
+        delete: json!({}),
+        recorded_as: "secret_references",
+        is_in_workspace: false,
+    };
+    plain.into_iter().chain([keys, configs, secret_references]).chain(workspaces).collect()
 }
 
 impl Sample {

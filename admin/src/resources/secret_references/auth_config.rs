@@ -1,0 +1,116 @@
+//! What opens a manager: checked against the fields of its mode, split into what may be shown and what is sealed.
+
+use super::{SecretReference, place};
+use crate::action::Action;
+use crate::error::ApiError;
+use serde_json::{Map, Value};
+use shared::api_key::mask;
+use shared::model::whole;
+use shared::seal::Sealed;
+use shared::secrets::{Access, BadAccess, ManagerKind, fields};
+use uuid::Uuid;
+
+pub struct AuthConfig {
+    kind: ManagerKind,
+    /// All fields, as they were sent.
+    config: Map<String, Value>,
+}
+
+impl AuthConfig {
+    pub fn checked(kind: ManagerKind, mut config: Map<String, Value>) -> Result<Self, ApiError> {
+        config.retain(|_, value| !value.is_null());
+        match Access::read(kind, &config) {
+            Ok(_) => Ok(Self { kind, config }),
+            Err(BadAccess { field, message }) => Err(ApiError::field(format!("auth_config.{field}"), message)),
+        }
+    }
+
+    /// What is stored.
+    pub async fn opened(action: &Action<'_>, current: &SecretReference) -> Result<Self, ApiError> {
+        let sealed = Sealed::from(current.sealed_auth_config.clone());
+        let opened = action.app.sealer.open(&action.tx, &place(action, current.id), &sealed).await?;
+        let secrets: Map<String, Value> = serde_json::from_slice(opened.expose()).map_err(|_| ApiError::Internal)?;
+        let kind = ManagerKind::parse(&current.manager_type).ok_or(ApiError::Internal)?;
+        Ok(Self { kind, config: whole(&current.auth_config, secrets) })
+    }
+
+    /// Key by key: null takes a field away, and what belongs to another mode than the one now named goes by itself.
+    /// Masks that a client sends back are no values.
+    pub fn merged(mut self, sent: Map<String, Value>) -> Result<Self, ApiError> {
+        let sent: Map<String, Value> = sent.into_iter().filter(|(name, _)| !name.starts_with("masked_")).collect();
+        let mode = self.kind.mode_field();
+        if sent.get(mode).is_some_and(|named| Some(named) != self.config.get(mode)) {
+            let mut next = self.config.clone();
+            next.extend(sent.clone());
+            let known = fields(self.kind, &next).unwrap_or_default();
+            self.config.retain(|name, _| name == mode || known.iter().any(|field| field.name == name));
+        }
+        self.config.extend(sent);
+        Self::checked(self.kind, self.config)
+    }
+
+    /// As answers show it: `masked_<field>` in place of each secret.
+    pub fn shown(&self) -> Value {
+        let shown = self.config.iter().map(|(name, value)| match (self.is_secret(name), value.as_str()) {
+            (true, text) => (format!("masked_{name}"), mask(text.unwrap_or_default()).into()),
+            (false, _) => (name.clone(), value.clone()),
+        });
+        Value::Object(shown.collect())
+    }
+
+    pub async fn sealed(&self, action: &Action<'_>, id: Uuid) -> Result<Vec<u8>, ApiError> {
+        let secrets: Map<String, Value> =
+            self.config.iter().filter(|(name, _)| self.is_secret(name)).map(|(n, v)| (n.clone(), v.clone())).collect();
+        let text = zeroize::Zeroizing::new(Value::Object(secrets).to_string());
+        let sealed = action.app.sealer.seal(&action.tx, &place(action, id), text.as_bytes()).await?;
+        Ok(sealed.to_vec())
+    }
+
+    fn is_secret(&self, name: &str) -> bool {
+        let known = fields(self.kind, &self.config).unwrap_or_default();
+        // What is not known is not shown.
+        name != self.kind.mode_field() && known.iter().find(|field| field.name == name).is_none_or(|one| one.is_secret)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn vault(config: Value) -> Result<AuthConfig, ApiError> {
+        AuthConfig::checked(ManagerKind::Vault, config.as_object().cloned().unwrap())
+    }
+
+    #[test]
+    fn secrets_are_shown_as_masks_and_a_change_keeps_what_it_does_not_name() {
+        let token =
+            json!({ "vault_auth_type": "token", "vault_addr": "https://v.test", "vault_token": "hvs.0123456789" });
+        let config = vault(token).unwrap();
+        let shown = config.shown();
+        assert_eq!(
+            shown,
+            json!({ "vault_auth_type": "token", "vault_addr": "https://v.test", "masked_vault_token": "hv*****789" })
+        );
+        let sent = json!({ "vault_namespace": "team", "masked_vault_token": "hv*****789" });
+        let config = config.merged(sent.as_object().cloned().unwrap()).unwrap();
+        assert_eq!(
+            (&config.config["vault_token"], &config.config["vault_namespace"]),
+            (&json!("hvs.0123456789"), &json!("team"))
+        );
+        let sent = json!({ "vault_namespace": null });
+        let config = config.merged(sent.as_object().cloned().unwrap()).unwrap();
+        assert!(!config.config.contains_key("vault_namespace"));
+        let sent = json!({ "vault_auth_type": "approle", "vault_role_id": "r", "vault_secret_id": "s" });
+        let config = config.merged(sent.as_object().cloned().unwrap()).unwrap();
+        assert!(!config.config.contains_key("vault_token"), "it belongs to the mode before");
+        assert_eq!(config.config["vault_addr"], "https://v.test");
+    }
+
+    #[test]
+    fn a_wrong_field_is_named_below_auth_config_and_its_value_is_not_repeated() {
+        let sent = json!({ "vault_auth_type": "token", "vault_addr": "https://v.test", "vault_token": "hunter2\n" });
+        let refused = vault(sent).err().unwrap().to_string();
+        assert!(refused.starts_with("auth_config.vault_token: ") && !refused.contains("hunter2"), "{refused}");
+    }
+}

@@ -1,0 +1,50 @@
+//! A secret from Vault, with a token that was given or that a login brought.
+
+use super::Fetcher;
+use crate::seal::Secret;
+use crate::secrets::login::Login;
+use crate::secrets::reference::{Access, Reference};
+use crate::secrets::{FetchError, vault};
+use std::time::Instant;
+
+impl Fetcher {
+    pub(super) async fn ask_vault(
+        &self,
+        reference: &Reference,
+        address: &str,
+        namespace: Option<&str>,
+    ) -> Result<Secret, FetchError> {
+        let token = self.vault_token(reference, address, namespace).await?;
+        let ask = |path: &str| vault::get_secret(address, path, &token, namespace);
+        let found = vault::secret(&self.send(ask(&reference.secret_path)).await?);
+        match (found, vault::versioned(&reference.secret_path)) {
+            (Err(FetchError::Missing(_)), Some(path)) => vault::secret(&self.send(ask(&path)).await?),
+            (found, _) => found,
+        }
+    }
+
+    async fn vault_token(
+        &self,
+        reference: &Reference,
+        address: &str,
+        namespace: Option<&str>,
+    ) -> Result<Secret, FetchError> {
+        if let Access::VaultToken { token, .. } = &reference.access {
+            return Ok(token.clone());
+        }
+        if let Some(Login::Token(token)) = self.logins.find(&reference.login, Instant::now()) {
+            return Ok(token);
+        }
+        let request = match &reference.access {
+            Access::VaultAppRole { role_id, secret_id, .. } => {
+                vault::login_by_approle(address, role_id, secret_id, namespace)
+            }
+            Access::VaultKubernetes { role, .. } => {
+                let jwt = self.own.shown()?.kubernetes_token().await?;
+                vault::login_by_kubernetes(address, role, &jwt, namespace)
+            }
+            _ => return Err(FetchError::Malformed("not a way to log in to Vault")),
+        };
+        Ok(self.kept(reference, vault::logged_in(&self.send(request).await?)?))
+    }
+}
