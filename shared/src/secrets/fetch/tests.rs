@@ -176,7 +176,8 @@ async fn azure_is_asked_with_a_token_of_the_client_of_the_machine_of_the_app_or_
             assert_eq!(fetched(&fetcher, &reference).await.unwrap(), "sk-az", "{config}");
         }
         assert_eq!(double.places().len(), 3, "one token for two fetches: {:?}", double.places());
-        let asked = format!("{} {}", double.asked.lock().unwrap()[0].url, double.body(0));
+        let url = double.asked.lock().unwrap()[0].url.clone();
+        let asked = format!("{url} {}", double.body(0));
         assert!(asked.contains(&url_or_body), "{asked}");
     }
     let (_, fetcher) = manager(azure, OwnIdentity::none());
