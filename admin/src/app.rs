@@ -9,7 +9,7 @@ use crate::settings::Settings;
 use crate::tokens::Tokens;
 use ipnet::IpNet;
 use shared::catalogue::Sources;
-use shared::conf::Features;
+use shared::conf::{DeploymentLimits, Features};
 use shared::config::Limits;
 use shared::db::Pool;
 use shared::header_prefix::Aliases;
@@ -40,6 +40,8 @@ pub struct App {
     pub public_url: Arc<str>,
     /// Most connections held open at once.
     pub max_connections: usize,
+    /// How many deployments an organisation may have.
+    pub deployment_limits: Arc<DeploymentLimits>,
     /// Every provider that there is.
     pub providers: Arc<Providers>,
     /// Prices and capabilities of models.
@@ -68,6 +70,7 @@ impl App {
             outbound,
             public_url: mail::public_url(&settings.mail, settings.listen.proxy_port)?.into(),
             max_connections: settings.listen.admin_max_connections as usize,
+            deployment_limits: Arc::new(settings.deployment_limits.clone()),
             model_configs: Arc::new(model_configs),
             providers: Arc::new(providers),
             openapi: serde_json::to_vec(&crate::openapi::document())?.into(),

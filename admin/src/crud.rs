@@ -176,7 +176,8 @@ pub fn text_of(body: &serde_json::Map<String, Value>, field: &str) -> Result<Opt
     }
 }
 
-fn refused<R: Resource>(error: tokio_postgres::Error) -> ApiError {
+/// What a failed write says about a resource.
+pub fn refused<R: Resource>(error: tokio_postgres::Error) -> ApiError {
     match ApiError::from(error) {
         ApiError::Conflict(_) => {
             ApiError::Conflict(format!("There is a {} with this {} already", R::OBJECT, R::UNIQUE))

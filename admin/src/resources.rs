@@ -3,6 +3,7 @@
 mod api_keys;
 mod audit_logs;
 mod configs;
+mod deployments;
 mod invites;
 mod labels;
 mod members;
@@ -36,6 +37,7 @@ pub fn routes() -> Routes {
         .merge(audit_logs::routes())
         .merge(api_keys::routes())
         .merge(configs::routes())
+        .merge(deployments::routes())
         .merge(labels::routes())
         .merge(organisation::routes())
         .merge(secret_references::routes())

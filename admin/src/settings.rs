@@ -32,6 +32,8 @@ pub struct Settings {
     #[command(flatten)]
     pub configs: conf::Configs,
     #[command(flatten)]
+    pub deployment_limits: conf::DeploymentLimits,
+    #[command(flatten)]
     pub logs: conf::Logs,
     #[command(subcommand)]
     pub command: Option<Command>,

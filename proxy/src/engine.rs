@@ -1,6 +1,7 @@
 //! The request's walk: what each stage decides, in order, for both lanes. Knows no socket of the client's: that side
 //! is a `Downstream`.
 
+use crate::deployment::Identity;
 use crate::dial::{Class, DialError, Dialer, Upstream, UpstreamError};
 use crate::downstream::Downstream;
 use crate::headers::{Aliases, GatewayHeaders};
@@ -37,6 +38,8 @@ pub struct Engine {
     pub snapshot: Arc<Snapshot>,
     pub dialer: Arc<Dialer>,
     pub providers: Providers,
+    /// Which deployment this proxy is, if it says so.
+    pub deployment: Option<Identity>,
     pub hosts: Hosts,
     pub metrics: Arc<Metrics>,
     pub aliases: Aliases,
@@ -119,7 +122,7 @@ impl Engine {
         visit: &mut Visit,
     ) -> Result<Target, Refusal> {
         let now = Utc::now();
-        let _principal: Principal = match identify(headers, &self.snapshot, now)? {
+        let principal: Principal = match identify(headers, &self.snapshot, now)? {
             Identified::Key(principal) => principal,
             Identified::Token { text, hash } => {
                 // Boxed, or its state would be part of every request's.
@@ -127,6 +130,9 @@ impl Engine {
                 identified.map_err(|refused| self.reject(refused, text, head, peer, visit))?
             }
         };
+        if let Some(deployment) = &self.deployment {
+            deployment.admit(&principal.workspace, &self.snapshot)?;
+        }
         check_metadata(headers.metadata)?;
         let target = plan(headers, &self.providers, &self.hosts, &self.dialer, self.bounds.first_byte)?;
         visit.provider = HeaderValue::from_str(&target.provider.name).ok();

@@ -4,6 +4,7 @@
 //! known to the binary alone.
 
 pub mod body;
+pub mod deployment;
 pub mod dial;
 pub mod downstream;
 pub mod engine;

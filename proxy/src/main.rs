@@ -6,6 +6,7 @@ mod gateway;
 mod health;
 mod leave;
 mod serve;
+mod sign;
 
 use std::process::ExitCode;
 

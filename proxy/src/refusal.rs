@@ -110,6 +110,11 @@ impl Refusal {
         Self::new(rejection.status(), kind, code, rejection.to_string())
     }
 
+    pub fn workspace_mismatch() -> Self {
+        let message = "this gateway does not serve the workspace of this API key";
+        Self::new(403, "permission_error", "workspace_mismatch", message)
+    }
+
     pub fn missing_provider() -> Self {
         let message = "no provider selected: send x-gateway-provider, x-gateway-config or a @slug/model model";
         Self::invalid("missing_provider", message).about("x-gateway-provider")
@@ -288,6 +293,7 @@ mod tests {
             Refusal::expired_api_key(),
             Refusal::insufficient_scope("s"),
             Refusal::rejected_token(&Rejection::Workspace("w".into())),
+            Refusal::workspace_mismatch(),
             Refusal::missing_provider(),
             Refusal::invalid_provider("p"),
             Refusal::router_error("w"),

@@ -19,6 +19,7 @@ use pingora_core::server::{RunArgs, Server};
 use pingora_core::services::background::background_service;
 use pingora_core::services::listening::Service;
 use pingora_proxy::{HttpProxy, ProxyServiceBuilder};
+use proxy::deployment::Identity;
 use proxy::dial::Dialer;
 use proxy::engine::{Engine, Limits};
 use proxy::headers::Aliases;
@@ -66,6 +67,10 @@ pub fn serve(settings: Settings) -> anyhow::Result<()> {
         let service = listener_service(&server.configuration, gateway.clone(), &settings, index)?;
         server.add_service(service).add_dependency(&following);
     }
+    if let Some(identity) = Identity::of(&settings.deployment) {
+        let sign = crate::sign::Sign { identity, database: settings.database.clone(), snapshot: snapshot.clone() };
+        server.add_service(background_service("deployment", sign));
+    }
     server.add_service(admin_checks);
     let writer = TrailService { writer: Mutex::new(writer), database: settings.database.clone() };
     server.add_service(background_service("audit trail", writer));
@@ -109,6 +114,7 @@ fn engine(settings: &Settings, snapshot: Arc<Snapshot>, metrics: Arc<Metrics>, t
     Ok(Engine {
         snapshot,
         providers: Providers::load(settings.catalogue.providers_file.as_deref(), &dialer)?,
+        deployment: Identity::of(&settings.deployment),
         hosts: Hosts::default(),
         tokens: Tokens::new(&settings.jwt, dialer.clone(), trail),
         trusted_proxies: settings.identity.trusted_proxies.clone(),

@@ -24,6 +24,8 @@ pub struct Settings {
     #[command(flatten)]
     pub configs: conf::Configs,
     #[command(flatten)]
+    pub deployment: conf::Deployment,
+    #[command(flatten)]
     pub database: conf::Database,
     #[command(flatten)]
     pub snapshot: conf::Snapshot,

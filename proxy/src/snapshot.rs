@@ -20,7 +20,7 @@ pub use follower::Follower;
 use chrono::{DateTime, Utc};
 use collection::{Collection, Followed, Frozen, Incoming, Merged};
 use shared::api_key::KeyHash;
-use shared::model::{ApiKey, Organisation, Workspace};
+use shared::model::{ApiKey, Deployment, Organisation, Workspace};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
@@ -32,6 +32,7 @@ pub struct Snapshot {
     api_keys: Collection<ApiKey>,
     workspaces: Collection<Workspace>,
     organisations: Collection<Organisation>,
+    deployments: Collection<Deployment>,
     /// Rows change only while this is held for writing, so a copy taken while it is read is whole.
     progress: watch::Sender<Progress>,
     loaded: AtomicBool,
@@ -76,6 +77,7 @@ impl Snapshot {
             api_keys: Collection::empty(),
             workspaces: Collection::empty(),
             organisations: Collection::empty(),
+            deployments: Collection::empty(),
             progress: watch::Sender::new(Progress::default()),
             loaded: AtomicBool::new(false),
             connected: AtomicBool::new(false),
@@ -124,9 +126,14 @@ impl Snapshot {
         self.organisations.only()
     }
 
+    /// A deployment by the hash of its token.
+    pub fn deployment(&self, token: &KeyHash) -> Option<Arc<Deployment>> {
+        self.deployments.find(token)
+    }
+
     /// Every table the proxy follows, in the order they are read.
-    pub fn collections(&self) -> [&dyn Followed; 3] {
-        [&self.organisations, &self.workspaces, &self.api_keys]
+    pub fn collections(&self) -> [&dyn Followed; 4] {
+        [&self.organisations, &self.workspaces, &self.api_keys, &self.deployments]
     }
 
     /// Whether there is something to answer from, be it from Postgres or from disk.

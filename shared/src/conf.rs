@@ -5,6 +5,7 @@ pub mod bootstrap;
 pub mod catalogue;
 pub mod configs;
 pub mod database;
+pub mod deployment;
 pub mod features;
 mod file;
 pub mod identity;
@@ -23,6 +24,7 @@ pub use bootstrap::Bootstrap;
 pub use catalogue::Catalogue;
 pub use configs::Configs;
 pub use database::{Database, DbSsl};
+pub use deployment::{Deployment, DeploymentLimits};
 pub use features::Features;
 pub use identity::Identity;
 pub use jwt::Jwt;
@@ -63,6 +65,10 @@ pub struct AllSettings {
     pub catalogue: Catalogue,
     #[command(flatten)]
     pub configs: Configs,
+    #[command(flatten)]
+    pub deployment: Deployment,
+    #[command(flatten)]
+    pub deployment_limits: DeploymentLimits,
     #[command(flatten)]
     pub snapshot: Snapshot,
     #[command(flatten)]

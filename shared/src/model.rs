@@ -3,6 +3,7 @@
 pub mod api_key;
 pub mod config;
 pub mod data_key;
+pub mod deployment;
 pub mod integration;
 pub mod organisation;
 pub mod provider;
@@ -12,6 +13,7 @@ pub mod workspace;
 pub use api_key::{ApiKey, KeyKind, PreviousSecret};
 pub use config::Config;
 pub use data_key::DataKey;
+pub use deployment::Deployment;
 pub use integration::{Credentials, Integration, IntegrationModel, IntegrationWorkspace};
 pub use organisation::Organisation;
 pub use provider::Provider;

@@ -136,6 +136,7 @@ async fn examples_of_what_is_created_are_accepted() {
         "/api-keys/workspace/user",
         "/admin/users/invites",
         "/admin/workspaces",
+        "/deployments",
     ] {
         let operation = document.operation(&Method::POST, path);
         let mut body = operation["requestBody"]["content"]["application/json"]["example"].clone();

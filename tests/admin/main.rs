@@ -11,6 +11,7 @@ mod concurrency;
 mod configs;
 mod conformance;
 mod db_ssl;
+mod deployments;
 mod document;
 mod every_resource;
 mod exclusions;

@@ -38,6 +38,15 @@ pub fn samples() -> Vec<Sample> {
         recorded_as: "api_keys",
         is_in_workspace: true,
     };
+    let deployments = Sample {
+        path: "/deployments",
+        body: json!({ "name": "Deployment {n}", "slug": "deployment-{n}", "type": "production" }),
+        change: json!({ "name": "changed {n}" }),
+        wrong: (json!({ "name": "x", "type": "staging" }), "type"),
+        delete: json!({}),
+        recorded_as: "deployments",
+        is_in_workspace: false,
+    };
     let plain = [Sample {
         path: "/labels",
         body: json!({ "name": "label-{n}", "description": "d", "color_code": "#fff" }),
@@ -69,7 +78,7 @@ pub fn samples() -> Vec<Sample> {
         recorded_as: "secret_references",
         is_in_workspace: false,
     };
-    plain.into_iter().chain([keys, configs, secret_references]).chain(workspaces).collect()
+    plain.into_iter().chain([keys, configs, secret_references, deployments]).chain(workspaces).collect()
 }
 
 impl Sample {

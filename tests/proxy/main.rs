@@ -4,6 +4,7 @@ mod bad_input;
 mod bodies;
 mod chat;
 mod dashboards;
+mod deployments;
 mod frames;
 mod framing;
 mod headers;

@@ -3,7 +3,7 @@
 use super::collection::Tracked;
 use super::pool::Pool;
 use shared::api_key::KeyHash;
-use shared::model::{ApiKey, Organisation, Workspace};
+use shared::model::{ApiKey, Deployment, Organisation, Workspace};
 use tokio_postgres::Row;
 use uuid::Uuid;
 
@@ -77,5 +77,23 @@ impl Tracked for Organisation {
 
     fn key(&self) -> Uuid {
         self.id
+    }
+}
+
+impl Tracked for Deployment {
+    type Key = KeyHash;
+    const TABLE: &'static str = "deployments";
+    const COLUMNS: &'static str = Self::COLUMNS;
+
+    fn from_row(row: &Row) -> anyhow::Result<Self> {
+        Self::from_row(row)
+    }
+
+    fn id(&self) -> Uuid {
+        self.id
+    }
+
+    fn key(&self) -> KeyHash {
+        self.token_hash
     }
 }

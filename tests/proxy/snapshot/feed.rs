@@ -43,8 +43,8 @@ async fn the_first_read_brings_every_row_of_every_table() {
     let workspace = reader.snapshot.workspace(&tenant.workspace).unwrap();
     assert_eq!((workspace.slug.as_str(), workspace.organisation_id), ("team", tenant.organisation));
     assert!(reader.snapshot.is_loaded() && reader.snapshot.cursor() > 0 && reader.snapshot.age().is_some());
-    let rows: Vec<_> = reader.snapshot.rows().collect();
-    assert_eq!(rows, [("organisations", 1), ("workspaces", 1), ("api_keys", 1)]);
+    let filled: Vec<_> = reader.snapshot.rows().filter(|(_, rows)| *rows > 0).collect();
+    assert_eq!(filled, [("organisations", 1), ("workspaces", 1), ("api_keys", 1)]);
 }
 
 #[tokio::test]

@@ -1,0 +1,74 @@
+//! A gateway deployment as its proxies need it.
+
+use super::Workspace;
+use crate::api_key::KeyHash;
+use serde::{Deserialize, Serialize};
+use tokio_postgres::Row;
+use uuid::Uuid;
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Deployment {
+    pub id: Uuid,
+    pub organisation_id: Uuid,
+    pub slug: String,
+    /// Of the token by which a proxy proves that it belongs here.
+    pub token_hash: KeyHash,
+    pub allow_all_workspaces: bool,
+    pub workspace_ids: Vec<Uuid>,
+    /// `active` or `archived`.
+    pub status: String,
+}
+
+impl Deployment {
+    pub const COLUMNS: &str = "id, organisation_id, slug, token_hash, allow_all_workspaces, workspace_ids, status";
+
+    pub fn from_row(row: &Row) -> anyhow::Result<Self> {
+        let hash: &[u8] = row.try_get("token_hash")?;
+        Ok(Self {
+            id: row.try_get("id")?,
+            organisation_id: row.try_get("organisation_id")?,
+            slug: row.try_get("slug")?,
+            token_hash: KeyHash(hash.try_into()?),
+            allow_all_workspaces: row.try_get("allow_all_workspaces")?,
+            workspace_ids: row.try_get("workspace_ids")?,
+            status: row.try_get("status")?,
+        })
+    }
+
+    /// Whether its proxies serve this workspace. Another organisation's they never do.
+    pub fn serves(&self, workspace: &Workspace) -> bool {
+        let is_allowed = self.allow_all_workspaces || self.workspace_ids.contains(&workspace.id);
+        self.status == "active" && self.organisation_id == workspace.organisation_id && is_allowed
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_deployment_serves_its_organisations_workspaces_or_those_it_names() {
+        let id = Uuid::from_u128;
+        let workspace = Workspace { id: id(1), organisation_id: id(9), slug: "w".into(), status: "active".into() };
+        let deployment = |organisation: u128, all: bool, some: &[u128], status: &str| Deployment {
+            id: id(7),
+            organisation_id: id(organisation),
+            slug: "d".into(),
+            token_hash: KeyHash([0; 32]),
+            allow_all_workspaces: all,
+            workspace_ids: some.iter().copied().map(id).collect(),
+            status: status.into(),
+        };
+        for (deployment, serves) in [
+            (deployment(9, true, &[], "active"), true),
+            (deployment(9, true, &[], "archived"), false),
+            (deployment(8, true, &[], "active"), false),
+            (deployment(9, false, &[1, 2], "active"), true),
+            (deployment(9, false, &[2], "active"), false),
+            (deployment(9, false, &[], "active"), false),
+            (deployment(8, false, &[1], "active"), false),
+        ] {
+            assert_eq!(deployment.serves(&workspace), serves, "{deployment:?}");
+        }
+    }
+}
