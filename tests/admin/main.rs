@@ -34,6 +34,7 @@ mod requests;
 mod roles;
 mod samples;
 mod sealing;
+mod secret_managers;
 mod secret_references;
 mod service;
 mod smoke;

@@ -5,6 +5,7 @@ pub mod client;
 pub mod database;
 pub mod issuer;
 pub mod process;
+pub mod python;
 pub mod stack;
 
 pub use client::{Answer, Client};
