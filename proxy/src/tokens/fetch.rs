@@ -26,7 +26,8 @@ async fn fetch(dialer: &Dialer, url: &str) -> Result<Vec<u8>, String> {
     // Fetches are rare: a connection of its own is simpler than one that may have died meanwhile.
     let upstream = dialer.connect(&origin, true).await;
     let mut upstream = upstream.map_err(|error| spoken(error.class().label()))?;
-    upstream.set_timeouts(FETCH_WITHIN, FETCH_WITHIN);
+    // The ring's own limit comes first, and says so in its own words.
+    upstream.set_timeouts(FETCH_WITHIN * 2, FETCH_WITHIN * 2);
     upstream.send(head, Bytes::new()).await.map_err(broken)?;
     upstream.read_head().await.map_err(broken)?;
     match upstream.head().status.as_u16() {
