@@ -3,7 +3,7 @@
 //! and chained by hashes (`chain.rs`, the job `chain_audit`), so that `verify.rs` finds it when somebody did otherwise.
 
 pub mod chain;
-mod mask;
+pub mod mask;
 mod subject;
 mod token;
 pub mod verify;

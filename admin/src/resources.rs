@@ -4,14 +4,17 @@ mod api_keys;
 mod audit_logs;
 mod configs;
 mod deployments;
+mod integrations;
 mod invites;
 mod labels;
 mod members;
 mod model_configs;
 mod organisation;
 mod own_key;
+mod providers;
 mod secret_references;
 mod users;
+mod virtual_keys;
 mod workspaces;
 
 use crate::app::App;
@@ -38,6 +41,9 @@ pub fn routes() -> Routes {
         .merge(api_keys::routes())
         .merge(configs::routes())
         .merge(deployments::routes())
+        .merge(integrations::routes())
+        .merge(providers::routes())
+        .merge(virtual_keys::routes())
         .merge(labels::routes())
         .merge(organisation::routes())
         .merge(secret_references::routes())

@@ -1,6 +1,6 @@
 //! Two who write at the same moment: nothing is lost silently, and what can exist once exists once.
 
-use crate::samples::{Sample, numbered, samples};
+use crate::samples::{numbered, samples};
 use crate::service::Service;
 use futures::future::join_all;
 use harness::Answer;
@@ -17,8 +17,8 @@ fn statuses(answers: &[Answer]) -> Vec<u16> {
 async fn of_many_who_create_the_same_one_succeeds_and_the_others_get_409() {
     let service = Service::start().await;
     let admin = service.administrator();
-    let is_unique = |sample: &Sample| !["/api-keys", "/configs"].contains(&sample.path);
-    for (n, sample) in samples().iter().enumerate().filter(|(_, sample)| is_unique(sample)) {
+    for (n, sample) in samples().iter().enumerate().filter(|(_, sample)| sample.is_unique()) {
+        sample.prepare(&service).await;
         let mut body = numbered(&sample.body, 500 + n);
         if sample.is_in_workspace {
             body["workspace_id"] = json!(service.home.workspace_id);

@@ -78,6 +78,8 @@ async fn send(client: &Client, document: &Document, method: Method, path: &str, 
 
 async fn walk(service: &Service, document: &Document, sample: &Sample, n: usize) {
     let client = service.administrator();
+    sample.prepare(service).await;
+    let list = sample.list_path(service, "");
     let mut body = numbered(&sample.body, n);
     if sample.is_in_workspace {
         body["workspace_id"] = json!(service.home.workspace_id);
@@ -87,7 +89,7 @@ async fn walk(service: &Service, document: &Document, sample: &Sample, n: usize)
     let path = format!("{}/{}", sample.path, made.json()["id"].as_str().unwrap());
     for (method, path, body, status) in [
         (Method::GET, path.as_str(), None, 200),
-        (Method::GET, sample.path, None, 200),
+        (Method::GET, list.as_str(), None, 200),
         (Method::PUT, path.as_str(), Some(numbered(&sample.change, n)), 200),
         (Method::PUT, path.as_str(), Some(sample.wrong.0.clone()), 400),
         (Method::DELETE, path.as_str(), Some(numbered(&sample.delete, n)), 200),

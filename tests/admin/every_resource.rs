@@ -51,6 +51,7 @@ async fn a_malformed_body_is_400_and_names_the_field() {
     let service = Service::start().await;
     let client = service.administrator();
     for (n, sample) in samples().iter().enumerate() {
+        sample.prepare(&service).await;
         let id = made(&service, sample, n).await;
         for (method, path) in
             [(Method::POST, sample.create_path().to_owned()), (Method::PUT, format!("{}/{id}", sample.path))]
@@ -76,12 +77,13 @@ async fn every_write_leaves_one_record_whether_it_succeeded_or_not() {
     let service = Service::start().await;
     let client = service.administrator();
     for (n, sample) in samples().iter().enumerate() {
+        sample.prepare(&service).await;
         let before = service.trail(service.home.organisation_id).await.len();
         let id = made(&service, sample, n).await;
         let path = format!("{}/{id}", sample.path);
         assert_eq!(client.put(&path, &numbered(&sample.change, n)).await.status, 200, "{path}");
         assert_eq!(client.get(&path).await.status, 200, "{path}");
-        assert_eq!(client.get(sample.path).await.status, 200, "{path}");
+        assert_eq!(client.get(&sample.list_path(&service, "")).await.status, 200, "{path}");
         assert_eq!(delete(&client, sample, &id, n).await.status, 200, "{path}");
         assert_eq!(outcome(&client.put(&path, &numbered(&sample.change, n)).await), (404, "AB08".into()));
         let trail = service.trail(service.home.organisation_id).await.split_off(before);
@@ -109,8 +111,9 @@ async fn lists_are_newest_first_in_pages_of_either_spelling_with_the_true_total(
     let service = Service::start().await;
     let client = service.administrator();
     for (first, sample) in samples().iter().enumerate().map(|(n, sample)| (10 * n, sample)) {
+        sample.prepare(&service).await;
         let list = async |query: &str| -> Value {
-            let answer = client.get(&format!("{}?{query}", sample.path)).await;
+            let answer = client.get(&sample.list_path(&service, query)).await;
             assert_eq!(answer.status, 200, "{} {query}: {}", sample.path, answer.text());
             answer.json()
         };
@@ -136,7 +139,7 @@ async fn lists_are_newest_first_in_pages_of_either_spelling_with_the_true_total(
         let beyond = list("page_size=100&current_page=9223372036854775807").await;
         assert_eq!((ids(&beyond).len(), &beyond["total"]), (0, &json!(existing + 5)), "{}", sample.path);
         for query in ["page_size=-1", "current_page=x", "pageSize=1.5"] {
-            let answer = client.get(&format!("{}?{query}", sample.path)).await;
+            let answer = client.get(&sample.list_path(&service, query)).await;
             assert_eq!(outcome(&answer), (400, "AB01".into()), "{} {query}", sample.path);
         }
         assert_eq!(delete(&client, sample, &newest[0], first + 4).await.status, 200);
@@ -153,6 +156,7 @@ async fn an_object_of_another_tenant_is_not_found_and_stays_as_it_was() {
     let elsewhere = service.workspace("elsewhere").await;
     let neighbour = service.workspace_client(elsewhere).await;
     for (n, sample) in samples().iter().enumerate() {
+        sample.prepare(&service).await;
         let path = format!("{}/{}", sample.path, made(&service, sample, n).await);
         let before = owner.get(&path).await.json();
         let mut others = vec![&stranger];

@@ -1,6 +1,7 @@
 //! One example of each resource, for the tests that walk over all of them. A write that is built and has no example
 //! here fails `every_write_that_is_built_has_an_example`.
 
+use crate::service::Service;
 use serde_json::{Value, json};
 
 /// A resource with the five operations at one path.
@@ -78,10 +79,73 @@ pub fn samples() -> Vec<Sample> {
         recorded_as: "secret_references",
         is_in_workspace: false,
     };
-    plain.into_iter().chain([keys, configs, secret_references, deployments]).chain(workspaces).collect()
+    let catalogue = [
+        Sample {
+            path: "/integrations",
+            body: json!({ "name": "Integration {n}", "slug": "integration-{n}", "ai_provider_id": "openai", "key": "sk-{n}" }),
+            change: json!({ "description": "changed {n}" }),
+            wrong: (json!({ "name": "x", "ai_provider_id": "openai", "configurations": 7 }), "configurations"),
+            delete: json!({}),
+            recorded_as: "integrations",
+            is_in_workspace: true,
+        },
+        Sample {
+            path: "/providers",
+            body: json!({ "name": "Provider {n}", "slug": "provider-{n}", "integration_id": "account" }),
+            change: json!({ "note": "changed {n}" }),
+            wrong: (
+                json!({ "name": "x", "integration_id": "account", "rate_limits": { "type": "requests" } }),
+                "rate_limits[0].unit",
+            ),
+            delete: json!({}),
+            recorded_as: "providers",
+            is_in_workspace: true,
+        },
+        Sample {
+            path: "/virtual-keys",
+            body: json!({ "name": "Key {n}", "provider": "open-ai", "key": "sk-{n}" }),
+            change: json!({ "note": "changed {n}" }),
+            wrong: (json!({ "name": "x", "provider": "openai", "expires_at": "soon" }), "expires_at"),
+            delete: json!({}),
+            recorded_as: "virtual_keys",
+            is_in_workspace: true,
+        },
+    ];
+    plain
+        .into_iter()
+        .chain([keys, configs, secret_references, deployments])
+        .chain(workspaces)
+        .chain(catalogue)
+        .collect()
 }
 
 impl Sample {
+    /// Makes what its objects refer to. It may be there already.
+    pub async fn prepare(&self, service: &Service) {
+        if self.path != "/providers" {
+            return;
+        }
+        let body = json!({
+            "name": "Account", "slug": "account", "ai_provider_id": "openai", "key": "sk-0123456789",
+            "create_default_provider": false, "workspace_id": service.home.workspace_id,
+        });
+        let answer = service.administrator().post("/integrations", &body).await;
+        assert!([200, 409].contains(&answer.status.as_u16()), "{}", answer.text());
+    }
+
+    /// Its list, of the first workspace where it must be of one.
+    pub fn list_path(&self, service: &Service, query: &str) -> String {
+        match ["/providers", "/virtual-keys"].contains(&self.path) {
+            true => format!("{}?{query}&workspace_id={}", self.path, service.home.workspace_id),
+            false => format!("{}?{query}", self.path),
+        }
+    }
+
+    /// Whether two of the same cannot be made.
+    pub fn is_unique(&self) -> bool {
+        !["/api-keys", "/configs", "/virtual-keys"].contains(&self.path)
+    }
+
     /// Keys are made below their list, one path per kind.
     pub fn create_path(&self) -> &'static str {
         if self.path == "/api-keys" { "/api-keys/workspace/service" } else { self.path }
@@ -111,6 +175,9 @@ pub static FURTHER: &[&str] = &[
     "/admin/users/invites/{inviteId}",
     "/admin/users/invites/{inviteId}/resend",
     "/admin/users/invites/accept",
+    "/integrations/{slug}/models",
+    "/integrations/{slug}/integration-models",
+    "/integrations/{slug}/workspaces",
 ];
 
 /// The sample's body with its number.

@@ -26,6 +26,13 @@ impl Service {
         Self::start_with(&[]).await
     }
 
+    /// As an installation without a master key.
+    pub async fn start_without_master_key() -> Self {
+        let database = Database::fresh().await;
+        let url = database.url();
+        Self::launch(database, &url, &[]).await
+    }
+
     /// `settings` are command-line flags, as `--scim-enabled=OFF`.
     pub async fn start_with(settings: &[&str]) -> Self {
         let database = Database::fresh().await;

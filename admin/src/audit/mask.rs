@@ -103,7 +103,8 @@ fn masked_text(text: String) -> Value {
     }
 }
 
-fn is_secret(name: &str) -> bool {
+/// Whether a field of this name holds a secret.
+pub fn is_secret(name: &str) -> bool {
     let name = name.to_ascii_lowercase();
     let compact = name.replace(['_', '-'], "");
     SECRET_NAMES.contains(&name.as_str())

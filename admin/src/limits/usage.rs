@@ -154,6 +154,22 @@ impl UsageLimits {
         })
     }
 
+    /// The object as a client would send it: without its state.
+    pub fn sent(&self) -> Value {
+        const STATE: [&str; 5] = [
+            "current_usage",
+            "status",
+            "is_threshold_alerts_sent",
+            "is_exhausted_alerts_sent",
+            "is_expired_alerts_sent",
+        ];
+        let mut sent = self.shown();
+        if let Value::Object(fields) = &mut sent {
+            fields.retain(|name, _| !STATE.contains(&name.as_str()));
+        }
+        sent
+    }
+
     pub fn is_exhausted(&self) -> bool {
         self.credit_limit.is_some_and(|limit| self.state.current_usage >= limit)
     }

@@ -22,6 +22,13 @@ impl Columns {
         }
     }
 
+    /// All columns of both; where both name one, the other's value.
+    pub fn join(mut self, other: Self) -> Self {
+        self.0.retain(|(name, _)| !other.names().any(|one| one == *name));
+        self.0.extend(other.0);
+        self
+    }
+
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
@@ -52,5 +59,8 @@ mod tests {
             .set("name", "two");
         assert_eq!(columns.names().collect::<Vec<_>>(), ["color", "name"]);
         assert_eq!(format!("{:?}", columns.0[1].1), "\"two\"");
+        let joined = columns.join(Columns::default().set("name", "three").set("size", 1));
+        assert_eq!(joined.names().collect::<Vec<_>>(), ["color", "name", "size"]);
+        assert_eq!(format!("{:?}", joined.0[1].1), "\"three\"");
     }
 }

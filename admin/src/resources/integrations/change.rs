@@ -1,0 +1,167 @@
+//! New integrations and changes to them. Credentials are opened only when a change speaks of them, are laid over what is
+//! stored field by field, and judged as a whole before they are sealed again.
+
+use super::secrets::Fields;
+use super::{DefaultProvider, Integration, Mapping, credentials, fields, mappings, pricing, require, slug_of};
+use crate::action::Action;
+use crate::error::ApiError;
+use crate::http::{Field, text};
+use crate::tags;
+use serde::Deserialize;
+use serde_json::{Map, Value, json};
+use shared::model;
+use shared::table::Columns;
+use uuid::Uuid;
+
+#[derive(Deserialize)]
+pub struct NewIntegration {
+    name: String,
+    ai_provider_id: String,
+    slug: Option<String>,
+    description: Option<String>,
+    key: Option<String>,
+    configurations: Option<Fields>,
+    tags: Option<Map<String, Value>>,
+    #[serde(default)]
+    secret_mappings: Value,
+    pricing_adjustments: Option<Map<String, Value>>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+pub struct IntegrationChange {
+    name: Option<String>,
+    slug: Option<String>,
+    ai_provider_id: Option<String>,
+    description: Field<String>,
+    key: Field<String>,
+    configurations: Option<Fields>,
+    tags: Field<Map<String, Value>>,
+    secret_mappings: Field<Value>,
+    pricing_adjustments: Field<Map<String, Value>>,
+}
+
+/// What a change says about an account.
+#[derive(Default)]
+pub struct AccountChange {
+    pub key: Option<Option<String>>,
+    pub configurations: Option<Fields>,
+    pub mappings: Option<Vec<Mapping>>,
+}
+
+impl AccountChange {
+    pub fn is_empty(&self) -> bool {
+        self.key.is_none() && self.configurations.is_none() && self.mappings.is_none()
+    }
+}
+
+pub async fn created(action: &Action<'_>, body: NewIntegration) -> Result<Columns, ApiError> {
+    let columns = Columns::default()
+        .set("name", text::name("name", body.name.clone())?)
+        .set("description", body.description.map(|text| text::sized("description", text, 0..=1024)).transpose()?)
+        .set("tags", body.tags.map(tags::checked).transpose()?)
+        .set("pricing_adjustments", body.pricing_adjustments.map(pricing::adjustments).transpose()?);
+    let change = AccountChange {
+        key: Some(body.key),
+        configurations: body.configurations,
+        mappings: Some(mappings::read(body.secret_mappings, "configurations")?),
+    };
+    let id = Uuid::new_v4();
+    let columns = columns.join(account(action, id, &body.ai_provider_id, change).await?);
+    require(action.call, action.workspace_id, "create")?;
+    let slug = slug_of(action, body.slug, &body.name).await?;
+    Ok(columns.set("slug", slug).set("created_by", action.call.caller.actor_id()))
+}
+
+/// The columns of a new account with this provider: `id`, `ai_provider_id` and its credentials.
+pub async fn account(
+    action: &Action<'_>,
+    id: Uuid,
+    provider: &str,
+    change: AccountChange,
+) -> Result<Columns, ApiError> {
+    let mut account = credentials::Account::default();
+    account.change(change.key, change.configurations, &Value::Null);
+    let mapped = change.mappings.unwrap_or_default();
+    judge(action, provider, &account, &mapped)?;
+    let mapped = mappings::resolved(action, mapped, action.workspace_id).await?;
+    let place = model::Integration::place_of(action.organisation_id(), id);
+    let columns = account.columns(action, &place, "configurations").await?;
+    Ok(columns.set("id", id).set("ai_provider_id", provider.to_owned()).set("secret_mappings", json!(mapped)))
+}
+
+pub async fn changed(action: &Action<'_>, current: &Integration, body: IntegrationChange) -> Result<Columns, ApiError> {
+    let is_other = |sent: &Option<String>, stored: &str| sent.as_deref().is_some_and(|sent| sent != stored);
+    if is_other(&body.slug, &current.slug) && is_other(&body.slug, &current.id.to_string()) {
+        return Err(ApiError::field("slug", "cannot be changed"));
+    }
+    if is_other(&body.ai_provider_id, &current.ai_provider_id) {
+        return Err(ApiError::field("ai_provider_id", "cannot be changed"));
+    }
+    let sent = body.secret_mappings.try_map(|sent| mappings::read(sent, "configurations"))?.sent();
+    let change = AccountChange {
+        key: body.key.sent(),
+        configurations: body.configurations,
+        mappings: sent.map(Option::unwrap_or_default),
+    };
+    let columns = Columns::default()
+        .set_if("name", body.name.map(|name| text::name("name", name)).transpose()?)
+        .set_if("description", body.description.try_map(|text| text::sized("description", text, 0..=1024))?.sent())
+        .set_if("tags", body.tags.try_map(tags::checked)?.sent())
+        .set_if("pricing_adjustments", body.pricing_adjustments.try_map(pricing::adjustments)?.sent());
+    Ok(columns.join(account_changed(action, current, change).await?))
+}
+
+/// The columns of an account that change; none when nothing was said about it.
+pub async fn account_changed(
+    action: &Action<'_>,
+    current: &Integration,
+    change: AccountChange,
+) -> Result<Columns, ApiError> {
+    if change.is_empty() {
+        return Ok(Columns::default());
+    }
+    let AccountChange { key, configurations, mappings: sent } = change;
+    let is_touched = key.is_some() || configurations.is_some();
+    let place = current.place();
+    let (plain, sealed) = (&current.configurations, current.sealed.as_ref());
+    let mut account = credentials::Account::open(action, &place, plain, sealed).await?;
+    account.change(key, configurations, &current.masks);
+    let mapped = sent.clone().unwrap_or_else(|| mappings::stored(&current.secret_mappings));
+    judge(action, &current.ai_provider_id, &account, &mapped)?;
+    let mut columns = Columns::default();
+    if let Some(sent) = sent {
+        columns = columns.set("secret_mappings", json!(mappings::resolved(action, sent, current.workspace_id).await?));
+    }
+    if is_touched {
+        columns = columns.join(account.columns(action, &place, "configurations").await?);
+    }
+    Ok(columns)
+}
+
+fn judge(
+    action: &Action<'_>,
+    provider: &str,
+    account: &credentials::Account,
+    mapped: &[Mapping],
+) -> Result<(), ApiError> {
+    let known = action.app.providers.get(provider);
+    let known = known.ok_or_else(|| ApiError::field("ai_provider_id", "is not a provider that is known here"))?;
+    let account = fields::Account {
+        provider: known,
+        key: account.key.as_deref(),
+        configurations: &account.configurations,
+        mapped: mappings::targets(mapped),
+        hosts: action.app.outbound.guard(),
+    };
+    account.check()
+}
+
+/// A workspace's own integration gets its provider at once, unless that is not wanted.
+pub async fn default_provider(action: &Action<'_>, integration: &Integration) -> Result<(), ApiError> {
+    let wishes: DefaultProvider = action.call.body()?;
+    match integration.workspace_id {
+        Some(workspace) if wishes.is_wanted() => wishes.make(action, integration, workspace).await,
+        _ => Ok(()),
+    }
+}

@@ -1,0 +1,66 @@
+//! An account's key and settings on their way into the database and back: told apart into what may be read there and
+//! what is sealed, with masks for what is shown.
+
+use super::secrets::{self, Fields, Parts};
+use crate::action::Action;
+use crate::error::ApiError;
+use serde_json::{Value, json};
+use shared::model::Credentials;
+use shared::seal::{Place, Sealed};
+use shared::table::Columns;
+
+/// Key and settings as they are used: nothing masked, nothing missing.
+#[derive(Default)]
+pub struct Account {
+    pub key: Option<String>,
+    pub configurations: Fields,
+}
+
+impl Account {
+    /// What is stored, opened.
+    pub async fn open(
+        action: &Action<'_>,
+        place: &Place,
+        plain: &Value,
+        sealed: Option<&Sealed>,
+    ) -> Result<Self, ApiError> {
+        let mut configurations = plain.as_object().cloned().unwrap_or_default();
+        let Some(sealed) = sealed else { return Ok(Self { key: None, configurations }) };
+        let secret = action.app.sealer.open(&action.tx, place, sealed).await?;
+        let credentials = Credentials::parse(&secret).ok_or(ApiError::Internal)?;
+        configurations.extend(credentials.configurations);
+        Ok(Self { key: credentials.key, configurations })
+    }
+
+    /// What was sent over what is there. Masks that come back change nothing.
+    pub fn change(&mut self, key: Option<Option<String>>, sent: Option<Fields>, masks: &Value) {
+        if let Some(key) = key
+            && key.as_deref().is_none_or(|key| masks["key"].as_str() != Some(key))
+        {
+            self.key = key;
+        }
+        if let Some(sent) = sent {
+            let empty = Fields::new();
+            let masks = masks["configurations"].as_object().unwrap_or(&empty);
+            self.configurations = secrets::replaced(std::mem::take(&mut self.configurations), sent, masks);
+        }
+    }
+
+    /// The columns `sealed` and `masks`, and the rest in the column `plain`.
+    pub async fn columns(self, action: &Action<'_>, place: &Place, plain: &'static str) -> Result<Columns, ApiError> {
+        let Parts { plain: open, secret } = secrets::parted(self.configurations);
+        let masks = json!({
+            "key": self.key.as_deref().map(shared::api_key::mask),
+            "configurations": secrets::masks(&secret),
+        });
+        let credentials = Credentials { key: self.key, configurations: secret };
+        let sealed = match credentials.is_empty() {
+            true => None,
+            false => {
+                let secret = credentials.to_secret();
+                Some(action.app.sealer.seal(&action.tx, place, secret.expose()).await?.to_vec())
+            }
+        };
+        Ok(Columns::default().set(plain, Value::Object(open)).set("sealed", sealed).set("masks", masks))
+    }
+}

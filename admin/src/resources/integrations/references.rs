@@ -1,0 +1,22 @@
+//! Secret references, as far as accounts need them: which one a name means, and where it may be used.
+
+use crate::action::Action;
+use crate::error::ApiError;
+use crate::http::text;
+use crate::tenancy;
+use uuid::Uuid;
+
+/// The reference of this id or slug, if the workspace may use it; an account of the organisation needs one that every
+/// workspace may use. It cannot be deleted before the transaction ends.
+pub async fn visible(action: &Action<'_>, name: &str, workspace: Option<Uuid>) -> Result<Option<Uuid>, ApiError> {
+    const FIND: &str = "SELECT id FROM secret_references
+        WHERE organisation_id = $1 AND (id = $2 OR slug = $3)
+          AND (allow_all_workspaces OR $4 = ANY(allowed_workspaces)) FOR SHARE";
+    if !text::is_slug(name) {
+        return Ok(None);
+    }
+    let values: [&(dyn tokio_postgres::types::ToSql + Sync); 4] =
+        [&action.organisation_id(), &tenancy::id(name), &name, &workspace];
+    let row = action.tx.query_opt(FIND, &values).await?;
+    Ok(row.map(|row| row.try_get("id")).transpose()?)
+}
