@@ -27,6 +27,13 @@ impl<'b> Fields<'b> {
                 return Err(Refusal::invalid_json(format!("`{name}` is there twice")));
             }
         }
+        let is = |name: &str, allowed: fn(&str) -> bool| fields.get(name).is_none_or(|value| allowed(value.get()));
+        if !is("stream", |value| matches!(value, "true" | "false" | "null")) {
+            return Err(Refusal::invalid_json("`stream` must be true or false"));
+        }
+        if !is("model", |value| value.starts_with('"') || value == "null") {
+            return Err(Refusal::invalid_json("`model` must be a string"));
+        }
         Ok(fields)
     }
 
@@ -101,12 +108,26 @@ mod tests {
     #[test]
     fn what_is_not_one_object_is_refused() {
         let deep = format!("{{\"a\":{}}}", "[".repeat(100_000));
-        for body in ["", "[]", "null", "{", r#"{"a":1}x"#, r#"{"a":tru}"#, r#"{"model":"a","model":"b"}"#, &deep] {
+        for body in [
+            "",
+            "[]",
+            "null",
+            "{",
+            r#"{"a":1}x"#,
+            r#"{"a":tru}"#,
+            r#"{"model":"a","model":"b"}"#,
+            "{} {}",
+            r#"{"stream":"yes"}"#,
+            r#"{"model":7}"#,
+            &deep,
+        ] {
             assert!(Fields::read(body.as_bytes()).is_err(), "{}", &body[..body.len().min(40)]);
         }
         assert!(Fields::read(b"{\"a\":\"\xff\"}").is_err());
         let nested = format!("{{\"a\":{}{}}}", "[".repeat(10_000), "]".repeat(10_000));
         assert!(Fields::read(nested.as_bytes()).is_ok());
-        assert!(Fields::read(br#"{"other":1,"other":2}"#).is_ok());
+        for body in [r#"{"other":1,"other":2}"#, "{}", r#"{"stream":null,"model":null}"#] {
+            assert!(Fields::read(body.as_bytes()).is_ok(), "{body}");
+        }
     }
 }

@@ -1,35 +1,44 @@
 //! The request's walk: what each stage decides, in order, for both lanes. Knows no socket of the client's: that side
 //! is a `Downstream`.
 
+mod attempts;
+mod call;
+
+use crate::body::Fields;
 use crate::deployment::Identity;
-use crate::dial::{Class, DialError, Dialer, Upstream, UpstreamError};
+use crate::dial::Dialer;
 use crate::downstream::Downstream;
 use crate::headers::{Aliases, GatewayHeaders};
 use crate::hosts::Hosts;
+use crate::inline::InlineConfigs;
 use crate::metrics::{Lane, Metrics, Outcome};
+use crate::plan::Plan;
 use crate::providers::Providers;
 use crate::refusal::Refusal;
+use crate::routing::course::Moment;
+use crate::routing::{Course, Facts};
 use crate::snapshot::Snapshot;
-use crate::stages::answer::{self, Ended, Failure};
+use crate::stages::answer::{self, Ended};
 use crate::stages::classify::{Endpoint, Route, classify, dialect};
 use crate::stages::identify::{Identified, Principal, identify};
-use crate::stages::plan::{Target, plan};
-use crate::stages::prepare::upstream_head;
-use crate::stages::receive::{BodyMemory, Bounds, NotReceived, check_content_type, peek, receive};
-use crate::stages::trace::{check_metadata, trace_id};
+use crate::stages::plan::plan;
+use crate::stages::receive::{BodyMemory, check_content_type};
+use crate::stages::resolve::Resolver;
+use crate::stages::trace::{metadata, trace_id};
+use crate::target::Target;
 use crate::tokens::trail::Failure as TokenFailure;
 use crate::tokens::{Refused, Tokens};
 use crate::visit::Visit;
-use crate::within::within;
-use bytes::Bytes;
 use chrono::Utc;
 use http::HeaderValue;
 use ipnet::IpNet;
 use pingora_http::RequestHeader;
+use serde_json::{Map, Value};
 use shared::client_ip::client_ip;
+use shared::seal::Sealer;
 use std::net::IpAddr;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 /// Heads beyond this are refused with 431. Pingora itself gives up at 1 MiB or 256 headers.
 const MAX_HEAD: usize = 64 << 10;
@@ -41,6 +50,8 @@ pub struct Engine {
     /// Which deployment this proxy is, if it says so.
     pub deployment: Option<Identity>,
     pub hosts: Hosts,
+    pub inline: InlineConfigs,
+    pub sealer: Arc<Sealer>,
     pub metrics: Arc<Metrics>,
     pub aliases: Aliases,
     pub tokens: Tokens,
@@ -65,8 +76,19 @@ pub enum Next {
     Greeting,
     Preflight,
     ControlPlane,
-    Engine { endpoint: Endpoint, target: Target },
+    Engine(Box<Errand>),
     Relay { target: Target, path_and_query: String },
+}
+
+/// What the engine lane knows of a request before it reads the body.
+#[derive(Debug)]
+pub struct Errand {
+    endpoint: Endpoint,
+    caller: Principal,
+    plan: Arc<Plan>,
+    metadata: Map<String, Value>,
+    /// Found already on the way to this lane.
+    first: Option<Target>,
 }
 
 /// How an engine exchange left the client's connection.
@@ -80,8 +102,7 @@ pub enum Delivered {
 }
 
 impl Engine {
-    /// Everything that is decided from the head alone.
-    /// `peer` is the other end of the connection.
+    /// Everything that is decided from the head alone. `peer` is the other end of the connection.
     pub async fn open(&self, head: &RequestHeader, peer: Option<IpAddr>, visit: &mut Visit) -> Result<Next, Refusal> {
         let path = head.uri.path();
         let route = classify(&head.method, path);
@@ -100,30 +121,29 @@ impl Engine {
             Route::NotFound => Err(Refusal::not_found()),
             Route::MethodNotAllowed => Err(Refusal::method_not_allowed(head.method.as_str())),
             Route::Engine(endpoint) => {
-                let target = self.admit(head, peer, &headers, visit).await?;
-                check_content_type(headers.content_type)?;
-                match target.provider.row.native_path(endpoint.family()) {
-                    Some(_) => Ok(Next::Engine { endpoint, target }),
-                    None => relay(target, endpoint.path(), head),
-                }
+                let caller = self.identify(head, peer, &headers, visit).await?;
+                self.open_engine(endpoint, head, &headers, caller, visit)
             }
             Route::Relay(path) => {
-                let target = self.admit(head, peer, &headers, visit).await?;
+                let caller = self.identify(head, peer, &headers, visit).await?;
+                let metadata = metadata(headers.metadata, &caller)?;
+                let plan = plan(&headers, &caller, &self.snapshot, &self.inline)?;
+                let target = self.relayed(&plan, &headers, &caller, &metadata, head, visit)?;
                 relay(target, path, head)
             }
         }
     }
 
-    async fn admit(
+    async fn identify(
         &self,
         head: &RequestHeader,
         peer: Option<IpAddr>,
         headers: &GatewayHeaders<'_>,
-        visit: &mut Visit,
-    ) -> Result<Target, Refusal> {
+        visit: &Visit,
+    ) -> Result<Principal, Refusal> {
         let now = Utc::now();
-        let principal: Principal = match identify(headers, &self.snapshot, now)? {
-            Identified::Key(principal) => principal,
+        let caller = match identify(headers, &self.snapshot, now)? {
+            Identified::Key(caller) => caller,
             Identified::Token { text, hash } => {
                 // Boxed, or its state would be part of every request's.
                 let identified = Box::pin(self.tokens.identify(text, hash, &self.snapshot, now)).await;
@@ -131,12 +151,9 @@ impl Engine {
             }
         };
         if let Some(deployment) = &self.deployment {
-            deployment.admit(&principal.workspace, &self.snapshot)?;
+            deployment.admit(&caller.workspace, &self.snapshot)?;
         }
-        check_metadata(headers.metadata)?;
-        let target = plan(headers, &self.providers, &self.hosts, &self.dialer, self.bounds.first_byte)?;
-        visit.provider = HeaderValue::from_str(&target.provider.name).ok();
-        Ok(target)
+        Ok(caller)
     }
 
     /// Tells the audit trail of the organisation, later and elsewhere, and the client at once.
@@ -162,15 +179,65 @@ impl Engine {
         refusal
     }
 
-    /// One exchange on the engine lane, from the body to the last byte of the answer.
-    pub async fn run(
+    fn open_engine(
         &self,
-        client: &mut impl Downstream,
-        visit: &mut Visit,
         endpoint: Endpoint,
-        target: &Target,
-    ) -> Delivered {
-        match self.exchange(client, visit, endpoint, target).await {
+        head: &RequestHeader,
+        headers: &GatewayHeaders<'_>,
+        caller: Principal,
+        visit: &mut Visit,
+    ) -> Result<Next, Refusal> {
+        let metadata = metadata(headers.metadata, &caller)?;
+        let plan = plan(headers, &caller, &self.snapshot, &self.inline)?;
+        let mut first = None;
+        if plan.is_nothing() && headers.names_plain_provider() && headers.virtual_key.is_none() {
+            let target = self.resolver().resolve(plan.leaf(0), headers, &caller, None)?.target;
+            visit.provider = HeaderValue::from_str(&target.provider.name).ok();
+            // A provider that keeps this endpoint elsewhere or not at all takes the caller's bytes as they are.
+            if target.provider.row.native_path(endpoint.family()).is_none() {
+                return relay(target, endpoint.path(), head);
+            }
+            first = Some(target);
+        }
+        check_content_type(headers.content_type)?;
+        Ok(Next::Engine(Box::new(Errand { endpoint, caller, plan, metadata, first })))
+    }
+
+    /// The one target of a request whose body is not read.
+    fn relayed(
+        &self,
+        plan: &Plan,
+        headers: &GatewayHeaders<'_>,
+        caller: &Principal,
+        metadata: &Map<String, Value>,
+        head: &RequestHeader,
+        visit: &mut Visit,
+    ) -> Result<Target, Refusal> {
+        let params = Fields::default();
+        let facts = Facts { metadata, params: &params, pathname: head.uri.path() };
+        let course = Course::begin(plan, &mut moment(facts, caller, &mut rand::random::<f64>))?;
+        visit.option = HeaderValue::from_str(&course.node().path).unwrap_or(HeaderValue::from_static("config"));
+        let target = self.resolver().resolve(course.leaf(), headers, caller, None)?.target;
+        visit.provider = HeaderValue::from_str(&target.provider.name).ok();
+        Ok(target)
+    }
+
+    fn resolver(&self) -> Resolver<'_> {
+        Resolver {
+            snapshot: &self.snapshot,
+            providers: &self.providers,
+            hosts: &self.hosts,
+            dialer: &self.dialer,
+            sealer: &self.sealer,
+            first_byte: self.bounds.first_byte,
+            stream_idle: self.bounds.stream_idle,
+            now: Utc::now(),
+        }
+    }
+
+    /// One exchange on the engine lane, from the body to the last byte of the answer.
+    pub async fn run(&self, client: &mut impl Downstream, visit: &mut Visit, errand: &Errand) -> Delivered {
+        match self.exchange(client, visit, errand).await {
             Ended::Complete => {
                 self.metrics.attempt(Outcome::Answered);
                 Delivered::Answered
@@ -206,147 +273,17 @@ impl Engine {
             Err(_) => Delivered::ClientGone,
         }
     }
-
-    async fn exchange(
-        &self,
-        client: &mut impl Downstream,
-        visit: &mut Visit,
-        endpoint: Endpoint,
-        target: &Target,
-    ) -> Ended {
-        let bounds =
-            Bounds { max_bytes: self.bounds.max_body, timeout: self.bounds.body_timeout, memory: &self.body_memory };
-        let body = match receive(client, &bounds).await {
-            Ok(body) => body,
-            Err(NotReceived::Gone) => return Ended::ClientGone,
-            Err(NotReceived::Refused(refusal)) => return refused(refusal),
-        };
-        if let Err(refusal) = peek(&body.bytes) {
-            return refused(refusal);
-        }
-        let asked = Instant::now();
-        let deadline = asked + target.timeout;
-        let mut called = self.call(client, endpoint, target, &body.bytes, deadline, false).await;
-        if let Err(NotCalled::Stale) = called {
-            // The provider had closed the held connection and never saw this request: sending it again is safe.
-            self.metrics.pool_stale.inc();
-            called = self.call(client, endpoint, target, &body.bytes, deadline, true).await;
-        }
-        visit.upstream = asked.elapsed();
-        let mut upstream = match called {
-            Ok(upstream) => upstream,
-            Err(NotCalled::Ended(ended)) => return ended,
-            Err(NotCalled::Stale) => return unreachable(target, Class::Reset, &"a new connection was closed at once"),
-        };
-        self.metrics.first_byte(Lane::Engine, visit.started.elapsed());
-        self.metrics.overhead(visit.started.elapsed().saturating_sub(visit.upstream));
-        let ended = match answer::hold(client, &mut upstream, visit).await {
-            Ok(held) => answer::deliver(client, &mut upstream, held, visit).await,
-            Err(ended) => ended,
-        };
-        upstream.release();
-        ended
-    }
-
-    /// Sends the request and waits for the head of the answer, unless the client leaves first.
-    async fn call(
-        &self,
-        client: &mut impl Downstream,
-        endpoint: Endpoint,
-        target: &Target,
-        body: &Bytes,
-        deadline: Instant,
-        fresh: bool,
-    ) -> Result<Upstream, NotCalled> {
-        let head = self.prepare(client.head(), endpoint, target).map_err(refused)?;
-        let attempt = self.attempt(target, head, body.clone(), deadline, fresh);
-        let called = tokio::select! {
-            biased;
-            called = attempt => called,
-            () = client.gone() => return Err(Ended::ClientGone.into()),
-        };
-        called.map_err(|error| match error {
-            CallError::TooLate => unreachable(target, Class::FirstByteTimeout, &"no connection in time").into(),
-            CallError::Dial(error) => unreachable(target, error.class(), &error).into(),
-            CallError::Upstream(error) if error.is_stale_reuse() && !fresh => NotCalled::Stale,
-            CallError::Upstream(error) => unreachable(target, error.class(), &error).into(),
-        })
-    }
-
-    fn prepare(&self, head: &RequestHeader, endpoint: Endpoint, target: &Target) -> Result<RequestHeader, Refusal> {
-        let headers = GatewayHeaders::of(&head.headers, &self.aliases)?;
-        let path = target.provider.row.native_path(endpoint.family()).unwrap_or(endpoint.path());
-        upstream_head(target, path, &head.headers, &headers, &self.aliases)
-    }
-
-    async fn attempt(
-        &self,
-        target: &Target,
-        head: RequestHeader,
-        body: Bytes,
-        deadline: Instant,
-        fresh: bool,
-    ) -> Result<Upstream, CallError> {
-        let left = deadline.saturating_duration_since(Instant::now());
-        let connect = within(left, self.dialer.connect(&target.origin, fresh)).await;
-        let mut upstream = connect.map_err(|_| CallError::TooLate)??;
-        match upstream.is_reused() {
-            true => self.metrics.pool_reused.inc(),
-            false => self.metrics.pool_opened.inc(),
-        }
-        upstream.set_timeouts(deadline.saturating_duration_since(Instant::now()), self.bounds.stream_idle);
-        upstream.send(head, body).await?;
-        upstream.read_head().await?;
-        Ok(upstream)
-    }
 }
 
-/// Why there is no head of an answer.
-enum NotCalled {
-    /// A held connection turned out to be dead.
-    Stale,
-    Ended(Ended),
-}
-
-impl From<Ended> for NotCalled {
-    fn from(ended: Ended) -> Self {
-        Self::Ended(ended)
+/// What routing decisions depend on, now.
+fn moment<'m>(facts: Facts<'m>, caller: &'m Principal, chance: &'m mut dyn FnMut() -> f64) -> Moment<'m> {
+    Moment {
+        facts,
+        scope: caller.workspace.id.as_bytes(),
+        now: Instant::now(),
+        unix_seconds: SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs()),
+        chance,
     }
-}
-
-enum CallError {
-    /// The caller's own limit ended before a connection came about.
-    TooLate,
-    Dial(DialError),
-    Upstream(UpstreamError),
-}
-
-impl From<DialError> for CallError {
-    fn from(error: DialError) -> Self {
-        Self::Dial(error)
-    }
-}
-
-impl From<UpstreamError> for CallError {
-    fn from(error: UpstreamError) -> Self {
-        Self::Upstream(error)
-    }
-}
-
-fn refused(refusal: Refusal) -> Ended {
-    Ended::Failed(Failure { refusal, outcome: None })
-}
-
-fn unreachable(target: &Target, class: Class, error: &dyn std::fmt::Display) -> Ended {
-    let provider = &target.provider.name;
-    tracing::warn!(provider, class = class.label(), %error, "an upstream attempt failed");
-    let refusal = match class {
-        Class::Blocked => Refusal::invalid_custom_host(error),
-        Class::Protocol => Refusal::invalid_upstream_response(provider, error),
-        Class::FirstByteTimeout => Refusal::timeout(target.timeout.as_millis()),
-        _ => Refusal::upstream_unreachable(provider, error),
-    };
-    Ended::Failed(Failure { refusal, outcome: Some(Outcome::Failed(class)) })
 }
 
 fn lane(route: &Route<'_>) -> Lane {

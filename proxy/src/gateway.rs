@@ -18,8 +18,8 @@ use proxy::downstream::{ClientGone, Downstream};
 use proxy::engine::{Delivered, Engine, Next};
 use proxy::metrics::{Lane, Outcome};
 use proxy::refusal::Refusal;
-use proxy::stages::plan::Target;
 use proxy::stages::relay;
+use proxy::target::Target;
 use proxy::visit::Visit;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
@@ -224,9 +224,9 @@ impl Gateway {
             Err(refusal) => self.refuse(session, ctx, &refusal).await,
             Ok(Next::Greeting) => self.greet(session, ctx).await,
             Ok(Next::Preflight) => self.preflight(session, ctx).await,
-            Ok(Next::Engine { endpoint, target }) => {
+            Ok(Next::Engine(errand)) => {
                 let mut client = Client(session);
-                match self.engine.run(&mut client, &mut ctx.visit, endpoint, &target).await {
+                match self.engine.run(&mut client, &mut ctx.visit, &errand).await {
                     Delivered::Answered => Ok(true),
                     Delivered::Torn => Err(Error::new_up(ErrorType::ReadError)),
                     Delivered::ClientGone => Err(Error::new_down(ErrorType::ConnectionClosed)),

@@ -24,6 +24,7 @@ pub struct GatewayHeaders<'a> {
     pub trace_id: Option<&'a HeaderValue>,
     pub metadata: Option<&'a HeaderValue>,
     pub request_timeout: Option<&'a HeaderValue>,
+    pub retry_count: Option<&'a HeaderValue>,
     pub forward_headers: Option<&'a HeaderValue>,
     pub openai_organization: Option<&'a HeaderValue>,
     pub openai_project: Option<&'a HeaderValue>,
@@ -34,6 +35,10 @@ pub struct GatewayHeaders<'a> {
     pub x_api_key: Option<&'a HeaderValue>,
     pub content_type: Option<&'a HeaderValue>,
     pub traceparent: Option<&'a HeaderValue>,
+    /// The bare spellings of what may also be sent to us by its full name.
+    pub bare_openai_beta: Option<&'a HeaderValue>,
+    pub bare_anthropic_beta: Option<&'a HeaderValue>,
+    pub bare_anthropic_version: Option<&'a HeaderValue>,
     /// The alias prefix the caller used; the answer repeats our headers under it.
     pub alias: Option<String>,
 }
@@ -71,6 +76,7 @@ impl<'a> GatewayHeaders<'a> {
             "trace-id" => &mut self.trace_id,
             "metadata" => &mut self.metadata,
             "request-timeout" => &mut self.request_timeout,
+            "retry-count" => &mut self.retry_count,
             "forward-headers" => &mut self.forward_headers,
             "openai-organization" => &mut self.openai_organization,
             "openai-project" => &mut self.openai_project,
@@ -87,6 +93,9 @@ impl<'a> GatewayHeaders<'a> {
             "x-api-key" => &mut self.x_api_key,
             "content-type" => &mut self.content_type,
             "traceparent" => &mut self.traceparent,
+            "openai-beta" => &mut self.bare_openai_beta,
+            "anthropic-beta" => &mut self.bare_anthropic_beta,
+            "anthropic-version" => &mut self.bare_anthropic_version,
             _ => return None,
         })
     }

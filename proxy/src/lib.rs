@@ -4,6 +4,7 @@
 //! known to the binary alone.
 
 pub mod body;
+pub mod catalog;
 pub mod deployment;
 pub mod dial;
 pub mod downstream;
@@ -11,6 +12,7 @@ pub mod engine;
 pub mod events;
 pub mod headers;
 pub mod hosts;
+pub mod inline;
 pub mod metrics;
 pub mod plan;
 pub mod providers;
@@ -20,6 +22,7 @@ pub mod routing;
 pub mod settings;
 pub mod snapshot;
 pub mod stages;
+pub mod target;
 pub mod tokens;
 pub mod visit;
 pub mod within;

@@ -102,6 +102,11 @@ impl Plan {
         }
     }
 
+    /// Whether a request follows it because it has no config.
+    pub fn is_nothing(self: &Arc<Self>) -> bool {
+        Arc::ptr_eq(self, &NOTHING)
+    }
+
     /// Of a request without a config.
     pub fn of_nothing() -> &'static Arc<Plan> {
         &NOTHING

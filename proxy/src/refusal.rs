@@ -11,6 +11,8 @@ use std::borrow::Cow;
 pub enum Dialect {
     #[default]
     OpenAi,
+    /// OpenAI's too, but its streams end in events of their own.
+    Responses,
     Anthropic,
     ControlPlane,
     /// Outside `/v1`: there is no API there to speak for.
@@ -25,6 +27,8 @@ pub struct Refusal {
     pub message: Cow<'static, str>,
     pub param: Option<&'static str>,
     pub retry_after_s: Option<u64>,
+    /// Everything that is wrong, where it is more than one thing.
+    pub errors: Box<[String]>,
 }
 
 /// Every code a refusal can carry; metrics use it as a label, so the set is closed.
@@ -37,6 +41,9 @@ pub const CODES: &[&str] = &[
     "missing_provider",
     "invalid_provider",
     "router_error",
+    "invalid_config",
+    "provider_not_available",
+    "model_not_allowed",
     "invalid_custom_host",
     "endpoint_not_supported",
     "invalid_forward_headers",
@@ -62,7 +69,7 @@ pub const CODES: &[&str] = &[
 
 impl Refusal {
     fn new(status: u16, kind: &'static str, code: &'static str, message: impl Into<Cow<'static, str>>) -> Self {
-        Self { status, kind, code, message: message.into(), param: None, retry_after_s: None }
+        Self { status, kind, code, message: message.into(), param: None, retry_after_s: None, errors: Box::default() }
     }
 
     fn invalid(code: &'static str, message: impl Into<Cow<'static, str>>) -> Self {
@@ -122,6 +129,33 @@ impl Refusal {
 
     pub fn invalid_provider(name: &str) -> Self {
         Self::invalid("invalid_provider", format!("unknown provider `{name}`")).about("x-gateway-provider")
+    }
+
+    /// A slug that the caller's workspace does not have.
+    pub fn unknown_slug(slug: &str) -> Self {
+        let message = format!("there is no provider `@{slug}` in this workspace");
+        Self::invalid("invalid_provider", message).about("x-gateway-provider")
+    }
+
+    pub fn provider_not_available(slug: &str, why: &str) -> Self {
+        let message = format!("the provider `@{slug}` cannot be used: {why}");
+        Self::new(403, "permission_error", "provider_not_available", message)
+    }
+
+    pub fn model_not_allowed(model: &str, slug: &str) -> Self {
+        let message = format!("model not allowed for this provider: `{model}` at `@{slug}`");
+        Self::new(403, "permission_error", "model_not_allowed", message).about("model")
+    }
+
+    pub fn invalid_config(why: String) -> Self {
+        Self::invalid("invalid_config", format!("the config is not valid: {why}")).about("x-gateway-config")
+    }
+
+    /// An inline config with everything that is wrong with it.
+    pub fn faulty_config(faults: &[shared::config::Fault]) -> Self {
+        let errors: Box<[String]> = faults.iter().map(ToString::to_string).collect();
+        let why = errors.first().cloned().unwrap_or_default();
+        Self { errors, ..Self::invalid_config(why) }
     }
 
     /// A config that leads nowhere for this request.
@@ -232,8 +266,8 @@ impl Refusal {
     /// The error body in the words of the route's clients.
     pub fn body(&self, dialect: Dialect, request_id: &str) -> Bytes {
         let message = &self.message;
-        let value = match dialect {
-            Dialect::OpenAi => json!({
+        let mut value = match dialect {
+            Dialect::OpenAi | Dialect::Responses => json!({
                 "status": "failure", "message": message,
                 "error": { "message": message, "type": self.kind, "param": self.param, "code": self.code },
                 "provider": null,
@@ -250,11 +284,19 @@ impl Refusal {
             }),
             Dialect::Plain => json!({ "message": message, "ok": false }),
         };
+        if !self.errors.is_empty() {
+            value["errors"] = json!(self.errors);
+        }
         Bytes::from(value.to_string())
     }
 
     /// The same as one server-sent event, for a stream that has already begun.
     pub fn event(&self, dialect: Dialect, request_id: &str) -> Bytes {
+        if dialect == Dialect::Responses {
+            let error = json!({ "code": self.code, "message": self.message });
+            let failed = json!({ "type": "response.failed", "response": { "status": "failed", "error": error } });
+            return Bytes::from(format!("event: response.failed\ndata: {failed}\n\n"));
+        }
         let body = self.body(dialect, request_id);
         let mut event = Vec::with_capacity(body.len() + 40);
         if dialect == Dialect::Anthropic {
@@ -297,6 +339,10 @@ mod tests {
             Refusal::missing_provider(),
             Refusal::invalid_provider("p"),
             Refusal::router_error("w"),
+            Refusal::unknown_slug("s"),
+            Refusal::provider_not_available("s", "w"),
+            Refusal::model_not_allowed("m", "s"),
+            Refusal::invalid_config("w".into()),
             Refusal::invalid_custom_host("h"),
             Refusal::endpoint_not_supported("p", "w"),
             Refusal::invalid_forward_headers("f"),
@@ -338,6 +384,7 @@ mod tests {
         let refusal = Refusal::invalid_api_key();
         for (dialect, pointers) in [
             (Dialect::OpenAi, vec!["/error/message", "/message"]),
+            (Dialect::Responses, vec!["/error/message", "/message"]),
             (Dialect::Anthropic, vec!["/error/message"]),
             (Dialect::ControlPlane, vec!["/error/message", "/data/message", "/message"]),
             (Dialect::Plain, vec!["/message"]),

@@ -24,6 +24,7 @@ use proxy::dial::Dialer;
 use proxy::engine::{Engine, Limits};
 use proxy::headers::Aliases;
 use proxy::hosts::Hosts;
+use proxy::inline::InlineConfigs;
 use proxy::metrics::Metrics;
 use proxy::providers::Providers;
 use proxy::settings::Settings;
@@ -31,6 +32,7 @@ use proxy::snapshot::Snapshot;
 use proxy::stages::receive::BodyMemory;
 use proxy::tokens::Tokens;
 use proxy::tokens::trail::{self, Trail, Writer};
+use shared::seal::{MasterKeys, Sealer};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -72,6 +74,7 @@ pub fn serve(settings: Settings) -> anyhow::Result<()> {
         server.add_service(background_service("deployment", sign));
     }
     server.add_service(admin_checks);
+    server.add_service(background_service("keyring", KeyringWatch(gateway.engine.sealer.clone())));
     let writer = TrailService { writer: Mutex::new(writer), database: settings.database.clone() };
     server.add_service(background_service("audit trail", writer));
     server.add_service(background_service("drain", DrainService(leave.clone())));
@@ -98,6 +101,16 @@ impl pingora_core::services::background::BackgroundService for TrailService {
     }
 }
 
+/// Reads the keyring again when it changes, so that a rotation needs no restart.
+struct KeyringWatch(Arc<Sealer>);
+
+#[async_trait::async_trait]
+impl pingora_core::services::background::BackgroundService for KeyringWatch {
+    async fn start(&self, _shutdown: pingora_core::server::ShutdownWatch) {
+        self.0.clone().watch().await;
+    }
+}
+
 /// Lets the drain end the process as soon as it is idle.
 struct DrainService(Arc<Leave>);
 
@@ -116,6 +129,8 @@ fn engine(settings: &Settings, snapshot: Arc<Snapshot>, metrics: Arc<Metrics>, t
         providers: Providers::load(settings.catalogue.providers_file.as_deref(), &dialer)?,
         deployment: Identity::of(&settings.deployment),
         hosts: Hosts::default(),
+        inline: InlineConfigs::new(settings.configs.limits()),
+        sealer: Arc::new(Sealer::new(MasterKeys::load(&settings.sealing)?)),
         tokens: Tokens::new(&settings.jwt, dialer.clone(), trail),
         trusted_proxies: settings.identity.trusted_proxies.clone(),
         dialer,

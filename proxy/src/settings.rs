@@ -22,6 +22,8 @@ pub struct Settings {
     #[command(flatten)]
     pub catalogue: conf::Catalogue,
     #[command(flatten)]
+    pub sealing: conf::Sealing,
+    #[command(flatten)]
     pub configs: conf::Configs,
     #[command(flatten)]
     pub deployment: conf::Deployment,

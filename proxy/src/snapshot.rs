@@ -12,6 +12,7 @@ pub mod feed;
 pub mod follower;
 pub mod keeper;
 pub mod pool;
+pub mod saved_config;
 pub mod sharded;
 mod tables;
 
@@ -19,8 +20,11 @@ pub use follower::Follower;
 
 use chrono::{DateTime, Utc};
 use collection::{Collection, Followed, Frozen, Incoming, Merged};
+use saved_config::{ConfigKey, SavedConfig};
 use shared::api_key::KeyHash;
-use shared::model::{ApiKey, Deployment, Organisation, Workspace};
+use shared::model::{
+    ApiKey, DataKey, Deployment, Integration, IntegrationModel, IntegrationWorkspace, Organisation, Provider, Workspace,
+};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
@@ -33,6 +37,12 @@ pub struct Snapshot {
     workspaces: Collection<Workspace>,
     organisations: Collection<Organisation>,
     deployments: Collection<Deployment>,
+    configs: Collection<SavedConfig>,
+    providers: Collection<Provider>,
+    integrations: Collection<Integration>,
+    integration_models: Collection<IntegrationModel>,
+    integration_workspaces: Collection<IntegrationWorkspace>,
+    data_keys: Collection<DataKey>,
     /// Rows change only while this is held for writing, so a copy taken while it is read is whole.
     progress: watch::Sender<Progress>,
     loaded: AtomicBool,
@@ -78,6 +88,12 @@ impl Snapshot {
             workspaces: Collection::empty(),
             organisations: Collection::empty(),
             deployments: Collection::empty(),
+            configs: Collection::empty(),
+            providers: Collection::empty(),
+            integrations: Collection::empty(),
+            integration_models: Collection::empty(),
+            integration_workspaces: Collection::empty(),
+            data_keys: Collection::empty(),
             progress: watch::Sender::new(Progress::default()),
             loaded: AtomicBool::new(false),
             connected: AtomicBool::new(false),
@@ -131,9 +147,50 @@ impl Snapshot {
         self.deployments.find(token)
     }
 
+    /// A config of an organisation by its slug or its id.
+    pub fn config(&self, organisation: Uuid, name: &str) -> Option<Arc<SavedConfig>> {
+        self.configs.find(&ConfigKey::Name(organisation, name.to_owned()))
+    }
+
+    /// What a workspace's requests use when they name no config.
+    pub fn default_config(&self, workspace: Uuid) -> Option<Arc<SavedConfig>> {
+        self.configs.find(&ConfigKey::DefaultOf(workspace))
+    }
+
+    pub fn provider(&self, workspace: Uuid, slug: &str) -> Option<Arc<Provider>> {
+        self.providers.find(&(workspace, slug.to_owned()))
+    }
+
+    pub fn integration(&self, id: &Uuid) -> Option<Arc<Integration>> {
+        self.integrations.find(id)
+    }
+
+    pub fn integration_model(&self, integration: Uuid, model: &str) -> Option<Arc<IntegrationModel>> {
+        self.integration_models.find(&(integration, model.to_owned()))
+    }
+
+    pub fn integration_workspace(&self, integration: Uuid, workspace: Uuid) -> Option<Arc<IntegrationWorkspace>> {
+        self.integration_workspaces.find(&(integration, workspace))
+    }
+
+    pub fn data_key(&self, id: &Uuid) -> Option<Arc<DataKey>> {
+        self.data_keys.find(id)
+    }
+
     /// Every table the proxy follows, in the order they are read.
-    pub fn collections(&self) -> [&dyn Followed; 4] {
-        [&self.organisations, &self.workspaces, &self.api_keys, &self.deployments]
+    pub fn collections(&self) -> [&dyn Followed; 10] {
+        [
+            &self.organisations,
+            &self.workspaces,
+            &self.api_keys,
+            &self.deployments,
+            &self.data_keys,
+            &self.integrations,
+            &self.integration_models,
+            &self.integration_workspaces,
+            &self.providers,
+            &self.configs,
+        ]
     }
 
     /// Whether there is something to answer from, be it from Postgres or from disk.

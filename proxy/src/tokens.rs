@@ -10,10 +10,11 @@ use crate::dial::Dialer;
 use crate::snapshot::Snapshot;
 use crate::stages::identify::{INFERENCE, Principal};
 use chrono::{DateTime, Utc};
+use serde_json::Value;
 use shared::api_key::KeyHash;
 use shared::conf;
 use shared::jwt::{KeyRing, Rejection, Token, Unverified};
-use shared::model::{ApiKey, KeyKind, Organisation, Workspace};
+use shared::model::{ApiKey, KeyDefaults, KeyKind, Organisation, Workspace};
 use std::sync::Arc;
 use std::time::Instant;
 use trail::Trail;
@@ -103,7 +104,14 @@ fn acting_key(token: &Token, workspace: &Workspace, hash: KeyHash) -> ApiKey {
         status: "active".into(),
         expires_at: Some(token.ends_at()),
         previous: None,
+        defaults: defaults(token),
     }
+}
+
+fn defaults(token: &Token) -> Option<Arc<KeyDefaults>> {
+    let metadata = token.metadata.iter().map(|(name, value)| (name.clone(), Value::from(value.as_str()))).collect();
+    let defaults = KeyDefaults { config: token.config_id.clone(), metadata };
+    (defaults != KeyDefaults::default()).then(|| Arc::new(defaults))
 }
 
 impl Verified {

@@ -21,6 +21,10 @@ pub struct Visit {
     pub is_from_browser: bool,
     /// Known once a target is chosen.
     pub provider: Option<HeaderValue>,
+    /// Which part of its config that target is.
+    pub option: HeaderValue,
+    /// Retries it took; -1 when they were given up.
+    pub retries: i8,
     /// Time spent waiting for the upstream before its head came.
     pub upstream: Duration,
     pub status: u16,
@@ -51,6 +55,8 @@ impl Visit {
             dialect: Dialect::default(),
             is_from_browser: false,
             provider: None,
+            option: HeaderValue::from_static("config"),
+            retries: 0,
             upstream: Duration::ZERO,
             status: 0,
             presence: None,
@@ -97,8 +103,8 @@ impl Visit {
         ours("x-gateway-trace-id", trace);
         if let Some(provider) = &self.provider {
             ours("x-gateway-provider", provider.clone());
-            ours("x-gateway-retry-attempt-count", HeaderValue::from_static("0"));
-            ours("x-gateway-last-used-option-index", HeaderValue::from_static("config"));
+            ours("x-gateway-retry-attempt-count", count(self.retries));
+            ours("x-gateway-last-used-option-index", self.option.clone());
             ours("x-gateway-cache-status", HeaderValue::from_static("DISABLED"));
         }
         put(HeaderName::from_static("server-timing"), timing(own, self.upstream));
@@ -112,6 +118,13 @@ impl Visit {
     pub fn settle(&mut self, metrics: &Metrics) {
         metrics.answered(self.lane(), self.status, self.started.elapsed());
         self.presence = None;
+    }
+}
+
+fn count(retries: i8) -> HeaderValue {
+    match retries {
+        0 => HeaderValue::from_static("0"),
+        other => HeaderValue::from(i16::from(other)),
     }
 }
 

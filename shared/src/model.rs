@@ -10,7 +10,7 @@ pub mod provider;
 pub mod secret_reference;
 pub mod workspace;
 
-pub use api_key::{ApiKey, KeyKind, PreviousSecret};
+pub use api_key::{ApiKey, KeyDefaults, KeyKind, PreviousSecret};
 pub use config::Config;
 pub use data_key::DataKey;
 pub use deployment::Deployment;

@@ -34,7 +34,7 @@ fn answers() -> Vec<(&'static str, String)> {
     let events = "data: {\"choices\":[{\"delta\":{\"content\":\"Grüße 東京 🌍\"}}]}\n\n".repeat(50);
     vec![
         ("application/json", "{ \"b\" : 1,\n\"a\":1e0, \"a\":2 }\n".to_owned()),
-        ("application/json", "not json at all".to_owned()),
+        ("application/octet-stream", "not json at all".to_owned()),
         ("application/json", String::new()),
         ("text/plain; charset=latin1", "plain".to_owned()),
         ("application/json", big),

@@ -15,6 +15,7 @@ mod outbound;
 mod providers;
 mod raw;
 mod relay;
+mod routing;
 mod smoke;
 mod snapshot;
 mod streams;

@@ -10,7 +10,8 @@ use std::time::Duration;
 use tokio::time::timeout;
 
 const PATIENCE: Duration = Duration::from_secs(30);
-const LANES: [&str; 2] = ["/chat/completions", "/completions"];
+/// The older spelling is always relayed.
+const LANES: [&str; 2] = ["/chat/completions", "/proxy/completions"];
 
 fn stream_of(content: &str) -> Value {
     let mut body = chat(content);

@@ -23,9 +23,9 @@ pub trait Tracked: Serialize + DeserializeOwned + Send + Sync + 'static {
     fn from_row(row: &Row) -> anyhow::Result<Self>;
     fn id(&self) -> Uuid;
     fn key(&self) -> Self::Key;
-    /// A second key that finds the row too.
-    fn other_key(&self) -> Option<Self::Key> {
-        None
+    /// Further keys that find the row too.
+    fn other_keys(&self) -> Vec<Self::Key> {
+        Vec::new()
     }
     /// Lets what is equal in many rows be one value in memory.
     fn share(&mut self, _pool: &mut Pool) {}
@@ -83,19 +83,19 @@ pub struct Collection<T: Tracked> {
     pool: Mutex<Pool>,
 }
 
-/// What finds a row now. Second keys are few, so they cost a pointer.
+/// What finds a row now. Further keys are few, so none of them costs no allocation.
 struct Keys<K> {
     key: K,
-    other: Option<Box<K>>,
+    others: Box<[K]>,
 }
 
 impl<K: Eq> Keys<K> {
     fn of<T: Tracked<Key = K>>(row: &T) -> Self {
-        Self { key: row.key(), other: row.other_key().map(Box::new) }
+        Self { key: row.key(), others: row.other_keys().into() }
     }
 
     fn into_all(self) -> impl Iterator<Item = K> {
-        std::iter::once(self.key).chain(self.other.map(|other| *other))
+        std::iter::once(self.key).chain(self.others)
     }
 }
 
@@ -149,8 +149,8 @@ impl<T: Tracked> Collection<T> {
 fn by_key<T: Tracked>(rows: Vec<T>) -> impl Iterator<Item = (T::Key, Arc<T>)> {
     rows.into_iter().flat_map(|row| {
         let row = Arc::new(row);
-        let other = row.other_key().map(|key| (key, row.clone()));
-        std::iter::once((row.key(), row)).chain(other)
+        let others: Vec<_> = row.other_keys().into_iter().map(|key| (key, row.clone())).collect();
+        std::iter::once((row.key(), row)).chain(others)
     })
 }
 

@@ -3,7 +3,9 @@
 use super::collection::Tracked;
 use super::pool::Pool;
 use shared::api_key::KeyHash;
-use shared::model::{ApiKey, Deployment, Organisation, Workspace};
+use shared::model::{
+    ApiKey, DataKey, Deployment, Integration, IntegrationModel, IntegrationWorkspace, Organisation, Provider, Workspace,
+};
 use tokio_postgres::Row;
 use uuid::Uuid;
 
@@ -24,8 +26,8 @@ impl Tracked for ApiKey {
         self.hash
     }
 
-    fn other_key(&self) -> Option<KeyHash> {
-        self.previous.as_ref().map(|previous| previous.hash)
+    fn other_keys(&self) -> Vec<KeyHash> {
+        self.previous.iter().map(|previous| previous.hash).collect()
     }
 
     fn share(&mut self, pool: &mut Pool) {
@@ -57,8 +59,8 @@ impl Tracked for Workspace {
         WorkspaceKey::Id(self.id)
     }
 
-    fn other_key(&self) -> Option<WorkspaceKey> {
-        Some(WorkspaceKey::Slug(self.organisation_id, self.slug.clone()))
+    fn other_keys(&self) -> Vec<WorkspaceKey> {
+        vec![WorkspaceKey::Slug(self.organisation_id, self.slug.clone())]
     }
 }
 
@@ -95,5 +97,102 @@ impl Tracked for Deployment {
 
     fn key(&self) -> KeyHash {
         self.token_hash
+    }
+}
+
+impl Tracked for DataKey {
+    type Key = Uuid;
+    const TABLE: &'static str = "data_keys";
+    const COLUMNS: &'static str = Self::COLUMNS;
+
+    fn from_row(row: &Row) -> anyhow::Result<Self> {
+        Ok(Self::from_row(row)?)
+    }
+
+    fn id(&self) -> Uuid {
+        self.id
+    }
+
+    fn key(&self) -> Uuid {
+        self.id
+    }
+}
+
+impl Tracked for Integration {
+    type Key = Uuid;
+    const TABLE: &'static str = "integrations";
+    const COLUMNS: &'static str = Self::COLUMNS;
+
+    fn from_row(row: &Row) -> anyhow::Result<Self> {
+        Ok(Self::from_row(row)?)
+    }
+
+    fn id(&self) -> Uuid {
+        self.id
+    }
+
+    fn key(&self) -> Uuid {
+        self.id
+    }
+}
+
+/// A model by its integration and its name.
+impl Tracked for IntegrationModel {
+    type Key = (Uuid, String);
+    const TABLE: &'static str = "integration_models";
+    const COLUMNS: &'static str = Self::COLUMNS;
+
+    fn from_row(row: &Row) -> anyhow::Result<Self> {
+        Ok(Self::from_row(row)?)
+    }
+
+    fn id(&self) -> Uuid {
+        self.id
+    }
+
+    fn key(&self) -> Self::Key {
+        (self.integration_id, self.slug.clone())
+    }
+}
+
+/// A grant by integration and workspace.
+impl Tracked for IntegrationWorkspace {
+    type Key = (Uuid, Uuid);
+    const TABLE: &'static str = "integration_workspaces";
+    const COLUMNS: &'static str = Self::COLUMNS;
+
+    fn from_row(row: &Row) -> anyhow::Result<Self> {
+        Ok(Self::from_row(row)?)
+    }
+
+    fn id(&self) -> Uuid {
+        self.id
+    }
+
+    fn key(&self) -> Self::Key {
+        (self.integration_id, self.workspace_id)
+    }
+}
+
+/// A provider by its workspace and its name there. An archived one has given its name free, so it is found by its id
+/// alone.
+impl Tracked for Provider {
+    type Key = (Uuid, String);
+    const TABLE: &'static str = "providers";
+    const COLUMNS: &'static str = Self::COLUMNS;
+
+    fn from_row(row: &Row) -> anyhow::Result<Self> {
+        Ok(Self::from_row(row)?)
+    }
+
+    fn id(&self) -> Uuid {
+        self.id
+    }
+
+    fn key(&self) -> Self::Key {
+        match self.status.as_str() {
+            "archived" => (self.id, String::new()),
+            _ => (self.workspace_id, self.slug.clone()),
+        }
     }
 }

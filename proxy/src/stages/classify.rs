@@ -20,21 +20,37 @@ pub enum Route<'p> {
     MethodNotAllowed,
 }
 
-/// Endpoints whose bodies the engine reads.
+/// A family whose bodies the engine reads: JSON in, and an answer that is an object, a stream of events or bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Endpoint {
-    ChatCompletions,
-}
+pub struct Endpoint(Family);
+
+const ENGINE: &[Family] = &[
+    Family::Chat,
+    Family::Complete,
+    Family::Embed,
+    Family::Messages,
+    Family::CountTokens,
+    Family::Responses,
+    Family::Image,
+    Family::Speech,
+    Family::Rerank,
+    Family::Ocr,
+];
 
 impl Endpoint {
-    pub const fn family(self) -> Family {
-        match self {
-            Self::ChatCompletions => Family::Chat,
+    fn of(method: &Method, path: &str) -> Option<Self> {
+        if *method != Method::POST {
+            return None;
         }
+        ENGINE.iter().find(|family| family.path() == path).map(|family| Self(*family))
+    }
+
+    pub const fn family(self) -> Family {
+        self.0
     }
 
     pub const fn path(self) -> &'static str {
-        self.family().path()
+        self.0.path()
     }
 }
 
@@ -50,8 +66,8 @@ pub fn classify<'p>(method: &Method, path: &'p str) -> Route<'p> {
     if matches!(*method, Method::OPTIONS | Method::HEAD) {
         return Route::Preflight;
     }
-    if *method == Method::POST && rest == Endpoint::ChatCompletions.path() {
-        return Route::Engine(Endpoint::ChatCompletions);
+    if let Some(endpoint) = Endpoint::of(method, rest) {
+        return Route::Engine(endpoint);
     }
     match routes::find(method.as_str(), rest) {
         Lookup::Operation(_) | Lookup::WrongMethod => return Route::ControlPlane,
@@ -84,6 +100,8 @@ pub fn dialect(route: &Route<'_>) -> Dialect {
     match route {
         Route::ControlPlane => Dialect::ControlPlane,
         Route::Relay(path) if path.starts_with("/messages") => Dialect::Anthropic,
+        Route::Engine(Endpoint(Family::Messages | Family::CountTokens)) => Dialect::Anthropic,
+        Route::Engine(Endpoint(Family::Responses)) => Dialect::Responses,
         Route::NotFound | Route::Greeting => Dialect::Plain,
         _ => Dialect::OpenAi,
     }
@@ -100,7 +118,7 @@ mod tests {
             ("GET", "/elsewhere", Route::NotFound),
             ("GET", "/model-configs/pricing/openai/gpt-4o", Route::ControlPlane),
             ("GET", "/v1x/models", Route::NotFound),
-            ("POST", "/v1/chat/completions", Route::Engine(Endpoint::ChatCompletions)),
+            ("POST", "/v1/chat/completions", Route::Engine(Endpoint(Family::Chat))),
             ("GET", "/v1/chat/completions", Route::Relay("/chat/completions")),
             ("POST", "/v1/chat/completions/", Route::Relay("/chat/completions/")),
             ("GET", "/v1/models", Route::Relay("/models")),

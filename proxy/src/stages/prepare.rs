@@ -1,10 +1,10 @@
 //! Target and caller's head → the head that goes upstream on the engine lane: our own few headers, the provider's
 //! credential, and what the caller asked to forward. Nothing else of the client's leaves.
 
-use super::plan::Target;
 use crate::headers::{Aliases, GatewayHeaders};
 use crate::refusal::Refusal;
-use http::{HeaderMap, HeaderName, HeaderValue, Uri, header};
+use crate::target::{Credential, Target};
+use http::{HeaderName, HeaderValue, Uri, header};
 use pingora_http::RequestHeader;
 
 /// Never forwarded on request: they frame or encode the message, belong to a hop, or open a cloud's metadata
@@ -33,13 +33,14 @@ const NOT_FORWARDED: &[&str] = &[
 pub fn upstream_head(
     target: &Target,
     path: &str,
-    sent: &HeaderMap,
+    sent: &RequestHeader,
     headers: &GatewayHeaders<'_>,
+    forward: Option<&[String]>,
     aliases: &Aliases,
 ) -> Result<RequestHeader, Refusal> {
     let (mut parts, ()) = http::Request::new(()).into_parts();
     parts.method = http::Method::POST;
-    parts.uri = Uri::try_from([target.origin.base_path(), path].concat()).map_err(|_| Refusal::internal())?;
+    parts.uri = uri(target, path, sent.uri.query())?;
     let map = &mut parts.headers;
     map.reserve(12);
     map.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
@@ -48,44 +49,91 @@ pub fn upstream_head(
     for (name, value) in &target.provider.row.headers {
         map.insert(name.clone(), value.clone());
     }
+    for (name, value) in &target.headers {
+        map.insert(name.clone(), value.clone());
+    }
     for (name, value) in [
         ("openai-organization", headers.openai_organization),
         ("openai-project", headers.openai_project),
-        ("openai-beta", headers.openai_beta),
+        ("openai-beta", headers.openai_beta.or(headers.bare_openai_beta)),
+        ("anthropic-beta", headers.anthropic_beta.or(headers.bare_anthropic_beta)),
+        ("anthropic-version", headers.anthropic_version.or(headers.bare_anthropic_version)),
     ] {
         if let Some(value) = value {
             map.insert(HeaderName::from_static(name), value.clone());
         }
     }
-    for name in forwarded_names(headers.forward_headers, aliases)? {
-        if sent.contains_key(&name) {
+    for name in forwarded(headers.forward_headers, forward, aliases)? {
+        if sent.headers.contains_key(&name) {
             map.remove(&name);
         }
-        for value in sent.get_all(&name) {
+        for value in sent.headers.get_all(&name) {
             map.append(name.clone(), value.clone());
         }
     }
     // Last, so that no forwarded header can replace it.
     map.remove(header::AUTHORIZATION);
     map.remove("x-api-key");
-    if let Some((name, value)) = credential(target) {
+    for (name, value) in credentials(target)? {
         map.insert(name, value);
     }
     Ok(RequestHeader::from(parts))
+}
+
+/// The provider's place with the caller's query, which some endpoints take options from.
+fn uri(target: &Target, path: &str, query: Option<&str>) -> Result<Uri, Refusal> {
+    let base = target.origin.base_path();
+    let written = match query {
+        None => Uri::try_from([base, path].concat()),
+        Some(query) => Uri::try_from([base, path, "?", query].concat()),
+    };
+    written.map_err(|_| Refusal::internal())
 }
 
 /// Puts the credential where the provider looks for it, in place of whatever the client sent there.
 pub fn authenticate(head: &mut RequestHeader, target: &Target) -> Result<(), Refusal> {
     head.remove_header(&header::AUTHORIZATION);
     head.remove_header("x-api-key");
-    match credential(target) {
-        Some((name, value)) => head.insert_header(name, value).map_err(|_| Refusal::internal()),
-        None => Ok(()),
+    for (name, value) in credentials(target)? {
+        head.insert_header(name, value).map_err(|_| Refusal::internal())?;
+    }
+    Ok(())
+}
+
+/// The one place where a stored credential is opened: into the headers of one request, of its own provider.
+fn credentials(target: &Target) -> Result<Vec<(HeaderName, HeaderValue)>, Refusal> {
+    let auth = &target.provider.row.auth;
+    match &target.credential {
+        Credential::Given(sent) => Ok(sent.as_ref().and_then(|sent| auth.header(sent)).into_iter().collect()),
+        Credential::Stored(stored) => {
+            let opened = stored.open()?;
+            let custom = opened.configurations.get("custom_headers").and_then(serde_json::Value::as_object);
+            let custom = custom
+                .into_iter()
+                .flatten()
+                .filter_map(|(name, value)| Some((HeaderName::try_from(name).ok()?, secret(value.as_str()?)?)));
+            let key = opened.key.as_deref().and_then(secret).and_then(|key| auth.header(&key));
+            Ok(custom.chain(key).collect())
+        }
     }
 }
 
-fn credential(target: &Target) -> Option<(HeaderName, HeaderValue)> {
-    target.provider.row.auth.header(target.credential.as_ref()?)
+fn secret(text: &str) -> Option<HeaderValue> {
+    let mut value = HeaderValue::try_from(text).ok()?;
+    value.set_sensitive(true);
+    Some(value)
+}
+
+/// What the header lists, else what the config lists.
+fn forwarded(
+    header: Option<&HeaderValue>,
+    config: Option<&[String]>,
+    aliases: &Aliases,
+) -> Result<Vec<HeaderName>, Refusal> {
+    match (header, config) {
+        (None, Some(names)) => names.iter().map(|name| forwarded_name(name, aliases)).collect(),
+        _ => forwarded_names(header, aliases),
+    }
 }
 
 /// `a, b` or `["a","b"]`; names may be written with `_`.

@@ -1,13 +1,10 @@
-//! The request body: bounded, timed, and counted against what all requests may hold together. One JSON pass reads
-//! what the stages act on; the bytes themselves go upstream as the caller wrote them.
+//! The request body: bounded, timed, and counted against what all requests may hold together.
 
 use crate::downstream::{ClientGone, Downstream};
 use crate::refusal::Refusal;
 use crate::within::within;
 use bytes::{Bytes, BytesMut};
 use http::{HeaderValue, header};
-use serde::Deserialize;
-use std::borrow::Cow;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
@@ -139,45 +136,9 @@ pub fn check_content_type(value: Option<&HeaderValue>) -> Result<(), Refusal> {
     if essence.eq_ignore_ascii_case(b"application/json") { Ok(()) } else { Err(Refusal::invalid_content_type()) }
 }
 
-/// The fields the stages act on; the rest of the body is only checked to be JSON.
-#[derive(Debug, Deserialize)]
-pub struct Peek<'a> {
-    #[serde(borrow, default)]
-    pub model: Option<Cow<'a, str>>,
-    #[serde(default)]
-    pub stream: Option<bool>,
-}
-
-/// A repeated field is an error: the gateway and the provider could each act on another one.
-pub fn peek(body: &[u8]) -> Result<Peek<'_>, Refusal> {
-    // Serde would also take the fields from an array, in their order.
-    if body.trim_ascii_start().first() != Some(&b'{') {
-        return Err(Refusal::invalid_json("it is not an object"));
-    }
-    serde_json::from_slice(body).map_err(Refusal::invalid_json)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn bodies_are_refused_unless_they_are_one_unambiguous_object() {
-        for (body, accepted) in [
-            (r#"{"model":"m","messages":[]}"#, true),
-            (r#"{"stream":true,"model":"a\"b"}"#, true),
-            (r#"{"stream":null}"#, true),
-            ("{}", true),
-            (r#"{"model":"a","model":"b"}"#, false),
-            (r#"{"stream":"yes"}"#, false),
-            (r#"{"model":"m""#, false),
-            ("[]", false),
-            ("", false),
-            ("{} {}", false),
-        ] {
-            assert_eq!(peek(body.as_bytes()).is_ok(), accepted, "{body}");
-        }
-    }
 
     #[test]
     fn only_json_content_types_are_taken() {

@@ -1,10 +1,10 @@
 //! What the relay lane changes on the way: the address, the credential, and the headers that are ours. Bodies,
 //! encodings and the order of everything else stay as they came, both ways.
 
-use super::plan::Target;
 use super::prepare::authenticate;
 use crate::headers::{Aliases, is_internal};
 use crate::refusal::Refusal;
+use crate::target::Target;
 use http::{HeaderName, HeaderValue, header};
 use pingora_http::RequestHeader;
 use std::net::IpAddr;
@@ -26,7 +26,7 @@ pub fn towards_provider(
     head.remove_header(&header::COOKIE);
     one_length(head)?;
     put(head, header::HOST, target.origin.authority_value().clone())?;
-    for (name, value) in &target.provider.row.headers {
+    for (name, value) in target.headers.iter().chain(&target.provider.row.headers) {
         if !head.headers.contains_key(name) {
             put(head, name.clone(), value.clone())?;
         }

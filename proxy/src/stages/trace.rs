@@ -1,9 +1,10 @@
 //! Which trace a request belongs to, and the metadata it carries.
 
+use super::identify::Principal;
 use crate::headers::GatewayHeaders;
 use crate::refusal::Refusal;
 use http::HeaderValue;
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 const LONGEST_TRACE_ID: usize = 128;
 const LONGEST_METADATA_VALUE: usize = 128;
@@ -29,9 +30,19 @@ fn from_traceparent(value: &HeaderValue) -> Option<HeaderValue> {
     (is_valid && trace.bytes().any(|byte| byte != b'0')).then(|| HeaderValue::from_str(trace).ok()).flatten()
 }
 
+/// What the request says about itself, under what its key and its workspace say about all their requests.
+pub fn metadata(value: Option<&HeaderValue>, caller: &Principal) -> Result<Map<String, Value>, Refusal> {
+    let mut metadata = own_metadata(value)?;
+    let defaults = caller.key.defaults.as_ref().map(|defaults| &defaults.metadata);
+    for (name, value) in [defaults, caller.workspace.metadata.as_ref()].into_iter().flatten().flatten() {
+        metadata.insert(name.clone(), value.clone());
+    }
+    Ok(metadata)
+}
+
 /// Metadata must be a JSON object of scalars. Ignoring a bad one would evade the policies that look at it.
-pub fn check_metadata(value: Option<&HeaderValue>) -> Result<(), Refusal> {
-    let Some(value) = value else { return Ok(()) };
+fn own_metadata(value: Option<&HeaderValue>) -> Result<Map<String, Value>, Refusal> {
+    let Some(value) = value else { return Ok(Map::new()) };
     let parsed: Value =
         serde_json::from_slice(value.as_bytes()).map_err(|_| Refusal::invalid_metadata("it is not valid JSON"))?;
     let Value::Object(fields) = parsed else {
@@ -48,7 +59,7 @@ pub fn check_metadata(value: Option<&HeaderValue>) -> Result<(), Refusal> {
             _ => {}
         }
     }
-    Ok(())
+    Ok(fields)
 }
 
 #[cfg(test)]
@@ -82,7 +93,7 @@ mod tests {
             (long.as_str(), false),
         ] {
             let value = HeaderValue::from_str(text).unwrap();
-            assert_eq!(check_metadata(Some(&value)).is_ok(), accepted, "{text}");
+            assert_eq!(own_metadata(Some(&value)).is_ok(), accepted, "{text}");
         }
     }
 }

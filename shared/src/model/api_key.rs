@@ -3,6 +3,7 @@
 use crate::api_key::KeyHash;
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
 use std::sync::Arc;
 use tokio_postgres::Row;
 use uuid::Uuid;
@@ -25,6 +26,18 @@ pub struct ApiKey {
     /// The secret before the last rotation. Behind a pointer because few keys have one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub previous: Option<Box<PreviousSecret>>,
+    /// What its requests get unless they say otherwise. Behind a pointer because few keys have any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub defaults: Option<Arc<KeyDefaults>>,
+}
+
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct KeyDefaults {
+    /// The id or slug of a config.
+    #[serde(rename = "config_id", default)]
+    pub config: Option<String>,
+    #[serde(default)]
+    pub metadata: Map<String, Value>,
 }
 
 /// A secret that was replaced and still opens its key for a while.
@@ -57,7 +70,7 @@ impl KeyKind {
 
 impl ApiKey {
     pub const COLUMNS: &str = "id, organisation_id, workspace_id, user_id, kind, hash, scopes, status, expires_at,
-                               previous_hash, previous_expires_at";
+                               previous_hash, previous_expires_at, defaults";
 
     pub fn from_row(row: &Row) -> anyhow::Result<Self> {
         let hash: &[u8] = row.try_get("hash")?;
@@ -78,6 +91,7 @@ impl ApiKey {
             status: row.try_get("status")?,
             expires_at: row.try_get("expires_at")?,
             previous: previous(row)?,
+            defaults: defaults(row.try_get("defaults")?)?,
         })
     }
 
@@ -91,6 +105,11 @@ impl ApiKey {
     pub fn is_expired(&self, now: DateTime<Utc>) -> bool {
         self.status == "expired" || self.expires_at.is_some_and(|end| end <= now)
     }
+}
+
+fn defaults(stored: Value) -> anyhow::Result<Option<Arc<KeyDefaults>>> {
+    let defaults: KeyDefaults = serde_json::from_value(stored)?;
+    Ok((defaults != KeyDefaults::default()).then(|| Arc::new(defaults)))
 }
 
 fn previous(row: &Row) -> anyhow::Result<Option<Box<PreviousSecret>>> {

@@ -1,6 +1,7 @@
 //! A workspace as the proxy needs it.
 
 use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
 use tokio_postgres::Row;
 use uuid::Uuid;
 
@@ -11,10 +12,13 @@ pub struct Workspace {
     pub slug: String,
     /// `active` or `archived`.
     pub status: String,
+    /// What its requests say about themselves, whatever they say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub metadata: Option<Map<String, Value>>,
 }
 
 impl Workspace {
-    pub const COLUMNS: &str = "id, organisation_id, slug, status";
+    pub const COLUMNS: &str = "id, organisation_id, slug, status, defaults -> 'metadata' AS metadata";
 
     pub fn from_row(row: &Row) -> Result<Self, tokio_postgres::Error> {
         Ok(Self {
@@ -22,6 +26,7 @@ impl Workspace {
             organisation_id: row.try_get("organisation_id")?,
             slug: row.try_get("slug")?,
             status: row.try_get("status")?,
+            metadata: row.try_get::<_, Option<Value>>("metadata")?.and_then(|value| value.as_object().cloned()),
         })
     }
 }

@@ -25,8 +25,15 @@ fn filled() -> Snapshot {
         status: "active".into(),
         expires_at: Some(noon()),
         previous: None,
+        defaults: None,
     });
-    let workspace = Workspace { id: workspace, organisation_id, slug: "team\n end 0".into(), status: "active".into() };
+    let workspace = Workspace {
+        id: workspace,
+        organisation_id,
+        slug: "team\n end 0".into(),
+        status: "active".into(),
+        metadata: None,
+    };
     Snapshot::of(keys.collect(), vec![workspace])
 }
 

@@ -103,6 +103,32 @@ pub fn meaning(data: &[u8]) -> Meaning {
     if is_preamble { Meaning::Preamble } else { Meaning::Content }
 }
 
+/// What a whole plain answer with a success status means. Only an object that is nothing but an error is one: some
+/// answers keep an `error` field of their own.
+pub fn meaning_of_answer(body: &[u8]) -> Meaning {
+    #[derive(Deserialize)]
+    struct Answer {
+        #[serde(default)]
+        error: Option<Reported>,
+        #[serde(default)]
+        id: Option<IgnoredAny>,
+        #[serde(default)]
+        object: Option<IgnoredAny>,
+    }
+    if !body.trim_ascii_start().starts_with(b"{") {
+        return match serde_json::from_slice::<IgnoredAny>(body) {
+            Ok(_) => Meaning::Content,
+            Err(_) => Meaning::Malformed,
+        };
+    }
+    match serde_json::from_slice::<Answer>(body) {
+        Ok(Answer { error: Some(error), id: None, object: None }) => Meaning::Error(Box::new(refusal(error))),
+        Ok(_) => Meaning::Content,
+        Err(error) if error.is_data() => Meaning::Content,
+        Err(_) => Meaning::Malformed,
+    }
+}
+
 fn says_something(choice: &Choice<'_>) -> bool {
     let has_text = choice.text.as_ref().is_some_and(|text| !text.is_empty());
     let speaks = |(name, piece): (&Cow<'_, str>, &Piece<'_>)| match piece {
@@ -155,6 +181,26 @@ mod tests {
                 _ => None,
             };
             assert_eq!(found, status, "{data}");
+        }
+    }
+
+    #[test]
+    fn a_whole_answer_is_an_error_only_when_it_is_nothing_else() {
+        for (body, expected) in [
+            (r#"{"error":{"message":"m","code":503}}"#, "error 503"),
+            (r#"{"error":null,"choices":[]}"#, "content"),
+            (r#"{"id":"resp_1","object":"response","status":"failed","error":{"code":"x","message":"m"}}"#, "content"),
+            ("[1,2]", "content"),
+            (r#"{"choices":["#, "malformed"),
+            ("<html>", "malformed"),
+            ("", "malformed"),
+        ] {
+            let found = match meaning_of_answer(body.as_bytes()) {
+                Meaning::Error(refusal) => format!("error {}", refusal.status),
+                Meaning::Malformed => "malformed".into(),
+                Meaning::Content | Meaning::Preamble => "content".into(),
+            };
+            assert_eq!(found, expected, "{body}");
         }
     }
 

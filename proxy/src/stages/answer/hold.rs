@@ -4,7 +4,7 @@
 //! stream is held until its first content event: an error inside a 200, a cut or a stall before that is a failed
 //! attempt too.
 
-use super::content::{Meaning, meaning};
+use super::content::{Meaning, meaning, meaning_of_answer};
 use super::{Ended, Failure, join, next, provider};
 use crate::dial::{Class, Upstream, UpstreamError};
 use crate::downstream::Downstream;
@@ -37,16 +37,33 @@ pub async fn hold(client: &mut impl Downstream, upstream: &mut Upstream, visit: 
     }
 }
 
+/// JSON is looked at before it counts as an answer; other kinds, as speech, are passed on from their first piece.
 async fn plain(client: &mut impl Downstream, upstream: &mut Upstream, visit: &Visit) -> Result<Held, Ended> {
+    let is_success = upstream.head().status.is_success();
+    let is_json = has_content_type(upstream.head(), b"application/json");
     let mut held = BytesMut::new();
     loop {
-        let Some(piece) = next(client, upstream).await?.map_err(|error| failed(&error, visit))? else {
-            return Ok(Held::Plain(held.freeze()));
-        };
-        if held.len() + piece.len() > HELD_WHOLE || upstream.is_done() {
-            return Ok(Held::Plain(join(held, piece)));
+        let piece = next(client, upstream).await?.map_err(|error| failed(&error, visit))?;
+        let is_whole = piece.is_none() || upstream.is_done();
+        let piece = piece.unwrap_or_default();
+        if is_whole || held.len() + piece.len() > HELD_WHOLE || (is_success && !is_json) {
+            let first = join(held, piece);
+            if is_whole && is_success && is_json && !first.is_empty() {
+                check(&first, visit)?;
+            }
+            return Ok(Held::Plain(first));
         }
         held.extend_from_slice(&piece);
+    }
+}
+
+fn check(body: &[u8], visit: &Visit) -> Result<(), Ended> {
+    match meaning_of_answer(body) {
+        Meaning::Content | Meaning::Preamble => Ok(()),
+        Meaning::Malformed => Err(unusable(&"it is not JSON", visit)),
+        Meaning::Error(refusal) => {
+            Err(Ended::Failed(Failure { refusal: *refusal, outcome: Some(Outcome::StreamError) }))
+        }
     }
 }
 
@@ -97,6 +114,9 @@ fn unusable(why: &dyn std::fmt::Display, visit: &Visit) -> Ended {
 }
 
 fn is_event_stream(head: &ResponseHeader) -> bool {
-    head.status.is_success()
-        && head.headers.get(header::CONTENT_TYPE).is_some_and(|kind| kind.as_bytes().starts_with(b"text/event-stream"))
+    head.status.is_success() && has_content_type(head, b"text/event-stream")
+}
+
+fn has_content_type(head: &ResponseHeader, kind: &[u8]) -> bool {
+    head.headers.get(header::CONTENT_TYPE).is_some_and(|value| value.as_bytes().starts_with(kind))
 }

@@ -1,0 +1,165 @@
+//! The engine lane from the body to the answer: targets are tried as the plan says until one has something worth
+//! passing on, or nothing is left to try. Until then the client has seen nothing.
+
+use super::{Engine, Errand, moment};
+use crate::body::Fields;
+use crate::dial::{Class, Upstream};
+use crate::downstream::Downstream;
+use crate::headers::GatewayHeaders;
+use crate::metrics::{Lane, Outcome};
+use crate::plan::Leaf;
+use crate::refusal::Refusal;
+use crate::routing::retry_after::retry_after;
+use crate::routing::{self, Course, Facts, Next};
+use crate::stages::answer::{self, Ended, Failure, Held};
+use crate::stages::receive::{Bounds, NotReceived, receive};
+use crate::stages::resolve::Resolved;
+use crate::visit::Visit;
+use bytes::Bytes;
+use chrono::Utc;
+use http::HeaderValue;
+use std::borrow::Cow;
+use std::time::{Duration, Instant};
+
+/// An answer whose beginning is held: the provider's, good or bad.
+type Answer = (Upstream, Held);
+
+impl Engine {
+    pub(super) async fn exchange(&self, client: &mut impl Downstream, visit: &mut Visit, errand: &Errand) -> Ended {
+        let bounds =
+            Bounds { max_bytes: self.bounds.max_body, timeout: self.bounds.body_timeout, memory: &self.body_memory };
+        let body = match receive(client, &bounds).await {
+            Ok(body) => body,
+            Err(NotReceived::Gone) => return Ended::ClientGone,
+            Err(NotReceived::Refused(refusal)) => return refused(refusal),
+        };
+        let outcome = match Fields::read(&body.bytes) {
+            Ok(fields) => self.attempts(client, visit, errand, &body.bytes, &fields).await,
+            Err(refusal) => Err(refused(refusal)),
+        };
+        match outcome {
+            Ok((mut upstream, held)) => {
+                self.metrics.first_byte(Lane::Engine, visit.started.elapsed());
+                self.metrics.overhead(visit.started.elapsed().saturating_sub(visit.upstream));
+                let ended = answer::deliver(client, &mut upstream, held, visit).await;
+                upstream.release();
+                ended
+            }
+            Err(ended) => ended,
+        }
+    }
+
+    async fn attempts(
+        &self,
+        client: &mut impl Downstream,
+        visit: &mut Visit,
+        errand: &Errand,
+        body: &Bytes,
+        fields: &Fields<'_>,
+    ) -> Result<Answer, Ended> {
+        let pathname = client.head().uri.path().to_owned();
+        let facts = Facts { metadata: &errand.metadata, params: fields, pathname: &pathname };
+        let begun = Course::begin(&errand.plan, &mut moment(facts, &errand.caller, &mut rand::random::<f64>));
+        let mut course = begun.map_err(refused)?;
+        loop {
+            let leaf = course.leaf();
+            visit.option = HeaderValue::from_str(&course.node().path).unwrap_or(HeaderValue::from_static("config"));
+            let deadline = leaf.total_timeout.map(|total| visit.started + total);
+            let tried = self.try_target(client, visit, errand, leaf, body, fields, deadline).await;
+            if matches!(tried, Err(Ended::ClientGone)) {
+                return tried;
+            }
+            let outcome = outcome(&tried, deadline);
+            let next = course.after(&outcome, &mut moment(facts, &errand.caller, &mut rand::random::<f64>));
+            visit.retries = course.retry_count();
+            let wait = match next.map_err(refused)? {
+                Next::Deliver => return tried,
+                Next::Again(wait) => wait,
+                Next::Elsewhere => Duration::ZERO,
+            };
+            self.set_aside(tried);
+            if !wait.is_zero() {
+                tokio::select! {
+                    () = tokio::time::sleep(wait) => {}
+                    () = client.gone() => return Err(Ended::ClientGone),
+                }
+            }
+        }
+    }
+
+    /// Counts an attempt that another one replaces; its connection may serve again if its answer was read whole.
+    fn set_aside(&self, tried: Result<Answer, Ended>) {
+        match tried {
+            Ok((upstream, _)) => {
+                self.metrics.attempt(Outcome::Answered);
+                upstream.release();
+            }
+            Err(Ended::Failed(Failure { outcome: Some(outcome), .. })) => self.metrics.attempt(outcome),
+            Err(_) => {}
+        }
+    }
+
+    #[expect(clippy::too_many_arguments, reason = "one attempt needs all of the request")]
+    async fn try_target(
+        &self,
+        client: &mut impl Downstream,
+        visit: &mut Visit,
+        errand: &Errand,
+        leaf: &Leaf,
+        body: &Bytes,
+        fields: &Fields<'_>,
+        deadline: Option<Instant>,
+    ) -> Result<Answer, Ended> {
+        let Resolved { target, model } = match &errand.first {
+            Some(target) => Resolved { target: target.clone(), model: None },
+            None => {
+                let headers = GatewayHeaders::of(&client.head().headers, &self.aliases).map_err(refused)?;
+                let model = requested_model(leaf, fields);
+                self.resolver().resolve(leaf, &headers, &errand.caller, model.as_deref()).map_err(refused)?
+            }
+        };
+        visit.provider = HeaderValue::from_str(&target.provider.name).ok();
+        let body = leaf.edits.apply(body, fields, model.as_deref());
+        let asked = Instant::now();
+        let limit = asked + target.timeout;
+        let limit = deadline.map_or(limit, |deadline| limit.min(deadline));
+        let called = self.call_or_redial(client, errand.endpoint, leaf, &target, &body, limit).await;
+        visit.upstream += asked.elapsed();
+        let mut upstream = called?;
+        let held = answer::hold(client, &mut upstream, visit).await?;
+        Ok((upstream, held))
+    }
+}
+
+/// The model as the target will be asked for it: its own, else the caller's.
+fn requested_model<'f>(leaf: &'f Leaf, fields: &Fields<'f>) -> Option<Cow<'f, str>> {
+    match leaf.edits.model() {
+        Some(json) => serde_json::from_str::<String>(json).ok().map(Cow::Owned),
+        None => fields.text("model"),
+    }
+}
+
+fn outcome(tried: &Result<Answer, Ended>, deadline: Option<Instant>) -> routing::Outcome {
+    let left = deadline.map_or(Duration::MAX, |deadline| deadline.saturating_duration_since(Instant::now()));
+    match tried {
+        Ok((upstream, _)) => {
+            let head = upstream.head();
+            let status = head.status.as_u16();
+            let asks = (status == 429).then(|| retry_after(&head.headers, Utc::now())).flatten();
+            routing::Outcome { status, retry_after: asks, left, ..routing::Outcome::default() }
+        }
+        Err(Ended::Failed(failure)) => routing::Outcome {
+            status: failure.refusal.status,
+            // The answer to our own limit is not the provider's failure to be reached.
+            is_network: matches!(failure.outcome, Some(Outcome::Failed(class)) if class != Class::FirstByteTimeout),
+            is_fatal: failure.refusal.status == 500,
+            left,
+            ..routing::Outcome::default()
+        },
+        Err(_) => routing::Outcome { is_fatal: true, left, ..routing::Outcome::default() },
+    }
+}
+
+pub(super) fn refused(refusal: Refusal) -> Ended {
+    Ended::Failed(Failure { refusal, outcome: None })
+}

@@ -1,0 +1,70 @@
+//! Configs that came with requests, compiled before. Clients send the same few over and over, and their breakers and
+//! budgets must outlive a request.
+
+use crate::plan::{Plan, compile};
+use crate::refusal::Refusal;
+use arc_swap::ArcSwap;
+use serde_json::Value;
+use shared::config::{Limits, Strictness, read};
+use std::collections::HashMap;
+use std::sync::Arc;
+use uuid::Uuid;
+
+/// Beyond this many the memory starts anew, so that nobody can fill it.
+const MOST: usize = 256;
+
+/// By workspace and text. Tenants do not share breakers.
+type Known = HashMap<Uuid, HashMap<Box<str>, Arc<Plan>>>;
+
+pub struct InlineConfigs {
+    known: ArcSwap<Known>,
+    limits: Limits,
+}
+
+impl InlineConfigs {
+    pub fn new(limits: Limits) -> Self {
+        Self { known: ArcSwap::default(), limits }
+    }
+
+    pub fn plan(&self, workspace: Uuid, text: &str) -> Result<Arc<Plan>, Refusal> {
+        if let Some(known) = self.known.load().get(&workspace).and_then(|plans| plans.get(text)) {
+            return Ok(known.clone());
+        }
+        let value: Value = serde_json::from_str(text).map_err(|error| Refusal::invalid_config(error.to_string()))?;
+        let config = read(&value, Strictness::Inline, &self.limits);
+        let config = config.map_err(|faults| Refusal::faulty_config(&faults))?;
+        let plan = Arc::new(compile(&config));
+        self.known.rcu(|known| {
+            let is_full = known.values().map(HashMap::len).sum::<usize>() >= MOST;
+            let mut more = if is_full { Known::new() } else { (**known).clone() };
+            more.entry(workspace).or_default().insert(text.into(), plan.clone());
+            more
+        });
+        Ok(plan)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_config_is_compiled_once_for_each_workspace_and_a_bad_one_says_where() {
+        let configs = InlineConfigs::new(Limits::default());
+        let (one, other) = (Uuid::from_u128(1), Uuid::from_u128(2));
+        let text = r#"{"retry":{"attempts":3}}"#;
+        let first = configs.plan(one, text).unwrap();
+        assert!(Arc::ptr_eq(&first, &configs.plan(one, text).unwrap()));
+        assert!(!Arc::ptr_eq(&first, &configs.plan(other, text).unwrap()));
+        for (bad, says) in [("{", "JSON"), (r#"{"strategy":{"mode":"x"},"targets":[{}]}"#, "mode")] {
+            let refusal = configs.plan(one, bad).unwrap_err();
+            assert_eq!((refusal.status, refusal.code), (400, "invalid_config"), "{bad}");
+            let body = String::from_utf8(refusal.body(crate::refusal::Dialect::OpenAi, "id").to_vec()).unwrap();
+            assert!(body.contains(says) || body.contains("EOF"), "{body}");
+        }
+        for number in 0..MOST * 2 {
+            configs.plan(one, &format!(r#"{{"request_timeout":{}}}"#, number + 1)).unwrap();
+        }
+        assert!(configs.known.load().values().map(HashMap::len).sum::<usize>() <= MOST);
+    }
+}

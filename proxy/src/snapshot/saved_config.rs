@@ -1,0 +1,77 @@
+//! A saved config, compiled when its row arrives: a request finds a plan, never a text. Its breakers and budgets live
+//! as long as this version of it.
+
+use super::collection::Tracked;
+use crate::plan::{Plan, compile};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use shared::config::{Limits, Strictness, read};
+use shared::model::Config;
+use std::sync::Arc;
+use tokio_postgres::Row;
+use uuid::Uuid;
+
+#[derive(Debug)]
+pub struct SavedConfig {
+    pub row: Config,
+    pub plan: Arc<Plan>,
+}
+
+/// What finds a config.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub enum ConfigKey {
+    /// Its slug or its id, in an organisation.
+    Name(Uuid, String),
+    DefaultOf(Uuid),
+}
+
+impl SavedConfig {
+    /// Read kindly: a row that an older or newer release wrote should work for as much of it as is understood. How large
+    /// it may be was judged when it was saved.
+    fn new(row: Config) -> anyhow::Result<Self> {
+        let any = usize::MAX;
+        let limits =
+            Limits { root_targets: any, conditional_root_targets: any, nested_targets: any, ..Limits::default() };
+        let config = read(&row.config, Strictness::Inline, &limits);
+        let config =
+            config.map_err(|faults| anyhow::anyhow!("{}", faults.first().map_or("", |fault| &fault.message)))?;
+        Ok(Self { plan: Arc::new(compile(&config)), row })
+    }
+}
+
+impl Tracked for SavedConfig {
+    type Key = ConfigKey;
+    const TABLE: &'static str = "configs";
+    const COLUMNS: &'static str = Config::COLUMNS;
+
+    fn from_row(row: &Row) -> anyhow::Result<Self> {
+        Self::new(Config::from_row(row)?)
+    }
+
+    fn id(&self) -> Uuid {
+        self.row.id
+    }
+
+    fn key(&self) -> ConfigKey {
+        ConfigKey::Name(self.row.organisation_id, self.row.slug.clone())
+    }
+
+    fn other_keys(&self) -> Vec<ConfigKey> {
+        let mut keys = vec![ConfigKey::Name(self.row.organisation_id, self.row.id.to_string())];
+        if self.row.is_default && self.row.is_active() {
+            keys.push(ConfigKey::DefaultOf(self.row.workspace_id));
+        }
+        keys
+    }
+}
+
+impl Serialize for SavedConfig {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.row.serialize(serializer)
+    }
+}
+
+impl<'de> Deserialize<'de> for SavedConfig {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Self::new(Config::deserialize(deserializer)?).map_err(serde::de::Error::custom)
+    }
+}
