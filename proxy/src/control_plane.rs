@@ -27,8 +27,10 @@ impl ControlPlane {
         Ok((Self { admins: service.task() }, service))
     }
 
+    /// One that is known to be alive, else any: right after the start nothing is known, and an admin that has just come
+    /// back need not wait to be noticed. If it is not there, connecting fails at once.
     pub fn peer(&self) -> Option<HttpPeer> {
-        let backend = self.admins.select(b"", 16)?;
+        let backend = self.admins.select(b"", 16).or_else(|| self.admins.select_with(b"", 16, |_, _| true))?;
         let mut peer = HttpPeer::new(backend.addr, false, String::new());
         peer.options.connection_timeout = Some(CONNECT);
         peer.options.read_timeout = Some(SILENCE);

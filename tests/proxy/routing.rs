@@ -1,6 +1,7 @@
 //! Configs that came with a request: where it goes, what follows a failure, and what of the body is changed. The mock
 //! plays every target; the answer's headers tell which one it was.
 
+mod catalog;
 mod faults;
 mod saved;
 
