@@ -34,6 +34,9 @@ static SECRET_PARTS: &[&str] = &[
     "cookie",
     "signature",
     "apikey",
+    "accesskey",
+    "awsexternalid",
+    "serviceaccountjson",
 ];
 /// Whole names, besides those that end in `_key`.
 static SECRET_NAMES: &[&str] = &["key", "auth", "pat", "saml", "metadata_xml"];
@@ -83,15 +86,25 @@ fn masked_field((name, value): (String, Value)) -> (String, Value) {
     let is_hidden = SECRET_OBJECTS.contains(&name.as_str()) && !value.is_null();
     let value = match value {
         _ if is_hidden => MASK.into(),
-        Value::String(_) if is_secret(&name) => MASK.into(),
+        value if is_secret(&name) => without_texts(value),
         // Configs may be sent as text, with credentials inside.
         Value::String(text) if name == "config" => masked_text(text),
-        Value::Array(items) if is_secret(&name) => {
-            items.into_iter().map(|item| if item.is_string() { MASK.into() } else { masked(item) }).collect()
-        }
         other => masked(other),
     };
     (without_nul(&name), value)
+}
+
+/// A value under a secret's name: numbers and switches may stay, no text may, however deep it stands.
+fn without_texts(value: Value) -> Value {
+    match value {
+        Value::String(_) => MASK.into(),
+        Value::Array(items) => items.into_iter().map(without_texts).collect(),
+        Value::Object(fields) => {
+            let fields = fields.into_iter().map(|(name, value)| (without_nul(&name), without_texts(value)));
+            Value::Object(fields.collect())
+        }
+        other => other,
+    }
 }
 
 /// JSON inside a text, masked as if it stood there itself. A text that is not JSON is a slug, if it is short.
@@ -129,7 +142,11 @@ mod tests {
             "key": "s3cret",
             "api_key": "s3cret",
             "apiKey": "s3cret",
+            "awsAccessKeyId": "s3cret",
+            "aws_external_id": "s3cret",
+            "vertexServiceAccountJson": { "type": "s3cret" },
             "client_secret": ["s3cret"],
+            "password": { "nested": [{ "deep": "s3cret" }] },
             "auth_config": { "anything": "s3cret" },
             "nested": [{ "access_token": "s3cret", "scopes": ["workspace_user_api_keys.read"] }],
             "custom_headers": { "x": "s3cret" },

@@ -31,7 +31,9 @@ pub fn parted(fields: Fields) -> Parts {
 }
 
 pub fn is_secret(name: &str, value: &Value) -> bool {
-    SECRET.contains(&name) || mask::is_secret(name) || holds_secret(value)
+    // `max_tokens` sounds like one and is none.
+    let could_be = !matches!(value, Value::Number(_) | Value::Bool(_) | Value::Null);
+    SECRET.contains(&name) || (could_be && mask::is_secret(name)) || holds_secret(value)
 }
 
 /// A part with a secret makes the whole one.
@@ -105,6 +107,7 @@ mod tests {
             "invented_api_key": "s3cret",
             "invented": { "deep": [{ "password": "s3cret" }] },
             "openai_organization": "org-1",
+            "max_tokens": 100,
             "snowflake_account": "a",
             "azure_deployment_config": [{ "azure_model_slug": "gpt-4o", "azure_api_version": "v" }],
         })));
@@ -114,6 +117,7 @@ mod tests {
             "aws_role_arn",
             "azure_entra_client_id",
             "openai_organization",
+            "max_tokens",
             "snowflake_account",
             "azure_deployment_config",
         ];
