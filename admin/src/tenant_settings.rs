@@ -117,7 +117,10 @@ pub fn docs() -> (Schema, Schema) {
         .may("debug_log", switch().says("Whether bodies are logged."))
         .may("user_api_key_ttl", schema::whole(0..=LONGEST).eg(86400).or_null().says("In seconds; 0 is for ever."))
         .may("user_api_key_max_ttl", schema::whole(0..=LONGEST).eg(604_800).or_null())
-        .may("user_api_key_count", schema::whole(-1..=1_000_000).eg(10).or_null().says("-1 is without limit."))
+        .may(
+            "user_api_key_count",
+            schema::whole(-1..=i64::from(i32::MAX)).eg(10).or_null().says("-1 is without limit."),
+        )
         .may("user_key_metadata", schema::map(schema::any_text().eg("search")).or_null())
         .may("user_key_metadata_override", switch());
     let number = |example: i64| schema::whole(-1..=i64::MAX).eg(example);

@@ -235,7 +235,7 @@ fn docs() -> [Doc; 5] {
         .with(&change)
         .need("name", schema::text(1..=255).eg("Europe"))
         .need("type", schema::choice(&Kind::ALL))
-        .may("slug", schema::slug().eg("europe"))
+        .may("slug", schema::slug().eg("europe").or_null())
         .eg(json!({ "name": "Europe", "slug": "europe", "type": "production", "url": "https://gateway.example.com" }));
     let shown = schema::shown("Deployment", "deployment")
         .need("name", schema::text(1..=255).eg("Europe"))
@@ -265,7 +265,10 @@ fn docs() -> [Doc; 5] {
             .search()
             .filter("type", choices(&Kind::ALL))
             .filter("status", choices(&["active", "inactive", "archived"]))
-            .filter("workspace_id", schema::name_of("ws-market-3f9a01").says("Those that serve this workspace.")),
+            .filter(
+                "workspace_id",
+                schema::name_of("ws-market-3f9a01").or_empty().says("Those that serve this workspace."),
+            ),
         Doc::create::<Deployment>(sent).answer(made),
         Doc::read::<Deployment>(&shown),
         Doc::update::<Deployment>(change).answer(shown.clone()),

@@ -11,7 +11,7 @@ pub fn docs() -> Vec<Doc> {
     vec![
         Doc::list::<Config>(&item).search().filter("status", choices(&["active", "archived"])).answer(listed(&item)),
         Doc::create::<Config>(new()).details(WRITTEN).answer(created()),
-        Doc::read::<Config>(&whole).filter("version", version().says("The id of an older version.")),
+        Doc::read::<Config>(&whole).filter("version", version().or_empty().says("The id of an older version.")),
         Doc::update::<Config>(change()).answer(updated()),
         Doc::delete::<Config>().details("Refused while an API key or the workspace's user keys start from it."),
         Doc::get("/configs/{slug}/versions", "List the versions of a config")
@@ -50,6 +50,7 @@ fn sent_config() -> Schema {
 
 fn is_default() -> Schema {
     schema::either([schema::bit().eg(1), schema::flag()])
+        .or_null()
         .says("1 makes it the workspace's default, in place of another.")
 }
 
@@ -63,7 +64,7 @@ fn new() -> Schema {
 fn change() -> Schema {
     schema::object("ConfigChange")
         .may("name", schema::text(1..=255).eg("Main router").or_null())
-        .may("config", sent_config())
+        .may("config", sent_config().or_null())
         .may("status", schema::choice(&["active", "archived"]).or_null())
         .may("isDefault", is_default())
 }
