@@ -34,6 +34,8 @@ const KEYS: &[&str] = &[
     "image.default",
 ];
 
+const LONGEST_UNIT: usize = 64;
+
 impl Multipliers {
     pub fn of(&self, key: &str) -> Decimal {
         self.set(key).or_else(|| self.set("default")).unwrap_or(Decimal::ONE)
@@ -44,12 +46,10 @@ impl Multipliers {
         named.and_then(|(_, value)| value.map(|value| value.0)).unwrap_or_else(|| self.of("default"))
     }
 
-    /// The first key that means nothing, so that a misspelt discount is refused instead of ignored.
-    pub fn unknown_key(&self) -> Option<&str> {
-        let is_known = |key: &str| {
-            KEYS.contains(&key) || key.strip_prefix("additional_units.").is_some_and(|name| !name.is_empty())
-        };
-        self.0.keys().map(String::as_str).find(|key| !is_known(key))
+    /// Whether a key means anything, so that a misspelt discount is refused instead of ignored.
+    pub fn is_known(key: &str) -> bool {
+        let unit = key.strip_prefix("additional_units.");
+        KEYS.contains(&key) || unit.is_some_and(|name| (1..=LONGEST_UNIT).contains(&name.len()))
     }
 
     fn set(&self, key: &str) -> Option<Decimal> {
@@ -75,8 +75,14 @@ mod tests {
         }
         let units = multipliers(r#"{"default":0.9,"additional_units.web_search":2}"#);
         assert_eq!((units.of_unit("web_search"), units.of_unit("x")), (Decimal::TWO, "0.9".parse().unwrap()));
-        assert_eq!(units.unknown_key(), None);
-        assert_eq!(multipliers(r#"{"request_tokens":1}"#).unknown_key(), Some("request_tokens"));
+        for (key, is_known) in [
+            ("image.default", true),
+            ("additional_units.web_search", true),
+            ("request_tokens", false),
+            ("additional_units.", false),
+        ] {
+            assert_eq!(Multipliers::is_known(key), is_known, "{key}");
+        }
         assert!(serde_json::from_str::<Multipliers>(r#"{"default":-1}"#).is_err());
     }
 }

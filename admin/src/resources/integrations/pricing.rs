@@ -3,28 +3,7 @@
 
 use crate::error::ApiError;
 use serde_json::{Map, Value};
-
-static RATES: &[&str] = &[
-    "default",
-    "request_token",
-    "response_token",
-    "cache_read_input_token",
-    "cache_write_input_token",
-    "cache_read_audio_input_token",
-    "request_audio_token",
-    "response_audio_token",
-    "reasoning_token",
-    "prediction_accepted_token",
-    "prediction_rejected_token",
-    "request_image_token",
-    "response_image_token",
-    "request_text_token",
-    "response_text_token",
-    "cache_read_image_input_token",
-    "cache_read_text_input_token",
-    "cache_write_text_input_token",
-    "cache_write_image_input_token",
-];
+use shared::cost::Multipliers;
 
 /// `{multiplier: {rate: factor}}`; `image` and `additional_units` may be written nested or with a dot.
 pub fn adjustments(sent: Map<String, Value>) -> Result<Value, ApiError> {
@@ -47,17 +26,12 @@ fn factor(at: &str, name: &str, value: &Value) -> Result<(), ApiError> {
         ("image" | "additional_units", Value::Object(parts)) => parts
             .iter()
             .try_for_each(|(part, value)| factor(&format!("{at}.{}", short(part)), &format!("{name}.{part}"), value)),
-        (name, value) if is_rate(name) => {
+        (name, value) if Multipliers::is_known(name) => {
             let is_factor = value.is_null() || value.as_f64().is_some_and(|factor| factor >= 0.0);
             if is_factor { Ok(()) } else { Err(ApiError::field(at, "must be a number of at least 0, or null")) }
         }
         _ => Err(unknown(at)),
     }
-}
-
-fn is_rate(name: &str) -> bool {
-    let unit = name.strip_prefix("additional_units.");
-    RATES.contains(&name) || name == "image.default" || unit.is_some_and(|unit| (1..=64).contains(&unit.len()))
 }
 
 /// The price of a model: `{type: static, pay_as_you_go: {rate: {price}}}`, in cents.
