@@ -216,7 +216,7 @@ impl Engine {
         let params = Fields::default();
         let facts = Facts { metadata, params: &params, pathname: head.uri.path() };
         let course = Course::begin(plan, &mut moment(facts, caller, &mut rand::random::<f64>))?;
-        visit.option = HeaderValue::from_str(&course.node().path).unwrap_or(HeaderValue::from_static("config"));
+        visit.option = course.node().option.clone();
         let target = self.resolver().resolve(course.leaf(), headers, caller, None)?.target;
         visit.provider = HeaderValue::from_str(&target.provider.name).ok();
         Ok(target)

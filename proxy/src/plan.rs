@@ -8,6 +8,7 @@ pub use compile::compile;
 use crate::body::edit::Edits;
 use crate::routing::breaker::Breaker;
 use crate::routing::budget::Budget;
+use http::HeaderValue;
 use shared::config::{Hedge, Placement, Query, Retry, Sticky};
 use std::sync::Arc;
 use std::sync::LazyLock;
@@ -21,8 +22,10 @@ pub struct Plan {
 
 #[derive(Debug)]
 pub struct Node {
-    /// `config.targets[1].targets[0]`, as the answer names it.
+    /// `config.targets[1].targets[0]`.
     pub path: Box<str>,
+    /// The same as the answer's header.
+    pub option: HeaderValue,
     pub weight: f64,
     pub branch: Branch,
 }

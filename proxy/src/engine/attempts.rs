@@ -57,13 +57,13 @@ impl Engine {
         body: &Bytes,
         fields: &Fields<'_>,
     ) -> Result<Answer, Ended> {
-        let pathname = client.head().uri.path().to_owned();
-        let facts = Facts { metadata: &errand.metadata, params: fields, pathname: &pathname };
+        let uri = client.head().uri.clone();
+        let facts = Facts { metadata: &errand.metadata, params: fields, pathname: uri.path() };
         let begun = Course::begin(&errand.plan, &mut moment(facts, &errand.caller, &mut rand::random::<f64>));
         let mut course = begun.map_err(refused)?;
         loop {
             let leaf = course.leaf();
-            visit.option = HeaderValue::from_str(&course.node().path).unwrap_or(HeaderValue::from_static("config"));
+            visit.option = course.node().option.clone();
             let deadline = leaf.total_timeout.map(|total| visit.started + total);
             let tried = self.try_target(client, visit, errand, leaf, body, fields, deadline).await;
             if matches!(tried, Err(Ended::ClientGone)) {

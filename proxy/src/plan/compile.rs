@@ -4,6 +4,7 @@ use super::{Branch, Leaf, Node, Plan, Source};
 use crate::body::edit::Edits;
 use crate::routing::breaker::Breaker;
 use crate::routing::budget::Budget;
+use http::HeaderValue;
 use serde_json::{Map, Value};
 use shared::config::{CircuitBreaker, Config, Hedge, Mode, ParamPath, Retry};
 use std::time::Duration;
@@ -66,10 +67,11 @@ impl Inherited {
 fn add(plan: &mut Plan, node: &Config, path: String, above: &Inherited) -> usize {
     let mut own = above.with(node);
     let index = plan.nodes.len();
+    let option = HeaderValue::from_str(&path).unwrap_or(HeaderValue::from_static("config"));
     let weight = node.weight.unwrap_or(1.0);
     if node.targets.is_empty() {
         let branch = Branch::Leaf(Box::new(leaf(node, own)));
-        plan.nodes.push(Node { path: path.into(), weight, branch });
+        plan.nodes.push(Node { path: path.into(), option, weight, branch });
         return index;
     }
     // A strategy speaks for its targets, more closely than the node that has it.
@@ -77,7 +79,7 @@ fn add(plan: &mut Plan, node: &Config, path: String, above: &Inherited) -> usize
         own.breaker = Some(rules);
     }
     // Its place is taken before those below are added, so that the root comes first.
-    plan.nodes.push(Node { path: path.as_str().into(), weight, branch: Branch::Single(index) });
+    plan.nodes.push(Node { path: path.as_str().into(), option, weight, branch: Branch::Single(index) });
     let below = node.targets.iter().enumerate();
     let targets: Vec<usize> =
         below.map(|(number, target)| add(plan, target, format!("{path}.targets[{number}]"), &own)).collect();

@@ -1,3 +1,6 @@
+//! Walks through whole plans, told by the targets they visit: fallbacks inside fallbacks, retries, weights, conditions,
+//! open circuits, and what ends a walk at once.
+
 use super::*;
 use crate::body::Fields;
 use crate::plan::compile;
