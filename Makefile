@@ -28,7 +28,9 @@ test: setup-test ## every test, against a Postgres of its own
 	@if cargo nextest --version >/dev/null 2>&1; \
 	then exec $(TARGET)/debug/gateway-dev test -- cargo nextest run --locked --workspace $(ARGS); \
 	else exec $(TARGET)/debug/gateway-dev test -- cargo test --locked --workspace $(ARGS); fi
-	@$(if $(strip $(ARGS)),echo "ARGS chose some tests; left out: make test-clients, make test-openapi",exec $(MAKE) --no-print-directory test-clients test-openapi)
+	@if [ -n "$(if $(strip $(ARGS)),some)" ]; \
+	then echo "ARGS chose some tests. Left out: make test-clients test-openapi"; \
+	else exec $(MAKE) --no-print-directory test-clients test-openapi; fi
 
 test-clients: setup-test ## only the Python and Node SDKs, against a stack of their own
 	@cargo build --locked --workspace $(BINS)
