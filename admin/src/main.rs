@@ -1,9 +1,10 @@
 //! `gateway-admin`: migrate, make organisations, verify the audit trail, or (by default) migrate as needed and serve.
 
 use admin::audit::verify::Report;
-use admin::settings::{AuditCommand, Command};
+use admin::settings::{AuditCommand, Command, KeysCommand};
 use admin::{Settings, serve};
 use shared::bootstrap::FirstKeys;
+use shared::seal::rotation::Progress;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
@@ -34,6 +35,7 @@ async fn run(settings: &Settings) -> anyhow::Result<ExitCode> {
         Some(Command::Audit { command: AuditCommand::Verify { organisation, anchor } }) => {
             return Ok(tell(&serve::verify_audit(settings, *organisation, *anchor).await?));
         }
+        Some(Command::Keys { command }) => return keys(settings, command).await,
         None => {
             serve::migrate(settings).await?;
             if let Some(keys) = serve::first_start(settings).await? {
@@ -55,6 +57,25 @@ fn show(keys: &FirstKeys) {
         println!("# Shown once and stored only as a hash; keep it.");
         println!("GATEWAY_ADMIN_KEY={}", keys.admin_key.key);
     }
+}
+
+/// What became of the keys; 3 is not what a failure to find out ends with.
+#[expect(clippy::print_stdout, reason = "the answer of the command")]
+async fn keys(settings: &Settings, command: &KeysCommand) -> anyhow::Result<ExitCode> {
+    let mut tell = |progress: Progress| match progress {
+        Progress::Wrapped { keys } => println!("{keys} data keys are under the first master key now"),
+        Progress::Sealed { organisation, values } => {
+            println!("organisation {organisation}: {values} values sealed anew")
+        }
+    };
+    let report = match command {
+        KeysCommand::Status => serve::key_status(settings).await?,
+        KeysCommand::Verify => serve::verify_keys(settings).await?,
+        KeysCommand::Rotate { data_keys } => serve::rotate_keys(settings, *data_keys, &mut tell).await?,
+    };
+    println!("{report}");
+    let is_judged = !matches!(command, KeysCommand::Status);
+    Ok(if is_judged && !report.is_sound() { ExitCode::from(3) } else { ExitCode::SUCCESS })
 }
 
 /// Says what was found, and by the status whether the trail is intact; 3 is not what a failure to read it ends with.

@@ -10,6 +10,7 @@ use crate::router::router;
 use crate::settings::Settings;
 use anyhow::Context as _;
 use shared::bootstrap::{self, FirstKeys};
+use shared::seal::{MasterKeys, Sealer, report, rotation};
 use shared::{db, migrate};
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -48,6 +49,36 @@ pub async fn verify_audit(
 ) -> anyhow::Result<Vec<Report>> {
     let mut client = db::connect(&settings.database).await?;
     verify::verify(&mut client, organisation, anchor).await
+}
+
+/// Which keys secrets are sealed with.
+pub async fn key_status(settings: &Settings) -> anyhow::Result<report::Report> {
+    let client = db::connect(&settings.database).await?;
+    Ok(report::status(&client, &sealer(settings)?).await?)
+}
+
+/// The same, after opening every secret.
+pub async fn verify_keys(settings: &Settings) -> anyhow::Result<report::Report> {
+    let client = db::connect(&settings.database).await?;
+    Ok(report::verify(&client, &sealer(settings)?).await?)
+}
+
+/// Puts everything under the first master key, and under new data keys if asked for; then says how things stand.
+pub async fn rotate_keys(
+    settings: &Settings,
+    data_keys: bool,
+    tell: &mut dyn FnMut(rotation::Progress),
+) -> anyhow::Result<report::Report> {
+    let (mut client, sealer) = (db::connect(&settings.database).await?, sealer(settings)?);
+    rotation::rewrap(&mut client, &sealer, tell).await?;
+    if data_keys {
+        rotation::replace_data_keys(&mut client, &sealer, tell).await?;
+    }
+    Ok(report::status(&client, &sealer).await?)
+}
+
+fn sealer(settings: &Settings) -> anyhow::Result<Sealer> {
+    Ok(Sealer::new(MasterKeys::load(&settings.sealing)?))
 }
 
 /// Answers and runs jobs until told to stop by a signal.

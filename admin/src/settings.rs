@@ -52,11 +52,33 @@ pub enum Command {
         #[arg(long)]
         owner_email: String,
     },
+    /// The keys that stored secrets are sealed with.
+    Keys {
+        #[command(subcommand)]
+        command: KeysCommand,
+    },
     /// The audit trail.
     Audit {
         #[command(subcommand)]
         command: AuditCommand,
     },
+}
+
+#[derive(Debug, clap::Subcommand)]
+pub enum KeysCommand {
+    /// Say which master keys are in the keyring and how many data keys are under each.
+    Status,
+    /// Put every data key under the first master key of the keyring, while everything runs. To rotate the master key: add
+    /// the new one as the first line, wait until all services have read it (a second), run this and `keys verify`,
+    /// then remove the old line.
+    Rotate {
+        /// Also give every organisation a new data key and seal its secrets anew.
+        #[arg(long)]
+        data_keys: bool,
+    },
+    /// Open every sealed value and say which do not open. Ends with status 0 when all do and every data key is under the
+    /// first master key, 3 when not, 1 when it could not be found out.
+    Verify,
 }
 
 #[derive(Debug, clap::Subcommand)]

@@ -7,13 +7,17 @@
 
 mod cipher;
 mod envelope;
+mod inventory;
 mod keyring;
 mod master;
+pub mod report;
+pub mod rotation;
 mod sealer;
 mod secret;
 
 pub use cipher::Key;
 pub use envelope::{Place, Sealed};
+pub use inventory::{SEALED, SealedColumn};
 pub use keyring::Keyring;
 pub use master::MasterKeys;
 pub use sealer::Sealer;

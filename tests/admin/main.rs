@@ -6,6 +6,7 @@ mod api_keys;
 mod audit;
 mod authentication;
 mod bootstrap;
+mod canary;
 mod change_feed;
 mod concurrency;
 mod configs;

@@ -204,7 +204,7 @@ async fn auth_settings_are_checked_and_never_show_a_secret() {
         (json!({ "jwks_url": "https://id.test/keys" }), "jwks_json"),
         (json!({ "scim": { "token": "short" } }), "scim.token"),
         (
-            json!({ "oidc": { "issuer": "https://id.test", "client_id": "c", "client_secret": "s" } }),
+            json!({ "oidc": { "issuer": "https://id.test", "client_id": "c", "client_secret": "" } }),
             "oidc.client_secret",
         ),
         (json!({ "oidc": { "issuer": "https://id.test" } }), "oidc.client_id"),
@@ -217,6 +217,37 @@ async fn auth_settings_are_checked_and_never_show_a_secret() {
     assert_eq!(taken.status, 409, "a token names one organisation");
     put(&client, AUTH, json!({ "scim": { "token": null } })).await;
     put(&other, AUTH, json!({ "scim": { "token": token } })).await;
+}
+
+#[tokio::test]
+async fn the_oidc_client_secret_is_sealed_and_stays_with_its_issuer() {
+    let service = Service::start().await;
+    let client = service.administrator();
+    let oidc = |more: Value| {
+        let mut oidc = json!({ "issuer": "https://id.test", "client_id": "c" });
+        oidc.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        json!({ "oidc": oidc })
+    };
+    let is_sealed = async || -> bool {
+        let sql = "SELECT auth_secrets IS NOT NULL FROM organisations WHERE id = $1";
+        let row = service.database.client().await.query_one(sql, &[&service.home.organisation_id]).await;
+        row.unwrap().get(0)
+    };
+    for (change, mask) in [
+        (oidc(json!({})), json!(null)),
+        (oidc(json!({ "client_secret": "client-s3cret" })), json!("cl*****ret")),
+        (oidc(json!({ "scopes": ["groups"] })), json!("cl*****ret")),
+        (json!({ "saml": null }), json!("cl*****ret")),
+        (oidc(json!({ "client_secret": "cl*****ret" })), json!("cl*****ret")),
+        (oidc(json!({ "issuer": "https://other.test" })), json!(null)),
+        (oidc(json!({ "client_secret": "client-s3cret" })), json!("cl*****ret")),
+        (json!({ "oidc": null }), json!(null)),
+    ] {
+        let shown = put(&client, AUTH, change.clone()).await;
+        assert_eq!(shown["oidc"]["masked_client_secret"], mask, "{change}");
+        assert!(!shown.to_string().contains("client-s3cret"), "{shown}");
+        assert_eq!(is_sealed().await, !mask.is_null(), "{change}");
+    }
 }
 
 #[tokio::test]

@@ -1,5 +1,7 @@
 //! Sealing against a real Postgres: data keys are made once whoever asks first, and a copy of the database opens nothing.
 
+mod rotation;
+
 use harness::Database;
 use shared::bootstrap;
 use shared::conf;

@@ -94,7 +94,11 @@ impl Sealer {
             if let Some(row) = tx.query_opt(&active, &[&organisation]).await? {
                 return Ok(DataKey::from_row(&row)?);
             }
-            // There is none yet, or it was retired while we waited for it: then its successor is there already.
+            // There is none yet, or it was retired while we waited for it: then its successor is there already. A key made
+            // now must not be under a master key that is about to go.
+            if let Err(problem) = self.look() {
+                tracing::error!(problem, "the keyring cannot be used; its last good state stays in use");
+            }
             let ring = self.master.current().ok_or(SealError::NoMasterKey)?;
             let id = Uuid::new_v4();
             let wrapped = Sealed::wrap(&ring, organisation, id, &Key::random()?)?;

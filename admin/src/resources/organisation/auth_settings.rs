@@ -1,6 +1,7 @@
 //! How an organisation's people and tokens are recognised: JWKS for tokens, OIDC or SAML for sign-in, SCIM for its
-//! directory. Only stored and checked here. No secret is kept that could be read back: the SCIM token is a hash.
+//! directory. Only stored and checked here. Of the SCIM token a hash is kept, the OIDC client secret is sealed.
 
+mod client_secret;
 mod jwks;
 mod sign_in;
 
@@ -54,7 +55,7 @@ pub async fn read(State(app): State<App>, call: Call) -> Answer {
 pub async fn update(State(app): State<App>, call: Call) -> Answer {
     const UPDATE: &str = "UPDATE organisations SET auth_settings = $2, last_updated_at = now() WHERE id = $1";
     const TOKEN: &str = "UPDATE organisations SET scim_token_hash = $2 WHERE id = $1";
-    let change: AuthChange = call.body()?;
+    let mut change: AuthChange = call.body()?;
     if change.is_empty() {
         return Err(ApiError::invalid("Nothing to update"));
     }
@@ -67,7 +68,9 @@ pub async fn update(State(app): State<App>, call: Call) -> Answer {
     let action = Action::begin(&mut db, &app, &call).await?;
     let id = action.organisation_id();
     let before = Organisation::load(&action.tx, id, Lock::ForUpdate).await?.auth_settings;
-    let after = changed(&before, change, app.outbound.guard())?;
+    let secret = client_secret::taken(&mut change.oidc, &before["oidc"])?;
+    let mut after = changed(&before, change, app.outbound.guard())?;
+    client_secret::keep(&action, secret, &before["oidc"], &mut after["oidc"]).await?;
     action.tx.execute(UPDATE, &[&id, &after]).await?;
     if let Some(hash) = token.sent() {
         action.tx.execute(TOKEN, &[&id, &hash.map(|hash| hash.0.to_vec())]).await?;

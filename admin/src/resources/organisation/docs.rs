@@ -132,7 +132,7 @@ fn auth_change() -> Schema {
     let oidc = schema::object("OidcChange")
         .need("issuer", schema::text(1..=2048).eg("https://id.example.com"))
         .need("client_id", schema::text(1..=255).eg("gateway"))
-        .may("client_secret", schema::nothing())
+        .may("client_secret", schema::text(1..=4096).eg("s3cr3t-0123").or_null().says("Sealed; shown as a mask."))
         .may(
             "token_endpoint_auth_method",
             schema::choice(&["client_secret_basic", "client_secret_post", "none"]).or_null(),

@@ -1,7 +1,7 @@
 //! Sign-in by OIDC or SAML, and the mail domains whose people may sign in.
 
 use crate::error::ApiError;
-use crate::http::text;
+use crate::http::{Field, text};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -10,7 +10,9 @@ use serde_json::{Value, json};
 pub struct Oidc {
     issuer: String,
     client_id: String,
-    client_secret: Option<String>,
+    /// Taken out and sealed before the rest is looked at.
+    #[serde(default)]
+    pub client_secret: Field<String>,
     token_endpoint_auth_method: Option<String>,
     scopes: Option<Vec<String>>,
 }
@@ -36,11 +38,11 @@ const LARGEST_METADATA: usize = 256 << 10;
 static METHODS: &[&str] = &["client_secret_basic", "client_secret_post", "none"];
 
 impl Oidc {
+    pub fn issuer(&self) -> &str {
+        &self.issuer
+    }
+
     pub fn checked(self) -> Result<Value, ApiError> {
-        if self.client_secret.is_some() {
-            // It would have to be read back to sign in, and nothing readable is stored before it can be sealed.
-            return Err(ApiError::field("oidc.client_secret", "cannot be stored yet; leave it out"));
-        }
         let method = self.token_endpoint_auth_method.as_deref().unwrap_or("client_secret_basic");
         if !METHODS.contains(&method) {
             let message = format!("must be of {}", METHODS.join(", "));
@@ -134,7 +136,7 @@ mod tests {
             (json!({ "scopes": ["groups"], "token_endpoint_auth_method": "none" }), true),
             (json!({ "issuer": "http://id.test" }), false),
             (json!({ "client_id": "" }), false),
-            (json!({ "client_secret": "s3cret" }), false),
+            (json!({ "client_secret": "s3cret" }), true),
             (json!({ "token_endpoint_auth_method": "private_key_jwt" }), false),
             (json!({ "scopes": ["a b"] }), false),
         ] {

@@ -1,0 +1,27 @@
+//! Where sealed values are stored. A rotation walks over this list, so a column that is not on it would lose its key.
+
+use super::Place;
+use uuid::Uuid;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SealedColumn {
+    pub table: &'static str,
+    pub column: &'static str,
+    /// The column that names the organisation.
+    pub organisation: &'static str,
+}
+
+/// Each row has an `id`, and the column's name is the field of its place.
+pub static SEALED: &[SealedColumn] = &[
+    SealedColumn { table: "integrations", column: "sealed", organisation: "organisation_id" },
+    SealedColumn { table: "integration_models", column: "sealed", organisation: "organisation_id" },
+    SealedColumn { table: "providers", column: "sealed", organisation: "organisation_id" },
+    SealedColumn { table: "secret_references", column: "sealed_auth_config", organisation: "organisation_id" },
+    SealedColumn { table: "organisations", column: "auth_secrets", organisation: "id" },
+];
+
+impl SealedColumn {
+    pub fn place(&self, organisation: Uuid, row: Uuid) -> Place {
+        Place { organisation, table: self.table, row, field: self.column }
+    }
+}
