@@ -6,6 +6,7 @@
 
 mod adjust;
 mod formula;
+mod own_prices;
 mod price;
 mod pricing;
 mod rates;
@@ -13,6 +14,7 @@ mod usage;
 
 pub use adjust::Multipliers;
 pub use formula::{Calculate, Expr};
+pub use own_prices::{OwnPrices, Unreadable, listed_name};
 pub use price::Price;
 pub use pricing::{CustomPricing, Entry, FixedCost, PricingConfig, Rate, Rates};
 pub use rates::{Mode, Terms};

@@ -5,7 +5,7 @@ use rust_decimal::Decimal;
 use serde::Deserialize;
 use serde_json::Value;
 use shared::catalogue::{Matched, bundled_prices};
-use shared::cost::{Entry, Images, Mode, Multipliers, PricingConfig, Terms, Usage, cost};
+use shared::cost::{Entry, Images, Mode, Multipliers, OwnPrices, PricingConfig, Terms, Usage, cost};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
@@ -23,6 +23,9 @@ struct Vector {
     mode: Option<String>,
     multipliers: Option<Multipliers>,
     own_price: Option<PricingConfig>,
+    /// What an integration and its row of the model hold, as they are stored.
+    pricing_adjustments: Option<Value>,
+    model_pricing_config: Option<Value>,
     sum: String,
     usd: Decimal,
 }
@@ -58,11 +61,13 @@ fn usage_of(written: &Value) -> Usage {
 fn every_vector_costs_what_was_worked_out_by_hand() {
     let precision: Decimal = "0.0000000001".parse().unwrap();
     for (provider, vector) in vectors() {
+        let own = OwnPrices::read(vector.pricing_adjustments.as_ref(), vector.model_pricing_config.as_ref()).unwrap();
+        let mode = vector.mode.as_deref().map_or(Mode::Standard, Mode::of_service_tier);
+        let stored = own.terms(vector.region.as_deref(), mode);
         let terms = Terms {
-            region: vector.region.as_deref(),
-            mode: vector.mode.as_deref().map_or(Mode::Standard, Mode::of_service_tier),
-            own_price: vector.own_price.as_ref(),
-            multipliers: vector.multipliers.as_ref(),
+            own_price: vector.own_price.as_ref().or(stored.own_price),
+            multipliers: vector.multipliers.as_ref().or(stored.multipliers),
+            ..stored
         };
         let found = cost(&usage_of(&vector.usage), &vector.entry, &terms).unwrap().usd();
         let apart = (found - vector.usd).abs();

@@ -3,7 +3,9 @@
 
 use crate::error::ApiError;
 use serde_json::{Map, Value};
-use shared::cost::Multipliers;
+use shared::cost::{Multipliers, OwnPrices};
+
+const NO_PRICE: &str = "holds a figure that is too large, or a group where a price belongs";
 
 /// `{multiplier: {rate: factor}}`; `image` and `additional_units` may be written nested or with a dot.
 pub fn adjustments(sent: Map<String, Value>) -> Result<Value, ApiError> {
@@ -18,7 +20,10 @@ pub fn adjustments(sent: Map<String, Value>) -> Result<Value, ApiError> {
             factor(&format!("{at}.{}", short(name)), name, value)?;
         }
     }
-    Ok(Value::Object(sent))
+    let sent = Value::Object(sent);
+    // Whatever the rules above let pass must be readable where costs are worked out.
+    OwnPrices::read(Some(&sent), None).map_err(|error| ApiError::field(error.field, NO_PRICE))?;
+    Ok(sent)
 }
 
 fn factor(at: &str, name: &str, value: &Value) -> Result<(), ApiError> {
@@ -49,7 +54,9 @@ pub fn model_price(sent: Map<String, Value>) -> Result<Value, ApiError> {
         }
         Some(_) => return Err(ApiError::field(at, "must be an object")),
     }
-    Ok(Value::Object(sent))
+    let sent = Value::Object(sent);
+    OwnPrices::read(None, Some(&sent)).map_err(|error| ApiError::field(error.field, NO_PRICE))?;
+    Ok(sent)
 }
 
 /// A rate is `{price}`, or a group of rates.
@@ -98,9 +105,13 @@ mod tests {
             (json!({ "default": "1" }), Some("default")),
             (json!({ "image": { "hd": 1 } }), Some("image.hd")),
             (json!({ "image": 1 }), Some("image")),
+            (json!({ "image": { "default": 1e300 } }), Some("")),
         ] {
             let sent = json!({ "multiplier": multiplier });
-            let expected = expected.map(|name| format!("pricing_adjustments.multiplier.{name}"));
+            let expected = expected.map(|name| match name {
+                "" => "pricing_adjustments".to_owned(),
+                name => format!("pricing_adjustments.multiplier.{name}"),
+            });
             assert_eq!(fault(adjustments(sent.as_object().unwrap().clone())), expected, "{sent}");
         }
         let stranger = json!({ "factor": {} });
@@ -123,6 +134,9 @@ mod tests {
                 json!({ "pay_as_you_go": { "request_token": {} } }),
                 Some("pricing_config.pay_as_you_go.request_token.price"),
             ),
+            (json!({ "pay_as_you_go": { "other": { "group": { "price": 1 } } } }), Some("pricing_config")),
+            (json!({ "pay_as_you_go": { "request_token": { "price": 1e300 } } }), Some("pricing_config")),
+            (json!({ "pay_as_you_go": {}, "calculate": 5 }), Some("pricing_config")),
         ] {
             assert_eq!(fault(model_price(sent.as_object().unwrap().clone())).as_deref(), expected, "{sent}");
         }

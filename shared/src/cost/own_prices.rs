@@ -1,0 +1,172 @@
+//! What an integration says about prices, read from its rows: factors on the whole list, and prices of single models.
+//!
+//! Admin refuses what this cannot read, so an error here means a row that another release wrote. Whoever bills then
+//! knows that the price is unknown, which is not the same as the list price.
+
+use super::adjust::Multipliers;
+use super::pricing::PricingConfig;
+use super::rates::{Mode, Terms};
+use crate::model::{Integration, IntegrationModel};
+use serde::Deserialize as _;
+use serde_json::{Map, Value};
+
+/// Read once, and used for as many calls as there are.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct OwnPrices {
+    price: Option<PricingConfig>,
+    multipliers: Option<Multipliers>,
+}
+
+#[derive(Debug, thiserror::Error)]
+#[error("{field} cannot be read: {cause}")]
+pub struct Unreadable {
+    pub field: &'static str,
+    cause: serde_json::Error,
+}
+
+impl OwnPrices {
+    /// `model` is what the integration says about the model that was called, if it says anything.
+    pub fn of(integration: &Integration, model: Option<&IntegrationModel>) -> Result<Self, Unreadable> {
+        let price = model.and_then(|model| model.pricing_config.as_ref());
+        Self::read(integration.pricing_adjustments.as_ref(), price)
+    }
+
+    /// The same from the two columns: `pricing_adjustments` of the integration, `pricing_config` of the model.
+    pub fn read(adjustments: Option<&Value>, price: Option<&Value>) -> Result<Self, Unreadable> {
+        let price = price.filter(|price| !price.is_null()).map(PricingConfig::deserialize).transpose();
+        let factors = adjustments.and_then(|adjustments| adjustments["multiplier"].as_object()).map(dotted);
+        let multipliers = factors.map(|factors| Multipliers::deserialize(Value::Object(factors))).transpose();
+        Ok(Self {
+            price: price.map_err(|cause| Unreadable { field: "pricing_config", cause })?,
+            multipliers: multipliers.map_err(|cause| Unreadable { field: "pricing_adjustments", cause })?,
+        })
+    }
+
+    /// For `cost`. A model that no list knows is billed over `Entry::default()` when it has a price of its own.
+    pub fn terms<'a>(&'a self, region: Option<&'a str>, mode: Mode) -> Terms<'a> {
+        Terms { region, mode, own_price: self.price.as_ref(), multipliers: self.multipliers.as_ref() }
+    }
+
+    /// Whether the model is priced here, so that no list needs to know it.
+    pub fn has_price(&self) -> bool {
+        self.price.is_some()
+    }
+}
+
+/// The name under which the price list knows a model: a fine-tuned or renamed one costs what its base does.
+pub fn listed_name<'a>(model: Option<&'a IntegrationModel>, called: &'a str) -> &'a str {
+    model.and_then(|model| model.base_model_slug.as_deref()).unwrap_or(called)
+}
+
+/// Groups such as `image: {default}` become `image.default`, as the factors are looked up.
+fn dotted(factors: &Map<String, Value>) -> Map<String, Value> {
+    let flat = factors.iter().flat_map(|(name, value)| match value {
+        Value::Object(parts) => {
+            parts.iter().map(|(part, value)| (format!("{name}.{part}"), value.clone())).collect::<Vec<_>>()
+        }
+        value => vec![(name.clone(), value.clone())],
+    });
+    flat.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Entry, Images, Usage, cost};
+    use super::*;
+    use serde_json::json;
+    use uuid::Uuid;
+
+    fn integration(adjustments: Option<Value>) -> Integration {
+        Integration {
+            id: Uuid::nil(),
+            organisation_id: Uuid::nil(),
+            workspace_id: None,
+            slug: "main".into(),
+            ai_provider_id: "openai".into(),
+            configurations: json!({}),
+            sealed: None,
+            secret_mappings: json!([]),
+            pricing_adjustments: adjustments,
+            allow_all_models: true,
+            status: "active".into(),
+        }
+    }
+
+    fn model(base: Option<&str>, price: Option<Value>) -> IntegrationModel {
+        IntegrationModel {
+            id: Uuid::nil(),
+            organisation_id: Uuid::nil(),
+            integration_id: Uuid::nil(),
+            slug: "mine".into(),
+            enabled: true,
+            is_custom: true,
+            is_finetune: false,
+            base_model_slug: base.map(str::to_owned),
+            pricing_config: price,
+            configurations: None,
+            sealed: None,
+        }
+    }
+
+    #[test]
+    fn nested_and_dotted_factors_mean_the_same() {
+        let entry: Entry = serde_json::from_value(json!({ "pricing_config": { "pay_as_you_go": {
+            "request_token": { "price": 1 }, "image": { "default": { "default": { "price": 10 } } },
+            "additional_units": { "web_search": { "price": 100 } },
+        } } }))
+        .unwrap();
+        let mut usage = Usage::read(&json!({ "prompt_tokens": 1, "num_search_queries": 1 })).unwrap();
+        usage.images = Some(Images { quality: "hd".into(), size: "x".into(), count: 1 });
+        for factors in [
+            json!({ "default": 3, "image": { "default": 2 }, "additional_units": { "web_search": 0.5 } }),
+            json!({ "default": 3, "image.default": 2, "additional_units.web_search": 0.5 }),
+        ] {
+            let integration = integration(Some(json!({ "multiplier": factors })));
+            let own = OwnPrices::of(&integration, None).unwrap();
+            let found = cost(&usage, &entry, &own.terms(None, Mode::Standard)).unwrap();
+            assert_eq!(found.cents().to_string(), "73", "3 + 2×10 + 0.5×100: {factors}");
+        }
+    }
+
+    #[test]
+    fn a_model_that_no_list_knows_costs_its_own_price_times_the_factors() {
+        let integration = integration(Some(json!({ "multiplier": { "response_token": 0.5, "request_token": null } })));
+        let price = json!({ "type": "static", "pay_as_you_go": {
+            "request_token": { "price": 0.00025 }, "response_token": { "price": "0.001" } } });
+        let own = OwnPrices::of(&integration, Some(&model(None, Some(price)))).unwrap();
+        assert!(own.has_price());
+        let usage = Usage::read(&json!({ "prompt_tokens": 1000, "completion_tokens": 100 })).unwrap();
+        let found = cost(&usage, &Entry::default(), &own.terms(None, Mode::Standard)).unwrap();
+        assert_eq!(found.cents().to_string(), "0.3", "1000×0.00025 + 100×0.001×0.5");
+    }
+
+    #[test]
+    fn an_integration_that_says_nothing_leaves_the_list_as_it_is() {
+        for adjustments in [None, Some(json!({})), Some(json!({ "multiplier": null })), Some(Value::Null)] {
+            let own = OwnPrices::of(&integration(adjustments), Some(&model(None, None))).unwrap();
+            assert_eq!(own, OwnPrices::default());
+        }
+        assert_eq!(listed_name(None, "gpt-x"), "gpt-x");
+        assert_eq!(listed_name(Some(&model(Some("gpt-x"), None)), "mine"), "gpt-x");
+        assert_eq!(listed_name(Some(&model(None, None)), "mine"), "mine");
+    }
+
+    #[test]
+    fn what_cannot_be_read_is_told_by_its_field() {
+        let field = |adjustments: Value, price: Value| {
+            OwnPrices::read(Some(&adjustments), Some(&price)).err().map(|error| error.field)
+        };
+        let rate = |price: Value| json!({ "pay_as_you_go": { "request_token": { "price": price } } });
+        assert_eq!(field(json!({ "multiplier": { "default": -1 } }), Value::Null), Some("pricing_adjustments"));
+        assert_eq!(
+            field(json!({ "multiplier": { "image": { "a": { "b": 1 } } } }), Value::Null),
+            Some("pricing_adjustments")
+        );
+        for price in
+            [rate(json!(-1)), rate(json!(1e300)), json!({ "pay_as_you_go": { "other": { "group": { "price": 1 } } } })]
+        {
+            assert_eq!(field(Value::Null, price.clone()), Some("pricing_config"), "{price}");
+        }
+        assert_eq!(field(json!({ "multiplier": { "default": 1.1 } }), rate(json!(1))), None);
+    }
+}
