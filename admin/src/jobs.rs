@@ -5,6 +5,7 @@
 
 mod chain_audit;
 mod expire_keys;
+mod expire_providers;
 mod expire_secrets;
 mod purge_tombstones;
 mod remind_of_keys;
@@ -22,6 +23,7 @@ use tokio_postgres::Transaction;
 pub static JOBS: &[Job] = &[
     chain_audit::JOB,
     expire_keys::JOB,
+    expire_providers::JOB,
     expire_secrets::JOB,
     purge_tombstones::JOB,
     remind_of_keys::JOB,

@@ -3,6 +3,7 @@
 
 mod schedules;
 
+use crate::providers::granted;
 use crate::service::Service;
 use admin::App;
 use admin::jobs::{self, Done, JOBS, Job, Turn};
@@ -10,6 +11,7 @@ use futures::FutureExt as _;
 use futures::future::join_all;
 use harness::{Database, until};
 use http::StatusCode;
+use serde_json::json;
 use shared::model::KeyKind;
 use shared::{conf, db};
 use std::ffi::OsString;
@@ -124,6 +126,49 @@ async fn the_secret_before_a_rotation_is_forgotten_when_its_transition_is_over()
     let trail = service.trail(service.home.organisation_id).await;
     assert_eq!(trail.len(), 1);
     assert_eq!((&trail[0]["user_type"], &trail[0]["action"]), (&"system".into(), &"rotate".into()));
+}
+
+#[tokio::test]
+async fn providers_past_their_end_are_marked_and_recorded_once_and_can_be_revived() {
+    let service = Service::start().await;
+    let app = admin_on(&service.database).await;
+    let client = granted(&service).await;
+    for slug in ["active", "archived", "eternal", "exhausted", "future"] {
+        let made = client.post("/providers", &json!({ "name": slug, "slug": slug, "integration_id": "main" })).await;
+        assert_eq!(made.status, StatusCode::OK, "{}", made.text());
+    }
+    for (slug, set) in [
+        ("active", "expires_at = now()"),
+        ("archived", "expires_at = now(), status = 'archived'"),
+        ("exhausted", "expires_at = now() - interval '1 year', status = 'exhausted'"),
+        ("future", "expires_at = now() + interval '1 hour'"),
+    ] {
+        service.sql(&format!("UPDATE providers SET {set} WHERE slug = '{slug}'")).await;
+    }
+    let before = service.trail(service.home.organisation_id).await.len();
+    assert_eq!((run(&app, "expire_providers").await, run(&app, "expire_providers").await), (2, 0));
+    let statuses = "SELECT slug, status FROM providers ORDER BY slug";
+    let rows = service.database.client().await.query(statuses, &[]).await.unwrap();
+    let found: Vec<(&str, &str)> = rows.iter().map(|row| (row.get(0), row.get(1))).collect();
+    let expected = [
+        ("active", "expired"),
+        ("archived", "archived"),
+        ("eternal", "active"),
+        ("exhausted", "expired"),
+        ("future", "active"),
+    ];
+    assert_eq!(found, expected);
+    let trail = service.trail(service.home.organisation_id).await;
+    let marks: Vec<_> = trail.iter().filter(|row| row["user_type"] == "system").collect();
+    assert_eq!((marks.len(), trail.len() - before), (2, 2), "{trail:?}");
+    for (row, was) in marks.iter().zip(["exhausted", "active"]) {
+        assert_eq!((&row["resource_type"], &row["action"]), (&"providers".into(), &"update".into()));
+        assert_eq!((&row["before"]["status"], &row["after"]["status"]), (&was.into(), &"expired".into()), "{row}");
+        assert_eq!(row["workspace_id"], service.home.workspace_id.to_string());
+    }
+    assert_eq!(client.put("/providers/active", &json!({ "expires_at": null })).await.status, StatusCode::OK);
+    assert_eq!(client.get("/providers/active").await.json()["status"], "active");
+    assert_eq!(run(&app, "expire_providers").await, 0);
 }
 
 #[tokio::test]

@@ -6,7 +6,7 @@ use harness::Client;
 use serde_json::{Value, json};
 
 /// An integration that the first workspace may use.
-async fn granted(service: &Service) -> Client {
+pub async fn granted(service: &Service) -> Client {
     let client = service.administrator();
     account(&client, "main").await;
     let body = json!({ "workspaces": [{ "id": service.home.workspace_id, "enabled": true, "create_default_provider": false }] });
