@@ -93,6 +93,7 @@ pub async fn update<R: Resource>(State(app): State<App>, call: Call, Path(name):
     let change: R::Update = json::read(Value::Object(body))?;
     let mut db = app.db.get().await?;
     let mut action = Action::begin(&mut db, &app, &call).await?;
+    R::before_update(&action, &change).await?;
     let current = held::<R>(&mut action, &name, asked.as_deref()).await?;
     let columns = R::update(&action, &current, change).await?;
     if columns.is_empty() {

@@ -3,6 +3,7 @@
 mod versions;
 
 use crate::service::Service;
+use futures::future::join_all;
 use harness::{Answer, Client};
 use serde_json::{Value, json};
 use shared::model::KeyKind;
@@ -136,6 +137,25 @@ async fn a_workspace_has_one_default_config_and_the_last_one_chosen_is_it() {
     let listed = client.get(&format!("/configs?workspace_id={elsewhere}")).await.json();
     let count = listed["data"].as_array().unwrap().iter().filter(|one| one["is_default"] == 1).count();
     assert_eq!(count, 1, "{listed}");
+}
+
+/// Each locks its own row and demotes the other's: taken in any order, they would wait for each other.
+#[tokio::test]
+async fn two_that_become_the_default_crosswise_never_wait_for_each_other() {
+    let service = Service::start().await;
+    let client = service.administrator();
+    let one = path(&create(&client, "one", json!({ "provider": "@a" })).await);
+    let two = path(&create(&client, "two", json!({ "provider": "@a" })).await);
+    let body = json!({ "isDefault": 1 });
+    for round in 0..25 {
+        let answers = join_all([&one, &two, &one, &two].map(|path| client.put(path, &body))).await;
+        for answer in &answers {
+            assert_eq!(answer.status, 200, "round {round}: {}", answer.text());
+        }
+        let listed = client.get("/configs").await.json();
+        let defaults = listed["data"].as_array().unwrap().iter().filter(|one| one["is_default"] == 1).count();
+        assert_eq!(defaults, 1, "{listed}");
+    }
 }
 
 #[tokio::test]

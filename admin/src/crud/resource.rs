@@ -23,7 +23,7 @@ pub trait Resource: Serialize + Send + Sync + Sized + 'static {
     /// Bodies of POST and PUT. Unknown fields are ignored (clients repeat path parameters), except in nested objects
     /// that say `deny_unknown_fields`. `workspace_id` is read by `crud`.
     type Create: DeserializeOwned + Send;
-    type Update: DeserializeOwned + Send;
+    type Update: DeserializeOwned + Send + Sync;
 
     /// As in the `object` field: `label`.
     const OBJECT: &'static str;
@@ -46,6 +46,11 @@ pub trait Resource: Serialize + Send + Sync + Sized + 'static {
 
     /// Checks a body and turns it into columns. `organisation_id` and `workspace_id` are added by `crud`.
     fn create(action: &Action<'_>, body: Self::Create) -> impl Future<Output = Result<Columns, ApiError>> + Send;
+
+    /// Locks that must be taken before the row's own, so that two changes never wait for each other.
+    fn before_update(_: &Action<'_>, _: &Self::Update) -> impl Future<Output = Result<(), ApiError>> + Send {
+        async { Ok(()) }
+    }
 
     /// Only columns that were sent; none at all is answered "Nothing to update".
     fn update(

@@ -122,6 +122,7 @@ impl Resource for Config {
         let is_default = switch(body.is_default)?.unwrap_or(false);
         let config = content::checked(body.config, &action.app.config_limits)?;
         if is_default {
+            usage::choose_alone(action).await?;
             usage::demote(action, None).await?;
         }
         let by = action.call.caller.actor_id();
@@ -133,6 +134,10 @@ impl Resource for Config {
             .set("version_id", Uuid::new_v4())
             .set("owner_id", by)
             .set("updated_by", by))
+    }
+
+    async fn before_update(action: &Action<'_>, change: &ConfigChange) -> Result<(), ApiError> {
+        if change.is_default.is_some() { usage::choose_alone(action).await } else { Ok(()) }
     }
 
     async fn update(action: &Action<'_>, current: &Self, body: ConfigChange) -> Result<Columns, ApiError> {

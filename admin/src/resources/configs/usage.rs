@@ -4,13 +4,19 @@ use crate::action::Action;
 use crate::error::ApiError;
 use uuid::Uuid;
 
-/// Makes room for another default of the workspace. One at a time, or two would become the default at once.
+/// Choosing a default touches two rows, so it is done one at a time: two would become the default at once, or wait for
+/// each other's row. Taken before any row, and for the organisation, because a row must be read to know its workspace.
+pub async fn choose_alone(action: &Action<'_>) -> Result<(), ApiError> {
+    const ALONE: &str = "SELECT pg_advisory_xact_lock(hashtextextended('default configs of ' || $1::uuid::text, 0))";
+    action.tx.execute(ALONE, &[&action.organisation_id()]).await?;
+    Ok(())
+}
+
+/// Makes room for another default of the workspace, by whoever chooses alone.
 pub async fn demote(action: &Action<'_>, keeping: Option<Uuid>) -> Result<(), ApiError> {
-    const ALONE: &str = "SELECT pg_advisory_xact_lock(hashtextextended('default config of ' || $1::uuid::text, 0))";
     const DEMOTE: &str = "UPDATE configs SET is_default = false
                           WHERE organisation_id = $1 AND workspace_id = $2 AND is_default AND id IS DISTINCT FROM $3";
     let Some(workspace) = action.workspace_id else { return Ok(()) };
-    action.tx.execute(ALONE, &[&workspace]).await?;
     action.tx.execute(DEMOTE, &[&action.organisation_id(), &workspace, &keeping]).await?;
     Ok(())
 }
