@@ -5,10 +5,12 @@ mod lifetimes;
 mod rotation;
 mod scopes;
 
+use crate::configs;
 use crate::service::Service;
 use harness::{Answer, Client};
 use serde_json::{Value, json};
 use shared::model::KeyKind;
+use uuid::Uuid;
 
 pub const ADMIN: &str = "/api-keys/organisation/service";
 pub const SERVICE: &str = "/api-keys/workspace/service";
@@ -70,6 +72,7 @@ async fn a_key_of_each_kind_works_at_once_and_shows_its_secret_once() {
 async fn a_key_is_shown_whole() {
     let service = Service::start().await;
     let admin = service.administrator();
+    let config = configs::create(&admin, "c", json!({ "provider": "@a" })).await["slug"].clone();
     let body = json!({
         "name": "Whole",
         "description": "d",
@@ -77,7 +80,7 @@ async fn a_key_is_shown_whole() {
         "scopes": ["logs.list", "completions.write"],
         "rate_limits": [{ "type": "requests", "unit": "rps", "value": 0 }],
         "usage_limits": [{ "credit_limit": 10, "alert_threshold": 5 }],
-        "defaults": { "metadata": { "team": "a" }, "config_id": "pc-1", "allow_config_override": false },
+        "defaults": { "metadata": { "team": "a" }, "config_id": config, "allow_config_override": false },
         "alert_emails": ["a@b.test"],
         "expires_at": "2999-01-01T00:00:00Z",
         "rotation_policy": { "rotation_period_days": 30 },
@@ -88,7 +91,7 @@ async fn a_key_is_shown_whole() {
     assert_eq!((&key["usage_limits"]["credit_limit"], &key["usage_limits"]["current_usage"]), (&json!(10), &json!(0)));
     assert_eq!(
         key["defaults"],
-        json!({ "metadata": { "team": "a" }, "config_id": "pc-1", "allow_config_override": false })
+        json!({ "metadata": { "team": "a" }, "config_id": config, "allow_config_override": false })
     );
     assert_eq!((&key["allow_config_override"], &key["expiry_enforced"]), (&json!(0), &json!(0)));
     assert_eq!((&key["alert_emails"], &key["expires_at"]), (&json!(["a@b.test"]), &json!("2999-01-01T00:00:00.000Z")));
@@ -101,12 +104,43 @@ async fn a_key_is_shown_whole() {
 }
 
 #[tokio::test]
+async fn a_key_starts_from_a_config_of_its_own_workspace_alone() {
+    let service = Service::start().await;
+    let (admin, other) = (service.administrator(), service.organisation().await);
+    let config = async |client: &Client, workspace: Uuid| {
+        let body = json!({ "name": "c", "config": { "provider": "@a" }, "workspace_id": workspace });
+        client.post("/configs", &body).await.json()["slug"].clone()
+    };
+    let elsewhere = service.workspace("elsewhere").await;
+    let own = config(&admin, service.home.workspace_id).await;
+    let gone = config(&admin, service.home.workspace_id).await;
+    assert_eq!(admin.delete(&format!("/configs/{}", gone.as_str().unwrap())).await.status, 200);
+    let (near, far) = (
+        config(&admin, elsewhere).await,
+        config(&service.client().with_key(&other.admin_key.key), other.workspace_id).await,
+    );
+    let body = json!({ "name": "k", "workspace_id": service.home.workspace_id });
+    let key = create(&admin, SERVICE, body.clone()).await;
+    for (name, accepted) in [(&own, true), (&near, false), (&far, false), (&gone, false), (&json!("no such"), false)] {
+        let defaults = json!({ "config_id": name });
+        let mut body = body.clone();
+        body["defaults"] = defaults.clone();
+        for answer in [admin.post(SERVICE, &body).await, admin.put(&path(&key), &json!({ "defaults": defaults })).await]
+        {
+            assert_eq!(answer.status == 200, accepted, "{name}: {}", answer.text());
+            assert!(accepted || answer.json()["error"]["param"] == "defaults.config_id", "{}", answer.text());
+        }
+    }
+}
+
+#[tokio::test]
 async fn an_update_touches_what_was_sent_and_nothing_of_whose_key_it_is() {
     let service = Service::start().await;
     let admin = service.administrator();
+    let config = configs::create(&admin, "c", json!({ "provider": "@a" })).await["id"].clone();
     let body = json!({
         "name": "a", "workspace_id": service.home.workspace_id, "usage_limits": { "credit_limit": 10 },
-        "defaults": { "metadata": { "a": "1" }, "config_id": "pc-1" }, "alert_emails": ["a@b.test"],
+        "defaults": { "metadata": { "a": "1" }, "config_id": config }, "alert_emails": ["a@b.test"],
     });
     let key = create(&admin, SERVICE, body).await;
     let elsewhere = service.workspace("elsewhere").await;

@@ -1,5 +1,6 @@
 //! Two who write at the same moment: nothing is lost silently, and what can exist once exists once.
 
+use crate::configs;
 use crate::samples::{numbered, samples};
 use crate::service::Service;
 use futures::future::join_all;
@@ -41,6 +42,10 @@ async fn of_two_updates_at_once_neither_is_lost() {
     let body = json!({ "name": "k", "workspace_id": service.home.workspace_id });
     let key = admin.post("/api-keys/workspace/service", &body).await.json();
     let id = |made: &Value| made["id"].as_str().unwrap().to_owned();
+    for n in 0..8 {
+        let made = configs::create(&admin, "c", json!({ "provider": "@a" })).await;
+        service.sql(&format!("UPDATE configs SET slug = 'pc-{n}' WHERE id = '{}'", id(&made))).await;
+    }
     for (path, one, two) in [
         (format!("/labels/{}", id(&label)), json!({ "description": "{n}" }), json!({ "color_code": "{n}" })),
         (

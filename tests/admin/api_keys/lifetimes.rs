@@ -1,6 +1,7 @@
 //! How long keys live, and how many people's keys a workspace may have.
 
 use super::{SERVICE, USER, create, field, outcome, path};
+use crate::configs;
 use crate::service::Service;
 use chrono::{DateTime, TimeDelta, Utc};
 use serde_json::{Value, json};
@@ -111,9 +112,10 @@ async fn a_person_s_key_inherits_the_workspace_s_config() {
     let admin = service.administrator();
     service.sql("UPDATE workspaces SET defaults = '{\"user_api_key_config\": \"pc-team\"}'").await;
     let body = json!({ "name": "k", "workspace_id": service.home.workspace_id, "user_id": service.home.owner_id });
+    let own = configs::create(&admin, "own", json!({ "provider": "@a" })).await["slug"].clone();
     for (place, sent, config) in [
         (USER, Value::Null, json!("pc-team")),
-        (USER, json!({ "config_id": "pc-own" }), json!("pc-own")),
+        (USER, json!({ "config_id": own }), own.clone()),
         (USER, json!({ "config_id": null }), Value::Null),
         (SERVICE, Value::Null, Value::Null),
     ] {

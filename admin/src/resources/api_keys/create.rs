@@ -97,6 +97,7 @@ async fn written(action: &Action<'_>, kind: KeyKind, new: NewKey) -> Result<Colu
     let place = place(action, kind).await?;
     let policy = policy.or_else(|| place.rotation_days.map(|days| rotation_policy::every(days, now)));
     let mut sent = new.defaults.value().unwrap_or_default();
+    defaults::hold_config(action, action.workspace_id, &sent).await?;
     if kind == KeyKind::WorkspaceUser && sent.config_id == Field::Absent {
         sent.config_id = place.user_config.clone().map_or(Field::Absent, Field::Value);
     }

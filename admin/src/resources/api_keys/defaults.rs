@@ -2,11 +2,12 @@
 
 use crate::action::Action;
 use crate::error::ApiError;
-use crate::http::Field;
-use crate::metadata_schema;
+use crate::http::{Field, text};
+use crate::{metadata_schema, tenancy};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
+use uuid::Uuid;
 
 /// As sent, key by key; unknown ones are ignored because clients send back what they read.
 #[derive(Debug, Default, Deserialize)]
@@ -41,6 +42,22 @@ impl Defaults {
 fn put(merged: &mut Map<String, Value>, name: &str, sent: Option<Value>) {
     if let Some(value) = sent {
         merged.insert(name.to_owned(), value);
+    }
+}
+
+/// Refuses a config that is not there for the key's workspace, or for the organisation where it has none. It cannot be
+/// archived before the transaction ends.
+pub async fn hold_config(action: &Action<'_>, workspace: Option<Uuid>, sent: &Defaults) -> Result<(), ApiError> {
+    const HOLD: &str = "SELECT FROM configs WHERE organisation_id = $1 AND ($2::uuid IS NULL OR workspace_id = $2)
+                        AND (slug = $3 OR id = $4) AND status = 'active' LIMIT 1 FOR SHARE";
+    let Field::Value(name) = &sent.config_id else { return Ok(()) };
+    let found = match text::is_slug(name) {
+        true => action.tx.query_opt(HOLD, &[&action.organisation_id(), &workspace, name, &tenancy::id(name)]).await?,
+        false => None,
+    };
+    match found {
+        Some(_) => Ok(()),
+        None => Err(ApiError::field("defaults.config_id", "must be the id or slug of a config of the workspace")),
     }
 }
 

@@ -50,6 +50,9 @@ pub async fn written(action: &Action<'_>, current: &Key, body: KeyChange) -> Res
         )
         .set_if("rotation_policy", policy.sent());
     if let Some(sent) = body.defaults.sent() {
+        if let Some(sent) = &sent {
+            defaults::hold_config(action, current.workspace_id, sent).await?;
+        }
         let defaults = sent.map_or_else(|| Ok(json!({})), |sent| sent.over(&current.defaults))?;
         defaults::conform(action, &defaults).await?;
         columns = columns.set("defaults", defaults);
