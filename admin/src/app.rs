@@ -33,6 +33,8 @@ pub struct App {
     pub mail: Mail,
     /// Seals what must not be read from the database.
     pub sealer: Arc<Sealer>,
+    /// Whether secret references may use the gateway's own identity.
+    pub lends_identity: bool,
     /// The way to addresses that customers name.
     pub outbound: Arc<Outbound>,
     pub tokens: Arc<Tokens>,
@@ -66,6 +68,7 @@ impl App {
             config_limits: Arc::new(config_limits(settings)?),
             mail: Mail::new(&settings.mail)?,
             sealer: Arc::new(Sealer::new(MasterKeys::load(&settings.sealing)?)),
+            lends_identity: settings.secrets.secrets_own_identity,
             tokens: Arc::new(Tokens::new(&settings.jwt, outbound.clone())),
             outbound,
             public_url: mail::public_url(&settings.mail, settings.listen.proxy_port)?.into(),

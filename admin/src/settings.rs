@@ -26,6 +26,8 @@ pub struct Settings {
     #[command(flatten)]
     pub sealing: conf::Sealing,
     #[command(flatten)]
+    pub secrets: conf::Secrets,
+    #[command(flatten)]
     pub mail: conf::Mail,
     #[command(flatten)]
     pub catalogue: conf::Catalogue,

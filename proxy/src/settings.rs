@@ -24,6 +24,8 @@ pub struct Settings {
     #[command(flatten)]
     pub sealing: conf::Sealing,
     #[command(flatten)]
+    pub secrets: conf::Secrets,
+    #[command(flatten)]
     pub configs: conf::Configs,
     #[command(flatten)]
     pub deployment: conf::Deployment,

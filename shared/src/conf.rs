@@ -17,6 +17,7 @@ pub mod mail;
 pub mod outbound;
 pub mod process;
 pub mod sealing;
+pub mod secrets;
 pub mod snapshot;
 pub mod upstream;
 
@@ -35,6 +36,7 @@ pub use mail::Mail;
 pub use outbound::Outbound;
 pub use process::Process;
 pub use sealing::Sealing;
+pub use secrets::Secrets;
 pub use snapshot::Snapshot;
 pub use upstream::Upstream;
 
@@ -55,6 +57,8 @@ pub struct AllSettings {
     pub features: Features,
     #[command(flatten)]
     pub sealing: Sealing,
+    #[command(flatten)]
+    pub secrets: Secrets,
     #[command(flatten)]
     pub mail: Mail,
     #[command(flatten)]

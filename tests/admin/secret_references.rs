@@ -34,6 +34,28 @@ async fn create(client: &Client, body: &Value) -> Value {
 }
 
 #[tokio::test]
+async fn the_gateways_own_identity_is_lent_only_when_switched_on() {
+    let body = json!({
+        "name": "role", "manager_type": "aws_sm", "secret_path": "p",
+        "auth_config": { "aws_auth_type": "serviceRole", "aws_region": "eu-west-1" },
+    });
+    let service = Service::start().await;
+    let admin = service.administrator();
+    let refused = admin.post(PATH, &body).await;
+    assert_eq!((outcome(&refused), field(&refused)), ((400, "AB01".into()), "auth_config.aws_auth_type".into()));
+    assert!(refused.text().contains("SECRETS_OWN_IDENTITY"), "{}", refused.text());
+    let keys = json!({ "aws_auth_type": "accessKey", "aws_region": "eu-west-1", "aws_access_key_id": "a", "aws_secret_access_key": "b" });
+    let mut with_keys = body.clone();
+    with_keys["auth_config"] = keys;
+    let made = create(&admin, &with_keys).await;
+    let path = format!("{PATH}/{}", made["slug"].as_str().unwrap());
+    let refused = admin.put(&path, &json!({ "auth_config": body["auth_config"] })).await;
+    assert_eq!(field(&refused), "auth_config.aws_auth_type", "{}", refused.text());
+    let lending = Service::start_with(&["--secrets-own-identity=ON"]).await;
+    create(&lending.administrator(), &body).await;
+}
+
+#[tokio::test]
 async fn a_reference_is_made_shown_changed_and_gone_by_id_or_slug() {
     let service = Service::start().await;
     let admin = service.administrator();

@@ -128,7 +128,7 @@ impl Resource for SecretReference {
         let wrong = || ApiError::field("manager_type", format!("must be of {kinds}"));
         let kind = ManagerKind::parse(&body.manager_type).ok_or_else(wrong)?;
         let name = text::name("name", body.name)?;
-        let config = AuthConfig::checked(kind, body.auth_config)?;
+        let config = AuthConfig::checked(kind, body.auth_config, action.app.lends_identity)?;
         let served = workspaces::first(action, body.allow_all_workspaces, body.allowed_workspaces).await?;
         let slug = free_slug(action, body.slug, &name).await?;
         let id = Uuid::new_v4();
@@ -161,7 +161,8 @@ impl Resource for SecretReference {
             columns = columns.set("allow_all_workspaces", served.is_empty()).set("allowed_workspaces", served);
         }
         if let Some(sent) = body.auth_config {
-            let config = AuthConfig::opened(action, current).await?.merged(sent)?;
+            let stored = AuthConfig::opened(action, current).await?;
+            let config = stored.merged(sent, action.app.lends_identity)?;
             columns = columns
                 .set("auth_config", config.shown())
                 .set("sealed_auth_config", config.sealed(action, current.id).await?);

@@ -274,6 +274,20 @@ impl Access {
             },
         })
     }
+
+    /// Whether the gateway shows who it is itself, instead of a credential that the reference brings.
+    pub fn uses_own_identity(&self) -> bool {
+        match self {
+            Self::AwsRole { .. }
+            | Self::AwsOwn { .. }
+            | Self::AzureManaged { .. }
+            | Self::AzureOwn { .. }
+            | Self::VaultKubernetes { .. } => true,
+            Self::AwsKey { .. } | Self::AzureEntra { .. } | Self::VaultToken { .. } | Self::VaultAppRole { .. } => {
+                false
+            }
+        }
+    }
 }
 
 /// Each of them ends in a header, a form or JSON; what no header can carry is a slip.

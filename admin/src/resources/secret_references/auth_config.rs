@@ -10,6 +10,9 @@ use shared::seal::Sealed;
 use shared::secrets::{Access, BadAccess, ManagerKind, fields};
 use uuid::Uuid;
 
+const WITHHELD: &str = "names a way that uses the gateway's own identity, which is not lent to references here; the \
+                        operator may set SECRETS_OWN_IDENTITY=ON";
+
 pub struct AuthConfig {
     kind: ManagerKind,
     /// All fields, as they were sent.
@@ -17,9 +20,13 @@ pub struct AuthConfig {
 }
 
 impl AuthConfig {
-    pub fn checked(kind: ManagerKind, mut config: Map<String, Value>) -> Result<Self, ApiError> {
+    /// `lends_identity`: whether the operator lets references speak for the gateway itself.
+    pub fn checked(kind: ManagerKind, mut config: Map<String, Value>, lends_identity: bool) -> Result<Self, ApiError> {
         config.retain(|_, value| !value.is_null());
         match Access::read(kind, &config) {
+            Ok(access) if access.uses_own_identity() && !lends_identity => {
+                Err(ApiError::field(format!("auth_config.{}", kind.mode_field()), WITHHELD))
+            }
             Ok(_) => Ok(Self { kind, config }),
             Err(BadAccess { field, message }) => Err(ApiError::field(format!("auth_config.{field}"), message)),
         }
@@ -36,7 +43,7 @@ impl AuthConfig {
 
     /// Key by key: null takes a field away, and what belongs to another mode than the one now named goes by itself.
     /// Masks that a client sends back are no values.
-    pub fn merged(mut self, sent: Map<String, Value>) -> Result<Self, ApiError> {
+    pub fn merged(mut self, sent: Map<String, Value>, lends_identity: bool) -> Result<Self, ApiError> {
         let sent: Map<String, Value> = sent.into_iter().filter(|(name, _)| !name.starts_with("masked_")).collect();
         let mode = self.kind.mode_field();
         if sent.get(mode).is_some_and(|named| Some(named) != self.config.get(mode)) {
@@ -46,7 +53,7 @@ impl AuthConfig {
             self.config.retain(|name, _| name == mode || known.iter().any(|field| field.name == name));
         }
         self.config.extend(sent);
-        Self::checked(self.kind, self.config)
+        Self::checked(self.kind, self.config, lends_identity)
     }
 
     /// As answers show it: `masked_<field>` in place of each secret.
@@ -79,7 +86,7 @@ mod tests {
     use serde_json::json;
 
     fn vault(config: Value) -> Result<AuthConfig, ApiError> {
-        AuthConfig::checked(ManagerKind::Vault, config.as_object().cloned().unwrap())
+        AuthConfig::checked(ManagerKind::Vault, config.as_object().cloned().unwrap(), false)
     }
 
     #[test]
@@ -93,16 +100,16 @@ mod tests {
             json!({ "vault_auth_type": "token", "vault_addr": "https://v.test", "masked_vault_token": "hv*****789" })
         );
         let sent = json!({ "vault_namespace": "team", "masked_vault_token": "hv*****789" });
-        let config = config.merged(sent.as_object().cloned().unwrap()).unwrap();
+        let config = config.merged(sent.as_object().cloned().unwrap(), false).unwrap();
         assert_eq!(
             (&config.config["vault_token"], &config.config["vault_namespace"]),
             (&json!("hvs.0123456789"), &json!("team"))
         );
         let sent = json!({ "vault_namespace": null });
-        let config = config.merged(sent.as_object().cloned().unwrap()).unwrap();
+        let config = config.merged(sent.as_object().cloned().unwrap(), false).unwrap();
         assert!(!config.config.contains_key("vault_namespace"));
         let sent = json!({ "vault_auth_type": "approle", "vault_role_id": "r", "vault_secret_id": "s" });
-        let config = config.merged(sent.as_object().cloned().unwrap()).unwrap();
+        let config = config.merged(sent.as_object().cloned().unwrap(), false).unwrap();
         assert!(!config.config.contains_key("vault_token"), "it belongs to the mode before");
         assert_eq!(config.config["vault_addr"], "https://v.test");
     }
@@ -112,5 +119,24 @@ mod tests {
         let sent = json!({ "vault_auth_type": "token", "vault_addr": "https://v.test", "vault_token": "hunter2\n" });
         let refused = vault(sent).err().unwrap().to_string();
         assert!(refused.starts_with("auth_config.vault_token: ") && !refused.contains("hunter2"), "{refused}");
+    }
+
+    #[test]
+    fn the_gateways_own_identity_is_lent_only_where_the_operator_says_so() {
+        let vault = json!({ "vault_auth_type": "kubernetes", "vault_addr": "https://v.test", "vault_role": "r" });
+        let url = "https://a.vault.azure.net";
+        for (kind, config) in [
+            (ManagerKind::Aws, json!({ "aws_auth_type": "serviceRole" })),
+            (ManagerKind::Aws, json!({ "aws_auth_type": "assumedRole", "aws_role_arn": "a", "aws_region": "r" })),
+            (ManagerKind::Azure, json!({ "azure_auth_mode": "managed", "azure_vault_url": url })),
+            (ManagerKind::Azure, json!({ "azure_auth_mode": "default", "azure_vault_url": url })),
+            (ManagerKind::Vault, vault),
+        ] {
+            let checked = |lends| AuthConfig::checked(kind, config.as_object().cloned().unwrap(), lends);
+            assert!(checked(true).is_ok(), "{config}");
+            let refused = checked(false).err().unwrap().to_string();
+            let start = format!("auth_config.{}: ", kind.mode_field());
+            assert!(refused.starts_with(&start) && refused.contains("SECRETS_OWN_IDENTITY"), "{refused}");
+        }
     }
 }

@@ -9,7 +9,8 @@ pub fn docs() -> [Doc; 5] {
     let config = schema::any_object()
         .eg(serde_json::json!({ "vault_auth_type": "token", "vault_addr": "https://vault.example.com", "vault_token": "hvs.…" }))
         .says("How to authenticate: `aws_auth_type` (accessKey, assumedRole, serviceRole), `azure_auth_mode` (entra, \
-               managed, default) or `vault_auth_type` (token, approle, kubernetes), and the fields of that way. Secrets are shown as `masked_…` only.");
+               managed, default) or `vault_auth_type` (token, approle, kubernetes), and the fields of that way. Secrets are shown as `masked_…` only. Ways that use \
+               the gateway's own identity are refused unless its operator lends it (`SECRETS_OWN_IDENTITY`).");
     let common = schema::object("")
         .need("name", schema::text(1..=255).eg("OpenAI key in Vault"))
         .may("description", schema::text(0..=1024).eg("For the support bot").or_null())
