@@ -6,24 +6,36 @@ mod splice;
 
 use crate::refusal::Refusal;
 use serde::Deserialize;
-use serde::de::{MapAccess, Visitor};
+use serde::de::{Error as _, MapAccess, Visitor};
 use serde_json::Value;
 use serde_json::value::RawValue;
+use splice::Place;
 use std::borrow::Cow;
 use std::fmt;
 
-/// The top-level fields in the order they were written.
-#[derive(Debug, Default)]
-pub struct Fields<'b>(Vec<(Cow<'b, str>, &'b RawValue)>);
+/// The top-level fields of a text, in the order they were written.
+#[derive(Debug)]
+pub struct Fields<'b> {
+    text: &'b [u8],
+    fields: Vec<Field<'b>>,
+}
+
+#[derive(Debug)]
+struct Field<'b> {
+    name: Cow<'b, str>,
+    /// The name as it was written.
+    key: &'b RawValue,
+    value: &'b RawValue,
+}
 
 /// Fields that decide where a request goes and what it costs. Written twice, two readers could pick differently.
 const DECIDING: &[&str] = &["model", "stream", "user", "max_tokens", "max_completion_tokens"];
 
 impl<'b> Fields<'b> {
     pub fn read(body: &'b [u8]) -> Result<Self, Refusal> {
-        let fields: Self = serde_json::from_slice(body).map_err(Refusal::invalid_json)?;
+        let fields = Self::parse(body).map_err(Refusal::invalid_json)?;
         for name in DECIDING {
-            if fields.0.iter().filter(|(key, _)| key == name).count() > 1 {
+            if fields.fields.iter().filter(|field| field.name == *name).count() > 1 {
                 return Err(Refusal::invalid_json(format!("`{name}` is there twice")));
             }
         }
@@ -37,8 +49,15 @@ impl<'b> Fields<'b> {
         Ok(fields)
     }
 
+    /// Any JSON object.
+    fn parse(text: &'b [u8]) -> Result<Self, serde_json::Error> {
+        let Gathered(fields) = serde_json::from_slice(text)?;
+        Ok(Self { text, fields })
+    }
+
+    /// Of fields of the same name the last: that is the one most readers keep.
     pub fn get(&self, name: &str) -> Option<&'b RawValue> {
-        self.0.iter().find(|(key, _)| key == name).map(|(_, value)| *value)
+        self.fields.iter().rev().find(|field| field.name == name).map(|field| field.value)
     }
 
     pub fn text(&self, name: &str) -> Option<Cow<'b, str>> {
@@ -56,17 +75,29 @@ impl<'b> Fields<'b> {
         serde_json::from_str(self.get(name)?.get()).ok()
     }
 
-    fn iter(&self) -> impl Iterator<Item = (&str, &'b str)> {
-        self.0.iter().map(|(key, value)| (key.as_ref(), value.get()))
+    /// Each field with its name, its value and where it stands in the text.
+    fn places(&self) -> impl Iterator<Item = (&str, &'b [u8], Place)> {
+        self.fields.iter().map(|field| {
+            let value = field.value.get().as_bytes();
+            (field.name.as_ref(), value, Place::of(self.text, field.key.get().as_bytes(), value))
+        })
     }
 }
 
-impl<'de> Deserialize<'de> for Fields<'de> {
+impl Default for Fields<'_> {
+    fn default() -> Self {
+        Self { text: b"{}", fields: Vec::new() }
+    }
+}
+
+struct Gathered<'b>(Vec<Field<'b>>);
+
+impl<'de> Deserialize<'de> for Gathered<'de> {
     fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         struct Gather;
 
         impl<'de> Visitor<'de> for Gather {
-            type Value = Fields<'de>;
+            type Value = Gathered<'de>;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.write_str("an object")
@@ -74,10 +105,11 @@ impl<'de> Deserialize<'de> for Fields<'de> {
 
             fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
                 let mut fields = Vec::with_capacity(8);
-                while let Some(key) = map.next_key::<Key<'de>>()? {
-                    fields.push((key.0, map.next_value()?));
+                while let Some(key) = map.next_key::<&'de RawValue>()? {
+                    let name = name_of(key).map_err(A::Error::custom)?;
+                    fields.push(Field { name, key, value: map.next_value()? });
                 }
-                Ok(Fields(fields))
+                Ok(Gathered(fields))
             }
         }
 
@@ -85,9 +117,13 @@ impl<'de> Deserialize<'de> for Fields<'de> {
     }
 }
 
-/// A key that is borrowed unless it is escaped.
-#[derive(Deserialize)]
-struct Key<'k>(#[serde(borrow)] Cow<'k, str>);
+/// What a key says: the bytes between its quotes unless some are escaped.
+fn name_of(key: &RawValue) -> Result<Cow<'_, str>, serde_json::Error> {
+    match key.get().strip_prefix('"').and_then(|text| text.strip_suffix('"')) {
+        Some(plain) if !plain.contains('\\') => Ok(Cow::Borrowed(plain)),
+        _ => serde_json::from_str(key.get()).map(Cow::Owned),
+    }
+}
 
 #[cfg(test)]
 mod tests {
@@ -103,6 +139,8 @@ mod tests {
         assert_eq!(fields.get("n").unwrap().get(), "1e3");
         assert_eq!(fields.value("x").unwrap()["model"], "inner");
         assert!(fields.get("absent").is_none() && fields.text("stream").is_none());
+        let twice = Fields::read(br#"{"other":1,"oth\u0065r":2}"#).unwrap();
+        assert_eq!(twice.get("other").unwrap().get(), "2");
     }
 
     #[test]
@@ -126,6 +164,7 @@ mod tests {
         assert!(Fields::read(b"{\"a\":\"\xff\"}").is_err());
         let nested = format!("{{\"a\":{}{}}}", "[".repeat(10_000), "]".repeat(10_000));
         assert!(Fields::read(nested.as_bytes()).is_ok());
+        assert!(Fields::read(br#"{"\ud800":1}"#).is_err());
         for body in [r#"{"other":1,"other":2}"#, "{}", r#"{"stream":null,"model":null}"#] {
             assert!(Fields::read(body.as_bytes()).is_ok(), "{body}");
         }

@@ -3,8 +3,10 @@
 
 mod attempts;
 mod call;
+mod passage;
 
-use crate::body::Fields;
+pub use passage::Passage;
+
 use crate::deployment::Identity;
 use crate::dial::Dialer;
 use crate::downstream::Downstream;
@@ -15,8 +17,8 @@ use crate::metrics::{Lane, Metrics, Outcome};
 use crate::plan::Plan;
 use crate::providers::Providers;
 use crate::refusal::Refusal;
+use crate::routing::Facts;
 use crate::routing::course::Moment;
-use crate::routing::{Course, Facts};
 use crate::snapshot::Snapshot;
 use crate::stages::answer::{self, Ended};
 use crate::stages::classify::{Endpoint, Route, classify, dialect};
@@ -32,6 +34,7 @@ use crate::visit::Visit;
 use chrono::Utc;
 use http::HeaderValue;
 use ipnet::IpNet;
+use passage::Ask;
 use pingora_http::RequestHeader;
 use serde_json::{Map, Value};
 use shared::client_ip::client_ip;
@@ -77,7 +80,7 @@ pub enum Next {
     Preflight,
     ControlPlane,
     Engine(Box<Errand>),
-    Relay { target: Target, path_and_query: String },
+    Relay(Box<Passage>),
 }
 
 /// What the engine lane knows of a request before it reads the body.
@@ -126,10 +129,10 @@ impl Engine {
             }
             Route::Relay(path) => {
                 let caller = self.identify(head, peer, &headers, visit).await?;
-                let metadata = metadata(headers.metadata, &caller)?;
+                let metadata = metadata(headers.metadata, &head.headers, &caller)?;
                 let plan = plan(&headers, &caller, &self.snapshot, &self.inline)?;
-                let target = self.relayed(&plan, &headers, &caller, &metadata, head, visit)?;
-                relay(target, path, head)
+                let ask = Ask { path: path.to_owned(), caller, metadata, plan };
+                Ok(Next::Relay(Box::new(self.passage(ask, head, &headers, visit)?)))
             }
         }
     }
@@ -187,7 +190,7 @@ impl Engine {
         caller: Principal,
         visit: &mut Visit,
     ) -> Result<Next, Refusal> {
-        let metadata = metadata(headers.metadata, &caller)?;
+        let metadata = metadata(headers.metadata, &head.headers, &caller)?;
         let plan = plan(headers, &caller, &self.snapshot, &self.inline)?;
         let mut first = None;
         if plan.is_nothing() && headers.names_plain_provider() && headers.virtual_key.is_none() {
@@ -195,31 +198,13 @@ impl Engine {
             visit.provider = HeaderValue::from_str(&target.provider.name).ok();
             // A provider that keeps this endpoint elsewhere or not at all takes the caller's bytes as they are.
             if target.provider.row.native_path(endpoint.family()).is_none() {
-                return relay(target, endpoint.path(), head);
+                let ask = Ask { path: endpoint.path().to_owned(), caller, metadata, plan };
+                return Ok(Next::Relay(Box::new(Passage::to(target, head, ask)?)));
             }
             first = Some(target);
         }
         check_content_type(headers.content_type)?;
         Ok(Next::Engine(Box::new(Errand { endpoint, caller, plan, metadata, first })))
-    }
-
-    /// The one target of a request whose body is not read.
-    fn relayed(
-        &self,
-        plan: &Plan,
-        headers: &GatewayHeaders<'_>,
-        caller: &Principal,
-        metadata: &Map<String, Value>,
-        head: &RequestHeader,
-        visit: &mut Visit,
-    ) -> Result<Target, Refusal> {
-        let params = Fields::default();
-        let facts = Facts { metadata, params: &params, pathname: head.uri.path() };
-        let course = Course::begin(plan, &mut moment(facts, caller, &mut rand::random::<f64>))?;
-        visit.option = course.node().option.clone();
-        let target = self.resolver().resolve(course.leaf(), headers, caller, None)?.target;
-        visit.provider = HeaderValue::from_str(&target.provider.name).ok();
-        Ok(target)
     }
 
     fn resolver(&self) -> Resolver<'_> {
@@ -236,7 +221,7 @@ impl Engine {
     }
 
     /// One exchange on the engine lane, from the body to the last byte of the answer.
-    pub async fn run(&self, client: &mut impl Downstream, visit: &mut Visit, errand: &Errand) -> Delivered {
+    pub async fn run(&self, client: &mut impl Downstream, visit: &mut Visit, errand: &mut Errand) -> Delivered {
         match self.exchange(client, visit, errand).await {
             Ended::Complete => {
                 self.metrics.attempt(Outcome::Answered);
@@ -298,13 +283,6 @@ fn lane(route: &Route<'_>) -> Lane {
 fn head_size(head: &RequestHeader) -> usize {
     let headers = head.headers.iter().map(|(name, value)| name.as_str().len() + value.len() + 4);
     headers.sum::<usize>() + head.uri.path_and_query().map_or(0, |path| path.as_str().len())
-}
-
-/// A call for the relay lane, to the place where the provider has what the path means.
-fn relay(target: Target, path: &str, head: &RequestHeader) -> Result<Next, Refusal> {
-    let place = target.provider.row.upstream_path(&head.method, path);
-    let place = place.map_err(|why| Refusal::endpoint_not_supported(&target.provider.name, why))?;
-    Ok(Next::Relay { path_and_query: path_and_query(&place, head), target })
 }
 
 fn path_and_query(path: &str, head: &RequestHeader) -> String {

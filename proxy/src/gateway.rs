@@ -1,8 +1,8 @@
 //! Pingora's callbacks, and nothing else: each gathers what a stage needs, calls it and acts on the result. The only
 //! file that knows `ProxyHttp`; it lives in the binary so that an edit elsewhere does not recompile Pingora's generics.
 //!
-//! Retries: the engine lane has its own loop. On the relay lane only a failed connect may be tried again, because a
-//! streamed body cannot be replayed; Pingora's defaults do just that for us.
+//! Retries: the engine lane has its own loop. On the relay lane only a failed connect may be followed by another target,
+//! because a streamed body cannot be replayed.
 
 use crate::control_plane::ControlPlane;
 use async_trait::async_trait;
@@ -13,10 +13,10 @@ use pingora_core::modules::http::HttpModules;
 use pingora_core::upstreams::peer::HttpPeer;
 use pingora_core::{Error, ErrorSource, ErrorType, Result};
 use pingora_http::{RequestHeader, ResponseHeader};
-use pingora_proxy::{FailToProxy, ProxyHttp, Session};
+use pingora_proxy::{FailToProxy, ProxyHttp, ProxyWarnLogContext, Session};
 use proxy::downstream::{ClientGone, Downstream};
-use proxy::engine::{Delivered, Engine, Next};
-use proxy::metrics::{Lane, Outcome};
+use proxy::engine::{Delivered, Engine, Next, Passage};
+use proxy::metrics::Outcome;
 use proxy::refusal::Refusal;
 use proxy::stages::relay;
 use proxy::target::Target;
@@ -48,8 +48,17 @@ pub struct Ctx {
 
 /// Where Pingora takes a request natively.
 enum Relay {
-    Provider { target: Box<Target>, path_and_query: String },
+    Provider(Box<Passage>),
     ControlPlane,
+}
+
+impl Relay {
+    fn target(&self) -> Option<&Target> {
+        match self {
+            Self::Provider(passage) => Some(&passage.target),
+            Self::ControlPlane => None,
+        }
+    }
 }
 
 #[async_trait]
@@ -89,11 +98,8 @@ impl ProxyHttp for Gateway {
 
     async fn upstream_peer(&self, session: &mut Session, ctx: &mut Ctx) -> Result<Box<HttpPeer>> {
         ctx.asked.get_or_insert_with(Instant::now);
-        let found = match &ctx.relay {
-            Some(Relay::Provider { target, .. }) => {
-                let is_upgrade = session.downstream_session.is_upgrade_req();
-                self.provider_peer(target, is_upgrade).await
-            }
+        let found = match &mut ctx.relay {
+            Some(Relay::Provider(passage)) => self.provider_peer(session, passage, &mut ctx.visit).await,
             Some(Relay::ControlPlane) => self.control_plane.peer().ok_or_else(Refusal::control_plane_unavailable),
             None => Err(Refusal::internal()),
         };
@@ -111,8 +117,8 @@ impl ProxyHttp for Gateway {
     ) -> Result<()> {
         let aliases = &self.engine.aliases;
         let edited = match &ctx.relay {
-            Some(Relay::Provider { target, path_and_query }) => {
-                relay::towards_provider(head, target, path_and_query, aliases)
+            Some(Relay::Provider(passage)) => {
+                relay::towards_provider(head, &passage.target, &passage.path_and_query, aliases)
             }
             Some(Relay::ControlPlane) => {
                 let client = session.client_addr().and_then(|address| address.as_inet()).map(|address| address.ip());
@@ -142,17 +148,31 @@ impl ProxyHttp for Gateway {
         }
         let lane = visit.lane();
         self.engine.metrics.first_byte(lane, visit.started.elapsed());
-        if lane == Lane::Relay {
+        if let Some(Relay::Provider(passage)) = &ctx.relay {
             self.engine.metrics.attempt(Outcome::Answered);
+            passage.answered(visit.status);
         }
         visit.stamp(head);
         Ok(())
     }
 
-    fn fail_to_connect(&self, _session: &mut Session, peer: &HttpPeer, ctx: &mut Ctx, error: Box<Error>) -> Box<Error> {
-        if let Some(Relay::Provider { target, .. }) = &ctx.relay {
-            self.engine.dialer.demote(&target.origin, peer);
+    fn fail_to_connect(
+        &self,
+        session: &mut Session,
+        peer: &HttpPeer,
+        ctx: &mut Ctx,
+        mut error: Box<Error>,
+    ) -> Box<Error> {
+        let Some(Relay::Provider(passage)) = &mut ctx.relay else { return error };
+        self.engine.dialer.demote(&passage.target.origin, peer);
+        let failed = passage.target.clone();
+        let found = self.engine.reroute(passage, session.req_header(), &mut ctx.visit);
+        if matches!(found, Ok(true)) {
+            self.engine.metrics.attempt(Outcome::Failed(proxy::dial::Class::of(&error)));
+        } else {
+            ctx.refusal = Some(found.err().unwrap_or_else(|| self.relay_refusal(Some(&failed), &error)));
         }
+        error.set_retry(ctx.refusal.is_none());
         error
     }
 
@@ -165,13 +185,17 @@ impl ProxyHttp for Gateway {
         client_reused: bool,
     ) -> Box<Error> {
         if *error.esource() == ErrorSource::Upstream && session.response_written().is_none() {
-            ctx.refusal.get_or_insert_with(|| self.relay_refusal(&ctx.relay, &error));
+            let target = ctx.relay.as_ref().and_then(Relay::target);
+            ctx.refusal.get_or_insert_with(|| self.relay_refusal(target, &error));
         }
         let mut error = error.more_context(format!("peer: {peer}"));
         // A pooled connection that had died is replaced when no byte of the body has been read from the client yet.
         let replayable =
             !session.as_downstream().retry_buffer_truncated() && session.req_header().method.is_idempotent();
         error.retry.decide_reuse(client_reused && replayable);
+        if let (Some(Relay::Provider(passage)), false, None) = (&ctx.relay, error.retry(), session.response_written()) {
+            passage.answered(503);
+        }
         error
     }
 
@@ -188,7 +212,7 @@ impl ProxyHttp for Gateway {
             None if *error.esource() == ErrorSource::Downstream => {
                 Refusal::invalid_header("connection", "it names a header that cannot be dropped")
             }
-            None => self.relay_refusal(&ctx.relay, error),
+            None => self.relay_refusal(ctx.relay.as_ref().and_then(Relay::target), error),
         };
         // Pingora closes the connection after a failed proxy loop whatever we return; the head must say so.
         session.set_keepalive(None);
@@ -215,6 +239,11 @@ impl ProxyHttp for Gateway {
     fn suppress_error_log(&self, _session: &Session, _ctx: &Ctx, _error: &Error) -> bool {
         true
     }
+
+    /// Attempts are counted by how they ended.
+    fn suppress_proxy_warn_log(&self, _: &Session, _: &Ctx, _: &Error, _: ProxyWarnLogContext) -> bool {
+        true
+    }
 }
 
 impl Gateway {
@@ -224,16 +253,16 @@ impl Gateway {
             Err(refusal) => self.refuse(session, ctx, &refusal).await,
             Ok(Next::Greeting) => self.greet(session, ctx).await,
             Ok(Next::Preflight) => self.preflight(session, ctx).await,
-            Ok(Next::Engine(errand)) => {
+            Ok(Next::Engine(mut errand)) => {
                 let mut client = Client(session);
-                match self.engine.run(&mut client, &mut ctx.visit, &errand).await {
+                match self.engine.run(&mut client, &mut ctx.visit, &mut errand).await {
                     Delivered::Answered => Ok(true),
                     Delivered::Torn => Err(Error::new_up(ErrorType::ReadError)),
                     Delivered::ClientGone => Err(Error::new_down(ErrorType::ConnectionClosed)),
                 }
             }
-            Ok(Next::Relay { target, path_and_query }) => {
-                ctx.relay = Some(Relay::Provider { target: Box::new(target), path_and_query });
+            Ok(Next::Relay(passage)) => {
+                ctx.relay = Some(Relay::Provider(passage));
                 Ok(false)
             }
             Ok(Next::ControlPlane) => {
@@ -243,19 +272,34 @@ impl Gateway {
         }
     }
 
-    async fn provider_peer(&self, target: &Target, is_upgrade: bool) -> Result<HttpPeer, Refusal> {
-        let peer = self.engine.dialer.peer(&target.origin, is_upgrade, target.timeout).await;
-        peer.map_err(|error| {
+    /// The address of the passage's target, or of the first after it that has one.
+    async fn provider_peer(
+        &self,
+        session: &Session,
+        passage: &mut Passage,
+        visit: &mut Visit,
+    ) -> Result<HttpPeer, Refusal> {
+        let is_upgrade = session.downstream_session.is_upgrade_req();
+        loop {
+            let target = &passage.target;
+            let error = match self.engine.dialer.peer(&target.origin, is_upgrade, target.timeout).await {
+                Ok(peer) => return Ok(peer),
+                Err(error) => error,
+            };
             self.engine.metrics.attempt(Outcome::Failed(error.class()));
-            match error.class() {
+            let refusal = match error.class() {
                 proxy::dial::Class::Blocked => Refusal::invalid_custom_host(&error),
                 _ => Refusal::upstream_unreachable(&target.provider.name, &error),
+            };
+            if !self.engine.reroute(passage, session.req_header(), visit)? {
+                return Err(refusal);
             }
-        })
+        }
     }
 
-    fn relay_refusal(&self, relay: &Option<Relay>, error: &Error) -> Refusal {
-        let Some(Relay::Provider { target, .. }) = relay else { return Refusal::control_plane_unavailable() };
+    /// Counts a failed attempt and says it to the client. Without a target it was the control plane's.
+    fn relay_refusal(&self, target: Option<&Target>, error: &Error) -> Refusal {
+        let Some(target) = target else { return Refusal::control_plane_unavailable() };
         let class = proxy::dial::Class::of(error);
         self.engine.metrics.attempt(Outcome::Failed(class));
         let provider = &target.provider.name;

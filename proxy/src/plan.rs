@@ -18,6 +18,7 @@ use std::time::{Duration, Instant};
 pub struct Plan {
     /// The root first.
     nodes: Vec<Node>,
+    has_breakers: bool,
 }
 
 #[derive(Debug)]
@@ -34,10 +35,20 @@ pub struct Node {
 #[derive(Debug)]
 pub enum Branch {
     Leaf(Box<Leaf>),
-    Single(usize),
-    Fallback { statuses: Option<Vec<u16>>, targets: Vec<usize> },
-    Balance { targets: Vec<usize>, sticky: Option<Sticky> },
-    Conditional { conditions: Vec<(Query, usize)>, default: Option<usize> },
+    /// The first whose circuit is closed.
+    Single(Vec<usize>),
+    Fallback {
+        statuses: Option<Vec<u16>>,
+        targets: Vec<usize>,
+    },
+    Balance {
+        targets: Vec<usize>,
+        sticky: Option<Sticky>,
+    },
+    Conditional {
+        conditions: Vec<(Query, usize)>,
+        default: Option<usize>,
+    },
 }
 
 /// One target with all settings that apply to it.
@@ -93,15 +104,25 @@ impl Plan {
         })
     }
 
+    /// Whether any target has a circuit that can open.
+    pub fn has_breakers(&self) -> bool {
+        self.has_breakers
+    }
+
     /// Whether nothing below may be used now.
     pub fn is_open(&self, index: usize, now: Instant) -> bool {
         match &self.nodes[index].branch {
             Branch::Leaf(leaf) => leaf.breaker.as_ref().is_some_and(|breaker| breaker.is_open(now)),
-            Branch::Single(target) => self.is_open(*target, now),
-            Branch::Fallback { targets, .. } | Branch::Balance { targets, .. } => {
+            Branch::Single(targets) | Branch::Fallback { targets, .. } => {
                 targets.iter().all(|target| self.is_open(*target, now))
             }
-            Branch::Conditional { .. } => false,
+            Branch::Balance { targets, .. } => {
+                targets.iter().all(|target| self.nodes[*target].weight <= 0.0 || self.is_open(*target, now))
+            }
+            Branch::Conditional { conditions, default } => {
+                let mut targets = conditions.iter().map(|(_, target)| *target).chain(*default);
+                targets.all(|target| self.is_open(target, now))
+            }
         }
     }
 

@@ -9,5 +9,5 @@ pub mod query;
 pub mod retry;
 pub mod retry_after;
 
-pub use course::{Course, Next, Outcome};
+pub use course::{Course, Next, Outcome, Speaker, Way};
 pub use query::Facts;

@@ -100,6 +100,33 @@ async fn weights_and_conditions_choose_the_target() {
 }
 
 #[tokio::test]
+async fn conditions_see_the_baggage_and_the_user_of_the_body() {
+    let stack = Stack::start().await;
+    let conditions = json!({
+        "strategy": { "mode": "conditional", "default": "rest", "conditions": [
+            { "query": { "metadata._user": "ann" }, "then": "user" },
+            { "query": { "metadata.tier": "pro" }, "then": "pro" },
+        ] },
+        "targets": [target(&stack, json!({ "name": "rest" })), target(&stack, json!({ "name": "user" })), target(&stack, json!({ "name": "pro" }))],
+    });
+    for (baggage, metadata, user, index) in [
+        ("tier=pro", "{}", None, 2),
+        ("tier=pro", r#"{"tier":"free"}"#, None, 0),
+        ("a=b", "{}", Some("ann"), 1),
+        ("_user=bob", "{}", Some("ann"), 0),
+        ("a=b", r#"{"_user":"ann"}"#, Some("bob"), 1),
+    ] {
+        let mut body = chat("Hello");
+        body["user"] = json!(user);
+        let client = client(&stack, &conditions).with("x-gateway-metadata", metadata).with("baggage", baggage);
+        let answer = client.post("/chat/completions", &body).await;
+        let expected = format!("config.targets[{index}]");
+        assert_eq!(answer.header("x-gateway-last-used-option-index"), expected, "{baggage} {metadata} {user:?}");
+        assert!(!stack.mock.requests().pop().unwrap().headers.contains_key("baggage"));
+    }
+}
+
+#[tokio::test]
 async fn only_what_the_config_asks_for_is_changed_in_the_body() {
     let stack = Stack::start().await;
     let body = r#"{ "model" : "gpt-4o" , "messages":[{"role":"user","content":"é\u00e9"}], "temperature":1.0, "x":{"b":1,"a":2} }"#;
@@ -107,7 +134,7 @@ async fn only_what_the_config_asks_for_is_changed_in_the_body() {
         (json!({}), body.to_owned()),
         (
             json!({ "override_params": { "model": "gpt-4o-mini" }, "default_params": { "seed": 7, "temperature": 2 }, "drop_params": ["x.b"] }),
-            r#"{"model":"gpt-4o-mini","messages":[{"role":"user","content":"é\u00e9"}],"temperature":1.0,"x":{"a":2},"seed":7}"#.to_owned(),
+            r#"{ "model" : "gpt-4o-mini" , "messages":[{"role":"user","content":"é\u00e9"}], "temperature":1.0, "x":{"a":2},"seed":7 }"#.to_owned(),
         ),
     ] {
         let request = client(&stack, &target(&stack, edits.clone())).request(http::Method::POST, "/chat/completions");

@@ -2,7 +2,7 @@
 //! to drop, in that order of strength. A body without changes is passed on as the very bytes that came.
 
 use super::Fields;
-use super::splice::{push_key, without};
+use super::splice::{Fate, Splicer, without};
 use bytes::Bytes;
 use serde_json::{Map, Value};
 use shared::config::{ParamPath, ParamStep};
@@ -48,58 +48,50 @@ impl Edits {
             ("model", Some(model)) => Some(model.as_str()),
             _ => self.overrides.iter().find(|(name, _)| name == key).map(|(_, value)| value.as_str()),
         };
-        let mut out = Object { text: String::with_capacity(body.len() + self.growth()), is_empty: true };
-        for (key, value) in fields.iter() {
-            self.put(&mut out, key, overridden(key).unwrap_or(value));
+        let mut out = Splicer::new(fields.text, self.growth());
+        for (key, value, place) in fields.places() {
+            out.member(place, self.fate(key, value, overridden(key)));
         }
         let missing = |key: &str| fields.get(key).is_none();
         for (key, value) in self.overrides.iter().filter(|(key, _)| missing(key)) {
-            self.put(&mut out, key, overridden(key).unwrap_or(value));
+            self.add(&mut out, key, overridden(key).unwrap_or(value));
         }
         let is_set = |key: &str| !missing(key) || self.overrides.iter().any(|(name, _)| name == key);
         for (key, value) in self.defaults.iter().filter(|(key, _)| !is_set(key)) {
-            self.put(&mut out, key, value);
+            self.add(&mut out, key, value);
         }
-        out.finish()
+        Bytes::from(out.finish())
     }
 
-    /// Adds a field unless it is to be dropped, without the parts of it that are.
-    fn put(&self, out: &mut Object, key: &str, value: &str) {
-        let mut value = Cow::Borrowed(value);
+    /// A field unless it is to be dropped, without the parts of it that are.
+    fn add(&self, out: &mut Splicer<'_>, key: &str, value: &str) {
+        match self.fate(key, value.as_bytes(), None) {
+            Fate::Keep => out.add(key, value.as_bytes()),
+            Fate::Replace(less) => out.add(key, &less),
+            Fate::Drop => {}
+        }
+    }
+
+    fn fate<'t>(&self, key: &str, value: &'t [u8], replacement: Option<&'t str>) -> Fate<'t> {
+        let mut fate = replacement.map_or(Fate::Keep, |other| Fate::Replace(Cow::Borrowed(other.as_bytes())));
         for path in &self.drops {
             let Some((ParamStep::Key(name), rest)) = path.steps().split_first() else { continue };
             if name != key {
                 continue;
             }
             if rest.is_empty() {
-                return;
+                return Fate::Drop;
             }
-            value = Cow::Owned(without(&value, rest).into_owned());
+            let now = if let Fate::Replace(now) = &fate { now.as_ref() } else { value };
+            if let Some(less) = without(now, rest) {
+                fate = Fate::Replace(Cow::Owned(less));
+            }
         }
-        out.push(key, &value);
+        fate
     }
 
     fn growth(&self) -> usize {
         self.overrides.iter().chain(&self.defaults).map(|(key, value)| key.len() + value.len() + 4).sum::<usize>() + 64
-    }
-}
-
-struct Object {
-    text: String,
-    is_empty: bool,
-}
-
-impl Object {
-    fn push(&mut self, key: &str, value: &str) {
-        self.text.push(if self.is_empty { '{' } else { ',' });
-        self.is_empty = false;
-        push_key(&mut self.text, key);
-        self.text.push_str(value);
-    }
-
-    fn finish(mut self) -> Bytes {
-        self.text.push_str(if self.is_empty { "{}" } else { "}" });
-        Bytes::from(self.text)
     }
 }
 
@@ -133,6 +125,32 @@ mod tests {
             assert_eq!(edited(body, overrides.clone(), defaults, drops, model), expected, "{overrides} {drops:?}");
         }
         assert_eq!(edited("{}", json!({"model": "@s/a"}), json!({}), &[], Some("a")), r#"{"model":"a"}"#);
+    }
+
+    #[test]
+    fn every_byte_that_no_change_is_asked_of_stays_as_it_was_written() {
+        let body = "\n{ \"mod\\u0065l\" :\t\"m\" ,\r\n \"caf\\u00e9\":1.0e0,  \"x\" : { \"a\" : 1 , \"b\":2 } , \"y\":[ 1 , 2 ]\n} ";
+        for (overrides, defaults, drops, from, to) in [
+            (json!({"model": "n"}), json!({}), &[][..], "\"m\"", "\"n\""),
+            (json!({}), json!({"café": 7}), &["nothing"], "", ""),
+            (json!({}), json!({}), &["x.a"], " \"a\" : 1 , \"b\":2 ", " \"b\":2 "),
+            (json!({}), json!({}), &["y[1]"], "[ 1 , 2 ]", "[ 1 ]"),
+            (json!({"z": 0}), json!({}), &[], "[ 1 , 2 ]\n", "[ 1 , 2 ],\"z\":0\n"),
+        ] {
+            assert_eq!(edited(body, overrides, defaults, drops, None), body.replacen(from, to, 1), "{from} {to}");
+        }
+    }
+
+    #[test]
+    fn a_field_that_is_there_twice_is_changed_in_both_places() {
+        let body = r#"{"n":1,"a":0,"n":2}"#;
+        for (overrides, drops, expected) in [
+            (json!({"n": 3}), &[][..], r#"{"n":3,"a":0,"n":3}"#),
+            (json!({}), &["n"], r#"{"a":0}"#),
+            (json!({"b": 1}), &[], r#"{"n":1,"a":0,"n":2,"b":1}"#),
+        ] {
+            assert_eq!(edited(body, overrides, json!({"n": 9}), drops, None), expected, "{drops:?}");
+        }
     }
 
     #[test]

@@ -10,10 +10,11 @@ use crate::metrics::{Lane, Outcome};
 use crate::plan::Leaf;
 use crate::refusal::Refusal;
 use crate::routing::retry_after::retry_after;
-use crate::routing::{self, Course, Facts, Next};
+use crate::routing::{self, Course, Facts, Next, Speaker};
 use crate::stages::answer::{self, Ended, Failure, Held};
 use crate::stages::receive::{Bounds, NotReceived, receive};
 use crate::stages::resolve::Resolved;
+use crate::stages::trace::add_user;
 use crate::visit::Visit;
 use bytes::Bytes;
 use chrono::Utc;
@@ -25,7 +26,7 @@ use std::time::{Duration, Instant};
 type Answer = (Upstream, Held);
 
 impl Engine {
-    pub(super) async fn exchange(&self, client: &mut impl Downstream, visit: &mut Visit, errand: &Errand) -> Ended {
+    pub(super) async fn exchange(&self, client: &mut impl Downstream, visit: &mut Visit, errand: &mut Errand) -> Ended {
         let bounds =
             Bounds { max_bytes: self.bounds.max_body, timeout: self.bounds.body_timeout, memory: &self.body_memory };
         let body = match receive(client, &bounds).await {
@@ -34,7 +35,10 @@ impl Engine {
             Err(NotReceived::Refused(refusal)) => return refused(refusal),
         };
         let outcome = match Fields::read(&body.bytes) {
-            Ok(fields) => self.attempts(client, visit, errand, &body.bytes, &fields).await,
+            Ok(fields) => {
+                add_user(&mut errand.metadata, &fields);
+                self.attempts(client, visit, errand, &body.bytes, &fields).await
+            }
             Err(refusal) => Err(refused(refusal)),
         };
         match outcome {
@@ -148,15 +152,24 @@ fn outcome(tried: &Result<Answer, Ended>, deadline: Option<Instant>) -> routing:
             let asks = (status == 429).then(|| retry_after(&head.headers, Utc::now())).flatten();
             routing::Outcome { status, retry_after: asks, left, ..routing::Outcome::default() }
         }
-        Err(Ended::Failed(failure)) => routing::Outcome {
-            status: failure.refusal.status,
-            // The answer to our own limit is not the provider's failure to be reached.
-            is_network: matches!(failure.outcome, Some(Outcome::Failed(class)) if class != Class::FirstByteTimeout),
-            is_fatal: failure.refusal.status == 500,
-            left,
-            ..routing::Outcome::default()
-        },
-        Err(_) => routing::Outcome { is_fatal: true, left, ..routing::Outcome::default() },
+        Err(Ended::Failed(failure)) => {
+            let status = failure.refusal.status;
+            routing::Outcome { status, speaker: speaker(failure), left, ..routing::Outcome::default() }
+        }
+        Err(_) => routing::Outcome { speaker: Speaker::Fault, left, ..routing::Outcome::default() },
+    }
+}
+
+/// Whose word a failure is.
+fn speaker(failure: &Failure) -> Speaker {
+    match failure.outcome {
+        // A limit of ours that passed is the provider's answer; an address we do not dial is our refusal.
+        Some(Outcome::Failed(Class::FirstByteTimeout)) => Speaker::Provider,
+        Some(Outcome::Failed(Class::Blocked)) => Speaker::Gateway,
+        Some(Outcome::Failed(_)) => Speaker::Network,
+        Some(_) => Speaker::Provider,
+        None if failure.refusal.status == 500 => Speaker::Fault,
+        None => Speaker::Gateway,
     }
 }
 

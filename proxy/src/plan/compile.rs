@@ -13,9 +13,10 @@ use std::time::Duration;
 const DEFAULT_BUDGET: f64 = 20.0;
 
 pub fn compile(config: &Config) -> Plan {
-    let mut plan = Plan { nodes: Vec::new() };
+    let mut plan = Plan { nodes: Vec::new(), has_breakers: false };
     add(&mut plan, config, "config".to_owned(), &Inherited::default());
-    plan
+    let has_breakers = plan.leaves().any(|leaf| leaf.breaker.is_some());
+    Plan { has_breakers, ..plan }
 }
 
 /// What has been said above. Objects of parameters are merged, the rest is replaced by whoever says it last.
@@ -79,7 +80,7 @@ fn add(plan: &mut Plan, node: &Config, path: String, above: &Inherited) -> usize
         own.breaker = Some(rules);
     }
     // Its place is taken before those below are added, so that the root comes first.
-    plan.nodes.push(Node { path: path.as_str().into(), option, weight, branch: Branch::Single(index) });
+    plan.nodes.push(Node { path: path.as_str().into(), option, weight, branch: Branch::Single(Vec::new()) });
     let below = node.targets.iter().enumerate();
     let targets: Vec<usize> =
         below.map(|(number, target)| add(plan, target, format!("{path}.targets[{number}]"), &own)).collect();
@@ -88,13 +89,13 @@ fn add(plan: &mut Plan, node: &Config, path: String, above: &Inherited) -> usize
 }
 
 fn branch(node: &Config, targets: Vec<usize>) -> Branch {
-    let Some(strategy) = &node.strategy else { return Branch::Single(targets[0]) };
+    let Some(strategy) = &node.strategy else { return Branch::Single(targets) };
     let named = |name: &str| {
         let position = node.targets.iter().position(|target| target.name.as_deref() == Some(name));
         position.map(|position| targets[position])
     };
     match strategy.mode {
-        Mode::Single => Branch::Single(targets[0]),
+        Mode::Single => Branch::Single(targets),
         Mode::Fallback => Branch::Fallback { statuses: strategy.on_status_codes.clone(), targets },
         Mode::LoadBalance => {
             Branch::Balance { sticky: strategy.sticky.clone().filter(|sticky| sticky.enabled), targets }

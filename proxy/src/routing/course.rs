@@ -12,18 +12,28 @@ use std::time::{Duration, Instant};
 pub struct Outcome {
     /// The provider's, or the one we would answer with.
     pub status: u16,
-    /// The provider was not reached, or what it sent is no answer.
-    pub is_network: bool,
-    /// Our own fault: another target would meet it too.
-    pub is_fatal: bool,
+    pub speaker: Speaker,
     pub retry_after: Option<Duration>,
     /// What is left of the time for the whole request.
     pub left: Duration,
 }
 
+/// Who an outcome comes from, which decides what may follow it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Speaker {
+    /// The provider answered, or let its time pass: the status decides.
+    Provider,
+    /// The provider was not reached, or what it sent is no answer: worth another try whatever the status.
+    Network,
+    /// We refused this target before it was asked, and would again; another target may do.
+    Gateway,
+    /// Our own fault: another target would meet it too.
+    Fault,
+}
+
 impl Default for Outcome {
     fn default() -> Self {
-        Self { status: 200, is_network: false, is_fatal: false, retry_after: None, left: Duration::MAX }
+        Self { status: 200, speaker: Speaker::Provider, retry_after: None, left: Duration::MAX }
     }
 }
 
@@ -51,55 +61,87 @@ pub struct Moment<'m> {
 
 pub struct Course<'p> {
     plan: &'p Plan,
+    way: Way,
+}
+
+/// Where a request stands in its plan. Without the plan, so that it can be kept beside it between attempts.
+#[derive(Debug, Default)]
+pub struct Way {
     at: usize,
     /// The fallbacks above, outermost first.
-    fallbacks: Vec<Fallback<'p>>,
+    fallbacks: Vec<Fallback>,
     retries: Retries,
 }
 
-struct Fallback<'p> {
-    statuses: Option<&'p [u16]>,
+#[derive(Debug)]
+struct Fallback {
+    /// The node in the plan.
+    node: usize,
     /// The targets still to be tried, the next one last.
     left: Vec<usize>,
 }
 
+impl Way {
+    /// The target it stands on, as an index into the plan.
+    pub fn at(&self) -> usize {
+        self.at
+    }
+}
+
 impl<'p> Course<'p> {
     pub fn begin(plan: &'p Plan, moment: &mut Moment<'_>) -> Result<Self, Refusal> {
-        let mut course = Self { plan, at: 0, fallbacks: Vec::new(), retries: Retries::default() };
+        let mut course = Self { plan, way: Way::default() };
         course.descend(0, moment)?;
         Ok(course)
     }
 
+    /// Goes on where a course through the same plan was left.
+    pub fn resume(plan: &'p Plan, way: Way) -> Self {
+        Self { plan, way }
+    }
+
+    pub fn pause(self) -> Way {
+        self.way
+    }
+
     pub fn node(&self) -> &'p Node {
-        self.plan.node(self.at)
+        self.plan.node(self.way.at)
     }
 
     pub fn leaf(&self) -> &'p Leaf {
-        self.plan.leaf(self.at)
+        self.plan.leaf(self.way.at)
     }
 
     /// Retries of the present target: for the header.
     pub fn retry_count(&self) -> i8 {
-        self.retries.count()
+        self.way.retries.count()
     }
 
     pub fn after(&mut self, outcome: &Outcome, moment: &mut Moment<'_>) -> Result<Next, Refusal> {
         let leaf = self.leaf();
-        if let Some(breaker) = &leaf.breaker {
+        let rules = leaf.retry.as_ref();
+        let wait =
+            rules.and_then(|rules| self.way.retries.next(rules, &leaf.budget, outcome, moment.now, moment.chance));
+        match wait {
+            Some(wait) => Ok(Next::Again(wait)),
+            None => self.leave(outcome, moment),
+        }
+    }
+
+    /// What follows when the present target is not tried again. However often it was tried, that is one outcome.
+    pub fn leave(&mut self, outcome: &Outcome, moment: &mut Moment<'_>) -> Result<Next, Refusal> {
+        if let (Some(breaker), Speaker::Provider | Speaker::Network) = (&self.leaf().breaker, outcome.speaker) {
             breaker.record(outcome.status, moment.now);
         }
-        let wait = leaf
-            .retry
-            .as_ref()
-            .and_then(|rules| self.retries.next(rules, &leaf.budget, outcome, moment.now, moment.chance));
-        if let Some(wait) = wait {
-            return Ok(Next::Again(wait));
-        }
-        if outcome.is_fatal || outcome.left.is_zero() {
+        if outcome.speaker == Speaker::Fault || outcome.left.is_zero() {
             return Ok(Next::Deliver);
         }
-        while let Some(fallback) = self.fallbacks.last_mut() {
-            let goes_on = match fallback.statuses {
+        while let Some(fallback) = self.way.fallbacks.last_mut() {
+            let statuses = match &self.plan.node(fallback.node).branch {
+                Branch::Fallback { statuses, .. } => statuses.as_deref(),
+                _ => None,
+            };
+            let goes_on = match statuses {
                 Some(statuses) => statuses.contains(&outcome.status),
                 None => !(200..300).contains(&outcome.status),
             };
@@ -107,7 +149,7 @@ impl<'p> Course<'p> {
                 self.descend(next, moment)?;
                 return Ok(Next::Elsewhere);
             }
-            self.fallbacks.pop();
+            self.way.fallbacks.pop();
         }
         Ok(Next::Deliver)
     }
@@ -118,21 +160,28 @@ impl<'p> Course<'p> {
             let node = self.plan.node(at);
             at = match &node.branch {
                 Branch::Leaf(leaf) => {
-                    self.at = at;
-                    self.retries = Retries::default();
-                    leaf.budget.earn();
+                    self.way.at = at;
+                    self.way.retries = Retries::default();
+                    if leaf.retry.is_some() || leaf.hedge.is_some() {
+                        leaf.budget.earn();
+                    }
                     return Ok(());
                 }
-                Branch::Single(child) => *child,
-                Branch::Fallback { statuses, targets } => {
-                    let mut left = self.healthy(targets, moment.now);
+                Branch::Single(targets) => {
+                    let healthy = targets.iter().find(|target| !self.plan.is_open(**target, moment.now));
+                    *healthy.or(targets.first()).ok_or_else(|| router_error("it has no target"))?
+                }
+                Branch::Fallback { targets, .. } => {
+                    let mut left = self.healthy(targets.clone(), moment.now);
                     left.reverse();
                     let first = left.pop().ok_or_else(|| router_error("a fallback has no target"))?;
-                    self.fallbacks.push(Fallback { statuses: statuses.as_deref(), left });
+                    self.way.fallbacks.push(Fallback { node: at, left });
                     first
                 }
                 Branch::Balance { targets, sticky } => {
-                    let targets = self.healthy(targets, moment.now);
+                    // What has no weight is drained: not even open circuits elsewhere send traffic there.
+                    let weighty = targets.iter().copied().filter(|target| self.plan.node(*target).weight > 0.0);
+                    let targets = self.healthy(weighty.collect(), moment.now);
                     let weights: Vec<f64> = targets.iter().map(|target| self.plan.node(*target).weight).collect();
                     let key = sticky.as_ref().and_then(|sticky| {
                         balance::sticky_key(sticky, moment.scope, &node.path, &moment.facts, moment.unix_seconds)
@@ -155,9 +204,12 @@ impl<'p> Course<'p> {
     }
 
     /// The targets whose circuit is closed; all of them when none is.
-    fn healthy(&self, targets: &[usize], now: Instant) -> Vec<usize> {
+    fn healthy(&self, targets: Vec<usize>, now: Instant) -> Vec<usize> {
+        if !self.plan.has_breakers() {
+            return targets;
+        }
         let closed: Vec<usize> = targets.iter().copied().filter(|target| !self.plan.is_open(*target, now)).collect();
-        if closed.is_empty() { targets.to_vec() } else { closed }
+        if closed.is_empty() { targets } else { closed }
     }
 }
 

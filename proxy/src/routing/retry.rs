@@ -1,7 +1,7 @@
 //! Whether the same target is tried again, and after which wait.
 
-use super::Outcome;
 use super::budget::Budget;
+use super::{Outcome, Speaker};
 use shared::config::{Jitter, Retry};
 use std::time::{Duration, Instant};
 
@@ -69,7 +69,11 @@ impl Retries {
 
 fn is_worth_it(rules: &Retry, outcome: &Outcome) -> bool {
     let listed = rules.on_status_codes.as_deref().unwrap_or(DEFAULT_STATUSES);
-    !outcome.is_fatal && (outcome.is_network || listed.contains(&outcome.status))
+    match outcome.speaker {
+        Speaker::Provider => listed.contains(&outcome.status),
+        Speaker::Network => true,
+        Speaker::Gateway | Speaker::Fault => false,
+    }
 }
 
 #[cfg(test)]
@@ -112,7 +116,7 @@ mod tests {
     #[test]
     fn only_what_is_worth_it_is_tried_again() {
         let listed = |codes: &[u16]| Retry { on_status_codes: Some(codes.to_vec()), ..rules(1) };
-        let network = Outcome { status: 503, is_network: true, ..Outcome::default() };
+        let network = Outcome { status: 503, speaker: Speaker::Network, ..Outcome::default() };
         for (rules, outcome, again) in [
             (rules(1), status(429), true),
             (rules(1), status(529), true),
@@ -123,7 +127,8 @@ mod tests {
             (listed(&[400]), status(500), false),
             (listed(&[]), status(500), false),
             (listed(&[]), network.clone(), true),
-            (rules(1), Outcome { is_fatal: true, ..network.clone() }, false),
+            (rules(1), Outcome { speaker: Speaker::Fault, ..network.clone() }, false),
+            (rules(1), Outcome { speaker: Speaker::Gateway, ..status(429) }, false),
             (rules(1), Outcome { left: Duration::from_millis(900), ..status(500) }, false),
         ] {
             let (waits, _) = waits(&rules, std::slice::from_ref(&outcome));

@@ -1,13 +1,16 @@
 //! Which trace a request belongs to, and the metadata it carries.
 
 use super::identify::Principal;
+use crate::body::Fields;
 use crate::headers::GatewayHeaders;
 use crate::refusal::Refusal;
-use http::HeaderValue;
+use http::{HeaderMap, HeaderValue};
+use percent_encoding::percent_decode_str;
 use serde_json::{Map, Value};
 
 const LONGEST_TRACE_ID: usize = 128;
 const LONGEST_METADATA_VALUE: usize = 128;
+const MOST_BAGGAGE: usize = 64;
 
 /// The given id, else the one in `traceparent`; `None` when a new one is to be made.
 pub fn trace_id(headers: &GatewayHeaders<'_>) -> Result<Option<HeaderValue>, Refusal> {
@@ -30,14 +33,45 @@ fn from_traceparent(value: &HeaderValue) -> Option<HeaderValue> {
     (is_valid && trace.bytes().any(|byte| byte != b'0')).then(|| HeaderValue::from_str(trace).ok()).flatten()
 }
 
-/// What the request says about itself, under what its key and its workspace say about all their requests.
-pub fn metadata(value: Option<&HeaderValue>, caller: &Principal) -> Result<Map<String, Value>, Refusal> {
-    let mut metadata = own_metadata(value)?;
+/// What the request says about itself, under what its key and its workspace say about all their requests. Baggage is
+/// the weakest: it came along from whoever called the caller.
+pub fn metadata(
+    value: Option<&HeaderValue>,
+    head: &HeaderMap,
+    caller: &Principal,
+) -> Result<Map<String, Value>, Refusal> {
+    let mut metadata = baggage(head);
+    metadata.extend(own_metadata(value)?);
     let defaults = caller.key.defaults.as_ref().map(|defaults| &defaults.metadata);
     for (name, value) in [defaults, caller.workspace.metadata.as_ref()].into_iter().flatten().flatten() {
         metadata.insert(name.clone(), value.clone());
     }
     Ok(metadata)
+}
+
+/// `_user` is the body's `user` where nobody has said who it is.
+pub fn add_user(metadata: &mut Map<String, Value>, fields: &Fields<'_>) {
+    if metadata.contains_key("_user") {
+        return;
+    }
+    if let Some(user) = fields.text("user").filter(|user| !user.is_empty()) {
+        let user: String = user.chars().take(LONGEST_METADATA_VALUE).collect();
+        metadata.insert("_user".to_owned(), Value::from(user));
+    }
+}
+
+/// `key=value;property, key=value`, percent-encoded. Entries that are not that, or too many, are left out, as the W3C
+/// recommendation asks.
+fn baggage(head: &HeaderMap) -> Map<String, Value> {
+    let texts = head.get_all("baggage").iter().filter_map(|value| value.to_str().ok());
+    let entries = texts.flat_map(|text| text.split(',')).take(MOST_BAGGAGE).filter_map(|entry| {
+        let (name, value) = entry.split(';').next()?.split_once('=')?;
+        let decode = |text: &str| percent_decode_str(text.trim()).decode_utf8().ok().map(|text| text.into_owned());
+        let (name, value) = (decode(name)?, decode(value)?);
+        let fits = !name.is_empty() && value.chars().count() <= LONGEST_METADATA_VALUE;
+        fits.then(|| (name, Value::from(value)))
+    });
+    entries.collect()
 }
 
 /// Metadata must be a JSON object of scalars. Ignoring a bad one would evade the policies that look at it.
@@ -77,6 +111,35 @@ mod tests {
         ] {
             let found = from_traceparent(&HeaderValue::from_static(text));
             assert_eq!(found.as_ref().map(|v| v.to_str().unwrap()), trace, "{text}");
+        }
+    }
+
+    #[test]
+    fn baggage_is_decoded_and_what_is_none_is_left_out() {
+        let mut head = HeaderMap::new();
+        head.append("baggage", HeaderValue::from_static("user%20id=a%2Cb;ttl=1, tier = pro ,broken,=x,bad=%ff"));
+        head.append("baggage", HeaderValue::from_static("more=1"));
+        let found = Value::Object(baggage(&head));
+        assert_eq!(found, serde_json::json!({ "user id": "a,b", "tier": "pro", "more": "1" }));
+        let many: Vec<String> = (0..1000).map(|number| format!("k{number}=v")).collect();
+        head.insert("baggage", HeaderValue::from_str(&many.join(",")).unwrap());
+        assert_eq!(baggage(&head).len(), MOST_BAGGAGE);
+    }
+
+    #[test]
+    fn the_body_names_the_user_only_where_the_metadata_does_not() {
+        let long = format!(r#"{{"user":"{}"}}"#, "é".repeat(200));
+        for (said, body, user) in [
+            ("{}", r#"{"user":"u-1"}"#, Some("u-1".to_owned())),
+            (r#"{"_user":"m"}"#, r#"{"user":"u-1"}"#, Some("m".to_owned())),
+            ("{}", r#"{"user":""}"#, None),
+            ("{}", r#"{"user":7}"#, None),
+            ("{}", "{}", None),
+            ("{}", &long, Some("é".repeat(128))),
+        ] {
+            let mut metadata: Map<String, Value> = serde_json::from_str(said).unwrap();
+            add_user(&mut metadata, &Fields::read(body.as_bytes()).unwrap());
+            assert_eq!(metadata.get("_user").and_then(Value::as_str), user.as_deref(), "{body}");
         }
     }
 

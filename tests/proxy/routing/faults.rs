@@ -73,6 +73,32 @@ async fn a_target_that_cannot_be_reached_is_passed_over() {
 }
 
 #[tokio::test]
+async fn a_relayed_call_goes_to_the_next_target_only_while_nothing_was_sent() {
+    let stack = Stack::start().await;
+    let closed = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let upload = vec![b'x'; 300_000];
+    for (what, first) in [
+        ("refused", json!({ "custom_host": format!("http://{closed}/v1") })),
+        ("no TLS", json!({ "custom_host": format!("https://{}/v1", stack.mock.address()) })),
+        ("no such name", json!({ "custom_host": "https://nowhere.example.invalid.example/v1" })),
+        ("no such provider", json!({ "provider": "@nobody" })),
+    ] {
+        let config = json!({ "strategy": { "mode": "fallback" },
+            "targets": [target(&stack, first), target(&stack, json!({}))] });
+        let request = client(&stack, &config).request(http::Method::POST, "/files").body(upload.clone());
+        let answer = harness::client::whole(request.header("content-type", "application/octet-stream")).await;
+        assert_eq!(answer.header("x-gateway-last-used-option-index"), "config.targets[1]", "{what} {}", answer.text());
+        assert_eq!(stack.mock.requests().pop().unwrap().body.len(), upload.len(), "{what}");
+    }
+    let before = asked(&stack);
+    stack.mock.script(json!([{ "status": 500 }])).unwrap();
+    let config = json!({ "strategy": { "mode": "fallback" }, "retry": { "attempts": 3 },
+        "targets": [target(&stack, json!({})), target(&stack, json!({}))] });
+    let answer = client(&stack, &config).get("/models").await;
+    assert_eq!((answer.status.as_u16(), asked(&stack) - before), (500, 1), "an answer is an answer");
+}
+
+#[tokio::test]
 async fn a_client_that_leaves_while_a_retry_waits_ends_everything() {
     let stack = Stack::start().await;
     let config = target(&stack, json!({ "retry": { "attempts": 5 } }));

@@ -125,13 +125,59 @@ fn a_target_with_an_open_circuit_is_passed_over_unless_all_are_open() {
 }
 
 #[test]
+fn a_circuit_counts_a_target_once_however_often_it_was_tried() {
+    let config = json!({
+        "strategy": { "mode": "single", "cb_config": { "failure_threshold": 2, "cooldown_interval": 30000 } },
+        "retry": { "attempts": 3 }, "targets": [{ "provider": "@a" }, { "provider": "@b" }],
+    });
+    let plan = plan(&config);
+    let start = Instant::now();
+    let walk = |statuses: &[u16]| walk_at(&plan, statuses, 0.0, &json!({}), start).unwrap();
+    assert_eq!(walk(&[500, 500, 500, 500]), "0 +1 +2 +4.");
+    assert_eq!(walk(&[500, 500, 200]), "0 +1 +2.", "what a retry mended is a success");
+    assert_eq!(walk(&[500, 500, 500, 500]), "0 +1 +2 +4.");
+    assert_eq!(walk(&[200]), "1.", "two of three failed: a single strategy takes the next that is healthy");
+}
+
+#[test]
+fn our_own_refusal_is_not_repeated_and_not_held_against_the_target_but_another_may_serve() {
+    let config = json!({
+        "strategy": { "mode": "fallback", "cb_config": { "failure_threshold": 1, "cooldown_interval": 30000, "failure_status_codes": [429] } },
+        "retry": { "attempts": 3 }, "targets": [{ "provider": "@a" }, { "provider": "@b" }],
+    });
+    let plan = plan(&config);
+    let (metadata, params, now) = (Map::new(), Fields::default(), Instant::now());
+    let mut chance = || 0.0;
+    let facts = Facts { metadata: &metadata, params: &params, pathname: "/" };
+    let mut moment = Moment { facts, scope: b"", now, unix_seconds: 0, chance: &mut chance };
+    let mut course = Course::begin(&plan, &mut moment).unwrap();
+    let limited = Outcome { status: 429, speaker: Speaker::Gateway, ..Outcome::default() };
+    assert_eq!(course.after(&limited, &mut moment).unwrap(), Next::Elsewhere);
+    assert_eq!(course.after(&limited, &mut moment).unwrap(), Next::Deliver);
+    assert!(plan.leaves().all(|leaf| !leaf.breaker.as_ref().unwrap().is_open(now)));
+}
+
+#[test]
+fn a_drained_target_stays_drained_when_the_others_are_open() {
+    let config = json!({
+        "strategy": { "mode": "loadbalance", "cb_config": { "failure_threshold": 1, "cooldown_interval": 30000 } },
+        "targets": [{ "provider": "@a" }, { "provider": "@b", "weight": 0 }],
+    });
+    let plan = plan(&config);
+    let start = Instant::now();
+    for _ in 0..3 {
+        assert_eq!(walk_at(&plan, &[500], 0.5, &json!({}), start).unwrap(), "0.");
+    }
+}
+
+#[test]
 fn a_fault_of_our_own_and_the_end_of_the_time_end_everything() {
     let config = json!({ "strategy": { "mode": "fallback" }, "retry": { "attempts": 5 },
         "targets": [{ "provider": "@a" }, { "provider": "@b" }] });
     let plan = plan(&config);
     let (metadata, params) = (Map::new(), Fields::default());
     for outcome in [
-        Outcome { status: 500, is_fatal: true, ..Outcome::default() },
+        Outcome { status: 500, speaker: Speaker::Fault, ..Outcome::default() },
         Outcome { status: 500, left: Duration::ZERO, ..Outcome::default() },
     ] {
         let mut chance = || 0.0;

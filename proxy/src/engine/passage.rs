@@ -1,0 +1,142 @@
+//! The relay lane's way through its plan. A body that is streamed cannot be sent twice, so a request has one target;
+//! the next one takes its place only while nothing has been sent: when a target cannot be asked, or not be reached.
+
+use super::{Engine, moment, path_and_query};
+use crate::body::Fields;
+use crate::headers::GatewayHeaders;
+use crate::plan::Plan;
+use crate::refusal::Refusal;
+use crate::routing::{Course, Facts, Next, Outcome, Speaker, Way};
+use crate::stages::identify::Principal;
+use crate::target::Target;
+use crate::visit::Visit;
+use http::HeaderValue;
+use pingora_http::RequestHeader;
+use serde_json::{Map, Value};
+use std::sync::Arc;
+use std::time::Instant;
+
+/// A request on the relay lane: where it goes, and what decides where it would go next.
+#[derive(Debug)]
+pub struct Passage {
+    pub target: Target,
+    pub path_and_query: String,
+    /// What the client asks for, as classified.
+    path: String,
+    caller: Principal,
+    metadata: Map<String, Value>,
+    plan: Arc<Plan>,
+    way: Way,
+}
+
+/// What is known of a request before it has a target.
+pub(super) struct Ask {
+    pub path: String,
+    pub caller: Principal,
+    pub metadata: Map<String, Value>,
+    pub plan: Arc<Plan>,
+}
+
+impl Passage {
+    /// Of a request whose target is known already.
+    pub(super) fn to(target: Target, head: &RequestHeader, ask: Ask) -> Result<Self, Refusal> {
+        let path_and_query = place(&target, &ask.path, head)?;
+        let Ask { path, caller, metadata, plan } = ask;
+        Ok(Self { target, path_and_query, path, caller, metadata, plan, way: Way::default() })
+    }
+
+    /// Tells the target's breaker how the provider answered.
+    pub fn answered(&self, status: u16) {
+        if let Some(breaker) = &self.plan.leaf(self.way.at()).breaker {
+            breaker.record(status, Instant::now());
+        }
+    }
+}
+
+impl Engine {
+    /// To the first target that can be asked.
+    pub(super) fn passage(
+        &self,
+        ask: Ask,
+        head: &RequestHeader,
+        headers: &GatewayHeaders<'_>,
+        visit: &mut Visit,
+    ) -> Result<Passage, Refusal> {
+        let Ask { path, caller, metadata, plan } = ask;
+        let params = Fields::default();
+        let facts = Facts { metadata: &metadata, params: &params, pathname: head.uri.path() };
+        let mut course = Course::begin(&plan, &mut moment(facts, &caller, &mut rand::random::<f64>))?;
+        loop {
+            let refusal = match self.at_leaf(&course, &path, head, headers, &caller, visit) {
+                Ok((target, path_and_query)) => {
+                    let way = course.pause();
+                    return Ok(Passage { target, path_and_query, path, caller, metadata, plan, way });
+                }
+                Err(refusal) => refusal,
+            };
+            let next = course.leave(&refused(&refusal), &mut moment(facts, &caller, &mut rand::random::<f64>))?;
+            if next != Next::Elsewhere {
+                return Err(refusal);
+            }
+        }
+    }
+
+    /// Turns to the next target after the present one could not be reached. False when there is none, and an error when
+    /// the last one cannot be asked.
+    pub fn reroute(&self, passage: &mut Passage, head: &RequestHeader, visit: &mut Visit) -> Result<bool, Refusal> {
+        let headers = GatewayHeaders::of(&head.headers, &self.aliases)?;
+        let plan = passage.plan.clone();
+        let params = Fields::default();
+        let facts = Facts { metadata: &passage.metadata, params: &params, pathname: head.uri.path() };
+        let mut course = Course::resume(&plan, std::mem::take(&mut passage.way));
+        let mut outcome = Outcome { status: 503, speaker: Speaker::Network, ..Outcome::default() };
+        let mut last = None;
+        loop {
+            let next = course.leave(&outcome, &mut moment(facts, &passage.caller, &mut rand::random::<f64>))?;
+            if next != Next::Elsewhere {
+                passage.way = course.pause();
+                return last.map_or(Ok(false), Err);
+            }
+            match self.at_leaf(&course, &passage.path, head, &headers, &passage.caller, visit) {
+                Ok((target, path_and_query)) => {
+                    (passage.target, passage.path_and_query) = (target, path_and_query);
+                    passage.way = course.pause();
+                    return Ok(true);
+                }
+                Err(refusal) => {
+                    outcome = refused(&refusal);
+                    last = Some(refusal);
+                }
+            }
+        }
+    }
+
+    fn at_leaf(
+        &self,
+        course: &Course<'_>,
+        path: &str,
+        head: &RequestHeader,
+        headers: &GatewayHeaders<'_>,
+        caller: &Principal,
+        visit: &mut Visit,
+    ) -> Result<(Target, String), Refusal> {
+        visit.option = course.node().option.clone();
+        let target = self.resolver().resolve(course.leaf(), headers, caller, None)?.target;
+        visit.provider = HeaderValue::from_str(&target.provider.name).ok();
+        let place = place(&target, path, head)?;
+        Ok((target, place))
+    }
+}
+
+/// Where the provider has what the path means.
+fn place(target: &Target, path: &str, head: &RequestHeader) -> Result<String, Refusal> {
+    match target.provider.row.upstream_path(&head.method, path) {
+        Ok(place) => Ok(path_and_query(&place, head)),
+        Err(why) => Err(Refusal::endpoint_not_supported(&target.provider.name, why)),
+    }
+}
+
+fn refused(refusal: &Refusal) -> Outcome {
+    let speaker = if refusal.status == 500 { Speaker::Fault } else { Speaker::Gateway };
+    Outcome { status: refusal.status, speaker, ..Outcome::default() }
+}
