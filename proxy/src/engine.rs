@@ -3,6 +3,7 @@
 
 mod attempts;
 mod call;
+mod hedge;
 mod passage;
 
 pub use passage::Passage;

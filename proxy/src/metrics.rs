@@ -12,7 +12,8 @@ use std::time::Duration;
 const LANES: &[&str] = &["engine", "relay", "control_plane", "own"];
 const STATUS_CLASSES: &[&str] = &["2xx", "3xx", "4xx", "5xx", "499"];
 /// How an upstream attempt ended, when it did not end in one of the failures of `dial::Class`.
-const ENDINGS: &[&str] = &["answered", "stream_error", "client_left"];
+const ENDINGS: &[&str] = &["answered", "stream_error", "client_left", "overtaken"];
+const WINNERS: &[&str] = &["first", "second"];
 const SECONDS: &[f64] =
     &[0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 120.0, 300.0, 600.0];
 const OVERHEAD_SECONDS: &[f64] = &[0.000_05, 0.000_1, 0.000_25, 0.000_5, 0.001, 0.002_5, 0.005, 0.01, 0.025, 0.1];
@@ -32,6 +33,8 @@ pub enum Outcome {
     /// An error inside an answer whose status said success.
     StreamError,
     ClientLeft,
+    /// Another attempt beside it was faster.
+    Overtaken,
     Failed(Class),
 }
 
@@ -45,6 +48,7 @@ pub struct Metrics {
     failures: Vec<IntCounter>,
     endings: Vec<IntCounter>,
     refused: Vec<IntCounter>,
+    hedges: Vec<IntCounter>,
     pub pool_idle: IntGauge,
     pub pool_reused: IntCounter,
     pub pool_opened: IntCounter,
@@ -99,6 +103,14 @@ impl Metrics {
         registry.register(Box::new(in_flight.clone()))?;
         registry.register(Box::new(attempts.clone()))?;
         registry.register(Box::new(refused.clone()))?;
+        let hedges = IntCounterVec::new(
+            Opts::new(
+                "gateway_hedges_total",
+                "Second attempts beside a slow first one, by whose answer was passed on.",
+            ),
+            &["winner"],
+        )?;
+        registry.register(Box::new(hedges.clone()))?;
         registry.register(Box::new(overhead.clone()))?;
         registry.register(Box::new(rows.clone()))?;
         let by_lane = |vec: &HistogramVec| LANES.iter().map(|lane| vec.with_label_values(&[lane])).collect();
@@ -113,6 +125,7 @@ impl Metrics {
             in_flight: LANES.iter().map(|lane| in_flight.with_label_values(&[lane])).collect(),
             failures: Class::ALL.iter().map(|class| attempts.with_label_values(&[class.label()])).collect(),
             endings: ENDINGS.iter().map(|ending| attempts.with_label_values(&[ending])).collect(),
+            hedges: WINNERS.iter().map(|winner| hedges.with_label_values(&[winner])).collect(),
             refused: CODES.iter().map(|code| refused.with_label_values(&[code])).collect(),
             pool_idle: gauge(&registry, "gateway_upstream_pool_idle", "Idle upstream connections held.")?,
             pool_reused: counter(
@@ -199,12 +212,18 @@ impl Metrics {
             Outcome::Answered => self.endings[0].inc(),
             Outcome::StreamError => self.endings[1].inc(),
             Outcome::ClientLeft => self.endings[2].inc(),
+            Outcome::Overtaken => self.endings[3].inc(),
             Outcome::Failed(class) => {
                 if let Some(index) = Class::ALL.iter().position(|known| *known == class) {
                     self.failures[index].inc();
                 }
             }
         }
+    }
+
+    /// A second attempt was made beside a first one.
+    pub fn hedged(&self, second_won: bool) {
+        self.hedges[usize::from(second_won)].inc();
     }
 
     pub fn refused(&self, code: &str) {
@@ -268,7 +287,9 @@ mod tests {
     fn every_way_an_attempt_can_end_has_its_own_count() {
         let metrics = Metrics::new().unwrap();
         let failed = Class::ALL.map(Outcome::Failed);
-        for outcome in [Outcome::Answered, Outcome::StreamError, Outcome::ClientLeft].iter().chain(&failed) {
+        for outcome in
+            [Outcome::Answered, Outcome::StreamError, Outcome::ClientLeft, Outcome::Overtaken].iter().chain(&failed)
+        {
             metrics.attempt(*outcome);
         }
         let counted = metrics
@@ -276,6 +297,6 @@ mod tests {
             .lines()
             .filter(|line| line.starts_with("gateway_upstream_attempts_total{") && line.ends_with(" 1"))
             .count();
-        assert_eq!(counted, Class::ALL.len() + 3);
+        assert_eq!(counted, Class::ALL.len() + 4);
     }
 }

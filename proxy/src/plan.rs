@@ -8,8 +8,9 @@ pub use compile::compile;
 use crate::body::edit::Edits;
 use crate::routing::breaker::Breaker;
 use crate::routing::budget::Budget;
+use crate::routing::latency::Latencies;
 use http::HeaderValue;
-use shared::config::{Hedge, Placement, Query, Retry, Sticky};
+use shared::config::{Placement, Query, Retry, Sticky};
 use std::sync::Arc;
 use std::sync::LazyLock;
 use std::time::{Duration, Instant};
@@ -65,12 +66,36 @@ pub struct Leaf {
     pub total_timeout: Option<Duration>,
     pub stream_idle: Option<Duration>,
     pub heartbeat: Option<Duration>,
-    pub hedge: Option<Hedge>,
+    pub hedge: Option<Hedging>,
     pub custom_host: Option<String>,
     pub forward_headers: Option<Vec<String>>,
     pub placement: Placement,
     /// Parts of a config that this release stores but cannot act on; a request that needs one is told so.
     pub unsupported: Option<&'static str>,
+}
+
+/// When an attempt that has not answered gets a second one beside it.
+#[derive(Debug)]
+pub enum Hedging {
+    After(Duration),
+    /// When it is slower than this share of the answers so far.
+    Percentile(f64, Box<Latencies>),
+}
+
+impl Hedging {
+    /// The wait before the second attempt; None while too little is known.
+    pub fn delay(&self) -> Option<Duration> {
+        match self {
+            Self::After(delay) => Some(*delay),
+            Self::Percentile(percent, latencies) => latencies.percentile(*percent),
+        }
+    }
+
+    pub fn learn(&self, took: Duration) {
+        if let Self::Percentile(_, latencies) = self {
+            latencies.record(took);
+        }
+    }
 }
 
 /// Where a target's provider comes from.

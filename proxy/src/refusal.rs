@@ -240,6 +240,16 @@ impl Refusal {
         Self::new(408, "timeout_error", "timeout", message)
     }
 
+    /// A stream whose head came and whose first event did not.
+    pub fn no_event(provider: &str) -> Self {
+        Self::new(408, "timeout_error", "timeout", format!("{provider} began a stream and sent nothing in time"))
+    }
+
+    /// The time that the config gives the whole request is over.
+    pub fn out_of_time() -> Self {
+        Self::new(408, "timeout_error", "timeout", "the time for the whole request is over")
+    }
+
     pub fn upstream_unreachable(provider: &str, why: impl std::fmt::Display) -> Self {
         Self::new(503, "upstream_error", "upstream_unreachable", format!("{provider} cannot be reached: {why}"))
     }
@@ -360,6 +370,8 @@ mod tests {
             Refusal::not_ready(),
             Refusal::overloaded(),
             Refusal::timeout(1),
+            Refusal::no_event("p"),
+            Refusal::out_of_time(),
             Refusal::upstream_unreachable("p", "w"),
             Refusal::invalid_upstream_response("p", "w"),
             Refusal::upstream_error(500, "m".into()),

@@ -5,6 +5,7 @@ pub mod balance;
 pub mod breaker;
 pub mod budget;
 pub mod course;
+pub mod latency;
 pub mod query;
 pub mod retry;
 pub mod retry_after;

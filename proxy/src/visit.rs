@@ -4,6 +4,7 @@ use crate::headers::PREFIX;
 use crate::metrics::{Lane, Metrics};
 use crate::refusal::Dialect;
 use crate::request_id;
+use crate::stages::answer::Pulse;
 use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue, header};
 use pingora_http::ResponseHeader;
@@ -28,6 +29,9 @@ pub struct Visit {
     /// Time spent waiting for the upstream before its head came.
     pub upstream: Duration,
     pub status: u16,
+    /// When the whole request must be over.
+    pub deadline: Option<Instant>,
+    pub pulse: Pulse,
     presence: Option<Presence>,
 }
 
@@ -59,6 +63,8 @@ impl Visit {
             retries: 0,
             upstream: Duration::ZERO,
             status: 0,
+            deadline: None,
+            pulse: Pulse::default(),
             presence: None,
         }
     }

@@ -3,6 +3,8 @@
 
 mod catalog;
 mod faults;
+mod heartbeats;
+mod hedges;
 mod saved;
 
 use harness::{Answer, Client, Stack, chat};

@@ -1,17 +1,18 @@
 //! The engine lane from the body to the answer: targets are tried as the plan says until one has something worth
 //! passing on, or nothing is left to try. Until then the client has seen nothing.
 
+use super::call::{Answer, Call, NotCalled, unreachable};
 use super::{Engine, Errand, moment};
 use crate::body::Fields;
-use crate::dial::{Class, Upstream};
+use crate::dial::Class;
 use crate::downstream::Downstream;
 use crate::headers::GatewayHeaders;
 use crate::metrics::{Lane, Outcome};
-use crate::plan::Leaf;
+use crate::plan::{Hedging, Leaf};
 use crate::refusal::Refusal;
 use crate::routing::retry_after::retry_after;
 use crate::routing::{self, Course, Facts, Next, Speaker};
-use crate::stages::answer::{self, Ended, Failure, Held};
+use crate::stages::answer::{self, Ended, Failure, beside};
 use crate::stages::receive::{Bounds, NotReceived, receive};
 use crate::stages::resolve::Resolved;
 use crate::stages::trace::add_user;
@@ -21,9 +22,6 @@ use chrono::Utc;
 use http::HeaderValue;
 use std::borrow::Cow;
 use std::time::{Duration, Instant};
-
-/// An answer whose beginning is held: the provider's, good or bad.
-type Answer = (Upstream, Held);
 
 impl Engine {
     pub(super) async fn exchange(&self, client: &mut impl Downstream, visit: &mut Visit, errand: &mut Errand) -> Ended {
@@ -42,7 +40,7 @@ impl Engine {
             Err(refusal) => Err(refused(refusal)),
         };
         match outcome {
-            Ok((mut upstream, held)) => {
+            Ok(Answer { mut upstream, held, .. }) => {
                 self.metrics.first_byte(Lane::Engine, visit.started.elapsed());
                 self.metrics.overhead(visit.started.elapsed().saturating_sub(visit.upstream));
                 let ended = answer::deliver(client, &mut upstream, held, visit).await;
@@ -65,15 +63,17 @@ impl Engine {
         let facts = Facts { metadata: &errand.metadata, params: fields, pathname: uri.path() };
         let begun = Course::begin(&errand.plan, &mut moment(facts, &errand.caller, &mut rand::random::<f64>));
         let mut course = begun.map_err(refused)?;
+        let wants_stream = fields.is_true("stream");
         loop {
             let leaf = course.leaf();
             visit.option = course.node().option.clone();
-            let deadline = leaf.total_timeout.map(|total| visit.started + total);
-            let tried = self.try_target(client, visit, errand, leaf, body, fields, deadline).await;
+            visit.deadline = leaf.total_timeout.map(|total| visit.started + total);
+            visit.pulse.every = leaf.heartbeat.filter(|_| wants_stream);
+            let tried = self.try_target(client, visit, errand, leaf, body, fields).await;
             if matches!(tried, Err(Ended::ClientGone)) {
                 return tried;
             }
-            let outcome = outcome(&tried, deadline);
+            let outcome = outcome(&tried, visit.deadline);
             let next = course.after(&outcome, &mut moment(facts, &errand.caller, &mut rand::random::<f64>));
             visit.retries = course.retry_count();
             let wait = match next.map_err(refused)? {
@@ -81,29 +81,27 @@ impl Engine {
                 Next::Again(wait) => wait,
                 Next::Elsewhere => Duration::ZERO,
             };
-            self.set_aside(tried);
+            self.set_aside(tried.map_err(NotCalled::Ended));
             if !wait.is_zero() {
-                tokio::select! {
-                    () = tokio::time::sleep(wait) => {}
-                    () = client.gone() => return Err(Ended::ClientGone),
-                }
+                beside(client, visit, tokio::time::sleep(wait)).await?;
             }
         }
     }
 
     /// Counts an attempt that another one replaces; its connection may serve again if its answer was read whole.
-    fn set_aside(&self, tried: Result<Answer, Ended>) {
+    pub(super) fn set_aside(&self, tried: Result<Answer, NotCalled>) {
         match tried {
-            Ok((upstream, _)) => {
+            Ok(answer) => {
                 self.metrics.attempt(Outcome::Answered);
-                upstream.release();
+                answer.upstream.release();
             }
-            Err(Ended::Failed(Failure { outcome: Some(outcome), .. })) => self.metrics.attempt(outcome),
+            Err(NotCalled::Ended(Ended::Failed(Failure { outcome: Some(outcome), .. }))) => {
+                self.metrics.attempt(outcome);
+            }
             Err(_) => {}
         }
     }
 
-    #[expect(clippy::too_many_arguments, reason = "one attempt needs all of the request")]
     async fn try_target(
         &self,
         client: &mut impl Downstream,
@@ -112,7 +110,6 @@ impl Engine {
         leaf: &Leaf,
         body: &Bytes,
         fields: &Fields<'_>,
-        deadline: Option<Instant>,
     ) -> Result<Answer, Ended> {
         let Resolved { target, model } = match &errand.first {
             Some(target) => Resolved { target: target.clone(), model: None },
@@ -124,14 +121,39 @@ impl Engine {
         };
         visit.provider = HeaderValue::from_str(&target.provider.name).ok();
         let body = leaf.edits.apply(body, fields, model.as_deref());
+        let call = Call { endpoint: errand.endpoint, leaf, target: &target, body: &body, deadline: visit.deadline };
         let asked = Instant::now();
-        let limit = asked + target.timeout;
-        let limit = deadline.map_or(limit, |deadline| limit.min(deadline));
-        let called = self.call_or_redial(client, errand.endpoint, leaf, &target, &body, limit).await;
-        visit.upstream += asked.elapsed();
-        let mut upstream = called?;
-        let held = answer::hold(client, &mut upstream, visit).await?;
-        Ok((upstream, held))
+        let called = self.call_or_redial(client, visit, call).await;
+        visit.upstream += match &called {
+            Ok(answer) => answer.waited,
+            Err(_) => asked.elapsed(),
+        };
+        if let (Some(hedge), Ok(_)) = (&leaf.hedge, &called) {
+            hedge.learn(asked.elapsed());
+        }
+        called
+    }
+
+    async fn call_or_redial(
+        &self,
+        client: &mut impl Downstream,
+        visit: &mut Visit,
+        call: Call<'_>,
+    ) -> Result<Answer, Ended> {
+        for fresh in [false, true] {
+            let head = self.prepare(call, client.head()).map_err(refused)?;
+            let first = self.call(call, head, fresh);
+            let called = match call.leaf.hedge.as_ref().and_then(Hedging::delay) {
+                None => beside(client, visit, first).await?,
+                Some(delay) => self.hedged(client, visit, call, first, delay).await,
+            };
+            match called {
+                Ok(answer) => return Ok(answer),
+                Err(NotCalled::Ended(ended)) => return Err(ended),
+                Err(NotCalled::Stale) => self.metrics.pool_stale.inc(),
+            }
+        }
+        Err(unreachable(call.target, Class::Reset, &"a new connection was closed at once"))
     }
 }
 
@@ -146,8 +168,8 @@ fn requested_model<'f>(leaf: &'f Leaf, fields: &Fields<'f>) -> Option<Cow<'f, st
 fn outcome(tried: &Result<Answer, Ended>, deadline: Option<Instant>) -> routing::Outcome {
     let left = deadline.map_or(Duration::MAX, |deadline| deadline.saturating_duration_since(Instant::now()));
     match tried {
-        Ok((upstream, _)) => {
-            let head = upstream.head();
+        Ok(answer) => {
+            let head = answer.upstream.head();
             let status = head.status.as_u16();
             let asks = (status == 429).then(|| retry_after(&head.headers, Utc::now())).flatten();
             routing::Outcome { status, retry_after: asks, left, ..routing::Outcome::default() }

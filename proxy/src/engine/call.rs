@@ -1,115 +1,42 @@
-//! One call of one target: connect or take a held connection, send, and wait for the head of the answer.
+//! One call of one target: connect or take a held connection, send, and read until the answer is worth passing on.
 
 use super::Engine;
-use super::attempts::refused;
 use crate::dial::{Class, DialError, Upstream, UpstreamError};
-use crate::downstream::Downstream;
 use crate::headers::GatewayHeaders;
 use crate::metrics::Outcome;
 use crate::plan::Leaf;
 use crate::refusal::Refusal;
-use crate::stages::answer::{Ended, Failure};
+use crate::stages::answer::{self, Ended, Failure, Held};
 use crate::stages::classify::Endpoint;
 use crate::stages::prepare::upstream_head;
 use crate::target::Target;
 use crate::within::within;
 use bytes::Bytes;
 use pingora_http::RequestHeader;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
-impl Engine {
-    pub(super) async fn call_or_redial(
-        &self,
-        client: &mut impl Downstream,
-        endpoint: Endpoint,
-        leaf: &Leaf,
-        target: &Target,
-        body: &Bytes,
-        deadline: Instant,
-    ) -> Result<Upstream, Ended> {
-        for fresh in [false, true] {
-            let head = self.prepare(client.head(), endpoint, leaf, target).map_err(refused)?;
-            match self.call(client, target, head, body.clone(), deadline, fresh).await {
-                Ok(upstream) => return Ok(upstream),
-                Err(NotCalled::Ended(ended)) => return Err(ended),
-                // The provider had closed the held connection and never saw this request: sending it again is safe.
-                Err(NotCalled::Stale) => self.metrics.pool_stale.inc(),
-            }
-        }
-        Err(unreachable(target, Class::Reset, &"a new connection was closed at once"))
-    }
-
-    /// Sends the request and waits for the head of the answer, unless the client leaves first.
-    async fn call(
-        &self,
-        client: &mut impl Downstream,
-        target: &Target,
-        head: RequestHeader,
-        body: Bytes,
-        deadline: Instant,
-        fresh: bool,
-    ) -> Result<Upstream, NotCalled> {
-        let attempt = self.attempt(target, head, body, deadline, fresh);
-        let called = tokio::select! {
-            biased;
-            called = attempt => called,
-            () = client.gone() => return Err(Ended::ClientGone.into()),
-        };
-        called.map_err(|error| match error {
-            CallError::TooLate => unreachable(target, Class::FirstByteTimeout, &"no connection in time").into(),
-            CallError::Dial(error) => unreachable(target, error.class(), &error).into(),
-            CallError::Upstream(error) if error.is_stale_reuse() && !fresh => NotCalled::Stale,
-            CallError::Upstream(error) => unreachable(target, error.class(), &error).into(),
-        })
-    }
-
-    fn prepare(
-        &self,
-        head: &RequestHeader,
-        endpoint: Endpoint,
-        leaf: &Leaf,
-        target: &Target,
-    ) -> Result<RequestHeader, Refusal> {
-        let headers = GatewayHeaders::of(&head.headers, &self.aliases)?;
-        let row = &target.provider.row;
-        let path = match row.native_path(endpoint.family()) {
-            Some(path) => path,
-            None => {
-                let why = row
-                    .upstream_path(&head.method, endpoint.path())
-                    .err()
-                    .map_or_else(String::new, |why| why.to_string());
-                return Err(Refusal::endpoint_not_supported(&target.provider.name, why));
-            }
-        };
-        upstream_head(target, path, head, &headers, leaf.forward_headers.as_deref(), &self.aliases)
-    }
-
-    async fn attempt(
-        &self,
-        target: &Target,
-        head: RequestHeader,
-        body: Bytes,
-        deadline: Instant,
-        fresh: bool,
-    ) -> Result<Upstream, CallError> {
-        let left = deadline.saturating_duration_since(Instant::now());
-        let connect = within(left, self.dialer.connect(&target.origin, fresh)).await;
-        let mut upstream = connect.map_err(|_| CallError::TooLate)??;
-        match upstream.is_reused() {
-            true => self.metrics.pool_reused.inc(),
-            false => self.metrics.pool_opened.inc(),
-        }
-        upstream.set_timeouts(deadline.saturating_duration_since(Instant::now()), target.stream_idle);
-        upstream.send(head, body).await?;
-        upstream.read_head().await?;
-        Ok(upstream)
-    }
+/// An answer whose beginning is held: the provider's, good or bad.
+pub(super) struct Answer {
+    pub upstream: Upstream,
+    pub held: Held,
+    /// Until its head came.
+    pub waited: Duration,
 }
 
-/// Why there is no head of an answer.
-enum NotCalled {
-    /// A held connection turned out to be dead.
+/// What is the same for every try of a target.
+#[derive(Clone, Copy)]
+pub(super) struct Call<'c> {
+    pub endpoint: Endpoint,
+    pub leaf: &'c Leaf,
+    pub target: &'c Target,
+    pub body: &'c Bytes,
+    /// When the whole request must be over.
+    pub deadline: Option<Instant>,
+}
+
+/// Why there is no answer.
+pub(super) enum NotCalled {
+    /// A held connection turned out to be dead, and the provider never saw the request: sending it again is safe.
     Stale,
     Ended(Ended),
 }
@@ -117,6 +44,70 @@ enum NotCalled {
 impl From<Ended> for NotCalled {
     fn from(ended: Ended) -> Self {
         Self::Ended(ended)
+    }
+}
+
+impl Engine {
+    pub(super) async fn call(&self, call: Call<'_>, head: RequestHeader, fresh: bool) -> Result<Answer, NotCalled> {
+        let target = call.target;
+        let asked = Instant::now();
+        let limit = asked + target.timeout;
+        let limit = call.deadline.map_or(limit, |deadline| limit.min(deadline));
+        let called = self.send(target, head, call.body.clone(), limit, fresh).await;
+        let mut upstream = called.map_err(|error| match error {
+            CallError::TooLate => unreachable(target, Class::FirstByteTimeout, &"no connection in time").into(),
+            CallError::Dial(error) => unreachable(target, error.class(), &error).into(),
+            CallError::Upstream(error) if error.is_stale_reuse() && !fresh => NotCalled::Stale,
+            CallError::Upstream(error) => unreachable(target, error.class(), &error).into(),
+        })?;
+        let waited = asked.elapsed();
+        let holding = answer::hold(&mut upstream, &target.provider.name, limit);
+        let held = match call.deadline {
+            None => holding.await,
+            Some(deadline) => within(deadline.saturating_duration_since(Instant::now()), holding)
+                .await
+                .unwrap_or_else(|_| Err(out_of_time())),
+        };
+        Ok(Answer { held: held?, upstream, waited })
+    }
+
+    /// The head of the request for the provider, from the client's.
+    pub(super) fn prepare(&self, call: Call<'_>, head: &RequestHeader) -> Result<RequestHeader, Refusal> {
+        let headers = GatewayHeaders::of(&head.headers, &self.aliases)?;
+        let row = &call.target.provider.row;
+        let path = match row.native_path(call.endpoint.family()) {
+            Some(path) => path,
+            None => {
+                let why = row
+                    .upstream_path(&head.method, call.endpoint.path())
+                    .err()
+                    .map_or_else(String::new, |why| why.to_string());
+                return Err(Refusal::endpoint_not_supported(&call.target.provider.name, why));
+            }
+        };
+        upstream_head(call.target, path, head, &headers, call.leaf.forward_headers.as_deref(), &self.aliases)
+    }
+
+    /// Sends the request and waits for the head of the answer.
+    async fn send(
+        &self,
+        target: &Target,
+        head: RequestHeader,
+        body: Bytes,
+        limit: Instant,
+        fresh: bool,
+    ) -> Result<Upstream, CallError> {
+        let left = limit.saturating_duration_since(Instant::now());
+        let connect = within(left, self.dialer.connect(&target.origin, fresh)).await;
+        let mut upstream = connect.map_err(|_| CallError::TooLate)??;
+        match upstream.is_reused() {
+            true => self.metrics.pool_reused.inc(),
+            false => self.metrics.pool_opened.inc(),
+        }
+        upstream.set_timeouts(limit.saturating_duration_since(Instant::now()), target.stream_idle);
+        upstream.send(head, body).await?;
+        upstream.read_head().await?;
+        Ok(upstream)
     }
 }
 
@@ -139,7 +130,7 @@ impl From<UpstreamError> for CallError {
     }
 }
 
-fn unreachable(target: &Target, class: Class, error: &dyn std::fmt::Display) -> Ended {
+pub(super) fn unreachable(target: &Target, class: Class, error: &dyn std::fmt::Display) -> Ended {
     let provider = &target.provider.name;
     tracing::warn!(provider, class = class.label(), %error, "an upstream attempt failed");
     let refusal = match class {
@@ -149,4 +140,9 @@ fn unreachable(target: &Target, class: Class, error: &dyn std::fmt::Display) -> 
         _ => Refusal::upstream_unreachable(provider, error),
     };
     Ended::Failed(Failure { refusal, outcome: Some(Outcome::Failed(class)) })
+}
+
+fn out_of_time() -> Ended {
+    let outcome = Some(Outcome::Failed(Class::FirstByteTimeout));
+    Ended::Failed(Failure { refusal: Refusal::out_of_time(), outcome })
 }

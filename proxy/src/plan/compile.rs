@@ -1,6 +1,6 @@
 //! Config → plan: what each target inherits from those above it.
 
-use super::{Branch, Leaf, Node, Plan, Source};
+use super::{Branch, Hedging, Leaf, Node, Plan, Source};
 use crate::body::edit::Edits;
 use crate::routing::breaker::Breaker;
 use crate::routing::budget::Budget;
@@ -125,11 +125,18 @@ fn leaf(node: &Config, own: Inherited) -> Leaf {
         total_timeout: millis(own.total_timeout),
         stream_idle: millis(own.stream_idle),
         heartbeat: millis(own.heartbeat),
-        hedge: own.hedge,
+        hedge: own.hedge.map(hedging),
         custom_host: own.custom_host,
         forward_headers: own.forward_headers,
         placement: node.placement.clone(),
         unsupported,
+    }
+}
+
+fn hedging(hedge: Hedge) -> Hedging {
+    match hedge {
+        Hedge::AfterMs(millis) => Hedging::After(Duration::from_millis(millis)),
+        Hedge::Percentile(percent) => Hedging::Percentile(percent, Box::default()),
     }
 }
 

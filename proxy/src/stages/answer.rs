@@ -4,8 +4,11 @@
 
 mod content;
 mod hold;
+mod late;
+mod pulse;
 
 pub use hold::{Held, hold};
+pub use pulse::{Pulse, beside};
 
 use crate::dial::{Class, Upstream, UpstreamError};
 use crate::downstream::{ClientGone, Downstream};
@@ -13,9 +16,11 @@ use crate::events::Splitter;
 use crate::metrics::Outcome;
 use crate::refusal::Refusal;
 use crate::visit::Visit;
+use crate::within::within;
 use bytes::{Bytes, BytesMut};
 use http::{HeaderName, HeaderValue, header};
 use pingora_http::ResponseHeader;
+use std::time::Instant;
 
 #[derive(Debug)]
 pub enum Ended {
@@ -46,6 +51,7 @@ impl From<ClientGone> for Ended {
 /// Passes on an answer that was held, and what is still to come of it.
 pub async fn deliver(client: &mut impl Downstream, upstream: &mut Upstream, held: Held, visit: &mut Visit) -> Ended {
     let delivered = match held {
+        Held::Plain(first) if visit.pulse.has_begun => late::as_event(client, upstream, first, visit).await,
         Held::Plain(first) => plain(client, upstream, first, visit).await,
         Held::Stream { first, splitter } => stream(client, upstream, first, splitter, visit).await,
     };
@@ -58,11 +64,12 @@ async fn plain(
     first: Bytes,
     visit: &mut Visit,
 ) -> Result<Ended, Ended> {
+    visit.pulse.every = None;
     client.write_head(client_head(upstream.take_head(), visit)).await?;
     let mut is_last = upstream.is_done();
     client.write_body(first, is_last).await?;
     while !is_last {
-        let piece = next(client, upstream).await?.map_err(|error| Ended::Torn(error.class()))?;
+        let piece = next(client, upstream, visit).await?.map_err(|broken| Ended::Torn(broken.class))?;
         is_last = piece.is_none() || upstream.is_done();
         client.write_body(piece.unwrap_or_default(), is_last).await?;
     }
@@ -76,10 +83,13 @@ async fn stream(
     mut splitter: Splitter,
     visit: &mut Visit,
 ) -> Result<Ended, Ended> {
-    let mut head = client_head(upstream.take_head(), visit);
-    // Should the stream break off, one event more will be written than was announced.
-    head.remove_header(&header::CONTENT_LENGTH);
-    client.write_head(head).await?;
+    if !visit.pulse.has_begun {
+        let mut head = client_head(upstream.take_head(), visit);
+        // Should the stream break off, one event more will be written than was announced.
+        head.remove_header(&header::CONTENT_LENGTH);
+        client.write_head(head).await?;
+        visit.pulse.has_begun = true;
+    }
     let mut is_last = upstream.is_done();
     if is_last {
         let tail = splitter.rest();
@@ -88,15 +98,18 @@ async fn stream(
     }
     client.write_body(first, false).await?;
     while !is_last {
-        let piece = match next(client, upstream).await? {
+        let piece = match next(client, upstream, visit).await? {
             Ok(piece) => piece,
-            Err(error) => return break_off(client, visit, &error).await,
+            Err(broken) => return break_off(client, visit, broken).await,
         };
         is_last = piece.is_none() || upstream.is_done();
         let whole = match splitter.push(piece.unwrap_or_default()) {
             Ok(whole) if is_last => join(BytesMut::from(whole.as_ref()), splitter.rest()),
             Ok(whole) => whole,
-            Err(_) => return break_off(client, visit, &UpstreamError::protocol("an event is too large")).await,
+            Err(_) => {
+                let error = UpstreamError::protocol("an event is too large");
+                return break_off(client, visit, Broken::of(&error, visit)).await;
+            }
         };
         if !whole.is_empty() || is_last {
             client.write_body(whole, is_last).await?;
@@ -105,24 +118,43 @@ async fn stream(
     Ok(Ended::Complete)
 }
 
+/// Why an answer that has begun does not go on.
+struct Broken {
+    class: Class,
+    refusal: Refusal,
+}
+
+impl Broken {
+    fn of(error: &UpstreamError, visit: &Visit) -> Self {
+        Self { class: error.class(), refusal: Refusal::invalid_upstream_response(provider(visit), error) }
+    }
+}
+
 /// The next piece of the answer, unless the client leaves first. The outer error ends everything at once.
 async fn next(
     client: &mut impl Downstream,
     upstream: &mut Upstream,
-) -> Result<Result<Option<Bytes>, UpstreamError>, Ended> {
-    tokio::select! {
-        biased;
-        piece = upstream.read_body() => Ok(piece),
-        () = client.gone() => Err(Ended::ClientGone),
-    }
+    visit: &mut Visit,
+) -> Result<Result<Option<Bytes>, Broken>, Ended> {
+    let read = match visit.deadline {
+        None => Ok(beside(client, visit, upstream.read_body()).await?),
+        Some(deadline) => {
+            let left = deadline.saturating_duration_since(Instant::now());
+            beside(client, visit, within(left, upstream.read_body())).await?
+        }
+    };
+    Ok(match read {
+        Ok(piece) => piece.map_err(|error| Broken::of(&error, visit)),
+        Err(_) => Err(Broken { class: Class::FirstByteTimeout, refusal: Refusal::out_of_time() }),
+    })
 }
 
 /// Ends a stream that has begun: whole events were passed on, so one more is well-formed whatever happened.
-async fn break_off(client: &mut impl Downstream, visit: &mut Visit, error: &UpstreamError) -> Result<Ended, Ended> {
-    let refusal = Refusal::invalid_upstream_response(provider(visit), error);
-    tracing::warn!(request_id = visit.id(), class = error.class().label(), %error, "a stream broke off");
+async fn break_off(client: &mut impl Downstream, visit: &mut Visit, broken: Broken) -> Result<Ended, Ended> {
+    let Broken { class, refusal } = broken;
+    tracing::warn!(request_id = visit.id(), class = class.label(), why = %refusal.message, "a stream broke off");
     client.write_body(refusal.event(visit.dialect, visit.id()), true).await?;
-    Ok(Ended::BrokenOff(error.class()))
+    Ok(Ended::BrokenOff(class))
 }
 
 fn provider(visit: &Visit) -> &str {
@@ -167,6 +199,10 @@ fn is_hop_by_hop(name: &HeaderName) -> bool {
 
 /// Answers for the gateway itself.
 pub async fn refuse(client: &mut impl Downstream, visit: &mut Visit, refusal: &Refusal) -> Result<(), ClientGone> {
+    if visit.pulse.has_begun {
+        visit.status = refusal.status;
+        return client.write_body(refusal.event(visit.dialect, visit.id()), true).await;
+    }
     let body = refusal.body(visit.dialect, visit.id());
     let head = refusal_head(visit, refusal, body.len());
     client.write_head(head).await?;

@@ -5,16 +5,16 @@
 //! attempt too.
 
 use super::content::{Meaning, meaning, meaning_of_answer};
-use super::{Ended, Failure, join, next, provider};
+use super::{Ended, Failure, join};
 use crate::dial::{Class, Upstream, UpstreamError};
-use crate::downstream::Downstream;
 use crate::events::{Splitter, events};
 use crate::metrics::Outcome;
 use crate::refusal::Refusal;
-use crate::visit::Visit;
+use crate::within::within;
 use bytes::{Bytes, BytesMut};
 use http::header;
 use pingora_http::ResponseHeader;
+use std::time::Instant;
 
 /// A plain answer up to this size is held until it is whole.
 const HELD_WHOLE: usize = 256 << 10;
@@ -30,26 +30,27 @@ pub enum Held {
     Stream { first: Bytes, splitter: Splitter },
 }
 
-pub async fn hold(client: &mut impl Downstream, upstream: &mut Upstream, visit: &Visit) -> Result<Held, Ended> {
+/// Reads the beginning of an answer. A stream has until `limit` for its first piece.
+pub async fn hold(upstream: &mut Upstream, provider: &str, limit: Instant) -> Result<Held, Ended> {
     match is_event_stream(upstream.head()) {
-        true => stream(client, upstream, visit).await,
-        false => plain(client, upstream, visit).await,
+        true => stream(upstream, provider, limit).await,
+        false => plain(upstream, provider).await,
     }
 }
 
 /// JSON is looked at before it counts as an answer; other kinds, as speech, are passed on from their first piece.
-async fn plain(client: &mut impl Downstream, upstream: &mut Upstream, visit: &Visit) -> Result<Held, Ended> {
+async fn plain(upstream: &mut Upstream, provider: &str) -> Result<Held, Ended> {
     let is_success = upstream.head().status.is_success();
     let is_json = has_content_type(upstream.head(), b"application/json");
     let mut held = BytesMut::new();
     loop {
-        let piece = next(client, upstream).await?.map_err(|error| failed(&error, visit))?;
+        let piece = upstream.read_body().await.map_err(|error| failed(&error, provider))?;
         let is_whole = piece.is_none() || upstream.is_done();
         let piece = piece.unwrap_or_default();
         if is_whole || held.len() + piece.len() > HELD_WHOLE || (is_success && !is_json) {
             let first = join(held, piece);
             if is_whole && is_success && is_json && !first.is_empty() {
-                check(&first, visit)?;
+                check(&first, provider)?;
             }
             return Ok(Held::Plain(first));
         }
@@ -57,25 +58,30 @@ async fn plain(client: &mut impl Downstream, upstream: &mut Upstream, visit: &Vi
     }
 }
 
-fn check(body: &[u8], visit: &Visit) -> Result<(), Ended> {
+fn check(body: &[u8], provider: &str) -> Result<(), Ended> {
     match meaning_of_answer(body) {
         Meaning::Content | Meaning::Preamble => Ok(()),
-        Meaning::Malformed => Err(unusable(&"it is not JSON", visit)),
+        Meaning::Malformed => Err(unusable(&"it is not JSON", provider)),
         Meaning::Error(refusal) => {
             Err(Ended::Failed(Failure { refusal: *refusal, outcome: Some(Outcome::StreamError) }))
         }
     }
 }
 
-async fn stream(client: &mut impl Downstream, upstream: &mut Upstream, visit: &Visit) -> Result<Held, Ended> {
+async fn stream(upstream: &mut Upstream, provider: &str, limit: Instant) -> Result<Held, Ended> {
     let mut splitter = Splitter::default();
     let mut held = BytesMut::new();
-    let mut has_begun = false;
+    let (mut has_begun, mut is_first) = (false, true);
     loop {
-        let piece = next(client, upstream).await?.map_err(|error| failed(&error, visit))?;
+        let read = match is_first {
+            true => within(limit.saturating_duration_since(Instant::now()), upstream.read_body()).await,
+            false => Ok(upstream.read_body().await),
+        };
+        is_first = false;
+        let piece = read.map_err(|_| too_late(provider))?.map_err(|error| failed(&error, provider))?;
         let is_end = piece.is_none();
         let whole = match piece {
-            Some(piece) => splitter.push(piece).map_err(|error| unusable(&error, visit))?,
+            Some(piece) => splitter.push(piece).map_err(|error| unusable(&error, provider))?,
             None => splitter.rest(),
         };
         // A last event need not be followed by a blank line.
@@ -87,14 +93,14 @@ async fn stream(client: &mut impl Downstream, upstream: &mut Upstream, visit: &V
                 Meaning::Error(refusal) => {
                     return Err(Ended::Failed(Failure { refusal: *refusal, outcome: Some(Outcome::StreamError) }));
                 }
-                Meaning::Malformed => return Err(unusable(&"an event is not JSON", visit)),
+                Meaning::Malformed => return Err(unusable(&"an event is not JSON", provider)),
             }
             if has_content {
                 break;
             }
         }
         if is_end && !has_content && (has_begun || held.is_empty()) {
-            return Err(unusable(&"the stream ended before its first content", visit));
+            return Err(unusable(&"the stream ended before its first content", provider));
         }
         if has_content || is_end || held.len() + whole.len() > HELD_EVENTS {
             return Ok(Held::Stream { first: join(held, whole), splitter });
@@ -103,13 +109,19 @@ async fn stream(client: &mut impl Downstream, upstream: &mut Upstream, visit: &V
     }
 }
 
-fn failed(error: &UpstreamError, visit: &Visit) -> Ended {
-    let refusal = Refusal::invalid_upstream_response(provider(visit), error);
+/// The head came in time, and nothing after it.
+fn too_late(provider: &str) -> Ended {
+    let refusal = Refusal::no_event(provider);
+    Ended::Failed(Failure { refusal, outcome: Some(Outcome::Failed(Class::FirstByteTimeout)) })
+}
+
+fn failed(error: &UpstreamError, provider: &str) -> Ended {
+    let refusal = Refusal::invalid_upstream_response(provider, error);
     Ended::Failed(Failure { refusal, outcome: Some(Outcome::Failed(error.class())) })
 }
 
-fn unusable(why: &dyn std::fmt::Display, visit: &Visit) -> Ended {
-    let refusal = Refusal::invalid_upstream_response(provider(visit), why);
+fn unusable(why: &dyn std::fmt::Display, provider: &str) -> Ended {
+    let refusal = Refusal::invalid_upstream_response(provider, why);
     Ended::Failed(Failure { refusal, outcome: Some(Outcome::Failed(Class::Protocol)) })
 }
 

@@ -1,0 +1,67 @@
+//! Hedged requests, for configs that ask for them: when an attempt is slow, a second one of the same target starts
+//! beside it, and the first good answer is passed on. The other is dropped, which cancels it. It comes out of the
+//! target's retry budget, so that a provider that is slow for everybody is not asked twice by everybody.
+
+use super::Engine;
+use super::attempts::refused;
+use super::call::{Answer, Call, NotCalled};
+use crate::downstream::Downstream;
+use crate::metrics::Outcome;
+use crate::stages::answer::beside;
+use crate::visit::Visit;
+use std::future::Future;
+use std::pin::pin;
+use std::time::{Duration, Instant};
+
+type Called = Result<Answer, NotCalled>;
+
+impl Engine {
+    /// Waits for `first`, and for a second attempt beside it once that has taken `delay`.
+    pub(super) async fn hedged(
+        &self,
+        client: &mut impl Downstream,
+        visit: &mut Visit,
+        call: Call<'_>,
+        first: impl Future<Output = Called>,
+        delay: Duration,
+    ) -> Called {
+        let mut first = pin!(first);
+        if let Ok(in_time) = beside(client, visit, tokio::time::timeout(delay, &mut first)).await? {
+            return in_time;
+        }
+        if !call.leaf.budget.take(Instant::now()) {
+            return beside(client, visit, first).await?;
+        }
+        let head = self.prepare(call, client.head()).map_err(refused)?;
+        // On a connection of its own: a held one could be dead, or share what makes the first slow.
+        let mut second = pin!(self.call(call, head, true));
+        let race = async {
+            let (early, was_first) = tokio::select! {
+                biased;
+                done = &mut first => (done, true),
+                done = &mut second => (done, false),
+            };
+            if is_good(&early) {
+                self.metrics.attempt(Outcome::Overtaken);
+                return (early, was_first);
+            }
+            let late = if was_first { second.await } else { first.await };
+            match late {
+                Err(NotCalled::Stale) => (early, was_first),
+                late => {
+                    self.set_aside(early);
+                    (late, !was_first)
+                }
+            }
+        };
+        let (called, was_first) = beside(client, visit, race).await?;
+        self.metrics.hedged(!was_first);
+        called
+    }
+}
+
+/// Whether waiting for the other attempt is pointless.
+fn is_good(called: &Called) -> bool {
+    let status = called.as_ref().map(|answer| answer.upstream.head().status.as_u16());
+    status.is_ok_and(|status| status < 500 && status != 408 && status != 429)
+}

@@ -1,0 +1,77 @@
+//! A plain answer to a client that was sent a stream's head already, because heartbeats had to go out first: it becomes
+//! an event, and an error one in the client's dialect.
+
+use super::{Ended, next};
+use crate::dial::Upstream;
+use crate::downstream::Downstream;
+use crate::refusal::{Dialect, Refusal};
+use crate::visit::Visit;
+use bytes::{Bytes, BytesMut};
+
+/// Beyond this an answer is no error any more, and no stream either.
+const MOST: usize = 1 << 20;
+
+pub async fn as_event(
+    client: &mut impl Downstream,
+    upstream: &mut Upstream,
+    first: Bytes,
+    visit: &mut Visit,
+) -> Result<Ended, Ended> {
+    let mut body = BytesMut::from(first.as_ref());
+    while !upstream.is_done() && body.len() < MOST {
+        match next(client, upstream, visit).await? {
+            Ok(Some(piece)) => body.extend_from_slice(&piece),
+            Ok(None) => break,
+            Err(broken) => return super::break_off(client, visit, broken).await,
+        }
+    }
+    let status = upstream.head().status.as_u16();
+    visit.status = status;
+    client.write_body(event(&body, status, visit.dialect, visit.id()), true).await?;
+    Ok(Ended::Complete)
+}
+
+fn event(body: &[u8], status: u16, dialect: Dialect, id: &str) -> Bytes {
+    let is_error = status >= 400;
+    if is_error && (dialect == Dialect::Responses || !body.starts_with(b"{")) {
+        let message = format!("the provider answered with {status}");
+        return Refusal::upstream_error(status, message).event(dialect, id);
+    }
+    let mut event = Vec::with_capacity(body.len() + 64);
+    if is_error && dialect == Dialect::Anthropic {
+        event.extend_from_slice(b"event: error\n");
+    }
+    for line in body.split(|byte| matches!(byte, b'\n' | b'\r')).filter(|line| !line.is_empty()) {
+        event.extend_from_slice(b"data: ");
+        event.extend_from_slice(line);
+        event.push(b'\n');
+    }
+    event.push(b'\n');
+    if dialect == Dialect::OpenAi {
+        event.extend_from_slice(b"data: [DONE]\n\n");
+    }
+    Bytes::from(event)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::events::events;
+
+    #[test]
+    fn a_providers_error_is_one_event_that_the_dialect_knows() {
+        let body = b"{\n  \"error\": {\"message\": \"m\"}\r\n}";
+        for (dialect, name, count) in [
+            (Dialect::OpenAi, None, 2),
+            (Dialect::Anthropic, Some("error"), 1),
+            (Dialect::Responses, Some("response.failed"), 1),
+        ] {
+            let event = event(body, 429, dialect, "id");
+            let found: Vec<_> = events(&event).collect();
+            assert_eq!((found[0].name.as_deref(), found.len()), (name, count), "{dialect:?}");
+            let said: serde_json::Value = serde_json::from_slice(&found[0].data).unwrap();
+            assert!(said.pointer("/error/message").or(said.pointer("/response/error/message")).is_some(), "{said}");
+        }
+        assert!(String::from_utf8_lossy(&event(b"<html>", 502, Dialect::OpenAi, "id")).contains("502"));
+    }
+}
