@@ -10,5 +10,10 @@ pub mod query;
 pub mod retry;
 pub mod retry_after;
 
+#[cfg(test)]
+mod properties;
+#[cfg(test)]
+mod simulator;
+
 pub use course::{Course, Next, Outcome, Speaker, Way};
 pub use query::Facts;

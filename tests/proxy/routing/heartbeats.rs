@@ -55,7 +55,7 @@ async fn after_a_heartbeat_another_target_may_still_answer_and_a_failure_is_an_e
     stack.mock.script(json!([{ "latency_ms": 400, "status": 500 }])).unwrap();
     let (text, has_beaten) = without_comments(&stream(&stack, &config).await);
     assert!(has_beaten && text.ends_with("data: [DONE]\n\n") && !text.contains("\"error\""), "{text}");
-    for fault in [json!({ "latency_ms": 400, "status": 429 }), json!({ "latency_ms": 400, "no_answer": true })] {
+    for fault in [json!({ "latency_ms": 400, "status": 429 }), json!({ "latency_ms": 400, "error_in_200": true })] {
         stack.mock.script(json!([{ "status": 500 }, fault.clone()])).unwrap();
         let (text, has_beaten) = without_comments(&stream(&stack, &config).await);
         let (error, end) = text.strip_prefix("data: ").and_then(|text| text.split_once("\n\n")).unwrap();
