@@ -5,6 +5,7 @@
 
 use async_trait::async_trait;
 use pingora_core::server::{ShutdownSignal, ShutdownSignalWatch, ShutdownWatch};
+use proxy::journal::Journal;
 use proxy::metrics::Metrics;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -21,12 +22,13 @@ pub struct Leave {
     leaving: AtomicBool,
     handed_over: watch::Sender<bool>,
     metrics: Arc<Metrics>,
+    journal: Option<Arc<Journal>>,
     limit: Duration,
 }
 
 impl Leave {
-    pub fn new(metrics: Arc<Metrics>, limit: Duration) -> Self {
-        Self { leaving: AtomicBool::new(false), handed_over: watch::Sender::new(false), metrics, limit }
+    pub fn new(metrics: Arc<Metrics>, journal: Option<Arc<Journal>>, limit: Duration) -> Self {
+        Self { leaving: AtomicBool::new(false), handed_over: watch::Sender::new(false), metrics, journal, limit }
     }
 
     pub fn is_leaving(&self) -> bool {
@@ -64,6 +66,9 @@ impl Leave {
             if self.metrics.in_flight() > 0 {
                 quiet_since = Instant::now();
             }
+        }
+        if let Some(journal) = &self.journal {
+            journal.farewell().await;
         }
         tracing::info!("left");
         std::process::exit(0);

@@ -2,11 +2,13 @@
 //! carries a model, key or user id.
 
 use crate::dial::Class;
+use crate::journal::Meters;
 use crate::refusal::CODES;
 use prometheus::{
     Histogram, HistogramOpts, HistogramVec, IntCounter, IntCounterVec, IntGauge, IntGaugeVec, Opts, Registry,
     TextEncoder,
 };
+use std::sync::Arc;
 use std::time::Duration;
 
 const LANES: &[&str] = &["engine", "relay", "control_plane", "own"];
@@ -65,6 +67,7 @@ pub struct Metrics {
     pub panics: IntCounter,
     pub unrecorded_tokens: IntCounter,
     pub draining: IntGauge,
+    pub journal: Arc<Meters>,
 }
 
 impl Metrics {
@@ -177,6 +180,7 @@ impl Metrics {
                 "gateway_jwt_failures_unrecorded_total",
                 "Rejected tokens left out of the audit trail: too many, of no organisation, or Postgres was away.",
             )?,
+            journal: Arc::new(Meters::new(&registry)?),
             draining: gauge(&registry, "gateway_draining", "1 while the process finishes its last requests.")?,
             registry,
         })

@@ -27,6 +27,10 @@ impl Providers {
     pub fn get(&self, name: &str) -> Option<&Arc<Provider>> {
         self.0.get(name)
     }
+
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.0.keys().map(|name| &**name)
+    }
 }
 
 fn provider(row: &Arc<shared::providers::Provider>, dialer: &Dialer) -> anyhow::Result<Provider> {

@@ -25,6 +25,8 @@ use proxy::engine::{Engine, Limits};
 use proxy::headers::Aliases;
 use proxy::hosts::Hosts;
 use proxy::inline::InlineConfigs;
+use proxy::journal::Journal;
+use proxy::journal::ship::{Pricer, Shipper};
 use proxy::metrics::Metrics;
 use proxy::providers::Providers;
 use proxy::settings::Settings;
@@ -32,6 +34,7 @@ use proxy::snapshot::Snapshot;
 use proxy::stages::receive::BodyMemory;
 use proxy::tokens::Tokens;
 use proxy::tokens::trail::{self, Trail, Writer};
+use shared::catalogue::{Fetch, Fetched, Sources};
 use shared::seal::{MasterKeys, Sealer};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::Arc;
@@ -49,6 +52,10 @@ pub fn serve(settings: Settings) -> anyhow::Result<()> {
     let metrics = Arc::new(Metrics::new()?);
     let snapshot = Arc::new(Snapshot::empty());
     let (trail, writer) = trail::trail(metrics.unrecorded_tokens.clone());
+    let journal = match settings.journal.journal {
+        true => Some(Journal::open(settings.journal.clone(), threads, metrics.journal.clone())?),
+        false => None,
+    };
     let engine = Arc::new(engine(&settings, snapshot.clone(), metrics.clone(), trail)?);
     let (control_plane, admin_checks) = ControlPlane::new(&settings.process.admin_addresses)?;
     let gateway = Gateway {
@@ -56,7 +63,8 @@ pub fn serve(settings: Settings) -> anyhow::Result<()> {
         control_plane: Arc::new(control_plane),
         client_idle_s: settings.process.client_idle_timeout_s,
     };
-    let leave = Arc::new(Leave::new(metrics.clone(), Duration::from_secs(settings.process.drain_timeout_s)));
+    let drain = Duration::from_secs(settings.process.drain_timeout_s);
+    let leave = Arc::new(Leave::new(metrics.clone(), journal.clone(), drain));
 
     let conf = server_conf(&settings)?;
     let opt = Opt { upgrade: settings.upgrade, ..Opt::default() };
@@ -77,6 +85,13 @@ pub fn serve(settings: Settings) -> anyhow::Result<()> {
     server.add_service(background_service("keyring", KeyringWatch(gateway.engine.sealer.clone())));
     let writer = TrailService { writer: Mutex::new(writer), database: settings.database.clone() };
     server.add_service(background_service("audit trail", writer));
+    if let Some(journal) = journal {
+        let sources =
+            Sources::new(&settings.catalogue, engine.providers.names(), Arc::new(Files(engine.dialer.clone())))?;
+        let pricer = Pricer::new(sources, snapshot.clone());
+        let shipper = Mutex::new(Shipper::new(settings.database.clone(), pricer, metrics.journal.clone()));
+        server.add_service(background_service("journal", JournalService { journal, shipper }));
+    }
     server.add_service(background_service("drain", DrainService(leave.clone())));
     let health = Arc::new(Health { engine, leave: leave.clone(), listens: AtomicBool::new(false) });
     let address = SocketAddr::new(settings.listen.metrics_host, settings.listen.metrics_port);
@@ -98,6 +113,32 @@ struct TrailService {
 impl pingora_core::services::background::BackgroundService for TrailService {
     async fn start(&self, shutdown: pingora_core::server::ShutdownWatch) {
         self.writer.lock().await.run(&self.database, shutdown).await;
+    }
+}
+
+/// Ships the journal, apart from the threads that carry requests.
+struct JournalService {
+    journal: Arc<Journal>,
+    shipper: Mutex<Shipper>,
+}
+
+#[async_trait::async_trait]
+impl pingora_core::services::background::BackgroundService for JournalService {
+    /// Goes on while the process drains: the drain ends the process, and asks for the last logs before it does.
+    async fn start(&self, _shutdown: pingora_core::server::ShutdownWatch) {
+        self.journal.run(&mut *self.shipper.lock().await).await;
+    }
+}
+
+/// Price lists from the operator's service, fetched through the dialer and so under its rules.
+struct Files(Arc<Dialer>);
+
+impl Fetch for Files {
+    fn get<'a>(&'a self, url: &'a str) -> Fetched<'a> {
+        Box::pin(async move {
+            let text = proxy::tokens::fetch::fetch(&self.0, url).await.map_err(anyhow::Error::msg)?;
+            Ok(Some(String::from_utf8(text)?))
+        })
     }
 }
 

@@ -34,6 +34,8 @@ pub struct Settings {
     #[command(flatten)]
     pub snapshot: conf::Snapshot,
     #[command(flatten)]
+    pub journal: conf::Journal,
+    #[command(flatten)]
     pub features: conf::Features,
     #[command(flatten)]
     pub logs: conf::Logs,

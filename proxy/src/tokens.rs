@@ -2,7 +2,7 @@
 //! that a client's next requests cost a look into a map; organisation and workspace are taken from the snapshot each
 //! time, so that changed settings and archived workspaces count at once.
 
-mod fetch;
+pub mod fetch;
 pub mod trail;
 mod verified;
 

@@ -9,6 +9,7 @@ pub mod deployment;
 pub mod features;
 mod file;
 pub mod identity;
+pub mod journal;
 pub mod jwt;
 pub mod listen;
 pub mod load;
@@ -28,6 +29,7 @@ pub use database::{Database, DbSsl};
 pub use deployment::{Deployment, DeploymentLimits};
 pub use features::Features;
 pub use identity::Identity;
+pub use journal::Journal;
 pub use jwt::Jwt;
 pub use listen::Listen;
 pub use load::load;
@@ -75,6 +77,8 @@ pub struct AllSettings {
     pub deployment_limits: DeploymentLimits,
     #[command(flatten)]
     pub snapshot: Snapshot,
+    #[command(flatten)]
+    pub journal: Journal,
     #[command(flatten)]
     pub logs: Logs,
 }

@@ -22,6 +22,7 @@ pub use usage::{Images, Usage};
 
 use rates::Effective;
 use rust_decimal::Decimal;
+use std::collections::BTreeMap;
 
 /// The parts of a cost, in US cents.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -64,6 +65,29 @@ pub fn cost(usage: &Usage, entry: &Entry, terms: &Terms<'_>) -> Result<Cost, Too
     // So that adding the parts up later cannot overflow.
     let whole = cost.request.checked_add(cost.response).and_then(|sum| sum.checked_add(cost.units));
     whole.map(|_| cost).ok_or(TooLarge)
+}
+
+/// The cents per unit that a cost is made of, by their names in the price list; of what was not used, none.
+pub fn unit_prices<'u>(usage: &'u Usage, entry: &Entry, terms: &Terms<'_>) -> BTreeMap<&'u str, Decimal> {
+    let rates = Effective::of(entry, usage, terms);
+    let kinds: [(u64, &[&'static str]); 10] = [
+        (usage.input, &["request_text_token", "request_token"]),
+        (usage.cache_read, &["cache_read_text_input_token", "cached_text_input_token", "cache_read_input_token"]),
+        (usage.cache_write, &["cache_write_input_token"]),
+        (usage.audio_input, &["request_audio_token"]),
+        (usage.cache_read_audio, &["cache_read_audio_input_token"]),
+        (usage.image_input, &["request_image_token"]),
+        (usage.output, &["response_text_token", "response_token"]),
+        (usage.reasoning, &["reasoning_token"]),
+        (usage.audio_output, &["response_audio_token"]),
+        (usage.image_output, &["response_image_token"]),
+    ];
+    let tokens = kinds
+        .into_iter()
+        .filter(|(count, _)| *count > 0)
+        .filter_map(|(_, keys)| keys.iter().find_map(|key| Some((*key, rates.first(&[key])?))));
+    let units = usage.units.keys().filter_map(|name| Some((name.as_str(), rates.unit(name)?)));
+    tokens.chain(units).collect()
 }
 
 fn request(usage: &Usage, rates: &Effective<'_>) -> Result<Decimal, TooLarge> {

@@ -288,6 +288,8 @@ fn usual_environment(database: &Database, [proxy, admin, metrics]: [u16; 3]) -> 
         ("ADMIN_ADDRESSES", format!("127.0.0.1:{admin}")),
         ("METRICS_PORT", metrics.to_string()),
         ("SNAPSHOT_DIR", "snapshot".to_owned()),
+        ("JOURNAL_DIR", "journal".to_owned()),
+        ("JOURNAL_SHIP_MS", "50".to_owned()),
         ("GATEWAY_MASTER_KEY_FILE", "keyring".to_owned()),
         ("UPGRADE_SOCK", "upgrade.sock".to_owned()),
         ("TRUSTED_CUSTOM_HOSTS", "localhost,127.0.0.1,::1".to_owned()),

@@ -10,6 +10,7 @@ mod framing;
 mod headers;
 mod http2;
 mod identity;
+mod journal;
 mod leaving;
 mod outbound;
 mod providers;

@@ -159,6 +159,7 @@ impl Place {
             ("PROXY_THREADS", "2".into()),
             // Of its own: a start that finds a copy does other work than one that finds none.
             ("SNAPSHOT_DIR", format!("snapshot-{}", address.port())),
+            ("JOURNAL_DIR", format!("journal-{}", address.port())),
             ("UPGRADE_SOCK", "upgrade.sock".into()),
             ("TRUSTED_CUSTOM_HOSTS", "127.0.0.1".into()),
         ]);

@@ -151,6 +151,7 @@ fn environment(settings: &Settings, url: &str) -> Vec<(String, String)> {
     let defaults = [
         ("ADMIN_ADDRESSES", format!("127.0.0.1:{}", settings.admin_port)),
         ("SNAPSHOT_DIR", inside("snapshot")),
+        ("JOURNAL_DIR", inside("journal")),
         ("UPGRADE_SOCK", inside("upgrade.sock")),
         ("TRUSTED_CUSTOM_HOSTS", LOCAL_HOSTS.to_owned()),
         ("LOG_FORMAT", "text".to_owned()),

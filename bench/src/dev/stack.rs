@@ -65,8 +65,15 @@ fn start(folder: &Path, log: &Path, database: Option<&Database>) -> anyhow::Resu
     // A group of its own: Ctrl-C must reach the command first.
     command.process_group(0).kill_on_drop(true);
     // What a developer has set for a stack of their own must not lead this one to it.
-    for name in ["DATABASE_URL", "DATABASE_LISTEN_URL", "ADMIN_ADDRESSES", "SNAPSHOT_DIR", "UPGRADE_SOCK", "MOCK_PORT"]
-    {
+    for name in [
+        "DATABASE_URL",
+        "DATABASE_LISTEN_URL",
+        "ADMIN_ADDRESSES",
+        "SNAPSHOT_DIR",
+        "JOURNAL_DIR",
+        "UPGRADE_SOCK",
+        "MOCK_PORT",
+    ] {
         command.env_remove(name);
     }
     command.env("RUN_DIR", folder);

@@ -1,4 +1,4 @@
-//! Key sets, fetched through the dialer and therefore under its rules: judged names and addresses, verified TLS, no
+//! Key sets and other small files, fetched through the dialer and therefore under its rules: judged names and addresses, verified TLS, no
 //! redirects.
 
 use crate::dial::{Dialer, Upstream, UpstreamError};
@@ -16,7 +16,8 @@ pub fn through(dialer: Arc<Dialer>) -> Fetch {
     })
 }
 
-async fn fetch(dialer: &Dialer, url: &str) -> Result<Vec<u8>, String> {
+/// One file.
+pub async fn fetch(dialer: &Dialer, url: &str) -> Result<Vec<u8>, String> {
     let (origin, path) = dialer.custom_url(url).map_err(|rule| rule.to_string())?;
     let mut head =
         RequestHeader::build("GET", path.as_str().as_bytes(), Some(4)).map_err(|_| "its path is not valid")?;

@@ -1,0 +1,232 @@
+//! The journal: each call is appended to a file before the last byte of its answer leaves, and stored in Postgres
+//! afterwards. A killed process loses nothing, and neither does an absent database: files wait for it.
+//!
+//! Each I/O thread has a file of its own, so appending is one uncontended lock and one `write`. Files are closed by
+//! size, or by the shipper when it has nothing else to send.
+
+mod frame;
+pub mod meters;
+pub mod record;
+mod segment;
+pub mod service;
+pub mod ship;
+mod writer;
+
+pub use meters::Meters;
+pub use record::{Mode, Record};
+
+use anyhow::Context as _;
+use parking_lot::Mutex;
+use segment::{Held, Segment};
+use shared::conf::journal::{Fsync, Journal as Settings, WhenFull};
+use std::cell::Cell;
+use std::collections::VecDeque;
+use std::fs::{DirBuilder, File};
+use std::io;
+use std::os::unix::fs::DirBuilderExt as _;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed};
+use std::time::SystemTime;
+use tokio::sync::{Notify, watch};
+use uuid::Uuid;
+use writer::{Writer, Written};
+
+pub struct Journal {
+    settings: Settings,
+    /// Tells the files of this process from those of others.
+    boot: String,
+    writers: Vec<Mutex<Writer>>,
+    threads_seen: AtomicUsize,
+    files_made: AtomicU64,
+    /// Files to ship, the oldest first.
+    closed: Mutex<VecDeque<Held>>,
+    is_full: AtomicBool,
+    /// The disk refused the last write; said once, not for every record.
+    is_failing: AtomicBool,
+    /// The shipper should look at once.
+    wake: Notify,
+    /// Everything that was noted before the shipper last looked is in Postgres.
+    is_empty: watch::Sender<bool>,
+    meters: Arc<Meters>,
+}
+
+thread_local! {
+    /// Which writer is this thread's.
+    static SLOT: Cell<Option<usize>> = const { Cell::new(None) };
+}
+
+impl Journal {
+    /// Makes the folder; a proxy that cannot write there should not start.
+    pub fn open(settings: Settings, threads: usize, meters: Arc<Meters>) -> anyhow::Result<Arc<Self>> {
+        let folder = &settings.journal_dir;
+        let made = DirBuilder::new().recursive(true).mode(0o700).create(folder);
+        made.with_context(|| format!("JOURNAL_DIR: {}", folder.display()))?;
+        let journal = Self {
+            boot: Uuid::now_v7().simple().to_string(),
+            writers: (0..threads.max(1)).map(|_| Mutex::default()).collect(),
+            threads_seen: AtomicUsize::new(0),
+            files_made: AtomicU64::new(0),
+            closed: Mutex::default(),
+            is_full: AtomicBool::new(false),
+            is_failing: AtomicBool::new(false),
+            wake: Notify::new(),
+            is_empty: watch::Sender::new(true),
+            settings,
+            meters,
+        };
+        let probe =
+            journal.create(0).with_context(|| format!("JOURNAL_DIR: {}", journal.settings.journal_dir.display()));
+        probe?.close().remove()?;
+        Ok(Arc::new(journal))
+    }
+
+    /// Notes a call. Never waits for anything but the file.
+    pub fn append(&self, record: &Record<'_>) {
+        let slot = self.slot();
+        let mut writer = self.writers[slot].lock();
+        let written = writer.append(record, || self.create(slot));
+        let is_full = writer.segment.as_ref().is_some_and(|file| file.length() >= self.settings.journal_segment_bytes);
+        if is_full && let Some(held) = writer.close() {
+            self.closed.lock().push_back(held);
+        }
+        let synced = match (&writer.segment, self.settings.journal_fsync) {
+            (Some(segment), Fsync::Always) => segment.sync(),
+            _ => Ok(()),
+        };
+        drop(writer);
+        self.meters.records.inc();
+        match written {
+            Written::OnDisk => self.recovered(),
+            Written::Waiting(error) => self.failed(&error),
+            Written::Lost(error) => {
+                self.meters.lost.inc();
+                self.failed(&error);
+            }
+        }
+        if let Err(error) = synced {
+            self.failed(&error);
+        }
+    }
+
+    /// Whether new calls are to be refused because the journal has no room for them.
+    pub fn is_refusing(&self) -> bool {
+        self.is_full.load(Relaxed)
+    }
+
+    /// What is not in Postgres yet, in bytes, and since when.
+    fn backlog(&self) -> (u64, Option<SystemTime>) {
+        let mut bytes = 0;
+        let mut oldest: Option<SystemTime> = None;
+        let mut add = |length: u64, since: SystemTime| {
+            bytes += length;
+            oldest = Some(oldest.map_or(since, |oldest| oldest.min(since)));
+        };
+        for held in self.closed.lock().iter() {
+            add(held.length(), held.since());
+        }
+        for writer in &self.writers {
+            if let Some(segment) = writer.lock().segment.as_ref().filter(|segment| segment.length() > 0) {
+                add(segment.length(), segment.since());
+            }
+        }
+        (bytes, oldest)
+    }
+
+    /// Closes what the threads are writing, so that it can be shipped.
+    fn harvest(&self) {
+        for (slot, writer) in self.writers.iter().enumerate() {
+            let mut writer = writer.lock();
+            if writer.waiting() > 0 && writer.retry(|| self.create(slot)).is_ok() {
+                self.recovered();
+            }
+            if let Some(held) = writer.close() {
+                self.closed.lock().push_back(held);
+            }
+        }
+    }
+
+    /// Handles to the files being written, so that nobody waits while they are synced.
+    fn handles(&self) -> Vec<File> {
+        let handle = |writer: &Mutex<Writer>| writer.lock().segment.as_ref().and_then(|segment| segment.handle().ok());
+        self.writers.iter().filter_map(handle).collect()
+    }
+
+    /// Takes over what processes that are gone left in the folder.
+    fn adopt(&self) {
+        let found = segment::found(&self.settings.journal_dir).unwrap_or_else(|error| {
+            self.failed(&error);
+            Vec::new()
+        });
+        for path in found {
+            match Held::adopt(&path) {
+                Ok(Some(held)) => {
+                    tracing::info!(segment = held.name(), bytes = held.length(), "adopted a file of the journal");
+                    self.closed.lock().push_back(held);
+                }
+                Ok(None) => {}
+                Err(error) => self.failed(&error),
+            }
+        }
+    }
+
+    /// Sees to it that the journal stays within its size.
+    fn bound(&self) {
+        let most = self.settings.journal_max_bytes;
+        let (mut bytes, _) = self.backlog();
+        match self.settings.journal_when_full {
+            WhenFull::Refuse => {
+                let is_full = bytes >= most || self.is_failing.load(Relaxed);
+                if is_full != self.is_full.swap(is_full, Relaxed) {
+                    tracing::error!(bytes, is_full, "the journal's room for new calls changed");
+                }
+            }
+            WhenFull::Drop => {
+                while bytes > most {
+                    let Some(mut oldest) = self.closed.lock().pop_front() else { break };
+                    bytes -= oldest.length();
+                    let records = oldest.read().map_or(1, |bytes| frame::read(&bytes, usize::MAX).records.len() as u64);
+                    self.meters.lost.inc_by(records);
+                    tracing::error!(
+                        records,
+                        segment = oldest.name(),
+                        "the journal is full: the oldest logs are dropped"
+                    );
+                    if let Err(error) = oldest.remove() {
+                        self.failed(&error);
+                    }
+                }
+            }
+        }
+    }
+
+    fn slot(&self) -> usize {
+        let slot = SLOT.get().unwrap_or_else(|| {
+            let slot = self.threads_seen.fetch_add(1, Relaxed);
+            SLOT.set(Some(slot));
+            slot
+        });
+        slot % self.writers.len()
+    }
+
+    fn create(&self, slot: usize) -> io::Result<Segment> {
+        let number = self.files_made.fetch_add(1, Relaxed);
+        Segment::create(&self.settings.journal_dir, &format!("{}-{slot}-{number}", self.boot))
+    }
+
+    fn failed(&self, error: &io::Error) {
+        self.meters.write_failures.inc();
+        if !self.is_failing.swap(true, Relaxed) {
+            let folder = self.settings.journal_dir.display();
+            tracing::error!(%error, %folder, "the journal cannot be written; records wait in memory");
+        }
+    }
+
+    fn recovered(&self) {
+        if self.is_failing.load(Relaxed) && self.is_failing.swap(false, Relaxed) {
+            tracing::info!("the journal can be written again");
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

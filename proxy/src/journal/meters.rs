@@ -1,0 +1,48 @@
+//! What the journal says of itself. `lost` must read 0: anything else is worth waking somebody.
+
+use prometheus::{Gauge, IntCounter, IntGauge, Registry};
+
+pub struct Meters {
+    pub records: IntCounter,
+    pub shipped: IntCounter,
+    pub lost: IntCounter,
+    pub rejected: IntCounter,
+    pub torn: IntCounter,
+    pub write_failures: IntCounter,
+    pub ship_failures: IntCounter,
+    pub backlog_bytes: IntGauge,
+    pub lag_seconds: Gauge,
+}
+
+impl Meters {
+    pub fn new(registry: &Registry) -> prometheus::Result<Self> {
+        let counter = |name: &str, help: &str| -> prometheus::Result<IntCounter> {
+            let counter = IntCounter::new(name, help)?;
+            registry.register(Box::new(counter.clone()))?;
+            Ok(counter)
+        };
+        let backlog_bytes =
+            IntGauge::new("gateway_journal_backlog_bytes", "Logs on disk that are not in Postgres yet.")?;
+        let lag_seconds =
+            Gauge::new("gateway_journal_lag_seconds", "Age of the oldest log that is not in Postgres yet.")?;
+        registry.register(Box::new(backlog_bytes.clone()))?;
+        registry.register(Box::new(lag_seconds.clone()))?;
+        Ok(Self {
+            records: counter("gateway_journal_records_total", "Calls noted in the journal.")?,
+            shipped: counter("gateway_journal_shipped_total", "Logs stored in Postgres, adopted ones included.")?,
+            lost: counter(
+                "gateway_journal_lost_total",
+                "Logs lost because the disk refused them or the journal was full; must be 0.",
+            )?,
+            rejected: counter("gateway_journal_rejected_total", "Logs set aside because they could not be stored.")?,
+            torn: counter(
+                "gateway_journal_torn_total",
+                "Files that ended in half a record, as a process leaves them that dies while it writes.",
+            )?,
+            write_failures: counter("gateway_journal_write_failures_total", "Times the disk refused the journal.")?,
+            ship_failures: counter("gateway_journal_ship_failures_total", "Times logs could not be sent to Postgres.")?,
+            backlog_bytes,
+            lag_seconds,
+        })
+    }
+}

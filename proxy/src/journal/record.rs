@@ -1,0 +1,132 @@
+//! One target of one request, as the journal keeps it: what only the moment knows. Prices, names of tenants and
+//! everything else that can be looked up later is worked out by whoever ships it.
+//!
+//! Written as MessagePack without field names. Fields are only ever added at the end, with a default, so that a
+//! process can read what an older one left behind.
+
+use chrono::{DateTime, Utc};
+use serde::{Deserialize, Serialize};
+use std::borrow::Cow;
+use uuid::Uuid;
+
+type Text<'a> = Option<Cow<'a, str>>;
+
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct Record<'a> {
+    /// UUIDv7; its time is the row's `created_at`.
+    pub id: Uuid,
+    /// Of the request; the same in all its records.
+    pub internal_trace_id: Uuid,
+    pub organisation_id: Uuid,
+    pub workspace_id: Uuid,
+    pub api_key_id: Uuid,
+    pub user_id: Option<Uuid>,
+    pub virtual_key: Text<'a>,
+    pub integration_id: Option<Uuid>,
+    pub ai_org: Text<'a>,
+    /// As it was asked for, and as the answer names it.
+    pub requested_model: Text<'a>,
+    pub answered_model: Text<'a>,
+    pub config: Text<'a>,
+    pub config_id: Option<Uuid>,
+    pub config_version_id: Option<Uuid>,
+    pub mode: Mode,
+    pub option: Text<'a>,
+    pub method: Cow<'a, str>,
+    pub url: Cow<'a, str>,
+    pub status: u16,
+    pub error_code: Text<'a>,
+    /// Milliseconds.
+    pub response_time: u32,
+    pub upstream_time: u32,
+    /// Our own time before the head of the answer.
+    pub gateway_time: u32,
+    pub first_token_time: Option<u32>,
+    /// The provider's own words, as JSON; a stream may speak of it twice, and later words win.
+    pub usage: Vec<Cow<'a, str>>,
+    /// Prompt and completion tokens as we guess them, for when the provider does not say.
+    pub estimate: Option<(u64, u64)>,
+    pub service_tier: Text<'a>,
+    pub retries: i8,
+    pub attempt: u8,
+    pub is_stream: bool,
+    pub is_relayed: bool,
+    pub trace_id: Cow<'a, str>,
+    pub span_id: Text<'a>,
+    pub span_name: Text<'a>,
+    pub parent_span_id: Text<'a>,
+    /// A JSON object; none when it is empty.
+    pub metadata: Text<'a>,
+    pub runtime: Text<'a>,
+    pub runtime_version: Text<'a>,
+    pub sdk_version: Text<'a>,
+}
+
+/// The strategy at the root of a config.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub enum Mode {
+    #[default]
+    Single,
+    Loadbalance,
+    Fallback,
+    Conditional,
+}
+
+impl Mode {
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Single => "single",
+            Self::Loadbalance => "loadbalance",
+            Self::Fallback => "fallback",
+            Self::Conditional => "conditional",
+        }
+    }
+}
+
+impl Record<'_> {
+    /// The time in the id, to the millisecond.
+    pub fn created_at(&self) -> DateTime<Utc> {
+        let (seconds, nanos) = self.id.get_timestamp().map_or((0, 0), |time| time.to_unix());
+        DateTime::from_timestamp(seconds.cast_signed(), nanos).unwrap_or_default()
+    }
+
+    pub fn encode(&self, out: &mut Vec<u8>) {
+        // Writing to memory cannot fail, and no field is of a kind that MessagePack lacks.
+        let _ = rmp_serde::encode::write(out, self);
+    }
+
+    pub fn decode(bytes: &[u8]) -> Result<Record<'static>, rmp_serde::decode::Error> {
+        rmp_serde::from_slice(bytes)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_record_is_read_back_as_it_was_written() {
+        let record = Record {
+            id: crate::request_id::new(std::time::UNIX_EPOCH + std::time::Duration::from_millis(1_700_000_000_123)),
+            internal_trace_id: Uuid::from_u128(7),
+            ai_org: Some("openai".into()),
+            usage: vec![r#"{"prompt_tokens":1}"#.into()],
+            estimate: Some((3, 4)),
+            mode: Mode::Conditional,
+            retries: -1,
+            metadata: Some(r#"{"_user":"é"}"#.into()),
+            ..Record::default()
+        };
+        let mut bytes = Vec::new();
+        record.encode(&mut bytes);
+        assert_eq!(Record::decode(&bytes).unwrap(), record);
+        assert_eq!(record.created_at().timestamp_millis(), 1_700_000_000_123);
+    }
+
+    #[test]
+    fn what_is_no_record_is_an_error() {
+        for bytes in [&b""[..], b"\x00", b"\xdc\xff\xff", &[0xff; 64]] {
+            assert!(Record::decode(bytes).is_err(), "{bytes:?}");
+        }
+    }
+}

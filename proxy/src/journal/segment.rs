@@ -1,0 +1,181 @@
+//! A file of the journal. One process writes it and holds its lock; a file whose lock is free belongs to nobody any
+//! more, and whoever takes the lock ships it. So a crash, a hand-over and a restart are the same case.
+
+use std::fs::{self, File, OpenOptions, TryLockError};
+use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
+
+const ENDING: &str = "seg";
+/// While it has no lock yet nobody may take it for abandoned.
+const UNBORN: &str = "new";
+/// What cannot be read is kept under this ending for somebody to look at.
+const DAMAGED: &str = "damaged";
+
+/// A file that is being written.
+#[derive(Debug)]
+pub struct Segment {
+    held: Held,
+}
+
+/// A file that nobody writes any more.
+#[derive(Debug)]
+pub struct Held {
+    file: File,
+    path: PathBuf,
+    length: u64,
+    since: SystemTime,
+}
+
+impl Segment {
+    pub fn create(folder: &Path, name: &str) -> io::Result<Self> {
+        let unborn = folder.join(name).with_extension(UNBORN);
+        let path = unborn.with_extension(ENDING);
+        let file = OpenOptions::new().append(true).read(true).create_new(true).mode(0o600).open(&unborn)?;
+        file.try_lock()?;
+        fs::rename(&unborn, &path)?;
+        Ok(Self { held: Held { file, path, length: 0, since: SystemTime::now() } })
+    }
+
+    /// All of it or nothing: half a frame in the middle would hide what comes after.
+    pub fn append(&mut self, bytes: &[u8]) -> io::Result<()> {
+        let held = &mut self.held;
+        match held.file.write_all(bytes) {
+            Ok(()) => {
+                held.length += bytes.len() as u64;
+                Ok(())
+            }
+            Err(error) => {
+                held.file.set_len(held.length)?;
+                Err(error)
+            }
+        }
+    }
+
+    pub fn length(&self) -> u64 {
+        self.held.length
+    }
+
+    pub fn since(&self) -> SystemTime {
+        self.held.since
+    }
+
+    pub fn sync(&self) -> io::Result<()> {
+        self.held.file.sync_data()
+    }
+
+    /// A second handle, to sync without keeping the writer waiting.
+    pub fn handle(&self) -> io::Result<File> {
+        self.held.file.try_clone()
+    }
+
+    pub fn close(self) -> Held {
+        self.held
+    }
+}
+
+impl Held {
+    /// Takes a file over unless another process has it.
+    pub fn adopt(path: &Path) -> io::Result<Option<Self>> {
+        let file = match OpenOptions::new().read(true).write(true).open(path) {
+            Ok(file) => file,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            Err(error) => return Err(error),
+        };
+        match file.try_lock() {
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => return Ok(None),
+            Err(TryLockError::Error(error)) => return Err(error),
+        }
+        // Its owner may have shipped and removed it while we waited for the lock.
+        if !path.exists() {
+            return Ok(None);
+        }
+        let metadata = file.metadata()?;
+        Ok(Some(Self {
+            length: metadata.len(),
+            since: metadata.created().or_else(|_| metadata.modified())?,
+            path: path.to_owned(),
+            file,
+        }))
+    }
+
+    pub fn name(&self) -> String {
+        self.path.file_stem().map_or_else(String::new, |name| name.to_string_lossy().into_owned())
+    }
+
+    pub fn length(&self) -> u64 {
+        self.length
+    }
+
+    pub fn since(&self) -> SystemTime {
+        self.since
+    }
+
+    pub fn read(&mut self) -> io::Result<Vec<u8>> {
+        let mut bytes = Vec::with_capacity(usize::try_from(self.length).unwrap_or(0));
+        self.file.seek(SeekFrom::Start(0))?;
+        self.file.read_to_end(&mut bytes)?;
+        Ok(bytes)
+    }
+
+    pub fn remove(self) -> io::Result<()> {
+        fs::remove_file(&self.path)
+    }
+
+    /// Keeps what could not be read out of the way.
+    pub fn set_aside(self) -> io::Result<PathBuf> {
+        let aside = self.path.with_extension(DAMAGED);
+        fs::rename(&self.path, &aside)?;
+        Ok(aside)
+    }
+}
+
+/// The files of a folder that may be anybody's, the oldest first. What never got its lock is swept away.
+pub fn found(folder: &Path) -> io::Result<Vec<PathBuf>> {
+    const STILLBORN: Duration = Duration::from_secs(60);
+    let mut found = Vec::new();
+    for entry in fs::read_dir(folder)? {
+        let entry = entry?;
+        let path = entry.path();
+        let modified = entry.metadata().and_then(|metadata| metadata.modified()).unwrap_or_else(|_| SystemTime::now());
+        match path.extension().and_then(|ending| ending.to_str()) {
+            Some(ENDING) => found.push((modified, path)),
+            Some(UNBORN) if modified.elapsed().is_ok_and(|age| age > STILLBORN) => drop(fs::remove_file(&path)),
+            _ => {}
+        }
+    }
+    found.sort();
+    Ok(found.into_iter().map(|(_, path)| path).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_is_adopted_only_when_its_writer_is_gone() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut segment = Segment::create(folder.path(), "boot-0-0").unwrap();
+        segment.append(b"abc").unwrap();
+        let paths = found(folder.path()).unwrap();
+        assert_eq!(paths.len(), 1);
+        assert!(Held::adopt(&paths[0]).unwrap().is_none());
+        drop(segment);
+        let mut held = Held::adopt(&paths[0]).unwrap().unwrap();
+        assert_eq!((held.read().unwrap(), held.name()), (b"abc".to_vec(), "boot-0-0".into()));
+        assert!(Held::adopt(&paths[0]).unwrap().is_none());
+        held.remove().unwrap();
+        assert!(Held::adopt(&paths[0]).unwrap().is_none());
+        assert!(found(folder.path()).unwrap().is_empty());
+    }
+
+    #[test]
+    fn what_is_set_aside_is_not_found_again() {
+        let folder = tempfile::tempdir().unwrap();
+        let held = Segment::create(folder.path(), "boot-0-0").unwrap().close();
+        let aside = held.set_aside().unwrap();
+        assert!(aside.exists() && found(folder.path()).unwrap().is_empty());
+    }
+}

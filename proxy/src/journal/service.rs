@@ -1,0 +1,111 @@
+//! The journal's own thread: ships what is closed, syncs what is open, adopts what others left, keeps within bounds.
+
+use super::Journal;
+use super::ship::{Shipper, Unshipped};
+use shared::conf::journal::Fsync;
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+use std::time::{Duration, Instant, SystemTime};
+use tokio::sync::watch;
+
+/// How often the folder is searched for files of processes that are gone.
+const ADOPT_EVERY: Duration = Duration::from_secs(10);
+const LOOK_EVERY: Duration = Duration::from_secs(1);
+const LONGEST_WAIT: Duration = Duration::from_secs(15);
+/// A leaving process tries this long to send the last of its logs. What is left waits on disk for the next one.
+const FAREWELL: Duration = Duration::from_secs(5);
+
+impl Journal {
+    /// Runs for as long as the process does.
+    pub async fn run(self: &Arc<Self>, shipper: &mut Shipper) {
+        tokio::join!(self.ship(shipper), self.keep());
+    }
+
+    async fn ship(&self, shipper: &mut Shipper) {
+        let interval = Duration::from_millis(self.settings.journal_ship_ms.max(10));
+        let mut adopted: Option<Instant> = None;
+        let mut failures = 0_u32;
+        loop {
+            if adopted.is_none_or(|at| at.elapsed() >= ADOPT_EVERY) {
+                self.adopt();
+                adopted = Some(Instant::now());
+            }
+            if self.closed.lock().is_empty() {
+                self.harvest();
+            }
+            let shipped = self.ship_closed(shipper).await;
+            failures = if shipped { 0 } else { failures.saturating_add(1) };
+            self.is_empty.send_replace(shipped && self.backlog().0 == 0);
+            let wait = (interval * 2_u32.saturating_pow(failures.min(8))).min(LONGEST_WAIT.max(interval));
+            tokio::select! {
+                () = tokio::time::sleep(wait) => {}
+                () = self.wake.notified() => {}
+            }
+        }
+    }
+
+    /// Sends the closed files one after the other. False when one could not be sent.
+    async fn ship_closed(&self, shipper: &mut Shipper) -> bool {
+        loop {
+            let Some(mut held) = self.closed.lock().pop_front() else { return true };
+            match shipper.ship(&mut held).await {
+                Ok(whole) => {
+                    let name = held.name();
+                    let gone = if whole { held.remove() } else { held.set_aside().map(drop) };
+                    if let Err(error) = gone {
+                        tracing::error!(%error, segment = name, "a shipped file of the journal cannot be removed");
+                    }
+                }
+                Err(Unshipped { error }) => {
+                    self.meters.ship_failures.inc();
+                    tracing::warn!(error, "logs could not be sent to Postgres; they wait on disk");
+                    self.closed.lock().push_front(held);
+                    return false;
+                }
+            }
+        }
+    }
+
+    /// What must go on while a shipment waits for Postgres.
+    async fn keep(&self) {
+        let sync_every = Duration::from_millis(self.settings.journal_fsync_ms.max(10));
+        let mut synced = Instant::now();
+        loop {
+            tokio::time::sleep(LOOK_EVERY.min(sync_every)).await;
+            let (bytes, oldest) = self.backlog();
+            self.meters.backlog_bytes.set(i64::try_from(bytes).unwrap_or(i64::MAX));
+            let lag = oldest.and_then(|oldest| SystemTime::now().duration_since(oldest).ok()).unwrap_or_default();
+            self.meters.lag_seconds.set(lag.as_secs_f64());
+            self.bound();
+            if self.settings.journal_fsync == Fsync::Interval && synced.elapsed() >= sync_every {
+                let handles = self.handles();
+                // Syncing can take long on a busy disk; this thread has other things to do.
+                let _ =
+                    tokio::task::spawn_blocking(move || handles.iter().try_for_each(std::fs::File::sync_data)).await;
+                synced = Instant::now();
+            }
+            // A disk that was full may have room again although no call comes.
+            if self.is_failing.load(Relaxed) {
+                self.harvest();
+            }
+        }
+    }
+
+    /// Sends what there is before the process ends, if Postgres takes it soon.
+    pub async fn farewell(&self) {
+        let mut is_empty: watch::Receiver<bool> = self.is_empty.subscribe();
+        self.is_empty.send_replace(false);
+        let sent = async {
+            loop {
+                self.wake.notify_one();
+                let look = tokio::time::timeout(Duration::from_millis(100), is_empty.wait_for(|empty| *empty)).await;
+                if look.is_ok() {
+                    return;
+                }
+            }
+        };
+        if tokio::time::timeout(FAREWELL, sent).await.is_err() {
+            tracing::warn!("some logs could not be sent to Postgres; they wait on disk for the next process");
+        }
+    }
+}

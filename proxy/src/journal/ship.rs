@@ -1,0 +1,152 @@
+//! Files of the journal → Postgres. A batch is copied into a temporary table and stored by one transaction: rows that
+//! are not there yet, the rollup by minute and the counters of exactly those rows. So a file may be sent any number of
+//! times, by any number of processes, and counts once.
+
+mod price;
+mod row;
+mod store;
+
+pub use price::Pricer;
+
+use super::frame::{self, Tail};
+use super::meters::Meters;
+use super::record::Record;
+use super::segment::Held;
+use chrono::{DateTime, TimeDelta, Utc};
+use row::Row;
+use shared::{conf, db};
+use std::collections::HashSet;
+use std::sync::Arc;
+use std::time::Duration;
+use store::Failure;
+use tokio_postgres::Client;
+
+/// Records of one transaction.
+const BATCH: usize = 4000;
+/// A transaction that takes longer is given up and tried anew, on a new connection.
+const LONGEST: Duration = Duration::from_secs(60);
+
+pub struct Shipper {
+    database: conf::Database,
+    pricer: Pricer,
+    meters: Arc<Meters>,
+    client: Option<Client>,
+}
+
+/// Why a file could not be sent now.
+#[derive(Debug)]
+pub struct Unshipped {
+    pub error: String,
+}
+
+impl Shipper {
+    pub fn new(database: conf::Database, pricer: Pricer, meters: Arc<Meters>) -> Self {
+        Self { database, pricer, meters, client: None }
+    }
+
+    /// Sends a file. False when some of it cannot be read by anybody.
+    pub async fn ship(&mut self, held: &mut Held) -> Result<bool, Unshipped> {
+        let bytes = held.read().map_err(|error| Unshipped { error: error.to_string() })?;
+        let name = held.name();
+        let mut at = 0;
+        loop {
+            let frames = frame::read(&bytes[at..], BATCH);
+            if !frames.records.is_empty() {
+                self.send(&name, &frames.records).await?;
+            }
+            at += frames.end;
+            match frames.tail {
+                Tail::Nothing if frames.records.len() < BATCH => return Ok(true),
+                Tail::Nothing => {}
+                Tail::Torn => {
+                    self.meters.torn.inc();
+                    tracing::warn!(segment = name, "a file of the journal ends in half a record");
+                    return Ok(true);
+                }
+                tail @ (Tail::Damaged | Tail::Unknown) => {
+                    self.meters.rejected.inc();
+                    tracing::error!(
+                        segment = name,
+                        at,
+                        ?tail,
+                        "a file of the journal cannot be read further; it is kept"
+                    );
+                    return Ok(false);
+                }
+            }
+        }
+    }
+
+    async fn send(&mut self, segment: &str, frames: &[&[u8]]) -> Result<(), Unshipped> {
+        let mut rows = Vec::with_capacity(frames.len());
+        let mut seen = HashSet::with_capacity(frames.len());
+        let mut bad = Vec::new();
+        for frame in frames {
+            match Record::decode(frame) {
+                Ok(record) if !seen.insert(record.id) => {}
+                Ok(record) if !is_possible(record.created_at(), Utc::now()) => {
+                    bad.push((*frame, "its time is not possible".into()));
+                }
+                Ok(record) => {
+                    let priced = self.pricer.price(&record).await;
+                    rows.push((Row::new(record, priced), *frame));
+                }
+                Err(error) => bad.push((*frame, error.to_string())),
+            }
+        }
+        let stored = tokio::time::timeout(LONGEST, self.store(segment, &rows, &mut bad)).await;
+        let stored = stored.unwrap_or_else(|_| Err(Unshipped { error: "Postgres does not answer".into() }));
+        if stored.is_err() {
+            // Whatever state it is in, the next attempt begins with a new one.
+            self.client = None;
+        }
+        stored
+    }
+
+    /// Stores the rows in as few transactions as their worst one allows.
+    async fn store<'f>(
+        &mut self,
+        segment: &str,
+        rows: &[(Row, &'f [u8])],
+        bad: &mut Vec<(&'f [u8], String)>,
+    ) -> Result<(), Unshipped> {
+        let client = match self.client.take().filter(|client| !client.is_closed()) {
+            Some(client) => client,
+            None => self.connect().await?,
+        };
+        let client = self.client.insert(client);
+        let mut parts = vec![rows];
+        while let Some(part) = parts.pop() {
+            match store::store(client, part.iter().map(|(row, _)| row)).await {
+                Ok(stored) => self.meters.shipped.inc_by(stored),
+                Err(Failure::Postgres(error)) => return Err(Unshipped { error }),
+                // One record is to blame: the others must not wait for it.
+                Err(Failure::Rows(reason)) => match part {
+                    [(_, frame)] => bad.push((frame, reason)),
+                    _ => {
+                        let (left, right) = part.split_at(part.len() / 2);
+                        parts.extend([right, left]);
+                    }
+                },
+            }
+        }
+        for (frame, reason) in bad.drain(..) {
+            store::reject(client, segment, frame, &reason).await.map_err(|error| Unshipped { error })?;
+            self.meters.rejected.inc();
+            tracing::error!(segment, reason, "a log was set aside because it cannot be stored");
+        }
+        Ok(())
+    }
+
+    async fn connect(&self) -> Result<Client, Unshipped> {
+        let client =
+            db::connect_direct(&self.database).await.map_err(|error| Unshipped { error: error.to_string() })?;
+        store::prepare(&client).await.map_err(|error| Unshipped { error: db::explain(&error) })?;
+        Ok(client)
+    }
+}
+
+/// Every day in which something happened becomes a table; a broken clock must not make tables for ever.
+fn is_possible(time: DateTime<Utc>, now: DateTime<Utc>) -> bool {
+    now - TimeDelta::days(400) < time && time < now + TimeDelta::days(2)
+}

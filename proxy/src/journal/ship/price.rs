@@ -1,0 +1,198 @@
+//! What a call used and cost, worked out apart from the threads that carry requests: the provider's words become one
+//! form of usage, and that is multiplied by the prices that hold for the model now.
+
+use crate::journal::record::Record;
+use crate::snapshot::Snapshot;
+use rust_decimal::Decimal;
+use serde_json::{Map, Value};
+use sha2::{Digest as _, Sha256};
+use shared::catalogue::Sources;
+use shared::catalogue::sources::Document;
+use shared::cost::{Entry, Mode, Multipliers, PricingConfig, Terms, Usage, cost, unit_prices};
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Instant;
+
+pub struct Pricer {
+    sources: Sources,
+    snapshot: Arc<Snapshot>,
+    /// By provider and the name in its price list; only listed names, so it stays small.
+    versions: HashMap<(String, String), (Entry, String)>,
+}
+
+#[derive(Debug, Default)]
+pub struct Priced {
+    pub usage: Usage,
+    pub is_estimated: bool,
+    /// The provider's words, merged.
+    pub reported: Option<Value>,
+    pub cost: Option<Decimal>,
+    pub price_model: Option<String>,
+    pub unit_prices: Option<Value>,
+    pub price_version: Option<String>,
+}
+
+impl Pricer {
+    pub fn new(sources: Sources, snapshot: Arc<Snapshot>) -> Self {
+        Self { sources, snapshot, versions: HashMap::new() }
+    }
+
+    pub async fn price(&mut self, record: &Record<'_>) -> Priced {
+        let mut priced = used(record);
+        let Some(provider) = record.ai_org.as_deref() else { return priced };
+        if priced.usage == Usage::default() {
+            // Failed calls cost nothing unless the provider says what they used.
+            priced.cost = Some(Decimal::ZERO);
+            return priced;
+        }
+        let own = Own::of(record, &self.snapshot);
+        let document = self.sources.prices(provider, Instant::now()).await;
+        let list = document.as_deref().and_then(Document::as_prices);
+        // The name in the answer is the more exact one; a provider's alias may be known only as it was asked for.
+        let names = [record.answered_model.as_deref(), record.requested_model.as_deref(), own.base_model.as_deref()];
+        let found = names.into_iter().flatten().filter_map(|name| list?.find(provider, name));
+        let listed = found.min_by_key(|found| found.by as u8).map(|found| (found.model, found.entry));
+        let nothing = Entry::default();
+        let (model, entry) = match (listed, &own.price) {
+            (Some(listed), _) => listed,
+            (None, Some(_)) => (record.requested_model.as_deref().unwrap_or_default(), &nothing),
+            (None, None) => return priced,
+        };
+        let terms = Terms {
+            region: None,
+            mode: mode(record),
+            own_price: own.price.as_ref(),
+            multipliers: own.multipliers.as_ref(),
+        };
+        priced.cost = cost(&priced.usage, entry, &terms).ok().map(|cost| cost.cents());
+        let prices = unit_prices(&priced.usage, entry, &terms).into_iter();
+        let prices = prices.map(|(name, price)| (name.to_owned(), Value::String(price.normalize().to_string())));
+        priced.unit_prices = Some(Value::Object(prices.collect()));
+        priced.price_version = Some(self.version(provider, model, entry));
+        priced.price_model = Some(model.to_owned());
+        priced
+    }
+
+    /// Tells this price from the one that stands in the list after its next edition.
+    fn version(&mut self, provider: &str, model: &str, entry: &Entry) -> String {
+        let key = (provider.to_owned(), model.to_owned());
+        match self.versions.get(&key) {
+            Some((known, version)) if known == entry => version.clone(),
+            _ => {
+                let written = serde_json::to_vec(entry).unwrap_or_default();
+                let digest = Sha256::digest(&written);
+                let version: String = digest.iter().take(8).map(|byte| format!("{byte:02x}")).collect();
+                self.versions.insert(key, (entry.clone(), version.clone()));
+                version
+            }
+        }
+    }
+}
+
+/// What the account behind the call says of prices.
+#[derive(Default)]
+struct Own {
+    price: Option<PricingConfig>,
+    multipliers: Option<Multipliers>,
+    /// What a custom model is made from.
+    base_model: Option<String>,
+}
+
+impl Own {
+    fn of(record: &Record<'_>, snapshot: &Snapshot) -> Self {
+        let Some(id) = record.integration_id else { return Self::default() };
+        let model = record.requested_model.as_deref().and_then(|model| snapshot.integration_model(id, model));
+        let adjustments = snapshot.integration(&id).and_then(|integration| integration.pricing_adjustments.clone());
+        let price = model.as_ref().and_then(|model| model.pricing_config.clone());
+        Self {
+            price: price.and_then(|price| serde_json::from_value(price).ok()),
+            multipliers: adjustments.as_ref().and_then(|value| multipliers(value.get("multiplier")?)),
+            base_model: model.and_then(|model| model.base_model_slug.clone()),
+        }
+    }
+}
+
+/// Groups may be written nested; the factors' names are then joined by a dot.
+fn multipliers(written: &Value) -> Option<Multipliers> {
+    let mut flat = Map::new();
+    for (name, value) in written.as_object()? {
+        match value {
+            Value::Object(group) => {
+                flat.extend(group.iter().map(|(part, value)| (format!("{name}.{part}"), value.clone())));
+            }
+            value => drop(flat.insert(name.clone(), value.clone())),
+        }
+    }
+    serde_json::from_value(Value::Object(flat)).ok()
+}
+
+/// What the provider says, else what we guess.
+fn used(record: &Record<'_>) -> Priced {
+    let said = record.usage.iter().filter_map(|text| serde_json::from_str::<Value>(text).ok());
+    let reported = said.reduce(merged);
+    let usage = reported.as_ref().and_then(Usage::read);
+    match (usage, record.estimate) {
+        (Some(usage), None) => Priced { usage, reported, ..Priced::default() },
+        // A stream that was cut has said what it read, and nothing final about what it wrote.
+        (Some(usage), Some((_, completion))) => {
+            let usage = Usage { output: usage.output.max(completion), ..usage };
+            Priced { usage, reported, is_estimated: true, ..Priced::default() }
+        }
+        (None, Some((prompt, completion))) => {
+            let usage = Usage { input: prompt, output: completion, ..Usage::default() };
+            Priced { usage, reported, is_estimated: true, ..Priced::default() }
+        }
+        (None, None) => Priced { reported, ..Priced::default() },
+    }
+}
+
+/// Later words win, key by key.
+fn merged(earlier: Value, later: Value) -> Value {
+    match (earlier, later) {
+        (Value::Object(mut earlier), Value::Object(later)) => {
+            earlier.extend(later.into_iter().filter(|(_, value)| !value.is_null()));
+            Value::Object(earlier)
+        }
+        (_, later) => later,
+    }
+}
+
+fn mode(record: &Record<'_>) -> Mode {
+    record.service_tier.as_deref().map_or(Mode::Standard, Mode::of_service_tier)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn record(usage: &[&'static str], estimate: Option<(u64, u64)>) -> Record<'static> {
+        Record { usage: usage.iter().map(|text| (*text).into()).collect(), estimate, ..Record::default() }
+    }
+
+    #[test]
+    fn factors_of_a_group_may_be_written_nested() {
+        let written =
+            serde_json::json!({"default": 0.5, "additional_units": {"web_search": 2}, "image": {"default": 3}});
+        let found = multipliers(&written).unwrap();
+        assert_eq!((found.of("request_token"), found.of_unit("web_search")), (Decimal::new(5, 1), Decimal::TWO));
+        assert_eq!(found.of("image.default"), Decimal::new(3, 0));
+    }
+
+    #[test]
+    fn later_words_win_and_an_estimate_fills_what_nobody_said() {
+        let start = r#"{"input_tokens":10,"cache_read_input_tokens":4,"output_tokens":1}"#;
+        for (usage, estimate, expected) in [
+            (&[start, r#"{"output_tokens":25,"input_tokens":null}"#][..], None, (14, 25, false)),
+            (&[start], Some((99, 7)), (14, 7, true)),
+            (&[start], Some((99, 0)), (14, 1, true)),
+            (&[], Some((3, 4)), (3, 4, true)),
+            (&[], None, (0, 0, false)),
+            (&["not JSON"], Some((3, 4)), (3, 4, true)),
+            (&[r#"{"prompt_tokens":5,"completion_tokens":6}"#], None, (5, 6, false)),
+        ] {
+            let priced = used(&record(usage, estimate));
+            let found = (priced.usage.prompt_tokens(), priced.usage.completion_tokens(), priced.is_estimated);
+            assert_eq!(found, expected, "{usage:?} {estimate:?}");
+        }
+    }
+}

@@ -1,0 +1,284 @@
+//! A record as a row of `request_logs`: everything that was left for later is worked out, and what Postgres does not
+//! store in a text (NUL) is taken out.
+
+use super::price::Priced;
+use crate::journal::record::Record;
+use chrono::{DateTime, NaiveDate, Utc};
+use rust_decimal::Decimal;
+use serde_json::{Map, Value};
+use std::borrow::Cow;
+use tokio_postgres::types::{ToSql, Type};
+use uuid::Uuid;
+
+pub struct Row {
+    record: Record<'static>,
+    created_at: DateTime<Utc>,
+    api_key_id: Option<Uuid>,
+    model: Option<String>,
+    requested: Option<String>,
+    texts: Texts,
+    status: i32,
+    response_time: i32,
+    upstream_time: i32,
+    gateway_time: i32,
+    first_token_time: Option<i32>,
+    tokens: [i64; 7],
+    is_estimated: bool,
+    usage: Option<Value>,
+    cost: Option<Decimal>,
+    price_model: Option<String>,
+    unit_prices: Option<Value>,
+    price_version: Option<String>,
+    retries: i16,
+    attempt: i16,
+    metadata: Value,
+    mode: &'static str,
+}
+
+/// Texts from outside, clean.
+struct Texts {
+    virtual_key: Option<String>,
+    ai_org: Option<String>,
+    config: Option<String>,
+    option: Option<String>,
+    url: String,
+    method: String,
+    error_code: Option<String>,
+    trace_id: String,
+    span_id: Option<String>,
+    span_name: Option<String>,
+    parent_span_id: Option<String>,
+    runtime: Option<String>,
+    runtime_version: Option<String>,
+    sdk_version: Option<String>,
+}
+
+impl Row {
+    pub const COLUMNS: &str = "id, created_at, organisation_id, workspace_id, api_key_id, user_id, virtual_key, \
+        integration_id, ai_org, ai_model, requested_model, config, config_id, config_version_id, mode, \
+        last_used_option_index, request_url, request_method, response_status_code, error_code, response_time, \
+        upstream_response_time, gateway_processing_time, time_to_first_token, req_units, res_units, \
+        cache_read_tokens, cache_write_tokens, reasoning_tokens, audio_input_tokens, audio_output_tokens, \
+        usage_estimated, usage, cost, price_model, unit_prices, price_version, retry_success_count, attempt, \
+        stream_mode, is_proxy_call, trace_id, span_id, span_name, parent_span_id, internal_trace_id, metadata, \
+        runtime, runtime_version, sdk_version";
+
+    pub const TYPES: &[Type] = &[
+        Type::UUID,
+        Type::TIMESTAMPTZ,
+        Type::UUID,
+        Type::UUID,
+        Type::UUID,
+        Type::UUID,
+        Type::TEXT,
+        Type::UUID,
+        Type::TEXT,
+        Type::TEXT,
+        Type::TEXT,
+        Type::TEXT,
+        Type::UUID,
+        Type::UUID,
+        Type::TEXT,
+        Type::TEXT,
+        Type::TEXT,
+        Type::TEXT,
+        Type::INT4,
+        Type::TEXT,
+        Type::INT4,
+        Type::INT4,
+        Type::INT4,
+        Type::INT4,
+        Type::INT8,
+        Type::INT8,
+        Type::INT8,
+        Type::INT8,
+        Type::INT8,
+        Type::INT8,
+        Type::INT8,
+        Type::BOOL,
+        Type::JSONB,
+        Type::NUMERIC,
+        Type::TEXT,
+        Type::JSONB,
+        Type::TEXT,
+        Type::INT2,
+        Type::INT2,
+        Type::BOOL,
+        Type::BOOL,
+        Type::TEXT,
+        Type::TEXT,
+        Type::TEXT,
+        Type::TEXT,
+        Type::UUID,
+        Type::JSONB,
+        Type::TEXT,
+        Type::TEXT,
+        Type::TEXT,
+    ];
+
+    pub fn new(record: Record<'static>, priced: Priced) -> Self {
+        let text = |text: &Option<Cow<'_, str>>| text.as_deref().map(clean);
+        let (requested, answered) = (text(&record.requested_model), text(&record.answered_model));
+        let usage = &priced.usage;
+        let prompt = usage.prompt_tokens();
+        let tokens = [
+            prompt,
+            usage.completion_tokens(),
+            usage.cache_read.saturating_add(usage.cache_read_audio).saturating_add(usage.cache_read_image),
+            usage.cache_write,
+            usage.reasoning,
+            usage.audio_input.saturating_add(usage.cache_read_audio),
+            usage.audio_output,
+        ];
+        let metadata = record.metadata.as_deref().and_then(|text| serde_json::from_str(text).ok());
+        Self {
+            created_at: record.created_at(),
+            api_key_id: (!record.api_key_id.is_nil()).then_some(record.api_key_id),
+            requested: requested.clone().filter(|requested| answered.as_ref().is_some_and(|model| model != requested)),
+            model: answered.or(requested),
+            texts: Texts {
+                virtual_key: text(&record.virtual_key),
+                ai_org: text(&record.ai_org),
+                config: text(&record.config),
+                option: text(&record.option),
+                url: clean(&record.url),
+                method: clean(&record.method),
+                error_code: text(&record.error_code),
+                trace_id: clean(&record.trace_id),
+                span_id: text(&record.span_id),
+                span_name: text(&record.span_name),
+                parent_span_id: text(&record.parent_span_id),
+                runtime: text(&record.runtime),
+                runtime_version: text(&record.runtime_version),
+                sdk_version: text(&record.sdk_version),
+            },
+            status: record.status.into(),
+            response_time: millis(record.response_time),
+            upstream_time: millis(record.upstream_time),
+            gateway_time: millis(record.gateway_time),
+            first_token_time: record.first_token_time.map(millis),
+            tokens: tokens.map(count),
+            is_estimated: priced.is_estimated,
+            usage: priced.reported.map(clean_value),
+            cost: priced.cost,
+            price_model: priced.price_model,
+            unit_prices: priced.unit_prices,
+            price_version: priced.price_version,
+            retries: record.retries.into(),
+            attempt: record.attempt.into(),
+            metadata: clean_value(metadata.unwrap_or_else(|| Value::Object(Map::new()))),
+            mode: record.mode.name(),
+            record,
+        }
+    }
+
+    pub fn day(&self) -> NaiveDate {
+        self.created_at.date_naive()
+    }
+
+    /// In the order of the columns.
+    pub fn values(&self) -> [&(dyn ToSql + Sync); Self::TYPES.len()] {
+        let (record, texts) = (&self.record, &self.texts);
+        let [prompt, completion, cache_read, cache_write, reasoning, audio_input, audio_output] = &self.tokens;
+        [
+            &record.id,
+            &self.created_at,
+            &record.organisation_id,
+            &record.workspace_id,
+            &self.api_key_id,
+            &record.user_id,
+            &texts.virtual_key,
+            &record.integration_id,
+            &texts.ai_org,
+            &self.model,
+            &self.requested,
+            &texts.config,
+            &record.config_id,
+            &record.config_version_id,
+            &self.mode,
+            &texts.option,
+            &texts.url,
+            &texts.method,
+            &self.status,
+            &texts.error_code,
+            &self.response_time,
+            &self.upstream_time,
+            &self.gateway_time,
+            &self.first_token_time,
+            prompt,
+            completion,
+            cache_read,
+            cache_write,
+            reasoning,
+            audio_input,
+            audio_output,
+            &self.is_estimated,
+            &self.usage,
+            &self.cost,
+            &self.price_model,
+            &self.unit_prices,
+            &self.price_version,
+            &self.retries,
+            &self.attempt,
+            &record.is_stream,
+            &record.is_relayed,
+            &texts.trace_id,
+            &texts.span_id,
+            &texts.span_name,
+            &texts.parent_span_id,
+            &record.internal_trace_id,
+            &self.metadata,
+            &texts.runtime,
+            &texts.runtime_version,
+            &texts.sdk_version,
+        ]
+    }
+}
+
+fn clean(text: &str) -> String {
+    if text.contains('\0') { text.replace('\0', "") } else { text.to_owned() }
+}
+
+fn clean_value(value: Value) -> Value {
+    match value {
+        Value::String(text) => Value::String(clean(&text)),
+        Value::Array(items) => Value::Array(items.into_iter().map(clean_value).collect()),
+        Value::Object(fields) => {
+            Value::Object(fields.into_iter().map(|(key, value)| (clean(&key), clean_value(value))).collect())
+        }
+        other => other,
+    }
+}
+
+/// A provider that reports absurd figures must not make sums overflow.
+fn count(tokens: u64) -> i64 {
+    const MOST: u64 = 1 << 40;
+    tokens.min(MOST).cast_signed()
+}
+
+fn millis(millis: u32) -> i32 {
+    i32::try_from(millis).unwrap_or(i32::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn columns_and_types_are_as_many_as_the_values() {
+        assert_eq!(Row::COLUMNS.split(',').count(), Row::TYPES.len());
+    }
+
+    #[test]
+    fn what_postgres_cannot_store_is_taken_out() {
+        let value = serde_json::json!({"a\0b": ["\0", {"c": "d\0"}], "n": 1});
+        assert_eq!(clean_value(value), serde_json::json!({"ab": ["", {"c": "d"}], "n": 1}));
+        assert_eq!(clean("\0a\0"), "a");
+    }
+
+    #[test]
+    fn absurd_counts_are_bounded() {
+        let most = count(u64::MAX);
+        assert!(most.checked_add(most).is_some_and(|sum| sum.checked_mul(1000).is_some()));
+    }
+}

@@ -1,0 +1,153 @@
+//! The journal on a real disk, without Postgres.
+
+use super::*;
+use shared::conf::journal::Journal as Settings;
+use std::path::Path;
+use tempfile::TempDir;
+
+fn settings(folder: &Path) -> Settings {
+    Settings {
+        journal: true,
+        journal_dir: folder.join("journal"),
+        journal_fsync: Fsync::Interval,
+        journal_fsync_ms: 1000,
+        journal_segment_bytes: 1 << 20,
+        journal_max_bytes: 1 << 30,
+        journal_when_full: WhenFull::Drop,
+        journal_ship_ms: 100,
+    }
+}
+
+fn open(settings: Settings) -> Arc<Journal> {
+    let meters = Meters::new(&prometheus::Registry::new()).unwrap();
+    Journal::open(settings, 2, Arc::new(meters)).unwrap()
+}
+
+fn record(number: u128) -> Record<'static> {
+    Record { id: Uuid::from_u128(number), url: "/v1/chat/completions".into(), ..Record::default() }
+}
+
+/// Everything that waits for Postgres, in the order of the files.
+fn ids(journal: &Journal) -> Vec<u128> {
+    let mut ids = Vec::new();
+    for held in journal.closed.lock().iter_mut() {
+        let bytes = held.read().unwrap();
+        ids.extend(
+            frame::read(&bytes, usize::MAX).records.iter().map(|frame| Record::decode(frame).unwrap().id.as_u128()),
+        );
+    }
+    ids
+}
+
+#[test]
+fn what_a_dead_process_left_is_adopted_with_all_its_whole_records() {
+    let folder = TempDir::new().unwrap();
+    let dead = open(settings(folder.path()));
+    let mut file = None;
+    for number in 0..100 {
+        dead.append(&record(number));
+        // Nothing waits in memory: each is in the file when `append` returns.
+        let path = segment::found(&folder.path().join("journal")).unwrap().remove(0);
+        let bytes = std::fs::read(&path).unwrap();
+        assert_eq!(frame::read(&bytes, usize::MAX).records.len() as u128, number + 1);
+        file = Some(path);
+    }
+    // Killed in the middle of a write.
+    let file = file.unwrap();
+    let length = std::fs::metadata(&file).unwrap().len();
+    File::options().write(true).open(&file).unwrap().set_len(length - 3).unwrap();
+    let next = open(settings(folder.path()));
+    next.adopt();
+    assert_eq!(ids(&next), Vec::<u128>::new(), "its writer lives");
+    drop(dead);
+    next.adopt();
+    assert_eq!(ids(&next), (0..99).collect::<Vec<_>>());
+}
+
+#[test]
+fn a_file_is_closed_at_its_size_and_order_is_kept() {
+    let folder = TempDir::new().unwrap();
+    let journal = open(Settings { journal_segment_bytes: 1000, ..settings(folder.path()) });
+    for number in 0..50 {
+        journal.append(&record(number));
+    }
+    assert!(journal.closed.lock().len() > 3);
+    journal.harvest();
+    assert_eq!(ids(&journal), (0..50).collect::<Vec<_>>());
+}
+
+#[test]
+fn threads_write_files_of_their_own_and_nothing_is_mixed_up() {
+    let folder = TempDir::new().unwrap();
+    let journal = open(settings(folder.path()));
+    std::thread::scope(|scope| {
+        for thread in 0..4 {
+            let journal = &journal;
+            scope.spawn(move || (0..500).for_each(|number| journal.append(&record(thread * 1000 + number))));
+        }
+    });
+    assert_eq!(journal.closed.lock().len(), 0);
+    journal.harvest();
+    assert_eq!(journal.closed.lock().len(), 2);
+    let mut found = ids(&journal);
+    found.sort_unstable();
+    assert_eq!(found, (0..4).flat_map(|thread| thread * 1000..thread * 1000 + 500).collect::<Vec<_>>());
+}
+
+#[test]
+fn a_disk_that_refuses_costs_nothing_once_it_is_back() {
+    let folder = TempDir::new().unwrap();
+    let journal = open(settings(folder.path()));
+    std::fs::remove_dir(folder.path().join("journal")).unwrap();
+    (0..10).for_each(|number| journal.append(&record(number)));
+    journal.harvest();
+    assert_eq!((ids(&journal).len(), journal.meters.lost.get()), (0, 0));
+    assert!(journal.meters.write_failures.get() >= 10 && journal.is_failing.load(Relaxed));
+    std::fs::create_dir(folder.path().join("journal")).unwrap();
+    journal.append(&record(10));
+    journal.harvest();
+    assert_eq!(ids(&journal), (0..=10).collect::<Vec<_>>());
+    assert!(!journal.is_failing.load(Relaxed));
+}
+
+#[test]
+fn what_finds_no_room_in_memory_either_is_counted_as_lost() {
+    let folder = TempDir::new().unwrap();
+    let journal = open(settings(folder.path()));
+    std::fs::remove_dir(folder.path().join("journal")).unwrap();
+    let url = "/".repeat(500 << 10);
+    (0..10).for_each(|number| journal.append(&Record { url: url.as_str().into(), ..record(number) }));
+    assert_eq!(journal.meters.lost.get(), 2);
+}
+
+#[test]
+fn beyond_its_size_the_oldest_are_dropped_and_counted_or_new_calls_are_refused() {
+    for (when_full, lost, is_refusing) in [(WhenFull::Drop, true, false), (WhenFull::Refuse, false, true)] {
+        let folder = TempDir::new().unwrap();
+        let journal = open(Settings {
+            journal_segment_bytes: 1000,
+            journal_max_bytes: 4000,
+            journal_when_full: when_full,
+            ..settings(folder.path())
+        });
+        (0..100).for_each(|number| journal.append(&record(number)));
+        journal.bound();
+        journal.harvest();
+        let kept = ids(&journal);
+        assert_eq!(journal.meters.lost.get(), 100 - kept.len() as u64);
+        assert_eq!((journal.meters.lost.get() > 0, journal.is_refusing()), (lost, is_refusing));
+        assert_eq!(kept.last(), Some(&99));
+        journal.closed.lock().clear();
+        journal.bound();
+        assert!(!journal.is_refusing());
+    }
+}
+
+#[test]
+fn a_folder_that_cannot_be_written_stops_the_start() {
+    let folder = TempDir::new().unwrap();
+    std::fs::write(folder.path().join("journal"), "a file").unwrap();
+    let meters = Arc::new(Meters::new(&prometheus::Registry::new()).unwrap());
+    let error = Journal::open(settings(folder.path()), 1, meters).err().unwrap();
+    assert!(error.to_string().contains("JOURNAL_DIR"), "{error}");
+}

@@ -1,0 +1,105 @@
+//! One thread's end of the journal: the file it appends to, and what could not be written there yet.
+//!
+//! A disk that is full or read-only does not cost a record at once: up to `KEPT` bytes wait in memory for it to come
+//! back. Only beyond that are records lost, and counted.
+
+use super::frame;
+use super::record::Record;
+use super::segment::{Held, Segment};
+use std::io;
+
+/// Bytes of records that wait in memory while the disk refuses them.
+const KEPT: usize = 4 << 20;
+
+#[derive(Debug, Default)]
+pub struct Writer {
+    pub segment: Option<Segment>,
+    buffer: Vec<u8>,
+    /// Frames the disk did not take.
+    waiting: Vec<u8>,
+    waiting_records: u64,
+}
+
+/// What became of a record.
+#[derive(Debug)]
+pub enum Written {
+    OnDisk,
+    /// The disk refused; it waits in memory.
+    Waiting(io::Error),
+    /// Nor is there room in memory.
+    Lost(io::Error),
+}
+
+impl Writer {
+    /// Writes a record with one call; `create` makes the file when there is none.
+    pub fn append(&mut self, record: &Record<'_>, create: impl FnOnce() -> io::Result<Segment>) -> Written {
+        self.buffer.clear();
+        frame::push(&mut self.buffer, |out| record.encode(out));
+        let buffer = std::mem::take(&mut self.buffer);
+        let written = match self.waiting.is_empty() {
+            true => self.write(&buffer, create),
+            false => self.retry(create).and_then(|_| self.write(&buffer, unopened)),
+        };
+        let written = match written {
+            Ok(()) => Written::OnDisk,
+            Err(error) if self.waiting.len() + buffer.len() <= KEPT => {
+                self.waiting.extend_from_slice(&buffer);
+                self.waiting_records += 1;
+                Written::Waiting(error)
+            }
+            Err(error) => Written::Lost(error),
+        };
+        self.buffer = buffer;
+        written
+    }
+
+    /// Offers the disk again what it refused. Answers how many records it took.
+    pub fn retry(&mut self, create: impl FnOnce() -> io::Result<Segment>) -> io::Result<u64> {
+        if self.waiting.is_empty() {
+            return Ok(0);
+        }
+        let waiting = std::mem::take(&mut self.waiting);
+        match self.write(&waiting, create) {
+            Ok(()) => Ok(std::mem::take(&mut self.waiting_records)),
+            Err(error) => {
+                self.waiting = waiting;
+                Err(error)
+            }
+        }
+    }
+
+    pub fn waiting(&self) -> u64 {
+        self.waiting_records
+    }
+
+    /// The file so far, if anything is in it. The next record begins another.
+    pub fn close(&mut self) -> Option<Held> {
+        match self.segment.take() {
+            Some(segment) if segment.length() > 0 => Some(segment.close()),
+            empty => {
+                self.segment = empty;
+                None
+            }
+        }
+    }
+
+    fn write(&mut self, bytes: &[u8], create: impl FnOnce() -> io::Result<Segment>) -> io::Result<()> {
+        let segment = match &mut self.segment {
+            Some(segment) => segment,
+            None => self.segment.insert(create()?),
+        };
+        let length = segment.length();
+        let written = segment.append(bytes);
+        if written.is_err() && segment.handle().and_then(|file| file.metadata()).is_ok_and(|file| file.len() != length)
+        {
+            // It could not be cut back to its last whole record: what is in it is good up to there, and it ends there.
+            self.segment = None;
+        }
+        written
+    }
+}
+
+/// After a retry that went well there is a file.
+fn unopened() -> io::Result<Segment> {
+    Err(io::Error::other("there is no file"))
+}

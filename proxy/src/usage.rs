@@ -1,0 +1,114 @@
+//! What an answer says of its own cost, found on the side while the same bytes are passed on: the `usage` object as the
+//! provider wrote it, the model's name, and how much text a stream has brought so far. Nothing is parsed that need not
+//! be, and nothing here can fail: an answer in no form we know simply says nothing.
+
+mod estimate;
+mod scan;
+
+pub use estimate::prompt_tokens;
+
+use crate::events::events;
+use memchr::memmem;
+use scan::Value;
+
+/// Longest object that is taken for usage.
+const LONGEST: usize = 8 << 10;
+/// What is kept of the end of an answer that comes in pieces: usage may stand in two of them.
+const TAIL: usize = 2 * LONGEST;
+
+/// Gathers what one answer says.
+#[derive(Debug, Default)]
+pub struct Found {
+    /// The first and the last mention: Anthropic reports what was read at the start, what was written at the end.
+    pub usage: Vec<String>,
+    pub model: Option<String>,
+    /// Completion tokens by the text that came; only counted in streams.
+    pub tokens: u64,
+    pub service_tier: Option<String>,
+    characters: u64,
+    tail: Vec<u8>,
+    is_begun: bool,
+    /// Whether a stream has said everything about its usage.
+    pub is_final: bool,
+}
+
+impl Found {
+    /// A piece of a plain answer.
+    pub fn plain(&mut self, piece: &[u8], is_last: bool) {
+        if !self.is_begun {
+            self.is_begun = true;
+            let beginning = &piece[..piece.len().min(LONGEST)];
+            self.model = scan::text_after(beginning, b"\"model\"");
+            self.service_tier = scan::text_after(piece, b"\"service_tier\"");
+        }
+        if is_last && self.tail.is_empty() {
+            self.note_last(piece);
+            return;
+        }
+        self.tail.extend_from_slice(piece);
+        let tail = std::mem::take(&mut self.tail);
+        self.note_last(&tail);
+        self.tail = tail;
+        if self.tail.len() > TAIL {
+            self.tail.drain(..self.tail.len() - TAIL);
+        }
+    }
+
+    /// Whole events of a stream.
+    pub fn events(&mut self, whole: &[u8]) {
+        for event in events(whole) {
+            self.event(&event.data);
+        }
+    }
+
+    fn event(&mut self, data: &[u8]) {
+        if !data.starts_with(b"{") {
+            self.is_final |= data == b"[DONE]";
+            return;
+        }
+        // Responses repeat all their text in events that end a part.
+        let is_response = memmem::find(&data[..data.len().min(64)], b"\"response.").is_some();
+        let mut characters = 0;
+        for (key, value) in scan::keys(data) {
+            match (key, value) {
+                (b"delta", Value::Text(text)) if is_response => characters += scan::characters(text),
+                (
+                    b"content" | b"text" | b"reasoning_content" | b"reasoning" | b"thinking" | b"partial_json"
+                    | b"arguments" | b"refusal",
+                    Value::Text(text),
+                ) if !is_response => characters += scan::characters(text),
+                (b"usage", Value::Object(object)) => self.note(object),
+                (b"model", Value::Text(text)) if self.model.is_none() => self.model = scan::unescaped(text),
+                (b"service_tier", Value::Text(text)) => self.service_tier = scan::unescaped(text),
+                (b"type", Value::Text(b"message_stop" | b"response.completed" | b"response.incomplete")) => {
+                    self.is_final = true;
+                }
+                _ => {}
+            }
+        }
+        self.characters += characters;
+        self.tokens = self.characters.div_ceil(4);
+    }
+
+    fn note_last(&mut self, bytes: &[u8]) {
+        for key in [&b"\"usage\""[..], b"\"usageMetadata\""] {
+            if let Some(object) = scan::last_object(bytes, key, LONGEST) {
+                self.usage.clear();
+                self.note(object);
+                return;
+            }
+        }
+    }
+
+    fn note(&mut self, object: &[u8]) {
+        let Ok(text) = str::from_utf8(object) else { return };
+        if text.len() > LONGEST || text == "{}" {
+            return;
+        }
+        self.usage.truncate(1);
+        self.usage.push(text.to_owned());
+    }
+}
+
+#[cfg(test)]
+mod tests;

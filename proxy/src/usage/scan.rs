@@ -1,0 +1,189 @@
+//! JSON looked at without being parsed: keys and where their values stand. Good for finding a field in text that is
+//! passed on whatever it is; never for deciding anything.
+
+use memchr::{memchr, memchr2, memmem};
+
+#[derive(Debug, PartialEq, Eq)]
+pub enum Value<'b> {
+    /// As it is written, without its quotes.
+    Text(&'b [u8]),
+    /// With its braces.
+    Object(&'b [u8]),
+    Other,
+}
+
+/// Every key at any depth, with its value.
+pub fn keys(bytes: &[u8]) -> impl Iterator<Item = (&[u8], Value<'_>)> {
+    let mut at = 0;
+    std::iter::from_fn(move || {
+        loop {
+            let start = at + memchr(b'"', bytes.get(at..)?)? + 1;
+            let end = start + text_end(&bytes[start..])?;
+            at = end + 1;
+            if let Some(after) = after_colon(bytes, at) {
+                at = after;
+                return Some((&bytes[start..end], value(&bytes[after..])));
+            }
+        }
+    })
+}
+
+/// The last object that stands after this key (written with its quotes).
+pub fn last_object<'b>(bytes: &'b [u8], key: &[u8], longest: usize) -> Option<&'b [u8]> {
+    let mut end = bytes.len();
+    loop {
+        let at = memmem::rfind(&bytes[..end], key)?;
+        if let Some(after) = after_colon(bytes, at + key.len())
+            && let Value::Object(object) = value(&bytes[after..])
+            && object.len() <= longest
+        {
+            return Some(object);
+        }
+        end = at;
+    }
+}
+
+/// The first text that stands after this key (written with its quotes).
+pub fn text_after(bytes: &[u8], key: &[u8]) -> Option<String> {
+    let at = memmem::find(bytes, key)?;
+    match value(&bytes[after_colon(bytes, at + key.len())?..]) {
+        Value::Text(text) => unescaped(text),
+        _ => None,
+    }
+}
+
+/// How many characters a written text has.
+pub fn characters(text: &[u8]) -> u64 {
+    let mut count = 0;
+    let mut at = 0;
+    while let Some(&byte) = text.get(at) {
+        let unit = text.get(at + 2..at + 6);
+        match (byte, text.get(at + 1)) {
+            // The second half of a pair is part of the first one's character.
+            (b'\\', Some(b'u')) => {
+                let is_second = unit.is_some_and(|unit| matches!(unit, [b'd' | b'D', b'c'..=b'f' | b'C'..=b'F', ..]));
+                count += u64::from(!is_second);
+                at += 6;
+            }
+            (b'\\', _) => {
+                count += 1;
+                at += 2;
+            }
+            // Bytes that continue a character.
+            (0x80..=0xbf, _) => at += 1,
+            _ => {
+                count += 1;
+                at += 1;
+            }
+        }
+    }
+    count
+}
+
+pub fn unescaped(text: &[u8]) -> Option<String> {
+    if memchr(b'\\', text).is_none() {
+        return str::from_utf8(text).ok().map(str::to_owned);
+    }
+    serde_json::from_slice(&[b"\"", text, b"\""].concat()).ok()
+}
+
+fn after_colon(bytes: &[u8], at: usize) -> Option<usize> {
+    let colon = at + spaces(bytes.get(at..)?);
+    (bytes.get(colon) == Some(&b':')).then(|| colon + 1 + spaces(&bytes[colon + 1..]))
+}
+
+fn spaces(bytes: &[u8]) -> usize {
+    bytes.iter().take_while(|byte| byte.is_ascii_whitespace()).count()
+}
+
+fn value(bytes: &[u8]) -> Value<'_> {
+    match bytes.first() {
+        Some(b'"') => text_end(&bytes[1..]).map_or(Value::Other, |end| Value::Text(&bytes[1..=end])),
+        Some(b'{') => object_end(bytes).map_or(Value::Other, |end| Value::Object(&bytes[..end])),
+        _ => Value::Other,
+    }
+}
+
+/// Where the text ends whose opening quote stood just before.
+fn text_end(bytes: &[u8]) -> Option<usize> {
+    let mut at = 0;
+    loop {
+        let found = at + memchr2(b'"', b'\\', bytes.get(at..)?)?;
+        match bytes[found] {
+            b'"' => return Some(found),
+            _ => at = found + 2,
+        }
+    }
+}
+
+fn object_end(bytes: &[u8]) -> Option<usize> {
+    let mut depth = 0_usize;
+    let mut at = 0;
+    loop {
+        match bytes.get(at)? {
+            b'"' => at += 1 + text_end(&bytes[at + 1..])?,
+            b'{' => depth += 1,
+            b'}' if depth <= 1 => return Some(at + 1),
+            b'}' => depth -= 1,
+            _ => {}
+        }
+        at += 1;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn keys_are_told_from_texts_that_look_like_them() {
+        let text = br#"{"a" : "x\"b\":1", "c":{"d":"}"}, "e":["f", 2], "g":null}"#;
+        let found: Vec<_> = keys(text).collect();
+        assert_eq!(
+            found,
+            [
+                (&b"a"[..], Value::Text(br#"x\"b\":1"#)),
+                (b"c", Value::Object(br#"{"d":"}"}"#)),
+                (b"d", Value::Text(b"}")),
+                (b"e", Value::Other),
+                (b"g", Value::Other),
+            ]
+        );
+    }
+
+    proptest! {
+        #[test]
+        fn characters_are_counted_as_a_parser_would(text in "(\\PC|\\n|\\\\|\"){0,12}") {
+            let plain = serde_json::to_string(&text).unwrap();
+            let escaped: String = text.encode_utf16().map(|unit| format!("\\u{unit:04x}")).collect();
+            let expected = text.chars().count() as u64;
+            prop_assert_eq!(characters(&plain.as_bytes()[1..plain.len() - 1]), expected);
+            prop_assert_eq!(characters(escaped.as_bytes()), expected);
+        }
+
+        #[test]
+        fn no_bytes_are_too_strange(bytes in prop::collection::vec(any::<u8>(), 0..64)) {
+            let _ = keys(&bytes).count();
+            let _ = last_object(&bytes, b"\"u\"", 10);
+            let _ = text_after(&bytes, b"\"u\"");
+            let _ = characters(&bytes);
+            let _ = unescaped(&bytes);
+        }
+
+        #[test]
+        fn no_cut_of_good_text_is_too_strange(cut in 0..64_usize) {
+            let text = br#"{"usage":{"a":"\"}","b":{"c":1}},"usage":null,"m":"\u00e9\ud83d\ude00"}"#;
+            let bytes = &text[..cut.min(text.len())];
+            let _ = keys(bytes).count();
+            let _ = last_object(bytes, b"\"usage\"", 100);
+        }
+    }
+
+    #[test]
+    fn the_last_object_of_a_key_is_found_past_values_that_are_none() {
+        let text = br#"{"usage":{"n":1},"x":"\"usage\":{}","usage":null}"#;
+        assert_eq!(last_object(text, b"\"usage\"", 100), Some(&br#"{"n":1}"#[..]));
+        assert_eq!(last_object(text, b"\"usage\"", 3), None);
+    }
+}

@@ -1,0 +1,113 @@
+//! Answers as providers write them, and what is found in them.
+
+use super::Found;
+
+fn plain(body: &str) -> Found {
+    let mut found = Found::default();
+    found.plain(body.as_bytes(), true);
+    found
+}
+
+fn stream(events: &[&str]) -> Found {
+    let mut found = Found::default();
+    for event in events {
+        found.events(format!("data: {event}\n\n").as_bytes());
+    }
+    found
+}
+
+#[test]
+fn plain_answers_of_every_dialect_give_up_their_usage() {
+    for (body, model, usage) in [
+        (
+            r#"{"id":"c","object":"chat.completion","model":"gpt-4o-2024-08-06","choices":[{"message":{"content":"say \"usage\": {\"a\":1}"}}],"usage":{"prompt_tokens":9,"completion_tokens":1,"prompt_tokens_details":{"cached_tokens":2}},"service_tier":"default"}"#,
+            Some("gpt-4o-2024-08-06"),
+            Some(r#"{"prompt_tokens":9,"completion_tokens":1,"prompt_tokens_details":{"cached_tokens":2}}"#),
+        ),
+        (
+            r#"{"object":"list","data":[{"embedding":[0.1]}],"model":"e","usage": {"prompt_tokens":3,"total_tokens":3}}"#,
+            Some("e"),
+            Some(r#"{"prompt_tokens":3,"total_tokens":3}"#),
+        ),
+        (
+            r#"{"type":"message","model":"claude","content":[],"usage":{"input_tokens":1,"output_tokens":2},"stop_reason":"end_turn"}"#,
+            Some("claude"),
+            Some(r#"{"input_tokens":1,"output_tokens":2}"#),
+        ),
+        (
+            r#"{"candidates":[],"usageMetadata":{"promptTokenCount":4},"modelVersion":"g"}"#,
+            None,
+            Some(r#"{"promptTokenCount":4}"#),
+        ),
+        (r#"{"choices":[],"usage":null}"#, None, None),
+        (r#"{"choices":[],"usage":{}}"#, None, None),
+        ("not json", None, None),
+        ("", None, None),
+    ] {
+        let found = plain(body);
+        assert_eq!(found.model.as_deref(), model, "{body}");
+        assert_eq!(found.usage.last().map(String::as_str), usage, "{body}");
+    }
+}
+
+#[test]
+fn usage_is_found_wherever_a_long_answer_is_cut() {
+    let body = format!(
+        r#"{{"model":"e","data":[{}],"usage":{{"prompt_tokens":3,"total_tokens":3}}}}"#,
+        vec!["0.123456"; 4000].join(",")
+    );
+    let bytes = body.as_bytes();
+    for cut in (bytes.len() - 60)..bytes.len() {
+        let mut found = Found::default();
+        found.plain(&bytes[..1000], false);
+        found.plain(&bytes[1000..cut], false);
+        found.plain(&bytes[cut..], true);
+        assert_eq!(found.usage, [r#"{"prompt_tokens":3,"total_tokens":3}"#], "{cut}");
+        assert_eq!(found.model.as_deref(), Some("e"));
+    }
+}
+
+#[test]
+fn streams_of_every_dialect_give_up_their_usage_and_the_text_so_far() {
+    let chat = stream(&[
+        r#"{"model":"m","choices":[{"delta":{"role":"assistant","content":""}}],"usage":null}"#,
+        r#"{"model":"m","choices":[{"delta":{"content":"1234"}}],"usage":null}"#,
+        r#"{"model":"m","choices":[{"delta":{"content":"5\n\u00e9"}}]}"#,
+        r#"{"model":"m","choices":[],"usage":{"prompt_tokens":2,"completion_tokens":3}}"#,
+        "[DONE]",
+    ]);
+    assert_eq!((chat.tokens, chat.is_final), (2, true));
+    assert_eq!(chat.usage, [r#"{"prompt_tokens":2,"completion_tokens":3}"#]);
+    assert_eq!(chat.model.as_deref(), Some("m"));
+
+    let messages = stream(&[
+        r#"{"type":"message_start","message":{"model":"claude","content":[],"usage":{"input_tokens":5,"output_tokens":1}}}"#,
+        r#"{"type":"content_block_start","content_block":{"type":"text","text":""}}"#,
+        r#"{"type":"content_block_delta","delta":{"type":"text_delta","text":"12345"}}"#,
+        r#"{"type":"content_block_delta","delta":{"type":"input_json_delta","partial_json":"{\"a\""}}"#,
+        r#"{"type":"message_delta","delta":{"stop_reason":"end_turn"},"usage":{"output_tokens":7}}"#,
+        r#"{"type":"message_stop"}"#,
+    ]);
+    assert_eq!((messages.tokens, messages.is_final), (3, true));
+    assert_eq!(messages.usage, [r#"{"input_tokens":5,"output_tokens":1}"#, r#"{"output_tokens":7}"#]);
+
+    let responses = stream(&[
+        r#"{"type":"response.created","response":{"model":"gpt","usage":null}}"#,
+        r#"{"type":"response.output_text.delta","delta":"1234"}"#,
+        r#"{"type":"response.output_text.done","text":"1234"}"#,
+        r#"{"type":"response.completed","response":{"model":"gpt","output":[{"content":[{"text":"1234"}]}],"usage":{"input_tokens":1,"output_tokens":1}}}"#,
+    ]);
+    assert_eq!((responses.tokens, responses.is_final), (1, true));
+    assert_eq!(responses.usage, [r#"{"input_tokens":1,"output_tokens":1}"#]);
+}
+
+#[test]
+fn a_stream_that_reports_as_it_goes_keeps_its_first_and_last_words() {
+    let found = stream(&[
+        r#"{"choices":[{"text":"a"}],"usage":{"completion_tokens":1}}"#,
+        r#"{"choices":[{"text":"b"}],"usage":{"completion_tokens":2}}"#,
+        r#"{"choices":[{"text":"c"}],"usage":{"completion_tokens":3}}"#,
+    ]);
+    assert_eq!(found.usage, [r#"{"completion_tokens":1}"#, r#"{"completion_tokens":3}"#]);
+    assert!(!found.is_final);
+}

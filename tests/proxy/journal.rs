@@ -1,0 +1,3 @@
+//! Every call is logged, priced and counted, once.
+
+mod ship;

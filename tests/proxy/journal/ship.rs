@@ -1,0 +1,264 @@
+//! From files to Postgres: once, whatever happens in between.
+
+use chrono::{DateTime, Utc};
+use clap::Parser as _;
+use harness::Database;
+use proxy::journal::ship::{Pricer, Shipper};
+use proxy::journal::{Journal, Meters, Record};
+use proxy::snapshot::Snapshot;
+use shared::catalogue::{Fetch, Fetched, Sources};
+use shared::conf::{self, AllSettings};
+use std::path::Path;
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+use tempfile::TempDir;
+use tokio_postgres::Client;
+use tokio_postgres::types::FromSqlOwned;
+use uuid::Uuid;
+
+/// Far beyond anything a healthy run needs: a test that waits this long has failed.
+const PATIENCE: Duration = Duration::from_secs(60);
+const USAGE: &str = r#"{"prompt_tokens":1000,"completion_tokens":100}"#;
+
+struct Nowhere;
+
+impl Fetch for Nowhere {
+    fn get<'a>(&'a self, _: &'a str) -> Fetched<'a> {
+        Box::pin(async { Ok(None) })
+    }
+}
+
+fn settings() -> AllSettings {
+    AllSettings::try_parse_from(["test", "--database-url", "postgres://nobody@127.0.0.1:1/none"]).unwrap()
+}
+
+/// A journal in this folder, and what ships it.
+fn open(folder: &Path, database: conf::Database) -> (Arc<Journal>, Shipper, Arc<Meters>) {
+    let settings = settings();
+    let meters = Arc::new(Meters::new(&prometheus::Registry::new()).unwrap());
+    let journal = conf::Journal { journal_dir: folder.into(), journal_ship_ms: 10, ..settings.journal };
+    let journal = Journal::open(journal, 2, meters.clone()).unwrap();
+    let sources = Sources::new(&settings.catalogue, [].into_iter(), Arc::new(Nowhere)).unwrap();
+    let pricer = Pricer::new(sources, Arc::new(Snapshot::empty()));
+    (journal, Shipper::new(database, pricer, meters.clone()), meters)
+}
+
+/// Ships what is in the folder until the query answers as expected.
+async fn ship_until<T: FromSqlOwned + PartialEq + std::fmt::Debug>(
+    folder: &Path,
+    database: &Database,
+    query: &str,
+    expected: T,
+) -> Arc<Meters> {
+    let (journal, mut shipper, meters) = open(folder, database.settings());
+    let client = database.client().await;
+    tokio::select! {
+        () = journal.run(&mut shipper) => {}
+        () = until(&client, query, expected) => {}
+    }
+    meters
+}
+
+async fn until<T: FromSqlOwned + PartialEq + std::fmt::Debug>(client: &Client, query: &str, expected: T) {
+    let end = tokio::time::Instant::now() + PATIENCE;
+    loop {
+        let found: T = one(client, query).await;
+        if found == expected {
+            return;
+        }
+        assert!(tokio::time::Instant::now() < end, "{query}: {found:?} instead of {expected:?}");
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+}
+
+async fn one<T: FromSqlOwned>(client: &Client, query: &str) -> T {
+    client.query_one(query, &[]).await.unwrap().get(0)
+}
+
+fn record(tenant: (Uuid, Uuid)) -> Record<'static> {
+    let id = proxy::request_id::new(SystemTime::now());
+    Record {
+        id,
+        internal_trace_id: id,
+        organisation_id: tenant.0,
+        workspace_id: tenant.1,
+        api_key_id: Uuid::from_u128(7),
+        ai_org: Some("openai".into()),
+        requested_model: Some("gpt-4o".into()),
+        usage: vec![USAGE.into()],
+        status: 200,
+        method: "POST".into(),
+        url: "/v1/chat/completions".into(),
+        trace_id: "t".into(),
+        ..Record::default()
+    }
+}
+
+fn tenant() -> (Uuid, Uuid) {
+    (Uuid::new_v4(), Uuid::new_v4())
+}
+
+/// Notes records as a process does that is killed right afterwards.
+fn leave(folder: &Path, records: &[Record<'_>]) {
+    let (journal, ..) = open(folder, settings().database);
+    records.iter().for_each(|record| journal.append(record));
+}
+
+fn files(folder: &Path) -> Vec<std::path::PathBuf> {
+    std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect()
+}
+
+const LOGS: &str = "SELECT count(*) FROM request_logs";
+
+#[tokio::test]
+async fn what_a_dead_process_left_is_stored_once_however_often_it_is_sent() {
+    let (database, folder) = (Database::fresh().await, TempDir::new().unwrap());
+    let records: Vec<_> = (0..50).map(|_| record(tenant())).collect();
+    leave(folder.path(), &records);
+    let file = files(folder.path()).remove(0);
+    std::fs::copy(&file, folder.path().join("again-0-0.seg")).unwrap();
+    let meters = ship_until(folder.path(), &database, LOGS, 50_i64).await;
+    let client = database.client().await;
+    until(&client, "SELECT sum(value)::bigint FROM usage_counters WHERE (scope, unit, period) = ('organisation', 'requests', 'total')", Some(50_i64)).await;
+    // Both files are gone when the second one is stored too.
+    let (journal, mut shipper, _) = open(folder.path(), database.settings());
+    let emptied = async {
+        while files(folder.path()).iter().any(|path| path.extension().is_some_and(|ending| ending == "seg")) {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    };
+    tokio::select! {
+        () = journal.run(&mut shipper) => {}
+        emptied = tokio::time::timeout(PATIENCE, emptied) => emptied.unwrap(),
+    }
+    assert_eq!(one::<i64>(&client, LOGS).await, 50);
+    assert_eq!(one::<i64>(&client, "SELECT sum(requests)::bigint FROM usage_by_minute").await, 50);
+    assert_eq!((meters.lost.get(), meters.rejected.get()), (0, 0));
+}
+
+#[tokio::test]
+async fn many_shippers_of_the_same_records_neither_deadlock_nor_count_twice() {
+    let database = Database::fresh().await;
+    let tenants: Vec<_> = (0..5).map(|_| tenant()).collect();
+    let records: Vec<_> = (0..200).map(|n| record(tenants[n % 5])).collect();
+    let folders: Vec<_> = (0..4).map(|_| TempDir::new().unwrap()).collect();
+    for (number, folder) in folders.iter().enumerate() {
+        let mut records = records.clone();
+        // Each in an order of its own.
+        records.rotate_left(number * 37);
+        leave(folder.path(), &records);
+    }
+    let shipments = folders.iter().map(|folder| async {
+        let (journal, mut shipper, meters) = open(folder.path(), database.settings());
+        let done = async {
+            while files(folder.path()).iter().any(|path| path.extension().is_some_and(|ending| ending == "seg")) {
+                tokio::time::sleep(Duration::from_millis(10)).await;
+            }
+        };
+        tokio::select! {
+            () = journal.run(&mut shipper) => {}
+            done = tokio::time::timeout(PATIENCE, done) => done.unwrap(),
+        }
+        meters.ship_failures.get()
+    });
+    let failures: u64 = futures::future::join_all(shipments).await.into_iter().sum();
+    let client = database.client().await;
+    assert_eq!((one::<i64>(&client, LOGS).await, failures), (200, 0));
+    let counted = "SELECT string_agg(DISTINCT value::bigint::text, ',') FROM usage_counters WHERE scope = 'workspace' AND unit = 'requests'";
+    assert_eq!(one::<String>(&client, counted).await, "40");
+}
+
+#[tokio::test]
+async fn a_record_that_cannot_be_stored_is_set_aside_and_holds_nobody_up() {
+    let (database, folder) = (Database::fresh().await, TempDir::new().unwrap());
+    let mut records: Vec<_> = (0..9).map(|_| record(tenant())).collect();
+    records.insert(3, Record { metadata: Some("[1]".into()), ..record(tenant()) });
+    records.insert(7, Record { id: Uuid::from_u128(1), ..record(tenant()) });
+    leave(folder.path(), &records);
+    let meters = ship_until(folder.path(), &database, LOGS, 9_i64).await;
+    let client = database.client().await;
+    until(&client, "SELECT count(*) FROM rejected_records", 2_i64).await;
+    let reasons: String = one(&client, "SELECT string_agg(reason, ' | ' ORDER BY reason) FROM rejected_records").await;
+    assert!(reasons.contains("request_logs_metadata_check") && reasons.contains("time is not possible"), "{reasons}");
+    assert!(meters.rejected.get() <= 2);
+}
+
+#[tokio::test]
+async fn while_postgres_is_away_records_wait_on_disk() {
+    let (database, folder) = (Database::fresh().await, TempDir::new().unwrap());
+    let (journal, mut shipper, meters) = open(folder.path(), settings().database);
+    (0..10).for_each(|_| journal.append(&record(tenant())));
+    let failed = async {
+        while meters.ship_failures.get() < 2 {
+            journal.append(&record(tenant()));
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    };
+    tokio::select! {
+        () = journal.run(&mut shipper) => {}
+        failed = tokio::time::timeout(PATIENCE, failed) => failed.unwrap(),
+    }
+    let noted = meters.records.get();
+    drop((journal, shipper));
+    ship_until(folder.path(), &database, LOGS, i64::try_from(noted).unwrap()).await;
+    assert_eq!(meters.lost.get(), 0);
+}
+
+#[tokio::test]
+async fn a_row_holds_exact_costs_its_prices_and_only_what_postgres_can_store() {
+    let (database, folder) = (Database::fresh().await, TempDir::new().unwrap());
+    let home = tenant();
+    let mut records = [
+        Record { answered_model: Some("gpt-4o-2024-08-06".into()), ..record(home) },
+        Record { url: "/v1/\0x".into(), metadata: Some("{\"_user\":\"a\\u0000b\",\"n\":1}".into()), ..record(home) },
+        Record { ai_org: None, requested_model: None, usage: vec![], status: 401, ..record(home) },
+        Record { usage: vec![], estimate: Some((1000, 100)), ..record(home) },
+    ];
+    let start = SystemTime::now();
+    for (number, record) in records.iter_mut().enumerate() {
+        record.id = proxy::request_id::new(start + Duration::from_millis(number as u64));
+    }
+    leave(folder.path(), &records);
+    ship_until(folder.path(), &database, LOGS, 4_i64).await;
+    let client = database.client().await;
+    // 1000 × 0.00025 + 100 × 0.001 cents.
+    let costs = "SELECT string_agg(coalesce(trim_scale(cost)::text, '-'), ' ' ORDER BY id) FROM request_logs";
+    assert_eq!(one::<String>(&client, costs).await, "0.35 0.35 - 0.35");
+    let row = client.query_one("SELECT * FROM request_logs ORDER BY id LIMIT 1", &[]).await.unwrap();
+    assert_eq!(row.get::<_, &str>("ai_model"), "gpt-4o-2024-08-06");
+    assert_eq!(row.get::<_, &str>("requested_model"), "gpt-4o");
+    assert_eq!(row.get::<_, &str>("price_model"), "gpt-4o-2024-08-06");
+    assert_eq!(row.get::<_, &str>("price_version").len(), 16);
+    let prices: serde_json::Value = row.get("unit_prices");
+    assert_eq!(prices, serde_json::json!({"request_token": "0.00025", "response_token": "0.001"}));
+    assert_eq!((row.get::<_, i64>("total_units"), row.get::<_, bool>("usage_estimated")), (1100, false));
+    let texts = "SELECT request_url || metadata::text FROM request_logs ORDER BY id OFFSET 1 LIMIT 1";
+    assert_eq!(one::<String>(&client, texts).await, r#"/v1/x{"n": 1, "_user": "ab"}"#);
+    let estimated = "SELECT count(*) FROM request_logs WHERE usage_estimated";
+    assert_eq!(one::<i64>(&client, estimated).await, 1);
+    let spent = "SELECT string_agg(trim_scale(value)::text, ' ' ORDER BY unit) FROM usage_counters WHERE scope = 'api_key' AND period = 'day'";
+    assert_eq!(one::<String>(&client, spent).await, "1.05 3 3300");
+    let minute = "SELECT string_agg(trim_scale(cost) || ':' || requests, ' ' ORDER BY response_status_code, ai_model) FROM usage_by_minute";
+    let rolled: String = one(&client, minute).await;
+    assert!(rolled.ends_with("0:1") && rolled.contains("0.35:1"), "{rolled}");
+}
+
+#[tokio::test]
+async fn the_table_of_a_day_is_made_when_its_first_record_arrives() {
+    let (database, folder) = (Database::fresh().await, TempDir::new().unwrap());
+    let days_ago = |days: u64| SystemTime::now() - Duration::from_secs(days * 86_400);
+    let records: Vec<_> = [0, 1, 40]
+        .into_iter()
+        .map(|days| Record { id: proxy::request_id::new(days_ago(days)), ..record(tenant()) })
+        .collect();
+    leave(folder.path(), &records);
+    ship_until(folder.path(), &database, LOGS, 3_i64).await;
+    let client = database.client().await;
+    let names =
+        "SELECT string_agg(DISTINCT tableoid::regclass::text, ' ' ORDER BY tableoid::regclass::text) FROM request_logs";
+    let name = |days| format!("request_logs_{}", DateTime::<Utc>::from(days_ago(days)).format("%Y%m%d"));
+    assert_eq!(one::<String>(&client, names).await, [name(40), name(1), name(0)].join(" "));
+    let created: DateTime<Utc> =
+        client.query_one("SELECT created_at FROM request_logs WHERE id = $1", &[&records[0].id]).await.unwrap().get(0);
+    assert_eq!(created, records[0].created_at());
+}
