@@ -4,14 +4,13 @@
 pub mod edit;
 mod splice;
 
+use crate::json::{self, Member};
 use crate::refusal::Refusal;
 use serde::Deserialize;
-use serde::de::{Error as _, MapAccess, Visitor};
+use serde::de::IgnoredAny;
 use serde_json::Value;
-use serde_json::value::RawValue;
 use splice::Place;
 use std::borrow::Cow;
-use std::fmt;
 
 /// The top-level fields of a text, in the order they were written.
 #[derive(Debug)]
@@ -23,9 +22,7 @@ pub struct Fields<'b> {
 #[derive(Debug)]
 struct Field<'b> {
     name: Cow<'b, str>,
-    /// The name as it was written.
-    key: &'b RawValue,
-    value: &'b RawValue,
+    written: Member<'b>,
 }
 
 /// Fields that decide where a request goes and what it costs. Written twice, two readers could pick differently.
@@ -33,13 +30,13 @@ const DECIDING: &[&str] = &["model", "stream", "user", "max_tokens", "max_comple
 
 impl<'b> Fields<'b> {
     pub fn read(body: &'b [u8]) -> Result<Self, Refusal> {
-        let fields = Self::parse(body).map_err(Refusal::invalid_json)?;
+        let fields = Self::parse(body).ok_or_else(|| why_not(body))?;
         for name in DECIDING {
             if fields.fields.iter().filter(|field| field.name == *name).count() > 1 {
                 return Err(Refusal::invalid_json(format!("`{name}` is there twice")));
             }
         }
-        let is = |name: &str, allowed: fn(&str) -> bool| fields.get(name).is_none_or(|value| allowed(value.get()));
+        let is = |name: &str, allowed: fn(&str) -> bool| fields.get(name).is_none_or(allowed);
         if !is("stream", |value| matches!(value, "true" | "false" | "null")) {
             return Err(Refusal::invalid_json("`stream` must be true or false"));
         }
@@ -50,36 +47,37 @@ impl<'b> Fields<'b> {
     }
 
     /// Any JSON object.
-    fn parse(text: &'b [u8]) -> Result<Self, serde_json::Error> {
-        let Gathered(fields) = serde_json::from_slice(text)?;
-        Ok(Self { text, fields })
+    fn parse(text: &'b [u8]) -> Option<Self> {
+        let members = json::members(text).ok()?;
+        let fields = members.into_iter().map(|written| Some(Field { name: written.name()?, written }));
+        Some(Self { text, fields: fields.collect::<Option<_>>()? })
     }
 
-    /// Of fields of the same name the last: that is the one most readers keep.
-    pub fn get(&self, name: &str) -> Option<&'b RawValue> {
-        self.fields.iter().rev().find(|field| field.name == name).map(|field| field.value)
+    /// A field as it was written. Of fields of the same name the last: that is the one most readers keep.
+    pub fn get(&self, name: &str) -> Option<&'b str> {
+        self.fields.iter().rev().find(|field| field.name == name).map(|field| field.written.value)
     }
 
     pub fn text(&self, name: &str) -> Option<Cow<'b, str>> {
         #[derive(Deserialize)]
         struct Text<'t>(#[serde(borrow)] Cow<'t, str>);
-        serde_json::from_str::<Text<'b>>(self.get(name)?.get()).ok().map(|text| text.0)
+        serde_json::from_str::<Text<'b>>(self.get(name)?).ok().map(|text| text.0)
     }
 
     pub fn is_true(&self, name: &str) -> bool {
-        self.get(name).is_some_and(|value| value.get() == "true")
+        self.get(name) == Some("true")
     }
 
     /// A field as a value of its own, for those who look inside.
     pub fn value(&self, name: &str) -> Option<Value> {
-        serde_json::from_str(self.get(name)?.get()).ok()
+        serde_json::from_str(self.get(name)?).ok()
     }
 
     /// Each field with its name, its value and where it stands in the text.
     fn places(&self) -> impl Iterator<Item = (&str, &'b [u8], Place)> {
         self.fields.iter().map(|field| {
-            let value = field.value.get().as_bytes();
-            (field.name.as_ref(), value, Place::of(self.text, field.key.get().as_bytes(), value))
+            let value = field.written.value.as_bytes();
+            (field.name.as_ref(), value, Place::of(self.text, field.written.key.as_bytes(), value))
         })
     }
 }
@@ -90,38 +88,11 @@ impl Default for Fields<'_> {
     }
 }
 
-struct Gathered<'b>(Vec<Field<'b>>);
-
-impl<'de> Deserialize<'de> for Gathered<'de> {
-    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Gather;
-
-        impl<'de> Visitor<'de> for Gather {
-            type Value = Gathered<'de>;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("an object")
-            }
-
-            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
-                let mut fields = Vec::with_capacity(8);
-                while let Some(key) = map.next_key::<&'de RawValue>()? {
-                    let name = name_of(key).map_err(A::Error::custom)?;
-                    fields.push(Field { name, key, value: map.next_value()? });
-                }
-                Ok(Gathered(fields))
-            }
-        }
-
-        deserializer.deserialize_map(Gather)
-    }
-}
-
-/// What a key says: the bytes between its quotes unless some are escaped.
-fn name_of(key: &RawValue) -> Result<Cow<'_, str>, serde_json::Error> {
-    match key.get().strip_prefix('"').and_then(|text| text.strip_suffix('"')) {
-        Some(plain) if !plain.contains('\\') => Ok(Cow::Borrowed(plain)),
-        _ => serde_json::from_str(key.get()).map(Cow::Owned),
+/// In the words of a reader that keeps count of lines.
+fn why_not(body: &[u8]) -> Refusal {
+    match serde_json::from_slice::<IgnoredAny>(body) {
+        Err(error) => Refusal::invalid_json(error),
+        Ok(_) => Refusal::invalid_json("it must be an object, in UTF-8, with readable names"),
     }
 }
 
@@ -136,11 +107,11 @@ mod tests {
         let fields = Fields::read(body).unwrap();
         assert_eq!(fields.text("model").unwrap(), "gpt-4");
         assert!(fields.is_true("stream") && !fields.is_true("n"));
-        assert_eq!(fields.get("n").unwrap().get(), "1e3");
+        assert_eq!(fields.get("n").unwrap(), "1e3");
         assert_eq!(fields.value("x").unwrap()["model"], "inner");
         assert!(fields.get("absent").is_none() && fields.text("stream").is_none());
         let twice = Fields::read(br#"{"other":1,"oth\u0065r":2}"#).unwrap();
-        assert_eq!(twice.get("other").unwrap().get(), "2");
+        assert_eq!(twice.get("other").unwrap(), "2");
     }
 
     #[test]

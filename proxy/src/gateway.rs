@@ -63,16 +63,17 @@ impl Relay {
 
 #[async_trait]
 impl ProxyHttp for Gateway {
-    type CTX = Ctx;
+    /// In a box: Pingora moves it with its own state several times for every request.
+    type CTX = Box<Ctx>;
 
-    fn new_ctx(&self) -> Ctx {
-        Ctx { visit: Visit::begin(), relay: None, asked: None, refusal: None }
+    fn new_ctx(&self) -> Box<Ctx> {
+        Box::new(Ctx { visit: Visit::begin(), relay: None, asked: None, refusal: None })
     }
 
     /// No modules: the default one would compress, and hold event streams back in its encoder.
     fn init_downstream_modules(&self, _modules: &mut HttpModules) {}
 
-    async fn request_filter(&self, session: &mut Session, ctx: &mut Ctx) -> Result<bool> {
+    async fn request_filter(&self, session: &mut Session, ctx: &mut Self::CTX) -> Result<bool> {
         let client = &mut session.downstream_session;
         client.set_total_drain_timeout(Some(DRAIN));
         // Off by default; a request that came early would then end the one before it.
@@ -96,7 +97,7 @@ impl ProxyHttp for Gateway {
         }
     }
 
-    async fn upstream_peer(&self, session: &mut Session, ctx: &mut Ctx) -> Result<Box<HttpPeer>> {
+    async fn upstream_peer(&self, session: &mut Session, ctx: &mut Self::CTX) -> Result<Box<HttpPeer>> {
         ctx.asked.get_or_insert_with(Instant::now);
         let found = match &mut ctx.relay {
             Some(Relay::Provider(passage)) => self.provider_peer(session, passage, &mut ctx.visit).await,
@@ -113,7 +114,7 @@ impl ProxyHttp for Gateway {
         &self,
         session: &mut Session,
         head: &mut RequestHeader,
-        ctx: &mut Ctx,
+        ctx: &mut Self::CTX,
     ) -> Result<()> {
         let aliases = &self.engine.aliases;
         let edited = match &ctx.relay {
@@ -132,7 +133,12 @@ impl ProxyHttp for Gateway {
         })
     }
 
-    async fn response_filter(&self, session: &mut Session, head: &mut ResponseHeader, ctx: &mut Ctx) -> Result<()> {
+    async fn response_filter(
+        &self,
+        session: &mut Session,
+        head: &mut ResponseHeader,
+        ctx: &mut Self::CTX,
+    ) -> Result<()> {
         let visit = &mut ctx.visit;
         if head.status.is_informational() && head.status.as_u16() != 101 {
             // Once the provider lets the client send its body, the answer need not end the connection.
@@ -160,7 +166,7 @@ impl ProxyHttp for Gateway {
         &self,
         session: &mut Session,
         peer: &HttpPeer,
-        ctx: &mut Ctx,
+        ctx: &mut Self::CTX,
         mut error: Box<Error>,
     ) -> Box<Error> {
         let Some(Relay::Provider(passage)) = &mut ctx.relay else { return error };
@@ -181,7 +187,7 @@ impl ProxyHttp for Gateway {
         peer: &HttpPeer,
         session: &mut Session,
         error: Box<Error>,
-        ctx: &mut Ctx,
+        ctx: &mut Self::CTX,
         client_reused: bool,
     ) -> Box<Error> {
         if *error.esource() == ErrorSource::Upstream && session.response_written().is_none() {
@@ -199,7 +205,7 @@ impl ProxyHttp for Gateway {
         error
     }
 
-    async fn fail_to_proxy(&self, session: &mut Session, error: &Error, ctx: &mut Ctx) -> FailToProxy {
+    async fn fail_to_proxy(&self, session: &mut Session, error: &Error, ctx: &mut Self::CTX) -> FailToProxy {
         // Some headers Pingora judges only when it builds the upstream's head; then the client is still there to be told.
         let is_bad_head = *error.etype() == ErrorType::InvalidHTTPHeader;
         let is_client = *error.esource() == ErrorSource::Downstream && !is_bad_head;
@@ -220,7 +226,7 @@ impl ProxyHttp for Gateway {
         FailToProxy { error_code: refusal.status, can_reuse_downstream: false }
     }
 
-    async fn logging(&self, session: &mut Session, error: Option<&Error>, ctx: &mut Ctx) {
+    async fn logging(&self, session: &mut Session, error: Option<&Error>, ctx: &mut Self::CTX) {
         let visit = &mut ctx.visit;
         if visit.status == 0 {
             visit.status = session.response_written().map_or(499, |head| head.status.as_u16());
@@ -236,12 +242,12 @@ impl ProxyHttp for Gateway {
     }
 
     /// `fail_to_proxy` and the engine log what matters, with the request id and without the request.
-    fn suppress_error_log(&self, _session: &Session, _ctx: &Ctx, _error: &Error) -> bool {
+    fn suppress_error_log(&self, _session: &Session, _ctx: &Self::CTX, _error: &Error) -> bool {
         true
     }
 
     /// Attempts are counted by how they ended.
-    fn suppress_proxy_warn_log(&self, _: &Session, _: &Ctx, _: &Error, _: ProxyWarnLogContext) -> bool {
+    fn suppress_proxy_warn_log(&self, _: &Session, _: &Self::CTX, _: &Error, _: ProxyWarnLogContext) -> bool {
         true
     }
 }

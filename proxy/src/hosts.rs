@@ -3,6 +3,7 @@
 
 use crate::dial::{BadHost, Dialer, Origin};
 use arc_swap::ArcSwap;
+use foldhash::quality::RandomState;
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -10,7 +11,7 @@ use std::sync::Arc;
 const MOST: usize = 256;
 
 #[derive(Default)]
-pub struct Hosts(ArcSwap<HashMap<Box<str>, Arc<Origin>>>);
+pub struct Hosts(ArcSwap<HashMap<Box<str>, Arc<Origin>, RandomState>>);
 
 impl Hosts {
     pub fn origin(&self, dialer: &Dialer, url: &str) -> Result<Arc<Origin>, BadHost> {
@@ -19,7 +20,7 @@ impl Hosts {
         }
         let origin = dialer.custom_host(url)?;
         self.0.rcu(|known| {
-            let mut more = if known.len() < MOST { (**known).clone() } else { HashMap::new() };
+            let mut more = if known.len() < MOST { (**known).clone() } else { HashMap::default() };
             more.insert(url.into(), origin.clone());
             more
         });

@@ -14,6 +14,7 @@ pub mod headers;
 pub mod hosts;
 pub mod inline;
 pub mod journal;
+pub mod json;
 pub mod metrics;
 pub mod plan;
 pub mod providers;

@@ -2,6 +2,7 @@
 
 use crate::dial::{Dialer, Origin};
 use anyhow::Context as _;
+use foldhash::fast::RandomState;
 use std::collections::HashMap;
 use std::path::Path;
 use std::sync::Arc;
@@ -14,7 +15,7 @@ pub struct Provider {
     pub row: Arc<shared::providers::Provider>,
 }
 
-pub struct Providers(HashMap<Box<str>, Arc<Provider>>);
+pub struct Providers(HashMap<Box<str>, Arc<Provider>, RandomState>);
 
 impl Providers {
     /// The bundled table with the rows of an operator's file over it.

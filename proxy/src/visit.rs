@@ -11,6 +11,15 @@ use pingora_http::ResponseHeader;
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
+/// Read once at compile time: a name costs as much to read as to insert.
+static REQUEST_ID: HeaderName = HeaderName::from_static("x-gateway-request-id");
+static TRACE_ID: HeaderName = HeaderName::from_static("x-gateway-trace-id");
+static PROVIDER: HeaderName = HeaderName::from_static("x-gateway-provider");
+static RETRY_COUNT: HeaderName = HeaderName::from_static("x-gateway-retry-attempt-count");
+static OPTION: HeaderName = HeaderName::from_static("x-gateway-last-used-option-index");
+static CACHE_STATUS: HeaderName = HeaderName::from_static("x-gateway-cache-status");
+static SERVER_TIMING: HeaderName = HeaderName::from_static("server-timing");
+
 pub struct Visit {
     pub started: Instant,
     pub request_id: HeaderValue,
@@ -97,23 +106,23 @@ impl Visit {
         let own = self.started.elapsed().saturating_sub(self.upstream);
         let trace = self.trace_id.get_or_insert_with(new_trace).clone();
         let alias = self.alias.as_deref();
-        let mut ours = |name: &'static str, value: HeaderValue| {
+        let mut ours = |name: &HeaderName, value: HeaderValue| {
             if let Some(alias) = alias
-                && let Ok(aliased) = HeaderName::try_from([alias, &name[PREFIX.len()..]].concat())
+                && let Ok(aliased) = HeaderName::try_from([alias, &name.as_str()[PREFIX.len()..]].concat())
             {
                 put(aliased, value.clone());
             }
-            put(HeaderName::from_static(name), value);
+            put(name.clone(), value);
         };
-        ours("x-gateway-request-id", self.request_id.clone());
-        ours("x-gateway-trace-id", trace);
+        ours(&REQUEST_ID, self.request_id.clone());
+        ours(&TRACE_ID, trace);
         if let Some(provider) = &self.provider {
-            ours("x-gateway-provider", provider.clone());
-            ours("x-gateway-retry-attempt-count", count(self.retries));
-            ours("x-gateway-last-used-option-index", self.option.clone());
-            ours("x-gateway-cache-status", HeaderValue::from_static("DISABLED"));
+            ours(&PROVIDER, provider.clone());
+            ours(&RETRY_COUNT, count(self.retries));
+            ours(&OPTION, self.option.clone());
+            ours(&CACHE_STATUS, HeaderValue::from_static("DISABLED"));
         }
-        put(HeaderName::from_static("server-timing"), timing(own, self.upstream));
+        put(SERVER_TIMING.clone(), timing(own, self.upstream));
         if self.is_from_browser {
             put(header::ACCESS_CONTROL_ALLOW_ORIGIN, HeaderValue::from_static("*"));
             put(header::ACCESS_CONTROL_EXPOSE_HEADERS, HeaderValue::from_static("*"));

@@ -109,7 +109,7 @@ pub fn without(text: &[u8], steps: &[ParamStep]) -> Option<Vec<u8>> {
     let (step, rest) = steps.split_first()?;
     match step {
         ParamStep::Key(name) => {
-            let fields = Fields::parse(text).ok()?;
+            let fields = Fields::parse(text)?;
             fields.get(name)?;
             let members = fields.places().map(|(key, value, place)| (key == name, value, place));
             Some(spliced(text, members, rest))

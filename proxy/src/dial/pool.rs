@@ -10,6 +10,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
+use foldhash::fast::RandomState;
 use pingora_core::connectors::http::v2::ConnectionRef;
 
 use super::cork::Cork;
@@ -47,7 +48,7 @@ pub struct PoolCounts {
 /// One thread's connections of one pool.
 #[derive(Default)]
 struct Shelves {
-    by_origin: HashMap<Box<str>, Shelf>,
+    by_origin: HashMap<Box<str>, Shelf, RandomState>,
     swept: Option<Instant>,
 }
 

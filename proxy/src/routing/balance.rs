@@ -96,7 +96,7 @@ fn prompt_prefix(params: &Fields<'_>) -> Option<String> {
     for name in ["tools", "system", "instructions"] {
         if let Some(value) = params.get(name) {
             prefix.push_str(name);
-            prefix.push_str(value.get());
+            prefix.push_str(value);
         }
     }
     let messages = params.value("messages");

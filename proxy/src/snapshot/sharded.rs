@@ -2,14 +2,15 @@
 //! into shards, each swapped as a whole: readers never wait, and a change copies its own shard alone.
 
 use arc_swap::ArcSwap;
+use foldhash::fast::RandomState;
 use std::collections::HashMap;
-use std::hash::{BuildHasher as _, Hash, RandomState};
+use std::hash::{BuildHasher as _, Hash};
 use std::sync::Arc;
 
 /// 200,000 rows make about 50 to a shard; an empty map costs 32 KiB.
 pub const SHARDS: usize = 4096;
 
-pub type Shard<K, V> = HashMap<K, Arc<V>>;
+pub type Shard<K, V> = HashMap<K, Arc<V>, RandomState>;
 
 pub struct Sharded<K, V> {
     shards: Box<[ArcSwap<Shard<K, V>>]>,
@@ -19,8 +20,11 @@ pub struct Sharded<K, V> {
 
 impl<K: Hash + Eq + Clone, V> Sharded<K, V> {
     pub fn empty() -> Self {
-        let nothing = Arc::new(Shard::new());
-        Self { shards: (0..SHARDS).map(|_| ArcSwap::new(Arc::clone(&nothing))).collect(), spread: RandomState::new() }
+        let nothing = Arc::new(Shard::default());
+        Self {
+            shards: (0..SHARDS).map(|_| ArcSwap::new(Arc::clone(&nothing))).collect(),
+            spread: RandomState::default(),
+        }
     }
 
     pub fn get(&self, key: &K) -> Option<Arc<V>> {
@@ -49,7 +53,7 @@ impl<K: Hash + Eq + Clone, V> Sharded<K, V> {
 
     /// Takes these for all there is.
     pub fn replace(&self, all: impl IntoIterator<Item = (K, Arc<V>)>) {
-        let mut shards: Vec<Shard<K, V>> = (0..self.shards.len()).map(|_| Shard::new()).collect();
+        let mut shards: Vec<Shard<K, V>> = (0..self.shards.len()).map(|_| Shard::default()).collect();
         for (key, value) in all {
             shards[self.shard_of(&key)].insert(key, value);
         }

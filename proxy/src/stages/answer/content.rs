@@ -1,5 +1,6 @@
 //! What an event of a stream means before any content has come: nothing yet, content, or a failure inside a 200.
 
+use crate::json;
 use crate::refusal::Refusal;
 use serde::Deserialize;
 use serde::de::IgnoredAny;
@@ -106,27 +107,16 @@ pub fn meaning(data: &[u8]) -> Meaning {
 /// What a whole plain answer with a success status means. Only an object that is nothing but an error is one: some
 /// answers keep an `error` field of their own.
 pub fn meaning_of_answer(body: &[u8]) -> Meaning {
-    #[derive(Deserialize)]
-    struct Answer {
-        #[serde(default)]
-        error: Option<Reported>,
-        #[serde(default)]
-        id: Option<IgnoredAny>,
-        #[serde(default)]
-        object: Option<IgnoredAny>,
-    }
     if !body.trim_ascii_start().starts_with(b"{") {
-        return match serde_json::from_slice::<IgnoredAny>(body) {
-            Ok(_) => Meaning::Content,
-            Err(_) => Meaning::Malformed,
-        };
+        return if json::check(body).is_ok() { Meaning::Content } else { Meaning::Malformed };
     }
-    match serde_json::from_slice::<Answer>(body) {
-        Ok(Answer { error: Some(error), id: None, object: None }) => Meaning::Error(Box::new(refusal(error))),
-        Ok(_) => Meaning::Content,
-        Err(error) if error.is_data() => Meaning::Content,
-        Err(_) => Meaning::Malformed,
-    }
+    let Ok(members) = json::members(body) else { return Meaning::Malformed };
+    let said = |name| members.iter().find(|member| member.key == name && member.value != "null");
+    let error = match (said(r#""error""#), said(r#""id""#), said(r#""object""#)) {
+        (Some(error), None, None) => serde_json::from_str::<Reported>(error.value).ok(),
+        _ => None,
+    };
+    error.map_or(Meaning::Content, |error| Meaning::Error(Box::new(refusal(error))))
 }
 
 fn says_something(choice: &Choice<'_>) -> bool {

@@ -1,0 +1,459 @@
+//! JSON as it was written: where the members of an object stand, in one pass that checks the whole text and builds
+//! nothing. Reading one pass over every request and every answer is most of what the gateway itself spends on them.
+
+use std::borrow::Cow;
+
+/// One member of an object, as it was written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Member<'t> {
+    /// With its quotes and escapes.
+    pub key: &'t str,
+    pub value: &'t str,
+}
+
+impl<'t> Member<'t> {
+    /// What the key means; none if its escapes make no text.
+    pub fn name(&self) -> Option<Cow<'t, str>> {
+        let inner = &self.key[1..self.key.len() - 1];
+        match memchr::memchr(b'\\', inner.as_bytes()) {
+            None => Some(Cow::Borrowed(inner)),
+            Some(_) => serde_json::from_str(self.key).ok().map(Cow::Owned),
+        }
+    }
+}
+
+/// The text is not JSON, or not what was asked for, from this byte on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("it is not JSON from byte {0} on")]
+pub struct Malformed(pub usize);
+
+/// The members of a text that is one object.
+pub fn members(text: &[u8]) -> Result<Vec<Member<'_>>, Malformed> {
+    let text = utf8(text)?;
+    let mut scan = Scan { text, at: 0 };
+    let mut members = Vec::with_capacity(12);
+    scan.blank();
+    scan.expect(b'{')?;
+    scan.blank();
+    if scan.peek() == Some(b'}') {
+        scan.at += 1;
+        return scan.end().map(|()| members);
+    }
+    loop {
+        scan.blank();
+        let key = scan.at;
+        scan.string()?;
+        let key = &text[key..scan.at];
+        scan.blank();
+        scan.expect(b':')?;
+        scan.blank();
+        let value = scan.at;
+        scan.value()?;
+        members.push(Member { key, value: &text[value..scan.at] });
+        scan.blank();
+        match scan.next()? {
+            b',' => {}
+            b'}' => return scan.end().map(|()| members),
+            _ => return Err(Malformed(scan.at - 1)),
+        }
+    }
+}
+
+/// Whether the text is one value and nothing else.
+pub fn check(text: &[u8]) -> Result<(), Malformed> {
+    let mut scan = Scan { text: utf8(text)?, at: 0 };
+    scan.blank();
+    scan.value()?;
+    scan.end()
+}
+
+fn utf8(text: &[u8]) -> Result<&str, Malformed> {
+    std::str::from_utf8(text).map_err(|error| Malformed(error.valid_up_to()))
+}
+
+struct Scan<'t> {
+    text: &'t str,
+    at: usize,
+}
+
+impl Scan<'_> {
+    fn peek(&self) -> Option<u8> {
+        self.text.as_bytes().get(self.at).copied()
+    }
+
+    fn next(&mut self) -> Result<u8, Malformed> {
+        let byte = self.peek().ok_or(Malformed(self.at))?;
+        self.at += 1;
+        Ok(byte)
+    }
+
+    fn expect(&mut self, byte: u8) -> Result<(), Malformed> {
+        match self.peek() {
+            Some(found) if found == byte => {
+                self.at += 1;
+                Ok(())
+            }
+            _ => Err(Malformed(self.at)),
+        }
+    }
+
+    fn blank(&mut self) {
+        while let Some(b' ' | b'\n' | b'\t' | b'\r') = self.peek() {
+            self.at += 1;
+        }
+    }
+
+    fn end(&mut self) -> Result<(), Malformed> {
+        self.blank();
+        if self.at == self.text.len() { Ok(()) } else { Err(Malformed(self.at)) }
+    }
+
+    /// Passes one value. Nesting costs a bit per level and no stack, however deep it goes.
+    fn value(&mut self) -> Result<(), Malformed> {
+        let mut nest = Nest::default();
+        loop {
+            match self.peek() {
+                Some(b'"') => self.string()?,
+                Some(b'{') if self.opens(b'}') => {
+                    nest.enter(true);
+                    self.key()?;
+                    continue;
+                }
+                Some(b'[') if self.opens(b']') => {
+                    nest.enter(false);
+                    continue;
+                }
+                Some(b'{' | b'[') => {}
+                Some(b'-' | b'0'..=b'9') => self.number()?,
+                Some(b't') => self.word("true")?,
+                Some(b'f') => self.word("false")?,
+                Some(b'n') => self.word("null")?,
+                _ => return Err(Malformed(self.at)),
+            }
+            loop {
+                let Some(is_object) = nest.innermost() else { return Ok(()) };
+                self.blank();
+                match (self.next()?, is_object) {
+                    (b',', true) => {
+                        self.blank();
+                        self.key()?;
+                        break;
+                    }
+                    (b',', false) => {
+                        self.blank();
+                        break;
+                    }
+                    (b'}', true) | (b']', false) => nest.leave(),
+                    _ => return Err(Malformed(self.at - 1)),
+                }
+            }
+        }
+    }
+
+    /// Passes an opening bracket; false if it closes at once.
+    fn opens(&mut self, close: u8) -> bool {
+        self.at += 1;
+        self.blank();
+        let closes = self.peek() == Some(close);
+        self.at += usize::from(closes);
+        !closes
+    }
+
+    fn key(&mut self) -> Result<(), Malformed> {
+        self.string()?;
+        self.blank();
+        self.expect(b':')?;
+        self.blank();
+        Ok(())
+    }
+
+    fn word(&mut self, word: &str) -> Result<(), Malformed> {
+        match self.text.as_bytes()[self.at..].starts_with(word.as_bytes()) {
+            true => {
+                self.at += word.len();
+                Ok(())
+            }
+            false => Err(Malformed(self.at)),
+        }
+    }
+
+    fn number(&mut self) -> Result<(), Malformed> {
+        self.at += usize::from(self.peek() == Some(b'-'));
+        match self.peek() {
+            Some(b'0') => self.at += 1,
+            _ => self.digits()?,
+        }
+        if self.peek() == Some(b'.') {
+            self.at += 1;
+            self.digits()?;
+        }
+        if let Some(b'e' | b'E') = self.peek() {
+            self.at += 1;
+            self.at += usize::from(matches!(self.peek(), Some(b'+' | b'-')));
+            self.digits()?;
+        }
+        Ok(())
+    }
+
+    fn digits(&mut self) -> Result<(), Malformed> {
+        let start = self.at;
+        while let Some(b'0'..=b'9') = self.peek() {
+            self.at += 1;
+        }
+        if self.at > start { Ok(()) } else { Err(Malformed(start)) }
+    }
+
+    fn string(&mut self) -> Result<(), Malformed> {
+        self.expect(b'"')?;
+        loop {
+            self.at = plain_until(self.text.as_bytes(), self.at);
+            match self.next()? {
+                b'"' => return Ok(()),
+                b'\\' => self.escape()?,
+                _ => return Err(Malformed(self.at - 1)),
+            }
+        }
+    }
+
+    fn escape(&mut self) -> Result<(), Malformed> {
+        match self.next()? {
+            b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't' => Ok(()),
+            b'u' => {
+                let digits = self.text.as_bytes().get(self.at..self.at + 4);
+                if !digits.is_some_and(|digits| digits.iter().all(u8::is_ascii_hexdigit)) {
+                    return Err(Malformed(self.at));
+                }
+                self.at += 4;
+                Ok(())
+            }
+            _ => Err(Malformed(self.at - 1)),
+        }
+    }
+}
+
+/// Which brackets are open: a bit each, the innermost lowest, 64 at a time.
+#[derive(Default)]
+struct Nest {
+    depth: usize,
+    bits: u64,
+    outer: Vec<u64>,
+}
+
+impl Nest {
+    fn enter(&mut self, is_object: bool) {
+        if self.depth > 0 && self.depth.is_multiple_of(64) {
+            self.outer.push(self.bits);
+        }
+        self.bits = self.bits << 1 | u64::from(is_object);
+        self.depth += 1;
+    }
+
+    fn leave(&mut self) {
+        self.bits >>= 1;
+        self.depth -= 1;
+        if self.depth > 0 && self.depth.is_multiple_of(64) {
+            self.bits = self.outer.pop().unwrap_or_default();
+        }
+    }
+
+    fn innermost(&self) -> Option<bool> {
+        (self.depth > 0).then_some(self.bits & 1 == 1)
+    }
+}
+
+/// Where the run of ordinary characters inside a string ends: at a quote, a backslash, a control character or the end.
+/// Short runs, as keys are, take a word or two; long ones go by blocks that the compiler makes vectors of.
+fn plain_until(text: &[u8], mut at: usize) -> usize {
+    const BLOCK: usize = 32;
+    let mut words = 0;
+    while let Some(word) = text.get(at..).and_then(|rest| rest.first_chunk::<8>()) {
+        let special = specials(u64::from_le_bytes(*word));
+        if special != 0 {
+            return at + special.trailing_zeros() as usize / 8;
+        }
+        at += 8;
+        words += 1;
+        if words == 2 {
+            while let Some(block) = text.get(at..).and_then(|rest| rest.first_chunk::<BLOCK>())
+                && !block.iter().fold(false, |found, byte| found | is_special(*byte))
+            {
+                at += BLOCK;
+            }
+        }
+    }
+    while text.get(at).is_some_and(|byte| !is_special(*byte)) {
+        at += 1;
+    }
+    at
+}
+
+fn is_special(byte: u8) -> bool {
+    byte < b' ' || byte == b'"' || byte == b'\\'
+}
+
+/// The high bit of each byte that is special; exact for the lowest of them, which is the one that counts.
+fn specials(word: u64) -> u64 {
+    const ONES: u64 = 0x0101_0101_0101_0101;
+    const HIGHS: u64 = ONES << 7;
+    let zero = |word: u64| word.wrapping_sub(ONES) & !word;
+    let control = word.wrapping_sub(ONES * 0x20) & !word;
+    (control | zero(word ^ (ONES * b'"' as u64)) | zero(word ^ (ONES * b'\\' as u64))) & HIGHS
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use serde_json::value::RawValue;
+
+    /// Whether a reader that builds values judges the text the same. Text that is not UTF-8 is never JSON.
+    fn agrees(text: &[u8]) -> bool {
+        let built = std::str::from_utf8(text).is_ok_and(|text| serde_json::from_str::<&RawValue>(text).is_ok());
+        check(text).is_ok() == built
+    }
+
+    #[test]
+    fn members_are_given_as_they_were_written() {
+        let text = " { \"a\\u0062\" : [1, {\"x\": \"}\"}] ,\"c\":\"\\\"\",\n\"d\": -1.50e+3}\t";
+        let found = members(text.as_bytes()).unwrap();
+        let written: Vec<_> = found.iter().map(|member| (member.key, member.value)).collect();
+        assert_eq!(written, [("\"a\\u0062\"", "[1, {\"x\": \"}\"}]"), ("\"c\"", "\"\\\"\""), ("\"d\"", "-1.50e+3")]);
+        assert_eq!(found[0].name().unwrap(), "ab");
+        assert!(matches!(found[1].name(), Some(Cow::Borrowed("c"))));
+        assert_eq!(members(br#"{"\ud800":1}"#).unwrap()[0].name(), None);
+        assert_eq!(members(b" {} ").unwrap(), []);
+        for other in ["[]", "1", "", "{", "{}{}", "{\"a\"}", "{\"a\":}", "{\"a\":1,}", "{,}", "{a:1}"] {
+            assert!(members(other.as_bytes()).is_err(), "{other}");
+        }
+    }
+
+    #[test]
+    fn every_odd_text_is_judged_as_by_the_reader_that_builds() {
+        for text in [
+            "0",
+            "-0",
+            "00",
+            "01",
+            "1.",
+            ".1",
+            "1.0",
+            "1e",
+            "1e5",
+            "1E-07",
+            "-",
+            "--1",
+            "+1",
+            "1e+",
+            "tru",
+            "true",
+            "truex",
+            "nul",
+            "null",
+            "\"",
+            "\"\\\"",
+            "\"\\x\"",
+            "\"\\u12\"",
+            "\"\\u12G4\"",
+            "\"\\ud800\"",
+            "\"\n\"",
+            "\"\u{7f}\"",
+            "[",
+            "[1",
+            "[1,",
+            "[1,]",
+            "[,1]",
+            "[]]",
+            "{}}",
+            "[{]}",
+            "{\"a\":[}",
+            "{\"a\":1 \"b\":2}",
+            "[1 2]",
+            "",
+            " ",
+            "\u{feff}1",
+            "\u{a0}1",
+            "[\"é\",\"日本\"]",
+            "{\"a\":{\"b\":{}}}",
+            "[[],[[]],{}]",
+            "\u{0}",
+            "[1]\u{0}",
+            "\"a\u{0}\"",
+        ] {
+            assert!(agrees(text.as_bytes()), "{text:?}");
+        }
+        assert!(agrees(b"\"\xff\"") && agrees(b"\"\xc3\"") && agrees(b"{\"\xe6\x97\":1}"));
+    }
+
+    #[test]
+    fn depth_is_no_danger_and_brackets_must_match_at_any_depth() {
+        for depth in [1, 63, 64, 65, 127, 128, 129, 10_000] {
+            let open: String = "[{\"a\":".repeat(depth);
+            let close = "}]".repeat(depth);
+            assert!(check(format!("{open}1{close}").as_bytes()).is_ok(), "{depth}");
+            assert!(check(format!("{open}1{}", &close[1..]).as_bytes()).is_err(), "{depth}");
+            assert!(check(format!("{open}1]{}", &close[1..]).as_bytes()).is_err(), "{depth}");
+        }
+    }
+
+    #[test]
+    fn the_end_of_a_run_is_found_at_every_place_and_for_every_byte() {
+        for length in 0..80 {
+            for special in [0u8, 1, 0x1f, b'"', b'\\'] {
+                let mut text = vec![b'x'; 80];
+                text[length] = special;
+                assert_eq!(plain_until(&text, 0), length, "{special} at {length}");
+            }
+            assert_eq!(plain_until(&vec![b'x'; length], 0), length);
+        }
+        for byte in 0..=255u8 {
+            let text = [b'a', b'a', byte, b'a', b'a', b'a', b'a', b'a', b'"'];
+            assert_eq!(plain_until(&text, 0), if is_special(byte) { 2 } else { 8 }, "{byte}");
+        }
+    }
+
+    fn a_text() -> impl Strategy<Value = Vec<u8>> {
+        let pieces = [
+            "{",
+            "}",
+            "[",
+            "]",
+            ",",
+            ":",
+            " ",
+            "\"",
+            "\"a\"",
+            "\"model\":",
+            "1",
+            "-2.5e3",
+            "true",
+            "null",
+            "\\",
+            "\\u00e9",
+            "é",
+            "\"long enough to take more than one block of the scan, to be sure\"",
+            "\n",
+            "\t",
+            "0",
+            "\u{1}",
+            "{\"a\":1}",
+            "[1,2]",
+        ];
+        prop::collection::vec(prop::sample::select(pieces.to_vec()), 0..14)
+            .prop_map(|parts| parts.concat().into_bytes())
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(4000))]
+
+        #[test]
+        fn random_texts_are_judged_as_by_the_reader_that_builds(text in a_text(), at in any::<prop::sample::Index>(), byte: u8) {
+            prop_assert!(agrees(&text), "{:?}", String::from_utf8_lossy(&text));
+            let mut broken = br#"{"model":"gpt-4o","messages":[{"role":"user","content":"a \"b\" \u00e9 \\ c"}],"n":1.5e-3,"x":{"y":[true,false,null]}}"#.to_vec();
+            let at = at.index(broken.len());
+            broken[at] = byte;
+            prop_assert!(agrees(&broken), "{:?}", String::from_utf8_lossy(&broken));
+            broken.truncate(at);
+            prop_assert!(agrees(&broken), "{:?}", String::from_utf8_lossy(&broken));
+        }
+    }
+}
