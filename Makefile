@@ -10,7 +10,7 @@ BINS := --bin gateway-proxy --bin gateway-admin --bin gateway-dev --bin mock-pro
 ARGS ?=
 
 # What `make prove` runs, one after the other; each is also a target: make prove-upload.
-PROOFS := upload streams disconnect outage propagation handover
+PROOFS := upload streams disconnect outage propagation handover rotation catalogue
 
 .PHONY: help run build test test-clients test-openapi prove prove-openapi $(PROOFS:%=prove-%) build-proofs lint fmt bench setup setup-test setup-bench
 

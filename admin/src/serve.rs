@@ -51,6 +51,9 @@ pub async fn verify_audit(
     verify::verify(&mut client, organisation, anchor).await
 }
 
+/// How long replaced data keys stay, for proxies that have not heard of the new ones yet.
+const GRACE: Duration = Duration::from_secs(5);
+
 /// Which keys secrets are sealed with.
 pub async fn key_status(settings: &Settings) -> anyhow::Result<report::Report> {
     let client = db::connect(&settings.database).await?;
@@ -72,7 +75,7 @@ pub async fn rotate_keys(
     let (mut client, sealer) = (db::connect(&settings.database).await?, sealer(settings)?);
     rotation::rewrap(&mut client, &sealer, tell).await?;
     if data_keys {
-        rotation::replace_data_keys(&mut client, &sealer, tell).await?;
+        rotation::replace_data_keys(&mut client, &sealer, GRACE, tell).await?;
     }
     Ok(report::status(&client, &sealer).await?)
 }

@@ -28,6 +28,10 @@ pub trait Versioned: Resource {
 
     fn version_id(&self) -> Uuid;
     fn content(&self) -> &Value;
+    /// Content as it may be shown.
+    fn shown_content(content: Value) -> Value {
+        content
+    }
     /// The resource as it was in this version.
     fn shown_version(&self, call: &Call, version: &Version) -> Value;
     /// What makes this content the current one, under a new version. The rules may have changed since it was written.
@@ -104,7 +108,7 @@ pub async fn differences<R: Versioned>(State(app): State<App>, call: Call, Path(
     let from = find(&*db, &resource, from).await?;
     let current = resource.version_id().to_string();
     let to = find(&*db, &resource, query.text("to").unwrap_or(&current)).await?;
-    let data = diff::diff(&from.content, &to.content);
+    let data = diff::diff(&R::shown_content(from.content), &R::shown_content(to.content));
     Ok(Json(json!({
         "success": true, "object": "list", "total": data.len(), "data": data, "from": from.id, "to": to.id,
     })))

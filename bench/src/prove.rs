@@ -1,6 +1,7 @@
 //! `make prove`: what the product promises under weight and in trouble, on the release programs. Each proof starts a
 //! stack of its own, prints its figures, and says of every promise whether it held.
 
+mod catalogue;
 mod client;
 mod disconnect;
 mod handover;
@@ -8,6 +9,7 @@ mod load;
 mod outage;
 mod propagation;
 mod report;
+mod rotation;
 mod stack;
 mod streams;
 mod upload;
@@ -50,6 +52,19 @@ pub enum Proof {
     },
     /// A new process takes over under load; then a drain.
     Handover,
+    /// Master key and data keys replaced under load; the old master key opens nothing afterwards.
+    Rotation {
+        /// How many accounts with a sealed key there are, beside the one that is called.
+        #[arg(long, default_value_t = 200)]
+        accounts: usize,
+    },
+    /// Edits of a large catalogue: how soon a running proxy heeds them, and how much it reads for each.
+    Catalogue {
+        #[arg(long, default_value_t = 10_000)]
+        providers: u32,
+        #[arg(long, default_value_t = 1_000)]
+        configs: u32,
+    },
 }
 
 impl Proof {
@@ -61,6 +76,8 @@ impl Proof {
             Self::Outage { .. } => "outage",
             Self::Propagation { .. } => "propagation",
             Self::Handover => "handover",
+            Self::Rotation { .. } => "rotation",
+            Self::Catalogue { .. } => "catalogue",
         }
     }
 
@@ -74,6 +91,8 @@ impl Proof {
             Self::Outage { seconds } => outage::prove(Duration::from_secs(seconds), &mut report).await?,
             Self::Propagation { keys } => propagation::prove(keys, &mut report).await?,
             Self::Handover => handover::prove(&mut report).await?,
+            Self::Rotation { accounts } => rotation::prove(accounts, &mut report).await?,
+            Self::Catalogue { providers, configs } => catalogue::prove(providers, configs, &mut report).await?,
         }
         Ok(report.finish())
     }

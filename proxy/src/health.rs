@@ -119,6 +119,7 @@ impl Health {
         metrics.snapshot_connected.set(i64::from(snapshot.is_connected()));
         metrics.snapshot_failures.set(snapshot.failures() as i64);
         metrics.snapshot_reloads.set(snapshot.progress().reloads as i64);
+        metrics.snapshot_read.set(snapshot.read_rows() as i64);
         metrics.snapshot_skipped.set(snapshot.skipped_rows() as i64);
         for (table, rows) in snapshot.rows() {
             metrics.snapshot_rows.with_label_values(&[table]).set(rows as i64);

@@ -62,6 +62,7 @@ pub struct Metrics {
     pub snapshot_failures: IntGauge,
     pub snapshot_reloads: IntGauge,
     pub snapshot_connected: IntGauge,
+    pub snapshot_read: IntGauge,
     pub snapshot_skipped: IntGauge,
     pub body_bytes: IntGauge,
     pub panics: IntCounter,
@@ -167,6 +168,11 @@ impl Metrics {
                 &registry,
                 "gateway_snapshot_connected",
                 "1 while changes are followed on a live connection to Postgres.",
+            )?,
+            snapshot_read: gauge(
+                &registry,
+                "gateway_snapshot_read_rows",
+                "Changed rows read from Postgres since start, full loads aside.",
             )?,
             snapshot_skipped: gauge(
                 &registry,

@@ -50,6 +50,7 @@ pub struct Snapshot {
     resting: AtomicBool,
     failures: AtomicU64,
     skipped_rows: AtomicU64,
+    read_rows: AtomicU64,
 }
 
 /// How far the feed has come. Metrics, readiness and the disk copy go by it.
@@ -100,6 +101,7 @@ impl Snapshot {
             resting: AtomicBool::new(false),
             failures: AtomicU64::new(0),
             skipped_rows: AtomicU64::new(0),
+            read_rows: AtomicU64::new(0),
         }
     }
 
@@ -241,6 +243,11 @@ impl Snapshot {
         self.skipped_rows.load(Ordering::Relaxed)
     }
 
+    /// Changed and deleted rows that were read since the start; full loads do not count.
+    pub fn read_rows(&self) -> u64 {
+        self.read_rows.load(Ordering::Relaxed)
+    }
+
     pub fn view(&self) -> View {
         let progress = self.progress.borrow();
         View { progress: *progress, tables: self.collections().iter().map(|collection| collection.frozen()).collect() }
@@ -254,6 +261,7 @@ impl Snapshot {
                 self.skipped_rows.fetch_add(incoming.skipped(), Ordering::Relaxed);
                 merged += incoming.merge();
             }
+            self.read_rows.fetch_add((merged.put + merged.removed) as u64, Ordering::Relaxed);
             progress.version += u64::from(merged.shards > 0);
             progress.reads += 1;
             progress.cursor = cursor;

@@ -4,6 +4,7 @@
 //! It is read by hand rather than derived: a reader who wrote five mistakes wants to hear of five, each by its path,
 //! and inline configs are read more kindly than saved ones.
 
+pub mod credentials;
 mod fault;
 mod forward;
 mod hooks;

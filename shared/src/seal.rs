@@ -6,6 +6,7 @@
 //! was moved to another row does not open.
 
 mod cipher;
+mod documents;
 mod envelope;
 mod inventory;
 mod keyring;
@@ -17,7 +18,7 @@ mod secret;
 
 pub use cipher::Key;
 pub use envelope::{Place, Sealed};
-pub use inventory::{SEALED, SealedColumn};
+pub use inventory::{DOCUMENTS, SEALED, SealedColumn, SealedDocument};
 pub use keyring::Keyring;
 pub use master::MasterKeys;
 pub use sealer::Sealer;

@@ -1,5 +1,6 @@
 //! Configs: the shapes of their answers, what is refused, who is the default, and who keeps one alive.
 
+mod credentials;
 mod versions;
 
 use crate::service::Service;

@@ -27,6 +27,7 @@ static SECRET_PARTS: &[&str] = &[
     "secret",
     "password",
     "passwd",
+    "passphrase",
     "token",
     "credential",
     "authorization",

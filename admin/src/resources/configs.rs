@@ -2,6 +2,7 @@
 //! current version from its snapshot; what the shared schema refuses is never saved.
 
 mod content;
+mod credentials;
 mod docs;
 mod usage;
 
@@ -19,6 +20,7 @@ use axum::Json;
 use axum::extract::{Path, State};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
+use shared::config::credentials::masked;
 use shared::table::{Columns, Filter, OnDelete, Table, Tenancy};
 use tokio_postgres::Row;
 use uuid::Uuid;
@@ -49,7 +51,7 @@ pub struct Config {
     updated_by: Option<Uuid>,
     created_at: Time,
     last_updated_at: Time,
-    /// May hold credentials: `shown`, which the audit trail keeps, masks them.
+    /// Its credentials are sealed; whatever is shown of it is masked.
     #[serde(skip)]
     config: Value,
     #[serde(skip)]
@@ -120,13 +122,15 @@ impl Resource for Config {
     async fn create(action: &Action<'_>, body: NewConfig) -> Result<Columns, ApiError> {
         let name = text::name("name", body.name)?;
         let is_default = switch(body.is_default)?.unwrap_or(false);
-        let config = content::checked(body.config, &action.app.config_limits)?;
+        let id = Uuid::new_v4();
+        let config = written(action, id, body.config, &Value::Null).await?;
         if is_default {
             usage::choose_alone(action).await?;
             usage::demote(action, None).await?;
         }
         let by = action.call.caller.actor_id();
         Ok(Columns::default()
+            .set("id", id)
             .set("slug", text::generated_slug("pc", &name, 6))
             .set("name", name)
             .set("is_default", is_default)
@@ -148,7 +152,7 @@ impl Resource for Config {
             .set_if("status", status)
             .set_if("is_default", is_default);
         if let Some(sent) = body.config {
-            let config = content::checked(sent, &action.app.config_limits)?;
+            let config = written(action, current.id, sent, &current.config).await?;
             // The order of keys is no difference.
             if config != current.config {
                 columns = columns.set("version_id", Uuid::new_v4());
@@ -184,7 +188,7 @@ impl Resource for Config {
     /// For the audit trail, so credentials are masked.
     fn shown(&self, _: &Call) -> Value {
         let mut shown = crud::shown(Self::OBJECT, self);
-        shown["config"] = audit::masked(self.config.clone());
+        shown["config"] = audit::masked(masked(self.config.clone()));
         shown["version_id"] = json!(self.version_id);
         shown
     }
@@ -218,6 +222,10 @@ impl Versioned for Config {
         &self.config
     }
 
+    fn shown_content(content: Value) -> Value {
+        masked(content)
+    }
+
     fn shown_version(&self, _: &Call, version: &Version) -> Value {
         let mut shown = self.whole(version.id, &version.content);
         shown["created_at"] = json!(version.created_at);
@@ -237,6 +245,7 @@ impl Versioned for Config {
 impl Config {
     /// The two published shapes in one: the config as text beside its fields, and as an object under `data`.
     fn whole(&self, version_id: Uuid, config: &Value) -> Value {
+        let config = masked(config.clone());
         let mut shown = crud::shown(Self::OBJECT, self);
         shown["config"] = config.to_string().into();
         shown["format"] = "json".into();
@@ -268,6 +277,14 @@ async fn read(State(app): State<App>, call: Call, Path(name): Path<String>) -> A
     };
     let version = versions::find(&*db, &config, version).await?;
     Ok(Json(config.whole(version.id, &version.content)))
+}
+
+/// What is stored of a config that was sent: read by the rules, its credentials sealed. `stored` is what it replaces.
+async fn written(action: &Action<'_>, id: Uuid, sent: Value, stored: &Value) -> Result<Value, ApiError> {
+    let mut sent = content::parsed(sent)?;
+    let kept = credentials::kept(&mut sent, stored)?;
+    let config = content::checked(sent, &action.app.config_limits)?;
+    credentials::sealed(action, id, config, &kept, stored).await
 }
 
 fn checked_status(status: String) -> Result<String, ApiError> {

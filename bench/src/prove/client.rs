@@ -79,6 +79,15 @@ impl Caller {
         self.status(self.request(Method::GET, path, empty())).await
     }
 
+    /// Status and text of one answer, on a connection of its own.
+    pub async fn answer(&self, request: Request<Body>) -> anyhow::Result<(StatusCode, String)> {
+        let mut connection = self.connect().await?;
+        let answer = connection.send(request).await?;
+        let status = answer.status();
+        let text = answer.into_body().collect().await?.to_bytes();
+        Ok((status, String::from_utf8_lossy(&text).into_owned()))
+    }
+
     pub async fn status(&self, request: Request<Body>) -> anyhow::Result<StatusCode> {
         let mut connection = self.connect().await?;
         let answer = connection.send(request).await?;

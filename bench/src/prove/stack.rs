@@ -9,7 +9,8 @@ use crate::postgres::{self, Purpose, Server, template};
 use crate::process::{self, Signal};
 use anyhow::{Context as _, bail};
 use http::StatusCode;
-use shared::bootstrap;
+use shared::model::KeyKind;
+use shared::{bootstrap, scopes};
 use std::fs::{self, File, Permissions};
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
@@ -17,6 +18,7 @@ use std::process::{ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
 use tokio::process::{Child, Command};
+use uuid::Uuid;
 
 const READY_WITHIN: Duration = Duration::from_secs(60);
 const DATABASE: &str = "gateway";
@@ -32,6 +34,22 @@ pub struct Stack {
     ports: [Reservation; 3],
     place: TempDir,
     key: String,
+}
+
+/// How a command ended, and what it said.
+pub struct Outcome {
+    pub code: Option<i32>,
+    text: String,
+}
+
+impl Outcome {
+    pub fn is_success(&self) -> bool {
+        self.code == Some(0)
+    }
+
+    pub fn says(&self, text: &str) -> bool {
+        self.text.contains(text)
+    }
 }
 
 /// One of our programs; killed when dropped.
@@ -74,6 +92,67 @@ impl Stack {
             .with("x-gateway-provider", "openai")?
             .with("x-gateway-custom-host", &self.mock.url())?
             .with("authorization", "Bearer sk-mock")
+    }
+
+    /// An application that calls a provider of the catalogue.
+    pub async fn caller_of(&self, slug: &str) -> anyhow::Result<Caller> {
+        self.bare()?.with("x-gateway-provider", &format!("@{slug}"))
+    }
+
+    /// An application that calls by a saved config.
+    pub async fn caller_by(&self, config: &str) -> anyhow::Result<Caller> {
+        self.bare()?.with("x-gateway-config", config)
+    }
+
+    fn bare(&self) -> anyhow::Result<Caller> {
+        Caller::at(self.ports[0].port()).with("x-gateway-api-key", &self.key)
+    }
+
+    /// Waits until a caller's chat is answered.
+    pub async fn until_answered(&self, caller: &Caller) -> anyhow::Result<()> {
+        let end = Instant::now() + READY_WITHIN;
+        loop {
+            let (status, text) = caller.answer(caller.chat(&serde_json::json!({}), false)).await?;
+            if status == StatusCode::OK {
+                return Ok(());
+            }
+            if Instant::now() > end {
+                bail!("still {status}: {text}");
+            }
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    }
+
+    /// Whoever may set up everything in the first workspace, at the proxy's own address.
+    pub async fn administrator(&self) -> anyhow::Result<Caller> {
+        let client = self.database().await?;
+        let scopes = scopes::all_for(KeyKind::WorkspaceService);
+        let key =
+            bootstrap::create_workspace_key(&client, self.workspace().await?, "Setup", &scopes, KEY_PREFIX).await?;
+        let caller = Caller::at(self.ports[1].port()).with("x-gateway-api-key", &key.key)?;
+        Ok(caller)
+    }
+
+    pub async fn workspace(&self) -> anyhow::Result<Uuid> {
+        let client = self.database().await?;
+        bootstrap::first_workspace(&client).await?.context("there is no default workspace")
+    }
+
+    /// What a command of `gateway-admin` came to; `settings` replace the stack's.
+    pub async fn admin_command(
+        &self,
+        arguments: &[&str],
+        settings: &[(&'static str, String)],
+    ) -> anyhow::Result<Outcome> {
+        let executable = std::env::current_exe()?.with_file_name("gateway-admin");
+        let mut command = Command::new(executable);
+        command
+            .args(arguments)
+            .env_clear()
+            .envs(self.environment.iter().chain(settings).map(|(name, value)| (name, value)));
+        let output = command.current_dir(self.place.path()).stdin(Stdio::null()).kill_on_drop(true).output().await?;
+        let text = String::from_utf8_lossy(&output.stdout).into_owned();
+        Ok(Outcome { code: output.status.code(), text })
     }
 
     /// Metrics, health and readiness of the proxy.

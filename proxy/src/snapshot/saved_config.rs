@@ -32,8 +32,9 @@ impl SavedConfig {
         let limits =
             Limits { root_targets: any, conditional_root_targets: any, nested_targets: any, ..Limits::default() };
         let config = read(&row.config, Strictness::Inline, &limits);
-        let config =
+        let mut config =
             config.map_err(|faults| anyhow::anyhow!("{}", faults.first().map_or("", |fault| &fault.message)))?;
+        config.sealed_in(row.organisation_id, row.id);
         Ok(Self { plan: Arc::new(compile(&config)), row })
     }
 }

@@ -14,8 +14,9 @@ use crate::target::{Credential, Stored, Target};
 use chrono::{DateTime, Utc};
 use http::{HeaderName, HeaderValue};
 use serde_json::Value;
+use shared::config::Placement;
 use shared::model::IntegrationModel;
-use shared::seal::Sealer;
+use shared::seal::{SealError, Sealer};
 use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Duration;
@@ -87,7 +88,8 @@ impl Resolver<'_> {
             Some(origin) => origin,
             None => provider.origin.clone().ok_or_else(|| Refusal::invalid_custom_host(NO_ADDRESS))?,
         };
-        let key = leaf.placement.text("api_key").map(HeaderValue::try_from).transpose();
+        let placement = self.placement(leaf)?;
+        let key = placement.text("api_key").map(HeaderValue::try_from).transpose();
         let key = key.map_err(|_| Refusal::invalid_config("api_key is no header value".into()))?;
         let credential = Credential::Given(key.or_else(|| own_credential(headers, name)));
         Ok(Target { credential, headers: extras(leaf, |_| None), ..self.target(provider, origin, leaf, headers)? })
@@ -150,6 +152,19 @@ impl Resolver<'_> {
     fn data_key(&self, entry: &Entry) -> Option<Arc<shared::model::DataKey>> {
         let id = entry.integration.sealed.as_ref()?.data_key_id().ok()?;
         self.snapshot.data_key(&id)
+    }
+
+    /// The target's own fields, its credentials opened.
+    fn placement<'l>(&self, leaf: &'l Leaf) -> Result<Cow<'l, Placement>, Refusal> {
+        let opened = leaf.placement.opened(|place, sealed| {
+            let id = sealed.data_key_id()?;
+            let key = self.snapshot.data_key(&id).ok_or(SealError::UnknownDataKey(id))?;
+            self.sealer.open_with(&key, place, sealed)
+        });
+        opened.map_err(|error| {
+            tracing::error!(%error, "a credential in a saved config cannot be opened");
+            Refusal::internal()
+        })
     }
 
     fn provider(&self, name: &str) -> Result<Arc<Provider>, Refusal> {

@@ -195,7 +195,7 @@ fn bounds(low: &dyn std::fmt::Display, high: &dyn std::fmt::Display, is_open: bo
 }
 
 /// `useRetryAfterHeader` is `use_retry_after_header`.
-fn snake(key: &str) -> Cow<'_, str> {
+pub(super) fn snake(key: &str) -> Cow<'_, str> {
     if !key.bytes().any(|byte| byte.is_ascii_uppercase()) {
         return Cow::Borrowed(key);
     }

@@ -1,17 +1,28 @@
 //! Fields that belong to one provider: credentials, regions, deployments. They are kept by name and handed to the
 //! provider's adapter; here only their form is known. Values may be secret, so none is ever printed.
 
+use super::credentials::{self, SealedText};
 use super::fault::{Code, Path, Reading};
 use super::object::{self, Object};
+use crate::seal::{Place, SealError, Sealed, Secret};
 use serde_json::Value;
+use std::borrow::Cow;
 use std::fmt;
+use uuid::Uuid;
 
 #[derive(Clone, Default, PartialEq)]
-pub struct Placement(Vec<(String, Value)>);
+pub struct Placement {
+    fields: Vec<(String, Value)>,
+    /// Where sealed values belong; none when there are none.
+    sealed_in: Option<Place>,
+}
 
 impl Placement {
+    /// Nothing of what is still sealed.
     pub fn get(&self, name: &str) -> Option<&Value> {
-        self.0.iter().find(|(other, _)| other == name).map(|(_, value)| value)
+        let (_, value) = self.fields.iter().find(|(other, _)| other == name)?;
+        let is_sealed = self.sealed_in.is_some() && SealedText::of(value).is_some();
+        (!is_sealed).then_some(value)
     }
 
     pub fn text(&self, name: &str) -> Option<&str> {
@@ -19,11 +30,33 @@ impl Placement {
     }
 
     pub fn has(&self, name: &str) -> bool {
-        self.get(name).is_some()
+        self.names().any(|other| other == name)
     }
 
     pub fn names(&self) -> impl Iterator<Item = &str> {
-        self.0.iter().map(|(name, _)| name.as_str())
+        self.fields.iter().map(|(name, _)| name.as_str())
+    }
+
+    /// Says whose row the fields were read from: from now on sealed values are secrets, not texts.
+    pub(super) fn seal_in(&mut self, organisation: Uuid, config: Uuid) {
+        let has_sealed = self.fields.iter().any(|(_, value)| SealedText::of(value).is_some());
+        self.sealed_in = has_sealed.then(|| credentials::place(organisation, config));
+    }
+
+    /// With its sealed values in plain text, for the head of one request.
+    pub fn opened(
+        &self,
+        open: impl Fn(&Place, &Sealed) -> Result<Secret, SealError>,
+    ) -> Result<Cow<'_, Self>, SealError> {
+        let Some(place) = &self.sealed_in else { return Ok(Cow::Borrowed(self)) };
+        let mut fields = self.fields.clone();
+        for (_, value) in &mut fields {
+            if let Some(text) = SealedText::of(value) {
+                let secret = open(place, &text.sealed)?;
+                *value = secret.expose_text().ok_or(SealError::Malformed)?.into();
+            }
+        }
+        Ok(Cow::Owned(Self { fields, sealed_in: None }))
     }
 }
 
@@ -40,7 +73,9 @@ pub fn read(reading: &mut Reading<'_>, node: &mut Object<'_, '_>) -> Placement {
     for (name, value) in node.rest() {
         let path = node.path.key(&name);
         match form(&name) {
-            Some(form) if form.holds(reading, &path, value) => placement.0.push((name.into_owned(), value.clone())),
+            Some(form) if form.holds(reading, &path, value) => {
+                placement.fields.push((name.into_owned(), value.clone()))
+            }
             Some(_) => {}
             None => object::unknown(reading, &path),
         }
@@ -92,7 +127,10 @@ impl Form {
 fn is_document(reading: &mut Reading<'_>, path: &Path<'_>, value: &Value) -> bool {
     let holds = match value {
         Value::Object(_) => true,
-        Value::String(text) => serde_json::from_str::<Value>(text).is_ok_and(|value| value.is_object()),
+        Value::String(text) => {
+            SealedText::parse(text).is_some()
+                || serde_json::from_str::<Value>(text).is_ok_and(|value| value.is_object())
+        }
         _ => false,
     };
     if !holds {

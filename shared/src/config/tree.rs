@@ -2,6 +2,7 @@
 
 use super::{ParamPath, Placement, Query};
 use serde_json::{Map, Value};
+use uuid::Uuid;
 
 /// A node: the root, or a target, which is a config again.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -38,6 +39,16 @@ pub struct Config {
     pub cb_config: Option<CircuitBreaker>,
     /// Credentials and other fields that belong to one provider, `api_key` included.
     pub placement: Placement,
+}
+
+impl Config {
+    /// Says whose row this was read from, so that its sealed credentials can be opened there and nowhere else.
+    pub fn sealed_in(&mut self, organisation: Uuid, config: Uuid) {
+        self.placement.seal_in(organisation, config);
+        for target in &mut self.targets {
+            target.sealed_in(organisation, config);
+        }
+    }
 }
 
 #[derive(Debug, Clone, PartialEq)]

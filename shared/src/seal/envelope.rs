@@ -54,12 +54,12 @@ impl Sealed {
         }
     }
 
-    pub(super) fn seal(id: Uuid, key: &Key, place: &Place, plain: &[u8]) -> Result<Self, SealError> {
+    pub(crate) fn seal(id: Uuid, key: &Key, place: &Place, plain: &[u8]) -> Result<Self, SealError> {
         let text = key.seal(&place.about(), plain)?;
         Ok(Self([&[VERSION], id.as_bytes().as_slice(), &text].concat().into()))
     }
 
-    pub(super) fn open(&self, key: &Key, place: &Place) -> Result<Secret, SealError> {
+    pub(crate) fn open(&self, key: &Key, place: &Place) -> Result<Secret, SealError> {
         self.data_key_id()?;
         key.open(&place.about(), &self.0[17..])
     }

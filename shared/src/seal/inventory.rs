@@ -20,6 +20,21 @@ pub static SEALED: &[SealedColumn] = &[
     SealedColumn { table: "organisations", column: "auth_secrets", organisation: "id" },
 ];
 
+/// A column of JSON in which single texts are sealed, see `config::credentials`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SealedDocument {
+    pub table: &'static str,
+    pub column: &'static str,
+    /// The column that names the config whose secrets they are.
+    pub config: &'static str,
+}
+
+/// Each has an `id` and an `organisation_id`.
+pub static DOCUMENTS: &[SealedDocument] = &[
+    SealedDocument { table: "configs", column: "config", config: "id" },
+    SealedDocument { table: "config_versions", column: "content", config: "config_id" },
+];
+
 impl SealedColumn {
     pub fn place(&self, organisation: Uuid, row: Uuid) -> Place {
         Place { organisation, table: self.table, row, field: self.column }

@@ -1,7 +1,8 @@
 //! Which keys are in use, and whether every sealed value opens: what an operator reads before an old master key is
 //! thrown away.
 
-use super::inventory::SEALED;
+use super::documents;
+use super::inventory::{DOCUMENTS, SEALED};
 use super::rotation::value;
 use super::{SealError, Sealer};
 use std::collections::BTreeMap;
@@ -10,7 +11,7 @@ use tokio_postgres::Client;
 use uuid::Uuid;
 
 /// Rows that are opened at a time.
-const BATCH: i64 = 500;
+pub(super) const BATCH: i64 = 500;
 /// Values that do not open are told one by one up to here.
 const TOLD: usize = 20;
 
@@ -75,11 +76,14 @@ pub async fn verify(client: &Client, sealer: &Sealer) -> Result<Report, SealErro
             }
         }
     }
+    for document in DOCUMENTS {
+        documents::verify(client, sealer, document, &mut values).await?;
+    }
     Ok(Report { values: Some(values), ..status(client, sealer).await? })
 }
 
 impl Values {
-    fn add(&mut self, table: &str, id: Uuid, error: &SealError) {
+    pub(super) fn add(&mut self, table: &str, id: Uuid, error: &SealError) {
         self.broken += 1;
         if self.told.len() < TOLD {
             self.told.push((table.to_owned(), id, error.to_string()));

@@ -2,13 +2,15 @@
 //! asked for, values are sealed anew under new data keys. Both go in small transactions: who stops halfway has done
 //! half, and goes on with the next run.
 
-use super::inventory::{SEALED, SealedColumn};
+use super::documents;
+use super::inventory::{DOCUMENTS, SEALED, SealedColumn};
 use super::{Key, SealError, Sealed, Sealer};
 use crate::model::DataKey;
+use std::time::Duration;
 use tokio_postgres::{Client, Row};
 use uuid::Uuid;
 
-const BATCH: i64 = 100;
+pub(super) const BATCH: i64 = 100;
 
 /// How far a rotation is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -47,10 +49,12 @@ pub async fn rewrap(client: &mut Client, sealer: &Sealer, tell: &mut dyn FnMut(P
     }
 }
 
-/// Gives every organisation a new data key, seals its values anew, and forgets the keys that nothing needs any more.
+/// Gives every organisation a new data key, seals its values anew, and forgets the keys that nothing needs any more:
+/// after a grace, in which every proxy learns the new values, since a request may be on its way with an old one.
 pub async fn replace_data_keys(
     client: &mut Client,
     sealer: &Sealer,
+    grace: Duration,
     tell: &mut dyn FnMut(Progress),
 ) -> Result<u64, SealError> {
     const ORGANISATIONS: &str = "SELECT DISTINCT organisation_id FROM data_keys ORDER BY organisation_id";
@@ -62,10 +66,16 @@ pub async fn replace_data_keys(
         for place in SEALED {
             values += reseal(client, sealer, place, organisation).await?;
         }
-        forget_unused(client, organisation).await?;
+        for document in DOCUMENTS {
+            values += documents::reseal(client, sealer, document, organisation).await?;
+        }
         tell(Progress::Sealed { organisation, values });
         done += values;
     }
+    if done > 0 {
+        tokio::time::sleep(grace).await;
+    }
+    forget_unused(client).await?;
     Ok(done)
 }
 
@@ -118,17 +128,19 @@ async fn reseal(
 }
 
 /// Deletes retired keys that no value names.
-async fn forget_unused(client: &Client, organisation: Uuid) -> Result<(), SealError> {
-    let unused = SEALED.iter().map(|SealedColumn { table, column, organisation }| {
+async fn forget_unused(client: &Client) -> Result<(), SealError> {
+    let in_columns = SEALED.iter().map(|SealedColumn { table, column, organisation }| {
         format!(
-            "NOT EXISTS (SELECT FROM {table} WHERE {organisation} = $1 AND substring({column} FROM 2 FOR 16) = uuid_send(k.id))"
+            "NOT EXISTS (SELECT FROM {table} t WHERE t.{organisation} = k.organisation_id
+                         AND substring(t.{column} FROM 2 FOR 16) = uuid_send(k.id))"
         )
     });
-    let sql = format!(
-        "DELETE FROM data_keys k WHERE k.organisation_id = $1 AND k.status = 'retired' AND {}",
-        unused.collect::<Vec<_>>().join(" AND ")
-    );
-    client.execute(&sql, &[&organisation]).await?;
+    let in_documents = DOCUMENTS.iter().map(|document| {
+        format!("NOT EXISTS (SELECT FROM {} t WHERE {})", document.table, documents::names_key(document))
+    });
+    let unused: Vec<String> = in_columns.chain(in_documents).collect();
+    let sql = format!("DELETE FROM data_keys k WHERE k.status = 'retired' AND {}", unused.join(" AND "));
+    client.execute(&sql, &[]).await?;
     Ok(())
 }
 

@@ -1,11 +1,13 @@
 //! New keys for old secrets while the control plane is at work: nothing is lost, and the old keys open nothing.
 
 use super::sealer;
+use crate::configs;
 use crate::integrations::account;
 use crate::service::Service;
 use serde_json::json;
 use shared::seal::{Keyring, MasterKeys, SEALED, Sealer, report, rotation};
 use std::path::Path;
+use std::time::Duration;
 
 fn from_file(path: &Path) -> Sealer {
     let settings = shared::conf::Sealing { gateway_master_key_file: Some(path.to_owned()), gateway_master_key: None };
@@ -61,6 +63,8 @@ async fn data_keys_are_replaced_under_load_without_losing_a_value() {
     for n in 0..20 {
         account(&client, &format!("account-{n}")).await;
     }
+    let config = json!({ "provider": "openai", "api_key": "sk-in-a-config-1" });
+    let config = configs::create(&client, "c", config).await;
     let auth = json!({ "oidc": { "issuer": "https://id.test", "client_id": "c", "client_secret": "oidc-secret-1" } });
     assert_eq!(client.put("/admin/organisation/auth-settings", &auth).await.status, 200);
     let old = sealer(&keyring);
@@ -76,17 +80,19 @@ async fn data_keys_are_replaced_under_load_without_losing_a_value() {
     };
     let rotations = async {
         for _ in 0..3 {
-            rotation::replace_data_keys(&mut database, &old, &mut |_| ()).await.unwrap();
+            rotation::replace_data_keys(&mut database, &old, Duration::ZERO, &mut |_| ()).await.unwrap();
         }
     };
     tokio::join!(writers, rotations);
-    rotation::replace_data_keys(&mut database, &old, &mut |_| ()).await.unwrap();
+    rotation::replace_data_keys(&mut database, &old, Duration::ZERO, &mut |_| ()).await.unwrap();
     let keys = database.query(KEYS, &[]).await.unwrap();
     assert_eq!(keys.len(), 1, "keys that nothing needs are forgotten");
     assert_ne!(keys[0].get::<_, uuid::Uuid>(0), first);
     let report = report::verify(&database, &sealer(&keyring)).await.unwrap();
-    assert_eq!((report.values.as_ref().unwrap().opened, report.retired), (21, 0), "{report}");
+    assert_eq!((report.values.as_ref().unwrap().opened, report.retired), (23, 0), "{report}");
     assert!(report.is_sound(), "{report}");
+    let shown = client.get(&configs::path(&config)).await.json();
+    assert_eq!(shown["data"]["config"]["api_key"], "sk*****g-1", "{shown}");
 }
 
 /// A sealed column that the rotation does not know would lose its key.

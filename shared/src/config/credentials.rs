@@ -1,0 +1,183 @@
+//! Credentials that stand in a saved config, sealed where they stand: the text `sealed:1:<data key>:<base64>:<mask>`
+//! takes the place of the value, so that whoever reads the row, its versions or the proxy's copy on disk finds no secret.
+//!
+//! The name of the data key is in plain text because a rotation searches for it, the mask because answers show it.
+
+use super::object::snake;
+use crate::api_key::mask;
+use crate::seal::{Place, SealError, Sealed};
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use serde_json::Value;
+use uuid::Uuid;
+
+/// What every sealed text begins with.
+pub const MARK: &str = "sealed:1:";
+
+/// Fields of a target that are secret.
+static SECRETS: &[&str] = &[
+    "api_key",
+    "azure_ad_token",
+    "azure_entra_client_secret",
+    "aws_access_key_id",
+    "aws_secret_access_key",
+    "aws_session_token",
+    "aws_external_id",
+    "vertex_service_account_json",
+    "oracle_private_key",
+    "oracle_key_passphrase",
+];
+
+/// A secret field of a config: its name, and where it stands as a JSON pointer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Found {
+    pub name: String,
+    pub pointer: String,
+}
+
+/// Every secret field of a config and its targets, in the order they stand.
+pub fn secrets(config: &Value) -> Vec<Found> {
+    let mut found = Vec::new();
+    collect(config, "", &mut found);
+    found
+}
+
+fn collect(node: &Value, at: &str, found: &mut Vec<Found>) {
+    for (key, value) in node.as_object().into_iter().flatten() {
+        let name = snake(key);
+        if name == "targets" {
+            for (index, target) in value.as_array().into_iter().flatten().enumerate() {
+                collect(target, &format!("{at}/{key}/{index}"), found);
+            }
+        } else if SECRETS.contains(&&*name) && !value.is_null() {
+            found.push(Found { name: name.into_owned(), pointer: format!("{at}/{key}") });
+        }
+    }
+}
+
+/// What is sealed of a value; service accounts may be objects, and are sealed as their JSON.
+pub fn plain(value: &Value) -> String {
+    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
+}
+
+/// The text that takes a secret's place.
+pub fn written(sealed: &Sealed, secret: &str) -> Result<String, SealError> {
+    Ok(with_mask(sealed, sealed.data_key_id()?, &mask(secret)))
+}
+
+fn with_mask(sealed: &Sealed, data_key: Uuid, mask: &str) -> String {
+    format!("{MARK}{data_key}:{}:{mask}", STANDARD.encode(sealed.as_bytes()))
+}
+
+/// A sealed text, taken apart.
+#[derive(Debug, Clone, PartialEq)]
+pub struct SealedText<'t> {
+    pub sealed: Sealed,
+    pub mask: &'t str,
+}
+
+impl<'t> SealedText<'t> {
+    /// None for anything else, also for a text that only begins like one.
+    pub fn parse(text: &'t str) -> Option<Self> {
+        let (data_key, rest) = text.strip_prefix(MARK)?.split_once(':')?;
+        let (base64, mask) = rest.split_once(':')?;
+        let sealed = Sealed::from(STANDARD.decode(base64).ok()?);
+        (sealed.data_key_id().ok()? == Uuid::try_parse(data_key).ok()?).then_some(Self { sealed, mask })
+    }
+
+    pub fn of(value: &'t Value) -> Option<Self> {
+        Self::parse(value.as_str()?)
+    }
+
+    /// The same secret under another key.
+    pub fn resealed(&self, sealed: &Sealed) -> Result<String, SealError> {
+        Ok(with_mask(sealed, sealed.data_key_id()?, self.mask))
+    }
+}
+
+/// The config as it may be shown: a mask in the place of each secret.
+pub fn masked(mut config: Value) -> Value {
+    for Found { pointer, .. } in secrets(&config) {
+        if let Some(value) = config.pointer_mut(&pointer) {
+            let shown = SealedText::of(value).map_or_else(|| mask(&plain(value)), |text| text.mask.to_owned());
+            *value = shown.into();
+        }
+    }
+    config
+}
+
+/// Where the secrets of a config belong, those of its older versions included.
+pub fn place(organisation: Uuid, config: Uuid) -> Place {
+    Place { organisation, table: "configs", row: config, field: "config" }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::{Limits, Strictness, read};
+    use crate::seal::{Key, Secret};
+    use serde_json::json;
+
+    fn sealed(row: u128, secret: &str) -> (Key, String) {
+        let key = Key::random().unwrap();
+        let place = place(Uuid::from_u128(1), Uuid::from_u128(row));
+        let sealed = Sealed::seal(Uuid::from_u128(9), &key, &place, secret.as_bytes()).unwrap();
+        (key, written(&sealed, secret).unwrap())
+    }
+
+    #[test]
+    fn secrets_are_found_in_every_target_and_spelling() {
+        let config = json!({
+            "api_key": "a", "provider": "openai",
+            "targets": [{ "apiKey": "b", "aws_region": "r" }, { "targets": [{ "vertex_service_account_json": {} }, { "api_key": null }] }],
+            "override_params": { "api_key": "no credential of ours" },
+        });
+        let found: Vec<_> = secrets(&config).into_iter().map(|one| (one.name, one.pointer)).collect();
+        let expected = [
+            ("api_key", "/api_key"),
+            ("api_key", "/targets/0/apiKey"),
+            ("vertex_service_account_json", "/targets/1/targets/0/vertex_service_account_json"),
+        ];
+        assert_eq!(found, expected.map(|(name, at)| (name.to_owned(), at.to_owned())));
+    }
+
+    #[test]
+    fn a_sealed_text_is_read_back_and_shows_only_its_mask() {
+        let (_, text) = sealed(2, "sk-0123456789:abc");
+        assert!(text.starts_with("sealed:1:00000000-0000-0000-0000-000000000009:") && !text.contains("0123"), "{text}");
+        assert_eq!(SealedText::parse(&text).unwrap().mask, "sk*****abc");
+        for other in ["", "sealed:1:", "sealed:1:x:y:z", &text[..60], &text.replace("0009:", "0008:")] {
+            assert!(SealedText::parse(other).is_none(), "{other}");
+        }
+        let shown = masked(json!({ "targets": [{ "api_key": text }, { "api_key": "plain-as-before" }] }));
+        assert_eq!(shown, json!({ "targets": [{ "api_key": "sk*****abc" }, { "api_key": "pl*****ore" }] }));
+    }
+
+    #[test]
+    fn a_placement_opens_for_its_own_row_and_hides_what_is_not_opened() {
+        let (key, text) = sealed(2, r#"{"private_key":"x"}"#);
+        let config = json!({ "provider": "vertex-ai", "vertex_service_account_json": text, "vertex_region": "r", "api_key": "k" });
+        let open = |place: &Place, sealed: &Sealed| -> Result<Secret, SealError> { sealed.open(&key, place) };
+        for (row, opens) in [(2, true), (3, false)] {
+            let mut config = read(&config, Strictness::Saved, &Limits::default()).unwrap();
+            config.sealed_in(Uuid::from_u128(1), Uuid::from_u128(row));
+            let placement = &config.placement;
+            assert_eq!(placement.text("vertex_service_account_json"), None, "not before it is opened");
+            let opened = placement.opened(open);
+            assert_eq!(opened.is_ok(), opens, "row {row}");
+            if let Ok(opened) = opened {
+                assert_eq!(opened.text("vertex_service_account_json"), Some(r#"{"private_key":"x"}"#));
+                assert_eq!((opened.text("vertex_region"), opened.text("api_key")), (Some("r"), Some("k")));
+            }
+        }
+    }
+
+    #[test]
+    fn what_a_caller_writes_inline_is_taken_at_its_word() {
+        let (_, text) = sealed(2, "secret-of-another");
+        let config = json!({ "provider": "openai", "api_key": text });
+        let config = read(&config, Strictness::Inline, &Limits::default()).unwrap();
+        let opened = config.placement.opened(|_, _| panic!("nothing here is sealed"));
+        assert_eq!(opened.unwrap().text("api_key"), Some(&*text));
+    }
+}
