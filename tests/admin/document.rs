@@ -4,6 +4,7 @@
 #[path = "../../admin/src/openapi/fits.rs"]
 mod fits;
 
+use crate::configs;
 use crate::samples::{Sample, numbered, samples};
 use crate::service::Service;
 use harness::{Answer, Client, client::whole};
@@ -131,6 +132,7 @@ async fn examples_of_what_is_created_are_accepted() {
     let service = Service::start().await;
     let document = Document::of(&service).await;
     let client = service.administrator();
+    let config = configs::create(&client, "c", json!({ "provider": "@a" })).await["slug"].clone();
     for path in [
         "/labels",
         "/api-keys/organisation/service",
@@ -149,6 +151,9 @@ async fn examples_of_what_is_created_are_accepted() {
         }
         for (name, id) in [("workspace_id", service.home.workspace_id), ("user_id", service.home.owner_id)] {
             fields.entry(name).and_modify(|field| *field = json!(id));
+        }
+        if let Some(named) = body.pointer_mut("/defaults/config_id") {
+            *named = config.clone();
         }
         let answer = send(&client, &document, Method::POST, path, Some(&body)).await;
         assert_eq!(answer.status, 200, "{path} {body}: {}", answer.text());
