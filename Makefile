@@ -10,9 +10,9 @@ BINS := --bin gateway-proxy --bin gateway-admin --bin gateway-dev --bin mock-pro
 ARGS ?=
 
 # What `make prove` runs, one after the other; each is also a target: make prove-upload.
-PROOFS := upload streams disconnect outage propagation handover rotation catalogue
+PROOFS := upload streams disconnect outage propagation handover rotation catalogue brownout
 
-.PHONY: help run build test test-clients test-openapi prove prove-openapi $(PROOFS:%=prove-%) build-proofs lint fmt bench setup setup-test setup-bench
+.PHONY: help run build test test-clients test-openapi prove prove-openapi $(PROOFS:%=prove-%) build-proofs bench-faults lint fmt bench setup setup-test setup-bench
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 22
@@ -66,6 +66,8 @@ prove: build-proofs ## what must hold under weight and in trouble, on release bu
 
 $(PROOFS:%=prove-%): prove-%: build-proofs
 	@exec $(TARGET)/release/prove $*
+
+bench-faults: prove-brownout ## what users notice of a provider in a brown-out, and what it is asked on top
 
 prove-openapi: setup-test ## the interface against its document at length, with sequences of requests (EXAMPLES=200)
 	@cargo build --locked --workspace $(BINS)

@@ -1,6 +1,7 @@
 //! `make prove`: what the product promises under weight and in trouble, on the release programs. Each proof starts a
 //! stack of its own, prints its figures, and says of every promise whether it held.
 
+mod brownout;
 mod catalogue;
 mod client;
 mod disconnect;
@@ -50,6 +51,12 @@ pub enum Proof {
         #[arg(long, default_value_t = 200_000)]
         keys: u32,
     },
+    /// A provider that fails now and then: what its users notice, and what it is asked on top.
+    Brownout {
+        /// How many requests are made.
+        #[arg(long, default_value_t = 20_000)]
+        count: usize,
+    },
     /// A new process takes over under load; then a drain.
     Handover,
     /// Master key and data keys replaced under load; the old master key opens nothing afterwards.
@@ -75,6 +82,7 @@ impl Proof {
             Self::Disconnect { .. } => "disconnect",
             Self::Outage { .. } => "outage",
             Self::Propagation { .. } => "propagation",
+            Self::Brownout { .. } => "brownout",
             Self::Handover => "handover",
             Self::Rotation { .. } => "rotation",
             Self::Catalogue { .. } => "catalogue",
@@ -90,6 +98,7 @@ impl Proof {
             Self::Disconnect { count } => disconnect::prove(count, &mut report).await?,
             Self::Outage { seconds } => outage::prove(Duration::from_secs(seconds), &mut report).await?,
             Self::Propagation { keys } => propagation::prove(keys, &mut report).await?,
+            Self::Brownout { count } => brownout::prove(count, &mut report).await?,
             Self::Handover => handover::prove(&mut report).await?,
             Self::Rotation { accounts } => rotation::prove(accounts, &mut report).await?,
             Self::Catalogue { providers, configs } => catalogue::prove(providers, configs, &mut report).await?,

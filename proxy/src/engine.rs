@@ -11,6 +11,7 @@ pub use passage::Passage;
 use crate::deployment::Identity;
 use crate::dial::Dialer;
 use crate::downstream::Downstream;
+use crate::explain;
 use crate::headers::{Aliases, GatewayHeaders};
 use crate::hosts::Hosts;
 use crate::inline::InlineConfigs;
@@ -81,6 +82,8 @@ pub enum Next {
     Preflight,
     ControlPlane,
     Engine(Box<Errand>),
+    /// A question about what would become of a request.
+    Explain(Principal),
     Relay(Box<Passage>),
 }
 
@@ -122,6 +125,14 @@ impl Engine {
             Route::Greeting => Ok(Next::Greeting),
             Route::Preflight => Ok(Next::Preflight),
             Route::ControlPlane => Ok(Next::ControlPlane),
+            Route::Explain => {
+                let caller = self.identify(head, peer, &headers, visit).await?;
+                let lacks = |scope: &&&str| !caller.key.scopes.iter().any(|held| held == **scope);
+                match explain::SCOPES.iter().find(lacks) {
+                    Some(scope) => Err(Refusal::insufficient_scope(scope)),
+                    None => Ok(Next::Explain(caller)),
+                }
+            }
             Route::NotFound => Err(Refusal::not_found()),
             Route::MethodNotAllowed => Err(Refusal::method_not_allowed(head.method.as_str())),
             Route::Engine(endpoint) => {
@@ -208,7 +219,7 @@ impl Engine {
         Ok(Next::Engine(Box::new(Errand { endpoint, caller, plan, metadata, first })))
     }
 
-    fn resolver(&self) -> Resolver<'_> {
+    pub(crate) fn resolver(&self) -> Resolver<'_> {
         Resolver {
             snapshot: &self.snapshot,
             providers: &self.providers,
@@ -277,7 +288,7 @@ fn lane(route: &Route<'_>) -> Lane {
         Route::Engine(_) => Lane::Engine,
         Route::Relay(_) => Lane::Relay,
         Route::ControlPlane => Lane::ControlPlane,
-        Route::Greeting | Route::Preflight | Route::NotFound | Route::MethodNotAllowed => Lane::Own,
+        Route::Explain | Route::Greeting | Route::Preflight | Route::NotFound | Route::MethodNotAllowed => Lane::Own,
     }
 }
 

@@ -267,6 +267,12 @@ impl Gateway {
                     Delivered::ClientGone => Err(Error::new_down(ErrorType::ConnectionClosed)),
                 }
             }
+            Ok(Next::Explain(caller)) => {
+                match self.engine.explain(&mut Client(session), &mut ctx.visit, &caller).await {
+                    Delivered::Answered => Ok(true),
+                    _ => Err(Error::new_down(ErrorType::ConnectionClosed)),
+                }
+            }
             Ok(Next::Relay(passage)) => {
                 ctx.relay = Some(Relay::Provider(passage));
                 Ok(false)

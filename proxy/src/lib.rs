@@ -10,6 +10,7 @@ pub mod dial;
 pub mod downstream;
 pub mod engine;
 pub mod events;
+pub mod explain;
 pub mod headers;
 pub mod hosts;
 pub mod inline;

@@ -2,6 +2,8 @@
 //! inherited, looked up or written out while a request waits. Breakers and retry budgets live in it.
 
 mod compile;
+#[cfg(test)]
+mod fields;
 
 pub use compile::compile;
 

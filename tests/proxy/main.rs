@@ -5,6 +5,7 @@ mod bodies;
 mod chat;
 mod dashboards;
 mod deployments;
+mod explain;
 mod frames;
 mod framing;
 mod headers;

@@ -5,6 +5,7 @@ mod catalog;
 mod faults;
 mod heartbeats;
 mod hedges;
+mod matrix;
 mod saved;
 
 use harness::{Answer, Client, Stack, chat};

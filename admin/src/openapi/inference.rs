@@ -43,7 +43,62 @@ const HEADERS: &[(&str, &str)] = &[
 ];
 
 pub fn rendered() -> Vec<(String, String, Value)> {
-    families().iter().map(|doc| (doc.path.clone(), doc.method.as_str().to_ascii_lowercase(), one(doc))).collect()
+    let families = families();
+    let served = families.iter().map(|doc| (doc.path.clone(), doc.method.as_str().to_ascii_lowercase(), one(doc)));
+    served.chain([("/explain".to_owned(), "post".to_owned(), explain())]).collect()
+}
+
+/// In the route table, but answered by the proxy, which knows what it would do.
+fn explain() -> Value {
+    let question = schema::object("Question")
+        .may("method", schema::any_text().eg("POST"))
+        .need("path", schema::any_text().eg("/v1/chat/completions"))
+        .may("headers", schema::any_object().eg(json!({ "x-gateway-provider": "openai" })))
+        .may("body", schema::anything().eg(json!({ "model": "gpt-4o-mini", "messages": [] })))
+        .closed();
+    json!({
+        "operationId": operation_id("POST", &["explain"]),
+        "tags": ["explain"],
+        "summary": "Say what would become of a request",
+        "description": "Which config and version applies, which targets would be tried in which order and why, with which \
+                        settings. No provider is asked. Headers that are JSON may be written as JSON. Needs all of the \
+                        scopes `completions.write`, `logs.view`, `configs.read` and a key of a workspace. Served by the \
+                        proxy.",
+        "parameters": [],
+        "requestBody": request_body(&question),
+        "security": [{ "apiKey": [] }, { "bearer": [] }],
+        "responses": { "200": success(&explanation()), "default": refusal() },
+        "x-scopes": { "allOf": ["logs.view", "configs.read"] },
+        "x-implemented": true,
+    })
+}
+
+fn explanation() -> Schema {
+    let config = schema::object("ExplainedConfig")
+        .need("source", schema::choice(&["inline", "request", "api_key", "workspace", "none"]).eg("request"))
+        .need("id", schema::uuid().or_null())
+        .need("slug", schema::any_text().eg("pc-chat").or_null())
+        .need("version_id", schema::uuid().or_null());
+    let why = schema::list(schema::any_text().eg("config: a fallback begins with its first healthy target"));
+    let target = schema::any_object().eg(json!({
+        "provider": "openai", "url": "https://api.openai.com/v1/chat/completions", "model": "gpt-4o-mini",
+        "request_timeout": 600000, "stream_idle_timeout": 120000, "refusal": null,
+    }));
+    let stop = schema::object("ExplainedTarget")
+        .need("option", schema::any_text().eg("config.targets[0]"))
+        .need("is_reached", schema::flag())
+        .need("share", schema::number(0).eg(1.0))
+        .need("why", why)
+        .need("settings", schema::any_object().eg(json!({ "retry": { "attempts": 2 }, "circuit": "closed" })))
+        .need("target", target);
+    schema::object("Explanation")
+        .need("object", schema::fixed("explanation"))
+        .need("lane", schema::choice(&["engine", "relay"]).eg("engine"))
+        .need("metadata", schema::any_object().eg(json!({ "_user": "ann" })))
+        .need("config", config)
+        .need("plan", schema::list(stop))
+        .need("limits", schema::list(schema::any_object()))
+        .need("guardrails", schema::list(schema::any_object()))
 }
 
 fn one(doc: &Doc) -> Value {

@@ -99,7 +99,7 @@ impl Stack {
         self.bare()?.with("x-gateway-provider", &format!("@{slug}"))
     }
 
-    /// An application that calls by a saved config.
+    /// An application that calls by a config, saved or inline.
     pub async fn caller_by(&self, config: &str) -> anyhow::Result<Caller> {
         self.bare()?.with("x-gateway-config", config)
     }

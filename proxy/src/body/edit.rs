@@ -32,6 +32,21 @@ impl Edits {
         self.overrides.is_empty() && self.defaults.is_empty() && self.drops.is_empty()
     }
 
+    /// The names of the fields that are set whatever the caller says.
+    pub fn overridden(&self) -> Vec<&str> {
+        self.overrides.iter().map(|(key, _)| key.as_str()).collect()
+    }
+
+    /// The names of the fields that are set where the caller says nothing.
+    pub fn defaulted(&self) -> Vec<&str> {
+        self.defaults.iter().map(|(key, _)| key.as_str()).collect()
+    }
+
+    /// The paths to what is left out.
+    pub fn dropped(&self) -> Vec<String> {
+        self.drops.iter().map(ToString::to_string).collect()
+    }
+
     /// The model that the target insists on, as JSON.
     pub fn model(&self) -> Option<&str> {
         self.overrides.iter().find(|(key, _)| key == "model").map(|(_, value)| value.as_str())

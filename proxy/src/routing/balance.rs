@@ -5,9 +5,14 @@
 
 use crate::body::Fields;
 use crate::routing::Facts;
+use serde::Deserialize;
+use serde::de::{Deserializer as _, Error as _, SeqAccess, Visitor};
 use serde_json::Value;
+use serde_json::value::RawValue;
 use sha2::{Digest as _, Sha256};
 use shared::config::Sticky;
+use std::borrow::Cow;
+use std::fmt;
 
 /// The index of the chosen weight. `chance` is in 0..1. None when nothing has any weight.
 pub fn by_chance(weights: &[f64], chance: f64) -> Option<usize> {
@@ -42,7 +47,7 @@ pub fn sticky_key(sticky: &Sticky, scope: &[u8], path: &str, facts: &Facts<'_>, 
     if !sticky.enabled {
         return None;
     }
-    let values: Vec<Option<String>> = sticky.hash_fields.iter().map(|field| field_of(field, facts)).collect();
+    let values: Vec<Option<Vec<u8>>> = sticky.hash_fields.iter().map(|field| field_of(field, facts)).collect();
     if values.iter().all(Option::is_none) {
         return None;
     }
@@ -53,7 +58,7 @@ pub fn sticky_key(sticky: &Sticky, scope: &[u8], path: &str, facts: &Facts<'_>, 
     };
     add(scope);
     add(path.as_bytes());
-    values.iter().for_each(|value| add(value.as_deref().unwrap_or_default().as_bytes()));
+    values.iter().for_each(|value| add(value.as_deref().unwrap_or_default()));
     let key: [u8; 32] = hash.finalize().into();
     Some([&key[..], &period(&key, sticky.ttl_seconds, unix_seconds).to_be_bytes()].concat())
 }
@@ -65,7 +70,7 @@ fn period(key: &[u8; 32], ttl_seconds: u64, unix_seconds: u64) -> u64 {
     (unix_seconds + offset) / ttl
 }
 
-fn field_of(field: &str, facts: &Facts<'_>) -> Option<String> {
+fn field_of(field: &str, facts: &Facts<'_>) -> Option<Vec<u8>> {
     if field == "prompt_prefix" {
         return prompt_prefix(facts.params);
     }
@@ -85,26 +90,60 @@ fn field_of(field: &str, facts: &Facts<'_>) -> Option<String> {
     }
     match value {
         Value::Null => None,
-        Value::String(text) => Some(text),
-        other => Some(other.to_string()),
+        Value::String(text) => Some(text.into_bytes()),
+        other => Some(other.to_string().into_bytes()),
     }
 }
 
-/// The part of a prompt that providers cache: tools and what the system says, up to the first other message.
-fn prompt_prefix(params: &Fields<'_>) -> Option<String> {
-    let mut prefix = String::new();
+/// The part of a prompt that providers cache: tools and what the system says, up to the first other message. As a hash
+/// of the text as it was written: prompts are long, and what follows the prefix is not even read.
+fn prompt_prefix(params: &Fields<'_>) -> Option<Vec<u8>> {
+    let mut hash = Sha256::new();
+    let mut is_empty = true;
+    let mut add = |name: &str, text: &str| {
+        is_empty = false;
+        hash.update(name);
+        hash.update((text.len() as u64).to_be_bytes());
+        hash.update(text);
+    };
     for name in ["tools", "system", "instructions"] {
         if let Some(value) = params.get(name) {
-            prefix.push_str(name);
-            prefix.push_str(value);
+            add(name, value);
         }
     }
-    let messages = params.value("messages");
-    let is_system = |message: &&Value| matches!(message["role"].as_str(), Some("system" | "developer"));
-    for message in messages.iter().flat_map(|list| list.as_array().into_iter().flatten()).take_while(is_system) {
-        prefix.push_str(&message.to_string());
+    if let Some(messages) = params.get("messages") {
+        let mut reader = serde_json::Deserializer::from_str(messages);
+        // Ends in an error at the first message that is not the system's.
+        let _ = reader.deserialize_seq(Leading(&mut |text| add("messages", text)));
     }
-    (!prefix.is_empty()).then_some(prefix)
+    (!is_empty).then(|| hash.finalize().to_vec())
+}
+
+/// Shows the leading messages of the system, as they were written.
+struct Leading<'s>(&'s mut dyn FnMut(&str));
+
+impl<'de> Visitor<'de> for Leading<'_> {
+    type Value = ();
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("messages")
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut messages: A) -> Result<(), A::Error> {
+        #[derive(Deserialize)]
+        struct Message<'m> {
+            #[serde(borrow)]
+            role: Cow<'m, str>,
+        }
+        while let Some(message) = messages.next_element::<&RawValue>()? {
+            let role = serde_json::from_str::<Message<'_>>(message.get()).map(|message| message.role);
+            if !role.is_ok_and(|role| matches!(role.as_ref(), "system" | "developer")) {
+                return Err(A::Error::custom("the prefix is over"));
+            }
+            (self.0)(message.get());
+        }
+        Ok(())
+    }
 }
 
 #[cfg(test)]

@@ -209,6 +209,18 @@ pub async fn refuse(client: &mut impl Downstream, visit: &mut Visit, refusal: &R
     client.write_body(body, true).await
 }
 
+/// A page of the gateway's own.
+pub async fn own(client: &mut impl Downstream, visit: &mut Visit, page: &serde_json::Value) -> Result<(), ClientGone> {
+    let body = Bytes::from(page.to_string());
+    let mut head = ResponseHeader::build_no_case(200, Some(8)).expect("200 is a status");
+    let _ = head.insert_header(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    let _ = head.insert_header(header::CONTENT_LENGTH, HeaderValue::from(body.len()));
+    visit.status = 200;
+    visit.stamp(&mut head);
+    client.write_head(head).await?;
+    client.write_body(body, true).await
+}
+
 /// The head of a refusal, for lanes that write the body themselves.
 pub fn refusal_head(visit: &mut Visit, refusal: &Refusal, body_length: usize) -> ResponseHeader {
     let mut head = ResponseHeader::build_no_case(refusal.status, Some(8))

@@ -13,6 +13,8 @@ pub enum Route<'p> {
     /// A browser asks what it may send; HEAD is answered alike.
     Preflight,
     ControlPlane,
+    /// What would become of a request.
+    Explain,
     Engine(Endpoint),
     /// The provider's path, without `/v1`.
     Relay(&'p str),
@@ -69,6 +71,10 @@ pub fn classify<'p>(method: &Method, path: &'p str) -> Route<'p> {
     if let Some(endpoint) = Endpoint::of(method, rest) {
         return Route::Engine(endpoint);
     }
+    // In the table of the control plane, but answered from what the proxy knows.
+    if (method, rest) == (&Method::POST, "/explain") {
+        return Route::Explain;
+    }
     match routes::find(method.as_str(), rest) {
         Lookup::Operation(_) | Lookup::WrongMethod => return Route::ControlPlane,
         Lookup::NotControlPlane => {}
@@ -98,7 +104,7 @@ fn without_proxy(rest: &str) -> &str {
 /// In which words clients of this path expect an error.
 pub fn dialect(route: &Route<'_>) -> Dialect {
     match route {
-        Route::ControlPlane => Dialect::ControlPlane,
+        Route::ControlPlane | Route::Explain => Dialect::ControlPlane,
         Route::Relay(path) if path.starts_with("/messages") => Dialect::Anthropic,
         Route::Engine(Endpoint(Family::Messages | Family::CountTokens)) => Dialect::Anthropic,
         Route::Engine(Endpoint(Family::Responses)) => Dialect::Responses,

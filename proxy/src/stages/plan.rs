@@ -6,7 +6,39 @@ use crate::inline::InlineConfigs;
 use crate::plan::Plan;
 use crate::refusal::Refusal;
 use crate::snapshot::Snapshot;
+use crate::snapshot::saved_config::SavedConfig;
 use std::sync::Arc;
+
+/// A request's plan, and how it came to it.
+pub struct Found {
+    pub plan: Arc<Plan>,
+    pub source: Source,
+    pub saved: Option<Arc<SavedConfig>>,
+}
+
+/// Who says which config holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Source {
+    /// The request carries it.
+    Inline,
+    /// The request names it.
+    Request,
+    ApiKey,
+    Workspace,
+    Nobody,
+}
+
+impl Source {
+    pub fn text(self) -> &'static str {
+        match self {
+            Self::Inline => "inline",
+            Self::Request => "request",
+            Self::ApiKey => "api_key",
+            Self::Workspace => "workspace",
+            Self::Nobody => "none",
+        }
+    }
+}
 
 pub fn plan(
     headers: &GatewayHeaders<'_>,
@@ -14,41 +46,56 @@ pub fn plan(
     snapshot: &Snapshot,
     inline: &InlineConfigs,
 ) -> Result<Arc<Plan>, Refusal> {
+    find(headers, caller, snapshot, inline).map(|found| found.plan)
+}
+
+pub fn find(
+    headers: &GatewayHeaders<'_>,
+    caller: &Principal,
+    snapshot: &Snapshot,
+    inline: &InlineConfigs,
+) -> Result<Found, Refusal> {
     let workspace = &caller.workspace;
+    let carried = |plan: Arc<Plan>, source: Source| Found { plan, source, saved: None };
     if let Some(sent) = headers.config {
         let text = sent.to_str().map_err(|_| Refusal::invalid_config("it is not text".into()))?.trim();
         return match text.starts_with('{') {
-            true => inline.plan(workspace.id, text),
-            false => saved(snapshot, caller, text),
+            true => inline.plan(workspace.id, text).map(|plan| carried(plan, Source::Inline)),
+            false => saved(snapshot, caller, text).map(|config| named(config, Source::Request)),
         };
     }
     if let Some(name) = caller.key.defaults.as_ref().and_then(|defaults| defaults.config.as_deref()) {
         match saved(snapshot, caller, name) {
             // An issuer of tokens cannot know which configs there are.
             Err(_) if caller.token.is_some() => {}
-            found => return found,
+            found => return found.map(|config| named(config, Source::ApiKey)),
         }
     }
     if let Some(config) = snapshot.default_config(workspace.id) {
-        return Ok(config.plan.clone());
+        return Ok(named(config, Source::Workspace));
     }
     match headers.retry_count {
-        None => Ok(Plan::of_nothing().clone()),
+        None => Ok(carried(Plan::of_nothing().clone(), Source::Nobody)),
         Some(sent) => {
             let count: Option<u8> = sent.to_str().ok().and_then(|text| text.trim().parse().ok());
             let count =
                 count.ok_or_else(|| Refusal::invalid_header("x-gateway-retry-count", "a number from 0 to 5"))?;
-            inline.plan(workspace.id, &format!(r#"{{"retry":{{"attempts":{count}}}}}"#))
+            let plan = inline.plan(workspace.id, &format!(r#"{{"retry":{{"attempts":{count}}}}}"#))?;
+            Ok(carried(plan, Source::Nobody))
         }
     }
 }
 
+fn named(config: Arc<SavedConfig>, source: Source) -> Found {
+    Found { plan: config.plan.clone(), source, saved: Some(config) }
+}
+
 /// Another workspace's config does not exist here.
-fn saved(snapshot: &Snapshot, caller: &Principal, name: &str) -> Result<Arc<Plan>, Refusal> {
+fn saved(snapshot: &Snapshot, caller: &Principal, name: &str) -> Result<Arc<SavedConfig>, Refusal> {
     let workspace = &caller.workspace;
     let found = snapshot.config(workspace.organisation_id, name);
     match found.filter(|config| config.row.workspace_id == workspace.id && config.row.is_active()) {
-        Some(config) => Ok(config.plan.clone()),
+        Some(config) => Ok(config),
         None => Err(Refusal::invalid_config(format!("there is no config `{name}` in this workspace"))),
     }
 }

@@ -1,0 +1,251 @@
+//! `POST /explain`: what the gateway would do with a request, without doing it. Which config and version applies, which
+//! targets would be tried in which order and why, with which settings, and which of them would be refused. No provider
+//! is asked, no credential opened, nothing counted.
+
+pub mod survey;
+
+use crate::body::Fields;
+use crate::downstream::Downstream;
+use crate::engine::{Delivered, Engine};
+use crate::headers::GatewayHeaders;
+use crate::plan::{Hedging, Leaf};
+use crate::refusal::Refusal;
+use crate::routing::Facts;
+use crate::stages::answer;
+use crate::stages::classify::{Route, classify};
+use crate::stages::identify::Principal;
+use crate::stages::plan::{Found, find};
+use crate::stages::receive::{Bounds, NotReceived, receive};
+use crate::stages::trace::{add_user, metadata};
+use crate::visit::Visit;
+use http::{HeaderMap, HeaderName, HeaderValue, Method, Uri};
+use serde::Deserialize;
+use serde_json::{Map, Value, json};
+use shared::config::Jitter;
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use survey::{Stop, View, survey};
+
+/// Of the caller, beside what the request itself would need.
+pub const SCOPES: &[&str] = &["logs.view", "configs.read"];
+
+/// The request that is asked about.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Question {
+    request_id: Option<String>,
+    #[serde(default = "post")]
+    method: String,
+    path: Option<String>,
+    #[serde(default)]
+    headers: Map<String, Value>,
+    #[serde(default)]
+    body: Value,
+}
+
+fn post() -> String {
+    "POST".to_owned()
+}
+
+/// The request, as the stages want it.
+struct Hypothesis {
+    uri: Uri,
+    route: Lane,
+    headers: HeaderMap,
+    body: Vec<u8>,
+}
+
+enum Lane {
+    Engine(crate::stages::classify::Endpoint),
+    Relay,
+}
+
+impl Engine {
+    /// Answers a question that `caller` sends as the body.
+    pub async fn explain(&self, client: &mut impl Downstream, visit: &mut Visit, caller: &Principal) -> Delivered {
+        let bounds =
+            Bounds { max_bytes: self.bounds.max_body, timeout: self.bounds.body_timeout, memory: &self.body_memory };
+        let explained = match receive(client, &bounds).await {
+            Ok(body) => self.explanation(&body.bytes, caller),
+            Err(NotReceived::Gone) => return Delivered::ClientGone,
+            Err(NotReceived::Refused(refusal)) => Err(refusal),
+        };
+        let written = match explained {
+            Ok(explanation) => answer::own(client, visit, &explanation).await,
+            Err(refusal) => return self.refuse(client, visit, &refusal).await,
+        };
+        if written.is_ok() { Delivered::Answered } else { Delivered::ClientGone }
+    }
+
+    fn explanation(&self, question: &[u8], caller: &Principal) -> Result<Value, Refusal> {
+        let question: Question = serde_json::from_slice(question).map_err(Refusal::invalid_json)?;
+        if question.request_id.is_some() {
+            return Err(Refusal::not_implemented("explaining a request of the past"));
+        }
+        let hypothesis = hypothesis(question)?;
+        let headers = GatewayHeaders::of(&hypothesis.headers, &self.aliases)?;
+        let found = find(&headers, caller, &self.snapshot, &self.inline)?;
+        let fields = match hypothesis.route {
+            Lane::Engine(_) => Fields::read(&hypothesis.body)?,
+            Lane::Relay => Fields::default(),
+        };
+        let mut metadata = metadata(headers.metadata, &hypothesis.headers, caller)?;
+        add_user(&mut metadata, &fields);
+        let view = View {
+            facts: Facts { metadata: &metadata, params: &fields, pathname: hypothesis.uri.path() },
+            scope: caller.workspace.id.as_bytes(),
+            now: Instant::now(),
+            unix_seconds: SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs()),
+        };
+        let stops = survey(&found.plan, &view);
+        let plan: Vec<Value> = stops
+            .iter()
+            .map(|stop| {
+                let leaf = found.plan.leaf(stop.at);
+                let mut told = told(stop, &found, view.now);
+                told["target"] = self.would_be(leaf, &headers, caller, &fields, &hypothesis);
+                told
+            })
+            .collect();
+        let lane = if matches!(hypothesis.route, Lane::Engine(_)) { "engine" } else { "relay" };
+        Ok(json!({
+            "object": "explanation",
+            "lane": lane,
+            "metadata": metadata,
+            "config": config(&found),
+            "plan": plan,
+            "limits": [],
+            "guardrails": [],
+        }))
+    }
+
+    /// Whom a target would ask, or why it would not.
+    fn would_be(
+        &self,
+        leaf: &Leaf,
+        headers: &GatewayHeaders<'_>,
+        caller: &Principal,
+        fields: &Fields<'_>,
+        hypothesis: &Hypothesis,
+    ) -> Value {
+        let asked = leaf.edits.model().and_then(|json| serde_json::from_str::<String>(json).ok());
+        let asked = asked.or_else(|| fields.text("model").map(|model| model.into_owned()));
+        let resolved = match self.resolver().resolve(leaf, headers, caller, asked.as_deref()) {
+            Ok(resolved) => resolved,
+            Err(refusal) => return refused(&refusal),
+        };
+        let row = &resolved.target.provider.row;
+        let path = match &hypothesis.route {
+            Lane::Engine(endpoint) => row.native_path(endpoint.family()).map(str::to_owned).ok_or(endpoint.path()),
+            Lane::Relay => {
+                let path = hypothesis.uri.path();
+                row.upstream_path(&Method::POST, path.strip_prefix("/v1").unwrap_or(path))
+                    .map(|path| path.into_owned())
+                    .map_err(|_| path)
+            }
+        };
+        let name = &resolved.target.provider.name;
+        let path = match path {
+            Ok(path) => path,
+            Err(path) => return refused(&Refusal::endpoint_not_supported(name, format!("it has no {path}"))),
+        };
+        let origin = &resolved.target.origin;
+        json!({
+            "provider": name,
+            "url": format!("{}://{}{}{path}", origin.scheme().text(), origin.authority(), origin.base_path()),
+            "model": resolved.model.or(asked),
+            "request_timeout": millis(Some(resolved.target.timeout)),
+            "stream_idle_timeout": millis(Some(resolved.target.stream_idle)),
+            "refusal": null,
+        })
+    }
+}
+
+fn hypothesis(question: Question) -> Result<Hypothesis, Refusal> {
+    let path = question.path.ok_or_else(|| Refusal::invalid_json("`path` or `request_id` is missing"))?;
+    let uri: Uri = path.parse().map_err(|_| Refusal::invalid_json("`path` is no path"))?;
+    let method =
+        Method::from_bytes(question.method.as_bytes()).map_err(|_| Refusal::invalid_json("`method` is none"))?;
+    let route = match classify(&method, uri.path()) {
+        Route::Engine(endpoint) => Lane::Engine(endpoint),
+        Route::Relay(_) => Lane::Relay,
+        _ => return Err(Refusal::invalid_json("`path` is not one that goes to a provider: begin it with /v1/")),
+    };
+    let mut headers = HeaderMap::new();
+    for (name, value) in &question.headers {
+        let wrong = || Refusal::invalid_json(format!("`headers.{name}` is no header"));
+        // A header that is JSON may be written as JSON.
+        let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+        headers.append(
+            HeaderName::try_from(name).map_err(|_| wrong())?,
+            HeaderValue::try_from(text).map_err(|_| wrong())?,
+        );
+    }
+    let body = match question.body {
+        Value::Null => b"{}".to_vec(),
+        Value::String(text) => text.into_bytes(),
+        other => other.to_string().into_bytes(),
+    };
+    Ok(Hypothesis { uri, route, headers, body })
+}
+
+fn config(found: &Found) -> Value {
+    let row = found.saved.as_ref().map(|saved| &saved.row);
+    json!({
+        "source": found.source.text(),
+        "id": row.map(|row| row.id),
+        "slug": row.map(|row| &row.slug),
+        "version_id": row.map(|row| row.version_id),
+    })
+}
+
+fn told(stop: &Stop, found: &Found, now: Instant) -> Value {
+    let (node, leaf) = (found.plan.node(stop.at), found.plan.leaf(stop.at));
+    json!({
+        "option": node.path,
+        "is_reached": stop.is_reached,
+        "share": stop.share,
+        "why": stop.why,
+        "settings": settings(leaf, now),
+    })
+}
+
+fn settings(leaf: &Leaf, now: Instant) -> Value {
+    let retry = leaf.retry.as_ref().map(|retry| {
+        json!({
+            "attempts": retry.attempts,
+            "on_status_codes": retry.on_status_codes,
+            "use_retry_after_header": retry.use_retry_after_header,
+            "jitter": if retry.jitter == Jitter::Full { "full" } else { "none" },
+            "budget_percent": retry.budget_percent,
+        })
+    });
+    let hedge = leaf.hedge.as_ref().map(|hedge| match hedge {
+        Hedging::After(delay) => json!({ "after_ms": millis(Some(*delay)) }),
+        Hedging::Percentile(percent, _) => json!({ "percentile": percent, "now_ms": millis(hedge.delay()) }),
+    });
+    json!({
+        "request_timeout": millis(leaf.request_timeout),
+        "total_timeout": millis(leaf.total_timeout),
+        "stream_idle_timeout": millis(leaf.stream_idle),
+        "stream_heartbeat": millis(leaf.heartbeat),
+        "retry": retry,
+        "hedge": hedge,
+        "circuit": leaf.breaker.as_ref().map(|breaker| if breaker.is_open(now) { "open" } else { "closed" }),
+        "custom_host": leaf.custom_host,
+        "forward_headers": leaf.forward_headers,
+        "override_params": leaf.edits.overridden(),
+        "default_params": leaf.edits.defaulted(),
+        "drop_params": leaf.edits.dropped(),
+    })
+}
+
+fn refused(refusal: &Refusal) -> Value {
+    let why = json!({ "status": refusal.status, "code": refusal.code, "message": refusal.message });
+    json!({
+        "provider": null, "url": null, "model": null, "request_timeout": null, "stream_idle_timeout": null, "refusal": why,
+    })
+}
+
+fn millis(duration: Option<Duration>) -> Option<u64> {
+    duration.map(|duration| u64::try_from(duration.as_millis()).unwrap_or(u64::MAX))
+}

@@ -1,0 +1,123 @@
+//! `POST /explain`: what would become of a request, told without asking any provider.
+
+use harness::{Answer, Stack};
+use serde_json::{Value, json};
+
+async fn explain(stack: &Stack, question: Value) -> Answer {
+    stack.anonymous().with_key(&stack.home.workspace_key).post("/explain", &question).await
+}
+
+fn question(config: &Value) -> Value {
+    json!({ "path": "/v1/chat/completions", "headers": { "x-gateway-config": config, "x-gateway-metadata": { "tier": "pro" } },
+        "body": { "model": "gpt-4o", "messages": [], "user": "ann" } })
+}
+
+#[tokio::test]
+async fn a_hypothetical_request_is_told_its_config_its_targets_and_their_settings() {
+    let stack = Stack::start().await;
+    let host = stack.mock.url();
+    let config = json!({
+        "retry": { "attempts": 2 }, "request_timeout": 4000, "override_params": { "seed": 1 },
+        "strategy": { "mode": "fallback", "on_status_codes": [429] },
+        "targets": [
+            { "strategy": { "mode": "conditional", "default": "rest", "conditions": [{ "query": { "metadata.tier": "pro" }, "then": "pro" }] },
+              "targets": [{ "name": "rest", "provider": "@nobody" },
+                          { "name": "pro", "provider": "openai", "api_key": "sk-never-shown", "custom_host": host, "hedge": { "after_ms": 300 } }] },
+            { "provider": "@nobody" },
+        ],
+    });
+    let answer = explain(&stack, question(&config)).await;
+    let told = answer.json();
+    assert_eq!((answer.status.as_u16(), told["object"].as_str()), (200, Some("explanation")), "{told}");
+    assert_eq!((&told["config"]["source"], &told["lane"]), (&json!("inline"), &json!("engine")));
+    assert_eq!(told["metadata"], json!({ "tier": "pro", "_user": "ann" }));
+    let options: Vec<(&str, bool)> = told["plan"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|stop| (stop["option"].as_str().unwrap(), stop["is_reached"] == true))
+        .collect();
+    let expected =
+        [("config.targets[0].targets[1]", true), ("config.targets[1]", true), ("config.targets[0].targets[0]", false)];
+    assert_eq!(options, expected);
+    let first = &told["plan"][0];
+    assert_eq!(first["target"]["url"], format!("{host}/chat/completions"));
+    assert_eq!((&first["target"]["model"], &first["target"]["refusal"]), (&json!("gpt-4o"), &json!(null)));
+    let settings = &first["settings"];
+    assert_eq!((&settings["retry"]["attempts"], &settings["request_timeout"]), (&json!(2), &json!(4000)));
+    assert_eq!((&settings["hedge"], &settings["override_params"]), (&json!({ "after_ms": 300 }), &json!(["seed"])));
+    assert_eq!(told["plan"][1]["target"]["refusal"]["code"], "invalid_provider");
+    assert!(told["plan"][1]["why"][0].as_str().unwrap().contains("[429]"), "{told}");
+    assert!(!answer.text().contains("sk-never-shown"), "a credential is nobody's business");
+    assert!(stack.mock.requests().is_empty(), "nobody was asked");
+}
+
+#[tokio::test]
+async fn a_saved_config_is_told_with_its_version_and_none_as_none() {
+    let stack = Stack::start().await;
+    let made = stack
+        .administrator()
+        .post(
+            "/configs",
+            &json!({
+                "name": "Explained", "workspace_id": stack.home.workspace_id,
+                "config": { "provider": "openai", "api_key": "k", "retry": { "attempts": 1 } },
+            }),
+        )
+        .await;
+    assert_eq!(made.status, 200, "{}", made.text());
+    let slug = made.json()["slug"].clone();
+    let asked = json!({ "path": "/v1/embeddings", "headers": { "x-gateway-config": slug }, "body": { "model": "m", "input": "i" } });
+    stack.until("the config is known", async || explain(&stack, asked.clone()).await.status == 200).await;
+    let told = explain(&stack, asked).await.json();
+    assert_eq!((&told["config"]["source"], &told["config"]["slug"]), (&json!("request"), &slug));
+    assert!(told["config"]["version_id"].is_string() && told["config"]["id"].is_string(), "{told}");
+    let none =
+        explain(&stack, json!({ "path": "/v1/chat/completions", "headers": { "x-gateway-provider": "openai" } }))
+            .await
+            .json();
+    assert_eq!((&none["config"]["source"], &none["plan"][0]["option"]), (&json!("none"), &json!("config")));
+    let relayed =
+        explain(&stack, json!({ "method": "GET", "path": "/v1/files", "headers": { "x-gateway-provider": "openai" } }))
+            .await
+            .json();
+    assert_eq!((&relayed["lane"], &relayed["plan"][0]["target"]["provider"]), (&json!("relay"), &json!("openai")));
+}
+
+#[tokio::test]
+async fn a_bad_question_is_400_and_a_key_without_the_scopes_403() {
+    let stack = Stack::start().await;
+    for (asked, status) in [
+        (json!({}), 400),
+        (json!({ "path": "/v1/configs" }), 400),
+        (json!({ "path": "/v1/chat/completions", "nonsense": 1 }), 400),
+        (json!({ "path": "/v1/chat/completions", "headers": { "bad name": "x" } }), 400),
+        (json!({ "path": "/v1/chat/completions", "headers": { "x-gateway-config": "{" } }), 400),
+        (json!({ "path": "/v1/chat/completions", "body": "not json" }), 400),
+        (json!({ "request_id": "018f" }), 501),
+    ] {
+        let answer = explain(&stack, asked.clone()).await;
+        assert_eq!(answer.status, status, "{asked} {}", answer.text());
+        assert_eq!(answer.json()["success"], false, "{asked}");
+    }
+    for scopes in [&["completions.write"][..], &["completions.write", "logs.view"], &["logs.view", "configs.read"]] {
+        let key = stack.key(scopes).await;
+        let answer =
+            stack.anonymous().with_key(&key).post("/explain", &json!({ "path": "/v1/chat/completions" })).await;
+        assert_eq!(answer.status, 403, "{scopes:?}");
+    }
+    assert_eq!(stack.anonymous().post("/explain", &json!({})).await.status, 401);
+}
+
+#[tokio::test]
+async fn a_config_of_another_tenant_is_not_explained() {
+    let stack = Stack::start().await;
+    let other = stack.organisation().await;
+    let config = json!({ "name": "Theirs", "workspace_id": other.workspace_id, "config": { "provider": "openai", "api_key": "k" } });
+    let slug = other.create("/configs", config).await["slug"].clone();
+    let asked = json!({ "path": "/v1/chat/completions", "headers": { "x-gateway-config": slug } });
+    let theirs = stack.anonymous().with_key(&other.workspace_key);
+    stack.until("their config is known", async || theirs.post("/explain", &asked).await.status == 200).await;
+    let answer = explain(&stack, asked).await;
+    assert_eq!(answer.status, 400, "{}", answer.text());
+}
