@@ -63,6 +63,19 @@ impl Sealer {
         sealed.open(&*self.unwrapped(data_key)?, place)
     }
 
+    /// The counterpart of `open_with`.
+    pub fn seal_with(&self, data_key: &DataKey, place: &Place, secret: &[u8]) -> Result<Sealed, SealError> {
+        Sealed::seal(data_key.id, &*self.unwrapped(data_key)?, place, secret)
+    }
+
+    /// A new data key, which is nowhere stored yet.
+    pub fn new_data_key(&self, organisation: Uuid) -> Result<DataKey, SealError> {
+        let ring = self.master.current().ok_or(SealError::NoMasterKey)?;
+        let id = Uuid::new_v4();
+        let wrapped = Sealed::wrap(&ring, organisation, id, &Key::random()?)?;
+        Ok(DataKey { id, organisation_id: organisation, wrapped })
+    }
+
     /// The unwrapped key; unwrapped keys are kept until the keyring changes.
     pub(super) fn unwrapped(&self, data_key: &DataKey) -> Result<Arc<Key>, SealError> {
         let known = self.data_keys.read().unwrap_or_else(PoisonError::into_inner).get(&data_key.id).cloned();
