@@ -1,6 +1,7 @@
 //! What integration tests stand on: a database of their own, the real processes on free ports, a mock provider, and
 //! a client. Everything here panics when it fails: a test has nothing better to do.
 
+pub mod aws;
 pub mod client;
 pub mod database;
 pub mod issuer;
