@@ -18,6 +18,15 @@ pub struct Identity {
     token_hash: KeyHash,
 }
 
+/// Lets pass who works in a workspace of the deployment that a request says it came through.
+pub fn admit(token: &[u8], workspace: &Workspace, snapshot: &Snapshot) -> Result<(), Refusal> {
+    let deployment = snapshot.deployment(&KeyHash::of(token.trim_ascii()));
+    match deployment {
+        Some(deployment) if deployment.serves(workspace) => Ok(()),
+        _ => Err(Refusal::workspace_mismatch()),
+    }
+}
+
 impl Identity {
     pub fn of(settings: &conf::Deployment) -> Option<Self> {
         let (slug, token) =

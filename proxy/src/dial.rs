@@ -8,7 +8,7 @@ mod error;
 mod framing;
 mod h1;
 #[cfg(test)]
-mod lab;
+pub(crate) mod lab;
 #[cfg(test)]
 mod multiplex;
 mod pool;
@@ -24,7 +24,7 @@ use pingora_core::connectors::http::v2::{ConnectionRef, H2HandshakeSettings, han
 use pingora_core::protocols::ALPN;
 use pingora_core::upstreams::peer::HttpPeer;
 use shared::conf;
-use shared::outbound::{Guard, check_address, check_host};
+use shared::outbound::{Guard, check_address, check_host, path_of};
 use tokio::time::{Instant, timeout_at};
 
 use cork::Cork;
@@ -93,6 +93,27 @@ impl Dialer {
         check_host(origin.host(), true)?;
         origin.set_trusted(true);
         Ok(Arc::new(origin))
+    }
+
+    /// A connection of its own to the machine's identity service, which the operator's environment names and no
+    /// customer can: the one address for which the rules do not hold. It is never pooled.
+    pub async fn own_identity(&self, url: &str) -> Result<(Upstream, http::uri::PathAndQuery), DialError> {
+        let origin = Arc::new(Origin::parse(url.split_once('?').map_or(url, |(before, _)| before))?);
+        let path = path_of(url)?;
+        let addresses = match origin.host() {
+            Host::Address(address) => Arc::from([*address]),
+            Host::Name(name) => self.resolver.resolve(name, std::time::Instant::now()).await?,
+        };
+        let tcp = self.reach(&origin, &addresses, Instant::now() + self.connect_timeout).await?;
+        let transport = match origin.scheme() {
+            Scheme::Http => Transport::Plain(tcp),
+            Scheme::Https => self.trust.handshake(tcp, origin.host_name()).await?,
+        };
+        if transport.is_h2() {
+            return Err(DialError::new(Class::Protocol, "an identity service speaks HTTP/1.1"));
+        }
+        let cork = Box::new(Cork::new(transport));
+        Ok((self.equip(Upstream::h1(origin, self.pool.clone(), cork, false)), path))
     }
 
     /// A pooled connection, or a new one; when `fresh`, one that was not open before. Waits no longer than the connect

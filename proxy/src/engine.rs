@@ -6,9 +6,9 @@ mod call;
 mod hedge;
 mod passage;
 
-pub use passage::Passage;
+pub use passage::{Ask, Passage};
 
-use crate::deployment::Identity;
+use crate::deployment::{self, Identity};
 use crate::dial::Dialer;
 use crate::downstream::Downstream;
 use crate::explain;
@@ -21,10 +21,11 @@ use crate::providers::Providers;
 use crate::refusal::Refusal;
 use crate::routing::Facts;
 use crate::routing::course::Moment;
+use crate::secrets::Secrets;
 use crate::snapshot::Snapshot;
 use crate::stages::answer::{self, Ended};
 use crate::stages::classify::{Endpoint, Route, classify, dialect};
-use crate::stages::identify::{Identified, Principal, identify};
+use crate::stages::identify::{INFERENCE, Identified, LISTING, Principal, identify};
 use crate::stages::plan::plan;
 use crate::stages::receive::{BodyMemory, check_content_type};
 use crate::stages::resolve::Resolver;
@@ -33,10 +34,10 @@ use crate::target::Target;
 use crate::tokens::trail::Failure as TokenFailure;
 use crate::tokens::{Refused, Tokens};
 use crate::visit::Visit;
+use bytes::Bytes;
 use chrono::Utc;
 use http::HeaderValue;
 use ipnet::IpNet;
-use passage::Ask;
 use pingora_http::RequestHeader;
 use serde_json::{Map, Value};
 use shared::client_ip::client_ip;
@@ -57,6 +58,7 @@ pub struct Engine {
     pub hosts: Hosts,
     pub inline: InlineConfigs,
     pub sealer: Arc<Sealer>,
+    pub secrets: Arc<Secrets>,
     pub metrics: Arc<Metrics>,
     pub aliases: Aliases,
     pub tokens: Tokens,
@@ -85,6 +87,11 @@ pub enum Next {
     /// A question about what would become of a request.
     Explain(Principal),
     Relay(Box<Passage>),
+    /// JSON of our own making.
+    Page {
+        status: u16,
+        body: Bytes,
+    },
 }
 
 /// What the engine lane knows of a request before it reads the body.
@@ -136,15 +143,19 @@ impl Engine {
             Route::NotFound => Err(Refusal::not_found()),
             Route::MethodNotAllowed => Err(Refusal::method_not_allowed(head.method.as_str())),
             Route::Engine(endpoint) => {
-                let caller = self.identify(head, peer, &headers, visit).await?;
+                let caller = self.identify(head, peer, &headers, &[INFERENCE], visit).await?;
                 self.open_engine(endpoint, head, &headers, caller, visit)
             }
             Route::Relay(path) => {
-                let caller = self.identify(head, peer, &headers, visit).await?;
+                let caller = self.identify(head, peer, &headers, &[INFERENCE], visit).await?;
                 let metadata = metadata(headers.metadata, &head.headers, &caller)?;
                 let plan = plan(&headers, &caller, &self.snapshot, &self.inline)?;
                 let ask = Ask { path: path.to_owned(), caller, metadata, plan };
                 Ok(Next::Relay(Box::new(self.passage(ask, head, &headers, visit)?)))
+            }
+            Route::Models { path, name } => {
+                let caller = self.identify(head, peer, &headers, LISTING, visit).await?;
+                Box::pin(self.models(path, name, head, &headers, caller, visit)).await
             }
         }
     }
@@ -154,19 +165,23 @@ impl Engine {
         head: &RequestHeader,
         peer: Option<IpAddr>,
         headers: &GatewayHeaders<'_>,
+        scopes: &[&str],
         visit: &Visit,
     ) -> Result<Principal, Refusal> {
         let now = Utc::now();
-        let caller = match identify(headers, &self.snapshot, now)? {
+        let caller = match identify(headers, &self.snapshot, scopes, now)? {
             Identified::Key(caller) => caller,
             Identified::Token { text, hash } => {
                 // Boxed, or its state would be part of every request's.
-                let identified = Box::pin(self.tokens.identify(text, hash, &self.snapshot, now)).await;
+                let identified = Box::pin(self.tokens.identify(text, hash, &self.snapshot, scopes, now)).await;
                 identified.map_err(|refused| self.reject(refused, text, head, peer, visit))?
             }
         };
         if let Some(deployment) = &self.deployment {
             deployment.admit(&caller.workspace, &self.snapshot)?;
+        }
+        if let Some(token) = headers.client_auth {
+            deployment::admit(token.as_bytes(), &caller.workspace, &self.snapshot)?;
         }
         Ok(caller)
     }
@@ -286,7 +301,7 @@ fn moment<'m>(facts: Facts<'m>, caller: &'m Principal, chance: &'m mut dyn FnMut
 fn lane(route: &Route<'_>) -> Lane {
     match route {
         Route::Engine(_) => Lane::Engine,
-        Route::Relay(_) => Lane::Relay,
+        Route::Relay(_) | Route::Models { .. } => Lane::Relay,
         Route::ControlPlane => Lane::ControlPlane,
         Route::Explain | Route::Greeting | Route::Preflight | Route::NotFound | Route::MethodNotAllowed => Lane::Own,
     }

@@ -277,6 +277,7 @@ impl Gateway {
                 ctx.relay = Some(Relay::Provider(passage));
                 Ok(false)
             }
+            Ok(Next::Page { status, body }) => self.json_page(session, ctx, status, body).await,
             Ok(Next::ControlPlane) => {
                 ctx.relay = Some(Relay::ControlPlane);
                 Ok(false)
@@ -294,14 +295,18 @@ impl Gateway {
         let is_upgrade = session.downstream_session.is_upgrade_req();
         loop {
             let target = &passage.target;
-            let error = match self.engine.dialer.peer(&target.origin, is_upgrade, target.timeout).await {
-                Ok(peer) => return Ok(peer),
-                Err(error) => error,
-            };
-            self.engine.metrics.attempt(Outcome::Failed(error.class()));
-            let refusal = match error.class() {
-                proxy::dial::Class::Blocked => Refusal::invalid_custom_host(&error),
-                _ => Refusal::upstream_unreachable(&target.provider.name, &error),
+            let refusal = match self.engine.secrets.gather(target).await {
+                Err(refusal) => refusal,
+                Ok(()) => match self.engine.dialer.peer(&target.origin, is_upgrade, target.timeout).await {
+                    Ok(peer) => return Ok(peer),
+                    Err(error) => {
+                        self.engine.metrics.attempt(Outcome::Failed(error.class()));
+                        match error.class() {
+                            proxy::dial::Class::Blocked => Refusal::invalid_custom_host(&error),
+                            _ => Refusal::upstream_unreachable(&target.provider.name, &error),
+                        }
+                    }
+                },
             };
             if !self.engine.reroute(passage, session.req_header(), visit)? {
                 return Err(refusal);
@@ -343,7 +348,11 @@ impl Gateway {
             )
             .as_bytes(),
         );
-        let mut head = ResponseHeader::build_no_case(200, Some(6))?;
+        self.json_page(session, ctx, 200, body).await
+    }
+
+    async fn json_page(&self, session: &mut Session, ctx: &mut Ctx, status: u16, body: Bytes) -> Result<bool> {
+        let mut head = ResponseHeader::build_no_case(status, Some(6))?;
         head.insert_header(header::CONTENT_TYPE, HeaderValue::from_static("application/json"))?;
         head.insert_header(header::CONTENT_LENGTH, HeaderValue::from(body.len()))?;
         self.own_page(session, ctx, head, body).await

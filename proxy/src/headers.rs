@@ -19,6 +19,10 @@ pub struct GatewayHeaders<'a> {
     pub api_key: Option<&'a HeaderValue>,
     pub provider: Option<&'a HeaderValue>,
     pub virtual_key: Option<&'a HeaderValue>,
+    /// `proxy openai`: how older clients name a provider.
+    pub mode: Option<&'a HeaderValue>,
+    /// The token of the deployment that a request came through.
+    pub client_auth: Option<&'a HeaderValue>,
     pub config: Option<&'a HeaderValue>,
     pub custom_host: Option<&'a HeaderValue>,
     pub trace_id: Option<&'a HeaderValue>,
@@ -26,6 +30,7 @@ pub struct GatewayHeaders<'a> {
     pub request_timeout: Option<&'a HeaderValue>,
     pub retry_count: Option<&'a HeaderValue>,
     pub forward_headers: Option<&'a HeaderValue>,
+    pub fetch_integrated_models: Option<&'a HeaderValue>,
     pub openai_organization: Option<&'a HeaderValue>,
     pub openai_project: Option<&'a HeaderValue>,
     pub openai_beta: Option<&'a HeaderValue>,
@@ -71,6 +76,8 @@ impl<'a> GatewayHeaders<'a> {
             "api-key" => &mut self.api_key,
             "provider" => &mut self.provider,
             "virtual-key" => &mut self.virtual_key,
+            "mode" => &mut self.mode,
+            "client-auth" => &mut self.client_auth,
             "config" => &mut self.config,
             "custom-host" => &mut self.custom_host,
             "trace-id" => &mut self.trace_id,
@@ -78,6 +85,7 @@ impl<'a> GatewayHeaders<'a> {
             "request-timeout" => &mut self.request_timeout,
             "retry-count" => &mut self.retry_count,
             "forward-headers" => &mut self.forward_headers,
+            "fetch-integrated-models" => &mut self.fetch_integrated_models,
             "openai-organization" => &mut self.openai_organization,
             "openai-project" => &mut self.openai_project,
             "openai-beta" => &mut self.openai_beta,
@@ -102,7 +110,17 @@ impl<'a> GatewayHeaders<'a> {
 
     /// A plain provider name, as opposed to `@slug`, which names stored credentials.
     pub fn names_plain_provider(&self) -> bool {
-        self.provider.is_some_and(|value| !value.as_bytes().starts_with(b"@"))
+        match self.provider {
+            Some(value) => !value.as_bytes().starts_with(b"@"),
+            None => self.named_by_mode().is_some_and(|name| !name.starts_with('@')),
+        }
+    }
+
+    /// The provider of an older client's `proxy openai`.
+    pub fn named_by_mode(&self) -> Option<&'a str> {
+        let mode = self.mode?.to_str().ok()?.trim();
+        let name = mode.strip_prefix("proxy")?;
+        name.starts_with(' ').then_some(name.trim()).filter(|name| !name.is_empty())
     }
 }
 
@@ -127,6 +145,23 @@ mod tests {
         assert_eq!(found.api_key.unwrap(), "k");
         assert_eq!(found.alias.as_deref(), Some("x-acme-"));
         assert!(found.provider.is_none());
+    }
+
+    #[test]
+    fn an_older_client_names_its_provider_in_the_mode() {
+        for (pairs, name, is_plain) in [
+            (vec![("x-gateway-mode", "proxy openai")], Some("openai"), true),
+            (vec![("x-gateway-mode", "proxy @prod")], Some("@prod"), false),
+            (vec![("x-gateway-mode", "proxy")], None, false),
+            (vec![("x-gateway-mode", "proxyopenai")], None, false),
+            (vec![("x-gateway-mode", "single")], None, false),
+            (vec![("x-gateway-mode", "proxy openai"), ("x-gateway-provider", "@prod")], Some("openai"), false),
+        ] {
+            let head = head(&pairs);
+            let aliases = Aliases::default();
+            let headers = GatewayHeaders::of(&head, &aliases).unwrap();
+            assert_eq!((headers.named_by_mode(), headers.names_plain_provider()), (name, is_plain), "{pairs:?}");
+        }
     }
 
     #[test]

@@ -12,7 +12,7 @@ use crate::routing::breaker::Breaker;
 use crate::routing::budget::Budget;
 use crate::routing::latency::Latencies;
 use http::HeaderValue;
-use shared::config::{Placement, Query, Retry, Sticky};
+use shared::config::{Cache, Placement, Query, Retry, Sticky};
 use std::sync::Arc;
 use std::sync::LazyLock;
 use std::time::{Duration, Instant};
@@ -72,6 +72,13 @@ pub struct Leaf {
     pub custom_host: Option<String>,
     pub forward_headers: Option<Vec<String>>,
     pub placement: Placement,
+    /// Whether answers keep to OpenAI's own fields. Only translated answers have others to leave out.
+    pub is_strict: bool,
+    pub cache: Option<Cache>,
+    /// The config's own id for itself, or for the part this is in.
+    pub id: Option<String>,
+    /// Whether a list of models is the catalogue's although a provider is named.
+    pub fetch_integrated_models: bool,
     /// Parts of a config that this release stores but cannot act on; a request that needs one is told so.
     pub unsupported: Option<&'static str>,
 }

@@ -44,6 +44,8 @@ pub const CODES: &[&str] = &[
     "invalid_config",
     "provider_not_available",
     "model_not_allowed",
+    "model_not_found",
+    "secret_unavailable",
     "invalid_custom_host",
     "endpoint_not_supported",
     "invalid_forward_headers",
@@ -51,6 +53,7 @@ pub const CODES: &[&str] = &[
     "invalid_content_type",
     "invalid_json",
     "invalid_header",
+    "invalid_query",
     "body_too_large",
     "headers_too_large",
     "method_not_allowed",
@@ -142,6 +145,22 @@ impl Refusal {
         Self::new(403, "permission_error", "provider_not_available", message)
     }
 
+    /// The account's own words for it are enough: what a secret manager said of itself, never a value.
+    pub fn secret_unavailable(integration: &str, why: impl std::fmt::Display) -> Self {
+        let message = format!("a secret of the integration `{integration}` could not be resolved: {why}");
+        Self::new(500, "server_error", "secret_unavailable", message)
+    }
+
+    /// Whether it is our own fault, which another target would meet too. A secret that one lacks another may not need.
+    pub fn is_fault(&self) -> bool {
+        self.status == 500 && self.code != "secret_unavailable"
+    }
+
+    pub fn secret_not_allowed(integration: &str, why: &str) -> Self {
+        let message = format!("the integration `{integration}` cannot be used: {why}");
+        Self::new(403, "permission_error", "provider_not_available", message)
+    }
+
     pub fn model_not_allowed(model: &str, slug: &str) -> Self {
         let message = format!("model not allowed for this provider: `{model}` at `@{slug}`");
         Self::new(403, "permission_error", "model_not_allowed", message).about("model")
@@ -182,6 +201,16 @@ impl Refusal {
 
     pub fn invalid_header(name: &'static str, why: &str) -> Self {
         Self::invalid("invalid_header", format!("{name}: {why}")).about(name)
+    }
+
+    pub fn invalid_query(name: &'static str, why: &str) -> Self {
+        Self::invalid("invalid_query", format!("the parameter {name} must be {why}")).about(name)
+    }
+
+    /// Also the answer for what other workspaces have.
+    pub fn model_not_found(name: &str) -> Self {
+        let message = format!("this workspace has no model `{name}`");
+        Self::new(404, "not_found_error", "model_not_found", message).about("model")
     }
 
     pub fn repeated_header(name: &str) -> Self {
@@ -352,6 +381,7 @@ mod tests {
             Refusal::unknown_slug("s"),
             Refusal::provider_not_available("s", "w"),
             Refusal::model_not_allowed("m", "s"),
+            Refusal::secret_unavailable("i", "w"),
             Refusal::invalid_config("w".into()),
             Refusal::invalid_custom_host("h"),
             Refusal::endpoint_not_supported("p", "w"),
@@ -359,6 +389,8 @@ mod tests {
             Refusal::invalid_metadata("m"),
             Refusal::invalid_header("h", "w"),
             Refusal::repeated_header("h"),
+            Refusal::invalid_query("q", "w"),
+            Refusal::model_not_found("m"),
             Refusal::invalid_content_type(),
             Refusal::invalid_json("w"),
             Refusal::body_too_large(1),

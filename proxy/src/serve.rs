@@ -29,6 +29,7 @@ use proxy::journal::Journal;
 use proxy::journal::ship::{Pricer, Shipper};
 use proxy::metrics::Metrics;
 use proxy::providers::Providers;
+use proxy::secrets::Secrets;
 use proxy::settings::Settings;
 use proxy::snapshot::Snapshot;
 use proxy::stages::receive::BodyMemory;
@@ -83,6 +84,7 @@ pub fn serve(settings: Settings) -> anyhow::Result<()> {
     }
     server.add_service(admin_checks);
     server.add_service(background_service("keyring", KeyringWatch(gateway.engine.sealer.clone())));
+    server.add_service(background_service("secrets", SecretsService(gateway.engine.secrets.clone())));
     let writer = TrailService { writer: Mutex::new(writer), database: settings.database.clone() };
     server.add_service(background_service("audit trail", writer));
     if let Some(journal) = journal {
@@ -152,6 +154,16 @@ impl pingora_core::services::background::BackgroundService for KeyringWatch {
     }
 }
 
+/// Fetches and renews secrets that outside managers hold, apart from the threads that carry requests.
+struct SecretsService(Arc<Secrets>);
+
+#[async_trait::async_trait]
+impl pingora_core::services::background::BackgroundService for SecretsService {
+    async fn start(&self, _shutdown: pingora_core::server::ShutdownWatch) {
+        self.0.clone().run().await;
+    }
+}
+
 /// Lets the drain end the process as soon as it is idle.
 struct DrainService(Arc<Leave>);
 
@@ -165,13 +177,15 @@ impl pingora_core::services::background::BackgroundService for DrainService {
 fn engine(settings: &Settings, snapshot: Arc<Snapshot>, metrics: Arc<Metrics>, trail: Trail) -> anyhow::Result<Engine> {
     let dialer = Arc::new(Dialer::new(&settings.upstream)?);
     let upstream = &settings.upstream;
+    let sealer = Arc::new(Sealer::new(MasterKeys::load(&settings.sealing)?));
     Ok(Engine {
+        secrets: Arc::new(Secrets::new(&settings.secrets, dialer.clone(), snapshot.clone(), sealer.clone())),
         snapshot,
         providers: Providers::load(settings.catalogue.providers_file.as_deref(), &dialer)?,
         deployment: Identity::of(&settings.deployment),
         hosts: Hosts::default(),
         inline: InlineConfigs::new(settings.configs.limits()),
-        sealer: Arc::new(Sealer::new(MasterKeys::load(&settings.sealing)?)),
+        sealer,
         tokens: Tokens::new(&settings.jwt, dialer.clone(), trail),
         trusted_proxies: settings.identity.trusted_proxies.clone(),
         dialer,

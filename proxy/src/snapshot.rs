@@ -23,8 +23,10 @@ use collection::{Collection, Followed, Frozen, Incoming, Merged};
 use saved_config::{ConfigKey, SavedConfig};
 use shared::api_key::KeyHash;
 use shared::model::{
-    ApiKey, DataKey, Deployment, Integration, IntegrationModel, IntegrationWorkspace, Organisation, Provider, Workspace,
+    ApiKey, DataKey, Deployment, Integration, IntegrationModel, IntegrationWorkspace, Organisation, Provider,
+    SecretReference, Workspace,
 };
+use std::collections::HashSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
@@ -43,6 +45,7 @@ pub struct Snapshot {
     integration_models: Collection<IntegrationModel>,
     integration_workspaces: Collection<IntegrationWorkspace>,
     data_keys: Collection<DataKey>,
+    secret_references: Collection<SecretReference>,
     /// Rows change only while this is held for writing, so a copy taken while it is read is whole.
     progress: watch::Sender<Progress>,
     loaded: AtomicBool,
@@ -51,6 +54,16 @@ pub struct Snapshot {
     failures: AtomicU64,
     skipped_rows: AtomicU64,
     read_rows: AtomicU64,
+}
+
+/// What an administrator sets up for applications, to make a snapshot of.
+#[derive(Default)]
+pub struct Catalog {
+    pub integrations: Vec<Integration>,
+    pub models: Vec<IntegrationModel>,
+    pub grants: Vec<IntegrationWorkspace>,
+    pub providers: Vec<Provider>,
+    pub data_keys: Vec<DataKey>,
 }
 
 /// How far the feed has come. Metrics, readiness and the disk copy go by it.
@@ -95,6 +108,7 @@ impl Snapshot {
             integration_models: Collection::empty(),
             integration_workspaces: Collection::empty(),
             data_keys: Collection::empty(),
+            secret_references: Collection::empty(),
             progress: watch::Sender::new(Progress::default()),
             loaded: AtomicBool::new(false),
             connected: AtomicBool::new(false),
@@ -117,6 +131,16 @@ impl Snapshot {
     /// The same with just these organisations.
     pub fn with_organisations(self, organisations: Vec<Organisation>) -> Self {
         self.organisations.replace(organisations);
+        self
+    }
+
+    /// The same with just these providers and what stands behind them.
+    pub fn with_catalog(self, catalog: Catalog) -> Self {
+        self.integrations.replace(catalog.integrations);
+        self.integration_models.replace(catalog.models);
+        self.integration_workspaces.replace(catalog.grants);
+        self.providers.replace(catalog.providers);
+        self.data_keys.replace(catalog.data_keys);
         self
     }
 
@@ -163,12 +187,26 @@ impl Snapshot {
         self.providers.find(&(workspace, slug.to_owned()))
     }
 
+    /// Those of a workspace, in no order. Costs the size of the table.
+    pub fn providers_of(&self, workspace: Uuid) -> Vec<Arc<Provider>> {
+        let mut all = self.providers.all();
+        all.retain(|provider| provider.workspace_id == workspace);
+        all
+    }
+
     pub fn integration(&self, id: &Uuid) -> Option<Arc<Integration>> {
         self.integrations.find(id)
     }
 
     pub fn integration_model(&self, integration: Uuid, model: &str) -> Option<Arc<IntegrationModel>> {
         self.integration_models.find(&(integration, model.to_owned()))
+    }
+
+    /// What these integrations say about single models. Costs the size of the table.
+    pub fn models_of(&self, integrations: &HashSet<Uuid>) -> Vec<Arc<IntegrationModel>> {
+        let mut all = self.integration_models.all();
+        all.retain(|model| integrations.contains(&model.integration_id));
+        all
     }
 
     pub fn integration_workspace(&self, integration: Uuid, workspace: Uuid) -> Option<Arc<IntegrationWorkspace>> {
@@ -179,14 +217,24 @@ impl Snapshot {
         self.data_keys.find(id)
     }
 
+    pub fn secret_reference(&self, id: &Uuid) -> Option<Arc<SecretReference>> {
+        self.secret_references.find(id)
+    }
+
+    /// All of them: to fetch them before they are needed.
+    pub fn secret_references(&self) -> Vec<Arc<SecretReference>> {
+        self.secret_references.all()
+    }
+
     /// Every table the proxy follows, in the order they are read.
-    pub fn collections(&self) -> [&dyn Followed; 10] {
+    pub fn collections(&self) -> [&dyn Followed; 11] {
         [
             &self.organisations,
             &self.workspaces,
             &self.api_keys,
             &self.deployments,
             &self.data_keys,
+            &self.secret_references,
             &self.integrations,
             &self.integration_models,
             &self.integration_workspaces,

@@ -3,9 +3,11 @@
 use crate::dial::Origin;
 use crate::providers::Provider;
 use crate::refusal::Refusal;
+use crate::secrets::mapping::Mapped;
 use http::{HeaderName, HeaderValue};
-use shared::model::{Credentials, DataKey, Integration};
-use shared::seal::Sealer;
+use serde_json::Value;
+use shared::model::{Credentials, DataKey, Integration, IntegrationModel};
+use shared::seal::{Place, Sealed, Sealer};
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
@@ -23,6 +25,13 @@ pub struct Target {
     pub stream_idle: Duration,
 }
 
+impl Target {
+    /// Whether a part of its credential is kept elsewhere, and has to be gathered before it is asked.
+    pub fn awaits_secrets(&self) -> bool {
+        matches!(&self.credential, Credential::Stored(stored) if !stored.mapped.is_empty())
+    }
+}
+
 #[derive(Debug, Clone)]
 pub enum Credential {
     /// The caller's own or the config's, if there is one.
@@ -35,16 +44,35 @@ pub enum Credential {
 pub struct Stored {
     pub integration: Arc<Integration>,
     pub data_key: Option<Arc<DataKey>>,
+    /// The model that was asked for, if the integration has headers for it alone.
+    pub model: Option<(Arc<IntegrationModel>, Option<Arc<DataKey>>)>,
+    /// What a secret manager holds of them; `Secrets::gather` brings it.
+    pub mapped: Vec<Mapped>,
     pub sealer: Arc<Sealer>,
 }
 
 impl Stored {
     /// In plain text: for the head of one request. Failing to open is ours to mend, so the caller learns only that.
     pub fn open(&self) -> Result<Credentials, Refusal> {
-        let Some(sealed) = &self.integration.sealed else { return Ok(Credentials::default()) };
-        let place = self.integration.place();
-        let opened = self.data_key.as_ref().map(|key| self.sealer.open_with(key, &place, sealed));
-        match opened {
+        let sealed = self.integration.sealed.as_ref();
+        let mut opened = self.unseal(sealed, &self.integration.place(), self.data_key.as_deref())?;
+        if let Some((model, data_key)) = &self.model {
+            let own = self.unseal(model.sealed.as_ref(), &model.place(), data_key.as_deref())?;
+            merge_headers(&mut opened, own);
+        }
+        match self.mapped.iter().find(|mapped| !mapped.put(&mut opened)) {
+            None => Ok(opened),
+            Some(mapped) => {
+                let why =
+                    format!("the value of the secret reference `{}` has not the form it should", mapped.reference.slug);
+                Err(Refusal::secret_unavailable(&self.integration.slug, why))
+            }
+        }
+    }
+
+    fn unseal(&self, sealed: Option<&Sealed>, place: &Place, key: Option<&DataKey>) -> Result<Credentials, Refusal> {
+        let Some(sealed) = sealed else { return Ok(Credentials::default()) };
+        match key.map(|key| self.sealer.open_with(key, place, sealed)) {
             Some(Ok(secret)) => Credentials::parse(&secret).ok_or_else(|| self.unopened("it is of no known form")),
             Some(Err(error)) => Err(self.unopened(error)),
             None => Err(self.unopened("its data key is not known here")),
@@ -60,5 +88,17 @@ impl Stored {
 impl fmt::Debug for Stored {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Stored({})", self.integration.slug)
+    }
+}
+
+/// A model's own headers join those of its account, and win.
+fn merge_headers(opened: &mut Credentials, own: Credentials) {
+    for (field, value) in own.configurations {
+        match (opened.configurations.get_mut(&field), value) {
+            (Some(Value::Object(present)), Value::Object(more)) => present.extend(more),
+            (_, value) => {
+                opened.configurations.insert(field, value);
+            }
+        }
     }
 }

@@ -8,7 +8,7 @@ mod verified;
 
 use crate::dial::Dialer;
 use crate::snapshot::Snapshot;
-use crate::stages::identify::{INFERENCE, Principal};
+use crate::stages::identify::{INFERENCE, Principal, has_one};
 use chrono::{DateTime, Utc};
 use serde_json::Value;
 use shared::api_key::KeyHash;
@@ -46,10 +46,11 @@ impl Tokens {
         text: &[u8],
         hash: KeyHash,
         snapshot: &Snapshot,
+        scopes: &[&str],
         now: DateTime<Utc>,
     ) -> Result<Principal, Refused> {
         if let Some(known) = self.memory.find(&hash, snapshot, now) {
-            return known.principal(snapshot).map_err(|rejection| known.refused(rejection));
+            return known.principal(snapshot, scopes).map_err(|rejection| known.refused(rejection));
         }
         let (unverified, organisation) = self.read(text, snapshot).map_err(|rejection| {
             // Where there is one organisation, a token that names none can only have meant it.
@@ -58,7 +59,7 @@ impl Tokens {
         let verified = self.verify(&unverified, &organisation, hash, snapshot, now).await;
         let organisation_id = Some(organisation.id);
         let verified = verified.map_err(|rejection| Refused { rejection, organisation_id })?;
-        let principal = verified.principal(snapshot);
+        let principal = verified.principal(snapshot, scopes);
         self.memory.keep(hash, verified, now);
         principal.map_err(|rejection| Refused { rejection, organisation_id })
     }
@@ -115,12 +116,12 @@ fn defaults(token: &Token) -> Option<Arc<KeyDefaults>> {
 }
 
 impl Verified {
-    fn principal(&self, snapshot: &Snapshot) -> Result<Principal, Rejection> {
+    fn principal(&self, snapshot: &Snapshot, scopes: &[&str]) -> Result<Principal, Rejection> {
         let workspace = self.key.workspace_id.and_then(|id| snapshot.workspace(&id));
         let workspace = workspace.filter(|workspace| workspace.status == "active");
         let workspace = workspace.ok_or_else(|| Rejection::Workspace(self.token.workspace.clone()))?;
-        if !self.key.scopes.iter().any(|scope| scope == INFERENCE) {
-            return Err(Rejection::MissingScope(INFERENCE.into()));
+        if !has_one(&self.key.scopes, scopes) {
+            return Err(Rejection::MissingScope((*scopes.first().unwrap_or(&INFERENCE)).into()));
         }
         Ok(Principal { key: self.key.clone(), workspace, token: Some(self.token.clone()) })
     }

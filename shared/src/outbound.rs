@@ -5,5 +5,5 @@
 mod guard;
 mod origin;
 
-pub use guard::{Guard, check_address, check_host};
+pub use guard::{Guard, check_address, check_host, path_of};
 pub use origin::{BadHost, Host, Origin, Scheme};

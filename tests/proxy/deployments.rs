@@ -85,6 +85,24 @@ async fn a_proxy_without_an_identity_serves_everybody() {
 }
 
 #[tokio::test]
+async fn a_request_that_says_which_deployment_it_came_through_is_held_to_it() {
+    let stack = Stack::start().await;
+    let other = "gwd_another_one_of_the_same_organisation_0123456789";
+    deploy(&stack, "site", TOKEN, &[stack.home.workspace_id]).await;
+    deploy(&stack, "elsewhere", other, &[Uuid::new_v4()]).await;
+    let client = stack.client();
+    let through = async |token: &str| {
+        let answer = client.with("x-gateway-client-auth", token).post("/chat/completions", &chat("Hello")).await;
+        (answer.status.as_u16(), answer.json()["error"]["code"].clone())
+    };
+    stack.until("the deployment is known", async || through(TOKEN).await.0 == 200).await;
+    assert_eq!(stack.mock.requests().pop().unwrap().header("x-gateway-client-auth"), "", "it stays here");
+    for token in [other, "gwd_nobody", ""] {
+        assert_eq!(through(token).await, (403, json!("workspace_mismatch")), "{token}");
+    }
+}
+
+#[tokio::test]
 async fn a_deployment_made_over_http_becomes_active_by_its_proxys_sign_of_life() {
     let stack = Stack::start().await;
     let made = stack.home.create("/deployments", json!({ "name": "Site", "slug": "site", "type": "production" })).await;

@@ -120,6 +120,9 @@ impl Engine {
             }
         };
         visit.provider = HeaderValue::from_str(&target.provider.name).ok();
+        if target.awaits_secrets() {
+            beside(client, visit, self.secrets.gather(&target)).await?.map_err(refused)?;
+        }
         let body = leaf.edits.apply(body, fields, model.as_deref());
         let call = Call { endpoint: errand.endpoint, leaf, target: &target, body: &body, deadline: visit.deadline };
         let asked = Instant::now();
@@ -190,7 +193,7 @@ fn speaker(failure: &Failure) -> Speaker {
         Some(Outcome::Failed(Class::Blocked)) => Speaker::Gateway,
         Some(Outcome::Failed(_)) => Speaker::Network,
         Some(_) => Speaker::Provider,
-        None if failure.refusal.status == 500 => Speaker::Fault,
+        None if failure.refusal.is_fault() => Speaker::Fault,
         None => Speaker::Gateway,
     }
 }

@@ -30,7 +30,8 @@ pub struct Passage {
 }
 
 /// What is known of a request before it has a target.
-pub(super) struct Ask {
+#[derive(Debug)]
+pub struct Ask {
     pub path: String,
     pub caller: Principal,
     pub metadata: Map<String, Value>,
@@ -55,7 +56,7 @@ impl Passage {
 
 impl Engine {
     /// To the first target that can be asked.
-    pub(super) fn passage(
+    pub(crate) fn passage(
         &self,
         ask: Ask,
         head: &RequestHeader,
@@ -137,6 +138,6 @@ fn place(target: &Target, path: &str, head: &RequestHeader) -> Result<String, Re
 }
 
 fn refused(refusal: &Refusal) -> Outcome {
-    let speaker = if refusal.status == 500 { Speaker::Fault } else { Speaker::Gateway };
+    let speaker = if refusal.is_fault() { Speaker::Fault } else { Speaker::Gateway };
     Outcome { status: refusal.status, speaker, ..Outcome::default() }
 }

@@ -6,7 +6,7 @@ use crate::routing::breaker::Breaker;
 use crate::routing::budget::Budget;
 use http::HeaderValue;
 use serde_json::{Map, Value};
-use shared::config::{CircuitBreaker, Config, Hedge, Mode, ParamPath, Retry};
+use shared::config::{Cache, CircuitBreaker, Config, Hedge, Mode, ParamPath, Retry};
 use std::time::Duration;
 
 /// Retries per hundred tries where a config says nothing.
@@ -34,6 +34,10 @@ struct Inherited {
     custom_host: Option<String>,
     forward_headers: Option<Vec<String>>,
     breaker: Option<CircuitBreaker>,
+    is_strict: Option<bool>,
+    cache: Option<Cache>,
+    id: Option<String>,
+    fetch_integrated_models: Option<bool>,
     has_hooks: bool,
 }
 
@@ -59,6 +63,11 @@ impl Inherited {
             custom_host: node.custom_host.clone().or_else(|| self.custom_host.clone()),
             forward_headers: node.forward_headers.clone().or_else(|| self.forward_headers.clone()),
             breaker: node.cb_config.clone().or_else(|| self.breaker.clone()),
+            is_strict: node.strict_open_ai_compliance.or(self.is_strict),
+            cache: node.cache.or(self.cache),
+            // The first that has one, from the root on.
+            id: self.id.clone().or_else(|| node.id.clone()),
+            fetch_integrated_models: node.fetch_integrated_models.or(self.fetch_integrated_models),
             has_hooks: self.has_hooks || !node.input_hooks.is_empty() || !node.output_hooks.is_empty(),
         }
     }
@@ -129,6 +138,10 @@ fn leaf(node: &Config, own: Inherited) -> Leaf {
         custom_host: own.custom_host,
         forward_headers: own.forward_headers,
         placement: node.placement.clone(),
+        is_strict: own.is_strict.unwrap_or(true),
+        cache: own.cache,
+        id: own.id,
+        fetch_integrated_models: own.fetch_integrated_models.unwrap_or(false),
         unsupported,
     }
 }
@@ -201,6 +214,24 @@ mod tests {
         let paths: Vec<&str> = plan.nodes.iter().map(|node| &*node.path).collect();
         assert_eq!(paths[..3], ["config", "config.targets[0]", "config.targets[1]"]);
         assert_eq!(paths[3], "config.targets[1].targets[0]");
+    }
+
+    #[test]
+    fn what_other_stages_ask_of_a_leaf_comes_from_the_nearest_that_says_it_and_its_id_from_the_farthest() {
+        let plan = plan(json!({
+            "id": "root", "strategy": { "mode": "fallback" }, "strict_open_ai_compliance": false,
+            "cache": { "mode": "simple", "max_age": 60 }, "fetch_integrated_models": true,
+            "targets": [
+                { "provider": "@a", "id": "own" },
+                { "provider": "@b", "strict_open_ai_compliance": true, "cache": { "mode": "semantic" }, "fetch_integrated_models": false },
+            ],
+        }));
+        let leaves: Vec<&Leaf> = plan.leaves().collect();
+        let facts = |leaf: &Leaf| (leaf.is_strict, leaf.fetch_integrated_models, leaf.id.clone());
+        assert_eq!(facts(leaves[0]), (false, true, Some("root".into())));
+        assert_eq!(facts(leaves[1]), (true, false, Some("root".into())));
+        assert!(leaves[0].cache.is_some() && leaves[0].cache != leaves[1].cache);
+        assert_eq!(facts(Plan::of_nothing().leaf(0)), (true, false, None));
     }
 
     #[test]

@@ -27,6 +27,8 @@ pub trait Tracked: Serialize + DeserializeOwned + Send + Sync + 'static {
     fn other_keys(&self) -> Vec<Self::Key> {
         Vec::new()
     }
+    /// Takes over from the row that it replaces what must outlive the change.
+    fn follow(&mut self, _before: &Self) {}
     /// Lets what is equal in many rows be one value in memory.
     fn share(&mut self, _pool: &mut Pool) {}
 }
@@ -108,6 +110,13 @@ impl<T: Tracked> Collection<T> {
         self.rows.get(key)
     }
 
+    /// Every row once, in no order. Costs the size of the table.
+    pub fn all(&self) -> Vec<Arc<T>> {
+        let shards = self.rows.frozen();
+        let entries = shards.iter().flat_map(|shard| shard.iter());
+        entries.filter(|(key, row)| **key == row.key()).map(|(_, row)| row.clone()).collect()
+    }
+
     /// The row of a table that has one.
     pub fn only(&self) -> Option<Arc<T>> {
         let keys_by_id = self.keys_by_id.lock();
@@ -117,8 +126,9 @@ impl<T: Tracked> Collection<T> {
 
     /// A row that is both gone and put was deleted and made again: rows win. Keys are vacated before they are taken,
     /// since a hash may pass from one row to another within one batch.
-    pub fn merge(&self, gone: &[Uuid], rows: Vec<T>) -> Merged {
+    pub fn merge(&self, gone: &[Uuid], mut rows: Vec<T>) -> Merged {
         let mut keys_by_id = self.keys_by_id.lock();
+        self.follow(&mut rows, &keys_by_id);
         let mut vacated: Vec<(Uuid, T::Key)> = Vec::new();
         let mut removed = 0;
         for id in gone {
@@ -138,10 +148,22 @@ impl<T: Tracked> Collection<T> {
         Merged { put, removed, shards: self.rows.change(changes) }
     }
 
-    pub fn replace(&self, rows: Vec<T>) {
+    pub fn replace(&self, mut rows: Vec<T>) {
         let mut keys_by_id = self.keys_by_id.lock();
+        self.follow(&mut rows, &keys_by_id);
         *keys_by_id = rows.iter().map(|row| (row.id(), Keys::of(row))).collect();
         self.rows.replace(by_key(rows));
+    }
+}
+
+impl<T: Tracked> Collection<T> {
+    fn follow(&self, rows: &mut [T], keys_by_id: &HashMap<Uuid, Keys<T::Key>>) {
+        for row in rows {
+            let before = keys_by_id.get(&row.id()).and_then(|keys| self.rows.get(&keys.key));
+            if let Some(before) = before.filter(|before| before.id() == row.id()) {
+                row.follow(&before);
+            }
+        }
     }
 }
 

@@ -4,7 +4,8 @@ use super::collection::Tracked;
 use super::pool::Pool;
 use shared::api_key::KeyHash;
 use shared::model::{
-    ApiKey, DataKey, Deployment, Integration, IntegrationModel, IntegrationWorkspace, Organisation, Provider, Workspace,
+    ApiKey, DataKey, Deployment, Integration, IntegrationModel, IntegrationWorkspace, Organisation, Provider,
+    SecretReference, Workspace,
 };
 use tokio_postgres::Row;
 use uuid::Uuid;
@@ -103,6 +104,24 @@ impl Tracked for Deployment {
 impl Tracked for DataKey {
     type Key = Uuid;
     const TABLE: &'static str = "data_keys";
+    const COLUMNS: &'static str = Self::COLUMNS;
+
+    fn from_row(row: &Row) -> anyhow::Result<Self> {
+        Ok(Self::from_row(row)?)
+    }
+
+    fn id(&self) -> Uuid {
+        self.id
+    }
+
+    fn key(&self) -> Uuid {
+        self.id
+    }
+}
+
+impl Tracked for SecretReference {
+    type Key = Uuid;
+    const TABLE: &'static str = "secret_references";
     const COLUMNS: &'static str = Self::COLUMNS;
 
     fn from_row(row: &Row) -> anyhow::Result<Self> {

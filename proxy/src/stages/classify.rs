@@ -18,6 +18,11 @@ pub enum Route<'p> {
     Engine(Endpoint),
     /// The provider's path, without `/v1`.
     Relay(&'p str),
+    /// The models there are, or the one that is named.
+    Models {
+        path: &'p str,
+        name: Option<&'p str>,
+    },
     NotFound,
     MethodNotAllowed,
 }
@@ -79,6 +84,13 @@ pub fn classify<'p>(method: &Method, path: &'p str) -> Route<'p> {
         Lookup::Operation(_) | Lookup::WrongMethod => return Route::ControlPlane,
         Lookup::NotControlPlane => {}
     }
+    if *method == Method::GET
+        && let Some(rest) = without_proxy(rest).strip_prefix("/models")
+        && (rest.is_empty() || rest.starts_with('/'))
+    {
+        let name = rest.strip_prefix('/').filter(|name| !name.is_empty());
+        return Route::Models { path: without_proxy(under_v1(path).unwrap_or(path)), name };
+    }
     match *method {
         Method::GET | Method::POST | Method::PUT | Method::DELETE | Method::PATCH => Route::Relay(without_proxy(rest)),
         _ => Route::MethodNotAllowed,
@@ -127,7 +139,11 @@ mod tests {
             ("POST", "/v1/chat/completions", Route::Engine(Endpoint(Family::Chat))),
             ("GET", "/v1/chat/completions", Route::Relay("/chat/completions")),
             ("POST", "/v1/chat/completions/", Route::Relay("/chat/completions/")),
-            ("GET", "/v1/models", Route::Relay("/models")),
+            ("GET", "/v1/models", Route::Models { path: "/models", name: None }),
+            ("GET", "/v1/models/", Route::Models { path: "/models/", name: None }),
+            ("GET", "/v1/models/@a/b/c", Route::Models { path: "/models/@a/b/c", name: Some("@a/b/c") }),
+            ("GET", "/v1/modelsx", Route::Relay("/modelsx")),
+            ("DELETE", "/v1/models/m", Route::Relay("/models/m")),
             ("PUT", "/v1/proxy/rerank", Route::Relay("/rerank")),
             ("POST", "/v1/proxyx", Route::Relay("/proxyx")),
             ("GET", "/v1/admin/workspaces", Route::ControlPlane),

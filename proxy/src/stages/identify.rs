@@ -32,10 +32,13 @@ pub enum Identified<'h> {
 
 /// Inference needs this scope; only workspace keys can have it.
 pub const INFERENCE: &str = "completions.write";
+/// Whoever may ask a model may also see which there are.
+pub const LISTING: &[&str] = &["models.list", INFERENCE];
 
 pub fn identify<'h>(
     headers: &GatewayHeaders<'h>,
     snapshot: &Snapshot,
+    scopes: &[&str],
     now: DateTime<Utc>,
 ) -> Result<Identified<'h>, Refusal> {
     let sent = service_key(headers).ok_or_else(Refusal::missing_api_key)?;
@@ -67,10 +70,15 @@ pub fn identify<'h>(
     if workspace.status != "active" {
         return Err(Refusal::invalid_api_key());
     }
-    if !key.scopes.iter().any(|scope| scope == INFERENCE) {
-        return Err(Refusal::insufficient_scope(INFERENCE));
+    if !has_one(&key.scopes, scopes) {
+        return Err(Refusal::insufficient_scope(scopes.first().unwrap_or(&INFERENCE)));
     }
     Ok(Identified::Key(Principal { key, workspace, token: None }))
+}
+
+/// Whether one of these scopes is held.
+pub fn has_one(held: &[String], scopes: &[&str]) -> bool {
+    held.iter().any(|scope| scopes.contains(&scope.as_str()))
 }
 
 /// Where the service key is: its own header; else `Authorization`, unless that authenticates a plainly named

@@ -9,14 +9,15 @@ use crate::hosts::Hosts;
 use crate::plan::{Leaf, Source};
 use crate::providers::{Provider, Providers};
 use crate::refusal::Refusal;
+use crate::secrets::mapping::mapped;
 use crate::snapshot::Snapshot;
 use crate::target::{Credential, Stored, Target};
 use chrono::{DateTime, Utc};
 use http::{HeaderName, HeaderValue};
 use serde_json::Value;
 use shared::config::Placement;
-use shared::model::IntegrationModel;
-use shared::seal::{SealError, Sealer};
+use shared::model::{DataKey, IntegrationModel};
+use shared::seal::{SealError, Sealed, Sealer};
 use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Duration;
@@ -67,7 +68,7 @@ impl Resolver<'_> {
         caller: &Principal,
         model: Option<&str>,
     ) -> Result<Resolved, Refusal> {
-        let in_header = text(headers.virtual_key)?.or(text(headers.provider)?);
+        let in_header = text(headers.virtual_key)?.or(text(headers.provider)?).or(headers.named_by_mode());
         if let Some((slug, _)) = model.and_then(split_model)
             // Some providers' models begin with an @ of their own.
             && (in_header.is_none() || self.snapshot.provider(caller.workspace.id, slug).is_some())
@@ -107,9 +108,7 @@ impl Resolver<'_> {
         let bare = model.and_then(split_model).filter(|(named, _)| *named == slug).map(|(_, bare)| bare);
         let known = bare.or(model).map(|model| entry.model(self.snapshot, model)).transpose()?.flatten();
         let integration = &entry.integration;
-        if integration.secret_mappings.as_array().is_some_and(|mappings| !mappings.is_empty()) {
-            return Err(Refusal::not_implemented("a credential from a secret reference"));
-        }
+        let mapped = mapped(integration, &caller.workspace, self.snapshot)?;
         let provider = self.provider(&integration.ai_provider_id)?;
         let home = self.home(&entry, known.as_deref(), &provider)?;
         let origin = match self.custom_host(leaf, headers)? {
@@ -123,7 +122,12 @@ impl Resolver<'_> {
         let target = Target {
             headers: extras(leaf, own),
             credential: Credential::Stored(Arc::new(Stored {
-                data_key: self.data_key(&entry),
+                data_key: self.data_key(integration.sealed.as_ref()),
+                model: known.filter(|model| model.sealed.is_some()).map(|model| {
+                    let data_key = self.data_key(model.sealed.as_ref());
+                    (model, data_key)
+                }),
+                mapped,
                 sealer: self.sealer.clone(),
                 integration: entry.integration.clone(),
             })),
@@ -149,8 +153,8 @@ impl Resolver<'_> {
         }
     }
 
-    fn data_key(&self, entry: &Entry) -> Option<Arc<shared::model::DataKey>> {
-        let id = entry.integration.sealed.as_ref()?.data_key_id().ok()?;
+    fn data_key(&self, sealed: Option<&Sealed>) -> Option<Arc<DataKey>> {
+        let id = sealed?.data_key_id().ok()?;
         self.snapshot.data_key(&id)
     }
 
@@ -253,6 +257,9 @@ fn timeout(headers: &GatewayHeaders<'_>) -> Result<Option<Duration>, Refusal> {
         _ => Err(Refusal::invalid_header("x-gateway-request-timeout", "a whole number of milliseconds above 0")),
     }
 }
+
+#[cfg(test)]
+mod homes;
 
 #[cfg(test)]
 mod tests {

@@ -25,12 +25,14 @@ pub struct Provider {
     pub sealed: Option<Sealed>,
     /// `{max_in_flight, max_wait_ms}`.
     pub concurrency: Option<Value>,
+    #[serde(default)]
+    pub created_at: DateTime<Utc>,
 }
 
 impl Provider {
     pub const COLUMNS: &str =
         "id, organisation_id, workspace_id, integration_id, slug, status, rate_limits, usage_limits,
-                               expires_at, model_config, sealed, concurrency";
+                               expires_at, model_config, sealed, concurrency, created_at";
 
     pub fn from_row(row: &Row) -> Result<Self, tokio_postgres::Error> {
         Ok(Self {
@@ -46,6 +48,7 @@ impl Provider {
             model_config: row.try_get("model_config")?,
             sealed: row.try_get::<_, Option<&[u8]>>("sealed")?.map(Sealed::from),
             concurrency: row.try_get("concurrency")?,
+            created_at: row.try_get("created_at")?,
         })
     }
 

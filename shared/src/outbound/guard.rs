@@ -53,14 +53,19 @@ impl Guard {
         if !origin.is_tls() && !origin.is_trusted() {
             return Err(BadHost::Plain);
         }
-        if url.contains('#') {
-            return Err(BadHost::Query);
-        }
-        let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
-        let path = rest.find(['/', '?']).map_or("/", |start| &rest[start..]);
-        let path = if path.starts_with('?') { format!("/{path}") } else { path.to_owned() };
-        Ok((origin, PathAndQuery::try_from(path).map_err(|_| BadHost::Path)?))
+        Ok((origin, path_of(url)?))
     }
+}
+
+/// What a whole URL asks its origin for.
+pub fn path_of(url: &str) -> Result<PathAndQuery, BadHost> {
+    if url.contains('#') {
+        return Err(BadHost::Query);
+    }
+    let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
+    let path = rest.find(['/', '?']).map_or("/", |start| &rest[start..]);
+    let path = if path.starts_with('?') { format!("/{path}") } else { path.to_owned() };
+    PathAndQuery::try_from(path).map_err(|_| BadHost::Path)
 }
 
 fn hosts(setting: &str, entries: &[String]) -> anyhow::Result<Vec<Host>> {

@@ -84,6 +84,62 @@ async fn a_stored_credential_goes_nowhere_else() {
 }
 
 #[tokio::test]
+async fn a_provider_that_redirects_does_not_lead_a_stored_credential_elsewhere() {
+    let stack = Stack::start().await;
+    integrate(&stack, "prod").await;
+    until_served(&stack, "prod").await;
+    let elsewhere = Stack::start().await;
+    let before = elsewhere.mock.requests().len();
+    let location = format!("{}/chat/completions", elsewhere.mock.url());
+    let client = application(&stack).with("x-gateway-provider", "@prod");
+    for path in ["/chat/completions", "/elsewhere"] {
+        for status in [301, 302, 303, 307, 308] {
+            stack.mock.script(json!([{ "status": status, "headers": { "location": location } }])).unwrap();
+            let answer = client.post(path, &chat("Hello")).await;
+            assert_eq!((answer.status.as_u16(), answer.header("location")), (status, &*location), "{path}");
+        }
+    }
+    for status in [302, 307] {
+        stack.mock.script(json!([{ "status": status, "headers": { "location": location } }])).unwrap();
+        assert_eq!(client.get("/models").await.status.as_u16(), status);
+    }
+    assert_eq!(elsewhere.mock.requests().len(), before);
+}
+
+#[tokio::test]
+async fn a_header_of_a_model_alone_goes_with_that_model_alone() {
+    let stack = Stack::start().await;
+    integrate(&stack, "prod").await;
+    until_served(&stack, "prod").await;
+    let own = json!({ "models": [{ "slug": "house-1", "enabled": true, "is_custom": true,
+        "configurations": { "custom_headers": { "x-tuned": "sealed-value" } } }] });
+    let answer = stack.administrator().put("/integrations/prod/models", &own).await;
+    assert_eq!(answer.status, 200, "{}", answer.text());
+    let client = application(&stack);
+    let sent = async |model: &str| {
+        let answer = client.post("/chat/completions", &asking(model)).await;
+        assert_eq!(answer.status, 200, "{}", answer.text());
+        stack.mock.requests().pop().unwrap()
+    };
+    stack.until("the model's header", async || sent("@prod/house-1").await.header("x-tuned") == "sealed-value").await;
+    assert_eq!(sent("@prod/house-1").await.header("authorization"), format!("Bearer {KEY}"));
+    assert_eq!(sent("@prod/gpt-4o").await.header("x-tuned"), "");
+}
+
+#[tokio::test]
+async fn an_older_client_names_its_provider_in_the_mode() {
+    let stack = Stack::start().await;
+    let client = application(&stack).with("x-gateway-mode", "proxy openai").with("authorization", "Bearer sk-own");
+    let client = client.with("x-gateway-custom-host", stack.mock.url());
+    for path in ["/chat/completions", "/embeddings"] {
+        let answer = client.post(path, &json!({ "model": "m", "messages": [], "input": "a" })).await;
+        assert_eq!(answer.status, 200, "{path} {}", answer.text());
+        assert_eq!(answer.header("x-gateway-provider"), "openai");
+        assert_eq!(stack.mock.requests().pop().unwrap().header("authorization"), "Bearer sk-own");
+    }
+}
+
+#[tokio::test]
 async fn a_model_that_is_switched_off_is_403_and_another_tenant_has_no_such_provider() {
     let stack = Stack::start().await;
     integrate(&stack, "prod").await;

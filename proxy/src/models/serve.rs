@@ -1,0 +1,71 @@
+//! `GET /models` and `GET /models/{id}`, from the caller to the answer.
+
+use super::{Query, Teller, available, named, page, teller, upstream};
+use crate::engine::{Ask, Engine, Next};
+use crate::headers::GatewayHeaders;
+use crate::metrics::Outcome;
+use crate::refusal::Refusal;
+use crate::stages::identify::Principal;
+use crate::stages::plan::plan;
+use crate::stages::prepare::upstream_head;
+use crate::stages::trace::metadata;
+use crate::target::Target;
+use crate::visit::Visit;
+use bytes::Bytes;
+use chrono::Utc;
+use http::{Method, header};
+use percent_encoding::percent_decode_str;
+use pingora_http::RequestHeader;
+
+impl Engine {
+    /// `path` is that of the provider, `name` what of it names a model.
+    pub(crate) async fn models(
+        &self,
+        path: &str,
+        name: Option<&str>,
+        head: &RequestHeader,
+        headers: &GatewayHeaders<'_>,
+        caller: Principal,
+        visit: &mut Visit,
+    ) -> Result<Next, Refusal> {
+        let metadata = metadata(headers.metadata, &head.headers, &caller)?;
+        let plan = plan(headers, &caller, &self.snapshot, &self.inline)?;
+        let slugs = match teller(headers, &plan)? {
+            Teller::Catalogue(slugs) => slugs,
+            Teller::Provider => {
+                let ask = Ask { path: path.to_owned(), caller, metadata, plan };
+                let passage = self.passage(ask, head, headers, visit)?;
+                let target = &passage.target;
+                if name.is_some() || !upstream::is_known(&target.provider.name) {
+                    return Ok(Next::Relay(Box::new(passage)));
+                }
+                self.secrets.gather(target).await?;
+                return self.ask(target, head, headers).await;
+            }
+        };
+        let models = available(&self.snapshot, &caller.workspace, slugs.as_deref(), Utc::now());
+        let body = match name {
+            None => page(models, &Query::read(head.uri.query())?),
+            Some(name) => {
+                // Clients escape what stands in a path, or leave it as it is.
+                let name = &*percent_decode_str(name).decode_utf8_lossy();
+                let found = named(&models, name).ok_or_else(|| Refusal::model_not_found(name))?;
+                serde_json::to_value(found).map_err(|_| Refusal::internal())?
+            }
+        };
+        Ok(Next::Page { status: 200, body: Bytes::from(body.to_string()) })
+    }
+
+    async fn ask(&self, target: &Target, head: &RequestHeader, headers: &GatewayHeaders<'_>) -> Result<Next, Refusal> {
+        let row = &target.provider.row;
+        let place = row.upstream_path(&Method::GET, "/models");
+        let place = place.map_err(|why| Refusal::endpoint_not_supported(&target.provider.name, why))?;
+        let mut asked = upstream_head(target, &place, head, headers, None, &self.aliases)?;
+        asked.set_method(Method::GET);
+        asked.remove_header(&header::CONTENT_TYPE);
+        let (status, body) = upstream::ask(&self.dialer, target, asked).await?;
+        self.metrics.attempt(Outcome::Answered);
+        let written = (status == 200).then(|| upstream::in_openai_form(&body, &target.provider.name)).flatten();
+        Ok(Next::Page { status, body: written.map_or(body, |list| Bytes::from(list.to_string())) })
+    }
+}
