@@ -1,5 +1,5 @@
 //! A saved config, compiled when its row arrives: a request finds a plan, never a text. Its breakers and budgets live
-//! as long as this version of it.
+//! as long as what it says: a new name, or a turn as the workspace's default, does not reset them.
 
 use super::collection::Tracked;
 use crate::plan::{Plan, compile};
@@ -56,6 +56,12 @@ impl Tracked for SavedConfig {
         ConfigKey::Name(self.row.organisation_id, self.row.slug.clone())
     }
 
+    fn follow(&mut self, before: &Self) {
+        if self.row.config == before.row.config {
+            self.plan = before.plan.clone();
+        }
+    }
+
     fn other_keys(&self) -> Vec<ConfigKey> {
         let mut keys = vec![ConfigKey::Name(self.row.organisation_id, self.row.id.to_string())];
         if self.row.is_default && self.row.is_active() {
@@ -74,5 +80,38 @@ impl Serialize for SavedConfig {
 impl<'de> Deserialize<'de> for SavedConfig {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         Self::new(Config::deserialize(deserializer)?).map_err(serde::de::Error::custom)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::collection::Collection;
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn a_config_keeps_its_plan_until_it_says_something_else() {
+        let row = |slug: &str, attempts: u8, is_default: bool| {
+            let row = json!({
+                "id": Uuid::from_u128(1), "organisation_id": Uuid::from_u128(2), "workspace_id": Uuid::from_u128(3),
+                "slug": slug, "config": { "retry": { "attempts": attempts } }, "is_default": is_default,
+                "status": "active", "version_id": Uuid::from_u128(4),
+            });
+            serde_json::from_value::<SavedConfig>(row).unwrap()
+        };
+        let configs = Collection::empty();
+        let plan = |name: &str| {
+            let key = ConfigKey::Name(Uuid::from_u128(2), name.to_owned());
+            configs.find(&key).map(|config: Arc<SavedConfig>| config.plan.clone())
+        };
+        configs.merge(&[], vec![row("one", 1, false)]);
+        let first = plan("one").unwrap();
+        configs.merge(&[], vec![row("renamed", 1, true)]);
+        assert!(plan("one").is_none());
+        assert!(Arc::ptr_eq(&plan("renamed").unwrap(), &first));
+        configs.replace(vec![row("renamed", 1, false)]);
+        assert!(Arc::ptr_eq(&plan("renamed").unwrap(), &first), "also when everything is read anew");
+        configs.merge(&[], vec![row("renamed", 2, false)]);
+        assert!(!Arc::ptr_eq(&plan("renamed").unwrap(), &first));
     }
 }
