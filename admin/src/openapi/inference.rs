@@ -2,7 +2,7 @@
 //! of a body is the provider's and passes untouched.
 
 use super::doc::Doc;
-use super::operation::{headers, operation_id, request_body, success};
+use super::operation::{headers, operation_id, parameters, request_body, success};
 use super::schema::{self, Schema};
 use serde_json::{Value, json};
 
@@ -12,7 +12,34 @@ fn families() -> Vec<Doc> {
             .details("With `stream: true` the answer is a stream of server-sent events.")
             .body(chat())
             .answer(completion()),
+        Doc::get("/models", "List the models that can be asked")
+            .details(
+                "Without a provider: those of the workspace's providers, as `@slug/model`. With one: its own list.",
+            )
+            .filter("ai_service", schema::any_text().says("Names of providers, comma separated.").eg("openai"))
+            .filter(
+                "provider",
+                schema::any_text().says("Slugs of the workspace's providers, comma separated.").eg("prod"),
+            )
+            .filter("limit", schema::whole(1..=i64::MAX).eg(100))
+            .filter("offset", schema::whole(0..=i64::MAX).eg(0))
+            .filter("sort", schema::choice(&["id", "slug", "provider", "ai_service", "created"]))
+            .filter("order", schema::choice(&["asc", "desc"]))
+            .answer(models()),
+        Doc::get("/models/{model}", "Show one model").answer(model()),
     ]
+}
+
+fn models() -> Schema {
+    // A provider's own list has no total, and fields of its own.
+    schema::any_object().eg(json!({ "object": "list", "total": 1, "data": [model().example()] }))
+}
+
+fn model() -> Schema {
+    schema::any_object().eg(json!({
+        "id": "@prod/gpt-4o", "slug": "gpt-4o", "canonical_slug": "gpt-4o", "object": "model", "created": 1_767_225_600,
+        "owned_by": "openai",
+    }))
 }
 
 fn chat() -> Schema {
@@ -103,27 +130,33 @@ fn explanation() -> Schema {
 
 fn one(doc: &Doc) -> Value {
     let segments: Vec<&str> = doc.path.split('/').filter(|segment| !segment.is_empty()).collect();
-    let parameters: Vec<Value> = HEADERS
-        .iter()
-        .map(
-            |(name, text)| json!({ "name": name, "in": "header", "description": text, "schema": { "type": "string" } }),
-        )
-        .collect();
+    let in_head = HEADERS.iter().map(
+        |(name, text)| json!({ "name": name, "in": "header", "description": text, "schema": { "type": "string" } }),
+    );
+    let parameters: Vec<Value> = parameters(&segments, Some(doc)).into_iter().chain(in_head).collect();
     let mut answer = success(&doc.answer);
-    answer["content"]["text/event-stream"] = json!({ "schema": { "type": "string" } });
+    let is_listing = doc.body.is_none();
+    if !is_listing {
+        answer["content"]["text/event-stream"] = json!({ "schema": { "type": "string" } });
+    }
+    let scopes: &[&str] = if is_listing { &["models.list", "completions.write"] } else { &["completions.write"] };
+    let needs = scopes.iter().map(|scope| format!("`{scope}`")).collect::<Vec<_>>().join(" or ");
     let details = doc.details.as_deref().unwrap_or_default();
-    json!({
+    let mut rendered = json!({
         "operationId": operation_id(doc.method.as_str(), &segments),
         "tags": ["inference"],
         "summary": doc.summary,
-        "description": format!("{details} Needs the scope `completions.write` and a key of a workspace. Served by the proxy."),
+        "description": format!("{details} Needs the scope {needs} and a key of a workspace. Served by the proxy."),
         "parameters": parameters,
-        "requestBody": doc.body.as_ref().map(request_body),
         "security": [{ "apiKey": [] }, { "bearer": [] }],
         "responses": { "200": answer, "default": refusal() },
-        "x-scopes": { "anyOf": ["completions.write"] },
+        "x-scopes": { "anyOf": scopes },
         "x-implemented": true,
-    })
+    });
+    if let Some(body) = &doc.body {
+        rendered["requestBody"] = request_body(body);
+    }
+    rendered
 }
 
 /// The provider's own errors pass as they are, so there is no one schema for them.

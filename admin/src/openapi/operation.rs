@@ -89,7 +89,7 @@ fn quoted(names: &[&str]) -> String {
     names.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ")
 }
 
-fn parameters(segments: &[&str], doc: Option<&Doc>) -> Vec<Value> {
+pub fn parameters(segments: &[&str], doc: Option<&Doc>) -> Vec<Value> {
     let in_path = segments.iter().filter(|segment| segment.starts_with('{')).map(|segment| {
         let name = segment.trim_matches(['{', '*', '}']);
         let schema = in_path(name);
