@@ -133,7 +133,7 @@ impl Engine {
             Route::Preflight => Ok(Next::Preflight),
             Route::ControlPlane => Ok(Next::ControlPlane),
             Route::Explain => {
-                let caller = self.identify(head, peer, &headers, visit).await?;
+                let caller = self.identify(head, peer, &headers, &[INFERENCE], visit).await?;
                 let lacks = |scope: &&&str| !caller.key.scopes.iter().any(|held| held == **scope);
                 match explain::SCOPES.iter().find(lacks) {
                     Some(scope) => Err(Refusal::insufficient_scope(scope)),
