@@ -16,6 +16,7 @@ use crate::headers::{Aliases, GatewayHeaders};
 use crate::hosts::Hosts;
 use crate::inline::InlineConfigs;
 use crate::metrics::{Lane, Metrics, Outcome};
+use crate::multipart::{self, Form};
 use crate::plan::Plan;
 use crate::providers::Providers;
 use crate::refusal::Refusal;
@@ -103,6 +104,8 @@ pub struct Errand {
     metadata: Map<String, Value>,
     /// Found already on the way to this lane.
     first: Option<Target>,
+    /// Of a body that is one, once it was read.
+    form: Option<Form>,
 }
 
 /// How an engine exchange left the client's connection.
@@ -219,8 +222,18 @@ impl Engine {
     ) -> Result<Next, Refusal> {
         let metadata = metadata(headers.metadata, &head.headers, &caller)?;
         let plan = plan(headers, &caller, &self.snapshot, &self.inline)?;
+        if endpoint.takes_forms() && !multipart::is_held(&head.headers, headers, !plan.is_nothing()) {
+            visit.enter(Lane::Relay, &self.metrics);
+            let ask = Ask { path: endpoint.path().to_owned(), caller, metadata, plan };
+            return Ok(Next::Relay(Box::new(self.passage(ask, head, headers, visit)?)));
+        }
         let mut first = None;
-        if plan.is_nothing() && headers.names_plain_provider() && headers.virtual_key.is_none() {
+        // A form may name another provider than the headers do.
+        if !endpoint.takes_forms()
+            && plan.is_nothing()
+            && headers.names_plain_provider()
+            && headers.virtual_key.is_none()
+        {
             let target = self.resolver().resolve(plan.leaf(0), headers, &caller, None)?.target;
             visit.provider = HeaderValue::from_str(&target.provider.name).ok();
             // A provider that keeps this endpoint elsewhere or not at all takes the caller's bytes as they are.
@@ -230,8 +243,10 @@ impl Engine {
             }
             first = Some(target);
         }
-        check_content_type(headers.content_type)?;
-        Ok(Next::Engine(Box::new(Errand { endpoint, caller, plan, metadata, first })))
+        if !endpoint.takes_forms() {
+            check_content_type(headers.content_type)?;
+        }
+        Ok(Next::Engine(Box::new(Errand { endpoint, caller, plan, metadata, first, form: None })))
     }
 
     pub(crate) fn resolver(&self) -> Resolver<'_> {

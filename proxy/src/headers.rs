@@ -1,8 +1,9 @@
 //! The `x-gateway-` headers of a request, gathered in one pass over its head. Operators may accept further prefixes
 //! as aliases; whatever spelling arrived, the stages see one name, and no spelling of it ever goes upstream.
 
+use crate::realtime;
 use crate::refusal::Refusal;
-use http::{HeaderMap, HeaderValue};
+use http::{HeaderMap, HeaderValue, header};
 pub use shared::header_prefix::{Aliases, PREFIX};
 
 /// What a client may not say about itself: set by the gateway between its own stages only.
@@ -39,6 +40,8 @@ pub struct GatewayHeaders<'a> {
     pub authorization: Option<&'a HeaderValue>,
     pub x_api_key: Option<&'a HeaderValue>,
     pub content_type: Option<&'a HeaderValue>,
+    /// The subprotocols a websocket client offers, when a key is among them.
+    pub websocket_key: Option<&'a HeaderValue>,
     pub traceparent: Option<&'a HeaderValue>,
     /// The bare spellings of what may also be sent to us by its full name.
     pub bare_openai_beta: Option<&'a HeaderValue>,
@@ -59,6 +62,9 @@ impl<'a> GatewayHeaders<'a> {
                         found.alias = alias.map(str::to_owned);
                     }
                     found.ours(suffix)
+                }
+                None if *name == header::SEC_WEBSOCKET_PROTOCOL => {
+                    realtime::key(value).and(Some(&mut found.websocket_key))
                 }
                 None => found.standard(name.as_str()),
             };

@@ -52,6 +52,7 @@ pub const CODES: &[&str] = &[
     "invalid_metadata",
     "invalid_content_type",
     "invalid_json",
+    "invalid_form",
     "invalid_header",
     "invalid_query",
     "body_too_large",
@@ -226,6 +227,10 @@ impl Refusal {
         Self::invalid("invalid_json", format!("the body is not the JSON object this endpoint takes: {why}"))
     }
 
+    pub fn invalid_form() -> Self {
+        Self::invalid("invalid_form", "the body is not a whole form with the boundary that its content type names")
+    }
+
     pub fn body_too_large(limit: usize) -> Self {
         let message = format!("the body is larger than {limit} bytes");
         Self::new(413, "invalid_request_error", "body_too_large", message)
@@ -393,6 +398,7 @@ mod tests {
             Refusal::model_not_found("m"),
             Refusal::invalid_content_type(),
             Refusal::invalid_json("w"),
+            Refusal::invalid_form(),
             Refusal::body_too_large(1),
             Refusal::headers_too_large(1),
             Refusal::body_timeout(),

@@ -2,7 +2,7 @@
 
 mod control_plane;
 mod reuse;
-mod websocket;
+pub mod websocket;
 
 use crate::raw::{Wire, credentials, credentials_for};
 use crate::upstream::RawUpstream;

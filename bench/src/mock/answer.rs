@@ -15,11 +15,12 @@ use super::body::{Abort, Ending, Outgoing};
 use super::counts::Outcome;
 use super::fault::{BadFault, Fault};
 use super::receive::{self, Received};
-use super::route::{Endpoint, last_segment};
+use super::reply::Reply;
+use super::route::{Endpoint, last_segment, unversioned};
 use super::shape::{self, Payload, Step};
 use super::state::Serving;
 use super::wire::Link;
-use super::{anthropic, control, openai, websocket};
+use super::{anthropic, control, objects, openai, responses, websocket};
 
 pub async fn answer(request: Request<Incoming>, link: Arc<Link>) -> Result<Response<Outgoing>, Abort> {
     let (head, body) = request.into_parts();
@@ -86,7 +87,12 @@ fn react(
 ) -> Result<Reaction, (u16, String)> {
     let reads_json = matches!(
         endpoint,
-        Endpoint::Chat | Endpoint::Completions | Endpoint::Embeddings | Endpoint::Messages | Endpoint::CountTokens
+        Endpoint::Chat
+            | Endpoint::Completions
+            | Endpoint::Embeddings
+            | Endpoint::Messages
+            | Endpoint::CountTokens
+            | Endpoint::Responses
     );
     let ask = match reads_json && early.as_ref().is_none_or(|fault| !fault.early_answer) {
         true => Ask::parse(&received.kept).map_err(|error| (400, format!("We could not parse your JSON: {error}")))?,
@@ -125,6 +131,11 @@ fn react(
         }
         Endpoint::Fixed => Payload::Whole(link.state.fixed.clone()),
         Endpoint::Realtime => Payload::Whole(Bytes::new()),
+        Endpoint::Responses => responses::response(&ask, &fault, id),
+        Endpoint::Objects => {
+            let path = unversioned(head.uri.path());
+            objects::answer(&head.method, path, &received.kept, id, &Reply::of(&fault))
+        }
         Endpoint::Echo => Payload::whole(received.recorded(head, link.id).to_json().to_string().into_bytes()),
     };
     Ok(Reaction { fault, status, payload })
@@ -144,6 +155,7 @@ fn respond(
         Payload::Events(_) => HeaderValue::from_static("text/event-stream; charset=utf-8"),
         Payload::Pattern(_) => HeaderValue::from_static("application/octet-stream"),
         Payload::Whole(_) => HeaderValue::from_static("application/json"),
+        Payload::Typed(kind, _) => HeaderValue::from_static(kind),
     };
     let outcome = if status >= 400 { Outcome::Error } else { Outcome::Ok };
     let request_id = header(&format!("req_mock_{:016}", serving.id));

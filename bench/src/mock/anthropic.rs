@@ -16,9 +16,15 @@ pub fn message(ask: &Ask<'_>, fault: &Fault, id: u64) -> Payload {
     }
     let mut out = Vec::with_capacity(400 + reply.text.len());
     write_head(&mut out, ask, id);
-    out.extend_from_slice(br#","content":[{"type":"text","text":"#);
-    write_string(&mut out, &reply.text);
-    out.extend_from_slice(br#"}],"stop_reason":"end_turn","stop_sequence":null"#);
+    if let Some((name, arguments)) = ask.forced_tool() {
+        let name = json!(name);
+        write(&mut out, format_args!(r#","content":[{{"type":"tool_use","id":"toolu_{id:016}","name":{name},"#));
+        write(&mut out, format_args!(r#""input":{arguments}}}],"stop_reason":"tool_use","stop_sequence":null"#));
+    } else {
+        out.extend_from_slice(br#","content":[{"type":"text","text":"#);
+        write_string(&mut out, &reply.text);
+        out.extend_from_slice(br#"}],"stop_reason":"end_turn","stop_sequence":null"#);
+    }
     if !fault.no_usage {
         write_usage(&mut out, ask, reply.tokens());
     }

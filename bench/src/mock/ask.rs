@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 
 use serde::Deserialize;
+use serde_json::Value;
 use serde_json::value::RawValue;
 
 use super::fault::{BadFault, Fault};
@@ -27,6 +28,10 @@ pub struct Ask<'a> {
     pub dimensions: Option<usize>,
     #[serde(borrow)]
     pub encoding_format: Option<&'a RawValue>,
+    #[serde(borrow)]
+    tools: Option<&'a RawValue>,
+    #[serde(borrow)]
+    tool_choice: Option<&'a RawValue>,
 }
 
 #[derive(Deserialize)]
@@ -96,6 +101,19 @@ impl<'a> Ask<'a> {
         }
         let items = serde_json::from_str::<Vec<&RawValue>>(raw.get()).unwrap_or_default();
         items.into_iter().map(|item| item.get().to_owned()).collect()
+    }
+
+    /// The tool the request insists on, or the first one when any will do, and what it is called with.
+    pub fn forced_tool(&self) -> Option<(String, &'static str)> {
+        const ARGUMENTS: &str = r#"{"city":"Paris"}"#;
+        let choice: Value = serde_json::from_str(self.tool_choice?.get()).ok()?;
+        let name_of = |tool: &Value| tool["function"]["name"].as_str().or(tool["name"].as_str()).map(str::to_owned);
+        if let Some(name) = name_of(&choice) {
+            return Some((name, ARGUMENTS));
+        }
+        let is_forced = choice == "required" || choice["type"] == "any";
+        let tools: Vec<Value> = serde_json::from_str(self.tools?.get()).ok()?;
+        tools.first().and_then(name_of).filter(|_| is_forced).map(|name| (name, ARGUMENTS))
     }
 
     pub fn wants_base64(&self) -> bool {

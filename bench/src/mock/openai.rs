@@ -12,7 +12,7 @@ use super::reply::Reply;
 use super::shape::Payload;
 
 /// Answers are reproducible, so their time stands still.
-const CREATED: u64 = 1_750_000_000;
+pub const CREATED: u64 = 1_750_000_000;
 /// Replaced when the event is sent; as long as any nanosecond clock until the year 2286.
 pub const STAMP: &str = "1000000000000000000";
 const MODELS: [&str; 5] = ["gpt-4o", "gpt-4o-mini", "text-embedding-3-small", "claude-sonnet-4-20250514", "mock-model"];
@@ -21,6 +21,9 @@ pub fn chat(ask: &Ask<'_>, fault: &Fault, id: u64) -> Payload {
     let reply = Reply::of(fault);
     if ask.is_streaming() {
         return Payload::Events(chat_events(ask, fault, &reply, id));
+    }
+    if let Some((name, arguments)) = ask.forced_tool() {
+        return Payload::whole(tool_call(ask, &name, arguments, fault, &reply, id));
     }
     let mut out = Vec::with_capacity(640 + reply.text.len());
     write(&mut out, format_args!(r#"{{"id":"chatcmpl-{id:016}","object":"chat.completion","created":{CREATED},"#));
@@ -31,6 +34,20 @@ pub fn chat(ask: &Ask<'_>, fault: &Fault, id: u64) -> Payload {
     write_usage(&mut out, ask, fault, &reply);
     out.extend_from_slice(br#","service_tier":"default","system_fingerprint":"fp_mock"}"#);
     Payload::whole(out)
+}
+
+/// The call of a tool that the request insists on.
+fn tool_call(ask: &Ask<'_>, name: &str, arguments: &str, fault: &Fault, reply: &Reply<'_>, id: u64) -> Vec<u8> {
+    let function = json!({ "name": name, "arguments": arguments });
+    let calls = json!([{ "id": format!("call_{id:016}"), "type": "function", "function": function }]);
+    let message = json!({ "role": "assistant", "content": null, "refusal": null, "tool_calls": calls });
+    let mut out = Vec::new();
+    write(&mut out, format_args!(r#"{{"id":"chatcmpl-{id:016}","object":"chat.completion","created":{CREATED},"#));
+    write(&mut out, format_args!(r#""model":{},"choices":[{{"index":0,"message":{message},"#, ask.model_json()));
+    out.extend_from_slice(br#""logprobs":null,"finish_reason":"tool_calls"}]"#);
+    write_usage(&mut out, ask, fault, reply);
+    out.push(b'}');
+    out
 }
 
 fn chat_events(ask: &Ask<'_>, fault: &Fault, reply: &Reply<'_>, id: u64) -> Vec<Bytes> {

@@ -22,7 +22,7 @@ pub struct Received {
 }
 
 pub async fn body(body: Incoming, endpoint: Endpoint) -> Result<Received, hyper::Error> {
-    if endpoint == Endpoint::Echo {
+    if matches!(endpoint, Endpoint::Echo | Endpoint::Objects) {
         return stream(body).await;
     }
     let kept = body.collect().await?.to_bytes();

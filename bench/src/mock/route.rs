@@ -2,6 +2,8 @@
 
 use http::Method;
 
+use super::objects;
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Endpoint {
     Chat,
@@ -15,12 +17,15 @@ pub enum Endpoint {
     /// `POST /fixed`: the chat answer without looking at the request, for measuring relays.
     Fixed,
     Realtime,
+    Responses,
+    /// What is kept or made beside chats.
+    Objects,
     /// Anything else: tells what arrived.
     Echo,
 }
 
 impl Endpoint {
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 12] = [
         Self::Chat,
         Self::Completions,
         Self::Embeddings,
@@ -30,6 +35,8 @@ impl Endpoint {
         Self::Bytes,
         Self::Fixed,
         Self::Realtime,
+        Self::Responses,
+        Self::Objects,
         Self::Echo,
     ];
 
@@ -44,8 +51,10 @@ impl Endpoint {
             ("POST", "/fixed") => Self::Fixed,
             ("GET", "/models") => Self::Models,
             ("GET", "/realtime") => Self::Realtime,
+            ("POST", "/responses") => Self::Responses,
             ("GET", path) if path.starts_with("/models/") => Self::Models,
             ("GET", path) if path.starts_with("/bytes/") => Self::Bytes,
+            (_, path) if objects::knows(method, path) => Self::Objects,
             _ => Self::Echo,
         }
     }
@@ -61,6 +70,8 @@ impl Endpoint {
             Self::Bytes => "bytes",
             Self::Fixed => "fixed",
             Self::Realtime => "realtime",
+            Self::Responses => "responses",
+            Self::Objects => "objects",
             Self::Echo => "echo",
         }
     }
@@ -75,7 +86,7 @@ pub fn last_segment(path: &str) -> &str {
     path.rsplit('/').next().unwrap_or_default()
 }
 
-fn unversioned(path: &str) -> &str {
+pub fn unversioned(path: &str) -> &str {
     match path.strip_prefix("/v1") {
         Some(rest) if rest.starts_with('/') => rest,
         _ => path,
@@ -96,6 +107,9 @@ mod tests {
             (Method::GET, "/bytes/12", Endpoint::Bytes),
             (Method::POST, "/v1beta/x", Endpoint::Echo),
             (Method::POST, "/v1", Endpoint::Echo),
+            (Method::POST, "/v1/files", Endpoint::Objects),
+            (Method::PUT, "/v1/files/f", Endpoint::Echo),
+            (Method::GET, "/v1/filesystem", Endpoint::Echo),
             (Method::POST, "/v1/messages/count_tokens", Endpoint::CountTokens),
         ] {
             assert_eq!(Endpoint::of(&method, path), endpoint, "{method} {path}");

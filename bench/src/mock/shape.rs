@@ -15,6 +15,8 @@ pub enum Payload {
     Events(Vec<Bytes>),
     /// So many bytes of the pattern.
     Pattern(u64),
+    /// Something that is no JSON, with its content type.
+    Typed(&'static str, Bytes),
 }
 
 #[derive(Debug, PartialEq)]
@@ -37,7 +39,7 @@ impl Payload {
     /// The length to announce; a stream announces none.
     pub fn length(&self) -> Option<u64> {
         match self {
-            Self::Whole(body) => Some(body.len() as u64),
+            Self::Whole(body) | Self::Typed(_, body) => Some(body.len() as u64),
             Self::Events(_) => None,
             Self::Pattern(length) => Some(*length),
         }
@@ -46,7 +48,7 @@ impl Payload {
 
 pub fn plan(payload: Payload, fault: &Fault) -> VecDeque<Step> {
     let sends = match payload {
-        Payload::Whole(body) => vec![Step::Send(body)],
+        Payload::Whole(body) | Payload::Typed(_, body) => vec![Step::Send(body)],
         Payload::Events(events) => events.into_iter().map(Step::Send).collect(),
         Payload::Pattern(length) => vec![Step::Pattern(0, length)],
     };

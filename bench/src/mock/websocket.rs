@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use http::header::{CONNECTION, HeaderValue, SEC_WEBSOCKET_ACCEPT, SEC_WEBSOCKET_KEY, UPGRADE};
+use http::header::{CONNECTION, HeaderValue, SEC_WEBSOCKET_ACCEPT, SEC_WEBSOCKET_KEY, SEC_WEBSOCKET_PROTOCOL, UPGRADE};
 use http::request::Parts;
 use http::{Response, StatusCode};
 use hyper::upgrade::OnUpgrade;
@@ -24,6 +24,8 @@ const MAX_FRAME: u64 = 16 << 20;
 
 pub fn upgrade(mut head: Parts, link: Arc<Link>, mut serving: Serving) -> Response<Outgoing> {
     let wants = head.headers.get(UPGRADE).is_some_and(|value| value.as_bytes().eq_ignore_ascii_case(b"websocket"));
+    let offered = head.headers.get(SEC_WEBSOCKET_PROTOCOL).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    let speaks_realtime = offered.split(',').any(|one| one.trim() == "realtime");
     let key = head.headers.get(SEC_WEBSOCKET_KEY).map(|key| accept(key.as_bytes()));
     let (Some(accept), Some(upgrade), true) = (key, head.extensions.remove::<OnUpgrade>(), wants) else {
         let ending = Ending::plain(link, Some(serving), Outcome::Error);
@@ -43,6 +45,9 @@ pub fn upgrade(mut head: Parts, link: Arc<Link>, mut serving: Serving) -> Respon
     let headers = response.headers_mut();
     headers.insert(CONNECTION, HeaderValue::from_static("upgrade"));
     headers.insert(UPGRADE, HeaderValue::from_static("websocket"));
+    if speaks_realtime {
+        headers.insert(SEC_WEBSOCKET_PROTOCOL, HeaderValue::from_static("realtime"));
+    }
     if let Ok(accept) = HeaderValue::from_str(&accept) {
         headers.insert(SEC_WEBSOCKET_ACCEPT, accept);
     }

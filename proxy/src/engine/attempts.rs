@@ -8,6 +8,7 @@ use crate::dial::Class;
 use crate::downstream::Downstream;
 use crate::headers::GatewayHeaders;
 use crate::metrics::{Lane, Outcome};
+use crate::multipart::{Form, MAX_HELD};
 use crate::plan::{Hedging, Leaf};
 use crate::refusal::Refusal;
 use crate::routing::retry_after::retry_after;
@@ -25,17 +26,24 @@ use std::time::{Duration, Instant};
 
 impl Engine {
     pub(super) async fn exchange(&self, client: &mut impl Downstream, visit: &mut Visit, errand: &mut Errand) -> Ended {
-        let bounds =
-            Bounds { max_bytes: self.bounds.max_body, timeout: self.bounds.body_timeout, memory: &self.body_memory };
+        let most = if errand.endpoint.takes_forms() { MAX_HELD } else { usize::MAX };
+        let max_bytes = self.bounds.max_body.min(most);
+        let bounds = Bounds { max_bytes, timeout: self.bounds.body_timeout, memory: &self.body_memory };
         let body = match receive(client, &bounds).await {
             Ok(body) => body,
             Err(NotReceived::Gone) => return Ended::ClientGone,
             Err(NotReceived::Refused(refusal)) => return refused(refusal),
         };
-        let outcome = match Fields::read(&body.bytes) {
+        errand.form = match errand.endpoint.takes_forms().then(|| Form::of(&client.head().headers, &body.bytes)) {
+            None => None,
+            Some(Ok(form)) => form,
+            Some(Err(refusal)) => return refused(refusal),
+        };
+        let text = errand.form.as_ref().map_or(&body.bytes, Form::json).clone();
+        let outcome = match Fields::read(&text) {
             Ok(fields) => {
                 add_user(&mut errand.metadata, &fields);
-                self.attempts(client, visit, errand, &body.bytes, &fields).await
+                self.attempts(client, visit, errand, &text, &fields).await
             }
             Err(refusal) => Err(refused(refusal)),
         };
@@ -124,6 +132,7 @@ impl Engine {
             beside(client, visit, self.secrets.gather(&target)).await?.map_err(refused)?;
         }
         let body = leaf.edits.apply(body, fields, model.as_deref());
+        let body = errand.form.as_ref().map_or_else(|| body.clone(), |form| form.edited(&body));
         let call = Call { endpoint: errand.endpoint, leaf, target: &target, body: &body, deadline: visit.deadline };
         let asked = Instant::now();
         let called = self.call_or_redial(client, visit, call).await;

@@ -12,6 +12,7 @@ use crate::stages::prepare::upstream_head;
 use crate::target::Target;
 use crate::within::within;
 use bytes::Bytes;
+use http::header;
 use pingora_http::RequestHeader;
 use std::time::{Duration, Instant};
 
@@ -76,16 +77,18 @@ impl Engine {
         let headers = GatewayHeaders::of(&head.headers, &self.aliases)?;
         let row = &call.target.provider.row;
         let path = match row.native_path(call.endpoint.family()) {
-            Some(path) => path,
-            None => {
-                let why = row
-                    .upstream_path(&head.method, call.endpoint.path())
-                    .err()
-                    .map_or_else(String::new, |why| why.to_string());
-                return Err(Refusal::endpoint_not_supported(&call.target.provider.name, why));
-            }
+            Some(path) => path.into(),
+            None => row
+                .upstream_path(&head.method, call.endpoint.path())
+                .map_err(|why| Refusal::endpoint_not_supported(&call.target.provider.name, why))?,
         };
-        upstream_head(call.target, path, head, &headers, call.leaf.forward_headers.as_deref(), &self.aliases)
+        let forward = call.leaf.forward_headers.as_deref();
+        let mut prepared = upstream_head(call.target, &path, head, &headers, forward, &self.aliases)?;
+        if let (true, Some(kind)) = (call.endpoint.takes_forms(), headers.content_type) {
+            // It names the form's boundary.
+            prepared.insert_header(header::CONTENT_TYPE, kind.clone()).map_err(|_| Refusal::internal())?;
+        }
+        Ok(prepared)
     }
 
     /// Sends the request and waits for the head of the answer.

@@ -5,9 +5,11 @@ use super::{Engine, moment, path_and_query};
 use crate::body::Fields;
 use crate::headers::GatewayHeaders;
 use crate::plan::Plan;
+use crate::realtime;
 use crate::refusal::Refusal;
 use crate::routing::{Course, Facts, Next, Outcome, Speaker, Way};
 use crate::stages::identify::Principal;
+use crate::stages::resolve::Resolved;
 use crate::target::Target;
 use crate::visit::Visit;
 use http::HeaderValue;
@@ -122,10 +124,19 @@ impl Engine {
         visit: &mut Visit,
     ) -> Result<(Target, String), Refusal> {
         visit.option = course.node().option.clone();
-        let target = self.resolver().resolve(course.leaf(), headers, caller, None)?.target;
+        let leaf = course.leaf();
+        let insisted = leaf.edits.model().and_then(|json| serde_json::from_str::<String>(json).ok());
+        let asked = realtime::model(path, head.uri.query());
+        let asked = asked.map(|asked| insisted.map_or(asked, Into::into));
+        let Resolved { target, model } = self.resolver().resolve(leaf, headers, caller, asked.as_deref())?;
         visit.provider = HeaderValue::from_str(&target.provider.name).ok();
         let place = place(&target, path, head)?;
-        Ok((target, place))
+        match model.as_deref().or(asked.as_deref()) {
+            Some(model) if realtime::model(path, head.uri.query()).as_deref() != Some(model) => {
+                Ok((target, realtime::asking(&place, model)))
+            }
+            _ => Ok((target, place)),
+        }
     }
 }
 

@@ -27,7 +27,8 @@ pub enum Route<'p> {
     MethodNotAllowed,
 }
 
-/// A family whose bodies the engine reads: JSON in, and an answer that is an object, a stream of events or bytes.
+/// A family whose bodies the engine reads: JSON or a form in, and an answer that is an object, a stream of events or
+/// bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Endpoint(Family);
 
@@ -42,6 +43,11 @@ const ENGINE: &[Family] = &[
     Family::Speech,
     Family::Rerank,
     Family::Ocr,
+    Family::Moderate,
+    Family::Transcribe,
+    Family::Translate,
+    Family::ImageEdit,
+    Family::ImageVariation,
 ];
 
 impl Endpoint {
@@ -58,6 +64,11 @@ impl Endpoint {
 
     pub const fn path(self) -> &'static str {
         self.0.path()
+    }
+
+    /// Whether bodies are uploads, with their fields around them.
+    pub const fn takes_forms(self) -> bool {
+        matches!(self.0, Family::Transcribe | Family::Translate | Family::ImageEdit | Family::ImageVariation)
     }
 }
 
@@ -144,6 +155,10 @@ mod tests {
             ("GET", "/v1/models/@a/b/c", Route::Models { path: "/models/@a/b/c", name: Some("@a/b/c") }),
             ("GET", "/v1/modelsx", Route::Relay("/modelsx")),
             ("DELETE", "/v1/models/m", Route::Relay("/models/m")),
+            ("POST", "/v1/moderations", Route::Engine(Endpoint(Family::Moderate))),
+            ("POST", "/v1/audio/translations", Route::Engine(Endpoint(Family::Translate))),
+            ("POST", "/v1/files", Route::Relay("/files")),
+            ("GET", "/v1/responses/r/input_items", Route::Relay("/responses/r/input_items")),
             ("PUT", "/v1/proxy/rerank", Route::Relay("/rerank")),
             ("POST", "/v1/proxyx", Route::Relay("/proxyx")),
             ("GET", "/v1/admin/workspaces", Route::ControlPlane),

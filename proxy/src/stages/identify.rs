@@ -2,6 +2,7 @@
 //! need keys that must be fetched first, so it is only recognised here; `tokens` does the rest.
 
 use crate::headers::GatewayHeaders;
+use crate::realtime;
 use crate::refusal::Refusal;
 use crate::snapshot::Snapshot;
 use chrono::{DateTime, Utc};
@@ -82,7 +83,7 @@ pub fn has_one(held: &[String], scopes: &[&str]) -> bool {
 }
 
 /// Where the service key is: its own header; else `Authorization`, unless that authenticates a plainly named
-/// provider; else `x-api-key`, as Anthropic's SDKs send it.
+/// provider; else `x-api-key`, as Anthropic's SDKs send it; else a subprotocol, as browsers must.
 pub fn service_key<'a>(headers: &GatewayHeaders<'a>) -> Option<&'a [u8]> {
     if let Some(key) = headers.api_key {
         return Some(strip_bearer(key));
@@ -90,7 +91,7 @@ pub fn service_key<'a>(headers: &GatewayHeaders<'a>) -> Option<&'a [u8]> {
     match headers.authorization {
         Some(key) if !headers.names_plain_provider() => Some(strip_bearer(key)),
         Some(_) => None,
-        None => headers.x_api_key.map(HeaderValue::as_bytes),
+        None => headers.x_api_key.map(HeaderValue::as_bytes).or_else(|| headers.websocket_key.and_then(realtime::key)),
     }
 }
 
@@ -118,6 +119,9 @@ mod tests {
             (vec![("authorization", "Bearer p"), ("x-api-key", "k"), ("x-gateway-provider", "openai")], None),
             (vec![("x-api-key", "k"), ("x-gateway-provider", "openai")], Some("k")),
             (vec![("x-api-key", "k")], Some("k")),
+            (vec![("sec-websocket-protocol", "realtime, openai-insecure-api-key.k")], Some("k")),
+            (vec![("sec-websocket-protocol", "openai-insecure-api-key.k"), ("authorization", "Bearer a")], Some("a")),
+            (vec![("sec-websocket-protocol", "realtime")], None),
             (vec![], None),
         ] {
             let mut head = HeaderMap::new();

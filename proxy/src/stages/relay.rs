@@ -3,6 +3,7 @@
 
 use super::prepare::authenticate;
 use crate::headers::{Aliases, is_internal};
+use crate::realtime;
 use crate::refusal::Refusal;
 use crate::target::Target;
 use http::{HeaderName, HeaderValue, header};
@@ -19,11 +20,16 @@ pub fn towards_provider(
     let base = target.origin.base_path();
     let uri = format!("{base}{path_and_query}");
     head.set_uri(uri.parse().map_err(|_| Refusal::not_found())?);
+    let meant = meant_for_providers(head, aliases);
     let ours: Vec<HeaderName> = head.headers.keys().filter(|name| aliases.is_ours(name)).cloned().collect();
     for name in ours {
         head.remove_header(&name);
     }
+    for (name, value) in meant {
+        put(head, name, value)?;
+    }
     head.remove_header(&header::COOKIE);
+    without_key(head)?;
     one_length(head)?;
     put(head, header::HOST, target.origin.authority_value().clone())?;
     for (name, value) in target.headers.iter().chain(&target.provider.row.headers) {
@@ -32,6 +38,31 @@ pub fn towards_provider(
         }
     }
     authenticate(head, target)
+}
+
+/// What the provider is told by a header of ours, under its own name for it.
+fn meant_for_providers(head: &RequestHeader, aliases: &Aliases) -> Vec<(HeaderName, HeaderValue)> {
+    const TOLD: [&str; 5] =
+        ["openai-organization", "openai-project", "openai-beta", "anthropic-beta", "anthropic-version"];
+    let told = head.headers.iter().filter_map(|(name, value)| {
+        let (suffix, _) = aliases.suffix(name.as_str())?;
+        let name = TOLD.into_iter().find(|told| *told == suffix)?;
+        Some((HeaderName::from_static(name), value.clone()))
+    });
+    told.collect()
+}
+
+/// A key among a websocket's subprotocols is the gateway's, or has become the credential.
+fn without_key(head: &mut RequestHeader) -> Result<(), Refusal> {
+    let sent: Vec<HeaderValue> = head.headers.get_all(header::SEC_WEBSOCKET_PROTOCOL).iter().cloned().collect();
+    if sent.iter().all(|value| realtime::key(value).is_none()) {
+        return Ok(());
+    }
+    head.remove_header(&header::SEC_WEBSOCKET_PROTOCOL);
+    for value in sent.iter().filter_map(realtime::without_key) {
+        head.append_header(header::SEC_WEBSOCKET_PROTOCOL, value).map_err(|_| Refusal::internal())?;
+    }
+    Ok(())
 }
 
 /// Edits a copy of the client's head for the admin service, which authenticates by itself. Only this process may say

@@ -8,6 +8,7 @@ use crate::headers::GatewayHeaders;
 use crate::hosts::Hosts;
 use crate::plan::{Leaf, Source};
 use crate::providers::{Provider, Providers};
+use crate::realtime;
 use crate::refusal::Refusal;
 use crate::secrets::mapping::mapped;
 use crate::snapshot::Snapshot;
@@ -224,7 +225,9 @@ fn own_credential(headers: &GatewayHeaders<'_>, provider: &str) -> Option<Header
     let service_key = service_key(headers);
     let x_api_key = headers.api_key.and(headers.x_api_key);
     let mut sent = [headers.authorization, x_api_key].into_iter().flatten();
-    sent.find(|value| Some(strip_bearer(value)) != service_key).cloned()
+    let sent = sent.find(|value| Some(strip_bearer(value)) != service_key).cloned();
+    let offered = || headers.websocket_key.and_then(realtime::key).filter(|key| Some(*key) != service_key);
+    sent.or_else(|| HeaderValue::from_bytes(offered()?).ok())
 }
 
 /// Fields of a config or an account that are sent as headers.

@@ -24,11 +24,13 @@ pub enum Family {
     Batches,
     FineTuning,
     Realtime,
+    Moderate,
+    ImageVariation,
 }
 
 impl Family {
     /// In the order of their numbers.
-    pub const ALL: [Self; 17] = [
+    pub const ALL: [Self; 19] = [
         Self::Chat,
         Self::Complete,
         Self::Embed,
@@ -46,6 +48,8 @@ impl Family {
         Self::Batches,
         Self::FineTuning,
         Self::Realtime,
+        Self::Moderate,
+        Self::ImageVariation,
     ];
 
     pub const fn name(self) -> &'static str {
@@ -67,6 +71,8 @@ impl Family {
             Self::Batches => "batches",
             Self::FineTuning => "fine_tuning",
             Self::Realtime => "realtime",
+            Self::Moderate => "moderate",
+            Self::ImageVariation => "image_variation",
         }
     }
 
@@ -90,6 +96,8 @@ impl Family {
             Self::Batches => "/batches",
             Self::FineTuning => "/fine_tuning",
             Self::Realtime => "/realtime",
+            Self::Moderate => "/moderations",
+            Self::ImageVariation => "/images/variations",
         }
     }
 
@@ -108,10 +116,10 @@ impl Family {
         })
     }
 
-    /// Whether a provider that does not list the family is asked all the same: reranking has no common form, and the
-    /// interface promises to pass it through.
+    /// Whether a provider that does not list the family is asked all the same: these have no common form, and the
+    /// interface promises to pass them through.
     pub const fn passes_unlisted(self) -> bool {
-        matches!(self, Self::Rerank)
+        matches!(self, Self::Rerank | Self::Moderate | Self::ImageVariation)
     }
 }
 
@@ -144,7 +152,8 @@ mod tests {
             (Method::POST, "/fine_tuning/jobs", Some((Family::FineTuning, "/jobs"))),
             (Method::GET, "/realtime", Some((Family::Realtime, ""))),
             (Method::POST, "/realtime", None),
-            (Method::POST, "/moderations", None),
+            (Method::POST, "/moderations", Some((Family::Moderate, ""))),
+            (Method::GET, "/moderations", None),
         ] {
             assert_eq!(Family::of(&method, path), expected, "{method} {path}");
         }

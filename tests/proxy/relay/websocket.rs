@@ -3,16 +3,16 @@
 use crate::raw::{Wire, credentials};
 use harness::{Stack, chat};
 
-const HANDSHAKE: &str = "Connection: keep-alive, Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n\
+pub const HANDSHAKE: &str = "Connection: keep-alive, Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n\
                          Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n";
-const TEXT: u8 = 0x81;
+pub const TEXT: u8 = 0x81;
 const BINARY: u8 = 0x82;
-const CLOSE: u8 = 0x88;
+pub const CLOSE: u8 = 0x88;
 const PING: u8 = 0x89;
 const PONG: u8 = 0x8a;
 
 /// A client's frame: masked, as clients must.
-fn masked(first: u8, payload: &[u8]) -> Vec<u8> {
+pub fn masked(first: u8, payload: &[u8]) -> Vec<u8> {
     let mut frame = vec![first];
     match payload.len() {
         length @ 0..126 => frame.push(0x80 | length as u8),
@@ -31,7 +31,7 @@ fn masked(first: u8, payload: &[u8]) -> Vec<u8> {
     frame
 }
 
-async fn read_frame(wire: &mut Wire) -> Option<(u8, Vec<u8>)> {
+pub async fn read_frame(wire: &mut Wire) -> Option<(u8, Vec<u8>)> {
     let head = wire.exactly(2).await?;
     let length = match head[1] {
         126 => u64::from(u16::from_be_bytes(wire.exactly(2).await?.try_into().unwrap())),
