@@ -3,15 +3,17 @@
 import json
 import os
 import time
+import urllib.error
 import urllib.request
 
 import pytest
 from anthropic import Anthropic
-from openai import AsyncOpenAI, OpenAI
+from openai import APIStatusError, AsyncOpenAI, OpenAI
 
 BASE_URL = os.environ["GATEWAY_BASE_URL"]
 MOCK_URL = os.environ["MOCK_PROVIDER_URL"]
 WORKSPACE_KEY = os.environ["GATEWAY_WORKSPACE_KEY"]
+ADMIN_KEY = os.environ["GATEWAY_ADMIN_KEY"]
 
 
 def headers(provider, key=WORKSPACE_KEY):
@@ -56,6 +58,54 @@ def ask(text="Hello", **fault):
     """Arguments of a chat; what the mock shall do wrong stands in the message itself, so nothing on the way hides it."""
     content = json.dumps({"mock": fault}) if fault else text
     return {"model": "gpt-4o-mini", "messages": [{"role": "user", "content": content}]}
+
+
+def control_plane(method, path, key, body=None):
+    data = None if body is None else json.dumps(body).encode()
+    head = {"x-gateway-api-key": key, "content-type": "application/json"}
+    request = urllib.request.Request(f"{BASE_URL}{path}", data, head, method=method)
+    try:
+        with urllib.request.urlopen(request, timeout=10) as answer:
+            return answer.status, json.load(answer)
+    except urllib.error.HTTPError as error:
+        return error.code, json.load(error)
+
+
+@pytest.fixture(scope="session")
+def stored():
+    """The slugs of providers with stored credentials, for clients that have the gateway's key alone."""
+    _, me = control_plane("GET", "/api-keys/self", WORKSPACE_KEY)
+    slugs = {}
+    for provider in ("openai", "anthropic"):
+        slug = slugs[provider] = f"sdks-{provider}"
+        status, answer = control_plane("POST", "/integrations", ADMIN_KEY, {
+            "name": slug, "slug": slug, "ai_provider_id": provider, "key": "sk-stored", "default_provider_slug": slug,
+            "workspace_id": me["workspace_id"], "configurations": {"custom_host": MOCK_URL},
+        })
+        assert status in (200, 409), answer
+        end = time.monotonic() + 30
+        with openai(api_key=WORKSPACE_KEY, default_headers={"x-gateway-provider": f"@{slug}"}) as client:
+            while True:
+                try:
+                    client.get("/anything", cast_to=object)
+                    break
+                except APIStatusError:
+                    assert time.monotonic() < end, f"{slug} is not served"
+                    time.sleep(0.05)
+    return slugs
+
+
+@pytest.fixture(params=["by header", "by slug"])
+def family(request, stored):
+    """A client, and what stands before the names of its models: nothing, or the slug that names the provider."""
+    if request.param == "by header":
+        with openai() as client:
+            yield client, ""
+    else:
+        slug = stored["openai"]
+        # The header serves what has no model; the model's own word is stronger where there is one.
+        with openai(api_key=WORKSPACE_KEY, default_headers={"x-gateway-provider": f"@{slug}"}) as client:
+            yield client, f"@{slug}/"
 
 
 class Mock:
