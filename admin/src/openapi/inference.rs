@@ -1,68 +1,17 @@
-//! What the proxy serves itself: one row per endpoint family. Only what the gateway reads is described; everything else
-//! of a body is the provider's and passes untouched.
+//! What the proxy serves itself, as the document shows it. The families stand in `families`, one row each.
+
+mod families;
 
 use super::doc::Doc;
 use super::operation::{headers, operation_id, parameters, request_body, success};
 use super::schema::{self, Schema};
+use families::{Family, Gives, families};
 use serde_json::{Value, json};
-
-fn families() -> Vec<Doc> {
-    vec![
-        Doc::post("/chat/completions", "Complete a chat")
-            .details("With `stream: true` the answer is a stream of server-sent events.")
-            .body(chat())
-            .answer(completion()),
-        Doc::get("/models", "List the models that can be asked")
-            .details(
-                "Without a provider: those of the workspace's providers, as `@slug/model`. With one: its own list.",
-            )
-            .filter("ai_service", schema::any_text().says("Names of providers, comma separated.").eg("openai"))
-            .filter(
-                "provider",
-                schema::any_text().says("Slugs of the workspace's providers, comma separated.").eg("prod"),
-            )
-            .filter("limit", schema::whole(1..=i64::MAX).eg(100))
-            .filter("offset", schema::whole(0..=i64::MAX).eg(0))
-            .filter("sort", schema::choice(&["id", "slug", "provider", "ai_service", "created"]))
-            .filter("order", schema::choice(&["asc", "desc"]))
-            .answer(models()),
-        Doc::get("/models/{model}", "Show one model").answer(model()),
-    ]
-}
-
-fn models() -> Schema {
-    // A provider's own list has no total, and fields of its own.
-    schema::any_object().eg(json!({ "object": "list", "total": 1, "data": [model().example()] }))
-}
-
-fn model() -> Schema {
-    schema::any_object().eg(json!({
-        "id": "@prod/gpt-4o", "slug": "gpt-4o", "canonical_slug": "gpt-4o", "object": "model", "created": 1_767_225_600,
-        "owned_by": "openai",
-    }))
-}
-
-fn chat() -> Schema {
-    let message = schema::any_object().eg(json!({ "role": "user", "content": "Say hello." }));
-    schema::object("ChatCompletionRequest")
-        .need("model", schema::any_text().eg("gpt-4o-mini"))
-        .need("messages", schema::list(message))
-        .may("stream", schema::flag())
-}
-
-fn completion() -> Schema {
-    schema::any_object().eg(json!({
-        "id": "chatcmpl-1",
-        "object": "chat.completion",
-        "model": "gpt-4o-mini",
-        "choices": [{ "index": 0, "message": { "role": "assistant", "content": "Hello." }, "finish_reason": "stop" }],
-        "usage": { "prompt_tokens": 9, "completion_tokens": 2, "total_tokens": 11 },
-    }))
-}
 
 /// Headers by which a caller chooses where a request goes.
 const HEADERS: &[(&str, &str)] = &[
-    ("x-gateway-provider", "The provider, as `openai`. Its own key goes in `Authorization`."),
+    ("x-gateway-provider", "The provider: a name, as `openai`, whose own key goes in `Authorization`, or `@slug`."),
+    ("x-gateway-config", "The config to follow: its slug, or the object itself."),
     ("x-gateway-custom-host", "Another base URL of the provider."),
     ("x-gateway-metadata", "A JSON object of short texts, kept with the request."),
     ("x-gateway-trace-id", "Joins several requests; made when absent."),
@@ -71,8 +20,60 @@ const HEADERS: &[(&str, &str)] = &[
 
 pub fn rendered() -> Vec<(String, String, Value)> {
     let families = families();
-    let served = families.iter().map(|doc| (doc.path.clone(), doc.method.as_str().to_ascii_lowercase(), one(doc)));
+    let method = |doc: &Doc| doc.method.as_str().to_ascii_lowercase();
+    let served = families.iter().map(|one| (one.doc.path.clone(), method(&one.doc), operation(one)));
     served.chain([("/explain".to_owned(), "post".to_owned(), explain())]).collect()
+}
+
+fn operation(family: &Family) -> Value {
+    let doc = &family.doc;
+    let segments: Vec<&str> = doc.path.split('/').filter(|segment| !segment.is_empty()).collect();
+    let ours = HEADERS.iter().map(
+        |(name, text)| json!({ "name": name, "in": "header", "description": text, "schema": { "type": "string" } }),
+    );
+    let parameters: Vec<Value> = parameters(&segments, Some(doc)).into_iter().chain(ours).collect();
+    let details = doc.details.as_deref().unwrap_or_default();
+    let needs = family.scopes.iter().map(|scope| format!("`{scope}`")).collect::<Vec<_>>().join(" or ");
+    let mut rendered = json!({
+        "operationId": operation_id(doc.method.as_str(), &segments),
+        "tags": ["inference"],
+        "summary": doc.summary,
+        "description": format!("{details} Needs the scope {needs} and a key of a workspace. Served by the proxy.").trim(),
+        "parameters": parameters,
+        "security": [{ "apiKey": [] }, { "bearer": [] }],
+        "responses": { family.gives.status(): answer(doc, family.gives), "default": refusal() },
+        "x-scopes": { "anyOf": family.scopes },
+        "x-implemented": true,
+    });
+    if let Some(body) = &doc.body {
+        rendered["requestBody"] = request_body(body);
+        if family.takes_form {
+            let content = &mut rendered["requestBody"]["content"];
+            content["multipart/form-data"] = json!({ "schema": content["application/json"]["schema"] });
+            if let Some(kinds) = content.as_object_mut() {
+                kinds.shift_remove("application/json");
+            }
+        }
+    }
+    rendered
+}
+
+fn answer(doc: &Doc, gives: Gives) -> Value {
+    let mut answer = success(&doc.answer);
+    match gives {
+        Gives::Json => {}
+        Gives::JsonOrEvents => answer["content"]["text/event-stream"] = json!({ "schema": { "type": "string" } }),
+        Gives::Bytes(kind) => {
+            answer["content"] = json!({ kind: { "schema": { "type": "string", "format": "binary" } } })
+        }
+        Gives::Websocket => {
+            answer["description"] = "The connection is a websocket from here on.".into();
+            if let Some(answer) = answer.as_object_mut() {
+                answer.shift_remove("content");
+            }
+        }
+    }
+    answer
 }
 
 /// In the route table, but answered by the proxy, which knows what it would do.
@@ -126,37 +127,6 @@ fn explanation() -> Schema {
         .need("plan", schema::list(stop))
         .need("limits", schema::list(schema::any_object()))
         .need("guardrails", schema::list(schema::any_object()))
-}
-
-fn one(doc: &Doc) -> Value {
-    let segments: Vec<&str> = doc.path.split('/').filter(|segment| !segment.is_empty()).collect();
-    let in_head = HEADERS.iter().map(
-        |(name, text)| json!({ "name": name, "in": "header", "description": text, "schema": { "type": "string" } }),
-    );
-    let parameters: Vec<Value> = parameters(&segments, Some(doc)).into_iter().chain(in_head).collect();
-    let mut answer = success(&doc.answer);
-    let is_listing = doc.body.is_none();
-    if !is_listing {
-        answer["content"]["text/event-stream"] = json!({ "schema": { "type": "string" } });
-    }
-    let scopes: &[&str] = if is_listing { &["models.list", "completions.write"] } else { &["completions.write"] };
-    let needs = scopes.iter().map(|scope| format!("`{scope}`")).collect::<Vec<_>>().join(" or ");
-    let details = doc.details.as_deref().unwrap_or_default();
-    let mut rendered = json!({
-        "operationId": operation_id(doc.method.as_str(), &segments),
-        "tags": ["inference"],
-        "summary": doc.summary,
-        "description": format!("{details} Needs the scope {needs} and a key of a workspace. Served by the proxy."),
-        "parameters": parameters,
-        "security": [{ "apiKey": [] }, { "bearer": [] }],
-        "responses": { "200": answer, "default": refusal() },
-        "x-scopes": { "anyOf": scopes },
-        "x-implemented": true,
-    });
-    if let Some(body) = &doc.body {
-        rendered["requestBody"] = request_body(body);
-    }
-    rendered
 }
 
 /// The provider's own errors pass as they are, so there is no one schema for them.
