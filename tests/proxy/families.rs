@@ -71,7 +71,6 @@ const ROWS: &[(&str, &str, Body, &str)] = &[
     ("GET", "/threads/t-1/runs/r-1/steps", Body::None, "openai"),
     ("POST", "/vector_stores", Body::Plain, "openai"),
     ("POST", "/vector_stores/v-1/search", Body::Plain, "openai"),
-    ("GET", "/models/gpt-4o", Body::None, "openai"),
     ("DELETE", "/models/ft-1", Body::None, "openai"),
     ("PUT", "/anything/else", Body::Binary, "openai"),
     ("PATCH", "/anything/else", Body::Plain, "openai"),
