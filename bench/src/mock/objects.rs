@@ -154,15 +154,20 @@ fn list(data: &[Value]) -> Value {
 
 fn moderation(body: &[u8], id: u64) -> Value {
     let asked: Value = serde_json::from_slice(body).unwrap_or_default();
-    let count = asked["input"].as_array().map_or(1, Vec::len);
-    let is_bad = asked["input"].to_string().contains("violence");
-    let result = json!({
-        "flagged": is_bad,
-        "categories": { "violence": is_bad, "hate": false },
-        "category_scores": { "violence": if is_bad { 0.9 } else { 0.1 }, "hate": 0.0 },
-    });
+    let judged = |input: &Value| {
+        let is_bad = input.to_string().contains("violence");
+        json!({
+            "flagged": is_bad,
+            "categories": { "violence": is_bad, "hate": false },
+            "category_scores": { "violence": if is_bad { 0.9 } else { 0.1 }, "hate": 0.0 },
+        })
+    };
+    let results: Vec<Value> = match asked["input"].as_array() {
+        Some(inputs) => inputs.iter().map(judged).collect(),
+        None => vec![judged(&asked["input"])],
+    };
     let model = asked["model"].as_str().unwrap_or("text-moderation-latest");
-    json!({ "id": format!("modr-{id:016}"), "model": model, "results": vec![result; count] })
+    json!({ "id": format!("modr-{id:016}"), "model": model, "results": results })
 }
 
 fn speech() -> Payload {

@@ -47,4 +47,5 @@ def test_betas_and_versions_reach_the_provider(family, mock):
     client, prefix = family
     client.beta.messages.create(**chat(prefix), betas=["files-api-2025-04-14"])
     sent = mock.last_request()["headers"]
-    assert sent["anthropic-beta"] == "files-api-2025-04-14" and sent["anthropic-version"] == "2023-06-01"
+    assert sent["anthropic-beta"] == "files-api-2025-04-14"
+    assert sent["anthropic-version"] == client.default_headers["anthropic-version"]
