@@ -141,6 +141,9 @@ fn object(kind: &str, id: &str, body: &[u8]) -> Value {
     {
         object.insert(name.to_owned(), value);
     }
+    if kind == "response" {
+        object.insert("output".to_owned(), json!([]));
+    }
     if kind == "file" {
         object.extend([("bytes".to_owned(), json!(body.len())), ("purpose".to_owned(), json!("batch"))]);
     }
