@@ -4,8 +4,10 @@
 mod brownout;
 mod catalogue;
 mod client;
+mod crash;
 mod disconnect;
 mod handover;
+mod journal;
 mod load;
 mod outage;
 mod propagation;
@@ -13,6 +15,7 @@ mod report;
 mod rotation;
 mod stack;
 mod streams;
+mod tagged;
 mod upload;
 
 use std::time::Duration;
@@ -57,6 +60,17 @@ pub enum Proof {
         #[arg(long, default_value_t = 20_000)]
         count: usize,
     },
+    /// The proxy killed again and again under load: nothing that reached a client is missing in the logs.
+    Crash {
+        #[arg(long, default_value_t = 100)]
+        kills: u32,
+    },
+    /// Postgres gone, frozen and out of connections under load: all logs arrive, once.
+    Journal {
+        /// How long each time.
+        #[arg(long, default_value_t = 120)]
+        seconds: u64,
+    },
     /// A new process takes over under load; then a drain.
     Handover,
     /// Master key and data keys replaced under load; the old master key opens nothing afterwards.
@@ -83,6 +97,8 @@ impl Proof {
             Self::Outage { .. } => "outage",
             Self::Propagation { .. } => "propagation",
             Self::Brownout { .. } => "brownout",
+            Self::Crash { .. } => "crash",
+            Self::Journal { .. } => "journal",
             Self::Handover => "handover",
             Self::Rotation { .. } => "rotation",
             Self::Catalogue { .. } => "catalogue",
@@ -99,6 +115,8 @@ impl Proof {
             Self::Outage { seconds } => outage::prove(Duration::from_secs(seconds), &mut report).await?,
             Self::Propagation { keys } => propagation::prove(keys, &mut report).await?,
             Self::Brownout { count } => brownout::prove(count, &mut report).await?,
+            Self::Crash { kills } => crash::prove(kills, &mut report).await?,
+            Self::Journal { seconds } => journal::prove(Duration::from_secs(seconds), &mut report).await?,
             Self::Handover => handover::prove(&mut report).await?,
             Self::Rotation { accounts } => rotation::prove(accounts, &mut report).await?,
             Self::Catalogue { providers, configs } => catalogue::prove(providers, configs, &mut report).await?,

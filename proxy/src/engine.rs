@@ -15,6 +15,7 @@ use crate::explain;
 use crate::headers::{Aliases, GatewayHeaders};
 use crate::hosts::Hosts;
 use crate::inline::InlineConfigs;
+use crate::journal::Journal;
 use crate::metrics::{Lane, Metrics, Outcome};
 use crate::multipart::{self, Form};
 use crate::plan::Plan;
@@ -27,9 +28,10 @@ use crate::snapshot::Snapshot;
 use crate::stages::answer::{self, Ended};
 use crate::stages::classify::{Endpoint, Route, classify, dialect};
 use crate::stages::identify::{INFERENCE, Identified, LISTING, Principal, identify};
-use crate::stages::plan::plan;
+use crate::stages::plan::find;
 use crate::stages::receive::{BodyMemory, check_content_type};
 use crate::stages::resolve::Resolver;
+use crate::stages::settle::Log;
 use crate::stages::trace::{metadata, trace_id};
 use crate::target::Target;
 use crate::tokens::trail::Failure as TokenFailure;
@@ -61,6 +63,8 @@ pub struct Engine {
     pub sealer: Arc<Sealer>,
     pub secrets: Arc<Secrets>,
     pub metrics: Arc<Metrics>,
+    /// None when calls are not logged.
+    pub journal: Option<Arc<Journal>>,
     pub aliases: Aliases,
     pub tokens: Tokens,
     /// Peers whose word about the client's address is taken.
@@ -147,12 +151,14 @@ impl Engine {
             Route::MethodNotAllowed => Err(Refusal::method_not_allowed(head.method.as_str())),
             Route::Engine(endpoint) => {
                 let caller = self.identify(head, peer, &headers, &[INFERENCE], visit).await?;
+                self.open_log(&caller, head, &headers, visit)?;
                 self.open_engine(endpoint, head, &headers, caller, visit)
             }
             Route::Relay(path) => {
                 let caller = self.identify(head, peer, &headers, &[INFERENCE], visit).await?;
+                self.open_log(&caller, head, &headers, visit)?;
                 let metadata = metadata(headers.metadata, &head.headers, &caller)?;
-                let plan = plan(&headers, &caller, &self.snapshot, &self.inline)?;
+                let plan = self.plan(&headers, &caller, &metadata, visit)?;
                 let ask = Ask { path: path.to_owned(), caller, metadata, plan };
                 Ok(Next::Relay(Box::new(self.passage(ask, head, &headers, visit)?)))
             }
@@ -189,6 +195,36 @@ impl Engine {
         Ok(caller)
     }
 
+    /// From here on the request is somebody's, and is noted however it ends.
+    fn open_log(
+        &self,
+        caller: &Principal,
+        head: &RequestHeader,
+        headers: &GatewayHeaders<'_>,
+        visit: &mut Visit,
+    ) -> Result<(), Refusal> {
+        let Some(journal) = &self.journal else { return Ok(()) };
+        if journal.is_refusing() {
+            return Err(Refusal::journal_full());
+        }
+        visit.log = Some(Log::open(journal, caller, head, headers));
+        Ok(())
+    }
+
+    fn plan(
+        &self,
+        headers: &GatewayHeaders<'_>,
+        caller: &Principal,
+        metadata: &Map<String, Value>,
+        visit: &mut Visit,
+    ) -> Result<Arc<Plan>, Refusal> {
+        let found = find(headers, caller, &self.snapshot, &self.inline)?;
+        if let Some(log) = &mut visit.log {
+            log.planned(&found, metadata);
+        }
+        Ok(found.plan)
+    }
+
     /// Tells the audit trail of the organisation, later and elsewhere, and the client at once.
     fn reject(
         &self,
@@ -221,7 +257,7 @@ impl Engine {
         visit: &mut Visit,
     ) -> Result<Next, Refusal> {
         let metadata = metadata(headers.metadata, &head.headers, &caller)?;
-        let plan = plan(headers, &caller, &self.snapshot, &self.inline)?;
+        let plan = self.plan(headers, &caller, &metadata, visit)?;
         if endpoint.takes_forms() && !multipart::is_held(&head.headers, headers, !plan.is_nothing()) {
             visit.enter(Lane::Relay, &self.metrics);
             let ask = Ask { path: endpoint.path().to_owned(), caller, metadata, plan };
@@ -238,6 +274,7 @@ impl Engine {
             visit.provider = HeaderValue::from_str(&target.provider.name).ok();
             // A provider that keeps this endpoint elsewhere or not at all takes the caller's bytes as they are.
             if target.provider.row.native_path(endpoint.family()).is_none() {
+                visit.turn_to(&target, None);
                 let ask = Ask { path: endpoint.path().to_owned(), caller, metadata, plan };
                 return Ok(Next::Relay(Box::new(Passage::to(target, head, ask)?)));
             }

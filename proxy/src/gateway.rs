@@ -158,8 +158,24 @@ impl ProxyHttp for Gateway {
             self.engine.metrics.attempt(Outcome::Answered);
             passage.answered(visit.status);
         }
+        visit.head_after = Some(visit.started.elapsed());
+        if let Some(log) = &mut visit.log {
+            log.relays(&head.headers);
+        }
         visit.stamp(head);
         Ok(())
+    }
+
+    /// Only looks: the bytes of a relayed answer are passed on as they are.
+    fn response_body_filter(
+        &self,
+        _session: &mut Session,
+        body: &mut Option<Bytes>,
+        end_of_stream: bool,
+        ctx: &mut Self::CTX,
+    ) -> Result<Option<Duration>> {
+        ctx.visit.relayed(body.as_ref().unwrap_or(&Bytes::new()), end_of_stream);
+        Ok(None)
     }
 
     fn fail_to_connect(

@@ -264,6 +264,11 @@ impl Refusal {
         Self::new(503, "server_error", "not_ready", message).retry_in(1)
     }
 
+    pub fn journal_full() -> Self {
+        let message = "the gateway has no room left to note what requests do; try again later";
+        Self::new(503, "server_error", "overloaded", message).retry_in(5)
+    }
+
     pub fn overloaded() -> Self {
         let message = "the gateway holds as many request bodies as it may; try again";
         Self::new(503, "server_error", "overloaded", message).retry_in(1)

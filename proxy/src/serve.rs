@@ -57,7 +57,7 @@ pub fn serve(settings: Settings) -> anyhow::Result<()> {
         true => Some(Journal::open(settings.journal.clone(), threads, metrics.journal.clone())?),
         false => None,
     };
-    let engine = Arc::new(engine(&settings, snapshot.clone(), metrics.clone(), trail)?);
+    let engine = Arc::new(engine(&settings, snapshot.clone(), metrics.clone(), trail, journal.clone())?);
     let (control_plane, admin_checks) = ControlPlane::new(&settings.process.admin_addresses)?;
     let gateway = Gateway {
         engine: engine.clone(),
@@ -174,7 +174,13 @@ impl pingora_core::services::background::BackgroundService for DrainService {
     }
 }
 
-fn engine(settings: &Settings, snapshot: Arc<Snapshot>, metrics: Arc<Metrics>, trail: Trail) -> anyhow::Result<Engine> {
+fn engine(
+    settings: &Settings,
+    snapshot: Arc<Snapshot>,
+    metrics: Arc<Metrics>,
+    trail: Trail,
+    journal: Option<Arc<Journal>>,
+) -> anyhow::Result<Engine> {
     let dialer = Arc::new(Dialer::new(&settings.upstream)?);
     let upstream = &settings.upstream;
     let sealer = Arc::new(Sealer::new(MasterKeys::load(&settings.sealing)?));
@@ -190,6 +196,7 @@ fn engine(settings: &Settings, snapshot: Arc<Snapshot>, metrics: Arc<Metrics>, t
         trusted_proxies: settings.identity.trusted_proxies.clone(),
         dialer,
         metrics,
+        journal,
         aliases: Aliases::new(&settings.identity.header_prefix_aliases)?,
         body_memory: BodyMemory::new(settings.process.body_memory_bytes),
         bounds: Limits {

@@ -17,10 +17,11 @@ pub mod sharded;
 mod tables;
 
 pub use follower::Follower;
+pub use saved_config::SavedConfig;
 
 use chrono::{DateTime, Utc};
 use collection::{Collection, Followed, Frozen, Incoming, Merged};
-use saved_config::{ConfigKey, SavedConfig};
+use saved_config::ConfigKey;
 use shared::api_key::KeyHash;
 use shared::model::{
     ApiKey, DataKey, Deployment, Integration, IntegrationModel, IntegrationWorkspace, Organisation, Provider,

@@ -42,6 +42,8 @@ pub enum Credential {
 
 /// An integration's sealed credentials with what opens them.
 pub struct Stored {
+    /// The workspace's handle on it.
+    pub provider: Arc<shared::model::Provider>,
     pub integration: Arc<Integration>,
     pub data_key: Option<Arc<DataKey>>,
     /// The model that was asked for, if the integration has headers for it alone.

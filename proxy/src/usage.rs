@@ -4,6 +4,7 @@
 
 mod estimate;
 mod scan;
+pub mod stream_options;
 
 pub use estimate::prompt_tokens;
 

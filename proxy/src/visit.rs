@@ -5,11 +5,14 @@ use crate::metrics::{Lane, Metrics};
 use crate::refusal::Dialect;
 use crate::request_id;
 use crate::stages::answer::Pulse;
+use crate::stages::settle::{Facts, Log};
+use crate::target::Target;
 use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue, header};
 use pingora_http::ResponseHeader;
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
+use uuid::Uuid;
 
 /// Read once at compile time: a name costs as much to read as to insert.
 static REQUEST_ID: HeaderName = HeaderName::from_static("x-gateway-request-id");
@@ -23,6 +26,7 @@ static SERVER_TIMING: HeaderName = HeaderName::from_static("server-timing");
 pub struct Visit {
     pub started: Instant,
     pub request_id: HeaderValue,
+    uuid: Uuid,
     pub trace_id: Option<HeaderValue>,
     /// The alias prefix of the request's headers; ours are repeated under it.
     pub alias: Option<String>,
@@ -41,6 +45,14 @@ pub struct Visit {
     /// When the whole request must be over.
     pub deadline: Option<Instant>,
     pub pulse: Pulse,
+    /// Since the start, when the head of the answer was there.
+    pub head_after: Option<Duration>,
+    /// Why the gateway answered itself, or ended the answer.
+    pub error_code: Option<&'static str>,
+    /// What the journal will say; none once it has been said, or when nobody knows who asks.
+    pub log: Option<Box<Log>>,
+    /// The provider was asked for usage that the client did not ask for.
+    pub strips_usage: bool,
     presence: Option<Presence>,
 }
 
@@ -58,10 +70,11 @@ impl Drop for Presence {
 
 impl Visit {
     pub fn begin() -> Self {
-        let mut text = uuid::Uuid::encode_buffer();
+        let mut text = Uuid::encode_buffer();
         let id = request_id::new(SystemTime::now());
         Self {
             started: Instant::now(),
+            uuid: id,
             request_id: ascii(id.hyphenated().encode_lower(&mut text)),
             trace_id: None,
             alias: None,
@@ -74,6 +87,10 @@ impl Visit {
             status: 0,
             deadline: None,
             pulse: Pulse::default(),
+            head_after: None,
+            error_code: None,
+            log: None,
+            strips_usage: false,
             presence: None,
         }
     }
@@ -129,8 +146,78 @@ impl Visit {
         }
     }
 
-    /// Counts the finished request.
+    /// A target is turned to. One that was being tried on the relay lane could not be reached then.
+    pub fn turn_to(&mut self, target: &Target, model: Option<&str>) {
+        if self.log.as_ref().is_some_and(|log| log.is_elsewhere(&self.option)) {
+            self.set_aside(503, Some("upstream_unreachable"));
+        }
+        if let Some(log) = &mut self.log {
+            log.turn_to(target, model, &self.option, self.upstream);
+        }
+    }
+
+    /// Notes the present target, which another one replaces.
+    pub fn set_aside(&mut self, status: u16, error_code: Option<&'static str>) {
+        if let Some(mut log) = self.log.take() {
+            log.set_aside(&self.facts(status, error_code));
+            self.log = Some(log);
+        }
+    }
+
+    /// A piece of a plain answer is about to leave; the request is noted before the last one does.
+    pub fn plain(&mut self, piece: &[u8], is_last: bool) {
+        let Some(log) = &mut self.log else { return };
+        log.plain(piece, is_last);
+        if is_last {
+            self.note();
+        }
+    }
+
+    /// Whole events of a stream are about to leave; the request is noted before what ends it does.
+    pub fn events(&mut self, whole: &[u8], is_last: bool) {
+        let after = self.started.elapsed();
+        let Some(log) = &mut self.log else { return };
+        log.streams(after);
+        log.events(whole);
+        if is_last || log.is_told() {
+            self.note();
+        }
+    }
+
+    /// Bytes of a relayed answer are about to leave.
+    pub fn relayed(&mut self, piece: &Bytes, is_last: bool) {
+        let after = self.started.elapsed();
+        let Some(log) = &mut self.log else { return };
+        log.relayed(piece, is_last, after);
+        if is_last || log.is_told() {
+            self.note();
+        }
+    }
+
+    /// Notes the request in the journal, once.
+    pub fn note(&mut self) {
+        if let Some(log) = self.log.take() {
+            log.settle(&self.facts(self.status, self.error_code));
+        }
+    }
+
+    fn facts(&mut self, status: u16, error_code: Option<&'static str>) -> Facts<'_> {
+        let trace_id = self.trace_id.get_or_insert_with(new_trace);
+        Facts {
+            request_id: self.uuid,
+            started: self.started,
+            trace_id: trace_id.to_str().unwrap_or_default(),
+            status,
+            error_code,
+            retries: self.retries,
+            upstream: self.upstream,
+            head_after: self.head_after,
+        }
+    }
+
+    /// Counts the finished request, and notes it if its answer never came to an end.
     pub fn settle(&mut self, metrics: &Metrics) {
+        self.note();
         metrics.answered(self.lane(), self.status, self.started.elapsed());
         self.presence = None;
     }
@@ -144,7 +231,7 @@ fn count(retries: i8) -> HeaderValue {
 }
 
 fn new_trace() -> HeaderValue {
-    let mut text = uuid::Uuid::encode_buffer();
+    let mut text = Uuid::encode_buffer();
     ascii(request_id::random().hyphenated().encode_lower(&mut text))
 }
 

@@ -34,6 +34,8 @@ pub struct Provider {
     pub headers: Vec<(HeaderName, HeaderValue)>,
     /// The code that translates the adapted families.
     pub adapter: Option<Box<str>>,
+    /// Streams of chat and completions end with their usage when `stream_options` asks for it.
+    pub has_stream_usage: bool,
     offers: [Offer; Family::ALL.len()],
 }
 

@@ -1,3 +1,4 @@
 //! Every call is logged, priced and counted, once.
 
+mod calls;
 mod ship;

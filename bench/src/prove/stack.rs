@@ -62,13 +62,18 @@ pub struct Program {
 impl Stack {
     /// `settings` are for the proxy and admin alike, beyond the usual ones.
     pub async fn start(settings: &[(&'static str, &str)]) -> anyhow::Result<Self> {
+        Self::remembering(settings, 0).await
+    }
+
+    /// The same, with a provider that remembers so many requests.
+    pub async fn remembering(settings: &[(&'static str, &str)], remember: usize) -> anyhow::Result<Self> {
         let place = tempfile::Builder::new().prefix("portcullis-prove-").tempdir()?;
         // Postgres may run as another user: it may walk through, but not look around.
         fs::set_permissions(place.path(), Permissions::from_mode(0o711))?;
         let options = postgres::Options::new(place.path().join("postgres"), Purpose::Run);
         let server = tokio::task::spawn_blocking(move || Server::start(&options)).await??;
         server.create_database(DATABASE).await?;
-        let mock = Mock::try_start(Options { remember: 0, ..Options::default() })?;
+        let mock = Mock::try_start(Options { remember, ..Options::default() })?;
         let ports = [Reservation::any()?, Reservation::any()?, Reservation::any()?];
         let mut environment = environment(&server.url(DATABASE), &ports);
         environment.extend(settings.iter().map(|(name, value)| (*name, (*value).to_owned())));
@@ -180,6 +185,12 @@ impl Stack {
 
     pub fn start_proxy(&self, arguments: &[&str]) -> anyhow::Result<Program> {
         Program::start("gateway-proxy", arguments, &self.environment, self.place.path())
+    }
+
+    pub async fn restart_proxy(&mut self) -> anyhow::Result<()> {
+        self.proxy = self.start_proxy(&[])?;
+        self.proxy.until_ready(&self.ports[2], "/readyz").await?;
+        self.proxy.until_ready(&self.ports[0], "/").await
     }
 
     pub async fn restart_admin(&mut self) -> anyhow::Result<()> {

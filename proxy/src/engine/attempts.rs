@@ -17,10 +17,12 @@ use crate::stages::answer::{self, Ended, Failure, beside};
 use crate::stages::receive::{Bounds, NotReceived, receive};
 use crate::stages::resolve::Resolved;
 use crate::stages::trace::add_user;
+use crate::usage::stream_options;
 use crate::visit::Visit;
 use bytes::Bytes;
 use chrono::Utc;
 use http::HeaderValue;
+use shared::providers::Family;
 use std::borrow::Cow;
 use std::time::{Duration, Instant};
 
@@ -43,6 +45,10 @@ impl Engine {
         let outcome = match Fields::read(&text) {
             Ok(fields) => {
                 add_user(&mut errand.metadata, &fields);
+                if let Some(log) = &mut visit.log {
+                    log.describe(&errand.metadata);
+                    log.asked(&text);
+                }
                 self.attempts(client, visit, errand, &text, &fields).await
             }
             Err(refusal) => Err(refused(refusal)),
@@ -87,7 +93,10 @@ impl Engine {
             let wait = match next.map_err(refused)? {
                 Next::Deliver => return tried,
                 Next::Again(wait) => wait,
-                Next::Elsewhere => Duration::ZERO,
+                Next::Elsewhere => {
+                    visit.set_aside(outcome.status, code(&tried));
+                    Duration::ZERO
+                }
             };
             self.set_aside(tried.map_err(NotCalled::Ended));
             if !wait.is_zero() {
@@ -119,19 +128,31 @@ impl Engine {
         body: &Bytes,
         fields: &Fields<'_>,
     ) -> Result<Answer, Ended> {
+        let asked_for = requested_model(leaf, fields);
         let Resolved { target, model } = match &errand.first {
             Some(target) => Resolved { target: target.clone(), model: None },
             None => {
                 let headers = GatewayHeaders::of(&client.head().headers, &self.aliases).map_err(refused)?;
-                let model = requested_model(leaf, fields);
-                self.resolver().resolve(leaf, &headers, &errand.caller, model.as_deref()).map_err(refused)?
+                self.resolver().resolve(leaf, &headers, &errand.caller, asked_for.as_deref()).map_err(refused)?
             }
         };
         visit.provider = HeaderValue::from_str(&target.provider.name).ok();
+        visit.turn_to(&target, model.as_deref().or(asked_for.as_deref()));
         if target.awaits_secrets() {
             beside(client, visit, self.secrets.gather(&target)).await?.map_err(refused)?;
         }
-        let body = leaf.edits.apply(body, fields, model.as_deref());
+        let mut body = leaf.edits.apply(body, fields, model.as_deref());
+        visit.strips_usage = false;
+        let is_countable = matches!(errand.endpoint.family(), Family::Chat | Family::Complete)
+            && fields.is_true("stream")
+            && target.provider.row.has_stream_usage;
+        if is_countable
+            && visit.log.is_some()
+            && let Some(asking) = stream_options::asking(&body)
+        {
+            visit.strips_usage = true;
+            body = asking;
+        }
         let body = errand.form.as_ref().map_or_else(|| body.clone(), |form| form.edited(&body));
         let call = Call { endpoint: errand.endpoint, leaf, target: &target, body: &body, deadline: visit.deadline };
         let asked = Instant::now();
@@ -191,6 +212,14 @@ fn outcome(tried: &Result<Answer, Ended>, deadline: Option<Instant>) -> routing:
             routing::Outcome { status, speaker: speaker(failure), left, ..routing::Outcome::default() }
         }
         Err(_) => routing::Outcome { speaker: Speaker::Fault, left, ..routing::Outcome::default() },
+    }
+}
+
+/// What we called the failure, if it was ours to name.
+fn code(tried: &Result<Answer, Ended>) -> Option<&'static str> {
+    match tried {
+        Err(Ended::Failed(failure)) => Some(failure.refusal.code),
+        _ => None,
     }
 }
 

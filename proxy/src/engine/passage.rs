@@ -131,6 +131,7 @@ impl Engine {
         let Resolved { target, model } = self.resolver().resolve(leaf, headers, caller, asked.as_deref())?;
         visit.provider = HeaderValue::from_str(&target.provider.name).ok();
         let place = place(&target, path, head)?;
+        visit.turn_to(&target, model.as_deref().or(asked.as_deref()));
         match model.as_deref().or(asked.as_deref()) {
             Some(model) if realtime::model(path, head.uri.query()).as_deref() != Some(model) => {
                 Ok((target, realtime::asking(&place, model)))

@@ -15,6 +15,7 @@ use crate::downstream::{ClientGone, Downstream};
 use crate::events::Splitter;
 use crate::metrics::Outcome;
 use crate::refusal::Refusal;
+use crate::usage::stream_options::without_usage;
 use crate::visit::Visit;
 use crate::within::within;
 use bytes::{Bytes, BytesMut};
@@ -67,11 +68,14 @@ async fn plain(
     visit.pulse.every = None;
     client.write_head(client_head(upstream.take_head(), visit)).await?;
     let mut is_last = upstream.is_done();
+    visit.plain(&first, is_last);
     client.write_body(first, is_last).await?;
     while !is_last {
         let piece = next(client, upstream, visit).await?.map_err(|broken| Ended::Torn(broken.class))?;
         is_last = piece.is_none() || upstream.is_done();
-        client.write_body(piece.unwrap_or_default(), is_last).await?;
+        let piece = piece.unwrap_or_default();
+        visit.plain(&piece, is_last);
+        client.write_body(piece, is_last).await?;
     }
     Ok(Ended::Complete)
 }
@@ -92,11 +96,16 @@ async fn stream(
     }
     let mut is_last = upstream.is_done();
     if is_last {
-        let tail = splitter.rest();
-        client.write_body(join(BytesMut::from(first.as_ref()), tail), true).await?;
+        let whole = join(BytesMut::from(first.as_ref()), splitter.rest());
+        visit.events(&whole, true);
+        client.write_body(passed_on(whole, visit), true).await?;
         return Ok(Ended::Complete);
     }
-    client.write_body(first, false).await?;
+    visit.events(&first, false);
+    let first = passed_on(first, visit);
+    if !first.is_empty() {
+        client.write_body(first, false).await?;
+    }
     while !is_last {
         let piece = match next(client, upstream, visit).await? {
             Ok(piece) => piece,
@@ -112,10 +121,19 @@ async fn stream(
             }
         };
         if !whole.is_empty() || is_last {
-            client.write_body(whole, is_last).await?;
+            visit.events(&whole, is_last);
+            let whole = passed_on(whole, visit);
+            if !whole.is_empty() || is_last {
+                client.write_body(whole, is_last).await?;
+            }
         }
     }
     Ok(Ended::Complete)
+}
+
+/// What the client asked for of these events.
+fn passed_on(whole: Bytes, visit: &Visit) -> Bytes {
+    if visit.strips_usage { without_usage(whole) } else { whole }
 }
 
 /// Why an answer that has begun does not go on.
@@ -153,6 +171,8 @@ async fn next(
 async fn break_off(client: &mut impl Downstream, visit: &mut Visit, broken: Broken) -> Result<Ended, Ended> {
     let Broken { class, refusal } = broken;
     tracing::warn!(request_id = visit.id(), class = class.label(), why = %refusal.message, "a stream broke off");
+    visit.error_code = Some(refusal.code);
+    visit.note();
     client.write_body(refusal.event(visit.dialect, visit.id()), true).await?;
     Ok(Ended::BrokenOff(class))
 }
@@ -179,6 +199,7 @@ fn client_head(upstream: ResponseHeader, visit: &mut Visit) -> ResponseHeader {
     }
     parts.version = http::Version::HTTP_11;
     visit.status = parts.status.as_u16();
+    visit.head_after = Some(visit.started.elapsed());
     visit.stamp_map(&mut parts.headers);
     ResponseHeader::from(parts)
 }
@@ -199,8 +220,10 @@ fn is_hop_by_hop(name: &HeaderName) -> bool {
 
 /// Answers for the gateway itself.
 pub async fn refuse(client: &mut impl Downstream, visit: &mut Visit, refusal: &Refusal) -> Result<(), ClientGone> {
+    visit.error_code = Some(refusal.code);
+    visit.status = refusal.status;
+    visit.note();
     if visit.pulse.has_begun {
-        visit.status = refusal.status;
         return client.write_body(refusal.event(visit.dialect, visit.id()), true).await;
     }
     let body = refusal.body(visit.dialect, visit.id());

@@ -123,6 +123,7 @@ impl Resolver<'_> {
         let target = Target {
             headers: extras(leaf, own),
             credential: Credential::Stored(Arc::new(Stored {
+                provider: entry.provider.clone(),
                 data_key: self.data_key(integration.sealed.as_ref()),
                 model: known.filter(|model| model.sealed.is_some()).map(|model| {
                     let data_key = self.data_key(model.sealed.as_ref());

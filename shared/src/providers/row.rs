@@ -22,6 +22,8 @@ pub(super) struct Row {
     adapter: Option<String>,
     #[serde(default)]
     adapted: Vec<Family>,
+    #[serde(default)]
+    stream_usage: bool,
 }
 
 impl Row {
@@ -40,6 +42,7 @@ impl Row {
             headers: self.headers()?,
             offers: self.offers()?,
             adapter: self.adapter.map(Into::into),
+            has_stream_usage: self.stream_usage,
             name: self.name.into(),
         })
     }

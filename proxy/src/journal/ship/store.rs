@@ -3,10 +3,12 @@
 
 use super::row::Row;
 use futures::pin_mut;
+use sha2::{Digest as _, Sha256};
 use shared::db;
 use std::collections::BTreeSet;
 use tokio_postgres::binary_copy::BinaryCopyInWriter;
 use tokio_postgres::{Client, Error};
+use uuid::Uuid;
 
 /// Why a batch was not stored.
 #[derive(Debug)]
@@ -63,9 +65,21 @@ pub async fn store<'r>(
 
 /// Keeps a record that cannot be stored where somebody can look at it.
 pub async fn reject(client: &Client, segment: &str, record: &[u8], reason: &str) -> Result<(), String> {
-    const REJECT: &str = "INSERT INTO rejected_records (segment, record, reason) VALUES ($1, $2, $3)";
+    const REJECT: &str = "INSERT INTO rejected_records (id, segment, record, reason) VALUES ($1, $2, $3, $4)
+        ON CONFLICT DO NOTHING";
     let reason = reason.replace('\0', "");
-    client.execute(REJECT, &[&segment, &record, &reason]).await.map(drop).map_err(|error| db::explain(&error))
+    client
+        .execute(REJECT, &[&of_bytes(record), &segment, &record, &reason])
+        .await
+        .map(drop)
+        .map_err(|error| db::explain(&error))
+}
+
+/// An id that the same record has again when it is sent again.
+fn of_bytes(record: &[u8]) -> Uuid {
+    let mut id = [0; 16];
+    id.copy_from_slice(&Sha256::digest(record)[..16]);
+    Uuid::from_bytes(id)
 }
 
 /// Inserts what is not there yet and leaves only that in the temporary table. Answers how many were there.

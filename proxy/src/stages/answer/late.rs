@@ -27,6 +27,7 @@ pub async fn as_event(
     }
     let status = upstream.head().status.as_u16();
     visit.status = status;
+    visit.plain(&body, true);
     client.write_body(event(&body, status, visit.dialect, visit.id()), true).await?;
     Ok(Ended::Complete)
 }

@@ -1,0 +1,336 @@
+//! The last stage: what a request did goes into the journal, one record for each target that was tried, before the
+//! last byte of the answer leaves. A `Log` goes along with the request and gathers what only passes by once.
+
+use super::identify::Principal;
+use crate::events::Splitter;
+use crate::headers::GatewayHeaders;
+use crate::journal::{Journal, Mode, Record};
+use crate::plan::Branch;
+use crate::request_id;
+use crate::snapshot::SavedConfig;
+use crate::stages::plan::{self, Found as Planned};
+use crate::target::{Credential, Target};
+use crate::usage::{self, Found};
+use bytes::Bytes;
+use http::{HeaderMap, HeaderName, HeaderValue, Method, Uri, header};
+use pingora_http::RequestHeader;
+use serde_json::{Map, Value};
+use std::borrow::Cow;
+use std::sync::Arc;
+use std::time::{Duration, Instant, SystemTime};
+use uuid::Uuid;
+
+/// Longest text of a header that is kept.
+const LONGEST: usize = 128;
+
+pub struct Log {
+    journal: Arc<Journal>,
+    caller: Principal,
+    method: Method,
+    uri: Uri,
+    /// What the client's SDK says of itself, and where the call belongs in its trace.
+    said: Vec<(&'static str, HeaderValue)>,
+    config: Option<Source>,
+    mode: Mode,
+    metadata: Option<String>,
+    /// For the tokens of a prompt that nobody counted.
+    body: Bytes,
+    attempts: u8,
+    attempt: Option<Attempt>,
+}
+
+/// Where the config came from.
+#[derive(Debug, Clone)]
+pub enum Source {
+    Saved(Arc<SavedConfig>),
+    Inline,
+}
+
+/// The target being tried.
+struct Attempt {
+    began: Instant,
+    began_at: SystemTime,
+    /// What the whole request had waited for providers when this target was turned to.
+    waited_before: Duration,
+    ai_org: String,
+    virtual_key: Option<Arc<shared::model::Provider>>,
+    integration: Option<Uuid>,
+    model: Option<String>,
+    option: HeaderValue,
+    found: Found,
+    is_stream: bool,
+    is_relayed: bool,
+    first_token: Option<Duration>,
+    /// How the answer of a relayed call is watched.
+    watch: Watch,
+}
+
+#[derive(Default)]
+enum Watch {
+    #[default]
+    Not,
+    Plain,
+    Events(Splitter),
+}
+
+/// What the visit knows when a record is written.
+pub struct Facts<'v> {
+    pub request_id: Uuid,
+    pub started: Instant,
+    pub trace_id: &'v str,
+    pub status: u16,
+    pub error_code: Option<&'static str>,
+    pub retries: i8,
+    /// Waited for providers so far.
+    pub upstream: Duration,
+    /// Since the start, when the head of the answer was there.
+    pub head_after: Option<Duration>,
+}
+
+/// Suffixes of our own headers whose values are kept.
+const SAID: [&str; 6] = ["span-id", "span-name", "parent-span-id", "runtime", "runtime-version", "package-version"];
+
+impl Log {
+    pub fn open(
+        journal: &Arc<Journal>,
+        caller: &Principal,
+        head: &RequestHeader,
+        headers: &GatewayHeaders<'_>,
+    ) -> Box<Self> {
+        Box::new(Self {
+            journal: journal.clone(),
+            caller: caller.clone(),
+            method: head.method.clone(),
+            uri: head.uri.clone(),
+            said: said(head, headers),
+            config: None,
+            mode: Mode::Single,
+            metadata: None,
+            body: Bytes::new(),
+            attempts: 0,
+            attempt: None,
+        })
+    }
+
+    pub fn planned(&mut self, planned: &Planned, metadata: &Map<String, Value>) {
+        self.mode = match planned.plan.node(0).branch {
+            Branch::Leaf(_) | Branch::Single(_) => Mode::Single,
+            Branch::Fallback { .. } => Mode::Fallback,
+            Branch::Balance { .. } => Mode::Loadbalance,
+            Branch::Conditional { .. } => Mode::Conditional,
+        };
+        self.config = match (&planned.saved, planned.source) {
+            (Some(saved), _) => Some(Source::Saved(saved.clone())),
+            (None, plan::Source::Inline) => Some(Source::Inline),
+            (None, _) => None,
+        };
+        self.describe(metadata);
+    }
+
+    pub fn describe(&mut self, metadata: &Map<String, Value>) {
+        self.metadata = (!metadata.is_empty()).then(|| serde_json::to_string(metadata).unwrap_or_default());
+    }
+
+    /// Kept until the record is written: a stream that is cut tells nobody what it read.
+    pub fn asked(&mut self, body: &Bytes) {
+        self.body = body.clone();
+    }
+
+    /// A target is turned to; a retry of the same one goes on with its record.
+    pub fn turn_to(&mut self, target: &Target, model: Option<&str>, option: &HeaderValue, waited: Duration) {
+        if self.attempt.as_ref().is_some_and(|attempt| attempt.option == *option) {
+            return;
+        }
+        let stored = match &target.credential {
+            Credential::Stored(stored) => Some(stored),
+            Credential::Given(_) => None,
+        };
+        self.attempt = Some(Attempt {
+            began: Instant::now(),
+            began_at: SystemTime::now(),
+            waited_before: waited,
+            ai_org: target.provider.name.clone(),
+            virtual_key: stored.map(|stored| stored.provider.clone()),
+            integration: stored.map(|stored| stored.integration.id),
+            model: model.map(str::to_owned),
+            option: option.clone(),
+            found: Found::default(),
+            is_stream: false,
+            is_relayed: false,
+            first_token: None,
+            watch: Watch::Not,
+        });
+    }
+
+    /// Whether a target is being tried that this one would replace.
+    pub fn is_elsewhere(&self, option: &HeaderValue) -> bool {
+        self.attempt.as_ref().is_some_and(|attempt| attempt.option != *option)
+    }
+
+    /// The present target's bytes are not ours to change; its answer begins with this head.
+    pub fn relays(&mut self, head: &HeaderMap) {
+        let Some(attempt) = &mut self.attempt else { return };
+        attempt.is_relayed = true;
+        if head.contains_key(header::CONTENT_ENCODING) {
+            return;
+        }
+        let kind = head.get(header::CONTENT_TYPE).map(HeaderValue::as_bytes).unwrap_or_default();
+        attempt.is_stream = kind.starts_with(b"text/event-stream");
+        attempt.watch = match attempt.is_stream {
+            true => Watch::Events(Splitter::default()),
+            false if kind.starts_with(b"application/json") => Watch::Plain,
+            false => Watch::Not,
+        };
+    }
+
+    /// Bytes of a relayed answer pass.
+    pub fn relayed(&mut self, piece: &Bytes, is_last: bool, after: Duration) {
+        let Some(attempt) = &mut self.attempt else { return };
+        match &mut attempt.watch {
+            Watch::Not => {}
+            Watch::Plain => attempt.found.plain(piece, is_last),
+            Watch::Events(splitter) => match splitter.push(piece.clone()) {
+                Ok(whole) => {
+                    attempt.first_token.get_or_insert(after);
+                    attempt.found.events(&whole);
+                }
+                Err(_) => attempt.watch = Watch::Not,
+            },
+        }
+    }
+
+    /// Whether the stream has said all it has to say, though it has not ended.
+    pub fn is_told(&self) -> bool {
+        self.attempt.as_ref().is_some_and(|attempt| attempt.found.is_final)
+    }
+
+    /// A stream has begun to say something.
+    pub fn streams(&mut self, after: Duration) {
+        if let Some(attempt) = &mut self.attempt {
+            attempt.is_stream = true;
+            attempt.first_token.get_or_insert(after);
+        }
+    }
+
+    /// Bytes of a plain answer pass.
+    pub fn plain(&mut self, piece: &[u8], is_last: bool) {
+        if let Some(attempt) = &mut self.attempt {
+            attempt.found.plain(piece, is_last);
+        }
+    }
+
+    /// Whole events of a stream pass.
+    pub fn events(&mut self, whole: &[u8]) {
+        if let Some(attempt) = &mut self.attempt {
+            attempt.found.events(whole);
+        }
+    }
+
+    /// The present target has failed and another takes its place.
+    pub fn set_aside(&mut self, facts: &Facts<'_>) {
+        let Some(attempt) = self.attempt.take() else { return };
+        let id = request_id::new(attempt.began_at);
+        let time = attempt.began.elapsed();
+        let waited = facts.upstream.saturating_sub(attempt.waited_before);
+        self.write(facts, id, Some(&attempt), time, waited, time.saturating_sub(waited));
+        self.attempts = self.attempts.saturating_add(1);
+    }
+
+    /// The request has its answer, or will never have one.
+    pub fn settle(mut self, facts: &Facts<'_>) {
+        let attempt = self.attempt.take();
+        let own = facts.head_after.unwrap_or_else(|| facts.started.elapsed()).saturating_sub(facts.upstream);
+        self.write(facts, facts.request_id, attempt.as_ref(), facts.started.elapsed(), facts.upstream, own);
+    }
+
+    fn write(
+        &self,
+        facts: &Facts<'_>,
+        id: Uuid,
+        attempt: Option<&Attempt>,
+        time: Duration,
+        upstream: Duration,
+        own: Duration,
+    ) {
+        let found = attempt.map(|attempt| &attempt.found);
+        let (config, config_id, version) = match &self.config {
+            Some(Source::Saved(saved)) => {
+                (Some(saved.row.slug.as_str()), Some(saved.row.id), Some(saved.row.version_id))
+            }
+            Some(Source::Inline) => (Some("inline"), None, None),
+            None => (None, None, None),
+        };
+        let said = |name| self.said.iter().find(|(said, _)| *said == name).and_then(|(_, value)| short(value));
+        let record = Record {
+            id,
+            internal_trace_id: facts.request_id,
+            organisation_id: self.caller.workspace.organisation_id,
+            workspace_id: self.caller.workspace.id,
+            api_key_id: self.caller.key.id,
+            user_id: self.caller.key.user_id,
+            virtual_key: attempt.and_then(|attempt| attempt.virtual_key.as_ref()).map(|key| key.slug.as_str().into()),
+            integration_id: attempt.and_then(|attempt| attempt.integration),
+            ai_org: attempt.map(|attempt| attempt.ai_org.as_str().into()),
+            requested_model: attempt.and_then(|attempt| attempt.model.as_deref()).map(Cow::Borrowed),
+            answered_model: found.and_then(|found| found.model.as_deref()).map(Cow::Borrowed),
+            config: config.map(Cow::Borrowed),
+            config_id,
+            config_version_id: version,
+            mode: self.mode,
+            option: attempt.and_then(|attempt| attempt.option.to_str().ok()).map(Cow::Borrowed),
+            method: self.method.as_str().into(),
+            url: self.uri.path().into(),
+            status: facts.status,
+            error_code: facts.error_code.map(Cow::Borrowed),
+            response_time: millis(time),
+            upstream_time: millis(upstream),
+            gateway_time: millis(own),
+            first_token_time: attempt.and_then(|attempt| attempt.first_token).map(millis),
+            usage: found.map(|found| found.usage.iter().map(|text| text.as_str().into()).collect()).unwrap_or_default(),
+            estimate: attempt.and_then(|attempt| self.estimate(attempt)),
+            service_tier: found.and_then(|found| found.service_tier.as_deref()).map(Cow::Borrowed),
+            retries: facts.retries,
+            attempt: self.attempts,
+            is_stream: attempt.is_some_and(|attempt| attempt.is_stream),
+            is_relayed: attempt.is_some_and(|attempt| attempt.is_relayed),
+            trace_id: facts.trace_id.into(),
+            span_id: said("span-id"),
+            span_name: said("span-name"),
+            parent_span_id: said("parent-span-id"),
+            metadata: self.metadata.as_deref().map(Cow::Borrowed),
+            runtime: said("runtime"),
+            runtime_version: said("runtime-version"),
+            sdk_version: said("package-version"),
+        };
+        self.journal.append(&record);
+    }
+
+    /// Only for a stream that has not said everything: whoever received half of it pays for half of it.
+    fn estimate(&self, attempt: &Attempt) -> Option<(u64, u64)> {
+        let found = &attempt.found;
+        let is_told = !found.usage.is_empty() && found.is_final;
+        (attempt.is_stream && !is_told).then(|| (usage::prompt_tokens(&self.body), found.tokens))
+    }
+}
+
+fn said(head: &RequestHeader, headers: &GatewayHeaders<'_>) -> Vec<(&'static str, HeaderValue)> {
+    let prefixes = [Some(crate::headers::PREFIX), headers.alias.as_deref()];
+    let mut said = Vec::new();
+    for (name, value) in &head.headers {
+        let suffix = prefixes.iter().flatten().find_map(|prefix| HeaderName::as_str(name).strip_prefix(prefix));
+        let Some(suffix) = suffix else { continue };
+        if let Some(known) = SAID.iter().find(|known| **known == suffix) {
+            said.push((*known, value.clone()));
+        }
+    }
+    said
+}
+
+fn short(value: &HeaderValue) -> Option<Cow<'_, str>> {
+    let text = value.to_str().ok()?;
+    Some(Cow::Borrowed(text.get(..LONGEST).unwrap_or(text)))
+}
+
+fn millis(duration: Duration) -> u32 {
+    u32::try_from(duration.as_millis()).unwrap_or(u32::MAX)
+}
