@@ -178,6 +178,49 @@ async fn a_bad_config_is_400_and_says_everything_that_is_wrong() {
 }
 
 #[tokio::test]
+async fn what_is_deep_or_large_beyond_reason_is_refused_or_passed_on_and_harms_nobody() {
+    let stack = Stack::start().await;
+    let deep = |depth: usize| format!("{}{}", "[".repeat(depth), "]".repeat(depth));
+    let inline = |text: String| stack.anonymous().with_key(&stack.home.workspace_key).with("x-gateway-config", text);
+    let many: Vec<Value> = (0..101).map(|_| json!({ "provider": "@a" })).collect();
+    for (what, config) in [
+        ("a deep value", format!(r#"{{"provider":"@a","override_params":{{"x":{}}}}}"#, deep(10_000))),
+        (
+            "a deep query",
+            format!(
+                r#"{{"strategy":{{"mode":"conditional","default":"a","conditions":[{{"query":{}{}{},"then":"a"}}]}},"targets":[{{"name":"a","provider":"@a"}}]}}"#,
+                r#"{"$and":["#.repeat(500),
+                "{}",
+                "]}".repeat(500)
+            ),
+        ),
+        ("many targets", json!({ "strategy": { "mode": "fallback" }, "targets": many }).to_string()),
+    ] {
+        let answer = inline(config).post("/chat/completions", &chat("Hello")).await;
+        assert_eq!(
+            (answer.status.as_u16(), answer.json()["error"]["code"].as_str()),
+            (400, Some("invalid_config")),
+            "{what}"
+        );
+    }
+    // Nothing of ours looks inside: the provider may think of it what it likes.
+    let conditions = json!({ "strategy": { "mode": "conditional", "default": "a", "conditions": [{ "query": { "params.x": 1 }, "then": "a" }] },
+        "targets": [target(&stack, json!({ "name": "a", "drop_params": ["x[0][0].y", "z"], "default_params": { "n": 1 } }))] });
+    let body =
+        format!(r#"{{"model":"gpt-4o-mini","messages":[{{"role":"user","content":"Hello"}}],"x":{}}}"#, deep(10_000));
+    let request = client(&stack, &conditions).request(http::Method::POST, "/chat/completions");
+    let answer = harness::client::whole(request.header("content-type", "application/json").body(body.clone())).await;
+    let sent = stack.mock.requests().pop().unwrap();
+    assert_eq!(
+        String::from_utf8_lossy(&sent.body),
+        body.replace("]}", "],\"n\":1}").replace("}],\"n\":1,", "}],"),
+        "{}",
+        answer.text()
+    );
+    assert_eq!(ask(&stack, &target(&stack, json!({}))).await.status, 200, "everybody else is served");
+}
+
+#[tokio::test]
 async fn every_json_family_follows_the_plan() {
     let stack = Stack::start().await;
     let config = two(&stack, json!({ "mode": "fallback" }));
