@@ -136,13 +136,13 @@ impl Engine {
         let row = &resolved.target.provider.row;
         let path = match &hypothesis.route {
             Lane::Engine(endpoint) => row.native_path(endpoint.family()).map(str::to_owned).ok_or(endpoint.path()),
-            Lane::Relay => {
-                let path = hypothesis.uri.path();
-                row.upstream_path(&Method::POST, path.strip_prefix("/v1").unwrap_or(path))
-                    .map(|path| path.into_owned())
-                    .map_err(|_| path)
-            }
+            Lane::Relay => Err(hypothesis.uri.path().strip_prefix("/v1").unwrap_or(hypothesis.uri.path())),
         };
+        // What a row does not list may still pass under its own path.
+        let path = path.or_else(|path| match row.upstream_path(&Method::POST, path) {
+            Ok(place) => Ok(place.into_owned()),
+            Err(_) => Err(path),
+        });
         let name = &resolved.target.provider.name;
         let path = match path {
             Ok(path) => path,
