@@ -87,7 +87,7 @@ async fn measure(settings: &Settings, place: &mut Place) -> anyhow::Result<Compa
     let (mock, direct) = place.mock().await?;
     let (nginx, through_nginx) = place.nginx(direct.address).await?;
     let (bare, through_bare) = place.bare(direct.address, &[]).await?;
-    let (gateway, engine, relay) = place.gateway(direct.address, &store, &[]).await?;
+    let (gateway, engine, relay) = place.gateway(direct.address, &store, false, &[]).await?;
     let mut targets = [
         Target::new("direct", &mock, &direct, true),
         Target::new("nginx", &nginx, &through_nginx, false),
@@ -105,11 +105,18 @@ async fn measure(settings: &Settings, place: &mut Place) -> anyhow::Result<Compa
         }
         say(&progress(round + 1, settings.rounds, &targets));
     }
+    // Afterwards, on its own: it goes on sending to Postgres when its round is over.
+    let (noting, noted, _) = place.gateway(direct.address, &store, true, &[]).await?;
+    let mut journal = Target::new("journal", &noting, &noted, false);
+    for _ in 0..settings.rounds {
+        visit(&mut journal, &load).await?;
+    }
     let mut rows: Vec<Row> = targets
         .iter()
+        .chain([&journal])
         .filter_map(|target| Row::of(target.name, &target.rounds, &target.delays, usage::peak_memory(target.pid)))
         .collect();
-    for process in [nginx, bare, gateway] {
+    for process in [nginx, bare, gateway, noting] {
         drop(process);
     }
     if !settings.no_callgrind {
@@ -132,7 +139,7 @@ async fn visit(target: &mut Target, load: &Load<'_>) -> anyhow::Result<()> {
 
 /// Only for what we can run under callgrind.
 async fn instructions(name: &str, place: &mut Place, direct: &Request, store: &Store) -> anyhow::Result<Option<f64>> {
-    if !["bare", "engine", "relay"].contains(&name) {
+    if !["bare", "engine", "relay", "journal"].contains(&name) {
         return Ok(None);
     }
     say(&format!("counting instructions: {name}"));
@@ -144,8 +151,8 @@ async fn instructions(name: &str, place: &mut Place, direct: &Request, store: &S
             let (process, request) = place.bare(direct.address, &wrapper).await?;
             (process, request, Signal::INT)
         } else {
-            let (process, engine, relay) = place.gateway(direct.address, store, &wrapper).await?;
-            (process, if name == "engine" { engine } else { relay }, Signal::TERM)
+            let (process, engine, relay) = place.gateway(direct.address, store, name == "journal", &wrapper).await?;
+            (process, if name == "relay" { relay } else { engine }, Signal::TERM)
         };
         *count = callgrind::count(process, &request, requests, end, &file).await?;
     }

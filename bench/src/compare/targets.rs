@@ -142,11 +142,13 @@ impl Place {
         Ok((process, request))
     }
 
-    /// The gateway, and the requests that take its engine lane and its relay lane.
+    /// The gateway, and the requests that take its engine lane and its relay lane. The others keep no journal: ours is
+    /// measured with and without one.
     pub async fn gateway(
         &mut self,
         upstream: SocketAddr,
         store: &Store,
+        journal: bool,
         wrapper: &[String],
     ) -> anyhow::Result<(Process, Request, Request)> {
         let (address, metrics) = (self.address()?, self.address()?);
@@ -159,8 +161,9 @@ impl Place {
             ("PROXY_THREADS", "2".into()),
             // Of its own: a start that finds a copy does other work than one that finds none.
             ("SNAPSHOT_DIR", format!("snapshot-{}", address.port())),
+            ("JOURNAL", if journal { "ON" } else { "OFF" }.into()),
             ("JOURNAL_DIR", format!("journal-{}", address.port())),
-            ("UPGRADE_SOCK", "upgrade.sock".into()),
+            ("UPGRADE_SOCK", format!("upgrade-{}.sock", address.port())),
             ("TRUSTED_CUSTOM_HOSTS", "127.0.0.1".into()),
         ]);
         let mut process = Process::start("gateway-proxy", command, &self.folder)?;

@@ -4,11 +4,11 @@
 use crate::journal::record::Record;
 use crate::snapshot::Snapshot;
 use rust_decimal::Decimal;
-use serde_json::{Map, Value};
+use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 use shared::catalogue::Sources;
 use shared::catalogue::sources::Document;
-use shared::cost::{Entry, Mode, Multipliers, PricingConfig, Terms, Usage, cost, unit_prices};
+use shared::cost::{Entry, Mode, OwnPrices, Unreadable, Usage, cost, unit_prices};
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Instant;
@@ -45,25 +45,21 @@ impl Pricer {
             priced.cost = Some(Decimal::ZERO);
             return priced;
         }
-        let own = Own::of(record, &self.snapshot);
+        // Prices that cannot be read are unknown ones, not those of the list.
+        let Ok((own, base_model)) = own_prices(record, &self.snapshot) else { return priced };
         let document = self.sources.prices(provider, Instant::now()).await;
         let list = document.as_deref().and_then(Document::as_prices);
         // The name in the answer is the more exact one; a provider's alias may be known only as it was asked for.
-        let names = [record.answered_model.as_deref(), record.requested_model.as_deref(), own.base_model.as_deref()];
+        let names = [record.answered_model.as_deref(), record.requested_model.as_deref(), base_model.as_deref()];
         let found = names.into_iter().flatten().filter_map(|name| list?.find(provider, name));
         let listed = found.min_by_key(|found| found.by as u8).map(|found| (found.model, found.entry));
         let nothing = Entry::default();
-        let (model, entry) = match (listed, &own.price) {
-            (Some(listed), _) => listed,
-            (None, Some(_)) => (record.requested_model.as_deref().unwrap_or_default(), &nothing),
-            (None, None) => return priced,
+        let (model, entry) = match listed {
+            Some(listed) => listed,
+            None if own.has_price() => (record.requested_model.as_deref().unwrap_or_default(), &nothing),
+            None => return priced,
         };
-        let terms = Terms {
-            region: None,
-            mode: mode(record),
-            own_price: own.price.as_ref(),
-            multipliers: own.multipliers.as_ref(),
-        };
+        let terms = own.terms(None, mode(record));
         priced.cost = cost(&priced.usage, entry, &terms).ok().map(|cost| cost.cents());
         let prices = unit_prices(&priced.usage, entry, &terms).into_iter();
         let prices = prices.map(|(name, price)| (name.to_owned(), Value::String(price.normalize().to_string())));
@@ -89,41 +85,13 @@ impl Pricer {
     }
 }
 
-/// What the account behind the call says of prices.
-#[derive(Default)]
-struct Own {
-    price: Option<PricingConfig>,
-    multipliers: Option<Multipliers>,
-    /// What a custom model is made from.
-    base_model: Option<String>,
-}
-
-impl Own {
-    fn of(record: &Record<'_>, snapshot: &Snapshot) -> Self {
-        let Some(id) = record.integration_id else { return Self::default() };
-        let model = record.requested_model.as_deref().and_then(|model| snapshot.integration_model(id, model));
-        let adjustments = snapshot.integration(&id).and_then(|integration| integration.pricing_adjustments.clone());
-        let price = model.as_ref().and_then(|model| model.pricing_config.clone());
-        Self {
-            price: price.and_then(|price| serde_json::from_value(price).ok()),
-            multipliers: adjustments.as_ref().and_then(|value| multipliers(value.get("multiplier")?)),
-            base_model: model.and_then(|model| model.base_model_slug.clone()),
-        }
-    }
-}
-
-/// Groups may be written nested; the factors' names are then joined by a dot.
-fn multipliers(written: &Value) -> Option<Multipliers> {
-    let mut flat = Map::new();
-    for (name, value) in written.as_object()? {
-        match value {
-            Value::Object(group) => {
-                flat.extend(group.iter().map(|(part, value)| (format!("{name}.{part}"), value.clone())));
-            }
-            value => drop(flat.insert(name.clone(), value.clone())),
-        }
-    }
-    serde_json::from_value(Value::Object(flat)).ok()
+/// What the account behind the call says of prices, and what its custom model is made from.
+fn own_prices(record: &Record<'_>, snapshot: &Snapshot) -> Result<(OwnPrices, Option<String>), Unreadable> {
+    let found = record.integration_id.and_then(|id| Some((id, snapshot.integration(&id)?)));
+    let Some((id, integration)) = found else { return Ok(Default::default()) };
+    let model = record.requested_model.as_deref().and_then(|model| snapshot.integration_model(id, model));
+    let prices = OwnPrices::of(&integration, model.as_deref())?;
+    Ok((prices, model.and_then(|model| model.base_model_slug.clone())))
 }
 
 /// What the provider says, else what we guess.
@@ -167,15 +135,6 @@ mod tests {
 
     fn record(usage: &[&'static str], estimate: Option<(u64, u64)>) -> Record<'static> {
         Record { usage: usage.iter().map(|text| (*text).into()).collect(), estimate, ..Record::default() }
-    }
-
-    #[test]
-    fn factors_of_a_group_may_be_written_nested() {
-        let written =
-            serde_json::json!({"default": 0.5, "additional_units": {"web_search": 2}, "image": {"default": 3}});
-        let found = multipliers(&written).unwrap();
-        assert_eq!((found.of("request_token"), found.of_unit("web_search")), (Decimal::new(5, 1), Decimal::TWO));
-        assert_eq!(found.of("image.default"), Decimal::new(3, 0));
     }
 
     #[test]
