@@ -42,14 +42,15 @@ impl Document {
         }
     }
 
-    /// Everything that can be listed, with the parameters of its query.
+    /// Everything that admin lists, with the parameters of its query. The document also describes what the proxy serves.
     pub fn lists(&self) -> Vec<(String, Vec<String>)> {
         let paths = self.0["paths"].as_object().unwrap().iter();
         let lists = paths.filter_map(|(path, item)| {
             let parameters = item["get"]["parameters"].as_array()?;
             let names = parameters.iter().filter(|one| one["in"] == "query").filter_map(|one| one["name"].as_str());
             let names: Vec<String> = names.map(str::to_owned).collect();
-            (!names.is_empty() && !path.contains('{')).then(|| (path.clone(), names))
+            let is_ours = matches!(routes::find("GET", path), Lookup::Operation(_));
+            (is_ours && !names.is_empty() && !path.contains('{')).then(|| (path.clone(), names))
         });
         lists.collect()
     }
