@@ -167,7 +167,7 @@ async fn a_connection_header_that_drops_what_routing_stands_on_is_400() {
     for named in ["host", "x-forwarded-for", "\"quoted\""] {
         stack.mock.reset();
         let mut wire = Wire::open(stack.proxy_port).await;
-        wire.send(format!("GET /v1/models HTTP/1.1\r\n{common}Connection: {named}\r\n\r\n")).await;
+        wire.send(format!("GET /v1/files HTTP/1.1\r\n{common}Connection: {named}\r\n\r\n")).await;
         let answer = wire.answer_to("GET").await.unwrap_or_else(|| panic!("{named}: no answer"));
         assert_eq!((answer.status, answer.json()["error"]["code"].as_str()), (400, Some("invalid_header")), "{named}");
         assert!(wire.is_closed().await, "{named}");
