@@ -284,7 +284,7 @@ impl Gateway {
                 }
             }
             Ok(Next::Explain(caller)) => {
-                match self.engine.explain(&mut Client(session), &mut ctx.visit, &caller).await {
+                match Box::pin(self.engine.explain(&mut Client(session), &mut ctx.visit, &caller)).await {
                     Delivered::Answered => Ok(true),
                     _ => Err(Error::new_down(ErrorType::ConnectionClosed)),
                 }

@@ -139,7 +139,7 @@ impl Engine {
         visit.provider = HeaderValue::from_str(&target.provider.name).ok();
         visit.turn_to(&target, model.as_deref().or(asked_for.as_deref()));
         if target.awaits_secrets() {
-            beside(client, visit, self.secrets.gather(&target)).await?.map_err(refused)?;
+            beside(client, visit, Box::pin(self.secrets.gather(&target))).await?.map_err(refused)?;
         }
         let mut body = leaf.edits.apply(body, fields, model.as_deref());
         visit.strips_usage = false;
@@ -178,7 +178,8 @@ impl Engine {
             let first = self.call(call, head, fresh);
             let called = match call.leaf.hedge.as_ref().and_then(Hedging::delay) {
                 None => beside(client, visit, first).await?,
-                Some(delay) => self.hedged(client, visit, call, first, delay).await,
+                // Boxed, as all that is rare: its state would be part of every request's, and is copied with it.
+                Some(delay) => Box::pin(self.hedged(client, visit, call, first, delay)).await,
             };
             match called {
                 Ok(answer) => return Ok(answer),
