@@ -1,3 +1,5 @@
+//! The list of a workspace's models: what it may ask for, nothing of another's, cut and sorted as the query says.
+
 use super::*;
 use crate::headers::Aliases;
 use crate::plan::compile;
