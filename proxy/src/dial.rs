@@ -4,6 +4,7 @@
 
 mod chunked;
 mod cork;
+pub mod errand;
 mod error;
 mod framing;
 mod h1;

@@ -1,7 +1,7 @@
 //! Requests to secret managers, sent through the dialer and therefore under its rules: judged names and addresses,
 //! verified TLS, no redirects. Nothing of a request or an answer is repeated in an error.
 
-use crate::dial::{Dialer, Upstream, UpstreamError};
+use crate::dial::{Dialer, errand};
 use bytes::Bytes;
 use http::{HeaderName, HeaderValue};
 use pingora_http::RequestHeader;
@@ -31,21 +31,19 @@ impl Http for Through {
 
 async fn exchange(dialer: &Dialer, request: Request) -> Result<Response, String> {
     let (mut upstream, path) = match request.is_own_identity {
-        true => dialer.own_identity(&request.url).await.map_err(|error| spoken(error.class().label()))?,
+        true => dialer.own_identity(&request.url).await.map_err(|error| errand::spoken(error.class()))?,
         false => {
             let (origin, path) = dialer.custom_url(&request.url).map_err(|rule| rule.to_string())?;
             // Fetches are rare: a connection of its own is simpler than one that may have died meanwhile.
             let upstream = dialer.connect(&origin, true).await;
-            (upstream.map_err(|error| spoken(error.class().label()))?, path)
+            (upstream.map_err(|error| errand::spoken(error.class()))?, path)
         }
     };
     // The limit above comes first.
     upstream.set_timeouts(LIMIT * 2, LIMIT * 2);
     let head = head(&request, path.as_str())?;
-    upstream.send(head, Bytes::from(request.body)).await.map_err(broken)?;
-    upstream.read_head().await.map_err(broken)?;
-    let status = upstream.head().status.as_u16();
-    Ok(Response { status, body: body(&mut upstream).await? })
+    let status = errand::send(&mut upstream, head, Bytes::from(request.body)).await?;
+    Ok(Response { status, body: errand::whole(&mut upstream, LONGEST).await? })
 }
 
 fn head(request: &Request, path: &str) -> Result<RequestHeader, String> {
@@ -60,24 +58,4 @@ fn head(request: &Request, path: &str) -> Result<RequestHeader, String> {
         let _ = head.insert_header(name, value);
     }
     Ok(head)
-}
-
-async fn body(upstream: &mut Upstream) -> Result<Vec<u8>, String> {
-    let mut body = Vec::new();
-    while let Some(piece) = upstream.read_body().await.map_err(broken)? {
-        if body.len() + piece.len() > LONGEST {
-            return Err("the answer is too long".into());
-        }
-        body.extend_from_slice(&piece);
-    }
-    Ok(body)
-}
-
-fn broken(error: UpstreamError) -> String {
-    spoken(error.class().label())
-}
-
-/// A class of failures as words.
-fn spoken(label: &str) -> String {
-    format!("the connection failed ({})", label.replace('_', " "))
 }

@@ -1,7 +1,7 @@
-//! Key sets and other small files, fetched through the dialer and therefore under its rules: judged names and addresses, verified TLS, no
-//! redirects.
+//! Key sets and other small files, fetched through the dialer and therefore under its rules: judged names and
+//! addresses, verified TLS, no redirects.
 
-use crate::dial::{Dialer, Upstream, UpstreamError};
+use crate::dial::{Dialer, errand};
 use bytes::Bytes;
 use futures::FutureExt as _;
 use http::{HeaderValue, header};
@@ -26,33 +26,11 @@ pub async fn fetch(dialer: &Dialer, url: &str) -> Result<Vec<u8>, String> {
     }
     // Fetches are rare: a connection of its own is simpler than one that may have died meanwhile.
     let upstream = dialer.connect(&origin, true).await;
-    let mut upstream = upstream.map_err(|error| spoken(error.class().label()))?;
+    let mut upstream = upstream.map_err(|error| errand::spoken(error.class()))?;
     // The ring's own limit comes first, and says so in its own words.
     upstream.set_timeouts(FETCH_WITHIN * 2, FETCH_WITHIN * 2);
-    upstream.send(head, Bytes::new()).await.map_err(broken)?;
-    upstream.read_head().await.map_err(broken)?;
-    match upstream.head().status.as_u16() {
-        200 => body(&mut upstream).await,
+    match errand::send(&mut upstream, head, Bytes::new()).await? {
+        200 => errand::whole(&mut upstream, LONGEST_SET).await,
         status => Err(format!("it answered {status}")),
     }
-}
-
-async fn body(upstream: &mut Upstream) -> Result<Vec<u8>, String> {
-    let mut body = Vec::new();
-    while let Some(piece) = upstream.read_body().await.map_err(broken)? {
-        if body.len() + piece.len() > LONGEST_SET {
-            return Err("the answer is too long".into());
-        }
-        body.extend_from_slice(&piece);
-    }
-    Ok(body)
-}
-
-fn broken(error: UpstreamError) -> String {
-    spoken(error.class().label())
-}
-
-/// A class of failures as words.
-fn spoken(label: &str) -> String {
-    format!("the connection failed ({})", label.replace('_', " "))
 }
