@@ -9,7 +9,7 @@ use crate::settings::Settings;
 use crate::tokens::Tokens;
 use ipnet::IpNet;
 use shared::catalogue::Sources;
-use shared::conf::{DeploymentLimits, Features};
+use shared::conf::{DeploymentLimits, Features, Retention};
 use shared::config::Limits;
 use shared::db::Pool;
 use shared::header_prefix::Aliases;
@@ -44,6 +44,8 @@ pub struct App {
     pub max_connections: usize,
     /// How many deployments an organisation may have.
     pub deployment_limits: Arc<DeploymentLimits>,
+    /// How long logs and metrics are kept.
+    pub retention: Arc<Retention>,
     /// Every provider that there is.
     pub providers: Arc<Providers>,
     /// Prices and capabilities of models.
@@ -74,6 +76,7 @@ impl App {
             public_url: mail::public_url(&settings.mail, settings.listen.proxy_port)?.into(),
             max_connections: settings.listen.admin_max_connections as usize,
             deployment_limits: Arc::new(settings.deployment_limits.clone()),
+            retention: Arc::new(settings.retention.clone()),
             model_configs: Arc::new(model_configs),
             providers: Arc::new(providers),
             openapi: serde_json::to_vec(&crate::openapi::document())?.into(),

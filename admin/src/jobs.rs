@@ -5,8 +5,11 @@
 
 mod chain_audit;
 mod expire_keys;
+mod expire_logs;
+mod expire_metrics;
 mod expire_providers;
 mod expire_secrets;
+mod log_days;
 mod purge_tombstones;
 mod remind_of_keys;
 mod rotate_keys;
@@ -25,6 +28,9 @@ pub static JOBS: &[Job] = &[
     expire_keys::JOB,
     expire_providers::JOB,
     expire_secrets::JOB,
+    expire_logs::JOB,
+    expire_metrics::JOB,
+    log_days::JOB,
     purge_tombstones::JOB,
     remind_of_keys::JOB,
     rotate_keys::JOB,
@@ -45,7 +51,7 @@ pub struct Job {
 }
 
 /// Must be idempotent, and small enough for one transaction: what is left is done in the next.
-pub type Work = for<'a> fn(&'a Transaction<'_>) -> BoxFuture<'a, anyhow::Result<Done>>;
+pub type Work = for<'a> fn(&'a App, &'a Transaction<'_>) -> BoxFuture<'a, anyhow::Result<Done>>;
 
 /// What a run did.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -119,7 +125,7 @@ async fn in_transaction(app: &App, job: &Job) -> anyhow::Result<Turn> {
     let mut db = app.db.get().await?;
     let tx = db.transaction().await?;
     // A bug in one run must not be the end of all later ones.
-    let turn = AssertUnwindSafe(run_if_due(job, &tx)).catch_unwind().await;
+    let turn = AssertUnwindSafe(run_if_due(app, job, &tx)).catch_unwind().await;
     let turn = turn.unwrap_or_else(|_| Err(anyhow::anyhow!("it panicked; the panic's own message stands above")));
     // Awaited either way: whoever looks next must not find the lock of a run that is over.
     if matches!(turn, Ok((Turn::Ran(_), _))) {
@@ -136,7 +142,7 @@ async fn in_transaction(app: &App, job: &Job) -> anyhow::Result<Turn> {
 }
 
 /// What came of it, and when the job last succeeded, here or on another admin, as far as that was seen.
-async fn run_if_due(job: &Job, tx: &Transaction<'_>) -> anyhow::Result<(Turn, Option<f64>)> {
+async fn run_if_due(app: &App, job: &Job, tx: &Transaction<'_>) -> anyhow::Result<(Turn, Option<f64>)> {
     // The timeouts free the lock when this admin hangs instead of dying.
     const BEGIN: &str = "SELECT set_config('statement_timeout', '60s', true), set_config('lock_timeout', '10s', true),
                                 set_config('idle_in_transaction_session_timeout', '60s', true),
@@ -159,7 +165,7 @@ async fn run_if_due(job: &Job, tx: &Transaction<'_>) -> anyhow::Result<(Turn, Op
             return Ok((turn, row.try_get("succeeded")?));
         }
     }
-    let done = (job.work)(tx).await?;
+    let done = (job.work)(app, tx).await?;
     let next = if done.is_all { job.every.as_secs_f64() } else { 0.0 };
     let succeeded = tx.query_one(SUCCEEDED, &[&job.name, &next]).await?.try_get(0)?;
     Ok((Turn::Ran(done), Some(succeeded)))

@@ -36,6 +36,8 @@ pub struct Settings {
     #[command(flatten)]
     pub deployment_limits: conf::DeploymentLimits,
     #[command(flatten)]
+    pub retention: conf::Retention,
+    #[command(flatten)]
     pub logs: conf::Logs,
     #[command(subcommand)]
     pub command: Option<Command>,

@@ -17,6 +17,7 @@ pub mod logs;
 pub mod mail;
 pub mod outbound;
 pub mod process;
+pub mod retention;
 pub mod sealing;
 pub mod secrets;
 pub mod snapshot;
@@ -37,6 +38,7 @@ pub use logs::Logs;
 pub use mail::Mail;
 pub use outbound::Outbound;
 pub use process::Process;
+pub use retention::Retention;
 pub use sealing::Sealing;
 pub use secrets::Secrets;
 pub use snapshot::Snapshot;
@@ -79,6 +81,8 @@ pub struct AllSettings {
     pub snapshot: Snapshot,
     #[command(flatten)]
     pub journal: Journal,
+    #[command(flatten)]
+    pub retention: Retention,
     #[command(flatten)]
     pub logs: Logs,
 }

@@ -211,21 +211,21 @@ async fn traces(database: &Database) -> i64 {
 async fn a_run_that_fails_or_panics_did_nothing_is_counted_and_can_be_tried_at_once_elsewhere() {
     let database = Database::fresh().await;
     let (one, other) = (admin_on(&database).await, admin_on(&database).await);
-    let failing = job(|tx| {
+    let failing = job(|_, tx| {
         async move {
             tx.execute(TRACE, &[]).await?;
             anyhow::bail!("the disk is full")
         }
         .boxed()
     });
-    let panicking = job(|tx| {
+    let panicking = job(|_, tx| {
         async move {
             tx.execute(TRACE, &[]).await?;
             panic!("a bug")
         }
         .boxed()
     });
-    let working = job(|tx| async move { Ok(Done { items: tx.execute(TRACE, &[]).await?, is_all: true }) }.boxed());
+    let working = job(|_, tx| async move { Ok(Done { items: tx.execute(TRACE, &[]).await?, is_all: true }) }.boxed());
     for wrong in [&failing, &panicking] {
         jobs::attempt(&one, wrong).await.unwrap_err();
         assert_eq!(traces(&database).await, 0);
@@ -245,14 +245,14 @@ async fn a_run_that_fails_or_panics_did_nothing_is_counted_and_can_be_tried_at_o
 async fn a_run_whose_admin_dies_is_taken_over() {
     let database = Database::fresh().await;
     let (dying, other) = (admin_on(&database).await, admin_on(&database).await);
-    let endless = job(|tx| {
+    let endless = job(|_, tx| {
         async move {
             tx.execute(TRACE, &[]).await?;
             std::future::pending().await
         }
         .boxed()
     });
-    let working = job(|tx| async move { Ok(Done { items: tx.execute(TRACE, &[]).await?, is_all: true }) }.boxed());
+    let working = job(|_, tx| async move { Ok(Done { items: tx.execute(TRACE, &[]).await?, is_all: true }) }.boxed());
     let run = tokio::spawn(async move { jobs::attempt(&dying, &endless).await });
     let look = async || jobs::attempt(&other, &working).await.unwrap();
     let waiting = "SELECT 1 FROM pg_locks WHERE locktype = 'advisory' AND objsubid = 2 AND granted AND database =

@@ -34,6 +34,7 @@ mod outage;
 mod process;
 mod providers;
 mod requests;
+mod retention;
 mod roles;
 mod samples;
 mod sealing;

@@ -50,6 +50,8 @@ async fn an_organisation_shows_its_defaults_and_keeps_what_is_set() {
             },
         },
         "metadata_schemas": { "api_key": null, "workspace": null },
+        "log_retention_display": 90,
+        "metrics_retention_display": 365,
         "created_at": seen["created_at"],
         "last_updated_at": seen["last_updated_at"],
     });

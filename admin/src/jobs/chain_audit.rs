@@ -9,7 +9,7 @@ use std::time::Duration;
 use tokio_postgres::Transaction;
 use uuid::Uuid;
 
-pub const JOB: Job = Job { name: "chain_audit", every: Duration::from_secs(2), work: |tx| work(tx).boxed() };
+pub const JOB: Job = Job { name: "chain_audit", every: Duration::from_secs(2), work: |_, tx| work(tx).boxed() };
 
 /// Records carry bodies of up to 64 KiB and the object before and after, and all of a run are in memory.
 const AT_ONCE: usize = 250;

@@ -9,7 +9,7 @@ use std::time::Duration;
 use tokio_postgres::Transaction;
 use uuid::Uuid;
 
-pub const JOB: Job = Job { name: "expire_keys", every: Duration::from_secs(5), work: |tx| work(tx).boxed() };
+pub const JOB: Job = Job { name: "expire_keys", every: Duration::from_secs(5), work: |_, tx| work(tx).boxed() };
 
 const AT_ONCE: usize = 500;
 

@@ -5,7 +5,8 @@ use futures::FutureExt as _;
 use std::time::Duration;
 use tokio_postgres::Transaction;
 
-pub const JOB: Job = Job { name: "purge_tombstones", every: Duration::from_secs(60 * 60), work: |tx| work(tx).boxed() };
+pub const JOB: Job =
+    Job { name: "purge_tombstones", every: Duration::from_secs(60 * 60), work: |_, tx| work(tx).boxed() };
 
 async fn work(tx: &Transaction<'_>) -> anyhow::Result<Done> {
     let row = tx.query_one("SELECT purge_tombstones('7 days')", &[]).await?;

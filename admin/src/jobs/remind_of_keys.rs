@@ -11,7 +11,7 @@ use std::time::Duration;
 use tokio_postgres::{Row, Transaction};
 use uuid::Uuid;
 
-pub const JOB: Job = Job { name: "remind_of_keys", every: Duration::from_secs(5 * 60), work: |tx| work(tx).boxed() };
+pub const JOB: Job = Job { name: "remind_of_keys", every: Duration::from_secs(5 * 60), work: |_, tx| work(tx).boxed() };
 
 const AT_ONCE: usize = 100;
 

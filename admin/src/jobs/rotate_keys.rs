@@ -14,7 +14,7 @@ use std::time::Duration;
 use tokio_postgres::Transaction;
 use uuid::Uuid;
 
-pub const JOB: Job = Job { name: "rotate_keys", every: Duration::from_secs(30), work: |tx| work(tx).boxed() };
+pub const JOB: Job = Job { name: "rotate_keys", every: Duration::from_secs(30), work: |_, tx| work(tx).boxed() };
 
 const AT_ONCE: usize = 100;
 

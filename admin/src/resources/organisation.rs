@@ -20,6 +20,7 @@ use axum::Json;
 use axum::extract::State;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
+use shared::conf::Retention;
 use tokio_postgres::{GenericClient, Row};
 use uuid::Uuid;
 
@@ -116,7 +117,8 @@ impl Organisation {
         })
     }
 
-    fn shown(&self) -> Value {
+    /// With what the operator set for all organisations.
+    fn shown(&self, retention: &Retention) -> Value {
         json!({
             "id": self.id,
             "object": "organisation",
@@ -128,6 +130,8 @@ impl Organisation {
                 "api_key": self.metadata_schemas["api_key"],
                 "workspace": self.metadata_schemas["workspace"],
             },
+            "log_retention_display": retention.log_retention_display,
+            "metrics_retention_display": retention.metrics_retention_display,
             "created_at": self.created_at,
             "last_updated_at": self.last_updated_at,
         })
@@ -141,7 +145,7 @@ async fn current(app: &App, call: &Call) -> Result<Organisation, ApiError> {
 }
 
 async fn read(State(app): State<App>, call: Call) -> Answer {
-    Ok(Json(current(&app, &call).await?.shown()))
+    Ok(Json(current(&app, &call).await?.shown(&app.retention)))
 }
 
 async fn update(State(app): State<App>, call: Call) -> Answer {
@@ -163,8 +167,9 @@ async fn update(State(app): State<App>, call: Call) -> Answer {
     let schemas = schemas_changed(&before.metadata_schemas, change.metadata_schemas.unwrap_or_default())?;
     action.tx.execute(UPDATE, &[&id, name.as_ref().unwrap_or(&before.name), &stored, &schemas]).await?;
     security_settings::copy_opened(&action, &before, &stored).await?;
-    let after = Organisation::load(&action.tx, id, Lock::No).await?.shown();
-    let change = Change { resource_id: id.to_string(), before: Some(before.shown()), after: Some(after.clone()) };
+    let after = Organisation::load(&action.tx, id, Lock::No).await?.shown(&app.retention);
+    let change =
+        Change { resource_id: id.to_string(), before: Some(before.shown(&app.retention)), after: Some(after.clone()) };
     action.commit(change).await?;
     Ok(Json(after))
 }

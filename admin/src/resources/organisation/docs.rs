@@ -51,8 +51,14 @@ fn organisation() -> Schema {
         .need("default_workspace_id", schema::uuid().or_null())
         .need("settings", settings())
         .need("metadata_schemas", metadata_schemas().whole())
+        .need("log_retention_display", days("logs of calls are"))
+        .need("metrics_retention_display", days("metrics are"))
         .need("created_at", schema::time())
         .need("last_updated_at", schema::time())
+}
+
+fn days(what: &str) -> Schema {
+    schema::whole(0..=365_000).eg(90).says(&format!("Days that {what} kept, as the operator set it; 0 is for ever."))
 }
 
 fn settings() -> Schema {

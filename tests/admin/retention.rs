@@ -1,0 +1,137 @@
+//! How long logs and metrics are kept: days are made ahead and dropped whole, metrics and totals deleted by age, and the
+//! settings shown.
+
+use crate::jobs::{admin_on, admin_with, run};
+use crate::service::Service;
+use admin::App;
+use admin::jobs::{self, JOBS};
+use harness::Database;
+use tokio_postgres::Client;
+
+/// Ages of the days that have a table, in days, youngest first; those to come are negative.
+async fn days(client: &Client) -> Vec<i32> {
+    const DAYS: &str = "SELECT (now() AT TIME ZONE 'UTC')::date - to_date(right(c.relname, 8), 'YYYYMMDD') AS age
+        FROM pg_inherits i JOIN pg_class c ON c.oid = i.inhrelid WHERE i.inhparent = 'request_logs'::regclass
+        ORDER BY age";
+    client.query(DAYS, &[]).await.unwrap().iter().map(|row| row.get(0)).collect()
+}
+
+/// The tables of days of these ages, each with one log.
+async fn fill(client: &Client, ages: &[i32]) {
+    const DAY: &str = "SELECT request_logs_day((now() AT TIME ZONE 'UTC')::date - $1::int)";
+    const LOG: &str =
+        "INSERT INTO request_logs (id, created_at, organisation_id, workspace_id, request_url, request_method,
+            response_status_code, response_time, trace_id, internal_trace_id)
+        SELECT gen_random_uuid(), date_trunc('day', now(), 'UTC') - make_interval(days => $1), gen_random_uuid(),
+            gen_random_uuid(), '/v1/chat/completions', 'POST', 200, 1, 't', gen_random_uuid()";
+    for age in ages {
+        client.execute(DAY, &[age]).await.unwrap();
+        client.execute(LOG, &[age]).await.unwrap();
+    }
+}
+
+async fn count(client: &Client, table: &str) -> i64 {
+    client.query_one(&format!("SELECT count(*) FROM {table}"), &[]).await.unwrap().get(0)
+}
+
+#[tokio::test]
+async fn the_days_of_the_coming_week_have_their_tables() {
+    let database = Database::fresh().await;
+    let (app, client) = (admin_on(&database).await, database.client().await);
+    fill(&client, &[0]).await;
+    assert_eq!(run(&app, "log_days").await, 7, "today's is there already");
+    assert_eq!(days(&client).await, (-7..=0).collect::<Vec<_>>());
+    assert_eq!(run(&app, "log_days").await, 0);
+}
+
+#[tokio::test]
+async fn days_of_logs_older_than_the_retention_are_dropped_and_no_others() {
+    let database = Database::fresh().await;
+    let client = database.client().await;
+    fill(&client, &[0, 6, 7, 8, 9, 500]).await;
+    client
+        .batch_execute(
+            "CREATE TABLE kept_by_hand PARTITION OF request_logs FOR VALUES FROM ('2001-01-01') TO ('2001-01-02')",
+        )
+        .await
+        .unwrap();
+    let week = admin_with(&database, &["--log-retention-display=7"]).await;
+    assert_eq!(run(&week, "expire_logs").await, 3);
+    let left = "SELECT array_agg((now() AT TIME ZONE 'UTC')::date - (created_at AT TIME ZONE 'UTC')::date ORDER BY created_at DESC)
+                FROM request_logs";
+    let left: Vec<i32> = client.query_one(left, &[]).await.unwrap().get(0);
+    assert_eq!(left, [0, 6, 7], "the day in which the last seven days began is kept");
+    assert_eq!(count(&client, "pg_class WHERE relname = 'kept_by_hand'").await, 1);
+    assert_eq!(run(&week, "expire_logs").await, 0);
+}
+
+#[tokio::test]
+async fn without_a_limit_nothing_is_dropped() {
+    let database = Database::fresh().await;
+    let client = database.client().await;
+    fill(&client, &[399]).await;
+    metrics(&client, &[5000]).await;
+    let app = admin_with(&database, &["--log-retention-display=0", "--metrics-retention-display=0"]).await;
+    assert_eq!((run(&app, "expire_logs").await, run(&app, "expire_metrics").await), (0, 0));
+    assert_eq!((count(&client, "request_logs").await, count(&client, "usage_by_minute").await), (1, 1));
+}
+
+#[tokio::test]
+async fn a_day_that_is_being_read_is_dropped_later_and_readers_do_not_wait_long_for_it() {
+    let database = Database::fresh().await;
+    let (app, client) = (admin_on(&database).await, database.client().await);
+    fill(&client, &[0, 200]).await;
+    let mut reader = database.client().await;
+    let reading = reader.transaction().await.unwrap();
+    reading.query("SELECT FROM request_logs", &[]).await.unwrap();
+    let job = JOBS.iter().find(|job| job.name == "expire_logs").unwrap();
+    let refused = jobs::attempt(&app, job).await.unwrap_err();
+    assert!(format!("{refused:#}").contains("lock timeout"), "{refused:#}");
+    assert_eq!(count(&client, "request_logs").await, 2);
+    reading.commit().await.unwrap();
+    assert_eq!(run(&app, "expire_logs").await, 1);
+}
+
+/// One row of metrics for each of these ages, in days.
+async fn metrics(client: &Client, ages: &[i32]) {
+    const METRICS: &str = "INSERT INTO usage_by_minute (organisation_id, workspace_id, minute, response_status_code, requests,
+            req_units, res_units, cost, response_time, response_time_max, first_seen, last_seen)
+        SELECT gen_random_uuid(), gen_random_uuid(), now() - make_interval(days => age), 200, 1, 1, 1, 1, 1, 1, now(), now()
+        FROM unnest($1::int[]) age";
+    client.execute(METRICS, &[&ages]).await.unwrap();
+}
+
+/// A total of one day for each of these ages, and the total of all time.
+async fn counters(client: &Client, ages: &[i32]) {
+    const COUNTERS: &str =
+        "INSERT INTO usage_counters (organisation_id, scope, scope_id, unit, period, starts_at, value)
+        SELECT gen_random_uuid(), 'workspace', 'w', 'cost', 'day', now() - make_interval(days => age), 1
+        FROM unnest($1::int[]) age UNION ALL
+        SELECT gen_random_uuid(), 'workspace', 'w', 'cost', 'total', '-infinity', 1";
+    client.execute(COUNTERS, &[&ages]).await.unwrap();
+}
+
+async fn left(app: &App, database: &Database) -> (u64, i64, i64) {
+    let client = database.client().await;
+    let deleted = run(app, "expire_metrics").await;
+    (deleted, count(&client, "usage_by_minute").await, count(&client, "usage_counters").await)
+}
+
+#[tokio::test]
+async fn metrics_are_kept_as_long_as_set_and_totals_as_long_as_a_monthly_limit_needs_them() {
+    let database = Database::fresh().await;
+    let client = database.client().await;
+    metrics(&client, &[0, 29, 31, 366]).await;
+    counters(&client, &[0, 31, 61, 63, 366]).await;
+    assert_eq!(left(&admin_on(&database).await, &database).await, (2, 3, 5), "a year, unless said otherwise");
+    let month = admin_with(&database, &["--metrics-retention-display=30"]).await;
+    assert_eq!(left(&month, &database).await, (2, 2, 4));
+    assert_eq!(left(&month, &database).await, (0, 2, 4));
+}
+
+#[tokio::test]
+async fn the_retention_is_shown_with_the_organisation() {
+    let service = Service::start_with(&["--log-retention-display=30", "--metrics-retention-display=0"]).await;
+    let seen = service.administrator().get("/admin/organisation").await.json();
+    assert_eq!((&seen["log_retention_display"], &seen["metrics_retention_display"]), (&30.into(), &0.into()));
+}
