@@ -9,6 +9,8 @@ mod disconnect;
 mod handover;
 mod journal;
 mod load;
+mod log_rows;
+mod logs;
 mod outage;
 mod propagation;
 mod report;
@@ -71,6 +73,12 @@ pub enum Proof {
         #[arg(long, default_value_t = 120)]
         seconds: u64,
     },
+    /// Very many logs: how soon some of them are found, and an old day is gone.
+    Logs {
+        /// How many.
+        #[arg(long, default_value_t = 1_000_000)]
+        rows: u64,
+    },
     /// A new process takes over under load; then a drain.
     Handover,
     /// Master key and data keys replaced under load; the old master key opens nothing afterwards.
@@ -99,6 +107,7 @@ impl Proof {
             Self::Brownout { .. } => "brownout",
             Self::Crash { .. } => "crash",
             Self::Journal { .. } => "journal",
+            Self::Logs { .. } => "logs",
             Self::Handover => "handover",
             Self::Rotation { .. } => "rotation",
             Self::Catalogue { .. } => "catalogue",
@@ -117,6 +126,7 @@ impl Proof {
             Self::Brownout { count } => brownout::prove(count, &mut report).await?,
             Self::Crash { kills } => crash::prove(kills, &mut report).await?,
             Self::Journal { seconds } => journal::prove(Duration::from_secs(seconds), &mut report).await?,
+            Self::Logs { rows } => logs::prove(rows, &mut report).await?,
             Self::Handover => handover::prove(&mut report).await?,
             Self::Rotation { accounts } => rotation::prove(accounts, &mut report).await?,
             Self::Catalogue { providers, configs } => catalogue::prove(providers, configs, &mut report).await?,
