@@ -22,6 +22,7 @@ pub mod http;
 pub mod jobs;
 pub mod limits;
 pub mod line;
+pub mod logs;
 pub mod mail;
 pub mod metadata_schema;
 pub mod metrics;

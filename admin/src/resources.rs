@@ -4,9 +4,11 @@ mod api_keys;
 mod audit_logs;
 mod configs;
 mod deployments;
+mod feedback;
 mod integrations;
 mod invites;
 mod labels;
+mod logs;
 mod members;
 mod model_configs;
 mod organisation;
@@ -41,10 +43,12 @@ pub fn routes() -> Routes {
         .merge(api_keys::routes())
         .merge(configs::routes())
         .merge(deployments::routes())
+        .merge(feedback::routes())
         .merge(integrations::routes())
         .merge(providers::routes())
         .merge(virtual_keys::routes())
         .merge(labels::routes())
+        .merge(logs::routes())
         .merge(organisation::routes())
         .merge(secret_references::routes())
         .merge(users::routes())

@@ -15,6 +15,7 @@ pub mod migrate;
 pub mod model;
 pub mod outbound;
 pub mod providers;
+pub mod request_logs;
 pub mod routes;
 pub mod scopes;
 pub mod seal;

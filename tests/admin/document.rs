@@ -119,6 +119,7 @@ async fn what_every_resource_answers_is_what_the_document_says() {
         "/admin/users/invites",
         "/api-keys/self",
         "/audit-logs",
+        "/logs",
     ] {
         assert_eq!(send(&client, &document, Method::GET, path, None).await.status, 200, "{path}");
     }

@@ -178,6 +178,8 @@ pub static FURTHER: &[&str] = &[
     "/integrations/{slug}/models",
     "/integrations/{slug}/integration-models",
     "/integrations/{slug}/workspaces",
+    "/feedback",
+    "/feedback/{id}",
 ];
 
 /// The sample's body with its number.

@@ -42,6 +42,14 @@ pub fn parsed(field: &str, text: &str) -> Result<DateTime<Utc>, ApiError> {
     found.ok_or_else(|| ApiError::field(field, "must be a time as 2026-01-15T10:30:00Z"))
 }
 
+/// The `+` of an offset that was sent in a query as it is arrives as a space.
+pub fn with_plus(text: &str) -> String {
+    match text.rsplit_once(' ') {
+        Some((time, offset)) if time.contains('T') => format!("{time}+{offset}"),
+        _ => text.to_owned(),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

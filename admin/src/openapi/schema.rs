@@ -178,6 +178,12 @@ impl Schema {
         self
     }
 
+    /// A list of at least `least` items.
+    pub fn at_least(mut self, least: usize) -> Self {
+        self.json["minItems"] = least.into();
+        self
+    }
+
     /// The value, or null.
     pub fn or_null(mut self) -> Self {
         match self.json.get("type").cloned() {

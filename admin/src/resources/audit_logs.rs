@@ -183,21 +183,13 @@ fn filter(query: &Query, organisation: Uuid, now: DateTime<Utc>) -> Result<Filte
 /// From the first moment to before the last. Times are shown in milliseconds, so the end covers the whole of its own:
 /// what a client saw last it can ask for.
 fn period(query: &Query, now: DateTime<Utc>) -> Result<(DateTime<Utc>, DateTime<Utc>), ApiError> {
-    let asked = |name: &str| query.text(name).map(|text| time::parsed(name, &with_plus(text))).transpose();
+    let asked = |name: &str| query.text(name).map(|text| time::parsed(name, &time::with_plus(text))).transpose();
     let until = asked("end_time")?.unwrap_or(now);
     let from = asked("start_time")?.unwrap_or(until - TimeDelta::days(USUAL_DAYS));
     if until < from {
         return Err(ApiError::field("end_time", "must not be before start_time"));
     }
     Ok((from, until + TimeDelta::milliseconds(1)))
-}
-
-/// The `+` of an offset that was sent as it is arrives as a space.
-fn with_plus(text: &str) -> String {
-    match text.rsplit_once(' ') {
-        Some((time, offset)) if time.contains('T') => format!("{time}+{offset}"),
-        _ => text.to_owned(),
-    }
 }
 
 fn record(row: &Row) -> Result<AuditLog, tokio_postgres::Error> {

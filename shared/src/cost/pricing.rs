@@ -3,6 +3,7 @@
 use super::formula::Calculate;
 use super::price::Price;
 use serde::{Deserialize, Serialize};
+use sha2::{Digest as _, Sha256};
 use std::collections::BTreeMap;
 
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
@@ -10,6 +11,14 @@ pub struct Entry {
     pub pricing_config: PricingConfig,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub custom_pricing: Option<CustomPricing>,
+}
+
+impl Entry {
+    /// Tells this price from the one that stands in the list after its next edition.
+    pub fn edition(&self) -> String {
+        let written = serde_json::to_vec(self).unwrap_or_default();
+        hex::encode(&Sha256::digest(&written)[..8])
+    }
 }
 
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]

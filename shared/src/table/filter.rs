@@ -43,6 +43,18 @@ impl Filter {
         self
     }
 
+    /// At least one of these filters.
+    pub fn any(alternatives: impl IntoIterator<Item = Self>) -> Self {
+        let mut any = Self::default();
+        let mut texts = Vec::new();
+        for one in alternatives {
+            texts.push(shifted(&one.sql(), any.values.len()));
+            any.values.extend(one.values);
+        }
+        any.conditions.push(format!("({})", texts.join(" OR ")));
+        any
+    }
+
     /// Whether a condition speaks of this column.
     pub fn mentions(&self, column: &str) -> bool {
         let is_word = |c: char| c.is_ascii_alphanumeric() || c == '_';
@@ -93,6 +105,8 @@ mod tests {
         assert_eq!(filter.sql(), "a = $1 AND (b = $2 OR $2 IS NULL) AND c = ANY($3) AND d IS NULL AND e < $4");
         assert_eq!(filter.values().len(), 4);
         assert_eq!(Filter::default().sql(), "true");
+        let any = Filter::any([Filter::default().equals("a", 1), Filter::default().equals("b", 2).equals("c", 3)]);
+        assert_eq!(Filter::default().equals("x", 0).join(any).sql(), "x = $1 AND (a = $2 OR b = $3 AND c = $4)");
     }
 
     #[test]

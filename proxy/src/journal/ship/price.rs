@@ -5,7 +5,6 @@ use crate::journal::record::Record;
 use crate::snapshot::Snapshot;
 use rust_decimal::Decimal;
 use serde_json::Value;
-use sha2::{Digest as _, Sha256};
 use shared::catalogue::Sources;
 use shared::catalogue::sources::Document;
 use shared::cost::{Entry, Mode, OwnPrices, Unreadable, Usage, cost, unit_prices};
@@ -75,9 +74,7 @@ impl Pricer {
         match self.versions.get(&key) {
             Some((known, version)) if known == entry => version.clone(),
             _ => {
-                let written = serde_json::to_vec(entry).unwrap_or_default();
-                let digest = Sha256::digest(&written);
-                let version: String = digest.iter().take(8).map(|byte| format!("{byte:02x}")).collect();
+                let version = entry.edition();
                 self.versions.insert(key, (entry.clone(), version.clone()));
                 version
             }

@@ -1,0 +1,256 @@
+//! Which logs are asked for: the names of the interface as conditions over `request_logs`, their values bound. Whose logs
+//! is another question, which `view` answers.
+
+use crate::error::ApiError;
+use crate::http::{Query, time};
+use crate::openapi::{Doc, schema};
+use chrono::{DateTime, TimeDelta, Utc};
+use rust_decimal::Decimal;
+use serde_json::{Map, Value, json};
+use shared::table::Filter;
+use uuid::Uuid;
+
+static COUNTS: &[(&str, &str)] = &[
+    ("total_units_min", "total_units >= ?"),
+    ("total_units_max", "total_units <= ?"),
+    ("prompt_token_min", "req_units >= ?"),
+    ("prompt_token_max", "req_units <= ?"),
+    ("completion_token_min", "res_units >= ?"),
+    ("completion_token_max", "res_units <= ?"),
+];
+
+/// In US cents.
+static COSTS: &[(&str, &str)] = &[("cost_min", "cost >= ?"), ("cost_max", "cost <= ?")];
+
+/// Comma lists, of which one must match.
+static LISTS: &[(&str, &str, &str)] = &[
+    ("virtual_keys", "virtual_key = ANY(?)", "openai-main"),
+    ("configs", "(config = ANY(?) OR config_id::text = ANY(?))", "pc-main-1f2e3d"),
+    ("trace_id", "trace_id = ANY(?)", "checkout-42"),
+    ("span_id", "span_id = ANY(?)", "step-1"),
+    ("prompt_slug", "prompt_slug = ANY(?)", "pp-greeting-1f2e3d"),
+    ("cache_status", "cache_status = ANY(?)", "HIT"),
+    ("ai_model", "(ai_model = ANY(?) OR requested_model = ANY(?))", "gpt-4o"),
+    ("ai_org_model", "ai_org || '__' || ai_model = ANY(?)", "openai__gpt-4o"),
+];
+
+const MOST_PAIRS: usize = 20;
+
+/// Everything that a query asks for.
+pub fn conditions(query: &Query) -> Result<Filter, ApiError> {
+    let [from, until] = period(query)?;
+    let mut filter = Filter::default();
+    if let Some(from) = from {
+        filter = filter.and("created_at >= ?", from);
+    }
+    if let Some(until) = until {
+        filter = filter.and("created_at < ?", until);
+    }
+    for (name, condition) in COUNTS {
+        if let Some(count) = count(query, name)? {
+            filter = filter.and(condition, count);
+        }
+    }
+    for (name, condition) in COSTS {
+        if let Some(cost) = decimal(query, name, Decimal::ZERO..=Decimal::MAX)? {
+            filter = filter.and(condition, cost);
+        }
+    }
+    for (name, condition, _) in LISTS {
+        let wanted = query.list(name);
+        if !wanted.is_empty() {
+            filter = filter.and(condition, wanted);
+        }
+    }
+    let statuses = parsed::<i32>(query, "status_code", "must be statuses as 200, separated by commas")?;
+    if !statuses.is_empty() {
+        filter = filter.one_of("response_status_code", statuses);
+    }
+    let keys = parsed::<Uuid>(query, "api_key_ids", "must be UUIDs, separated by commas")?;
+    if !keys.is_empty() {
+        filter = filter.one_of("api_key_id", keys);
+    }
+    for forms in pairs(query)? {
+        filter = filter.and("metadata @> ANY(?)", forms);
+    }
+    if let Some(bounds) = feedback(query)? {
+        filter = filter.and(
+            "EXISTS (SELECT FROM feedback f WHERE f.workspace_id = request_logs.workspace_id
+                     AND f.trace_id = request_logs.trace_id AND f.weighted BETWEEN (?::numeric[])[1] AND (?::numeric[])[2])",
+            bounds,
+        );
+    }
+    Ok(match query.text("search") {
+        Some(text) => filter.join(found_by(text)),
+        None => filter,
+    })
+}
+
+/// The same names in a JSON object, as exports have them: lists may be arrays, metadata is an object, and the time may
+/// stand as `created_at: {gte, lte}`.
+pub fn of_json(filters: &Map<String, Value>) -> Result<Query, ApiError> {
+    let mut query = url::form_urlencoded::Serializer::new(String::new());
+    for (name, value) in filters {
+        match value {
+            Value::Object(bounds) if name == "created_at" => {
+                for (bound, alias) in [("gte", "time_of_generation_min"), ("lte", "time_of_generation_max")] {
+                    if let Some(text) = bounds.get(bound).and_then(text_of) {
+                        query.append_pair(alias, &text);
+                    }
+                }
+            }
+            Value::Object(_) if name == "metadata" => {
+                query.append_pair(name, &value.to_string());
+            }
+            Value::Array(items) => {
+                let items: Option<Vec<String>> = items.iter().map(text_of).collect();
+                let items = items.ok_or_else(|| ApiError::field(name, "must be a list of texts or numbers"))?;
+                query.append_pair(name, &items.join(","));
+            }
+            Value::Null => {}
+            value => {
+                let text = text_of(value).ok_or_else(|| ApiError::field(name, "must be a text, number or list"))?;
+                query.append_pair(name, &text);
+            }
+        }
+    }
+    Query::parse(Some(&query.finish()))
+}
+
+fn text_of(value: &Value) -> Option<String> {
+    match value {
+        Value::String(text) => Some(text.clone()),
+        Value::Number(number) => Some(number.to_string()),
+        _ => None,
+    }
+}
+
+/// When a log came into being: the time in its id, which is the row's `created_at`. None for ids that no log has.
+pub fn time_in(id: Uuid) -> Option<DateTime<Utc>> {
+    let is_ours = id.get_version_num() == 7;
+    let (seconds, nanos) = id.get_timestamp().filter(|_| is_ours)?.to_unix();
+    DateTime::from_timestamp(seconds.cast_signed(), nanos)
+}
+
+/// One log, found in its own partition.
+pub fn by_id(id: Uuid) -> Option<Filter> {
+    time_in(id).map(|time| Filter::default().equals("created_at", time).equals("id", id))
+}
+
+/// A search is for an id or a trace.
+fn found_by(text: &str) -> Filter {
+    let trace = Filter::default().equals("trace_id", text.to_owned());
+    match text.parse().ok().and_then(by_id) {
+        Some(log) => Filter::any([trace, log]),
+        None => trace,
+    }
+}
+
+/// Times are shown in milliseconds, so the end covers the whole of its own.
+fn period(query: &Query) -> Result<[Option<DateTime<Utc>>; 2], ApiError> {
+    let asked = |name: &str| query.text(name).map(|text| time::parsed(name, &time::with_plus(text))).transpose();
+    let (from, until) = (asked("time_of_generation_min")?, asked("time_of_generation_max")?);
+    if from.zip(until).is_some_and(|(from, until)| until < from) {
+        return Err(ApiError::field("time_of_generation_max", "must not be before time_of_generation_min"));
+    }
+    Ok([from, until.map(|until| until + TimeDelta::milliseconds(1))])
+}
+
+fn count(query: &Query, name: &str) -> Result<Option<i64>, ApiError> {
+    let Some(text) = query.text(name) else { return Ok(None) };
+    if !text.bytes().all(|byte| byte.is_ascii_digit()) {
+        return Err(ApiError::field(name, "must be a whole number of at least 0"));
+    }
+    Ok(Some(text.parse().unwrap_or(i64::MAX)))
+}
+
+fn decimal(query: &Query, name: &str, range: std::ops::RangeInclusive<Decimal>) -> Result<Option<Decimal>, ApiError> {
+    let Some(text) = query.text(name) else { return Ok(None) };
+    let found = Decimal::from_str_exact(text).or_else(|_| Decimal::from_scientific(text));
+    match found.ok().filter(|found| range.contains(found)) {
+        Some(found) => Ok(Some(found)),
+        None if *range.end() == Decimal::MAX => Err(ApiError::field(name, "must be a number of at least 0")),
+        None => Err(ApiError::field(name, format!("must be a number from {} to {}", range.start(), range.end()))),
+    }
+}
+
+fn parsed<T: std::str::FromStr>(query: &Query, name: &str, must: &str) -> Result<Vec<T>, ApiError> {
+    let found = query.list(name).into_iter().map(|one| one.parse());
+    found.collect::<Result<_, _>>().map_err(|_| ApiError::field(name, must))
+}
+
+/// The metadata that all must match. Values may have been logged as text or not, and a query can hardly tell, so each
+/// pair is looked for in both forms.
+fn pairs(query: &Query) -> Result<Vec<Vec<Value>>, ApiError> {
+    const MUST: &str = "must be a JSON object of texts, numbers and booleans, as {\"_user\":\"ada\"}";
+    let Some(text) = query.text("metadata") else { return Ok(Vec::new()) };
+    let wrong = || ApiError::field("metadata", MUST);
+    let wanted: Map<String, Value> = serde_json::from_str(text).map_err(|_| wrong())?;
+    if wanted.len() > MOST_PAIRS {
+        return Err(ApiError::field("metadata", format!("must have at most {MOST_PAIRS} pairs")));
+    }
+    let is_storable = |text: &str| !text.contains('\0');
+    let found = wanted.into_iter().map(|(name, value)| match &value {
+        Value::String(text) if !is_storable(text) => Err(wrong()),
+        Value::String(_) | Value::Number(_) | Value::Bool(_) if is_storable(&name) => Ok(forms(&name, value)),
+        _ => Err(wrong()),
+    });
+    found.collect()
+}
+
+/// A pair of metadata as it may have been logged: as what it is, and as the text of it, or the reverse.
+pub fn forms(name: &str, value: Value) -> Vec<Value> {
+    let other = match &value {
+        Value::String(text) => {
+            serde_json::from_str(text).ok().filter(|read: &Value| read.is_number() || read.is_boolean())
+        }
+        Value::Number(_) | Value::Bool(_) => Some(Value::String(value.to_string())),
+        _ => None,
+    };
+    [Some(value), other].into_iter().flatten().map(|value| json!({ name: value })).collect()
+}
+
+/// The least and the most that a feedback on the trace must weigh.
+fn feedback(query: &Query) -> Result<Option<Vec<Decimal>>, ApiError> {
+    let range = || -Decimal::TEN..=Decimal::TEN;
+    let least = decimal(query, "weighted_feedback_min", range())?;
+    let most = decimal(query, "weighted_feedback_max", range())?;
+    Ok(match (least, most) {
+        (None, None) => None,
+        (least, most) => Some(vec![least.unwrap_or(-Decimal::TEN), most.unwrap_or(Decimal::TEN)]),
+    })
+}
+
+/// The parameters of a query, as the document shows them.
+pub fn documented(doc: Doc) -> Doc {
+    let text = |example: &str| schema::any_text().eg(example);
+    let mut doc = doc
+        .filter("time_of_generation_min", schema::moment())
+        .filter("time_of_generation_max", schema::moment())
+        .filter(
+            "workspace_slug",
+            text("ws-market-3f9a01").says(
+                "Slug or id, or several with commas; `*` is all. Without it an admin key sees the default \
+                 workspace. A workspace's own key always sees its own.",
+            ),
+        );
+    for (name, _) in COUNTS {
+        doc = doc.filter(name, schema::whole(0..=i64::MAX).eg(0).or_empty());
+    }
+    for (name, _) in COSTS {
+        doc = doc.filter(name, schema::number(0).or_empty().says("In US cents."));
+    }
+    for name in ["weighted_feedback_min", "weighted_feedback_max"] {
+        doc = doc.filter(name, schema::number(-10).up_to(10).or_empty().says("Value times weight."));
+    }
+    doc =
+        doc.filter("status_code", text("200,429")).filter("api_key_ids", text("0b0cb1f4-8a52-4c0e-8f0e-7a1f2f1f0a11"));
+    for (name, _, example) in LISTS {
+        doc = doc.filter(name, text(example).says("One or several, with commas."));
+    }
+    doc.filter("metadata", text("{\"_user\":\"ada\"}").says("A JSON object; all its pairs must match."))
+        .filter("search", text("checkout-42").says("Id of a log, or of a trace."))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,191 @@
+//! A row of `request_logs` as it is shown, under the published names. One table of its fields gives the columns that are
+//! read, the answer and its description.
+
+use crate::http::Time;
+use crate::logs::View;
+use crate::openapi::schema::{self, Schema};
+use rust_decimal::Decimal;
+use rust_decimal::prelude::ToPrimitive as _;
+use serde_json::{Map, Value, json};
+use tokio_postgres::{Error, Row};
+use uuid::Uuid;
+
+#[derive(Clone, Copy)]
+enum Kind {
+    Id,
+    Text(&'static str),
+    /// Whole numbers of each size.
+    Short,
+    Int,
+    Long,
+    Flag,
+    Json,
+}
+
+/// What is shown as it is stored; true when it can be null.
+static FIELDS: &[(&str, Kind, bool)] = &[
+    ("organisation_id", Kind::Id, false),
+    ("organisation_name", Kind::Text("Acme"), true),
+    ("workspace_id", Kind::Id, false),
+    ("workspace_slug", Kind::Text("ws-market-3f9a01"), true),
+    ("api_key_id", Kind::Id, true),
+    ("user_id", Kind::Id, true),
+    ("virtual_key", Kind::Text("openai-main"), true),
+    ("ai_org", Kind::Text("openai"), true),
+    ("ai_model", Kind::Text("gpt-4o-2024-08-06"), true),
+    ("requested_model", Kind::Text("gpt-4o"), true),
+    ("config", Kind::Text("pc-main-1f2e3d"), true),
+    ("config_id", Kind::Id, true),
+    ("config_version_id", Kind::Id, true),
+    ("prompt_id", Kind::Id, true),
+    ("prompt_slug", Kind::Text("pp-greeting-1f2e3d"), true),
+    ("prompt_version_id", Kind::Id, true),
+    ("mode", Kind::Text("single"), false),
+    ("last_used_option_index", Kind::Text("config.targets[1]"), true),
+    ("request_url", Kind::Text("/v1/chat/completions"), false),
+    ("request_method", Kind::Text("POST"), false),
+    ("response_status_code", Kind::Int, false),
+    ("is_success", Kind::Flag, false),
+    ("error_code", Kind::Text("AB01"), true),
+    ("response_time", Kind::Int, false),
+    ("upstream_response_time", Kind::Int, false),
+    ("gateway_processing_time", Kind::Int, false),
+    ("time_to_first_token", Kind::Int, true),
+    ("req_units", Kind::Long, false),
+    ("res_units", Kind::Long, false),
+    ("total_units", Kind::Long, false),
+    ("cache_read_tokens", Kind::Long, false),
+    ("cache_write_tokens", Kind::Long, false),
+    ("reasoning_tokens", Kind::Long, false),
+    ("audio_input_tokens", Kind::Long, false),
+    ("audio_output_tokens", Kind::Long, false),
+    ("usage_estimated", Kind::Flag, false),
+    ("cost_currency", Kind::Text("USD"), false),
+    ("price_model", Kind::Text("gpt-4o"), true),
+    ("price_version", Kind::Text("9f86d081884c7d65"), true),
+    ("unit_prices", Kind::Json, true),
+    ("cache_status", Kind::Text("DISABLED"), false),
+    ("cache_type", Kind::Text("simple"), true),
+    ("retry_success_count", Kind::Short, false),
+    ("attempt", Kind::Short, false),
+    ("is_proxy_call", Kind::Flag, false),
+    ("trace_id", Kind::Text("checkout-42"), false),
+    ("span_id", Kind::Text("step-1"), true),
+    ("span_name", Kind::Text("draft"), true),
+    ("parent_span_id", Kind::Text("step-0"), true),
+    ("internal_trace_id", Kind::Id, false),
+    ("source", Kind::Text("proxy"), false),
+    ("runtime", Kind::Text("node"), true),
+    ("runtime_version", Kind::Text("22.1.0"), true),
+    ("sdk_version", Kind::Text("1.9.0"), true),
+    ("hook_results", Kind::Json, true),
+];
+
+/// Published names of times that are part of `gateway_processing_time` and not measured apart.
+static NOT_MEASURED: &[&str] =
+    &["request_parsing_time", "pre_processing_time", "cache_processing_time", "response_parsing_time"];
+
+/// The select list over `request_logs`.
+pub fn columns() -> String {
+    let columns = FIELDS.iter().map(|(name, ..)| match *name {
+        "organisation_name" => {
+            "(SELECT o.name FROM organisations o WHERE o.id = request_logs.organisation_id) AS organisation_name"
+        }
+        "workspace_slug" => {
+            "(SELECT w.slug FROM workspaces w WHERE w.id = request_logs.workspace_id) AS workspace_slug"
+        }
+        name => name,
+    });
+    let further = ["id", "created_at", "stream_mode", "cost", "metadata", "body_key"];
+    columns.chain(further).collect::<Vec<_>>().join(", ")
+}
+
+/// All of a row but its bodies, as far as the view shows it.
+pub fn metrics(row: &Row, view: &View) -> Result<Value, Error> {
+    let id: Uuid = row.try_get("id")?;
+    let mut shown = Map::new();
+    shown.insert("id".into(), json!(id));
+    shown.insert("object".into(), "log".into());
+    shown.insert("created_at".into(), json!(row.try_get::<_, Time>("created_at")?));
+    for (name, kind, _) in FIELDS {
+        let value = match kind {
+            Kind::Id => json!(row.try_get::<_, Option<Uuid>>(name)?),
+            Kind::Text(_) => json!(row.try_get::<_, Option<&str>>(name)?),
+            Kind::Short => json!(row.try_get::<_, Option<i16>>(name)?),
+            Kind::Int => json!(row.try_get::<_, Option<i32>>(name)?),
+            Kind::Long => json!(row.try_get::<_, Option<i64>>(name)?),
+            Kind::Flag => json!(row.try_get::<_, Option<bool>>(name)?),
+            Kind::Json => row.try_get::<_, Option<Value>>(name)?.unwrap_or_default(),
+        };
+        shown.insert((*name).to_owned(), value);
+    }
+    for name in NOT_MEASURED {
+        shown.insert((*name).to_owned(), Value::Null);
+    }
+    shown.insert("cost".into(), row.try_get::<_, Option<Decimal>>("cost")?.map_or(Value::Null, number));
+    shown.insert("stream_mode".into(), u8::from(row.try_get::<_, bool>("stream_mode")?).into());
+    let metadata: Value = if view.shows_metadata { row.try_get("metadata")? } else { json!({}) };
+    let pairs = metadata.as_object().into_iter().flatten();
+    let (names, values): (Vec<_>, Vec<_>) = pairs.map(|(name, value)| (name.clone(), written(value))).unzip();
+    shown.insert("metadata.key".into(), names.into());
+    shown.insert("metadata.value".into(), values.into());
+    shown.insert("metadata".into(), metadata);
+    shown.insert("log_store_file_path_format".into(), FORMAT.into());
+    Ok(Value::Object(shown))
+}
+
+/// How bodies are stored and shown.
+pub const FORMAT: &str = "v1";
+
+/// Whole numbers are written without a fraction.
+pub fn number(decimal: Decimal) -> Value {
+    match decimal.is_integer().then(|| decimal.to_i64()).flatten() {
+        Some(whole) => whole.into(),
+        None => decimal.to_f64().into(),
+    }
+}
+
+fn written(value: &Value) -> String {
+    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
+}
+
+/// As the document shows it.
+pub fn docs() -> Schema {
+    let base = schema::object("LogMetrics")
+        .need("id", schema::uuid())
+        .need("object", schema::fixed("log"))
+        .need("created_at", schema::time());
+    let fields = FIELDS.iter().fold(base, |all, (name, kind, is_nullable)| {
+        let field = match kind {
+            Kind::Id => schema::uuid(),
+            Kind::Text(example) => schema::any_text().eg(*example),
+            Kind::Short | Kind::Int | Kind::Long => schema::whole(-1..=i64::MAX),
+            Kind::Flag => schema::flag(),
+            Kind::Json => schema::anything(),
+        };
+        all.need(name, if *is_nullable && !matches!(kind, Kind::Json) { field.or_null() } else { field })
+    });
+    let fields = NOT_MEASURED.iter().fold(fields, |all, name| {
+        all.need(name, schema::nothing().says("Not measured apart; part of gateway_processing_time."))
+    });
+    fields
+        .need("cost", schema::number(0).eg(0.025).or_null().says("US cents; null when no price is known."))
+        .need("stream_mode", schema::bit())
+        .need("metadata.key", schema::list(schema::any_text().eg("_user")))
+        .need("metadata.value", schema::list(schema::any_text().eg("ada")))
+        .need("metadata", schema::any_object().eg(json!({ "_user": "ada" })))
+        .need("log_store_file_path_format", schema::fixed(FORMAT))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn costs_are_numbers_and_whole_ones_have_no_fraction() {
+        for (text, expected) in [("0", "0"), ("5.0000000000", "5"), ("0.0125", "0.0125")] {
+            let decimal = Decimal::from_str_exact(text).unwrap();
+            assert_eq!(number(decimal).to_string(), expected, "{text}");
+        }
+    }
+}

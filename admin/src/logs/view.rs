@@ -1,0 +1,180 @@
+//! Whose logs a caller sees: those of its organisation, there of the workspaces it may ask for, and of those only what
+//! came through its own keys where the data visibility settings say so.
+
+use crate::access::{Role, Standing};
+use crate::caller::Caller;
+use crate::error::ApiError;
+use crate::http::Query;
+use crate::logs::filters;
+use crate::tenancy;
+use shared::table::Filter;
+use tokio_postgres::GenericClient;
+use uuid::Uuid;
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct View {
+    pub organisation_id: Uuid,
+    pub workspaces: Workspaces,
+    /// Only what came through the keys of this person.
+    pub user_id: Option<Uuid>,
+    pub shows_metadata: bool,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Workspaces {
+    All,
+    One(Uuid),
+    Some(Vec<Uuid>),
+}
+
+/// How many workspaces can be asked for by name.
+const MOST_NAMES: usize = 100;
+
+impl View {
+    /// Everything that the caller may see.
+    pub fn whole(caller: &Caller) -> Result<Self, ApiError> {
+        Self::of(caller, caller.workspace_id().map_or(Workspaces::All, Workspaces::One))
+    }
+
+    /// What the caller sees when it asks for workspaces, by slugs or ids with commas or by `*`. Without them an admin key
+    /// asks for the default workspace; a workspace's key always sees its own.
+    pub async fn asked(db: &impl GenericClient, caller: &Caller, names: Option<&str>) -> Result<Self, ApiError> {
+        let workspaces = match (caller.workspace_id(), names) {
+            (Some(own), _) => Workspaces::One(own),
+            (None, None) => Workspaces::One(tenancy::default_workspace(db, caller.organisation_id()).await?),
+            (None, Some("*")) => Workspaces::All,
+            (None, Some(names)) => named(db, caller.organisation_id(), names).await?,
+        };
+        Self::of(caller, workspaces)
+    }
+
+    /// The caller's view of workspaces that it was found to have a right to. Refuses people whose role may not see logs at
+    /// all: one can reach a log by the scopes of an application, too.
+    pub fn of(caller: &Caller, workspaces: Workspaces) -> Result<Self, ApiError> {
+        let standing = caller.standing.as_deref();
+        let may = |what: &str| standing.is_none_or(|standing| allows(standing, what));
+        if !may("ViewLogs") {
+            return Err(ApiError::Forbidden("Your role may not see logs"));
+        }
+        Ok(Self {
+            organisation_id: caller.organisation_id(),
+            workspaces,
+            user_id: if may("ViewAllData") { None } else { caller.user_id().or(Some(Uuid::nil())) },
+            shows_metadata: may("ViewLogMetadata"),
+        })
+    }
+
+    /// The rows of `request_logs` in this view.
+    pub fn filter(&self) -> Filter {
+        let filter = Filter::default().equals("organisation_id", self.organisation_id);
+        let filter = match &self.workspaces {
+            Workspaces::All => filter,
+            Workspaces::One(id) => filter.equals("workspace_id", *id),
+            Workspaces::Some(ids) => filter.one_of("workspace_id", ids.clone()),
+        };
+        match self.user_id {
+            Some(user) => filter.equals("user_id", user),
+            None => filter,
+        }
+    }
+
+    /// Those of them that a query asks for. What somebody may not see they may not search by either.
+    pub fn narrowed(&self, query: &Query) -> Result<Filter, ApiError> {
+        if !self.shows_metadata && query.text("metadata").is_some() {
+            return Err(ApiError::Forbidden("Your role may not see metadata of logs"));
+        }
+        Ok(self.filter().join(filters::conditions(query)?))
+    }
+}
+
+/// Whether the security settings let this person do something with logs.
+fn allows(standing: &Standing, what: &str) -> bool {
+    let who = match standing.role {
+        _ if standing.is_organisation_admin() => "organisationAdmins",
+        Some(Role::Admin) => return true,
+        Some(Role::Manager) => "managers",
+        Some(Role::Member) => "members",
+        None => return false,
+    };
+    // Nothing narrows an organisation's administrators to their own data.
+    (who == "organisationAdmins" && what == "ViewAllData") || standing.settings.is_on(&format!("{who}{what}"))
+}
+
+/// Workspaces by slug or id. Archived ones too: their logs outlive them.
+async fn named(db: &impl GenericClient, organisation: Uuid, names: &str) -> Result<Workspaces, ApiError> {
+    const FIND: &str = "SELECT id, slug FROM workspaces
+                        WHERE organisation_id = $1 AND (id = ANY($2) OR slug = ANY($3)) LIMIT 200";
+    let names: Vec<&str> = names.split(',').map(str::trim).filter(|name| !name.is_empty()).collect();
+    if names.len() > MOST_NAMES {
+        return Err(ApiError::field("workspace_slug", format!("must name at most {MOST_NAMES} workspaces")));
+    }
+    let ids: Vec<Uuid> = names.iter().filter_map(|name| tenancy::id(name)).collect();
+    let rows = db.query(FIND, &[&organisation, &ids, &names]).await?;
+    let mut found: Vec<(Uuid, String)> = Vec::with_capacity(rows.len());
+    for row in &rows {
+        found.push((row.try_get("id")?, row.try_get("slug")?));
+    }
+    let is_found = |name: &&str| found.iter().any(|(id, slug)| slug == name || tenancy::id(name) == Some(*id));
+    if found.is_empty() || !names.iter().all(is_found) {
+        return Err(ApiError::NotFound("workspace"));
+    }
+    Ok(match found.as_slice() {
+        [(id, _)] => Workspaces::One(*id),
+        found => Workspaces::Some(found.iter().map(|(id, _)| *id).collect()),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::access::security;
+    use serde_json::json;
+
+    #[test]
+    fn the_settings_of_a_role_decide_what_its_people_see() {
+        let settings = json!({
+            "membersViewAllData": false, "managersViewLogs": false, "membersViewLogMetadata": false,
+            "organisationAdminsViewLogMetadata": false,
+        });
+        let settings = security::effective(&settings, &json!({}), &json!({}));
+        let allowed = |organisation_role: &str, role: Option<&str>| {
+            let standing = Standing::new(organisation_role, role, settings.clone());
+            ["ViewLogs", "ViewAllData", "ViewLogMetadata"].map(|what| allows(&standing, what))
+        };
+        assert_eq!(allowed("owner", None), [true, true, false]);
+        assert_eq!(allowed("member", Some("admin")), [true, true, true]);
+        assert_eq!(allowed("member", Some("manager")), [false, true, true]);
+        assert_eq!(allowed("member", Some("member")), [true, false, false]);
+        assert_eq!(allowed("member", None), [false, false, false], "who is not in the workspace sees nothing");
+    }
+
+    #[test]
+    fn every_view_is_of_one_organisation() {
+        for (workspaces, user_id, expected) in [
+            (Workspaces::All, None, "organisation_id = $1"),
+            (Workspaces::One(Uuid::nil()), None, "organisation_id = $1 AND workspace_id = $2"),
+            (Workspaces::Some(vec![]), None, "organisation_id = $1 AND workspace_id = ANY($2)"),
+            (
+                Workspaces::One(Uuid::nil()),
+                Some(Uuid::nil()),
+                "organisation_id = $1 AND workspace_id = $2 AND user_id = $3",
+            ),
+        ] {
+            let view = View { organisation_id: Uuid::nil(), workspaces, user_id, shows_metadata: true };
+            assert_eq!(view.filter().sql(), expected);
+        }
+    }
+
+    #[test]
+    fn who_may_not_see_metadata_may_not_search_by_it() {
+        let view = |shows_metadata| View {
+            organisation_id: Uuid::nil(),
+            workspaces: Workspaces::All,
+            user_id: None,
+            shows_metadata,
+        };
+        let query = Query::parse(Some("metadata={\"_user\":\"ada\"}")).unwrap();
+        assert!(view(true).narrowed(&query).is_ok());
+        assert!(matches!(view(false).narrowed(&query), Err(ApiError::Forbidden(_))));
+    }
+}

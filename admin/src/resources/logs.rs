@@ -1,0 +1,94 @@
+//! Logs of calls: listing them, and reading one with its bodies. Both see what `logs::View` lets the caller see.
+
+mod docs;
+mod page;
+
+use crate::app::App;
+use crate::call::Call;
+use crate::crud::Answer;
+use crate::error::ApiError;
+use crate::http::{PageSizes, Time};
+use crate::logs::{View, filters, row};
+use crate::routes::Routes;
+use crate::tenancy;
+use axum::Json;
+use axum::extract::{Path, State};
+use rust_decimal::Decimal;
+use serde_json::{Value, json};
+use tokio_postgres::{GenericClient, Row};
+use uuid::Uuid;
+
+pub fn routes() -> Routes {
+    Routes::default().get("/logs", list).get("/logs/{logId}", read).describe(docs::docs())
+}
+
+async fn list(State(app): State<App>, call: Call) -> Answer {
+    let query = call.query();
+    let page = page::asked(query, PageSizes::USUAL)?;
+    let db = app.db.get().await?;
+    let view = View::asked(&*db, &call.caller, query.text("workspace_slug")).await?;
+    let found = page::find(&*db, &view.narrowed(query)?, &page).await?;
+    let rows = found.rows.iter().map(|row| row::metrics(row, &view)).collect::<Result<Vec<_>, _>>()?;
+    let next = found.next(&page)?;
+    Ok(Json(json!({
+        "object": "list",
+        "total": found.total,
+        "total_is_capped": found.is_capped,
+        "data": rows,
+        "next": next,
+    })))
+}
+
+async fn read(State(app): State<App>, call: Call, Path(id): Path<String>) -> Answer {
+    const NONE: ApiError = ApiError::NotFound("log");
+    let view = View::whole(&call.caller)?;
+    let filter = view.filter().join(tenancy::id(&id).and_then(filters::by_id).ok_or(NONE)?);
+    let db = app.db.get().await?;
+    let find = format!("SELECT {} FROM request_logs WHERE {}", row::columns(), filter.sql());
+    let row = db.query_opt(&find, &filter.values()).await?.ok_or(NONE)?;
+    let feedbacks = feedbacks(&*db, &row, &view).await?;
+    drop(db);
+    Ok(Json(shown(&row, &view, feedbacks)?))
+}
+
+/// The published shape.
+fn shown(row: &Row, view: &View, feedbacks: Vec<Value>) -> Result<Value, ApiError> {
+    let metrics = row::metrics(row, view)?;
+    Ok(json!({
+        "_id": metrics["id"],
+        "id": metrics["id"],
+        "object": "log",
+        "organisation_id": metrics["organisation_id"],
+        "created_at": metrics["created_at"],
+        "log_format": row::FORMAT,
+        "request": { "url": metrics["request_url"], "method": metrics["request_method"] },
+        "response": {
+            "status": metrics["response_status_code"],
+            "responseTime": metrics["response_time"],
+            "lastUsedOptionJsonPath": metrics["last_used_option_index"],
+        },
+        "metrics": metrics,
+        "feedbacks": feedbacks,
+    }))
+}
+
+/// What people thought of the trace that a log is part of, newest first.
+async fn feedbacks(db: &impl GenericClient, log: &Row, view: &View) -> Result<Vec<Value>, ApiError> {
+    const FIND: &str = "SELECT id, value, weight, metadata, created_at, last_updated_at FROM feedback
+        WHERE organisation_id = $1 AND workspace_id = $2 AND trace_id = $3 ORDER BY created_at DESC, id DESC LIMIT 100";
+    let workspace: Uuid = log.try_get("workspace_id")?;
+    let trace: &str = log.try_get("trace_id")?;
+    let rows = db.query(FIND, &[&view.organisation_id, &workspace, &trace]).await?;
+    let shown = |row: &Row| -> Result<Value, tokio_postgres::Error> {
+        let metadata: Value = if view.shows_metadata { row.try_get("metadata")? } else { json!({}) };
+        Ok(json!({
+            "id": row.try_get::<_, Uuid>("id")?,
+            "value": row.try_get::<_, i32>("value")?,
+            "weight": row::number(row.try_get::<_, Decimal>("weight")?),
+            "metadata": metadata,
+            "created_at": row.try_get::<_, Time>("created_at")?,
+            "last_updated_at": row.try_get::<_, Time>("last_updated_at")?,
+        }))
+    };
+    Ok(rows.iter().map(shown).collect::<Result<_, _>>()?)
+}

@@ -1,0 +1,109 @@
+//! A page of logs, newest first. There may be very many, so the total is exact up to a bound and says when it is not, and
+//! whoever wants to go further than that goes on from the last log seen instead of by numbers.
+
+use crate::error::ApiError;
+use crate::http::{PageSizes, Query};
+use crate::logs::{filters, row};
+use shared::table::Filter;
+use tokio_postgres::types::ToSql;
+use tokio_postgres::{GenericClient, Row};
+use uuid::Uuid;
+
+/// Totals are counted, and pages numbered, up to here.
+pub const COUNTED: i64 = 10_000;
+
+pub struct Page {
+    size: i64,
+    offset: i64,
+    /// Only what is older than this log.
+    after: Option<Uuid>,
+}
+
+pub struct Found {
+    pub total: i64,
+    pub is_capped: bool,
+    pub rows: Vec<Row>,
+}
+
+pub fn asked(query: &Query, sizes: PageSizes) -> Result<Page, ApiError> {
+    let (size, offset) = query.page(sizes)?;
+    let after = query.uuid("after")?;
+    if after.is_some_and(|id| filters::time_in(id).is_none()) {
+        return Err(ApiError::field("after", "must be the id of a log"));
+    }
+    if offset > COUNTED {
+        let message = format!("must not lead beyond {COUNTED} logs; go on with `after`");
+        return Err(ApiError::field("current_page", message));
+    }
+    Ok(Page { size, offset, after })
+}
+
+pub async fn find(db: &impl GenericClient, filter: &Filter, page: &Page) -> Result<Found, ApiError> {
+    let place = page.after.and_then(|id| Some((filters::time_in(id)?, id)));
+    let mut values = filter.values();
+    if let Some((time, id)) = &place {
+        values.extend([time as &(dyn ToSql + Sync), id]);
+    }
+    values.extend([&page.size as &(dyn ToSql + Sync), &page.offset]);
+    let rows = db.query(&sql(filter, place.is_some()), &values).await?;
+    let counted: i64 = rows.first().map_or(Ok(0), |row| row.try_get("counted"))?;
+    // An empty page still carries the total, in a row of nulls.
+    let is_row = |row: &Row| row.try_get::<_, Option<Uuid>>("id").is_ok_and(|id| id.is_some());
+    let rows = rows.into_iter().filter(is_row).collect();
+    Ok(Found { total: counted.min(COUNTED), is_capped: counted > COUNTED, rows })
+}
+
+impl Found {
+    /// What to send as `after` for the page behind this one; none when this one is not full.
+    pub fn next(&self, page: &Page) -> Result<Option<Uuid>, tokio_postgres::Error> {
+        let is_full = i64::try_from(self.rows.len()).is_ok_and(|count| count == page.size);
+        self.rows.last().filter(|_| is_full).map(|row| row.try_get("id")).transpose()
+    }
+}
+
+/// The bound beside the comparison of pairs is for partitions, which Postgres leaves out by single columns only.
+fn sql(filter: &Filter, is_placed: bool) -> String {
+    let (columns, matching, n, beyond) = (row::columns(), filter.sql(), filter.values().len(), COUNTED + 1);
+    let (place, n) = match is_placed {
+        true => (format!("AND created_at <= ${0} AND (created_at, id) < (${0}, ${1})", n + 1, n + 2), n + 2),
+        false => (String::new(), n),
+    };
+    format!(
+        "SELECT counted.counted, page.*
+         FROM (SELECT count(*) AS counted FROM (SELECT FROM request_logs WHERE {matching} LIMIT {beyond}) matches) counted
+         LEFT JOIN (SELECT {columns} FROM request_logs WHERE {matching} {place}
+                    ORDER BY created_at DESC, id DESC LIMIT ${} OFFSET ${}) page ON true
+         ORDER BY page.created_at DESC, page.id DESC",
+        n + 1,
+        n + 2
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn page(query: &str) -> Result<(i64, i64, bool), String> {
+        let page = asked(&Query::parse(Some(query)).unwrap(), PageSizes::USUAL).map_err(|error| error.to_string())?;
+        Ok((page.size, page.offset, page.after.is_some()))
+    }
+
+    #[test]
+    fn pages_go_by_number_up_to_the_bound_and_by_place_beyond() {
+        assert_eq!(page(""), Ok((50, 0, false)));
+        assert_eq!(page("page_size=100&current_page=100"), Ok((100, 10_000, false)));
+        assert!(page("page_size=100&current_page=101").unwrap_err().starts_with("current_page"));
+        assert_eq!(page("after=019a0000-0000-7000-8000-000000000000"), Ok((50, 0, true)));
+        for wrong in ["after=1", "after=0b0cb1f4-8a52-4c0e-8f0e-7a1f2f1f0a11"] {
+            assert!(page(wrong).unwrap_err().starts_with("after"), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn the_total_and_the_rows_have_the_same_conditions_and_only_rows_a_place() {
+        let sql = sql(&Filter::default().equals("organisation_id", Uuid::nil()), true);
+        assert_eq!(sql.matches("WHERE organisation_id = $1").count(), 2, "{sql}");
+        assert_eq!(sql.matches("(created_at, id) < ($2, $3)").count(), 1, "{sql}");
+        assert!(sql.contains("LIMIT $4 OFFSET $5"), "{sql}");
+    }
+}
