@@ -13,6 +13,7 @@ use shared::conf::{DeploymentLimits, Features, Retention};
 use shared::config::Limits;
 use shared::db::Pool;
 use shared::header_prefix::Aliases;
+use shared::log_store::LogStore;
 use shared::providers::Providers;
 use shared::seal::{MasterKeys, Sealer};
 use std::sync::Arc;
@@ -50,6 +51,8 @@ pub struct App {
     pub providers: Arc<Providers>,
     /// Prices and capabilities of models.
     pub model_configs: Arc<Sources>,
+    /// Bodies of logged calls, and exports.
+    pub log_store: LogStore,
     /// The interface's document; the same for the life of the process.
     pub openapi: bytes::Bytes,
 }
@@ -79,6 +82,7 @@ impl App {
             retention: Arc::new(settings.retention.clone()),
             model_configs: Arc::new(model_configs),
             providers: Arc::new(providers),
+            log_store: LogStore::open(&settings.log_store)?,
             openapi: serde_json::to_vec(&crate::openapi::document())?.into(),
         })
     }

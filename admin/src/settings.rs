@@ -38,6 +38,8 @@ pub struct Settings {
     #[command(flatten)]
     pub retention: conf::Retention,
     #[command(flatten)]
+    pub log_store: conf::LogStore,
+    #[command(flatten)]
     pub logs: conf::Logs,
     #[command(subcommand)]
     pub command: Option<Command>,

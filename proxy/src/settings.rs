@@ -36,6 +36,8 @@ pub struct Settings {
     #[command(flatten)]
     pub journal: conf::Journal,
     #[command(flatten)]
+    pub log_store: conf::LogStore,
+    #[command(flatten)]
     pub features: conf::Features,
     #[command(flatten)]
     pub logs: conf::Logs,

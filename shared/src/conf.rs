@@ -13,6 +13,7 @@ pub mod journal;
 pub mod jwt;
 pub mod listen;
 pub mod load;
+pub mod log_store;
 pub mod logs;
 pub mod mail;
 pub mod outbound;
@@ -34,6 +35,7 @@ pub use journal::Journal;
 pub use jwt::Jwt;
 pub use listen::Listen;
 pub use load::load;
+pub use log_store::LogStore;
 pub use logs::Logs;
 pub use mail::Mail;
 pub use outbound::Outbound;
@@ -83,6 +85,8 @@ pub struct AllSettings {
     pub journal: Journal,
     #[command(flatten)]
     pub retention: Retention,
+    #[command(flatten)]
+    pub log_store: LogStore,
     #[command(flatten)]
     pub logs: Logs,
 }

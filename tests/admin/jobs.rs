@@ -17,6 +17,9 @@ use shared::{conf, db};
 use std::ffi::OsString;
 use std::time::Duration;
 
+/// Shared by all tests: what lies in it begins with its tenant.
+pub const LOG_STORE: &str = concat!("--log-store-url=file://", env!("CARGO_TARGET_TMPDIR"), "/log-store");
+
 /// An admin on this database that serves nobody: only its jobs are of interest.
 pub async fn admin_on(database: &Database) -> App {
     admin_with(database, &[]).await
@@ -25,7 +28,8 @@ pub async fn admin_on(database: &Database) -> App {
 /// The same with further settings.
 pub async fn admin_with(database: &Database, settings: &[&str]) -> App {
     let url = format!("--database-url={}", database.url());
-    let arguments = ["gateway-admin", &url, "--database-pool-size=4"].into_iter().chain(settings.iter().copied());
+    let arguments = ["gateway-admin", &url, "--database-pool-size=4", LOG_STORE];
+    let arguments = arguments.into_iter().chain(settings.iter().copied());
     let settings: admin::Settings = conf::load(arguments.map(OsString::from)).expect("the settings are valid");
     App::new(db::pool(&settings.database).await.unwrap(), &settings).unwrap()
 }

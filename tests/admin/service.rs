@@ -1,6 +1,7 @@
 //! The admin service inside the test: its real router on a real socket and a database of its own, without processes
 //! to start. Tests of the process itself are in `process.rs`.
 
+use crate::jobs::LOG_STORE;
 use harness::{Client, Database};
 use serde_json::Value;
 use shared::api_key::KeyHash;
@@ -50,7 +51,8 @@ impl Service {
 
     async fn launch(database: Database, url: &str, settings: &[&str]) -> Self {
         let url = format!("--database-url={url}");
-        let arguments = ["gateway-admin", &url, "--database-pool-size=4"].into_iter().chain(settings.iter().copied());
+        let arguments = ["gateway-admin", &url, "--database-pool-size=4", LOG_STORE];
+        let arguments = arguments.into_iter().chain(settings.iter().copied());
         let settings: admin::Settings = conf::load(arguments.map(OsString::from)).expect("the settings are valid");
         let mut client = database.client().await;
         let home = bootstrap::create_organisation(&mut client, "Home", "owner@home.test", "pk_").await.unwrap();

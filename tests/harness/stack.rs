@@ -290,6 +290,7 @@ fn usual_environment(database: &Database, [proxy, admin, metrics]: [u16; 3]) -> 
         ("SNAPSHOT_DIR", "snapshot".to_owned()),
         ("JOURNAL_DIR", "journal".to_owned()),
         ("JOURNAL_SHIP_MS", "50".to_owned()),
+        ("LOG_STORE_URL", "file://logs".to_owned()),
         ("GATEWAY_MASTER_KEY_FILE", "keyring".to_owned()),
         ("UPGRADE_SOCK", "upgrade.sock".to_owned()),
         ("TRUSTED_CUSTOM_HOSTS", "localhost,127.0.0.1,::1".to_owned()),

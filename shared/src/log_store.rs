@@ -1,0 +1,145 @@
+//! The log store: bodies of logged calls and finished exports, in a folder or a bucket.
+//!
+//! What lies in it begins with its kind and its tenant and then its day, so that a day of a tenant is a prefix: that is
+//! all that retention, erasure and tenancy need of it. Errors are few words of our own: those of the clouds quote
+//! addresses and answers, in which signatures stand.
+
+mod crypto;
+mod error;
+mod open;
+mod writer;
+
+pub use error::Error;
+pub use writer::Writer;
+
+use bytes::Bytes;
+use chrono::{DateTime, NaiveDate, Utc};
+use futures::stream::{BoxStream, StreamExt as _, TryStreamExt as _};
+use object_store::path::Path;
+use object_store::{ObjectStore, ObjectStoreExt as _};
+use std::sync::Arc;
+use std::time::Duration;
+use uuid::Uuid;
+
+/// What one small object may take, all attempts together.
+const LONGEST: Duration = Duration::from_secs(60);
+/// Bodies compress well and are read seldom; more effort gains little.
+const LEVEL: i32 = 3;
+
+/// Cheap to clone.
+#[derive(Debug, Clone)]
+pub struct LogStore {
+    store: Arc<dyn ObjectStore>,
+    /// The folder of the URL.
+    root: Path,
+}
+
+impl LogStore {
+    /// Stores or replaces an object; nobody ever sees half of it.
+    pub async fn put(&self, path: &str, bytes: Bytes) -> Result<(), Error> {
+        let path = self.place(path)?;
+        within(self.store.put(&path, bytes.into())).await.map(drop)
+    }
+
+    /// None when there is no such object. One that is longer than `most` is an error.
+    pub async fn get(&self, path: &str, most: usize) -> Result<Option<Bytes>, Error> {
+        let path = self.place(path)?;
+        let found = within(async {
+            let found = self.store.get(&path).await?;
+            let length = found.meta.size;
+            Ok((length, if length <= most as u64 { found.bytes().await? } else { Bytes::new() }))
+        });
+        match found.await {
+            Ok((length, _)) if length > most as u64 => Err(Error::TooLong),
+            Ok((_, bytes)) => Ok(Some(bytes)),
+            Err(Error::NotFound) => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// The length of an object and its bytes piece by piece, for those that may be large.
+    pub async fn read(&self, path: &str) -> Result<Option<(u64, BoxStream<'static, Result<Bytes, Error>>)>, Error> {
+        let path = self.place(path)?;
+        match within(self.store.get(&path)).await {
+            Ok(found) => Ok(Some((found.meta.size, found.into_stream().map_err(|error| Error::of(&error)).boxed()))),
+            Err(Error::NotFound) => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Deletes an object. That there is none is no error.
+    pub async fn delete(&self, path: &str) -> Result<(), Error> {
+        let path = self.place(path)?;
+        match within(self.store.delete(&path)).await {
+            Err(Error::NotFound) => Ok(()),
+            other => other,
+        }
+    }
+
+    /// Deletes every object below a folder and answers how many there were. May be called again after a failure.
+    pub async fn delete_prefix(&self, prefix: &str) -> Result<u64, Error> {
+        let prefix = self.place(prefix)?;
+        let found = self.store.list(Some(&prefix)).map_ok(|meta| meta.location).boxed();
+        let mut deleted = 0;
+        let mut gone = self.store.delete_stream(found);
+        while let Some(one) = gone.next().await {
+            match one.map_err(|error| Error::of(&error)) {
+                Ok(_) | Err(Error::NotFound) => deleted += 1,
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(deleted)
+    }
+
+    /// Writes an object of any length; it exists once `finish` has answered.
+    pub fn writer(&self, path: &str) -> Result<Writer, Error> {
+        Ok(Writer::new(self.store.clone(), self.place(path)?))
+    }
+
+    fn place(&self, path: &str) -> Result<Path, Error> {
+        let path = Path::parse(path).map_err(|_| Error::Path)?;
+        match path.as_ref().is_empty() {
+            true => Err(Error::Path),
+            false => Ok(self.root.parts().chain(path.parts()).collect()),
+        }
+    }
+}
+
+/// Where the body of a log lies.
+pub fn body_path(organisation: Uuid, workspace: Uuid, created_at: DateTime<Utc>, id: Uuid) -> String {
+    // A folder for each hour: no file system likes a million files in one.
+    format!(
+        "{}/{}/{id}.json.zst",
+        day_prefix(organisation, workspace, created_at.date_naive()),
+        created_at.format("%H")
+    )
+}
+
+/// The folder of all bodies of a workspace on a day.
+pub fn day_prefix(organisation: Uuid, workspace: Uuid, day: NaiveDate) -> String {
+    format!("bodies/{organisation}/{workspace}/{}", day.format("%Y-%m-%d"))
+}
+
+/// What is stored for a body.
+pub fn pack(json: &[u8]) -> std::io::Result<Bytes> {
+    zstd::bulk::compress(json, LEVEL).map(Bytes::from)
+}
+
+/// The body from what is stored; an error when it would be longer than `most`.
+pub fn unpack(packed: &[u8], most: usize) -> Result<Vec<u8>, Error> {
+    use std::io::Read as _;
+    let mut json = Vec::new();
+    let reader = zstd::stream::Decoder::new(packed).map_err(|_| Error::Damaged)?;
+    let read = reader.take(most as u64 + 1).read_to_end(&mut json).map_err(|_| Error::Damaged)?;
+    if read > most { Err(Error::TooLong) } else { Ok(json) }
+}
+
+async fn within<T>(action: impl Future<Output = object_store::Result<T>>) -> Result<T, Error> {
+    match tokio::time::timeout(LONGEST, action).await {
+        Ok(done) => done.map_err(|error| Error::of(&error)),
+        Err(_) => Err(Error::Away("it does not answer in time".into())),
+    }
+}
+
+#[cfg(test)]
+mod tests;
