@@ -27,20 +27,32 @@ impl InlineConfigs {
     }
 
     pub fn plan(&self, workspace: Uuid, text: &str) -> Result<Arc<Plan>, Refusal> {
-        if let Some(known) = self.known.load().get(&workspace).and_then(|plans| plans.get(text)) {
-            return Ok(known.clone());
+        if let Some(known) = self.known(workspace, text) {
+            return Ok(known);
         }
         let value: Value = serde_json::from_str(text).map_err(|error| Refusal::invalid_config(error.to_string()))?;
         let config = read(&value, Strictness::Inline, &self.limits);
         let config = config.map_err(|faults| Refusal::faulty_config(&faults))?;
-        let plan = Arc::new(compile(&config));
+        Ok(self.keep(workspace, text, Arc::new(compile(&config))))
+    }
+
+    fn known(&self, workspace: Uuid, text: &str) -> Option<Arc<Plan>> {
+        self.known.load().get(&workspace).and_then(|plans| plans.get(text)).cloned()
+    }
+
+    /// Of requests that compiled the same config at once the first one's plan is kept for all of them: a second would
+    /// be a second budget.
+    fn keep(&self, workspace: Uuid, text: &str, plan: Arc<Plan>) -> Arc<Plan> {
         self.known.rcu(|known| {
+            if known.get(&workspace).is_some_and(|plans| plans.contains_key(text)) {
+                return known.clone();
+            }
             let is_full = known.values().map(HashMap::len).sum::<usize>() >= MOST;
             let mut more = if is_full { Known::new() } else { (**known).clone() };
             more.entry(workspace).or_default().insert(text.into(), plan.clone());
-            more
+            Arc::new(more)
         });
-        Ok(plan)
+        self.known(workspace, text).unwrap_or(plan)
     }
 }
 
@@ -56,6 +68,11 @@ mod tests {
         let first = configs.plan(one, text).unwrap();
         assert!(Arc::ptr_eq(&first, &configs.plan(one, text).unwrap()));
         assert!(!Arc::ptr_eq(&first, &configs.plan(other, text).unwrap()));
+        let late = Arc::new(compile(&read(&serde_json::json!({}), Strictness::Inline, &Limits::default()).unwrap()));
+        assert!(
+            Arc::ptr_eq(&first, &configs.keep(one, text, late)),
+            "who compiles at the same time shares the first plan"
+        );
         for (bad, says) in [("{", "JSON"), (r#"{"strategy":{"mode":"x"},"targets":[{}]}"#, "mode")] {
             let refusal = configs.plan(one, bad).unwrap_err();
             assert_eq!((refusal.status, refusal.code), (400, "invalid_config"), "{bad}");
