@@ -125,7 +125,8 @@ impl Dialer {
             return Ok(upstream);
         }
         let limit = Instant::now() + self.connect_timeout;
-        match timeout_at(limit, self.open_in_turn(origin, since, limit)).await {
+        // Boxed, as all that is rare: its state would be part of every request's.
+        match timeout_at(limit, Box::pin(self.open_in_turn(origin, since, limit))).await {
             Ok(opened) => opened,
             Err(_) => Err(DialError::new(Class::ConnectTimeout, "connecting to the provider took too long")),
         }

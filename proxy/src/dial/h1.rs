@@ -4,6 +4,7 @@
 //! Stricter than a browser: an answer whose end is ambiguous is an error, never a guess.
 
 use std::io;
+use std::pin::pin;
 use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
@@ -69,11 +70,14 @@ impl Http1 {
     }
 
     async fn write(&mut self, bytes: &[u8], stall: Duration) -> Result<(), Class> {
-        within(stall, self.cork.write_all(bytes)).await.map_err(|_| Class::WriteTimeout)?.map_err(|_| Class::Reset)
+        within(stall, pin!(self.cork.write_all(bytes)))
+            .await
+            .map_err(|_| Class::WriteTimeout)?
+            .map_err(|_| Class::Reset)
     }
 
     async fn flush(&mut self, stall: Duration) -> Result<(), Class> {
-        within(stall, self.cork.flush()).await.map_err(|_| Class::WriteTimeout)?.map_err(|_| Class::Reset)
+        within(stall, pin!(self.cork.flush())).await.map_err(|_| Class::WriteTimeout)?.map_err(|_| Class::Reset)
     }
 
     /// Waits for the head of the final answer. The caller limits the time.
@@ -168,7 +172,7 @@ impl Http1 {
                 return Ok(None);
             }
             let wanted = if matches!(self.body, Body::Length(left) if left > READ as u64) { READ_LONG } else { READ };
-            let read = within(idle, self.fill(wanted)).await.map_err(|_| Class::IdleTimeout)??;
+            let read = within(idle, pin!(self.fill(wanted))).await.map_err(|_| Class::IdleTimeout)??;
             if read == 0 {
                 return match self.body {
                     Body::UntilClose => {

@@ -102,28 +102,29 @@ impl Upstream {
 
     /// Sends the request. `Host` and the framing headers are set here, so that they cannot disagree with where and how
     /// it is sent. Ok also when the provider answered before it had read everything: the answer says why.
-    pub async fn send(&mut self, mut head: RequestHeader, body: Bytes) -> Result<(), UpstreamError> {
+    pub async fn send(&mut self, head: impl Into<Box<RequestHeader>>, body: Bytes) -> Result<(), UpstreamError> {
+        let mut head = head.into();
         framing::prepare(&mut head, body.len(), &self.origin, self.is_h2())?;
         self.began = Instant::now();
         let limit = self.first_byte_timeout;
-        match within(limit, self.send_framed(head, body)).await {
+        match within(limit, pin!(self.send_framed(head, body))).await {
             Ok(sent) => sent,
             Err(_) => Err(UpstreamError::new(Class::FirstByteTimeout, message(Class::FirstByteTimeout))),
         }
     }
 
-    async fn send_framed(&mut self, head: RequestHeader, body: Bytes) -> Result<(), UpstreamError> {
+    async fn send_framed(&mut self, head: Box<RequestHeader>, body: Bytes) -> Result<(), UpstreamError> {
         match std::mem::replace(&mut self.exchange, Exchange::Over) {
             Exchange::Ready(cork) => self.send_h1(cork, head, body).await,
             Exchange::H2(stream) => {
                 self.exchange = Exchange::H2(stream);
-                self.send_h2(head, body).await
+                Box::pin(self.send_h2(head, body)).await
             }
             Exchange::H1(_) | Exchange::Over => Err(UpstreamError::new(Class::Protocol, "a request was already sent")),
         }
     }
 
-    async fn send_h1(&mut self, cork: Box<Cork>, head: RequestHeader, body: Bytes) -> Result<(), UpstreamError> {
+    async fn send_h1(&mut self, cork: Box<Cork>, head: Box<RequestHeader>, body: Bytes) -> Result<(), UpstreamError> {
         self.exchange = Exchange::H1(Box::new(Http1::new(cork)));
         self.awaits_head = true;
         let Exchange::H1(session) = &mut self.exchange else { return Err(over()) };
@@ -132,14 +133,14 @@ impl Upstream {
                 self.sent = Some(Instant::now());
                 Ok(())
             }
-            Err(class) => self.hear_why(self.explain_class(class)).await,
+            Err(class) => Box::pin(self.hear_why(self.explain_class(class))).await,
         }
     }
 
-    async fn send_h2(&mut self, head: RequestHeader, body: Bytes) -> Result<(), UpstreamError> {
+    async fn send_h2(&mut self, head: Box<RequestHeader>, body: Bytes) -> Result<(), UpstreamError> {
         let Exchange::H2(stream) = &mut self.exchange else { return Err(over()) };
         let is_whole = body.is_empty();
-        if let Err(e) = stream.write_request_header(Box::new(head), is_whole) {
+        if let Err(e) = stream.write_request_header(head, is_whole) {
             return Err(self.explain(&e));
         }
         self.awaits_head = true;
@@ -193,9 +194,9 @@ impl Upstream {
         }
         let left = self.first_byte_timeout.saturating_sub(self.began.elapsed());
         let read = match &mut self.exchange {
-            Exchange::H1(session) => within(left, session.read_head()).await.map(|read| read.map_err(Failed::H1)),
+            Exchange::H1(session) => within(left, pin!(session.read_head())).await.map(|read| read.map_err(Failed::H1)),
             Exchange::H2(stream) => {
-                within(left, stream.read_response_header()).await.map(|read| read.map_err(Failed::H2))
+                within(left, pin!(stream.read_response_header())).await.map(|read| read.map_err(Failed::H2))
             }
             Exchange::Ready(_) | Exchange::Over => return Err(over()),
         };

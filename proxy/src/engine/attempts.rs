@@ -24,6 +24,7 @@ use chrono::Utc;
 use http::HeaderValue;
 use shared::providers::Family;
 use std::borrow::Cow;
+use std::pin::pin;
 use std::time::{Duration, Instant};
 
 impl Engine {
@@ -100,7 +101,7 @@ impl Engine {
             };
             self.set_aside(tried.map_err(NotCalled::Ended));
             if !wait.is_zero() {
-                beside(client, visit, tokio::time::sleep(wait)).await?;
+                beside(client, visit, Box::pin(tokio::time::sleep(wait))).await?;
             }
         }
     }
@@ -177,7 +178,7 @@ impl Engine {
             let head = self.prepare(call, client.head()).map_err(refused)?;
             let first = self.call(call, head, fresh);
             let called = match call.leaf.hedge.as_ref().and_then(Hedging::delay) {
-                None => beside(client, visit, first).await?,
+                None => beside(client, visit, pin!(first)).await?,
                 // Boxed, as all that is rare: its state would be part of every request's, and is copied with it.
                 Some(delay) => Box::pin(self.hedged(client, visit, call, first, delay)).await,
             };

@@ -14,6 +14,7 @@ use crate::within::within;
 use bytes::Bytes;
 use http::header;
 use pingora_http::RequestHeader;
+use std::pin::pin;
 use std::time::{Duration, Instant};
 
 /// An answer whose beginning is held: the provider's, good or bad.
@@ -49,7 +50,12 @@ impl From<Ended> for NotCalled {
 }
 
 impl Engine {
-    pub(super) async fn call(&self, call: Call<'_>, head: RequestHeader, fresh: bool) -> Result<Answer, NotCalled> {
+    pub(super) async fn call(
+        &self,
+        call: Call<'_>,
+        head: Box<RequestHeader>,
+        fresh: bool,
+    ) -> Result<Answer, NotCalled> {
         let target = call.target;
         let asked = Instant::now();
         let limit = asked + target.timeout;
@@ -62,18 +68,20 @@ impl Engine {
             CallError::Upstream(error) => unreachable(target, error.class(), &error).into(),
         })?;
         let waited = asked.elapsed();
-        let holding = answer::hold(&mut upstream, &target.provider.name, limit);
-        let held = match call.deadline {
-            None => holding.await,
-            Some(deadline) => within(deadline.saturating_duration_since(Instant::now()), holding)
-                .await
-                .unwrap_or_else(|_| Err(out_of_time())),
+        let held = {
+            let holding = pin!(answer::hold(&mut upstream, &target.provider.name, limit));
+            match call.deadline {
+                None => holding.await,
+                Some(deadline) => within(deadline.saturating_duration_since(Instant::now()), holding)
+                    .await
+                    .unwrap_or_else(|_| Err(out_of_time())),
+            }
         };
         Ok(Answer { held: held?, upstream, waited })
     }
 
     /// The head of the request for the provider, from the client's.
-    pub(super) fn prepare(&self, call: Call<'_>, head: &RequestHeader) -> Result<RequestHeader, Refusal> {
+    pub(super) fn prepare(&self, call: Call<'_>, head: &RequestHeader) -> Result<Box<RequestHeader>, Refusal> {
         let headers = GatewayHeaders::of(&head.headers, &self.aliases)?;
         let row = &call.target.provider.row;
         let path = match row.native_path(call.endpoint.family()) {
@@ -88,20 +96,20 @@ impl Engine {
             // It names the form's boundary.
             prepared.insert_header(header::CONTENT_TYPE, kind.clone()).map_err(|_| Refusal::internal())?;
         }
-        Ok(prepared)
+        Ok(Box::new(prepared))
     }
 
     /// Sends the request and waits for the head of the answer.
     async fn send(
         &self,
         target: &Target,
-        head: RequestHeader,
+        head: Box<RequestHeader>,
         body: Bytes,
         limit: Instant,
         fresh: bool,
     ) -> Result<Upstream, CallError> {
         let left = limit.saturating_duration_since(Instant::now());
-        let connect = within(left, self.dialer.connect(&target.origin, fresh)).await;
+        let connect = within(left, pin!(self.dialer.connect(&target.origin, fresh))).await;
         let mut upstream = connect.map_err(|_| CallError::TooLate)??;
         match upstream.is_reused() {
             true => self.metrics.pool_reused.inc(),

@@ -26,7 +26,7 @@ impl Engine {
         delay: Duration,
     ) -> Called {
         let mut first = pin!(first);
-        if let Ok(in_time) = beside(client, visit, tokio::time::timeout(delay, &mut first)).await? {
+        if let Ok(in_time) = beside(client, visit, pin!(tokio::time::timeout(delay, &mut first))).await? {
             return in_time;
         }
         if !call.leaf.budget.take(Instant::now()) {
@@ -54,7 +54,7 @@ impl Engine {
                 }
             }
         };
-        let (called, was_first) = beside(client, visit, race).await?;
+        let (called, was_first) = beside(client, visit, pin!(race)).await?;
         self.metrics.hedged(!was_first);
         called
     }

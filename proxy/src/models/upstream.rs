@@ -9,6 +9,7 @@ use bytes::{Bytes, BytesMut};
 use chrono::{DateTime, Utc};
 use pingora_http::RequestHeader;
 use serde_json::{Map, Value};
+use std::pin::pin;
 
 const LONGEST: usize = 4 << 20;
 
@@ -35,7 +36,7 @@ pub async fn ask(dialer: &Dialer, target: &Target, head: RequestHeader) -> Resul
         upstream.release();
         Ok((status, body))
     };
-    within(target.timeout, work).await.unwrap_or_else(|_| Err(Refusal::timeout(target.timeout.as_millis())))
+    within(target.timeout, pin!(work)).await.unwrap_or_else(|_| Err(Refusal::timeout(target.timeout.as_millis())))
 }
 
 async fn body(upstream: &mut Upstream, provider: &str) -> Result<Bytes, Refusal> {

@@ -21,6 +21,7 @@ use crate::within::within;
 use bytes::{Bytes, BytesMut};
 use http::{HeaderName, HeaderValue, header};
 use pingora_http::ResponseHeader;
+use std::pin::pin;
 use std::time::Instant;
 
 #[derive(Debug)]
@@ -52,7 +53,7 @@ impl From<ClientGone> for Ended {
 /// Passes on an answer that was held, and what is still to come of it.
 pub async fn deliver(client: &mut impl Downstream, upstream: &mut Upstream, held: Held, visit: &mut Visit) -> Ended {
     let delivered = match held {
-        Held::Plain(first) if visit.pulse.has_begun => late::as_event(client, upstream, first, visit).await,
+        Held::Plain(first) if visit.pulse.has_begun => Box::pin(late::as_event(client, upstream, first, visit)).await,
         Held::Plain(first) => plain(client, upstream, first, visit).await,
         Held::Stream { first, splitter } => stream(client, upstream, first, splitter, visit).await,
     };
@@ -109,7 +110,7 @@ async fn stream(
     while !is_last {
         let piece = match next(client, upstream, visit).await? {
             Ok(piece) => piece,
-            Err(broken) => return break_off(client, visit, broken).await,
+            Err(broken) => return Box::pin(break_off(client, visit, broken)).await,
         };
         is_last = piece.is_none() || upstream.is_done();
         let whole = match splitter.push(piece.unwrap_or_default()) {
@@ -117,7 +118,7 @@ async fn stream(
             Ok(whole) => whole,
             Err(_) => {
                 let error = UpstreamError::protocol("an event is too large");
-                return break_off(client, visit, Broken::of(&error, visit)).await;
+                return Box::pin(break_off(client, visit, Broken::of(&error, visit))).await;
             }
         };
         if !whole.is_empty() || is_last {
@@ -155,10 +156,10 @@ async fn next(
     visit: &mut Visit,
 ) -> Result<Result<Option<Bytes>, Broken>, Ended> {
     let read = match visit.deadline {
-        None => Ok(beside(client, visit, upstream.read_body()).await?),
+        None => Ok(beside(client, visit, pin!(upstream.read_body())).await?),
         Some(deadline) => {
             let left = deadline.saturating_duration_since(Instant::now());
-            beside(client, visit, within(left, upstream.read_body())).await?
+            beside(client, visit, pin!(within(left, pin!(upstream.read_body())))).await?
         }
     };
     Ok(match read {

@@ -5,6 +5,7 @@ use crate::refusal::Refusal;
 use crate::within::within;
 use bytes::{Bytes, BytesMut};
 use http::{HeaderValue, header};
+use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
@@ -90,7 +91,7 @@ pub async fn receive(client: &mut impl Downstream, bounds: &Bounds<'_>) -> Resul
     if headers.get(header::EXPECT).is_some_and(|value| value.as_bytes().eq_ignore_ascii_case(b"100-continue")) {
         client.write_continue().await?;
     }
-    match within(bounds.timeout, gather(client, bounds, announced)).await {
+    match within(bounds.timeout, pin!(gather(client, bounds, announced))).await {
         Ok(received) => received,
         Err(_) => Err(Refusal::body_timeout().into()),
     }

@@ -14,6 +14,7 @@ use crate::within::within;
 use bytes::{Bytes, BytesMut};
 use http::header;
 use pingora_http::ResponseHeader;
+use std::pin::pin;
 use std::time::Instant;
 
 /// A plain answer up to this size is held until it is whole.
@@ -74,7 +75,7 @@ async fn stream(upstream: &mut Upstream, provider: &str, limit: Instant) -> Resu
     let (mut has_begun, mut is_first) = (false, true);
     loop {
         let read = match is_first {
-            true => within(limit.saturating_duration_since(Instant::now()), upstream.read_body()).await,
+            true => within(limit.saturating_duration_since(Instant::now()), pin!(upstream.read_body())).await,
             false => Ok(upstream.read_body().await),
         };
         is_first = false;

@@ -11,7 +11,6 @@ use bytes::Bytes;
 use http::{HeaderValue, header};
 use pingora_http::ResponseHeader;
 use std::future::{Future, pending};
-use std::pin::pin;
 use std::time::Duration;
 
 #[derive(Debug, Default)]
@@ -24,13 +23,12 @@ pub struct Pulse {
 
 const COMMENT: &[u8] = b": heartbeat\n\n";
 
-/// Waits for some work, unless the client leaves first. The error ends everything at once.
+/// Waits for some work, pinned where it stands, unless the client leaves first. The error ends everything at once.
 pub async fn beside<T>(
     client: &mut impl Downstream,
     visit: &mut Visit,
-    work: impl Future<Output = T>,
+    mut work: impl Future<Output = T> + Unpin,
 ) -> Result<T, Ended> {
-    let mut work = pin!(work);
     loop {
         let every = visit.pulse.every;
         tokio::select! {
@@ -39,13 +37,19 @@ pub async fn beside<T>(
             () = client.gone() => return Err(Ended::ClientGone),
             () = silence(every) => {}
         }
-        if !visit.pulse.has_begun {
-            let head = own_head(visit);
-            client.write_head(head).await?;
-            visit.pulse.has_begun = true;
-        }
-        client.write_body(Bytes::from_static(COMMENT), false).await?;
+        Box::pin(beat(client, visit)).await?;
     }
+}
+
+/// One heartbeat, with a head before it if there was none yet.
+async fn beat(client: &mut impl Downstream, visit: &mut Visit) -> Result<(), Ended> {
+    if !visit.pulse.has_begun {
+        let head = own_head(visit);
+        client.write_head(head).await?;
+        visit.pulse.has_begun = true;
+    }
+    client.write_body(Bytes::from_static(COMMENT), false).await?;
+    Ok(())
 }
 
 async fn silence(every: Option<Duration>) {
