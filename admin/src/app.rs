@@ -53,6 +53,9 @@ pub struct App {
     pub model_configs: Arc<Sources>,
     /// Bodies of logged calls, and exports.
     pub log_store: LogStore,
+    /// Whether bodies of logged calls are kept, and how much of each.
+    pub keeps_bodies: bool,
+    pub longest_body: usize,
     /// The interface's document; the same for the life of the process.
     pub openapi: bytes::Bytes,
 }
@@ -83,6 +86,8 @@ impl App {
             model_configs: Arc::new(model_configs),
             providers: Arc::new(providers),
             log_store: LogStore::open(&settings.log_store)?,
+            keeps_bodies: settings.log_store.log_bodies,
+            longest_body: settings.log_store.log_body_bytes as usize,
             openapi: serde_json::to_vec(&crate::openapi::document())?.into(),
         })
     }

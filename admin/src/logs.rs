@@ -1,7 +1,14 @@
-//! Logs of calls: who may see which (`view`), which are asked for (`filters`), and how one is shown (`row`). Lists, exports
-//! and everything else that reads `request_logs` goes through all three, so that none can forget a tenant.
+//! Logs of calls: who may see which (`view`), which are asked for (`filters`), and how one is shown (`row`, `bodies`).
+//! Lists, exports and everything else that reads `request_logs` goes through them, so that none can forget a tenant.
+//! Calls that applications report (`custom`) are priced (`price`) and stored (`add`) here, and what must go is erased.
 
+pub mod add;
+pub mod bodies;
+pub mod custom;
+pub mod erase;
 pub mod filters;
+pub mod mask;
+pub mod price;
 pub mod row;
 pub mod view;
 

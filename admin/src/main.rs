@@ -1,8 +1,10 @@
 //! `gateway-admin`: migrate, make organisations, verify the audit trail, or (by default) migrate as needed and serve.
 
 use admin::audit::verify::Report;
-use admin::settings::{AuditCommand, Command, KeysCommand};
+use admin::logs::erase::Subject;
+use admin::settings::{AuditCommand, Command, KeysCommand, LogsCommand};
 use admin::{Settings, serve};
+use anyhow::Context as _;
 use shared::bootstrap::FirstKeys;
 use shared::seal::rotation::Progress;
 use std::process::ExitCode;
@@ -36,6 +38,10 @@ async fn run(settings: &Settings) -> anyhow::Result<ExitCode> {
             return Ok(tell(&serve::verify_audit(settings, *organisation, *anchor).await?));
         }
         Some(Command::Keys { command }) => return keys(settings, command).await,
+        Some(Command::Logs { command: LogsCommand::Erase { organisation, user, trace, mode } }) => {
+            let subject = Subject::of(user.clone(), trace.clone()).context("name a user or a trace")?;
+            say(&serve::erase_logs(settings, *organisation, &subject, *mode).await?.to_string());
+        }
         None => {
             serve::migrate(settings).await?;
             if let Some(keys) = serve::first_start(settings).await? {
@@ -57,6 +63,11 @@ fn show(keys: &FirstKeys) {
         println!("# Shown once and stored only as a hash; keep it.");
         println!("GATEWAY_ADMIN_KEY={}", keys.admin_key.key);
     }
+}
+
+#[expect(clippy::print_stdout, reason = "the answer of the command")]
+fn say(words: &str) {
+    println!("{words}");
 }
 
 /// What became of the keys; 3 is not what a failure to find out ends with.

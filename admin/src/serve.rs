@@ -2,14 +2,18 @@
 //! and on SIGTERM or SIGINT answer what has begun before leaving.
 
 use crate::app::App;
+use crate::audit;
 use crate::audit::chain::End;
 use crate::audit::verify::{self, Report};
 use crate::connections::{self, Limits};
 use crate::jobs;
+use crate::line::Line;
+use crate::logs::erase::{self, Erased, Mode, Subject};
 use crate::router::router;
 use crate::settings::Settings;
 use anyhow::Context as _;
 use shared::bootstrap::{self, FirstKeys};
+use shared::log_store::LogStore;
 use shared::seal::{MasterKeys, Sealer, report, rotation};
 use shared::{db, migrate};
 use std::net::SocketAddr;
@@ -78,6 +82,25 @@ pub async fn rotate_keys(
         rotation::replace_data_keys(&mut client, &sealer, GRACE, tell).await?;
     }
     Ok(report::status(&client, &sealer).await?)
+}
+
+/// Erases what the logs of an organisation hold of somebody, and records that the operator did.
+pub async fn erase_logs(
+    settings: &Settings,
+    organisation: Uuid,
+    subject: &Subject,
+    mode: Mode,
+) -> anyhow::Result<Erased> {
+    let client = db::connect(&settings.database).await?;
+    let known = client.query_opt("SELECT FROM organisations WHERE id = $1", &[&organisation]).await?;
+    known.context("there is no such organisation")?;
+    let line = Line::new(db::pool(&settings.database).await?, 1);
+    let erased = erase::erase(&line, &LogStore::open(&settings.log_store)?, organisation, subject, mode).await?;
+    let mut record = audit::Record::by_system(organisation, "logs", "delete");
+    record.resource_id = Some(subject.name().to_owned());
+    record.after = Some(erased.shown());
+    audit::record(&client, &record).await?;
+    Ok(erased)
 }
 
 fn sealer(settings: &Settings) -> anyhow::Result<Sealer> {

@@ -1,6 +1,7 @@
 //! What `gateway-admin` is told: settings by flag or environment, and which of its commands to follow.
 
 use crate::audit::chain::End;
+use crate::logs::erase::Mode;
 use shared::conf;
 use uuid::Uuid;
 
@@ -63,6 +64,11 @@ pub enum Command {
         #[command(subcommand)]
         command: KeysCommand,
     },
+    /// Logs of calls.
+    Logs {
+        #[command(subcommand)]
+        command: LogsCommand,
+    },
     /// The audit trail.
     Audit {
         #[command(subcommand)]
@@ -85,6 +91,25 @@ pub enum KeysCommand {
     /// Open every sealed value and say which do not open. Ends with status 0 when all do and every data key is under the
     /// first master key, 3 when not, 1 when it could not be found out.
     Verify,
+}
+
+#[derive(Debug, clap::Subcommand)]
+pub enum LogsCommand {
+    /// Erase what the logs of an organisation hold of one person or one trace: rows, bodies and feedback. Calls that proxies
+    /// have yet to store, and files that were exported before, are not reached.
+    Erase {
+        #[arg(long, value_name = "UUID")]
+        organisation: Uuid,
+        /// As the metadata `_user` names them.
+        #[arg(long, required_unless_present = "trace", conflicts_with = "trace")]
+        user: Option<String>,
+        /// Id of the trace.
+        #[arg(long)]
+        trace: Option<String>,
+        /// Whether rows are kept for counting, without anything that could tell whose they were.
+        #[arg(long, value_enum)]
+        mode: Mode,
+    },
 }
 
 #[derive(Debug, clap::Subcommand)]

@@ -1,5 +1,7 @@
 //! Logs over HTTP: what is listed and found, page by page, and by whom.
 
+mod custom;
+mod erase;
 mod visibility;
 
 use crate::document::Document;

@@ -180,6 +180,8 @@ pub static FURTHER: &[&str] = &[
     "/integrations/{slug}/workspaces",
     "/feedback",
     "/feedback/{id}",
+    "/logs",
+    "/logs/erase",
 ];
 
 /// The sample's body with its number.

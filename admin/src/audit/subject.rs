@@ -19,6 +19,7 @@ pub fn subject(operation: &Operation) -> Option<Subject> {
         (_, "rotate") => "rotate",
         (_, "makeDefault") => "publish",
         (Method::Post, "start") => "export",
+        (Method::Post, "erase") => "delete",
         (Method::Post, "resend" | "cancel" | "reset" | "sync" | "accept" | "rollback") => "manage",
         (Method::Put, "reset") => "manage",
         (Method::Post, _) => "create",
@@ -65,7 +66,7 @@ static PREFIXES: &[(&str, &str)] = &[
     ("/mcp-integrations", "mcp_integrations"),
     ("/mcp-servers", "mcp_servers"),
     ("/logs/exports", "log_exports"),
-    ("/logs/erase", "log_exports"),
+    ("/logs/erase", "logs"),
     ("/scim", "scim"),
 ];
 
@@ -105,6 +106,7 @@ mod tests {
             ("POST", "/prompts/p/render", None),
             ("POST", "/feedback", None),
             ("POST", "/logs", None),
+            ("POST", "/logs/erase", Some(("logs", "delete"))),
             ("GET", "/labels", None),
         ] {
             let subject = subject(found(method, path)).map(|one| (one.resource_type, one.action));

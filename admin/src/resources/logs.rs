@@ -1,6 +1,9 @@
-//! Logs of calls: listing them, and reading one with its bodies. Both see what `logs::View` lets the caller see.
+//! Logs of calls: listing them, and reading one with its bodies, both as far as `logs::View` lets the caller see; reporting
+//! calls that did not pass through the gateway; and erasing.
 
+mod create;
 mod docs;
+mod erase;
 mod page;
 
 use crate::app::App;
@@ -8,7 +11,7 @@ use crate::call::Call;
 use crate::crud::Answer;
 use crate::error::ApiError;
 use crate::http::{PageSizes, Time};
-use crate::logs::{View, filters, row};
+use crate::logs::{View, bodies, filters, row};
 use crate::routes::Routes;
 use crate::tenancy;
 use axum::Json;
@@ -19,7 +22,13 @@ use tokio_postgres::{GenericClient, Row};
 use uuid::Uuid;
 
 pub fn routes() -> Routes {
-    Routes::default().get("/logs", list).get("/logs/{logId}", read).describe(docs::docs())
+    Routes::default()
+        .get("/logs", list)
+        .post("/logs", create::create)
+        .get("/logs/{logId}", read)
+        .post("/logs/erase", erase::erase)
+        .describe(docs::docs())
+        .describe([create::docs(), erase::docs()])
 }
 
 async fn list(State(app): State<App>, call: Call) -> Answer {
@@ -48,7 +57,13 @@ async fn read(State(app): State<App>, call: Call, Path(id): Path<String>) -> Ans
     let row = db.query_opt(&find, &filter.values()).await?.ok_or(NONE)?;
     let feedbacks = feedbacks(&*db, &row, &view).await?;
     drop(db);
-    Ok(Json(shown(&row, &view, feedbacks)?))
+    let mut log = shown(&row, &view, feedbacks)?;
+    if let Some(path) = row.try_get::<_, Option<&str>>("body_key")? {
+        for (name, part) in bodies::read(&app, path).await {
+            add_part(&mut log[name], part);
+        }
+    }
+    Ok(Json(log))
 }
 
 /// The published shape.
@@ -70,6 +85,18 @@ fn shown(row: &Row, view: &View, feedbacks: Vec<Value>) -> Result<Value, ApiErro
         "metrics": metrics,
         "feedbacks": feedbacks,
     }))
+}
+
+/// What the row says of a part stays; the rest comes from the log store.
+fn add_part(shown: &mut Value, part: Value) {
+    match (shown, part) {
+        (Value::Object(shown), Value::Object(part)) => {
+            for (name, value) in part {
+                shown.entry(name).or_insert(value);
+            }
+        }
+        (shown, part) => *shown = part,
+    }
 }
 
 /// What people thought of the trace that a log is part of, newest first.

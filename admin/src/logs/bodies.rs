@@ -1,0 +1,84 @@
+//! Bodies of logs in the log store: written for reported calls, read for whoever looks at a log.
+
+use crate::app::App;
+use crate::error::ApiError;
+use serde_json::{Map, Value, json};
+use shared::log_store;
+
+/// The longest that an object is unpacked to: two bodies of the largest size, JSON inside JSON, and heads.
+const LONGEST: usize = 128 << 20;
+
+/// What a log shows of the object beside its row.
+static PARTS: &[&str] = &["request", "response", "finalUntransformedRequest", "transformedRequest", "originalResponse"];
+
+/// Stores the body of a log and answers its place.
+pub async fn store(app: &App, path: String, mut body: Value) -> Result<String, ApiError> {
+    for part in ["request", "response"] {
+        shorten(&mut body[part]["body"], app.longest_body);
+    }
+    let stored = async {
+        let packed = tokio::task::spawn_blocking(move || log_store::pack(body.to_string().as_bytes())).await;
+        let packed = packed.map_err(|error| error.to_string())?.map_err(|error| error.to_string())?;
+        app.log_store.put(&path, packed).await.map_err(|error| error.to_string())
+    };
+    match stored.await {
+        Ok(()) => Ok(path),
+        Err(error) => {
+            tracing::error!(error, "a body could not be stored");
+            Err(ApiError::Internal)
+        }
+    }
+}
+
+/// Of what is too long the beginning is kept, as text.
+fn shorten(body: &mut Value, longest: usize) {
+    let written = match &*body {
+        Value::String(text) => text.clone(),
+        other => other.to_string(),
+    };
+    if written.len() <= longest {
+        return;
+    }
+    let end = (0..=longest).rev().find(|end| written.is_char_boundary(*end)).unwrap_or(0);
+    *body = json!(format!("{}[{} bytes more were not kept]", &written[..end], written.len() - end));
+}
+
+/// The parts of a log that were kept. A log without its bodies is better than none, so what cannot be read is left out and
+/// said in our own log.
+pub async fn read(app: &App, path: &str) -> Map<String, Value> {
+    let found = async {
+        let Some(packed) = app.log_store.get(path, LONGEST).await? else { return Ok(None) };
+        let unpacked = tokio::task::spawn_blocking(move || log_store::unpack(&packed, LONGEST)).await;
+        unpacked.map_err(|_| log_store::Error::Damaged)?.map(Some)
+    };
+    let object: Value = match found.await {
+        Ok(Some(json)) => serde_json::from_slice(&json).unwrap_or_default(),
+        Ok(None) => Value::Null,
+        Err(error) => {
+            tracing::warn!(%error, "the body of a log could not be read");
+            Value::Null
+        }
+    };
+    let Value::Object(mut object) = object else { return Map::new() };
+    let parts = PARTS.iter().filter_map(|part| Some(((*part).to_owned(), object.shift_remove(*part)?)));
+    parts.filter(|(_, part)| part.is_object()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_a_long_body_the_beginning_is_kept_and_the_rest_is_said() {
+        for (body, longest, expected) in [
+            (json!({ "a": 1 }), 7, json!({ "a": 1 })),
+            (json!({ "a": 1 }), 3, json!("{\"a[4 bytes more were not kept]")),
+            (json!("äö"), 3, json!("ä[2 bytes more were not kept]")),
+            (json!("text"), 4, json!("text")),
+        ] {
+            let mut short = body.clone();
+            shorten(&mut short, longest);
+            assert_eq!(short, expected, "{body}");
+        }
+    }
+}

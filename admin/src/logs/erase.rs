@@ -1,0 +1,223 @@
+//! Erases what the logs hold of one person (metadata `_user`) or one trace: rows, bodies and feedback, in small
+//! transactions, so that neither readers nor shippers wait. Bodies go first: a row whose erasure failed half way is found
+//! again, an object without a row would not be. What adds up without naming anybody stays.
+
+use crate::error::ApiError;
+use crate::line::Line;
+use crate::logs::filters;
+use chrono::{DateTime, Utc};
+use futures::stream::{self, StreamExt as _, TryStreamExt as _};
+use serde_json::{Value, json};
+use shared::log_store::LogStore;
+use shared::table::Filter;
+use tokio_postgres::types::ToSql;
+use uuid::Uuid;
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Subject {
+    /// As applications name them in `_user`.
+    User(String),
+    Trace(String),
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub enum Mode {
+    /// Nothing remains.
+    Delete,
+    /// Rows remain for counting, without bodies, metadata, and names of traces and spans.
+    Anonymise,
+}
+
+/// What was found and erased.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Erased {
+    pub logs: u64,
+    pub bodies: u64,
+    pub feedback: u64,
+}
+
+/// Rows of one transaction.
+const BATCH: i64 = 500;
+/// Objects that are deleted at the same time.
+const AT_ONCE: usize = 16;
+
+impl Subject {
+    /// Of the two that may be named, the one that is.
+    pub fn of(user: Option<String>, trace: Option<String>) -> Option<Self> {
+        let given = |text: &String| !text.is_empty();
+        match (user.filter(given), trace.filter(given)) {
+            (Some(user), None) => Some(Self::User(user)),
+            (None, Some(trace)) => Some(Self::Trace(trace)),
+            _ => None,
+        }
+    }
+
+    pub fn name(&self) -> &str {
+        match self {
+            Self::User(name) | Self::Trace(name) => name,
+        }
+    }
+
+    /// The same condition holds for logs and feedback.
+    fn filter(&self, organisation: Uuid) -> Filter {
+        let filter = Filter::default().equals("organisation_id", organisation);
+        match self {
+            Self::Trace(trace) => filter.equals("trace_id", trace.clone()),
+            Self::User(user) => filter.and("metadata @> ANY(?)", filters::forms("_user", json!(user))),
+        }
+    }
+}
+
+pub async fn erase(
+    db: &Line,
+    store: &LogStore,
+    organisation: Uuid,
+    subject: &Subject,
+    mode: Mode,
+) -> Result<Erased, ApiError> {
+    // So that rows of one trace stay together, and nobody can say which it was.
+    let salt = Uuid::new_v4().to_string();
+    let mut erased = Erased::default();
+    loop {
+        let mut found = find(db, &subject.filter(organisation)).await?;
+        if found.ids.is_empty() {
+            break;
+        }
+        erased.bodies += delete_bodies(store, std::mem::take(&mut found.bodies)).await?;
+        let (logs, feedback) = apply(db, organisation, &found, mode, &salt).await?;
+        erased.logs += logs;
+        erased.feedback += feedback;
+    }
+    erased.feedback += rest_of_feedback(db, &subject.filter(organisation), mode, &salt).await?;
+    Ok(erased)
+}
+
+/// A batch of rows, column by column.
+#[derive(Default)]
+struct Found {
+    times: Vec<DateTime<Utc>>,
+    ids: Vec<Uuid>,
+    workspaces: Vec<Uuid>,
+    traces: Vec<String>,
+    bodies: Vec<String>,
+}
+
+async fn find(db: &Line, filter: &Filter) -> Result<Found, ApiError> {
+    let find = format!(
+        "SELECT created_at, id, workspace_id, trace_id, body_key FROM request_logs WHERE {} LIMIT {BATCH}",
+        filter.sql()
+    );
+    let mut found = Found::default();
+    for row in db.get().await?.query(&find, &filter.values()).await? {
+        found.times.push(row.try_get("created_at")?);
+        found.ids.push(row.try_get("id")?);
+        found.workspaces.push(row.try_get("workspace_id")?);
+        found.traces.push(row.try_get("trace_id")?);
+        found.bodies.extend(row.try_get::<_, Option<String>>("body_key")?);
+    }
+    Ok(found)
+}
+
+async fn delete_bodies(store: &LogStore, paths: Vec<String>) -> Result<u64, ApiError> {
+    let delete = |path: String| async move { store.delete(&path).await };
+    let deleted = stream::iter(paths).map(delete).buffer_unordered(AT_ONCE);
+    match deleted.try_fold(0, |count, ()| async move { Ok(count + 1) }).await {
+        Ok(count) => Ok(count),
+        Err(error) => {
+            tracing::error!(%error, "a body could not be erased");
+            Err(ApiError::Internal)
+        }
+    }
+}
+
+async fn apply(
+    db: &Line,
+    organisation: Uuid,
+    found: &Found,
+    mode: Mode,
+    salt: &String,
+) -> Result<(u64, u64), ApiError> {
+    const THESE: &str =
+        "organisation_id = $1 AND (created_at, id) IN (SELECT * FROM unnest($2::timestamptz[], $3::uuid[]))";
+    const THEIRS: &str =
+        "organisation_id = $1 AND (workspace_id, trace_id) IN (SELECT * FROM unnest($2::uuid[], $3::text[]))";
+    let (logs, feedback) = match mode {
+        Mode::Delete => {
+            (format!("DELETE FROM request_logs WHERE {THESE}"), format!("DELETE FROM feedback WHERE {THEIRS}"))
+        }
+        Mode::Anonymise => (
+            format!(
+                "UPDATE request_logs SET metadata = '{{}}', trace_id = {}, span_id = NULL, span_name = NULL,
+                     parent_span_id = NULL, hook_results = NULL, body_key = NULL WHERE {THESE}",
+                nameless("$4")
+            ),
+            format!("UPDATE feedback SET metadata = '{{}}', trace_id = {} WHERE {THEIRS}", nameless("$4")),
+        ),
+    };
+    let mut of_logs: Vec<&(dyn ToSql + Sync)> = vec![&organisation, &found.times, &found.ids];
+    let mut of_feedback: Vec<&(dyn ToSql + Sync)> = vec![&organisation, &found.workspaces, &found.traces];
+    if mode == Mode::Anonymise {
+        of_logs.push(salt);
+        of_feedback.push(salt);
+    }
+    let mut db = db.get().await?;
+    let tx = db.transaction().await?;
+    let logs = tx.execute(&logs, &of_logs).await?;
+    let feedback = tx.execute(&feedback, &of_feedback).await?;
+    tx.commit().await?;
+    Ok((logs, feedback))
+}
+
+/// Feedback that speaks of the subject itself, logged or not.
+async fn rest_of_feedback(db: &Line, filter: &Filter, mode: Mode, salt: &String) -> Result<u64, ApiError> {
+    let mut values = filter.values();
+    let sql = match mode {
+        Mode::Delete => format!("DELETE FROM feedback WHERE {}", filter.sql()),
+        Mode::Anonymise => {
+            values.push(salt);
+            let fresh = nameless(&format!("${}", values.len()));
+            format!("UPDATE feedback SET metadata = '{{}}', trace_id = {fresh} WHERE {}", filter.sql())
+        }
+    };
+    Ok(db.get().await?.execute(&sql, &values).await?)
+}
+
+/// Another name for a trace, which only this run could make again.
+fn nameless(salt: &str) -> String {
+    format!("left(encode(sha256(convert_to({salt} || trace_id, 'UTF8')), 'hex'), 32)")
+}
+
+impl Erased {
+    pub fn shown(self) -> Value {
+        json!({ "logs": self.logs, "bodies": self.bodies, "feedback": self.feedback })
+    }
+}
+
+impl std::fmt::Display for Erased {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} logs, {} bodies, {} feedbacks", self.logs, self.bodies, self.feedback)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn exactly_one_subject_is_named() {
+        let some = |text: &str| Some(text.to_owned());
+        assert_eq!(Subject::of(some("ada"), None), Some(Subject::User("ada".into())));
+        assert_eq!(Subject::of(None, some("t")), Some(Subject::Trace("t".into())));
+        assert_eq!(Subject::of(some(""), some("t")), Some(Subject::Trace("t".into())));
+        for (user, trace) in [(None, None), (some("ada"), some("t")), (some(""), None)] {
+            assert_eq!(Subject::of(user, trace), None);
+        }
+    }
+
+    #[test]
+    fn what_is_erased_is_of_one_organisation() {
+        for subject in [Subject::User("ada".into()), Subject::Trace("t".into())] {
+            assert!(subject.filter(Uuid::nil()).sql().starts_with("organisation_id = $1 AND "), "{subject:?}");
+        }
+    }
+}

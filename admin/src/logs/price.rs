@@ -1,0 +1,80 @@
+//! What a reported call used and cost: the provider's own words in its answer, and the price list that the gateway's own
+//! calls are priced by.
+
+use rust_decimal::Decimal;
+use serde_json::{Value, json};
+use shared::catalogue::Sources;
+use shared::catalogue::sources::Document;
+use shared::cost::{Mode, OwnPrices, Usage, cost, unit_prices};
+use std::time::Instant;
+
+#[derive(Debug, Default)]
+pub struct Priced {
+    pub usage: Usage,
+    /// The provider's words.
+    pub reported: Option<Value>,
+    pub cost: Option<Decimal>,
+    pub price_model: Option<String>,
+    pub unit_prices: Option<Value>,
+    pub price_version: Option<String>,
+}
+
+/// `models` are the names of the model, the more exact one first.
+pub async fn priced(sources: &Sources, provider: Option<&str>, models: &[&str], answer: &Value) -> Priced {
+    let reported = reported(answer).cloned();
+    let usage = reported.as_ref().and_then(Usage::read).unwrap_or_default();
+    let mut priced = Priced { usage, reported, ..Priced::default() };
+    let Some(provider) = provider else { return priced };
+    if priced.usage == Usage::default() {
+        priced.cost = Some(Decimal::ZERO);
+        return priced;
+    }
+    let document = sources.prices(provider, Instant::now()).await;
+    let list = document.as_deref().and_then(Document::as_prices);
+    let found = models.iter().filter_map(|name| list?.find(provider, name));
+    let Some(found) = found.min_by_key(|found| found.by as u8) else { return priced };
+    let own = OwnPrices::default();
+    let tier = answer["service_tier"].as_str().map_or(Mode::Standard, Mode::of_service_tier);
+    let terms = own.terms(None, tier);
+    priced.cost = cost(&priced.usage, found.entry, &terms).ok().map(|cost| cost.cents());
+    let prices = unit_prices(&priced.usage, found.entry, &terms).into_iter();
+    let prices = prices.map(|(name, price)| (name.to_owned(), json!(price.normalize().to_string())));
+    priced.unit_prices = Some(Value::Object(prices.collect()));
+    priced.price_version = Some(found.entry.edition());
+    priced.price_model = Some(found.model.to_owned());
+    priced
+}
+
+/// Where each dialect reports usage. Of a stream, kept as the list of its events, the last one that does.
+fn reported(answer: &Value) -> Option<&Value> {
+    match answer {
+        Value::Array(events) => events.iter().rev().find_map(reported),
+        answer => {
+            let places = [&answer["usage"], &answer["usageMetadata"], &answer["response"]["usage"], &answer["meta"]];
+            places.into_iter().find(|place| Usage::read(place).is_some())
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn usage_is_found_where_each_dialect_reports_it() {
+        let chat = json!({ "prompt_tokens": 3, "completion_tokens": 4 });
+        for (answer, tokens) in [
+            (json!({ "usage": chat }), Some((3, 4))),
+            (json!({ "usageMetadata": { "promptTokenCount": 5, "candidatesTokenCount": 6 } }), Some((5, 6))),
+            (json!({ "response": { "usage": { "input_tokens": 1, "output_tokens": 2 } } }), Some((1, 2))),
+            (json!([{ "usage": null }, { "usage": chat }, { "choices": [] }]), Some((3, 4))),
+            (json!({ "usage": "much" }), None),
+            (json!({ "choices": [] }), None),
+            (json!("text"), None),
+            (json!(null), None),
+        ] {
+            let found = reported(&answer).and_then(Usage::read);
+            assert_eq!(found.map(|usage| (usage.prompt_tokens(), usage.completion_tokens())), tokens, "{answer}");
+        }
+    }
+}

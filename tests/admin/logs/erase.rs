@@ -1,0 +1,156 @@
+//! Erasing: nothing of the person or the trace remains in rows, bodies or feedback; everybody else's stays, and the trail
+//! says that it was done.
+
+use super::{at, ids, store};
+use crate::jobs::LOG_STORE;
+use crate::service::Service;
+use harness::{Client, Process};
+use serde_json::{Value, json};
+use std::path::PathBuf;
+use std::time::Duration;
+
+fn call(user: &str, trace: &str) -> Value {
+    json!({
+        "request": { "url": "/v1/chat/completions", "provider": "openai", "body": { "said": user } },
+        "response": { "body": {} },
+        "metadata": { "trace_id": trace, "user": user, "span_name": user },
+    })
+}
+
+async fn rows(service: &Service, sql: &str) -> Vec<Value> {
+    let rows = service.database.client().await.query(sql, &[]).await.unwrap();
+    rows.iter().map(|row| row.get(0)).collect()
+}
+
+fn object(path: &str) -> PathBuf {
+    PathBuf::from(LOG_STORE.split_once("file://").unwrap().1).join(path)
+}
+
+/// Two people, three traces, one of them shared; gives the places of their bodies, by person.
+async fn prepared(service: &Service) -> (Client, Vec<PathBuf>, Vec<PathBuf>) {
+    let client = service.workspace_client(service.home.workspace_id).await;
+    let sent = json!([call("ada", "a"), call("ada", "shared"), call("bob", "shared"), call("bob", "b")]);
+    assert_eq!(client.post("/logs", &sent).await.status, 200);
+    let feedback = json!([
+        { "trace_id": "a", "value": 1 }, { "trace_id": "b", "value": 2 },
+        { "trace_id": "never logged", "value": 3, "metadata": { "_user": "ada" } },
+    ]);
+    assert_eq!(client.post("/feedback", &feedback).await.status, 200);
+    let other = service.organisation().await;
+    let columns = json!({
+        "organisation_id": other.organisation_id, "workspace_id": other.workspace_id, "trace_id": "a",
+        "metadata": { "_user": "ada" },
+    });
+    store(service, at(1), columns).await;
+    let places = async |user: &str| {
+        let sql = format!(
+            "SELECT to_jsonb(body_key) FROM request_logs WHERE metadata ->> '_user' = '{user}' AND body_key IS NOT NULL"
+        );
+        rows(service, &sql).await.iter().map(|path| object(path.as_str().unwrap())).collect::<Vec<_>>()
+    };
+    let (adas, bobs) = (places("ada").await, places("bob").await);
+    assert!((adas.len(), bobs.len()) == (2, 2) && adas.iter().chain(&bobs).all(|path| path.exists()));
+    (client, adas, bobs)
+}
+
+async fn erased(service: &Service, body: Value) -> Value {
+    let answer = service.administrator().post("/logs/erase", &body).await;
+    assert_eq!(answer.status, 200, "{}", answer.text());
+    answer.json()
+}
+
+#[tokio::test]
+async fn a_deleted_person_leaves_nothing_and_others_stay() {
+    let service = Service::start().await;
+    let (client, adas, bobs) = prepared(&service).await;
+    let answer = erased(&service, json!({ "user": "ada", "mode": "delete" })).await;
+    let expected = json!({ "status": "success", "object": "log-erasure", "logs": 2, "bodies": 2, "feedback": 2 });
+    assert_eq!(answer, expected);
+    assert!(!adas.iter().any(|path| path.exists()) && bobs.iter().all(|path| path.exists()));
+    assert_eq!(ids(&client, "").await.len(), 2);
+    let home = service.home.organisation_id;
+    let left =
+        format!("SELECT to_jsonb(r) FROM request_logs r WHERE organisation_id = '{home}' AND r::text LIKE '%ada%'");
+    assert!(rows(&service, &left).await.is_empty());
+    let feedback = rows(&service, "SELECT to_jsonb(trace_id) FROM feedback").await;
+    assert_eq!(feedback, [json!("b")]);
+    assert_eq!(
+        rows(&service, "SELECT to_jsonb(r) FROM request_logs r WHERE r::text LIKE '%ada%'").await.len(),
+        1,
+        "another tenant's"
+    );
+    let trail = service.trail(home).await;
+    let (last, record) = (trail.len(), &trail[trail.len() - 1]);
+    assert_eq!((&record["resource_type"], &record["action"]), (&json!("logs"), &json!("delete")), "{record}");
+    assert_eq!((&record["resource_id"], &record["after"]["logs"]), (&json!("ada"), &json!(2)), "{record}");
+    let again = erased(&service, json!({ "user": "ada", "mode": "delete" })).await;
+    assert_eq!(again["logs"], 0);
+    assert_eq!(service.trail(home).await.len(), last + 1, "each time is recorded");
+}
+
+#[tokio::test]
+async fn an_anonymised_person_is_counted_and_no_longer_known() {
+    let service = Service::start().await;
+    let (client, adas, bobs) = prepared(&service).await;
+    let answer = erased(&service, json!({ "user": "ada", "mode": "anonymise" })).await;
+    assert_eq!((&answer["logs"], &answer["bodies"], &answer["feedback"]), (&json!(2), &json!(2), &json!(2)));
+    assert!(!adas.iter().any(|path| path.exists()) && bobs.iter().all(|path| path.exists()));
+    assert_eq!(ids(&client, "").await.len(), 4, "all are still counted");
+    assert_eq!(ids(&client, "trace_id=a").await, [""; 0]);
+    assert_eq!(ids(&client, "trace_id=shared").await.len(), 1, "bob's");
+    let home = service.home.organisation_id;
+    let left = format!(
+        "SELECT to_jsonb(t) FROM (SELECT r::text AS t FROM request_logs r WHERE organisation_id = '{home}'
+         UNION ALL SELECT f::text FROM feedback f) all_rows WHERE t LIKE '%ada%'"
+    );
+    assert!(rows(&service, &left).await.is_empty());
+    let traces = "SELECT to_jsonb(trace_id) FROM request_logs WHERE metadata = '{}' ORDER BY 1";
+    let (traces, feedback) =
+        (rows(&service, traces).await, rows(&service, "SELECT to_jsonb(trace_id) FROM feedback WHERE value = 1").await);
+    assert!(traces.len() == 2 && traces[0] != traces[1] && traces.contains(&feedback[0]), "{traces:?} {feedback:?}");
+}
+
+#[tokio::test]
+async fn a_trace_is_erased_whoever_took_part_in_it() {
+    let service = Service::start().await;
+    let (client, ..) = prepared(&service).await;
+    let answer = erased(&service, json!({ "trace_id": "shared", "mode": "delete" })).await;
+    assert_eq!((&answer["logs"], &answer["bodies"], &answer["feedback"]), (&json!(2), &json!(2), &json!(0)));
+    assert_eq!(ids(&client, "").await.len(), 2);
+    for (body, field) in [
+        (json!({ "mode": "delete" }), Value::Null),
+        (json!({ "user": "ada", "trace_id": "a", "mode": "delete" }), Value::Null),
+        (json!({ "user": "ada" }), json!("mode")),
+        (json!({ "user": "ada", "mode": "forget" }), json!("mode")),
+        (json!({ "user": 7, "mode": "delete" }), json!("user")),
+    ] {
+        let refused = service.administrator().post("/logs/erase", &body).await;
+        assert_eq!((refused.status.as_u16(), &refused.json()["error"]["param"]), (400, &field), "{body}");
+    }
+    assert_eq!(client.post("/logs/erase", &json!({ "user": "ada", "mode": "delete" })).await.status, 403);
+    assert_eq!(ids(&client, "").await.len(), 2);
+}
+
+#[tokio::test]
+async fn the_command_erases_as_the_interface_does() {
+    let service = Service::start().await;
+    let (client, adas, _) = prepared(&service).await;
+    let folder = tempfile::tempdir().unwrap();
+    let home = service.home.organisation_id.to_string();
+    let environment = [
+        ("DATABASE_URL".to_owned(), service.database.url()),
+        ("LOG_STORE_URL".to_owned(), LOG_STORE.split_once('=').unwrap().1.to_owned()),
+    ];
+    let arguments = ["logs", "erase", "--organisation", &home, "--user", "ada", "--mode", "delete"];
+    let mut process = Process::start("gateway-admin", &arguments, &environment, folder.path());
+    let status = process.ended_within(Duration::from_secs(30)).await;
+    assert!(status.success() && process.log().contains("2 logs, 2 bodies, 2 feedbacks"), "{}", process.log());
+    assert!(!adas.iter().any(|path| path.exists()));
+    assert_eq!(ids(&client, "").await.len(), 2);
+    let trail = service.trail(service.home.organisation_id).await;
+    assert_eq!((&trail[0]["user_type"], &trail[0]["resource_id"]), (&json!("system"), &json!("ada")), "{trail:?}");
+    let nobody =
+        ["logs", "erase", "--organisation", "0b0cb1f4-8a52-4c0e-8f0e-7a1f2f1f0a11", "--trace", "a", "--mode", "delete"];
+    let mut process = Process::start("gateway-admin", &nobody, &environment, folder.path());
+    assert!(!process.ended_within(Duration::from_secs(30)).await.success());
+}
