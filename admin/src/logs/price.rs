@@ -36,7 +36,10 @@ pub async fn priced(sources: &Sources, provider: Option<&str>, models: &[&str], 
     let own = OwnPrices::default();
     let tier = answer["service_tier"].as_str().map_or(Mode::Standard, Mode::of_service_tier);
     let terms = own.terms(None, tier);
-    priced.cost = cost(&priced.usage, found.entry, &terms).ok().map(|cost| cost.cents());
+    // What no column can hold was never used.
+    let largest = Decimal::from(100_000_000_000_000_u64);
+    let cents = cost(&priced.usage, found.entry, &terms).ok().map(|cost| cost.cents());
+    priced.cost = cents.filter(|cents| *cents < largest);
     let prices = unit_prices(&priced.usage, found.entry, &terms).into_iter();
     let prices = prices.map(|(name, price)| (name.to_owned(), json!(price.normalize().to_string())));
     priced.unit_prices = Some(Value::Object(prices.collect()));

@@ -136,6 +136,11 @@ async fn what_cannot_be_stored_is_refused_whole() {
     assert_eq!(number(&service, "SELECT count(*) FROM request_logs").await, 0);
     let half = service.key(KeyKind::WorkspaceService, &["logs.write"]).await;
     assert_eq!(service.client().with_key(&half.key).post("/logs", &call("a")).await.status, 403, "both scopes");
+    let mut absurd = call("a");
+    absurd["response"]["body"]["usage"]["prompt_tokens"] = json!(u64::MAX);
+    let id = reported(&client, &absurd).await.remove(0);
+    let log = client.get(&format!("/logs/{id}")).await.json();
+    assert_eq!((&log["metrics"]["cost"], &log["metrics"]["req_units"]), (&Value::Null, &json!(1_i64 << 40)));
     let plain = json!({ "request": { "url": "/x", "body": null }, "response": { "body": "text" } });
     let id = reported(&client, &plain).await.remove(0);
     let log = client.get(&format!("/logs/{id}")).await.json();
