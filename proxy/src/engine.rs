@@ -8,6 +8,7 @@ mod passage;
 
 pub use passage::{Ask, Passage};
 
+use crate::bodies::Rules;
 use crate::deployment::{self, Identity};
 use crate::dial::Dialer;
 use crate::downstream::Downstream;
@@ -80,6 +81,8 @@ pub struct Limits {
     pub body_timeout: Duration,
     pub first_byte: Duration,
     pub stream_idle: Duration,
+    /// How much of each body is kept beside a log; none when bodies are not kept.
+    pub log_body: Option<usize>,
 }
 
 /// Where a request goes after its head was read.
@@ -207,8 +210,19 @@ impl Engine {
         if journal.is_refusing() {
             return Err(Refusal::journal_full());
         }
-        visit.log = Some(Log::open(journal, caller, head, headers));
+        let rules = self.bounds.log_body.filter(|_| !self.is_metrics_only(caller));
+        let rules = rules.map(|most| Rules { most, is_debug: headers.is_debug() });
+        visit.log = Some(Log::open(journal, caller, head, headers, rules));
         Ok(())
+    }
+
+    /// Whether its workspace or its organisation wants nothing kept of what is said.
+    fn is_metrics_only(&self, caller: &Principal) -> bool {
+        caller.workspace.is_metrics_only
+            || self
+                .snapshot
+                .organisation(&caller.workspace.organisation_id)
+                .is_some_and(|organisation| organisation.is_metrics_only)
     }
 
     fn plan(

@@ -130,7 +130,25 @@ impl ProxyHttp for Gateway {
         edited.map_err(|refusal| {
             ctx.refusal = Some(refusal);
             Error::new(ErrorType::InternalError)
-        })
+        })?;
+        if let (Some(Relay::Provider(passage)), Some(log)) = (&ctx.relay, &mut ctx.visit.log) {
+            log.sends(head, &passage.target, None, false);
+        }
+        Ok(())
+    }
+
+    /// Only looks, as the filter of answers does: that a piece is missing means nothing here.
+    async fn request_body_filter(
+        &self,
+        _session: &mut Session,
+        body: &mut Option<Bytes>,
+        _end_of_stream: bool,
+        ctx: &mut Self::CTX,
+    ) -> Result<()> {
+        if let (Some(piece), Some(log)) = (body, &mut ctx.visit.log) {
+            log.receives(piece);
+        }
+        Ok(())
     }
 
     async fn response_filter(
@@ -163,6 +181,7 @@ impl ProxyHttp for Gateway {
             log.relays(&head.headers);
         }
         visit.stamp(head);
+        visit.answers(&head.headers);
         Ok(())
     }
 

@@ -32,6 +32,10 @@ pub struct GatewayHeaders<'a> {
     pub retry_count: Option<&'a HeaderValue>,
     pub forward_headers: Option<&'a HeaderValue>,
     pub fetch_integrated_models: Option<&'a HeaderValue>,
+    /// `false`: what the request says is not kept.
+    pub debug: Option<&'a HeaderValue>,
+    /// Names of headers that are masked in logs.
+    pub sensitive_headers: Option<&'a HeaderValue>,
     pub openai_organization: Option<&'a HeaderValue>,
     pub openai_project: Option<&'a HeaderValue>,
     pub openai_beta: Option<&'a HeaderValue>,
@@ -92,6 +96,8 @@ impl<'a> GatewayHeaders<'a> {
             "retry-count" => &mut self.retry_count,
             "forward-headers" => &mut self.forward_headers,
             "fetch-integrated-models" => &mut self.fetch_integrated_models,
+            "debug" => &mut self.debug,
+            "sensitive-headers" => &mut self.sensitive_headers,
             "openai-organization" => &mut self.openai_organization,
             "openai-project" => &mut self.openai_project,
             "openai-beta" => &mut self.openai_beta,
@@ -120,6 +126,11 @@ impl<'a> GatewayHeaders<'a> {
             Some(value) => !value.as_bytes().starts_with(b"@"),
             None => self.named_by_mode().is_some_and(|name| !name.starts_with('@')),
         }
+    }
+
+    /// Whether what the request says may be kept, as far as the caller is concerned.
+    pub fn is_debug(&self) -> bool {
+        !self.debug.is_some_and(|value| value.as_bytes().trim_ascii().eq_ignore_ascii_case(b"false"))
     }
 
     /// The provider of an older client's `proxy openai`.

@@ -4,18 +4,21 @@
 //! Each I/O thread has a file of its own, so appending is one uncontended lock and one `write`. Files are closed by
 //! size, or by the shipper when it has nothing else to send.
 
+pub mod body;
 mod frame;
 pub mod meters;
 pub mod record;
 mod segment;
 pub mod service;
 pub mod ship;
+pub mod upload;
 mod writer;
 
 pub use meters::Meters;
 pub use record::{Mode, Record};
 
 use anyhow::Context as _;
+use body::Parts;
 use parking_lot::Mutex;
 use segment::{Held, Segment};
 use shared::conf::journal::{Fsync, Journal as Settings, WhenFull};
@@ -40,6 +43,12 @@ pub struct Journal {
     files_made: AtomicU64,
     /// Files to ship, the oldest first.
     closed: Mutex<VecDeque<Held>>,
+    /// Files whose records are stored and whose bodies are not, the oldest first.
+    bodies: Mutex<VecDeque<Held>>,
+    /// Bytes of the one whose bodies are being sent.
+    uploading: AtomicU64,
+    /// There are bodies to send.
+    bodies_wake: Notify,
     is_full: AtomicBool,
     /// The disk refused the last write; said once, not for every record.
     is_failing: AtomicBool,
@@ -67,6 +76,9 @@ impl Journal {
             threads_seen: AtomicUsize::new(0),
             files_made: AtomicU64::new(0),
             closed: Mutex::default(),
+            bodies: Mutex::default(),
+            uploading: AtomicU64::new(0),
+            bodies_wake: Notify::new(),
             is_full: AtomicBool::new(false),
             is_failing: AtomicBool::new(false),
             wake: Notify::new(),
@@ -82,9 +94,14 @@ impl Journal {
 
     /// Notes a call. Never waits for anything but the file.
     pub fn append(&self, record: &Record<'_>) {
+        self.append_with(record, None);
+    }
+
+    /// The same with what the client sent and got.
+    pub fn append_with(&self, record: &Record<'_>, body: Option<&Parts<'_>>) {
         let slot = self.slot();
         let mut writer = self.writers[slot].lock();
-        let written = writer.append(record, || self.create(slot));
+        let written = writer.append(record, body, || self.create(slot));
         let is_full = writer.segment.as_ref().is_some_and(|file| file.length() >= self.settings.journal_segment_bytes);
         if is_full && let Some(held) = writer.close() {
             self.closed.lock().push_back(held);
@@ -95,6 +112,9 @@ impl Journal {
         };
         drop(writer);
         self.meters.records.inc();
+        if body.is_some() && !matches!(written, Written::OnDisk) {
+            self.meters.bodies_lost.inc();
+        }
         match written {
             Written::OnDisk => self.recovered(),
             Written::Waiting(error) => self.failed(&error),
@@ -132,6 +152,11 @@ impl Journal {
         (bytes, oldest)
     }
 
+    /// Files with bodies that are not in the log store yet, in bytes.
+    fn bodies_backlog(&self) -> u64 {
+        self.bodies.lock().iter().map(Held::length).sum::<u64>() + self.uploading.load(Relaxed)
+    }
+
     /// Closes what the threads are writing, so that it can be shipped.
     fn harvest(&self) {
         for (slot, writer) in self.writers.iter().enumerate() {
@@ -161,7 +186,10 @@ impl Journal {
             match Held::adopt(&path) {
                 Ok(Some(held)) => {
                     tracing::info!(segment = held.name(), bytes = held.length(), "adopted a file of the journal");
-                    self.closed.lock().push_back(held);
+                    match held.has_only_bodies() {
+                        true => self.keep_for_bodies(held),
+                        false => self.closed.lock().push_back(held),
+                    }
                 }
                 Ok(None) => {}
                 Err(error) => self.failed(&error),
@@ -169,10 +197,17 @@ impl Journal {
         }
     }
 
-    /// Sees to it that the journal stays within its size.
+    fn keep_for_bodies(&self, held: Held) {
+        self.bodies.lock().push_back(held);
+        self.bodies_wake.notify_one();
+    }
+
+    /// Sees to it that the journal stays within its size. Bodies go before records do.
     fn bound(&self) {
         let most = self.settings.journal_max_bytes;
         let (mut bytes, _) = self.backlog();
+        bytes += self.bodies_backlog();
+        self.meters.bodies_backlog_bytes.set(i64::try_from(self.bodies_backlog()).unwrap_or(i64::MAX));
         match self.settings.journal_when_full {
             WhenFull::Refuse => {
                 let is_full = bytes >= most || self.is_failing.load(Relaxed);
@@ -181,6 +216,21 @@ impl Journal {
                 }
             }
             WhenFull::Drop => {
+                while bytes > most {
+                    let Some(oldest) = self.bodies.lock().pop_front() else { break };
+                    bytes = bytes.saturating_sub(oldest.length());
+                    let calls =
+                        oldest.contents().map_or(1, |bytes| frame::bodies(&bytes, oldest.uploaded).count() as u64);
+                    self.meters.bodies_lost.inc_by(calls);
+                    tracing::error!(
+                        calls,
+                        segment = oldest.name(),
+                        "the journal is full: the oldest bodies are dropped"
+                    );
+                    if let Err(error) = oldest.remove() {
+                        self.failed(&error);
+                    }
+                }
                 while bytes > most {
                     let Some(mut oldest) = self.closed.lock().pop_front() else { break };
                     bytes -= oldest.length();

@@ -27,6 +27,7 @@ use proxy::hosts::Hosts;
 use proxy::inline::InlineConfigs;
 use proxy::journal::Journal;
 use proxy::journal::ship::{Pricer, Shipper};
+use proxy::journal::upload::Uploader;
 use proxy::metrics::Metrics;
 use proxy::providers::Providers;
 use proxy::secrets::Secrets;
@@ -36,6 +37,7 @@ use proxy::stages::receive::BodyMemory;
 use proxy::tokens::Tokens;
 use proxy::tokens::trail::{self, Trail, Writer};
 use shared::catalogue::{Fetch, Fetched, Sources};
+use shared::log_store::LogStore;
 use shared::seal::{MasterKeys, Sealer};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::Arc;
@@ -92,7 +94,11 @@ pub fn serve(settings: Settings) -> anyhow::Result<()> {
             Sources::new(&settings.catalogue, engine.providers.names(), Arc::new(Files(engine.dialer.clone())))?;
         let pricer = Pricer::new(sources, snapshot.clone());
         let shipper = Mutex::new(Shipper::new(settings.database.clone(), pricer, metrics.journal.clone()));
-        server.add_service(background_service("journal", JournalService { journal, shipper }));
+        let uploader = Uploader {
+            store: LogStore::open(&settings.log_store)?,
+            aliases: Arc::new(Aliases::new(&settings.identity.header_prefix_aliases)?),
+        };
+        server.add_service(background_service("journal", JournalService { journal, shipper, uploader }));
     }
     server.add_service(background_service("drain", DrainService(leave.clone())));
     let health = Arc::new(Health { engine, leave: leave.clone(), listens: AtomicBool::new(false) });
@@ -122,13 +128,14 @@ impl pingora_core::services::background::BackgroundService for TrailService {
 struct JournalService {
     journal: Arc<Journal>,
     shipper: Mutex<Shipper>,
+    uploader: Uploader,
 }
 
 #[async_trait::async_trait]
 impl pingora_core::services::background::BackgroundService for JournalService {
     /// Goes on while the process drains: the drain ends the process, and asks for the last logs before it does.
     async fn start(&self, _shutdown: pingora_core::server::ShutdownWatch) {
-        self.journal.run(&mut *self.shipper.lock().await).await;
+        self.journal.run(&mut *self.shipper.lock().await, &self.uploader).await;
     }
 }
 
@@ -204,6 +211,7 @@ fn engine(
             body_timeout: Duration::from_millis(settings.process.body_timeout_ms),
             first_byte: Duration::from_millis(upstream.upstream_first_byte_timeout_ms),
             stream_idle: Duration::from_millis(upstream.upstream_stream_idle_timeout_ms),
+            log_body: settings.log_store.log_bodies.then_some(settings.log_store.log_body_bytes as usize),
         },
     })
 }

@@ -149,7 +149,7 @@ impl Visit {
     /// A target is turned to. One that was being tried on the relay lane could not be reached then.
     pub fn turn_to(&mut self, target: &Target, model: Option<&str>) {
         if self.log.as_ref().is_some_and(|log| log.is_elsewhere(&self.option)) {
-            self.set_aside(503, Some("upstream_unreachable"));
+            self.set_aside(503, Some("upstream_unreachable"), None);
         }
         if let Some(log) = &mut self.log {
             log.turn_to(target, model, &self.option, self.upstream);
@@ -157,15 +157,30 @@ impl Visit {
     }
 
     /// Notes the present target, which another one replaces.
-    pub fn set_aside(&mut self, status: u16, error_code: Option<&'static str>) {
+    pub fn set_aside(&mut self, status: u16, error_code: Option<&'static str>, answered: Option<(&HeaderMap, &Bytes)>) {
         if let Some(mut log) = self.log.take() {
-            log.set_aside(&self.facts(status, error_code));
+            log.set_aside(&self.facts(status, error_code), answered);
             self.log = Some(log);
         }
     }
 
+    /// The client gets this head.
+    pub fn answers(&mut self, head: &HeaderMap) {
+        if let Some(log) = &mut self.log {
+            log.answers(self.status, head);
+        }
+    }
+
+    /// The gateway itself ends the answer with this, or answers so: the request is noted first.
+    pub fn ends_with(&mut self, bytes: &[u8]) {
+        if let Some(log) = &mut self.log {
+            log.tells(bytes);
+            self.note();
+        }
+    }
+
     /// A piece of a plain answer is about to leave; the request is noted before the last one does.
-    pub fn plain(&mut self, piece: &[u8], is_last: bool) {
+    pub fn plain(&mut self, piece: &Bytes, is_last: bool) {
         let Some(log) = &mut self.log else { return };
         log.plain(piece, is_last);
         if is_last {
@@ -173,12 +188,21 @@ impl Visit {
         }
     }
 
-    /// Whole events of a stream are about to leave; the request is noted before what ends it does.
-    pub fn events(&mut self, whole: &[u8], is_last: bool) {
+    /// A plain answer is about to leave as an event.
+    pub fn late(&mut self, body: &[u8], event: &[u8]) {
+        let Some(log) = &mut self.log else { return };
+        log.counts(body, true);
+        log.tells(event);
+        self.note();
+    }
+
+    /// Whole events of a stream came, of which the client gets what is passed; the request is noted before what ends it
+    /// leaves.
+    pub fn events(&mut self, whole: &[u8], passed: &[u8], is_last: bool) {
         let after = self.started.elapsed();
         let Some(log) = &mut self.log else { return };
         log.streams(after);
-        log.events(whole);
+        log.events(whole, passed);
         if is_last || log.is_told() {
             self.note();
         }

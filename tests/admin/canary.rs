@@ -6,10 +6,12 @@ mod traffic;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use bench::process::Signal;
 use harness::{Client, Stack, client::whole};
 use http::Method;
 use serde_json::{Value, json};
 use std::path::Path;
+use std::time::Duration;
 
 /// Part of every secret that is sent here.
 const CANARY: &str = "c4n4ry";
@@ -232,7 +234,7 @@ fn hex_of(text: &str) -> String {
 async fn no_secret_is_found_anywhere_after_it_went_in() {
     let stack =
         Stack::builder().admin("LOG_LEVEL", "trace").proxy("LOG_LEVEL", "debug").proxy("SNAPSHOT_SAVE_MS", "50");
-    let stack = stack.start().await;
+    let mut stack = stack.start().await;
     let client = stack.administrator();
     let workspace = json!(stack.home.workspace_id);
     stack.until("the proxy reaches admin", async || client.get("/integrations").await.status == 200).await;
@@ -274,20 +276,26 @@ async fn no_secret_is_found_anywhere_after_it_went_in() {
     assert_clean("the log of admin", &stack.admin.as_ref().unwrap().log());
     assert_clean("the log of the proxy", &stack.proxy.log());
     traffic::until_on_disk(&stack).await;
+    // The journal as it lies there, and everything in the log store once the proxy has left.
+    search(stack.folder.path());
+    stack.proxy.signal(Signal::TERM);
+    stack.proxy.ended_within(Duration::from_secs(30)).await;
+    assert!(stack.folder.path().join("logs/bodies").is_dir(), "bodies were kept");
     search(stack.folder.path());
 }
 
-/// Every file of the stack: logs, the proxy's copy on disk.
+/// Every file of the stack: logs, the proxy's copy on disk, the journal, bodies of calls.
 fn search(folder: &Path) {
     for entry in std::fs::read_dir(folder).unwrap().flatten() {
         let path = entry.path();
         if path.is_dir() {
             search(&path);
         } else if path.is_file() {
-            assert_clean(
-                &path.display().to_string(),
-                &String::from_utf8_lossy(&std::fs::read(&path).unwrap_or_default()),
-            );
+            let mut bytes = std::fs::read(&path).unwrap_or_default();
+            if path.extension().is_some_and(|ending| ending == "zst") {
+                bytes = shared::log_store::unpack(&bytes, 1 << 30).unwrap();
+            }
+            assert_clean(&path.display().to_string(), &String::from_utf8_lossy(&bytes));
         }
     }
 }

@@ -1,4 +1,5 @@
 //! Every call is logged, priced and counted, once.
 
+mod bodies;
 mod calls;
 mod ship;

@@ -163,6 +163,7 @@ impl Place {
             ("SNAPSHOT_DIR", format!("snapshot-{}", address.port())),
             ("JOURNAL", if journal { "ON" } else { "OFF" }.into()),
             ("JOURNAL_DIR", format!("journal-{}", address.port())),
+            ("LOG_STORE_URL", format!("file://logs-{}", address.port())),
             ("UPGRADE_SOCK", format!("upgrade-{}.sock", address.port())),
             ("TRUSTED_CUSTOM_HOSTS", "127.0.0.1".into()),
         ]);

@@ -152,6 +152,7 @@ fn environment(settings: &Settings, url: &str) -> Vec<(String, String)> {
         ("ADMIN_ADDRESSES", format!("127.0.0.1:{}", settings.admin_port)),
         ("SNAPSHOT_DIR", inside("snapshot")),
         ("JOURNAL_DIR", inside("journal")),
+        ("LOG_STORE_URL", format!("file://{}", inside("logs"))),
         ("UPGRADE_SOCK", inside("upgrade.sock")),
         ("TRUSTED_CUSTOM_HOSTS", LOCAL_HOSTS.to_owned()),
         ("LOG_FORMAT", "text".to_owned()),

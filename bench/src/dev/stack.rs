@@ -71,6 +71,7 @@ fn start(folder: &Path, log: &Path, database: Option<&Database>) -> anyhow::Resu
         "ADMIN_ADDRESSES",
         "SNAPSHOT_DIR",
         "JOURNAL_DIR",
+        "LOG_STORE_URL",
         "UPGRADE_SOCK",
         "MOCK_PORT",
     ] {

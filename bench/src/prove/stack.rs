@@ -280,6 +280,7 @@ fn environment(url: &str, [proxy, admin, metrics]: &[Reservation; 3]) -> Vec<(&'
         ("METRICS_PORT", metrics.port().to_string()),
         ("SNAPSHOT_DIR", "snapshot".to_owned()),
         ("JOURNAL_DIR", "journal".to_owned()),
+        ("LOG_STORE_URL", "file://logs".to_owned()),
         ("UPGRADE_SOCK", "upgrade.sock".to_owned()),
         ("TRUSTED_CUSTOM_HOSTS", "127.0.0.1".to_owned()),
         ("LOG_LEVEL", "warn".to_owned()),

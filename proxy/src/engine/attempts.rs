@@ -13,7 +13,7 @@ use crate::plan::{Hedging, Leaf};
 use crate::refusal::Refusal;
 use crate::routing::retry_after::retry_after;
 use crate::routing::{self, Course, Facts, Next, Speaker};
-use crate::stages::answer::{self, Ended, Failure, beside};
+use crate::stages::answer::{self, Ended, Failure, Held, beside};
 use crate::stages::receive::{Bounds, NotReceived, receive};
 use crate::stages::resolve::Resolved;
 use crate::stages::trace::add_user;
@@ -21,7 +21,7 @@ use crate::usage::stream_options;
 use crate::visit::Visit;
 use bytes::Bytes;
 use chrono::Utc;
-use http::HeaderValue;
+use http::{HeaderMap, HeaderValue};
 use shared::providers::Family;
 use std::borrow::Cow;
 use std::pin::pin;
@@ -43,6 +43,9 @@ impl Engine {
             Some(Err(refusal)) => return refused(refusal),
         };
         let text = errand.form.as_ref().map_or(&body.bytes, Form::json).clone();
+        if let Some(log) = &mut visit.log {
+            log.received(&text);
+        }
         let outcome = match Fields::read(&text) {
             Ok(fields) => {
                 add_user(&mut errand.metadata, &fields);
@@ -95,7 +98,7 @@ impl Engine {
                 Next::Deliver => return tried,
                 Next::Again(wait) => wait,
                 Next::Elsewhere => {
-                    visit.set_aside(outcome.status, code(&tried));
+                    visit.set_aside(outcome.status, code(&tried), held(&tried));
                     Duration::ZERO
                 }
             };
@@ -143,6 +146,7 @@ impl Engine {
             beside(client, visit, Box::pin(self.secrets.gather(&target))).await?.map_err(refused)?;
         }
         let mut body = leaf.edits.apply(body, fields, model.as_deref());
+        let edited = errand.form.is_none().then(|| body.clone());
         visit.strips_usage = false;
         let is_countable = matches!(errand.endpoint.family(), Family::Chat | Family::Complete)
             && fields.is_true("stream")
@@ -155,7 +159,8 @@ impl Engine {
             body = asking;
         }
         let body = errand.form.as_ref().map_or_else(|| body.clone(), |form| form.edited(&body));
-        let call = Call { endpoint: errand.endpoint, leaf, target: &target, body: &body, deadline: visit.deadline };
+        let (edited, deadline) = (edited.as_ref(), visit.deadline);
+        let call = Call { endpoint: errand.endpoint, leaf, target: &target, body: &body, edited, deadline };
         let asked = Instant::now();
         let called = self.call_or_redial(client, visit, call).await;
         visit.upstream += match &called {
@@ -176,6 +181,9 @@ impl Engine {
     ) -> Result<Answer, Ended> {
         for fresh in [false, true] {
             let head = self.prepare(call, client.head()).map_err(refused)?;
+            if let Some(log) = &mut visit.log {
+                log.sends(&head, call.target, call.edited, visit.strips_usage);
+            }
             let first = self.call(call, head, fresh);
             let called = match call.leaf.hedge.as_ref().and_then(Hedging::delay) {
                 None => beside(client, visit, pin!(first)).await?,
@@ -223,6 +231,13 @@ fn code(tried: &Result<Answer, Ended>) -> Option<&'static str> {
         Err(Ended::Failed(failure)) => Some(failure.refusal.code),
         _ => None,
     }
+}
+
+/// What the provider answered, as far as it was read.
+fn held(tried: &Result<Answer, Ended>) -> Option<(&HeaderMap, &Bytes)> {
+    let answer = tried.as_ref().ok()?;
+    let (Held::Plain(first) | Held::Stream { first, .. }) = &answer.held;
+    Some((&answer.upstream.head().headers, first))
 }
 
 /// Whose word a failure is.

@@ -32,6 +32,8 @@ pub(super) struct Call<'c> {
     pub leaf: &'c Leaf,
     pub target: &'c Target,
     pub body: &'c Bytes,
+    /// The same before we wished for anything of our own; none of forms.
+    pub edited: Option<&'c Bytes>,
     /// When the whole request must be over.
     pub deadline: Option<Instant>,
 }

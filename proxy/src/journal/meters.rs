@@ -12,6 +12,11 @@ pub struct Meters {
     pub ship_failures: IntCounter,
     pub backlog_bytes: IntGauge,
     pub lag_seconds: Gauge,
+    pub bodies_stored: IntCounter,
+    pub bodies_bytes: IntCounter,
+    pub bodies_failures: IntCounter,
+    pub bodies_lost: IntCounter,
+    pub bodies_backlog_bytes: IntGauge,
 }
 
 impl Meters {
@@ -27,6 +32,11 @@ impl Meters {
             Gauge::new("gateway_journal_lag_seconds", "Age of the oldest log that is not in Postgres yet.")?;
         registry.register(Box::new(backlog_bytes.clone()))?;
         registry.register(Box::new(lag_seconds.clone()))?;
+        let bodies_backlog_bytes = IntGauge::new(
+            "gateway_log_bodies_backlog_bytes",
+            "Files of the journal whose bodies are not in the log store yet.",
+        )?;
+        registry.register(Box::new(bodies_backlog_bytes.clone()))?;
         Ok(Self {
             records: counter("gateway_journal_records_total", "Calls noted in the journal.")?,
             shipped: counter("gateway_journal_shipped_total", "Logs stored in Postgres, adopted ones included.")?,
@@ -43,6 +53,17 @@ impl Meters {
             ship_failures: counter("gateway_journal_ship_failures_total", "Times logs could not be sent to Postgres.")?,
             backlog_bytes,
             lag_seconds,
+            bodies_stored: counter("gateway_log_bodies_stored_total", "Bodies of calls stored in the log store.")?,
+            bodies_bytes: counter("gateway_log_bodies_bytes_total", "Bytes of them, as they are stored.")?,
+            bodies_failures: counter(
+                "gateway_log_bodies_failures_total",
+                "Times bodies could not be sent to the log store; they wait on disk.",
+            )?,
+            bodies_lost: counter(
+                "gateway_log_bodies_lost_total",
+                "Calls whose bodies were lost because the disk refused them or the journal was full; must be 0.",
+            )?,
+            bodies_backlog_bytes,
         })
     }
 }

@@ -2,12 +2,14 @@
 //! more, and whoever takes the lock ships it. So a crash, a hand-over and a restart are the same case.
 
 use std::fs::{self, File, OpenOptions, TryLockError};
-use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
+use std::io::{self, IoSlice, Read as _, Seek as _, SeekFrom, Write as _};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 const ENDING: &str = "seg";
+/// Its records are in Postgres; its bodies are not in the log store yet.
+const BODIES: &str = "bodies";
 /// While it has no lock yet nobody may take it for abandoned.
 const UNBORN: &str = "new";
 /// What cannot be read is kept under this ending for somebody to look at.
@@ -26,6 +28,8 @@ pub struct Held {
     path: PathBuf,
     length: u64,
     since: SystemTime,
+    /// Up to here its bodies are in the log store.
+    pub uploaded: usize,
 }
 
 impl Segment {
@@ -35,15 +39,16 @@ impl Segment {
         let file = OpenOptions::new().append(true).read(true).create_new(true).mode(0o600).open(&unborn)?;
         file.try_lock()?;
         fs::rename(&unborn, &path)?;
-        Ok(Self { held: Held { file, path, length: 0, since: SystemTime::now() } })
+        Ok(Self { held: Held { file, path, length: 0, since: SystemTime::now(), uploaded: 0 } })
     }
 
     /// All of it or nothing: half a frame in the middle would hide what comes after.
-    pub fn append(&mut self, bytes: &[u8]) -> io::Result<()> {
+    pub fn append(&mut self, bytes: &mut [IoSlice<'_>]) -> io::Result<()> {
         let held = &mut self.held;
-        match held.file.write_all(bytes) {
+        let length: usize = bytes.iter().map(|slice| slice.len()).sum();
+        match write_all(&mut held.file, bytes) {
             Ok(()) => {
-                held.length += bytes.len() as u64;
+                held.length += length as u64;
                 Ok(())
             }
             Err(error) => {
@@ -75,6 +80,20 @@ impl Segment {
     }
 }
 
+/// Almost always with one call.
+fn write_all(file: &mut File, mut bytes: &mut [IoSlice<'_>]) -> io::Result<()> {
+    IoSlice::advance_slices(&mut bytes, 0);
+    while !bytes.is_empty() {
+        match file.write_vectored(bytes) {
+            Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
+            Ok(written) => IoSlice::advance_slices(&mut bytes, written),
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(())
+}
+
 impl Held {
     /// Takes a file over unless another process has it.
     pub fn adopt(path: &Path) -> io::Result<Option<Self>> {
@@ -98,6 +117,7 @@ impl Held {
             since: metadata.created().or_else(|_| metadata.modified())?,
             path: path.to_owned(),
             file,
+            uploaded: 0,
         }))
     }
 
@@ -118,6 +138,24 @@ impl Held {
         self.file.seek(SeekFrom::Start(0))?;
         self.file.read_to_end(&mut bytes)?;
         Ok(bytes)
+    }
+
+    /// Whether only its bodies are still to be sent.
+    pub fn has_only_bodies(&self) -> bool {
+        self.path.extension().is_some_and(|ending| ending == BODIES)
+    }
+
+    /// Its records are stored: from now on it is kept for its bodies.
+    pub fn keep_for_bodies(&mut self) -> io::Result<()> {
+        let path = self.path.with_extension(BODIES);
+        fs::rename(&self.path, &path)?;
+        self.path = path;
+        Ok(())
+    }
+
+    /// All of it, without holding it while it is read.
+    pub fn contents(&self) -> io::Result<Vec<u8>> {
+        fs::read(&self.path)
     }
 
     pub fn remove(self) -> io::Result<()> {
@@ -141,7 +179,7 @@ pub fn found(folder: &Path) -> io::Result<Vec<PathBuf>> {
         let path = entry.path();
         let modified = entry.metadata().and_then(|metadata| metadata.modified()).unwrap_or_else(|_| SystemTime::now());
         match path.extension().and_then(|ending| ending.to_str()) {
-            Some(ENDING) => found.push((modified, path)),
+            Some(ENDING | BODIES) => found.push((modified, path)),
             Some(UNBORN) if modified.elapsed().is_ok_and(|age| age > STILLBORN) => drop(fs::remove_file(&path)),
             _ => {}
         }
@@ -158,7 +196,7 @@ mod tests {
     fn a_file_is_adopted_only_when_its_writer_is_gone() {
         let folder = tempfile::tempdir().unwrap();
         let mut segment = Segment::create(folder.path(), "boot-0-0").unwrap();
-        segment.append(b"abc").unwrap();
+        segment.append(&mut [IoSlice::new(b"a"), IoSlice::new(b""), IoSlice::new(b"bc")]).unwrap();
         let paths = found(folder.path()).unwrap();
         assert_eq!(paths.len(), 1);
         assert!(Held::adopt(&paths[0]).unwrap().is_none());
@@ -169,6 +207,19 @@ mod tests {
         held.remove().unwrap();
         assert!(Held::adopt(&paths[0]).unwrap().is_none());
         assert!(found(folder.path()).unwrap().is_empty());
+    }
+
+    #[test]
+    fn what_is_kept_for_its_bodies_is_found_as_such() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut held = Segment::create(folder.path(), "boot-0-0").unwrap().close();
+        assert!(!held.has_only_bodies());
+        held.keep_for_bodies().unwrap();
+        let paths = found(folder.path()).unwrap();
+        assert!(Held::adopt(&paths[0]).unwrap().is_none(), "it is still held");
+        drop(held);
+        let held = Held::adopt(&paths[0]).unwrap().unwrap();
+        assert!(held.has_only_bodies() && held.name() == "boot-0-0");
     }
 
     #[test]

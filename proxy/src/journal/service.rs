@@ -1,7 +1,8 @@
 //! The journal's own thread: ships what is closed, syncs what is open, adopts what others left, keeps within bounds.
 
 use super::Journal;
-use super::ship::{Shipper, Unshipped};
+use super::ship::{Shipped, Shipper, Unshipped};
+use super::upload::Uploader;
 use shared::conf::journal::Fsync;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
@@ -17,8 +18,8 @@ const FAREWELL: Duration = Duration::from_secs(5);
 
 impl Journal {
     /// Runs for as long as the process does.
-    pub async fn run(self: &Arc<Self>, shipper: &mut Shipper) {
-        tokio::join!(self.ship(shipper), self.keep());
+    pub async fn run(self: &Arc<Self>, shipper: &mut Shipper, uploader: &Uploader) {
+        tokio::join!(self.ship(shipper), self.upload(uploader), self.keep());
     }
 
     async fn ship(&self, shipper: &mut Shipper) {
@@ -35,7 +36,7 @@ impl Journal {
             }
             let shipped = self.ship_closed(shipper).await;
             failures = if shipped { 0 } else { failures.saturating_add(1) };
-            self.is_empty.send_replace(shipped && self.backlog().0 == 0);
+            self.is_empty.send_replace(shipped && self.backlog().0 == 0 && self.bodies_backlog() == 0);
             let wait = (interval * 2_u32.saturating_pow(failures.min(8))).min(LONGEST_WAIT.max(interval));
             tokio::select! {
                 () = tokio::time::sleep(wait) => {}
@@ -49,9 +50,13 @@ impl Journal {
         loop {
             let Some(mut held) = self.closed.lock().pop_front() else { return true };
             match shipper.ship(&mut held).await {
-                Ok(whole) => {
+                Ok(shipped) => {
                     let name = held.name();
-                    let gone = if whole { held.remove() } else { held.set_aside().map(drop) };
+                    let gone = match shipped {
+                        Shipped::Whole => held.remove(),
+                        Shipped::ButBodies => held.keep_for_bodies().map(|()| self.keep_for_bodies(held)),
+                        Shipped::InPart => held.set_aside().map(drop),
+                    };
                     if let Err(error) = gone {
                         tracing::error!(%error, segment = name, "a shipped file of the journal cannot be removed");
                     }
@@ -105,7 +110,7 @@ impl Journal {
             }
         };
         if tokio::time::timeout(FAREWELL, sent).await.is_err() {
-            tracing::warn!("some logs could not be sent to Postgres; they wait on disk for the next process");
+            tracing::warn!("some logs or bodies could not be sent; they wait on disk for the next process");
         }
     }
 }

@@ -33,6 +33,16 @@ pub struct Shipper {
     client: Option<Client>,
 }
 
+/// What became of a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Shipped {
+    Whole,
+    /// Its bodies are still to be sent.
+    ButBodies,
+    /// Some of it cannot be read by anybody.
+    InPart,
+}
+
 /// Why a file could not be sent now.
 #[derive(Debug)]
 pub struct Unshipped {
@@ -44,24 +54,26 @@ impl Shipper {
         Self { database, pricer, meters, client: None }
     }
 
-    /// Sends a file. False when some of it cannot be read by anybody.
-    pub async fn ship(&mut self, held: &mut Held) -> Result<bool, Unshipped> {
+    /// Sends the records of a file.
+    pub async fn ship(&mut self, held: &mut Held) -> Result<Shipped, Unshipped> {
         let bytes = held.read().map_err(|error| Unshipped { error: error.to_string() })?;
         let name = held.name();
-        let mut at = 0;
+        let (mut at, mut bodies) = (0, 0);
+        let shipped = |bodies| if bodies > 0 { Shipped::ButBodies } else { Shipped::Whole };
         loop {
             let frames = frame::read(&bytes[at..], BATCH);
+            bodies += frames.bodies;
             if !frames.records.is_empty() {
                 self.send(&name, &frames.records).await?;
             }
             at += frames.end;
             match frames.tail {
-                Tail::Nothing if frames.records.len() < BATCH => return Ok(true),
+                Tail::Nothing if frames.records.len() < BATCH => return Ok(shipped(bodies)),
                 Tail::Nothing => {}
                 Tail::Torn => {
                     self.meters.torn.inc();
                     tracing::warn!(segment = name, "a file of the journal ends in half a record");
-                    return Ok(true);
+                    return Ok(shipped(bodies));
                 }
                 tail @ (Tail::Damaged | Tail::Unknown) => {
                     self.meters.rejected.inc();
@@ -71,7 +83,7 @@ impl Shipper {
                         ?tail,
                         "a file of the journal cannot be read further; it is kept"
                     );
-                    return Ok(false);
+                    return Ok(Shipped::InPart);
                 }
             }
         }

@@ -1,6 +1,8 @@
 //! The journal on a real disk, without Postgres.
 
 use super::*;
+use crate::bodies::kept::Kept;
+use bytes::Bytes;
 use shared::conf::journal::Journal as Settings;
 use std::path::Path;
 use tempfile::TempDir;
@@ -141,6 +143,57 @@ fn beyond_its_size_the_oldest_are_dropped_and_counted_or_new_calls_are_refused()
         journal.bound();
         assert!(!journal.is_refusing());
     }
+}
+
+/// Notes a call with a body of a thousand bytes.
+fn append_with_body(journal: &Journal, number: u128) {
+    let (request, response) = (Kept::whole(&Bytes::from(vec![b'x'; 1000]), usize::MAX), Kept::default());
+    let parts = Parts {
+        heads: b"",
+        asked_end: 0,
+        sent_end: 0,
+        request: &request,
+        sent: b"",
+        asks_usage: false,
+        is_debug: true,
+        response: &response,
+    };
+    journal.append_with(&record(number), Some(&parts));
+}
+
+#[test]
+fn when_room_runs_out_bodies_go_before_records() {
+    let folder = TempDir::new().unwrap();
+    let limits = Settings { journal_segment_bytes: 1, journal_max_bytes: 9000, ..settings(folder.path()) };
+    let journal = open(limits);
+    (0..10).for_each(|number| append_with_body(&journal, number));
+    // The records of the first five are in Postgres.
+    for _ in 0..5 {
+        let mut held = journal.closed.lock().pop_front().unwrap();
+        held.keep_for_bodies().unwrap();
+        journal.keep_for_bodies(held);
+    }
+    journal.bound();
+    let left = journal.bodies.lock().len();
+    assert!((1..5).contains(&left), "{left}");
+    assert_eq!((journal.meters.lost.get(), journal.meters.bodies_lost.get()), (0, 5 - left as u64));
+    assert!(journal.backlog().0 + journal.bodies_backlog() <= 9000);
+    assert_eq!(ids(&journal), (5..10).collect::<Vec<_>>());
+}
+
+#[test]
+fn a_disk_that_refuses_costs_a_body_and_no_record() {
+    let folder = TempDir::new().unwrap();
+    let journal = open(settings(folder.path()));
+    std::fs::remove_dir(folder.path().join("journal")).unwrap();
+    append_with_body(&journal, 1);
+    std::fs::create_dir(folder.path().join("journal")).unwrap();
+    append_with_body(&journal, 2);
+    journal.harvest();
+    assert_eq!(ids(&journal), [1, 2]);
+    assert_eq!((journal.meters.lost.get(), journal.meters.bodies_lost.get()), (0, 1));
+    let bytes = journal.closed.lock()[0].contents().unwrap();
+    assert_eq!(frame::bodies(&bytes, 0).count(), 1);
 }
 
 #[test]

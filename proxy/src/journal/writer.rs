@@ -3,10 +3,11 @@
 //! A disk that is full or read-only does not cost a record at once: up to `KEPT` bytes wait in memory for it to come
 //! back. Only beyond that are records lost, and counted.
 
+use super::body::Parts;
 use super::frame;
 use super::record::Record;
 use super::segment::{Held, Segment};
-use std::io;
+use std::io::{self, IoSlice};
 
 /// Bytes of records that wait in memory while the disk refuses them.
 const KEPT: usize = 4 << 20;
@@ -31,19 +32,32 @@ pub enum Written {
 }
 
 impl Writer {
-    /// Writes a record with one call; `create` makes the file when there is none.
-    pub fn append(&mut self, record: &Record<'_>, create: impl FnOnce() -> io::Result<Segment>) -> Written {
+    /// Writes a record, and its bodies behind it, with one call; `create` makes the file when there is none. Bodies are
+    /// not kept in memory: what the disk refuses of them is lost.
+    pub fn append(
+        &mut self,
+        record: &Record<'_>,
+        body: Option<&Parts<'_>>,
+        create: impl FnOnce() -> io::Result<Segment>,
+    ) -> Written {
         self.buffer.clear();
         frame::push(&mut self.buffer, |out| record.encode(out));
+        let record_end = self.buffer.len();
+        if let Some(parts) = body {
+            frame::push_body(&mut self.buffer, parts);
+        }
         let buffer = std::mem::take(&mut self.buffer);
+        let [heads, request, more, sent, answer, rest] = body.map(Parts::slices).unwrap_or_default();
+        let mut slices = [&buffer[..], heads, request, more, sent, answer, rest].map(IoSlice::new);
+        let slices = if body.is_some() { &mut slices[..] } else { &mut slices[..1] };
         let written = match self.waiting.is_empty() {
-            true => self.write(&buffer, create),
-            false => self.retry(create).and_then(|_| self.write(&buffer, unopened)),
+            true => self.write(slices, create),
+            false => self.retry(create).and_then(|_| self.write(slices, unopened)),
         };
         let written = match written {
             Ok(()) => Written::OnDisk,
-            Err(error) if self.waiting.len() + buffer.len() <= KEPT => {
-                self.waiting.extend_from_slice(&buffer);
+            Err(error) if self.waiting.len() + record_end <= KEPT => {
+                self.waiting.extend_from_slice(&buffer[..record_end]);
                 self.waiting_records += 1;
                 Written::Waiting(error)
             }
@@ -59,7 +73,7 @@ impl Writer {
             return Ok(0);
         }
         let waiting = std::mem::take(&mut self.waiting);
-        match self.write(&waiting, create) {
+        match self.write(&mut [IoSlice::new(&waiting)], create) {
             Ok(()) => Ok(std::mem::take(&mut self.waiting_records)),
             Err(error) => {
                 self.waiting = waiting;
@@ -83,7 +97,7 @@ impl Writer {
         }
     }
 
-    fn write(&mut self, bytes: &[u8], create: impl FnOnce() -> io::Result<Segment>) -> io::Result<()> {
+    fn write(&mut self, bytes: &mut [IoSlice<'_>], create: impl FnOnce() -> io::Result<Segment>) -> io::Result<()> {
         let segment = match &mut self.segment {
             Some(segment) => segment,
             None => self.segment.insert(create()?),

@@ -13,7 +13,14 @@ const HOME: Uuid = Uuid::from_u128(2);
 const OTHER: Uuid = Uuid::from_u128(3);
 
 fn workspace(id: Uuid) -> Workspace {
-    Workspace { id, organisation_id: ORGANISATION, slug: "w".into(), status: "active".into(), metadata: None }
+    Workspace {
+        id,
+        organisation_id: ORGANISATION,
+        slug: "w".into(),
+        status: "active".into(),
+        metadata: None,
+        is_metrics_only: false,
+    }
 }
 
 fn integration(number: u128, ai_provider: &str, allow_all_models: bool) -> Integration {

@@ -94,18 +94,21 @@ async fn stream(
         head.remove_header(&header::CONTENT_LENGTH);
         client.write_head(head).await?;
         visit.pulse.has_begun = true;
+    } else {
+        visit.answers(&upstream.head().headers);
     }
     let mut is_last = upstream.is_done();
     if is_last {
         let whole = join(BytesMut::from(first.as_ref()), splitter.rest());
-        visit.events(&whole, true);
-        client.write_body(passed_on(whole, visit), true).await?;
+        let passed = passed_on(&whole, visit);
+        visit.events(&whole, &passed, true);
+        client.write_body(passed, true).await?;
         return Ok(Ended::Complete);
     }
-    visit.events(&first, false);
-    let first = passed_on(first, visit);
-    if !first.is_empty() {
-        client.write_body(first, false).await?;
+    let passed = passed_on(&first, visit);
+    visit.events(&first, &passed, false);
+    if !passed.is_empty() {
+        client.write_body(passed, false).await?;
     }
     while !is_last {
         let piece = match next(client, upstream, visit).await? {
@@ -122,10 +125,10 @@ async fn stream(
             }
         };
         if !whole.is_empty() || is_last {
-            visit.events(&whole, is_last);
-            let whole = passed_on(whole, visit);
-            if !whole.is_empty() || is_last {
-                client.write_body(whole, is_last).await?;
+            let passed = passed_on(&whole, visit);
+            visit.events(&whole, &passed, is_last);
+            if !passed.is_empty() || is_last {
+                client.write_body(passed, is_last).await?;
             }
         }
     }
@@ -133,8 +136,8 @@ async fn stream(
 }
 
 /// What the client asked for of these events.
-fn passed_on(whole: Bytes, visit: &Visit) -> Bytes {
-    if visit.strips_usage { without_usage(whole) } else { whole }
+fn passed_on(whole: &Bytes, visit: &Visit) -> Bytes {
+    if visit.strips_usage { without_usage(whole.clone()) } else { whole.clone() }
 }
 
 /// Why an answer that has begun does not go on.
@@ -173,8 +176,9 @@ async fn break_off(client: &mut impl Downstream, visit: &mut Visit, broken: Brok
     let Broken { class, refusal } = broken;
     tracing::warn!(request_id = visit.id(), class = class.label(), why = %refusal.message, "a stream broke off");
     visit.error_code = Some(refusal.code);
-    visit.note();
-    client.write_body(refusal.event(visit.dialect, visit.id()), true).await?;
+    let event = refusal.event(visit.dialect, visit.id());
+    visit.ends_with(&event);
+    client.write_body(event, true).await?;
     Ok(Ended::BrokenOff(class))
 }
 
@@ -202,6 +206,7 @@ fn client_head(upstream: ResponseHeader, visit: &mut Visit) -> ResponseHeader {
     visit.status = parts.status.as_u16();
     visit.head_after = Some(visit.started.elapsed());
     visit.stamp_map(&mut parts.headers);
+    visit.answers(&parts.headers);
     ResponseHeader::from(parts)
 }
 
@@ -222,14 +227,17 @@ fn is_hop_by_hop(name: &HeaderName) -> bool {
 /// Answers for the gateway itself.
 pub async fn refuse(client: &mut impl Downstream, visit: &mut Visit, refusal: &Refusal) -> Result<(), ClientGone> {
     visit.error_code = Some(refusal.code);
-    visit.status = refusal.status;
-    visit.note();
-    if visit.pulse.has_begun {
-        return client.write_body(refusal.event(visit.dialect, visit.id()), true).await;
-    }
-    let body = refusal.body(visit.dialect, visit.id());
+    let is_event = visit.pulse.has_begun;
+    let body = match is_event {
+        true => refusal.event(visit.dialect, visit.id()),
+        false => refusal.body(visit.dialect, visit.id()),
+    };
     let head = refusal_head(visit, refusal, body.len());
-    client.write_head(head).await?;
+    visit.answers(&head.headers);
+    visit.ends_with(&body);
+    if !is_event {
+        client.write_head(head).await?;
+    }
     client.write_body(body, true).await
 }
 

@@ -2,6 +2,7 @@
 //! last byte of the answer leaves. A `Log` goes along with the request and gathers what only passes by once.
 
 use super::identify::Principal;
+use crate::bodies::{Rules, Sheet};
 use crate::events::Splitter;
 use crate::headers::GatewayHeaders;
 use crate::journal::{Journal, Mode, Record};
@@ -37,6 +38,8 @@ pub struct Log {
     body: Bytes,
     attempts: u8,
     attempt: Option<Attempt>,
+    /// What the client sent and got; none when only the row is kept.
+    sheet: Option<Sheet>,
 }
 
 /// Where the config came from.
@@ -96,6 +99,7 @@ impl Log {
         caller: &Principal,
         head: &RequestHeader,
         headers: &GatewayHeaders<'_>,
+        rules: Option<Rules>,
     ) -> Box<Self> {
         Box::new(Self {
             journal: journal.clone(),
@@ -109,6 +113,7 @@ impl Log {
             body: Bytes::new(),
             attempts: 0,
             attempt: None,
+            sheet: rules.map(|rules| Sheet::open(rules, head, headers.sensitive_headers)),
         })
     }
 
@@ -136,6 +141,41 @@ impl Log {
         self.body = body.clone();
     }
 
+    /// The client's body, or what stands for it.
+    pub fn received(&mut self, body: &Bytes) {
+        if let Some(sheet) = &mut self.sheet {
+            sheet.received(body);
+        }
+    }
+
+    /// A piece of the client's body passes.
+    pub fn receives(&mut self, piece: &[u8]) {
+        if let Some(sheet) = &mut self.sheet {
+            sheet.receives(piece);
+        }
+    }
+
+    /// The target is sent this; `body` where it is not the client's own.
+    pub fn sends(&mut self, head: &RequestHeader, target: &Target, body: Option<&Bytes>, asks_usage: bool) {
+        if let Some(sheet) = &mut self.sheet {
+            sheet.sends(head, target.origin.authority_value(), body, asks_usage);
+        }
+    }
+
+    /// The client gets this head.
+    pub fn answers(&mut self, status: u16, head: &HeaderMap) {
+        if let Some(sheet) = &mut self.sheet {
+            sheet.answers(status, head);
+        }
+    }
+
+    /// The client gets these bytes, which are ours.
+    pub fn tells(&mut self, bytes: &[u8]) {
+        if let Some(sheet) = &mut self.sheet {
+            sheet.gather(bytes);
+        }
+    }
+
     /// A target is turned to; a retry of the same one goes on with its record.
     pub fn turn_to(&mut self, target: &Target, model: Option<&str>, option: &HeaderValue, waited: Duration) {
         if self.attempt.as_ref().is_some_and(|attempt| attempt.option == *option) {
@@ -145,6 +185,9 @@ impl Log {
             Credential::Stored(stored) => Some(stored),
             Credential::Given(_) => None,
         };
+        if let Some(sheet) = &mut self.sheet {
+            sheet.turn();
+        }
         self.attempt = Some(Attempt {
             began: Instant::now(),
             began_at: SystemTime::now(),
@@ -185,6 +228,7 @@ impl Log {
 
     /// Bytes of a relayed answer pass.
     pub fn relayed(&mut self, piece: &Bytes, is_last: bool, after: Duration) {
+        self.tells(piece);
         let Some(attempt) = &mut self.attempt else { return };
         match &mut attempt.watch {
             Watch::Not => {}
@@ -213,22 +257,35 @@ impl Log {
     }
 
     /// Bytes of a plain answer pass.
-    pub fn plain(&mut self, piece: &[u8], is_last: bool) {
+    pub fn plain(&mut self, piece: &Bytes, is_last: bool) {
+        if let Some(sheet) = &mut self.sheet {
+            sheet.piece(piece);
+        }
+        self.counts(piece, is_last);
+    }
+
+    /// What a plain answer says of its usage, whatever the client gets of it.
+    pub fn counts(&mut self, piece: &[u8], is_last: bool) {
         if let Some(attempt) = &mut self.attempt {
             attempt.found.plain(piece, is_last);
         }
     }
 
-    /// Whole events of a stream pass.
-    pub fn events(&mut self, whole: &[u8]) {
+    /// Whole events of a stream pass, and what the client gets of them.
+    pub fn events(&mut self, whole: &[u8], passed: &[u8]) {
         if let Some(attempt) = &mut self.attempt {
             attempt.found.events(whole);
         }
+        self.tells(passed);
     }
 
-    /// The present target has failed and another takes its place.
-    pub fn set_aside(&mut self, facts: &Facts<'_>) {
+    /// The present target has failed and another takes its place. `answered` is what the client does not get to see.
+    pub fn set_aside(&mut self, facts: &Facts<'_>, answered: Option<(&HeaderMap, &Bytes)>) {
         let Some(attempt) = self.attempt.take() else { return };
+        if let (Some(sheet), Some((head, body))) = (&mut self.sheet, answered) {
+            sheet.answers(facts.status, head);
+            sheet.piece(body);
+        }
         let id = request_id::new(attempt.began_at);
         let time = attempt.began.elapsed();
         let waited = facts.upstream.saturating_sub(attempt.waited_before);
@@ -244,7 +301,7 @@ impl Log {
     }
 
     fn write(
-        &self,
+        &mut self,
         facts: &Facts<'_>,
         id: Uuid,
         attempt: Option<&Attempt>,
@@ -253,6 +310,7 @@ impl Log {
         own: Duration,
     ) {
         let found = attempt.map(|attempt| &attempt.found);
+        let mut sheet = self.sheet.take();
         let (config, config_id, version) = match &self.config {
             Some(Source::Saved(saved)) => {
                 (Some(saved.row.slug.as_str()), Some(saved.row.id), Some(saved.row.version_id))
@@ -302,7 +360,8 @@ impl Log {
             runtime_version: said("runtime-version"),
             sdk_version: said("package-version"),
         };
-        self.journal.append(&record);
+        self.journal.append_with(&record, sheet.as_mut().and_then(Sheet::parts).as_ref());
+        self.sheet = sheet;
     }
 
     /// Only for a stream that has not said everything: whoever received half of it pays for half of it.

@@ -108,7 +108,7 @@ mod tests {
 
     #[test]
     fn a_token_is_remembered_until_it_ends_at_most_five_minutes_and_while_its_organisation_is_unchanged() {
-        let row = Organisation { id: Uuid::new_v4(), token_keys: None };
+        let row = Organisation { id: Uuid::new_v4(), token_keys: None, is_metrics_only: false };
         let snapshot = Snapshot::of(Vec::new(), Vec::new()).with_organisations(vec![row.clone()]);
         let organisation = snapshot.organisation(&row.id).unwrap();
         let (memory, hash) = (Memory::new(), KeyHash([7; 32]));
@@ -127,7 +127,7 @@ mod tests {
 
     #[test]
     fn the_memory_is_bounded() {
-        let organisation = Arc::new(Organisation { id: Uuid::nil(), token_keys: None });
+        let organisation = Arc::new(Organisation { id: Uuid::nil(), token_keys: None, is_metrics_only: false });
         let memory = Memory::new();
         for n in 0..4 * MOST_IN_PART as u32 {
             let mut hash = [0; 32];

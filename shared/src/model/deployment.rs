@@ -49,8 +49,14 @@ mod tests {
     #[test]
     fn a_deployment_serves_its_organisations_workspaces_or_those_it_names() {
         let id = Uuid::from_u128;
-        let workspace =
-            Workspace { id: id(1), organisation_id: id(9), slug: "w".into(), status: "active".into(), metadata: None };
+        let workspace = Workspace {
+            id: id(1),
+            organisation_id: id(9),
+            slug: "w".into(),
+            status: "active".into(),
+            metadata: None,
+            is_metrics_only: false,
+        };
         let deployment = |organisation: u128, all: bool, some: &[u128], status: &str| Deployment {
             id: id(7),
             organisation_id: id(organisation),

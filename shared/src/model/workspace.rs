@@ -15,10 +15,14 @@ pub struct Workspace {
     /// What its requests say about themselves, whatever they say.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub metadata: Option<Map<String, Value>>,
+    /// Its calls are counted and priced; what they say is not kept.
+    #[serde(default)]
+    pub is_metrics_only: bool,
 }
 
 impl Workspace {
-    pub const COLUMNS: &str = "id, organisation_id, slug, status, defaults -> 'metadata' AS metadata";
+    pub const COLUMNS: &str = "id, organisation_id, slug, status, defaults -> 'metadata' AS metadata, \
+        coalesce(settings ->> 'debug_log' = '0', false) AS is_metrics_only";
 
     pub fn from_row(row: &Row) -> Result<Self, tokio_postgres::Error> {
         Ok(Self {
@@ -27,6 +31,7 @@ impl Workspace {
             slug: row.try_get("slug")?,
             status: row.try_get("status")?,
             metadata: row.try_get::<_, Option<Value>>("metadata")?.and_then(|value| value.as_object().cloned()),
+            is_metrics_only: row.try_get("is_metrics_only")?,
         })
     }
 }

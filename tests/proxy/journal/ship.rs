@@ -4,10 +4,12 @@ use chrono::{DateTime, Utc};
 use clap::Parser as _;
 use harness::Database;
 use proxy::journal::ship::{Pricer, Shipper};
+use proxy::journal::upload::Uploader;
 use proxy::journal::{Journal, Meters, Record};
 use proxy::snapshot::Snapshot;
 use shared::catalogue::{Fetch, Fetched, Sources};
 use shared::conf::{self, AllSettings};
+use shared::log_store::LogStore;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
@@ -43,6 +45,13 @@ fn open(folder: &Path, database: conf::Database) -> (Arc<Journal>, Shipper, Arc<
     (journal, Shipper::new(database, pricer, meters.clone()), meters)
 }
 
+/// Nothing here has bodies; a store is there all the same.
+fn uploader() -> Uploader {
+    let url = concat!("file://", env!("CARGO_TARGET_TMPDIR"), "/journal-store").to_owned();
+    let store = LogStore::open(&conf::LogStore { log_store_url: url, ..settings().log_store }).unwrap();
+    Uploader { store, aliases: Arc::default() }
+}
+
 /// Ships what is in the folder until the query answers as expected.
 async fn ship_until<T: FromSqlOwned + PartialEq + std::fmt::Debug>(
     folder: &Path,
@@ -52,8 +61,9 @@ async fn ship_until<T: FromSqlOwned + PartialEq + std::fmt::Debug>(
 ) -> Arc<Meters> {
     let (journal, mut shipper, meters) = open(folder, database.settings());
     let client = database.client().await;
+    let uploader = uploader();
     tokio::select! {
-        () = journal.run(&mut shipper) => {}
+        () = journal.run(&mut shipper, &uploader) => {}
         () = until(&client, query, expected) => {}
     }
     meters
@@ -127,8 +137,9 @@ async fn what_a_dead_process_left_is_stored_once_however_often_it_is_sent() {
             tokio::time::sleep(Duration::from_millis(10)).await;
         }
     };
+    let uploader = uploader();
     tokio::select! {
-        () = journal.run(&mut shipper) => {}
+        () = journal.run(&mut shipper, &uploader) => {}
         emptied = tokio::time::timeout(PATIENCE, emptied) => emptied.unwrap(),
     }
     assert_eq!(one::<i64>(&client, LOGS).await, 50);
@@ -155,8 +166,9 @@ async fn many_shippers_of_the_same_records_neither_deadlock_nor_count_twice() {
                 tokio::time::sleep(Duration::from_millis(10)).await;
             }
         };
+        let uploader = uploader();
         tokio::select! {
-            () = journal.run(&mut shipper) => {}
+            () = journal.run(&mut shipper, &uploader) => {}
             done = tokio::time::timeout(PATIENCE, done) => done.unwrap(),
         }
         meters.ship_failures.get()
@@ -194,8 +206,9 @@ async fn while_postgres_is_away_records_wait_on_disk() {
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
     };
+    let uploader = uploader();
     tokio::select! {
-        () = journal.run(&mut shipper) => {}
+        () = journal.run(&mut shipper, &uploader) => {}
         failed = tokio::time::timeout(PATIENCE, failed) => failed.unwrap(),
     }
     let noted = meters.records.get();

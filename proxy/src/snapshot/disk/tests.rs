@@ -33,6 +33,7 @@ fn filled() -> Snapshot {
         slug: "team\n end 0".into(),
         status: "active".into(),
         metadata: None,
+        is_metrics_only: false,
     };
     Snapshot::of(keys.collect(), vec![workspace])
 }

@@ -27,8 +27,10 @@ pub async fn as_event(
     }
     let status = upstream.head().status.as_u16();
     visit.status = status;
-    visit.plain(&body, true);
-    client.write_body(event(&body, status, visit.dialect, visit.id()), true).await?;
+    visit.answers(&upstream.head().headers);
+    let event = event(&body, status, visit.dialect, visit.id());
+    visit.late(&body, &event);
+    client.write_body(event, true).await?;
     Ok(Ended::Complete)
 }
 

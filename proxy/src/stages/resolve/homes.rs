@@ -150,6 +150,7 @@ fn world() -> World {
         slug: "w".into(),
         status: "active".into(),
         metadata: None,
+        is_metrics_only: false,
     };
     let key = ApiKey {
         id: Uuid::from_u128(3),

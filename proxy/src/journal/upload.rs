@@ -1,0 +1,122 @@
+//! Bodies → the log store, after the records of their file are in Postgres: a store that is away holds no record up. An
+//! object has the same name and bytes whenever it is made, so a file may be sent any number of times.
+
+use super::body::Body;
+use super::record::Record;
+use super::segment::Held;
+use super::{Journal, frame};
+use crate::bodies::object::object;
+use bytes::Bytes;
+use futures::stream::{StreamExt as _, TryStreamExt as _};
+use shared::header_prefix::Aliases;
+use shared::log_store::{self, LogStore, body_path};
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+use std::time::Duration;
+
+/// Objects made at once, and bytes of them: what is sent is bounded in memory whatever is on disk.
+const BATCH: usize = 128;
+const BATCH_BYTES: usize = 8 << 20;
+/// Objects under way at once; a bucket takes tens of milliseconds for each.
+const AT_ONCE: usize = 32;
+const LOOK_EVERY: Duration = Duration::from_secs(1);
+const LONGEST_WAIT: Duration = Duration::from_secs(30);
+
+pub struct Uploader {
+    pub store: LogStore,
+    /// By which our own headers are told from others.
+    pub aliases: Arc<Aliases>,
+}
+
+/// Objects to be stored, and how far into their file they reach.
+struct Batch {
+    objects: Vec<(String, Bytes)>,
+    /// Frames that are no body of ours.
+    bad: u64,
+    end: usize,
+    is_last: bool,
+}
+
+impl Journal {
+    pub(super) async fn upload(&self, uploader: &Uploader) {
+        let mut failures = 0_u32;
+        loop {
+            let wait = match failures {
+                0 => LOOK_EVERY,
+                _ => (LOOK_EVERY * 2_u32.saturating_pow(failures.min(6) - 1)).min(LONGEST_WAIT),
+            };
+            let next = self.bodies.lock().pop_front();
+            let Some(mut held) = next else {
+                let _ = tokio::time::timeout(wait, self.bodies_wake.notified()).await;
+                continue;
+            };
+            self.uploading.store(held.length(), Relaxed);
+            let uploaded = self.upload_file(uploader, &mut held).await;
+            match uploaded {
+                Ok(()) => {
+                    failures = 0;
+                    if let Err(error) = held.remove() {
+                        tracing::error!(%error, "a file of the journal whose bodies are stored cannot be removed");
+                    }
+                    self.uploading.store(0, Relaxed);
+                }
+                Err(error) => {
+                    failures = failures.saturating_add(1);
+                    self.meters.bodies_failures.inc();
+                    tracing::warn!(error, "bodies could not be sent to the log store; they wait on disk");
+                    self.bodies.lock().push_front(held);
+                    self.uploading.store(0, Relaxed);
+                    tokio::time::sleep(wait).await;
+                }
+            }
+        }
+    }
+
+    /// Stores what is not stored yet of a file.
+    async fn upload_file(&self, uploader: &Uploader, held: &mut Held) -> Result<(), String> {
+        let bytes: Bytes = held.contents().map_err(|error| error.to_string())?.into();
+        loop {
+            let (part, start, aliases) = (bytes.clone(), held.uploaded, uploader.aliases.clone());
+            let made = tokio::task::spawn_blocking(move || batch(&part, start, &aliases)).await;
+            let batch = made.map_err(|error| error.to_string())?.map_err(|error| error.to_string())?;
+            if batch.bad > 0 {
+                self.meters.bodies_lost.inc_by(batch.bad);
+                tracing::error!(calls = batch.bad, segment = held.name(), "bodies cannot be read and are dropped");
+            }
+            let puts = batch.objects.into_iter().map(|(path, object)| async move {
+                let length = object.len() as u64;
+                uploader.store.put(&path, object).await.map_err(|error| error.to_string())?;
+                self.meters.bodies_stored.inc();
+                self.meters.bodies_bytes.inc_by(length);
+                Ok::<(), String>(())
+            });
+            futures::stream::iter(puts).buffer_unordered(AT_ONCE).try_for_each(async |()| Ok(())).await?;
+            held.uploaded = batch.end;
+            if batch.is_last {
+                return Ok(());
+            }
+        }
+    }
+}
+
+/// Makes the next objects of a file.
+fn batch(bytes: &[u8], start: usize, aliases: &Aliases) -> io::Result<Batch> {
+    let mut batch = Batch { objects: Vec::new(), bad: 0, end: start, is_last: true };
+    let mut size = 0;
+    for (record, body, end) in frame::bodies(bytes, start) {
+        if batch.objects.len() == BATCH || size >= BATCH_BYTES {
+            batch.is_last = false;
+            break;
+        }
+        batch.end = end;
+        size += body.len();
+        let (Ok(record), Some(body)) = (Record::decode(record), Body::decode(body)) else {
+            batch.bad += 1;
+            continue;
+        };
+        let path = body_path(record.organisation_id, record.workspace_id, record.created_at(), record.id);
+        batch.objects.push((path, log_store::pack(&object(&record, &body, aliases)?)?));
+    }
+    Ok(batch)
+}
