@@ -59,7 +59,7 @@ pub async fn read<R: Resource>(State(app): State<App>, call: Call, Path(name): P
 
 pub async fn create<R: Resource>(State(app): State<App>, call: Call) -> Answer {
     let body = call.object()?;
-    let asked = text_of(&body, "workspace_id")?;
+    let asked = R::asked_workspace(&body)?;
     let new: R::Create = json::read(Value::Object(body))?;
     let mut db = app.db.get().await?;
     let mut action = Action::begin(&mut db, &app, &call).await?;

@@ -4,11 +4,14 @@
 //! run finds nothing left to do. A job is one file and two lines here.
 
 mod chain_audit;
+mod delete_objects;
+mod expire_exports;
 mod expire_keys;
 mod expire_logs;
 mod expire_metrics;
 mod expire_providers;
 mod expire_secrets;
+mod export_logs;
 mod log_days;
 mod purge_tombstones;
 mod remind_of_keys;
@@ -25,11 +28,14 @@ use tokio_postgres::Transaction;
 
 pub static JOBS: &[Job] = &[
     chain_audit::JOB,
+    delete_objects::JOB,
+    expire_exports::JOB,
     expire_keys::JOB,
     expire_providers::JOB,
     expire_secrets::JOB,
     expire_logs::JOB,
     expire_metrics::JOB,
+    export_logs::JOB,
     log_days::JOB,
     purge_tombstones::JOB,
     remind_of_keys::JOB,

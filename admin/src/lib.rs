@@ -15,6 +15,7 @@ pub mod credential;
 pub mod crud;
 pub mod docs_page;
 pub mod error;
+pub mod exports;
 pub mod free_slug;
 pub mod gate;
 pub mod health;

@@ -8,6 +8,7 @@ mod feedback;
 mod integrations;
 mod invites;
 mod labels;
+mod log_exports;
 mod logs;
 mod members;
 mod model_configs;
@@ -48,6 +49,7 @@ pub fn routes() -> Routes {
         .merge(providers::routes())
         .merge(virtual_keys::routes())
         .merge(labels::routes())
+        .merge(log_exports::routes())
         .merge(logs::routes())
         .merge(organisation::routes())
         .merge(secret_references::routes())

@@ -26,6 +26,7 @@ mod jobs;
 mod joining;
 mod labels;
 mod load;
+mod log_exports;
 mod logs;
 mod mail;
 mod members;

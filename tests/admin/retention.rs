@@ -5,7 +5,9 @@ use crate::jobs::{admin_on, admin_with, run};
 use crate::service::Service;
 use admin::App;
 use admin::jobs::{self, JOBS};
+use bytes::Bytes;
 use harness::Database;
+use shared::log_store;
 use tokio_postgres::Client;
 
 /// Ages of the days that have a table, in days, youngest first; those to come are negative.
@@ -134,4 +136,23 @@ async fn the_retention_is_shown_with_the_organisation() {
     let service = Service::start_with(&["--log-retention-display=30", "--metrics-retention-display=0"]).await;
     let seen = service.administrator().get("/admin/organisation").await.json();
     assert_eq!((&seen["log_retention_display"], &seen["metrics_retention_display"]), (&30.into(), &0.into()));
+}
+
+#[tokio::test]
+async fn the_bodies_of_a_dropped_day_are_deleted_and_those_of_others_kept() {
+    let database = Database::fresh().await;
+    let (app, client) = (admin_on(&database).await, database.client().await);
+    fill(&client, &[1, 100, 100]).await;
+    let logs = "SELECT id, organisation_id, workspace_id, created_at, created_at < now() - interval '9 days' FROM request_logs";
+    let mut paths = Vec::new();
+    for row in client.query(logs, &[]).await.unwrap() {
+        let path = log_store::body_path(row.get(1), row.get(2), row.get(3), row.get(0));
+        app.log_store.put(&path, Bytes::from_static(b"x")).await.unwrap();
+        paths.push((path, row.get::<_, bool>(4)));
+    }
+    assert_eq!((run(&app, "expire_logs").await, run(&app, "delete_objects").await), (1, 2));
+    for (path, is_old) in paths {
+        assert_eq!(app.log_store.get(&path, 10).await.unwrap().is_none(), is_old, "{path}");
+    }
+    assert_eq!((count(&client, "request_logs").await, count(&client, "object_deletions").await), (1, 0));
 }

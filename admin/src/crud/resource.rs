@@ -6,7 +6,7 @@ use crate::error::ApiError;
 use crate::http::PageSizes;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 use shared::table::{Columns, Filter, Table};
 use tokio_postgres::Row;
 use uuid::Uuid;
@@ -42,6 +42,11 @@ pub trait Resource: Serialize + Send + Sync + Sized + 'static {
     /// The workspace it belongs to; none for what belongs to the organisation.
     fn workspace_id(&self) -> Option<Uuid> {
         None
+    }
+
+    /// The workspace that the body of a create names.
+    fn asked_workspace(body: &Map<String, Value>) -> Result<Option<String>, ApiError> {
+        super::text_of(body, "workspace_id")
     }
 
     /// Checks a body and turns it into columns. `organisation_id` and `workspace_id` are added by `crud`.

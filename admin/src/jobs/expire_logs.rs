@@ -1,10 +1,11 @@
 //! Drops the days of logs that are older than `LOG_RETENTION_DISPLAY`. A day is a table of its own, so that this costs
-//! the same however many rows it had.
+//! the same however many rows it had; the folders of its bodies in the log store are noted for `delete_objects`.
 
 use super::{Done, Job};
 use crate::app::App;
 use chrono::{Days, NaiveDate};
 use futures::FutureExt as _;
+use shared::log_store;
 use std::time::Duration;
 use tokio_postgres::Transaction;
 
@@ -27,10 +28,30 @@ async fn work(app: &App, tx: &Transaction<'_>) -> anyhow::Result<Done> {
     }
     // One in each transaction, so that the lock is held as shortly as can be.
     let Some(day) = due.first() else { return Ok(Done { items: 0, is_all: true }) };
+    note_bodies(tx, *day).await?;
     tx.batch_execute(BE_BRIEF).await?;
     tx.batch_execute(&format!("DROP TABLE {}", table_of(*day))).await?;
     tracing::info!(%day, kept_days = kept, "a day of logs was dropped");
     Ok(Done { items: 1, is_all: due.len() == 1 })
+}
+
+/// Each workspace has a folder for each day. They are found by jumping from one to the next in the index, not by reading
+/// the rows.
+async fn note_bodies(tx: &Transaction<'_>, day: NaiveDate) -> anyhow::Result<()> {
+    const NOTE: &str = "INSERT INTO object_deletions (folder) VALUES ($1) ON CONFLICT DO NOTHING";
+    let table = table_of(day);
+    let workspaces = format!(
+        "WITH RECURSIVE found AS (
+            (SELECT organisation_id, workspace_id FROM {table} ORDER BY workspace_id LIMIT 1) UNION ALL
+            SELECT next.* FROM found, LATERAL (SELECT organisation_id, workspace_id FROM {table} t
+                WHERE t.workspace_id > found.workspace_id ORDER BY workspace_id LIMIT 1) next)
+         SELECT organisation_id, workspace_id FROM found"
+    );
+    for row in tx.query(&workspaces, &[]).await? {
+        let (organisation, workspace) = (row.try_get("organisation_id")?, row.try_get("workspace_id")?);
+        tx.execute(NOTE, &[&log_store::day_prefix(organisation, workspace, day)]).await?;
+    }
+    Ok(())
 }
 
 /// The first day of which something may still be younger than so many days; none when all are kept.

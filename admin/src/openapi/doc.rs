@@ -17,6 +17,8 @@ pub struct Doc {
     pub(super) query: Schema,
     pub(super) body: Option<Schema>,
     pub(super) answer: Schema,
+    /// Answers with a file of one of these types instead of JSON.
+    pub(super) file: &'static [&'static str],
     /// Refusals beyond those that follow from the route table.
     pub(super) also: Vec<u16>,
 }
@@ -81,6 +83,7 @@ impl Doc {
             query: object(""),
             body: None,
             answer: schema::any_object(),
+            file: &[],
             also: Vec::new(),
         }
     }
@@ -112,6 +115,12 @@ impl Doc {
 
     pub fn answer(mut self, schema: Schema) -> Self {
         self.answer = schema;
+        self
+    }
+
+    /// Answers with a file of one of these types.
+    pub fn file(mut self, kinds: &'static [&'static str]) -> Self {
+        self.file = kinds;
         self
     }
 

@@ -3,7 +3,7 @@
 use super::doc::Doc;
 use super::refusals;
 use super::schema::{self, Schema};
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 use shared::routes::{Access, KeySet, Operation, Scopes};
 
 pub fn rendered(operation: &Operation, doc: Option<&Doc>, is_built: bool) -> Value {
@@ -20,7 +20,7 @@ pub fn rendered(operation: &Operation, doc: Option<&Doc>, is_built: bool) -> Val
         "x-implemented": is_built,
     });
     if let Some(doc) = doc {
-        rendered["responses"]["200"] = success(&doc.answer);
+        rendered["responses"]["200"] = if doc.file.is_empty() { success(&doc.answer) } else { file(doc.file) };
         if let Some(body) = &doc.body {
             rendered["requestBody"] = request_body(body);
         }
@@ -49,6 +49,12 @@ pub fn request_body(body: &Schema) -> Value {
 pub fn success(answer: &Schema) -> Value {
     let content = json!({ "application/json": { "schema": answer.json, "example": answer.example } });
     json!({ "description": "Done.", "headers": headers(), "content": content })
+}
+
+fn file(kinds: &[&str]) -> Value {
+    let content: Map<String, Value> =
+        kinds.iter().map(|kind| ((*kind).to_owned(), json!({ "schema": schema::any_text().json }))).collect();
+    json!({ "description": "The file.", "headers": headers(), "content": content })
 }
 
 /// `GET /configs/{slug}/versions` is `get_configs_slug_versions`: stable, and unique because paths are.

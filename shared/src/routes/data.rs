@@ -53,6 +53,8 @@ pub(super) static LOGS: &[Operation] = &[
     post(192, "/logs/exports/{exportId}/cancel", ANY, &["logs.export"]).when(Feature::DataExports),
     get(193, "/logs/exports/{exportId}/download", ANY, &["logs.export"]).when(Feature::DataExports),
     get(194, "/logs/exports/field-restrictions", ANY, &["logs.export"]).when(Feature::DataExports),
+    // The link that a download gives out is the credential.
+    get(0, "/logs/exports/{exportId}/files/{number}", Access::Public, &[]).when(Feature::DataExports),
     post(0, "/logs/erase", A, &["logs.delete"]),
 ];
 

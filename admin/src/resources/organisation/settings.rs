@@ -4,6 +4,7 @@
 use super::merge;
 use crate::access::security;
 use crate::error::ApiError;
+use crate::exports::fields;
 use crate::http::Field;
 use crate::tenant_settings::{count, seconds};
 use serde::Deserialize;
@@ -46,30 +47,6 @@ struct ExportSettings {
     #[serde(rename = "deniedFields")]
     denied_fields: Vec<String>,
 }
-
-/// What log exports can contain.
-static EXPORT_FIELDS: &[&str] = &[
-    "id",
-    "trace_id",
-    "created_at",
-    "request",
-    "response",
-    "is_success",
-    "ai_org",
-    "ai_model",
-    "req_units",
-    "res_units",
-    "total_units",
-    "request_url",
-    "cost",
-    "cost_currency",
-    "response_time",
-    "response_status_code",
-    "mode",
-    "config",
-    "prompt_slug",
-    "metadata",
-];
 
 pub fn shown(stored: &Value) -> Value {
     let mut shown = json!({
@@ -146,7 +123,7 @@ impl Period {
 
 impl ExportSettings {
     fn checked(self) -> Result<Value, ApiError> {
-        match self.denied_fields.iter().position(|name| !EXPORT_FIELDS.contains(&name.as_str())) {
+        match self.denied_fields.iter().position(|name| !fields::names().any(|one| one == name)) {
             Some(n) => {
                 Err(ApiError::field(format!("export_settings.deniedFields[{n}]"), "is not a field of log exports"))
             }

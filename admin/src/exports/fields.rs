@@ -1,0 +1,127 @@
+//! The fields that an export can have, in the words of the interface, and where each comes from.
+
+use crate::error::ApiError;
+
+pub struct Field {
+    pub name: &'static str,
+    pub source: Source,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Source {
+    /// An expression over a row of `request_logs`.
+    Row(&'static str),
+    /// The part of this name in the stored body.
+    Body,
+}
+
+const fn row(name: &'static str) -> Field {
+    Field { name, source: Source::Row(name) }
+}
+
+pub static FIELDS: &[Field] = &[
+    row("id"),
+    row("trace_id"),
+    Field {
+        name: "created_at",
+        source: Source::Row(r#"to_char(created_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')"#),
+    },
+    Field { name: "request", source: Source::Body },
+    Field { name: "response", source: Source::Body },
+    row("is_success"),
+    row("ai_org"),
+    row("ai_model"),
+    row("req_units"),
+    row("res_units"),
+    row("total_units"),
+    row("request_url"),
+    Field { name: "cost", source: Source::Row("trim_scale(cost)") },
+    row("cost_currency"),
+    row("response_time"),
+    row("response_status_code"),
+    row("mode"),
+    row("config"),
+    row("prompt_slug"),
+    row("metadata"),
+];
+
+/// Names that clients use as well.
+static ALIASES: &[(&str, &str)] = &[
+    ("ai_provider", "ai_org"),
+    ("request_tokens", "req_units"),
+    ("response_tokens", "res_units"),
+    ("total_tokens", "total_units"),
+    ("status_code", "response_status_code"),
+];
+
+pub fn names() -> impl Iterator<Item = &'static str> {
+    FIELDS.iter().map(|field| field.name)
+}
+
+/// Every name that may be asked for.
+pub fn accepted() -> Vec<&'static str> {
+    names().chain(ALIASES.iter().map(|(alias, _)| *alias)).collect()
+}
+
+pub fn field(name: &str) -> Option<&'static Field> {
+    let name = ALIASES.iter().find(|(alias, _)| *alias == name).map_or(name, |(_, name)| *name);
+    FIELDS.iter().find(|field| field.name == name)
+}
+
+/// The fields that were asked for, each once and by its own name. `denied` is what the organisation keeps back.
+pub fn chosen(asked: &[String], denied: &[String]) -> Result<Vec<String>, ApiError> {
+    let mut chosen: Vec<String> = Vec::new();
+    for (n, name) in asked.iter().enumerate() {
+        let wrong = |what: &str| ApiError::field(format!("requested_data[{n}]"), what);
+        let found = field(name).ok_or_else(|| wrong("is not a field of logs"))?;
+        if is_denied(found.name, denied) {
+            return Err(wrong("may not be exported from this organisation"));
+        }
+        if !chosen.iter().any(|one| one == found.name) {
+            chosen.push(found.name.to_owned());
+        }
+    }
+    match chosen.is_empty() {
+        true => Err(ApiError::field("requested_data", "must name at least one field")),
+        false => Ok(chosen),
+    }
+}
+
+/// Whether a field is among those that the organisation keeps back, whichever of its names it used.
+pub fn is_denied(name: &str, denied: &[String]) -> bool {
+    denied.iter().any(|one| field(one).is_some_and(|field| field.name == name))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn texts(names: &[&str]) -> Vec<String> {
+        names.iter().map(|name| (*name).to_owned()).collect()
+    }
+
+    #[test]
+    fn fields_are_chosen_once_by_any_of_their_names_and_keep_their_order() {
+        let asked = texts(&["total_tokens", "id", "status_code", "total_units", "id"]);
+        assert_eq!(chosen(&asked, &[]).unwrap(), ["total_units", "id", "response_status_code"]);
+        for (asked, field) in [
+            (vec![], "requested_data:"),
+            (vec!["id", "Id"], "requested_data[1]:"),
+            (vec!["body_key"], "requested_data[0]:"),
+        ] {
+            let refused = chosen(&texts(&asked), &[]).unwrap_err().to_string();
+            assert!(refused.starts_with(field), "{asked:?}: {refused}");
+        }
+    }
+
+    #[test]
+    fn what_the_organisation_keeps_back_is_refused_by_every_name() {
+        for denied in ["total_units", "total_tokens"] {
+            for asked in ["total_units", "total_tokens"] {
+                let refused = chosen(&texts(&["id", asked]), &texts(&[denied])).unwrap_err().to_string();
+                assert!(refused.starts_with("requested_data[1]"), "{refused}");
+            }
+        }
+        assert!(chosen(&texts(&["id"]), &texts(&["request", "nonsense"])).is_ok());
+    }
+}

@@ -1,0 +1,289 @@
+//! Exports of logs: drafted, started, cancelled, and fetched by a link once they are complete. A job makes the files
+//! (`exports`). People see their own exports alone, and in them what the data visibility settings let them see.
+
+mod docs;
+mod download;
+mod runs;
+
+use crate::action::Action;
+use crate::app::App;
+use crate::call::Call;
+use crate::caller::Caller;
+use crate::crud::{self, Answer, Resource};
+use crate::error::ApiError;
+use crate::exports::step::Page;
+use crate::exports::{Format, fields, files};
+use crate::http::{Field, Time, text};
+use crate::logs::filters;
+use crate::logs::view::{View, Workspaces};
+use crate::routes::Routes;
+use crate::tenancy;
+use axum::Json;
+use axum::extract::State;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value, json};
+use shared::model::KeyKind;
+use shared::table::{Columns, Filter, OnDelete, Table, Tenancy};
+use tokio_postgres::types::ToSql;
+use tokio_postgres::{GenericClient, Row};
+use uuid::Uuid;
+
+pub fn routes() -> Routes {
+    Routes::default()
+        .get("/logs/exports", crud::list::<LogExport>)
+        .post("/logs/exports", crud::create::<LogExport>)
+        .get("/logs/exports/{id}", crud::read::<LogExport>)
+        .put("/logs/exports/{id}", crud::update::<LogExport>)
+        .post("/logs/exports/{id}/start", runs::start)
+        .post("/logs/exports/{id}/cancel", runs::cancel)
+        .get("/logs/exports/{id}/download", download::links)
+        .get("/logs/exports/{id}/files/{number}", download::file)
+        .get("/logs/exports/field-restrictions", field_restrictions)
+        .describe(docs::docs())
+}
+
+#[derive(Serialize)]
+struct LogExport {
+    id: Uuid,
+    organisation_id: Uuid,
+    workspace_id: Uuid,
+    filters: Value,
+    requested_data: Vec<String>,
+    format: String,
+    status: String,
+    description: Option<String>,
+    created_by: Uuid,
+    total_records: i64,
+    total_is_capped: bool,
+    exported_records: i64,
+    files: i64,
+    error: Option<String>,
+    created_at: Time,
+    last_updated_at: Time,
+    #[serde(skip)]
+    run: i32,
+    #[serde(skip)]
+    own_data_of: Option<Uuid>,
+    #[serde(skip)]
+    shows_metadata: bool,
+}
+
+#[derive(Deserialize)]
+struct NewExport {
+    filters: Map<String, Value>,
+    requested_data: Vec<String>,
+    format: Option<String>,
+    description: Option<String>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct ExportChange {
+    filters: Option<Map<String, Value>>,
+    requested_data: Option<Vec<String>>,
+    format: Option<String>,
+    description: Field<String>,
+}
+
+/// In these nothing is under way and no file is there.
+const AT_REST: &[&str] = &["draft", "failed", "stopped"];
+
+/// How far matches are counted before the export is made: counting millions would take longer than a client waits.
+const COUNTED: i64 = 10_000;
+
+impl Resource for LogExport {
+    type Create = NewExport;
+    type Update = ExportChange;
+    const OBJECT: &'static str = "export";
+    const PATH: &'static str = "/logs/exports";
+    const DEFAULT_WORKSPACE: bool = true;
+    const TABLE: Table = Table {
+        name: "log_exports",
+        columns: "id, organisation_id, workspace_id, filters, requested_data, format, status, description, created_by,
+                  total_records, total_is_capped, exported_records, error, run, own_data_of, shows_metadata, created_at,
+                  last_updated_at",
+        slug: None,
+        tenancy: Tenancy::Workspace("workspace_id"),
+        on_delete: OnDelete::Delete,
+    };
+
+    fn from_row(row: &Row) -> Result<Self, tokio_postgres::Error> {
+        let (status, exported): (String, i64) = (row.try_get("status")?, row.try_get("exported_records")?);
+        Ok(Self {
+            id: row.try_get("id")?,
+            organisation_id: row.try_get("organisation_id")?,
+            workspace_id: row.try_get("workspace_id")?,
+            filters: row.try_get("filters")?,
+            requested_data: row.try_get("requested_data")?,
+            format: row.try_get("format")?,
+            description: row.try_get("description")?,
+            created_by: row.try_get("created_by")?,
+            total_records: row.try_get("total_records")?,
+            total_is_capped: row.try_get("total_is_capped")?,
+            exported_records: exported,
+            files: if status == "success" { files::count(exported) } else { 0 },
+            error: row.try_get("error")?,
+            created_at: row.try_get("created_at")?,
+            last_updated_at: row.try_get("last_updated_at")?,
+            run: row.try_get("run")?,
+            own_data_of: row.try_get("own_data_of")?,
+            shows_metadata: row.try_get("shows_metadata")?,
+            status,
+        })
+    }
+
+    fn id(&self) -> Uuid {
+        self.id
+    }
+
+    fn workspace_id(&self) -> Option<Uuid> {
+        Some(self.workspace_id)
+    }
+
+    /// Clients name it among the filters, too.
+    fn asked_workspace(body: &Map<String, Value>) -> Result<Option<String>, ApiError> {
+        let filters = body.get("filters").and_then(Value::as_object);
+        match (crud::text_of(body, "workspace_id")?, filters) {
+            (None, Some(filters)) => crud::text_of(filters, "workspace_slug").map_err(|error| error.under("filters")),
+            (named, _) => Ok(named),
+        }
+    }
+
+    async fn create(action: &Action<'_>, body: NewExport) -> Result<Columns, ApiError> {
+        let workspace = action.workspace_id.ok_or(ApiError::NotFound("workspace"))?;
+        let view = View::of(&action.call.caller, Workspaces::One(workspace))?;
+        let columns = Columns::default()
+            .set("created_by", action.call.caller.actor_id())
+            .set("own_data_of", view.user_id)
+            .set("shows_metadata", view.shows_metadata)
+            .set("format", checked_format(body.format.as_deref())?)
+            .set("description", body.description.map(checked_description).transpose()?)
+            .set("requested_data", checked_fields(action, &view, &body.requested_data).await?);
+        Ok(columns.join(filtered(action, &view, body.filters).await?))
+    }
+
+    async fn update(action: &Action<'_>, current: &Self, body: ExportChange) -> Result<Columns, ApiError> {
+        current.must_be(AT_REST, "changed")?;
+        let view = current.view(&action.call.caller)?;
+        let mut columns =
+            Columns::default().set_if("description", body.description.try_map(checked_description)?.sent());
+        if let Some(format) = &body.format {
+            columns = columns.set("format", checked_format(Some(format))?);
+        }
+        if let Some(asked) = &body.requested_data {
+            columns = columns.set("requested_data", checked_fields(action, &view, asked).await?);
+        }
+        match body.filters {
+            Some(filters) => Ok(columns.join(filtered(action, &view, filters).await?)),
+            None => Ok(columns),
+        }
+    }
+
+    fn filter(call: &Call) -> Result<Filter, ApiError> {
+        let own = is_person(&call.caller).then(|| Filter::default().equals("created_by", call.caller.actor_id()));
+        Ok(own.unwrap_or_default())
+    }
+
+    fn may_read(&self, call: &Call) -> Result<(), ApiError> {
+        match is_person(&call.caller) && self.created_by != call.caller.actor_id() {
+            true => Err(ApiError::NotFound(Self::OBJECT)),
+            false => Ok(()),
+        }
+    }
+
+    fn may_change(&self, call: &Call) -> Result<(), ApiError> {
+        self.may_read(call)
+    }
+
+    fn created(&self, _: &Call) -> Value {
+        json!({ "id": self.id, "total": self.total_records, "total_is_capped": self.total_is_capped, "object": Self::OBJECT })
+    }
+
+    fn updated(&self, call: &Call) -> Value {
+        self.created(call)
+    }
+}
+
+impl LogExport {
+    fn must_be(&self, statuses: &[&str], done: &str) -> Result<(), ApiError> {
+        match statuses.contains(&self.status.as_str()) {
+            true => Ok(()),
+            false => Err(ApiError::invalid(format!("An export that is `{}` cannot be {done}", self.status))),
+        }
+    }
+
+    /// What the files may show: what its owner sees now, or, when somebody else acts on it, saw when it was last theirs.
+    fn view(&self, caller: &Caller) -> Result<View, ApiError> {
+        let mut view = View::of(caller, Workspaces::One(self.workspace_id))?;
+        if self.created_by != caller.actor_id() {
+            view.user_id = self.own_data_of;
+            view.shows_metadata &= self.shows_metadata;
+        }
+        Ok(view)
+    }
+}
+
+/// Keys of people, and tokens, which act like them.
+fn is_person(caller: &Caller) -> bool {
+    matches!(caller.key.kind, KeyKind::WorkspaceUser | KeyKind::Jwt)
+}
+
+fn checked_format(format: Option<&str>) -> Result<&'static str, ApiError> {
+    let format = Format::parse(format.unwrap_or(Format::NAMES[0]));
+    format.map(Format::as_str).ok_or_else(|| ApiError::field("format", "must be jsonl or csv"))
+}
+
+fn checked_description(text: String) -> Result<String, ApiError> {
+    text::sized("description", text, 0..=1000)
+}
+
+async fn checked_fields(action: &Action<'_>, view: &View, asked: &[String]) -> Result<Vec<String>, ApiError> {
+    let denied = denied(&action.tx, action.organisation_id()).await?;
+    let chosen = fields::chosen(asked, &denied)?;
+    if !view.shows_metadata && chosen.iter().any(|name| name == "metadata") {
+        return Err(ApiError::Forbidden("Your role may not see metadata of logs"));
+    }
+    Ok(chosen)
+}
+
+/// The filters, checked, and how many logs match them.
+async fn filtered(action: &Action<'_>, view: &View, filters: Map<String, Value>) -> Result<Columns, ApiError> {
+    let query = filters::of_json(&filters).map_err(|error| error.under("filters"))?;
+    Page::asked(&query).map_err(|error| error.under("filters"))?;
+    let filter = view.narrowed(&query).map_err(|error| error.under("filters"))?;
+    let mut values = filter.values();
+    let count = format!(
+        "SELECT count(*) FROM (SELECT FROM request_logs WHERE {} LIMIT ${}) matching",
+        filter.sql(),
+        values.len() + 1
+    );
+    let most = COUNTED + 1;
+    values.push(&most as &(dyn ToSql + Sync));
+    let found: i64 = action.tx.query_one(&count, &values).await?.try_get(0)?;
+    Ok(Columns::default()
+        .set("filters", Value::Object(filters))
+        .set("total_records", found.min(COUNTED))
+        .set("total_is_capped", found > COUNTED))
+}
+
+/// The fields that an organisation keeps back.
+async fn denied(db: &impl GenericClient, organisation: Uuid) -> Result<Vec<String>, ApiError> {
+    const DENIED: &str = "SELECT settings -> 'export_settings' -> 'deniedFields' FROM organisations WHERE id = $1";
+    let denied: Option<Value> = db.query_one(DENIED, &[&organisation]).await?.try_get(0)?;
+    let names = denied.as_ref().and_then(Value::as_array).into_iter().flatten();
+    Ok(names.filter_map(|name| name.as_str().map(str::to_owned)).collect())
+}
+
+async fn field_restrictions(State(app): State<App>, call: Call) -> Answer {
+    let db = app.db.get().await?;
+    let workspace = match tenancy::asked(&*db, &call.caller, call.query().text("workspace_id")).await? {
+        Some(workspace) => workspace,
+        None => tenancy::default_workspace(&*db, call.caller.organisation_id()).await?,
+    };
+    let mut kept = denied(&*db, call.caller.organisation_id()).await?;
+    if !View::of(&call.caller, Workspaces::One(workspace))?.shows_metadata {
+        kept.push("metadata".to_owned());
+    }
+    let (denied, allowed): (Vec<&str>, Vec<&str>) = fields::names().partition(|name| fields::is_denied(name, &kept));
+    Ok(Json(json!({ "workspace_id": workspace, "deniedFields": denied, "allowedFields": allowed })))
+}

@@ -1,0 +1,101 @@
+//! How the OpenAPI document shows exports of logs.
+
+use super::LogExport;
+use crate::exports::{Format, fields};
+use crate::openapi::Doc;
+use crate::openapi::schema::{self, Schema};
+use serde_json::json;
+
+pub fn docs() -> Vec<Doc> {
+    let export = export();
+    let counted = || {
+        schema::object("")
+            .need("id", schema::uuid())
+            .need("object", schema::fixed("export"))
+            .need("total", schema::whole(0..=i64::MAX).says("Logs that match, counted up to a limit."))
+            .need("total_is_capped", schema::flag().says("There are more than were counted."))
+    };
+    let said = |text: &str| {
+        schema::object("").need("message", schema::any_text().eg(text)).need("object", schema::fixed("export"))
+    };
+    let url = || schema::any_text().eg("https://gateway.example.com/v1/logs/exports/0b0cb1f4/files/1?token=x");
+    let names = || schema::list(schema::choice(&fields::names().collect::<Vec<_>>()));
+    let at = |rest: &str| format!("/logs/exports/{{id}}{rest}");
+    vec![
+        Doc::list::<LogExport>(&export),
+        Doc::create::<LogExport>(sent()).answer(counted()),
+        Doc::read::<LogExport>(&export),
+        Doc::update::<LogExport>(change()).answer(counted()),
+        Doc::post(&at("/start"), "Start an export")
+            .details("Again from its beginning, if it failed or was cancelled.")
+            .answer(said("The export was started")),
+        Doc::post(&at("/cancel"), "Cancel an export").answer(said("The export was cancelled")),
+        Doc::get(&at("/download"), "Get links to the files of an export")
+            .details("A file holds up to 50,000 logs; `signed_url` is the first. Links are good for an hour.")
+            .filter("workspace_id", schema::any_text().eg("ws-market-3f9a01"))
+            .answer(schema::object("").need("signed_url", url()).need("signed_urls", schema::list(url()))),
+        Doc::get(&at("/files/{number}"), "Fetch a file of an export")
+            .filter("token", schema::any_text().says("As in the link."))
+            .file(&["application/x-ndjson", "text/csv"]),
+        Doc::get("/logs/exports/field-restrictions", "Read which fields may be exported")
+            .filter("workspace_id", schema::any_text().eg("ws-market-3f9a01").says("Id or slug."))
+            .answer(
+                schema::object("")
+                    .need("workspace_id", schema::uuid())
+                    .need("deniedFields", names())
+                    .need("allowedFields", names()),
+            ),
+    ]
+}
+
+fn filters() -> Schema {
+    let example = json!({ "time_of_generation_min": "2026-01-01T00:00:00Z", "status_code": "429" });
+    schema::any_object().eg(example).says(
+        "The parameters of the list of logs; lists may be arrays, `metadata` is an object, and the time may stand as \
+         `created_at: {gte, lte}`. All logs that match, unless `page_size` (at most 50000) or `current_page` choose some.",
+    )
+}
+
+fn requested_data() -> Schema {
+    schema::list(schema::choice(&fields::accepted())).eg(json!(["id", "created_at", "ai_model", "cost"]))
+}
+
+fn description() -> Schema {
+    schema::text(0..=1000).eg("Failures of January").or_null()
+}
+
+fn sent() -> Schema {
+    schema::object("NewExport")
+        .need("filters", filters())
+        .need("requested_data", requested_data())
+        .may("format", schema::choice(&Format::NAMES).or_null().says("`jsonl` unless given."))
+        .may("description", description())
+}
+
+fn change() -> Schema {
+    schema::object("ExportChange")
+        .may("filters", filters().or_null())
+        .may("requested_data", requested_data().or_null())
+        .may("format", schema::choice(&Format::NAMES).or_null())
+        .may("description", description())
+}
+
+fn export() -> Schema {
+    let count = || schema::whole(0..=i64::MAX);
+    schema::shown("Export", "export")
+        .need("organisation_id", schema::uuid())
+        .need("workspace_id", schema::uuid())
+        .need("filters", filters())
+        .need("requested_data", schema::list(schema::choice(&fields::names().collect::<Vec<_>>())))
+        .need("format", schema::choice(&Format::NAMES))
+        .need("status", schema::choice(&["draft", "in_progress", "success", "failed", "stopped"]))
+        .need("description", description())
+        .need("created_by", schema::uuid().says("The person, or the key that acts for nobody."))
+        .need("total_records", count().says("Logs that match; exact once the export is complete."))
+        .need("total_is_capped", schema::flag().says("There are more than were counted."))
+        .need("exported_records", count().says("How far it has got."))
+        .need("files", count().says("Of a complete export; 0 before."))
+        .need("error", schema::any_text().or_null().says("Why the last step failed.").eg(json!(null)))
+        .need("created_at", schema::time())
+        .need("last_updated_at", schema::time())
+}
