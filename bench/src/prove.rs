@@ -6,6 +6,7 @@ mod catalogue;
 mod client;
 mod crash;
 mod disconnect;
+mod exports;
 mod handover;
 mod journal;
 mod load;
@@ -79,6 +80,12 @@ pub enum Proof {
         #[arg(long, default_value_t = 1_000_000)]
         rows: u64,
     },
+    /// A large export, and admin killed half way: little memory, every log, none twice.
+    Exports {
+        /// How many logs.
+        #[arg(long, default_value_t = 200_000)]
+        rows: u64,
+    },
     /// A new process takes over under load; then a drain.
     Handover,
     /// Master key and data keys replaced under load; the old master key opens nothing afterwards.
@@ -108,6 +115,7 @@ impl Proof {
             Self::Crash { .. } => "crash",
             Self::Journal { .. } => "journal",
             Self::Logs { .. } => "logs",
+            Self::Exports { .. } => "exports",
             Self::Handover => "handover",
             Self::Rotation { .. } => "rotation",
             Self::Catalogue { .. } => "catalogue",
@@ -127,6 +135,7 @@ impl Proof {
             Self::Crash { kills } => crash::prove(kills, &mut report).await?,
             Self::Journal { seconds } => journal::prove(Duration::from_secs(seconds), &mut report).await?,
             Self::Logs { rows } => logs::prove(rows, &mut report).await?,
+            Self::Exports { rows } => exports::prove(rows, &mut report).await?,
             Self::Handover => handover::prove(&mut report).await?,
             Self::Rotation { accounts } => rotation::prove(accounts, &mut report).await?,
             Self::Catalogue { providers, configs } => catalogue::prove(providers, configs, &mut report).await?,
