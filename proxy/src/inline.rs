@@ -68,7 +68,9 @@ mod tests {
         let first = configs.plan(one, text).unwrap();
         assert!(Arc::ptr_eq(&first, &configs.plan(one, text).unwrap()));
         assert!(!Arc::ptr_eq(&first, &configs.plan(other, text).unwrap()));
-        let late = Arc::new(compile(&read(&serde_json::json!({}), Strictness::Inline, &Limits::default()).unwrap()));
+        let late = Arc::new(compile(
+            &read(&serde_json::json!({ "retry": { "attempts": 1 } }), Strictness::Inline, &Limits::default()).unwrap(),
+        ));
         assert!(
             Arc::ptr_eq(&first, &configs.keep(one, text, late)),
             "who compiles at the same time shares the first plan"
