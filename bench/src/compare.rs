@@ -87,13 +87,14 @@ async fn measure(settings: &Settings, place: &mut Place) -> anyhow::Result<Compa
     let (mock, direct) = place.mock().await?;
     let (nginx, through_nginx) = place.nginx(direct.address).await?;
     let (bare, through_bare) = place.bare(direct.address, &[]).await?;
-    let (gateway, engine, relay) = place.gateway(direct.address, &store, false, &[]).await?;
+    let (gateway, lanes) = place.gateway(direct.address, &store, false, &[]).await?;
     let mut targets = [
         Target::new("direct", &mock, &direct, true),
         Target::new("nginx", &nginx, &through_nginx, false),
         Target::new("bare", &bare, &through_bare, true),
-        Target::new("engine", &gateway, &engine, true),
-        Target::new("relay", &gateway, &relay, false),
+        Target::new("engine", &gateway, &lanes.engine, true),
+        Target::new("routed", &gateway, &lanes.routed, false),
+        Target::new("relay", &gateway, &lanes.relay, false),
     ];
     let folder = place.folder.clone();
     let load =
@@ -106,8 +107,8 @@ async fn measure(settings: &Settings, place: &mut Place) -> anyhow::Result<Compa
         say(&progress(round + 1, settings.rounds, &targets));
     }
     // Afterwards, on its own: it goes on sending to Postgres when its round is over.
-    let (noting, noted, _) = place.gateway(direct.address, &store, true, &[]).await?;
-    let mut journal = Target::new("journal", &noting, &noted, false);
+    let (noting, noted) = place.gateway(direct.address, &store, true, &[]).await?;
+    let mut journal = Target::new("journal", &noting, &noted.engine, false);
     for _ in 0..settings.rounds {
         visit(&mut journal, &load).await?;
     }
@@ -121,7 +122,7 @@ async fn measure(settings: &Settings, place: &mut Place) -> anyhow::Result<Compa
     }
     if !settings.no_callgrind {
         for row in &mut rows {
-            row.instructions = instructions(row.name, place, &direct, &store).await?;
+            (row.instructions, row.shipping) = instructions(row.name, place, &direct, &store).await?;
         }
     }
     Ok(Comparison { rounds: settings.rounds, seconds: settings.round_seconds, connections: settings.connections, rows })
@@ -137,26 +138,38 @@ async fn visit(target: &mut Target, load: &Load<'_>) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Only for what we can run under callgrind.
-async fn instructions(name: &str, place: &mut Place, direct: &Request, store: &Store) -> anyhow::Result<Option<f64>> {
-    if !["bare", "engine", "relay", "journal"].contains(&name) {
-        return Ok(None);
+/// Per request, and what the journal's own thread takes beside them. Only for what we can run under callgrind.
+async fn instructions(
+    name: &str,
+    place: &mut Place,
+    direct: &Request,
+    store: &Store,
+) -> anyhow::Result<(Option<f64>, Option<f64>)> {
+    if !["bare", "engine", "routed", "relay", "journal"].contains(&name) {
+        return Ok((None, None));
     }
     say(&format!("counting instructions: {name}"));
-    let mut counts = [0; 2];
+    let has_journal = name == "journal";
+    let mut counts = [callgrind::Count::default(); 2];
     for (count, requests) in counts.iter_mut().zip(callgrind::RUNS) {
         let file = place.folder.join(format!("callgrind.{name}.{requests}"));
-        let wrapper = callgrind::wrapper(&file);
+        let wrapper = callgrind::wrapper(&file, has_journal);
         let (process, request, end) = if name == "bare" {
             let (process, request) = place.bare(direct.address, &wrapper).await?;
             (process, request, Signal::INT)
         } else {
-            let (process, engine, relay) = place.gateway(direct.address, store, name == "journal", &wrapper).await?;
-            (process, if name == "relay" { relay } else { engine }, Signal::TERM)
+            let (process, lanes) = place.gateway(direct.address, store, has_journal, &wrapper).await?;
+            let request = match name {
+                "relay" => lanes.relay,
+                "routed" => lanes.routed,
+                _ => lanes.engine,
+            };
+            (process, request, Signal::TERM)
         };
         *count = callgrind::count(process, &request, requests, end, &file).await?;
     }
-    Ok(Some(callgrind::per_request(counts)))
+    let shipping = callgrind::per_request(counts.map(|count| count.shipping));
+    Ok((Some(callgrind::per_request(counts.map(|count| count.instructions))), has_journal.then_some(shipping)))
 }
 
 fn progress(round: usize, rounds: usize, targets: &[Target]) -> String {

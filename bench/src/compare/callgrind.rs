@@ -2,7 +2,7 @@
 //! callgrind with different numbers of requests, and the difference leaves out everything but the requests.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 
@@ -14,10 +14,19 @@ const FEW: u64 = 400;
 const MANY: u64 = 2400;
 const CONNECTIONS: usize = 8;
 
-/// What to put before a program so that its instructions are counted into `file`.
-pub fn wrapper(file: &Path) -> Vec<String> {
+/// What to put before a program so that its instructions are counted into `file`, or into one for each thread beside it.
+pub fn wrapper(file: &Path, by_thread: bool) -> Vec<String> {
     let out = format!("--callgrind-out-file={}", file.display());
-    ["valgrind", "--tool=callgrind", &out].map(str::to_owned).to_vec()
+    let threads = format!("--separate-threads={}", if by_thread { "yes" } else { "no" });
+    ["valgrind", "--tool=callgrind", &threads, &out].map(str::to_owned).to_vec()
+}
+
+/// What one run took.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Count {
+    pub instructions: u64,
+    /// By threads that send the journal to Postgres and carry no requests; only known when threads are counted apart.
+    pub shipping: u64,
 }
 
 /// The runs to make: for each, the number of requests.
@@ -30,12 +39,36 @@ pub async fn count(
     requests: u64,
     end: Signal,
     file: &Path,
-) -> anyhow::Result<u64> {
+) -> anyhow::Result<Count> {
     let driven = request.clone();
     tokio::task::spawn_blocking(move || drive(&driven, requests)).await??;
     process.stop(end).await?;
-    let output = fs::read_to_string(file).context("callgrind wrote nothing")?;
-    total(&output).context("callgrind's output has no total")
+    let outputs: Vec<String> = outputs(file)?.iter().map(fs::read_to_string).collect::<Result<_, _>>()?;
+    sum(&outputs).context("callgrind's output has no total")
+}
+
+/// The file itself, and those of threads beside it.
+fn outputs(file: &Path) -> anyhow::Result<Vec<PathBuf>> {
+    let name = file.file_name().and_then(|name| name.to_str()).context("callgrind's file has no name")?;
+    let folder = fs::read_dir(file.parent().context("callgrind's file is in no folder")?)?;
+    let of_thread = format!("{name}-");
+    let is_output = |entry: &fs::DirEntry| {
+        let found = entry.file_name().to_string_lossy().into_owned();
+        found == name || found.starts_with(&of_thread)
+    };
+    Ok(folder.filter_map(Result::ok).filter(is_output).map(|entry| entry.path()).collect())
+}
+
+fn sum(outputs: &[String]) -> Option<Count> {
+    let mut count = Count::default();
+    for output in outputs {
+        let total = total(output).unwrap_or(0);
+        match outputs.len() > 1 && output.contains("journal::ship") {
+            true => count.shipping += total,
+            false => count.instructions += total,
+        }
+    }
+    (count.instructions > 0).then_some(count)
 }
 
 pub fn per_request([few, many]: [u64; 2]) -> f64 {
@@ -71,5 +104,15 @@ mod tests {
     fn the_total_is_found_in_callgrinds_output() {
         assert_eq!(total("version: 1\nevents: Ir\nfn=(1)\n1 2\nsummary: 4711\ntotals: 4700\n"), Some(4711));
         assert_eq!(total("nothing"), None);
+    }
+
+    #[test]
+    fn a_thread_that_ships_is_counted_apart() {
+        let [serves, ships] =
+            ["fn=(1) serve\ntotals: 10\n", "fn=(1) journal::ship::Shipper\ntotals: 7\n"].map(str::to_owned);
+        let apart = Count { instructions: 10, shipping: 7 };
+        assert_eq!(sum(&[serves.clone(), ships.clone()]), Some(apart));
+        assert_eq!(sum(&[ships]), Some(Count { instructions: 7, shipping: 0 }), "one file is the whole process");
+        assert_eq!(sum(&[]), None);
     }
 }

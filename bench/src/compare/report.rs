@@ -33,6 +33,8 @@ pub struct Row {
     /// Medians over the rounds.
     pub delays: Option<Delays>,
     pub instructions: Option<f64>,
+    /// Instructions per request of the thread that sends the journal to Postgres.
+    pub shipping: Option<f64>,
     pub measured: Vec<Round>,
 }
 
@@ -53,6 +55,7 @@ impl Row {
             peak_memory_mb,
             delays: median_delays(delays),
             instructions: None,
+            shipping: None,
             measured: rounds.to_vec(),
         })
     }
@@ -128,12 +131,19 @@ impl Comparison {
     }
 
     pub fn verdict_table(&self) -> String {
-        judge(self).iter().fold(String::new(), |mut text, verdict| {
-            let Verdict { claim, measured, limit, holds } = verdict;
-            let word = if *holds { "PASS" } else { "FAIL" };
+        let mut text = String::new();
+        for Verdict { claim, measured, limit, holds } in judge(self) {
+            let word = if holds { "PASS" } else { "FAIL" };
             let _ = writeln!(text, "{word}  {claim}: {measured:.2} × (limit {limit} ×)");
-            text
-        })
+        }
+        for (row, shipping) in self.rows.iter().filter_map(|row| Some((row, row.shipping?))) {
+            let _ = writeln!(
+                text,
+                "      {}: {shipping:.0} instructions per request more on the thread that ships",
+                row.name
+            );
+        }
+        text
     }
 
     pub fn to_json(&self) -> serde_json::Value {

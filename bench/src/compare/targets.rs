@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail};
 use rustix::process::{Pid, kill_process_group};
+use serde_json::json;
 use tokio::process::{Child, Command};
 
 use super::request::Request;
@@ -142,15 +143,14 @@ impl Place {
         Ok((process, request))
     }
 
-    /// The gateway, and the requests that take its engine lane and its relay lane. The others keep no journal: ours is
-    /// measured with and without one.
+    /// The gateway and the requests that are sent to it. The others keep no journal: ours is measured with and without.
     pub async fn gateway(
         &mut self,
         upstream: SocketAddr,
         store: &Store,
         journal: bool,
         wrapper: &[String],
-    ) -> anyhow::Result<(Process, Request, Request)> {
+    ) -> anyhow::Result<(Process, Lanes)> {
         let (address, metrics) = (self.address()?, self.address()?);
         let mut command = self.program("gateway-proxy", wrapper);
         command.envs([
@@ -177,8 +177,33 @@ impl Place {
         process.answers(&engine).await?;
         let relay = Request { path: RELAY_PATH, ..engine.clone() };
         process.answers(&relay).await?;
-        Ok((process, engine, relay))
+        let routed = Request { headers: routed(upstream, store), ..engine.clone() };
+        process.answers(&routed).await?;
+        Ok((process, Lanes { engine, routed, relay }))
     }
+}
+
+/// Requests that take different ways through the gateway.
+pub struct Lanes {
+    pub engine: Request,
+    /// The engine lane with a config.
+    pub routed: Request,
+    pub relay: Request,
+}
+
+/// A config of two targets, of which the first answers, with a parameter written over, and metadata.
+fn routed(upstream: SocketAddr, store: &Store) -> Vec<(&'static str, String)> {
+    let target = json!({
+        "provider": "openai", "api_key": "sk-mock", "custom_host": format!("http://{upstream}/v1"),
+        "override_params": { "temperature": 0.2, "user": "bench" },
+    });
+    let config = json!({ "strategy": { "mode": "fallback" }, "retry": { "attempts": 2 }, "targets": [target, target] });
+    vec![
+        ("content-type", "application/json".into()),
+        ("x-gateway-api-key", store.key.clone()),
+        ("x-gateway-config", config.to_string()),
+        ("x-gateway-metadata", json!({ "_user": "u-1", "team": "search", "env": "bench" }).to_string()),
+    ]
 }
 
 /// What a client sends when nothing stands between it and the provider.
