@@ -124,6 +124,9 @@ impl pingora_core::services::background::BackgroundService for TrailService {
     }
 }
 
+/// What the scheduler is told of the thread that ships the journal; 0 is ordinary, 19 the least.
+const SHIPPING_NICENESS: i32 = 10;
+
 /// Ships the journal, apart from the threads that carry requests.
 struct JournalService {
     journal: Arc<Journal>,
@@ -135,6 +138,8 @@ struct JournalService {
 impl pingora_core::services::background::BackgroundService for JournalService {
     /// Goes on while the process drains: the drain ends the process, and asks for the last logs before it does.
     async fn start(&self, _shutdown: pingora_core::server::ShutdownWatch) {
+        // Requests come first: shipping takes what time they leave.
+        let _ = rustix::process::setpriority_process(Some(rustix::thread::gettid()), SHIPPING_NICENESS);
         self.journal.run(&mut *self.shipper.lock().await, &self.uploader).await;
     }
 }

@@ -10,7 +10,13 @@ pub use estimate::prompt_tokens;
 
 use crate::events::events;
 use memchr::memmem;
-use scan::Value;
+use scan::{Key, Value};
+use std::sync::LazyLock;
+
+static MODEL: LazyLock<Key> = LazyLock::new(|| Key::new("\"model\""));
+static SERVICE_TIER: LazyLock<Key> = LazyLock::new(|| Key::new("\"service_tier\""));
+static USAGE: LazyLock<Key> = LazyLock::new(|| Key::new("\"usage\""));
+static USAGE_METADATA: LazyLock<Key> = LazyLock::new(|| Key::new("\"usageMetadata\""));
 
 /// Longest object that is taken for usage.
 const LONGEST: usize = 8 << 10;
@@ -39,8 +45,8 @@ impl Found {
         if !self.is_begun {
             self.is_begun = true;
             let beginning = &piece[..piece.len().min(LONGEST)];
-            self.model = scan::text_after(beginning, b"\"model\"");
-            self.service_tier = scan::text_after(piece, b"\"service_tier\"");
+            self.model = scan::text_after(beginning, &MODEL);
+            self.service_tier = scan::text_after(piece, &SERVICE_TIER);
         }
         if is_last && self.tail.is_empty() {
             self.note_last(piece);
@@ -92,7 +98,7 @@ impl Found {
     }
 
     fn note_last(&mut self, bytes: &[u8]) {
-        for key in [&b"\"usage\""[..], b"\"usageMetadata\""] {
+        for key in [&USAGE, &USAGE_METADATA] {
             if let Some(object) = scan::last_object(bytes, key, LONGEST) {
                 self.usage.clear();
                 self.note(object);

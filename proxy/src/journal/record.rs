@@ -6,10 +6,10 @@
 
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
-use std::borrow::Cow;
 use uuid::Uuid;
 
-type Text<'a> = Option<Cow<'a, str>>;
+/// A text of the bytes it was read from.
+type Text<'a> = Option<&'a str>;
 
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Record<'a> {
@@ -21,20 +21,27 @@ pub struct Record<'a> {
     pub workspace_id: Uuid,
     pub api_key_id: Uuid,
     pub user_id: Option<Uuid>,
+    #[serde(borrow)]
     pub virtual_key: Text<'a>,
     pub integration_id: Option<Uuid>,
+    #[serde(borrow)]
     pub ai_org: Text<'a>,
     /// As it was asked for, and as the answer names it.
+    #[serde(borrow)]
     pub requested_model: Text<'a>,
+    #[serde(borrow)]
     pub answered_model: Text<'a>,
+    #[serde(borrow)]
     pub config: Text<'a>,
     pub config_id: Option<Uuid>,
     pub config_version_id: Option<Uuid>,
     pub mode: Mode,
+    #[serde(borrow)]
     pub option: Text<'a>,
-    pub method: Cow<'a, str>,
-    pub url: Cow<'a, str>,
+    pub method: &'a str,
+    pub url: &'a str,
     pub status: u16,
+    #[serde(borrow)]
     pub error_code: Text<'a>,
     /// Milliseconds.
     pub response_time: u32,
@@ -43,22 +50,31 @@ pub struct Record<'a> {
     pub gateway_time: u32,
     pub first_token_time: Option<u32>,
     /// The provider's own words, as JSON; a stream may speak of it twice, and later words win.
-    pub usage: Vec<Cow<'a, str>>,
+    #[serde(borrow)]
+    pub usage: Vec<&'a str>,
     /// Prompt and completion tokens as we guess them, for when the provider does not say.
     pub estimate: Option<(u64, u64)>,
+    #[serde(borrow)]
     pub service_tier: Text<'a>,
     pub retries: i8,
     pub attempt: u8,
     pub is_stream: bool,
     pub is_relayed: bool,
-    pub trace_id: Cow<'a, str>,
+    pub trace_id: &'a str,
+    #[serde(borrow)]
     pub span_id: Text<'a>,
+    #[serde(borrow)]
     pub span_name: Text<'a>,
+    #[serde(borrow)]
     pub parent_span_id: Text<'a>,
     /// A JSON object; none when it is empty.
+    #[serde(borrow)]
     pub metadata: Text<'a>,
+    #[serde(borrow)]
     pub runtime: Text<'a>,
+    #[serde(borrow)]
     pub runtime_version: Text<'a>,
+    #[serde(borrow)]
     pub sdk_version: Text<'a>,
 }
 
@@ -95,7 +111,7 @@ impl Record<'_> {
         let _ = rmp_serde::encode::write(out, self);
     }
 
-    pub fn decode(bytes: &[u8]) -> Result<Record<'static>, rmp_serde::decode::Error> {
+    pub fn decode(bytes: &[u8]) -> Result<Record<'_>, rmp_serde::decode::Error> {
         rmp_serde::from_slice(bytes)
     }
 }
@@ -109,12 +125,12 @@ mod tests {
         let record = Record {
             id: crate::request_id::new(std::time::UNIX_EPOCH + std::time::Duration::from_millis(1_700_000_000_123)),
             internal_trace_id: Uuid::from_u128(7),
-            ai_org: Some("openai".into()),
-            usage: vec![r#"{"prompt_tokens":1}"#.into()],
+            ai_org: Some("openai"),
+            usage: vec![r#"{"prompt_tokens":1}"#],
             estimate: Some((3, 4)),
             mode: Mode::Conditional,
             retries: -1,
-            metadata: Some(r#"{"_user":"é"}"#.into()),
+            metadata: Some(r#"{"_user":"é"}"#),
             ..Record::default()
         };
         let mut bytes = Vec::new();

@@ -89,7 +89,7 @@ impl Shipper {
         }
     }
 
-    async fn send(&mut self, segment: &str, frames: &[&[u8]]) -> Result<(), Unshipped> {
+    async fn send<'f>(&mut self, segment: &str, frames: &[&'f [u8]]) -> Result<(), Unshipped> {
         let mut rows = Vec::with_capacity(frames.len());
         let mut seen = HashSet::with_capacity(frames.len());
         let mut bad = Vec::new();
@@ -119,7 +119,7 @@ impl Shipper {
     async fn store<'f>(
         &mut self,
         segment: &str,
-        rows: &[(Row, &'f [u8])],
+        rows: &[(Row<'f>, &'f [u8])],
         bad: &mut Vec<(&'f [u8], String)>,
     ) -> Result<(), Unshipped> {
         let client = match self.client.take().filter(|client| !client.is_closed()) {

@@ -16,7 +16,6 @@ use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Uri, header};
 use pingora_http::RequestHeader;
 use serde_json::{Map, Value};
-use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 use uuid::Uuid;
@@ -326,36 +325,36 @@ impl Log {
             workspace_id: self.caller.workspace.id,
             api_key_id: self.caller.key.id,
             user_id: self.caller.key.user_id,
-            virtual_key: attempt.and_then(|attempt| attempt.virtual_key.as_ref()).map(|key| key.slug.as_str().into()),
+            virtual_key: attempt.and_then(|attempt| attempt.virtual_key.as_ref()).map(|key| key.slug.as_str()),
             integration_id: attempt.and_then(|attempt| attempt.integration),
-            ai_org: attempt.map(|attempt| attempt.ai_org.as_str().into()),
-            requested_model: attempt.and_then(|attempt| attempt.model.as_deref()).map(Cow::Borrowed),
-            answered_model: found.and_then(|found| found.model.as_deref()).map(Cow::Borrowed),
-            config: config.map(Cow::Borrowed),
+            ai_org: attempt.map(|attempt| attempt.ai_org.as_str()),
+            requested_model: attempt.and_then(|attempt| attempt.model.as_deref()),
+            answered_model: found.and_then(|found| found.model.as_deref()),
+            config,
             config_id,
             config_version_id: version,
             mode: self.mode,
-            option: attempt.and_then(|attempt| attempt.option.to_str().ok()).map(Cow::Borrowed),
-            method: self.method.as_str().into(),
-            url: self.uri.path().into(),
+            option: attempt.and_then(|attempt| attempt.option.to_str().ok()),
+            method: self.method.as_str(),
+            url: self.uri.path(),
             status: facts.status,
-            error_code: facts.error_code.map(Cow::Borrowed),
+            error_code: facts.error_code,
             response_time: millis(time),
             upstream_time: millis(upstream),
             gateway_time: millis(own),
             first_token_time: attempt.and_then(|attempt| attempt.first_token).map(millis),
-            usage: found.map(|found| found.usage.iter().map(|text| text.as_str().into()).collect()).unwrap_or_default(),
+            usage: found.map(|found| found.usage.iter().map(String::as_str).collect()).unwrap_or_default(),
             estimate: attempt.and_then(|attempt| self.estimate(attempt)),
-            service_tier: found.and_then(|found| found.service_tier.as_deref()).map(Cow::Borrowed),
+            service_tier: found.and_then(|found| found.service_tier.as_deref()),
             retries: facts.retries,
             attempt: self.attempts,
             is_stream: attempt.is_some_and(|attempt| attempt.is_stream),
             is_relayed: attempt.is_some_and(|attempt| attempt.is_relayed),
-            trace_id: facts.trace_id.into(),
+            trace_id: facts.trace_id,
             span_id: said("span-id"),
             span_name: said("span-name"),
             parent_span_id: said("parent-span-id"),
-            metadata: self.metadata.as_deref().map(Cow::Borrowed),
+            metadata: self.metadata.as_deref(),
             runtime: said("runtime"),
             runtime_version: said("runtime-version"),
             sdk_version: said("package-version"),
@@ -385,9 +384,9 @@ fn said(head: &RequestHeader, headers: &GatewayHeaders<'_>) -> Vec<(&'static str
     said
 }
 
-fn short(value: &HeaderValue) -> Option<Cow<'_, str>> {
+fn short(value: &HeaderValue) -> Option<&str> {
     let text = value.to_str().ok()?;
-    Some(Cow::Borrowed(text.get(..LONGEST).unwrap_or(text)))
+    Some(text.get(..LONGEST).unwrap_or(text))
 }
 
 fn millis(duration: Duration) -> u32 {

@@ -28,11 +28,27 @@ pub fn keys(bytes: &[u8]) -> impl Iterator<Item = (&[u8], Value<'_>)> {
     })
 }
 
-/// The last object that stands after this key (written with its quotes).
-pub fn last_object<'b>(bytes: &'b [u8], key: &[u8], longest: usize) -> Option<&'b [u8]> {
+/// A key, written with its quotes. Making one costs as much as a search: they are made once.
+pub struct Key {
+    forwards: memmem::Finder<'static>,
+    backwards: memmem::FinderRev<'static>,
+}
+
+impl Key {
+    pub fn new(written: &'static str) -> Self {
+        Self { forwards: memmem::Finder::new(written), backwards: memmem::FinderRev::new(written) }
+    }
+
+    fn len(&self) -> usize {
+        self.forwards.needle().len()
+    }
+}
+
+/// The last object that stands after this key.
+pub fn last_object<'b>(bytes: &'b [u8], key: &Key, longest: usize) -> Option<&'b [u8]> {
     let mut end = bytes.len();
     loop {
-        let at = memmem::rfind(&bytes[..end], key)?;
+        let at = key.backwards.rfind(&bytes[..end])?;
         if let Some(after) = after_colon(bytes, at + key.len())
             && let Value::Object(object) = value(&bytes[after..])
             && object.len() <= longest
@@ -43,9 +59,9 @@ pub fn last_object<'b>(bytes: &'b [u8], key: &[u8], longest: usize) -> Option<&'
     }
 }
 
-/// The first text that stands after this key (written with its quotes).
-pub fn text_after(bytes: &[u8], key: &[u8]) -> Option<String> {
-    let at = memmem::find(bytes, key)?;
+/// The first text that stands after this key.
+pub fn text_after(bytes: &[u8], key: &Key) -> Option<String> {
+    let at = key.forwards.find(bytes)?;
     match value(&bytes[after_colon(bytes, at + key.len())?..]) {
         Value::Text(text) => unescaped(text),
         _ => None,
@@ -165,8 +181,8 @@ mod tests {
         #[test]
         fn no_bytes_are_too_strange(bytes in prop::collection::vec(any::<u8>(), 0..64)) {
             let _ = keys(&bytes).count();
-            let _ = last_object(&bytes, b"\"u\"", 10);
-            let _ = text_after(&bytes, b"\"u\"");
+            let _ = last_object(&bytes, &Key::new("\"u\""), 10);
+            let _ = text_after(&bytes, &Key::new("\"u\""));
             let _ = characters(&bytes);
             let _ = unescaped(&bytes);
         }
@@ -176,14 +192,14 @@ mod tests {
             let text = br#"{"usage":{"a":"\"}","b":{"c":1}},"usage":null,"m":"\u00e9\ud83d\ude00"}"#;
             let bytes = &text[..cut.min(text.len())];
             let _ = keys(bytes).count();
-            let _ = last_object(bytes, b"\"usage\"", 100);
+            let _ = last_object(bytes, &Key::new("\"usage\""), 100);
         }
     }
 
     #[test]
     fn the_last_object_of_a_key_is_found_past_values_that_are_none() {
         let text = br#"{"usage":{"n":1},"x":"\"usage\":{}","usage":null}"#;
-        assert_eq!(last_object(text, b"\"usage\"", 100), Some(&br#"{"n":1}"#[..]));
-        assert_eq!(last_object(text, b"\"usage\"", 3), None);
+        assert_eq!(last_object(text, &Key::new("\"usage\""), 100), Some(&br#"{"n":1}"#[..]));
+        assert_eq!(last_object(text, &Key::new("\"usage\""), 3), None);
     }
 }

@@ -43,23 +43,15 @@ pub struct Images {
 impl Usage {
     /// Reads the `usage` (or `usageMetadata`) object of an answer; None when it is none that we know.
     pub fn read(usage: &Value) -> Option<Self> {
-        let has = |key: &str| usage.get(key).is_some();
-        if has("promptTokenCount") || has("candidatesTokenCount") || has("totalTokenCount") {
-            return Some(cloud::gemini(usage));
-        }
-        if has("inputTokens") || has("outputTokens") {
-            return Some(cloud::bedrock(usage));
-        }
-        if has("billed_units") {
-            return Some(cloud::cohere(usage));
-        }
-        let is_anthropic =
-            ["cache_creation_input_tokens", "cache_read_input_tokens", "cache_creation", "server_tool_use"];
-        if !has("prompt_tokens") && has("input_tokens") && is_anthropic.into_iter().any(has) {
-            return Some(anthropic::read(usage));
-        }
-        let is_openai = ["prompt_tokens", "input_tokens", "total_tokens", "completion_tokens", "output_tokens"];
-        is_openai.into_iter().any(has).then(|| openai::read(usage))
+        let keys = Keys::of(usage);
+        Some(match () {
+            () if keys.is_gemini => cloud::gemini(usage),
+            () if keys.is_bedrock => cloud::bedrock(usage),
+            () if keys.is_cohere => cloud::cohere(usage),
+            () if keys.has_input && !keys.has_prompt && keys.is_anthropic => anthropic::read(usage),
+            () if keys.is_openai => openai::read(usage),
+            () => return None,
+        })
     }
 
     /// Everything the model read, cached or not: what context tiers are measured by.
@@ -85,6 +77,41 @@ impl Usage {
             self.units.insert(name.to_owned(), count.into());
         }
         self
+    }
+}
+
+/// What the keys give away, seen in one pass: this is done for every call.
+#[derive(Default)]
+struct Keys {
+    is_gemini: bool,
+    is_bedrock: bool,
+    is_cohere: bool,
+    is_anthropic: bool,
+    is_openai: bool,
+    has_prompt: bool,
+    has_input: bool,
+}
+
+impl Keys {
+    fn of(usage: &Value) -> Self {
+        let mut keys = Self::default();
+        for key in usage.as_object().into_iter().flat_map(|usage| usage.keys()) {
+            match key.as_str() {
+                "promptTokenCount" | "candidatesTokenCount" | "totalTokenCount" => keys.is_gemini = true,
+                "inputTokens" | "outputTokens" => keys.is_bedrock = true,
+                "billed_units" => keys.is_cohere = true,
+                "cache_creation_input_tokens" | "cache_read_input_tokens" | "cache_creation" | "server_tool_use" => {
+                    keys.is_anthropic = true;
+                }
+                name @ ("prompt_tokens" | "input_tokens" | "total_tokens" | "completion_tokens" | "output_tokens") => {
+                    keys.is_openai = true;
+                    keys.has_prompt |= name == "prompt_tokens";
+                    keys.has_input |= name == "input_tokens";
+                }
+                _ => {}
+            }
+        }
+        keys
     }
 }
 

@@ -8,7 +8,8 @@ use serde_json::Value;
 use shared::catalogue::Sources;
 use shared::catalogue::sources::Document;
 use shared::cost::{Entry, Mode, OwnPrices, Unreadable, Usage, cost, unit_prices};
-use std::collections::HashMap;
+use std::borrow::Cow;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -20,14 +21,15 @@ pub struct Pricer {
 }
 
 #[derive(Debug, Default)]
-pub struct Priced {
+pub struct Priced<'r> {
     pub usage: Usage,
     pub is_estimated: bool,
-    /// The provider's words, merged.
-    pub reported: Option<Value>,
+    /// The provider's words as JSON, merged if there were two.
+    pub reported: Option<Cow<'r, str>>,
     pub cost: Option<Decimal>,
     pub price_model: Option<String>,
-    pub unit_prices: Option<Value>,
+    /// A JSON object.
+    pub unit_prices: Option<String>,
     pub price_version: Option<String>,
 }
 
@@ -36,9 +38,9 @@ impl Pricer {
         Self { sources, snapshot, versions: HashMap::new() }
     }
 
-    pub async fn price(&mut self, record: &Record<'_>) -> Priced {
+    pub async fn price<'r>(&mut self, record: &Record<'r>) -> Priced<'r> {
         let mut priced = used(record);
-        let Some(provider) = record.ai_org.as_deref() else { return priced };
+        let Some(provider) = record.ai_org else { return priced };
         if priced.usage == Usage::default() {
             // Failed calls cost nothing unless the provider says what they used.
             priced.cost = Some(Decimal::ZERO);
@@ -49,20 +51,20 @@ impl Pricer {
         let document = self.sources.prices(provider, Instant::now()).await;
         let list = document.as_deref().and_then(Document::as_prices);
         // The name in the answer is the more exact one; a provider's alias may be known only as it was asked for.
-        let names = [record.answered_model.as_deref(), record.requested_model.as_deref(), base_model.as_deref()];
+        let names = [record.answered_model, record.requested_model, base_model.as_deref()];
         let found = names.into_iter().flatten().filter_map(|name| list?.find(provider, name));
         let listed = found.min_by_key(|found| found.by as u8).map(|found| (found.model, found.entry));
         let nothing = Entry::default();
         let (model, entry) = match listed {
             Some(listed) => listed,
-            None if own.has_price() => (record.requested_model.as_deref().unwrap_or_default(), &nothing),
+            None if own.has_price() => (record.requested_model.unwrap_or_default(), &nothing),
             None => return priced,
         };
         let terms = own.terms(None, mode(record));
         priced.cost = cost(&priced.usage, entry, &terms).ok().map(|cost| cost.cents());
         let prices = unit_prices(&priced.usage, entry, &terms).into_iter();
-        let prices = prices.map(|(name, price)| (name.to_owned(), Value::String(price.normalize().to_string())));
-        priced.unit_prices = Some(Value::Object(prices.collect()));
+        let prices: BTreeMap<_, _> = prices.map(|(name, price)| (name, price.normalize().to_string())).collect();
+        priced.unit_prices = serde_json::to_string(&prices).ok();
         priced.price_version = Some(self.version(provider, model, entry));
         priced.price_model = Some(model.to_owned());
         priced
@@ -86,16 +88,21 @@ impl Pricer {
 fn own_prices(record: &Record<'_>, snapshot: &Snapshot) -> Result<(OwnPrices, Option<String>), Unreadable> {
     let found = record.integration_id.and_then(|id| Some((id, snapshot.integration(&id)?)));
     let Some((id, integration)) = found else { return Ok(Default::default()) };
-    let model = record.requested_model.as_deref().and_then(|model| snapshot.integration_model(id, model));
+    let model = record.requested_model.and_then(|model| snapshot.integration_model(id, model));
     let prices = OwnPrices::of(&integration, model.as_deref())?;
     Ok((prices, model.and_then(|model| model.base_model_slug.clone())))
 }
 
 /// What the provider says, else what we guess.
-fn used(record: &Record<'_>) -> Priced {
-    let said = record.usage.iter().filter_map(|text| serde_json::from_str::<Value>(text).ok());
-    let reported = said.reduce(merged);
-    let usage = reported.as_ref().and_then(Usage::read);
+fn used<'r>(record: &Record<'r>) -> Priced<'r> {
+    let read = |text: &&'r str| Some((serde_json::from_str::<Value>(text).ok()?, Cow::Borrowed(*text)));
+    let said = record.usage.iter().filter_map(read).reduce(|(earlier, _), (later, _)| {
+        let both = merged(earlier, later);
+        let written = both.to_string();
+        (both, Cow::Owned(written))
+    });
+    let usage = said.as_ref().and_then(|(words, _)| Usage::read(words));
+    let reported = said.map(|(_, written)| written);
     match (usage, record.estimate) {
         (Some(usage), None) => Priced { usage, reported, ..Priced::default() },
         // A stream that was cut has said what it read, and nothing final about what it wrote.
@@ -123,7 +130,7 @@ fn merged(earlier: Value, later: Value) -> Value {
 }
 
 fn mode(record: &Record<'_>) -> Mode {
-    record.service_tier.as_deref().map_or(Mode::Standard, Mode::of_service_tier)
+    record.service_tier.map_or(Mode::Standard, Mode::of_service_tier)
 }
 
 #[cfg(test)]
@@ -131,7 +138,7 @@ mod tests {
     use super::*;
 
     fn record(usage: &[&'static str], estimate: Option<(u64, u64)>) -> Record<'static> {
-        Record { usage: usage.iter().map(|text| (*text).into()).collect(), estimate, ..Record::default() }
+        Record { usage: usage.to_vec(), estimate, ..Record::default() }
     }
 
     #[test]

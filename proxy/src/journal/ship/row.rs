@@ -3,20 +3,21 @@
 
 use super::price::Priced;
 use crate::journal::record::Record;
+use bytes::{BufMut as _, BytesMut};
 use chrono::{DateTime, NaiveDate, Utc};
 use rust_decimal::Decimal;
-use serde_json::{Map, Value};
+use serde_json::Value;
 use std::borrow::Cow;
-use tokio_postgres::types::{ToSql, Type};
+use tokio_postgres::types::{IsNull, ToSql, Type, to_sql_checked};
 use uuid::Uuid;
 
-pub struct Row {
-    record: Record<'static>,
+pub struct Row<'r> {
+    record: Record<'r>,
     created_at: DateTime<Utc>,
     api_key_id: Option<Uuid>,
-    model: Option<String>,
-    requested: Option<String>,
-    texts: Texts,
+    model: Option<Cow<'r, str>>,
+    requested: Option<Cow<'r, str>>,
+    texts: Texts<'r>,
     status: i32,
     response_time: i32,
     upstream_time: i32,
@@ -24,101 +25,102 @@ pub struct Row {
     first_token_time: Option<i32>,
     tokens: [i64; 7],
     is_estimated: bool,
-    usage: Option<Value>,
+    usage: Option<Json<'r>>,
     cost: Option<Decimal>,
     price_model: Option<String>,
-    unit_prices: Option<Value>,
+    unit_prices: Option<Json<'r>>,
     price_version: Option<String>,
     retries: i16,
     attempt: i16,
-    metadata: Value,
+    metadata: Json<'r>,
     mode: &'static str,
 }
 
+/// In the order of `Row::values`.
+pub const COLUMNS: &str = "id, created_at, organisation_id, workspace_id, api_key_id, user_id, virtual_key, \
+    integration_id, ai_org, ai_model, requested_model, config, config_id, config_version_id, mode, \
+    last_used_option_index, request_url, request_method, response_status_code, error_code, response_time, \
+    upstream_response_time, gateway_processing_time, time_to_first_token, req_units, res_units, \
+    cache_read_tokens, cache_write_tokens, reasoning_tokens, audio_input_tokens, audio_output_tokens, \
+    usage_estimated, usage, cost, price_model, unit_prices, price_version, retry_success_count, attempt, \
+    stream_mode, is_proxy_call, trace_id, span_id, span_name, parent_span_id, internal_trace_id, metadata, \
+    runtime, runtime_version, sdk_version";
+
+pub const TYPES: &[Type] = &[
+    Type::UUID,
+    Type::TIMESTAMPTZ,
+    Type::UUID,
+    Type::UUID,
+    Type::UUID,
+    Type::UUID,
+    Type::TEXT,
+    Type::UUID,
+    Type::TEXT,
+    Type::TEXT,
+    Type::TEXT,
+    Type::TEXT,
+    Type::UUID,
+    Type::UUID,
+    Type::TEXT,
+    Type::TEXT,
+    Type::TEXT,
+    Type::TEXT,
+    Type::INT4,
+    Type::TEXT,
+    Type::INT4,
+    Type::INT4,
+    Type::INT4,
+    Type::INT4,
+    Type::INT8,
+    Type::INT8,
+    Type::INT8,
+    Type::INT8,
+    Type::INT8,
+    Type::INT8,
+    Type::INT8,
+    Type::BOOL,
+    Type::JSONB,
+    Type::NUMERIC,
+    Type::TEXT,
+    Type::JSONB,
+    Type::TEXT,
+    Type::INT2,
+    Type::INT2,
+    Type::BOOL,
+    Type::BOOL,
+    Type::TEXT,
+    Type::TEXT,
+    Type::TEXT,
+    Type::TEXT,
+    Type::UUID,
+    Type::JSONB,
+    Type::TEXT,
+    Type::TEXT,
+    Type::TEXT,
+];
+
 /// Texts from outside, clean.
-struct Texts {
-    virtual_key: Option<String>,
-    ai_org: Option<String>,
-    config: Option<String>,
-    option: Option<String>,
-    url: String,
-    method: String,
-    error_code: Option<String>,
-    trace_id: String,
-    span_id: Option<String>,
-    span_name: Option<String>,
-    parent_span_id: Option<String>,
-    runtime: Option<String>,
-    runtime_version: Option<String>,
-    sdk_version: Option<String>,
+struct Texts<'r> {
+    virtual_key: Option<Cow<'r, str>>,
+    ai_org: Option<Cow<'r, str>>,
+    config: Option<Cow<'r, str>>,
+    option: Option<Cow<'r, str>>,
+    url: Cow<'r, str>,
+    method: Cow<'r, str>,
+    error_code: Option<Cow<'r, str>>,
+    trace_id: Cow<'r, str>,
+    span_id: Option<Cow<'r, str>>,
+    span_name: Option<Cow<'r, str>>,
+    parent_span_id: Option<Cow<'r, str>>,
+    runtime: Option<Cow<'r, str>>,
+    runtime_version: Option<Cow<'r, str>>,
+    sdk_version: Option<Cow<'r, str>>,
 }
 
-impl Row {
-    pub const COLUMNS: &str = "id, created_at, organisation_id, workspace_id, api_key_id, user_id, virtual_key, \
-        integration_id, ai_org, ai_model, requested_model, config, config_id, config_version_id, mode, \
-        last_used_option_index, request_url, request_method, response_status_code, error_code, response_time, \
-        upstream_response_time, gateway_processing_time, time_to_first_token, req_units, res_units, \
-        cache_read_tokens, cache_write_tokens, reasoning_tokens, audio_input_tokens, audio_output_tokens, \
-        usage_estimated, usage, cost, price_model, unit_prices, price_version, retry_success_count, attempt, \
-        stream_mode, is_proxy_call, trace_id, span_id, span_name, parent_span_id, internal_trace_id, metadata, \
-        runtime, runtime_version, sdk_version";
-
-    pub const TYPES: &[Type] = &[
-        Type::UUID,
-        Type::TIMESTAMPTZ,
-        Type::UUID,
-        Type::UUID,
-        Type::UUID,
-        Type::UUID,
-        Type::TEXT,
-        Type::UUID,
-        Type::TEXT,
-        Type::TEXT,
-        Type::TEXT,
-        Type::TEXT,
-        Type::UUID,
-        Type::UUID,
-        Type::TEXT,
-        Type::TEXT,
-        Type::TEXT,
-        Type::TEXT,
-        Type::INT4,
-        Type::TEXT,
-        Type::INT4,
-        Type::INT4,
-        Type::INT4,
-        Type::INT4,
-        Type::INT8,
-        Type::INT8,
-        Type::INT8,
-        Type::INT8,
-        Type::INT8,
-        Type::INT8,
-        Type::INT8,
-        Type::BOOL,
-        Type::JSONB,
-        Type::NUMERIC,
-        Type::TEXT,
-        Type::JSONB,
-        Type::TEXT,
-        Type::INT2,
-        Type::INT2,
-        Type::BOOL,
-        Type::BOOL,
-        Type::TEXT,
-        Type::TEXT,
-        Type::TEXT,
-        Type::TEXT,
-        Type::UUID,
-        Type::JSONB,
-        Type::TEXT,
-        Type::TEXT,
-        Type::TEXT,
-    ];
-
-    pub fn new(record: Record<'static>, priced: Priced) -> Self {
-        let text = |text: &Option<Cow<'_, str>>| text.as_deref().map(clean);
-        let (requested, answered) = (text(&record.requested_model), text(&record.answered_model));
+impl<'r> Row<'r> {
+    pub fn new(record: Record<'r>, priced: Priced<'r>) -> Self {
+        let text = |text: Option<&'r str>| text.map(clean);
+        let (requested, answered) = (text(record.requested_model), text(record.answered_model));
         let usage = &priced.usage;
         let prompt = usage.prompt_tokens();
         let tokens = [
@@ -130,27 +132,26 @@ impl Row {
             usage.audio_input.saturating_add(usage.cache_read_audio),
             usage.audio_output,
         ];
-        let metadata = record.metadata.as_deref().and_then(|text| serde_json::from_str(text).ok());
         Self {
             created_at: record.created_at(),
             api_key_id: (!record.api_key_id.is_nil()).then_some(record.api_key_id),
             requested: requested.clone().filter(|requested| answered.as_ref().is_some_and(|model| model != requested)),
             model: answered.or(requested),
             texts: Texts {
-                virtual_key: text(&record.virtual_key),
-                ai_org: text(&record.ai_org),
-                config: text(&record.config),
-                option: text(&record.option),
-                url: clean(&record.url),
-                method: clean(&record.method),
-                error_code: text(&record.error_code),
-                trace_id: clean(&record.trace_id),
-                span_id: text(&record.span_id),
-                span_name: text(&record.span_name),
-                parent_span_id: text(&record.parent_span_id),
-                runtime: text(&record.runtime),
-                runtime_version: text(&record.runtime_version),
-                sdk_version: text(&record.sdk_version),
+                virtual_key: text(record.virtual_key),
+                ai_org: text(record.ai_org),
+                config: text(record.config),
+                option: text(record.option),
+                url: clean(record.url),
+                method: clean(record.method),
+                error_code: text(record.error_code),
+                trace_id: clean(record.trace_id),
+                span_id: text(record.span_id),
+                span_name: text(record.span_name),
+                parent_span_id: text(record.parent_span_id),
+                runtime: text(record.runtime),
+                runtime_version: text(record.runtime_version),
+                sdk_version: text(record.sdk_version),
             },
             status: record.status.into(),
             response_time: millis(record.response_time),
@@ -159,14 +160,14 @@ impl Row {
             first_token_time: record.first_token_time.map(millis),
             tokens: tokens.map(count),
             is_estimated: priced.is_estimated,
-            usage: priced.reported.map(clean_value),
+            usage: priced.reported.map(Json::clean),
             cost: priced.cost,
             price_model: priced.price_model,
-            unit_prices: priced.unit_prices,
+            unit_prices: priced.unit_prices.map(|text| Json(text.into())),
             price_version: priced.price_version,
             retries: record.retries.into(),
             attempt: record.attempt.into(),
-            metadata: clean_value(metadata.unwrap_or_else(|| Value::Object(Map::new()))),
+            metadata: Json::clean(record.metadata.unwrap_or("{}").into()),
             mode: record.mode.name(),
             record,
         }
@@ -177,7 +178,7 @@ impl Row {
     }
 
     /// In the order of the columns.
-    pub fn values(&self) -> [&(dyn ToSql + Sync); Self::TYPES.len()] {
+    pub fn values(&self) -> [&(dyn ToSql + Sync); TYPES.len()] {
         let (record, texts) = (&self.record, &self.texts);
         let [prompt, completion, cache_read, cache_write, reasoning, audio_input, audio_output] = &self.tokens;
         [
@@ -235,17 +236,47 @@ impl Row {
     }
 }
 
-fn clean(text: &str) -> String {
-    if text.contains('\0') { text.replace('\0', "") } else { text.to_owned() }
+/// JSON as it was written. Its writer was a parser's or our own serialiser, so that it is well-formed.
+#[derive(Debug)]
+struct Json<'r>(Cow<'r, str>);
+
+impl<'r> Json<'r> {
+    /// NUL can only stand in it as an escape; hardly anybody writes one.
+    fn clean(text: Cow<'r, str>) -> Self {
+        if !text.contains("\\u0000") {
+            return Self(text);
+        }
+        Self(serde_json::from_str(&text).map(clean_value).unwrap_or_default().to_string().into())
+    }
+}
+
+impl ToSql for Json<'_> {
+    fn to_sql(&self, _: &Type, out: &mut BytesMut) -> Result<IsNull, Box<dyn std::error::Error + Sync + Send>> {
+        /// What `jsonb` begins with on the wire.
+        const VERSION: u8 = 1;
+        out.put_u8(VERSION);
+        out.put_slice(self.0.as_bytes());
+        Ok(IsNull::No)
+    }
+
+    fn accepts(kind: &Type) -> bool {
+        *kind == Type::JSONB
+    }
+
+    to_sql_checked!();
+}
+
+fn clean(text: &str) -> Cow<'_, str> {
+    if text.contains('\0') { text.replace('\0', "").into() } else { text.into() }
 }
 
 fn clean_value(value: Value) -> Value {
     match value {
-        Value::String(text) => Value::String(clean(&text)),
+        Value::String(text) => Value::String(clean(&text).into_owned()),
         Value::Array(items) => Value::Array(items.into_iter().map(clean_value).collect()),
-        Value::Object(fields) => {
-            Value::Object(fields.into_iter().map(|(key, value)| (clean(&key), clean_value(value))).collect())
-        }
+        Value::Object(fields) => Value::Object(
+            fields.into_iter().map(|(key, value)| (clean(&key).into_owned(), clean_value(value))).collect(),
+        ),
         other => other,
     }
 }
@@ -266,7 +297,7 @@ mod tests {
 
     #[test]
     fn columns_and_types_are_as_many_as_the_values() {
-        assert_eq!(Row::COLUMNS.split(',').count(), Row::TYPES.len());
+        assert_eq!(COLUMNS.split(',').count(), TYPES.len());
     }
 
     #[test]
@@ -274,6 +305,13 @@ mod tests {
         let value = serde_json::json!({"a\0b": ["\0", {"c": "d\0"}], "n": 1});
         assert_eq!(clean_value(value), serde_json::json!({"ab": ["", {"c": "d"}], "n": 1}));
         assert_eq!(clean("\0a\0"), "a");
+        for (written, kept) in [
+            (r#"{"a\u0000":"\u0000b"}"#, r#"{"a":"b"}"#),
+            (r#"{"a":"\\u0000"}"#, r#"{"a":"\\u0000"}"#),
+            (r#"{ "a": 1.50 }"#, r#"{ "a": 1.50 }"#),
+        ] {
+            assert_eq!(Json::clean(written.into()).0, kept);
+        }
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! One batch, one transaction: the rows go to a temporary table, and from there where all rows go (`request_logs`).
 
-use super::row::Row;
+use super::row::{self, Row};
 use futures::pin_mut;
 use sha2::{Digest as _, Sha256};
 use shared::{db, request_logs};
@@ -20,7 +20,7 @@ pub enum Failure {
 
 /// Makes a connection ready for batches.
 pub async fn prepare(client: &Client) -> Result<(), Error> {
-    let stage = request_logs::stage(Row::COLUMNS, "DELETE ROWS");
+    let stage = request_logs::stage(row::COLUMNS, "DELETE ROWS");
     client
         .batch_execute(&format!(
             "SET statement_timeout = '60s';
@@ -32,9 +32,9 @@ pub async fn prepare(client: &Client) -> Result<(), Error> {
 }
 
 /// Stores the rows and answers how many were new.
-pub async fn store<'r>(
+pub async fn store<'r, 'f: 'r>(
     client: &mut Client,
-    rows: impl ExactSizeIterator<Item = &'r Row> + Clone,
+    rows: impl ExactSizeIterator<Item = &'r Row<'f>> + Clone,
 ) -> Result<u64, Failure> {
     if rows.len() == 0 {
         return Ok(0);
@@ -46,14 +46,14 @@ pub async fn store<'r>(
     let count = rows.len() as u64;
     let transaction = client.transaction().await.map_err(blame)?;
     let sink =
-        transaction.copy_in(&format!("COPY staged ({}) FROM STDIN BINARY", Row::COLUMNS)).await.map_err(blame)?;
-    let writer = BinaryCopyInWriter::new(sink, Row::TYPES);
+        transaction.copy_in(&format!("COPY staged ({}) FROM STDIN BINARY", row::COLUMNS)).await.map_err(blame)?;
+    let writer = BinaryCopyInWriter::new(sink, row::TYPES);
     pin_mut!(writer);
     for row in rows {
         writer.as_mut().write(&row.values()).await.map_err(blame)?;
     }
     writer.finish().await.map_err(blame)?;
-    let fresh = request_logs::add_staged(&transaction, Row::COLUMNS, count).await.map_err(blame)?;
+    let fresh = request_logs::add_staged(&transaction, row::COLUMNS, count).await.map_err(blame)?;
     transaction.commit().await.map_err(blame)?;
     Ok(fresh)
 }

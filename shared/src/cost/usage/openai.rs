@@ -7,23 +7,11 @@ use serde_json::Value;
 pub fn read(usage: &Value) -> Usage {
     let prompt = either(usage, &[&["prompt_tokens"], &["input_tokens"]]);
     let completion = either(usage, &[&["completion_tokens"], &["output_tokens"]]);
-    let inward = |key: &str| {
-        let places = [["prompt_tokens_details", key], ["input_tokens_details", key], ["input_token_details", key]];
-        places.iter().map(|path| at(usage, path)).find(|count| *count > 0).unwrap_or(0)
-    };
-    let outward = |key: &str| {
-        let places =
-            [["completion_tokens_details", key], ["output_tokens_details", key], ["output_token_details", key]];
-        places.iter().map(|path| at(usage, path)).find(|count| *count > 0).unwrap_or(0)
-    };
-    let cached_of = |key: &str| {
-        let places = [
-            ["prompt_tokens_details", "cached_tokens_details", key],
-            ["input_tokens_details", "cached_tokens_details", key],
-            ["input_token_details", "cached_tokens_details", key],
-        ];
-        places.iter().map(|path| at(usage, path)).find(|count| *count > 0).unwrap_or(0)
-    };
+    let inward = Details::of(usage, ["prompt_tokens_details", "input_tokens_details", "input_token_details"]);
+    let outward = Details::of(usage, ["completion_tokens_details", "output_tokens_details", "output_token_details"]);
+    let cached_of = |key: &str| inward.first(&["cached_tokens_details", key]);
+    let inward = |key: &str| inward.first(&[key]);
+    let outward = |key: &str| outward.first(&[key]);
     let (cached_audio, cached_image) = (cached_of("audio_tokens"), cached_of("image_tokens"));
     let cached = match inward("cached_tokens") {
         0 => either(usage, &[&["prompt_cache_hit_tokens"], &["cached_tokens"], &["cache_read_input_tokens"]]),
@@ -58,6 +46,20 @@ pub fn read(usage: &Value) -> Usage {
         ..Usage::default()
     };
     counted.count("web_search", searches)
+}
+
+/// The objects that split a count, by the names they go by. Most answers have one of them.
+struct Details<'v>([Option<&'v Value>; 3]);
+
+impl<'v> Details<'v> {
+    fn of(usage: &'v Value, names: [&str; 3]) -> Self {
+        Self(names.map(|name| usage.get(name)))
+    }
+
+    /// The first that has a count above 0 at this path.
+    fn first(&self, path: &[&str]) -> u64 {
+        self.0.iter().flatten().map(|details| at(details, path)).find(|count| *count > 0).unwrap_or(0)
+    }
 }
 
 /// Some count reasoning beside the completion instead of inside it; their total gives it away.
