@@ -11,6 +11,7 @@ pub mod record;
 mod segment;
 pub mod service;
 pub mod ship;
+pub mod traces;
 pub mod upload;
 mod writer;
 

@@ -27,6 +27,7 @@ use proxy::hosts::Hosts;
 use proxy::inline::InlineConfigs;
 use proxy::journal::Journal;
 use proxy::journal::ship::{Pricer, Shipper};
+use proxy::journal::traces::Traces;
 use proxy::journal::upload::Uploader;
 use proxy::metrics::Metrics;
 use proxy::providers::Providers;
@@ -92,8 +93,9 @@ pub fn serve(settings: Settings) -> anyhow::Result<()> {
     if let Some(journal) = journal {
         let sources =
             Sources::new(&settings.catalogue, engine.providers.names(), Arc::new(Files(engine.dialer.clone())))?;
+        let traces = Traces::open(&settings.traces, engine.dialer.clone(), metrics.journal.clone())?;
         let pricer = Pricer::new(sources, snapshot.clone());
-        let shipper = Mutex::new(Shipper::new(settings.database.clone(), pricer, metrics.journal.clone()));
+        let shipper = Mutex::new(Shipper::new(settings.database.clone(), pricer, metrics.journal.clone(), traces));
         let uploader = Uploader {
             store: LogStore::open(&settings.log_store)?,
             aliases: Arc::new(Aliases::new(&settings.identity.header_prefix_aliases)?),

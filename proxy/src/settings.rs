@@ -38,6 +38,8 @@ pub struct Settings {
     #[command(flatten)]
     pub log_store: conf::LogStore,
     #[command(flatten)]
+    pub traces: conf::Traces,
+    #[command(flatten)]
     pub features: conf::Features,
     #[command(flatten)]
     pub logs: conf::Logs,

@@ -22,6 +22,7 @@ pub mod retention;
 pub mod sealing;
 pub mod secrets;
 pub mod snapshot;
+pub mod traces;
 pub mod upstream;
 
 pub use bootstrap::Bootstrap;
@@ -44,6 +45,7 @@ pub use retention::Retention;
 pub use sealing::Sealing;
 pub use secrets::Secrets;
 pub use snapshot::Snapshot;
+pub use traces::Traces;
 pub use upstream::Upstream;
 
 /// Every concern in one: what the settings file may name, whichever program reads it.
@@ -87,6 +89,8 @@ pub struct AllSettings {
     pub retention: Retention,
     #[command(flatten)]
     pub log_store: LogStore,
+    #[command(flatten)]
+    pub traces: Traces,
     #[command(flatten)]
     pub logs: Logs,
 }

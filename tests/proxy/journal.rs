@@ -3,3 +3,4 @@
 mod bodies;
 mod calls;
 mod ship;
+mod traces;

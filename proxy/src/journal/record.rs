@@ -76,6 +76,9 @@ pub struct Record<'a> {
     pub runtime_version: Text<'a>,
     #[serde(borrow)]
     pub sdk_version: Text<'a>,
+    /// Milliseconds from the start of the request until this target was turned to.
+    #[serde(default)]
+    pub turned_after: u32,
 }
 
 /// The strategy at the root of a config.

@@ -6,12 +6,13 @@ mod price;
 mod row;
 mod store;
 
-pub use price::Pricer;
+pub use price::{Priced, Pricer};
 
 use super::frame::{self, Tail};
 use super::meters::Meters;
 use super::record::Record;
 use super::segment::Held;
+use super::traces::Traces;
 use chrono::{DateTime, TimeDelta, Utc};
 use row::Row;
 use shared::{conf, db};
@@ -30,6 +31,7 @@ pub struct Shipper {
     database: conf::Database,
     pricer: Pricer,
     meters: Arc<Meters>,
+    traces: Option<Traces>,
     client: Option<Client>,
 }
 
@@ -50,8 +52,8 @@ pub struct Unshipped {
 }
 
 impl Shipper {
-    pub fn new(database: conf::Database, pricer: Pricer, meters: Arc<Meters>) -> Self {
-        Self { database, pricer, meters, client: None }
+    pub fn new(database: conf::Database, pricer: Pricer, meters: Arc<Meters>, traces: Option<Traces>) -> Self {
+        Self { database, pricer, meters, traces, client: None }
     }
 
     /// Sends the records of a file.
@@ -101,6 +103,9 @@ impl Shipper {
                 }
                 Ok(record) => {
                     let priced = self.pricer.price(&record).await;
+                    if let Some(traces) = &mut self.traces {
+                        traces.note(&record, &priced);
+                    }
                     rows.push((Row::new(record, priced), *frame));
                 }
                 Err(error) => bad.push((*frame, error.to_string())),
@@ -111,6 +116,11 @@ impl Shipper {
         if stored.is_err() {
             // Whatever state it is in, the next attempt begins with a new one.
             self.client = None;
+        }
+        match (&mut self.traces, &stored) {
+            (Some(traces), Ok(())) => traces.send().await,
+            (Some(traces), Err(_)) => traces.forget(),
+            (None, _) => {}
         }
         stored
     }

@@ -358,6 +358,7 @@ impl Log {
             runtime: said("runtime"),
             runtime_version: said("runtime-version"),
             sdk_version: said("package-version"),
+            turned_after: attempt.map_or(0, |attempt| millis(attempt.began.saturating_duration_since(facts.started))),
         };
         self.journal.append_with(&record, sheet.as_mut().and_then(Sheet::parts).as_ref());
         self.sheet = sheet;

@@ -42,7 +42,7 @@ fn open(folder: &Path, database: conf::Database) -> (Arc<Journal>, Shipper, Arc<
     let journal = Journal::open(journal, 2, meters.clone()).unwrap();
     let sources = Sources::new(&settings.catalogue, [].into_iter(), Arc::new(Nowhere)).unwrap();
     let pricer = Pricer::new(sources, Arc::new(Snapshot::empty()));
-    (journal, Shipper::new(database, pricer, meters.clone()), meters)
+    (journal, Shipper::new(database, pricer, meters.clone(), None), meters)
 }
 
 /// Nothing here has bodies; a store is there all the same.
