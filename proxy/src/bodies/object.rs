@@ -94,7 +94,7 @@ pub fn object(record: &Record<'_>, body: &Body<'_>, aliases: &Aliases) -> Result
         created_at: record.created_at().to_rfc3339_opts(chrono::SecondsFormat::Millis, true),
         request: Asked {
             url: String::from_utf8_lossy(url),
-            method: &record.method,
+            method: record.method,
             body: body.is_debug.then(|| content(body.request, content_type(&theirs))).flatten(),
             headers: body.is_debug.then(|| map(theirs.iter().cloned())),
             gateway_headers: body.is_debug.then(|| map(ours.into_iter())),
@@ -104,7 +104,7 @@ pub fn object(record: &Record<'_>, body: &Body<'_>, aliases: &Aliases) -> Result
             headers: has_answer.then(|| map(lines::read(body.answered_head))),
             body: answer(body, is_vectors),
             response_time: record.response_time,
-            last_used_option_json_path: record.option.as_deref(),
+            last_used_option_json_path: record.option,
         },
         transformed_request: sent(record, body),
         log_format: "v1",
@@ -142,7 +142,7 @@ fn sent<'b>(record: &'b Record<'_>, body: &Body<'b>) -> Option<Sent<'b>> {
         false if body.sent.is_empty() => None,
         false => content(Text { kept: own, length: own.len() as u64, is_text: true }, None),
     };
-    Some(Sent { url: String::from_utf8_lossy(url), method: &record.method, headers: map(lines::read(lines)), body })
+    Some(Sent { url: String::from_utf8_lossy(url), method: record.method, headers: map(lines::read(lines)), body })
 }
 
 /// A body as it stands in the object; none when there is none.

@@ -91,7 +91,7 @@ impl Shipper {
         }
     }
 
-    async fn send<'f>(&mut self, segment: &str, frames: &[&'f [u8]]) -> Result<(), Unshipped> {
+    async fn send(&mut self, segment: &str, frames: &[&[u8]]) -> Result<(), Unshipped> {
         let mut rows = Vec::with_capacity(frames.len());
         let mut seen = HashSet::with_capacity(frames.len());
         let mut bad = Vec::new();

@@ -26,7 +26,7 @@ fn open(settings: Settings) -> Arc<Journal> {
 }
 
 fn record(number: u128) -> Record<'static> {
-    Record { id: Uuid::from_u128(number), url: "/v1/chat/completions".into(), ..Record::default() }
+    Record { id: Uuid::from_u128(number), url: "/v1/chat/completions", ..Record::default() }
 }
 
 /// Everything that waits for Postgres, in the order of the files.
@@ -118,7 +118,7 @@ fn what_finds_no_room_in_memory_either_is_counted_as_lost() {
     let journal = open(settings(folder.path()));
     std::fs::remove_dir(folder.path().join("journal")).unwrap();
     let url = "/".repeat(500 << 10);
-    (0..10).for_each(|number| journal.append(&Record { url: url.as_str().into(), ..record(number) }));
+    (0..10).for_each(|number| journal.append(&Record { url: url.as_str(), ..record(number) }));
     assert_eq!(journal.meters.lost.get(), 2);
 }
 

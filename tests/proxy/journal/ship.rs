@@ -93,13 +93,13 @@ fn record(tenant: (Uuid, Uuid)) -> Record<'static> {
         organisation_id: tenant.0,
         workspace_id: tenant.1,
         api_key_id: Uuid::from_u128(7),
-        ai_org: Some("openai".into()),
-        requested_model: Some("gpt-4o".into()),
-        usage: vec![USAGE.into()],
+        ai_org: Some("openai"),
+        requested_model: Some("gpt-4o"),
+        usage: vec![USAGE],
         status: 200,
-        method: "POST".into(),
-        url: "/v1/chat/completions".into(),
-        trace_id: "t".into(),
+        method: "POST",
+        url: "/v1/chat/completions",
+        trace_id: "t",
         ..Record::default()
     }
 }
@@ -184,7 +184,7 @@ async fn many_shippers_of_the_same_records_neither_deadlock_nor_count_twice() {
 async fn a_record_that_cannot_be_stored_is_set_aside_and_holds_nobody_up() {
     let (database, folder) = (Database::fresh().await, TempDir::new().unwrap());
     let mut records: Vec<_> = (0..9).map(|_| record(tenant())).collect();
-    records.insert(3, Record { metadata: Some("[1]".into()), ..record(tenant()) });
+    records.insert(3, Record { metadata: Some("[1]"), ..record(tenant()) });
     records.insert(7, Record { id: Uuid::from_u128(1), ..record(tenant()) });
     leave(folder.path(), &records);
     let meters = ship_until(folder.path(), &database, "SELECT count(*) FROM rejected_records", 2_i64).await;
@@ -222,8 +222,8 @@ async fn a_row_holds_exact_costs_its_prices_and_only_what_postgres_can_store() {
     let (database, folder) = (Database::fresh().await, TempDir::new().unwrap());
     let home = tenant();
     let mut records = [
-        Record { answered_model: Some("gpt-4o-2024-08-06".into()), ..record(home) },
-        Record { url: "/v1/\0x".into(), metadata: Some("{\"_user\":\"a\\u0000b\",\"n\":1}".into()), ..record(home) },
+        Record { answered_model: Some("gpt-4o-2024-08-06"), ..record(home) },
+        Record { url: "/v1/\0x", metadata: Some("{\"_user\":\"a\\u0000b\",\"n\":1}"), ..record(home) },
         Record { ai_org: None, requested_model: None, usage: vec![], status: 401, ..record(home) },
         Record { usage: vec![], estimate: Some((1000, 100)), ..record(home) },
     ];

@@ -18,13 +18,7 @@ fn body<'b>(request: Text<'b>, response: Text<'b>) -> Body<'b> {
 }
 
 fn made(url: &'static str, body: &Body<'_>) -> Value {
-    let record = Record {
-        status: 200,
-        method: "POST".into(),
-        url: url.into(),
-        option: Some("config".into()),
-        ..Record::default()
-    };
+    let record = Record { status: 200, method: "POST", url, option: Some("config"), ..Record::default() };
     let aliases = Aliases::new(&["x-acme-".into()]).unwrap();
     serde_json::from_slice(&object(&record, body, &aliases).unwrap()).unwrap()
 }
