@@ -79,6 +79,9 @@ pub struct Record<'a> {
     /// Milliseconds from the start of the request until this target was turned to.
     #[serde(default)]
     pub turned_after: u32,
+    /// What was said stands behind it in the file, and will be in the log store.
+    #[serde(default)]
+    pub has_body: bool,
 }
 
 /// The strategy at the root of a config.

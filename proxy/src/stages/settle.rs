@@ -310,6 +310,7 @@ impl Log {
     ) {
         let found = attempt.map(|attempt| &attempt.found);
         let mut sheet = self.sheet.take();
+        let body = sheet.as_mut().and_then(Sheet::parts);
         let (config, config_id, version) = match &self.config {
             Some(Source::Saved(saved)) => {
                 (Some(saved.row.slug.as_str()), Some(saved.row.id), Some(saved.row.version_id))
@@ -359,8 +360,9 @@ impl Log {
             runtime_version: said("runtime-version"),
             sdk_version: said("package-version"),
             turned_after: attempt.map_or(0, |attempt| millis(attempt.began.saturating_duration_since(facts.started))),
+            has_body: body.is_some(),
         };
-        self.journal.append_with(&record, sheet.as_mut().and_then(Sheet::parts).as_ref());
+        self.journal.append_with(&record, body.as_ref());
         self.sheet = sheet;
     }
 

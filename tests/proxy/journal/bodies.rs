@@ -105,11 +105,15 @@ async fn an_object_lies_under_its_tenant_and_day_and_holds_no_key() {
         assert_eq!(answer.status, 200, "{}", answer.text());
         answers.push(answer);
     }
+    let rows = stack.database.client().await;
     let objects = objects(&mut stack).await;
     assert_eq!(objects.len(), 2);
     for ((key, organisation, workspace), answer) in homes.iter().zip(&answers) {
         let object = of(&objects, answer);
         let (path, _) = objects.iter().find(|(_, one)| one == object).unwrap();
+        const KEPT: &str = "SELECT body_key FROM request_logs WHERE id = $1";
+        let id: uuid::Uuid = answer.header("x-gateway-request-id").parse().unwrap();
+        assert_eq!(rows.query_one(KEPT, &[&id]).await.unwrap().get::<_, &str>(0), path, "its row knows where it is");
         let day = &object["created_at"].as_str().unwrap()[..10];
         assert!(path.starts_with(&format!("bodies/{organisation}/{workspace}/{day}/")), "{path}");
         assert_eq!(object["organisation_id"], organisation.to_string());
@@ -189,7 +193,8 @@ async fn of_a_metrics_only_workspace_or_organisation_nothing_is_kept() {
         assert_eq!(client.post("/chat/completions", &chat("Hello")).await.status, 400);
         let rows = stack.database.client().await;
         assert!(objects(&mut stack).await.is_empty(), "{path}");
-        let count: i64 = rows.query_one("SELECT count(*) FROM request_logs", &[]).await.unwrap().get(0);
+        let count: i64 =
+            rows.query_one("SELECT count(*) FROM request_logs WHERE body_key IS NULL", &[]).await.unwrap().get(0);
         assert_eq!(count, 2);
     }
 }

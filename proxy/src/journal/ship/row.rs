@@ -7,6 +7,7 @@ use bytes::{BufMut as _, BytesMut};
 use chrono::{DateTime, NaiveDate, Utc};
 use rust_decimal::Decimal;
 use serde_json::Value;
+use shared::log_store::body_path;
 use std::borrow::Cow;
 use tokio_postgres::types::{IsNull, ToSql, Type, to_sql_checked};
 use uuid::Uuid;
@@ -34,6 +35,8 @@ pub struct Row<'r> {
     attempt: i16,
     metadata: Json<'r>,
     mode: &'static str,
+    /// Where its bodies are, or will be.
+    body_key: Option<String>,
 }
 
 /// In the order of `Row::values`.
@@ -44,7 +47,7 @@ pub const COLUMNS: &str = "id, created_at, organisation_id, workspace_id, api_ke
     cache_read_tokens, cache_write_tokens, reasoning_tokens, audio_input_tokens, audio_output_tokens, \
     usage_estimated, usage, cost, price_model, unit_prices, price_version, retry_success_count, attempt, \
     stream_mode, is_proxy_call, trace_id, span_id, span_name, parent_span_id, internal_trace_id, metadata, \
-    runtime, runtime_version, sdk_version";
+    runtime, runtime_version, sdk_version, body_key";
 
 pub const TYPES: &[Type] = &[
     Type::UUID,
@@ -94,6 +97,7 @@ pub const TYPES: &[Type] = &[
     Type::TEXT,
     Type::UUID,
     Type::JSONB,
+    Type::TEXT,
     Type::TEXT,
     Type::TEXT,
     Type::TEXT,
@@ -169,6 +173,9 @@ impl<'r> Row<'r> {
             attempt: record.attempt.into(),
             metadata: Json::clean(record.metadata.unwrap_or("{}").into()),
             mode: record.mode.name(),
+            body_key: record
+                .has_body
+                .then(|| body_path(record.organisation_id, record.workspace_id, record.created_at(), record.id)),
             record,
         }
     }
@@ -232,6 +239,7 @@ impl<'r> Row<'r> {
             &texts.runtime,
             &texts.runtime_version,
             &texts.sdk_version,
+            &self.body_key,
         ]
     }
 }
