@@ -66,7 +66,7 @@ fn description() -> Schema {
 
 fn sent() -> Schema {
     schema::object("NewExport")
-        .need("filters", filters())
+        .need("filters", filters().or_null())
         .need("requested_data", requested_data())
         .may("format", schema::choice(&Format::NAMES).or_null().says("`jsonl` unless given."))
         .may("description", description())
