@@ -122,7 +122,7 @@ async fn measure(settings: &Settings, place: &mut Place) -> anyhow::Result<Compa
     }
     if !settings.no_callgrind {
         for row in &mut rows {
-            (row.instructions, row.shipping) = instructions(row.name, place, &direct, &store).await?;
+            (row.instructions, row.aside) = instructions(row.name, place, &direct, &store).await?;
         }
     }
     Ok(Comparison { rounds: settings.rounds, seconds: settings.round_seconds, connections: settings.connections, rows })
@@ -138,7 +138,7 @@ async fn visit(target: &mut Target, load: &Load<'_>) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Per request, and what the journal's own thread takes beside them. Only for what we can run under callgrind.
+/// Per request, and what threads that carry none take beside them. Only for what we can run under callgrind.
 async fn instructions(
     name: &str,
     place: &mut Place,
@@ -168,8 +168,8 @@ async fn instructions(
         };
         *count = callgrind::count(process, &request, requests, end, &file).await?;
     }
-    let shipping = callgrind::per_request(counts.map(|count| count.shipping));
-    Ok((Some(callgrind::per_request(counts.map(|count| count.instructions))), has_journal.then_some(shipping)))
+    let aside = callgrind::per_request(counts.map(|count| count.aside));
+    Ok((Some(callgrind::per_request(counts.map(|count| count.instructions))), has_journal.then_some(aside)))
 }
 
 fn progress(round: usize, rounds: usize, targets: &[Target]) -> String {

@@ -33,8 +33,8 @@ pub struct Row {
     /// Medians over the rounds.
     pub delays: Option<Delays>,
     pub instructions: Option<f64>,
-    /// Instructions per request of the thread that sends the journal to Postgres.
-    pub shipping: Option<f64>,
+    /// Instructions per request of threads that carry none: they send the journal and its bodies on.
+    pub aside: Option<f64>,
     pub measured: Vec<Round>,
 }
 
@@ -55,7 +55,7 @@ impl Row {
             peak_memory_mb,
             delays: median_delays(delays),
             instructions: None,
-            shipping: None,
+            aside: None,
             measured: rounds.to_vec(),
         })
     }
@@ -136,10 +136,10 @@ impl Comparison {
             let word = if holds { "PASS" } else { "FAIL" };
             let _ = writeln!(text, "{word}  {claim}: {measured:.2} × (limit {limit} ×)");
         }
-        for (row, shipping) in self.rows.iter().filter_map(|row| Some((row, row.shipping?))) {
+        for (row, aside) in self.rows.iter().filter_map(|row| Some((row, row.aside?))) {
             let _ = writeln!(
                 text,
-                "      {}: {shipping:.0} instructions per request more on the thread that ships",
+                "      {}: {aside:.0} instructions per request more on threads that carry none",
                 row.name
             );
         }
