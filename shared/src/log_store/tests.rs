@@ -1,3 +1,5 @@
+//! That objects come back as they were put, and that a folder is gone when it is deleted.
+
 use super::*;
 use crate::conf;
 

@@ -1,3 +1,5 @@
+//! That filters become the conditions they name, and that wrong ones are refused with words.
+
 use super::*;
 
 fn sql(query: &str) -> Result<String, String> {

@@ -1,3 +1,5 @@
+//! That what is stored of a call is what was sent and got, without anything secret.
+
 use super::*;
 
 fn text(kept: &str) -> Text<'_> {
