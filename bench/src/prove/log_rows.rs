@@ -49,8 +49,7 @@ const PIECE: usize = 256 << 10;
 /// Writes them all. The statistics that plans rest on are taken afterwards, as autovacuum would.
 pub async fn write(client: &Client, logs: &Logs<'_>) -> anyhow::Result<()> {
     for day in logs.days {
-        // Only digits and dashes.
-        client.batch_execute(&format!("SELECT request_logs_day('{day}')")).await?;
+        client.execute("SELECT request_logs_day($1)", &[day]).await?;
     }
     let sink: CopyInSink<Bytes> = client.copy_in(&format!("COPY request_logs ({COLUMNS}) FROM STDIN")).await?;
     pin_mut!(sink);
