@@ -7,6 +7,7 @@
 pub mod body;
 mod frame;
 pub mod meters;
+mod reader;
 pub mod record;
 mod segment;
 pub mod service;
@@ -20,6 +21,7 @@ pub use record::{Mode, Record};
 
 use anyhow::Context as _;
 use body::Parts;
+use frame::Kind;
 use parking_lot::Mutex;
 use segment::{Held, Segment};
 use shared::conf::journal::{Fsync, Journal as Settings, WhenFull};
@@ -220,8 +222,8 @@ impl Journal {
                 while bytes > most {
                     let Some(oldest) = self.bodies.lock().pop_front() else { break };
                     bytes = bytes.saturating_sub(oldest.length());
-                    let calls =
-                        oldest.contents().map_or(1, |bytes| frame::bodies(&bytes, oldest.uploaded).count() as u64);
+                    let calls = oldest.reader(oldest.uploaded).and_then(|mut rest| rest.count(Kind::Body));
+                    let calls = calls.unwrap_or(1);
                     self.meters.bodies_lost.inc_by(calls);
                     tracing::error!(
                         calls,
@@ -233,9 +235,10 @@ impl Journal {
                     }
                 }
                 while bytes > most {
-                    let Some(mut oldest) = self.closed.lock().pop_front() else { break };
+                    let Some(oldest) = self.closed.lock().pop_front() else { break };
                     bytes -= oldest.length();
-                    let records = oldest.read().map_or(1, |bytes| frame::read(&bytes, usize::MAX).records.len() as u64);
+                    let records = oldest.reader(oldest.shipped).and_then(|mut rest| rest.count(Kind::Record));
+                    let records = records.unwrap_or(1);
                     self.meters.lost.inc_by(records);
                     tracing::error!(
                         records,

@@ -96,10 +96,8 @@ pub fn serve(settings: Settings) -> anyhow::Result<()> {
         let traces = Traces::open(&settings.traces, engine.dialer.clone(), metrics.journal.clone())?;
         let pricer = Pricer::new(sources, snapshot.clone());
         let shipper = Mutex::new(Shipper::new(settings.database.clone(), pricer, metrics.journal.clone(), traces));
-        let uploader = Uploader {
-            store: LogStore::open(&settings.log_store)?,
-            aliases: Arc::new(Aliases::new(&settings.identity.header_prefix_aliases)?),
-        };
+        let aliases = Arc::new(Aliases::new(&settings.identity.header_prefix_aliases)?);
+        let uploader = Uploader::new(LogStore::open(&settings.log_store)?, aliases);
         server.add_service(background_service("journal", JournalService { journal, shipper, uploader }));
     }
     server.add_service(background_service("drain", DrainService(leave.clone())));

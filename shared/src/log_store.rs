@@ -7,9 +7,11 @@
 mod crypto;
 mod error;
 mod open;
+mod packer;
 mod writer;
 
 pub use error::Error;
+pub use packer::Packer;
 pub use writer::Writer;
 
 use bytes::Bytes;
@@ -23,8 +25,6 @@ use uuid::Uuid;
 
 /// What one small object may take, all attempts together.
 const LONGEST: Duration = Duration::from_secs(60);
-/// Bodies compress well and are read seldom; more effort gains little.
-const LEVEL: i32 = 3;
 
 /// Cheap to clone.
 #[derive(Debug, Clone)]
@@ -120,9 +120,14 @@ pub fn day_prefix(organisation: Uuid, workspace: Uuid, day: NaiveDate) -> String
     format!("bodies/{organisation}/{workspace}/{}", day.format("%Y-%m-%d"))
 }
 
-/// What is stored for a body.
+/// What stands in the place of a body of which only the beginning is kept.
+pub fn shortened(beginning: &str, kept: u64, length: u64) -> String {
+    format!("{beginning}…[truncated: {kept} of {length} bytes kept]")
+}
+
+/// What is stored for a body. For more than one there is `Packer`.
 pub fn pack(json: &[u8]) -> std::io::Result<Bytes> {
-    zstd::bulk::compress(json, LEVEL).map(Bytes::from)
+    Packer::default().pack(json)
 }
 
 /// The body from what is stored; an error when it would be longer than `most`.

@@ -72,10 +72,10 @@ impl<'a> Parts<'a> {
         head
     }
 
-    /// In the order in which they are written after the head.
-    pub fn slices(&self) -> [&'a [u8]; 6] {
+    /// In the order in which they are written after the head and the heads.
+    pub fn slices(&self) -> [&'a [u8]; 5] {
         let (request, response) = (self.request, self.response);
-        [self.heads, &request.whole, &request.more, self.sent, &response.whole, &response.more]
+        [&request.whole, &request.more, self.sent, &response.whole, &response.more]
     }
 }
 
@@ -127,7 +127,7 @@ mod tests {
             is_debug: false,
             response: &response,
         };
-        [&parts.head()[..], &parts.slices().concat()].concat()
+        [&parts.head()[..], parts.heads, &parts.slices().concat()].concat()
     }
 
     #[test]

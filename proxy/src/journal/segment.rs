@@ -1,8 +1,9 @@
 //! A file of the journal. One process writes it and holds its lock; a file whose lock is free belongs to nobody any
 //! more, and whoever takes the lock ships it. So a crash, a hand-over and a restart are the same case.
 
+use super::reader::Reader;
 use std::fs::{self, File, OpenOptions, TryLockError};
-use std::io::{self, IoSlice, Read as _, Seek as _, SeekFrom, Write as _};
+use std::io::{self, BufReader, IoSlice, Seek as _, SeekFrom, Write as _};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
@@ -28,8 +29,12 @@ pub struct Held {
     path: PathBuf,
     length: u64,
     since: SystemTime,
+    /// Up to here its records are in Postgres. Known to this process only: another begins anew, which stores none twice.
+    pub shipped: u64,
+    /// Bodies stand behind some of those.
+    pub has_bodies: bool,
     /// Up to here its bodies are in the log store.
-    pub uploaded: usize,
+    pub uploaded: u64,
 }
 
 impl Segment {
@@ -39,7 +44,7 @@ impl Segment {
         let file = OpenOptions::new().append(true).read(true).create_new(true).mode(0o600).open(&unborn)?;
         file.try_lock()?;
         fs::rename(&unborn, &path)?;
-        Ok(Self { held: Held { file, path, length: 0, since: SystemTime::now(), uploaded: 0 } })
+        Ok(Self { held: Held::new(file, path, 0, SystemTime::now()) })
     }
 
     /// All of it or nothing: half a frame in the middle would hide what comes after.
@@ -112,13 +117,12 @@ impl Held {
             return Ok(None);
         }
         let metadata = file.metadata()?;
-        Ok(Some(Self {
-            length: metadata.len(),
-            since: metadata.created().or_else(|_| metadata.modified())?,
-            path: path.to_owned(),
-            file,
-            uploaded: 0,
-        }))
+        let since = metadata.created().or_else(|_| metadata.modified())?;
+        Ok(Some(Self::new(file, path.to_owned(), metadata.len(), since)))
+    }
+
+    fn new(file: File, path: PathBuf, length: u64, since: SystemTime) -> Self {
+        Self { file, path, length, since, shipped: 0, has_bodies: false, uploaded: 0 }
     }
 
     pub fn name(&self) -> String {
@@ -133,11 +137,14 @@ impl Held {
         self.since
     }
 
-    pub fn read(&mut self) -> io::Result<Vec<u8>> {
-        let mut bytes = Vec::with_capacity(usize::try_from(self.length).unwrap_or(0));
-        self.file.seek(SeekFrom::Start(0))?;
-        self.file.read_to_end(&mut bytes)?;
-        Ok(bytes)
+    /// What stands in it from here on.
+    pub fn reader(&self, at: u64) -> io::Result<Reader<BufReader<File>>> {
+        /// Read at once from the disk.
+        const WINDOW: usize = 64 << 10;
+        let mut file = File::open(&self.path)?;
+        let length = file.metadata()?.len();
+        file.seek(SeekFrom::Start(at))?;
+        Ok(Reader::new(BufReader::with_capacity(WINDOW, file), at, length))
     }
 
     /// Whether only its bodies are still to be sent.
@@ -151,11 +158,6 @@ impl Held {
         fs::rename(&self.path, &path)?;
         self.path = path;
         Ok(())
-    }
-
-    /// All of it, without holding it while it is read.
-    pub fn contents(&self) -> io::Result<Vec<u8>> {
-        fs::read(&self.path)
     }
 
     pub fn remove(self) -> io::Result<()> {
@@ -201,8 +203,8 @@ mod tests {
         assert_eq!(paths.len(), 1);
         assert!(Held::adopt(&paths[0]).unwrap().is_none());
         drop(segment);
-        let mut held = Held::adopt(&paths[0]).unwrap().unwrap();
-        assert_eq!((held.read().unwrap(), held.name()), (b"abc".to_vec(), "boot-0-0".into()));
+        let held = Held::adopt(&paths[0]).unwrap().unwrap();
+        assert_eq!((fs::read(&paths[0]).unwrap(), held.name()), (b"abc".to_vec(), "boot-0-0".into()));
         assert!(Held::adopt(&paths[0]).unwrap().is_none());
         held.remove().unwrap();
         assert!(Held::adopt(&paths[0]).unwrap().is_none());

@@ -8,8 +8,9 @@ mod store;
 
 pub use price::{Priced, Pricer};
 
-use super::frame::{self, Tail};
+use super::frame::Tail;
 use super::meters::Meters;
+use super::reader::Records;
 use super::record::Record;
 use super::segment::Held;
 use super::traces::Traces;
@@ -17,13 +18,15 @@ use chrono::{DateTime, TimeDelta, Utc};
 use row::Row;
 use shared::{conf, db};
 use std::collections::HashSet;
+use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 use store::Failure;
 use tokio_postgres::Client;
 
-/// Records of one transaction.
+/// Records of one transaction, and bytes of them: what is sent is bounded in memory whatever is on disk.
 const BATCH: usize = 4000;
+const BATCH_BYTES: usize = 4 << 20;
 /// A transaction that takes longer is given up and tried anew, on a new connection.
 const LONGEST: Duration = Duration::from_secs(60);
 
@@ -56,32 +59,34 @@ impl Shipper {
         Self { database, pricer, meters, traces, client: None }
     }
 
-    /// Sends the records of a file.
+    /// Sends the records of a file that are not stored yet.
     pub async fn ship(&mut self, held: &mut Held) -> Result<Shipped, Unshipped> {
-        let bytes = held.read().map_err(|error| Unshipped { error: error.to_string() })?;
+        let unread = |error: io::Error| Unshipped { error: error.to_string() };
+        // Nothing is read while there is nobody to send it to.
+        self.connected().await?;
         let name = held.name();
-        let (mut at, mut bodies) = (0, 0);
-        let shipped = |bodies| if bodies > 0 { Shipped::ButBodies } else { Shipped::Whole };
+        let mut reader = held.reader(held.shipped).map_err(unread)?;
         loop {
-            let frames = frame::read(&bytes[at..], BATCH);
-            bodies += frames.bodies;
-            if !frames.records.is_empty() {
-                self.send(&name, &frames.records).await?;
+            let records = reader.records(BATCH, BATCH_BYTES).map_err(unread)?;
+            if records.len() > 0 {
+                self.send(&name, &records).await?;
             }
-            at += frames.end;
-            match frames.tail {
-                Tail::Nothing if frames.records.len() < BATCH => return Ok(shipped(bodies)),
-                Tail::Nothing => {}
-                Tail::Torn => {
+            held.shipped = reader.at();
+            held.has_bodies |= records.bodies > 0;
+            let shipped = if held.has_bodies { Shipped::ButBodies } else { Shipped::Whole };
+            match records.tail {
+                None => {}
+                Some(Tail::Nothing) => return Ok(shipped),
+                Some(Tail::Torn) => {
                     self.meters.torn.inc();
                     tracing::warn!(segment = name, "a file of the journal ends in half a record");
-                    return Ok(shipped(bodies));
+                    return Ok(shipped);
                 }
-                tail @ (Tail::Damaged | Tail::Unknown) => {
+                Some(tail @ (Tail::Damaged | Tail::Unknown)) => {
                     self.meters.rejected.inc();
                     tracing::error!(
                         segment = name,
-                        at,
+                        at = held.shipped,
                         ?tail,
                         "a file of the journal cannot be read further; it is kept"
                     );
@@ -91,24 +96,24 @@ impl Shipper {
         }
     }
 
-    async fn send(&mut self, segment: &str, frames: &[&[u8]]) -> Result<(), Unshipped> {
-        let mut rows = Vec::with_capacity(frames.len());
-        let mut seen = HashSet::with_capacity(frames.len());
+    async fn send(&mut self, segment: &str, records: &Records) -> Result<(), Unshipped> {
+        let mut rows = Vec::with_capacity(records.len());
+        let mut seen = HashSet::with_capacity(records.len());
         let mut bad = Vec::new();
-        for frame in frames {
+        for frame in records.iter() {
             match Record::decode(frame) {
                 Ok(record) if !seen.insert(record.id) => {}
                 Ok(record) if !is_possible(record.created_at(), Utc::now()) => {
-                    bad.push((*frame, "its time is not possible".into()));
+                    bad.push((frame, "its time is not possible".into()));
                 }
                 Ok(record) => {
                     let priced = self.pricer.price(&record).await;
                     if let Some(traces) = &mut self.traces {
                         traces.note(&record, &priced);
                     }
-                    rows.push((Row::new(record, priced), *frame));
+                    rows.push((Row::new(record, priced), frame));
                 }
-                Err(error) => bad.push((*frame, error.to_string())),
+                Err(error) => bad.push((frame, error.to_string())),
             }
         }
         let stored = tokio::time::timeout(LONGEST, self.store(segment, &rows, &mut bad)).await;
@@ -132,11 +137,8 @@ impl Shipper {
         rows: &[(Row<'f>, &'f [u8])],
         bad: &mut Vec<(&'f [u8], String)>,
     ) -> Result<(), Unshipped> {
-        let client = match self.client.take().filter(|client| !client.is_closed()) {
-            Some(client) => client,
-            None => self.connect().await?,
-        };
-        let client = self.client.insert(client);
+        self.connected().await?;
+        let Some(client) = &mut self.client else { return Err(Unshipped { error: "there is no connection".into() }) };
         let mut parts = vec![rows];
         while let Some(part) = parts.pop() {
             match store::store(client, part.iter().map(|(row, _)| row)).await {
@@ -156,6 +158,16 @@ impl Shipper {
             store::reject(client, segment, frame, &reason).await.map_err(|error| Unshipped { error })?;
             self.meters.rejected.inc();
             tracing::error!(segment, reason, "a log was set aside because it cannot be stored");
+        }
+        Ok(())
+    }
+
+    /// Sees to it that there is a connection.
+    async fn connected(&mut self) -> Result<(), Unshipped> {
+        if self.client.as_ref().is_none_or(Client::is_closed) {
+            self.client = None;
+            let made = tokio::time::timeout(LONGEST, self.connect()).await;
+            self.client = Some(made.unwrap_or_else(|_| Err(Unshipped { error: "Postgres does not answer".into() }))?);
         }
         Ok(())
     }

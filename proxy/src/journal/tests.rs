@@ -1,5 +1,6 @@
 //! The journal on a real disk, without Postgres.
 
+use super::reader::Reader;
 use super::*;
 use crate::bodies::kept::Kept;
 use bytes::Bytes;
@@ -32,11 +33,9 @@ fn record(number: u128) -> Record<'static> {
 /// Everything that waits for Postgres, in the order of the files.
 fn ids(journal: &Journal) -> Vec<u128> {
     let mut ids = Vec::new();
-    for held in journal.closed.lock().iter_mut() {
-        let bytes = held.read().unwrap();
-        ids.extend(
-            frame::read(&bytes, usize::MAX).records.iter().map(|frame| Record::decode(frame).unwrap().id.as_u128()),
-        );
+    for held in journal.closed.lock().iter() {
+        let records = held.reader(0).unwrap().records(usize::MAX, usize::MAX).unwrap();
+        ids.extend(records.iter().map(|frame| Record::decode(frame).unwrap().id.as_u128()));
     }
     ids
 }
@@ -51,7 +50,8 @@ fn what_a_dead_process_left_is_adopted_with_all_its_whole_records() {
         // Nothing waits in memory: each is in the file when `append` returns.
         let path = segment::found(&folder.path().join("journal")).unwrap().remove(0);
         let bytes = std::fs::read(&path).unwrap();
-        assert_eq!(frame::read(&bytes, usize::MAX).records.len() as u128, number + 1);
+        let mut reader = Reader::new(&bytes[..], 0, bytes.len() as u64);
+        assert_eq!(u128::from(reader.count(Kind::Record).unwrap()), number + 1);
         file = Some(path);
     }
     // Killed in the middle of a write.
@@ -192,8 +192,7 @@ fn a_disk_that_refuses_costs_a_body_and_no_record() {
     journal.harvest();
     assert_eq!(ids(&journal), [1, 2]);
     assert_eq!((journal.meters.lost.get(), journal.meters.bodies_lost.get()), (0, 1));
-    let bytes = journal.closed.lock()[0].contents().unwrap();
-    assert_eq!(frame::bodies(&bytes, 0).count(), 1);
+    assert_eq!(journal.closed.lock()[0].reader(0).unwrap().count(Kind::Body).unwrap(), 1);
 }
 
 #[test]

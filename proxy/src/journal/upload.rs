@@ -1,23 +1,25 @@
 //! Bodies → the log store, after the records of their file are in Postgres: a store that is away holds no record up. An
 //! object has the same name and bytes whenever it is made, so a file may be sent any number of times.
 
+use super::Journal;
 use super::body::Body;
+use super::reader::Reader;
 use super::record::Record;
 use super::segment::Held;
-use super::{Journal, frame};
 use crate::bodies::object::object;
 use bytes::Bytes;
 use futures::stream::{StreamExt as _, TryStreamExt as _};
+use parking_lot::Mutex;
 use shared::header_prefix::Aliases;
-use shared::log_store::{self, LogStore, body_path};
-use std::io;
+use shared::log_store::{LogStore, Packer, body_path};
+use std::io::{self, BufRead};
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
 /// Objects made at once, and bytes of them: what is sent is bounded in memory whatever is on disk.
 const BATCH: usize = 128;
-const BATCH_BYTES: usize = 8 << 20;
+const BATCH_BYTES: usize = 4 << 20;
 /// Objects under way at once; a bucket takes tens of milliseconds for each.
 const AT_ONCE: usize = 32;
 const LOOK_EVERY: Duration = Duration::from_secs(1);
@@ -27,6 +29,7 @@ pub struct Uploader {
     pub store: LogStore,
     /// By which our own headers are told from others.
     pub aliases: Arc<Aliases>,
+    packer: Arc<Mutex<Packer>>,
 }
 
 /// Objects to be stored, and how far into their file they reach.
@@ -34,8 +37,14 @@ struct Batch {
     objects: Vec<(String, Bytes)>,
     /// Frames that are no body of ours.
     bad: u64,
-    end: usize,
+    end: u64,
     is_last: bool,
+}
+
+impl Uploader {
+    pub fn new(store: LogStore, aliases: Arc<Aliases>) -> Self {
+        Self { store, aliases, packer: Arc::default() }
+    }
 }
 
 impl Journal {
@@ -75,10 +84,10 @@ impl Journal {
 
     /// Stores what is not stored yet of a file.
     async fn upload_file(&self, uploader: &Uploader, held: &mut Held) -> Result<(), String> {
-        let bytes: Bytes = held.contents().map_err(|error| error.to_string())?.into();
         loop {
-            let (part, start, aliases) = (bytes.clone(), held.uploaded, uploader.aliases.clone());
-            let made = tokio::task::spawn_blocking(move || batch(&part, start, &aliases)).await;
+            let reader = held.reader(held.uploaded).map_err(|error| error.to_string())?;
+            let (aliases, packer) = (uploader.aliases.clone(), uploader.packer.clone());
+            let made = tokio::task::spawn_blocking(move || batch(reader, &aliases, &mut packer.lock())).await;
             let batch = made.map_err(|error| error.to_string())?.map_err(|error| error.to_string())?;
             if batch.bad > 0 {
                 self.meters.bodies_lost.inc_by(batch.bad);
@@ -100,23 +109,25 @@ impl Journal {
     }
 }
 
-/// Makes the next objects of a file.
-fn batch(bytes: &[u8], start: usize, aliases: &Aliases) -> io::Result<Batch> {
-    let mut batch = Batch { objects: Vec::new(), bad: 0, end: start, is_last: true };
-    let mut size = 0;
-    for (record, body, end) in frame::bodies(bytes, start) {
+/// Makes the next objects of a file, holding no more than one body of it at a time.
+fn batch(mut reader: Reader<impl BufRead>, aliases: &Aliases, packer: &mut Packer) -> io::Result<Batch> {
+    let mut batch = Batch { objects: Vec::new(), bad: 0, end: reader.at(), is_last: true };
+    let (mut size, mut bytes) = (0, Vec::new());
+    while let Some((record, body)) = reader.call(&mut bytes)? {
+        match (Record::decode(record), Body::decode(body)) {
+            (Ok(record), Some(body)) => {
+                let path = body_path(record.organisation_id, record.workspace_id, record.created_at(), record.id);
+                let packed = packer.pack(&object(&record, &body, aliases)?)?;
+                size += packed.len();
+                batch.objects.push((path, packed));
+            }
+            _ => batch.bad += 1,
+        }
+        batch.end = reader.at();
         if batch.objects.len() == BATCH || size >= BATCH_BYTES {
             batch.is_last = false;
             break;
         }
-        batch.end = end;
-        size += body.len();
-        let (Ok(record), Some(body)) = (Record::decode(record), Body::decode(body)) else {
-            batch.bad += 1;
-            continue;
-        };
-        let path = body_path(record.organisation_id, record.workspace_id, record.created_at(), record.id);
-        batch.objects.push((path, log_store::pack(&object(&record, &body, aliases)?)?));
     }
     Ok(batch)
 }

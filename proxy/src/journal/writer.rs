@@ -47,8 +47,8 @@ impl Writer {
             frame::push_body(&mut self.buffer, parts);
         }
         let buffer = std::mem::take(&mut self.buffer);
-        let [heads, request, more, sent, answer, rest] = body.map(Parts::slices).unwrap_or_default();
-        let mut slices = [&buffer[..], heads, request, more, sent, answer, rest].map(IoSlice::new);
+        let [request, more, sent, answer, rest] = body.map(Parts::slices).unwrap_or_default();
+        let mut slices = [&buffer[..], request, more, sent, answer, rest].map(IoSlice::new);
         let slices = if body.is_some() { &mut slices[..] } else { &mut slices[..1] };
         let written = match self.waiting.is_empty() {
             true => self.write(slices, create),

@@ -49,7 +49,7 @@ fn open(folder: &Path, database: conf::Database) -> (Arc<Journal>, Shipper, Arc<
 fn uploader() -> Uploader {
     let url = concat!("file://", env!("CARGO_TARGET_TMPDIR"), "/journal-store").to_owned();
     let store = LogStore::open(&conf::LogStore { log_store_url: url, ..settings().log_store }).unwrap();
-    Uploader { store, aliases: Arc::default() }
+    Uploader::new(store, Arc::default())
 }
 
 /// Ships what is in the folder until the query answers as expected.

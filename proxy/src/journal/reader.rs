@@ -1,0 +1,132 @@
+//! A file of the journal, frame by frame. Files wait on disk while Postgres or the log store is away, bodies and all; no
+//! more of one is ever in memory than what is being sent of it.
+
+use super::frame::{self, Kind, Tail};
+use std::io::{self, BufRead};
+use std::ops::Range;
+
+#[derive(Debug)]
+pub struct Reader<R> {
+    from: R,
+    /// Where the next frame begins.
+    at: u64,
+    length: u64,
+}
+
+/// Some records of a file.
+#[derive(Debug, Default)]
+pub struct Records {
+    bytes: Vec<u8>,
+    places: Vec<Range<usize>>,
+    /// Bodies that were passed over.
+    pub bodies: u64,
+    /// What stands after the last of the file; none when there may be more.
+    pub tail: Option<Tail>,
+}
+
+impl Records {
+    pub fn len(&self) -> usize {
+        self.places.len()
+    }
+
+    pub fn iter(&self) -> impl Iterator<Item = &[u8]> {
+        self.places.iter().map(|place| &self.bytes[place.clone()])
+    }
+}
+
+impl<R: BufRead> Reader<R> {
+    /// `from` stands at `at` of a file of this length.
+    pub fn new(from: R, at: u64, length: u64) -> Self {
+        Self { from, at, length }
+    }
+
+    /// Up to where whole frames were read.
+    pub fn at(&self) -> u64 {
+        self.at
+    }
+
+    /// The next records: no more than `most`, and no more bytes than a record beyond `most_bytes`. Bodies are checked
+    /// and not kept.
+    pub fn records(&mut self, most: usize, most_bytes: usize) -> io::Result<Records> {
+        let mut records = Records::default();
+        while records.len() < most && records.bytes.len() < most_bytes {
+            let start = records.bytes.len();
+            match self.next(&mut records.bytes, |kind| kind == Kind::Record)? {
+                Ok(Kind::Record) => records.places.push(start..records.bytes.len()),
+                Ok(Kind::Body) => records.bodies += 1,
+                Err(tail) => {
+                    records.tail = Some(tail);
+                    break;
+                }
+            }
+        }
+        Ok(records)
+    }
+
+    /// The next record that has bodies, with them; `bytes` is where they are put. None at the end, and at what cannot be
+    /// read.
+    pub fn call<'b>(&mut self, bytes: &'b mut Vec<u8>) -> io::Result<Option<(&'b [u8], &'b [u8])>> {
+        let mut record_end = None;
+        bytes.clear();
+        loop {
+            let start = bytes.len();
+            match (self.next(bytes, |_| true)?, record_end) {
+                (Ok(Kind::Record), _) => {
+                    bytes.drain(..start);
+                    record_end = Some(bytes.len());
+                }
+                (Ok(Kind::Body), Some(end)) => return Ok(Some(bytes.split_at(end))),
+                (Ok(Kind::Body), None) => bytes.clear(),
+                (Err(_), _) => return Ok(None),
+            }
+        }
+    }
+
+    /// How many of a kind are left.
+    pub fn count(&mut self, kind: Kind) -> io::Result<u64> {
+        let mut count = 0;
+        loop {
+            match self.next(&mut Vec::new(), |_| false)? {
+                Ok(found) => count += u64::from(found == kind),
+                Err(_) => return Ok(count),
+            }
+        }
+    }
+
+    /// Goes past one frame, whose bytes are added to `out` if its kind is wanted.
+    fn next(&mut self, out: &mut Vec<u8>, is_wanted: impl Fn(Kind) -> bool) -> io::Result<Result<Kind, Tail>> {
+        let left = self.length.saturating_sub(self.at);
+        let mut head = [0; frame::HEAD];
+        let head = &mut head[..usize::try_from(left).unwrap_or(usize::MAX).min(frame::HEAD)];
+        self.from.read_exact(head)?;
+        let head = match frame::Head::read(head, left) {
+            Ok(head) => head,
+            Err(tail) => return Ok(Err(tail)),
+        };
+        let (start, is_wanted) = (out.len(), is_wanted(head.kind));
+        let (mut sum, mut missing) = (head.begin_sum(), head.length);
+        while missing > 0 {
+            let piece = self.from.fill_buf()?;
+            let piece = &piece[..piece.len().min(missing)];
+            if piece.is_empty() {
+                return Err(io::ErrorKind::UnexpectedEof.into());
+            }
+            sum.update(piece);
+            if is_wanted {
+                out.extend_from_slice(piece);
+            }
+            let taken = piece.len();
+            self.from.consume(taken);
+            missing -= taken;
+        }
+        if let Err(tail) = head.check(sum) {
+            out.truncate(start);
+            return Ok(Err(tail));
+        }
+        self.at += (frame::HEAD + head.length) as u64;
+        Ok(Ok(head.kind))
+    }
+}
+
+#[cfg(test)]
+mod tests;
