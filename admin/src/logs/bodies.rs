@@ -40,7 +40,7 @@ fn shorten(body: &mut Value, longest: usize) {
         return;
     }
     let end = (0..=longest).rev().find(|end| written.is_char_boundary(*end)).unwrap_or(0);
-    *body = json!(format!("{}[{} bytes more were not kept]", &written[..end], written.len() - end));
+    *body = json!(log_store::shortened(&written[..end], end as u64, written.len() as u64));
 }
 
 /// The parts of a log that were kept. A log without its bodies is better than none, so what cannot be read is left out and
@@ -72,8 +72,8 @@ mod tests {
     fn of_a_long_body_the_beginning_is_kept_and_the_rest_is_said() {
         for (body, longest, expected) in [
             (json!({ "a": 1 }), 7, json!({ "a": 1 })),
-            (json!({ "a": 1 }), 3, json!("{\"a[4 bytes more were not kept]")),
-            (json!("äö"), 3, json!("ä[2 bytes more were not kept]")),
+            (json!({ "a": 1 }), 3, json!("{\"a…[truncated: 3 of 7 bytes kept]")),
+            (json!("äö"), 3, json!("ä…[truncated: 2 of 4 bytes kept]")),
             (json!("text"), 4, json!("text")),
         ] {
             let mut short = body.clone();

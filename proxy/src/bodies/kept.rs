@@ -1,8 +1,9 @@
 //! A body as far as it is kept: shared where it is whole already, gathered where it comes in pieces, never longer than
 //! the settings allow. What is no text is only measured.
 
+use super::lines;
 use bytes::Bytes;
-use http::{HeaderMap, HeaderValue, header};
+use http::{HeaderMap, HeaderName, HeaderValue, header};
 use memchr::memmem;
 
 #[derive(Debug, Default)]
@@ -24,7 +25,15 @@ impl Kept {
 
     /// A body whose head has come.
     pub fn begin(head: &HeaderMap) -> Self {
-        Self { is_text: is_text(head), ..Self::default() }
+        let kind = head.get(header::CONTENT_TYPE).map(HeaderValue::as_bytes).unwrap_or_default();
+        Self { is_text: is_text(kind) && !head.contains_key(header::CONTENT_ENCODING), ..Self::default() }
+    }
+
+    /// The same from a head as it is kept.
+    pub fn begin_after(lines: &[u8]) -> Self {
+        let find = |name: &HeaderName| lines::find(lines, name.as_str());
+        let kind = find(&header::CONTENT_TYPE).unwrap_or_default();
+        Self { is_text: is_text(kind) && find(&header::CONTENT_ENCODING).is_none(), ..Self::default() }
     }
 
     /// A large piece, which is shared when it is the first.
@@ -50,10 +59,11 @@ impl Kept {
         self.whole.len() + self.more.len()
     }
 
-    /// Takes out what a provider repeats of a credential.
-    pub fn scrub(&mut self, secret: &[u8]) {
+    /// Takes out what a provider repeats of a credential. `end` finds the last bytes of it, which is all that is searched
+    /// for in an answer that does not repeat it.
+    pub fn scrub(&mut self, secret: &[u8], end: &memmem::Finder<'_>) {
         let is_split = !self.whole.is_empty() && !self.more.is_empty();
-        if !is_split && memmem::find(&self.whole, secret).is_none() && memmem::find(&self.more, secret).is_none() {
+        if !is_split && end.find(&self.whole).is_none() && end.find(&self.more).is_none() {
             return;
         }
         let text = [&self.whole[..], &self.more].concat();
@@ -76,15 +86,13 @@ pub fn without(text: &[u8], secret: &[u8]) -> Vec<u8> {
     left
 }
 
-/// Whether a body with this head can be read by people. What is compressed is not.
-fn is_text(head: &HeaderMap) -> bool {
-    let kind = head.get(header::CONTENT_TYPE).map(HeaderValue::as_bytes).unwrap_or_default();
+/// Whether a body of this kind can be read by people. What is compressed cannot.
+fn is_text(kind: &[u8]) -> bool {
     let kind = kind.split(|byte| *byte == b';').next().unwrap_or_default().trim_ascii();
-    let is_text = kind.starts_with(b"application/json")
+    kind.starts_with(b"application/json")
         || kind.starts_with(b"text/")
         || kind.ends_with(b"+json")
-        || matches!(kind, b"application/x-ndjson" | b"application/jsonl" | b"application/xml");
-    is_text && !head.contains_key(header::CONTENT_ENCODING)
+        || matches!(kind, b"application/x-ndjson" | b"application/jsonl" | b"application/xml")
 }
 
 #[cfg(test)]
@@ -126,13 +134,29 @@ mod tests {
     }
 
     #[test]
+    fn a_kept_head_tells_text_as_the_head_itself_does() {
+        for kind in ["application/json; charset=utf-8", "text/plain", "application/problem+json", "audio/mpeg"] {
+            let lines = format!("/v1/x\nhost: a\ncontent-type: {kind}\nx-b: c\n");
+            assert_eq!(Kept::begin_after(lines.as_bytes()).is_text, of(kind).is_text, "{kind}");
+        }
+    }
+
+    #[test]
     fn what_is_no_text_is_only_measured() {
         let mut encoded = HeaderMap::new();
         encoded.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
         encoded.insert(header::CONTENT_ENCODING, HeaderValue::from_static("gzip"));
-        for mut kept in
-            [of("audio/mpeg"), of("multipart/form-data"), Kept::begin(&encoded), Kept::begin(&HeaderMap::new())]
-        {
+        let mut lines = Vec::new();
+        lines::write(&mut lines, &encoded, None);
+        for mut kept in [
+            of("audio/mpeg"),
+            of("multipart/form-data"),
+            Kept::begin(&encoded),
+            Kept::begin(&HeaderMap::new()),
+            Kept::begin_after(&lines),
+            Kept::begin_after(b"content-type: audio/mpeg\n"),
+            Kept::begin_after(b""),
+        ] {
             kept.piece(&Bytes::from_static(b"abc"), 100);
             kept.gather(b"def", 100);
             assert_eq!((kept.kept(), kept.length), (0, 6));
@@ -143,7 +167,7 @@ mod tests {
     fn a_secret_is_found_wherever_it_stands() {
         for (whole, more) in [("a sk-12345 b", ""), ("", "a sk-12345 b"), ("a sk-1", "2345 b")] {
             let mut kept = Kept { whole: Bytes::from(whole), more: more.into(), length: 12, is_text: true };
-            kept.scrub(b"sk-12345");
+            kept.scrub(b"sk-12345", &memmem::Finder::new("2345"));
             assert_eq!((text(&kept).as_str(), kept.length), ("a ***** b", 9));
         }
     }

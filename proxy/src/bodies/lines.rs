@@ -1,7 +1,7 @@
 //! Heads as text: `name: value`, a line each, with secrets masked. One piece of memory for all heads of a request costs
 //! less than keeping the maps alive, and is what the journal writes.
 
-use super::mask::{MASK, is_secret, is_shown_of_sent};
+use super::mask::{MASK, is_harmless, is_secret};
 use http::{HeaderMap, HeaderValue};
 
 /// What the client sent, or is sent. `sensitive` are further names that it wants masked, comma separated.
@@ -16,12 +16,20 @@ pub fn write(out: &mut Vec<u8>, headers: &HeaderMap, sensitive: Option<&HeaderVa
     }
 }
 
-/// What a provider was sent.
-pub fn write_sent(out: &mut Vec<u8>, headers: &HeaderMap) {
-    for (name, value) in headers {
-        let is_shown = is_shown_of_sent(name.as_str()) && !value.is_sensitive();
-        line(out, name.as_str(), if is_shown { value.as_bytes() } else { MASK.as_bytes() });
-    }
+/// One header that a provider was sent, shown only where it is surely no secret: one of a stored account may be anything.
+pub fn write_sent(out: &mut Vec<u8>, name: &str, value: &HeaderValue, is_harmless: bool) {
+    line(out, name, if is_harmless { value.as_bytes() } else { MASK.as_bytes() });
+}
+
+/// Whether the value may be shown that a provider was sent under this name.
+pub fn is_harmless_sent(name: &str, value: &HeaderValue) -> bool {
+    !value.is_sensitive() && is_harmless(name)
+}
+
+/// The text under a name, of lines that were written.
+pub fn find<'l>(lines: &'l [u8], name: &str) -> Option<&'l [u8]> {
+    let mut lines = lines.split(|byte| *byte == b'\n');
+    lines.find_map(|line| line.strip_prefix(name.as_bytes())?.strip_prefix(b": "))
 }
 
 /// The pairs that were written.
@@ -35,6 +43,7 @@ pub fn read(lines: &[u8]) -> impl Iterator<Item = (String, String)> {
 
 /// A value can hold no line feed: HTTP forbids it, and the parsers refuse it.
 fn line(out: &mut Vec<u8>, name: &str, value: &[u8]) {
+    out.reserve(name.len() + value.len() + 3);
     out.extend_from_slice(name.as_bytes());
     out.extend_from_slice(b": ");
     out.extend_from_slice(value);
@@ -82,7 +91,10 @@ mod tests {
     #[test]
     fn of_what_a_provider_is_sent_only_the_harmless_is_shown() {
         let mut lines = Vec::new();
-        write_sent(&mut lines, &head(&[("content-type", "application/json"), ("x-account", "a")]));
+        for (name, value) in &head(&[("content-type", "application/json"), ("x-account", "a")]) {
+            write_sent(&mut lines, name.as_str(), value, is_harmless_sent(name.as_str(), value));
+        }
+        assert_eq!((find(&lines, "content-type"), find(&lines, "content")), (Some(&b"application/json"[..]), None));
         let found = shown(&lines);
         assert_eq!(found[0], ("content-type".into(), "application/json".into()));
         assert_eq!(found[1], ("x-account".into(), MASK.into()));

@@ -13,6 +13,7 @@ use serde::Serialize;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 use shared::header_prefix::Aliases;
+use shared::log_store::shortened;
 use std::borrow::Cow;
 use uuid::Uuid;
 
@@ -157,7 +158,7 @@ fn content<'b>(text: Text<'b>, kind: Option<&str>) -> Option<Content<'b>> {
     if kept < text.length {
         let beginning = String::from_utf8_lossy(text.kept);
         let beginning = beginning.trim_end_matches(char::REPLACEMENT_CHARACTER);
-        return Some(Content::Text(format!("{beginning}…[truncated: {kept} of {} bytes kept]", text.length).into()));
+        return Some(Content::Text(shortened(beginning, kept, text.length).into()));
     }
     match serde_json::from_slice::<&RawValue>(text.kept) {
         Ok(json) => Some(Content::Json(json)),

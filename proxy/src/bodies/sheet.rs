@@ -5,6 +5,7 @@ use super::{lines, mask};
 use crate::journal::body::Parts;
 use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, Uri};
+use memchr::memmem::Finder;
 use pingora_http::RequestHeader;
 
 /// A credential shorter than this would be found in any text.
@@ -44,11 +45,9 @@ pub struct Sheet {
 impl Sheet {
     pub fn open(rules: Rules, head: &RequestHeader, sensitive: Option<&HeaderValue>) -> Self {
         let mut heads = Vec::with_capacity(HEADS);
-        let mut request = Kept::default();
         push_url(&mut heads, &head.uri);
         if rules.is_debug {
             lines::write(&mut heads, &head.headers, sensitive);
-            request = Kept::begin(&head.headers);
         }
         Self {
             rules,
@@ -56,7 +55,7 @@ impl Sheet {
             asked_end: heads.len(),
             sent_end: heads.len(),
             heads,
-            request,
+            request: Kept::default(),
             sent: Bytes::new(),
             asks_usage: false,
             secrets: Vec::new(),
@@ -75,6 +74,9 @@ impl Sheet {
     /// A piece of the client's body passes.
     pub fn receives(&mut self, piece: &[u8]) {
         if self.rules.is_debug {
+            if self.request.length == 0 {
+                self.request = Kept::begin_after(&self.heads[..self.asked_end]);
+            }
             self.request.gather(piece, self.rules.most);
         }
     }
@@ -94,16 +96,22 @@ impl Sheet {
     /// than it did.
     pub fn sends(&mut self, head: &RequestHeader, authority: &HeaderValue, body: Option<&Bytes>, asks_usage: bool) {
         self.turn();
-        for (name, value) in &head.headers {
-            if value.is_sensitive() || mask::is_secret(name.as_str()) {
-                self.secrets.push(value.clone());
-            }
-        }
         if self.rules.is_debug {
             self.heads.extend_from_slice(authority.as_bytes());
             self.heads.extend_from_slice(head.uri.path().as_bytes());
             self.heads.push(b'\n');
-            lines::write_sent(&mut self.heads, &head.headers);
+        }
+        for (name, value) in &head.headers {
+            let name = name.as_str();
+            let is_harmless = lines::is_harmless_sent(name, value);
+            if !is_harmless && (value.is_sensitive() || mask::is_secret(name)) {
+                self.secrets.push(value.clone());
+            }
+            if self.rules.is_debug {
+                lines::write_sent(&mut self.heads, name, value, is_harmless);
+            }
+        }
+        if self.rules.is_debug {
             let differs = |body: &&Bytes| body.as_ptr() != self.request.whole.as_ptr();
             if let Some(body) = body.filter(differs).filter(|body| body.len() <= self.rules.most) {
                 self.sent = body.clone();
@@ -163,9 +171,10 @@ impl Sheet {
             if bytes.len() < SHORTEST_SECRET {
                 continue;
             }
-            self.response.scrub(bytes);
+            let end = Finder::new(&bytes[bytes.len() - SHORTEST_SECRET..]);
+            self.response.scrub(bytes, &end);
             let answered = &self.heads[self.sent_end..];
-            if memchr::memmem::find(answered, bytes).is_some() {
+            if end.find(answered).is_some() {
                 let masked = without(answered, bytes);
                 self.heads.truncate(self.sent_end);
                 self.heads.extend_from_slice(&masked);

@@ -293,7 +293,7 @@ impl Log {
     }
 
     /// The request has its answer, or will never have one.
-    pub fn settle(mut self, facts: &Facts<'_>) {
+    pub fn settle(mut self: Box<Self>, facts: &Facts<'_>) {
         let attempt = self.attempt.take();
         let own = facts.head_after.unwrap_or_else(|| facts.started.elapsed()).saturating_sub(facts.upstream);
         self.write(facts, facts.request_id, attempt.as_ref(), facts.started.elapsed(), facts.upstream, own);
@@ -308,9 +308,9 @@ impl Log {
         upstream: Duration,
         own: Duration,
     ) {
+        let estimate = attempt.and_then(|attempt| self.estimate(attempt));
         let found = attempt.map(|attempt| &attempt.found);
-        let mut sheet = self.sheet.take();
-        let body = sheet.as_mut().and_then(Sheet::parts);
+        let body = self.sheet.as_mut().and_then(Sheet::parts);
         let (config, config_id, version) = match &self.config {
             Some(Source::Saved(saved)) => {
                 (Some(saved.row.slug.as_str()), Some(saved.row.id), Some(saved.row.version_id))
@@ -345,7 +345,7 @@ impl Log {
             gateway_time: millis(own),
             first_token_time: attempt.and_then(|attempt| attempt.first_token).map(millis),
             usage: found.map(|found| found.usage.iter().map(String::as_str).collect()).unwrap_or_default(),
-            estimate: attempt.and_then(|attempt| self.estimate(attempt)),
+            estimate,
             service_tier: found.and_then(|found| found.service_tier.as_deref()),
             retries: facts.retries,
             attempt: self.attempts,
@@ -363,7 +363,6 @@ impl Log {
             has_body: body.is_some(),
         };
         self.journal.append_with(&record, body.as_ref());
-        self.sheet = sheet;
     }
 
     /// Only for a stream that has not said everything: whoever received half of it pays for half of it.

@@ -1,7 +1,7 @@
 //! JSON looked at without being parsed: keys and where their values stand. Good for finding a field in text that is
 //! passed on whatever it is; never for deciding anything.
 
-use memchr::{memchr, memchr2, memmem};
+use memchr::{memchr, memchr_iter, memchr2, memmem};
 
 #[derive(Debug, PartialEq, Eq)]
 pub enum Value<'b> {
@@ -30,17 +30,24 @@ pub fn keys(bytes: &[u8]) -> impl Iterator<Item = (&[u8], Value<'_>)> {
 
 /// A key, written with its quotes. Making one costs as much as a search: they are made once.
 pub struct Key {
-    forwards: memmem::Finder<'static>,
-    backwards: memmem::FinderRev<'static>,
+    finder: memmem::Finder<'static>,
 }
 
 impl Key {
     pub fn new(written: &'static str) -> Self {
-        Self { forwards: memmem::Finder::new(written), backwards: memmem::FinderRev::new(written) }
+        Self { finder: memmem::Finder::new(written) }
     }
 
     fn len(&self) -> usize {
-        self.forwards.needle().len()
+        self.finder.needle().len()
+    }
+
+    /// Where it stands last. Looked for forwards, near the end first: searching backwards goes byte by byte.
+    fn last(&self, bytes: &[u8]) -> Option<usize> {
+        const NEAR: usize = 512;
+        let near = bytes.len().saturating_sub(NEAR);
+        let found = self.finder.find_iter(&bytes[near..]).last().map(|at| near + at);
+        found.or_else(|| self.finder.find_iter(&bytes[..bytes.len().min(near + self.len())]).last())
     }
 }
 
@@ -48,7 +55,7 @@ impl Key {
 pub fn last_object<'b>(bytes: &'b [u8], key: &Key, longest: usize) -> Option<&'b [u8]> {
     let mut end = bytes.len();
     loop {
-        let at = key.backwards.rfind(&bytes[..end])?;
+        let at = key.last(&bytes[..end])?;
         if let Some(after) = after_colon(bytes, at + key.len())
             && let Value::Object(object) = value(&bytes[after..])
             && object.len() <= longest
@@ -61,7 +68,7 @@ pub fn last_object<'b>(bytes: &'b [u8], key: &Key, longest: usize) -> Option<&'b
 
 /// The first text that stands after this key.
 pub fn text_after(bytes: &[u8], key: &Key) -> Option<String> {
-    let at = key.forwards.find(bytes)?;
+    let at = key.finder.find(bytes)?;
     match value(&bytes[after_colon(bytes, at + key.len())?..]) {
         Value::Text(text) => unescaped(text),
         _ => None,
@@ -133,6 +140,28 @@ fn text_end(bytes: &[u8]) -> Option<usize> {
 }
 
 fn object_end(bytes: &[u8]) -> Option<usize> {
+    plain_object_end(bytes).or_else(|| any_object_end(bytes))
+}
+
+/// The same by braces alone, where none can stand in a text: in front of each the quotes are in pairs and none is escaped.
+fn plain_object_end(bytes: &[u8]) -> Option<usize> {
+    let (mut depth, mut at) = (0_usize, 0);
+    loop {
+        let brace = at + memchr2(b'{', b'}', bytes.get(at..)?)?;
+        let before = &bytes[at..brace];
+        if memchr(b'\\', before).is_some() || !memchr_iter(b'"', before).count().is_multiple_of(2) {
+            return None;
+        }
+        match bytes[brace] {
+            b'{' => depth += 1,
+            _ if depth <= 1 => return Some(brace + 1),
+            _ => depth -= 1,
+        }
+        at = brace + 1;
+    }
+}
+
+fn any_object_end(bytes: &[u8]) -> Option<usize> {
     let mut depth = 0_usize;
     let mut at = 0;
     loop {
@@ -168,7 +197,27 @@ mod tests {
         );
     }
 
+    #[test]
+    fn the_last_key_is_found_near_the_end_far_from_it_and_across() {
+        for before in [0, 10, 505, 506, 507, 508, 509, 510, 511, 512, 513, 600, 3000] {
+            let text = format!(r#"{{"u":{{"n":1}},"u":{{"n":2}},"pad":"{}"}}"#, "x".repeat(before));
+            assert_eq!(last_object(text.as_bytes(), &Key::new("\"u\""), 100), Some(&br#"{"n":2}"#[..]), "{before}");
+        }
+    }
+
     proptest! {
+        #[test]
+        fn an_object_ends_where_a_parser_says(
+            keys in prop::collection::vec("[a-z{}\"\\\\]{0,6}", 1..5), depth in 0..4_usize, after in "[{}\"a]{0,8}",
+        ) {
+            let mut value = serde_json::json!({});
+            for _ in 0..=depth {
+                value = keys.iter().map(|key| (key.clone(), value.clone())).collect::<serde_json::Map<_, _>>().into();
+            }
+            let text = value.to_string();
+            prop_assert_eq!(object_end(format!("{text}{after}").as_bytes()), Some(text.len()));
+        }
+
         #[test]
         fn characters_are_counted_as_a_parser_would(text in "(\\PC|\\n|\\\\|\"){0,12}") {
             let plain = serde_json::to_string(&text).unwrap();
