@@ -5,6 +5,7 @@
 
 mod chain_audit;
 mod delete_objects;
+mod erase_late;
 mod expire_exports;
 mod expire_keys;
 mod expire_logs;
@@ -29,6 +30,7 @@ use tokio_postgres::Transaction;
 pub static JOBS: &[Job] = &[
     chain_audit::JOB,
     delete_objects::JOB,
+    erase_late::JOB,
     expire_exports::JOB,
     expire_keys::JOB,
     expire_providers::JOB,

@@ -1,6 +1,10 @@
 //! Erases what the logs hold of one person (metadata `_user`) or one trace: rows, bodies and feedback, in small
 //! transactions, so that neither readers nor shippers wait. Bodies go first: a row whose erasure failed half way is found
-//! again, an object without a row would not be. What adds up without naming anybody stays.
+//! again, an object without a row would not be. What adds up without naming anybody stays. Files of exports that may hold
+//! what was erased are deleted with it. What arrives later is `late`.
+
+mod exports;
+pub mod late;
 
 use crate::error::ApiError;
 use crate::line::Line;
@@ -10,6 +14,7 @@ use futures::stream::{self, StreamExt as _, TryStreamExt as _};
 use serde_json::{Value, json};
 use shared::log_store::LogStore;
 use shared::table::Filter;
+use tokio_postgres::GenericClient;
 use tokio_postgres::types::ToSql;
 use uuid::Uuid;
 
@@ -34,6 +39,8 @@ pub struct Erased {
     pub logs: u64,
     pub bodies: u64,
     pub feedback: u64,
+    /// Exports whose files are gone.
+    pub exports: u64,
 }
 
 /// Rows of one transaction.
@@ -75,21 +82,27 @@ pub async fn erase(
     subject: &Subject,
     mode: Mode,
 ) -> Result<Erased, ApiError> {
-    // So that rows of one trace stay together, and nobody can say which it was.
-    let salt = Uuid::new_v4().to_string();
+    late::remember(&*db.get().await?, organisation, subject, mode).await?;
+    let salt = salt();
     let mut erased = Erased::default();
     loop {
-        let mut found = find(db, &subject.filter(organisation)).await?;
+        let found = find(&*db.get().await?, &subject.filter(organisation)).await?;
         if found.ids.is_empty() {
             break;
         }
-        erased.bodies += delete_bodies(store, std::mem::take(&mut found.bodies)).await?;
-        let (logs, feedback) = apply(db, organisation, &found, mode, &salt).await?;
-        erased.logs += logs;
-        erased.feedback += feedback;
+        erased.bodies += delete_bodies(store, found.bodies.clone()).await?;
+        let mut db = db.get().await?;
+        let tx = db.transaction().await?;
+        erased.add(apply(&tx, organisation, &found, mode, &salt).await?);
+        tx.commit().await?;
     }
     erased.feedback += rest_of_feedback(db, &subject.filter(organisation), mode, &salt).await?;
     Ok(erased)
+}
+
+/// So that rows of one trace stay together, and nobody can say which it was.
+fn salt() -> String {
+    Uuid::new_v4().to_string()
 }
 
 /// A batch of rows, column by column.
@@ -102,13 +115,13 @@ struct Found {
     bodies: Vec<String>,
 }
 
-async fn find(db: &Line, filter: &Filter) -> Result<Found, ApiError> {
+async fn find(db: &impl GenericClient, filter: &Filter) -> Result<Found, ApiError> {
     let find = format!(
         "SELECT created_at, id, workspace_id, trace_id, body_key FROM request_logs WHERE {} LIMIT {BATCH}",
         filter.sql()
     );
     let mut found = Found::default();
-    for row in db.get().await?.query(&find, &filter.values()).await? {
+    for row in db.query(&find, &filter.values()).await? {
         found.times.push(row.try_get("created_at")?);
         found.ids.push(row.try_get("id")?);
         found.workspaces.push(row.try_get("workspace_id")?);
@@ -130,13 +143,14 @@ async fn delete_bodies(store: &LogStore, paths: Vec<String>) -> Result<u64, ApiE
     }
 }
 
+/// Erases a batch whose bodies are gone, in the transaction of the caller.
 async fn apply(
-    db: &Line,
+    tx: &impl GenericClient,
     organisation: Uuid,
     found: &Found,
     mode: Mode,
     salt: &String,
-) -> Result<(u64, u64), ApiError> {
+) -> Result<Erased, ApiError> {
     const THESE: &str =
         "organisation_id = $1 AND (created_at, id) IN (SELECT * FROM unnest($2::timestamptz[], $3::uuid[]))";
     const THEIRS: &str =
@@ -160,12 +174,11 @@ async fn apply(
         of_logs.push(salt);
         of_feedback.push(salt);
     }
-    let mut db = db.get().await?;
-    let tx = db.transaction().await?;
     let logs = tx.execute(&logs, &of_logs).await?;
     let feedback = tx.execute(&feedback, &of_feedback).await?;
-    tx.commit().await?;
-    Ok((logs, feedback))
+    late::remember_bodies(tx, &found.bodies).await?;
+    let exports = exports::empty(tx, organisation, &found.workspaces, &found.times).await?;
+    Ok(Erased { logs, bodies: 0, feedback, exports })
 }
 
 /// Feedback that speaks of the subject itself, logged or not.
@@ -189,13 +202,21 @@ fn nameless(salt: &str) -> String {
 
 impl Erased {
     pub fn shown(self) -> Value {
-        json!({ "logs": self.logs, "bodies": self.bodies, "feedback": self.feedback })
+        json!({ "logs": self.logs, "bodies": self.bodies, "feedback": self.feedback, "exports": self.exports })
+    }
+
+    fn add(&mut self, more: Self) {
+        self.logs += more.logs;
+        self.bodies += more.bodies;
+        self.feedback += more.feedback;
+        self.exports += more.exports;
     }
 }
 
 impl std::fmt::Display for Erased {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{} logs, {} bodies, {} feedbacks", self.logs, self.bodies, self.feedback)
+        let Self { logs, bodies, feedback, exports } = self;
+        write!(f, "{logs} logs, {bodies} bodies, {feedback} feedbacks, the files of {exports} exports")
     }
 }
 

@@ -2,7 +2,8 @@
 //! says that it was done.
 
 use super::{at, ids, store};
-use crate::jobs::LOG_STORE;
+use crate::jobs::{LOG_STORE, admin_on, run};
+use crate::log_exports;
 use crate::service::Service;
 use harness::{Client, Process};
 use serde_json::{Value, json};
@@ -64,7 +65,8 @@ async fn a_deleted_person_leaves_nothing_and_others_stay() {
     let service = Service::start().await;
     let (client, adas, bobs) = prepared(&service).await;
     let answer = erased(&service, json!({ "user": "ada", "mode": "delete" })).await;
-    let expected = json!({ "status": "success", "object": "log-erasure", "logs": 2, "bodies": 2, "feedback": 2 });
+    let expected =
+        json!({ "status": "success", "object": "log-erasure", "logs": 2, "bodies": 2, "feedback": 2, "exports": 0 });
     assert_eq!(answer, expected);
     assert!(!adas.iter().any(|path| path.exists()) && bobs.iter().all(|path| path.exists()));
     assert_eq!(ids(&client, "").await.len(), 2);
@@ -144,7 +146,11 @@ async fn the_command_erases_as_the_interface_does() {
     let arguments = ["logs", "erase", "--organisation", &home, "--user", "ada", "--mode", "delete"];
     let mut process = Process::start("gateway-admin", &arguments, &environment, folder.path());
     let status = process.ended_within(Duration::from_secs(30)).await;
-    assert!(status.success() && process.log().contains("2 logs, 2 bodies, 2 feedbacks"), "{}", process.log());
+    assert!(
+        status.success() && process.log().contains("2 logs, 2 bodies, 2 feedbacks, the files of 0 exports"),
+        "{}",
+        process.log()
+    );
     assert!(!adas.iter().any(|path| path.exists()));
     assert_eq!(ids(&client, "").await.len(), 2);
     let trail = service.trail(service.home.organisation_id).await;
@@ -153,4 +159,56 @@ async fn the_command_erases_as_the_interface_does() {
         ["logs", "erase", "--organisation", "0b0cb1f4-8a52-4c0e-8f0e-7a1f2f1f0a11", "--trace", "a", "--mode", "delete"];
     let mut process = Process::start("gateway-admin", &nobody, &environment, folder.path());
     assert!(!process.ended_within(Duration::from_secs(30)).await.success());
+}
+
+#[tokio::test]
+async fn what_arrives_after_it_was_erased_is_erased_too() {
+    let service = Service::start().await;
+    let app = admin_on(&service.database).await;
+    let (client, adas, _) = prepared(&service).await;
+    erased(&service, json!({ "user": "ada", "mode": "delete" })).await;
+    run(&app, "erase_late").await;
+    // A proxy stores what it kept on disk: a call of before, one of afterwards, and a body whose row is gone.
+    let ada = json!({ "metadata": { "_user": "ada" }, "trace_id": "late" });
+    store(&service, at(3600), ada.clone()).await;
+    store(&service, at(-60), ada).await;
+    std::fs::write(&adas[0], "late").unwrap();
+    let database = service.database.client().await;
+    let sooner = "UPDATE log_erasures SET next_at = now(); UPDATE erased_bodies SET next_at = now()";
+    database.batch_execute(sooner).await.unwrap();
+    assert_eq!(run(&app, "erase_late").await, 1);
+    assert_eq!(ids(&client, "trace_id=late").await.len(), 1, "the call of afterwards stays");
+    assert!(!adas[0].exists());
+    let theirs = rows(&service, "SELECT to_jsonb(r) FROM request_logs r WHERE r::text LIKE '%ada%'").await;
+    assert_eq!(theirs.len(), 2, "another tenant's stays");
+    database.batch_execute("UPDATE log_erasures SET asked_at = now() - interval '31 days'").await.unwrap();
+    run(&app, "erase_late").await;
+    run(&app, "erase_late").await;
+    assert!(rows(&service, "SELECT to_jsonb(e) FROM log_erasures e").await.is_empty());
+}
+
+#[tokio::test]
+async fn files_of_exports_that_may_hold_what_was_erased_are_gone() {
+    let service = Service::start().await;
+    let app = admin_on(&service.database).await;
+    let (client, ..) = prepared(&service).await;
+    let other = service.workspace_client(service.workspace("Other").await).await;
+    let mut exports = Vec::new();
+    for client in [&client, &other] {
+        let wanted = json!({ "filters": {}, "requested_data": ["id", "trace_id"] });
+        let id = log_exports::draft(client, wanted).await;
+        log_exports::start(client, &id).await;
+        exports.push(id);
+    }
+    run(&app, "export_logs").await;
+    let answer = erased(&service, json!({ "user": "ada", "mode": "anonymise" })).await;
+    assert_eq!(answer["exports"], 1);
+    let (mine, others) =
+        (log_exports::shown(&client, &exports[0]).await, log_exports::shown(&other, &exports[1]).await);
+    assert_eq!((&mine["status"], &others["status"]), (&json!("stopped"), &json!("success")), "{mine} {others}");
+    assert_eq!(client.get(&format!("/logs/exports/{}/download", exports[0])).await.status, 400);
+    assert_eq!(run(&app, "delete_objects").await, 1, "the folder of its files");
+    log_exports::start(&client, &exports[0]).await;
+    run(&app, "export_logs").await;
+    assert_eq!(log_exports::shown(&client, &exports[0]).await["status"], "success");
 }

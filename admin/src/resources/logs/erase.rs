@@ -59,12 +59,14 @@ pub fn docs() -> Doc {
         .need("object", schema::fixed("log-erasure"))
         .need("logs", count())
         .need("bodies", count())
-        .need("feedback", count());
+        .need("feedback", count())
+        .need("exports", count().says("Those that may hold what was erased: their files are gone."));
     Doc::post("/logs/erase", "Erase what the logs hold of a person or a trace")
         .details(
             "Name either `user` or `trace_id`. `delete` leaves nothing; `anonymise` keeps rows for counting, without \
-             bodies, metadata, and names of traces and spans. Calls that proxies have yet to store, and files that were \
-             exported before, are not reached: repeat it later, and delete those files.",
+             bodies, metadata, and names of traces and spans. Calls from before that proxies have yet to store are erased \
+             when they arrive, within minutes and for 30 days. Exports of those workspaces that were started since lose \
+             their files and have to be started again; what was downloaded before is not reached.",
         )
         .body(body)
         .answer(answer)

@@ -1,0 +1,100 @@
+//! What arrives after it was erased. A proxy may hold logs on disk while Postgres is away, and bodies longer than that, so
+//! an erasure is remembered and done again: often at first, ever more seldom, and no more after `KEPT`.
+
+use super::{BATCH, Erased, Mode, Subject, apply, delete_bodies, find, salt};
+use crate::error::ApiError;
+use chrono::{DateTime, Utc};
+use shared::log_store::LogStore;
+use tokio_postgres::{GenericClient, Row, Transaction};
+use uuid::Uuid;
+
+/// Longer than anybody keeps a journal that cannot be sent.
+const KEPT: &str = "30 days";
+const BODIES: i64 = 200;
+
+pub async fn remember(
+    db: &impl GenericClient,
+    organisation: Uuid,
+    subject: &Subject,
+    mode: Mode,
+) -> Result<(), ApiError> {
+    const REMEMBER: &str = "INSERT INTO log_erasures (organisation_id, subject, name, mode) VALUES ($1, $2, $3, $4)
+        ON CONFLICT (organisation_id, subject, name)
+        DO UPDATE SET mode = excluded.mode, asked_at = now(), next_at = now()";
+    let kind = match subject {
+        Subject::User(_) => "user",
+        Subject::Trace(_) => "trace",
+    };
+    let mode = match mode {
+        Mode::Delete => "delete",
+        Mode::Anonymise => "anonymise",
+    };
+    db.execute(REMEMBER, &[&organisation, &kind, &subject.name(), &mode]).await?;
+    Ok(())
+}
+
+pub async fn remember_bodies(tx: &impl GenericClient, paths: &Vec<String>) -> Result<(), ApiError> {
+    const REMEMBER: &str = "INSERT INTO erased_bodies (path) SELECT unnest($1::text[]) ON CONFLICT DO NOTHING";
+    tx.execute(REMEMBER, &[paths]).await?;
+    Ok(())
+}
+
+/// Does the erasure again that is due first, a batch of it. None when none is.
+pub async fn repeat(tx: &Transaction<'_>, store: &LogStore) -> Result<Option<Erased>, ApiError> {
+    const DUE: &str = "SELECT id, organisation_id, subject, name, mode, asked_at FROM log_erasures
+        WHERE next_at <= now() ORDER BY next_at LIMIT 1 FOR UPDATE SKIP LOCKED";
+    const LATER: &str = "UPDATE log_erasures
+        SET next_at = now() + greatest(interval '1 minute', (now() - asked_at) / 10) WHERE id = $1";
+    let Some(due) = tx.query_opt(DUE, &[]).await? else { return Ok(None) };
+    let (organisation, mode): (Uuid, Mode) = (due.try_get("organisation_id")?, mode(&due)?);
+    let asked_at: DateTime<Utc> = due.try_get("asked_at")?;
+    let filter = subject(&due)?.filter(organisation).and("created_at <= ?", asked_at);
+    let found = find(tx, &filter).await?;
+    let mut erased = Erased { bodies: delete_bodies(store, found.bodies.clone()).await?, ..Erased::default() };
+    if !found.ids.is_empty() {
+        erased.add(apply(tx, organisation, &found, mode, &salt()).await?);
+    }
+    if (found.ids.len() as i64) < BATCH {
+        tx.execute(LATER, &[&due.try_get::<_, Uuid>("id")?]).await?;
+    }
+    Ok(Some(erased))
+}
+
+/// Deletes once more the objects that are due for it. Answers whether there were any.
+pub async fn repeat_bodies(tx: &Transaction<'_>, store: &LogStore) -> Result<bool, ApiError> {
+    const DUE: &str = "SELECT path FROM erased_bodies WHERE next_at <= now() ORDER BY next_at LIMIT $1
+        FOR UPDATE SKIP LOCKED";
+    const LATER: &str = "UPDATE erased_bodies SET next_at = now() + greatest(interval '10 minutes', now() - erased_at)
+        WHERE path = ANY($1)";
+    let due = tx.query(DUE, &[&BODIES]).await?;
+    let paths: Vec<String> = due.iter().map(|row| row.try_get("path")).collect::<Result<_, _>>()?;
+    if paths.is_empty() {
+        return Ok(false);
+    }
+    delete_bodies(store, paths.clone()).await?;
+    tx.execute(LATER, &[&paths]).await?;
+    Ok(true)
+}
+
+/// Nothing from before can come any more.
+pub async fn forget(tx: &Transaction<'_>) -> Result<(), ApiError> {
+    for (table, since) in [("log_erasures", "asked_at"), ("erased_bodies", "erased_at")] {
+        tx.execute(&format!("DELETE FROM {table} WHERE {since} < now() - interval '{KEPT}'"), &[]).await?;
+    }
+    Ok(())
+}
+
+fn subject(row: &Row) -> Result<Subject, tokio_postgres::Error> {
+    let name = row.try_get("name")?;
+    Ok(match row.try_get("subject")? {
+        "user" => Subject::User(name),
+        _ => Subject::Trace(name),
+    })
+}
+
+fn mode(row: &Row) -> Result<Mode, tokio_postgres::Error> {
+    Ok(match row.try_get("mode")? {
+        "anonymise" => Mode::Anonymise,
+        _ => Mode::Delete,
+    })
+}
