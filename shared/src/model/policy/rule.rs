@@ -1,0 +1,232 @@
+//! Which requests a policy speaks of, and how it groups them. Pure: what is known of a request comes as `Facts`.
+
+use serde::de::{Error, SeqAccess, Visitor};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde_json::Value;
+use std::borrow::Cow;
+use std::fmt;
+use std::str::FromStr;
+use tokio_postgres::Row;
+
+/// Every condition must hold; each combination of the grouped values is counted apart.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Rule {
+    pub conditions: Vec<Condition>,
+    pub group_by: Vec<GroupBy>,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Condition {
+    pub key: Key,
+    /// One of these; `*` is any value at all.
+    pub value: Values,
+    /// And none of these.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub excludes: Option<Values>,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct GroupBy {
+    pub key: Key,
+}
+
+/// What a request can be asked about.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub enum Key {
+    ApiKey,
+    OrganisationId,
+    WorkspaceId,
+    /// A field of the request's metadata.
+    Metadata(String),
+    Config,
+    Prompt,
+    EndpointType,
+    VirtualKey,
+    Provider,
+    Model,
+}
+
+/// One text or several, shown as it was sent.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Values {
+    One(String),
+    Several(Vec<String>),
+}
+
+/// What is known of a request, or of one attempt.
+pub trait Facts {
+    /// The value that requests are grouped by; none when there is none.
+    fn value(&self, key: &Key) -> Option<Cow<'_, str>>;
+
+    /// Whether a condition that says `wanted` means this request. Things with several names answer to all of them.
+    fn is(&self, key: &Key, wanted: &str) -> bool {
+        self.value(key).is_some_and(|value| value == wanted)
+    }
+}
+
+impl Rule {
+    pub fn from_row(row: &Row) -> anyhow::Result<Self> {
+        Ok(Self {
+            conditions: serde_json::from_value(row.try_get::<_, Value>("conditions")?)?,
+            group_by: serde_json::from_value(row.try_get::<_, Value>("group_by")?)?,
+        })
+    }
+
+    pub fn matches(&self, facts: &impl Facts) -> bool {
+        self.conditions.iter().all(|condition| condition.holds(facts))
+    }
+
+    /// The name of the request's group; none when it lacks a grouped value, and is not counted.
+    pub fn value_key(&self, facts: &impl Facts) -> Option<String> {
+        super::value_key(self.group_by.iter().map(|one| &one.key), facts)
+    }
+
+    /// Whether it can be judged only once a target is chosen.
+    pub fn is_per_attempt(&self) -> bool {
+        let keys = self.conditions.iter().map(|one| &one.key).chain(self.group_by.iter().map(|one| &one.key));
+        keys.into_iter().any(Key::is_per_attempt)
+    }
+}
+
+impl Condition {
+    pub fn holds(&self, facts: &impl Facts) -> bool {
+        let names = |values: &Values| {
+            values.iter().any(|one| match one {
+                "*" => facts.value(&self.key).is_some(),
+                one => facts.is(&self.key, one),
+            })
+        };
+        names(&self.value) && !self.excludes.as_ref().is_some_and(names)
+    }
+}
+
+impl Key {
+    /// Known of an attempt, not of the request.
+    pub fn is_per_attempt(&self) -> bool {
+        matches!(self, Self::VirtualKey | Self::Provider | Self::Model)
+    }
+
+    pub(super) fn prefix(&self) -> &'static str {
+        match self {
+            Self::ApiKey => "api_key",
+            Self::OrganisationId => "organisation_id",
+            Self::WorkspaceId => "workspace_id",
+            Self::Metadata(_) => "metadata.",
+            Self::Config => "config",
+            Self::Prompt => "prompt",
+            Self::EndpointType => "endpoint_type",
+            Self::VirtualKey => "virtual_key",
+            Self::Provider => "provider",
+            Self::Model => "model",
+        }
+    }
+
+    pub(super) fn field(&self) -> &str {
+        if let Self::Metadata(field) = self { field } else { "" }
+    }
+}
+
+impl fmt::Display for Key {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}{}", self.prefix(), self.field())
+    }
+}
+
+#[derive(Debug, thiserror::Error)]
+#[error(
+    "must be api_key, organisation_id, workspace_id, metadata.<field>, virtual_key, provider, config, prompt, model or endpoint_type"
+)]
+pub struct NoSuchKey;
+
+impl FromStr for Key {
+    type Err = NoSuchKey;
+
+    fn from_str(text: &str) -> Result<Self, NoSuchKey> {
+        const PLAIN: [Key; 9] = [
+            Key::ApiKey,
+            Key::OrganisationId,
+            Key::WorkspaceId,
+            Key::Config,
+            Key::Prompt,
+            Key::EndpointType,
+            Key::VirtualKey,
+            Key::Provider,
+            Key::Model,
+        ];
+        if let Some(field) = text.strip_prefix("metadata.") {
+            let is_name = (1..=128).contains(&field.chars().count()) && !field.contains(char::is_control);
+            return if is_name { Ok(Self::Metadata(field.to_owned())) } else { Err(NoSuchKey) };
+        }
+        PLAIN.into_iter().find(|key| key.prefix() == text).ok_or(NoSuchKey)
+    }
+}
+
+impl Serialize for Key {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for Key {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        String::deserialize(deserializer)?.parse().map_err(D::Error::custom)
+    }
+}
+
+impl Values {
+    pub fn iter(&self) -> impl Iterator<Item = &str> {
+        let all = match self {
+            Self::One(one) => std::slice::from_ref(one),
+            Self::Several(several) => several.as_slice(),
+        };
+        all.iter().map(String::as_str)
+    }
+}
+
+impl Serialize for Values {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Self::One(one) => one.serialize(serializer),
+            Self::Several(several) => several.serialize(serializer),
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for Values {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Either;
+        impl<'de> Visitor<'de> for Either {
+            type Value = Values;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a string or a list of strings")
+            }
+
+            fn visit_str<E: Error>(self, text: &str) -> Result<Values, E> {
+                Ok(Values::One(text.to_owned()))
+            }
+
+            fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Values, A::Error> {
+                let mut several = Vec::new();
+                while let Some(text) = items.next_element()? {
+                    several.push(text);
+                }
+                Ok(Values::Several(several))
+            }
+        }
+        deserializer.deserialize_any(Either)
+    }
+}
+
+/// Whether a condition on `model` means this model of this provider: `gpt-4o`, `@team/gpt-4o` or `@team/*`.
+pub fn names_model(wanted: &str, provider: Option<&str>, model: &str) -> bool {
+    let Some((slug, name)) = wanted.strip_prefix('@').and_then(|rest| rest.split_once('/')) else {
+        return wanted == model;
+    };
+    provider == Some(slug) && (name == "*" || name == model)
+}
+
+#[cfg(test)]
+mod tests;

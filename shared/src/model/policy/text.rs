@@ -1,0 +1,104 @@
+//! Names of groups: `<key>:<value>` joined by `|`. They come from whoever sends requests, so they are bounded, and no
+//! value can be made to look like two.
+
+use super::{Facts, Key};
+use sha2::{Digest as _, Sha256};
+use std::fmt::Write as _;
+
+/// Longer values stand in a name by their hash.
+const LONGEST: usize = 200;
+
+/// The name of the group that a request belongs to; none when it lacks one of the values.
+pub fn value_key<'a>(keys: impl IntoIterator<Item = &'a Key>, facts: &impl Facts) -> Option<String> {
+    let mut name = String::new();
+    for key in keys {
+        let value = facts.value(key)?;
+        if !name.is_empty() {
+            name.push('|');
+        }
+        push(&mut name, key.prefix());
+        push(&mut name, key.field());
+        name.push(':');
+        match value.len() {
+            0..=LONGEST => push(&mut name, &value),
+            _ => {
+                name.push_str("sha256:");
+                for byte in Sha256::digest(value.as_bytes()) {
+                    // Writing to a text cannot fail.
+                    let _ = write!(name, "{byte:02x}");
+                }
+            }
+        }
+    }
+    Some(name)
+}
+
+/// What joins parts is escaped inside of them; Postgres cannot store NUL.
+fn push(name: &mut String, text: &str) {
+    if !text.contains(['|', '\\', '\0']) {
+        return name.push_str(text);
+    }
+    for c in text.chars() {
+        match c {
+            '|' | '\\' => name.extend(['\\', c]),
+            '\0' => name.push('\u{fffd}'),
+            _ => name.push(c),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::borrow::Cow;
+
+    struct Sent(&'static [(&'static str, &'static str)]);
+
+    impl Facts for Sent {
+        fn value(&self, key: &Key) -> Option<Cow<'_, str>> {
+            let name = key.to_string();
+            self.0.iter().find(|(one, _)| *one == name).map(|(_, value)| Cow::Borrowed(*value))
+        }
+    }
+
+    fn keys(names: &[&str]) -> Vec<Key> {
+        names.iter().map(|name| name.parse().unwrap()).collect()
+    }
+
+    fn named(names: &[&str], sent: &'static [(&'static str, &'static str)]) -> Option<String> {
+        value_key(&keys(names), &Sent(sent))
+    }
+
+    #[test]
+    fn a_group_is_named_by_its_keys_and_values_in_order() {
+        let sent: &[(&str, &str)] = &[("metadata._user", "alice"), ("api_key", "k-1")];
+        assert_eq!(named(&["metadata._user"], sent).as_deref(), Some("metadata._user:alice"));
+        assert_eq!(named(&["api_key", "metadata._user"], sent).as_deref(), Some("api_key:k-1|metadata._user:alice"));
+        assert_eq!(named(&["api_key", "metadata.team"], sent), None, "a request that lacks a value is in no group");
+    }
+
+    #[test]
+    fn no_value_can_look_like_two() {
+        let names = ["metadata.a", "metadata.b"];
+        let one = named(&names, &[("metadata.a", "x|metadata.b:y"), ("metadata.b", "z")]);
+        let two = named(&names, &[("metadata.a", "x"), ("metadata.b", "y|metadata.b:z")]);
+        assert_ne!(one, two);
+        assert_ne!(
+            named(&names, &[("metadata.a", "x\\"), ("metadata.b", "y")]),
+            named(&names, &[("metadata.a", "x"), ("metadata.b", "\\y")])
+        );
+    }
+
+    #[test]
+    fn a_long_value_stands_by_its_hash() {
+        static LONG: std::sync::LazyLock<String> = std::sync::LazyLock::new(|| "x".repeat(1 << 16));
+        struct Long;
+        impl Facts for Long {
+            fn value(&self, _: &Key) -> Option<Cow<'_, str>> {
+                Some(Cow::Borrowed(LONG.as_str()))
+            }
+        }
+        let name = value_key(&keys(&["metadata.x"]), &Long).unwrap();
+        assert!(name.starts_with("metadata.x:sha256:") && name.len() == 18 + 64, "{name}");
+    }
+}
