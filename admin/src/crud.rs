@@ -134,7 +134,8 @@ pub async fn find<R: Resource>(
     workspace: Option<Uuid>,
     lock: Lock,
 ) -> Result<R, ApiError> {
-    let named = tenancy::named(&R::TABLE, name).ok_or(ApiError::NotFound(R::OBJECT))?;
+    let further = R::named(call, name)?;
+    let named = tenancy::named(&R::TABLE, name).ok_or(ApiError::NotFound(R::OBJECT))?.join(further);
     let filter = live::<R>(tenancy::visible(&R::TABLE, &call.caller, workspace).join(named));
     let rows = match lock {
         Lock::No => R::TABLE.find(db, &filter).await?,

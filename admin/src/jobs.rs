@@ -16,7 +16,11 @@ mod export_logs;
 mod log_days;
 mod purge_tombstones;
 mod remind_of_keys;
+mod reset_budgets;
+mod reset_policies;
 mod rotate_keys;
+mod watch_budgets;
+mod watch_policies;
 
 use crate::app::App;
 use crate::mail::outbox;
@@ -41,7 +45,11 @@ pub static JOBS: &[Job] = &[
     log_days::JOB,
     purge_tombstones::JOB,
     remind_of_keys::JOB,
+    reset_budgets::JOB,
+    reset_policies::JOB,
     rotate_keys::JOB,
+    watch_budgets::JOB,
+    watch_policies::JOB,
 ];
 
 /// Any number, as long as it is always this one: the lock of a job is this and the hash of its name.

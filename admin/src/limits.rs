@@ -1,13 +1,15 @@
 //! Usage and rate limits as the interface takes them, on keys, workspaces, providers and integrations: strict, so
 //! that a misspelt limit is refused instead of limiting nothing. Pure: the clock is an argument.
 
+mod crossing;
 pub mod docs;
 mod rate;
-mod reset;
+pub mod reset;
 mod usage;
 
+pub use crossing::{Crossing, Marks, is_raised};
 pub use rate::{KEY_RATES, RateLimit, Rates, USUAL_RATES, rate_limits};
-pub use usage::{UsageLimits, usage_limits};
+pub use usage::{UsageKind, UsageLimits, usage_limits};
 
 use crate::app::App;
 use crate::error::ApiError;

@@ -2,6 +2,7 @@
 //! speaks of and never holds up an answer. What somebody asked for is sent once, and whoever asked can ask again
 //! (resend); what nobody asked for goes through the outbox.
 
+pub mod budget;
 pub mod invitation;
 pub mod outbox;
 pub mod recipients;

@@ -14,6 +14,7 @@ mod members;
 mod model_configs;
 mod organisation;
 mod own_key;
+mod policies;
 mod providers;
 mod secret_references;
 mod users;
@@ -52,6 +53,7 @@ pub fn routes() -> Routes {
         .merge(log_exports::routes())
         .merge(logs::routes())
         .merge(organisation::routes())
+        .merge(policies::routes())
         .merge(secret_references::routes())
         .merge(users::routes())
         .merge(invites::routes())
@@ -77,6 +79,9 @@ fn docs() -> [Doc; 3] {
 pub mod rotation {
     pub use super::api_keys::rotate::{Fresh, recorded, replace, transition};
 }
+
+/// When a usage-limits policy starts over, as its row says, for the job that does it.
+pub use policies::schedule_of as policy_schedule;
 
 /// The table behind the longest lists, for the test that looks at its plans.
 pub fn key_table() -> shared::table::Table {

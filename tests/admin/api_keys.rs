@@ -173,9 +173,8 @@ async fn usage_starts_over_when_asked_and_a_raised_budget_wakes_the_key() {
         json!({ "name": "k", "workspace_id": service.home.workspace_id, "usage_limits": { "credit_limit": 10 } });
     let key = create(&admin, SERVICE, body).await;
     let spend = async || {
-        let sql = "UPDATE api_keys SET status = 'exhausted', usage_limits = usage_limits || '{\"current_usage\": 12}'
-                   WHERE usage_limits IS NOT NULL";
-        service.sql(sql).await;
+        service.spend("api_keys", "1200").await;
+        service.sql("UPDATE api_keys SET status = 'exhausted' WHERE usage_limits IS NOT NULL").await;
     };
     spend().await;
     assert_eq!(admin.get(&path(&key)).await.json()["usage_limits"]["status"], "exhausted");

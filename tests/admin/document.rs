@@ -143,6 +143,8 @@ async fn examples_of_what_is_created_are_accepted() {
         "/admin/users/invites",
         "/admin/workspaces",
         "/deployments",
+        "/policies/rate-limits",
+        "/policies/usage-limits",
     ] {
         let operation = document.operation(&Method::POST, path);
         let mut body = operation["requestBody"]["content"]["application/json"]["example"].clone();

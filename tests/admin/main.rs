@@ -34,6 +34,7 @@ mod migrations;
 mod model_configs;
 mod organisation;
 mod outage;
+mod policies;
 mod process;
 mod providers;
 mod requests;

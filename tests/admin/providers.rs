@@ -71,7 +71,7 @@ async fn a_provider_is_expired_and_exhausted_at_the_instant_and_revives() {
     assert_eq!(client.post("/providers", &body).await.status, 200);
     let status = async || client.get("/providers/p").await.json()["status"].clone();
     assert_eq!(status().await, "active");
-    service.sql("UPDATE providers SET usage_limits = jsonb_set(usage_limits, '{current_usage}', '5')").await;
+    service.spend("providers", "500").await;
     assert_eq!(status().await, "exhausted");
     service.sql("UPDATE providers SET expires_at = now(), status = 'exhausted'").await;
     assert_eq!(status().await, "expired");
@@ -80,11 +80,8 @@ async fn a_provider_is_expired_and_exhausted_at_the_instant_and_revives() {
     assert_eq!(status().await, "exhausted");
     assert_eq!(client.put("/providers/p", &json!({ "usage_limits": { "credit_limit": 6 } })).await.status, 200);
     assert_eq!(status().await, "active");
-    service
-        .sql(
-            "UPDATE providers SET usage_limits = jsonb_set(usage_limits, '{current_usage}', '6'), status = 'exhausted'",
-        )
-        .await;
+    service.spend("providers", "600").await;
+    service.sql("UPDATE providers SET status = 'exhausted'").await;
     assert_eq!(client.put("/providers/p", &json!({ "reset_usage": true })).await.status, 200);
     assert_eq!(status().await, "active");
     let stored = service.database.client().await.query_one("SELECT status FROM providers", &[]).await.unwrap();

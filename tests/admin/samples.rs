@@ -111,8 +111,34 @@ pub fn samples() -> Vec<Sample> {
             is_in_workspace: true,
         },
     ];
+    let rule = json!({
+        "name": "Policy {n}", "conditions": [{ "key": "metadata._user", "value": "*" }],
+        "group_by": [{ "key": "metadata._user" }],
+    });
+    let policy = |path, kind: &str, limit: (&str, i64), more: Value| {
+        let mut body = rule.clone();
+        body["type"] = kind.into();
+        body[limit.0] = limit.1.into();
+        body.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        let mut wrong = body.clone();
+        wrong["conditions"][0]["key"] = "colour".into();
+        Sample {
+            path,
+            body,
+            change: json!({ "name": "changed {n}", limit.0: limit.1 + 1 }),
+            wrong: (wrong, "conditions[0].key"),
+            delete: json!({}),
+            recorded_as: "policies",
+            is_in_workspace: true,
+        }
+    };
+    let policies = [
+        policy("/policies/rate-limits", "requests", ("value", 10), json!({ "unit": "rpm" })),
+        policy("/policies/usage-limits", "cost", ("credit_limit", 10), json!({ "periodic_reset": "monthly" })),
+    ];
     plain
         .into_iter()
+        .chain(policies)
         .chain([keys, configs, secret_references, deployments])
         .chain(workspaces)
         .chain(catalogue)
@@ -143,7 +169,12 @@ impl Sample {
 
     /// Whether two of the same cannot be made.
     pub fn is_unique(&self) -> bool {
-        !["/api-keys", "/configs", "/virtual-keys"].contains(&self.path)
+        !["/api-keys", "/configs", "/virtual-keys"].contains(&self.path) && !self.is_revivable()
+    }
+
+    /// Whether a change finds archived ones too, so that it can bring them back.
+    pub fn is_revivable(&self) -> bool {
+        self.path.starts_with("/policies/")
     }
 
     /// Keys are made below their list, one path per kind.
@@ -186,6 +217,8 @@ pub static FURTHER: &[&str] = &[
     "/feedback/{id}",
     "/logs",
     "/logs/erase",
+    "/policies/usage-limits/{id}/entities/reset",
+    "/policies/usage-limits/{id}/entities/{entityId}/reset",
 ];
 
 /// The sample's body with its number.

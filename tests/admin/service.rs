@@ -153,6 +153,24 @@ impl Service {
         rows.iter().map(|row| row.get(0)).collect()
     }
 
+    /// What the proxies count: all of a table that has a budget has used so many cents or tokens in its present period.
+    pub async fn spend(&self, table: &str, amount: &str) {
+        let (scope, id, budget) = match table {
+            "api_keys" => ("api_key", "id::text", "usage_limits"),
+            "workspaces" => ("workspace", "id::text", "usage_limits -> 0"),
+            "providers" => ("provider", "workspace_id || '/' || slug", "usage_limits"),
+            _ => ("integration", "integration_id || '/' || workspace_id", "usage_limits"),
+        };
+        self.sql(&format!(
+            "INSERT INTO usage_counters (organisation_id, scope, scope_id, unit, period, starts_at, value)
+             SELECT organisation_id, '{scope}', {id}, {budget} ->> 'type', 'total',
+                    ({budget} ->> 'last_reset_at')::timestamptz, {amount}
+             FROM {table} WHERE usage_limits IS NOT NULL
+             ON CONFLICT (organisation_id, scope, scope_id, unit, period, starts_at) DO UPDATE SET value = excluded.value"
+        ))
+        .await;
+    }
+
     pub async fn sql(&self, statement: &str) {
         self.database.client().await.batch_execute(statement).await.unwrap();
     }

@@ -112,12 +112,7 @@ async fn usage_survives_new_limits_and_a_raised_budget_wakes_the_workspace() {
     let client = service.administrator();
     let path = format!("/workspaces/{}", service.home.workspace_id);
     client.put(&path, &json!({ "usage_limits": { "credit_limit": 5 } })).await;
-    service
-        .sql(
-            r#"UPDATE workspaces SET usage_limits = jsonb_set(usage_limits, '{0,current_usage}', '5.5')
-                WHERE is_default"#,
-        )
-        .await;
+    service.spend("workspaces", "550").await;
     let limits = client.get(&path).await.json()["usage_limits"][0].clone();
     assert_eq!((&limits["current_usage"], &limits["status"]), (&json!(5.5), &json!("exhausted")));
     let raised = client.put(&path, &json!({ "usage_limits": { "credit_limit": 10 } })).await.json();

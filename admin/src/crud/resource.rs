@@ -70,6 +70,11 @@ pub trait Resource: Serialize + Send + Sync + Sized + 'static {
         Ok(search.map_or_else(Filter::default, |text| Filter::default().contains("name", text)))
     }
 
+    /// What else must hold of the row that a path names. Archived ones are not found unless this speaks of `status`.
+    fn named(_: &Call, _name: &str) -> Result<Filter, ApiError> {
+        Ok(Filter::default())
+    }
+
     /// Whether this caller may see the object, where its scopes depend on what it is.
     fn may_read(&self, _: &Call) -> Result<(), ApiError> {
         Ok(())

@@ -1,6 +1,9 @@
-//! When usage is next set back to zero. Weeks begin on Sunday, months on their first day, all at midnight UTC.
+//! When usage is set back to zero: on the first day of a week or month, or every so many days, always at midnight UTC.
+//! Weeks of things begin on Sunday, weeks of policies on Monday.
 
-use chrono::{DateTime, Datelike as _, Days, NaiveDate, NaiveTime, Utc};
+use crate::error::ApiError;
+use crate::http::time;
+use chrono::{DateTime, Datelike as _, Days, NaiveDate, NaiveTime, Utc, Weekday};
 use serde::{Deserialize, Serialize};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -13,30 +16,96 @@ pub enum Period {
 /// How often; a number of days is counted from its first reset.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Schedule {
-    Every(Period),
+    /// With the day on which weeks begin.
+    Weekly(Weekday),
+    Monthly,
     Days(u16),
 }
 
-/// The first reset after `now`.
-pub fn next(schedule: Schedule, now: DateTime<Utc>) -> DateTime<Utc> {
-    let today = now.date_naive();
-    let day = match schedule {
-        Schedule::Every(Period::Weekly) => {
-            let days = 7 - u64::from(today.weekday().num_days_from_sunday());
-            today.checked_add_days(Days::new(days))
+impl Schedule {
+    /// At most one of the two may be given.
+    pub fn checked(period: Option<Period>, days: Option<i64>, week: Weekday) -> Result<Option<Self>, ApiError> {
+        match (period, days) {
+            (Some(_), Some(_)) => Err(ApiError::field("periodic_reset_days", "cannot stand beside periodic_reset")),
+            (Some(Period::Weekly), None) => Ok(Some(Self::Weekly(week))),
+            (Some(Period::Monthly), None) => Ok(Some(Self::Monthly)),
+            (None, Some(days)) if (1..=365).contains(&days) => Ok(Some(Self::Days(days as u16))),
+            (None, Some(_)) => Err(ApiError::field("periodic_reset_days", "must be from 1 to 365")),
+            (None, None) => Ok(None),
         }
-        Schedule::Every(Period::Monthly) => {
-            let (year, month) =
-                if today.month() == 12 { (today.year() + 1, 1) } else { (today.year(), today.month() + 1) };
-            NaiveDate::from_ymd_opt(year, month, 1)
+    }
+
+    pub fn period(self) -> Option<Period> {
+        match self {
+            Self::Weekly(_) => Some(Period::Weekly),
+            Self::Monthly => Some(Period::Monthly),
+            Self::Days(_) => None,
         }
-        Schedule::Days(days) => today.checked_add_days(Days::new(days.into())),
-    };
-    midnight(day.unwrap_or(today))
+    }
+
+    pub fn days(self) -> Option<u16> {
+        if let Self::Days(days) = self { Some(days) } else { None }
+    }
+
+    /// The first reset after `now`.
+    pub fn next(self, now: DateTime<Utc>) -> DateTime<Utc> {
+        let today = now.date_naive();
+        let day = match self {
+            Self::Weekly(week) => today.checked_add_days(Days::new(7 - days_into(today, week))),
+            Self::Monthly => {
+                let (year, month) =
+                    if today.month() == 12 { (today.year() + 1, 1) } else { (today.year(), today.month() + 1) };
+                NaiveDate::from_ymd_opt(year, month, 1)
+            }
+            Self::Days(days) => today.checked_add_days(Days::new(days.into())),
+        };
+        midnight(day.unwrap_or(today))
+    }
+
+    /// For a reset that was due at `due`, perhaps long ago: when the present period began, and when the next one does.
+    pub fn caught_up(self, due: DateTime<Utc>, now: DateTime<Utc>) -> (DateTime<Utc>, DateTime<Utc>) {
+        let today = now.date_naive();
+        let began = match self {
+            Self::Weekly(week) => today.checked_sub_days(Days::new(days_into(today, week))),
+            Self::Monthly => today.with_day(1),
+            Self::Days(days) => {
+                let rounds = (today - due.date_naive()).num_days().max(0) / i64::from(days);
+                let days = Days::new(rounds.unsigned_abs() * u64::from(days));
+                let began = due.checked_add_days(days).unwrap_or(due);
+                return (began, self.next(began));
+            }
+        };
+        // A first reset may have been put on any day, so the period may have begun after the week did.
+        (began.map_or(due, midnight).max(due), self.next(now))
+    }
+}
+
+/// The first reset: as asked, or the next that the schedule has.
+pub fn first(
+    schedule: Option<Schedule>,
+    asked: Option<&str>,
+    now: DateTime<Utc>,
+) -> Result<Option<DateTime<Utc>>, ApiError> {
+    match (schedule, asked) {
+        (None, Some(_)) => Err(ApiError::field("next_usage_reset_at", "needs periodic_reset or periodic_reset_days")),
+        (Some(_), Some(text)) => {
+            let day = midnight(time::parsed("next_usage_reset_at", text)?.date_naive());
+            if day <= now {
+                return Err(ApiError::field("next_usage_reset_at", "must be a day in the future"));
+            }
+            Ok(Some(day))
+        }
+        (Some(schedule), None) => Ok(Some(schedule.next(now))),
+        (None, None) => Ok(None),
+    }
+}
+
+fn days_into(day: NaiveDate, week: Weekday) -> u64 {
+    day.weekday().days_since(week).into()
 }
 
 /// Midnight at the beginning of the day.
-pub fn midnight(day: NaiveDate) -> DateTime<Utc> {
+fn midnight(day: NaiveDate) -> DateTime<Utc> {
     day.and_time(NaiveTime::MIN).and_utc()
 }
 
@@ -44,18 +113,49 @@ pub fn midnight(day: NaiveDate) -> DateTime<Utc> {
 mod tests {
     use super::*;
 
+    const SUNDAYS: Schedule = Schedule::Weekly(Weekday::Sun);
+    const MONDAYS: Schedule = Schedule::Weekly(Weekday::Mon);
+
+    fn at(text: &str) -> DateTime<Utc> {
+        text.parse().unwrap()
+    }
+
+    fn day(text: &str) -> DateTime<Utc> {
+        at(&format!("{text}T00:00:00Z"))
+    }
+
     #[test]
-    fn resets_fall_on_sundays_first_days_and_whole_days() {
+    fn resets_fall_on_first_days_and_whole_days() {
         for (schedule, now, expected) in [
-            (Schedule::Every(Period::Weekly), "2026-01-15T10:30:00Z", "2026-01-18"),
-            (Schedule::Every(Period::Weekly), "2026-01-18T00:00:00Z", "2026-01-25"),
-            (Schedule::Every(Period::Monthly), "2026-01-31T23:59:59Z", "2026-02-01"),
-            (Schedule::Every(Period::Monthly), "2026-12-01T00:00:00Z", "2027-01-01"),
+            (SUNDAYS, "2026-01-15T10:30:00Z", "2026-01-18"),
+            (SUNDAYS, "2026-01-18T00:00:00Z", "2026-01-25"),
+            (MONDAYS, "2026-01-18T23:59:59Z", "2026-01-19"),
+            (MONDAYS, "2026-01-19T00:00:00Z", "2026-01-26"),
+            (Schedule::Monthly, "2026-01-31T23:59:59Z", "2026-02-01"),
+            (Schedule::Monthly, "2026-12-01T00:00:00Z", "2027-01-01"),
             (Schedule::Days(10), "2026-02-25T10:30:00Z", "2026-03-07"),
             (Schedule::Days(1), "2026-02-25T00:00:00Z", "2026-02-26"),
         ] {
-            let found = next(schedule, now.parse().unwrap());
-            assert_eq!(found, format!("{expected}T00:00:00Z").parse::<DateTime<Utc>>().unwrap(), "{schedule:?} {now}");
+            assert_eq!(schedule.next(at(now)), day(expected), "{schedule:?} {now}");
+        }
+    }
+
+    #[test]
+    fn resets_that_were_missed_are_made_once_as_of_the_last_of_them() {
+        for (schedule, due, now, began, next) in [
+            (SUNDAYS, "2026-01-18", "2026-01-18T00:00:03Z", "2026-01-18", "2026-01-25"),
+            (SUNDAYS, "2026-01-18", "2026-02-12T10:00:00Z", "2026-02-08", "2026-02-15"),
+            // A first reset in the middle of a week.
+            (SUNDAYS, "2026-01-21", "2026-01-22T10:00:00Z", "2026-01-21", "2026-01-25"),
+            (MONDAYS, "2026-01-19", "2026-01-25T23:59:59Z", "2026-01-19", "2026-01-26"),
+            (Schedule::Monthly, "2026-02-01", "2026-02-28T23:59:59Z", "2026-02-01", "2026-03-01"),
+            (Schedule::Monthly, "2027-12-01", "2028-02-29T12:00:00Z", "2028-02-01", "2028-03-01"),
+            (Schedule::Days(30), "2026-01-31", "2026-01-31T00:00:00Z", "2026-01-31", "2026-03-02"),
+            (Schedule::Days(30), "2026-01-31", "2026-03-01T23:59:59Z", "2026-01-31", "2026-03-02"),
+            (Schedule::Days(7), "2026-01-01", "2026-01-29T08:00:00Z", "2026-01-29", "2026-02-05"),
+            (Schedule::Days(365), "2024-02-29", "2026-03-01T00:00:00Z", "2026-02-28", "2027-02-28"),
+        ] {
+            assert_eq!(schedule.caught_up(day(due), at(now)), (day(began), day(next)), "{schedule:?} {due} {now}");
         }
     }
 }

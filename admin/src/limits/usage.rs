@@ -1,41 +1,37 @@
 //! Usage limits: a budget in dollars or tokens, with a threshold for an early word and a time to start over. What was
-//! used so far survives a change of the limits.
+//! used so far survives a change of the limits. A reset is a new `last_reset_at`: counters are found by it.
 
+use super::crossing::{Crossing, Marks};
 use super::number;
 use super::reset::{self, Period, Schedule};
 use crate::error::ApiError;
-use crate::http::{Time, json, time};
-use chrono::{DateTime, Utc};
+use crate::http::{Time, json};
+use chrono::{DateTime, SubsecRound as _, Utc, Weekday};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-/// Checked limits and their state, as stored.
+/// The day on which weeks of keys, providers and workspaces begin.
+const WEEK: Weekday = Weekday::Sun;
+
+/// Checked limits and their state. What was used is counted elsewhere, from `last_reset_at` on, and joined here.
 #[derive(Debug, Clone, PartialEq)]
 pub struct UsageLimits {
     kind: UsageKind,
-    credit_limit: Option<f64>,
-    alert_threshold: Option<f64>,
+    marks: Marks,
     schedule: Option<Schedule>,
     next_usage_reset_at: Option<DateTime<Utc>>,
     is_strict: bool,
-    state: State,
+    is_expired_alerts_sent: bool,
+    last_reset_at: DateTime<Utc>,
+    used: f64,
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-enum UsageKind {
+pub enum UsageKind {
     #[default]
     Cost,
     Tokens,
-}
-
-#[derive(Debug, Clone, Copy, Default, PartialEq, Deserialize)]
-#[serde(default)]
-struct State {
-    current_usage: f64,
-    is_threshold_alerts_sent: bool,
-    is_exhausted_alerts_sent: bool,
-    is_expired_alerts_sent: bool,
 }
 
 /// As sent: nothing beyond these fields.
@@ -53,7 +49,11 @@ struct Sent {
 }
 
 /// What was sent as `usage_limits`: an object, an array of at most one, or null. `stored` is what they replace.
-pub fn usage_limits(sent: Value, stored: Option<&Value>, now: DateTime<Utc>) -> Result<Option<UsageLimits>, ApiError> {
+pub fn usage_limits(
+    sent: Value,
+    stored: Option<&UsageLimits>,
+    now: DateTime<Utc>,
+) -> Result<Option<UsageLimits>, ApiError> {
     let sent = match sent {
         Value::Null => return Ok(None),
         Value::Array(mut items) if items.len() < 2 => match items.pop() {
@@ -65,9 +65,8 @@ pub fn usage_limits(sent: Value, stored: Option<&Value>, now: DateTime<Utc>) -> 
     };
     let sent: Sent = json::read_at("usage_limits", sent)?;
     let limits = checked(sent, now).map_err(|error| error.under("usage_limits"))?;
-    let stored = stored.and_then(UsageLimits::from_stored);
     Ok(Some(match stored {
-        Some(old) => limits.replacing(&old),
+        Some(old) => limits.replacing(old),
         None => limits,
     }))
 }
@@ -83,122 +82,130 @@ fn checked(sent: Sent, now: DateTime<Utc>) -> Result<UsageLimits, ApiError> {
     {
         return Err(ApiError::field("alert_threshold", "must be less than credit_limit"));
     }
-    let schedule = match (sent.periodic_reset, sent.periodic_reset_days) {
-        (Some(_), Some(_)) => {
-            return Err(ApiError::field("periodic_reset_days", "cannot stand beside periodic_reset"));
-        }
-        (Some(period), None) => Some(Schedule::Every(period)),
-        (None, Some(days)) if (1..=365).contains(&days) => Some(Schedule::Days(days as u16)),
-        (None, Some(_)) => return Err(ApiError::field("periodic_reset_days", "must be from 1 to 365")),
-        (None, None) => None,
-    };
-    let next_usage_reset_at = match (schedule, sent.next_usage_reset_at) {
-        (None, Some(_)) => {
-            return Err(ApiError::field("next_usage_reset_at", "needs periodic_reset or periodic_reset_days"));
-        }
-        (Some(_), Some(text)) => {
-            let day = reset::midnight(time::parsed("next_usage_reset_at", &text)?.date_naive());
-            if day <= now {
-                return Err(ApiError::field("next_usage_reset_at", "must be a day in the future"));
-            }
-            Some(day)
-        }
-        (Some(schedule), None) => Some(reset::next(schedule, now)),
-        (None, None) => None,
-    };
+    let schedule = Schedule::checked(sent.periodic_reset, sent.periodic_reset_days, WEEK)?;
+    let marks = Marks { credit_limit: sent.credit_limit, alert_threshold: sent.alert_threshold, ..Marks::default() };
     Ok(UsageLimits {
         kind: sent.kind.unwrap_or_default(),
-        credit_limit: sent.credit_limit,
-        alert_threshold: sent.alert_threshold,
+        marks,
         schedule,
-        next_usage_reset_at,
+        next_usage_reset_at: reset::first(schedule, sent.next_usage_reset_at.as_deref(), now)?,
         is_strict: sent.strict.unwrap_or(false),
-        state: State::default(),
+        is_expired_alerts_sent: false,
+        last_reset_at: now.trunc_subsecs(3),
+        used: 0.0,
     })
 }
 
 impl UsageLimits {
-    /// As stored by `to_stored`; none for what cannot be read.
-    pub fn from_stored(stored: &Value) -> Option<Self> {
-        let stored = stored.as_array().map_or(Some(stored), |items| items.first())?;
-        let state = State::deserialize(stored).ok()?;
-        let text = |name: &str| stored[name].as_str();
-        let period = Period::deserialize(&stored["periodic_reset"]).ok().map(Schedule::Every);
-        let days = stored["periodic_reset_days"].as_u64().and_then(|days| u16::try_from(days).ok()).map(Schedule::Days);
+    /// As stored by `stored`; none for what cannot be read. `used` is what `budget_used` says.
+    pub fn from_stored(stored: &Value, used: Option<f64>) -> Option<Self> {
+        let stored = stored.as_array().map_or(Some(stored), |items| items.first())?.as_object()?;
+        let field = |name: &str| stored.get(name).unwrap_or(&Value::Null);
+        let time = |name: &str| field(name).as_str().and_then(|text| text.parse().ok());
+        let flag = |name: &str| field(name).as_bool().unwrap_or(false);
+        let period = Period::deserialize(field("periodic_reset")).ok();
         Some(Self {
-            kind: UsageKind::deserialize(&stored["type"]).unwrap_or_default(),
-            credit_limit: stored["credit_limit"].as_f64(),
-            alert_threshold: stored["alert_threshold"].as_f64(),
-            schedule: period.or(days),
-            next_usage_reset_at: text("next_usage_reset_at").and_then(|text| text.parse().ok()),
-            is_strict: stored["strict"].as_bool().unwrap_or(false),
-            state,
+            kind: UsageKind::deserialize(field("type")).unwrap_or_default(),
+            marks: Marks {
+                credit_limit: field("credit_limit").as_f64(),
+                alert_threshold: field("alert_threshold").as_f64(),
+                is_threshold_alerts_sent: flag("is_threshold_alerts_sent"),
+                is_exhausted_alerts_sent: flag("is_exhausted_alerts_sent"),
+            },
+            schedule: Schedule::checked(period, field("periodic_reset_days").as_i64(), WEEK).ok().flatten(),
+            next_usage_reset_at: time("next_usage_reset_at"),
+            is_strict: flag("strict"),
+            is_expired_alerts_sent: flag("is_expired_alerts_sent"),
+            last_reset_at: time("last_reset_at").unwrap_or_default(),
+            used: used.unwrap_or_default(),
         })
     }
 
-    /// The object as the interface shows it; it is stored the same.
+    /// The object as it is stored, and as those read it who count: with the time from which on its usage counts.
+    pub fn stored(&self) -> Value {
+        let mut stored = self.sent();
+        stored["is_threshold_alerts_sent"] = self.marks.is_threshold_alerts_sent.into();
+        stored["is_exhausted_alerts_sent"] = self.marks.is_exhausted_alerts_sent.into();
+        stored["is_expired_alerts_sent"] = self.is_expired_alerts_sent.into();
+        stored["last_reset_at"] = json!(Time(self.last_reset_at));
+        stored
+    }
+
+    /// The object as the interface shows it.
     pub fn shown(&self) -> Value {
-        json!({
-            "type": self.kind,
-            "credit_limit": self.credit_limit.map(number),
-            "alert_threshold": self.alert_threshold.map(number),
-            "periodic_reset": self.schedule.and_then(|one| if let Schedule::Every(period) = one { Some(period) } else { None }),
-            "periodic_reset_days": self.schedule.and_then(|one| if let Schedule::Days(days) = one { Some(days) } else { None }),
-            "next_usage_reset_at": self.next_usage_reset_at.map(Time),
-            "strict": self.is_strict,
-            "current_usage": number(self.state.current_usage),
-            "status": if self.is_exhausted() { "exhausted" } else { "active" },
-            "is_threshold_alerts_sent": self.state.is_threshold_alerts_sent,
-            "is_exhausted_alerts_sent": self.state.is_exhausted_alerts_sent,
-            "is_expired_alerts_sent": self.state.is_expired_alerts_sent,
-        })
+        let mut shown = self.sent();
+        shown["current_usage"] = number(self.used);
+        shown["status"] = if self.is_exhausted() { "exhausted" } else { "active" }.into();
+        shown["is_threshold_alerts_sent"] = self.marks.is_threshold_alerts_sent.into();
+        shown["is_exhausted_alerts_sent"] = self.marks.is_exhausted_alerts_sent.into();
+        shown["is_expired_alerts_sent"] = self.is_expired_alerts_sent.into();
+        shown
     }
 
     /// The object as a client would send it: without its state.
     pub fn sent(&self) -> Value {
-        const STATE: [&str; 5] = [
-            "current_usage",
-            "status",
-            "is_threshold_alerts_sent",
-            "is_exhausted_alerts_sent",
-            "is_expired_alerts_sent",
-        ];
-        let mut sent = self.shown();
-        if let Value::Object(fields) = &mut sent {
-            fields.retain(|name, _| !STATE.contains(&name.as_str()));
-        }
-        sent
+        json!({
+            "type": self.kind,
+            "credit_limit": self.marks.credit_limit.map(number),
+            "alert_threshold": self.marks.alert_threshold.map(number),
+            "periodic_reset": self.schedule.and_then(Schedule::period),
+            "periodic_reset_days": self.schedule.and_then(Schedule::days),
+            "next_usage_reset_at": self.next_usage_reset_at.map(Time),
+            "strict": self.is_strict,
+        })
     }
 
     pub fn is_exhausted(&self) -> bool {
-        self.credit_limit.is_some_and(|limit| self.state.current_usage >= limit)
+        self.marks.is_exhausted(self.used)
     }
 
-    /// Usage back to zero, and whoever was told is told again.
-    pub fn reset(mut self) -> Self {
-        self.state = State::default();
+    pub fn kind(&self) -> UsageKind {
+        self.kind
+    }
+
+    pub fn marks(&self) -> &Marks {
+        &self.marks
+    }
+
+    pub fn used(&self) -> f64 {
+        self.used
+    }
+
+    /// Usage back to zero from `at` on, and whoever was told is told again.
+    pub fn reset(mut self, at: DateTime<Utc>) -> Self {
+        let Marks { credit_limit, alert_threshold, .. } = self.marks;
+        self.marks = Marks { credit_limit, alert_threshold, ..Marks::default() };
+        self.is_expired_alerts_sent = false;
+        // As precise as it is written down: it is part of a counter's name.
+        self.last_reset_at = at.trunc_subsecs(3);
+        self.used = 0.0;
         self
     }
 
-    /// These limits in the place of `old`: usage stays unless its unit changed; a word already sent counts again once
-    /// what it spoke of is further away.
+    /// The reset that is due, if one is, and when that was.
+    pub fn caught_up(self, now: DateTime<Utc>) -> Option<(Self, DateTime<Utc>)> {
+        let (schedule, due) = (self.schedule?, self.next_usage_reset_at.filter(|due| *due <= now)?);
+        let (began, next) = schedule.caught_up(due, now);
+        let mut fresh = self.reset(began);
+        fresh.next_usage_reset_at = Some(next);
+        Some((fresh, began))
+    }
+
+    /// The same once it was told what happened.
+    pub fn told(mut self, crossing: Crossing) -> Self {
+        self.marks = self.marks.told(crossing);
+        self
+    }
+
+    /// These limits in the place of `old`: usage stays unless its unit changed.
     fn replacing(mut self, old: &Self) -> Self {
         if self.kind != old.kind {
             return self;
         }
-        self.state = old.state;
-        let is_raised = |new: Option<f64>, old: Option<f64>| match (new, old) {
-            (_, None) => false,
-            (None, Some(_)) => true,
-            (Some(new), Some(old)) => new > old,
-        };
-        let has_room = !self.is_exhausted();
-        if has_room && is_raised(self.credit_limit, old.credit_limit) {
-            (self.state.is_threshold_alerts_sent, self.state.is_exhausted_alerts_sent) = (false, false);
-        }
-        if is_raised(self.alert_threshold, old.alert_threshold) {
-            self.state.is_threshold_alerts_sent = false;
-        }
+        self.marks = self.marks.replacing(&old.marks, old.used);
+        self.is_expired_alerts_sent = old.is_expired_alerts_sent;
+        self.last_reset_at = old.last_reset_at;
+        self.used = old.used;
         self
     }
 }
@@ -238,7 +245,9 @@ mod tests {
         let sent = json!({ "credit_limit": 500.0, "alert_threshold": 99.5, "periodic_reset": "monthly" });
         assert_eq!(taken(sent.clone()), Ok(expected.clone()));
         assert_eq!(taken(json!([sent])), Ok(expected.clone()));
-        assert_eq!(UsageLimits::from_stored(&expected).unwrap().shown(), expected);
+        let limits = usage_limits(sent, None, now()).unwrap().unwrap();
+        assert_eq!(limits.stored()["last_reset_at"], "2026-01-15T10:30:00.000Z");
+        assert_eq!(UsageLimits::from_stored(&limits.stored(), None).unwrap(), limits);
         for none in [json!(null), json!([])] {
             assert_eq!(taken(none), Ok(Value::Null));
         }
@@ -279,12 +288,17 @@ mod tests {
         assert_eq!(taken(sent).unwrap()["next_usage_reset_at"], "2026-01-20T00:00:00.000Z");
     }
 
-    #[test]
-    fn usage_survives_a_change_and_room_wakes_the_exhausted() {
+    fn stored(used: f64) -> UsageLimits {
         let stored = json!({
-            "type": "cost", "credit_limit": 10, "alert_threshold": 5, "current_usage": 10.5,
+            "type": "cost", "credit_limit": 10, "alert_threshold": 5, "periodic_reset": "monthly",
+            "next_usage_reset_at": "2026-02-01T00:00:00.000Z", "last_reset_at": "2026-01-03T00:00:00.123Z",
             "is_threshold_alerts_sent": true, "is_exhausted_alerts_sent": true,
         });
+        UsageLimits::from_stored(&stored, Some(used)).unwrap()
+    }
+
+    #[test]
+    fn usage_survives_a_change_and_room_wakes_the_exhausted() {
         for (sent, usage, status, threshold_sent, exhausted_sent) in [
             (json!({ "credit_limit": 20, "alert_threshold": 5 }), 10.5, "active", false, false),
             (json!({ "credit_limit": 10.5, "alert_threshold": 5 }), 10.5, "exhausted", true, true),
@@ -293,14 +307,27 @@ mod tests {
             (json!({}), 10.5, "active", false, false),
             (json!({ "type": "tokens", "credit_limit": 10 }), 0.0, "active", false, false),
         ] {
-            let limits = usage_limits(sent.clone(), Some(&stored), now()).unwrap().unwrap();
+            let limits = usage_limits(sent.clone(), Some(&stored(10.5)), now()).unwrap().unwrap();
             let shown = limits.shown();
             assert_eq!(shown["current_usage"], number(usage), "{sent}");
             assert_eq!(shown["status"], status, "{sent}");
             assert_eq!(shown["is_threshold_alerts_sent"], threshold_sent, "{sent}");
             assert_eq!(shown["is_exhausted_alerts_sent"], exhausted_sent, "{sent}");
+            let since = if sent["type"] == "tokens" { "2026-01-15T10:30:00.000Z" } else { "2026-01-03T00:00:00.123Z" };
+            assert_eq!(limits.stored()["last_reset_at"], since, "{sent}");
         }
-        let reset = UsageLimits::from_stored(&stored).unwrap().reset().shown();
-        assert_eq!((&reset["current_usage"], &reset["status"]), (&json!(0), &json!("active")));
+    }
+
+    #[test]
+    fn a_reset_is_another_beginning_and_nothing_told() {
+        let reset = stored(10.5).reset(now());
+        assert_eq!((reset.used(), reset.is_exhausted(), reset.marks().is_exhausted_alerts_sent), (0.0, false, false));
+        assert_eq!(reset.stored()["last_reset_at"], "2026-01-15T10:30:00.000Z");
+        assert_eq!(reset.stored()["next_usage_reset_at"], "2026-02-01T00:00:00.000Z");
+        assert_eq!(stored(10.5).caught_up(now()), None, "not due yet");
+        let (caught_up, began) = stored(10.5).caught_up("2026-04-15T10:30:00Z".parse().unwrap()).unwrap();
+        assert_eq!(began, "2026-04-01T00:00:00Z".parse::<DateTime<Utc>>().unwrap());
+        assert_eq!(caught_up.stored()["last_reset_at"], "2026-04-01T00:00:00.000Z");
+        assert_eq!(caught_up.stored()["next_usage_reset_at"], "2026-05-01T00:00:00.000Z");
     }
 }

@@ -73,8 +73,11 @@ pub async fn send(app: &App) -> Result<usize, ApiError> {
 
 /// What the log calls it.
 fn known(kind: &str) -> &'static str {
-    [super::reminder::KIND_EXPIRY, super::reminder::KIND_ROTATION, super::reminder::KIND_ROTATED]
+    use super::{budget, reminder};
+    let reminders = [reminder::KIND_EXPIRY, reminder::KIND_ROTATION, reminder::KIND_ROTATED];
+    reminders
         .into_iter()
+        .chain([budget::KIND_THRESHOLD, budget::KIND_EXHAUSTED])
         .find(|one| *one == kind)
         .unwrap_or("other")
 }

@@ -1,5 +1,6 @@
-//! Who is told about what happens to an API key: the person it belongs to; for a service's key those who run its
-//! workspace and its organisation; and whoever the key names.
+//! Who is told. About what happens to an API key: the person it belongs to; for a service's key those who run its
+//! workspace and its organisation; and whoever the key names. About budgets: those who run the workspace and the
+//! organisation, and whoever the key names that the budget is on.
 
 use tokio_postgres::GenericClient;
 use uuid::Uuid;
@@ -15,4 +16,21 @@ pub async fn of_key(db: &impl GenericClient, key: Uuid) -> Result<Vec<String>, t
                                                       AND m.role IN ('admin', 'manager')))
         ) AS found ORDER BY lower(email)";
     db.query(FIND, &[&key]).await?.iter().map(|row| row.try_get("email")).collect()
+}
+
+/// `key` is the API key that the budget is on, if it is on one.
+pub async fn of_budget(
+    db: &impl GenericClient,
+    organisation: Uuid,
+    workspace: Option<Uuid>,
+    key: Option<Uuid>,
+) -> Result<Vec<String>, tokio_postgres::Error> {
+    const FIND: &str = "SELECT DISTINCT ON (lower(email)) email FROM (
+            SELECT u.email FROM users u
+                WHERE u.organisation_id = $1 AND u.status = 'active' AND (u.role IN ('owner', 'admin') OR EXISTS (
+                    SELECT FROM workspace_members m WHERE m.workspace_id = $2 AND m.user_id = u.id
+                                                      AND m.role IN ('admin', 'manager')))
+            UNION ALL SELECT unnest(k.alert_emails) FROM api_keys k WHERE k.id = $3 AND k.organisation_id = $1
+        ) AS found ORDER BY lower(email)";
+    db.query(FIND, &[&organisation, &workspace, &key]).await?.iter().map(|row| row.try_get("email")).collect()
 }

@@ -57,6 +57,9 @@ pub struct Key {
     creation_mode: String,
     rate_limits: Value,
     usage_limits: Option<Value>,
+    /// What was used of the budget.
+    #[serde(skip)]
+    used: Option<f64>,
     reset_usage: Option<i16>,
     expires_at: Option<Time>,
     expiry_enforced: bool,
@@ -84,7 +87,8 @@ impl Resource for Key {
         name: "api_keys",
         columns: "id, name, description, mask, kind, organisation_id, workspace_id, user_id, status, creation_mode,
             rate_limits, usage_limits, reset_usage, expires_at, expiry_enforced, last_reset_at, scopes, defaults,
-            alert_emails, rotation_policy, last_rotated_at, is_unclaimed, previous_expires_at, created_at, last_updated_at",
+            alert_emails, rotation_policy, last_rotated_at, is_unclaimed, previous_expires_at, created_at, last_updated_at,
+            budget_used(organisation_id, 'api_key', id::text, usage_limits) AS used",
         slug: None,
         tenancy: Tenancy::Workspace("workspace_id"),
         on_delete: OnDelete::Archive,
@@ -104,6 +108,7 @@ impl Resource for Key {
             creation_mode: row.try_get("creation_mode")?,
             rate_limits: row.try_get("rate_limits")?,
             usage_limits: row.try_get("usage_limits")?,
+            used: row.try_get("used")?,
             reset_usage: row.try_get("reset_usage")?,
             expires_at: row.try_get("expires_at")?,
             expiry_enforced: row.try_get("expiry_enforced")?,
@@ -150,7 +155,7 @@ impl Resource for Key {
 
     fn shown(&self, _: &Call) -> Value {
         let mut shown = crud::shown(Self::OBJECT, self);
-        let limits = self.usage_limits.as_ref().and_then(UsageLimits::from_stored).map(|limits| limits.shown());
+        let limits = self.budget().map(|limits| limits.shown());
         shown["next_usage_reset_at"] = limits.as_ref().map_or(Value::Null, |one| one["next_usage_reset_at"].clone());
         shown["usage_limits"] = limits.unwrap_or_default();
         shown["expiry_enforced"] = i64::from(self.expiry_enforced).into();
@@ -163,5 +168,11 @@ impl Resource for Key {
         shown["allow_config_override"] = i64::from(may_override).into();
         shown["api_key_defaults_id"] = Value::Null;
         shown
+    }
+}
+
+impl Key {
+    fn budget(&self) -> Option<UsageLimits> {
+        UsageLimits::from_stored(self.usage_limits.as_ref()?, self.used)
     }
 }

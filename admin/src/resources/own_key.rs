@@ -4,6 +4,7 @@ use crate::app::App;
 use crate::call::Call;
 use crate::error::ApiError;
 use crate::http::Time;
+use crate::limits::UsageLimits;
 use axum::Json;
 use axum::extract::State;
 use serde_json::{Value, json};
@@ -13,7 +14,8 @@ use tokio_postgres::Row;
 pub async fn describe(State(app): State<App>, call: Call) -> Result<Json<Value>, ApiError> {
     const DESCRIBE: &str =
         "SELECT k.name, k.description, k.mask, k.status, k.rate_limits, k.usage_limits, k.expires_at,
-                                   k.last_reset_at, k.created_at, k.last_updated_at, w.slug AS workspace_slug
+                                   k.last_reset_at, k.created_at, k.last_updated_at, w.slug AS workspace_slug,
+                                   budget_used(k.organisation_id, 'api_key', k.id::text, k.usage_limits) AS used
                             FROM api_keys k LEFT JOIN workspaces w ON w.id = k.workspace_id
                             WHERE k.id = $1 AND k.organisation_id = $2";
     if let Some(token) = &call.caller.token {
@@ -26,6 +28,9 @@ pub async fn describe(State(app): State<App>, call: Call) -> Result<Json<Value>,
 
 fn description(call: &Call, row: &Row) -> Result<Value, tokio_postgres::Error> {
     let key = &call.caller.key;
+    let limits: Option<Value> = row.try_get("usage_limits")?;
+    let used = row.try_get("used")?;
+    let limits = limits.and_then(|stored| UsageLimits::from_stored(&stored, used));
     Ok(json!({
         "object": "api-key",
         "id": key.id,
@@ -40,7 +45,7 @@ fn description(call: &Call, row: &Row) -> Result<Value, tokio_postgres::Error> {
         "status": row.try_get::<_, &str>("status")?,
         "scopes": key.scopes,
         "rate_limits": row.try_get::<_, Value>("rate_limits")?,
-        "usage_limits": row.try_get::<_, Option<Value>>("usage_limits")?,
+        "usage_limits": limits.map(|limits| limits.shown()),
         "expires_at": row.try_get::<_, Option<Time>>("expires_at")?,
         "last_reset_at": row.try_get::<_, Option<Time>>("last_reset_at")?,
         "created_at": row.try_get::<_, Time>("created_at")?,

@@ -54,6 +54,9 @@ pub struct Provider {
     organisation_id: Uuid,
     pub model_config: Option<Value>,
     pub usage_limits: Option<Value>,
+    /// What was used of the budget.
+    #[serde(skip)]
+    used: Option<f64>,
     pub rate_limits: Value,
     reset_usage: Option<i16>,
     pub expires_at: Option<Time>,
@@ -80,6 +83,7 @@ impl Provider {
         name: "providers",
         columns: "id, slug, name, note, status, workspace_id, organisation_id, integration_id, model_config, usage_limits,
             rate_limits, reset_usage, expires_at, last_reset_at, tags, concurrency, masks, sealed, created_at, last_updated_at,
+            budget_used(organisation_id, 'provider', workspace_id || '/' || slug, usage_limits) AS used,
             (SELECT i.ai_provider_id FROM integrations i WHERE i.id = providers.integration_id) AS ai_provider_name,
             (SELECT i.slug FROM integrations i WHERE i.id = providers.integration_id) AS integration_slug,
             (SELECT i.is_hidden FROM integrations i WHERE i.id = providers.integration_id) AS is_integration_hidden,
@@ -104,6 +108,7 @@ impl Provider {
             organisation_id: row.try_get("organisation_id")?,
             model_config: row.try_get("model_config")?,
             usage_limits: row.try_get("usage_limits")?,
+            used: row.try_get("used")?,
             rate_limits: row.try_get("rate_limits")?,
             reset_usage: row.try_get("reset_usage")?,
             expires_at: row.try_get("expires_at")?,
@@ -124,7 +129,7 @@ impl Provider {
     /// form is read by every client.
     pub fn shown_as(&self, object: &str, call: &Call) -> Value {
         let mut shown = crud::shown(object, self);
-        let limits = self.usage_limits.as_ref().and_then(UsageLimits::from_stored);
+        let limits = self.budget();
         shown["status"] = self.status_now(limits.as_ref()).into();
         shown["provider"] = shown["ai_provider_name"].clone();
         shown["usage_limits"] = limits.map_or(Value::Null, |limits| limits.shown());
@@ -145,6 +150,10 @@ impl Provider {
         let mut shown = self.model_config.as_ref().and_then(Value::as_object).cloned().unwrap_or_default();
         shown.extend(masks.into_iter().flatten().map(|(name, mask)| (name.clone(), mask.clone())));
         Value::Object(shown)
+    }
+
+    pub fn budget(&self) -> Option<UsageLimits> {
+        UsageLimits::from_stored(self.usage_limits.as_ref()?, self.used)
     }
 
     /// What it is at this instant, whatever was written down.

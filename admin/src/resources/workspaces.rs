@@ -50,6 +50,9 @@ pub struct Workspace {
     status: String,
     defaults: Option<Value>,
     pub usage_limits: Option<Value>,
+    /// What was used of the budget.
+    #[serde(skip)]
+    used: Option<f64>,
     rate_limits: Option<Value>,
     /// Its own values; `effective` says which count.
     security_settings: Value,
@@ -96,6 +99,7 @@ impl Resource for Workspace {
         columns: "id, slug, name, icon, description, is_default, status, defaults, usage_limits, rate_limits,
             security_settings, settings, priority, last_reset_at, organisation_id, created_by, creation_source,
             scim_source_id, created_at, last_updated_at,
+            budget_used(organisation_id, 'workspace', id::text, usage_limits -> 0) AS used,
             (SELECT o.settings FROM organisations o WHERE o.id = organisation_id) AS organisation_settings,
             (SELECT o.security_settings FROM organisations o WHERE o.id = organisation_id) AS organisation_security",
         slug: Some("slug"),
@@ -114,6 +118,7 @@ impl Resource for Workspace {
             status: row.try_get("status")?,
             defaults: row.try_get("defaults")?,
             usage_limits: row.try_get("usage_limits")?,
+            used: row.try_get("used")?,
             rate_limits: row.try_get("rate_limits")?,
             security_settings: row.try_get("security_settings")?,
             settings: row.try_get("settings")?,
@@ -198,8 +203,7 @@ impl Resource for Workspace {
         }
         shown["is_default"] = i64::from(self.is_default).into();
         shown["defaults"] = settings::shown_defaults(self.defaults.as_ref(), self.is_default);
-        let limits = self.usage_limits.as_ref().and_then(UsageLimits::from_stored);
-        shown["usage_limits"] = limits.map_or(Value::Null, |limits| json!([limits.shown()]));
+        shown["usage_limits"] = self.budget().map_or(Value::Null, |limits| json!([limits.shown()]));
         shown["security_settings"] = self.effective_security().shown().into();
         shown["settings"] = tenant_settings::shown(&self.settings, &self.organisation_settings);
         shown
@@ -215,6 +219,10 @@ impl Resource for Workspace {
 }
 
 impl Workspace {
+    fn budget(&self) -> Option<UsageLimits> {
+        UsageLimits::from_stored(self.usage_limits.as_ref()?, self.used)
+    }
+
     pub fn effective_security(&self) -> SecuritySettings {
         let overrides = &self.organisation_settings["workspace_overrides"];
         security::effective(&self.organisation_security, &self.security_settings, overrides)
@@ -295,16 +303,15 @@ fn budget(
     resets: bool,
     current: Option<&Workspace>,
 ) -> Result<Columns, ApiError> {
-    let stored = current.and_then(|one| one.usage_limits.as_ref());
+    let stored = current.and_then(Workspace::budget);
     let now = Utc::now();
     let mut limits = match sent.sent() {
-        Some(sent) => Some(limits::usage_limits(sent.unwrap_or_default(), stored, now)?),
+        Some(sent) => Some(limits::usage_limits(sent.unwrap_or_default(), stored.as_ref(), now)?),
         None => None,
     };
     if resets {
-        let kept = limits.unwrap_or_else(|| stored.and_then(UsageLimits::from_stored));
-        limits = Some(kept.map(UsageLimits::reset));
+        limits = Some(limits.unwrap_or(stored).map(|limits| limits.reset(now)));
     }
-    let columns = columns.set_if("usage_limits", limits.map(|limits| limits.map(|limits| json!([limits.shown()]))));
+    let columns = columns.set_if("usage_limits", limits.map(|limits| limits.map(|limits| json!([limits.stored()]))));
     Ok(if resets { columns.set("last_reset_at", now) } else { columns })
 }

@@ -120,9 +120,7 @@ async fn access_for_all_reaches_those_that_exist_when_overridden_and_those_that_
     }
     assert_eq!(list["global_workspace_access"]["usage_limits"][0]["credit_limit"], 7);
     assert_eq!(providers(&client, "one").await, ["main"]);
-    service
-        .sql("UPDATE integration_workspaces SET usage_limits = jsonb_set(usage_limits, '{current_usage}', '6')")
-        .await;
+    service.spend("integration_workspaces", "600").await;
     assert_eq!(client.put(PATH, &body).await.status, 200);
     let kept = client.get(PATH).await.json()["workspaces"][0]["usage_limits"][0]["current_usage"].clone();
     assert_eq!(kept, 6, "usage survives a change of limits");

@@ -91,7 +91,7 @@ async fn written(action: &Action<'_>, kind: KeyKind, new: NewKey) -> Result<Colu
         .set("description", new.description.map(|text| text::sized("description", text, 0..=200)).transpose()?)
         .set("scopes", grant::granted(new.scopes, kind, &action.call.caller, &[])?)
         .set("rate_limits", json!(rates))
-        .set("usage_limits", usage.map(|limits| limits.shown()))
+        .set("usage_limits", usage.map(|limits| limits.stored()))
         .set("alert_emails", new.alert_emails.map(emails).transpose()?);
     let policy = new.rotation_policy.map(|sent| rotation_policy::checked(sent, now)).transpose()?;
     let place = place(action, kind).await?;

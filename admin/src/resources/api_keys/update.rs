@@ -70,10 +70,9 @@ pub async fn written(action: &Action<'_>, current: &Key, body: KeyChange) -> Res
         columns = columns.set_if("last_reset_at", resets.then_some(now));
     }
     if let Some(limits) = &limits {
-        columns = columns.set("usage_limits", limits.as_ref().map(UsageLimits::shown));
+        columns = columns.set("usage_limits", limits.as_ref().map(UsageLimits::stored));
     }
-    let stored = || current.usage_limits.as_ref().and_then(UsageLimits::from_stored);
-    let status = status(ends, limits.unwrap_or_else(stored).as_ref(), now);
+    let status = status(ends, limits.unwrap_or_else(|| current.budget()).as_ref(), now);
     // Nothing is updated by a status alone: it follows from the rest.
     let follows = !columns.is_empty() && status != current.status;
     Ok(columns.set_if("status", follows.then_some(status)))
@@ -96,13 +95,13 @@ fn budget(
     resets: bool,
     now: DateTime<Utc>,
 ) -> Result<Option<Option<UsageLimits>>, ApiError> {
-    let stored = current.usage_limits.as_ref();
+    let stored = current.budget();
     let limits = match sent.sent() {
-        Some(sent) => Some(limits::usage_limits(sent.unwrap_or_default(), stored, now)?),
-        None if resets => Some(stored.and_then(UsageLimits::from_stored)),
+        Some(sent) => Some(limits::usage_limits(sent.unwrap_or_default(), stored.as_ref(), now)?),
+        None if resets => Some(stored),
         None => None,
     };
-    Ok(if resets { limits.map(|limits| limits.map(UsageLimits::reset)) } else { limits })
+    Ok(if resets { limits.map(|limits| limits.map(|limits| limits.reset(now))) } else { limits })
 }
 
 /// What a key that is not archived is, given its end and its budget.

@@ -15,7 +15,7 @@ use axum::extract::{Path, State};
 use chrono::{DateTime, Utc};
 use serde::Deserialize;
 use serde_json::{Value, json};
-use tokio_postgres::GenericClient;
+use tokio_postgres::{GenericClient, Row};
 use uuid::Uuid;
 
 #[derive(Deserialize)]
@@ -158,7 +158,7 @@ async fn resolved(action: &Action<'_>, sent: Vec<WorkspaceChange>) -> Result<Vec
 async fn every_workspace(action: &Action<'_>, global: &Value) -> Result<Vec<(Uuid, WorkspaceChange)>, ApiError> {
     const ALL: &str = "SELECT id FROM workspaces WHERE organisation_id = $1 AND status = 'active' ORDER BY id";
     // What is stored for all carries counters at zero, which nobody may send.
-    let limits = UsageLimits::from_stored(&global["usage_limits"]).map(|limits| limits.sent());
+    let limits = UsageLimits::from_stored(&global["usage_limits"], None).map(|limits| limits.sent());
     let one = WorkspaceChange {
         at: None,
         id: String::new(),
@@ -193,7 +193,9 @@ async fn set(
     overrides: bool,
     now: DateTime<Utc>,
 ) -> Result<bool, ApiError> {
-    const STORED: &str = "SELECT enabled, usage_limits, rate_limits, last_reset_at FROM integration_workspaces
+    const STORED: &str = "SELECT enabled, usage_limits, rate_limits, last_reset_at,
+            budget_used(organisation_id, 'integration', integration_id || '/' || workspace_id, usage_limits) AS used
+        FROM integration_workspaces
                           WHERE integration_id = $1 AND workspace_id = $2";
     const WRITE: &str = "INSERT INTO integration_workspaces
             (organisation_id, integration_id, workspace_id, enabled, usage_limits, rate_limits, last_reset_at)
@@ -204,22 +206,23 @@ async fn set(
     tenancy::hold(&action.tx, workspace).await?;
     let row = action.tx.query_opt(STORED, &[&integration, &workspace]).await?;
     let was_enabled = row.as_ref().map(|row| row.try_get("enabled")).transpose()?.unwrap_or(false);
-    let (mut usage, mut rates, mut last_reset): (Option<Value>, Option<Value>, Option<DateTime<Utc>>) = match &row {
-        Some(row) => (row.try_get("usage_limits")?, row.try_get("rate_limits")?, row.try_get("last_reset_at")?),
+    let (mut usage, mut rates, mut last_reset): (_, Option<Value>, Option<DateTime<Utc>>) = match &row {
+        Some(row) => (budget(row)?, row.try_get("rate_limits")?, row.try_get("last_reset_at")?),
         None => (None, None, None),
     };
     if sent.usage_limits.is_sent() || overrides {
         let value = sent.usage_limits.value().unwrap_or_default();
-        usage = checked_usage(action, value, usage.as_ref(), now)?.map(|limits| limits.shown());
+        usage = checked_usage(action, value, usage.as_ref(), now)?;
     }
     if sent.rate_limits.is_sent() || overrides {
         rates = checked_rates(action, sent.rate_limits.value().unwrap_or_default())?;
     }
     if sent.reset_usage {
-        usage = usage.as_ref().and_then(UsageLimits::from_stored).map(|limits| limits.reset().shown());
+        usage = usage.map(|limits| limits.reset(now));
         last_reset = Some(now);
     }
     let organisation = action.organisation_id();
+    let usage = usage.map(|limits| limits.stored());
     action
         .tx
         .execute(WRITE, &[&organisation, &integration, &workspace, &sent.enabled, &usage, &rates, &last_reset])
@@ -230,7 +233,7 @@ async fn set(
 fn checked_usage(
     action: &Action<'_>,
     sent: Value,
-    stored: Option<&Value>,
+    stored: Option<&UsageLimits>,
     now: DateTime<Utc>,
 ) -> Result<Option<UsageLimits>, ApiError> {
     limits::allowed(action.app, Some(&sent))?;
@@ -258,7 +261,7 @@ fn checked_global(
     let usage = checked_usage(action, sent.usage_limits, None, now).map_err(within)?;
     Ok(json!({
         "enabled": sent.enabled,
-        "usage_limits": usage.map(|limits| limits.shown()),
+        "usage_limits": usage.map(|limits| limits.stored()),
         "rate_limits": checked_rates(action, sent.rate_limits).map_err(within)?,
         "create_default_provider": provider.is_wanted(),
         "default_provider_slug": provider.default_provider_slug,
@@ -266,7 +269,7 @@ fn checked_global(
 }
 
 pub fn shown_global(stored: &Value) -> Value {
-    let usage = UsageLimits::from_stored(&stored["usage_limits"]);
+    let usage = UsageLimits::from_stored(&stored["usage_limits"], None);
     json!({
         "enabled": stored["enabled"].as_bool().unwrap_or(false),
         "usage_limits": usage.map(|limits| [limits.shown()]),
@@ -274,16 +277,22 @@ pub fn shown_global(stored: &Value) -> Value {
     })
 }
 
+/// The stored budget of a row, and what was used of it.
+fn budget(row: &Row) -> Result<Option<UsageLimits>, ApiError> {
+    let (stored, used): (Option<Value>, Option<f64>) = (row.try_get("usage_limits")?, row.try_get("used")?);
+    Ok(stored.and_then(|stored| UsageLimits::from_stored(&stored, used)))
+}
+
 async fn shown(db: &impl GenericClient, integration: &Integration) -> Result<Value, ApiError> {
     const LIST: &str =
-        "SELECT w.slug, g.enabled, g.usage_limits, g.rate_limits, g.last_reset_at, g.created_at, g.last_updated_at
+        "SELECT w.slug, g.enabled, g.usage_limits, g.rate_limits, g.last_reset_at, g.created_at, g.last_updated_at,
+            budget_used(g.organisation_id, 'integration', g.integration_id || '/' || g.workspace_id, g.usage_limits) AS used
         FROM integration_workspaces g JOIN workspaces w ON w.id = g.workspace_id
         WHERE g.integration_id = $1 AND g.organisation_id = $2 AND w.status = 'active'
         ORDER BY g.created_at DESC, g.id DESC";
     let mut workspaces = Vec::new();
     for row in db.query(LIST, &[&integration.id, &integration.organisation_id]).await? {
-        let usage: Option<Value> = row.try_get("usage_limits")?;
-        let usage = usage.as_ref().and_then(UsageLimits::from_stored);
+        let usage = budget(&row)?;
         workspaces.push(json!({
             "id": row.try_get::<_, String>("slug")?,
             "enabled": row.try_get::<_, bool>("enabled")?,

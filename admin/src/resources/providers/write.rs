@@ -160,7 +160,7 @@ pub fn new_limits(action: &Action<'_>, usage: Value, rates: Value, now: DateTime
     }
     let usage = limits::usage_limits(usage, None, now)?;
     let rates = limits::rate_limits(rates, &limits::USUAL_RATES)?;
-    Ok(Columns::default().set("usage_limits", usage.map(|limits| limits.shown())).set("rate_limits", json!(rates)))
+    Ok(Columns::default().set("usage_limits", usage.map(|limits| limits.stored())).set("rate_limits", json!(rates)))
 }
 
 /// What a change says about how long and how much a provider may be used.
@@ -177,25 +177,24 @@ impl Limits {
         for sent in [&self.usage, &self.rates] {
             limits::allowed(action.app, sent.as_ref().value())?;
         }
-        let stored = current.usage_limits.as_ref();
+        let stored = current.budget();
         let resets = self.resets == Some(true);
         let mut budget = match self.usage.sent() {
-            Some(sent) => Some(limits::usage_limits(sent.unwrap_or_default(), stored, now)?),
+            Some(sent) => Some(limits::usage_limits(sent.unwrap_or_default(), stored.as_ref(), now)?),
             None => None,
         };
         if resets {
-            let kept = budget.unwrap_or_else(|| stored.and_then(UsageLimits::from_stored));
-            budget = Some(kept.map(UsageLimits::reset));
+            budget = Some(budget.unwrap_or_else(|| stored.clone()).map(|limits| limits.reset(now)));
         }
         let rates = self.rates.sent().map(|sent| limits::rate_limits(sent.unwrap_or_default(), &limits::USUAL_RATES));
         let columns = Columns::default()
-            .set_if("usage_limits", budget.as_ref().map(|budget| budget.as_ref().map(UsageLimits::shown)))
+            .set_if("usage_limits", budget.as_ref().map(|budget| budget.as_ref().map(UsageLimits::stored)))
             .set_if("rate_limits", rates.transpose()?.map(|rates| json!(rates)))
             .set_if("reset_usage", self.resets.map(i16::from))
             .set_if("last_reset_at", resets.then_some(now))
             .set_if("expires_at", self.ends);
         let ends = self.ends.unwrap_or(current.expires_at.map(|time| time.0));
-        let budget = budget.unwrap_or_else(|| stored.and_then(UsageLimits::from_stored));
+        let budget = budget.unwrap_or(stored);
         let status = status(ends, budget.as_ref(), now);
         let follows = !columns.is_empty() && status != current.status;
         Ok(columns.set_if("status", follows.then_some(status)))

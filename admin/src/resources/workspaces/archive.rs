@@ -25,6 +25,8 @@ static DEPENDENTS: &[Dependent] = &[
     Dependent { table: "api_keys", counted: Some(("API keys", "creation_mode <> 'auto'")) },
     Dependent { table: "configs", counted: Some(("configs", "true")) },
     Dependent { table: "labels", counted: None },
+    Dependent { table: "rate_limits_policies", counted: None },
+    Dependent { table: "usage_limits_policies", counted: None },
     // First the handles, then the accounts that they are on.
     Dependent { table: "providers", counted: Some(("providers", "true")) },
     Dependent { table: "integrations", counted: Some(("integrations", "NOT is_hidden")) },

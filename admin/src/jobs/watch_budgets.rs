@@ -1,0 +1,196 @@
+//! Tells of budgets on keys, workspaces, providers and integrations that reach their threshold or their end: once, by
+//! mail and in the audit trail. What is used up is marked for lists and people; requests are refused by counters,
+//! marked or not.
+
+use super::{Done, Job};
+use crate::app::App;
+use crate::audit::{self, Record};
+use crate::limits::{Crossing, UsageLimits, number};
+use crate::mail::budget::{self, Subject};
+use crate::mail::{outbox, recipients};
+use futures::FutureExt as _;
+use serde_json::{Value, json};
+use std::time::Duration;
+use tokio_postgres::{Row, Transaction};
+use uuid::Uuid;
+
+pub const JOB: Job =
+    Job { name: "watch_budgets", every: Duration::from_secs(5), work: |app, tx| work(app, tx).boxed() };
+
+const AT_ONCE: usize = 200;
+
+/// Something that a budget can be on. Written in the code, these become SQL; `t` is its row.
+pub struct Thing {
+    pub table: &'static str,
+    /// The budget inside its row, and back.
+    pub budget: &'static str,
+    pub wrapped: fn(Value) -> Value,
+    /// Under which names it is counted.
+    pub scope: &'static str,
+    pub scope_id: &'static str,
+    pub workspace: &'static str,
+    pub name: &'static str,
+    pub is_alive: &'static str,
+    /// Whether its row says that it is used up.
+    pub has_status: bool,
+    pub resource_type: &'static str,
+    pub spoken: &'static str,
+    /// Where it is changed, before its id.
+    pub path: &'static str,
+    /// What its path and the audit trail call it.
+    pub called: &'static str,
+}
+
+pub static THINGS: &[Thing] = &[
+    Thing {
+        table: "api_keys",
+        budget: "t.usage_limits",
+        wrapped: |budget| budget,
+        scope: "api_key",
+        scope_id: "t.id::text",
+        workspace: "t.workspace_id",
+        name: "t.name",
+        is_alive: "t.status <> 'archived'",
+        has_status: true,
+        resource_type: "api_keys",
+        spoken: "API key",
+        path: "/v1/api-keys/",
+        called: "t.id::text",
+    },
+    Thing {
+        table: "workspaces",
+        budget: "(t.usage_limits -> 0)",
+        wrapped: |budget| json!([budget]),
+        scope: "workspace",
+        scope_id: "t.id::text",
+        workspace: "t.id",
+        name: "t.name",
+        is_alive: "t.status <> 'archived'",
+        has_status: false,
+        resource_type: "workspaces",
+        spoken: "workspace",
+        path: "/v1/admin/workspaces/",
+        called: "t.id::text",
+    },
+    Thing {
+        table: "providers",
+        budget: "t.usage_limits",
+        wrapped: |budget| budget,
+        scope: "provider",
+        scope_id: "t.workspace_id || '/' || t.slug",
+        workspace: "t.workspace_id",
+        name: "t.name",
+        is_alive: "t.status <> 'archived'",
+        has_status: true,
+        resource_type: "providers",
+        spoken: "provider",
+        path: "/v1/providers/",
+        called: "t.id::text",
+    },
+    Thing {
+        table: "integration_workspaces",
+        budget: "t.usage_limits",
+        wrapped: |budget| budget,
+        scope: "integration",
+        scope_id: "t.integration_id || '/' || t.workspace_id",
+        workspace: "t.workspace_id",
+        name: "(SELECT i.name || ' in ' || w.name FROM integrations i, workspaces w WHERE i.id = t.integration_id AND w.id = t.workspace_id)",
+        is_alive: "t.enabled",
+        has_status: false,
+        resource_type: "integrations",
+        spoken: "integration",
+        path: "/v1/integrations/",
+        called: "t.integration_id::text",
+    },
+];
+
+impl Thing {
+    /// Those that have reached something of which nobody was told. One statement for all of them, whatever their number.
+    fn reached(&self) -> String {
+        let Self { table, budget, scope, scope_id, workspace, name, is_alive, called, .. } = self;
+        let factor = format!("CASE {budget} ->> 'type' WHEN 'cost' THEN 100 ELSE 1 END");
+        let reaches = |mark: &str, flag: &str| {
+            format!(
+                "(c.value >= ({budget} ->> '{mark}')::numeric * {factor} AND ({budget} ->> '{flag}') IS DISTINCT FROM 'true')"
+            )
+        };
+        format!(
+            "SELECT t.id, t.organisation_id, {workspace} AS workspace_id, {name} AS name, {called} AS called,
+                    {budget} AS budget,
+                    (c.value * CASE c.unit WHEN 'cost' THEN 0.01 ELSE 1 END)::float8 AS used
+             FROM {table} t JOIN usage_counters c
+               ON c.organisation_id = t.organisation_id AND c.scope = '{scope}' AND c.scope_id = {scope_id}
+              AND c.unit = {budget} ->> 'type' AND c.period = 'total'
+              AND c.starts_at = ({budget} ->> 'last_reset_at')::timestamptz
+             WHERE t.usage_limits IS NOT NULL AND {is_alive} AND ({} OR {})
+             ORDER BY t.id LIMIT $1 FOR UPDATE OF t SKIP LOCKED",
+            reaches("credit_limit", "is_exhausted_alerts_sent"),
+            reaches("alert_threshold", "is_threshold_alerts_sent")
+        )
+    }
+
+    fn mark(&self) -> String {
+        let status = match self.has_status {
+            true => ", status = CASE WHEN $3 AND status = 'active' THEN 'exhausted' ELSE status END",
+            false => ", last_updated_at = CASE WHEN $3 THEN now() ELSE last_updated_at END",
+        };
+        format!("UPDATE {} SET usage_limits = $2{status} WHERE id = $1", self.table)
+    }
+}
+
+async fn work(app: &App, tx: &Transaction<'_>) -> anyhow::Result<Done> {
+    let mut done = Done { items: 0, is_all: true };
+    if !app.features.usage_limits_enabled {
+        return Ok(done);
+    }
+    for thing in THINGS {
+        let rows = tx.query(&thing.reached(), &[&(AT_ONCE as i64)]).await?;
+        for row in &rows {
+            tell(tx, thing, row).await?;
+        }
+        done.items += rows.len() as u64;
+        done.is_all &= rows.len() < AT_ONCE;
+    }
+    Ok(done)
+}
+
+async fn tell(tx: &Transaction<'_>, thing: &Thing, row: &Row) -> anyhow::Result<()> {
+    let stored: Value = row.try_get("budget")?;
+    let Some(limits) = UsageLimits::from_stored(&stored, row.try_get("used")?) else { return Ok(()) };
+    let used = limits.used();
+    // Used up before anybody heard of the threshold: it is told with the rest.
+    let crossing = limits.marks().crossed(used);
+    let told = limits.clone().told(crossing.unwrap_or(Crossing::Exhausted));
+    let (id, called): (Uuid, String) = (row.try_get("id")?, row.try_get("called")?);
+    tx.execute(&thing.mark(), &[&id, &(thing.wrapped)(told.stored()), &limits.is_exhausted()]).await?;
+    let Some(crossing) = crossing else { return Ok(()) };
+    let (organisation, workspace): (Uuid, Option<Uuid>) =
+        (row.try_get("organisation_id")?, row.try_get("workspace_id")?);
+    let mut record = Record::by_system(organisation, thing.resource_type, action(crossing));
+    record.workspace_id = workspace;
+    record.resource_id = Some(called.clone());
+    record.after = Some(json!({ "current_usage": number(used), "usage_limits": told.shown() }));
+    audit::record(tx, &record).await?;
+    let name: Option<String> = row.try_get("name")?;
+    let subject = Subject {
+        thing: &format!("{} {}", thing.spoken, name.as_deref().unwrap_or(&called)),
+        kind: limits.kind().into(),
+        marks: *limits.marks(),
+        used,
+        at: &format!("PUT {}{called}", thing.path),
+        is_dry_run: false,
+    };
+    let key = (thing.table == "api_keys").then_some(id);
+    for to in recipients::of_budget(tx, organisation, workspace, key).await? {
+        outbox::put(tx, organisation, &budget::letter(to, &subject, crossing)).await?;
+    }
+    Ok(())
+}
+
+/// What the audit trail calls it.
+pub fn action(crossing: Crossing) -> &'static str {
+    match crossing {
+        Crossing::Threshold => "threshold_reached",
+        Crossing::Exhausted => "limit_reached",
+    }
+}

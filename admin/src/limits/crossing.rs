@@ -1,0 +1,115 @@
+//! What usage makes of a budget: a threshold and a limit that are each told of once, when they are reached.
+
+/// How far a budget goes, and what was told already.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct Marks {
+    pub credit_limit: Option<f64>,
+    pub alert_threshold: Option<f64>,
+    pub is_threshold_alerts_sent: bool,
+    pub is_exhausted_alerts_sent: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Crossing {
+    Threshold,
+    Exhausted,
+}
+
+impl Marks {
+    pub fn is_exhausted(&self, used: f64) -> bool {
+        self.credit_limit.is_some_and(|limit| used >= limit)
+    }
+
+    /// What is to be told now. Who hears that nothing is left need not hear that little is left.
+    pub fn crossed(&self, used: f64) -> Option<Crossing> {
+        if self.is_exhausted(used) {
+            return (!self.is_exhausted_alerts_sent).then_some(Crossing::Exhausted);
+        }
+        let is_reached = self.alert_threshold.is_some_and(|threshold| used >= threshold);
+        (is_reached && !self.is_threshold_alerts_sent).then_some(Crossing::Threshold)
+    }
+
+    /// The same once it was told.
+    pub fn told(mut self, crossing: Crossing) -> Self {
+        self.is_threshold_alerts_sent |= self.alert_threshold.is_some();
+        self.is_exhausted_alerts_sent |= crossing == Crossing::Exhausted;
+        self
+    }
+
+    /// These marks in the place of `old`: a word already sent counts again once what it spoke of is further away.
+    pub fn replacing(mut self, old: &Self, used: f64) -> Self {
+        self.is_threshold_alerts_sent = old.is_threshold_alerts_sent;
+        self.is_exhausted_alerts_sent = old.is_exhausted_alerts_sent;
+        if !self.is_exhausted(used) && is_raised(self.credit_limit, old.credit_limit) {
+            (self.is_threshold_alerts_sent, self.is_exhausted_alerts_sent) = (false, false);
+        }
+        if is_raised(self.alert_threshold, old.alert_threshold) {
+            self.is_threshold_alerts_sent = false;
+        }
+        self
+    }
+}
+
+/// None is further away than any amount.
+pub fn is_raised(new: Option<f64>, old: Option<f64>) -> bool {
+    match (new, old) {
+        (_, None) => false,
+        (None, Some(_)) => true,
+        (Some(new), Some(old)) => new > old,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn marks(limit: f64, threshold: Option<f64>, sent: (bool, bool)) -> Marks {
+        Marks {
+            credit_limit: Some(limit),
+            alert_threshold: threshold,
+            is_threshold_alerts_sent: sent.0,
+            is_exhausted_alerts_sent: sent.1,
+        }
+    }
+
+    #[test]
+    fn each_mark_is_told_of_once_when_it_is_reached() {
+        use Crossing::{Exhausted, Threshold};
+        for (threshold, sent, used, expected) in [
+            (Some(5.0), (false, false), 4.99, None),
+            (Some(5.0), (false, false), 5.0, Some(Threshold)),
+            (Some(5.0), (true, false), 9.99, None),
+            (Some(5.0), (true, false), 10.0, Some(Exhausted)),
+            (Some(5.0), (false, false), 11.0, Some(Exhausted)),
+            (Some(5.0), (true, true), 11.0, None),
+            (None, (false, false), 9.0, None),
+            (None, (false, false), 10.0, Some(Exhausted)),
+        ] {
+            let marks = marks(10.0, threshold, sent);
+            let crossed = marks.crossed(used);
+            assert_eq!(crossed, expected, "{threshold:?} {sent:?} {used}");
+            if let Some(crossing) = crossed {
+                assert_eq!(marks.told(crossing).crossed(used), None, "told twice: {threshold:?} {sent:?} {used}");
+            }
+        }
+        let boundless = Marks { alert_threshold: None, credit_limit: None, ..marks(1.0, None, (false, false)) };
+        assert_eq!(boundless.crossed(1e15), None);
+    }
+
+    #[test]
+    fn room_clears_both_alerts_and_a_threshold_further_away_its_own() {
+        let old = marks(10.0, Some(5.0), (true, true));
+        for (limit, threshold, expected) in [
+            (20.0, Some(5.0), (false, false)),
+            // Still nothing left.
+            (10.5, Some(5.0), (true, true)),
+            (10.0, Some(7.0), (false, true)),
+            (10.0, None, (false, true)),
+            (10.0, Some(4.0), (true, true)),
+            (9.0, Some(5.0), (true, true)),
+        ] {
+            let new = marks(limit, threshold, (false, false)).replacing(&old, 10.5);
+            assert_eq!((new.is_threshold_alerts_sent, new.is_exhausted_alerts_sent), expected, "{limit} {threshold:?}");
+        }
+    }
+}

@@ -1,0 +1,91 @@
+//! Letters about a budget: that it goes to its end, and that it has.
+
+use super::Letter;
+use crate::limits::{Crossing, Marks, UsageKind, number};
+use shared::model::policy::BudgetKind;
+
+pub const KIND_THRESHOLD: &str = "budget threshold";
+pub const KIND_EXHAUSTED: &str = "budget exhausted";
+
+/// What a letter is about.
+pub struct Subject<'a> {
+    /// As people call it: `API key ci`.
+    pub thing: &'a str,
+    pub kind: BudgetKind,
+    pub marks: Marks,
+    pub used: f64,
+    /// Where it is changed: `PUT /v1/api-keys/…`.
+    pub at: &'a str,
+    /// Nothing is refused because of it.
+    pub is_dry_run: bool,
+}
+
+impl From<UsageKind> for BudgetKind {
+    fn from(kind: UsageKind) -> Self {
+        match kind {
+            UsageKind::Cost => Self::Cost,
+            UsageKind::Tokens => Self::Tokens,
+        }
+    }
+}
+
+pub fn letter(to: String, budget: &Subject<'_>, crossing: Crossing) -> Letter {
+    let Subject { thing, kind, marks, used, at, is_dry_run } = budget;
+    let amount = |value: f64| match kind {
+        BudgetKind::Cost => format!("${}", (value * 100.0).round() / 100.0),
+        BudgetKind::Tokens => format!("{} tokens", number(value)),
+        BudgetKind::Requests => format!("{} requests", number(value)),
+    };
+    let limit = amount(marks.credit_limit.unwrap_or_default());
+    let (subject, happened, kind) = match crossing {
+        Crossing::Threshold => (
+            format!("The budget of {thing} goes to its end"),
+            format!(
+                "It has used {} of {limit} and reached its alert threshold, {}.",
+                amount(*used),
+                amount(marks.alert_threshold.unwrap_or_default())
+            ),
+            KIND_THRESHOLD,
+        ),
+        Crossing::Exhausted => {
+            let follows = if *is_dry_run {
+                "It is a dry run: nothing is refused."
+            } else {
+                "Requests are refused (412) until it is reset or raised."
+            };
+            (
+                format!("The budget of {thing} is used up"),
+                format!("It has used {} of {limit}. {follows}", amount(*used)),
+                KIND_EXHAUSTED,
+            )
+        }
+    };
+    let text = format!("This is about the budget of {thing} on Portcullis.\n\n{happened}\nTo raise it: {at}\n");
+    Letter { to, subject, text, kind }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_letter_says_what_is_used_of_what_and_what_follows() {
+        let marks = Marks { credit_limit: Some(10.0), alert_threshold: Some(8.0), ..Marks::default() };
+        let cost = |is_dry_run| Subject {
+            thing: "API key ci",
+            kind: BudgetKind::Cost,
+            marks,
+            used: 8.0533,
+            at: "PUT /v1/api-keys/k",
+            is_dry_run,
+        };
+        let near = letter("a@x.test".into(), &cost(false), Crossing::Threshold);
+        assert_eq!(near.subject, "The budget of API key ci goes to its end");
+        assert!(near.text.contains("has used $8.05 of $10 and reached its alert threshold, $8."), "{}", near.text);
+        let over = letter("a@x.test".into(), &cost(false), Crossing::Exhausted);
+        assert!(over.text.contains("refused (412)") && over.text.contains("PUT /v1/api-keys/k"), "{}", over.text);
+        assert!(letter("a@x.test".into(), &cost(true), Crossing::Exhausted).text.contains("nothing is refused"));
+        let tokens = Subject { kind: BudgetKind::Tokens, used: 9.0, ..cost(false) };
+        assert!(letter("a@x.test".into(), &tokens, Crossing::Threshold).text.contains("9 tokens of 10 tokens"));
+    }
+}

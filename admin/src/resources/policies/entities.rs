@@ -1,0 +1,251 @@
+//! The groups of a policy, and what each has used: read from the counters at the moment of the question. A group is
+//! shown as whom its first value names: a key, a workspace, a user, or something else in the metadata.
+
+use crate::call::Call;
+use crate::error::ApiError;
+use crate::http::Time;
+use crate::limits::number;
+use chrono::{DateTime, Utc};
+use serde_json::{Value, json};
+use shared::model::policy::{Condition, Facts, Key, value_key};
+use std::borrow::Cow;
+use tokio_postgres::types::ToSql;
+use tokio_postgres::{GenericClient, Row};
+use uuid::Uuid;
+
+pub const TYPES: [&str; 4] = ["api_key", "workspace", "user", "metadata"];
+pub const STATUSES: [&str; 2] = ["active", "exhausted"];
+
+pub struct Entity {
+    id: Uuid,
+    pub value_key: String,
+    pub used: f64,
+    pub status: String,
+    entity_type: String,
+    entity_id: String,
+    name: Option<String>,
+    pub since: Option<DateTime<Utc>>,
+    pub is_threshold_alerts_sent: bool,
+    pub is_exhausted_alerts_sent: bool,
+}
+
+/// Which of them.
+#[derive(Debug, Default)]
+pub struct Wanted {
+    /// Value keys to be shown in any case.
+    pub named: Vec<String>,
+    pub types: Option<Vec<String>>,
+    pub search: Option<String>,
+    pub statuses: Option<Vec<String>>,
+    /// How many, and how many not.
+    pub page: (i64, i64),
+}
+
+/// The counters of a rate-limits policy in the running window.
+pub struct Window<'a> {
+    pub prefix: &'a str,
+    pub kind: &'a str,
+    pub period: &'a str,
+}
+
+/// The counters of a usage-limits policy since its last reset.
+pub struct Budget<'a> {
+    pub kind: &'a str,
+    pub last_reset_at: DateTime<Utc>,
+}
+
+/// $10 prefix, $11 unit, $12 period.
+const IN_WINDOW: &str = "SELECT substr(c.scope_id, length($10::text) + 1) AS value_key, c.value::float8 AS used,
+        c.starts_at AS since, false AS told_threshold, false AS told_exhausted
+    FROM usage_counters c
+    WHERE c.organisation_id = $1 AND c.scope = 'policy' AND left(c.scope_id, 36) = $2::uuid::text
+      AND starts_with(c.scope_id, $10) AND c.unit = $11 AND c.period = $12::text
+      AND c.starts_at = date_trunc($12::text, now(), 'UTC')";
+
+/// $10 unit, $11 the policy's last reset. A group that was reset alone counts from then on.
+const IN_BUDGET: &str = "SELECT coalesce(c.value_key, e.value_key) AS value_key,
+        coalesce(c.value * CASE $10::text WHEN 'cost' THEN 0.01 ELSE 1 END, 0)::float8 AS used,
+        greatest(e.last_reset_at, $11::timestamptz) AS since, coalesce(e.is_threshold_alerts_sent, false) AS told_threshold,
+        coalesce(e.is_exhausted_alerts_sent, false) AS told_exhausted
+    FROM (SELECT substr(u.scope_id, 38) AS value_key, u.value FROM usage_counters u
+            LEFT JOIN policy_entities r ON r.policy_id = $2 AND r.organisation_id = $1 AND r.value_key = substr(u.scope_id, 38)
+          WHERE u.organisation_id = $1 AND u.scope = 'policy' AND left(u.scope_id, 36) = $2::uuid::text
+            AND u.unit = $10 AND u.period = 'total' AND u.starts_at = greatest(r.last_reset_at, $11::timestamptz)) c
+    FULL JOIN (SELECT * FROM policy_entities WHERE policy_id = $2 AND organisation_id = $1) e USING (value_key)";
+
+/// $1 organisation, $2 policy, $3 named, $4 limit, $5 types, $6 search, $7 statuses, $8 and $9 the page.
+fn query(seen: &str) -> String {
+    format!(
+        "WITH seen AS ({seen}),
+        groups AS (
+            SELECT * FROM seen
+            UNION ALL SELECT n.value_key, 0, NULL, false, false FROM unnest($3::text[]) AS n(value_key)
+                      WHERE NOT EXISTS (SELECT FROM seen s WHERE s.value_key = n.value_key)),
+        parts AS (
+            SELECT g.*, split_part(substr(g.value_key, strpos(g.value_key, ':') + 1), '|', 1) AS entity_id,
+                CASE WHEN starts_with(g.value_key, 'api_key:') THEN 'api_key'
+                     WHEN starts_with(g.value_key, 'workspace_id:') THEN 'workspace'
+                     WHEN starts_with(g.value_key, 'metadata._user:') THEN 'user' ELSE 'metadata' END AS entity_type
+            FROM groups g),
+        known AS (
+            SELECT p.*, CASE WHEN p.entity_id ~ '^[0-9a-f]{{8}}(-[0-9a-f]{{4}}){{3}}-[0-9a-f]{{12}}$'
+                             THEN p.entity_id::uuid END AS row_id
+            FROM parts p),
+        found AS (
+            SELECT md5($2::uuid || '/' || g.value_key)::uuid AS id, g.*,
+                CASE g.entity_type WHEN 'api_key' THEN k.name WHEN 'workspace' THEN w.name WHEN 'user' THEN g.entity_id END
+                    AS name,
+                CASE WHEN g.used >= $4::float8 THEN 'exhausted' ELSE 'active' END AS status
+            FROM known g LEFT JOIN api_keys k ON g.entity_type = 'api_key' AND k.id = g.row_id AND k.organisation_id = $1
+                 LEFT JOIN workspaces w ON g.entity_type = 'workspace' AND w.id = g.row_id AND w.organisation_id = $1),
+        picked AS (
+            SELECT * FROM found
+            WHERE ($5::text[] IS NULL OR entity_type = ANY ($5)) AND ($7::text[] IS NULL OR status = ANY ($7))
+              AND ($6::text IS NULL OR strpos(lower(concat_ws(' ', value_key, name)), lower($6)) > 0))
+        SELECT (SELECT count(*) FROM picked) AS total, page.*
+        FROM (SELECT) AS always
+             LEFT JOIN (SELECT * FROM picked ORDER BY used DESC, value_key LIMIT $8 OFFSET $9) page ON true
+        ORDER BY used DESC, value_key"
+    )
+}
+
+pub async fn in_window(
+    db: &impl GenericClient,
+    call: &Call,
+    policy: Uuid,
+    limit: f64,
+    window: &Window<'_>,
+    wanted: &Wanted,
+) -> Result<(i64, Vec<Entity>), ApiError> {
+    let more: [&(dyn ToSql + Sync); 3] = [&window.prefix, &window.kind, &window.period];
+    read(db, &query(IN_WINDOW), call, policy, limit, wanted, &more).await
+}
+
+pub async fn in_budget(
+    db: &impl GenericClient,
+    call: &Call,
+    policy: Uuid,
+    limit: f64,
+    budget: &Budget<'_>,
+    wanted: &Wanted,
+) -> Result<(i64, Vec<Entity>), ApiError> {
+    let more: [&(dyn ToSql + Sync); 2] = [&budget.kind, &budget.last_reset_at];
+    read(db, &query(IN_BUDGET), call, policy, limit, wanted, &more).await
+}
+
+async fn read(
+    db: &impl GenericClient,
+    sql: &str,
+    call: &Call,
+    policy: Uuid,
+    limit: f64,
+    wanted: &Wanted,
+    more: &[&(dyn ToSql + Sync)],
+) -> Result<(i64, Vec<Entity>), ApiError> {
+    let organisation = call.caller.organisation_id();
+    let Wanted { named, types, search, statuses, page: (size, offset) } = wanted;
+    let mut values: Vec<&(dyn ToSql + Sync)> =
+        vec![&organisation, &policy, named, &limit, types, search, statuses, size, offset];
+    values.extend(more);
+    let rows = db.query(sql, &values).await?;
+    let total = rows.first().map_or(Ok(0), |row| row.try_get("total"))?;
+    // A page without rows still carries the total.
+    let mut found = Vec::new();
+    for row in &rows {
+        if row.try_get::<_, Option<Uuid>>("id")?.is_some() {
+            found.push(Entity::from_row(row)?);
+        }
+    }
+    Ok((total, found))
+}
+
+impl Wanted {
+    /// As a query asks.
+    pub fn of(call: &Call, page: (i64, i64)) -> Result<Self, ApiError> {
+        let some = |chosen: Vec<String>| (!chosen.is_empty()).then_some(chosen);
+        Ok(Self {
+            named: Vec::new(),
+            types: some(call.query().choices("type", &TYPES)?),
+            search: call.query().text("search").map(str::to_owned),
+            statuses: some(call.query().choices("status", &STATUSES)?),
+            page,
+        })
+    }
+}
+
+impl Entity {
+    fn from_row(row: &Row) -> Result<Self, tokio_postgres::Error> {
+        Ok(Self {
+            id: row.try_get("id")?,
+            value_key: row.try_get("value_key")?,
+            used: row.try_get("used")?,
+            status: row.try_get("status")?,
+            entity_type: row.try_get("entity_type")?,
+            entity_id: row.try_get("entity_id")?,
+            name: row.try_get("name")?,
+            since: row.try_get("since")?,
+            is_threshold_alerts_sent: row.try_get("told_threshold")?,
+            is_exhausted_alerts_sent: row.try_get("told_exhausted")?,
+        })
+    }
+
+    pub fn shown(&self) -> Value {
+        json!({
+            "id": self.id,
+            "object": "policy-entity",
+            "value_key": self.value_key,
+            "current_usage": number(self.used),
+            "status": self.status,
+            "entity_type": self.entity_type,
+            "entity_id": self.entity_id,
+            "name": self.name,
+        })
+    }
+
+    /// With the beginning of its period, where that is not a window.
+    pub fn shown_since(&self) -> Value {
+        let mut shown = self.shown();
+        shown["last_reset_at"] = json!(self.since.map(Time));
+        shown
+    }
+}
+
+/// The keys, workspaces and users that conditions name, as value keys.
+pub fn named(conditions: &Value) -> Vec<String> {
+    struct Named<'a>(&'a str);
+    impl Facts for Named<'_> {
+        fn value(&self, _: &Key) -> Option<Cow<'_, str>> {
+            Some(Cow::Borrowed(self.0))
+        }
+    }
+    let conditions: Vec<Condition> = serde_json::from_value(conditions.clone()).unwrap_or_default();
+    let is_somebody = |key: &Key| match key {
+        Key::ApiKey | Key::WorkspaceId => true,
+        Key::Metadata(field) => field == "_user",
+        _ => false,
+    };
+    let mut found = Vec::new();
+    for condition in conditions.iter().filter(|condition| is_somebody(&condition.key)) {
+        let values = condition.value.iter().filter(|value| *value != "*");
+        found.extend(values.filter_map(|value| value_key([&condition.key], &Named(value))));
+    }
+    found.sort_unstable();
+    found.dedup();
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn conditions_name_keys_workspaces_and_users() {
+        let conditions = json!([
+            { "key": "api_key", "value": ["k-2", "k-1", "k-1"] },
+            { "key": "metadata._user", "value": "alice" },
+            { "key": "metadata.team", "value": "red" },
+            { "key": "workspace_id", "value": "*" },
+        ]);
+        assert_eq!(named(&conditions), ["api_key:k-1", "api_key:k-2", "metadata._user:alice"]);
+    }
+}

@@ -1,0 +1,285 @@
+//! Rate-limits policies: so many requests or tokens in each minute, hour or day. A new value holds in the running
+//! window; another unit or rule counts from zero.
+
+use super::entities::{self, Entity, Wanted};
+use super::rule::{self, For};
+use super::{Status, Target, matched};
+use crate::action::Action;
+use crate::app::App;
+use crate::call::Call;
+use crate::crud::{self, Answer, Lock, Resource, Verb};
+use crate::error::ApiError;
+use crate::http::{Field, PageSizes, Time, text};
+use crate::limits::number;
+use crate::tenancy;
+use axum::Json;
+use axum::extract::{Path, State};
+use chrono::{DateTime, DurationRound as _, SubsecRound as _, TimeDelta, Utc};
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+use shared::model::RateLimitsPolicy;
+use shared::model::policy::{Condition, GroupBy, RateKind};
+use shared::table::{Columns, Filter, OnDelete, Table, Tenancy};
+use tokio_postgres::{GenericClient, Row};
+use uuid::Uuid;
+
+pub const UNITS: [&str; 3] = ["rpm", "rph", "rpd"];
+pub const KINDS: [&str; 2] = ["requests", "tokens"];
+
+#[derive(Serialize)]
+pub struct RatePolicy {
+    pub id: Uuid,
+    name: Option<String>,
+    description: Option<String>,
+    conditions: Value,
+    group_by: Value,
+    #[serde(rename = "type")]
+    kind: String,
+    unit: String,
+    value: f64,
+    dry_run: bool,
+    status: String,
+    workspace_id: Uuid,
+    organisation_id: Uuid,
+    created_at: Time,
+    last_updated_at: Time,
+    #[serde(skip)]
+    counters_since: DateTime<Utc>,
+}
+
+#[derive(Deserialize)]
+pub struct NewRatePolicy {
+    name: Option<String>,
+    description: Option<String>,
+    conditions: Vec<Condition>,
+    group_by: Vec<GroupBy>,
+    #[serde(rename = "type")]
+    kind: RateKind,
+    unit: Unit,
+    value: f64,
+    dry_run: Option<bool>,
+    organisation_id: Option<Uuid>,
+    #[serde(rename = "target")]
+    _target: Option<Target>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+pub struct RatePolicyChange {
+    name: Field<String>,
+    description: Field<String>,
+    conditions: Option<Vec<Condition>>,
+    group_by: Option<Vec<GroupBy>>,
+    #[serde(rename = "type")]
+    kind: Option<RateKind>,
+    unit: Option<Unit>,
+    value: Option<f64>,
+    dry_run: Option<bool>,
+    status: Option<Status>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum Unit {
+    Rpm,
+    Rph,
+    Rpd,
+}
+
+impl Unit {
+    fn of(text: &str) -> Self {
+        match text {
+            "rpm" => Self::Rpm,
+            "rph" => Self::Rph,
+            _ => Self::Rpd,
+        }
+    }
+
+    fn as_str(self) -> &'static str {
+        match self {
+            Self::Rpm => "rpm",
+            Self::Rph => "rph",
+            Self::Rpd => "rpd",
+        }
+    }
+
+    /// The period of its counters.
+    fn period(self) -> &'static str {
+        match self {
+            Self::Rpm => "minute",
+            Self::Rph => "hour",
+            Self::Rpd => "day",
+        }
+    }
+
+    fn window_end(self, now: DateTime<Utc>) -> DateTime<Utc> {
+        let length = match self {
+            Self::Rpm => TimeDelta::minutes(1),
+            Self::Rph => TimeDelta::hours(1),
+            Self::Rpd => TimeDelta::days(1),
+        };
+        now.duration_trunc(length).unwrap_or(now) + length
+    }
+}
+
+impl Resource for RatePolicy {
+    type Create = NewRatePolicy;
+    type Update = RatePolicyChange;
+    const OBJECT: &'static str = "policy_rate_limits";
+    const PATH: &'static str = "/policies/rate-limits";
+    const TABLE: Table = Table {
+        name: "rate_limits_policies",
+        columns: "id, name, description, conditions, group_by, type, unit, value, dry_run, status, workspace_id,
+                  organisation_id, created_at, last_updated_at, counters_since",
+        slug: None,
+        tenancy: Tenancy::Workspace("workspace_id"),
+        on_delete: OnDelete::Archive,
+    };
+
+    fn from_row(row: &Row) -> Result<Self, tokio_postgres::Error> {
+        Ok(Self {
+            id: row.try_get("id")?,
+            name: row.try_get("name")?,
+            description: row.try_get("description")?,
+            conditions: row.try_get("conditions")?,
+            group_by: row.try_get("group_by")?,
+            kind: row.try_get("type")?,
+            unit: row.try_get("unit")?,
+            value: row.try_get("value")?,
+            dry_run: row.try_get("dry_run")?,
+            status: row.try_get("status")?,
+            workspace_id: row.try_get("workspace_id")?,
+            organisation_id: row.try_get("organisation_id")?,
+            created_at: row.try_get("created_at")?,
+            last_updated_at: row.try_get("last_updated_at")?,
+            counters_since: row.try_get("counters_since")?,
+        })
+    }
+
+    fn id(&self) -> Uuid {
+        self.id
+    }
+
+    fn workspace_id(&self) -> Option<Uuid> {
+        Some(self.workspace_id)
+    }
+
+    async fn create(action: &Action<'_>, body: NewRatePolicy) -> Result<Columns, ApiError> {
+        super::own_organisation(action.call, body.organisation_id)?;
+        Ok(Columns::default()
+            .set("name", body.name.map(|name| text::name("name", name)).transpose()?)
+            .set("description", body.description.map(described).transpose()?)
+            .set("conditions", rule::conditions(body.conditions, For::Rates)?)
+            .set("group_by", rule::group_by(body.group_by, For::Rates)?)
+            .set("type", named_kind(body.kind))
+            .set("unit", body.unit.as_str())
+            .set("value", checked_value(body.value)?)
+            .set("dry_run", body.dry_run.unwrap_or(false)))
+    }
+
+    async fn update(_: &Action<'_>, current: &Self, body: RatePolicyChange) -> Result<Columns, ApiError> {
+        if body.kind.is_some_and(|kind| named_kind(kind) != current.kind) {
+            return Err(ApiError::field("type", "cannot be changed"));
+        }
+        let conditions = body.conditions.map(|sent| rule::conditions(sent, For::Rates)).transpose()?;
+        let group_by = body.group_by.map(|sent| rule::group_by(sent, For::Rates)).transpose()?;
+        let restarts = body.unit.is_some_and(|unit| unit.as_str() != current.unit)
+            || conditions.as_ref().is_some_and(|sent| *sent != current.conditions)
+            || group_by.as_ref().is_some_and(|sent| *sent != current.group_by);
+        Ok(Columns::default()
+            .set_if("name", body.name.try_map(|name| text::name("name", name))?.sent())
+            .set_if("description", body.description.try_map(described)?.sent())
+            .set_if("conditions", conditions)
+            .set_if("group_by", group_by)
+            .set_if("unit", body.unit.map(Unit::as_str))
+            .set_if("value", body.value.map(checked_value).transpose()?)
+            .set_if("dry_run", body.dry_run)
+            .set_if("status", body.status.map(Status::as_str))
+            .set_if("counters_since", restarts.then(|| Utc::now().trunc_subsecs(3))))
+    }
+
+    fn filter(call: &Call) -> Result<Filter, ApiError> {
+        let mut filter = Filter::default().one_of("status", super::statuses(call)?);
+        for (column, allowed) in [("type", &KINDS[..]), ("unit", &UNITS[..])] {
+            let asked = call.query().choices(column, allowed)?;
+            if !asked.is_empty() {
+                filter = filter.one_of(column, asked);
+            }
+        }
+        Ok(filter)
+    }
+
+    fn named(call: &Call, name: &str) -> Result<Filter, ApiError> {
+        super::named(call, name)
+    }
+
+    async fn after(&self, verb: Verb, action: &Action<'_>) -> Result<(), ApiError> {
+        if verb == Verb::Delete {
+            matched::forget(&action.tx, self.organisation_id, self.id).await?;
+        }
+        Ok(())
+    }
+
+    fn shown(&self, _: &Call) -> Value {
+        let mut shown = crud::shown(Self::OBJECT, self);
+        shown["value"] = number(self.value);
+        shown
+    }
+
+    fn updated(&self, call: &Call) -> Value {
+        self.shown(call)
+    }
+}
+
+async fn found(db: &impl GenericClient, call: &Call, id: &str) -> Result<RatePolicy, ApiError> {
+    let workspace = tenancy::asked(db, &call.caller, call.query().text("workspace_id")).await?;
+    crud::find(db, call, id, workspace, Lock::No).await
+}
+
+/// The policy, and when a request last matched it.
+pub async fn read(State(app): State<App>, call: Call, Path(id): Path<String>) -> Answer {
+    let db = app.db.get().await?;
+    let policy = found(&*db, &call, &id).await?;
+    let last = matched::in_windows(&*db, policy.organisation_id, policy.id, Unit::of(&policy.unit).period()).await?;
+    let mut shown = policy.shown(&call);
+    matched::show(&mut shown, last, policy.created_at.0, Utc::now());
+    Ok(Json(shown))
+}
+
+/// Whom the policy speaks of by name, and who was counted in the running window.
+pub async fn entities(State(app): State<App>, call: Call, Path(id): Path<String>) -> Answer {
+    let db = app.db.get().await?;
+    let policy = found(&*db, &call, &id).await?;
+    let unit = Unit::of(&policy.unit);
+    let page = call.query().page(PageSizes::USUAL)?;
+    let wanted = Wanted { named: entities::named(&policy.conditions), ..Wanted::of(&call, page)? };
+    let prefix = RateLimitsPolicy::scope_prefix(policy.id, policy.counters_since);
+    let source = entities::Window { prefix: &prefix, kind: &policy.kind, period: unit.period() };
+    let (total, found) = entities::in_window(&*db, &call, policy.id, policy.value, &source, &wanted).await?;
+    let resets_at = Time(unit.window_end(Utc::now()));
+    let shown = |entity: &Entity| {
+        let mut shown = entity.shown();
+        shown["limit"] = number(policy.value);
+        shown["window_resets_at"] = json!(resets_at);
+        shown
+    };
+    Ok(crud::listed(total, found.iter().map(shown).collect()))
+}
+
+fn named_kind(kind: RateKind) -> &'static str {
+    match kind {
+        RateKind::Requests => "requests",
+        RateKind::Tokens => "tokens",
+    }
+}
+
+pub fn described(text: String) -> Result<String, ApiError> {
+    text::sized("description", text, 0..=500)
+}
+
+fn checked_value(value: f64) -> Result<f64, ApiError> {
+    if !(1.0..=1e15).contains(&value) {
+        return Err(ApiError::field("value", "must be ≥ 1"));
+    }
+    Ok(value)
+}

@@ -1,0 +1,291 @@
+//! Policies over HTTP: what they take and show, how they are archived and brought back, and what is read from counters.
+
+mod entities;
+
+use crate::service::Service;
+use harness::{Answer, Client};
+use serde_json::{Value, json};
+use uuid::Uuid;
+
+const RATES: &str = "/policies/rate-limits";
+const USAGE: &str = "/policies/usage-limits";
+
+pub fn rate(service: &Service) -> Value {
+    json!({
+        "conditions": [{ "key": "workspace_id", "value": service.home.workspace_id.to_string() }],
+        "group_by": [{ "key": "api_key" }],
+        "type": "requests", "unit": "rpm", "value": 100, "workspace_id": service.home.workspace_id,
+    })
+}
+
+pub fn usage(service: &Service) -> Value {
+    json!({
+        "conditions": [{ "key": "metadata._user", "value": "*" }],
+        "group_by": [{ "key": "metadata._user" }],
+        "type": "cost", "credit_limit": 10, "alert_threshold": 8, "workspace_id": service.home.workspace_id,
+    })
+}
+
+fn with(mut body: Value, more: Value) -> Value {
+    body.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+    body
+}
+
+pub async fn made(client: &Client, path: &str, body: &Value) -> String {
+    let answer = client.post(path, body).await;
+    assert_eq!(answer.status, 200, "{}", answer.text());
+    format!("{path}/{}", answer.json()["id"].as_str().unwrap())
+}
+
+fn field(answer: &Answer) -> (u16, String) {
+    let field = answer.json()["data"]["errors"][0]["field"].as_str().unwrap_or_default().to_owned();
+    (answer.status.as_u16(), field)
+}
+
+/// As the proxies would: what a group of a policy has used in the period that begins at `starts_at` (SQL).
+pub async fn count(service: &Service, scope_id: &str, unit: &str, period: &str, starts_at: &str, value: &str) {
+    let organisation = service.home.organisation_id;
+    service
+        .sql(&format!(
+            "INSERT INTO usage_counters (organisation_id, scope, scope_id, unit, period, starts_at, value)
+             VALUES ('{organisation}', 'policy', '{scope_id}', '{unit}', '{period}', {starts_at}, {value})
+             ON CONFLICT (organisation_id, scope, scope_id, unit, period, starts_at) DO UPDATE SET value = excluded.value"
+        ))
+        .await;
+}
+
+/// A group of a usage-limits policy has used so many cents.
+pub async fn spend(service: &Service, policy: &str, value_key: &str, cents: &str) {
+    let id = policy.rsplit('/').next().unwrap();
+    let since = format!("(SELECT last_reset_at FROM usage_limits_policies WHERE id = '{id}')");
+    count(service, &format!("{id}/{value_key}"), "cost", "total", &since, cents).await;
+}
+
+#[tokio::test]
+async fn a_rate_limits_policy_is_shown_as_the_specification_says() {
+    let service = Service::start().await;
+    let client = service.administrator();
+    let made = client.post(RATES, &rate(&service)).await.json();
+    let id = made["id"].as_str().unwrap().to_owned();
+    assert_eq!(made, json!({ "id": id, "object": "policy_rate_limits" }));
+    let shown = client.get(&format!("{RATES}/{id}")).await.json();
+    let expected = json!({
+        "id": id,
+        "object": "policy_rate_limits",
+        "name": null,
+        "description": null,
+        "conditions": [{ "key": "workspace_id", "value": service.home.workspace_id }],
+        "group_by": [{ "key": "api_key" }],
+        "type": "requests",
+        "unit": "rpm",
+        "value": 100,
+        "dry_run": false,
+        "status": "active",
+        "workspace_id": service.home.workspace_id,
+        "organisation_id": service.home.organisation_id,
+        "created_at": shown["created_at"],
+        "last_updated_at": shown["last_updated_at"],
+        "last_matched_at": null,
+        "unmatched": false,
+    });
+    assert_eq!(shown, expected);
+    let change = json!({ "value": 7.5, "unit": "rpd", "name": "n", "dry_run": true });
+    let changed = client.put(&format!("{RATES}/{id}"), &change).await.json();
+    assert_eq!((&changed["value"], &changed["unit"], &changed["name"]), (&json!(7.5), &json!("rpd"), &json!("n")));
+    assert_eq!((&changed["object"], &changed["dry_run"]), (&json!("policy_rate_limits"), &json!(true)));
+}
+
+#[tokio::test]
+async fn what_is_wrong_with_a_policy_is_named() {
+    let service = Service::start().await;
+    let client = service.administrator();
+    let other = Uuid::new_v4();
+    for (change, wrong) in [
+        (json!({ "conditions": [] }), "conditions"),
+        (json!({ "conditions": [{ "key": "colour", "value": "x" }] }), "conditions[0].key"),
+        (json!({ "conditions": [{ "key": "api_key", "value": 7 }] }), "conditions[0].value"),
+        (json!({ "conditions": [{ "key": "api_key", "value": "x", "operator": "or" }] }), "conditions[0].operator"),
+        (json!({ "group_by": [] }), "group_by"),
+        (json!({ "group_by": [{ "key": "api_key" }, { "key": "api_key" }] }), "group_by[1].key"),
+        (json!({ "name": "" }), "name"),
+        (json!({ "name": "x".repeat(256) }), "name"),
+        (json!({ "organisation_id": other }), "organisation_id"),
+        (json!({ "workspace_id": null }), "workspace_id"),
+        (json!({ "target": "mcp_tools" }), "target"),
+    ] {
+        for (path, body) in [(RATES, rate(&service)), (USAGE, usage(&service))] {
+            let answer = client.post(path, &with(body, change.clone())).await;
+            assert_eq!(field(&answer), (400, wrong.into()), "{path} {change}: {}", answer.text());
+        }
+    }
+    for (change, wrong) in [
+        (json!({ "value": 0 }), "value"),
+        (json!({ "value": "10" }), "value"),
+        (json!({ "unit": "rpw" }), "unit"),
+        (json!({ "type": "cost" }), "type"),
+    ] {
+        let answer = client.post(RATES, &with(rate(&service), change.clone())).await;
+        assert_eq!(field(&answer), (400, wrong.into()), "{change}: {}", answer.text());
+    }
+    for (change, wrong) in [
+        (json!({ "credit_limit": 0.5 }), "credit_limit"),
+        (json!({ "type": "tokens", "credit_limit": 99 }), "credit_limit"),
+        (json!({ "alert_threshold": 10 }), "alert_threshold"),
+        (json!({ "periodic_reset": "daily" }), "periodic_reset"),
+        (json!({ "periodic_reset": "weekly", "periodic_reset_days": 3 }), "periodic_reset_days"),
+        (json!({ "periodic_reset_days": 366 }), "periodic_reset_days"),
+        (json!({ "next_usage_reset_at": "2099-01-01" }), "next_usage_reset_at"),
+        (json!({ "periodic_reset_days": 3, "next_usage_reset_at": "2020-01-01" }), "next_usage_reset_at"),
+        (json!({ "conditions": [{ "key": "endpoint_type", "value": "chat" }] }), "conditions[0].key"),
+    ] {
+        let answer = client.post(USAGE, &with(usage(&service), change.clone())).await;
+        assert_eq!(field(&answer), (400, wrong.into()), "{change}: {}", answer.text());
+    }
+    let policy = made(&client, RATES, &rate(&service)).await;
+    assert_eq!(field(&client.put(&policy, &json!({ "type": "tokens" })).await), (400, "type".into()));
+    assert_eq!(
+        client.put(&policy, &json!({ "type": "requests", "value": 3 })).await.status,
+        200,
+        "the same is no change"
+    );
+    for path in [format!("{RATES}/policy-1"), format!("{USAGE}/policy-1"), format!("{RATES}/policy-1/entities")] {
+        assert_eq!(field(&client.get(&path).await), (400, "id".into()), "{path}");
+    }
+    for path in [format!("{RATES}/{other}"), format!("{USAGE}/{other}/entities"), format!("{policy}?status=archived")] {
+        assert_eq!(client.get(&path).await.status, 404, "{path}");
+    }
+    assert_eq!(field(&client.get(&format!("{policy}?status=gone")).await), (400, "status".into()));
+}
+
+#[tokio::test]
+async fn an_archived_policy_is_read_by_its_status_and_brought_back_by_a_change() {
+    let service = Service::start().await;
+    let client = service.administrator();
+    for (path, body) in [(RATES, rate(&service)), (USAGE, usage(&service))] {
+        let policy = made(&client, path, &body).await;
+        assert_eq!(client.delete(&policy).await.json(), json!({}));
+        assert_eq!(client.delete(&policy).await.status, 404);
+        assert_eq!(client.get(&policy).await.status, 404);
+        assert_eq!(client.get(&format!("{policy}?status=archived")).await.json()["status"], "archived");
+        for (query, total) in [("", 0), ("?status=active", 0), ("?status=archived", 1), ("?status=active,archived", 1)]
+        {
+            assert_eq!(client.get(&format!("{path}{query}")).await.json()["total"], total, "{path}{query}");
+        }
+        let back = client.put(&policy, &json!({ "status": "active" })).await;
+        assert_eq!(back.json()["status"], "active", "{}", back.text());
+        assert_eq!(client.get(&policy).await.status, 200);
+    }
+}
+
+#[tokio::test]
+async fn lists_are_narrowed_by_kind_unit_and_workspace() {
+    let service = Service::start().await;
+    let (client, elsewhere) = (service.administrator(), service.workspace("elsewhere").await);
+    for (kind, unit, workspace) in
+        [("requests", "rpm", json!(service.home.workspace_id)), ("tokens", "rph", json!("elsewhere"))]
+    {
+        made(&client, RATES, &with(rate(&service), json!({ "type": kind, "unit": unit, "workspace_id": workspace })))
+            .await;
+    }
+    made(&client, USAGE, &usage(&service)).await;
+    for (query, total) in [
+        ("/rate-limits".to_owned(), 2),
+        ("/rate-limits?type=tokens".to_owned(), 1),
+        ("/rate-limits?unit=rpm,rph".to_owned(), 2),
+        ("/rate-limits?unit=rpd".to_owned(), 0),
+        (format!("/rate-limits?workspace_id={elsewhere}"), 1),
+        ("/rate-limits?workspace_id=elsewhere&type=requests".to_owned(), 0),
+        ("/usage-limits?type=cost".to_owned(), 1),
+        ("/usage-limits?type=tokens".to_owned(), 0),
+    ] {
+        assert_eq!(client.get(&format!("/policies{query}")).await.json()["total"], total, "{query}");
+    }
+    let neighbour = service.workspace_client(elsewhere).await;
+    assert_eq!(neighbour.get(RATES).await.json()["total"], 1, "a workspace's key sees its own");
+}
+
+#[tokio::test]
+async fn counters_restart_with_another_unit_or_rule_and_not_with_another_value() {
+    let service = Service::start().await;
+    let client = service.administrator();
+    let policy = made(&client, RATES, &rate(&service)).await;
+    let since = async || -> String {
+        let sql = "SELECT counters_since::text FROM rate_limits_policies";
+        service.database.client().await.query_one(sql, &[]).await.unwrap().get(0)
+    };
+    for (change, restarts) in [
+        (json!({ "value": 5 }), false),
+        (json!({ "unit": "rpm", "group_by": [{ "key": "api_key" }] }), false),
+        (json!({ "unit": "rph" }), true),
+        (json!({ "conditions": [{ "key": "api_key", "value": "*" }] }), true),
+        (json!({ "group_by": [{ "key": "metadata.team" }] }), true),
+        (json!({ "name": "x", "dry_run": true }), false),
+    ] {
+        let before = since().await;
+        assert_eq!(client.put(&policy, &change).await.status, 200, "{change}");
+        assert_eq!(since().await != before, restarts, "{change}");
+    }
+}
+
+#[tokio::test]
+async fn a_schedule_is_kept_replaced_and_removed() {
+    let service = Service::start().await;
+    let client = service.administrator();
+    let policy = made(&client, USAGE, &with(usage(&service), json!({ "periodic_reset": "weekly" }))).await;
+    let first = client.get(&policy).await.json();
+    let monday: chrono::DateTime<chrono::Utc> = first["next_usage_reset_at"].as_str().unwrap().parse().unwrap();
+    assert_eq!(monday.format("%a %H:%M:%S").to_string(), "Mon 00:00:00");
+    for (change, period, days, has_next) in [
+        (json!({ "name": "x" }), json!("weekly"), Value::Null, true),
+        (json!({ "periodic_reset_days": 3 }), Value::Null, json!(3), true),
+        (json!({ "periodic_reset": "monthly" }), json!("monthly"), Value::Null, true),
+        (json!({ "periodic_reset": null }), Value::Null, Value::Null, false),
+        (json!({ "periodic_reset_days": 7, "next_usage_reset_at": "2099-01-01" }), Value::Null, json!(7), true),
+        (json!({ "periodic_reset_days": null }), Value::Null, Value::Null, false),
+    ] {
+        let shown = client.put(&policy, &change).await.json();
+        assert_eq!((&shown["periodic_reset"], &shown["periodic_reset_days"]), (&period, &days), "{change}");
+        assert_eq!(shown["next_usage_reset_at"].is_string(), has_next, "{change}");
+        if change["next_usage_reset_at"].is_string() {
+            assert_eq!(shown["next_usage_reset_at"], "2099-01-01T00:00:00.000Z");
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_policy_that_nothing_matches_for_a_day_says_so() {
+    let service = Service::start().await;
+    let client = service.administrator();
+    for (path, body, period) in [(RATES, rate(&service), "minute"), (USAGE, usage(&service), "total")] {
+        let policy = made(&client, path, &body).await;
+        let id = policy.rsplit('/').next().unwrap();
+        let table = if path == RATES { "rate_limits_policies" } else { "usage_limits_policies" };
+        service.sql(&format!("UPDATE {table} SET created_at = now() - interval '25 hours'")).await;
+        let shown = client.get(&policy).await.json();
+        assert_eq!((&shown["unmatched"], &shown["last_matched_at"]), (&json!(true), &Value::Null), "{path}");
+        count(&service, &format!("{id}/x"), "requests", period, "date_trunc('minute', now(), 'UTC')", "1").await;
+        let shown = client.get(&policy).await.json();
+        assert!(shown["unmatched"] == false && shown["last_matched_at"].is_string(), "{shown}");
+        service.sql("UPDATE usage_counters SET last_updated_at = now() - interval '25 hours'").await;
+        assert_eq!(client.get(&policy).await.json()["unmatched"], true, "{path}");
+    }
+}
+
+#[tokio::test]
+async fn budgets_cannot_be_made_where_usage_limits_are_off() {
+    let service = Service::start_with(&["--usage-limits-enabled=OFF"]).await;
+    let client = service.administrator();
+    let refused = client.post(USAGE, &usage(&service)).await;
+    assert_eq!((refused.status.as_u16(), refused.json()["data"]["errorCode"].as_str()), (402, Some("AB09")));
+    assert_eq!(client.post(RATES, &rate(&service)).await.status, 200);
+}
+
+#[tokio::test]
+async fn policies_are_archived_with_their_workspace() {
+    let service = Service::start().await;
+    let (client, elsewhere) = (service.administrator(), service.workspace("elsewhere").await);
+    let policy = made(&client, RATES, &with(rate(&service), json!({ "workspace_id": elsewhere }))).await;
+    let gone = client.request(http::Method::DELETE, "/workspaces/elsewhere").json(&json!({ "name": "elsewhere" }));
+    assert_eq!(harness::client::whole(gone).await.status, 200);
+    assert_eq!(client.get(&policy).await.status, 404);
+}
