@@ -9,6 +9,7 @@ mod fault;
 mod forward;
 mod hooks;
 mod host;
+mod inherited;
 mod limits;
 mod node;
 mod object;
@@ -23,6 +24,7 @@ mod tree;
 
 pub use fault::{Code, Fault};
 pub use host::check as check_custom_host;
+pub use inherited::Inherited;
 pub use limits::Limits;
 pub use param_path::{ParamPath, ParamStep};
 pub use placement::Placement;

@@ -5,8 +5,7 @@ use crate::body::edit::Edits;
 use crate::routing::breaker::Breaker;
 use crate::routing::budget::Budget;
 use http::HeaderValue;
-use serde_json::{Map, Value};
-use shared::config::{Cache, CircuitBreaker, Config, Hedge, Mode, ParamPath, Retry};
+use shared::config::{Config, Hedge, Inherited, Mode};
 use std::time::Duration;
 
 /// Retries per hundred tries where a config says nothing.
@@ -17,60 +16,6 @@ pub fn compile(config: &Config) -> Plan {
     add(&mut plan, config, "config".to_owned(), &Inherited::default());
     let has_breakers = plan.leaves().any(|leaf| leaf.breaker.is_some());
     Plan { has_breakers, ..plan }
-}
-
-/// What has been said above. Objects of parameters are merged, the rest is replaced by whoever says it last.
-#[derive(Debug, Clone, Default)]
-struct Inherited {
-    overrides: Map<String, Value>,
-    defaults: Map<String, Value>,
-    drops: Vec<ParamPath>,
-    retry: Option<Retry>,
-    request_timeout: Option<u64>,
-    total_timeout: Option<u64>,
-    stream_idle: Option<u64>,
-    heartbeat: Option<u64>,
-    hedge: Option<Hedge>,
-    custom_host: Option<String>,
-    forward_headers: Option<Vec<String>>,
-    breaker: Option<CircuitBreaker>,
-    is_strict: Option<bool>,
-    cache: Option<Cache>,
-    id: Option<String>,
-    fetch_integrated_models: Option<bool>,
-    has_hooks: bool,
-}
-
-impl Inherited {
-    fn with(&self, node: &Config) -> Self {
-        let merged = |above: &Map<String, Value>, own: &Option<Map<String, Value>>| {
-            let mut merged = above.clone();
-            merged.extend(own.iter().flatten().map(|(key, value)| (key.clone(), value.clone())));
-            merged
-        };
-        let mut drops = self.drops.clone();
-        drops.extend(node.drop_params.iter().flatten().filter(|path| !self.drops.contains(path)).cloned());
-        Self {
-            overrides: merged(&self.overrides, &node.override_params),
-            defaults: merged(&self.defaults, &node.default_params),
-            drops,
-            retry: node.retry.clone().or_else(|| self.retry.clone()),
-            request_timeout: node.request_timeout.or(self.request_timeout),
-            total_timeout: node.total_timeout.or(self.total_timeout),
-            stream_idle: node.stream_idle_timeout.or(self.stream_idle),
-            heartbeat: node.stream_heartbeat.or(self.heartbeat),
-            hedge: node.hedge.or(self.hedge),
-            custom_host: node.custom_host.clone().or_else(|| self.custom_host.clone()),
-            forward_headers: node.forward_headers.clone().or_else(|| self.forward_headers.clone()),
-            breaker: node.cb_config.clone().or_else(|| self.breaker.clone()),
-            is_strict: node.strict_open_ai_compliance.or(self.is_strict),
-            cache: node.cache.or(self.cache),
-            // The first that has one, from the root on.
-            id: self.id.clone().or_else(|| node.id.clone()),
-            fetch_integrated_models: node.fetch_integrated_models.or(self.fetch_integrated_models),
-            has_hooks: self.has_hooks || !node.input_hooks.is_empty() || !node.output_hooks.is_empty(),
-        }
-    }
 }
 
 /// Adds a node and all below it; returns its index.
@@ -170,7 +115,7 @@ fn source(node: &Config) -> Source {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use serde_json::json;
+    use serde_json::{Value, json};
     use shared::config::{Limits, Strictness, read};
 
     fn plan(config: Value) -> Plan {
