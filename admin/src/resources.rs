@@ -4,6 +4,7 @@ mod api_keys;
 mod audit_logs;
 mod configs;
 mod deployments;
+mod explain;
 mod feedback;
 mod integrations;
 mod invites;
@@ -45,6 +46,7 @@ pub fn routes() -> Routes {
         .merge(api_keys::routes())
         .merge(configs::routes())
         .merge(deployments::routes())
+        .merge(explain::routes())
         .merge(feedback::routes())
         .merge(integrations::routes())
         .merge(providers::routes())

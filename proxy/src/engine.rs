@@ -12,7 +12,7 @@ use crate::bodies::Rules;
 use crate::deployment::{self, Identity};
 use crate::dial::Dialer;
 use crate::downstream::Downstream;
-use crate::explain;
+use crate::explain::Asker;
 use crate::headers::{Aliases, GatewayHeaders};
 use crate::hosts::Hosts;
 use crate::inline::InlineConfigs;
@@ -92,8 +92,8 @@ pub enum Next {
     Preflight,
     ControlPlane,
     Engine(Box<Errand>),
-    /// A question about what would become of a request.
-    Explain(Principal),
+    /// A question about a request: what would become of it, or what became of it.
+    Explain(Asker),
     Relay(Box<Passage>),
     /// JSON of our own making.
     Page {
@@ -143,12 +143,12 @@ impl Engine {
             Route::Preflight => Ok(Next::Preflight),
             Route::ControlPlane => Ok(Next::ControlPlane),
             Route::Explain => {
-                let caller = self.identify(head, peer, &headers, &[INFERENCE], visit).await?;
-                let lacks = |scope: &&&str| !caller.key.scopes.iter().any(|held| held == **scope);
-                match explain::SCOPES.iter().find(lacks) {
-                    Some(scope) => Err(Refusal::insufficient_scope(scope)),
-                    None => Ok(Next::Explain(caller)),
-                }
+                let caller = self.identify(head, peer, &headers, &[INFERENCE], visit).await;
+                Ok(Next::Explain(Asker::new(caller)))
+            }
+            Route::Prompt => {
+                self.identify(head, peer, &headers, &[INFERENCE], visit).await?;
+                Err(Refusal::not_implemented("running a prompt"))
             }
             Route::NotFound => Err(Refusal::not_found()),
             Route::MethodNotAllowed => Err(Refusal::method_not_allowed(head.method.as_str())),
@@ -369,7 +369,12 @@ fn lane(route: &Route<'_>) -> Lane {
         Route::Engine(_) => Lane::Engine,
         Route::Relay(_) | Route::Models { .. } => Lane::Relay,
         Route::ControlPlane => Lane::ControlPlane,
-        Route::Explain | Route::Greeting | Route::Preflight | Route::NotFound | Route::MethodNotAllowed => Lane::Own,
+        Route::Explain
+        | Route::Prompt
+        | Route::Greeting
+        | Route::Preflight
+        | Route::NotFound
+        | Route::MethodNotAllowed => Lane::Own,
     }
 }
 

@@ -1,6 +1,8 @@
 //! `POST /explain`: what the gateway would do with a request, without doing it. Which config and version applies, which
 //! targets would be tried in which order and why, with which settings, and which of them would be refused. No provider
 //! is asked, no credential opened, nothing counted.
+//!
+//! What became of a request stands in the logs, which only admin reads: such a question is passed on to it.
 
 pub mod survey;
 
@@ -26,13 +28,41 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use survey::{Stop, View, survey};
 
 /// Of the caller, beside what the request itself would need.
-pub const SCOPES: &[&str] = &["logs.view", "configs.read"];
+const SCOPES: &[&str] = &["logs.view", "configs.read"];
+
+/// A question about the past is not longer, and no more than this is read for somebody who may not ask another. It is less
+/// than what Pingora keeps of a body, to send it on.
+const LONGEST_PAST: usize = 8 << 10;
+
+/// Who asks: somebody who may ask what would become of a request, or why not. Admin knows more callers than the proxy
+/// does, so that a question about the past may be answered all the same.
+#[derive(Debug)]
+pub struct Asker(Result<Principal, Refusal>);
+
+/// How a question was dealt with.
+#[derive(Debug)]
+pub enum Explained {
+    Delivered(Delivered),
+    /// It is about the past: admin answers.
+    Past,
+}
+
+impl Asker {
+    pub fn new(caller: Result<Principal, Refusal>) -> Self {
+        Self(caller.and_then(|caller| {
+            let lacks = |scope: &&&str| !caller.key.scopes.iter().any(|held| held == **scope);
+            match SCOPES.iter().find(lacks) {
+                Some(scope) => Err(Refusal::insufficient_scope(scope)),
+                None => Ok(caller),
+            }
+        }))
+    }
+}
 
 /// The request that is asked about.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Question {
-    request_id: Option<String>,
     #[serde(default = "post")]
     method: String,
     path: Option<String>,
@@ -60,27 +90,27 @@ enum Lane {
 }
 
 impl Engine {
-    /// Answers a question that `caller` sends as the body.
-    pub async fn explain(&self, client: &mut impl Downstream, visit: &mut Visit, caller: &Principal) -> Delivered {
-        let bounds =
-            Bounds { max_bytes: self.bounds.max_body, timeout: self.bounds.body_timeout, memory: &self.body_memory };
-        let explained = match receive(client, &bounds).await {
-            Ok(body) => self.explanation(&body.bytes, caller),
-            Err(NotReceived::Gone) => return Delivered::ClientGone,
-            Err(NotReceived::Refused(refusal)) => Err(refusal),
+    /// Answers a question that is sent as the body.
+    pub async fn explain(&self, client: &mut impl Downstream, visit: &mut Visit, asker: Asker) -> Explained {
+        let max_bytes = if asker.0.is_ok() { self.bounds.max_body } else { LONGEST_PAST };
+        let bounds = Bounds { max_bytes, timeout: self.bounds.body_timeout, memory: &self.body_memory };
+        let explained = match (receive(client, &bounds).await, asker.0) {
+            (Ok(body), _) if is_past(&body.bytes) => return Explained::Past,
+            (Ok(body), Ok(caller)) => self.explanation(&body.bytes, &caller),
+            (Err(NotReceived::Gone), _) => return Explained::Delivered(Delivered::ClientGone),
+            (Ok(_) | Err(NotReceived::Refused(_)), Err(refusal)) | (Err(NotReceived::Refused(refusal)), Ok(_)) => {
+                Err(refusal)
+            }
         };
         let written = match explained {
             Ok(explanation) => answer::own(client, visit, &explanation).await,
-            Err(refusal) => return self.refuse(client, visit, &refusal).await,
+            Err(refusal) => return Explained::Delivered(self.refuse(client, visit, &refusal).await),
         };
-        if written.is_ok() { Delivered::Answered } else { Delivered::ClientGone }
+        Explained::Delivered(if written.is_ok() { Delivered::Answered } else { Delivered::ClientGone })
     }
 
     fn explanation(&self, question: &[u8], caller: &Principal) -> Result<Value, Refusal> {
         let question: Question = serde_json::from_slice(question).map_err(Refusal::invalid_json)?;
-        if question.request_id.is_some() {
-            return Err(Refusal::not_implemented("explaining a request of the past"));
-        }
         let hypothesis = hypothesis(question)?;
         let headers = GatewayHeaders::of(&hypothesis.headers, &self.aliases)?;
         let found = find(&headers, caller, &self.snapshot, &self.inline)?;
@@ -158,6 +188,14 @@ impl Engine {
             "refusal": null,
         })
     }
+}
+
+/// Whether a question is about a request that was made.
+fn is_past(question: &[u8]) -> bool {
+    if question.len() > LONGEST_PAST {
+        return false;
+    }
+    serde_json::from_slice::<Map<String, Value>>(question).is_ok_and(|fields| fields.contains_key("request_id"))
 }
 
 fn hypothesis(question: Question) -> Result<Hypothesis, Refusal> {

@@ -327,7 +327,7 @@ impl Refusal {
             }),
             Dialect::ControlPlane => json!({
                 "success": false, "message": message,
-                "data": { "message": message, "errorCode": self.control_plane_code() },
+                "data": { "message": message, "errorCode": self.control_plane_code(), "errors": [] },
                 "error": { "message": message, "type": self.kind, "param": self.param, "code": self.control_plane_code() },
                 "request_id": request_id,
             }),

@@ -16,6 +16,7 @@ mod deployments;
 mod document;
 mod every_resource;
 mod exclusions;
+mod explain;
 mod failures;
 mod feedback;
 mod hostile;

@@ -1,6 +1,10 @@
-//! `POST /explain`: what would become of a request, told without asking any provider.
+//! `POST /explain`: what would become of a request, told without asking any provider, and what became of one, told by
+//! admin on the same path.
 
-use harness::{Answer, Stack};
+use crate::routing::{client as with_config, target};
+use harness::client::whole;
+use harness::{Answer, Stack, chat};
+use http::Method;
 use serde_json::{Value, json};
 
 async fn explain(stack: &Stack, question: Value) -> Answer {
@@ -94,7 +98,10 @@ async fn a_bad_question_is_400_and_a_key_without_the_scopes_403() {
         (json!({ "path": "/v1/chat/completions", "headers": { "bad name": "x" } }), 400),
         (json!({ "path": "/v1/chat/completions", "headers": { "x-gateway-config": "{" } }), 400),
         (json!({ "path": "/v1/chat/completions", "body": "not json" }), 400),
-        (json!({ "request_id": "018f" }), 501),
+        (json!({ "request_id": null }), 400),
+        (json!({ "request_id": "018f" }), 404),
+        (json!({ "request_id": "x", "path": "/v1/chat/completions" }), 400),
+        (json!({ "request_id": "x".repeat(10_000) }), 400),
     ] {
         let answer = explain(&stack, asked.clone()).await;
         assert_eq!(answer.status, status, "{asked} {}", answer.text());
@@ -106,7 +113,9 @@ async fn a_bad_question_is_400_and_a_key_without_the_scopes_403() {
             stack.anonymous().with_key(&key).post("/explain", &json!({ "path": "/v1/chat/completions" })).await;
         assert_eq!(answer.status, 403, "{scopes:?}");
     }
-    assert_eq!(stack.anonymous().post("/explain", &json!({})).await.status, 401);
+    for asked in [json!({}), json!({ "request_id": "018f" }), json!({ "path": "x".repeat(10_000) })] {
+        assert_eq!(stack.anonymous().post("/explain", &asked).await.status, 401, "{asked:.80}");
+    }
 }
 
 #[tokio::test]
@@ -120,4 +129,62 @@ async fn a_config_of_another_tenant_is_not_explained() {
     stack.until("their config is known", async || theirs.post("/explain", &asked).await.status == 200).await;
     let answer = explain(&stack, asked).await;
     assert_eq!(answer.status, 400, "{}", answer.text());
+}
+
+#[tokio::test]
+async fn a_request_of_the_past_is_told_with_every_target_it_tried() {
+    let stack = Stack::start().await;
+    stack.mock.script(json!([{ "status": 429 }, {}])).unwrap();
+    let config = json!({ "strategy": { "mode": "fallback" }, "targets": [target(&stack, json!({})), target(&stack, json!({}))] });
+    let answer = with_config(&stack, &config).post("/chat/completions", &chat("Hello")).await;
+    assert_eq!(answer.status, 200, "{}", answer.text());
+    let id = answer.header("x-gateway-request-id");
+    let asked = json!({ "request_id": id });
+    stack.until("its logs are there", async || explain(&stack, asked.clone()).await.status == 200).await;
+    let told = explain(&stack, asked.clone()).await.json();
+    assert_eq!((&told["object"], &told["config"]["source"]), (&json!("explanation"), &json!("inline")), "{told}");
+    let statuses: Vec<&Value> =
+        told["plan"].as_array().unwrap().iter().map(|stop| &stop["outcome"]["status"]).collect();
+    assert_eq!(statuses, [429, 200]);
+    assert_eq!(
+        (&told["outcome"]["request_id"], &told["outcome"]["answered_by"]),
+        (&json!(id), &json!("config.targets[1]"))
+    );
+    // An admin key may ask too, though it may not send requests; and a body need not say how long it is.
+    let admin = stack.anonymous().with_key(&stack.home.admin_key);
+    assert_eq!(admin.post("/explain", &asked).await.status, 200);
+    let pieces =
+        asked.to_string().into_bytes().chunks(7).map(|piece| Ok(piece.to_vec())).collect::<Vec<std::io::Result<_>>>();
+    let body = reqwest::Body::wrap_stream(futures::stream::iter(pieces));
+    let request = admin.request(Method::POST, "/explain").header("content-type", "application/json").body(body);
+    assert_eq!(whole(request).await.status, 200);
+    let scopes = ["logs.view", "configs.read"];
+    let reader = stack.anonymous().with_key(&stack.key(&scopes).await);
+    assert_eq!(reader.post("/explain", &asked).await.status, 200);
+    let other = stack.organisation().await;
+    let stranger = stack.anonymous().with_key(&other.workspace_key);
+    let answer = stranger.post("/explain", &asked).await;
+    assert_eq!(answer.status, 404, "{}", answer.text());
+    assert!(answer.text().contains("logs arrive within seconds"), "{}", answer.text());
+}
+
+#[tokio::test]
+async fn while_admin_is_away_only_the_past_is_not_told() {
+    let stack = Stack::builder().without_admin().start().await;
+    assert_eq!(explain(&stack, json!({ "request_id": "018f" })).await.status, 503);
+    let asked = json!({ "path": "/v1/chat/completions", "headers": { "x-gateway-provider": "openai" } });
+    assert_eq!(explain(&stack, asked).await.status, 200);
+}
+
+#[tokio::test]
+async fn running_a_prompt_is_refused_as_not_built_and_only_to_those_who_may_send_requests() {
+    let stack = Stack::start().await;
+    let run = json!({ "variables": { "name": "Ada" } });
+    let answer = stack.client().post("/prompts/pp-greeting/completions", &run).await;
+    assert_eq!((answer.status.as_u16(), &answer.json()["error"]["code"]), (501, &json!("not_implemented")));
+    assert_eq!(stack.anonymous().post("/prompts/pp-greeting/completions", &run).await.status, 401);
+    let key = stack.key(&["logs.view"]).await;
+    let answer = stack.anonymous().with_key(&key).post("/prompts/pp-greeting/completions", &run).await;
+    assert_eq!(answer.status, 403, "{}", answer.text());
+    assert!(stack.mock.requests().is_empty(), "nobody was asked");
 }

@@ -13,8 +13,10 @@ pub enum Route<'p> {
     /// A browser asks what it may send; HEAD is answered alike.
     Preflight,
     ControlPlane,
-    /// What would become of a request.
+    /// What would become of a request, or what became of one.
     Explain,
+    /// A saved prompt is run.
+    Prompt,
     Engine(Endpoint),
     /// The provider's path, without `/v1`.
     Relay(&'p str),
@@ -87,9 +89,12 @@ pub fn classify<'p>(method: &Method, path: &'p str) -> Route<'p> {
     if let Some(endpoint) = Endpoint::of(method, rest) {
         return Route::Engine(endpoint);
     }
-    // In the table of the control plane, but answered from what the proxy knows.
+    // In the table of the control plane, but the proxy knows what it would do.
     if (method, rest) == (&Method::POST, "/explain") {
         return Route::Explain;
+    }
+    if *method == Method::POST && is_prompt(rest) {
+        return Route::Prompt;
     }
     match routes::find(method.as_str(), rest) {
         Lookup::Operation(_) | Lookup::WrongMethod => return Route::ControlPlane,
@@ -114,6 +119,12 @@ fn under_v1(path: &str) -> Option<&str> {
         "" => Some("/"),
         rest => rest.starts_with('/').then_some(rest),
     }
+}
+
+/// `/prompts/{id}/completions`: beside the control plane's paths, but inference.
+fn is_prompt(rest: &str) -> bool {
+    let id = rest.strip_prefix("/prompts/").and_then(|rest| rest.strip_suffix("/completions"));
+    id.is_some_and(|id| !id.is_empty() && !id.contains('/'))
 }
 
 /// `/proxy/x` is an older spelling of `/x`.
@@ -158,6 +169,11 @@ mod tests {
             ("POST", "/v1/moderations", Route::Engine(Endpoint(Family::Moderate))),
             ("POST", "/v1/audio/translations", Route::Engine(Endpoint(Family::Translate))),
             ("POST", "/v1/files", Route::Relay("/files")),
+            ("POST", "/v1/explain", Route::Explain),
+            ("POST", "/v1/prompts/pp-a/completions", Route::Prompt),
+            ("GET", "/v1/prompts/pp-a/completions", Route::Relay("/prompts/pp-a/completions")),
+            ("POST", "/v1/prompts/a/b/completions", Route::Relay("/prompts/a/b/completions")),
+            ("POST", "/v1/prompts/pp-a/render", Route::ControlPlane),
             ("GET", "/v1/responses/r/input_items", Route::Relay("/responses/r/input_items")),
             ("PUT", "/v1/proxy/rerank", Route::Relay("/rerank")),
             ("POST", "/v1/proxyx", Route::Relay("/proxyx")),

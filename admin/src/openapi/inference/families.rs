@@ -12,6 +12,8 @@ pub struct Family {
     pub gives: Gives,
     /// One of these is needed.
     pub scopes: &'static [&'static str],
+    /// What is not answers 501.
+    pub is_built: bool,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -34,7 +36,7 @@ impl Gives {
 
 impl From<Doc> for Family {
     fn from(doc: Doc) -> Self {
-        Self { doc, takes_form: false, gives: Gives::Json, scopes: &["completions.write"] }
+        Self { doc, takes_form: false, gives: Gives::Json, scopes: &["completions.write"], is_built: true }
     }
 }
 
@@ -42,6 +44,11 @@ impl Family {
     fn streams(mut self) -> Self {
         self.gives = Gives::JsonOrEvents;
         self.doc = self.doc.details("With `stream: true` the answer is a stream of server-sent events.");
+        self
+    }
+
+    fn unbuilt(mut self) -> Self {
+        self.is_built = false;
         self
     }
 
@@ -96,6 +103,9 @@ fn generation() -> Vec<Family> {
         .may("model", model_of("text-moderation-latest"));
     let rerank = asking("RerankRequest", "rerank-v3.5").may("query", schema::any_text().eg("Which?"));
     let ocr = asking("OcrRequest", "mistral-ocr-latest").may("document", schema::any_object());
+    let run = schema::object("PromptCompletionRequest")
+        .may("variables", schema::any_object().eg(json!({ "name": "Ada" })))
+        .may("stream", schema::flag());
     let usage = json!({ "prompt_tokens": 9, "completion_tokens": 2, "total_tokens": 11 });
     vec![
         post("/chat/completions", "Complete a chat", chat, json!({
@@ -122,6 +132,7 @@ fn generation() -> Vec<Family> {
         })),
         post("/rerank", "Order documents by relevance", rerank, json!({ "results": [{ "index": 0, "relevance_score": 0.9 }] })),
         post("/ocr", "Read a document", ocr, json!({ "pages": [] })),
+        post("/prompts/{promptId}/completions", "Run a prompt", run, json!({})).streams().unbuilt(),
     ]
 }
 

@@ -1,0 +1,46 @@
+//! `POST /explain` for a request of the past: what it tried, in which order and why, and what came of it, from its logs and
+//! the version of the config it followed. What would become of a request is told by the proxy, which passes only questions
+//! with a `request_id` on to here.
+
+mod docs;
+mod request;
+mod told;
+
+use crate::app::App;
+use crate::call::Call;
+use crate::crud::Answer;
+use crate::error::ApiError;
+use crate::http::text;
+use crate::logs::View;
+use crate::routes::Routes;
+use axum::Json;
+use axum::extract::State;
+use serde::Deserialize;
+
+/// The longest id of a trace that a request can have.
+const LONGEST: usize = 1024;
+
+pub fn routes() -> Routes {
+    Routes::default().post("/explain", explain).describe([docs::docs()])
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Question {
+    request_id: String,
+}
+
+async fn explain(State(app): State<App>, call: Call) -> Answer {
+    if !call.object()?.contains_key("request_id") {
+        const ELSEWHERE: &str = "Send `request_id`; what would become of a request is told by the proxy, on this path";
+        return Err(ApiError::invalid(ELSEWHERE));
+    }
+    let Question { request_id } = call.body()?;
+    let asked = text::sized("request_id", request_id, 1..=LONGEST)?;
+    let view = View::whole(&call.caller)?;
+    let db = app.db.get().await?;
+    let request = request::find(&*db, &view, &asked).await?;
+    let version = request::version(&*db, &request, &app.config_limits).await?;
+    drop(db);
+    Ok(Json(told::explanation(&request, version.as_ref())))
+}

@@ -1,0 +1,92 @@
+//! How the document shows `POST /explain`, for requests that are made up and for those of the past.
+
+use crate::openapi::Doc;
+use crate::openapi::schema::{self, Schema};
+use serde_json::json;
+
+pub fn docs() -> Doc {
+    let question = schema::object("Question")
+        .may("method", schema::any_text().eg("POST"))
+        .need("path", schema::any_text().eg("/v1/chat/completions"))
+        .may("headers", schema::any_object().eg(json!({ "x-gateway-provider": "openai" })))
+        .may("body", schema::anything().eg(json!({ "model": "gpt-4o-mini", "messages": [] })))
+        .closed();
+    let past = schema::object("PastQuestion")
+        .need("request_id", schema::text(1..=1024).eg("019a0000-0000-7000-8000-000000000000"))
+        .closed();
+    Doc::post("/explain", "Say what would become of a request, or what became of one")
+        .details(
+            "With `path`: which config and version applies, which targets would be tried in which order and why, with \
+             which settings. No provider is asked. Headers that are JSON may be written as JSON. It needs a key of a \
+             workspace that has the scope `completions.write` as well, and is told by the proxy alone. With `request_id` \
+             (the `x-gateway-request-id` of an answer, the id of a log, or a trace that has no other request): what was \
+             tried, in which order and why, and what came of it. Logs arrive within seconds of a request's end.",
+        )
+        .body(schema::either([question, past]))
+        .answer(explanation())
+}
+
+fn explanation() -> Schema {
+    let sources = ["inline", "request", "api_key", "workspace", "none", "saved"];
+    let config = schema::object("ExplainedConfig")
+        .need(
+            "source",
+            schema::choice(&sources).eg("request").says("`saved` of past requests: who named it is not logged."),
+        )
+        .need("id", schema::uuid().or_null())
+        .need("slug", schema::any_text().eg("pc-chat").or_null())
+        .need("version_id", schema::uuid().or_null())
+        .may("version", schema::whole(1..=i64::MAX).or_null().says("Its number; of past requests."));
+    let why = schema::list(schema::any_text().eg("config: a fallback begins with its first healthy target"));
+    let target = schema::any_object().eg(json!({
+        "provider": "openai", "url": "https://api.openai.com/v1/chat/completions", "model": "gpt-4o-mini",
+        "request_timeout": 600000, "stream_idle_timeout": 120000, "refusal": null,
+    }));
+    let settings = schema::any_object().eg(json!({ "retry": { "attempts": 2 }, "circuit": "closed" })).or_null();
+    let tried = counted(schema::object("TriedTarget").need("log_id", schema::uuid()));
+    let stop = schema::object("ExplainedTarget")
+        .need("option", schema::any_text().eg("config.targets[0]"))
+        .need("is_reached", schema::flag().says("Whether a request can come to it; of past requests, whether it did."))
+        .need("share", schema::number(0).eg(1.0).or_null())
+        .need("why", why)
+        .need("settings", settings.says("Null for a past request whose config is not kept."))
+        .need("target", target)
+        .may("outcome", tried.or_null());
+    schema::object("Explanation")
+        .need("object", schema::fixed("explanation"))
+        .need("lane", schema::choice(&["engine", "relay"]).eg("engine"))
+        .need("metadata", schema::any_object().eg(json!({ "_user": "ann" })))
+        .need("config", config)
+        .need("plan", schema::list(stop))
+        .need("limits", schema::list(schema::any_object()))
+        .need("guardrails", schema::list(schema::any_object()))
+        .may("outcome", outcome().or_null().says("Of a past request; null while it runs or its end is not stored yet."))
+}
+
+fn outcome() -> Schema {
+    counted(schema::object("PastOutcome"))
+        .need("request_id", schema::uuid())
+        .need("trace_id", schema::any_text().eg("checkout-42"))
+        .need("created_at", schema::time())
+        .need("method", schema::any_text().eg("POST"))
+        .need("path", schema::any_text().eg("/v1/chat/completions"))
+        .need("cost_currency", schema::any_text().eg("USD"))
+        .need("answered_by", schema::any_text().eg("config.targets[1]").or_null())
+        .need("targets_tried", schema::whole(0..=i64::MAX))
+}
+
+/// What is told of each try, and summed up for the request.
+fn counted(object: Schema) -> Schema {
+    let count = || schema::whole(0..=i64::MAX);
+    object
+        .need("status", count().eg(200))
+        .need("is_success", schema::flag().eg(true))
+        .need("error_code", schema::any_text().eg("upstream_unreachable").or_null())
+        .need("retries", schema::whole(-1..=i64::MAX).eg(0).says("-1 when they were used up without success."))
+        .need("response_time", count().eg(420))
+        .need("time_to_first_token", count().eg(80).or_null())
+        .need("req_units", count().eg(12))
+        .need("res_units", count().eg(30))
+        .need("usage_estimated", schema::flag())
+        .need("cost", schema::number(0).eg(0.025).or_null().says("US cents; null when no price is known."))
+}

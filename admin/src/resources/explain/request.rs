@@ -1,0 +1,101 @@
+//! Finding a request of the past: the rows of all targets it tried, and the config it followed. Only what the caller's
+//! view has is found.
+
+use crate::error::ApiError;
+use crate::logs::{View, filters, row};
+use crate::tenancy;
+use chrono::TimeDelta;
+use rust_decimal::Decimal;
+use serde_json::Value;
+use shared::config::{Config, Limits, Strictness, read};
+use shared::table::Filter;
+use tokio_postgres::GenericClient;
+use uuid::Uuid;
+
+/// Also said of what others may see.
+const NOT_THERE: &str = "request; logs arrive within seconds of its end";
+/// One request has fewer targets than this.
+const MOST_ROWS: i64 = 256;
+
+/// A request as its logs tell it.
+pub struct Request {
+    /// One for each target that was tried, in their order; never empty.
+    pub attempts: Vec<Attempt>,
+    organisation_id: Uuid,
+}
+
+pub struct Attempt {
+    /// The row, as logs show it.
+    pub log: Value,
+    pub cost: Option<Decimal>,
+}
+
+impl Request {
+    /// The log of the whole request: it is written when the request ends, under the id that the client saw.
+    pub fn last(&self) -> Option<&Attempt> {
+        let last = self.attempts.last()?;
+        let is_whole = last.log["id"] == last.log["internal_trace_id"] || last.log["source"] != "proxy";
+        is_whole.then_some(last)
+    }
+}
+
+/// The version of a config that a request followed.
+pub struct Version {
+    pub number: i32,
+    pub config: Option<Config>,
+}
+
+/// By the id of any of its logs, or by a trace that has no other request.
+pub async fn find(db: &impl GenericClient, view: &View, asked: &str) -> Result<Request, ApiError> {
+    const NAME: &str = "SELECT trace_id, internal_trace_id FROM request_logs WHERE";
+    let named = match tenancy::id(asked).and_then(filters::by_id) {
+        Some(by_id) => {
+            let filter = view.filter().join(by_id);
+            db.query_opt(&format!("{NAME} {}", filter.sql()), &filter.values()).await?
+        }
+        None => None,
+    };
+    let filter = match named {
+        Some(row) => of_request(view, row.try_get("trace_id")?, row.try_get("internal_trace_id")?),
+        None => view.filter().equals("trace_id", asked.to_owned()),
+    };
+    let found = format!("SELECT {} FROM request_logs WHERE {} LIMIT {MOST_ROWS}", row::columns(), filter.sql());
+    let rows = db.query(&found, &filter.values()).await?;
+    let mut attempts = Vec::with_capacity(rows.len());
+    for row in &rows {
+        attempts.push(Attempt { log: row::metrics(row, view)?, cost: row.try_get("cost")? });
+    }
+    attempts.sort_by_key(|attempt| attempt.log["attempt"].as_i64());
+    let Some(first) = attempts.first() else { return Err(ApiError::NotFound(NOT_THERE)) };
+    if attempts.iter().any(|other| other.log["internal_trace_id"] != first.log["internal_trace_id"]) {
+        return Err(ApiError::field(
+            "request_id",
+            "names a trace of several requests: ask for one of them by its own id, as GET /logs?trace_id= lists them",
+        ));
+    }
+    Ok(Request { attempts, organisation_id: view.organisation_id })
+}
+
+/// All rows of one request: they begin with it, and a request does not take a day.
+fn of_request(view: &View, trace: String, request: Uuid) -> Filter {
+    let filter = view.filter().equals("trace_id", trace).equals("internal_trace_id", request);
+    match filters::time_in(request) {
+        Some(began) => {
+            filter.and("created_at >= ?", began).and("created_at < ?", began + TimeDelta::days(1) + TimeDelta::hours(1))
+        }
+        None => filter,
+    }
+}
+
+/// None when the request followed no saved config, or that one is gone.
+pub async fn version(db: &impl GenericClient, request: &Request, limits: &Limits) -> Result<Option<Version>, ApiError> {
+    const FIND: &str = "SELECT number, content FROM config_versions
+                        WHERE organisation_id = $1 AND config_id = $2 AND id = $3";
+    let id_of = |name: &str| request.attempts.first().and_then(|one| one.log[name].as_str()).and_then(tenancy::id);
+    let (Some(config), Some(version)) = (id_of("config_id"), id_of("config_version_id")) else { return Ok(None) };
+    let Some(row) = db.query_opt(FIND, &[&request.organisation_id, &config, &version]).await? else { return Ok(None) };
+    let content: Value = row.try_get("content")?;
+    // Rules may have become stricter since it was saved.
+    let config = read(&content, Strictness::Inline, limits).ok();
+    Ok(Some(Version { number: row.try_get("number")?, config }))
+}
