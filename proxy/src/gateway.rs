@@ -16,7 +16,9 @@ use pingora_http::{RequestHeader, ResponseHeader};
 use pingora_proxy::{FailToProxy, ProxyHttp, ProxyWarnLogContext, Session};
 use proxy::downstream::{ClientGone, Downstream};
 use proxy::engine::{Delivered, Engine, Next, Passage};
-use proxy::metrics::Outcome;
+use proxy::explain::Explained;
+use proxy::metrics::{Lane, Outcome};
+use proxy::realtime::Websocket;
 use proxy::refusal::Refusal;
 use proxy::stages::relay;
 use proxy::target::Target;
@@ -28,6 +30,9 @@ use std::time::{Duration, Instant};
 /// After we answered without reading a body, this long is spent on reading it away, so that the client sees the
 /// answer and the connection can be used again.
 const DRAIN: Duration = Duration::from_secs(5);
+
+/// How long a client may take to hear that its websocket is over.
+const FAREWELL: Duration = Duration::from_secs(2);
 
 #[derive(Clone)]
 pub struct Gateway {
@@ -142,11 +147,17 @@ impl ProxyHttp for Gateway {
         &self,
         _session: &mut Session,
         body: &mut Option<Bytes>,
-        _end_of_stream: bool,
+        end_of_stream: bool,
         ctx: &mut Self::CTX,
     ) -> Result<()> {
-        if let (Some(piece), Some(log)) = (body, &mut ctx.visit.log) {
+        if let (Some(piece), Some(log)) = (&body, &mut ctx.visit.log) {
             log.receives(piece);
+        }
+        if let Some(websocket) = &mut ctx.visit.websocket {
+            websocket.client_sends(body.as_deref().unwrap_or_default());
+            if end_of_stream {
+                websocket.client_ends();
+            }
         }
         Ok(())
     }
@@ -164,6 +175,9 @@ impl ProxyHttp for Gateway {
             return Ok(());
         }
         visit.status = head.status.as_u16();
+        if head.status == StatusCode::SWITCHING_PROTOCOLS {
+            visit.websocket = Websocket::of(&head.headers);
+        }
         visit.upstream = ctx.asked.map_or(Duration::ZERO, |asked| asked.elapsed());
         // HTTP/1.0 knows no chunks: the end of the connection is the end of the answer.
         if session.req_header().version == Version::HTTP_10 && head.remove_header(&header::TRANSFER_ENCODING).is_some()
@@ -185,7 +199,7 @@ impl ProxyHttp for Gateway {
         Ok(())
     }
 
-    /// Only looks: the bytes of a relayed answer are passed on as they are.
+    /// Only looks: the bytes of a relayed answer are passed on as they are, and at most something is said after them.
     fn response_body_filter(
         &self,
         _session: &mut Session,
@@ -193,7 +207,7 @@ impl ProxyHttp for Gateway {
         end_of_stream: bool,
         ctx: &mut Self::CTX,
     ) -> Result<Option<Duration>> {
-        ctx.visit.relayed(body.as_ref().unwrap_or(&Bytes::new()), end_of_stream);
+        ctx.visit.relays(body, end_of_stream);
         Ok(None)
     }
 
@@ -246,6 +260,12 @@ impl ProxyHttp for Gateway {
         let is_client = *error.esource() == ErrorSource::Downstream && !is_bad_head;
         if is_client || session.response_written().is_some() {
             ctx.visit.status = if is_client { 499 } else { ctx.visit.status };
+            let close =
+                ctx.visit.websocket.as_mut().filter(|_| !is_client).and_then(|websocket| websocket.provider_ends());
+            if let Some(close) = close {
+                let said = session.downstream_session.write_response_body(close, true);
+                let _ = tokio::time::timeout(FAREWELL, said).await;
+            }
             return FailToProxy { error_code: 0, can_reuse_downstream: false };
         }
         let refusal = match ctx.refusal.take() {
@@ -302,10 +322,17 @@ impl Gateway {
                     Delivered::ClientGone => Err(Error::new_down(ErrorType::ConnectionClosed)),
                 }
             }
-            Ok(Next::Explain(caller)) => {
-                match Box::pin(self.engine.explain(&mut Client(session), &mut ctx.visit, &caller)).await {
-                    Delivered::Answered => Ok(true),
-                    _ => Err(Error::new_down(ErrorType::ConnectionClosed)),
+            Ok(Next::Explain(asker)) => {
+                // What is read may have to be sent on.
+                session.downstream_session.enable_retry_buffering();
+                match Box::pin(self.engine.explain(&mut Client(session), &mut ctx.visit, asker)).await {
+                    Explained::Delivered(Delivered::Answered) => Ok(true),
+                    Explained::Delivered(_) => Err(Error::new_down(ErrorType::ConnectionClosed)),
+                    Explained::Past => {
+                        ctx.visit.enter(Lane::ControlPlane, &self.engine.metrics);
+                        ctx.relay = Some(Relay::ControlPlane);
+                        Ok(false)
+                    }
                 }
             }
             Ok(Next::Relay(passage)) => {

@@ -1,5 +1,10 @@
 //! Realtime sessions (`GET /realtime`, a websocket): the model stands in the query, and a browser, which cannot set
-//! headers, brings its key among the subprotocols it offers.
+//! headers, brings its key among the subprotocols it offers. What is said in them is watched by `websocket`.
+
+mod frames;
+mod websocket;
+
+pub use websocket::Websocket;
 
 use http::HeaderValue;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};

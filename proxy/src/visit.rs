@@ -2,6 +2,7 @@
 
 use crate::headers::PREFIX;
 use crate::metrics::{Lane, Metrics};
+use crate::realtime::Websocket;
 use crate::refusal::Dialect;
 use crate::request_id;
 use crate::stages::answer::Pulse;
@@ -53,6 +54,8 @@ pub struct Visit {
     pub log: Option<Box<Log>>,
     /// The provider was asked for usage that the client did not ask for.
     pub strips_usage: bool,
+    /// The websocket that the connection has become.
+    pub websocket: Option<Box<Websocket>>,
     presence: Option<Presence>,
 }
 
@@ -91,6 +94,7 @@ impl Visit {
             error_code: None,
             log: None,
             strips_usage: false,
+            websocket: None,
             presence: None,
         }
     }
@@ -208,8 +212,22 @@ impl Visit {
         }
     }
 
-    /// Bytes of a relayed answer are about to leave.
-    pub fn relayed(&mut self, piece: &Bytes, is_last: bool) {
+    /// Bytes of a relayed answer are about to leave. At the end of a websocket that nobody closed, that is said in its own
+    /// words.
+    pub fn relays(&mut self, body: &mut Option<Bytes>, is_last: bool) {
+        if let Some(websocket) = &mut self.websocket {
+            websocket.provider_sends(body.as_deref().unwrap_or_default());
+            if is_last && let Some(close) = websocket.provider_ends() {
+                *body = Some(match body.take() {
+                    Some(body) => Bytes::from([&body[..], &close].concat()),
+                    None => close,
+                });
+            }
+        }
+        self.relayed(body.as_ref().unwrap_or(&Bytes::new()), is_last);
+    }
+
+    fn relayed(&mut self, piece: &Bytes, is_last: bool) {
         let after = self.started.elapsed();
         let Some(log) = &mut self.log else { return };
         log.relayed(piece, is_last, after);
@@ -220,9 +238,15 @@ impl Visit {
 
     /// Notes the request in the journal, once.
     pub fn note(&mut self) {
-        if let Some(log) = self.log.take() {
-            log.settle(&self.facts(self.status, self.error_code));
+        let Some(mut log) = self.log.take() else { return };
+        let (mut status, mut error_code) = (self.status, self.error_code);
+        if let Some(websocket) = &self.websocket {
+            log.sums_up(websocket);
+            if status == 101 {
+                (status, error_code) = websocket.outcome();
+            }
         }
+        log.settle(&self.facts(status, error_code));
     }
 
     fn facts(&mut self, status: u16, error_code: Option<&'static str>) -> Facts<'_> {

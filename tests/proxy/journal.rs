@@ -1,6 +1,6 @@
 //! Every call is logged, priced and counted, once.
 
 mod bodies;
-mod calls;
+pub mod calls;
 mod ship;
 mod traces;

@@ -1,6 +1,8 @@
 //! Realtime sessions: named in every way a provider can be named, with a browser's key, and with the ends that both
 //! sides chose.
 
+mod sessions;
+
 use crate::families::{KEY, integrate};
 use crate::raw::{RawAnswer, Wire};
 use crate::relay::websocket::{CLOSE, HANDSHAKE, TEXT, masked, read_frame};

@@ -7,6 +7,7 @@ use crate::events::Splitter;
 use crate::headers::GatewayHeaders;
 use crate::journal::{Journal, Mode, Record};
 use crate::plan::Branch;
+use crate::realtime::Websocket;
 use crate::request_id;
 use crate::snapshot::SavedConfig;
 use crate::stages::plan::{self, Found as Planned};
@@ -65,6 +66,8 @@ struct Attempt {
     first_token: Option<Duration>,
     /// How the answer of a relayed call is watched.
     watch: Watch,
+    /// It used more than it was heard to say.
+    is_unheard: bool,
 }
 
 #[derive(Default)]
@@ -201,6 +204,7 @@ impl Log {
             is_relayed: false,
             first_token: None,
             watch: Watch::Not,
+            is_unheard: false,
         });
     }
 
@@ -239,6 +243,14 @@ impl Log {
                 }
                 Err(_) => attempt.watch = Watch::Not,
             },
+        }
+    }
+
+    /// The present target's answer was a websocket session, which is over.
+    pub fn sums_up(&mut self, websocket: &Websocket) {
+        if let Some(attempt) = &mut self.attempt {
+            attempt.found.usage = websocket.usage().into_iter().collect();
+            attempt.is_unheard = websocket.has_gaps();
         }
     }
 
@@ -365,8 +377,12 @@ impl Log {
         self.journal.append_with(&record, body.as_ref());
     }
 
-    /// Only for a stream that has not said everything: whoever received half of it pays for half of it.
+    /// Only for a stream that has not said everything: whoever received half of it pays for half of it. Of a session that
+    /// could not be listened to nothing is guessed, but that is known.
     fn estimate(&self, attempt: &Attempt) -> Option<(u64, u64)> {
+        if attempt.is_unheard {
+            return Some((0, 0));
+        }
         let found = &attempt.found;
         let is_told = !found.usage.is_empty() && found.is_final;
         (attempt.is_stream && !is_told).then(|| (usage::prompt_tokens(&self.body), found.tokens))

@@ -16,7 +16,7 @@ use uuid::Uuid;
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// The rows of the stack, the oldest first, once there are so many.
-async fn rows(stack: &Stack, count: usize) -> Vec<Row> {
+pub async fn rows(stack: &Stack, count: usize) -> Vec<Row> {
     let client = stack.database.client().await;
     let end = tokio::time::Instant::now() + PATIENCE;
     loop {
@@ -31,15 +31,15 @@ async fn rows(stack: &Stack, count: usize) -> Vec<Row> {
     }
 }
 
-fn text<'r>(row: &'r Row, column: &str) -> Option<&'r str> {
+pub fn text<'r>(row: &'r Row, column: &str) -> Option<&'r str> {
     row.get(column)
 }
 
-fn status(row: &Row) -> i32 {
+pub fn status(row: &Row) -> i32 {
     row.get("response_status_code")
 }
 
-fn tokens(row: &Row) -> (i64, i64) {
+pub fn tokens(row: &Row) -> (i64, i64) {
     (row.get("req_units"), row.get("res_units"))
 }
 

@@ -42,8 +42,8 @@ impl Pricer {
         let mut priced = used(record);
         let Some(provider) = record.ai_org else { return priced };
         if priced.usage == Usage::default() {
-            // Failed calls cost nothing unless the provider says what they used.
-            priced.cost = Some(Decimal::ZERO);
+            // Failed calls cost nothing unless the provider says what they used; what nobody could count is not known.
+            priced.cost = (!priced.is_estimated).then_some(Decimal::ZERO);
             return priced;
         }
         // Prices that cannot be read are unknown ones, not those of the list.
