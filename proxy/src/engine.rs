@@ -66,6 +66,8 @@ pub struct Engine {
     pub metrics: Arc<Metrics>,
     /// None when calls are not logged.
     pub journal: Option<Arc<Journal>>,
+    /// Rate limits and budgets, as this replica shares them with others.
+    pub limits: Arc<crate::limits::Limits>,
     pub aliases: Aliases,
     pub tokens: Tokens,
     /// Peers whose word about the client's address is taken.

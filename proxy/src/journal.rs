@@ -17,13 +17,13 @@ pub mod upload;
 mod writer;
 
 pub use meters::Meters;
-pub use record::{Mode, Record};
+pub use record::{Charge, Mode, Record};
 
 use anyhow::Context as _;
 use body::Parts;
 use frame::Kind;
 use parking_lot::Mutex;
-use segment::{Held, Segment};
+use segment::{Held, Mark, Segment};
 use shared::conf::journal::{Fsync, Journal as Settings, WhenFull};
 use std::cell::Cell;
 use std::collections::VecDeque;
@@ -32,7 +32,7 @@ use std::io;
 use std::os::unix::fs::DirBuilderExt as _;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed};
-use std::time::SystemTime;
+use std::time::{Duration, Instant, SystemTime};
 use tokio::sync::{Notify, watch};
 use uuid::Uuid;
 use writer::{Writer, Written};
@@ -40,7 +40,9 @@ use writer::{Writer, Written};
 pub struct Journal {
     settings: Settings,
     /// Tells the files of this process from those of others.
-    boot: String,
+    mark: Mark,
+    /// Everything that was noted until then is in Postgres.
+    shipped_until: Mutex<Option<Instant>>,
     writers: Vec<Mutex<Writer>>,
     threads_seen: AtomicUsize,
     files_made: AtomicU64,
@@ -73,8 +75,11 @@ impl Journal {
         let folder = &settings.journal_dir;
         let made = DirBuilder::new().recursive(true).mode(0o700).create(folder);
         made.with_context(|| format!("JOURNAL_DIR: {}", folder.display()))?;
+        let mark = Mark::create(folder, Uuid::now_v7());
+        let mark = mark.with_context(|| format!("JOURNAL_DIR: {}", folder.display()))?;
         let journal = Self {
-            boot: Uuid::now_v7().simple().to_string(),
+            mark,
+            shipped_until: Mutex::default(),
             writers: (0..threads.max(1)).map(|_| Mutex::default()).collect(),
             threads_seen: AtomicUsize::new(0),
             files_made: AtomicU64::new(0),
@@ -136,6 +141,16 @@ impl Journal {
         self.is_full.load(Relaxed)
     }
 
+    /// Of this process.
+    pub fn boot(&self) -> Uuid {
+        self.mark.boot
+    }
+
+    /// Everything that was noted longer ago than this is in Postgres; none while nothing is known to be.
+    pub fn shipped_ago(&self) -> Option<Duration> {
+        self.shipped_until.lock().map(|until| until.elapsed())
+    }
+
     /// What is not in Postgres yet, in bytes, and since when.
     fn backlog(&self) -> (u64, Option<SystemTime>) {
         let mut bytes = 0;
@@ -160,17 +175,20 @@ impl Journal {
         self.bodies.lock().iter().map(Held::length).sum::<u64>() + self.uploading.load(Relaxed)
     }
 
-    /// Closes what the threads are writing, so that it can be shipped.
-    fn harvest(&self) {
+    /// Closes what the threads are writing, so that it can be shipped. False when something had to stay in memory.
+    fn harvest(&self) -> bool {
+        let mut is_all = true;
         for (slot, writer) in self.writers.iter().enumerate() {
             let mut writer = writer.lock();
             if writer.waiting() > 0 && writer.retry(|| self.create(slot)).is_ok() {
                 self.recovered();
             }
+            is_all &= writer.waiting() == 0;
             if let Some(held) = writer.close() {
                 self.closed.lock().push_back(held);
             }
         }
+        is_all
     }
 
     /// Handles to the files being written, so that nobody waits while they are synced.
@@ -264,7 +282,7 @@ impl Journal {
 
     fn create(&self, slot: usize) -> io::Result<Segment> {
         let number = self.files_made.fetch_add(1, Relaxed);
-        Segment::create(&self.settings.journal_dir, &format!("{}-{slot}-{number}", self.boot))
+        Segment::create(&self.settings.journal_dir, &format!("{}-{slot}-{number}", self.mark.boot.simple()))
     }
 
     fn failed(&self, error: &io::Error) {

@@ -6,6 +6,7 @@
 use async_trait::async_trait;
 use pingora_core::server::{ShutdownSignal, ShutdownSignalWatch, ShutdownWatch};
 use proxy::journal::Journal;
+use proxy::limits::Limits;
 use proxy::metrics::Metrics;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -23,12 +24,20 @@ pub struct Leave {
     handed_over: watch::Sender<bool>,
     metrics: Arc<Metrics>,
     journal: Option<Arc<Journal>>,
+    limits: Arc<Limits>,
     limit: Duration,
 }
 
 impl Leave {
-    pub fn new(metrics: Arc<Metrics>, journal: Option<Arc<Journal>>, limit: Duration) -> Self {
-        Self { leaving: AtomicBool::new(false), handed_over: watch::Sender::new(false), metrics, journal, limit }
+    pub fn new(metrics: Arc<Metrics>, journal: Option<Arc<Journal>>, limits: Arc<Limits>, limit: Duration) -> Self {
+        Self {
+            leaving: AtomicBool::new(false),
+            handed_over: watch::Sender::new(false),
+            metrics,
+            journal,
+            limits,
+            limit,
+        }
     }
 
     pub fn is_leaving(&self) -> bool {
@@ -67,8 +76,12 @@ impl Leave {
                 quiet_since = Instant::now();
             }
         }
-        if let Some(journal) = &self.journal {
-            journal.farewell().await;
+        let is_stored = match &self.journal {
+            Some(journal) => journal.farewell().await,
+            None => true,
+        };
+        if is_stored {
+            self.limits.farewell().await;
         }
         tracing::info!("left");
         std::process::exit(0);

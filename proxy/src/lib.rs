@@ -17,6 +17,7 @@ pub mod hosts;
 pub mod inline;
 pub mod journal;
 pub mod json;
+pub mod limits;
 pub mod metrics;
 pub mod models;
 pub mod multipart;

@@ -3,6 +3,7 @@
 
 use crate::dial::Class;
 use crate::journal::Meters;
+use crate::limits;
 use crate::refusal::CODES;
 use prometheus::{
     Histogram, HistogramOpts, HistogramVec, IntCounter, IntCounterVec, IntGauge, IntGaugeVec, Opts, Registry,
@@ -69,6 +70,7 @@ pub struct Metrics {
     pub unrecorded_tokens: IntCounter,
     pub draining: IntGauge,
     pub journal: Arc<Meters>,
+    pub limits: Arc<limits::Meters>,
 }
 
 impl Metrics {
@@ -187,6 +189,7 @@ impl Metrics {
                 "Rejected tokens left out of the audit trail: too many, of no organisation, or Postgres was away.",
             )?,
             journal: Arc::new(Meters::new(&registry)?),
+            limits: Arc::new(limits::Meters::new(&registry)?),
             draining: gauge(&registry, "gateway_draining", "1 while the process finishes its last requests.")?,
             registry,
         })

@@ -29,6 +29,7 @@ use proxy::journal::Journal;
 use proxy::journal::ship::{Pricer, Shipper};
 use proxy::journal::traces::Traces;
 use proxy::journal::upload::Uploader;
+use proxy::limits::keeper::Keeper;
 use proxy::metrics::Metrics;
 use proxy::providers::Providers;
 use proxy::secrets::Secrets;
@@ -60,7 +61,13 @@ pub fn serve(settings: Settings) -> anyhow::Result<()> {
         true => Some(Journal::open(settings.journal.clone(), threads, metrics.journal.clone())?),
         false => None,
     };
-    let engine = Arc::new(engine(&settings, snapshot.clone(), metrics.clone(), trail, journal.clone())?);
+    // Without a journal nobody would learn what was spent: then each process counts for itself.
+    let limits = match &journal {
+        Some(_) => proxy::limits::Limits::shared(settings.limits.clone(), metrics.limits.clone()),
+        None => proxy::limits::Limits::alone(settings.limits.clone(), metrics.limits.clone()),
+    };
+    let journals = (journal.clone(), limits.clone());
+    let engine = Arc::new(engine(&settings, snapshot.clone(), metrics.clone(), trail, journals)?);
     let (control_plane, admin_checks) = ControlPlane::new(&settings.process.admin_addresses)?;
     let gateway = Gateway {
         engine: engine.clone(),
@@ -68,7 +75,7 @@ pub fn serve(settings: Settings) -> anyhow::Result<()> {
         client_idle_s: settings.process.client_idle_timeout_s,
     };
     let drain = Duration::from_secs(settings.process.drain_timeout_s);
-    let leave = Arc::new(Leave::new(metrics.clone(), journal.clone(), drain));
+    let leave = Arc::new(Leave::new(metrics.clone(), journal.clone(), limits.clone(), drain));
 
     let conf = server_conf(&settings)?;
     let opt = Opt { upgrade: settings.upgrade, ..Opt::default() };
@@ -91,6 +98,8 @@ pub fn serve(settings: Settings) -> anyhow::Result<()> {
     let writer = TrailService { writer: Mutex::new(writer), database: settings.database.clone() };
     server.add_service(background_service("audit trail", writer));
     if let Some(journal) = journal {
+        let keeper = Mutex::new(Keeper::new(limits, journal.clone(), settings.database.clone()));
+        server.add_service(background_service("limits", LimitsService(keeper)));
         let sources =
             Sources::new(&settings.catalogue, engine.providers.names(), Arc::new(Files(engine.dialer.clone())))?;
         let traces = Traces::open(&settings.traces, engine.dialer.clone(), metrics.journal.clone())?;
@@ -144,6 +153,17 @@ impl pingora_core::services::background::BackgroundService for JournalService {
     }
 }
 
+/// Asks the store for parts of limits, apart from the threads that carry requests.
+struct LimitsService(Mutex<Keeper>);
+
+#[async_trait::async_trait]
+impl pingora_core::services::background::BackgroundService for LimitsService {
+    /// Goes on while the process drains: calls that still run settle what they were promised.
+    async fn start(&self, _shutdown: pingora_core::server::ShutdownWatch) {
+        self.0.lock().await.run().await;
+    }
+}
+
 /// Price lists from the operator's service, fetched through the dialer and so under its rules.
 struct Files(Arc<Dialer>);
 
@@ -191,7 +211,7 @@ fn engine(
     snapshot: Arc<Snapshot>,
     metrics: Arc<Metrics>,
     trail: Trail,
-    journal: Option<Arc<Journal>>,
+    (journal, limits): (Option<Arc<Journal>>, Arc<proxy::limits::Limits>),
 ) -> anyhow::Result<Engine> {
     let dialer = Arc::new(Dialer::new(&settings.upstream)?);
     let upstream = &settings.upstream;
@@ -209,6 +229,7 @@ fn engine(
         dialer,
         metrics,
         journal,
+        limits,
         aliases: Aliases::new(&settings.identity.header_prefix_aliases)?,
         body_memory: BodyMemory::new(settings.process.body_memory_bytes),
         bounds: Limits {

@@ -36,6 +36,8 @@ pub struct Settings {
     #[command(flatten)]
     pub journal: conf::Journal,
     #[command(flatten)]
+    pub limits: conf::Limits,
+    #[command(flatten)]
     pub log_store: conf::LogStore,
     #[command(flatten)]
     pub traces: conf::Traces,

@@ -11,6 +11,7 @@ mod file;
 pub mod identity;
 pub mod journal;
 pub mod jwt;
+pub mod limits;
 pub mod listen;
 pub mod load;
 pub mod log_store;
@@ -34,6 +35,7 @@ pub use features::Features;
 pub use identity::Identity;
 pub use journal::Journal;
 pub use jwt::Jwt;
+pub use limits::Limits;
 pub use listen::Listen;
 pub use load::load;
 pub use log_store::LogStore;
@@ -85,6 +87,8 @@ pub struct AllSettings {
     pub snapshot: Snapshot,
     #[command(flatten)]
     pub journal: Journal,
+    #[command(flatten)]
+    pub limits: Limits,
     #[command(flatten)]
     pub retention: Retention,
     #[command(flatten)]

@@ -16,6 +16,7 @@ mod identity;
 mod identity_of_bytes;
 mod journal;
 mod leaving;
+mod limits;
 mod models;
 mod outbound;
 mod providers;

@@ -7,6 +7,7 @@ use std::io::{self, BufReader, IoSlice, Seek as _, SeekFrom, Write as _};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
+use uuid::Uuid;
 
 const ENDING: &str = "seg";
 /// Its records are in Postgres; its bodies are not in the log store yet.
@@ -15,6 +16,8 @@ const BODIES: &str = "bodies";
 const UNBORN: &str = "new";
 /// What cannot be read is kept under this ending for somebody to look at.
 const DAMAGED: &str = "damaged";
+/// Of a process, not of records.
+const MARK: &str = "boot";
 
 /// A file that is being written.
 #[derive(Debug)]
@@ -39,11 +42,7 @@ pub struct Held {
 
 impl Segment {
     pub fn create(folder: &Path, name: &str) -> io::Result<Self> {
-        let unborn = folder.join(name).with_extension(UNBORN);
-        let path = unborn.with_extension(ENDING);
-        let file = OpenOptions::new().append(true).read(true).create_new(true).mode(0o600).open(&unborn)?;
-        file.try_lock()?;
-        fs::rename(&unborn, &path)?;
+        let (file, path) = locked(folder, name, ENDING)?;
         Ok(Self { held: Held::new(file, path, 0, SystemTime::now()) })
     }
 
@@ -82,6 +81,59 @@ impl Segment {
 
     pub fn close(self) -> Held {
         self.held
+    }
+}
+
+/// Makes a file that nobody else can hold before we do.
+fn locked(folder: &Path, name: &str, ending: &str) -> io::Result<(File, PathBuf)> {
+    let unborn = folder.join(name).with_extension(UNBORN);
+    let path = unborn.with_extension(ending);
+    let file = OpenOptions::new().append(true).read(true).create_new(true).mode(0o600).open(&unborn)?;
+    file.try_lock()?;
+    fs::rename(&unborn, &path)?;
+    Ok((file, path))
+}
+
+/// A process lives as long as the lock of its mark is held. What it held of limits may be given to others when it is
+/// dead and nothing it wrote is left to be shipped: then all it spent is known.
+#[derive(Debug)]
+pub struct Mark {
+    _file: File,
+    path: PathBuf,
+    pub boot: Uuid,
+}
+
+impl Mark {
+    pub fn create(folder: &Path, boot: Uuid) -> io::Result<Self> {
+        let (file, path) = locked(folder, &boot.simple().to_string(), MARK)?;
+        Ok(Self { _file: file, path, boot })
+    }
+
+    /// Those of processes that are gone with everything they wrote.
+    pub fn dead(folder: &Path) -> io::Result<Vec<Self>> {
+        let names: Vec<PathBuf> = fs::read_dir(folder)?.flatten().map(|entry| entry.path()).collect();
+        let ends_in = |path: &Path, ending: &str| path.extension().is_some_and(|found| found == ending);
+        let mut dead = Vec::new();
+        for path in names.iter().filter(|path| ends_in(path, MARK)) {
+            let Some(name) = path.file_stem().and_then(|name| name.to_str()) else { continue };
+            let is_of = |file: &&PathBuf| {
+                (ends_in(file, ENDING) || ends_in(file, UNBORN))
+                    && file.file_stem().is_some_and(|stem| stem.to_string_lossy().starts_with(name))
+            };
+            let Ok(boot) = name.parse() else { continue };
+            if names.iter().any(|file| is_of(&file)) {
+                continue;
+            }
+            let Ok(file) = OpenOptions::new().write(true).open(path) else { continue };
+            if file.try_lock().is_ok() && path.exists() {
+                dead.push(Self { _file: file, path: path.clone(), boot });
+            }
+        }
+        Ok(dead)
+    }
+
+    pub fn remove(self) -> io::Result<()> {
+        fs::remove_file(&self.path)
     }
 }
 
@@ -222,6 +274,23 @@ mod tests {
         drop(held);
         let held = Held::adopt(&paths[0]).unwrap().unwrap();
         assert!(held.has_only_bodies() && held.name() == "boot-0-0");
+    }
+
+    #[test]
+    fn a_process_is_dead_when_its_mark_is_free_and_its_files_are_gone() {
+        let folder = tempfile::tempdir().unwrap();
+        let boot = Uuid::from_u128(7);
+        let mark = Mark::create(folder.path(), boot).unwrap();
+        let segment = Segment::create(folder.path(), &format!("{}-0-0", boot.simple())).unwrap();
+        let dead = || Mark::dead(folder.path()).unwrap().into_iter().map(|mark| mark.boot).collect::<Vec<_>>();
+        assert!(dead().is_empty(), "it lives");
+        drop(mark);
+        assert!(dead().is_empty(), "it has left something");
+        segment.close().remove().unwrap();
+        assert_eq!(dead(), [boot]);
+        Mark::dead(folder.path()).unwrap().remove(0).remove().unwrap();
+        assert!(dead().is_empty(), "it is buried");
+        assert!(found(folder.path()).unwrap().is_empty());
     }
 
     #[test]

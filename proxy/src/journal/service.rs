@@ -1,6 +1,7 @@
 //! The journal's own thread: ships what is closed, syncs what is open, adopts what others left, keeps within bounds.
 
 use super::Journal;
+use super::segment::Mark;
 use super::ship::{Shipped, Shipper, Unshipped};
 use super::upload::Uploader;
 use shared::conf::journal::Fsync;
@@ -27,14 +28,20 @@ impl Journal {
         let mut adopted: Option<Instant> = None;
         let mut failures = 0_u32;
         loop {
-            if adopted.is_none_or(|at| at.elapsed() >= ADOPT_EVERY) {
+            let adopts = adopted.is_none_or(|at| at.elapsed() >= ADOPT_EVERY);
+            if adopts {
                 self.adopt();
                 adopted = Some(Instant::now());
             }
-            if self.closed.lock().is_empty() {
-                self.harvest();
-            }
+            let began = Instant::now();
+            let is_all = self.closed.lock().is_empty() && self.harvest();
             let shipped = self.ship_closed(shipper).await;
+            if shipped && is_all {
+                *self.shipped_until.lock() = Some(began);
+            }
+            if shipped && adopts {
+                self.bury(shipper).await;
+            }
             failures = if shipped { 0 } else { failures.saturating_add(1) };
             self.is_empty.send_replace(shipped && self.backlog().0 == 0 && self.bodies_backlog() == 0);
             let wait = (interval * 2_u32.saturating_pow(failures.min(8))).min(LONGEST_WAIT.max(interval));
@@ -71,6 +78,24 @@ impl Journal {
         }
     }
 
+    /// What dead processes held of limits goes back, now that all they spent is stored.
+    async fn bury(&self, shipper: &mut Shipper) {
+        for mark in Mark::dead(&self.settings.journal_dir).unwrap_or_default() {
+            let boot = mark.boot;
+            match shipper.bury(boot).await {
+                Ok(()) => {
+                    tracing::info!(%boot, "gave back what a process held of limits that is gone");
+                    // If it stays, the next look gives back nothing.
+                    let _ = mark.remove();
+                }
+                Err(Unshipped { error }) => {
+                    tracing::warn!(error, %boot, "what a dead process held of limits could not be given back yet");
+                    return;
+                }
+            }
+        }
+    }
+
     /// What must go on while a shipment waits for Postgres.
     async fn keep(&self) {
         let sync_every = Duration::from_millis(self.settings.journal_fsync_ms.max(10));
@@ -91,13 +116,13 @@ impl Journal {
             }
             // A disk that was full may have room again although no call comes.
             if self.is_failing.load(Relaxed) {
-                self.harvest();
+                let _ = self.harvest();
             }
         }
     }
 
-    /// Sends what there is before the process ends, if Postgres takes it soon.
-    pub async fn farewell(&self) {
+    /// Sends what there is before the process ends, if Postgres takes it soon. True when everything was sent.
+    pub async fn farewell(&self) -> bool {
         let mut is_empty: watch::Receiver<bool> = self.is_empty.subscribe();
         self.is_empty.send_replace(false);
         let sent = async {
@@ -109,8 +134,10 @@ impl Journal {
                 }
             }
         };
-        if tokio::time::timeout(FAREWELL, sent).await.is_err() {
+        let is_sent = tokio::time::timeout(FAREWELL, sent).await.is_ok();
+        if !is_sent {
             tracing::warn!("some logs or bodies could not be sent; they wait on disk for the next process");
         }
+        is_sent
     }
 }

@@ -2,6 +2,7 @@
 //! are not there yet, the rollup by minute and the counters of exactly those rows. So a file may be sent any number of
 //! times, by any number of processes, and counts once.
 
+mod charge;
 mod price;
 mod row;
 mod store;
@@ -14,6 +15,7 @@ use super::reader::Records;
 use super::record::Record;
 use super::segment::Held;
 use super::traces::Traces;
+use crate::limits;
 use chrono::{DateTime, TimeDelta, Utc};
 use row::Row;
 use shared::{conf, db};
@@ -23,6 +25,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use store::Failure;
 use tokio_postgres::Client;
+use uuid::Uuid;
 
 /// Records of one transaction, and bytes of them: what is sent is bounded in memory whatever is on disk.
 const BATCH: usize = 4000;
@@ -160,6 +163,22 @@ impl Shipper {
             tracing::error!(segment, reason, "a log was set aside because it cannot be stored");
         }
         Ok(())
+    }
+
+    /// Gives back what a process held of limits that is gone and whose records are all stored.
+    pub async fn bury(&mut self, boot: Uuid) -> Result<(), Unshipped> {
+        self.connected().await?;
+        let Some(mut client) = self.client.take() else {
+            return Err(Unshipped { error: "there is no connection".into() });
+        };
+        match tokio::time::timeout(LONGEST, limits::release(&mut client, boot)).await {
+            Ok(Ok(())) => {
+                self.client = Some(client);
+                Ok(())
+            }
+            Ok(Err(error)) => Err(Unshipped { error: db::explain(&error) }),
+            Err(_) => Err(Unshipped { error: "Postgres does not answer".into() }),
+        }
     }
 
     /// Sees to it that there is a connection.

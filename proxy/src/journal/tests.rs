@@ -100,7 +100,7 @@ fn threads_write_files_of_their_own_and_nothing_is_mixed_up() {
 fn a_disk_that_refuses_costs_nothing_once_it_is_back() {
     let folder = TempDir::new().unwrap();
     let journal = open(settings(folder.path()));
-    std::fs::remove_dir(folder.path().join("journal")).unwrap();
+    std::fs::remove_dir_all(folder.path().join("journal")).unwrap();
     (0..10).for_each(|number| journal.append(&record(number)));
     journal.harvest();
     assert_eq!((ids(&journal).len(), journal.meters.lost.get()), (0, 0));
@@ -116,7 +116,7 @@ fn a_disk_that_refuses_costs_nothing_once_it_is_back() {
 fn what_finds_no_room_in_memory_either_is_counted_as_lost() {
     let folder = TempDir::new().unwrap();
     let journal = open(settings(folder.path()));
-    std::fs::remove_dir(folder.path().join("journal")).unwrap();
+    std::fs::remove_dir_all(folder.path().join("journal")).unwrap();
     let url = "/".repeat(500 << 10);
     (0..10).for_each(|number| journal.append(&Record { url: url.as_str(), ..record(number) }));
     assert_eq!(journal.meters.lost.get(), 2);
@@ -185,7 +185,7 @@ fn when_room_runs_out_bodies_go_before_records() {
 fn a_disk_that_refuses_costs_a_body_and_no_record() {
     let folder = TempDir::new().unwrap();
     let journal = open(settings(folder.path()));
-    std::fs::remove_dir(folder.path().join("journal")).unwrap();
+    std::fs::remove_dir_all(folder.path().join("journal")).unwrap();
     append_with_body(&journal, 1);
     std::fs::create_dir(folder.path().join("journal")).unwrap();
     append_with_body(&journal, 2);

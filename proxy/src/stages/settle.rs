@@ -373,6 +373,7 @@ impl Log {
             sdk_version: said("package-version"),
             turned_after: attempt.map_or(0, |attempt| millis(attempt.began.saturating_duration_since(facts.started))),
             has_body: body.is_some(),
+            charges: Vec::new(),
         };
         self.journal.append_with(&record, body.as_ref());
     }

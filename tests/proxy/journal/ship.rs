@@ -115,7 +115,8 @@ fn leave(folder: &Path, records: &[Record<'_>]) {
 }
 
 fn files(folder: &Path) -> Vec<std::path::PathBuf> {
-    std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect()
+    let is_mark = |path: &std::path::PathBuf| path.extension().is_some_and(|ending| ending == "boot");
+    std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).filter(|path| !is_mark(path)).collect()
 }
 
 const LOGS: &str = "SELECT count(*) FROM request_logs";

@@ -2,7 +2,7 @@
 //! store in a text (NUL) is taken out.
 
 use super::price::Priced;
-use crate::journal::record::Record;
+use crate::journal::record::{Charge, Record};
 use bytes::{BufMut as _, BytesMut};
 use chrono::{DateTime, NaiveDate, Utc};
 use rust_decimal::Decimal;
@@ -178,6 +178,10 @@ impl<'r> Row<'r> {
                 .then(|| body_path(record.organisation_id, record.workspace_id, record.created_at(), record.id)),
             record,
         }
+    }
+
+    pub fn charges(&self) -> impl Iterator<Item = (Uuid, Charge<'r>)> {
+        self.record.charges.iter().map(|charge| (self.record.id, *charge))
     }
 
     pub fn day(&self) -> NaiveDate {

@@ -1,5 +1,6 @@
 //! One batch, one transaction: the rows go to a temporary table, and from there where all rows go (`request_logs`).
 
+use super::charge;
 use super::row::{self, Row};
 use futures::pin_mut;
 use sha2::{Digest as _, Sha256};
@@ -49,11 +50,14 @@ pub async fn store<'r, 'f: 'r>(
         transaction.copy_in(&format!("COPY staged ({}) FROM STDIN BINARY", row::COLUMNS)).await.map_err(blame)?;
     let writer = BinaryCopyInWriter::new(sink, row::TYPES);
     pin_mut!(writer);
-    for row in rows {
+    for row in rows.clone() {
         writer.as_mut().write(&row.values()).await.map_err(blame)?;
     }
     writer.finish().await.map_err(blame)?;
     let fresh = request_logs::add_staged(&transaction, row::COLUMNS, count).await.map_err(blame)?;
+    if fresh > 0 {
+        charge::charge(&transaction, rows.flat_map(Row::charges)).await.map_err(blame)?;
+    }
     transaction.commit().await.map_err(blame)?;
     Ok(fresh)
 }

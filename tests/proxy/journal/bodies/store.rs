@@ -35,7 +35,10 @@ async fn a_store_that_is_away_holds_no_row_up_and_a_killed_proxy_loses_no_body()
     stack.until("all are stored", async || found(&logs).len() == 20).await;
     let objects = objects(&mut stack).await;
     assert!(answers.iter().all(|answer| of(&objects, answer)["response"]["body"] == answer.json()));
-    assert_eq!(std::fs::read_dir(stack.folder.path().join("journal")).unwrap().count(), 0, "nothing is left to send");
+    let left = std::fs::read_dir(stack.folder.path().join("journal")).unwrap().map(|entry| entry.unwrap().path());
+    // What says that the process lives is no record.
+    let left: Vec<_> = left.filter(|path| path.extension().is_none_or(|ending| ending != "boot")).collect();
+    assert!(left.is_empty(), "{left:?} are left to send");
     until_rows(&stack, 20).await;
 }
 

@@ -1,0 +1,279 @@
+//! Rate limits and budgets: may this request pass, given what was used and what others are promised?
+//!
+//! One algebra for requests, tokens and money: a request *reserves* what it may use of each of its limits, all or nothing,
+//! and *settles* with what it used. Replicas share a limit by leases from a store (`keeper`), so that deciding is local:
+//! a few uncontended locks, no I/O. Only a request that finds its lease empty waits for the one under way.
+
+pub mod counter;
+mod grant;
+pub mod keeper;
+pub mod meters;
+mod postgres;
+mod reservation;
+mod shards;
+mod share;
+#[cfg(test)]
+mod simulation;
+
+pub use counter::{Ask, Counter, Kind, Limit, Moment, Scope, Unit, Window};
+pub use meters::Meters;
+pub use postgres::release;
+pub use reservation::{Due, Refusal, Reservation, Spent, Standing, Why};
+
+use parking_lot::Mutex;
+use reservation::{Held, Place};
+use shards::{Entry, Shards};
+use share::Verdict;
+use shared::conf;
+use shared::conf::limits::StoreAway;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicI64, Ordering::Relaxed};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use tokio::sync::{Notify, watch};
+use tokio::time::Instant;
+
+pub struct Limits {
+    settings: conf::Limits,
+    shares: Shards,
+    /// Whether there are other replicas, and a store to share with them.
+    is_shared: bool,
+    /// Counters of which more is wanted.
+    queue: Mutex<Vec<Counter>>,
+    wake: Notify,
+    /// What Postgres' clock is ahead of ours, in microseconds.
+    offset: AtomicI64,
+    /// How long leases of rates hold unless the store hears of us again.
+    trusted_until: AtomicI64,
+    /// The store did not answer when it was last asked.
+    is_away: AtomicBool,
+    is_leaving: AtomicBool,
+    has_left: Notify,
+    meters: Arc<Meters>,
+}
+
+enum Attempt {
+    Taken(Reservation),
+    Refused(Refusal),
+    /// Until the receiver sees its sender go.
+    Wait(watch::Receiver<()>),
+}
+
+impl Limits {
+    /// For a process that shares its limits with nobody: all of each is its own, until it ends.
+    pub fn alone(settings: conf::Limits, meters: Arc<Meters>) -> Arc<Self> {
+        Self::new(settings, meters, false)
+    }
+
+    /// For one of several replicas; a `Keeper` must run for it.
+    pub fn shared(settings: conf::Limits, meters: Arc<Meters>) -> Arc<Self> {
+        Self::new(settings, meters, true)
+    }
+
+    fn new(settings: conf::Limits, meters: Arc<Meters>, is_shared: bool) -> Arc<Self> {
+        Arc::new(Self {
+            shares: Shards::new(settings.limits_max_counters),
+            settings,
+            is_shared,
+            queue: Mutex::default(),
+            wake: Notify::new(),
+            offset: AtomicI64::new(0),
+            trusted_until: AtomicI64::new(if is_shared { 0 } else { Moment::MAX }),
+            is_away: AtomicBool::new(false),
+            is_leaving: AtomicBool::new(false),
+            has_left: Notify::new(),
+            meters,
+        })
+    }
+
+    /// Now, by Postgres' clock: windows begin at the same moment on every machine.
+    pub fn now(&self) -> Moment {
+        let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        Moment::try_from(since.as_micros()).unwrap_or(Moment::MAX).saturating_add(self.offset.load(Relaxed))
+    }
+
+    /// Takes what is asked of every limit, or nothing of any. Waits only while the store is being asked.
+    pub async fn reserve(self: &Arc<Self>, now: Moment, asks: &[Ask]) -> Result<Reservation, Refusal> {
+        let mut moment = now;
+        let mut began = None;
+        let mut is_late = false;
+        loop {
+            let mut waits = match self.attempt(moment, asks, is_late) {
+                Attempt::Taken(reservation) => return Ok(reservation),
+                Attempt::Refused(refusal) => {
+                    match refusal.why {
+                        Why::StoreAway => self.meters.away.inc(),
+                        Why::Rate | Why::Budget | Why::Unbounded => self.meters.refused.inc(),
+                    }
+                    return Err(refusal);
+                }
+                Attempt::Wait(waits) => waits,
+            };
+            let began = *began.get_or_insert_with(|| {
+                self.meters.waited.inc();
+                Instant::now()
+            });
+            let longest = Duration::from_millis(self.settings.limits_wait_ms);
+            let _ = tokio::time::timeout(longest.saturating_sub(began.elapsed()), waits.changed()).await;
+            is_late = began.elapsed() >= longest;
+            moment = now.saturating_add(Moment::try_from(began.elapsed().as_micros()).unwrap_or(0));
+        }
+    }
+
+    /// Decides with all shares of the request held: looks at every limit before anything is taken of one.
+    fn attempt(self: &Arc<Self>, now: Moment, asks: &[Ask], is_late: bool) -> Attempt {
+        let trusted_until = self.trusted_until.load(Relaxed);
+        let is_away = is_late || self.is_away.load(Relaxed);
+        self.shares.with_all(asks.iter().map(|ask| &ask.limit.counter), |shards| {
+            let mut waits = None;
+            for (index, ask) in asks.iter().enumerate() {
+                let limit = &*ask.limit;
+                let refuse = |remaining, why| {
+                    Attempt::Refused(Refusal { index, remaining, resets_at: limit.kind.ends_at(now), why })
+                };
+                let is_strict = matches!(limit.kind, Kind::Budget { strict: true, .. });
+                if is_strict && ask.amount == u64::MAX && !limit.dry_run {
+                    return refuse(0, Why::Unbounded);
+                }
+                let amount = ask.amount();
+                let mut remaining = 0;
+                let verdict = match shards.entry_or_new(now, limit) {
+                    Some(entry) => {
+                        self.turn(entry, now, limit);
+                        remaining = entry.share.remaining();
+                        match entry.share.verdict(now, limit, amount, trusted_until) {
+                            Verdict::Wait if is_away => Verdict::Away,
+                            verdict => verdict,
+                        }
+                    }
+                    // There is no room for it: as if the store could not be asked about it.
+                    None => Verdict::Away,
+                };
+                match verdict {
+                    _ if limit.dry_run => {}
+                    Verdict::Pass => {}
+                    Verdict::Refuse if matches!(limit.kind, Kind::Rate(_)) => return refuse(remaining, Why::Rate),
+                    Verdict::Refuse => return refuse(remaining, Why::Budget),
+                    Verdict::Away if is_strict || self.settings.limits_store_away == StoreAway::Closed => {
+                        return refuse(remaining, Why::StoreAway);
+                    }
+                    Verdict::Away => {}
+                    Verdict::Wait => waits = waits.or(Some(index)),
+                }
+            }
+            let Some(first) = waits else {
+                let held = asks.iter().map(|ask| self.take(shards.entry(&ask.limit.counter), ask, now, trusted_until));
+                return Attempt::Taken(Reservation { held: held.collect(), limits: self.clone() });
+            };
+            let mut receiver = None;
+            for ask in &asks[first..] {
+                let Some(entry) = shards.entry(&ask.limit.counter) else { continue };
+                let amount = ask.amount();
+                if entry.share.verdict(now, &ask.limit, amount, trusted_until) == Verdict::Wait {
+                    receiver = receiver.or_else(|| Some(entry.subscribe()));
+                    if entry.share.wait(now, ask.limit.kind, amount, trusted_until) {
+                        self.ask_for(&ask.limit.counter);
+                    }
+                }
+            }
+            // Whoever waits has found a share to wait for, so there is one.
+            Attempt::Wait(receiver.unwrap_or_else(|| watch::channel(()).1))
+        })
+    }
+
+    fn turn(&self, entry: &mut Entry, now: Moment, limit: &Limit) {
+        match self.is_shared {
+            true => entry.share.turn(now, limit),
+            false => entry.share.turn_alone(now, limit),
+        }
+    }
+
+    /// After every limit let it pass.
+    fn take(&self, entry: Option<&mut Entry>, ask: &Ask, now: Moment, trusted_until: Moment) -> Held {
+        let (limit, amount) = (&*ask.limit, ask.amount());
+        let mut held = Held {
+            counter: limit.counter.clone(),
+            starts_at: limit.kind.starts_at(now),
+            ends_at: limit.kind.ends_at(now),
+            place: Place::Nowhere,
+            amount: 0,
+            cap: limit.cap,
+            remaining: 0,
+            is_dry_run: limit.dry_run,
+            is_over: false,
+        };
+        let Some(Entry { share, .. }) = entry else {
+            self.meters.unleased.inc();
+            return held;
+        };
+        (held.starts_at, held.ends_at) = (share.starts_at(), share.ends_at());
+        match share.verdict(now, limit, amount, trusted_until) {
+            Verdict::Pass => {
+                if let Some(lease) = share.take(now, amount) {
+                    (held.place, held.amount) = (Place::Lease(lease), amount);
+                }
+                if self.is_shared && share.runs_low(now) {
+                    self.ask_for(&limit.counter);
+                }
+            }
+            Verdict::Wait => {
+                self.meters.unleased.inc();
+                if share.wait(now, limit.kind, amount, trusted_until) {
+                    self.ask_for(&limit.counter);
+                }
+            }
+            Verdict::Refuse => held.is_over = true,
+            Verdict::Away => self.meters.unleased.inc(),
+        }
+        held.remaining = share.remaining();
+        held
+    }
+
+    fn settle(&self, held: &Held, spent: u64) {
+        let Place::Lease(lease) = held.place else { return };
+        let now = self.now();
+        self.shares.with(&held.counter, |entry| {
+            entry.share.settle(now, lease, held.amount, spent);
+            // What came back may be enough for those who wait.
+            entry.waiting = None;
+        });
+    }
+
+    /// Gives everything back, once nothing runs any more and the journal is in Postgres.
+    pub async fn farewell(&self) {
+        const PATIENCE: Duration = Duration::from_secs(2);
+        if self.is_shared {
+            let left = self.has_left.notified();
+            self.is_leaving.store(true, Relaxed);
+            self.wake.notify_one();
+            if tokio::time::timeout(PATIENCE, left).await.is_err() {
+                tracing::warn!("parts of limits could not be given back; the next process of this folder does it");
+            }
+        }
+    }
+
+    fn ask_for(&self, counter: &Counter) {
+        self.queue.lock().push(counter.clone());
+        self.wake.notify_one();
+    }
+}
+
+impl Entry {
+    fn subscribe(&mut self) -> watch::Receiver<()> {
+        self.waiting.get_or_insert_with(|| watch::channel(()).0).subscribe()
+    }
+}
+
+impl Ask {
+    /// What is reserved. A request that may use more than a limit allows at all would otherwise never pass a rate; one
+    /// that nobody can put a bound on takes the least.
+    fn amount(&self) -> u64 {
+        match (self.amount, self.limit.kind) {
+            (u64::MAX, _) => 1,
+            (amount, Kind::Budget { strict: true, .. }) => amount,
+            (amount, _) => amount.min(self.limit.cap),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

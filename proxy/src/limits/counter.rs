@@ -1,0 +1,265 @@
+//! What is counted, and how far it may go. A counter is one unit of one thing; its windows and periods are rows of
+//! `usage_counters`, so that an expired window or a reset budget is nothing but another beginning.
+
+use foldhash::quality::RandomState;
+use sha2::{Digest as _, Sha256};
+use std::hash::{BuildHasher as _, Hash, Hasher};
+use std::sync::{Arc, LazyLock};
+use uuid::Uuid;
+
+/// Microseconds since 1970 by Postgres' clock.
+pub type Moment = i64;
+
+pub const SECOND: Moment = 1_000_000;
+
+/// Longer ids are exchanged for their hash: values of metadata come from clients, and end in keys of tables.
+pub const LONGEST_ID: usize = 256;
+
+/// What is counted for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Scope {
+    ApiKey,
+    Workspace,
+    /// `<workspace id>/<slug>`
+    Provider,
+    /// `<integration id>/<workspace id>`
+    Integration,
+    /// `<workspace id>/<subject>`
+    Token,
+    /// `<policy id>/<value key>`
+    Policy,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Unit {
+    Requests,
+    Tokens,
+    /// Inside the proxy nano-cents, in Postgres US cents.
+    Cost,
+}
+
+/// A window of a rate, aligned to UTC.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Window {
+    Minute,
+    Hour,
+    Day,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    Rate(Window),
+    Budget {
+        /// Reserves the worst case and is never overspent.
+        strict: bool,
+        /// When its present period began (`last_reset_at`).
+        since: Moment,
+    },
+}
+
+/// One unit of one thing, in whichever window. Cheap to clone.
+#[derive(Debug, Clone)]
+pub struct Counter(Arc<Inner>);
+
+#[derive(Debug, PartialEq, Eq)]
+struct Inner {
+    hash: u64,
+    organisation: Uuid,
+    scope: Scope,
+    scope_id: Box<str>,
+    unit: Unit,
+    /// None for a budget.
+    window: Option<Window>,
+}
+
+/// How far a counter may go.
+#[derive(Debug, Clone)]
+pub struct Limit {
+    pub counter: Counter,
+    pub cap: u64,
+    pub kind: Kind,
+    /// Counts and reports, and never refuses.
+    pub dry_run: bool,
+}
+
+/// What a request wants of a limit. `u64::MAX` when nobody can say how much that is at most.
+#[derive(Debug, Clone)]
+pub struct Ask {
+    pub limit: Arc<Limit>,
+    pub amount: u64,
+}
+
+impl Counter {
+    pub fn new(organisation: Uuid, scope: Scope, scope_id: &str, unit: Unit, kind: Kind) -> Self {
+        /// By chance, so that nobody can choose values that fall together.
+        static SPREAD: LazyLock<RandomState> = LazyLock::new(RandomState::default);
+        let window = match kind {
+            Kind::Rate(window) => Some(window),
+            Kind::Budget { .. } => None,
+        };
+        let scope_id: Box<str> = match scope_id.len() > LONGEST_ID || scope_id.contains('\0') {
+            true => shortened(scope_id).into(),
+            false => scope_id.into(),
+        };
+        let hash = SPREAD.hash_one((organisation, scope, &scope_id, unit, window));
+        Self(Arc::new(Inner { hash, organisation, scope, scope_id, unit, window }))
+    }
+
+    pub fn organisation(&self) -> Uuid {
+        self.0.organisation
+    }
+
+    /// As it stands in the table. Rates of things have names of their own: the plain ones are totals by day, in which
+    /// every try of a call counts.
+    pub fn scope(&self) -> &'static str {
+        match (self.0.scope, self.0.window) {
+            (Scope::ApiKey, None) => "api_key",
+            (Scope::ApiKey, Some(_)) => "api_key_rate",
+            (Scope::Workspace, None) => "workspace",
+            (Scope::Workspace, Some(_)) => "workspace_rate",
+            (Scope::Provider, None) => "provider",
+            (Scope::Provider, Some(_)) => "provider_rate",
+            (Scope::Integration, None) => "integration",
+            (Scope::Integration, Some(_)) => "integration_rate",
+            (Scope::Token, None) => "token",
+            (Scope::Token, Some(_)) => "token_rate",
+            (Scope::Policy, _) => "policy",
+        }
+    }
+
+    pub fn scope_id(&self) -> &str {
+        &self.0.scope_id
+    }
+
+    pub fn unit(&self) -> Unit {
+        self.0.unit
+    }
+
+    pub fn window(&self) -> Option<Window> {
+        self.0.window
+    }
+
+    /// As it stands in the table.
+    pub fn period(&self) -> &'static str {
+        self.0.window.map_or("total", Window::name)
+    }
+
+    pub(super) fn hash(&self) -> u64 {
+        self.0.hash
+    }
+}
+
+impl PartialEq for Counter {
+    fn eq(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0) || self.0 == other.0
+    }
+}
+
+impl Eq for Counter {}
+
+impl Hash for Counter {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        state.write_u64(self.0.hash);
+    }
+}
+
+impl Kind {
+    /// When the window or period began that this moment falls in.
+    pub fn starts_at(self, now: Moment) -> Moment {
+        match self {
+            Self::Rate(window) => now - now.rem_euclid(window.length()),
+            Self::Budget { since, .. } => since,
+        }
+    }
+
+    /// When it ends; a budget does not by itself.
+    pub fn ends_at(self, now: Moment) -> Option<Moment> {
+        match self {
+            Self::Rate(window) => Some(self.starts_at(now) + window.length()),
+            Self::Budget { .. } => None,
+        }
+    }
+
+    /// Whether a request passes only if all it may use is there. The default of budgets lets one pass while anything is.
+    pub fn is_exact(self) -> bool {
+        !matches!(self, Self::Budget { strict: false, .. })
+    }
+}
+
+impl Window {
+    pub const fn length(self) -> Moment {
+        match self {
+            Self::Minute => 60 * SECOND,
+            Self::Hour => 3600 * SECOND,
+            Self::Day => 86_400 * SECOND,
+        }
+    }
+
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Minute => "minute",
+            Self::Hour => "hour",
+            Self::Day => "day",
+        }
+    }
+}
+
+impl Unit {
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Requests => "requests",
+            Self::Tokens => "tokens",
+            Self::Cost => "cost",
+        }
+    }
+}
+
+/// Its beginning, for people, and its hash, for telling it from others.
+fn shortened(id: &str) -> String {
+    let clean = id.replace('\0', "");
+    let end = clean.floor_char_boundary(LONGEST_ID - 65);
+    format!("{}#{}", &clean[..end], hex::encode(Sha256::digest(id)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn counter(id: &str, kind: Kind) -> Counter {
+        Counter::new(Uuid::nil(), Scope::Policy, id, Unit::Requests, kind)
+    }
+
+    #[test]
+    fn windows_are_aligned_to_utc_and_a_budget_begins_when_it_says() {
+        let now = 1_700_000_123 * SECOND + 7;
+        for (kind, starts, ends) in [
+            (Kind::Rate(Window::Minute), 1_700_000_100, Some(1_700_000_160)),
+            (Kind::Rate(Window::Hour), 1_699_999_200, Some(1_700_002_800)),
+            (Kind::Rate(Window::Day), 1_699_920_000, Some(1_700_006_400)),
+            (Kind::Budget { strict: false, since: 5 * SECOND }, 5, None),
+        ] {
+            assert_eq!((kind.starts_at(now) / SECOND, kind.ends_at(now).map(|end| end / SECOND)), (starts, ends));
+        }
+    }
+
+    #[test]
+    fn counters_are_equal_by_what_they_count_and_not_by_cap_or_period() {
+        let (budget, later) = (Kind::Budget { strict: true, since: 1 }, Kind::Budget { strict: false, since: 2 });
+        assert_eq!(counter("a", budget), counter("a", later));
+        assert_ne!(counter("a", budget), counter("b", budget));
+        assert_ne!(counter("a", budget), counter("a", Kind::Rate(Window::Day)));
+        assert_ne!(counter("a", Kind::Rate(Window::Hour)), counter("a", Kind::Rate(Window::Day)));
+    }
+
+    #[test]
+    fn ids_that_clients_made_long_or_odd_stay_short_and_apart() {
+        let kind = Kind::Rate(Window::Day);
+        let (one, other) = ("é".repeat(5000) + "1", "é".repeat(5000) + "2");
+        for id in [&one, &other, "a\0b"] {
+            let counter = counter(id, kind);
+            assert!(counter.scope_id().len() <= LONGEST_ID && !counter.scope_id().contains('\0'));
+        }
+        assert_ne!(counter(&one, kind), counter(&other, kind));
+        assert_ne!(counter("a\0b", kind), counter("ab", kind));
+    }
+}

@@ -1,0 +1,188 @@
+//! Asks the store for leases and gives back what lies idle, apart from the threads that carry requests. Questions that
+//! come while one is under way are asked together.
+
+use super::counter::Moment;
+use super::postgres::{Beat, Postgres, Shrink};
+use super::share::Question;
+use super::{Counter, Limits};
+use crate::journal::Journal;
+use shared::conf;
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+use std::time::Duration;
+use tokio::time::Instant;
+use uuid::Uuid;
+
+/// Questions of one transaction.
+const BATCH: usize = 256;
+const SWEEP_EVERY: Duration = Duration::from_millis(200);
+const TIDY_EVERY: Duration = Duration::from_secs(15);
+/// While the store is away it is tried this often.
+const KNOCK_EVERY: Duration = Duration::from_millis(300);
+
+pub struct Keeper {
+    limits: Arc<Limits>,
+    journal: Arc<Journal>,
+    store: Postgres,
+    replicas: u64,
+}
+
+impl Keeper {
+    pub fn new(limits: Arc<Limits>, journal: Arc<Journal>, database: conf::Database) -> Self {
+        let ttl = Duration::from_millis(limits.settings.limits_lease_ttl_ms);
+        Self { store: Postgres::new(database, journal.boot(), ttl), limits, journal, replicas: 1 }
+    }
+
+    /// Runs for as long as the process does.
+    pub async fn run(&mut self) {
+        let beat_every = Duration::from_millis(self.limits.settings.limits_lease_ttl_ms / 4);
+        let (mut beaten, mut swept, mut tidied) = (None, Instant::now(), Instant::now());
+        while !self.limits.is_leaving.load(Relaxed) {
+            let pause = if self.limits.is_away.load(Relaxed) { KNOCK_EVERY } else { beat_every };
+            if beaten.is_none_or(|at: Instant| at.elapsed() >= pause) {
+                self.beat().await;
+                beaten = Some(Instant::now());
+            }
+            self.ask().await;
+            if swept.elapsed() >= SWEEP_EVERY {
+                self.sweep().await;
+                swept = Instant::now();
+            }
+            if tidied.elapsed() >= TIDY_EVERY {
+                let tidy = self.store.tidy().await;
+                self.heard(tidy);
+                tidied = Instant::now();
+            }
+            tokio::select! {
+                () = self.limits.wake.notified() => {}
+                () = tokio::time::sleep(SWEEP_EVERY) => {}
+            }
+        }
+        let left = self.store.leave().await;
+        self.heard(left);
+        self.limits.has_left.notify_waiters();
+    }
+
+    async fn beat(&mut self) {
+        let before = self.limits.now();
+        let beat = self.store.beat().await;
+        let Some(Beat { clock, replicas }) = self.heard(beat) else { return };
+        let limits = &self.limits;
+        let after = limits.now();
+        // The answer was on its way for half of the time, as far as anybody can tell.
+        let error = clock.saturating_sub(before / 2 + after / 2);
+        limits.offset.fetch_add(error, Relaxed);
+        if before >= limits.trusted_until.load(Relaxed) {
+            limits.shares.sweep(|_, entry| {
+                entry.share.lapse(before);
+                true
+            });
+        }
+        let ttl = Moment::try_from(limits.settings.limits_lease_ttl_ms).unwrap_or(0).saturating_mul(1000);
+        limits.trusted_until.store(before.saturating_add(error).saturating_add(ttl), Relaxed);
+        self.replicas = replicas;
+    }
+
+    /// Asks for everything that was queued.
+    async fn ask(&mut self) {
+        loop {
+            let queued: Vec<Counter> = {
+                let mut queue = self.limits.queue.lock();
+                let count = queue.len().min(BATCH);
+                queue.drain(..count).collect()
+            };
+            if queued.is_empty() {
+                return;
+            }
+            let (now, trusted_until) = (self.limits.now(), self.limits.trusted_until.load(Relaxed));
+            let asked: Vec<(Counter, Question)> = queued
+                .into_iter()
+                .filter_map(|counter| {
+                    let question = self
+                        .limits
+                        .shares
+                        .with(&counter, |entry| entry.share.ask(now, Uuid::now_v7(), trusted_until))?;
+                    Some((counter, question))
+                })
+                .collect();
+            let granted = self.store.grant(&asked, self.replicas).await;
+            let answers = self.heard(granted);
+            let now = self.limits.now();
+            for (index, (counter, question)) in asked.iter().enumerate() {
+                let answer = answers.as_ref().and_then(|answers| answers.get(index));
+                let again = self.limits.shares.with(counter, |entry| {
+                    // Those who wait look again.
+                    entry.waiting = None;
+                    match answer {
+                        Some(answer) => entry.share.answered(now, question, *answer),
+                        None => {
+                            entry.share.unanswered(now, question);
+                            false
+                        }
+                    }
+                });
+                if again == Some(true) {
+                    self.limits.queue.lock().push(counter.clone());
+                }
+            }
+            if let Some(answers) = answers {
+                self.limits.meters.grants.inc_by(answers.iter().filter(|answer| answer.granted > 0).count() as u64);
+            }
+        }
+    }
+
+    async fn sweep(&mut self) {
+        let limits = &self.limits;
+        let (now, trusted_until) = (limits.now(), limits.trusted_until.load(Relaxed));
+        let shipped = now.saturating_sub(self.journal.shipped_ago().map_or(Moment::MAX, micros));
+        let (mut shrinks, mut releases, mut ids) = (Vec::new(), Vec::new(), Vec::new());
+        let left = limits.shares.sweep(|counter, entry| {
+            let swept = entry.share.sweep(now, shipped, trusted_until);
+            shrinks.extend(swept.shrink.map(|(lease, amount)| Shrink { lease, amount }));
+            if !swept.release.is_empty() {
+                ids.extend_from_slice(&swept.release);
+                releases.push((counter.clone(), swept.release));
+            }
+            !swept.is_empty || entry.waiting.is_some()
+        });
+        limits.meters.counters.set(i64::try_from(left).unwrap_or(i64::MAX));
+        if shrinks.is_empty() && ids.is_empty() {
+            return;
+        }
+        let given = self.store.give_back(&shrinks, &ids).await;
+        if self.heard(given).is_some() {
+            for (counter, ids) in releases {
+                self.limits.shares.with(&counter, |entry| entry.share.released(&ids));
+            }
+        }
+    }
+
+    /// Notes whether the store answers, and says so when that changes.
+    fn heard<T>(&self, answer: Result<T, String>) -> Option<T> {
+        let was_away = self.limits.is_away.swap(answer.is_err(), Relaxed);
+        match answer {
+            Ok(answer) => {
+                if was_away {
+                    tracing::info!("the store of limits answers again");
+                }
+                Some(answer)
+            }
+            Err(error) => {
+                self.limits.meters.failures.inc();
+                if !was_away {
+                    let then = self.limits.settings.limits_store_away;
+                    tracing::error!(
+                        error,
+                        ?then,
+                        "the store of limits does not answer; limits go on within what is leased"
+                    );
+                }
+                None
+            }
+        }
+    }
+}
+
+fn micros(duration: Duration) -> Moment {
+    Moment::try_from(duration.as_micros()).unwrap_or(Moment::MAX)
+}

@@ -1,0 +1,134 @@
+//! What a request was promised. It is settled with what was used, or released when it is dropped: no path out of a
+//! request can keep what it did not use.
+
+use super::Limits;
+use super::counter::{Counter, Moment, Unit};
+use std::sync::Arc;
+use uuid::Uuid;
+
+/// Everything a request was promised, of all its limits.
+pub struct Reservation {
+    pub(super) limits: Arc<Limits>,
+    pub(super) held: Vec<Held>,
+}
+
+#[derive(Debug, Clone)]
+pub(super) struct Held {
+    pub counter: Counter,
+    pub starts_at: Moment,
+    pub ends_at: Option<Moment>,
+    pub place: Place,
+    pub amount: u64,
+    pub cap: u64,
+    pub remaining: u64,
+    pub is_dry_run: bool,
+    pub is_over: bool,
+}
+
+/// Where the amount was taken from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Place {
+    Lease(Uuid),
+    /// The limit is only reported, or the store was away and the setting lets calls pass.
+    Nowhere,
+}
+
+/// What a call used.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Spent {
+    pub requests: u64,
+    pub tokens: u64,
+    /// Not less than what the journal will say.
+    pub nano_cents: u64,
+}
+
+/// How a limit stands after a request was admitted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Standing {
+    pub unit: Unit,
+    pub cap: u64,
+    pub remaining: u64,
+    /// When its window ends.
+    pub resets_at: Option<Moment>,
+    pub is_dry_run: bool,
+    /// It would have refused, were it not a dry run.
+    pub is_over: bool,
+}
+
+/// A counter that a record is charged to, as the journal notes it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Due<'r> {
+    pub counter: &'r Counter,
+    pub starts_at: Moment,
+    pub lease: Option<Uuid>,
+}
+
+/// Nothing was taken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Refusal {
+    /// Which of the asks.
+    pub index: usize,
+    pub remaining: u64,
+    /// When its window ends.
+    pub resets_at: Option<Moment>,
+    pub why: Why,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Why {
+    Rate,
+    Budget,
+    /// The store does not answer, and the setting is to refuse.
+    StoreAway,
+    /// A strict budget, and nobody knows what the call may cost at most.
+    Unbounded,
+}
+
+impl Reservation {
+    /// The call is over and its record written: what it did not use can be promised to others.
+    pub fn settle(mut self, spent: Spent) {
+        self.close(spent);
+    }
+
+    /// The counters that the call's record is charged to. A record of a call that others follow (another target takes its
+    /// place) is charged to those of tokens and cost alone.
+    pub fn charges(&self) -> impl Iterator<Item = Due<'_>> {
+        self.held.iter().map(|held| Due {
+            counter: &held.counter,
+            starts_at: held.starts_at,
+            lease: match held.place {
+                Place::Lease(lease) => Some(lease).filter(|lease| !lease.is_nil()),
+                Place::Nowhere => None,
+            },
+        })
+    }
+
+    /// One for each ask, in their order.
+    pub fn standings(&self) -> impl Iterator<Item = Standing> {
+        self.held.iter().map(|held| Standing {
+            unit: held.counter.unit(),
+            cap: held.cap,
+            remaining: held.remaining,
+            resets_at: held.ends_at,
+            is_dry_run: held.is_dry_run,
+            is_over: held.is_over,
+        })
+    }
+
+    fn close(&mut self, spent: Spent) {
+        for held in self.held.drain(..) {
+            let spent = match held.counter.unit() {
+                Unit::Requests => spent.requests,
+                Unit::Tokens => spent.tokens,
+                Unit::Cost => spent.nano_cents,
+            };
+            self.limits.settle(&held, spent);
+        }
+    }
+}
+
+impl Drop for Reservation {
+    fn drop(&mut self) {
+        self.close(Spent::default());
+    }
+}

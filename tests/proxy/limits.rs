@@ -1,0 +1,4 @@
+//! Limits that several proxies share, against a real Postgres.
+
+mod leases;
+mod replica;
