@@ -134,8 +134,9 @@ async fn a_config_of_another_tenant_is_not_explained() {
 #[tokio::test]
 async fn a_request_of_the_past_is_told_with_every_target_it_tried() {
     let stack = Stack::start().await;
-    stack.mock.script(json!([{ "status": 429 }, {}])).unwrap();
-    let config = json!({ "strategy": { "mode": "fallback" }, "targets": [target(&stack, json!({})), target(&stack, json!({}))] });
+    stack.mock.script(json!([{ "status": 429 }, { "status": 429 }, {}])).unwrap();
+    let retry = json!({ "attempts": 1, "jitter": "full", "budget_percent": 100 });
+    let config = json!({ "strategy": { "mode": "fallback" }, "retry": retry, "targets": [target(&stack, json!({})), target(&stack, json!({}))] });
     let answer = with_config(&stack, &config).post("/chat/completions", &chat("Hello")).await;
     assert_eq!(answer.status, 200, "{}", answer.text());
     let id = answer.header("x-gateway-request-id");
@@ -146,6 +147,9 @@ async fn a_request_of_the_past_is_told_with_every_target_it_tried() {
     let statuses: Vec<&Value> =
         told["plan"].as_array().unwrap().iter().map(|stop| &stop["outcome"]["status"]).collect();
     assert_eq!(statuses, [429, 200]);
+    let retries: Vec<&Value> =
+        told["plan"].as_array().unwrap().iter().map(|stop| &stop["outcome"]["retries"]).collect();
+    assert_eq!(retries, [-1, 0], "the first was tried twice");
     assert_eq!(
         (&told["outcome"]["request_id"], &told["outcome"]["answered_by"]),
         (&json!(id), &json!("config.targets[1]"))

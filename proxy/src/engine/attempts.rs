@@ -98,7 +98,9 @@ impl Engine {
                 Next::Deliver => return tried,
                 Next::Again(wait) => wait,
                 Next::Elsewhere => {
+                    let of_next = std::mem::replace(&mut visit.retries, course.retries_before());
                     visit.set_aside(outcome.status, code(&tried), held(&tried));
+                    visit.retries = of_next;
                     Duration::ZERO
                 }
             };

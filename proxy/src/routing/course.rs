@@ -71,6 +71,8 @@ pub struct Way {
     /// The fallbacks above, outermost first.
     fallbacks: Vec<Fallback>,
     retries: Retries,
+    /// Retries of the target that was left for this one.
+    retries_before: i8,
 }
 
 #[derive(Debug)]
@@ -117,6 +119,11 @@ impl<'p> Course<'p> {
         self.way.retries.count()
     }
 
+    /// Retries of the target that was left for the present one: for its log.
+    pub fn retries_before(&self) -> i8 {
+        self.way.retries_before
+    }
+
     pub fn after(&mut self, outcome: &Outcome, moment: &mut Moment<'_>) -> Result<Next, Refusal> {
         let leaf = self.leaf();
         let rules = leaf.retry.as_ref();
@@ -161,7 +168,7 @@ impl<'p> Course<'p> {
             at = match &node.branch {
                 Branch::Leaf(leaf) => {
                     self.way.at = at;
-                    self.way.retries = Retries::default();
+                    self.way.retries_before = std::mem::take(&mut self.way.retries).count();
                     if leaf.retry.is_some() || leaf.hedge.is_some() {
                         leaf.budget.earn();
                     }
