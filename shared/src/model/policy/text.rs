@@ -3,9 +3,10 @@
 
 use super::{Facts, Key};
 use sha2::{Digest as _, Sha256};
-use std::fmt::Write as _;
 
 /// Longer values stand in a name by their hash.
+const LONGEST_VALUE: usize = 120;
+/// Longer names are a hash as a whole, so that the names of counters, which begin with a policy's, stay short enough.
 const LONGEST: usize = 200;
 
 /// The name of the group that a request belongs to; none when it lacks one of the values.
@@ -20,17 +21,15 @@ pub fn value_key<'a>(keys: impl IntoIterator<Item = &'a Key>, facts: &impl Facts
         push(&mut name, key.field());
         name.push(':');
         match value.len() {
-            0..=LONGEST => push(&mut name, &value),
-            _ => {
-                name.push_str("sha256:");
-                for byte in Sha256::digest(value.as_bytes()) {
-                    // Writing to a text cannot fail.
-                    let _ = write!(name, "{byte:02x}");
-                }
-            }
+            0..=LONGEST_VALUE => push(&mut name, &value),
+            _ => name.push_str(&hashed(&value)),
         }
     }
-    Some(name)
+    Some(if name.len() > LONGEST { hashed(&name) } else { name })
+}
+
+fn hashed(text: &str) -> String {
+    format!("sha256:{}", hex::encode(Sha256::digest(text.as_bytes())))
 }
 
 /// What joins parts is escaped inside of them; Postgres cannot store NUL.
@@ -100,5 +99,9 @@ mod tests {
         }
         let name = value_key(&keys(&["metadata.x"]), &Long).unwrap();
         assert!(name.starts_with("metadata.x:sha256:") && name.len() == 18 + 64, "{name}");
+        let many: Vec<String> = (0..8).map(|n| format!("metadata.{}{n}", "y".repeat(100))).collect();
+        let many: Vec<&str> = many.iter().map(String::as_str).collect();
+        let name = value_key(&keys(&many), &Long).unwrap();
+        assert!(name.starts_with("sha256:") && name.len() == 7 + 64, "{name}");
     }
 }
