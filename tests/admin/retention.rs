@@ -132,6 +132,20 @@ async fn metrics_are_kept_as_long_as_set_and_totals_as_long_as_a_monthly_limit_n
 }
 
 #[tokio::test]
+async fn windows_of_rates_are_deleted_once_they_are_over_however_long_metrics_are_kept() {
+    let database = Database::fresh().await;
+    let client = database.client().await;
+    const WINDOWS: &str =
+        "INSERT INTO usage_counters (organisation_id, scope, scope_id, unit, period, starts_at, value)
+         SELECT gen_random_uuid(), scope, 'x', 'requests', period, now() - make_interval(days => age), 1
+         FROM (VALUES ('policy', 'minute'), ('policy', 'day'), ('policy', 'total'), ('api_key_rate', 'day'),
+                      ('api_key', 'hour'), ('api_key', 'day')) AS kind(scope, period), unnest(ARRAY[1, 3]) age";
+    client.batch_execute(WINDOWS).await.unwrap();
+    let forever = admin_with(&database, &["--metrics-retention-display=0"]).await;
+    assert_eq!(left(&forever, &database).await, (4, 0, 8), "totals, days of things, and what is young");
+}
+
+#[tokio::test]
 async fn the_retention_is_shown_with_the_organisation() {
     let service = Service::start_with(&["--log-retention-display=30", "--metrics-retention-display=0"]).await;
     let seen = service.administrator().get("/admin/organisation").await.json();

@@ -1,5 +1,5 @@
 //! Deletes what was used, by minute, once it is older than `METRICS_RETENTION_DISPLAY`, and running totals of days and
-//! shorter that no limit looks at any more.
+//! shorter that no limit looks at any more; windows of rates after two days.
 
 use super::{Done, Job};
 use crate::app::App;
@@ -22,15 +22,17 @@ async fn work(app: &App, tx: &Transaction<'_>) -> anyhow::Result<Done> {
     const COUNTERS: &str = "DELETE FROM usage_counters WHERE ctid = ANY (ARRAY(
         SELECT ctid FROM usage_counters WHERE period <> 'total' AND starts_at < now() - make_interval(days => $1)
         LIMIT $2))";
-    // Windows that end within a day are of no use after it, and there is one for each group of a policy.
+    // Windows of rates are of no use once they are over, and each group of a policy has one.
     const WINDOWS: &str = "DELETE FROM usage_counters WHERE ctid = ANY (ARRAY(
-        SELECT ctid FROM usage_counters WHERE period <> 'total' AND period IN ('minute', 'hour')
+        SELECT ctid FROM usage_counters
+        WHERE period <> 'total' AND (period IN ('minute', 'hour') OR scope = 'policy' OR scope LIKE '%\\_rate')
           AND starts_at < now() - make_interval(days => $1) LIMIT $2))";
     let kept = app.retention.metrics_retention_display;
     let mut done = Done { items: 0, is_all: true };
-    let forever: &[(&str, u32)] = &[(METRICS, kept), (COUNTERS, kept.max(COUNTERS_KEPT))];
-    let long = if kept == 0 { &[] } else { forever };
-    for (sql, days) in [(WINDOWS, WINDOWS_KEPT)].iter().chain(long) {
+    let shown: &[(&str, u32)] = &[(METRICS, kept), (COUNTERS, kept.max(COUNTERS_KEPT))];
+    // Zero keeps what is shown for ever.
+    let shown = if kept == 0 { &[] } else { shown };
+    for (sql, days) in [(WINDOWS, WINDOWS_KEPT)].iter().chain(shown) {
         let deleted = tx.execute(*sql, &[&i32::try_from(*days)?, &AT_ONCE]).await?;
         done.items += deleted;
         done.is_all &= deleted < AT_ONCE.unsigned_abs();

@@ -40,8 +40,11 @@ pub fn show(shown: &mut Value, last: Last, created_at: DateTime<Utc>, now: DateT
 
 /// The counters of a policy that is gone.
 pub async fn forget(db: &impl GenericClient, organisation: Uuid, policy: Uuid) -> Result<(), Error> {
-    const FORGET: &str =
-        "DELETE FROM usage_counters WHERE scope = 'policy' AND left(scope_id, 36) = $1 AND organisation_id = $2";
+    // Held in the order in which proxies settle them, so that neither waits for the other for ever.
+    const FORGET: &str = "WITH held AS (SELECT ctid AS place FROM usage_counters
+            WHERE scope = 'policy' AND left(scope_id, 36) = $1 AND organisation_id = $2
+            ORDER BY organisation_id, scope, scope_id, unit, period, starts_at FOR UPDATE)
+        DELETE FROM usage_counters c USING held WHERE c.ctid = held.place";
     db.execute(FORGET, &[&policy.to_string(), &organisation]).await.map(|_| ())
 }
 
