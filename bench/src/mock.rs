@@ -1,5 +1,5 @@
 //! A stand-in for OpenAI and Anthropic, used by `make run`, the tests and the bench. It answers deterministically,
-//! counts its own tokens (a quarter of the characters of each text, rounded up), remembers what it received, and fails
+//! counts its own tokens (a quarter of the characters of each text, rounded up; or words of one token each), remembers what it received, and fails
 //! exactly as a request asks it to (see `fault`). It runs on a thread of its own, so that a test that blocks its
 //! runtime does not block its provider.
 
@@ -25,6 +25,7 @@ mod state;
 mod websocket;
 mod wire;
 
+use std::collections::BTreeMap;
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener};
 use std::sync::Arc;
@@ -37,6 +38,7 @@ pub use authority::{Authority, Identity};
 pub use counts::Counts;
 pub use fault::Fault;
 pub use record::Recorded;
+pub use reply::words_of;
 use state::State;
 pub use state::now_ns;
 
@@ -142,6 +144,11 @@ impl Mock {
             }
             changed.await;
         }
+    }
+
+    /// How many words of an answer left, by the tag of its request (see `fault`); only of answers that are over.
+    pub fn said(&self) -> BTreeMap<String, u64> {
+        self.state.said()
     }
 
     /// The last requests, oldest first.

@@ -161,6 +161,7 @@ fn respond(
     let request_id = header(&format!("req_mock_{:016}", serving.id));
     let mut ending = Ending::plain(link.clone(), Some(serving), outcome);
     (ending.resets, ending.closes, ending.stamps) = (fault.reset, fault.close_idle, fault.stamp);
+    ending.tag = fault.tag.clone().map(|tag| (tag, 0));
     let payload = match payload {
         Payload::Whole(mut body) if fault.bad_json => Payload::Whole(body.split_to(body.len() / 2)),
         payload => payload,

@@ -12,6 +12,7 @@ use tokio::time::{Sleep, sleep};
 
 use super::counts::Outcome;
 use super::openai::STAMP;
+use super::reply::words_of;
 use super::shape::Step;
 use super::state::{Serving, now_ns};
 use super::{pattern, wire::Link};
@@ -48,16 +49,21 @@ pub struct Ending {
     pub resets: bool,
     pub closes: bool,
     pub stamps: bool,
+    /// Under which name the words that leave are noted, and how many did.
+    pub tag: Option<(String, u64)>,
 }
 
 impl Ending {
     pub fn plain(link: Arc<Link>, serving: Option<Serving>, outcome: Outcome) -> Self {
-        Self { link, serving, outcome, resets: false, closes: false, stamps: false }
+        Self { link, serving, outcome, resets: false, closes: false, stamps: false, tag: None }
     }
 }
 
 impl Drop for Ending {
     fn drop(&mut self) {
+        if let Some((tag, words)) = &self.tag {
+            self.link.state.note_said(tag, *words);
+        }
         if self.closes {
             self.link.close();
         }
@@ -107,7 +113,10 @@ impl Outgoing {
         false
     }
 
-    fn send(&self, bytes: Bytes) -> Bytes {
+    fn send(&mut self, bytes: Bytes) -> Bytes {
+        if let Some((_, words)) = &mut self.ending.tag {
+            *words += words_of(&bytes);
+        }
         if self.ending.stamps { stamped(bytes) } else { bytes }
     }
 }

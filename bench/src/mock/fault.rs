@@ -53,6 +53,10 @@ pub struct Fault {
     /// The text of the answer, or its length.
     pub reply: Option<String>,
     pub reply_bytes: Option<usize>,
+    /// The text is so many words of one token each (see `reply`), and a stream brings them one by one.
+    pub words: Option<usize>,
+    /// The name under which the mock notes how many of those words left it.
+    pub tag: Option<String>,
     /// Answers before the body is read, then closes. Only by header, query or queue.
     pub early_answer: bool,
     /// Closes the connection after the answer without having said so.

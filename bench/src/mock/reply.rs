@@ -10,36 +10,64 @@ const DEFAULT: &str = "This is the mock provider. Your request arrived, and ever
 /// Two-, three- and four-byte characters.
 const MULTIBYTE: &str = "Grüße aus Köln, 東京 und 🌍🚀, naïve café.";
 
+/// Words that are one token each in every vocabulary of OpenAI's, with the space before them. So the mock knows how many
+/// tokens it said without counting as the gateway does.
+const WORDS: [&str; 32] = [
+    " the", " of", " and", " to", " in", " is", " that", " for", " it", " with", " as", " was", " on", " be", " at",
+    " by", " this", " have", " from", " or", " one", " had", " not", " but", " what", " all", " were", " when", " we",
+    " there", " can", " time",
+];
+/// In an event, what stands before such a word and nowhere else.
+const BEFORE_A_WORD: &[u8] = b"\":\" ";
+
 pub struct Reply<'a> {
     pub text: Cow<'a, str>,
     /// Number of content events, when asked for.
     chunks: Option<usize>,
+    /// Number of words, when asked for.
+    words: Option<usize>,
 }
 
 impl<'a> Reply<'a> {
     pub fn of(fault: &'a Fault) -> Self {
         let text = match (&fault.reply, fault.reply_bytes, fault.chunks) {
+            _ if fault.words.is_some() => Cow::Owned(spoken(fault.words.unwrap_or(0))),
             (Some(text), _, _) => Cow::Borrowed(text.as_str()),
             (None, Some(length), _) => Cow::Owned(filler(length)),
             _ if fault.split_utf8 => Cow::Borrowed(MULTIBYTE),
             (None, None, Some(chunks)) => Cow::Owned((0..chunks).map(|index| format!("word{index:05} ")).collect()),
             (None, None, None) => Cow::Borrowed(DEFAULT),
         };
-        Self { text, chunks: fault.chunks }
+        Self { text, chunks: fault.chunks, words: fault.words }
     }
 
     pub fn tokens(&self) -> u64 {
-        tokens(&self.text)
+        self.words.map_or_else(|| tokens(&self.text), |words| words as u64)
     }
 
     /// The pieces of a stream: as many as were asked for, else one per word, else (long texts) a thousand.
     pub fn pieces(&self) -> Vec<&str> {
         match self.chunks {
+            _ if self.words.is_some() => {
+                let starts = self.text.match_indices(' ').map(|(at, _)| at);
+                let ends = starts.clone().skip(1).chain([self.text.len()]);
+                starts.zip(ends).map(|(start, end)| &self.text[start..end]).collect()
+            }
             Some(count) => divide(&self.text, count),
             None if self.text.len() <= 4096 => self.text.split_inclusive(' ').collect(),
             None => divide(&self.text, 1000),
         }
     }
+}
+
+fn spoken(words: usize) -> String {
+    // Further apart than neighbours, so that a text does not look like the list.
+    (0..words).map(|number| WORDS[number * 7 % WORDS.len()]).collect()
+}
+
+/// How many words an event says.
+pub fn words_of(event: &[u8]) -> u64 {
+    event.windows(BEFORE_A_WORD.len()).filter(|window| *window == BEFORE_A_WORD).count() as u64
 }
 
 fn filler(length: usize) -> String {
@@ -75,6 +103,7 @@ mod tests {
             Fault { split_utf8: true, chunks: Some(100), ..Fault::default() },
             Fault { reply_bytes: Some(10_000), ..Fault::default() },
             Fault { reply: Some(String::new()), chunks: Some(3), ..Fault::default() },
+            Fault { words: Some(100), ..Fault::default() },
         ] {
             let reply = Reply::of(&fault);
             assert_eq!(reply.pieces().concat(), reply.text);
@@ -82,6 +111,15 @@ mod tests {
                 assert_eq!(reply.pieces().len(), chunks);
             }
         }
+    }
+
+    #[test]
+    fn words_are_said_one_by_one_and_found_again() {
+        let fault = Fault { words: Some(50), ..Fault::default() };
+        let reply = Reply::of(&fault);
+        assert_eq!((reply.tokens(), reply.pieces().len(), reply.pieces()[1]), (50, 50, " for"));
+        let events: Vec<String> = reply.pieces().iter().map(|word| format!(r#"{{"content":"{word}"}}"#)).collect();
+        assert_eq!((words_of(events.concat().as_bytes()), words_of(br#"{"content":"","a":"b c"}"#)), (50, 0));
     }
 
     #[test]

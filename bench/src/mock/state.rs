@@ -1,6 +1,6 @@
 //! What the connections of one mock share: counters, remembered requests and queued faults.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -21,6 +21,8 @@ pub struct State {
     remember: usize,
     requests: Mutex<VecDeque<Recorded>>,
     queue: Mutex<VecDeque<Fault>>,
+    /// Words that left, by the tag of their request.
+    said: Mutex<BTreeMap<String, u64>>,
     /// Lets the common case, an empty queue, pass without the lock.
     queued: AtomicU64,
     sequence: AtomicU64,
@@ -35,6 +37,7 @@ impl State {
             remember,
             requests: Mutex::default(),
             queue: Mutex::default(),
+            said: Mutex::default(),
             queued: AtomicU64::new(0),
             sequence: AtomicU64::new(0),
             changed: Notify::new(),
@@ -86,6 +89,14 @@ impl State {
         fault
     }
 
+    pub fn note_said(&self, tag: &str, words: u64) {
+        *lock(&self.said).entry(tag.to_owned()).or_default() += words;
+    }
+
+    pub fn said(&self) -> BTreeMap<String, u64> {
+        lock(&self.said).clone()
+    }
+
     pub fn counts(&self) -> Counts {
         self.counters.read()
     }
@@ -94,6 +105,7 @@ impl State {
         self.counters.reset();
         lock(&self.requests).clear();
         lock(&self.queue).clear();
+        lock(&self.said).clear();
         self.queued.store(0, Relaxed);
         self.announce();
     }
