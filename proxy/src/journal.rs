@@ -13,12 +13,14 @@ mod segment;
 pub mod service;
 pub mod ship;
 pub mod traces;
+mod untold;
 pub mod upload;
 mod writer;
 
 pub use meters::Meters;
 pub use record::{Charge, Mode, Record};
 
+use crate::usage::Spoken;
 use anyhow::Context as _;
 use body::Parts;
 use frame::Kind;
@@ -34,6 +36,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed};
 use std::time::{Duration, Instant, SystemTime};
 use tokio::sync::{Notify, watch};
+use untold::Untold;
 use uuid::Uuid;
 use writer::{Writer, Written};
 
@@ -61,6 +64,7 @@ pub struct Journal {
     wake: Notify,
     /// Everything that was noted before the shipper last looked is in Postgres.
     is_empty: watch::Sender<bool>,
+    untold: Arc<Untold>,
     meters: Arc<Meters>,
 }
 
@@ -91,6 +95,7 @@ impl Journal {
             is_failing: AtomicBool::new(false),
             wake: Notify::new(),
             is_empty: watch::Sender::new(true),
+            untold: Arc::default(),
             settings,
             meters,
         };
@@ -134,6 +139,12 @@ impl Journal {
         if let Err(error) = synced {
             self.failed(&error);
         }
+    }
+
+    /// The texts of a call that does not say what it used, to be counted before its record is stored. Comes before the
+    /// record does.
+    pub fn untold(&self, id: Uuid, spoken: Spoken) {
+        self.untold.put(id, spoken);
     }
 
     /// Whether new calls are to be refused because the journal has no room for them.

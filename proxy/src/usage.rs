@@ -5,8 +5,9 @@
 mod estimate;
 mod scan;
 pub mod stream_options;
+mod vocabulary;
 
-pub use estimate::prompt_tokens;
+pub use estimate::{Answered, Spoken, rough_tokens};
 
 use crate::events::events;
 use memchr::memmem;
@@ -22,6 +23,8 @@ static USAGE_METADATA: LazyLock<Key> = LazyLock::new(|| Key::new("\"usageMetadat
 const LONGEST: usize = 8 << 10;
 /// What is kept of the end of an answer that comes in pieces: usage may stand in two of them.
 const TAIL: usize = 2 * LONGEST;
+/// What is kept of the text of a stream, for the case that it never says how long it was.
+const MOST_TEXT: usize = 256 << 10;
 
 /// Gathers what one answer says.
 #[derive(Debug, Default)]
@@ -29,10 +32,11 @@ pub struct Found {
     /// The first and the last mention: Anthropic reports what was read at the start, what was written at the end.
     pub usage: Vec<String>,
     pub model: Option<String>,
-    /// Completion tokens by the text that came; only counted in streams.
-    pub tokens: u64,
     pub service_tier: Option<String>,
-    characters: u64,
+    /// The text of a stream so far, as JSON writes it.
+    text: Vec<u8>,
+    /// How long it is; more than is kept if it is very long.
+    text_length: u64,
     tail: Vec<u8>,
     is_begun: bool,
     /// Whether a stream has said everything about its usage.
@@ -61,6 +65,11 @@ impl Found {
         }
     }
 
+    /// Whether some of a plain answer has come.
+    pub fn has_begun(&self) -> bool {
+        self.is_begun
+    }
+
     /// Whole events of a stream.
     pub fn events(&mut self, whole: &[u8]) {
         for event in events(whole) {
@@ -75,15 +84,14 @@ impl Found {
         }
         // Responses repeat all their text in events that end a part.
         let is_response = memmem::find(&data[..data.len().min(64)], b"\"response.").is_some();
-        let mut characters = 0;
         for (key, value) in scan::keys(data) {
             match (key, value) {
-                (b"delta", Value::Text(text)) if is_response => characters += scan::characters(text),
+                (b"delta", Value::Text(text)) if is_response => self.says(text),
                 (
                     b"content" | b"text" | b"reasoning_content" | b"reasoning" | b"thinking" | b"partial_json"
                     | b"arguments" | b"refusal",
                     Value::Text(text),
-                ) if !is_response => characters += scan::characters(text),
+                ) if !is_response => self.says(text),
                 (b"usage", Value::Object(object)) => self.note(object),
                 (b"model", Value::Text(text)) if self.model.is_none() => self.model = scan::unescaped(text),
                 (b"service_tier", Value::Text(text)) => self.service_tier = scan::unescaped(text),
@@ -93,8 +101,22 @@ impl Found {
                 _ => {}
             }
         }
-        self.characters += characters;
-        self.tokens = self.characters.div_ceil(4);
+    }
+
+    fn says(&mut self, text: &[u8]) {
+        let room = MOST_TEXT - self.text.len();
+        self.text.extend_from_slice(&text[..text.len().min(room)]);
+        self.text_length += text.len() as u64;
+    }
+
+    /// Completion tokens by the text of a stream that came.
+    pub fn rough_tokens(&self) -> u64 {
+        scaled(scan::characters(&self.text).div_ceil(4), self.text.len() as u64, self.text_length)
+    }
+
+    /// What a stream has said, for whoever counts it.
+    pub fn take_text(&mut self) -> (Vec<u8>, u64) {
+        (std::mem::take(&mut self.text), std::mem::take(&mut self.text_length))
     }
 
     fn note_last(&mut self, bytes: &[u8]) {
@@ -115,6 +137,14 @@ impl Found {
         self.usage.truncate(1);
         self.usage.push(text.to_owned());
     }
+}
+
+/// What `tokens` of a part make of the whole.
+fn scaled(tokens: u64, part: u64, whole: u64) -> u64 {
+    if part >= whole || part == 0 {
+        return tokens;
+    }
+    u64::try_from(u128::from(tokens) * u128::from(whole) / u128::from(part)).unwrap_or(u64::MAX)
 }
 
 #[cfg(test)]

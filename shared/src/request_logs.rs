@@ -2,7 +2,13 @@
 //! there, and added up into `usage_by_minute` and `usage_counters`, all in one transaction. Everything is added up from the
 //! rows that were new, and in the order of its key, so that two writers wait for each other instead of deadlocking.
 
+use rust_decimal::Decimal;
 use tokio_postgres::{Error, GenericClient};
+
+/// Whether the column of costs can hold so many cents.
+pub fn is_storable(cents: &Decimal) -> bool {
+    *cents < Decimal::from(100_000_000_000_000_u64)
+}
 
 /// Makes the temporary table `staged` with these columns; `on_commit` as SQL says it.
 pub fn stage(columns: &str, on_commit: &str) -> String {

@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 use shared::catalogue::Sources;
 use shared::catalogue::sources::Document;
 use shared::cost::{Mode, OwnPrices, Usage, cost, unit_prices};
+use shared::request_logs::is_storable;
 use std::time::Instant;
 
 #[derive(Debug, Default)]
@@ -37,9 +38,7 @@ pub async fn priced(sources: &Sources, provider: Option<&str>, models: &[&str], 
     let tier = answer["service_tier"].as_str().map_or(Mode::Standard, Mode::of_service_tier);
     let terms = own.terms(None, tier);
     // What no column can hold was never used.
-    let largest = Decimal::from(100_000_000_000_000_u64);
-    let cents = cost(&priced.usage, found.entry, &terms).ok().map(|cost| cost.cents());
-    priced.cost = cents.filter(|cents| *cents < largest);
+    priced.cost = cost(&priced.usage, found.entry, &terms).ok().map(|cost| cost.cents()).filter(is_storable);
     let prices = unit_prices(&priced.usage, found.entry, &terms).into_iter();
     let prices = prices.map(|(name, price)| (name.to_owned(), json!(price.normalize().to_string())));
     priced.unit_prices = Some(Value::Object(prices.collect()));

@@ -145,6 +145,16 @@ impl Sheet {
         }
     }
 
+    /// The client's body, if all of it was kept.
+    pub fn asked(&self) -> Bytes {
+        let request = &self.request;
+        match (request.kept() as u64 == request.length, request.more.is_empty()) {
+            (true, true) => request.whole.clone(),
+            (true, false) => [&request.whole[..], &request.more].concat().into(),
+            (false, _) => Bytes::new(),
+        }
+    }
+
     /// What goes into the journal; none when only the row does.
     pub fn parts(&mut self) -> Option<Parts<'_>> {
         if !self.rules.is_debug && !self.keeps_response {

@@ -56,7 +56,8 @@ impl Journal {
     async fn ship_closed(&self, shipper: &mut Shipper) -> bool {
         loop {
             let Some(mut held) = self.closed.lock().pop_front() else { return true };
-            match shipper.ship(&mut held).await {
+            self.count_untold().await;
+            match shipper.ship(&mut held, &self.untold).await {
                 Ok(shipped) => {
                     let name = held.name();
                     let gone = match shipped {
@@ -96,6 +97,14 @@ impl Journal {
         }
     }
 
+    /// A long text takes milliseconds; this thread has other things to do.
+    async fn count_untold(&self) {
+        if self.untold.has_texts() {
+            let untold = self.untold.clone();
+            let _ = tokio::task::spawn_blocking(move || untold.count()).await;
+        }
+    }
+
     /// What must go on while a shipment waits for Postgres.
     async fn keep(&self) {
         let sync_every = Duration::from_millis(self.settings.journal_fsync_ms.max(10));
@@ -107,6 +116,7 @@ impl Journal {
             let lag = oldest.and_then(|oldest| SystemTime::now().duration_since(oldest).ok()).unwrap_or_default();
             self.meters.lag_seconds.set(lag.as_secs_f64());
             self.bound();
+            self.count_untold().await;
             if self.settings.journal_fsync == Fsync::Interval && synced.elapsed() >= sync_every {
                 let handles = self.handles();
                 // Syncing can take long on a busy disk; this thread has other things to do.

@@ -15,6 +15,7 @@ use super::reader::Records;
 use super::record::Record;
 use super::segment::Held;
 use super::traces::Traces;
+use super::untold::Untold;
 use crate::limits;
 use chrono::{DateTime, TimeDelta, Utc};
 use row::Row;
@@ -62,8 +63,8 @@ impl Shipper {
         Self { database, pricer, meters, traces, client: None }
     }
 
-    /// Sends the records of a file that are not stored yet.
-    pub async fn ship(&mut self, held: &mut Held) -> Result<Shipped, Unshipped> {
+    /// Sends the records of a file that are not stored yet. Those that do not say what they used may be in `untold`.
+    pub(super) async fn ship(&mut self, held: &mut Held, untold: &Untold) -> Result<Shipped, Unshipped> {
         let unread = |error: io::Error| Unshipped { error: error.to_string() };
         // Nothing is read while there is nobody to send it to.
         self.connected().await?;
@@ -72,7 +73,7 @@ impl Shipper {
         loop {
             let records = reader.records(BATCH, BATCH_BYTES).map_err(unread)?;
             if records.len() > 0 {
-                self.send(&name, &records).await?;
+                self.send(&name, &records, untold).await?;
             }
             held.shipped = reader.at();
             held.has_bodies |= records.bodies > 0;
@@ -99,17 +100,21 @@ impl Shipper {
         }
     }
 
-    async fn send(&mut self, segment: &str, records: &Records) -> Result<(), Unshipped> {
+    async fn send(&mut self, segment: &str, records: &Records, untold: &Untold) -> Result<(), Unshipped> {
         let mut rows = Vec::with_capacity(records.len());
         let mut seen = HashSet::with_capacity(records.len());
-        let mut bad = Vec::new();
+        let (mut bad, mut estimated) = (Vec::new(), Vec::new());
         for frame in records.iter() {
             match Record::decode(frame) {
                 Ok(record) if !seen.insert(record.id) => {}
                 Ok(record) if !is_possible(record.created_at(), Utc::now()) => {
                     bad.push((frame, "its time is not possible".into()));
                 }
-                Ok(record) => {
+                Ok(mut record) => {
+                    if record.estimate.is_some() {
+                        record.estimate = untold.tokens(record.id).or(record.estimate);
+                        estimated.push(record.id);
+                    }
                     let priced = self.pricer.price(&record).await;
                     if let Some(traces) = &mut self.traces {
                         traces.note(&record, &priced);
@@ -124,6 +129,9 @@ impl Shipper {
         if stored.is_err() {
             // Whatever state it is in, the next attempt begins with a new one.
             self.client = None;
+        }
+        if stored.is_ok() {
+            estimated.into_iter().for_each(|id| untold.forget(id));
         }
         match (&mut self.traces, &stored) {
             (Some(traces), Ok(())) => traces.send().await,

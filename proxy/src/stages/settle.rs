@@ -12,7 +12,7 @@ use crate::request_id;
 use crate::snapshot::SavedConfig;
 use crate::stages::plan::{self, Found as Planned};
 use crate::target::{Credential, Target};
-use crate::usage::{self, Found};
+use crate::usage::{self, Answered, Found, Spoken};
 use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Uri, header};
 use pingora_http::RequestHeader;
@@ -61,6 +61,8 @@ struct Attempt {
     model: Option<String>,
     option: HeaderValue,
     found: Found,
+    /// A plain answer that came in one piece and does not say what it used.
+    silent: Bytes,
     is_stream: bool,
     is_relayed: bool,
     first_token: Option<Duration>,
@@ -200,6 +202,7 @@ impl Log {
             model: model.map(str::to_owned),
             option: option.clone(),
             found: Found::default(),
+            silent: Bytes::new(),
             is_stream: false,
             is_relayed: false,
             first_token: None,
@@ -235,7 +238,7 @@ impl Log {
         let Some(attempt) = &mut self.attempt else { return };
         match &mut attempt.watch {
             Watch::Not => {}
-            Watch::Plain => attempt.found.plain(piece, is_last),
+            Watch::Plain => attempt.reads(piece, is_last),
             Watch::Events(splitter) => match splitter.push(piece.clone()) {
                 Ok(whole) => {
                     attempt.first_token.get_or_insert(after);
@@ -272,7 +275,9 @@ impl Log {
         if let Some(sheet) = &mut self.sheet {
             sheet.piece(piece);
         }
-        self.counts(piece, is_last);
+        if let Some(attempt) = &mut self.attempt {
+            attempt.reads(piece, is_last);
+        }
     }
 
     /// What a plain answer says of its usage, whatever the client gets of it.
@@ -292,7 +297,7 @@ impl Log {
 
     /// The present target has failed and another takes its place. `answered` is what the client does not get to see.
     pub fn set_aside(&mut self, facts: &Facts<'_>, answered: Option<(&HeaderMap, &Bytes)>) {
-        let Some(attempt) = self.attempt.take() else { return };
+        let Some(mut attempt) = self.attempt.take() else { return };
         if let (Some(sheet), Some((head, body))) = (&mut self.sheet, answered) {
             sheet.answers(facts.status, head);
             sheet.piece(body);
@@ -300,27 +305,28 @@ impl Log {
         let id = request_id::new(attempt.began_at);
         let time = attempt.began.elapsed();
         let waited = facts.upstream.saturating_sub(attempt.waited_before);
-        self.write(facts, id, Some(&attempt), time, waited, time.saturating_sub(waited));
+        self.write(facts, id, Some(&mut attempt), time, waited, time.saturating_sub(waited));
         self.attempts = self.attempts.saturating_add(1);
     }
 
     /// The request has its answer, or will never have one.
     pub fn settle(mut self: Box<Self>, facts: &Facts<'_>) {
-        let attempt = self.attempt.take();
+        let mut attempt = self.attempt.take();
         let own = facts.head_after.unwrap_or_else(|| facts.started.elapsed()).saturating_sub(facts.upstream);
-        self.write(facts, facts.request_id, attempt.as_ref(), facts.started.elapsed(), facts.upstream, own);
+        self.write(facts, facts.request_id, attempt.as_mut(), facts.started.elapsed(), facts.upstream, own);
     }
 
     fn write(
         &mut self,
         facts: &Facts<'_>,
         id: Uuid,
-        attempt: Option<&Attempt>,
+        mut attempt: Option<&mut Attempt>,
         time: Duration,
         upstream: Duration,
         own: Duration,
     ) {
-        let estimate = attempt.and_then(|attempt| self.estimate(attempt));
+        let estimate = attempt.as_deref_mut().and_then(|attempt| self.estimate(attempt, id, facts.status));
+        let attempt = attempt.as_deref();
         let found = attempt.map(|attempt| &attempt.found);
         let body = self.sheet.as_mut().and_then(Sheet::parts);
         let (config, config_id, version) = match &self.config {
@@ -378,16 +384,52 @@ impl Log {
         self.journal.append_with(&record, body.as_ref());
     }
 
-    /// Only for a stream that has not said everything: whoever received half of it pays for half of it. Of a session that
-    /// could not be listened to nothing is guessed, but that is known.
-    fn estimate(&self, attempt: &Attempt) -> Option<(u64, u64)> {
+    /// Prompt and completion tokens of what has not said everything: a rough figure for the record, and the texts for
+    /// whoever counts them. Whoever received half of a stream pays for half of it. Of a session that could not be listened
+    /// to nothing is guessed, but that is known.
+    fn estimate(&self, attempt: &mut Attempt, id: Uuid, status: u16) -> Option<(u64, u64)> {
         if attempt.is_unheard {
             return Some((0, 0));
         }
-        let found = &attempt.found;
-        let is_told = !found.usage.is_empty() && found.is_final;
-        (attempt.is_stream && !is_told).then(|| (usage::prompt_tokens(&self.body), found.tokens))
+        let (rough, answered) = match attempt.is_stream {
+            true if attempt.found.is_final && !attempt.found.usage.is_empty() => return None,
+            true => {
+                let rough = attempt.found.rough_tokens();
+                let (text, length) = attempt.found.take_text();
+                (rough, Answered::Stream(text, length))
+            }
+            false if attempt.silent.is_empty() || status >= 400 || !is_text(self.uri.path()) => return None,
+            false => {
+                let body = std::mem::take(&mut attempt.silent);
+                (usage::rough_tokens(&body), Answered::Plain(body))
+            }
+        };
+        let model = attempt.found.model.clone().or_else(|| attempt.model.clone());
+        // A relayed body is not held for us; it may have been kept for its log.
+        let asked = match self.body.is_empty() {
+            true => self.sheet.as_ref().map(Sheet::asked).unwrap_or_default(),
+            false => self.body.clone(),
+        };
+        let prompt = usage::rough_tokens(&asked);
+        self.journal.untold(id, Spoken { model, asked, answered });
+        Some((prompt, rough))
     }
+}
+
+impl Attempt {
+    /// A piece of a plain answer.
+    fn reads(&mut self, piece: &Bytes, is_last: bool) {
+        let is_whole = is_last && !self.found.has_begun();
+        self.found.plain(piece, is_last);
+        if is_whole && self.found.usage.is_empty() {
+            self.silent = piece.clone();
+        }
+    }
+}
+
+/// Whether the answers to this path are paid for by their text.
+fn is_text(path: &str) -> bool {
+    ["/completions", "/embeddings", "/messages", "/responses"].iter().any(|ending| path.ends_with(ending))
 }
 
 fn said(head: &RequestHeader, headers: &GatewayHeaders<'_>) -> Vec<(&'static str, HeaderValue)> {

@@ -1,18 +1,80 @@
-//! Tokens guessed from text, for when nobody says how many there were: a quarter of the characters of each text, which
-//! is what the larger providers advise. Rows that rest on a guess say so.
+//! Tokens of texts, for when nobody says how many there were. Rows that rest on this say so.
+//!
+//! Counted with a model's vocabulary (`Spoken`), apart from the threads that carry requests. Those leave a rough figure in
+//! the record, a quarter of the characters, for the case that nobody comes to count: a process can be killed.
 
-use super::scan::{self, Value};
+use super::scan::{self, Value as Written};
+use super::{scaled, vocabulary};
+use bytes::Bytes;
+use serde_json::Value;
 
-/// Where a request's texts stand, in the dialects of chat, completions, embeddings, messages and responses.
-const TEXTS: &[&[u8]] =
-    &[b"content", b"text", b"input", b"prompt", b"system", b"instructions", b"arguments", b"description"];
+/// Where texts stand, in the dialects of chat, completions, embeddings, messages and responses.
+const TEXTS: &[&str] = &[
+    "content",
+    "text",
+    "input",
+    "prompt",
+    "system",
+    "instructions",
+    "arguments",
+    "description",
+    "reasoning_content",
+    "thinking",
+    "refusal",
+];
+/// Counted of one text or body; beyond it the same density is supposed.
+const MOST_COUNTED: usize = 1 << 20;
+/// What a chat adds for each message, and for the answer it waits for.
+const MESSAGE: u64 = 3;
 
-/// What the model would read of a request.
-pub fn prompt_tokens(body: &[u8]) -> u64 {
+/// The texts of a call whose provider did not say what it used.
+#[derive(Debug)]
+pub struct Spoken {
+    pub model: Option<String>,
+    /// The client's body.
+    pub asked: Bytes,
+    pub answered: Answered,
+}
+
+#[derive(Debug)]
+pub enum Answered {
+    /// Texts of a stream one after the other as JSON writes them, and how long they were before they were cut.
+    Stream(Vec<u8>, u64),
+    /// A whole body.
+    Plain(Bytes),
+}
+
+impl Spoken {
+    /// About how much memory it keeps.
+    pub fn size(&self) -> usize {
+        self.asked.len()
+            + match &self.answered {
+                Answered::Stream(text, _) => text.capacity(),
+                Answered::Plain(body) => body.len(),
+            }
+    }
+
+    /// Prompt and completion tokens. Takes milliseconds for a long text.
+    pub fn tokens(&self) -> (u64, u64) {
+        let mut counter = Counter::new(self.model.as_deref().unwrap_or_default());
+        let prompt = counter.body(&self.asked);
+        let completion = match &self.answered {
+            Answered::Stream(text, length) => {
+                let said = scan::unescaped(text).unwrap_or_else(|| String::from_utf8_lossy(text).into_owned());
+                scaled(counter.text(&said), text.len() as u64, *length)
+            }
+            Answered::Plain(body) => Counter { roles: None, ..counter }.body(body),
+        };
+        (prompt, completion)
+    }
+}
+
+/// The same from the number of characters, at once.
+pub fn rough_tokens(body: &[u8]) -> u64 {
     let mut tokens = 0;
     for (key, value) in scan::keys(body) {
-        if TEXTS.contains(&key)
-            && let Value::Text(text) = value
+        if let Written::Text(text) = value
+            && TEXTS.iter().any(|name| name.as_bytes() == key)
         {
             tokens += scan::characters(text).div_ceil(4);
         }
@@ -20,12 +82,74 @@ pub fn prompt_tokens(body: &[u8]) -> u64 {
     tokens
 }
 
+struct Counter {
+    tokenizer: &'static bpe_openai::Tokenizer,
+    /// Messages met; none where they do not count.
+    roles: Option<u64>,
+    tokens: u64,
+    counted: usize,
+    met: usize,
+}
+
+impl Counter {
+    fn new(model: &str) -> Self {
+        Self { tokenizer: vocabulary::of_model(model), roles: Some(0), tokens: 0, counted: 0, met: 0 }
+    }
+
+    fn text(&self, text: &str) -> u64 {
+        self.tokenizer.count(text) as u64
+    }
+
+    fn body(&mut self, body: &[u8]) -> u64 {
+        (self.tokens, self.counted, self.met) = (0, 0, 0);
+        if let Ok(value) = serde_json::from_slice::<Value>(body) {
+            self.walk(&value, false);
+        }
+        let messages = match self.roles {
+            Some(roles @ 1..) => (roles + 1) * MESSAGE,
+            _ => 0,
+        };
+        scaled(self.tokens, self.counted as u64, self.met as u64) + messages
+    }
+
+    fn walk(&mut self, value: &Value, is_text: bool) {
+        match value {
+            Value::String(text) if is_text => {
+                self.met += text.len();
+                if self.counted < MOST_COUNTED {
+                    self.counted += text.len();
+                    self.tokens += self.text(text);
+                }
+            }
+            // A prompt may come as the tokens themselves.
+            Value::Number(_) if is_text => self.tokens += 1,
+            Value::Array(items) => items.iter().for_each(|item| self.walk(item, is_text)),
+            Value::Object(fields) => {
+                for (name, field) in fields {
+                    if name == "role"
+                        && let Some(roles) = &mut self.roles
+                    {
+                        *roles += 1;
+                    }
+                    self.walk(field, TEXTS.contains(&name.as_str()));
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    fn asked(model: &str, body: &str) -> (u64, u64) {
+        let answered = Answered::Stream(Vec::new(), 0);
+        Spoken { model: Some(model.into()), asked: body.to_owned().into(), answered }.tokens()
+    }
+
     #[test]
-    fn texts_are_counted_and_names_are_not() {
+    fn texts_are_counted_roughly_and_names_are_not() {
         for (body, tokens) in [
             (r#"{"model":"a-long-model-name","messages":[{"role":"user","content":"12345678"}]}"#, 2),
             (
@@ -37,7 +161,44 @@ mod tests {
             ("", 0),
             (r#"{"content":"cut"#, 0),
         ] {
-            assert_eq!(prompt_tokens(body.as_bytes()), tokens, "{body}");
+            assert_eq!(rough_tokens(body.as_bytes()), tokens, "{body}");
         }
+    }
+
+    #[test]
+    fn prompts_are_counted_in_every_dialect() {
+        for (body, tokens) in [
+            // Published by OpenAI for this very sentence: "tiktoken is great!" is six tokens.
+            (r#"{"prompt":"tiktoken is great!"}"#, 6),
+            (r#"{"messages":[{"role":"user","content":"tiktoken is great!"}]}"#, 6 + 6),
+            (r#"{"messages":[{"role":"user","content":[{"type":"text","text":"tiktoken is great!"}]}]}"#, 6 + 6),
+            (r#"{"input":["tiktoken is great!","tiktoken is great!"]}"#, 12),
+            (r#"{"input":[1,2,3]}"#, 3),
+            (r#"{"system":"tiktoken is great!","max_tokens":9}"#, 6),
+            ("", 0),
+            ("no JSON", 0),
+        ] {
+            assert_eq!(asked("gpt-4", body), (tokens, 0), "{body}");
+        }
+    }
+
+    #[test]
+    fn answers_are_counted_as_they_were_said() {
+        let of = |answered| Spoken { model: Some("gpt-4".into()), asked: Bytes::new(), answered }.tokens().1;
+        assert_eq!(of(Answered::Stream(b"tiktoken is great!".to_vec(), 18)), 6);
+        assert_eq!(of(Answered::Stream(br"tik\u0074oken is\u0020great!".to_vec(), 28)), 6);
+        assert_eq!(of(Answered::Stream(b"tiktoken is great!".to_vec(), 180)), 60, "most of it was not kept");
+        assert!(of(Answered::Stream(vec![b'a', 0xff, b'\\'], 3)) > 0, "what is no text is counted somehow");
+        let plain = r#"{"choices":[{"message":{"role":"assistant","content":"tiktoken is great!"}}],"usage":null}"#;
+        assert_eq!(of(Answered::Plain(Bytes::from_static(plain.as_bytes()))), 6);
+    }
+
+    #[test]
+    fn a_very_long_prompt_is_counted_in_part() {
+        let text = "word ".repeat(MOST_COUNTED / 5);
+        let body = format!(r#"{{"messages":[{{"content":"{text}"}},{{"content":"{text}"}},{{"content":"{text}"}}]}}"#);
+        let (tokens, _) = asked("gpt-4o", &body);
+        let expected = (3 * MOST_COUNTED / 5) as u64;
+        assert!(tokens.abs_diff(expected) < expected / 100, "{tokens} of {expected}");
     }
 }

@@ -76,7 +76,7 @@ fn streams_of_every_dialect_give_up_their_usage_and_the_text_so_far() {
         r#"{"model":"m","choices":[],"usage":{"prompt_tokens":2,"completion_tokens":3}}"#,
         "[DONE]",
     ]);
-    assert_eq!((chat.tokens, chat.is_final), (2, true));
+    assert_eq!((chat.rough_tokens(), chat.is_final), (2, true));
     assert_eq!(chat.usage, [r#"{"prompt_tokens":2,"completion_tokens":3}"#]);
     assert_eq!(chat.model.as_deref(), Some("m"));
 
@@ -88,7 +88,7 @@ fn streams_of_every_dialect_give_up_their_usage_and_the_text_so_far() {
         r#"{"type":"message_delta","delta":{"stop_reason":"end_turn"},"usage":{"output_tokens":7}}"#,
         r#"{"type":"message_stop"}"#,
     ]);
-    assert_eq!((messages.tokens, messages.is_final), (3, true));
+    assert_eq!((messages.rough_tokens(), messages.is_final), (3, true));
     assert_eq!(messages.usage, [r#"{"input_tokens":5,"output_tokens":1}"#, r#"{"output_tokens":7}"#]);
 
     let responses = stream(&[
@@ -97,7 +97,7 @@ fn streams_of_every_dialect_give_up_their_usage_and_the_text_so_far() {
         r#"{"type":"response.output_text.done","text":"1234"}"#,
         r#"{"type":"response.completed","response":{"model":"gpt","output":[{"content":[{"text":"1234"}]}],"usage":{"input_tokens":1,"output_tokens":1}}}"#,
     ]);
-    assert_eq!((responses.tokens, responses.is_final), (1, true));
+    assert_eq!((responses.rough_tokens(), responses.is_final), (1, true));
     assert_eq!(responses.usage, [r#"{"input_tokens":1,"output_tokens":1}"#]);
 }
 
@@ -110,4 +110,14 @@ fn a_stream_that_reports_as_it_goes_keeps_its_first_and_last_words() {
     ]);
     assert_eq!(found.usage, [r#"{"completion_tokens":1}"#, r#"{"completion_tokens":3}"#]);
     assert!(!found.is_final);
+}
+
+#[test]
+fn a_very_long_stream_is_not_kept_whole_and_counts_all_the_same() {
+    let said = "12345678".repeat(1000);
+    let event = format!(r#"{{"choices":[{{"delta":{{"content":"{said}"}}}}]}}"#);
+    let mut found = stream(&vec![event.as_str(); 100]);
+    assert_eq!(found.rough_tokens(), 200_000);
+    let (text, length) = found.take_text();
+    assert_eq!((text.len(), length), (super::MOST_TEXT, 800_000));
 }

@@ -211,8 +211,24 @@ async fn a_client_that_leaves_pays_for_what_it_received() {
     drop(answer);
     let row = &rows(&stack, 1).await[0];
     assert_eq!((status(row), row.get::<_, bool>("usage_estimated")), (499, true));
-    assert_eq!(tokens(row), (1, 100));
+    // Two for the prompt's digits and three each for its message and the answer; seven words, ten times.
+    assert_eq!(tokens(row), (8, 70));
     assert!(row.get::<_, Decimal>("cost") > Decimal::ZERO);
+}
+
+#[tokio::test]
+async fn a_provider_that_says_nothing_of_usage_is_counted_by_its_text() {
+    let stack = Stack::start().await;
+    let silent = json!({ "no_usage": true, "words": 30 });
+    for body in [chat(&json!({ "mock": silent }).to_string()), stream(&json!({ "mock": silent }).to_string())] {
+        let answer = stack.client().post("/chat/completions", &body).await;
+        assert!(answer.status == 200 && !answer.text().contains("prompt_tokens"), "{}", answer.text());
+    }
+    for row in rows(&stack, 2).await {
+        assert!(row.get::<_, bool>("usage_estimated"));
+        assert!(tokens(&row).0 > 10 && tokens(&row).1 == 30, "{:?}", tokens(&row));
+        assert!(row.get::<_, Decimal>("cost") > Decimal::ZERO);
+    }
 }
 
 #[tokio::test]

@@ -8,6 +8,7 @@ use serde_json::Value;
 use shared::catalogue::Sources;
 use shared::catalogue::sources::Document;
 use shared::cost::{Entry, Mode, OwnPrices, Unreadable, Usage, cost, unit_prices};
+use shared::request_logs::is_storable;
 use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -61,7 +62,7 @@ impl Pricer {
             None => return priced,
         };
         let terms = own.terms(None, mode(record));
-        priced.cost = cost(&priced.usage, entry, &terms).ok().map(|cost| cost.cents());
+        priced.cost = cost(&priced.usage, entry, &terms).ok().map(|cost| cost.cents()).filter(is_storable);
         let prices = unit_prices(&priced.usage, entry, &terms).into_iter();
         let prices: BTreeMap<_, _> = prices.map(|(name, price)| (name, price.normalize().to_string())).collect();
         priced.unit_prices = serde_json::to_string(&prices).ok();
