@@ -6,8 +6,10 @@ mod catalogue;
 mod client;
 mod crash;
 mod disconnect;
+mod disconnect_tokens;
 mod exports;
 mod handover;
+mod ingest;
 mod journal;
 mod load;
 mod log_rows;
@@ -45,6 +47,12 @@ pub enum Proof {
         #[arg(long, default_value_t = 100)]
         count: usize,
     },
+    /// Streams cut by their clients at random bytes: what is counted against what the provider said.
+    DisconnectTokens {
+        /// How many streams are cut.
+        #[arg(long, default_value_t = 1000)]
+        count: usize,
+    },
     /// Postgres gone under load, then admin gone.
     Outage {
         /// How long Postgres is away.
@@ -73,6 +81,14 @@ pub enum Proof {
         /// How long each time.
         #[arg(long, default_value_t = 120)]
         seconds: u64,
+    },
+    /// The journal of an outage sent to Postgres: how many records a second.
+    Ingest {
+        #[arg(long, default_value_t = 100_000)]
+        records: u64,
+        /// Keep bodies as well; they are sent at the same time, elsewhere.
+        #[arg(long)]
+        bodies: bool,
     },
     /// Very many logs: how soon some of them are found, and an old day is gone.
     Logs {
@@ -109,11 +125,13 @@ impl Proof {
             Self::Upload { .. } => "upload",
             Self::Streams { .. } => "streams",
             Self::Disconnect { .. } => "disconnect",
+            Self::DisconnectTokens { .. } => "disconnect-tokens",
             Self::Outage { .. } => "outage",
             Self::Propagation { .. } => "propagation",
             Self::Brownout { .. } => "brownout",
             Self::Crash { .. } => "crash",
             Self::Journal { .. } => "journal",
+            Self::Ingest { .. } => "ingest",
             Self::Logs { .. } => "logs",
             Self::Exports { .. } => "exports",
             Self::Handover => "handover",
@@ -129,11 +147,13 @@ impl Proof {
             Self::Upload { bytes } => upload::prove(bytes, &mut report).await?,
             Self::Streams { count } => streams::prove(count, &mut report).await?,
             Self::Disconnect { count } => disconnect::prove(count, &mut report).await?,
+            Self::DisconnectTokens { count } => disconnect_tokens::prove(count, &mut report).await?,
             Self::Outage { seconds } => outage::prove(Duration::from_secs(seconds), &mut report).await?,
             Self::Propagation { keys } => propagation::prove(keys, &mut report).await?,
             Self::Brownout { count } => brownout::prove(count, &mut report).await?,
             Self::Crash { kills } => crash::prove(kills, &mut report).await?,
             Self::Journal { seconds } => journal::prove(Duration::from_secs(seconds), &mut report).await?,
+            Self::Ingest { records, bodies } => ingest::prove(records, bodies, &mut report).await?,
             Self::Logs { rows } => logs::prove(rows, &mut report).await?,
             Self::Exports { rows } => exports::prove(rows, &mut report).await?,
             Self::Handover => handover::prove(&mut report).await?,

@@ -2,5 +2,7 @@
 
 mod bodies;
 pub mod calls;
+mod costs;
+mod disconnects;
 mod ship;
 mod traces;

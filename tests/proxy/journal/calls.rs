@@ -101,7 +101,7 @@ async fn every_dialect_is_counted_as_its_answer_says() {
     assert!(found.iter().all(|(_, (prompt, _))| *prompt > 0), "{found:?}");
 }
 
-fn anthropic(stack: &Stack) -> harness::Client {
+pub fn anthropic(stack: &Stack) -> harness::Client {
     let client = stack.anonymous().with_key(&stack.home.workspace_key).with("x-gateway-provider", "anthropic");
     client.with("authorization", "Bearer sk-mock").with("x-gateway-custom-host", stack.mock.url())
 }
