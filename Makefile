@@ -12,7 +12,7 @@ ARGS ?=
 # What `make prove` runs, one after the other; each is also a target: make prove-upload.
 PROOFS := upload streams disconnect disconnect-tokens outage propagation handover rotation catalogue brownout crash journal ingest logs exports
 
-.PHONY: help run build test test-clients test-openapi prove prove-openapi prove-credentials $(PROOFS:%=prove-%) build-proofs bench-faults lint fmt bench setup setup-test setup-bench
+.PHONY: help run build test test-clients test-openapi prove prove-openapi prove-credentials prove-limits-simulation $(PROOFS:%=prove-%) build-proofs bench-faults lint fmt bench setup setup-test setup-bench
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 22
@@ -75,6 +75,9 @@ prove-openapi: setup-test ## the interface against its document at length, with 
 
 prove-credentials: setup-test ## that no stored credential reaches another origin, in 100,000 cases (CASES=100000)
 	@CREDENTIAL_CASES=$(or $(CASES),100000) cargo test --locked -p proxy --lib a_stored_credential_never_reaches_another_origin
+
+prove-limits-simulation: setup-test ## that limits hold whatever happens to ten replicas, in 100,000 runs of each kind (RUNS=100000)
+	@LIMITS_RUNS=$(or $(RUNS),100000) cargo test --locked -p proxy --lib limits::simulation
 
 build-proofs: setup
 	@cargo build --locked --release -p proxy -p admin -p bench --bin gateway-proxy --bin gateway-admin --bin prove

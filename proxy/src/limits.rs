@@ -9,6 +9,7 @@ mod grant;
 pub mod keeper;
 pub mod meters;
 mod postgres;
+mod rates;
 mod reservation;
 mod shards;
 mod share;
@@ -21,13 +22,14 @@ pub use postgres::release;
 pub use reservation::{Due, Refusal, Reservation, Spent, Standing, Why};
 
 use parking_lot::Mutex;
+use rates::{Redis, Taken};
 use reservation::{Held, Place};
 use shards::{Entry, Shards};
 use share::Verdict;
 use shared::conf;
 use shared::conf::limits::StoreAway;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering::Relaxed};
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use tokio::sync::{Notify, watch};
 use tokio::time::Instant;
@@ -46,6 +48,8 @@ pub struct Limits {
     trusted_until: AtomicI64,
     /// The store did not answer when it was last asked.
     is_away: AtomicBool,
+    /// Rates live there, once it is reached.
+    redis: OnceLock<Redis>,
     is_leaving: AtomicBool,
     has_left: Notify,
     meters: Arc<Meters>,
@@ -79,6 +83,7 @@ impl Limits {
             offset: AtomicI64::new(0),
             trusted_until: AtomicI64::new(if is_shared { 0 } else { Moment::MAX }),
             is_away: AtomicBool::new(false),
+            redis: OnceLock::new(),
             is_leaving: AtomicBool::new(false),
             has_left: Notify::new(),
             meters,
@@ -93,19 +98,85 @@ impl Limits {
 
     /// Takes what is asked of every limit, or nothing of any. Waits only while the store is being asked.
     pub async fn reserve(self: &Arc<Self>, now: Moment, asks: &[Ask]) -> Result<Reservation, Refusal> {
+        let has_rates = self.is_shared
+            && self.settings.redis_url.is_some()
+            && asks.iter().any(|ask| matches!(ask.limit.kind, Kind::Rate(_)));
+        let reserved = match has_rates {
+            true => self.reserve_with_redis(now, asks).await,
+            false => self.reserve_leased(now, asks).await,
+        };
+        match reserved {
+            Err(Refusal { why: Why::StoreAway, .. }) => self.meters.away.inc(),
+            Err(_) => self.meters.refused.inc(),
+            Ok(_) => {}
+        }
+        reserved
+    }
+
+    /// Budgets by leases first, because they are near; then all rates at once.
+    async fn reserve_with_redis(self: &Arc<Self>, now: Moment, asks: &[Ask]) -> Result<Reservation, Refusal> {
+        let is_rate = |index: &usize| matches!(asks[*index].limit.kind, Kind::Rate(_));
+        let (rates, budgets): (Vec<usize>, Vec<usize>) = (0..asks.len()).partition(is_rate);
+        let leased: Vec<Ask> = budgets.iter().map(|index| asks[*index].clone()).collect();
+        let leased = self.reserve_leased(now, &leased).await;
+        let mut reservation = leased.map_err(|refusal| Refusal { index: budgets[refusal.index], ..refusal })?;
+        let wanted: Vec<(&Limit, u64)> =
+            rates.iter().map(|index| (&*asks[*index].limit, asks[*index].amount())).collect();
+        let taken = match self.redis.get() {
+            Some(redis) => redis.take(now, &wanted).await.map_err(|error| self.redis_failed(&error.to_string())),
+            None => Err(()),
+        };
+        let refuse = |index: usize, remaining, why| {
+            let resets_at = asks[index].limit.kind.ends_at(now);
+            Err(Refusal { index, remaining, resets_at, why })
+        };
+        let used = match taken {
+            Ok(Taken::All(used)) => Some(used),
+            Ok(Taken::Refused { index, used }) => {
+                let index = rates.get(index).copied().unwrap_or(0);
+                return refuse(index, asks[index].limit.cap.saturating_sub(used), Why::Rate);
+            }
+            Err(()) => match self.settings.limits_store_away {
+                StoreAway::Closed => return refuse(rates[0], 0, Why::StoreAway),
+                StoreAway::Open => None,
+            },
+        };
+        for (place, (index, (limit, amount))) in rates.iter().zip(wanted).enumerate() {
+            let used = used.as_ref().map(|used| used.get(place).copied().unwrap_or(0));
+            if used.is_none() {
+                self.meters.unleased.inc();
+            }
+            let held = Held {
+                counter: limit.counter.clone(),
+                starts_at: limit.kind.starts_at(now),
+                ends_at: limit.kind.ends_at(now),
+                place: if used.is_some() { Place::Redis } else { Place::Nowhere },
+                amount,
+                cap: limit.cap,
+                remaining: limit.cap.saturating_sub(used.unwrap_or(0)),
+                is_dry_run: limit.dry_run,
+                is_over: used.is_some_and(|used| used > limit.cap),
+            };
+            // Rates come in the order of the asks, so those before it are in their places already.
+            reservation.held.insert((*index).min(reservation.held.len()), held);
+        }
+        Ok(reservation)
+    }
+
+    fn redis_failed(&self, error: &str) {
+        self.meters.failures.inc();
+        let then = self.settings.limits_store_away;
+        tracing::error!(error, ?then, "Redis does not answer; rates cannot be counted");
+    }
+
+    async fn reserve_leased(self: &Arc<Self>, now: Moment, asks: &[Ask]) -> Result<Reservation, Refusal> {
         let mut moment = now;
         let mut began = None;
         let mut is_late = false;
         loop {
             let mut waits = match self.attempt(moment, asks, is_late) {
                 Attempt::Taken(reservation) => return Ok(reservation),
-                Attempt::Refused(refusal) => {
-                    match refusal.why {
-                        Why::StoreAway => self.meters.away.inc(),
-                        Why::Rate | Why::Budget | Why::Unbounded => self.meters.refused.inc(),
-                    }
-                    return Err(refusal);
-                }
+                Attempt::Refused(refusal) => return Err(refusal),
                 Attempt::Wait(waits) => waits,
             };
             let began = *began.get_or_insert_with(|| {
@@ -229,7 +300,16 @@ impl Limits {
     }
 
     fn settle(&self, held: &Held, spent: u64) {
-        let Place::Lease(lease) = held.place else { return };
+        let lease = match held.place {
+            Place::Lease(lease) => lease,
+            Place::Redis => {
+                if let Some(redis) = self.redis.get() {
+                    redis.correct(&held.counter, held.starts_at, held.amount, spent);
+                }
+                return;
+            }
+            Place::Nowhere => return,
+        };
         let now = self.now();
         self.shares.with(&held.counter, |entry| {
             entry.share.settle(now, lease, held.amount, spent);

@@ -3,6 +3,7 @@
 
 use super::counter::Moment;
 use super::postgres::{Beat, Postgres, Shrink};
+use super::rates::Redis;
 use super::share::Question;
 use super::{Counter, Limits};
 use crate::journal::Journal;
@@ -35,6 +36,9 @@ impl Keeper {
 
     /// Runs for as long as the process does.
     pub async fn run(&mut self) {
+        if self.limits.settings.redis_url.is_some() {
+            tokio::spawn(reach_redis(self.limits.clone()));
+        }
         let beat_every = Duration::from_millis(self.limits.settings.limits_lease_ttl_ms / 4);
         let (mut beaten, mut swept, mut tidied) = (None, Instant::now(), Instant::now());
         while !self.limits.is_leaving.load(Relaxed) {
@@ -180,6 +184,22 @@ impl Keeper {
                 None
             }
         }
+    }
+}
+
+/// Tries until it is there; from then on the connection mends itself.
+async fn reach_redis(limits: Arc<Limits>) {
+    let Some(url) = limits.settings.redis_url.clone() else { return };
+    let patience = Duration::from_millis(limits.settings.limits_wait_ms.max(50));
+    loop {
+        match Redis::connect(&url, patience).await {
+            Ok(redis) => {
+                let _ = limits.redis.set(redis);
+                return;
+            }
+            Err(error) => limits.redis_failed(&error.to_string()),
+        }
+        tokio::time::sleep(Duration::from_secs(1)).await;
     }
 }
 

@@ -29,6 +29,8 @@ pub(super) struct Held {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Place {
     Lease(Uuid),
+    /// A window in Redis.
+    Redis,
     /// The limit is only reported, or the store was away and the setting lets calls pass.
     Nowhere,
 }
@@ -98,7 +100,7 @@ impl Reservation {
             starts_at: held.starts_at,
             lease: match held.place {
                 Place::Lease(lease) => Some(lease).filter(|lease| !lease.is_nil()),
-                Place::Nowhere => None,
+                Place::Redis | Place::Nowhere => None,
             },
         })
     }

@@ -8,6 +8,7 @@ const NOW: Moment = 1_700_000_000 * counter::SECOND;
 
 fn settings() -> conf::Limits {
     conf::Limits {
+        redis_url: None,
         limits_store_away: StoreAway::Closed,
         limits_wait_ms: 50,
         limits_lease_ttl_ms: 10_000,

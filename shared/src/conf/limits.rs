@@ -1,8 +1,13 @@
 //! How several proxies share rate limits and budgets.
 
-#[derive(Debug, Clone, clap::Args)]
+use std::fmt;
+
+#[derive(Clone, clap::Args)]
 #[command(next_help_heading = "Limits")]
 pub struct Limits {
+    /// Redis or Valkey that counts rates exactly (`redis://host:port`, `rediss://` for TLS; nodes of a Cluster with commas between them, or one and a comma). Without it proxies share rates by leases from Postgres. Budgets are always there.
+    #[arg(long, env = "REDIS_URL", hide_env_values = true)]
+    pub redis_url: Option<String>,
     /// What happens to calls whose limits the store cannot be asked about, once what was set aside for this proxy is used up: they are refused (closed) or pass (open). Strict budgets are always closed.
     #[arg(long, env = "LIMITS_STORE_AWAY", value_enum, default_value_t = StoreAway::Closed)]
     pub limits_store_away: StoreAway,
@@ -15,6 +20,19 @@ pub struct Limits {
     /// Most counters (a limit, or one group of a policy) that are held in memory; about 500 bytes each.
     #[arg(long, env = "LIMITS_MAX_COUNTERS", default_value_t = 200_000)]
     pub limits_max_counters: usize,
+}
+
+/// The URL may hold a password.
+impl fmt::Debug for Limits {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Limits")
+            .field("redis_url", &self.redis_url.as_ref().map(|_| "…"))
+            .field("limits_store_away", &self.limits_store_away)
+            .field("limits_wait_ms", &self.limits_wait_ms)
+            .field("limits_lease_ttl_ms", &self.limits_lease_ttl_ms)
+            .field("limits_max_counters", &self.limits_max_counters)
+            .finish()
+    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]

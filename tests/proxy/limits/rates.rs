@@ -1,0 +1,147 @@
+//! Rates in a real Redis, alone and as a Cluster: exactly as many calls pass as may.
+
+use super::replica::{PATIENCE, Replica, TOKENS, ask, limit, settings};
+use bench::ports::Reservation;
+use harness::Database;
+use proxy::limits::{Kind, Spent, Unit, Why, Window};
+use shared::conf;
+use std::net::TcpStream;
+use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
+use std::time::Duration;
+use tempfile::TempDir;
+use tokio::time::{Instant, sleep};
+use uuid::Uuid;
+
+/// A server of the test's own.
+struct Server {
+    child: Child,
+    url: String,
+    _folder: TempDir,
+    _ports: [Reservation; 2],
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+impl Server {
+    async fn start(is_cluster: bool) -> Self {
+        let (folder, ports) = (TempDir::new().unwrap(), [(); 2].map(|()| Reservation::any().unwrap()));
+        let [port, bus] = [0, 1].map(|at: usize| ports[at].port().to_string());
+        let mut command = Command::new("redis-server");
+        command.args(["--port", &port, "--bind", "127.0.0.1", "--save", "", "--dir"]).arg(folder.path());
+        if is_cluster {
+            command.args(["--cluster-enabled", "yes", "--cluster-port", &bus]);
+        }
+        let child = command.stdout(Stdio::null()).spawn().expect("redis-server is installed (make setup-test)");
+        let comma = if is_cluster { "," } else { "" };
+        let server = Self { child, url: format!("redis://127.0.0.1:{port}{comma}"), _folder: folder, _ports: ports };
+        let end = Instant::now() + PATIENCE;
+        while TcpStream::connect(("127.0.0.1", port.parse().unwrap())).is_err() {
+            assert!(Instant::now() < end, "redis-server does not listen");
+            sleep(Duration::from_millis(20)).await;
+        }
+        if is_cluster {
+            let said = |arguments: &[&str]| {
+                let answer = Command::new("redis-cli").args(["-p", &port]).args(arguments).output().unwrap();
+                String::from_utf8_lossy(&answer.stdout).into_owned()
+            };
+            said(&["CLUSTER", "ADDSLOTSRANGE", "0", "16383"]);
+            while !said(&["CLUSTER", "INFO"]).contains("cluster_state:ok") {
+                assert!(Instant::now() < end, "the cluster is not complete");
+                sleep(Duration::from_millis(20)).await;
+            }
+        }
+        server
+    }
+
+    fn replica(&self, folder: &TempDir, name: &str, database: &Database) -> Arc<Replica> {
+        let limits = conf::Limits { redis_url: Some(self.url.clone()), limits_wait_ms: 5000, ..settings().limits };
+        Arc::new(Replica::start_with(&folder.path().join(name), database.settings(), limits))
+    }
+}
+
+#[tokio::test]
+async fn a_window_in_redis_admits_exactly_its_cap_alone_and_in_a_cluster() {
+    const CAP: u64 = 100;
+    let database = Database::fresh().await;
+    for is_cluster in [false, true] {
+        let (server, folder) = (Server::start(is_cluster).await, TempDir::new().unwrap());
+        let replicas = ["a", "b"].map(|name| server.replica(&folder, name, &database));
+        let home = Uuid::new_v4();
+        let day = Kind::Rate(Window::Day);
+        let (rate, wide) = (limit(home, Unit::Requests, day, CAP), limit(home, Unit::Tokens, day, 1_000_000));
+        for replica in &replicas {
+            reached(replica).await;
+        }
+        let clients: Vec<_> = (0..40)
+            .map(|client| {
+                let (replica, asks) = (replicas[client % 2].clone(), [ask(&wide, TOKENS), ask(&rate, 1)]);
+                tokio::spawn(async move {
+                    let mut passed = 0;
+                    for _ in 0..10 {
+                        match replica.call(&asks).await {
+                            Ok(()) => passed += 1,
+                            Err(refusal) => assert_eq!((refusal.index, refusal.why), (1, Why::Rate)),
+                        }
+                    }
+                    passed
+                })
+            })
+            .collect();
+        let mut passed = 0;
+        for client in clients {
+            passed += client.await.unwrap();
+        }
+        assert_eq!(passed, CAP, "in a cluster: {is_cluster}");
+        given_back(&replicas[0], home).await;
+    }
+}
+
+/// What a call does not use can be used by others, and what another limit refuses takes nothing.
+async fn given_back(replica: &Replica, home: Uuid) {
+    let rate = limit(home, Unit::Tokens, Kind::Rate(Window::Hour), 1000);
+    let spent = Kind::Budget { strict: true, since: 1 };
+    let none = limit(home, Unit::Tokens, spent, 0);
+    assert_eq!(replica.reserve(&[ask(&rate, 900), ask(&none, 1)]).await.err().unwrap().why, Why::Budget);
+    let taken = replica.reserve(&[ask(&rate, 900)]).await.unwrap();
+    assert_eq!(taken.standings().next().unwrap().remaining, 100);
+    assert_eq!(replica.reserve(&[ask(&rate, 900)]).await.err().unwrap().remaining, 100);
+    taken.settle(Spent { requests: 1, tokens: 100, nano_cents: 0 });
+    let end = Instant::now() + PATIENCE;
+    while let Err(refusal) = replica.reserve(&[ask(&rate, 900)]).await {
+        assert!(Instant::now() < end, "{refusal:?}");
+        sleep(Duration::from_millis(10)).await;
+    }
+}
+
+async fn reached(replica: &Replica) {
+    let probe = limit(Uuid::new_v4(), Unit::Requests, Kind::Rate(Window::Day), 1);
+    let end = Instant::now() + PATIENCE;
+    while let Err(refusal) = replica.reserve(&[ask(&probe, 1)]).await {
+        assert!(refusal.why == Why::StoreAway && Instant::now() < end, "{refusal:?}");
+        sleep(Duration::from_millis(20)).await;
+    }
+}
+
+#[tokio::test]
+async fn rates_are_refused_while_redis_is_away_and_budgets_go_on() {
+    let (database, folder) = (Database::fresh().await, TempDir::new().unwrap());
+    let server = Server::start(false).await;
+    let replica = server.replica(&folder, "a", &database);
+    reached(&replica).await;
+    drop(server);
+    let home = Uuid::new_v4();
+    let rate = limit(home, Unit::Requests, Kind::Rate(Window::Day), 100);
+    let refusal = replica.reserve(&[ask(&rate, 1)]).await.err().unwrap();
+    assert_eq!(refusal.why, Why::StoreAway);
+    let budget = limit(home, Unit::Requests, Kind::Budget { strict: true, since: 1 }, 100);
+    let end = Instant::now() + PATIENCE;
+    while let Err(refusal) = replica.reserve(&[ask(&budget, 1)]).await {
+        assert!(Instant::now() < end, "{refusal:?}");
+    }
+}
