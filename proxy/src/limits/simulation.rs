@@ -164,18 +164,18 @@ impl World {
         self.now += self.dice.below(self.pace).cast_signed();
         let who = self.dice.below(self.crowd) as usize;
         match self.dice.below(100) {
-            ..30 => self.request(who),
-            ..50 => self.finish(who),
-            ..60 => self.ask(who),
-            ..70 => self.deliver(who),
-            ..77 => self.beat(who),
-            ..84 => self.ship(who),
-            ..93 => self.sweep(who),
+            0..30 => self.request(who),
+            30..50 => self.finish(who),
+            50..60 => self.ask(who),
+            60..70 => self.deliver(who),
+            70..77 => self.beat(who),
+            77..84 => self.ship(who),
+            84..93 => self.sweep(who),
             93 => self.store.is_away = self.dice.one_in(3),
             94 => self.crash(who),
             95 => self.recover(),
             96 => self.reset(),
-            ..99 => self.now += self.dice.below(4 * SECOND.cast_unsigned()).cast_signed(),
+            97..99 => self.now += self.dice.below(4 * SECOND.cast_unsigned()).cast_signed(),
             _ => self.change_cap(),
         }
     }
