@@ -59,6 +59,31 @@ pub fn members(text: &[u8]) -> Result<Vec<Member<'_>>, Malformed> {
     }
 }
 
+/// The items of a text that is one array.
+pub fn items(text: &str) -> Result<Vec<&str>, Malformed> {
+    let mut scan = Scan { text, at: 0 };
+    let mut items = Vec::with_capacity(1);
+    scan.blank();
+    scan.expect(b'[')?;
+    scan.blank();
+    if scan.peek() == Some(b']') {
+        scan.at += 1;
+        return scan.end().map(|()| items);
+    }
+    loop {
+        scan.blank();
+        let item = scan.at;
+        scan.value()?;
+        items.push(&text[item..scan.at]);
+        scan.blank();
+        match scan.next()? {
+            b',' => {}
+            b']' => return scan.end().map(|()| items),
+            _ => return Err(Malformed(scan.at - 1)),
+        }
+    }
+}
+
 /// Whether the text is one value and nothing else.
 pub fn check(text: &[u8]) -> Result<(), Malformed> {
     let mut scan = Scan { text: utf8(text)?, at: 0 };

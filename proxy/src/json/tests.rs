@@ -26,6 +26,16 @@ fn members_are_given_as_they_were_written() {
 }
 
 #[test]
+fn items_are_given_as_they_were_written() {
+    let found = items(" [ {\"a\": [1, 2]} ,\"]\",\nnull ] ").unwrap();
+    assert_eq!(found, ["{\"a\": [1, 2]}", "\"]\"", "null"]);
+    assert!(items("[ ]").unwrap().is_empty());
+    for other in ["{}", "1", "", "[", "[1", "[1,]", "[,]", "[1 2]", "[]]"] {
+        assert!(items(other).is_err(), "{other}");
+    }
+}
+
+#[test]
 fn every_odd_text_is_judged_as_by_the_reader_that_builds() {
     for text in [
         "0",

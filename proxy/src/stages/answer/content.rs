@@ -1,10 +1,8 @@
 //! What an event of a stream means before any content has come: nothing yet, content, or a failure inside a 200.
 
-use crate::json;
+use crate::json::{self, Member};
 use crate::refusal::Refusal;
 use serde::Deserialize;
-use serde::de::IgnoredAny;
-use std::borrow::Cow;
 
 #[derive(Debug)]
 pub enum Meaning {
@@ -15,6 +13,9 @@ pub enum Meaning {
     /// Claims to be JSON and is not.
     Malformed,
 }
+
+/// An empty text, as it is written.
+const EMPTY: &str = r#""""#;
 
 /// Events that only announce, by the `type` they carry. Those of other names are content.
 const PREAMBLES: &[&str] = &[
@@ -27,48 +28,6 @@ const PREAMBLES: &[&str] = &[
     "response.output_item.added",
     "response.content_part.added",
 ];
-
-/// The little of an event that tells content from preamble, in the dialects of chat, completions, messages and
-/// responses. An event of another shape is content: it is not ours to withhold.
-#[derive(Deserialize)]
-struct Shape<'a> {
-    #[serde(rename = "type", borrow, default)]
-    kind: Option<Cow<'a, str>>,
-    #[serde(borrow, default)]
-    choices: Option<Vec<Choice<'a>>>,
-    #[serde(default)]
-    error: Option<Reported>,
-    #[serde(default)]
-    response: Option<Response>,
-}
-
-#[derive(Deserialize)]
-struct Choice<'a> {
-    #[serde(default)]
-    delta: Option<Delta<'a>>,
-    #[serde(borrow, default)]
-    text: Option<Cow<'a, str>>,
-    #[serde(default)]
-    finish_reason: Option<IgnoredAny>,
-}
-
-/// Reasoning goes by several names, so everything but the role and empty texts counts.
-#[derive(Deserialize)]
-struct Delta<'a>(#[serde(borrow)] std::collections::HashMap<Cow<'a, str>, Piece<'a>>);
-
-#[derive(Deserialize)]
-#[serde(untagged)]
-enum Piece<'a> {
-    Text(#[serde(borrow)] Cow<'a, str>),
-    Nothing(()),
-    Other(IgnoredAny),
-}
-
-#[derive(Deserialize)]
-struct Response {
-    #[serde(default)]
-    error: Option<Reported>,
-}
 
 #[derive(Deserialize)]
 #[serde(untagged)]
@@ -84,24 +43,35 @@ enum Reported {
     },
 }
 
+/// Tells content from preamble in the dialects of chat, completions, messages and responses. An event of another shape
+/// is content: it is not ours to withhold.
 pub fn meaning(data: &[u8]) -> Meaning {
     if !data.starts_with(b"{") {
         return Meaning::Content;
     }
-    let shape: Shape<'_> = match serde_json::from_slice(data) {
-        Ok(shape) => shape,
-        Err(error) if error.is_data() => return Meaning::Content,
-        Err(_) => return Meaning::Malformed,
-    };
-    if let Some(error) = shape.error.or_else(|| shape.response.and_then(|response| response.error)) {
-        return Meaning::Error(Box::new(refusal(error)));
+    let Ok(members) = json::members(data) else { return Meaning::Malformed };
+    let of_response = || error_of(said(&members, r#""response""#)?);
+    if let Some(error) = said(&members, r#""error""#).or_else(of_response) {
+        return match serde_json::from_str(error) {
+            Ok(error) => Meaning::Error(Box::new(refusal(error))),
+            Err(_) => Meaning::Content,
+        };
     }
-    let is_preamble = match (&shape.choices, &shape.kind) {
-        (Some(choices), _) => !choices.iter().any(says_something),
-        (None, Some(kind)) => PREAMBLES.contains(&kind.as_ref()),
+    let is_preamble = match (said(&members, r#""choices""#), said(&members, r#""type""#)) {
+        (Some(choices), _) => json::items(choices).is_ok_and(|choices| !choices.into_iter().any(says_something)),
+        (None, Some(kind)) => PREAMBLES.contains(&kind.trim_matches('"')),
         (None, None) => false,
     };
     if is_preamble { Meaning::Preamble } else { Meaning::Content }
+}
+
+/// The value of a member, unless it is null. The name stands in its quotes.
+fn said<'t>(members: &[Member<'t>], name: &str) -> Option<&'t str> {
+    members.iter().find(|member| member.key == name && member.value != "null").map(|member| member.value)
+}
+
+fn error_of(response: &str) -> Option<&str> {
+    said(&json::members(response.as_bytes()).ok()?, r#""error""#)
 }
 
 /// What a whole plain answer with a success status means. Only an object that is nothing but an error is one: some
@@ -111,22 +81,28 @@ pub fn meaning_of_answer(body: &[u8]) -> Meaning {
         return if json::check(body).is_ok() { Meaning::Content } else { Meaning::Malformed };
     }
     let Ok(members) = json::members(body) else { return Meaning::Malformed };
-    let said = |name| members.iter().find(|member| member.key == name && member.value != "null");
+    let said = |name| said(&members, name);
     let error = match (said(r#""error""#), said(r#""id""#), said(r#""object""#)) {
-        (Some(error), None, None) => serde_json::from_str::<Reported>(error.value).ok(),
+        (Some(error), None, None) => serde_json::from_str::<Reported>(error).ok(),
         _ => None,
     };
     error.map_or(Meaning::Content, |error| Meaning::Error(Box::new(refusal(error))))
 }
 
-fn says_something(choice: &Choice<'_>) -> bool {
-    let has_text = choice.text.as_ref().is_some_and(|text| !text.is_empty());
-    let speaks = |(name, piece): (&Cow<'_, str>, &Piece<'_>)| match piece {
-        Piece::Text(text) => name != "role" && !text.is_empty(),
-        Piece::Nothing(()) => false,
-        Piece::Other(_) => true,
-    };
-    has_text || choice.finish_reason.is_some() || choice.delta.as_ref().is_some_and(|delta| delta.0.iter().any(speaks))
+fn says_something(choice: &str) -> bool {
+    let Ok(members) = json::members(choice.as_bytes()) else { return true };
+    let has_text = said(&members, r#""text""#).is_some_and(|text| text != EMPTY);
+    let has_ended = said(&members, r#""finish_reason""#).is_some();
+    has_text || has_ended || said(&members, r#""delta""#).is_some_and(speaks)
+}
+
+/// Reasoning goes by several names, so everything but the role and empty texts counts.
+fn speaks(delta: &str) -> bool {
+    let Ok(members) = json::members(delta.as_bytes()) else { return true };
+    members.iter().any(|member| match member.value {
+        EMPTY | "null" => false,
+        _ => member.key != r#""role""#,
+    })
 }
 
 /// Some providers answer 200 and report the failure as an event; its words tell the status it should have had.
