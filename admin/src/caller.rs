@@ -81,7 +81,7 @@ impl<E: Into<ApiError>> From<E> for Stranger {
 /// Finds the caller behind an API key; refuses what is unknown, archived, expired or belongs to an archived workspace.
 pub async fn authenticate(key: &[u8], db: &impl GenericClient, now: DateTime<Utc>) -> Result<Caller, Stranger> {
     const FIND: &str = "SELECT k.id, k.organisation_id, k.workspace_id, k.user_id, k.kind, k.hash, k.scopes, k.status,
-               k.expires_at, k.previous_hash, k.previous_expires_at, k.defaults, w.status AS workspace_status,
+               k.expires_at, k.previous_hash, k.previous_expires_at, k.defaults, k.rate_limits, k.usage_limits, w.status AS workspace_status,
                w.security_settings AS workspace_settings,
                CASE WHEN u.status = 'active' THEN u.role END AS organisation_role, m.role AS member_role,
                o.security_settings AS organisation_settings, o.settings -> 'workspace_overrides' AS overrides
@@ -170,6 +170,7 @@ mod tests {
                 status: status.into(),
                 expires_at,
                 previous: None,
+                limits: None,
                 defaults: None,
             };
             let refused = refusal(&key, workspace_status, now);

@@ -111,6 +111,7 @@ fn acting_key(token: &Token, row: &Row, text: &[u8]) -> Result<ApiKey, tokio_pos
         status: "active".into(),
         expires_at: Some(token.ends_at()),
         previous: None,
+        limits: None,
         defaults: None,
     })
 }

@@ -1,6 +1,7 @@
 //! The request's walk: what each stage decides, in order, for both lanes. Knows no socket of the client's: that side
 //! is a `Downstream`.
 
+mod admit;
 mod attempts;
 mod call;
 mod hedge;
@@ -26,6 +27,7 @@ use crate::routing::Facts;
 use crate::routing::course::Moment;
 use crate::secrets::Secrets;
 use crate::snapshot::Snapshot;
+use crate::stages::admit::{Switches, Tariff};
 use crate::stages::answer::{self, Ended};
 use crate::stages::classify::{Endpoint, Route, classify, dialect};
 use crate::stages::identify::{INFERENCE, Identified, LISTING, Principal, identify};
@@ -68,6 +70,9 @@ pub struct Engine {
     pub journal: Option<Arc<Journal>>,
     /// Rate limits and budgets, as this replica shares them with others.
     pub limits: Arc<crate::limits::Limits>,
+    /// Which of them hold at all.
+    pub switches: Switches,
+    pub tariff: Arc<Tariff>,
     pub aliases: Aliases,
     pub tokens: Tokens,
     /// Peers whose word about the client's address is taken.
@@ -157,7 +162,7 @@ impl Engine {
             Route::Engine(endpoint) => {
                 let caller = self.identify(head, peer, &headers, &[INFERENCE], visit).await?;
                 self.open_log(&caller, head, &headers, visit)?;
-                self.open_engine(endpoint, head, &headers, caller, visit)
+                self.open_engine(endpoint, head, &headers, caller, visit).await
             }
             Route::Relay(path) => {
                 let caller = self.identify(head, peer, &headers, &[INFERENCE], visit).await?;
@@ -165,6 +170,7 @@ impl Engine {
                 let metadata = metadata(headers.metadata, &head.headers, &caller)?;
                 let plan = self.plan(&headers, &caller, &metadata, visit)?;
                 let ask = Ask { path: path.to_owned(), caller, metadata, plan };
+                self.admit_head(head, visit, &ask).await?;
                 Ok(Next::Relay(Box::new(self.passage(ask, head, &headers, visit)?)))
             }
             Route::Models { path, name } => {
@@ -238,6 +244,7 @@ impl Engine {
         if let Some(log) = &mut visit.log {
             log.planned(&found, metadata);
         }
+        visit.config = found.saved;
         Ok(found.plan)
     }
 
@@ -264,7 +271,7 @@ impl Engine {
         refusal
     }
 
-    fn open_engine(
+    async fn open_engine(
         &self,
         endpoint: Endpoint,
         head: &RequestHeader,
@@ -277,6 +284,7 @@ impl Engine {
         if endpoint.takes_forms() && !multipart::is_held(&head.headers, headers, !plan.is_nothing()) {
             visit.enter(Lane::Relay, &self.metrics);
             let ask = Ask { path: endpoint.path().to_owned(), caller, metadata, plan };
+            self.admit_head(head, visit, &ask).await?;
             return Ok(Next::Relay(Box::new(self.passage(ask, head, headers, visit)?)));
         }
         let mut first = None;
@@ -290,8 +298,9 @@ impl Engine {
             visit.provider = HeaderValue::from_str(&target.provider.name).ok();
             // A provider that keeps this endpoint elsewhere or not at all takes the caller's bytes as they are.
             if target.provider.row.native_path(endpoint.family()).is_none() {
-                visit.turn_to(&target, None);
                 let ask = Ask { path: endpoint.path().to_owned(), caller, metadata, plan };
+                self.admit_head(head, visit, &ask).await?;
+                visit.turn_to(&target, None);
                 return Ok(Next::Relay(Box::new(Passage::to(target, head, ask)?)));
             }
             first = Some(target);

@@ -221,7 +221,7 @@ impl ProxyHttp for Gateway {
         let Some(Relay::Provider(passage)) = &mut ctx.relay else { return error };
         self.engine.dialer.demote(&passage.target.origin, peer);
         let failed = passage.target.clone();
-        let found = self.engine.reroute(passage, session.req_header(), &mut ctx.visit);
+        let found = self.engine.reroute(passage, None, session.req_header(), &mut ctx.visit);
         if matches!(found, Ok(true)) {
             self.engine.metrics.attempt(Outcome::Failed(proxy::dial::Class::of(&error)));
         } else {
@@ -356,6 +356,13 @@ impl Gateway {
     ) -> Result<HttpPeer, Refusal> {
         let is_upgrade = session.downstream_session.is_upgrade_req();
         loop {
+            if let Err(refusal) = self.engine.admit_passage(passage, session.req_header(), visit).await {
+                visit.set_aside(refusal.status, Some(refusal.code), None);
+                if !self.engine.reroute(passage, Some(&refusal), session.req_header(), visit)? {
+                    return Err(refusal);
+                }
+                continue;
+            }
             let target = &passage.target;
             let refusal = match self.engine.secrets.gather(target).await {
                 Err(refusal) => refusal,
@@ -370,7 +377,7 @@ impl Gateway {
                     }
                 },
             };
-            if !self.engine.reroute(passage, session.req_header(), visit)? {
+            if !self.engine.reroute(passage, None, session.req_header(), visit)? {
                 return Err(refusal);
             }
         }

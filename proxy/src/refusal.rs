@@ -1,6 +1,7 @@
 //! Why the gateway answered a request itself: status, machine-readable code, sentence, and the label it is counted
 //! under. One shape for all of them that OpenAI and Anthropic SDKs and the control plane's clients can each parse.
 
+use crate::stages::admit::told::Hit;
 use bytes::Bytes;
 use serde_json::json;
 use shared::jwt::Rejection;
@@ -29,6 +30,8 @@ pub struct Refusal {
     pub retry_after_s: Option<u64>,
     /// Everything that is wrong, where it is more than one thing.
     pub errors: Box<[String]>,
+    /// The limit that was reached.
+    pub hit: Option<Box<Hit>>,
 }
 
 /// Every code a refusal can carry; metrics use it as a label, so the set is closed.
@@ -62,6 +65,9 @@ pub const CODES: &[&str] = &[
     "not_implemented",
     "not_ready",
     "overloaded",
+    "rate_limit_exceeded",
+    "budget_exhausted",
+    "limits_unavailable",
     "timeout",
     "body_timeout",
     "upstream_unreachable",
@@ -73,7 +79,16 @@ pub const CODES: &[&str] = &[
 
 impl Refusal {
     fn new(status: u16, kind: &'static str, code: &'static str, message: impl Into<Cow<'static, str>>) -> Self {
-        Self { status, kind, code, message: message.into(), param: None, retry_after_s: None, errors: Box::default() }
+        Self {
+            status,
+            kind,
+            code,
+            message: message.into(),
+            param: None,
+            retry_after_s: None,
+            errors: Box::default(),
+            hit: None,
+        }
     }
 
     fn invalid(code: &'static str, message: impl Into<Cow<'static, str>>) -> Self {
@@ -272,6 +287,29 @@ impl Refusal {
     pub fn overloaded() -> Self {
         let message = "the gateway holds as many request bodies as it may; try again";
         Self::new(503, "server_error", "overloaded", message).retry_in(1)
+    }
+
+    pub fn rate_limited(message: String, wait_s: u64, hit: Hit) -> Self {
+        Self::new(429, "rate_limit_error", "rate_limit_exceeded", message).retry_in(wait_s).at(hit)
+    }
+
+    pub fn budget_exhausted(message: String, hit: Hit) -> Self {
+        Self::new(412, "usage_limit_exceeded", "budget_exhausted", message).at(hit)
+    }
+
+    /// The store of limits does not answer, and requests do not pass unlimited.
+    pub fn limits_unknown(message: String, hit: Hit) -> Self {
+        Self::new(503, "server_error", "limits_unavailable", message).retry_in(1).at(hit)
+    }
+
+    /// Whether a limit stood against it, so that it used nothing.
+    pub fn is_limit(code: Option<&str>) -> bool {
+        matches!(code, Some("rate_limit_exceeded" | "budget_exhausted" | "limits_unavailable"))
+    }
+
+    fn at(mut self, hit: Hit) -> Self {
+        self.hit = Some(Box::new(hit));
+        self
     }
 
     pub fn timeout(ms: u128) -> Self {

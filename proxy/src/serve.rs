@@ -35,6 +35,7 @@ use proxy::providers::Providers;
 use proxy::secrets::Secrets;
 use proxy::settings::Settings;
 use proxy::snapshot::Snapshot;
+use proxy::stages::admit::{Switches, Tariff};
 use proxy::stages::receive::BodyMemory;
 use proxy::tokens::Tokens;
 use proxy::tokens::trail::{self, Trail, Writer};
@@ -100,8 +101,7 @@ pub fn serve(settings: Settings) -> anyhow::Result<()> {
     if let Some(journal) = journal {
         let keeper = Mutex::new(Keeper::new(limits, journal.clone(), settings.database.clone()));
         server.add_service(background_service("limits", LimitsService(keeper)));
-        let sources =
-            Sources::new(&settings.catalogue, engine.providers.names(), Arc::new(Files(engine.dialer.clone())))?;
+        let sources = engine.tariff.sources.clone();
         let traces = Traces::open(&settings.traces, engine.dialer.clone(), metrics.journal.clone())?;
         let pricer = Pricer::new(sources, snapshot.clone());
         let shipper = Mutex::new(Shipper::new(settings.database.clone(), pricer, metrics.journal.clone(), traces));
@@ -216,10 +216,17 @@ fn engine(
     let dialer = Arc::new(Dialer::new(&settings.upstream)?);
     let upstream = &settings.upstream;
     let sealer = Arc::new(Sealer::new(MasterKeys::load(&settings.sealing)?));
+    let providers = Providers::load(settings.catalogue.providers_file.as_deref(), &dialer)?;
+    let sources = Sources::new(&settings.catalogue, providers.names(), Arc::new(Files(dialer.clone())))?;
     Ok(Engine {
+        tariff: Arc::new(Tariff { sources: Arc::new(sources), snapshot: snapshot.clone() }),
+        switches: Switches {
+            things: settings.features.usage_limits_enabled,
+            policies: settings.features.policy_enabled,
+        },
         secrets: Arc::new(Secrets::new(&settings.secrets, dialer.clone(), snapshot.clone(), sealer.clone())),
         snapshot,
-        providers: Providers::load(settings.catalogue.providers_file.as_deref(), &dialer)?,
+        providers,
         deployment: Identity::of(&settings.deployment),
         hosts: Hosts::default(),
         inline: InlineConfigs::new(settings.configs.limits()),

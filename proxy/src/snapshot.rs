@@ -11,21 +11,24 @@ pub mod disk;
 pub mod feed;
 pub mod follower;
 pub mod keeper;
+mod policies;
 pub mod pool;
 pub mod saved_config;
 pub mod sharded;
 mod tables;
 
 pub use follower::Follower;
+pub use policies::Policies;
 pub use saved_config::SavedConfig;
 
 use chrono::{DateTime, Utc};
 use collection::{Collection, Followed, Frozen, Incoming, Merged};
+use policies::ByWorkspace;
 use saved_config::ConfigKey;
 use shared::api_key::KeyHash;
 use shared::model::{
-    ApiKey, DataKey, Deployment, Integration, IntegrationModel, IntegrationWorkspace, Organisation, Provider,
-    SecretReference, Workspace,
+    ApiKey, DataKey, Deployment, Integration, IntegrationModel, IntegrationWorkspace, Organisation, PolicyEntity,
+    Provider, RateLimitsPolicy, SecretReference, UsageLimitsPolicy, Workspace,
 };
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -47,6 +50,12 @@ pub struct Snapshot {
     integration_workspaces: Collection<IntegrationWorkspace>,
     data_keys: Collection<DataKey>,
     secret_references: Collection<SecretReference>,
+    rate_policies: Collection<RateLimitsPolicy>,
+    usage_policies: Collection<UsageLimitsPolicy>,
+    policy_entities: Collection<PolicyEntity>,
+    policies: ByWorkspace,
+    /// How often the rows changed that `policies` is made of, when it was made.
+    policies_of: AtomicU64,
     /// Rows change only while this is held for writing, so a copy taken while it is read is whole.
     progress: watch::Sender<Progress>,
     loaded: AtomicBool,
@@ -110,6 +119,11 @@ impl Snapshot {
             integration_workspaces: Collection::empty(),
             data_keys: Collection::empty(),
             secret_references: Collection::empty(),
+            rate_policies: Collection::empty(),
+            usage_policies: Collection::empty(),
+            policy_entities: Collection::empty(),
+            policies: ByWorkspace::default(),
+            policies_of: AtomicU64::new(0),
             progress: watch::Sender::new(Progress::default()),
             loaded: AtomicBool::new(false),
             connected: AtomicBool::new(false),
@@ -132,6 +146,14 @@ impl Snapshot {
     /// The same with just these organisations.
     pub fn with_organisations(self, organisations: Vec<Organisation>) -> Self {
         self.organisations.replace(organisations);
+        self
+    }
+
+    /// The same with just these policies.
+    pub fn with_policies(self, rates: Vec<RateLimitsPolicy>, budgets: Vec<UsageLimitsPolicy>) -> Self {
+        self.rate_policies.replace(rates);
+        self.usage_policies.replace(budgets);
+        self.advance(|_| {});
         self
     }
 
@@ -227,8 +249,18 @@ impl Snapshot {
         self.secret_references.all()
     }
 
+    /// The active policies of a workspace, if it has any.
+    pub fn policies(&self, workspace: &Uuid) -> Option<Arc<Policies>> {
+        self.policies.find(workspace)
+    }
+
+    /// What is remembered of one group of a usage-limits policy.
+    pub fn policy_entity(&self, policy: Uuid, value_key: &str) -> Option<Arc<PolicyEntity>> {
+        self.policy_entities.find(&(policy, value_key.to_owned()))
+    }
+
     /// Every table the proxy follows, in the order they are read.
-    pub fn collections(&self) -> [&dyn Followed; 11] {
+    pub fn collections(&self) -> [&dyn Followed; 14] {
         [
             &self.organisations,
             &self.workspaces,
@@ -241,6 +273,9 @@ impl Snapshot {
             &self.integration_workspaces,
             &self.providers,
             &self.configs,
+            &self.rate_policies,
+            &self.usage_policies,
+            &self.policy_entities,
         ]
     }
 
@@ -345,7 +380,13 @@ impl Snapshot {
 
     /// Requests ask whether anything is loaded, and must not wait for the one who loads: hence a flag of its own.
     fn advance(&self, step: impl FnOnce(&mut Progress)) {
-        self.progress.send_modify(step);
+        self.progress.send_modify(|progress| {
+            step(progress);
+            let changes = self.rate_policies.changes() + self.usage_policies.changes();
+            if self.policies_of.swap(changes, Ordering::Relaxed) != changes {
+                self.policies.rebuild(&self.rate_policies, &self.usage_policies);
+            }
+        });
         self.loaded.store(true, Ordering::Release);
     }
 }

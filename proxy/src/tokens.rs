@@ -105,6 +105,7 @@ fn acting_key(token: &Token, workspace: &Workspace, hash: KeyHash) -> ApiKey {
         status: "active".into(),
         expires_at: Some(token.ends_at()),
         previous: None,
+        limits: None,
         defaults: defaults(token),
     }
 }

@@ -5,6 +5,8 @@ use crate::metrics::{Lane, Metrics};
 use crate::realtime::Websocket;
 use crate::refusal::Dialect;
 use crate::request_id;
+use crate::snapshot::SavedConfig;
+use crate::stages::admit::Admission;
 use crate::stages::answer::Pulse;
 use crate::stages::settle::{Facts, Log};
 use crate::target::Target;
@@ -52,6 +54,10 @@ pub struct Visit {
     pub error_code: Option<&'static str>,
     /// What the journal will say; none once it has been said, or when nobody knows who asks.
     pub log: Option<Box<Log>>,
+    /// The saved config that the request follows.
+    pub config: Option<Arc<SavedConfig>>,
+    /// What its limits promised it; none once that is settled, or when no limit speaks of it.
+    pub admission: Option<Box<Admission>>,
     /// The provider was asked for usage that the client did not ask for.
     pub strips_usage: bool,
     /// The websocket that the connection has become.
@@ -93,6 +99,8 @@ impl Visit {
             head_after: None,
             error_code: None,
             log: None,
+            config: None,
+            admission: None,
             strips_usage: false,
             websocket: None,
             presence: None,
@@ -143,6 +151,9 @@ impl Visit {
             ours(&OPTION, self.option.clone());
             ours(&CACHE_STATUS, HeaderValue::from_static("DISABLED"));
         }
+        if let Some(admission) = &self.admission {
+            admission.shown.stamp(&mut put);
+        }
         put(SERVER_TIMING.clone(), timing(own, self.upstream));
         if self.is_from_browser {
             put(header::ACCESS_CONTROL_ALLOW_ORIGIN, HeaderValue::from_static("*"));
@@ -163,8 +174,10 @@ impl Visit {
     /// Notes the present target, which another one replaces.
     pub fn set_aside(&mut self, status: u16, error_code: Option<&'static str>, answered: Option<(&HeaderMap, &Bytes)>) {
         if let Some(mut log) = self.log.take() {
-            log.set_aside(&self.facts(status, error_code), answered);
+            let mut admission = self.admission.take();
+            log.set_aside(&self.facts(status, error_code), answered, admission.as_deref_mut());
             self.log = Some(log);
+            self.admission = admission;
         }
     }
 
@@ -246,7 +259,8 @@ impl Visit {
                 (status, error_code) = websocket.outcome();
             }
         }
-        log.settle(&self.facts(status, error_code));
+        let admission = self.admission.take();
+        log.settle(&self.facts(status, error_code), admission);
     }
 
     fn facts(&mut self, status: u16, error_code: Option<&'static str>) -> Facts<'_> {
@@ -266,6 +280,9 @@ impl Visit {
     /// Counts the finished request, and notes it if its answer never came to an end.
     pub fn settle(&mut self, metrics: &Metrics) {
         self.note();
+        if let Some(admission) = self.admission.take() {
+            admission.settle_unseen();
+        }
         metrics.answered(self.lane(), self.status, self.started.elapsed());
         self.presence = None;
     }

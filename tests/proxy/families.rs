@@ -13,10 +13,10 @@ const JSON: &str =
     "{ \"zebra\":1.0,\n\"model\" : \"MODEL\", \"input\":\"\\u00e9 \\/\",\"messages\":[], \"n\":1e2,\"n\":2 } ";
 const FORM: &str = "--xYz\r\nContent-Disposition: form-data; name=\"file\"; filename=\"model\"\r\n\r\n\0MODEL\r\n--x\r\n\
     --xYz\r\ncontent-disposition: form-data; name=\"model\"\r\n\r\nMODEL\r\n--xYz--\r\n";
-const FORM_TYPE: &str = "multipart/form-data; boundary=xYz";
+pub const FORM_TYPE: &str = "multipart/form-data; boundary=xYz";
 
 #[derive(Clone, Copy, PartialEq)]
-enum Body {
+pub enum Body {
     None,
     Json,
     /// JSON without a model that decides anything.
@@ -26,7 +26,7 @@ enum Body {
 }
 
 /// Method, path, body, and a provider that offers it as it is.
-const ROWS: &[(&str, &str, Body, &str)] = &[
+pub const ROWS: &[(&str, &str, Body, &str)] = &[
     ("POST", "/chat/completions", Body::Json, "openai"),
     ("POST", "/completions", Body::Json, "openai"),
     ("POST", "/embeddings", Body::Json, "openai"),
@@ -94,7 +94,7 @@ pub fn application(stack: &Stack) -> Client {
     stack.anonymous().with_key(&stack.home.workspace_key)
 }
 
-fn body(kind: Body, model: &str) -> Vec<u8> {
+pub fn body(kind: Body, model: &str) -> Vec<u8> {
     match kind {
         Body::None => Vec::new(),
         Body::Json | Body::Plain => JSON.replace("MODEL", model).into_bytes(),

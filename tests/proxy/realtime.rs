@@ -9,7 +9,7 @@ use crate::relay::websocket::{CLOSE, HANDSHAKE, TEXT, masked, read_frame};
 use harness::Stack;
 use serde_json::json;
 
-async fn handshake(stack: &Stack, query: &str, headers: &str) -> (Wire, RawAnswer) {
+pub async fn handshake(stack: &Stack, query: &str, headers: &str) -> (Wire, RawAnswer) {
     let mut wire = Wire::open(stack.proxy_port).await;
     let host = "Host: gateway.test\r\n";
     wire.send(format!("GET /v1/realtime{query} HTTP/1.1\r\n{host}{headers}{HANDSHAKE}\r\n")).await;

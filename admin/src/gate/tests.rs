@@ -25,6 +25,7 @@ fn caller(kind: KeyKind, scopes: &[&str]) -> Caller {
         status: "active".into(),
         expires_at: None,
         previous: None,
+        limits: None,
         defaults: None,
     };
     Caller::new(key, None)

@@ -1,6 +1,7 @@
 //! The engine lane from the body to the answer: targets are tried as the plan says until one has something worth
 //! passing on, or nothing is left to try. Until then the client has seen nothing.
 
+use super::admit::Read;
 use super::call::{Answer, Call, NotCalled, unreachable};
 use super::{Engine, Errand, moment};
 use crate::body::Fields;
@@ -53,7 +54,11 @@ impl Engine {
                     log.describe(&errand.metadata);
                     log.asked(&text);
                 }
-                self.attempts(client, visit, errand, &text, &fields).await
+                let read = Read { text: &text, fields: &fields };
+                match self.admit(client.head(), visit, errand, read).await {
+                    Ok(()) => self.attempts(client, visit, errand, &text, &fields).await,
+                    Err(refusal) => Err(refused(refusal)),
+                }
             }
             Err(refusal) => Err(refused(refusal)),
         };
@@ -144,6 +149,9 @@ impl Engine {
         };
         visit.provider = HeaderValue::from_str(&target.provider.name).ok();
         visit.turn_to(&target, model.as_deref().or(asked_for.as_deref()));
+        let read = Read { text: body, fields };
+        let named = model.as_deref().or(asked_for.as_deref());
+        self.admit_target(visit, errand, &target, named, read).await.map_err(refused)?;
         if target.awaits_secrets() {
             beside(client, visit, Box::pin(self.secrets.gather(&target))).await?.map_err(refused)?;
         }

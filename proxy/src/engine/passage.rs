@@ -23,6 +23,8 @@ use std::time::Instant;
 pub struct Passage {
     pub target: Target,
     pub path_and_query: String,
+    /// The model, where the head names it.
+    pub model: Option<String>,
     /// What the client asks for, as classified.
     path: String,
     caller: Principal,
@@ -45,7 +47,12 @@ impl Passage {
     pub(super) fn to(target: Target, head: &RequestHeader, ask: Ask) -> Result<Self, Refusal> {
         let path_and_query = place(&target, &ask.path, head)?;
         let Ask { path, caller, metadata, plan } = ask;
-        Ok(Self { target, path_and_query, path, caller, metadata, plan, way: Way::default() })
+        Ok(Self { target, path_and_query, model: None, path, caller, metadata, plan, way: Way::default() })
+    }
+
+    /// What is asked for, by whom, and what the request says of itself.
+    pub(super) fn asked(&self) -> (&str, &Principal, &Map<String, Value>) {
+        (&self.path, &self.caller, &self.metadata)
     }
 
     /// Tells the target's breaker how the provider answered.
@@ -71,9 +78,9 @@ impl Engine {
         let mut course = Course::begin(&plan, &mut moment(facts, &caller, &mut rand::random::<f64>))?;
         loop {
             let refusal = match self.at_leaf(&course, &path, head, headers, &caller, visit) {
-                Ok((target, path_and_query)) => {
+                Ok((target, path_and_query, model)) => {
                     let way = course.pause();
-                    return Ok(Passage { target, path_and_query, path, caller, metadata, plan, way });
+                    return Ok(Passage { target, path_and_query, model, path, caller, metadata, plan, way });
                 }
                 Err(refusal) => refusal,
             };
@@ -84,15 +91,22 @@ impl Engine {
         }
     }
 
-    /// Turns to the next target after the present one could not be reached. False when there is none, and an error when
-    /// the last one cannot be asked.
-    pub fn reroute(&self, passage: &mut Passage, head: &RequestHeader, visit: &mut Visit) -> Result<bool, Refusal> {
+    /// Turns to the next target after the present one could not be reached, or was refused by a limit. False when there is
+    /// none, and an error when the last one cannot be asked.
+    pub fn reroute(
+        &self,
+        passage: &mut Passage,
+        why: Option<&Refusal>,
+        head: &RequestHeader,
+        visit: &mut Visit,
+    ) -> Result<bool, Refusal> {
         let headers = GatewayHeaders::of(&head.headers, &self.aliases)?;
         let plan = passage.plan.clone();
         let params = Fields::default();
         let facts = Facts { metadata: &passage.metadata, params: &params, pathname: head.uri.path() };
         let mut course = Course::resume(&plan, std::mem::take(&mut passage.way));
-        let mut outcome = Outcome { status: 503, speaker: Speaker::Network, ..Outcome::default() };
+        let unreached = Outcome { status: 503, speaker: Speaker::Network, ..Outcome::default() };
+        let mut outcome = why.map_or(unreached, refused);
         let mut last = None;
         loop {
             let next = course.leave(&outcome, &mut moment(facts, &passage.caller, &mut rand::random::<f64>))?;
@@ -101,8 +115,8 @@ impl Engine {
                 return last.map_or(Ok(false), Err);
             }
             match self.at_leaf(&course, &passage.path, head, &headers, &passage.caller, visit) {
-                Ok((target, path_and_query)) => {
-                    (passage.target, passage.path_and_query) = (target, path_and_query);
+                Ok((target, path_and_query, model)) => {
+                    (passage.target, passage.path_and_query, passage.model) = (target, path_and_query, model);
                     passage.way = course.pause();
                     return Ok(true);
                 }
@@ -122,7 +136,7 @@ impl Engine {
         headers: &GatewayHeaders<'_>,
         caller: &Principal,
         visit: &mut Visit,
-    ) -> Result<(Target, String), Refusal> {
+    ) -> Result<(Target, String, Option<String>), Refusal> {
         visit.option = course.node().option.clone();
         let leaf = course.leaf();
         let insisted = leaf.edits.model().and_then(|json| serde_json::from_str::<String>(json).ok());
@@ -132,11 +146,13 @@ impl Engine {
         visit.provider = HeaderValue::from_str(&target.provider.name).ok();
         let place = place(&target, path, head)?;
         visit.turn_to(&target, model.as_deref().or(asked.as_deref()));
-        match model.as_deref().or(asked.as_deref()) {
-            Some(model) if realtime::model(path, head.uri.query()).as_deref() != Some(model) => {
-                Ok((target, realtime::asking(&place, model)))
+        let model = model.or_else(|| asked.map(|asked| asked.into_owned()));
+        match &model {
+            Some(named) if realtime::model(path, head.uri.query()).as_deref() != Some(named) => {
+                let place = realtime::asking(&place, named);
+                Ok((target, place, model))
             }
-            _ => Ok((target, place)),
+            _ => Ok((target, place, model)),
         }
     }
 }

@@ -44,6 +44,8 @@ pub enum Window {
     Minute,
     Hour,
     Day,
+    /// From Monday on.
+    Week,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -167,7 +169,7 @@ impl Kind {
     /// When the window or period began that this moment falls in.
     pub fn starts_at(self, now: Moment) -> Moment {
         match self {
-            Self::Rate(window) => now - now.rem_euclid(window.length()),
+            Self::Rate(window) => now - (now - window.offset()).rem_euclid(window.length()),
             Self::Budget { since, .. } => since,
         }
     }
@@ -192,6 +194,15 @@ impl Window {
             Self::Minute => 60 * SECOND,
             Self::Hour => 3600 * SECOND,
             Self::Day => 86_400 * SECOND,
+            Self::Week => 7 * 86_400 * SECOND,
+        }
+    }
+
+    /// When the first one began: 1970 began on a Thursday.
+    const fn offset(self) -> Moment {
+        match self {
+            Self::Minute | Self::Hour | Self::Day => 0,
+            Self::Week => 4 * 86_400 * SECOND,
         }
     }
 
@@ -200,6 +211,7 @@ impl Window {
             Self::Minute => "minute",
             Self::Hour => "hour",
             Self::Day => "day",
+            Self::Week => "week",
         }
     }
 }
@@ -236,6 +248,7 @@ mod tests {
             (Kind::Rate(Window::Minute), 1_700_000_100, Some(1_700_000_160)),
             (Kind::Rate(Window::Hour), 1_699_999_200, Some(1_700_002_800)),
             (Kind::Rate(Window::Day), 1_699_920_000, Some(1_700_006_400)),
+            (Kind::Rate(Window::Week), 1_699_833_600, Some(1_700_438_400)),
             (Kind::Budget { strict: false, since: 5 * SECOND }, 5, None),
         ] {
             assert_eq!((kind.starts_at(now) / SECOND, kind.ends_at(now).map(|end| end / SECOND)), (starts, ends));

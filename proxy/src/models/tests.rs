@@ -20,6 +20,7 @@ fn workspace(id: Uuid) -> Workspace {
         status: "active".into(),
         metadata: None,
         is_metrics_only: false,
+        limits: None,
     }
 }
 

@@ -11,6 +11,7 @@ use std::hash::Hash;
 use std::io::{self, Write};
 use std::ops::AddAssign;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use tokio_postgres::Row;
 use uuid::Uuid;
 
@@ -83,6 +84,7 @@ pub struct Collection<T: Tracked> {
     rows: Sharded<T::Key, T>,
     keys_by_id: Mutex<HashMap<Uuid, Keys<T::Key>>>,
     pool: Mutex<Pool>,
+    changes: AtomicU64,
 }
 
 /// What finds a row now. Further keys are few, so none of them costs no allocation.
@@ -103,11 +105,21 @@ impl<K: Eq> Keys<K> {
 
 impl<T: Tracked> Collection<T> {
     pub fn empty() -> Self {
-        Self { rows: Sharded::empty(), keys_by_id: Mutex::default(), pool: Mutex::default() }
+        Self {
+            rows: Sharded::empty(),
+            keys_by_id: Mutex::default(),
+            pool: Mutex::default(),
+            changes: AtomicU64::new(0),
+        }
     }
 
     pub fn find(&self, key: &T::Key) -> Option<Arc<T>> {
         self.rows.get(key)
+    }
+
+    /// How often rows were put or removed.
+    pub fn changes(&self) -> u64 {
+        self.changes.load(Ordering::Relaxed)
     }
 
     /// Every row once, in no order. Costs the size of the table.
@@ -145,7 +157,9 @@ impl<T: Tracked> Collection<T> {
         let put = rows.len();
         let mut changes: HashMap<T::Key, Option<Arc<T>>> = vacated.into_iter().map(|(_, key)| (key, None)).collect();
         changes.extend(by_key(rows).map(|(key, row)| (key, Some(row))));
-        Merged { put, removed, shards: self.rows.change(changes) }
+        let shards = self.rows.change(changes);
+        self.changes.fetch_add(u64::from(shards > 0), Ordering::Relaxed);
+        Merged { put, removed, shards }
     }
 
     pub fn replace(&self, mut rows: Vec<T>) {
@@ -153,6 +167,7 @@ impl<T: Tracked> Collection<T> {
         self.follow(&mut rows, &keys_by_id);
         *keys_by_id = rows.iter().map(|row| (row.id(), Keys::of(row))).collect();
         self.rows.replace(by_key(rows));
+        self.changes.fetch_add(1, Ordering::Relaxed);
     }
 }
 

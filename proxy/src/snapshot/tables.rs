@@ -4,8 +4,8 @@ use super::collection::Tracked;
 use super::pool::Pool;
 use shared::api_key::KeyHash;
 use shared::model::{
-    ApiKey, DataKey, Deployment, Integration, IntegrationModel, IntegrationWorkspace, Organisation, Provider,
-    SecretReference, Workspace,
+    ApiKey, DataKey, Deployment, Integration, IntegrationModel, IntegrationWorkspace, Organisation, PolicyEntity,
+    Provider, RateLimitsPolicy, SecretReference, UsageLimitsPolicy, Workspace,
 };
 use tokio_postgres::Row;
 use uuid::Uuid;
@@ -213,5 +213,60 @@ impl Tracked for Provider {
             "archived" => (self.id, String::new()),
             _ => (self.workspace_id, self.slug.clone()),
         }
+    }
+}
+
+impl Tracked for RateLimitsPolicy {
+    type Key = Uuid;
+    const TABLE: &'static str = "rate_limits_policies";
+    const COLUMNS: &'static str = Self::COLUMNS;
+
+    fn from_row(row: &Row) -> anyhow::Result<Self> {
+        Self::from_row(row)
+    }
+
+    fn id(&self) -> Uuid {
+        self.id
+    }
+
+    fn key(&self) -> Uuid {
+        self.id
+    }
+}
+
+impl Tracked for UsageLimitsPolicy {
+    type Key = Uuid;
+    const TABLE: &'static str = "usage_limits_policies";
+    const COLUMNS: &'static str = Self::COLUMNS;
+
+    fn from_row(row: &Row) -> anyhow::Result<Self> {
+        Self::from_row(row)
+    }
+
+    fn id(&self) -> Uuid {
+        self.id
+    }
+
+    fn key(&self) -> Uuid {
+        self.id
+    }
+}
+
+/// A group by its policy and its name.
+impl Tracked for PolicyEntity {
+    type Key = (Uuid, String);
+    const TABLE: &'static str = "policy_entities";
+    const COLUMNS: &'static str = Self::COLUMNS;
+
+    fn from_row(row: &Row) -> anyhow::Result<Self> {
+        Ok(Self::from_row(row)?)
+    }
+
+    fn id(&self) -> Uuid {
+        self.id
+    }
+
+    fn key(&self) -> Self::Key {
+        (self.policy_id, self.value_key.clone())
     }
 }

@@ -264,5 +264,8 @@ pub fn refusal_head(visit: &mut Visit, refusal: &Refusal, body_length: usize) ->
     }
     visit.status = refusal.status;
     visit.stamp(&mut head);
+    if let Some(hit) = &refusal.hit {
+        hit.stamp(visit.alias.as_deref(), |name, value| drop(head.insert_header(name, value)));
+    }
     head
 }

@@ -1,13 +1,17 @@
 //! The last stage: what a request did goes into the journal, one record for each target that was tried, before the
 //! last byte of the answer leaves. A `Log` goes along with the request and gathers what only passes by once.
 
+use super::admit::Admission;
+use super::admit::admission::Used;
+use super::admit::amounts::Item;
 use super::identify::Principal;
 use crate::bodies::{Rules, Sheet};
 use crate::events::Splitter;
 use crate::headers::GatewayHeaders;
-use crate::journal::{Journal, Mode, Record};
+use crate::journal::{Charge, Journal, Mode, Record};
 use crate::plan::Branch;
 use crate::realtime::Websocket;
+use crate::refusal::Refusal;
 use crate::request_id;
 use crate::snapshot::SavedConfig;
 use crate::stages::plan::{self, Found as Planned};
@@ -296,7 +300,12 @@ impl Log {
     }
 
     /// The present target has failed and another takes its place. `answered` is what the client does not get to see.
-    pub fn set_aside(&mut self, facts: &Facts<'_>, answered: Option<(&HeaderMap, &Bytes)>) {
+    pub fn set_aside(
+        &mut self,
+        facts: &Facts<'_>,
+        answered: Option<(&HeaderMap, &Bytes)>,
+        admission: Option<&mut Admission>,
+    ) {
         let Some(mut attempt) = self.attempt.take() else { return };
         if let (Some(sheet), Some((head, body))) = (&mut self.sheet, answered) {
             sheet.answers(facts.status, head);
@@ -305,26 +314,41 @@ impl Log {
         let id = request_id::new(attempt.began_at);
         let time = attempt.began.elapsed();
         let waited = facts.upstream.saturating_sub(attempt.waited_before);
-        self.write(facts, id, Some(&mut attempt), time, waited, time.saturating_sub(waited));
+        let charges = admission.as_ref().map(|admission| admission.charges(false)).unwrap_or_default();
+        let times = [time, waited, time.saturating_sub(waited)];
+        let guess = self.write(facts, id, Some(&mut attempt), times, charges);
+        if let Some(admission) = admission {
+            admission.set_aside(&used(&attempt, guess));
+        }
         self.attempts = self.attempts.saturating_add(1);
     }
 
     /// The request has its answer, or will never have one.
-    pub fn settle(mut self: Box<Self>, facts: &Facts<'_>) {
+    pub fn settle(mut self: Box<Self>, facts: &Facts<'_>, admission: Option<Box<Admission>>) {
         let mut attempt = self.attempt.take();
+        // What asked nobody, or was refused by a limit, used nothing.
+        let is_charged = attempt.is_some() && !Refusal::is_limit(facts.error_code);
+        let charged = admission.as_ref().filter(|_| is_charged);
+        let charges = charged.map(|admission| admission.charges(true)).unwrap_or_default();
         let own = facts.head_after.unwrap_or_else(|| facts.started.elapsed()).saturating_sub(facts.upstream);
-        self.write(facts, facts.request_id, attempt.as_mut(), facts.started.elapsed(), facts.upstream, own);
+        let times = [facts.started.elapsed(), facts.upstream, own];
+        let guess = self.write(facts, facts.request_id, attempt.as_mut(), times, charges);
+        match (admission, &attempt) {
+            (Some(admission), Some(attempt)) if is_charged => admission.settle(&used(attempt, guess)),
+            (Some(admission), _) => admission.give_back(),
+            (None, _) => {}
+        }
     }
 
+    /// Returns what the record guesses.
     fn write(
         &mut self,
         facts: &Facts<'_>,
         id: Uuid,
         mut attempt: Option<&mut Attempt>,
-        time: Duration,
-        upstream: Duration,
-        own: Duration,
-    ) {
+        [time, upstream, own]: [Duration; 3],
+        charges: Vec<Charge<'_>>,
+    ) -> Option<(u64, u64)> {
         let estimate = attempt.as_deref_mut().and_then(|attempt| self.estimate(attempt, id, facts.status));
         let attempt = attempt.as_deref();
         let found = attempt.map(|attempt| &attempt.found);
@@ -379,9 +403,10 @@ impl Log {
             sdk_version: said("package-version"),
             turned_after: attempt.map_or(0, |attempt| millis(attempt.began.saturating_duration_since(facts.started))),
             has_body: body.is_some(),
-            charges: Vec::new(),
+            charges,
         };
         self.journal.append_with(&record, body.as_ref());
+        estimate
     }
 
     /// Prompt and completion tokens of what has not said everything: a rough figure for the record, and the texts for
@@ -430,6 +455,17 @@ impl Attempt {
 /// Whether the answers to this path are paid for by their text.
 fn is_text(path: &str) -> bool {
     ["/completions", "/embeddings", "/messages", "/responses"].iter().any(|ending| path.ends_with(ending))
+}
+
+fn used(attempt: &Attempt, guess: Option<(u64, u64)>) -> Used<'_> {
+    let item = Item {
+        service: &attempt.ai_org,
+        integration: attempt.integration,
+        requested: attempt.model.as_deref(),
+        answered: attempt.found.model.as_deref(),
+        tier: attempt.found.service_tier.as_deref(),
+    };
+    Used { said: &attempt.found.usage, guess, item }
 }
 
 fn said(head: &RequestHeader, headers: &GatewayHeaders<'_>) -> Vec<(&'static str, HeaderValue)> {

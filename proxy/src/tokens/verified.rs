@@ -101,6 +101,7 @@ mod tests {
             status: "active".into(),
             expires_at: None,
             previous: None,
+            limits: None,
             defaults: None,
         };
         Verified::new(organisation.clone(), Arc::new(key), Arc::new(token), now())

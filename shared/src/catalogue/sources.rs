@@ -108,6 +108,11 @@ impl Sources {
         self.document(Kind::Pricing, provider, now).await
     }
 
+    /// The same as far as it is in memory, however old: for those who must not wait.
+    pub fn known(&self, provider: &str) -> Option<Arc<Document>> {
+        self.kept.get(&(Kind::Pricing, provider.into()))?.try_lock().ok()?.as_ref()?.document.clone()
+    }
+
     pub async fn document(&self, kind: Kind, provider: &str, now: Instant) -> Option<Arc<Document>> {
         let mut slot = self.kept.get(&(kind, provider.into()))?.lock().await;
         if let Some(kept) = slot.as_ref().filter(|kept| now < kept.until) {

@@ -1,5 +1,6 @@
 //! An API key as the proxy and the caller check need it. The key itself is never stored.
 
+use super::limits::ThingLimits;
 use crate::api_key::KeyHash;
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
@@ -29,6 +30,8 @@ pub struct ApiKey {
     /// What its requests get unless they say otherwise. Behind a pointer because few keys have any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub defaults: Option<Arc<KeyDefaults>>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub limits: Option<Arc<ThingLimits>>,
 }
 
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -70,7 +73,7 @@ impl KeyKind {
 
 impl ApiKey {
     pub const COLUMNS: &str = "id, organisation_id, workspace_id, user_id, kind, hash, scopes, status, expires_at,
-                               previous_hash, previous_expires_at, defaults";
+                               previous_hash, previous_expires_at, defaults, rate_limits, usage_limits";
 
     pub fn from_row(row: &Row) -> anyhow::Result<Self> {
         let hash: &[u8] = row.try_get("hash")?;
@@ -92,6 +95,7 @@ impl ApiKey {
             expires_at: row.try_get("expires_at")?,
             previous: previous(row)?,
             defaults: defaults(row.try_get("defaults")?)?,
+            limits: ThingLimits::of_key(row)?,
         })
     }
 

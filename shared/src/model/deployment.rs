@@ -56,6 +56,7 @@ mod tests {
             status: "active".into(),
             metadata: None,
             is_metrics_only: false,
+            limits: None,
         };
         let deployment = |organisation: u128, all: bool, some: &[u128], status: &str| Deployment {
             id: id(7),

@@ -1,7 +1,9 @@
 //! A workspace as the proxy needs it.
 
+use super::limits::ThingLimits;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
+use std::sync::Arc;
 use tokio_postgres::Row;
 use uuid::Uuid;
 
@@ -18,11 +20,13 @@ pub struct Workspace {
     /// Its calls are counted and priced; what they say is not kept.
     #[serde(default)]
     pub is_metrics_only: bool,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub limits: Option<Arc<ThingLimits>>,
 }
 
 impl Workspace {
     pub const COLUMNS: &str = "id, organisation_id, slug, status, defaults -> 'metadata' AS metadata, \
-        coalesce(settings ->> 'debug_log' = '0', false) AS is_metrics_only";
+        coalesce(settings ->> 'debug_log' = '0', false) AS is_metrics_only, rate_limits, usage_limits";
 
     pub fn from_row(row: &Row) -> Result<Self, tokio_postgres::Error> {
         Ok(Self {
@@ -32,6 +36,7 @@ impl Workspace {
             status: row.try_get("status")?,
             metadata: row.try_get::<_, Option<Value>>("metadata")?.and_then(|value| value.as_object().cloned()),
             is_metrics_only: row.try_get("is_metrics_only")?,
+            limits: ThingLimits::of_workspace(row)?,
         })
     }
 }

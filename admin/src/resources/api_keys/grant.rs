@@ -58,6 +58,7 @@ mod tests {
             status: "active".into(),
             expires_at: None,
             previous: None,
+            limits: None,
             defaults: None,
         };
         Caller::new(key, None)

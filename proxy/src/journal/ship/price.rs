@@ -15,7 +15,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 pub struct Pricer {
-    sources: Sources,
+    sources: Arc<Sources>,
     snapshot: Arc<Snapshot>,
     /// By provider and the name in its price list; only listed names, so it stays small.
     versions: HashMap<(String, String), (Entry, String)>,
@@ -35,8 +35,8 @@ pub struct Priced<'r> {
 }
 
 impl Pricer {
-    pub fn new(sources: Sources, snapshot: Arc<Snapshot>) -> Self {
-        Self { sources, snapshot, versions: HashMap::new() }
+    pub fn new(sources: impl Into<Arc<Sources>>, snapshot: Arc<Snapshot>) -> Self {
+        Self { sources: sources.into(), snapshot, versions: HashMap::new() }
     }
 
     pub async fn price<'r>(&mut self, record: &Record<'r>) -> Priced<'r> {

@@ -16,6 +16,7 @@ fn key(id: u128, secret: &str) -> ApiKey {
         status: "active".into(),
         expires_at: None,
         previous: None,
+        limits: None,
         defaults: None,
     }
 }

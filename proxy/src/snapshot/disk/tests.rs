@@ -25,6 +25,7 @@ fn filled() -> Snapshot {
         status: "active".into(),
         expires_at: Some(noon()),
         previous: None,
+        limits: None,
         defaults: None,
     });
     let workspace = Workspace {
@@ -34,6 +35,7 @@ fn filled() -> Snapshot {
         status: "active".into(),
         metadata: None,
         is_metrics_only: false,
+        limits: None,
     };
     Snapshot::of(keys.collect(), vec![workspace])
 }

@@ -151,6 +151,7 @@ fn world() -> World {
         status: "active".into(),
         metadata: None,
         is_metrics_only: false,
+        limits: None,
     };
     let key = ApiKey {
         id: Uuid::from_u128(3),
@@ -163,6 +164,7 @@ fn world() -> World {
         status: "active".into(),
         expires_at: None,
         previous: None,
+        limits: None,
         defaults: None,
     };
     let caller = Principal { key: Arc::new(key.clone()), workspace: Arc::new(workspace.clone()), token: None };

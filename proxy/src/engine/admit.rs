@@ -1,0 +1,219 @@
+//! Admission by rate limits and budgets, on both lanes: what speaks of a request is reserved, or the request refused with
+//! whose limit it was. A request of which no limit speaks costs the lookups alone.
+
+use super::{Ask, Engine, Errand, Passage};
+use crate::body::Fields;
+use crate::headers::GatewayHeaders;
+use crate::limits::Unit;
+use crate::refusal::Refusal;
+use crate::stages::admit::amounts::{Expected, Item};
+use crate::stages::admit::told::refusal;
+use crate::stages::admit::{Admission, Amounts, Attempted, Request, Wanted, asks, of_attempt, of_request, uses};
+use crate::target::{Credential, Target};
+use crate::visit::Visit;
+use chrono::Utc;
+use pingora_http::RequestHeader;
+use serde_json::{Map, Value};
+use shared::providers::Family;
+
+/// A request whose body was read.
+#[derive(Clone, Copy)]
+pub(super) struct Read<'r> {
+    pub text: &'r [u8],
+    pub fields: &'r Fields<'r>,
+}
+
+impl Engine {
+    /// On the engine lane, before a target is chosen.
+    pub(super) async fn admit(
+        &self,
+        head: &RequestHeader,
+        visit: &mut Visit,
+        errand: &Errand,
+        read: Read<'_>,
+    ) -> Result<(), Refusal> {
+        let family = errand.endpoint.family();
+        let wanted = self.wanted(visit, &errand.caller, &errand.metadata, Some(family));
+        if wanted.is_empty() {
+            return Ok(());
+        }
+        let mut amounts = Amounts::default();
+        if uses(&wanted, Unit::Tokens) || uses(&wanted, Unit::Cost) {
+            let expected = Expected::of(family, read.text, read.fields);
+            amounts = expected.amounts();
+            if uses(&wanted, Unit::Cost) {
+                let mut dearest: Option<Amounts> = None;
+                for (target, model) in self.possible(head, errand, read.fields)? {
+                    let mut one = amounts;
+                    self.tariff.learn(&target.provider.name).await;
+                    self.tariff.price(&mut one, &expected, &item(&target, model.as_deref(), read.fields).borrow());
+                    dearest = Some(dearest.map_or(one, |dearest| dearest.or(one)));
+                }
+                amounts = dearest.unwrap_or(amounts);
+            }
+        }
+        Box::pin(self.reserve(visit, wanted, amounts, false)).await
+    }
+
+    /// On the relay lane: nobody knows what its body says.
+    pub(super) async fn admit_head(&self, head: &RequestHeader, visit: &mut Visit, ask: &Ask) -> Result<(), Refusal> {
+        let family = Family::of(&head.method, &ask.path).map(|(family, _)| family);
+        let wanted = self.wanted(visit, &ask.caller, &ask.metadata, family);
+        match wanted.is_empty() {
+            true => Ok(()),
+            false => Box::pin(self.reserve(visit, wanted, Amounts::default(), false)).await,
+        }
+    }
+
+    /// Before a target is asked. Its refusal is that target's answer.
+    pub(super) async fn admit_target(
+        &self,
+        visit: &mut Visit,
+        errand: &Errand,
+        target: &Target,
+        model: Option<&str>,
+        read: Read<'_>,
+    ) -> Result<(), Refusal> {
+        let family = errand.endpoint.family();
+        let wanted = self.wanted_of(visit, &errand.caller, &errand.metadata, Some(family), target, model)?;
+        if wanted.is_empty() {
+            return Ok(());
+        }
+        let mut amounts = Amounts::default();
+        if uses(&wanted, Unit::Tokens) || uses(&wanted, Unit::Cost) {
+            let expected = Expected::of(family, read.text, read.fields);
+            amounts = expected.amounts();
+            if uses(&wanted, Unit::Cost) {
+                self.tariff.learn(&target.provider.name).await;
+                self.tariff.price(&mut amounts, &expected, &item(target, model, read.fields).borrow());
+            }
+        }
+        Box::pin(self.reserve(visit, wanted, amounts, true)).await
+    }
+
+    /// The same on the relay lane. What is not noted in the journal is no call, but a question which models there are.
+    pub async fn admit_passage(
+        &self,
+        passage: &Passage,
+        head: &RequestHeader,
+        visit: &mut Visit,
+    ) -> Result<(), Refusal> {
+        if visit.log.is_none() && self.journal.is_some() {
+            return Ok(());
+        }
+        let (path, caller, metadata) = passage.asked();
+        let family = Family::of(&head.method, path).map(|(family, _)| family);
+        let model = passage.model.as_deref();
+        let wanted = self.wanted_of(visit, caller, metadata, family, &passage.target, model)?;
+        match wanted.is_empty() {
+            true => Ok(()),
+            false => Box::pin(self.reserve(visit, wanted, Amounts::default(), true)).await,
+        }
+    }
+
+    fn wanted(
+        &self,
+        visit: &Visit,
+        caller: &crate::stages::identify::Principal,
+        metadata: &Map<String, Value>,
+        family: Option<Family>,
+    ) -> Vec<Wanted> {
+        let request = Request { caller, metadata, config: visit.config.as_deref(), family, attempted: None };
+        of_request(&request, &self.snapshot, self.switches, Utc::now())
+    }
+
+    fn wanted_of(
+        &self,
+        visit: &Visit,
+        caller: &crate::stages::identify::Principal,
+        metadata: &Map<String, Value>,
+        family: Option<Family>,
+        target: &Target,
+        model: Option<&str>,
+    ) -> Result<Vec<Wanted>, Refusal> {
+        if visit.admission.as_ref().is_some_and(|admission| admission.has_attempt()) {
+            return Ok(Vec::new());
+        }
+        let request = Request { caller, metadata, config: visit.config.as_deref(), family, attempted: None };
+        let provider = match &target.credential {
+            Credential::Stored(stored) => Some(&stored.provider),
+            Credential::Given(_) => None,
+        };
+        let attempted = Attempted { provider, service: &target.provider.name, model };
+        of_attempt(&request, &attempted, &self.snapshot, self.switches).map_err(|error| {
+            tracing::error!(provider = target.provider.name, %error, "limits of a provider cannot be read");
+            Refusal::internal()
+        })
+    }
+
+    async fn reserve(
+        &self,
+        visit: &mut Visit,
+        wanted: Vec<Wanted>,
+        amounts: Amounts,
+        of_attempt: bool,
+    ) -> Result<(), Refusal> {
+        let now = self.limits.now();
+        let reserved = self.limits.reserve(now, &asks(&wanted, &amounts)).await;
+        let reservation = reserved.map_err(|refused| match wanted.get(refused.index) {
+            Some(wanted) => refusal(wanted, &refused, self.limits.now()),
+            None => Refusal::internal(),
+        })?;
+        let admission = visit.admission.get_or_insert_with(|| Box::new(Admission::new(self.tariff.clone())));
+        admission.shown.add(reservation.standings(), now);
+        match of_attempt {
+            true => admission.admit_attempt(reservation),
+            false => admission.admit(reservation, amounts),
+        }
+        Ok(())
+    }
+
+    /// Everything that the request may be sent to, as far as it can be told now, with the model's name there.
+    fn possible(
+        &self,
+        head: &RequestHeader,
+        errand: &Errand,
+        fields: &Fields<'_>,
+    ) -> Result<Vec<(Target, Option<String>)>, Refusal> {
+        let asked = fields.text("model");
+        if let Some(target) = &errand.first {
+            return Ok(vec![(target.clone(), asked.map(|model| model.into_owned()))]);
+        }
+        let headers = GatewayHeaders::of(&head.headers, &self.aliases)?;
+        let resolver = self.resolver();
+        let targets = errand.plan.leaves().filter_map(|leaf| {
+            let own = leaf.edits.model().and_then(|json| serde_json::from_str::<String>(json).ok());
+            let model = own.or_else(|| asked.as_deref().map(str::to_owned));
+            let resolved = resolver.resolve(leaf, &headers, &errand.caller, model.as_deref()).ok()?;
+            Some((resolved.target, resolved.model.or(model)))
+        });
+        Ok(targets.collect())
+    }
+}
+
+/// Whose price a call of this target has.
+struct Priced<'p> {
+    target: &'p Target,
+    model: Option<&'p str>,
+    tier: Option<String>,
+}
+
+fn item<'p>(target: &'p Target, model: Option<&'p str>, fields: &Fields<'_>) -> Priced<'p> {
+    Priced { target, model, tier: fields.text("service_tier").map(|tier| tier.into_owned()) }
+}
+
+impl Priced<'_> {
+    fn borrow(&self) -> Item<'_> {
+        let integration = match &self.target.credential {
+            Credential::Stored(stored) => Some(stored.integration.id),
+            Credential::Given(_) => None,
+        };
+        Item {
+            service: &self.target.provider.name,
+            integration,
+            requested: self.model,
+            answered: None,
+            tier: self.tier.as_deref(),
+        }
+    }
+}

@@ -1,0 +1,40 @@
+//! The active policies of each workspace. Requests ask by workspace, and rows come by id: so whenever one changes, the
+//! lists are made anew, which costs the number of policies.
+
+use super::collection::Collection;
+use arc_swap::ArcSwap;
+use shared::model::{RateLimitsPolicy, UsageLimitsPolicy};
+use std::collections::HashMap;
+use std::sync::Arc;
+use uuid::Uuid;
+
+/// Those of one workspace, in the order of their ids.
+#[derive(Debug, Default)]
+pub struct Policies {
+    pub rates: Vec<Arc<RateLimitsPolicy>>,
+    pub budgets: Vec<Arc<UsageLimitsPolicy>>,
+}
+
+#[derive(Default)]
+pub(super) struct ByWorkspace(ArcSwap<HashMap<Uuid, Arc<Policies>>>);
+
+impl ByWorkspace {
+    pub fn find(&self, workspace: &Uuid) -> Option<Arc<Policies>> {
+        self.0.load().get(workspace).cloned()
+    }
+
+    pub fn rebuild(&self, rates: &Collection<RateLimitsPolicy>, budgets: &Collection<UsageLimitsPolicy>) {
+        let mut lists: HashMap<Uuid, Policies> = HashMap::new();
+        for policy in rates.all().into_iter().filter(|policy| policy.is_active()) {
+            lists.entry(policy.workspace_id).or_default().rates.push(policy);
+        }
+        for policy in budgets.all().into_iter().filter(|policy| policy.is_active()) {
+            lists.entry(policy.workspace_id).or_default().budgets.push(policy);
+        }
+        for list in lists.values_mut() {
+            list.rates.sort_by_key(|policy| policy.id);
+            list.budgets.sort_by_key(|policy| policy.id);
+        }
+        self.0.store(Arc::new(lists.into_iter().map(|(workspace, list)| (workspace, Arc::new(list))).collect()));
+    }
+}

@@ -1,0 +1,220 @@
+//! May this request pass? Finds the limits that speak of it: those of its key, its token and its workspace and the
+//! policies whose conditions it meets; for one attempt those of the provider and its integration and the policies that ask
+//! about provider or model. Pure: what a request is, is said by `facts`, how much it may use by `amounts`; reserving is
+//! `limits`' part, and what becomes of it `admission`'s.
+
+pub mod admission;
+pub mod amounts;
+pub mod facts;
+pub mod told;
+
+pub use admission::Admission;
+pub use amounts::{Amounts, Tariff};
+pub use facts::{Attempted, Request};
+pub use told::{Shown, Whose};
+
+use crate::limits::{Ask, Counter, Kind, Limit, Moment, Scope, Unit, Window};
+use crate::snapshot::{Policies, Snapshot};
+use chrono::{DateTime, Datelike as _, Utc};
+use shared::jwt::limits::{Period, UsageKind, UsageLimit};
+use shared::model::ThingLimits;
+use shared::model::limits::{Budget, Rate};
+use shared::model::policy::{BudgetKind, RateKind, RateUnit};
+use std::sync::Arc;
+use uuid::Uuid;
+
+/// A limit that speaks of a request, and whose it is.
+#[derive(Debug, Clone)]
+pub struct Wanted {
+    pub limit: Arc<Limit>,
+    pub whose: Whose,
+}
+
+/// Which limits hold at all.
+#[derive(Debug, Clone, Copy)]
+pub struct Switches {
+    /// `USAGE_LIMITS_ENABLED`
+    pub things: bool,
+    /// `POLICY_ENABLED`
+    pub policies: bool,
+}
+
+/// The limits that are looked at before a target is chosen.
+pub fn of_request(request: &Request<'_>, snapshot: &Snapshot, switches: Switches, now: DateTime<Utc>) -> Vec<Wanted> {
+    let mut wanted = Vec::new();
+    let (key, workspace) = (&request.caller.key, &request.caller.workspace);
+    let organisation = workspace.organisation_id;
+    if switches.things {
+        if let Some(limits) = &key.limits {
+            let id = key.id.to_string();
+            of_thing(&mut wanted, limits, organisation, Scope::ApiKey, &id, &Whose::ApiKey);
+        }
+        if let Some(token) = &request.caller.token {
+            let id =
+                format!("{}/{}", workspace.id, token.person.as_deref().or(token.jti.as_deref()).unwrap_or_default());
+            let rates = token.rate_limits.iter();
+            let rates = rates.map(|rate| Rate { kind: rate.kind, unit: rate.unit, value: rate.value }).collect();
+            of_thing(&mut wanted, &ThingLimits { rates, budget: None }, organisation, Scope::Token, &id, &Whose::Token);
+            for budget in token.usage_limits.iter().filter(|limit| limit.status.as_deref() != Some("archived")) {
+                let id = budget.id.as_ref().map_or_else(|| id.clone(), |own| format!("{id}/{own}"));
+                let limits = ThingLimits { rates: Vec::new(), budget: Some(of_token(budget, now)) };
+                of_thing(&mut wanted, &limits, organisation, Scope::Token, &id, &Whose::Token);
+            }
+        }
+        if let Some(limits) = &workspace.limits {
+            let whose = Whose::Workspace(workspace.clone());
+            of_thing(&mut wanted, limits, organisation, Scope::Workspace, &workspace.id.to_string(), &whose);
+        }
+    }
+    if switches.policies
+        && let Some(policies) = snapshot.policies(&workspace.id)
+    {
+        of_policies(&mut wanted, &policies, request, snapshot, false);
+    }
+    wanted
+}
+
+/// The limits that are looked at before a target is asked. `grant` says how much of its integration the workspace may use.
+pub fn of_attempt(
+    request: &Request<'_>,
+    attempted: &Attempted<'_>,
+    snapshot: &Snapshot,
+    switches: Switches,
+) -> Result<Vec<Wanted>, serde_json::Error> {
+    let mut wanted = Vec::new();
+    let workspace = &request.caller.workspace;
+    let organisation = workspace.organisation_id;
+    if let (true, Some(provider)) = (switches.things, attempted.provider) {
+        let limits = ThingLimits::of(Some(&provider.rate_limits), provider.usage_limits.as_ref())?;
+        if !limits.is_empty() {
+            let id = format!("{}/{}", workspace.id, provider.slug);
+            let whose = Whose::Provider(provider.clone());
+            of_thing(&mut wanted, &limits, organisation, Scope::Provider, &id, &whose);
+        }
+        if let Some(grant) = snapshot.integration_workspace(provider.integration_id, workspace.id) {
+            let limits = ThingLimits::of(grant.rate_limits.as_ref(), grant.usage_limits.as_ref())?;
+            if !limits.is_empty() {
+                let id = format!("{}/{}", grant.integration_id, workspace.id);
+                let slug = snapshot.integration(&grant.integration_id).map(|integration| integration.slug.clone());
+                let whose = Whose::Integration(slug.unwrap_or_default().into());
+                of_thing(&mut wanted, &limits, organisation, Scope::Integration, &id, &whose);
+            }
+        }
+    }
+    if switches.policies
+        && let Some(policies) = snapshot.policies(&workspace.id)
+    {
+        let request = Request { attempted: Some(*attempted), ..*request };
+        of_policies(&mut wanted, &policies, &request, snapshot, true);
+    }
+    Ok(wanted)
+}
+
+/// What is asked of each limit.
+pub fn asks(wanted: &[Wanted], amounts: &Amounts) -> Vec<Ask> {
+    wanted.iter().map(|one| Ask { limit: one.limit.clone(), amount: amounts.of(&one.limit) }).collect()
+}
+
+pub fn uses(wanted: &[Wanted], unit: Unit) -> bool {
+    wanted.iter().any(|one| one.limit.counter.unit() == unit)
+}
+
+fn of_thing(wanted: &mut Vec<Wanted>, limits: &ThingLimits, organisation: Uuid, scope: Scope, id: &str, whose: &Whose) {
+    for rate in &limits.rates {
+        let (window, times) = window(rate.unit);
+        let unit = match rate.kind {
+            RateKind::Requests => Unit::Requests,
+            RateKind::Tokens => Unit::Tokens,
+        };
+        let kind = Kind::Rate(window);
+        let counter = Counter::new(organisation, scope, id, unit, kind);
+        let cap = rate.value.saturating_mul(times);
+        wanted.push(Wanted { limit: Arc::new(Limit { counter, cap, kind, dry_run: false }), whose: whose.clone() });
+    }
+    let Some(Budget { kind, credit_limit: Some(most), strict, last_reset_at }) = limits.budget else { return };
+    let (unit, cap) = budget(kind, most);
+    let kind = Kind::Budget { strict, since: last_reset_at.timestamp_micros() };
+    let counter = Counter::new(organisation, scope, id, unit, kind);
+    wanted.push(Wanted { limit: Arc::new(Limit { counter, cap, kind, dry_run: false }), whose: whose.clone() });
+}
+
+fn of_policies(
+    wanted: &mut Vec<Wanted>,
+    policies: &Policies,
+    request: &Request<'_>,
+    snapshot: &Snapshot,
+    per_attempt: bool,
+) {
+    let organisation = request.caller.workspace.organisation_id;
+    let group = |rule: &shared::model::policy::Rule| {
+        let speaks = rule.is_per_attempt() == per_attempt && rule.matches(request);
+        speaks.then(|| rule.value_key(request)).flatten()
+    };
+    for policy in &policies.rates {
+        let Some(group) = group(&policy.rule) else { continue };
+        let (window, times) = window(policy.unit);
+        let kind = Kind::Rate(window);
+        let unit = match policy.kind {
+            RateKind::Requests => Unit::Requests,
+            RateKind::Tokens => Unit::Tokens,
+        };
+        let counter = Counter::new(organisation, Scope::Policy, &policy.scope_id(&group), unit, kind);
+        // A float is cut off at the largest number there is.
+        let limit = Limit { counter, cap: (policy.value as u64).saturating_mul(times), kind, dry_run: policy.dry_run };
+        wanted.push(Wanted { limit: Arc::new(limit), whose: Whose::RatePolicy(policy.clone()) });
+    }
+    for policy in &policies.budgets {
+        let Some(group) = group(&policy.rule) else { continue };
+        let entity = snapshot.policy_entity(policy.id, &group);
+        let since: Moment = policy.starts_at(entity.as_deref()).timestamp_micros();
+        let (unit, cap) = budget(policy.kind, policy.credit_limit);
+        let kind = Kind::Budget { strict: policy.strict, since };
+        let counter = Counter::new(organisation, Scope::Policy, &policy.scope_id(&group), unit, kind);
+        let limit = Limit { counter, cap, kind, dry_run: policy.dry_run };
+        wanted.push(Wanted { limit: Arc::new(limit), whose: Whose::UsagePolicy(policy.clone()) });
+    }
+}
+
+/// A second is too short a window to be shared between processes, so as much is allowed in each minute as in its seconds.
+fn window(unit: RateUnit) -> (Window, u64) {
+    match unit {
+        RateUnit::Rps => (Window::Minute, 60),
+        RateUnit::Rpm => (Window::Minute, 1),
+        RateUnit::Rph => (Window::Hour, 1),
+        RateUnit::Rpd => (Window::Day, 1),
+        RateUnit::Rpw => (Window::Week, 1),
+    }
+}
+
+/// The unit of a budget's counter, and how far it may go: money in nano-cents, rounded down.
+fn budget(kind: BudgetKind, most: f64) -> (Unit, u64) {
+    const NANO_CENTS: f64 = 100.0 * 1e9;
+    match kind {
+        BudgetKind::Cost => (Unit::Cost, (most * NANO_CENTS) as u64),
+        BudgetKind::Tokens => (Unit::Tokens, most as u64),
+        BudgetKind::Requests => (Unit::Requests, most as u64),
+    }
+}
+
+/// A token's budget begins with the calendar's period: nobody remembers when it was first seen.
+fn of_token(limit: &UsageLimit, now: DateTime<Utc>) -> Budget {
+    let day = now.date_naive();
+    let begins = match (limit.periodic_reset, limit.periodic_reset_days) {
+        (Some(Period::Weekly), _) => Some(day - chrono::Days::new(u64::from(day.weekday().num_days_from_sunday()))),
+        (Some(Period::Monthly), _) => day.with_day(1),
+        (None, Some(days)) => {
+            let past = day.num_days_from_ce() % i32::from(days.max(1));
+            Some(day - chrono::Days::new(past.unsigned_abs().into()))
+        }
+        (None, None) => None,
+    };
+    Budget {
+        kind: match limit.kind {
+            UsageKind::Cost => BudgetKind::Cost,
+            UsageKind::Tokens => BudgetKind::Tokens,
+        },
+        credit_limit: limit.credit_limit,
+        strict: limit.strict,
+        last_reset_at: begins.and_then(|day| day.and_hms_opt(0, 0, 0)).unwrap_or_default().and_utc(),
+    }
+}

@@ -1,0 +1,120 @@
+//! What a request was promised, from its admission to its record: which counters its records are charged to, and what is
+//! settled when it is over. Dropped unsettled, everything is given back.
+
+use super::amounts::{Amounts, Item, Tariff, used};
+use super::told::Shown;
+use crate::journal::Charge;
+use crate::limits::{Reservation, Spent, Unit};
+use shared::cost::Usage;
+use std::sync::Arc;
+
+pub struct Admission {
+    tariff: Arc<Tariff>,
+    /// Of the limits that were looked at before a target was chosen.
+    request: Option<Reservation>,
+    /// Of those of the present target.
+    attempt: Option<Reservation>,
+    /// What targets used that others took the place of.
+    before: Spent,
+    amounts: Amounts,
+    /// What the client is told about its rates.
+    pub shown: Shown,
+}
+
+/// What a target is known to have used.
+pub struct Used<'u> {
+    pub said: &'u [String],
+    pub guess: Option<(u64, u64)>,
+    pub item: Item<'u>,
+}
+
+impl Admission {
+    pub fn new(tariff: Arc<Tariff>) -> Self {
+        Self {
+            tariff,
+            request: None,
+            attempt: None,
+            before: Spent::default(),
+            amounts: Amounts::default(),
+            shown: Shown::default(),
+        }
+    }
+
+    pub fn admit(&mut self, reservation: Reservation, amounts: Amounts) {
+        self.amounts = amounts;
+        self.request = Some(reservation);
+    }
+
+    pub fn admit_attempt(&mut self, reservation: Reservation) {
+        self.attempt = Some(reservation);
+    }
+
+    /// Whether the present target was let pass already: a retry goes on with what it was promised.
+    pub fn has_attempt(&self) -> bool {
+        self.attempt.is_some()
+    }
+
+    /// The counters of a record. Where another target takes over, the request is not counted yet.
+    pub fn charges(&self, is_last: bool) -> Vec<Charge<'_>> {
+        let request = self.request.iter().flat_map(Reservation::charges);
+        let request = request.filter(|due| is_last || due.counter.unit() != Unit::Requests);
+        request.chain(self.attempt.iter().flat_map(Reservation::charges)).map(Charge::from).collect()
+    }
+
+    /// Another target takes the place of the present one, whose record is written.
+    pub fn set_aside(&mut self, used: &Used<'_>) {
+        let spent = self.spent(used);
+        if let Some(attempt) = self.attempt.take() {
+            attempt.settle(spent);
+        }
+        self.before.tokens = self.before.tokens.saturating_add(spent.tokens);
+        self.before.nano_cents = self.before.nano_cents.saturating_add(spent.nano_cents);
+    }
+
+    /// The last record is written.
+    pub fn settle(mut self, used: &Used<'_>) {
+        self.set_aside(used);
+        if let Some(request) = self.request.take() {
+            request.settle(Spent { requests: 1, ..self.before });
+        }
+    }
+
+    /// A limit or a mistake stood against the last target: only what others used before it stays used.
+    pub fn give_back(mut self) {
+        if let Some(request) = self.request.take() {
+            request.settle(self.before);
+        }
+    }
+
+    /// The request is over and nobody looked at what it used.
+    pub fn settle_unseen(mut self) {
+        let spent = Spent {
+            requests: 1,
+            tokens: self.amounts.tokens.unwrap_or(0),
+            nano_cents: self.amounts.nano_cents.unwrap_or(0),
+        };
+        for reservation in [self.attempt.take(), self.request.take()].into_iter().flatten() {
+            reservation.settle(spent);
+        }
+    }
+
+    fn spent(&self, used_up: &Used<'_>) -> Spent {
+        let held = self.request.iter().chain(&self.attempt).flat_map(Reservation::charges);
+        let (mut counts, mut costs) = (false, false);
+        for due in held {
+            counts |= due.counter.unit() == Unit::Tokens;
+            costs |= due.counter.unit() == Unit::Cost;
+        }
+        if !counts && !costs {
+            return Spent { requests: 1, ..Spent::default() };
+        }
+        let usage = used(used_up.said, used_up.guess);
+        let tokens = usage.prompt_tokens().saturating_add(usage.completion_tokens());
+        let is_free = usage == Usage::default();
+        let nano_cents = match costs && !is_free {
+            true => self.tariff.nano_cents(&usage, &used_up.item).unwrap_or(0),
+            false => 0,
+        };
+        Spent { requests: 1, tokens, nano_cents }
+    }
+}

@@ -1,0 +1,221 @@
+//! How much a request may use, before it is made, and how much it did use. What is reserved is a guess (the prompt, and
+//! the most that was asked for), and for strict budgets a bound: a token is at least a byte, and an answer whose length
+//! nobody limited has none. Prices are those that are known in memory; the journal works the exact ones out.
+
+use crate::body::Fields;
+use crate::limits::{Kind, Limit, Unit};
+use crate::snapshot::Snapshot;
+use crate::usage::rough_tokens;
+use rust_decimal::Decimal;
+use rust_decimal::prelude::ToPrimitive as _;
+use serde_json::Value;
+use shared::catalogue::Sources;
+use shared::catalogue::sources::Document;
+use shared::cost::{Entry, Mode, OwnPrices, Usage, cost};
+use shared::providers::Family;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use uuid::Uuid;
+
+/// What a request wants of limits, by their unit. None is what nobody can say.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Amounts {
+    pub tokens: Option<u64>,
+    pub most_tokens: Option<u64>,
+    pub nano_cents: Option<u64>,
+    pub most_nano_cents: Option<u64>,
+}
+
+impl Amounts {
+    pub fn of(&self, limit: &Limit) -> u64 {
+        let is_strict = matches!(limit.kind, Kind::Budget { strict: true, .. });
+        let known = match (limit.counter.unit(), is_strict) {
+            (Unit::Requests, _) => Some(1),
+            (Unit::Tokens, false) => self.tokens,
+            (Unit::Tokens, true) => self.most_tokens,
+            (Unit::Cost, false) => self.nano_cents,
+            (Unit::Cost, true) => self.most_nano_cents,
+        };
+        known.unwrap_or(u64::MAX)
+    }
+}
+
+/// Tokens of a request: in and out, guessed and at most.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Expected {
+    pub input: u64,
+    pub output: u64,
+    pub most_input: u64,
+    pub most_output: u64,
+    /// Whether the bounds hold.
+    pub is_bounded: bool,
+}
+
+impl Expected {
+    pub fn of(family: Family, body: &[u8], fields: &Fields<'_>) -> Self {
+        let number = |name: &str| fields.get(name).and_then(|text| text.parse::<u64>().ok());
+        let most = ["max_completion_tokens", "max_tokens", "max_output_tokens"].into_iter().find_map(number);
+        let times = number("n").unwrap_or(1).max(number("best_of").unwrap_or(1)).max(1);
+        let output = most.map(|most| most.saturating_mul(times));
+        let (output, is_bounded) = match family {
+            Family::Embed | Family::Moderate | Family::Rerank | Family::CountTokens => (Some(0), true),
+            Family::Chat | Family::Complete | Family::Messages | Family::Responses => (output, output.is_some()),
+            // Priced by other things than tokens.
+            _ => (output, false),
+        };
+        let (input, output) = (rough_tokens(body), output.unwrap_or(0));
+        Self { input, output, most_input: body.len() as u64, most_output: output, is_bounded }
+    }
+
+    pub fn amounts(&self) -> Amounts {
+        let most = self.most_input.saturating_add(self.most_output);
+        Amounts {
+            tokens: Some(self.input.saturating_add(self.output).max(1)),
+            most_tokens: self.is_bounded.then_some(most),
+            ..Amounts::default()
+        }
+    }
+}
+
+/// Whose price a call has.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Item<'i> {
+    /// The provider, as price lists know it.
+    pub service: &'i str,
+    pub integration: Option<Uuid>,
+    pub requested: Option<&'i str>,
+    pub answered: Option<&'i str>,
+    pub tier: Option<&'i str>,
+}
+
+/// What things cost, as far as this process knows.
+pub struct Tariff {
+    pub sources: Arc<Sources>,
+    pub snapshot: Arc<Snapshot>,
+}
+
+impl Tariff {
+    /// Sees to it that a provider's prices are in memory. Waits for them shortly, and once an hour at most.
+    pub async fn learn(&self, service: &str) {
+        const PATIENCE: Duration = Duration::from_millis(250);
+        if self.sources.known(service).is_none() {
+            let _ = tokio::time::timeout(PATIENCE, self.sources.prices(service, Instant::now())).await;
+        }
+    }
+
+    /// None when the price is not known.
+    pub fn nano_cents(&self, usage: &Usage, item: &Item<'_>) -> Option<u64> {
+        let integration = item.integration.and_then(|id| self.snapshot.integration(&id));
+        let model = item.integration.zip(item.requested);
+        let model = model.and_then(|(id, model)| self.snapshot.integration_model(id, model));
+        let own = match &integration {
+            Some(integration) => OwnPrices::of(integration, model.as_deref()).ok()?,
+            None => OwnPrices::default(),
+        };
+        let document = self.sources.known(item.service);
+        let list = document.as_deref().and_then(Document::as_prices);
+        let base = model.as_ref().and_then(|model| model.base_model_slug.as_deref());
+        let names = [item.answered, item.requested, base].into_iter().flatten();
+        let listed = names.filter_map(|name| list?.find(item.service, name)).min_by_key(|found| found.by as u8);
+        let nothing = Entry::default();
+        let entry = match listed {
+            Some(listed) => listed.entry,
+            None if own.has_price() => &nothing,
+            None => return None,
+        };
+        let terms = own.terms(None, item.tier.map_or(Mode::Standard, Mode::of_service_tier));
+        in_nano_cents(cost(usage, entry, &terms).ok()?.cents())
+    }
+
+    /// What a request is expected to cost, and at most.
+    pub fn price(&self, amounts: &mut Amounts, expected: &Expected, item: &Item<'_>) {
+        let plain = Usage { input: expected.input, output: expected.output, ..Usage::default() };
+        amounts.nano_cents = self.nano_cents(&plain, item);
+        let most = Usage { input: expected.most_input, output: expected.most_output, ..Usage::default() };
+        // Reading for the first time may cost more when it is kept for the next.
+        let kept = Usage { input: 0, cache_write: expected.most_input, ..most.clone() };
+        let dearest = self.nano_cents(&most, item).max(self.nano_cents(&kept, item));
+        amounts.most_nano_cents = dearest.filter(|_| expected.is_bounded);
+    }
+}
+
+impl Amounts {
+    /// Of a request that may go to either of two targets.
+    pub fn or(self, other: Self) -> Self {
+        Self {
+            nano_cents: self.nano_cents.max(other.nano_cents),
+            most_nano_cents: self.most_nano_cents.zip(other.most_nano_cents).map(|(one, other)| one.max(other)),
+            ..self
+        }
+    }
+}
+
+fn in_nano_cents(cents: Decimal) -> Option<u64> {
+    cents.checked_mul(Decimal::from(1_000_000_000_u64))?.ceil().to_u64()
+}
+
+/// What the provider said it used, in one or two pieces, else what we guess.
+pub fn used(said: &[String], guess: Option<(u64, u64)>) -> Usage {
+    let words = said.iter().filter_map(|text| serde_json::from_str::<Value>(text).ok());
+    let words = words.reduce(|mut earlier, later| match (&mut earlier, later) {
+        (Value::Object(fields), Value::Object(later)) => {
+            fields.extend(later.into_iter().filter(|(_, value)| !value.is_null()));
+            earlier
+        }
+        (_, later) => later,
+    });
+    match (words.and_then(|words| Usage::read(&words)), guess) {
+        (Some(usage), None) => usage,
+        (Some(usage), Some((_, output))) => Usage { output: usage.output.max(output), ..usage },
+        (None, Some((input, output))) => Usage { input, output, ..Usage::default() },
+        (None, None) => Usage::default(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn expected(family: Family, body: &str) -> Expected {
+        Expected::of(family, body.as_bytes(), &Fields::read(body.as_bytes()).unwrap())
+    }
+
+    #[test]
+    fn a_request_is_bounded_when_it_says_how_long_the_answer_may_be() {
+        for (family, body, tokens, is_bounded) in [
+            (Family::Chat, r#"{"messages":[{"content":"12345678"}]}"#, 2, false),
+            (Family::Chat, r#"{"messages":[{"content":"12345678"}],"max_tokens":10}"#, 12, true),
+            (Family::Chat, r#"{"messages":[{"content":"12345678"}],"max_completion_tokens":10,"n":3}"#, 32, true),
+            (Family::Responses, r#"{"input":"1234","max_output_tokens":5}"#, 6, true),
+            (Family::Embed, r#"{"input":"12345678"}"#, 2, true),
+            (Family::Image, r#"{"prompt":"1234","n":2}"#, 1, false),
+            (Family::Chat, r#"{"max_tokens":18446744073709551615,"n":9}"#, u64::MAX, true),
+        ] {
+            let amounts = expected(family, body).amounts();
+            assert_eq!((amounts.tokens, amounts.most_tokens.is_some()), (Some(tokens), is_bounded), "{body}");
+            assert!(amounts.most_tokens.is_none_or(|most| most >= tokens), "{body}");
+        }
+    }
+
+    #[test]
+    fn a_guess_fills_what_the_provider_did_not_say() {
+        let said = |texts: &[&str]| texts.iter().map(|text| (*text).to_owned()).collect::<Vec<_>>();
+        let start = r#"{"input_tokens":10,"cache_read_input_tokens":4,"output_tokens":1}"#;
+        for (texts, guess, expected) in [
+            (said(&[start, r#"{"output_tokens":25,"input_tokens":null}"#]), None, (14, 25)),
+            (said(&[start]), Some((99, 7)), (14, 7)),
+            (said(&[]), Some((3, 4)), (3, 4)),
+            (said(&[]), None, (0, 0)),
+        ] {
+            let usage = used(&texts, guess);
+            assert_eq!((usage.prompt_tokens(), usage.completion_tokens()), expected, "{texts:?}");
+        }
+    }
+
+    #[test]
+    fn money_is_rounded_up() {
+        for (cents, nano) in [("0", 0), ("0.35", 350_000_000), ("0.0000000001", 1)] {
+            assert_eq!(in_nano_cents(cents.parse().unwrap()), Some(nano));
+        }
+    }
+}

@@ -1,0 +1,77 @@
+//! What policies can ask about a request, and about one attempt of it.
+
+use crate::snapshot::SavedConfig;
+use crate::stages::identify::Principal;
+use serde_json::{Map, Value};
+use shared::model::Provider;
+use shared::model::policy::{Facts, Key, names_model};
+use shared::providers::Family;
+use std::borrow::Cow;
+use std::sync::Arc;
+use uuid::Uuid;
+
+#[derive(Debug, Clone, Copy)]
+pub struct Request<'r> {
+    pub caller: &'r Principal,
+    pub metadata: &'r Map<String, Value>,
+    pub config: Option<&'r SavedConfig>,
+    /// None for paths that are no family's.
+    pub family: Option<Family>,
+    /// Known once a target is chosen.
+    pub attempted: Option<Attempted<'r>>,
+}
+
+#[derive(Debug, Clone, Copy)]
+pub struct Attempted<'r> {
+    /// The workspace's handle, when a stored credential is used.
+    pub provider: Option<&'r Arc<Provider>>,
+    /// Whose service it is.
+    pub service: &'r str,
+    pub model: Option<&'r str>,
+}
+
+impl Facts for Request<'_> {
+    fn value(&self, key: &Key) -> Option<Cow<'_, str>> {
+        let id = |id: Uuid| Some(Cow::Owned(id.to_string()));
+        match key {
+            Key::ApiKey => id(self.caller.key.id),
+            Key::OrganisationId => id(self.caller.workspace.organisation_id),
+            Key::WorkspaceId => id(self.caller.workspace.id),
+            Key::Metadata(field) => match self.metadata.get(field)? {
+                Value::String(text) => Some(Cow::Borrowed(text)),
+                Value::Null => None,
+                other => Some(Cow::Owned(other.to_string())),
+            },
+            Key::Config => Some(Cow::Borrowed(&self.config?.row.slug)),
+            // Prompts are not run yet.
+            Key::Prompt => None,
+            Key::EndpointType => Some(Cow::Borrowed(self.family?.name())),
+            Key::VirtualKey => Some(Cow::Borrowed(&self.attempted?.provider?.slug)),
+            Key::Provider => Some(Cow::Borrowed(self.attempted?.service)),
+            Key::Model => Some(Cow::Borrowed(self.attempted?.model?)),
+        }
+    }
+
+    fn is(&self, key: &Key, wanted: &str) -> bool {
+        let is_id = |id: Uuid| wanted.parse() == Ok(id);
+        let slug = |wanted: &str| wanted.strip_prefix('@').unwrap_or(wanted).to_owned();
+        match key {
+            Key::ApiKey => is_id(self.caller.key.id),
+            Key::OrganisationId => is_id(self.caller.workspace.organisation_id),
+            Key::WorkspaceId => wanted == self.caller.workspace.slug || is_id(self.caller.workspace.id),
+            Key::Config => self.config.is_some_and(|config| wanted == config.row.slug || is_id(config.row.id)),
+            Key::VirtualKey => {
+                let provider = self.attempted.and_then(|attempted| attempted.provider);
+                provider.is_some_and(|provider| slug(wanted) == provider.slug || is_id(provider.id))
+            }
+            Key::Provider => self.attempted.is_some_and(|attempted| {
+                wanted == attempted.service || attempted.provider.is_some_and(|provider| slug(wanted) == provider.slug)
+            }),
+            Key::Model => self.attempted.is_some_and(|attempted| {
+                let provider = attempted.provider.map(|provider| provider.slug.as_str());
+                attempted.model.is_some_and(|model| names_model(wanted, provider, model))
+            }),
+            Key::Metadata(_) | Key::Prompt | Key::EndpointType => self.value(key).is_some_and(|value| value == wanted),
+        }
+    }
+}

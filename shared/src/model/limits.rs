@@ -1,0 +1,99 @@
+//! Limits on a thing (a key, a workspace, a provider, the grant of an integration) as the proxy needs them: as they were
+//! stored, without what is only for people.
+
+use super::policy::{BudgetKind, RateKind, RateUnit};
+use chrono::{DateTime, Utc};
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use std::sync::Arc;
+use tokio_postgres::Row;
+use tokio_postgres::types::Json;
+
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct ThingLimits {
+    pub rates: Vec<Rate>,
+    pub budget: Option<Budget>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Rate {
+    #[serde(rename = "type")]
+    pub kind: RateKind,
+    pub unit: RateUnit,
+    /// Zero lets nothing pass.
+    pub value: u64,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Budget {
+    #[serde(rename = "type", default = "cost")]
+    pub kind: BudgetKind,
+    /// Dollars or tokens; none when only a threshold is watched.
+    pub credit_limit: Option<f64>,
+    #[serde(default)]
+    pub strict: bool,
+    /// When its present period began.
+    #[serde(default)]
+    pub last_reset_at: DateTime<Utc>,
+}
+
+fn cost() -> BudgetKind {
+    BudgetKind::Cost
+}
+
+impl ThingLimits {
+    /// From `rate_limits`, an array, and `usage_limits`, an object.
+    pub fn of(rates: Option<&Value>, budget: Option<&Value>) -> Result<Self, serde_json::Error> {
+        let rates = rates.map(Option::<Vec<Rate>>::deserialize).transpose()?.flatten().unwrap_or_default();
+        let budget = budget.map(Option::<Budget>::deserialize).transpose()?.flatten();
+        Ok(Self { rates, budget })
+    }
+
+    /// The same from the columns of a row; none when there are none.
+    pub fn of_key(row: &Row) -> Result<Option<Arc<Self>>, tokio_postgres::Error> {
+        let rates: Json<Vec<Rate>> = row.try_get("rate_limits")?;
+        let budget: Option<Json<Budget>> = row.try_get("usage_limits")?;
+        Ok(Self { rates: rates.0, budget: budget.map(|budget| budget.0) }.shared())
+    }
+
+    /// Of a workspace, whose budgets are an array of at most one.
+    pub fn of_workspace(row: &Row) -> Result<Option<Arc<Self>>, tokio_postgres::Error> {
+        let rates: Option<Json<Vec<Rate>>> = row.try_get("rate_limits")?;
+        let budgets: Option<Json<Vec<Budget>>> = row.try_get("usage_limits")?;
+        let budget = budgets.and_then(|budgets| budgets.0.first().copied());
+        Ok(Self { rates: rates.map(|rates| rates.0).unwrap_or_default(), budget }.shared())
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.rates.is_empty() && self.budget.is_none()
+    }
+
+    fn shared(self) -> Option<Arc<Self>> {
+        (!self.is_empty()).then(|| Arc::new(self))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn what_is_stored_is_read_and_what_is_for_people_is_passed_over() {
+        let rates = json!([{ "type": "tokens", "unit": "rph", "value": 0 }]);
+        let budget = json!({
+            "type": "tokens", "credit_limit": 5.5, "alert_threshold": 4, "strict": true, "periodic_reset": "weekly",
+            "last_reset_at": "2026-02-01T00:00:00.000Z",
+        });
+        let read = ThingLimits::of(Some(&rates), Some(&budget)).unwrap();
+        assert_eq!(read.rates, [Rate { kind: RateKind::Tokens, unit: RateUnit::Rph, value: 0 }]);
+        let budget = read.budget.unwrap();
+        assert_eq!((budget.kind, budget.credit_limit, budget.strict), (BudgetKind::Tokens, Some(5.5), true));
+        assert_eq!(budget.last_reset_at.timestamp(), 1_769_904_000);
+        let plain = ThingLimits::of(Some(&json!([])), Some(&json!({ "credit_limit": 1 }))).unwrap().budget.unwrap();
+        assert_eq!((plain.kind, plain.strict), (BudgetKind::Cost, false));
+        assert!(ThingLimits::of(Some(&Value::Null), Some(&Value::Null)).unwrap().is_empty());
+        assert!(ThingLimits::of(Some(&json!([{ "type": "tokens" }])), None).is_err());
+    }
+}
