@@ -27,7 +27,7 @@ pub struct Refusal {
     pub code: &'static str,
     pub message: Cow<'static, str>,
     pub param: Option<&'static str>,
-    pub retry_after_s: Option<u64>,
+    pub retry_after_s: Option<u32>,
     /// Everything that is wrong, where it is more than one thing.
     pub errors: Box<[String]>,
     /// The limit that was reached.
@@ -100,7 +100,7 @@ impl Refusal {
         self
     }
 
-    fn retry_in(mut self, seconds: u64) -> Self {
+    fn retry_in(mut self, seconds: u32) -> Self {
         self.retry_after_s = Some(seconds);
         self
     }
@@ -289,7 +289,7 @@ impl Refusal {
         Self::new(503, "server_error", "overloaded", message).retry_in(1)
     }
 
-    pub fn rate_limited(message: String, wait_s: u64, hit: Hit) -> Self {
+    pub fn rate_limited(message: String, wait_s: u32, hit: Hit) -> Self {
         Self::new(429, "rate_limit_error", "rate_limit_exceeded", message).retry_in(wait_s).at(hit)
     }
 
@@ -415,6 +415,10 @@ mod tests {
     use super::*;
     use serde_json::Value;
 
+    fn hit() -> Hit {
+        Hit { scope: "policy", rate: None, wait_ms: None, unit: crate::limits::Unit::Requests }
+    }
+
     fn every() -> Vec<Refusal> {
         vec![
             Refusal::missing_api_key(),
@@ -450,6 +454,9 @@ mod tests {
             Refusal::not_implemented("x"),
             Refusal::not_ready(),
             Refusal::overloaded(),
+            Refusal::rate_limited("m".into(), 1, hit()),
+            Refusal::budget_exhausted("m".into(), hit()),
+            Refusal::limits_unknown("m".into(), hit()),
             Refusal::timeout(1),
             Refusal::no_event("p"),
             Refusal::out_of_time(),

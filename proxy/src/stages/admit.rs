@@ -218,3 +218,6 @@ fn of_token(limit: &UsageLimit, now: DateTime<Utc>) -> Budget {
         last_reset_at: begins.and_then(|day| day.and_hms_opt(0, 0, 0)).unwrap_or_default().and_utc(),
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -10,7 +10,7 @@ async fn admin_answers_through_the_proxy_as_it_does_by_itself() {
     let stack = Stack::start().await;
     let direct = harness::Client::new(&stack.admin_url);
     // Admin keys, no key, an unknown key; built and unbuilt operations, a wrong method.
-    for path in ["/api-keys/self", "/admin/users", "/configs", "/policies/rate-limits?page_size=5&x=%2F"] {
+    for path in ["/api-keys/self", "/admin/users", "/configs", "/guardrails?page_size=5&x=%2F"] {
         for key in [&stack.home.admin_key, "pk_unknown", ""] {
             let (through, by_itself) = match key {
                 "" => (stack.anonymous().get(path).await, direct.get(path).await),
@@ -27,7 +27,7 @@ async fn admin_answers_through_the_proxy_as_it_does_by_itself() {
             assert_ne!(through.header("x-gateway-request-id"), "", "{path}");
         }
     }
-    let unbuilt = stack.administrator().get("/policies/rate-limits").await;
+    let unbuilt = stack.administrator().get("/guardrails").await;
     assert_eq!(unbuilt.status, 501, "{}", unbuilt.text());
     assert_eq!(unbuilt.json()["success"], false, "{}", unbuilt.text());
     // Provider headers, which SDKs send on every call, change nothing.

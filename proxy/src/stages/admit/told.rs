@@ -58,7 +58,7 @@ pub struct Hit {
     /// Of a rate.
     pub rate: Option<Line>,
     pub wait_ms: Option<u64>,
-    unit: Unit,
+    pub unit: Unit,
 }
 
 /// How a rate stands.
@@ -157,7 +157,7 @@ pub fn refusal(wanted: &Wanted, refused: &limits::Refusal, now: Moment) -> Refus
                 per(window)
             );
             let wait_ms = u64::try_from(resets_at.saturating_sub(now) / 1000).unwrap_or(0).max(1);
-            Refusal::rate_limited(message, seconds, hit(Some(line), Some(wait_ms)))
+            Refusal::rate_limited(message, u32::try_from(seconds).unwrap_or(u32::MAX), hit(Some(line), Some(wait_ms)))
         }
         (Why::StoreAway, ..) => {
             let message = format!("how much is left of the limit of {whose} cannot be found out now; try again");

@@ -1,0 +1,128 @@
+//! Which limits speak of a request.
+
+use super::*;
+use crate::stages::identify::Principal;
+use serde_json::{Map, Value, json};
+use shared::api_key::KeyHash;
+use shared::model::{ApiKey, KeyKind, Provider, RateLimitsPolicy, Workspace};
+
+const BOTH: Switches = Switches { things: true, policies: true };
+
+fn limits(value: u64) -> Option<Arc<ThingLimits>> {
+    let rate = Rate { kind: RateKind::Requests, unit: RateUnit::Rpm, value };
+    Some(Arc::new(ThingLimits { rates: vec![rate], budget: None }))
+}
+
+fn caller() -> Principal {
+    let workspace = Workspace {
+        id: Uuid::from_u128(1),
+        organisation_id: Uuid::from_u128(9),
+        slug: "home".into(),
+        status: "active".into(),
+        metadata: None,
+        is_metrics_only: false,
+        limits: limits(20),
+    };
+    let key = ApiKey {
+        id: Uuid::from_u128(2),
+        organisation_id: workspace.organisation_id,
+        workspace_id: Some(workspace.id),
+        user_id: None,
+        kind: KeyKind::WorkspaceService,
+        hash: KeyHash([0; 32]),
+        scopes: [].into(),
+        status: "active".into(),
+        expires_at: None,
+        previous: None,
+        limits: limits(10),
+        defaults: None,
+    };
+    Principal { key: key.into(), workspace: workspace.into(), token: None }
+}
+
+fn policy(id: u128, workspace: u128, conditions: Value, group_by: Value) -> RateLimitsPolicy {
+    RateLimitsPolicy {
+        id: Uuid::from_u128(id),
+        organisation_id: Uuid::from_u128(9),
+        workspace_id: Uuid::from_u128(workspace),
+        name: None,
+        rule: serde_json::from_value(json!({ "conditions": conditions, "group_by": group_by })).unwrap(),
+        kind: RateKind::Tokens,
+        unit: RateUnit::Rph,
+        value: 5.9,
+        dry_run: false,
+        status: "active".into(),
+        counters_since: DateTime::default(),
+    }
+}
+
+fn caps(wanted: &[Wanted]) -> Vec<(&'static str, u64)> {
+    wanted.iter().map(|one| (one.whose.scope(), one.limit.cap)).collect()
+}
+
+#[test]
+fn key_workspace_and_matching_policies_speak_before_routing_and_the_rest_per_attempt() {
+    let user = json!([{ "key": "metadata.team", "value": ["a", "b"], "excludes": "b" }]);
+    let model = json!([{ "key": "model", "value": "@mine/gpt-4o" }]);
+    let by_key = json!([{ "key": "api_key" }]);
+    let snapshot = Snapshot::empty().with_policies(
+        vec![
+            policy(1, 1, user.clone(), by_key.clone()),
+            policy(2, 1, model, by_key.clone()),
+            policy(3, 7, user.clone(), by_key),
+            RateLimitsPolicy { status: "archived".into(), ..policy(4, 1, user.clone(), json!([])) },
+            policy(5, 1, user, json!([{ "key": "metadata.absent" }])),
+        ],
+        Vec::new(),
+    );
+    let (caller, now) = (caller(), DateTime::default());
+    let things = [("api_key", 10), ("workspace", 20)];
+    for (team, switches, expected) in [
+        ("a", BOTH, vec![things[0], things[1], ("policy", 5)]),
+        ("b", BOTH, things.to_vec()),
+        ("a", Switches { things: false, ..BOTH }, vec![("policy", 5)]),
+        ("a", Switches { policies: false, ..BOTH }, things.to_vec()),
+    ] {
+        let metadata: Map<String, Value> = [("team".to_owned(), json!(team))].into_iter().collect();
+        let request = Request { caller: &caller, metadata: &metadata, config: None, family: None, attempted: None };
+        assert_eq!(caps(&of_request(&request, &snapshot, switches, now)), expected, "{team} {switches:?}");
+    }
+    let metadata = Map::new();
+    let request = Request { caller: &caller, metadata: &metadata, config: None, family: None, attempted: None };
+    let provider = Arc::new(Provider {
+        id: Uuid::from_u128(3),
+        organisation_id: Uuid::from_u128(9),
+        workspace_id: Uuid::from_u128(1),
+        integration_id: Uuid::from_u128(4),
+        slug: "mine".into(),
+        status: "active".into(),
+        rate_limits: json!([{ "type": "requests", "unit": "rpd", "value": 7 }]),
+        usage_limits: Some(json!({ "credit_limit": 0.5 })),
+        expires_at: None,
+        model_config: None,
+        sealed: None,
+        concurrency: None,
+        created_at: DateTime::default(),
+    });
+    for (model, expected) in [
+        ("gpt-4o", vec![("virtual_key", 7), ("virtual_key", 50_000_000_000), ("policy", 5)]),
+        ("other", vec![("virtual_key", 7), ("virtual_key", 50_000_000_000)]),
+    ] {
+        let attempted = Attempted { provider: Some(&provider), service: "openai", model: Some(model) };
+        assert_eq!(caps(&of_attempt(&request, &attempted, &snapshot, BOTH).unwrap()), expected, "{model}");
+    }
+}
+
+#[test]
+fn a_tokens_budget_begins_with_its_period() {
+    let now = "2026-02-19T15:00:00Z".parse().unwrap();
+    for (claim, begins) in [
+        (json!({ "credit_limit": 5 }), "1970-01-01"),
+        (json!({ "credit_limit": 5, "periodic_reset": "weekly" }), "2026-02-15"),
+        (json!({ "credit_limit": 5, "periodic_reset": "monthly" }), "2026-02-01"),
+        (json!({ "credit_limit": 5, "periodic_reset_days": 1 }), "2026-02-19"),
+    ] {
+        let limit: UsageLimit = serde_json::from_value(claim.clone()).unwrap();
+        assert_eq!(of_token(&limit, now).last_reset_at.date_naive().to_string(), begins, "{claim}");
+    }
+}
