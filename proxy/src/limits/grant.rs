@@ -20,11 +20,12 @@ pub struct Wish {
     pub cap: u64,
 }
 
-/// What it gets, and what nobody has after that.
+/// What it gets, and what nobody has after that. Less than its request lacks would only lie with it, and two that each
+/// hold a part of the last piece would wait for one another for ever.
 pub fn grant(standing: Standing, wish: Wish, replicas: u64) -> (u64, u64) {
     let left = wish.cap.saturating_sub(standing.value).saturating_sub(standing.promised);
     let piece = left / replicas.max(1).saturating_mul(2);
-    let granted = wish.want.min(piece).max(wish.need).max(1).min(left);
+    let granted = if wish.need > left { 0 } else { wish.want.min(piece).max(wish.need).max(1).min(left) };
     (granted, left - granted)
 }
 
@@ -41,7 +42,7 @@ mod tests {
             (900, 0, 500, 0, (16, 84)),
             (900, 94, 500, 0, (1, 5)),
             (900, 94, 500, 4, (4, 2)),
-            (900, 94, 500, 40, (6, 0)),
+            (900, 94, 500, 40, (0, 6)),
             (900, 100, 500, 40, (0, 0)),
             (900, 300, 500, 40, (0, 0)),
         ] {

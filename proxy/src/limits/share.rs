@@ -68,6 +68,8 @@ struct Lease {
 struct Dry {
     until: Moment,
     cap: u64,
+    /// What it still had, too little for whoever waited.
+    left: u64,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -174,7 +176,7 @@ impl Share {
             lease => *lease = Some(Lease::new(Uuid::nil(), limit.cap.min(MOST).cast_signed(), now)),
         }
         self.elsewhere = 0;
-        self.dry = Some(Dry { until: Moment::MAX, cap: u64::MAX });
+        self.dry = Some(Dry { until: Moment::MAX, cap: u64::MAX, left: 0 });
     }
 
     /// `trusted_until`: how long leases of rates hold unless the store hears of this replica again.
@@ -189,7 +191,9 @@ impl Share {
         };
         match self.dry {
             _ if is_there => Verdict::Pass,
-            Some(dry) if now < dry.until && limit.cap <= dry.cap => Verdict::Refuse,
+            Some(dry) if now < dry.until && limit.cap <= dry.cap && lacking(limit.kind, amount, balance) > dry.left => {
+                Verdict::Refuse
+            }
             _ if now < self.away_until => Verdict::Away,
             _ => Verdict::Wait,
         }
@@ -207,8 +211,7 @@ impl Share {
     /// A request waits for this. True when the store is to be asked on its account.
     pub fn wait(&mut self, now: Moment, kind: Kind, amount: u64, trusted_until: Moment) -> bool {
         let balance = self.balance(now, trusted_until);
-        let lacking = if kind.is_exact() { amount.min(MOST).cast_signed() } else { 1 }.saturating_sub(balance);
-        self.need = self.need.max(lacking.max(0).cast_unsigned());
+        self.need = self.need.max(lacking(kind, amount, balance));
         self.demand = self.demand.saturating_add(amount.min(MOST)).min(MOST);
         self.queue()
     }
@@ -272,8 +275,9 @@ impl Share {
         }
         .clamp(1, (self.cap / 8).max(1));
         self.elsewhere = answer.left;
-        let is_dry = answer.left == 0 && answer.granted < question.wish.want.max(question.wish.need);
-        self.dry = is_dry.then(|| Dry { until: self.dry_until(now, answer.others), cap: question.wish.cap });
+        let Wish { want, need, cap } = question.wish;
+        let is_dry = answer.granted < need || answer.left == 0 && answer.granted < want;
+        self.dry = is_dry.then(|| Dry { until: self.dry_until(now, answer.others), cap, left: answer.left });
         self.need > 0 && !is_dry && self.queue()
     }
 
@@ -407,6 +411,12 @@ impl Share {
             self.retired.push(lease);
         }
     }
+}
+
+/// What a request needs beyond what is there.
+fn lacking(kind: Kind, amount: u64, balance: i64) -> u64 {
+    let needed = if kind.is_exact() { amount.min(MOST).cast_signed() } else { 1 };
+    needed.saturating_sub(balance).max(0).cast_unsigned()
 }
 
 impl Lease {
