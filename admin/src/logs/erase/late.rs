@@ -1,5 +1,5 @@
 //! What arrives after it was erased. A proxy may hold logs on disk while Postgres is away, and bodies longer than that, so
-//! an erasure is remembered and done again: often at first, ever more seldom, and no more after `KEPT`.
+//! an erasure is remembered and done again: often at first, ever more seldom, and no more after `KEPT_DAYS`.
 
 use super::{BATCH, Erased, Mode, Subject, apply, delete_bodies, find, salt};
 use crate::error::ApiError;
@@ -9,7 +9,7 @@ use tokio_postgres::{GenericClient, Row, Transaction};
 use uuid::Uuid;
 
 /// Longer than anybody keeps a journal that cannot be sent.
-const KEPT: &str = "30 days";
+const KEPT_DAYS: i32 = 30;
 const BODIES: i64 = 200;
 
 pub async fn remember(
@@ -78,8 +78,10 @@ pub async fn repeat_bodies(tx: &Transaction<'_>, store: &LogStore) -> Result<boo
 
 /// Nothing from before can come any more.
 pub async fn forget(tx: &Transaction<'_>) -> Result<(), ApiError> {
-    for (table, since) in [("log_erasures", "asked_at"), ("erased_bodies", "erased_at")] {
-        tx.execute(&format!("DELETE FROM {table} WHERE {since} < now() - interval '{KEPT}'"), &[]).await?;
+    const ERASURES: &str = "DELETE FROM log_erasures WHERE asked_at < now() - make_interval(days => $1)";
+    const BODIES: &str = "DELETE FROM erased_bodies WHERE erased_at < now() - make_interval(days => $1)";
+    for forget in [ERASURES, BODIES] {
+        tx.execute(forget, &[&KEPT_DAYS]).await?;
     }
     Ok(())
 }

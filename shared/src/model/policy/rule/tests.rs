@@ -1,3 +1,5 @@
+//! Which requests a rule speaks of, and which group each falls into.
+
 use super::*;
 use serde_json::json;
 use std::collections::HashMap;
