@@ -197,6 +197,34 @@ async fn pages_by_number_and_by_place_show_every_log_once_and_newest_first() {
 }
 
 #[tokio::test]
+async fn a_total_that_would_take_long_is_not_counted_and_a_last_page_needs_no_count() {
+    let service = Service::start().await;
+    let client = service.administrator();
+    for ago in 1..=3 {
+        store(&service, at(ago), json!({})).await;
+    }
+    // Every row costs as much to Postgres as a million do, in connections made from now on.
+    service
+        .sql("DO $$ BEGIN EXECUTE format('ALTER DATABASE %I SET cpu_tuple_cost = 100000', current_database()); END $$")
+        .await;
+    service
+        .sql("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()")
+        .await;
+    let told = async |query: &str| {
+        let list = client.get(&format!("/logs?{query}")).await.json();
+        (list["total"].clone(), list["total_is_capped"].clone())
+    };
+    harness::until("new connections are in use", async || told("page_size=2").await.1 == true).await;
+    assert_eq!(told("page_size=2").await, (json!(2), json!(true)));
+    assert_eq!(
+        told("page_size=2&current_page=1").await,
+        (json!(3), json!(false)),
+        "the last page says how many there are"
+    );
+    assert_eq!(told("page_size=5").await, (json!(3), json!(false)));
+}
+
+#[tokio::test]
 async fn a_total_is_exact_up_to_ten_thousand_and_says_when_it_is_not() {
     let service = Service::start().await;
     let client = service.administrator();

@@ -9,7 +9,12 @@ use serde_json::json;
 pub fn docs() -> [Doc; 2] {
     let list = schema::object("LogList")
         .need("object", schema::fixed("list"))
-        .need("total", schema::whole(0..=10_000).says("All matches; 10000 when there are more."))
+        .need(
+            "total",
+            schema::whole(0..=10_000).says(
+                "All matches, up to 10000. When counting them would take long: those up to the end of this page.",
+            ),
+        )
         .need("total_is_capped", schema::flag().says("Whether there are more than `total`."))
         .need("data", schema::list(row::docs()))
         .need("next", schema::uuid().or_null().says("Sent as `after`, it leads to the next page."));
