@@ -24,7 +24,7 @@ use load::{Load, Round};
 use report::{Comparison, Row};
 use request::Request;
 use store::Store;
-use targets::{Place, Process};
+use targets::{Place, Process, Variant};
 
 #[derive(Debug, Clone, clap::Parser)]
 pub struct Settings {
@@ -87,7 +87,7 @@ async fn measure(settings: &Settings, place: &mut Place) -> anyhow::Result<Compa
     let (mock, direct) = place.mock().await?;
     let (nginx, through_nginx) = place.nginx(direct.address).await?;
     let (bare, through_bare) = place.bare(direct.address, &[]).await?;
-    let (gateway, lanes) = place.gateway(direct.address, &store, false, &[]).await?;
+    let (gateway, lanes) = place.gateway(direct.address, &store, Variant::PLAIN, &[]).await?;
     let mut targets = [
         Target::new("direct", &mock, &direct, true),
         Target::new("nginx", &nginx, &through_nginx, false),
@@ -106,18 +106,27 @@ async fn measure(settings: &Settings, place: &mut Place) -> anyhow::Result<Compa
         }
         say(&progress(round + 1, settings.rounds, &targets));
     }
-    // Afterwards, on its own: it goes on sending to Postgres when its round is over.
-    let (noting, noted) = place.gateway(direct.address, &store, true, &[]).await?;
-    let mut journal = Target::new("journal", &noting, &noted.engine, false);
-    for _ in 0..settings.rounds {
-        visit(&mut journal, &load).await?;
+    // Afterwards, on their own: they go on sending to Postgres when a round is over.
+    let (noting, noted) = place.gateway(direct.address, &store, Variant::NOTING, &[]).await?;
+    let (single, of_single) = place.gateway(direct.address, &store, Variant::ALONE, &[]).await?;
+    let mut noted = [
+        Target::new("journal", &noting, &noted.engine, false),
+        Target::new("limited", &noting, &noted.limited, false),
+        Target::new("journal, 1 thread", &single, &of_single.engine, false),
+        Target::new("limited, 1 thread", &single, &of_single.limited, false),
+    ];
+    for round in 0..settings.rounds {
+        for step in 0..noted.len() {
+            let index = (round + step) % noted.len();
+            visit(&mut noted[index], &load).await?;
+        }
     }
     let mut rows: Vec<Row> = targets
         .iter()
-        .chain([&journal])
+        .chain(&noted)
         .filter_map(|target| Row::of(target.name, &target.rounds, &target.delays, usage::peak_memory(target.pid)))
         .collect();
-    for process in [nginx, bare, gateway, noting] {
+    for process in [nginx, bare, gateway, noting, single] {
         drop(process);
     }
     if !settings.no_callgrind {
@@ -145,11 +154,12 @@ async fn instructions(
     direct: &Request,
     store: &Store,
 ) -> anyhow::Result<(Option<f64>, Option<f64>)> {
-    if !["bare", "engine", "routed", "relay", "journal"].contains(&name) {
+    if !["bare", "engine", "routed", "relay", "journal", "limited"].contains(&name) {
         return Ok((None, None));
     }
     say(&format!("counting instructions: {name}"));
-    let has_journal = name == "journal";
+    let has_journal = ["journal", "limited"].contains(&name);
+    let variant = if has_journal { Variant::NOTING } else { Variant::PLAIN };
     let mut counts = [callgrind::Count::default(); 2];
     for (count, requests) in counts.iter_mut().zip(callgrind::RUNS) {
         let file = place.folder.join(format!("callgrind.{name}.{requests}"));
@@ -158,10 +168,11 @@ async fn instructions(
             let (process, request) = place.bare(direct.address, &wrapper).await?;
             (process, request, Signal::INT)
         } else {
-            let (process, lanes) = place.gateway(direct.address, store, has_journal, &wrapper).await?;
+            let (process, lanes) = place.gateway(direct.address, store, variant, &wrapper).await?;
             let request = match name {
                 "relay" => lanes.relay,
                 "routed" => lanes.routed,
+                "limited" => lanes.limited,
                 _ => lanes.engine,
             };
             (process, request, Signal::TERM)

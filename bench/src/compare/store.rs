@@ -5,6 +5,7 @@ use std::path::Path;
 use anyhow::Context;
 use shared::model::KeyKind;
 use shared::{bootstrap, migrate, scopes};
+use uuid::Uuid;
 
 use crate::postgres::{Options, Purpose, Server, template};
 
@@ -16,7 +17,24 @@ pub struct Store {
     server: Option<Server>,
     /// A service key with every scope a service key can have.
     pub key: String,
+    /// The same in a workspace where limits hold: of the key, of the workspace and of two policies. None is ever reached.
+    pub limited_key: String,
 }
+
+const WORKSPACE: &str = r#"
+    INSERT INTO workspaces (organisation_id, slug, name, usage_limits) VALUES ($1, 'limited', 'Limited',
+        '[{"type": "cost", "credit_limit": 1000000, "last_reset_at": "2026-01-01T00:00:00.000Z"}]') RETURNING id"#;
+const KEY_LIMIT: &str = r#"
+    UPDATE api_keys SET rate_limits = '[{"type": "requests", "unit": "rpm", "value": 1000000000}]'
+    WHERE workspace_id = $1"#;
+const RATE_POLICY: &str = r#"
+    INSERT INTO rate_limits_policies (organisation_id, workspace_id, name, conditions, group_by, type, unit, value)
+    VALUES ($1, $2, 'tokens of each key', '[{"key": "workspace_id", "value": "limited"}]', '[{"key": "api_key"}]',
+        'tokens', 'rpm', 1000000000000)"#;
+const USAGE_POLICY: &str = r#"
+    INSERT INTO usage_limits_policies (organisation_id, workspace_id, name, conditions, group_by, type, credit_limit)
+    VALUES ($1, $2, 'spend of each key', '[{"key": "endpoint_type", "value": "chatComplete"}]', '[{"key": "api_key"}]',
+        'cost', 1000000)"#;
 
 impl Store {
     pub async fn start(folder: &Path) -> anyhow::Result<Self> {
@@ -28,7 +46,14 @@ impl Store {
         let tenant = bootstrap::create_organisation(&mut client, "Bench", "bench@example.com", PREFIX).await?;
         let scopes = scopes::all_for(KeyKind::WorkspaceService);
         let key = bootstrap::create_workspace_key(&client, tenant.workspace_id, "bench", &scopes, PREFIX).await?.key;
-        Ok(Self { server: Some(server), key })
+        let organisation = tenant.organisation_id;
+        let workspace: Uuid = client.query_one(WORKSPACE, &[&organisation]).await?.try_get(0)?;
+        let limited = bootstrap::create_workspace_key(&client, workspace, "limited", &scopes, PREFIX).await?;
+        client.execute(KEY_LIMIT, &[&workspace]).await?;
+        for policy in [RATE_POLICY, USAGE_POLICY] {
+            client.execute(policy, &[&organisation, &workspace]).await?;
+        }
+        Ok(Self { server: Some(server), key, limited_key: limited.key })
     }
 
     pub fn url(&self) -> String {

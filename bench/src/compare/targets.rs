@@ -20,6 +20,7 @@ use crate::process::{self, Signal};
 const ENGINE_PATH: &str = "/v1/chat/completions";
 /// Not a first-class endpoint, so the gateway relays it; the provider answers with the same bytes as to a chat.
 const RELAY_PATH: &str = "/v1/fixed";
+const KEY: &str = "x-gateway-api-key";
 
 /// A started program. Dropping it kills it and its children.
 pub struct Process {
@@ -143,12 +144,12 @@ impl Place {
         Ok((process, request))
     }
 
-    /// The gateway and the requests that are sent to it. The others keep no journal: ours is measured with and without.
+    /// The gateway and the requests that are sent to it.
     pub async fn gateway(
         &mut self,
         upstream: SocketAddr,
         store: &Store,
-        journal: bool,
+        variant: Variant,
         wrapper: &[String],
     ) -> anyhow::Result<(Process, Lanes)> {
         let (address, metrics) = (self.address()?, self.address()?);
@@ -158,10 +159,10 @@ impl Place {
             ("PROXY_HOST", address.ip().to_string()),
             ("PROXY_PORT", address.port().to_string()),
             ("METRICS_PORT", metrics.port().to_string()),
-            ("PROXY_THREADS", "2".into()),
+            ("PROXY_THREADS", variant.threads.to_string()),
             // Of its own: a start that finds a copy does other work than one that finds none.
             ("SNAPSHOT_DIR", format!("snapshot-{}", address.port())),
-            ("JOURNAL", if journal { "ON" } else { "OFF" }.into()),
+            ("JOURNAL", if variant.journal { "ON" } else { "OFF" }.into()),
             ("JOURNAL_DIR", format!("journal-{}", address.port())),
             ("LOG_STORE_URL", format!("file://logs-{}", address.port())),
             ("UPGRADE_SOCK", format!("upgrade-{}.sock", address.port())),
@@ -170,7 +171,7 @@ impl Place {
         let mut process = Process::start("gateway-proxy", command, &self.folder)?;
         let mut engine = plain(address);
         engine.headers.extend([
-            ("x-gateway-api-key", store.key.clone()),
+            (KEY, store.key.clone()),
             ("x-gateway-provider", "openai".into()),
             ("x-gateway-custom-host", format!("http://{upstream}/v1")),
         ]);
@@ -179,7 +180,14 @@ impl Place {
         process.answers(&relay).await?;
         let routed = Request { headers: routed(upstream, store), ..engine.clone() };
         process.answers(&routed).await?;
-        Ok((process, Lanes { engine, routed, relay }))
+        let mut limited = engine.clone();
+        for (name, value) in &mut limited.headers {
+            if *name == KEY {
+                value.clone_from(&store.limited_key);
+            }
+        }
+        process.answers(&limited).await?;
+        Ok((process, Lanes { engine, routed, relay, limited }))
     }
 }
 
@@ -189,6 +197,22 @@ pub struct Lanes {
     /// The engine lane with a config.
     pub routed: Request,
     pub relay: Request,
+    /// The engine lane by a key that limits speak of.
+    pub limited: Request,
+}
+
+/// How the gateway is run.
+#[derive(Debug, Clone, Copy)]
+pub struct Variant {
+    /// The others keep none: ours is measured with and without.
+    pub journal: bool,
+    pub threads: usize,
+}
+
+impl Variant {
+    pub const PLAIN: Self = Self { journal: false, threads: 2 };
+    pub const NOTING: Self = Self { journal: true, threads: 2 };
+    pub const ALONE: Self = Self { journal: true, threads: 1 };
 }
 
 /// A config of two targets, of which the first answers, with a parameter written over, and metadata.
@@ -200,7 +224,7 @@ fn routed(upstream: SocketAddr, store: &Store) -> Vec<(&'static str, String)> {
     let config = json!({ "strategy": { "mode": "fallback" }, "retry": { "attempts": 2 }, "targets": [target, target] });
     vec![
         ("content-type", "application/json".into()),
-        ("x-gateway-api-key", store.key.clone()),
+        (KEY, store.key.clone()),
         ("x-gateway-config", config.to_string()),
         ("x-gateway-metadata", json!({ "_user": "u-1", "team": "search", "env": "bench" }).to_string()),
     ]
