@@ -16,9 +16,11 @@ mod log_rows;
 mod logs;
 mod outage;
 mod propagation;
+mod redis;
 mod report;
 mod rotation;
 mod stack;
+mod storm;
 mod streams;
 mod tagged;
 mod upload;
@@ -117,6 +119,8 @@ pub enum Proof {
         #[arg(long, default_value_t = 1_000)]
         configs: u32,
     },
+    /// Three proxies and more clients than limits allow, in calm, with a proxy killed and with the store restarted.
+    Storm,
 }
 
 impl Proof {
@@ -137,6 +141,7 @@ impl Proof {
             Self::Handover => "handover",
             Self::Rotation { .. } => "rotation",
             Self::Catalogue { .. } => "catalogue",
+            Self::Storm => "storm",
         }
     }
 
@@ -159,6 +164,7 @@ impl Proof {
             Self::Handover => handover::prove(&mut report).await?,
             Self::Rotation { accounts } => rotation::prove(accounts, &mut report).await?,
             Self::Catalogue { providers, configs } => catalogue::prove(providers, configs, &mut report).await?,
+            Self::Storm => storm::prove(&mut report).await?,
         }
         Ok(report.finish())
     }

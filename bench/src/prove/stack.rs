@@ -1,6 +1,10 @@
 //! The stack of a proof: Postgres, admin and proxy as separate processes that can be killed one by one, and a mock
 //! provider in this process, whose counters can be awaited.
 
+mod replica;
+
+pub use replica::Replica;
+
 use super::client::Caller;
 use super::report::Report;
 use crate::mock::{Mock, Options};
@@ -92,7 +96,11 @@ impl Stack {
     }
 
     pub fn caller_with(&self, key: &str) -> anyhow::Result<Caller> {
-        Caller::at(self.ports[0].port())
+        self.application(self.ports[0].port(), key)
+    }
+
+    fn application(&self, port: u16, key: &str) -> anyhow::Result<Caller> {
+        Caller::at(port)
             .with("x-gateway-api-key", key)?
             .with("x-gateway-provider", "openai")?
             .with("x-gateway-custom-host", &self.mock.url())?
@@ -240,7 +248,7 @@ impl Program {
         Ok(())
     }
 
-    fn last_words(&self) -> String {
+    pub fn last_words(&self) -> String {
         let text = fs::read_to_string(&self.log).unwrap_or_default();
         let skipped = text.lines().count().saturating_sub(SHOWN_LINES);
         text.lines().skip(skipped).collect::<Vec<_>>().join("\n")

@@ -1,0 +1,72 @@
+//! Proxies of equal standing beside one another: the settings of their stack, and ports, journal and snapshot of their own.
+
+use super::{Program, Stack};
+use crate::ports::Reservation;
+use crate::process::Signal;
+use crate::prove::client::Caller;
+use anyhow::ensure;
+use std::fs;
+use std::path::PathBuf;
+use std::time::Duration;
+
+const PATIENCE: Duration = Duration::from_secs(60);
+
+pub struct Replica {
+    pub program: Program,
+    environment: Vec<(&'static str, String)>,
+    /// For requests, and for metrics.
+    ports: [Reservation; 2],
+    folder: PathBuf,
+}
+
+impl Stack {
+    /// The proxy of the stack leaves; so many take its place.
+    pub async fn replicas(&mut self, count: usize) -> anyhow::Result<Vec<Replica>> {
+        self.proxy.signal(Signal::TERM)?;
+        ensure!(self.proxy.ended_within(PATIENCE).await?.is_some(), "the proxy does not leave");
+        let mut replicas = Vec::new();
+        for number in 0..count {
+            replicas.push(self.replica(number).await?);
+        }
+        Ok(replicas)
+    }
+
+    async fn replica(&self, number: usize) -> anyhow::Result<Replica> {
+        // Folders are given relative to where a program runs, so another place is another journal.
+        let folder = self.place.path().join(format!("replica-{number}"));
+        fs::create_dir_all(&folder)?;
+        let ports = [Reservation::any()?, Reservation::any()?];
+        let mut environment = self.environment.clone();
+        environment.push(("PROXY_PORT", ports[0].port().to_string()));
+        environment.push(("METRICS_PORT", ports[1].port().to_string()));
+        let program = Program::start("gateway-proxy", &[], &environment, &folder)?;
+        let mut replica = Replica { program, environment, ports, folder };
+        replica.until_ready().await?;
+        Ok(replica)
+    }
+
+    /// An application with a known key at one of them, whose provider is the mock.
+    pub fn caller_at(&self, replica: &Replica) -> anyhow::Result<Caller> {
+        self.application(replica.ports[0].port(), &self.key)
+    }
+}
+
+impl Replica {
+    /// As if the machine had lost power, as far as the process goes.
+    pub async fn kill(&mut self) -> anyhow::Result<()> {
+        self.program.signal(Signal::KILL)?;
+        ensure!(self.program.ended_within(PATIENCE).await?.is_some(), "the proxy does not end");
+        Ok(())
+    }
+
+    /// In the same place, so that it finds the journal of the one before.
+    pub async fn restart(&mut self) -> anyhow::Result<()> {
+        self.program = Program::start("gateway-proxy", &[], &self.environment, &self.folder)?;
+        self.until_ready().await
+    }
+
+    async fn until_ready(&mut self) -> anyhow::Result<()> {
+        self.program.until_ready(&self.ports[1], "/readyz").await?;
+        self.program.until_ready(&self.ports[0], "/").await
+    }
+}
