@@ -47,7 +47,7 @@ impl Keeper {
                 self.beat().await;
                 beaten = Some(Instant::now());
             }
-            self.ask().await;
+            let is_more = self.ask().await;
             if swept.elapsed() >= SWEEP_EVERY {
                 self.sweep().await;
                 swept = Instant::now();
@@ -58,6 +58,7 @@ impl Keeper {
                 tidied = Instant::now();
             }
             tokio::select! {
+                () = std::future::ready(()), if is_more => {}
                 () = self.limits.wake.notified() => {}
                 () = tokio::time::sleep(SWEEP_EVERY) => {}
             }
@@ -87,52 +88,50 @@ impl Keeper {
         self.replicas = replicas;
     }
 
-    /// Asks for everything that was queued.
-    async fn ask(&mut self) {
-        loop {
-            let queued: Vec<Counter> = {
-                let mut queue = self.limits.queue.lock();
-                let count = queue.len().min(BATCH);
-                queue.drain(..count).collect()
-            };
-            if queued.is_empty() {
-                return;
-            }
-            let (now, trusted_until) = (self.limits.now(), self.limits.trusted_until.load(Relaxed));
-            let asked: Vec<(Counter, Question)> = queued
-                .into_iter()
-                .filter_map(|counter| {
-                    let question = self
-                        .limits
-                        .shares
-                        .with(&counter, |entry| entry.share.ask(now, Uuid::now_v7(), trusted_until))?;
-                    Some((counter, question))
-                })
-                .collect();
-            let granted = self.store.grant(&asked, self.replicas).await;
-            let answers = self.heard(granted);
-            let now = self.limits.now();
-            for (index, (counter, question)) in asked.iter().enumerate() {
-                let answer = answers.as_ref().and_then(|answers| answers.get(index));
-                let again = self.limits.shares.with(counter, |entry| {
-                    // Those who wait look again.
-                    entry.waiting = None;
-                    match answer {
-                        Some(answer) => entry.share.answered(now, question, *answer),
-                        None => {
-                            entry.share.unanswered(now, question);
-                            false
-                        }
+    /// Asks for what was queued first, and says whether there is more. One batch at a time: however many ask, this process
+    /// must be heard of, or it loses its rates.
+    async fn ask(&mut self) -> bool {
+        let queued: Vec<Counter> = {
+            let mut queue = self.limits.queue.lock();
+            let count = queue.len().min(BATCH);
+            queue.drain(..count).collect()
+        };
+        if queued.is_empty() {
+            return false;
+        }
+        let (now, trusted_until) = (self.limits.now(), self.limits.trusted_until.load(Relaxed));
+        let asked: Vec<(Counter, Question)> = queued
+            .into_iter()
+            .filter_map(|counter| {
+                let question =
+                    self.limits.shares.with(&counter, |entry| entry.share.ask(now, Uuid::now_v7(), trusted_until))?;
+                Some((counter, question))
+            })
+            .collect();
+        let granted = self.store.grant(&asked, self.replicas).await;
+        let answers = self.heard(granted);
+        let now = self.limits.now();
+        for (index, (counter, question)) in asked.iter().enumerate() {
+            let answer = answers.as_ref().and_then(|answers| answers.get(index));
+            let again = self.limits.shares.with(counter, |entry| {
+                // Those who wait look again.
+                entry.waiting = None;
+                match answer {
+                    Some(answer) => entry.share.answered(now, question, *answer),
+                    None => {
+                        entry.share.unanswered(now, question);
+                        false
                     }
-                });
-                if again == Some(true) {
-                    self.limits.queue.lock().push(counter.clone());
                 }
-            }
-            if let Some(answers) = answers {
-                self.limits.meters.grants.inc_by(answers.iter().filter(|answer| answer.granted > 0).count() as u64);
+            });
+            if again == Some(true) {
+                self.limits.queue.lock().push(counter.clone());
             }
         }
+        if let Some(answers) = answers {
+            self.limits.meters.grants.inc_by(answers.iter().filter(|answer| answer.granted > 0).count() as u64);
+        }
+        !self.limits.queue.lock().is_empty()
     }
 
     async fn sweep(&mut self) {
