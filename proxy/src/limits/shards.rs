@@ -133,6 +133,6 @@ impl Held<'_, '_> {
 }
 
 /// By bits that the maps themselves do not go by.
-fn shard_of(counter: &Counter) -> usize {
+pub(super) fn shard_of(counter: &Counter) -> usize {
     (counter.hash() >> 32) as usize % SHARDS
 }

@@ -388,10 +388,12 @@ impl Share {
         self.ends_at
     }
 
-    /// Whether it can be forgotten to make room: it holds nothing, and what it knows can be asked again.
+    /// Whether it can be forgotten to make room: it holds nothing, and what it knows can be asked again. One that was made
+    /// just now is another limit of the request that wants room.
     pub fn is_idle(&self, now: Moment) -> bool {
         let is_over = self.is_over_alone(now);
-        is_over || self.lease.is_none() && self.retired.is_empty() && self.asking == Asking::Not
+        let is_new = self.used_at >= now;
+        is_over || !is_new && self.lease.is_none() && self.retired.is_empty() && self.asking == Asking::Not
     }
 
     /// Where there is no store, a share is forgotten when its window is over.

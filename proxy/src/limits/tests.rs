@@ -170,3 +170,18 @@ async fn groups_beyond_the_room_for_them_push_out_those_of_windows_that_are_over
         assert!(reserve(n, NOW + Window::Minute.length()).await.is_ok());
     }
 }
+
+#[tokio::test]
+async fn a_request_does_not_push_out_its_own_limits() {
+    let meters = Arc::new(Meters::new(&Registry::new()).unwrap());
+    let room_for_one = conf::Limits { limits_max_counters: 1, ..settings() };
+    let limits = Limits::shared(room_for_one, meters.clone());
+    let groups: Vec<_> = (0..300).map(|n| limit(&n.to_string(), Unit::Requests, MINUTE, 1)).collect();
+    let shard = |limit: &Limit| shards::shard_of(&limit.counter);
+    let pairs = groups.iter().flat_map(|one| groups.iter().map(move |other| (one, other)));
+    let mut neighbours = pairs.filter(|(one, other)| one.counter != other.counter && shard(one) == shard(other));
+    let (one, other) = neighbours.next().expect("there are more of them than shards");
+    let refusal = limits.reserve(NOW, &[ask(one, 1), ask(other, 1)]).await.err().unwrap();
+    assert_eq!((refusal.index, refusal.why), (1, Why::StoreAway), "there is no room for the second");
+    assert_eq!(meters.waited.get(), 0, "which is known at once");
+}
