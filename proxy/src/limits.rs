@@ -50,6 +50,9 @@ pub struct Limits {
     is_away: AtomicBool,
     /// Rates live there, once it is reached.
     redis: OnceLock<Redis>,
+    /// It did not answer when it was last asked, and is asked again after this.
+    is_redis_away: AtomicBool,
+    redis_next: AtomicI64,
     is_leaving: AtomicBool,
     has_left: Notify,
     meters: Arc<Meters>,
@@ -84,6 +87,8 @@ impl Limits {
             trusted_until: AtomicI64::new(if is_shared { 0 } else { Moment::MAX }),
             is_away: AtomicBool::new(false),
             redis: OnceLock::new(),
+            is_redis_away: AtomicBool::new(false),
+            redis_next: AtomicI64::new(0),
             is_leaving: AtomicBool::new(false),
             has_left: Notify::new(),
             meters,
@@ -123,7 +128,7 @@ impl Limits {
         let wanted: Vec<(&Limit, u64)> =
             rates.iter().map(|index| (&*asks[*index].limit, asks[*index].amount())).collect();
         let taken = match self.redis.get() {
-            Some(redis) => redis.take(now, &wanted).await.map_err(|error| self.redis_failed(&error.to_string())),
+            Some(redis) => self.taken_from(redis, now, &wanted).await,
             None => Err(()),
         };
         let refuse = |index: usize, remaining, why| {
@@ -163,10 +168,37 @@ impl Limits {
         Ok(reservation)
     }
 
+    async fn taken_from(&self, redis: &Redis, now: Moment, wanted: &[(&Limit, u64)]) -> Result<Taken, ()> {
+        let is_away = self.is_redis_away.load(Relaxed);
+        if is_away && !self.may_knock(now) {
+            return Err(());
+        }
+        // A connection that is being mended keeps whoever asks waiting, for longer than an answer may take.
+        let patience = Duration::from_millis(self.settings.limits_wait_ms);
+        let taken = match tokio::time::timeout(patience, redis.take(now, wanted)).await {
+            Ok(taken) => taken.map_err(|error| self.redis_failed(&error.to_string()))?,
+            Err(_) => return Err(self.redis_failed("it took too long")),
+        };
+        if is_away && self.is_redis_away.swap(false, Relaxed) {
+            tracing::info!("Redis answers again");
+        }
+        Ok(taken)
+    }
+
+    /// While Redis is away one call now and then finds out whether it is back; the others do not wait for it.
+    fn may_knock(&self, now: Moment) -> bool {
+        const KNOCK_EVERY: Moment = counter::SECOND / 5;
+        let next = self.redis_next.load(Relaxed);
+        now >= next && self.redis_next.compare_exchange(next, now + KNOCK_EVERY, Relaxed, Relaxed).is_ok()
+    }
+
+    /// Says so once, however many calls meet it.
     fn redis_failed(&self, error: &str) {
         self.meters.failures.inc();
-        let then = self.settings.limits_store_away;
-        tracing::error!(error, ?then, "Redis does not answer; rates cannot be counted");
+        if !self.is_redis_away.swap(true, Relaxed) {
+            let then = self.settings.limits_store_away;
+            tracing::error!(error, ?then, "Redis does not answer; rates cannot be counted");
+        }
     }
 
     async fn reserve_leased(self: &Arc<Self>, now: Moment, asks: &[Ask]) -> Result<Reservation, Refusal> {

@@ -36,6 +36,9 @@ static CORRECT: LazyLock<Script> = LazyLock::new(|| {
     Script::new("if redis.call('EXISTS', KEYS[1]) == 1 then redis.call('INCRBY', KEYS[1], ARGV[1]) end return 0")
 });
 
+/// Whoever asks while a connection is being mended waits for the next attempt, so attempts stay close together.
+const MEND_EVERY: Duration = Duration::from_millis(300);
+
 /// A window is kept a little longer than it lasts, because clocks differ.
 const KEPT: Moment = 60 * SECOND;
 
@@ -72,6 +75,7 @@ impl Redis {
             }
             false => {
                 let config = ConnectionManagerConfig::new()
+                    .set_max_delay(MEND_EVERY)
                     .set_connection_timeout(Some(patience))
                     .set_response_timeout(Some(patience));
                 Link::Single(ConnectionManager::new_with_config(Client::open(urls.trim())?, config).await?)

@@ -11,13 +11,13 @@ pub struct Limits {
     /// What happens to calls whose limits the store cannot be asked about, once what was set aside for this proxy is used up: they are refused (closed) or pass (open). Strict budgets are always closed.
     #[arg(long, env = "LIMITS_STORE_AWAY", value_enum, default_value_t = StoreAway::Closed)]
     pub limits_store_away: StoreAway,
-    /// Longest that a call waits for the store of limits, in milliseconds.
-    #[arg(long, env = "LIMITS_WAIT_MS", default_value_t = 250)]
+    /// Longest that a call waits for the store of limits, in milliseconds. For a store that is known to be away nobody waits.
+    #[arg(long, env = "LIMITS_WAIT_MS", default_value_t = 1000)]
     pub limits_wait_ms: u64,
     /// A proxy that is not heard of for this long loses its part of rate limits to the others, in milliseconds.
     #[arg(long, env = "LIMITS_LEASE_TTL_MS", default_value_t = 10_000, value_parser = clap::value_parser!(u64).range(500..=60_000))]
     pub limits_lease_ttl_ms: u64,
-    /// Most counters (a limit, or one group of a policy) that are held in memory; about 500 bytes each.
+    /// Most counters (a limit, or one group of a policy) that are held in memory; about 500 bytes each. Beyond it those that nothing is promised of are forgotten and asked for anew when needed; if there are none, further ones are treated as if the store were away.
     #[arg(long, env = "LIMITS_MAX_COUNTERS", default_value_t = 200_000)]
     pub limits_max_counters: usize,
 }

@@ -1,9 +1,12 @@
 //! Rates in a real Redis, alone and as a Cluster: exactly as many calls pass as may.
 
 use super::replica::{PATIENCE, Replica, TOKENS, ask, limit, settings};
+use super::{limited, requests};
 use bench::ports::Reservation;
-use harness::Database;
+use bench::process::{self, Signal};
+use harness::{Database, Stack, chat};
 use proxy::limits::{Kind, Spent, Unit, Why, Window};
+use serde_json::json;
 use shared::conf;
 use std::net::TcpStream;
 use std::process::{Child, Command, Stdio};
@@ -143,5 +146,41 @@ async fn rates_are_refused_while_redis_is_away_and_budgets_go_on() {
     let end = Instant::now() + PATIENCE;
     while let Err(refusal) = replica.reserve(&[ask(&budget, 1)]).await {
         assert!(Instant::now() < end, "{refusal:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_frozen_redis_holds_nobody_up_and_calls_go_by_the_setting() {
+    for (setting, status, metric) in
+        [("closed", 503, "gateway_limits_store_away_refused_total"), ("open", 200, "gateway_limits_unleased_total")]
+    {
+        const CALLS: usize = 20;
+        const CAP: u64 = 1000;
+        const SAID: &str = "Redis does not answer";
+        let server = Server::start(false).await;
+        let settings = Stack::builder().proxy("REDIS_URL", &server.url).proxy("LIMITS_WAIT_MS", "500");
+        let stack = settings.proxy("LIMITS_STORE_AWAY", setting).start().await;
+        let client = limited(&stack, json!({ "rate_limits": requests("rpd", CAP) })).await;
+        let ask = async || client.post("/chat/completions", &chat("Hello")).await;
+        let is_counted = async || {
+            let left = ask().await.header("x-ratelimit-remaining-requests").parse::<u64>();
+            left.is_ok_and(|left| left < CAP)
+        };
+        stack.until("Redis counts", &is_counted).await;
+        let said = stack.proxy.log().matches(SAID).count();
+        let counted = stack.metric(metric).await.unwrap();
+        process::signal(server.child.id(), Signal::STOP).unwrap();
+        // A call that waited until the connection is given up, and tried anew, would take longer than all of these.
+        let all = async {
+            for _ in 0..CALLS {
+                assert_eq!(ask().await.status, status, "{setting}");
+            }
+        };
+        tokio::time::timeout(PATIENCE, all).await.expect("they wait no longer than they may");
+        assert_eq!(stack.metric(metric).await, Some(counted + CALLS as f64), "{setting}");
+        assert!(stack.metric("gateway_limits_store_failures_total").await >= Some(1.0));
+        assert_eq!(stack.proxy.log().matches(SAID).count(), said + 1, "it is said once");
+        process::signal(server.child.id(), Signal::CONT).unwrap();
+        stack.until("Redis counts again", &is_counted).await;
     }
 }
