@@ -1,12 +1,10 @@
 //! Mail of invitations, received by a server that speaks SMTP over real sockets: in the clear, upgraded, and
 //! encrypted from the first byte.
 
-pub mod sink;
-
 use crate::service::Service;
 use bench::mock::Authority;
+use harness::sink::{Letter, Sink, Speech};
 use serde_json::json;
-use sink::{Letter, Sink, Speech};
 use std::io::Write as _;
 use tempfile::NamedTempFile;
 

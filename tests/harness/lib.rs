@@ -7,6 +7,7 @@ pub mod database;
 pub mod issuer;
 pub mod process;
 pub mod python;
+pub mod sink;
 pub mod stack;
 
 pub use client::{Answer, Client};

@@ -1,10 +1,10 @@
 //! Keys by the calendar: rotated when due, announced a day before, and the mail that says so.
 
 use super::{admin_on, run};
-use crate::mail::sink::{Sink, Speech};
 use crate::service::Service;
 use admin::mail::outbox;
 use chrono::{DateTime, TimeDelta, Utc};
+use harness::sink::{Sink, Speech};
 use serde_json::{Value, json};
 use shared::model::KeyKind;
 
