@@ -50,13 +50,12 @@ pub fn of_request(request: &Request<'_>, snapshot: &Snapshot, switches: Switches
             of_thing(&mut wanted, limits, organisation, Scope::ApiKey, &id, &Whose::ApiKey);
         }
         if let Some(token) = &request.caller.token {
-            let id =
-                format!("{}/{}", workspace.id, token.person.as_deref().or(token.jti.as_deref()).unwrap_or_default());
+            let id = format!("{}/{}", workspace.id, token.id);
             let rates = token.rate_limits.iter();
             let rates = rates.map(|rate| Rate { kind: rate.kind, unit: rate.unit, value: rate.value }).collect();
             of_thing(&mut wanted, &ThingLimits { rates, budget: None }, organisation, Scope::Token, &id, &Whose::Token);
             for budget in token.usage_limits.iter().filter(|limit| limit.status.as_deref() != Some("archived")) {
-                let id = budget.id.as_ref().map_or_else(|| id.clone(), |own| format!("{id}/{own}"));
+                let id = named(&id, budget);
                 let limits = ThingLimits { rates: Vec::new(), budget: Some(of_token(budget, now)) };
                 of_thing(&mut wanted, &limits, organisation, Scope::Token, &id, &Whose::Token);
             }
@@ -193,6 +192,17 @@ fn budget(kind: BudgetKind, most: f64) -> (Unit, u64) {
         BudgetKind::Cost => (Unit::Cost, (most * NANO_CENTS) as u64),
         BudgetKind::Tokens => (Unit::Tokens, most as u64),
         BudgetKind::Requests => (Unit::Requests, most as u64),
+    }
+}
+
+/// Each budget of a token has a counter of its own: by the name it has, else by its period.
+fn named(id: &str, limit: &UsageLimit) -> String {
+    match (&limit.id, limit.periodic_reset, limit.periodic_reset_days) {
+        (Some(own), _, _) => format!("{id}/{own}"),
+        (None, Some(Period::Weekly), _) => format!("{id}:weekly"),
+        (None, Some(Period::Monthly), _) => format!("{id}:monthly"),
+        (None, None, Some(days)) => format!("{id}:{days}"),
+        (None, None, None) => id.to_owned(),
     }
 }
 

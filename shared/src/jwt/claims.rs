@@ -52,7 +52,7 @@ impl Token {
         let jti = claims.get("jti").and_then(Value::as_str).map(str::to_owned);
         let (config_id, metadata) = defaults(claims)?;
         Ok(Self {
-            id: subject_id(organisation_id, person.as_deref().or(jti.as_deref())),
+            id: subject_id(organisation_id, person.as_deref().or(jti.as_deref()), claims),
             organisation_id,
             scopes: held(claims, settings)?.into(),
             expires_at,
@@ -158,10 +158,17 @@ fn defaults(claims: &Map<String, Value>) -> Result<(Option<String>, BTreeMap<Str
     Ok((defaults.get("config_id").and_then(Value::as_str).map(str::to_owned), metadata))
 }
 
-fn subject_id(organisation: Uuid, subject: Option<&str>) -> Uuid {
+/// Tokens without a subject are told apart by all they say: their limits must not be one another's.
+fn subject_id(organisation: Uuid, subject: Option<&str>, claims: &Map<String, Value>) -> Uuid {
     let mut hash = Sha256::new();
     hash.update(organisation.as_bytes());
-    hash.update(subject.unwrap_or_default());
+    match subject {
+        Some(subject) => hash.update(subject),
+        None => {
+            hash.update([0]);
+            hash.update(serde_json::to_vec(claims).unwrap_or_default());
+        }
+    }
     let digest = hash.finalize();
     let mut bytes = [0; 16];
     bytes.copy_from_slice(&digest[..16]);

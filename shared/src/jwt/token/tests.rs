@@ -60,6 +60,9 @@ fn a_good_token_says_who_where_and_what() {
     let again = read(&signer().token(&with(json!({ "jti": "2", "iat": 1 }))), &settings(&[])).unwrap();
     let other = read(&signer().token(&with(json!({ "sub": "else" }))), &settings(&[])).unwrap();
     assert!(again.id == token.id && other.id != token.id, "the id is the subject's");
+    let nobody =
+        |iat: u64| read(&signer().token(&with(json!({ "sub": null, "iat": iat }))), &settings(&[])).unwrap().id;
+    assert!(nobody(1) == nobody(1) && nobody(1) != nobody(2), "without a subject it is the token's own");
 }
 
 #[test]
