@@ -21,6 +21,7 @@ pub mod gate;
 pub mod health;
 pub mod http;
 pub mod jobs;
+pub mod leases;
 pub mod limits;
 pub mod line;
 pub mod logs;

@@ -2,7 +2,7 @@
 
 use admin::audit::verify::Report;
 use admin::logs::erase::Subject;
-use admin::settings::{AuditCommand, Command, KeysCommand, LogsCommand};
+use admin::settings::{AuditCommand, Command, KeysCommand, LimitsCommand, LogsCommand};
 use admin::{Settings, serve};
 use anyhow::Context as _;
 use shared::bootstrap::FirstKeys;
@@ -38,6 +38,13 @@ async fn run(settings: &Settings) -> anyhow::Result<ExitCode> {
             return Ok(tell(&serve::verify_audit(settings, *organisation, *anchor).await?));
         }
         Some(Command::Keys { command }) => return keys(settings, command).await,
+        Some(Command::Limits { command: LimitsCommand::Holders }) => {
+            let holders = serve::limit_holders(settings).await?;
+            holders.iter().for_each(|holder| say(&holder.to_string()));
+        }
+        Some(Command::Limits { command: LimitsCommand::Release { holder } }) => {
+            say(&format!("{} leases given back", serve::release_limits(settings, *holder).await?));
+        }
         Some(Command::Logs { command: LogsCommand::Erase { organisation, user, trace, mode } }) => {
             let subject = Subject::of(user.clone(), trace.clone()).context("name a user or a trace")?;
             say(&serve::erase_logs(settings, *organisation, &subject, *mode).await?.to_string());

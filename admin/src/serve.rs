@@ -7,6 +7,7 @@ use crate::audit::chain::End;
 use crate::audit::verify::{self, Report};
 use crate::connections::{self, Limits};
 use crate::jobs;
+use crate::leases::{self, Holder};
 use crate::line::Line;
 use crate::logs::erase::{self, Erased, Mode, Subject};
 use crate::router::router;
@@ -101,6 +102,16 @@ pub async fn erase_logs(
     record.after = Some(erased.shown());
     audit::record(&client, &record).await?;
     Ok(erased)
+}
+
+/// Which proxies hold parts of budgets.
+pub async fn limit_holders(settings: &Settings) -> anyhow::Result<Vec<Holder>> {
+    leases::holders(&db::connect(&settings.database).await?).await
+}
+
+/// Gives back what a lost proxy held.
+pub async fn release_limits(settings: &Settings, holder: Uuid) -> anyhow::Result<u64> {
+    leases::release(&mut db::connect(&settings.database).await?, holder).await
 }
 
 fn sealer(settings: &Settings) -> anyhow::Result<Sealer> {

@@ -64,6 +64,11 @@ pub enum Command {
         #[command(subcommand)]
         command: KeysCommand,
     },
+    /// What proxies hold of rate limits and budgets.
+    Limits {
+        #[command(subcommand)]
+        command: LimitsCommand,
+    },
     /// Logs of calls.
     Logs {
         #[command(subcommand)]
@@ -91,6 +96,20 @@ pub enum KeysCommand {
     /// Open every sealed value and say which do not open. Ends with status 0 when all do and every data key is under the
     /// first master key, 3 when not, 1 when it could not be found out.
     Verify,
+}
+
+#[derive(Debug, clap::Subcommand)]
+pub enum LimitsCommand {
+    /// Say which proxies hold parts of budgets, when each was last heard of, and how much it holds.
+    Holders,
+    /// Give back what a proxy held whose disk is lost. Until then it counts as spent, because nobody knows what its journal
+    /// would have said; afterwards what it spent and had not stored is not counted. Never for a proxy that still runs
+    /// or whose journal will come: that gives everything back by itself.
+    Release {
+        /// As `limits holders` names it.
+        #[arg(long, value_name = "UUID")]
+        holder: Uuid,
+    },
 }
 
 #[derive(Debug, clap::Subcommand)]
