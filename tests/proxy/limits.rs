@@ -3,9 +3,17 @@
 mod admission;
 mod attempts;
 mod budgets;
+mod integrations;
 mod leases;
+mod lost;
+mod money;
 mod rates;
 mod replica;
+mod states;
+mod switches;
+mod tenants;
+mod together;
+mod tokens;
 mod walk;
 
 use harness::{Client, Stack};

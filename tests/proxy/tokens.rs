@@ -20,7 +20,7 @@ async fn started() -> (Stack, Issuer) {
 }
 
 /// Changes whose tokens the first organisation accepts, and waits until the proxy knows.
-async fn accept(stack: &Stack, settings: &Value) {
+pub async fn accept(stack: &Stack, settings: &Value) {
     // Not through the proxy, which may still be looking for a live admin.
     let administrator = Client::new(&stack.admin_url).with_key(&stack.home.admin_key);
     let answer = administrator.put("/admin/organisation/auth-settings", settings).await;

@@ -17,9 +17,9 @@ use tokio::time::{Instant, sleep};
 use uuid::Uuid;
 
 /// A server of the test's own.
-struct Server {
+pub struct Server {
     child: Child,
-    url: String,
+    pub url: String,
     _folder: TempDir,
     _ports: [Reservation; 2],
 }
@@ -32,7 +32,7 @@ impl Drop for Server {
 }
 
 impl Server {
-    async fn start(is_cluster: bool) -> Self {
+    pub async fn start(is_cluster: bool) -> Self {
         let (folder, ports) = (TempDir::new().unwrap(), [(); 2].map(|()| Reservation::any().unwrap()));
         let [port, bus] = [0, 1].map(|at: usize| ports[at].port().to_string());
         let mut command = Command::new("redis-server");
