@@ -1,0 +1,70 @@
+//! A usage-limits policy as it is read: when a request last matched it, and what its groups have used.
+
+use super::super::entities::{self as groups, Wanted};
+use super::super::matched;
+use super::UsagePolicy;
+use crate::app::App;
+use crate::call::Call;
+use crate::crud::{self, Answer, Lock, Resource as _};
+use crate::error::ApiError;
+use crate::http::PageSizes;
+use crate::limits::number;
+use crate::tenancy;
+use axum::Json;
+use axum::extract::{Path, State};
+use chrono::Utc;
+use serde_json::{Map, Value, json};
+use tokio_postgres::GenericClient;
+
+/// The most groups that are shown inside their policy; the others are found by pages of its entities.
+const MOST_SHOWN: i64 = 10_000;
+
+async fn found(db: &impl GenericClient, call: &Call, id: &str) -> Result<UsagePolicy, ApiError> {
+    let workspace = tenancy::asked(db, &call.caller, call.query().text("workspace_id")).await?;
+    crud::find(db, call, id, workspace, Lock::No).await
+}
+
+/// The policy, when a request last matched it, and on demand what each group has used.
+pub async fn read(State(app): State<App>, call: Call, Path(id): Path<String>) -> Answer {
+    let db = app.db.get().await?;
+    let policy = found(&*db, &call, &id).await?;
+    let last = matched::in_all(&*db, policy.organisation_id, policy.id).await?;
+    let mut shown = policy.shown(&call);
+    matched::show(&mut shown, last, policy.created_at.0, Utc::now());
+    if call.query().text("include_usage") == Some("true") {
+        let wanted = Wanted { page: (MOST_SHOWN, 0), ..Wanted::default() };
+        let (_, groups) = policy.groups(&*db, &call, &wanted).await?;
+        let usage = groups.into_iter().map(|group| {
+            let state = json!({
+                "current_usage": number(group.used),
+                "status": group.status,
+                "is_threshold_alerts_sent": group.is_threshold_alerts_sent,
+                "is_exhausted_alerts_sent": group.is_exhausted_alerts_sent,
+            });
+            (group.value_key, state)
+        });
+        shown["value_key_usage_map"] = Value::Object(usage.collect::<Map<_, _>>());
+    }
+    Ok(Json(shown))
+}
+
+pub async fn entities(State(app): State<App>, call: Call, Path(id): Path<String>) -> Answer {
+    let db = app.db.get().await?;
+    let policy = found(&*db, &call, &id).await?;
+    let page = call.query().page(PageSizes::USUAL)?;
+    let wanted = Wanted { named: groups::named(&policy.conditions), ..Wanted::of(&call, page)? };
+    let (total, groups) = policy.groups(&*db, &call, &wanted).await?;
+    Ok(crud::listed(total, groups.iter().map(groups::Entity::shown_since).collect()))
+}
+
+impl UsagePolicy {
+    async fn groups(
+        &self,
+        db: &impl GenericClient,
+        call: &Call,
+        wanted: &Wanted,
+    ) -> Result<(i64, Vec<groups::Entity>), ApiError> {
+        let budget = groups::Budget { kind: &self.kind, last_reset_at: self.last_reset_at.0 };
+        groups::in_budget(db, call, self.id, self.credit_limit, &budget, wanted).await
+    }
+}
