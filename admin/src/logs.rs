@@ -3,6 +3,7 @@
 //! Calls that applications report (`custom`) are priced (`price`) and stored (`add`) here, and what must go is erased.
 //! Why a call went where it went is told by `story`.
 
+pub mod account;
 pub mod add;
 pub mod bodies;
 pub mod custom;

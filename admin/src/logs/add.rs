@@ -1,8 +1,9 @@
 //! Reported calls become rows, by the way that the proxies' rows take (`shared::request_logs`): inserted, rolled up and
 //! counted in one transaction. Their bodies are stored before, so that no row promises what is not there.
 
+use super::account::{self, Account, Accounts};
 use super::custom::CustomLog;
-use super::price::{self, Priced};
+use super::price::{self, Asked, Priced};
 use super::{bodies, mask};
 use crate::app::App;
 use crate::caller::Caller;
@@ -11,6 +12,7 @@ use chrono::{DateTime, Utc};
 use futures::stream::{self, StreamExt as _, TryStreamExt as _};
 use serde_json::{Map, Value, json};
 use shared::request_logs;
+use std::sync::Arc;
 use uuid::Uuid;
 
 /// What is staged; every column without a default of its own.
@@ -27,14 +29,22 @@ const AT_ONCE: usize = 8;
 pub async fn add(app: &App, caller: &Caller, logs: Vec<CustomLog>, keeps_bodies: bool) -> Result<Vec<Uuid>, ApiError> {
     let workspace = caller.workspace_id().ok_or(ApiError::WrongKeyKind)?;
     let place = Place { organisation: caller.organisation_id(), workspace, now: now() };
-    let store = |log: CustomLog| async move {
+    let mut accounts = Accounts::of(place.organisation, workspace);
+    let mut made = Vec::with_capacity(logs.len());
+    for log in logs {
+        let [answered, requested] = models(&log);
+        let account = accounts.find(&app.db, &log, requested.or(answered)).await?;
+        made.push((log, account));
+    }
+    let store = |(log, account): (CustomLog, Option<Arc<Account>>)| async move {
         let id = Uuid::new_v7(stamp(place.now));
-        let priced = priced(app, &log).await;
+        let account = account.as_deref();
+        let priced = priced(app, &log, account).await;
         let key =
             if keeps_bodies { Some(bodies::store(app, place.at(id), body(&log, id, place)).await?) } else { None };
-        Ok::<_, ApiError>(row(&log, id, place, caller, priced, key))
+        Ok::<_, ApiError>(row(&log, Stored { id, place, account, body_key: key }, caller, priced))
     };
-    let rows: Vec<Value> = stream::iter(logs).map(store).buffered(AT_ONCE).try_collect().await?;
+    let rows: Vec<Value> = stream::iter(made).map(store).buffered(AT_ONCE).try_collect().await?;
     let ids = rows.iter().filter_map(|row| row["id"].as_str()?.parse().ok()).collect();
     let count = rows.len() as u64;
     let mut db = app.db.get().await?;
@@ -58,6 +68,14 @@ struct Place {
     now: DateTime<Utc>,
 }
 
+/// Where one of them stands.
+struct Stored<'a> {
+    id: Uuid,
+    place: Place,
+    account: Option<&'a Account>,
+    body_key: Option<String>,
+}
+
 impl Place {
     fn at(self, id: Uuid) -> String {
         shared::log_store::body_path(self.organisation, self.workspace, self.now, id)
@@ -76,7 +94,7 @@ fn stamp(time: DateTime<Utc>) -> uuid::Timestamp {
 
 /// As the answer names the model, and as it was asked for.
 fn models(log: &CustomLog) -> [Option<&str>; 2] {
-    [named_in(&log.response_body), named_in(&log.request_body)]
+    [named_in(&log.response_body), named_in(&log.request_body).map(account::own_name)]
 }
 
 /// Of a stream, kept as the list of its events, the first says it.
@@ -86,12 +104,18 @@ fn named_in(body: &Value) -> Option<&str> {
     places.into_iter().find_map(Value::as_str).filter(|name| !name.is_empty() && name.len() <= 255)
 }
 
-async fn priced(app: &App, log: &CustomLog) -> Priced {
+async fn priced(app: &App, log: &CustomLog, account: Option<&Account>) -> Priced {
     let models: Vec<&str> = models(log).into_iter().flatten().collect();
-    price::priced(&app.model_configs, log.provider.as_deref(), &models, &log.response_body).await
+    let asked = Asked { provider: service(log, account), models: &models, account };
+    price::priced(&app.model_configs, &asked, &log.response_body).await
 }
 
-fn row(log: &CustomLog, id: Uuid, place: Place, caller: &Caller, priced: Priced, body_key: Option<String>) -> Value {
+fn service<'l>(log: &'l CustomLog, account: Option<&'l Account>) -> Option<&'l str> {
+    account.map(|account| account.service.as_str()).or(log.provider.as_deref())
+}
+
+fn row(log: &CustomLog, stored: Stored<'_>, caller: &Caller, priced: Priced) -> Value {
+    let Stored { id, place, account, body_key } = stored;
     let [answered, requested] = models(log);
     let usage = &priced.usage;
     let cached = usage.cache_read.saturating_add(usage.cache_read_audio).saturating_add(usage.cache_read_image);
@@ -102,7 +126,8 @@ fn row(log: &CustomLog, id: Uuid, place: Place, caller: &Caller, priced: Priced,
         "workspace_id": place.workspace,
         "api_key_id": caller.key.id,
         "user_id": caller.user_id(),
-        "ai_org": log.provider,
+        "virtual_key": account.map(|account| &account.slug),
+        "ai_org": service(log, account),
         "ai_model": answered.or(requested),
         "requested_model": requested.filter(|requested| answered.is_some_and(|answered| answered != *requested)),
         "mode": "single",

@@ -166,7 +166,9 @@ fn method(sent: Option<String>) -> Result<String, ApiError> {
 }
 
 fn provider(sent: String) -> Result<Option<String>, ApiError> {
-    let name = text::sized("request.provider", sent, 0..=LONGEST_TEXT)?.trim().to_lowercase();
+    let name = text::sized("request.provider", sent, 0..=LONGEST_TEXT)?.trim().to_owned();
+    // Slugs of a workspace's own are as they are written.
+    let name = if name.starts_with('@') { name } else { name.to_lowercase() };
     Ok((!name.is_empty()).then_some(name))
 }
 

@@ -1,11 +1,12 @@
 //! What a reported call used and cost: the provider's own words in its answer, and the price list that the gateway's own
 //! calls are priced by.
 
+use super::account::Account;
 use rust_decimal::Decimal;
 use serde_json::{Value, json};
 use shared::catalogue::Sources;
 use shared::catalogue::sources::Document;
-use shared::cost::{Mode, OwnPrices, Usage, cost, unit_prices};
+use shared::cost::{Entry, Mode, OwnPrices, Usage, cost, unit_prices};
 use shared::request_logs::is_storable;
 use std::time::Instant;
 
@@ -20,30 +21,47 @@ pub struct Priced {
     pub price_version: Option<String>,
 }
 
-/// `models` are the names of the model, the more exact one first.
-pub async fn priced(sources: &Sources, provider: Option<&str>, models: &[&str], answer: &Value) -> Priced {
+/// What a price depends on beside usage.
+pub struct Asked<'a> {
+    pub provider: Option<&'a str>,
+    /// The names of the model, the more exact one first.
+    pub models: &'a [&'a str],
+    pub account: Option<&'a Account>,
+}
+
+pub async fn priced(sources: &Sources, asked: &Asked<'_>, answer: &Value) -> Priced {
     let reported = reported(answer).cloned();
     let usage = reported.as_ref().and_then(Usage::read).unwrap_or_default();
     let mut priced = Priced { usage, reported, ..Priced::default() };
-    let Some(provider) = provider else { return priced };
+    let Some(provider) = asked.provider else { return priced };
     if priced.usage == Usage::default() {
         priced.cost = Some(Decimal::ZERO);
         return priced;
     }
     let document = sources.prices(provider, Instant::now()).await;
     let list = document.as_deref().and_then(Document::as_prices);
-    let found = models.iter().filter_map(|name| list?.find(provider, name));
-    let Some(found) = found.min_by_key(|found| found.by as u8) else { return priced };
-    let own = OwnPrices::default();
+    let listed = OwnPrices::default();
+    // Prices that cannot be read are unknown ones, not those of the list.
+    let Some(own) = asked.account.map_or(Some(&listed), |account| account.own.as_ref()) else { return priced };
+    let base = asked.account.and_then(|account| account.base_model.as_deref());
+    let names = asked.models.iter().copied().chain(base);
+    let found = names.filter_map(|name| list?.find(provider, name)).min_by_key(|found| found.by as u8);
+    let nothing = Entry::default();
+    let (model, entry) = match found {
+        Some(found) => (found.model, found.entry),
+        None if own.has_price() => (asked.models.last().copied().unwrap_or_default(), &nothing),
+        None => return priced,
+    };
     let tier = answer["service_tier"].as_str().map_or(Mode::Standard, Mode::of_service_tier);
-    let terms = own.terms(None, tier);
+    let region = asked.account.and_then(|account| account.region.as_deref());
+    let terms = own.terms(region, tier);
     // What no column can hold was never used.
-    priced.cost = cost(&priced.usage, found.entry, &terms).ok().map(|cost| cost.cents()).filter(is_storable);
-    let prices = unit_prices(&priced.usage, found.entry, &terms).into_iter();
+    priced.cost = cost(&priced.usage, entry, &terms).ok().map(|cost| cost.cents()).filter(is_storable);
+    let prices = unit_prices(&priced.usage, entry, &terms).into_iter();
     let prices = prices.map(|(name, price)| (name.to_owned(), json!(price.normalize().to_string())));
     priced.unit_prices = Some(Value::Object(prices.collect()));
-    priced.price_version = Some(found.entry.edition());
-    priced.price_model = Some(found.model.to_owned());
+    priced.price_version = Some(entry.edition());
+    priced.price_model = Some(model.to_owned());
     priced
 }
 

@@ -47,6 +47,11 @@ impl Integration {
         })
     }
 
+    /// Where its provider runs models, which prices may depend on.
+    pub fn region(&self) -> Option<&str> {
+        region(&self.configurations)
+    }
+
     /// Where `sealed` belongs.
     pub fn place(&self) -> Place {
         Self::place_of(self.organisation_id, self.id)
@@ -55,6 +60,11 @@ impl Integration {
     pub fn place_of(organisation: Uuid, id: Uuid) -> Place {
         Place { organisation, table: "integrations", row: id, field: "sealed" }
     }
+}
+
+/// As an integration's configurations say it, in the words of each cloud.
+pub fn region(configurations: &Value) -> Option<&str> {
+    ["aws_region", "vertex_region"].into_iter().find_map(|name| configurations.get(name)?.as_str())
 }
 
 /// What is sealed of an integration, a model of it or a provider: the fields of one JSON object.

@@ -3,11 +3,13 @@
 
 use super::ids;
 use crate::document::Document;
+use crate::providers::granted;
 use crate::service::Service;
 use harness::Client;
 use http::Method;
 use serde_json::{Value, json};
 use shared::model::KeyKind;
+use shared::{bootstrap, scopes};
 
 fn call(trace: &str) -> Value {
     json!({
@@ -146,4 +148,53 @@ async fn what_cannot_be_stored_is_refused_whole() {
     let log = client.get(&format!("/logs/{id}")).await.json();
     assert_eq!((&log["metrics"]["cost"], &log["metrics"]["ai_org"]), (&Value::Null, &Value::Null));
     assert_eq!(log["metrics"]["trace_id"].as_str().unwrap().len(), 36, "a trace is made up");
+}
+
+#[tokio::test]
+async fn a_call_of_a_provider_of_the_workspace_costs_what_its_integration_says() {
+    let service = Service::start().await;
+    let client = granted(&service).await;
+    let provider = json!({ "name": "mine", "slug": "mine", "integration_id": "main" });
+    assert_eq!(client.post("/providers", &provider).await.status, 200);
+    let admin = service.administrator();
+    let half = json!({ "pricing_adjustments": { "multiplier": { "default": 0.5 } } });
+    assert_eq!(admin.put("/integrations/main", &half).await.status, 200);
+    let own = json!({ "type": "static", "pay_as_you_go": { "request_token": { "price": 0.002 }, "response_token": { "price": 0.004 } } });
+    let models = json!({ "models": [{ "slug": "house-model", "enabled": true, "is_custom": true, "base_model_slug": "gpt-4o", "pricing_config": own }] });
+    let answer = admin.put("/integrations/main/models", &models).await;
+    assert_eq!(answer.status, 200, "{}", answer.text());
+    let of = |provider: Value, model: &str| {
+        let mut log = call("own");
+        log["request"]["provider"] = provider;
+        log["request"]["body"]["model"] = json!(model);
+        log["response"]["body"]["model"] = json!(model.rsplit('/').next().unwrap());
+        log
+    };
+    for (provider, model, cents, service, slug) in [
+        (json!("openai"), "gpt-4o", 0.75, "openai", Value::Null),
+        // Half of it.
+        (json!("@mine"), "gpt-4o", 0.375, "openai", json!("mine")),
+        (Value::Null, "@mine/gpt-4o", 0.375, "openai", json!("mine")),
+        // (1000 × 0.002 + 500 × 0.004) × 0.5 cents.
+        (json!("@mine"), "house-model", 2.0, "openai", json!("mine")),
+        (Value::Null, "@mine/house-model", 2.0, "openai", json!("mine")),
+    ] {
+        let id = reported(&client, &of(provider.clone(), model)).await.remove(0);
+        let metrics = client.get(&format!("/logs/{id}")).await.json()["metrics"].clone();
+        let found = (metrics["cost"].as_f64(), &metrics["ai_org"], &metrics["virtual_key"]);
+        assert_eq!(found, (Some(cents), &json!(service), &slug), "{provider} {model}");
+    }
+    let neighbour = service.workspace_client(service.workspace("elsewhere").await).await;
+    let stranger = service.organisation().await;
+    let (database, scopes) = (service.database.client().await, scopes::all_for(KeyKind::WorkspaceService));
+    let stranger =
+        bootstrap::create_workspace_key(&database, stranger.workspace_id, "k", &scopes, "pk_").await.unwrap();
+    let stranger = service.client().with_key(&stranger.key);
+    for client in [&neighbour, &stranger] {
+        let answer = client.post("/logs", &of(json!("@mine"), "gpt-4o")).await;
+        assert_eq!((answer.status.as_u16(), &answer.json()["error"]["param"]), (400, &json!("request.provider")));
+    }
+    let answer = client.post("/logs", &json!([call("a"), of(json!("@nobody"), "gpt-4o")])).await;
+    assert_eq!(answer.status, 400, "{}", answer.text());
+    assert_eq!(number(&service, "SELECT count(*) FROM request_logs").await, 5, "refused whole");
 }

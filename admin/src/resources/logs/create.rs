@@ -39,7 +39,13 @@ pub fn docs() -> Doc {
     let headers = || schema::any_object().eg(json!({ "content-type": "application/json" })).or_null();
     let request = schema::object("ReportedRequest")
         .need("url", schema::text(1..=usize::MAX).eg("https://api.openai.com/v1/chat/completions"))
-        .may("provider", schema::text(0..=255).eg("openai").or_null())
+        .may(
+            "provider",
+            schema::text(0..=255)
+                .eg("openai")
+                .or_null()
+                .says("A service, or `@slug` for a provider of the workspace, whose own prices then hold."),
+        )
         .may("method", schema::any_text().eg("post").or_null())
         .may("headers", headers())
         .need("body", any().eg(json!({ "model": "gpt-4o", "messages": [{ "role": "user", "content": "Hello" }] })));
@@ -63,7 +69,8 @@ pub fn docs() -> Doc {
         .need("log_ids", schema::list(schema::uuid()));
     Doc::post("/logs", "Report a call that did not pass through the gateway")
         .details(
-            "One, or a list of them. Tokens and cost are worked out from `usage` in the answer and the price list. \
+            "One, or a list of them. Tokens and cost are worked out from `usage` in the answer and the price list, or the \
+             prices of the integration behind `@slug` (as `provider`, or before the model's name). \
              Credentials in headers and addresses are not stored.",
         )
         .body(schema::either([log, many]))
