@@ -3,6 +3,8 @@
 //! be, and nothing here can fail: an answer in no form we know simply says nothing.
 
 mod estimate;
+pub mod images;
+pub mod native;
 mod scan;
 pub mod stream_options;
 mod vocabulary;
@@ -18,6 +20,8 @@ static MODEL: LazyLock<Key> = LazyLock::new(|| Key::new("\"model\""));
 static SERVICE_TIER: LazyLock<Key> = LazyLock::new(|| Key::new("\"service_tier\""));
 static USAGE: LazyLock<Key> = LazyLock::new(|| Key::new("\"usage\""));
 static USAGE_METADATA: LazyLock<Key> = LazyLock::new(|| Key::new("\"usageMetadata\""));
+static MODEL_VERSION: LazyLock<Key> = LazyLock::new(|| Key::new("\"modelVersion\""));
+static META: LazyLock<Key> = LazyLock::new(|| Key::new("\"meta\""));
 
 /// Longest object that is taken for usage.
 const LONGEST: usize = 8 << 10;
@@ -92,12 +96,17 @@ impl Found {
                     | b"arguments" | b"refusal",
                     Value::Text(text),
                 ) if !is_response => self.says(text),
-                (b"usage", Value::Object(object)) => self.note(object),
-                (b"model", Value::Text(text)) if self.model.is_none() => self.model = scan::unescaped(text),
-                (b"service_tier", Value::Text(text)) => self.service_tier = scan::unescaped(text),
-                (b"type", Value::Text(b"message_stop" | b"response.completed" | b"response.incomplete")) => {
-                    self.is_final = true;
+                (b"usage" | b"usageMetadata", Value::Object(object)) => self.note(object),
+                (b"model" | b"modelVersion", Value::Text(text)) if self.model.is_none() => {
+                    self.model = scan::unescaped(text);
                 }
+                (b"service_tier", Value::Text(text)) => self.service_tier = scan::unescaped(text),
+                (
+                    b"type",
+                    Value::Text(b"message_stop" | b"response.completed" | b"response.incomplete" | b"message-end"),
+                )
+                // Gemini's streams end without a word of their own.
+                | (b"finishReason", Value::Text(_)) => self.is_final = true,
                 _ => {}
             }
         }
@@ -120,13 +129,24 @@ impl Found {
     }
 
     fn note_last(&mut self, bytes: &[u8]) {
-        for key in [&USAGE, &USAGE_METADATA] {
-            if let Some(object) = scan::last_object(bytes, key, LONGEST) {
-                self.usage.clear();
-                self.note(object);
-                return;
+        if let Some(object) = scan::last_object(bytes, &USAGE, LONGEST) {
+            self.replace(object);
+        } else if let Some(object) = scan::last_object(bytes, &USAGE_METADATA, LONGEST) {
+            self.replace(object);
+            if self.model.is_none() {
+                self.model = scan::text_after(bytes, &MODEL_VERSION);
             }
+        } else if let Some(object) = scan::last_object(bytes, &META, LONGEST)
+            // Cohere's; others keep other things there.
+            && memmem::find(object, b"\"billed_units\"").is_some()
+        {
+            self.replace(object);
         }
+    }
+
+    fn replace(&mut self, object: &[u8]) {
+        self.usage.clear();
+        self.note(object);
     }
 
     fn note(&mut self, object: &[u8]) {

@@ -234,7 +234,7 @@ fn error_body(endpoint: Endpoint, status: u16, message: &str) -> Vec<u8> {
 fn is_authenticated(headers: &HeaderMap) -> bool {
     let key = match headers.get(AUTHORIZATION) {
         Some(value) => value.as_bytes().strip_prefix(b"Bearer "),
-        None => headers.get("x-api-key").map(HeaderValue::as_bytes),
+        None => ["x-api-key", "x-goog-api-key"].iter().find_map(|name| headers.get(*name)).map(HeaderValue::as_bytes),
     };
     key.is_some_and(|key| !key.is_empty() && key != b"sk-bad")
 }

@@ -40,6 +40,8 @@ pub struct Log {
     metadata: Option<String>,
     /// For the tokens of a prompt that nobody counted.
     body: Bytes,
+    /// Whether some of a relayed body has come.
+    has_received: bool,
     attempts: u8,
     attempt: Option<Attempt>,
     /// What the client sent and got; none when only the row is kept.
@@ -119,6 +121,7 @@ impl Log {
             mode: Mode::Single,
             metadata: None,
             body: Bytes::new(),
+            has_received: false,
             attempts: 0,
             attempt: None,
             sheet: rules.map(|rules| Sheet::open(rules, head, headers.sensitive_headers)),
@@ -161,6 +164,10 @@ impl Log {
         if let Some(sheet) = &mut self.sheet {
             sheet.receives(piece);
         }
+        if let Some(attempt) = self.attempt.as_mut().filter(|_| !self.has_received) {
+            attempt.model = attempt.model.take().or_else(|| usage::native::in_body(piece));
+        }
+        self.has_received = true;
     }
 
     /// The target is sent this; `body` where it is not the client's own.
@@ -203,7 +210,7 @@ impl Log {
             ai_org: target.provider.name.clone(),
             virtual_key: stored.map(|stored| stored.provider.clone()),
             integration: stored.map(|stored| stored.integration.id),
-            model: model.map(str::to_owned),
+            model: model.map(str::to_owned).or_else(|| usage::native::in_path(self.uri.path())),
             option: option.clone(),
             found: Found::default(),
             silent: Bytes::new(),
@@ -349,6 +356,11 @@ impl Log {
         [time, upstream, own]: [Duration; 3],
         charges: Vec<Charge<'_>>,
     ) -> Option<(u64, u64)> {
+        if let Some(attempt) = attempt.as_deref_mut().filter(|attempt| attempt.found.usage.is_empty())
+            && facts.status < 400
+        {
+            attempt.found.usage.extend(usage::images::asked_for(self.uri.path(), &self.body));
+        }
         let estimate = attempt.as_deref_mut().and_then(|attempt| self.estimate(attempt, id, facts.status));
         let attempt = attempt.as_deref();
         let found = attempt.map(|attempt| &attempt.found);

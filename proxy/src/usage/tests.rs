@@ -36,9 +36,15 @@ fn plain_answers_of_every_dialect_give_up_their_usage() {
         ),
         (
             r#"{"candidates":[],"usageMetadata":{"promptTokenCount":4},"modelVersion":"g"}"#,
-            None,
+            Some("g"),
             Some(r#"{"promptTokenCount":4}"#),
         ),
+        (
+            r#"{"results":[],"meta":{"api_version":{"version":"2"},"billed_units":{"search_units":3}}}"#,
+            None,
+            Some(r#"{"api_version":{"version":"2"},"billed_units":{"search_units":3}}"#),
+        ),
+        (r#"{"results":[],"meta":{"pages":3}}"#, None, None),
         (r#"{"choices":[],"usage":null}"#, None, None),
         (r#"{"choices":[],"usage":{}}"#, None, None),
         ("not json", None, None),

@@ -4,6 +4,7 @@
 mod anthropic;
 mod cloud;
 mod openai;
+mod pieces;
 
 use rust_decimal::Decimal;
 use serde_json::Value;
@@ -50,6 +51,8 @@ impl Usage {
             () if keys.is_cohere => cloud::cohere(usage),
             () if keys.has_input && !keys.has_prompt && keys.is_anthropic => anthropic::read(usage),
             () if keys.is_openai => openai::read(usage),
+            () if keys.has_seconds => pieces::seconds(usage),
+            () if keys.has_images => pieces::images(usage),
             () => return None,
         })
     }
@@ -90,6 +93,8 @@ struct Keys {
     is_openai: bool,
     has_prompt: bool,
     has_input: bool,
+    has_seconds: bool,
+    has_images: bool,
 }
 
 impl Keys {
@@ -100,6 +105,8 @@ impl Keys {
                 "promptTokenCount" | "candidatesTokenCount" | "totalTokenCount" => keys.is_gemini = true,
                 "inputTokens" | "outputTokens" => keys.is_bedrock = true,
                 "billed_units" => keys.is_cohere = true,
+                "seconds" => keys.has_seconds = true,
+                "images" => keys.has_images = true,
                 "cache_creation_input_tokens" | "cache_read_input_tokens" | "cache_creation" | "server_tool_use" => {
                     keys.is_anthropic = true;
                 }

@@ -48,7 +48,8 @@ impl Pricer {
             return priced;
         }
         // Prices that cannot be read are unknown ones, not those of the list.
-        let Ok((own, base_model)) = own_prices(record, &self.snapshot) else { return priced };
+        let Ok(account) = account(record, &self.snapshot) else { return priced };
+        let Account { own, base_model, region } = &account;
         let document = self.sources.prices(provider, Instant::now()).await;
         let list = document.as_deref().and_then(Document::as_prices);
         // The name in the answer is the more exact one; a provider's alias may be known only as it was asked for.
@@ -61,7 +62,7 @@ impl Pricer {
             None if own.has_price() => (record.requested_model.unwrap_or_default(), &nothing),
             None => return priced,
         };
-        let terms = own.terms(None, mode(record));
+        let terms = own.terms(region.as_deref(), mode(record));
         priced.cost = cost(&priced.usage, entry, &terms).ok().map(|cost| cost.cents()).filter(is_storable);
         let prices = unit_prices(&priced.usage, entry, &terms).into_iter();
         let prices: BTreeMap<_, _> = prices.map(|(name, price)| (name, price.normalize().to_string())).collect();
@@ -85,13 +86,23 @@ impl Pricer {
     }
 }
 
-/// What the account behind the call says of prices, and what its custom model is made from.
-fn own_prices(record: &Record<'_>, snapshot: &Snapshot) -> Result<(OwnPrices, Option<String>), Unreadable> {
+/// The account behind the call: what it says of prices, what its custom model is made from, and where it is.
+#[derive(Default)]
+struct Account {
+    own: OwnPrices,
+    base_model: Option<String>,
+    region: Option<String>,
+}
+
+fn account(record: &Record<'_>, snapshot: &Snapshot) -> Result<Account, Unreadable> {
     let found = record.integration_id.and_then(|id| Some((id, snapshot.integration(&id)?)));
-    let Some((id, integration)) = found else { return Ok(Default::default()) };
+    let Some((id, integration)) = found else { return Ok(Account::default()) };
     let model = record.requested_model.and_then(|model| snapshot.integration_model(id, model));
-    let prices = OwnPrices::of(&integration, model.as_deref())?;
-    Ok((prices, model.and_then(|model| model.base_model_slug.clone())))
+    Ok(Account {
+        own: OwnPrices::of(&integration, model.as_deref())?,
+        base_model: model.and_then(|model| model.base_model_slug.clone()),
+        region: integration.region().map(str::to_owned),
+    })
 }
 
 /// What the provider says, else what we guess.

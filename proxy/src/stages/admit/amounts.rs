@@ -123,7 +123,8 @@ impl Tariff {
             None if own.has_price() => &nothing,
             None => return None,
         };
-        let terms = own.terms(None, item.tier.map_or(Mode::Standard, Mode::of_service_tier));
+        let region = integration.as_ref().and_then(|integration| integration.region());
+        let terms = own.terms(region, item.tier.map_or(Mode::Standard, Mode::of_service_tier));
         in_nano_cents(cost(usage, entry, &terms).ok()?.cents())
     }
 

@@ -1,0 +1,61 @@
+//! The model of a call that is passed to a provider in its own interface: some name it in the path, others in the body.
+//! For the log and its price alone; nothing is decided by it.
+
+use super::scan::{self, Key};
+use percent_encoding::percent_decode_str;
+use std::sync::LazyLock;
+
+static MODEL: LazyLock<Key> = LazyLock::new(|| Key::new("\"model\""));
+/// How far into a body is looked, and the longest name.
+const FAR: usize = 8 << 10;
+const LONGEST: usize = 255;
+
+/// `…/models/{model}:{method}` of Google, `…/model/{model}/{method}` of Bedrock.
+pub fn in_path(path: &str) -> Option<String> {
+    let google = || path.rsplit_once("/models/")?.1.split_once(':').map(|(model, _)| model);
+    let bedrock = || path.rsplit_once("/model/")?.1.split_once('/').map(|(model, _)| model);
+    let named = google().or_else(bedrock).filter(|name| !name.contains('/'))?;
+    let name = percent_decode_str(named).decode_utf8().ok()?;
+    (!name.is_empty() && name.len() <= LONGEST).then(|| name.into_owned())
+}
+
+/// In the beginning of a JSON body.
+pub fn in_body(beginning: &[u8]) -> Option<String> {
+    let is_object = beginning.trim_ascii_start().starts_with(b"{");
+    let looked_at = &beginning[..beginning.len().min(FAR)];
+    scan::text_after(looked_at, &MODEL).filter(|name| is_object && !name.is_empty() && name.len() <= LONGEST)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_path_names_its_model_in_two_ways() {
+        for (path, model) in [
+            ("/v1/v1beta/models/gemini-2.0-flash:generateContent", Some("gemini-2.0-flash")),
+            ("/v1/projects/p/locations/l/publishers/google/models/g:streamGenerateContent", Some("g")),
+            ("/v1/model/anthropic.claude-x%3A0/converse", Some("anthropic.claude-x:0")),
+            ("/v1/model/m/invoke-with-response-stream", Some("m")),
+            ("/v1/models/ft-1", None),
+            ("/v1/model/m", None),
+            ("/v1/models/a/b:c", None),
+            ("/v1/model//converse", None),
+            ("/v1/chat/completions", None),
+        ] {
+            assert_eq!(in_path(path).as_deref(), model, "{path}");
+        }
+    }
+
+    #[test]
+    fn a_body_names_its_model_if_it_is_an_object() {
+        for (body, model) in [
+            (r#" {"messages":[],"model":"command-r"}"#, Some("command-r")),
+            (r#"{"model":7}"#, None),
+            (r#"["model":"x"]"#, None),
+            ("", None),
+        ] {
+            assert_eq!(in_body(body.as_bytes()).as_deref(), model, "{body}");
+        }
+    }
+}
