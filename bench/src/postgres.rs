@@ -209,6 +209,8 @@ impl Server {
                 }
                 Err(error) => failure = Some(error.context(format!("see {}", self.log().display()))),
             }
+            // A `pg_ctl` that was ended half way has started a server that nobody would know of.
+            let _ = self.halt("immediate");
             self.port = 0;
         }
         Err(failure.context("Postgres did not start")?)

@@ -28,6 +28,7 @@ async fn the_environment_file_is_private_and_everything_it_names_answers() {
     names.sort_unstable();
     let expected = [
         "ADMIN_BASE_URL",
+        "DATABASE_URL",
         "GATEWAY_ADMIN_KEY",
         "GATEWAY_BASE_URL",
         "GATEWAY_WORKSPACE_KEY",
@@ -59,9 +60,54 @@ async fn an_interrupt_stops_everything_and_the_next_start_has_the_same_keys() {
     assert!(!desk.run_dir().join("env").exists(), "scripts would find a stack that is gone");
     assert!(!desk.run_dir().join("postgres/data/postmaster.pid").exists(), "Postgres still runs");
 
-    let _second = desk.start_ready().await;
+    // Also from a shell that has read the environment file.
+    let _second = desk.start_with(&[("DATABASE_URL", &before["DATABASE_URL"])]).await;
     assert!(desk.environment() == before, "keys or addresses changed");
     assert_eq!(desk.chat_status().await, 200);
+}
+
+#[tokio::test]
+async fn whatever_ends_a_supervisor_politely_ends_its_postgres_too() {
+    for signal in [Signal::TERM, Signal::HUP] {
+        let desk = Desk::new();
+        let mut early = desk.start();
+        let pid = desk.run_dir().join("postgres/data/postmaster.pid");
+        assert!(process::wait_until(Duration::from_secs(60), || pid.exists()), "{}", early.0.log());
+        early.0.signal(signal);
+        let status = early.0.ended_within(Duration::from_secs(60)).await;
+        assert!(status.success(), "{signal:?} while starting: {status} {}", early.0.log());
+        assert!(!pid.exists(), "{signal:?} while starting");
+        let mut ready = desk.start_ready().await;
+        let programs = desk.programs();
+        ready.0.signal(signal);
+        let status = ready.0.ended_within(Duration::from_secs(60)).await;
+        assert!(status.success(), "{signal:?} when ready: {status} {}", ready.0.log());
+        assert!(!pid.exists() && programs.iter().all(|pid| !process::is_running(*pid)), "{signal:?} when ready");
+    }
+}
+
+#[tokio::test]
+async fn the_workspace_key_can_report_a_call_and_make_a_policy() {
+    let desk = Desk::new();
+    let _supervisor = desk.start_ready().await;
+    let environment = desk.environment();
+    let client = Client::new(&environment["GATEWAY_BASE_URL"]).with_key(&environment["GATEWAY_WORKSPACE_KEY"]);
+    let log = serde_json::json!({ "request": { "url": "/x", "body": null }, "response": { "body": null } });
+    let reported = client.post("/logs", &log).await;
+    assert_eq!(reported.status, 200, "{}", reported.text());
+    let policy = serde_json::json!({
+        "type": "requests", "unit": "rpm", "value": 100, "group_by": [{ "key": "api_key" }],
+        "conditions": [{ "key": "metadata._user", "value": "*" }],
+    });
+    let made = client.post("/policies/rate-limits", &policy).await;
+    assert_eq!(made.status, 200, "{}", made.text());
+    let (database, connection) =
+        tokio_postgres::connect(&environment["DATABASE_URL"], tokio_postgres::NoTls).await.unwrap();
+    let driver = tokio::spawn(connection);
+    let kept = database.query_one("SELECT count(*) FROM rate_limits_policies", &[]).await.unwrap();
+    assert_eq!(kept.get::<_, i64>(0), 1);
+    drop(database);
+    let _ = driver.await;
 }
 
 #[tokio::test]

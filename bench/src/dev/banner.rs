@@ -12,6 +12,8 @@ pub struct Stack {
     /// Unknown when somebody else bootstrapped the database.
     pub admin_key: Option<String>,
     pub workspace_key: String,
+    /// With its password, so for the private file alone.
+    pub database_url: String,
 }
 
 impl Stack {
@@ -23,7 +25,7 @@ impl Stack {
         format!("http://127.0.0.1:{}/v1", self.mock_port)
     }
 
-    /// `NAME=value` lines that a shell can `source`: no value holds a character that needs quoting.
+    /// `NAME=value` lines that a shell can `source`.
     pub fn env_file(&self) -> String {
         let mut text = format!(
             "GATEWAY_BASE_URL={}\nADMIN_BASE_URL=http://127.0.0.1:{}/v1\nMETRICS_URL=http://127.0.0.1:{}/metrics\nMOCK_PROVIDER_URL={}\n",
@@ -36,6 +38,7 @@ impl Stack {
             let _ = writeln!(text, "GATEWAY_ADMIN_KEY={key}");
         }
         let _ = writeln!(text, "GATEWAY_WORKSPACE_KEY={}", self.workspace_key);
+        let _ = writeln!(text, "DATABASE_URL={}", quoted(&self.database_url));
         text
     }
 
@@ -51,7 +54,7 @@ impl Stack {
              \x20 workspace key  {workspace_key}\n\
              \x20 mock provider  {mock}\n\
              \x20 metrics        http://127.0.0.1:{metrics}/metrics\n\
-             \x20 for scripts    source {env_file}\n\n\
+             \x20 for scripts    source {env_file} (and DATABASE_URL, the database)\n\n\
              A completion:\n\n{plain}\n\n\
              The same as a stream:\n\n{stream}\n\n\
              Ctrl-C stops everything; the data stays.\n",
@@ -80,10 +83,30 @@ impl Stack {
     }
 }
 
+/// For a shell; a given URL may have a query.
+fn quoted(value: &str) -> String {
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"_-./:@%+=,".contains(&byte);
+    match value.bytes().all(is_plain) {
+        true => value.to_owned(),
+        false => format!("'{}'", value.replace('\'', r"'\''")),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use serde_json::Value;
+
+    #[test]
+    fn a_shell_reads_an_address_as_it_is() {
+        for (value, written) in [
+            ("postgres://u:p@h:1/d", "postgres://u:p@h:1/d"),
+            ("postgres:///d?host=/run&user=u", "'postgres:///d?host=/run&user=u'"),
+            ("postgres://u:a'b@h/d", r"'postgres://u:a'\''b@h/d'"),
+        ] {
+            assert_eq!(quoted(value), written);
+        }
+    }
 
     fn stack() -> Stack {
         Stack {
@@ -93,13 +116,14 @@ mod tests {
             mock_port: 4,
             admin_key: Some("pk_admin".into()),
             workspace_key: "pk_workspace".into(),
+            database_url: "postgres://g:p@127.0.0.1:5/gateway".into(),
         }
     }
 
     #[test]
     fn the_environment_file_names_every_address_and_key_once() {
         let lines = stack().env_file();
-        let expected = "GATEWAY_BASE_URL=http://127.0.0.1:1/v1\nADMIN_BASE_URL=http://127.0.0.1:2/v1\nMETRICS_URL=http://127.0.0.1:3/metrics\nMOCK_PROVIDER_URL=http://127.0.0.1:4/v1\nGATEWAY_ADMIN_KEY=pk_admin\nGATEWAY_WORKSPACE_KEY=pk_workspace\n";
+        let expected = "GATEWAY_BASE_URL=http://127.0.0.1:1/v1\nADMIN_BASE_URL=http://127.0.0.1:2/v1\nMETRICS_URL=http://127.0.0.1:3/metrics\nMOCK_PROVIDER_URL=http://127.0.0.1:4/v1\nGATEWAY_ADMIN_KEY=pk_admin\nGATEWAY_WORKSPACE_KEY=pk_workspace\nDATABASE_URL=postgres://g:p@127.0.0.1:5/gateway\n";
         assert_eq!(lines, expected);
         let foreign = Stack { admin_key: None, ..stack() };
         assert!(!foreign.env_file().contains("GATEWAY_ADMIN_KEY"));

@@ -45,6 +45,15 @@ pub async fn is_known(client: &Client, key: &str) -> anyhow::Result<bool> {
     Ok(client.query_opt(KNOWN, &[&hash.0.as_slice()]).await?.is_some())
 }
 
+/// Gives a kept key what newer versions give a new one.
+pub async fn widen(client: &Client, key: &str, scopes: &[&str]) -> anyhow::Result<()> {
+    const WIDEN: &str = "UPDATE api_keys SET scopes = ARRAY(SELECT DISTINCT unnest(scopes || $2::text[]) ORDER BY 1)
+        WHERE hash = $1 AND NOT scopes @> $2::text[]";
+    let hash = KeyHash::of(key.as_bytes());
+    client.execute(WIDEN, &[&hash.0.as_slice(), &scopes]).await?;
+    Ok(())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -20,12 +20,28 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 
 /// The file of master keys in the run folder.
 const KEYRING: &str = "keyring";
+/// The address of the private server in the run folder.
+const PRIVATE: &str = "database-url";
 const READY_WITHIN: Duration = Duration::from_secs(60);
 /// Hosts on this machine, which a production proxy refuses to dial.
 const LOCAL_HOSTS: &str = "localhost,127.0.0.1,::1,host.docker.internal";
-/// What the workspace key may do: everything an application does, nothing an administrator does.
-const SCOPES: [&str; 6] =
-    ["completions.write", "models.list", "mcp.invoke", "agents.invoke", "prompts.render", "guardrails.invoke"];
+/// What the workspace key may do: everything an application does, and its own logs and policies, so that they can be tried.
+const SCOPES: [&str; 14] = [
+    "completions.write",
+    "models.list",
+    "mcp.invoke",
+    "agents.invoke",
+    "prompts.render",
+    "guardrails.invoke",
+    "logs.write",
+    "logs.list",
+    "logs.view",
+    "policies.create",
+    "policies.read",
+    "policies.update",
+    "policies.delete",
+    "policies.list",
+];
 
 /// Runs the whole stack until it is told to stop.
 pub async fn run(settings: Settings) -> anyhow::Result<()> {
@@ -92,7 +108,10 @@ async fn serve(
 
     let client = db::connect(&database_settings(url)?).await?;
     let workspace_key = match &kept.workspace {
-        Some(key) if keys::is_known(&client, key).await? => key.clone(),
+        Some(key) if keys::is_known(&client, key).await? => {
+            keys::widen(&client, key, &SCOPES).await?;
+            key.clone()
+        }
         _ => {
             let workspace = bootstrap::first_workspace(&client).await?.context("there is no default workspace")?;
             let name = "Development key";
@@ -118,6 +137,7 @@ async fn serve(
         mock_port,
         admin_key,
         workspace_key,
+        database_url: url.to_owned(),
     };
     folder.write_private("env", &stack.env_file())?;
     print(&stack.welcome(&folder.join("env").to_string_lossy()));
@@ -127,7 +147,9 @@ async fn serve(
 
 /// The database to use: the given one, or a private server's.
 async fn database(settings: &Settings, folder: &RunFolder) -> anyhow::Result<(Option<Server>, String)> {
-    if let Some(url) = settings.database_url.clone().filter(|url| !url.is_empty()) {
+    // A shell that has read our environment file names the private server, which may not run now.
+    let own = folder.read(PRIVATE).unwrap_or_default();
+    if let Some(url) = settings.database_url.clone().filter(|url| !url.is_empty() && *url != own) {
         say("using the Postgres of DATABASE_URL");
         return Ok((None, url));
     }
@@ -136,6 +158,7 @@ async fn database(settings: &Settings, folder: &RunFolder) -> anyhow::Result<(Op
     let server = tokio::task::spawn_blocking(move || Server::start(&options)).await??;
     server.create_database("gateway").await?;
     let url = server.url("gateway");
+    folder.write_private(PRIVATE, &url)?;
     Ok((Some(server), url))
 }
 
@@ -252,21 +275,27 @@ fn print(text: &str) {
     let _ = writeln!(std::io::stdout().lock(), "{text}");
 }
 
-/// Ctrl-C or a polite kill.
+/// Ctrl-C, a polite kill, or the end of the terminal.
 struct Stop {
     interrupt: Signal,
     terminate: Signal,
+    hang_up: Signal,
 }
 
 impl Stop {
     fn new() -> anyhow::Result<Self> {
-        Ok(Self { interrupt: signal(SignalKind::interrupt())?, terminate: signal(SignalKind::terminate())? })
+        Ok(Self {
+            interrupt: signal(SignalKind::interrupt())?,
+            terminate: signal(SignalKind::terminate())?,
+            hang_up: signal(SignalKind::hangup())?,
+        })
     }
 
     async fn asked(&mut self) {
         tokio::select! {
             _ = self.interrupt.recv() => {}
             _ = self.terminate.recv() => {}
+            _ = self.hang_up.recv() => {}
         }
     }
 }
