@@ -21,6 +21,19 @@ pub trait Downstream: Send {
 
     fn write_head(&mut self, head: ResponseHeader) -> impl Future<Output = Result<(), ClientGone>> + Send;
 
+    /// The head and what is known of the body already, in one packet where that can be.
+    fn write_beginning(
+        &mut self,
+        head: ResponseHeader,
+        first: Bytes,
+        end: bool,
+    ) -> impl Future<Output = Result<(), ClientGone>> + Send {
+        async move {
+            self.write_head(head).await?;
+            self.write_body(first, end).await
+        }
+    }
+
     fn write_body(&mut self, bytes: Bytes, end: bool) -> impl Future<Output = Result<(), ClientGone>> + Send;
 
     /// Resolves when the client leaves. Must not be polled once the last byte of the answer is written: a keep-alive

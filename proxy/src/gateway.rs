@@ -5,6 +5,7 @@
 //! because a streamed body cannot be replayed.
 
 use crate::control_plane::ControlPlane;
+use crate::joining::Joining;
 use async_trait::async_trait;
 use bytes::Bytes;
 use futures::FutureExt as _;
@@ -497,8 +498,25 @@ impl Downstream for Client<'_> {
         self.0.downstream_session.write_response_header(Box::new(head)).await.map_err(|_| ClientGone)
     }
 
+    async fn write_beginning(&mut self, mut head: ResponseHeader, first: Bytes, end: bool) -> Result<(), ClientGone> {
+        self.frame(&mut head);
+        let session = &mut self.0.downstream_session;
+        // A head with a length waits for its body anyway.
+        let is_sent_at_once = !head.headers.contains_key(header::CONTENT_LENGTH);
+        Joining::set_more(session.stream(), is_sent_at_once && !first.is_empty());
+        let written = session.write_response_header(Box::new(head)).await;
+        Joining::set_more(session.stream(), false);
+        written.map_err(|_| ClientGone)?;
+        self.write_body(first, end).await
+    }
+
     async fn write_body(&mut self, bytes: Bytes, end: bool) -> Result<(), ClientGone> {
-        self.0.downstream_session.write_response_body(bytes, end).await.map_err(|_| ClientGone)
+        let session = &mut self.0.downstream_session;
+        let is_chunked = |head: &ResponseHeader| head.headers.contains_key(header::TRANSFER_ENCODING);
+        if end && !bytes.is_empty() && session.response_written().is_some_and(is_chunked) {
+            Joining::set_more(session.stream(), true);
+        }
+        session.write_response_body(bytes, end).await.map_err(|_| ClientGone)
     }
 
     async fn gone(&mut self) {

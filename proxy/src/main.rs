@@ -4,9 +4,11 @@ mod control_plane;
 mod follow;
 mod gateway;
 mod health;
+mod joining;
 mod leave;
 mod serve;
 mod sign;
+mod ticks;
 
 use std::process::ExitCode;
 

@@ -9,6 +9,7 @@
 use crate::control_plane::ControlPlane;
 use crate::gateway::Gateway;
 use crate::health::{Health, HealthPort};
+use crate::joining::JoiningApp;
 use crate::leave::{Leave, Signals};
 use anyhow::Context as _;
 use pingora_core::apps::HttpServerOptions;
@@ -18,7 +19,7 @@ use pingora_core::server::configuration::{Opt, ServerConf};
 use pingora_core::server::{RunArgs, Server};
 use pingora_core::services::background::background_service;
 use pingora_core::services::listening::Service;
-use pingora_proxy::{HttpProxy, ProxyServiceBuilder};
+use pingora_proxy::{HttpProxy, http_proxy};
 use proxy::deployment::Identity;
 use proxy::dial::Dialer;
 use proxy::engine::{Engine, Limits};
@@ -254,11 +255,12 @@ fn listener_service(
     gateway: Gateway,
     settings: &Settings,
     index: usize,
-) -> anyhow::Result<Service<HttpProxy<Gateway>>> {
+) -> anyhow::Result<Service<JoiningApp<HttpProxy<Gateway>>>> {
     let mut options = HttpServerOptions::default();
     options.h2c = true;
-    let mut service =
-        ProxyServiceBuilder::new(conf, gateway).name(format!("proxy {index}")).server_options(options).build();
+    let mut proxy = http_proxy(conf, gateway);
+    proxy.server_options = Some(options);
+    let mut service = Service::new(format!("proxy {index}"), JoiningApp::new(proxy));
     service.threads = Some(1);
     let listen = &settings.listen;
     service.add_listener(listener(address(listen.proxy_host, listen.proxy_port, index)));

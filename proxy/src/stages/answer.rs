@@ -88,27 +88,24 @@ async fn stream(
     mut splitter: Splitter,
     visit: &mut Visit,
 ) -> Result<Ended, Ended> {
+    let mut head = None;
     if !visit.pulse.has_begun {
-        let mut head = client_head(upstream.take_head(), visit);
+        let mut new = client_head(upstream.take_head(), visit);
         // Should the stream break off, one event more will be written than was announced.
-        head.remove_header(&header::CONTENT_LENGTH);
-        client.write_head(head).await?;
+        new.remove_header(&header::CONTENT_LENGTH);
+        head = Some(new);
         visit.pulse.has_begun = true;
     } else {
         visit.answers(&upstream.head().headers);
     }
     let mut is_last = upstream.is_done();
-    if is_last {
-        let whole = join(BytesMut::from(first.as_ref()), splitter.rest());
-        let passed = passed_on(&whole, visit);
-        visit.events(&whole, &passed, true);
-        client.write_body(passed, true).await?;
-        return Ok(Ended::Complete);
-    }
-    let passed = passed_on(&first, visit);
-    visit.events(&first, &passed, false);
-    if !passed.is_empty() {
-        client.write_body(passed, false).await?;
+    let whole = if is_last { join(BytesMut::from(first.as_ref()), splitter.rest()) } else { first };
+    let passed = passed_on(&whole, visit);
+    visit.events(&whole, &passed, is_last);
+    match head {
+        Some(head) => client.write_beginning(head, passed, is_last).await?,
+        None if passed.is_empty() && !is_last => {}
+        None => client.write_body(passed, is_last).await?,
     }
     while !is_last {
         let piece = match next(client, upstream, visit).await? {
