@@ -20,6 +20,6 @@ pub use integration::{Credentials, Integration, IntegrationModel, IntegrationWor
 pub use limits::ThingLimits;
 pub use organisation::Organisation;
 pub use policy::{PolicyEntity, RateLimitsPolicy, UsageLimitsPolicy};
-pub use provider::Provider;
+pub use provider::{Concurrency, Provider};
 pub use secret_reference::{SecretReference, whole};
 pub use workspace::Workspace;

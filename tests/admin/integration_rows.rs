@@ -25,8 +25,9 @@ async fn a_new_workspace_gets_what_integrations_grant_to_all() {
     let grants: Vec<_> = rows.iter().map(|row| IntegrationWorkspace::from_row(row).unwrap()).collect();
     assert!(grants.iter().all(|one| one.enabled && one.workspace_id == workspace), "{other:?} got something");
     assert_eq!(grants.iter().map(|one| one.integration_id).collect::<Vec<_>>(), [granted, bare]);
-    assert_eq!(grants[0].usage_limits.as_ref().unwrap()["credit_limit"], 5);
-    assert_eq!((&grants[0].rate_limits, &grants[1].usage_limits), (&None, &None));
+    let limits = grants[0].limits.as_ref().unwrap();
+    assert_eq!((limits.rates.len(), limits.budget.and_then(|budget| budget.credit_limit)), (0, Some(5.0)));
+    assert_eq!(grants[1].limits, None);
 
     let sql = format!("SELECT {} FROM providers", Provider::COLUMNS);
     let rows = client.query(&sql, &[]).await.unwrap();

@@ -75,7 +75,7 @@ impl Engine {
         read: Read<'_>,
     ) -> Result<(), Refusal> {
         let family = errand.endpoint.family();
-        let wanted = self.wanted_of(visit, &errand.caller, &errand.metadata, Some(family), target, model)?;
+        let wanted = self.wanted_of(visit, &errand.caller, &errand.metadata, Some(family), target, model);
         if wanted.is_empty() {
             return Ok(());
         }
@@ -104,7 +104,7 @@ impl Engine {
         let (path, caller, metadata) = passage.asked();
         let family = Family::of(&head.method, path).map(|(family, _)| family);
         let model = passage.model.as_deref();
-        let wanted = self.wanted_of(visit, caller, metadata, family, &passage.target, model)?;
+        let wanted = self.wanted_of(visit, caller, metadata, family, &passage.target, model);
         match wanted.is_empty() {
             true => Ok(()),
             false => Box::pin(self.reserve(visit, wanted, Amounts::default(), true)).await,
@@ -119,7 +119,7 @@ impl Engine {
         family: Option<Family>,
     ) -> Vec<Wanted> {
         let request = Request { caller, metadata, config: visit.config.as_deref(), family, attempted: None };
-        of_request(&request, &self.snapshot, self.switches, Utc::now())
+        of_request(&request, &self.snapshot, self.switches, Utc::now)
     }
 
     fn wanted_of(
@@ -130,9 +130,9 @@ impl Engine {
         family: Option<Family>,
         target: &Target,
         model: Option<&str>,
-    ) -> Result<Vec<Wanted>, Refusal> {
+    ) -> Vec<Wanted> {
         if visit.admission.as_ref().is_some_and(|admission| admission.has_attempt()) {
-            return Ok(Vec::new());
+            return Vec::new();
         }
         let request = Request { caller, metadata, config: visit.config.as_deref(), family, attempted: None };
         let provider = match &target.credential {
@@ -140,10 +140,7 @@ impl Engine {
             Credential::Given(_) => None,
         };
         let attempted = Attempted { provider, service: &target.provider.name, model };
-        of_attempt(&request, &attempted, &self.snapshot, self.switches).map_err(|error| {
-            tracing::error!(provider = target.provider.name, %error, "limits of a provider cannot be read");
-            Refusal::internal()
-        })
+        of_attempt(&request, &attempted, &self.snapshot, self.switches)
     }
 
     async fn reserve(

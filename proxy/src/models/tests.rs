@@ -21,6 +21,7 @@ fn workspace(id: Uuid) -> Workspace {
         metadata: None,
         is_metrics_only: false,
         limits: None,
+        priority: 10,
     }
 }
 
@@ -47,8 +48,7 @@ fn grant(integration: u128, workspace_id: Uuid, enabled: bool) -> IntegrationWor
         integration_id: Uuid::from_u128(integration),
         workspace_id,
         enabled,
-        usage_limits: None,
-        rate_limits: None,
+        limits: None,
     }
 }
 
@@ -60,8 +60,7 @@ fn provider(slug: &str, integration: u128, workspace_id: Uuid) -> Provider {
         integration_id: Uuid::from_u128(integration),
         slug: slug.into(),
         status: "active".into(),
-        rate_limits: json!([]),
-        usage_limits: None,
+        limits: None,
         expires_at: None,
         model_config: None,
         sealed: None,

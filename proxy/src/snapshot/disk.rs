@@ -15,7 +15,7 @@ use std::time::Duration;
 use uuid::Uuid;
 
 /// Raised whenever the meaning of a line changes.
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
 
 /// Clocks of one machine differ by less; beyond it, a date from the future says that some clock was wrong.
 const CLOCK_TOLERANCE: TimeDelta = TimeDelta::seconds(60);

@@ -39,8 +39,13 @@ pub struct Switches {
     pub policies: bool,
 }
 
-/// The limits that are looked at before a target is chosen.
-pub fn of_request(request: &Request<'_>, snapshot: &Snapshot, switches: Switches, now: DateTime<Utc>) -> Vec<Wanted> {
+/// The limits that are looked at before a target is chosen. The clock is read for the budgets of tokens alone.
+pub fn of_request(
+    request: &Request<'_>,
+    snapshot: &Snapshot,
+    switches: Switches,
+    clock: impl Fn() -> DateTime<Utc>,
+) -> Vec<Wanted> {
     let mut wanted = Vec::new();
     let (key, workspace) = (&request.caller.key, &request.caller.workspace);
     let organisation = workspace.organisation_id;
@@ -56,7 +61,7 @@ pub fn of_request(request: &Request<'_>, snapshot: &Snapshot, switches: Switches
             of_thing(&mut wanted, &ThingLimits { rates, budget: None }, organisation, Scope::Token, &id, &Whose::Token);
             for budget in token.usage_limits.iter().filter(|limit| limit.status.as_deref() != Some("archived")) {
                 let id = named(&id, budget);
-                let limits = ThingLimits { rates: Vec::new(), budget: Some(of_token(budget, now)) };
+                let limits = ThingLimits { rates: Vec::new(), budget: Some(of_token(budget, clock())) };
                 of_thing(&mut wanted, &limits, organisation, Scope::Token, &id, &Whose::Token);
             }
         }
@@ -73,31 +78,30 @@ pub fn of_request(request: &Request<'_>, snapshot: &Snapshot, switches: Switches
     wanted
 }
 
-/// The limits that are looked at before a target is asked. `grant` says how much of its integration the workspace may use.
+/// The limits that are looked at before a target is asked: its provider's, what the workspace may use of the integration,
+/// and the policies about either or the model.
 pub fn of_attempt(
     request: &Request<'_>,
     attempted: &Attempted<'_>,
     snapshot: &Snapshot,
     switches: Switches,
-) -> Result<Vec<Wanted>, serde_json::Error> {
+) -> Vec<Wanted> {
     let mut wanted = Vec::new();
     let workspace = &request.caller.workspace;
     let organisation = workspace.organisation_id;
     if let (true, Some(provider)) = (switches.things, attempted.provider) {
-        let limits = ThingLimits::of(Some(&provider.rate_limits), provider.usage_limits.as_ref())?;
-        if !limits.is_empty() {
+        if let Some(limits) = &provider.limits {
             let id = format!("{}/{}", workspace.id, provider.slug);
             let whose = Whose::Provider(provider.clone());
-            of_thing(&mut wanted, &limits, organisation, Scope::Provider, &id, &whose);
+            of_thing(&mut wanted, limits, organisation, Scope::Provider, &id, &whose);
         }
-        if let Some(grant) = snapshot.integration_workspace(provider.integration_id, workspace.id) {
-            let limits = ThingLimits::of(grant.rate_limits.as_ref(), grant.usage_limits.as_ref())?;
-            if !limits.is_empty() {
-                let id = format!("{}/{}", grant.integration_id, workspace.id);
-                let slug = snapshot.integration(&grant.integration_id).map(|integration| integration.slug.clone());
-                let whose = Whose::Integration(slug.unwrap_or_default().into());
-                of_thing(&mut wanted, &limits, organisation, Scope::Integration, &id, &whose);
-            }
+        if let Some(grant) = snapshot.integration_workspace(provider.integration_id, workspace.id)
+            && let Some(limits) = &grant.limits
+        {
+            let id = format!("{}/{}", grant.integration_id, workspace.id);
+            let slug = snapshot.integration(&grant.integration_id).map(|integration| integration.slug.clone());
+            let whose = Whose::Integration(slug.unwrap_or_default().into());
+            of_thing(&mut wanted, limits, organisation, Scope::Integration, &id, &whose);
         }
     }
     if switches.policies
@@ -106,7 +110,7 @@ pub fn of_attempt(
         let request = Request { attempted: Some(*attempted), ..*request };
         of_policies(&mut wanted, &policies, &request, snapshot, true);
     }
-    Ok(wanted)
+    wanted
 }
 
 /// What is asked of each limit.

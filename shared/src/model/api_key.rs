@@ -95,7 +95,7 @@ impl ApiKey {
             expires_at: row.try_get("expires_at")?,
             previous: previous(row)?,
             defaults: defaults(row.try_get("defaults")?)?,
-            limits: ThingLimits::of_key(row)?,
+            limits: ThingLimits::of_row(row)?,
         })
     }
 

@@ -57,6 +57,7 @@ mod tests {
             metadata: None,
             is_metrics_only: false,
             limits: None,
+            priority: 10,
         };
         let deployment = |organisation: u128, all: bool, some: &[u128], status: &str| Deployment {
             id: id(7),

@@ -1,9 +1,11 @@
 //! An integration as the proxy needs it: the account of a provider, its credentials sealed.
 
+use super::limits::ThingLimits;
 use crate::seal::{Place, Sealed, Secret};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use std::fmt;
+use std::sync::Arc;
 use tokio_postgres::Row;
 use uuid::Uuid;
 
@@ -155,8 +157,8 @@ pub struct IntegrationWorkspace {
     pub integration_id: Uuid,
     pub workspace_id: Uuid,
     pub enabled: bool,
-    pub usage_limits: Option<Value>,
-    pub rate_limits: Option<Value>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub limits: Option<Arc<ThingLimits>>,
 }
 
 impl IntegrationWorkspace {
@@ -169,8 +171,7 @@ impl IntegrationWorkspace {
             integration_id: row.try_get("integration_id")?,
             workspace_id: row.try_get("workspace_id")?,
             enabled: row.try_get("enabled")?,
-            usage_limits: row.try_get("usage_limits")?,
-            rate_limits: row.try_get("rate_limits")?,
+            limits: ThingLimits::of_row(row)?,
         })
     }
 }

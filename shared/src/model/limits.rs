@@ -5,7 +5,6 @@ use super::policy::{BudgetKind, RateKind, RateUnit};
 use chrono::{DateTime, Utc};
 
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 use std::sync::Arc;
 use tokio_postgres::Row;
 use tokio_postgres::types::Json;
@@ -43,18 +42,12 @@ fn cost() -> BudgetKind {
 }
 
 impl ThingLimits {
-    /// From `rate_limits`, an array, and `usage_limits`, an object.
-    pub fn of(rates: Option<&Value>, budget: Option<&Value>) -> Result<Self, serde_json::Error> {
-        let rates = rates.map(Option::<Vec<Rate>>::deserialize).transpose()?.flatten().unwrap_or_default();
-        let budget = budget.map(Option::<Budget>::deserialize).transpose()?.flatten();
-        Ok(Self { rates, budget })
-    }
-
-    /// The same from the columns of a row; none when there are none.
-    pub fn of_key(row: &Row) -> Result<Option<Arc<Self>>, tokio_postgres::Error> {
-        let rates: Json<Vec<Rate>> = row.try_get("rate_limits")?;
+    /// From `rate_limits`, an array, and `usage_limits`, an object; none when there are none.
+    pub fn of_row(row: &Row) -> Result<Option<Arc<Self>>, tokio_postgres::Error> {
+        let rates: Option<Json<Vec<Rate>>> = row.try_get("rate_limits")?;
         let budget: Option<Json<Budget>> = row.try_get("usage_limits")?;
-        Ok(Self { rates: rates.0, budget: budget.map(|budget| budget.0) }.shared())
+        let rates = rates.map(|rates| rates.0).unwrap_or_default();
+        Ok(Self { rates, budget: budget.map(|budget| budget.0) }.shared())
     }
 
     /// Of a workspace, whose budgets are an array of at most one.
@@ -81,19 +74,18 @@ mod tests {
 
     #[test]
     fn what_is_stored_is_read_and_what_is_for_people_is_passed_over() {
-        let rates = json!([{ "type": "tokens", "unit": "rph", "value": 0 }]);
-        let budget = json!({
+        let rates: Vec<Rate> =
+            serde_json::from_value(json!([{ "type": "tokens", "unit": "rph", "value": 0 }])).unwrap();
+        assert_eq!(rates, [Rate { kind: RateKind::Tokens, unit: RateUnit::Rph, value: 0 }]);
+        let budget: Budget = serde_json::from_value(json!({
             "type": "tokens", "credit_limit": 5.5, "alert_threshold": 4, "strict": true, "periodic_reset": "weekly",
             "last_reset_at": "2026-02-01T00:00:00.000Z",
-        });
-        let read = ThingLimits::of(Some(&rates), Some(&budget)).unwrap();
-        assert_eq!(read.rates, [Rate { kind: RateKind::Tokens, unit: RateUnit::Rph, value: 0 }]);
-        let budget = read.budget.unwrap();
+        }))
+        .unwrap();
         assert_eq!((budget.kind, budget.credit_limit, budget.strict), (BudgetKind::Tokens, Some(5.5), true));
         assert_eq!(budget.last_reset_at.timestamp(), 1_769_904_000);
-        let plain = ThingLimits::of(Some(&json!([])), Some(&json!({ "credit_limit": 1 }))).unwrap().budget.unwrap();
+        let plain: Budget = serde_json::from_value(json!({ "credit_limit": 1 })).unwrap();
         assert_eq!((plain.kind, plain.strict), (BudgetKind::Cost, false));
-        assert!(ThingLimits::of(Some(&Value::Null), Some(&Value::Null)).unwrap().is_empty());
-        assert!(ThingLimits::of(Some(&json!([{ "type": "tokens" }])), None).is_err());
+        assert!(serde_json::from_value::<Vec<Rate>>(json!([{ "type": "tokens" }])).is_err());
     }
 }

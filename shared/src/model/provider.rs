@@ -1,10 +1,13 @@
 //! A provider as the proxy needs it: a workspace's handle on an integration, `@slug` in requests.
 
+use super::limits::ThingLimits;
 use crate::seal::{Place, Sealed};
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use std::sync::Arc;
 use tokio_postgres::Row;
+use tokio_postgres::types::Json;
 use uuid::Uuid;
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -16,17 +19,25 @@ pub struct Provider {
     pub slug: String,
     /// `active`, `exhausted`, `expired` or `archived`.
     pub status: String,
-    pub rate_limits: Value,
-    pub usage_limits: Option<Value>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub limits: Option<Arc<ThingLimits>>,
     pub expires_at: Option<DateTime<Utc>>,
     /// Without its secret fields, which are in `sealed`.
     pub model_config: Option<Value>,
     /// A `Credentials` with `configurations` alone.
     pub sealed: Option<Sealed>,
-    /// `{max_in_flight, max_wait_ms}`.
-    pub concurrency: Option<Value>,
+    pub concurrency: Option<Concurrency>,
     #[serde(default)]
     pub created_at: DateTime<Utc>,
+}
+
+/// How many calls may be under way at once, and how long others wait for their turn.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Concurrency {
+    pub max_in_flight: u32,
+    #[serde(default)]
+    pub max_wait_ms: u32,
 }
 
 impl Provider {
@@ -42,12 +53,11 @@ impl Provider {
             integration_id: row.try_get("integration_id")?,
             slug: row.try_get("slug")?,
             status: row.try_get("status")?,
-            rate_limits: row.try_get("rate_limits")?,
-            usage_limits: row.try_get("usage_limits")?,
+            limits: ThingLimits::of_row(row)?,
             expires_at: row.try_get("expires_at")?,
             model_config: row.try_get("model_config")?,
             sealed: row.try_get::<_, Option<&[u8]>>("sealed")?.map(Sealed::from),
-            concurrency: row.try_get("concurrency")?,
+            concurrency: row.try_get::<_, Option<Json<Concurrency>>>("concurrency")?.map(|json| json.0),
             created_at: row.try_get("created_at")?,
         })
     }

@@ -22,11 +22,18 @@ pub struct Workspace {
     pub is_metrics_only: bool,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limits: Option<Arc<ThingLimits>>,
+    /// From 1 to 100: its part where workspaces wait for one another.
+    #[serde(default = "usual_priority")]
+    pub priority: u8,
+}
+
+fn usual_priority() -> u8 {
+    10
 }
 
 impl Workspace {
     pub const COLUMNS: &str = "id, organisation_id, slug, status, defaults -> 'metadata' AS metadata, \
-        coalesce(settings ->> 'debug_log' = '0', false) AS is_metrics_only, rate_limits, usage_limits";
+        coalesce(settings ->> 'debug_log' = '0', false) AS is_metrics_only, rate_limits, usage_limits, priority";
 
     pub fn from_row(row: &Row) -> Result<Self, tokio_postgres::Error> {
         Ok(Self {
@@ -37,6 +44,7 @@ impl Workspace {
             metadata: row.try_get::<_, Option<Value>>("metadata")?.and_then(|value| value.as_object().cloned()),
             is_metrics_only: row.try_get("is_metrics_only")?,
             limits: ThingLimits::of_workspace(row)?,
+            priority: u8::try_from(row.try_get::<_, i16>("priority")?).unwrap_or_else(|_| usual_priority()),
         })
     }
 }

@@ -8,9 +8,9 @@ use crate::limits::{self, UsageLimits};
 use crate::resources::integrations::{Account, Fields};
 use crate::{tags, tenancy};
 use chrono::{DateTime, Utc};
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 use serde_json::{Map, Value, json};
-use shared::model;
+use shared::model::{self, Concurrency};
 use shared::table::Columns;
 use uuid::Uuid;
 
@@ -42,15 +42,6 @@ pub struct ProviderChange {
     pub tags: Field<Map<String, Value>>,
     pub model_config: Field<Fields>,
     pub concurrency: Field<Value>,
-}
-
-/// How many requests may be under way at once, and how long others wait for their turn.
-#[derive(Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Concurrency {
-    max_in_flight: u32,
-    #[serde(default)]
-    max_wait_ms: u32,
 }
 
 pub async fn created(action: &Action<'_>, body: NewProvider) -> Result<Columns, ApiError> {

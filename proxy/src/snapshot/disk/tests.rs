@@ -36,6 +36,7 @@ fn filled() -> Snapshot {
         metadata: None,
         is_metrics_only: false,
         limits: None,
+        priority: 10,
     };
     Snapshot::of(keys.collect(), vec![workspace])
 }
@@ -137,8 +138,8 @@ fn a_copy_of_another_version_or_with_other_tables_is_foreign() {
     let tables = list.unwrap_or_else(|| panic!("{header}"));
     assert!(tables.starts_with(r#"["organisations","workspaces","api_keys""#), "{header}");
     for other in [
-        header.replacen(r#""version":1"#, r#""version":2"#, 1),
-        r#"{"version":2,"sealed":"…"}"#.to_owned(),
+        header.replacen(r#""version":2"#, r#""version":3"#, 1),
+        r#"{"version":3,"sealed":"…"}"#.to_owned(),
         header.replacen(tables, r#"["organisations","workspaces"]"#, 1),
         header.replacen(tables, &tables.replace(']', r#","policies"]"#), 1),
     ] {

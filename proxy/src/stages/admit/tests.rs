@@ -22,6 +22,7 @@ fn caller() -> Principal {
         metadata: None,
         is_metrics_only: false,
         limits: limits(20),
+        priority: 10,
     };
     let key = ApiKey {
         id: Uuid::from_u128(2),
@@ -75,7 +76,7 @@ fn key_workspace_and_matching_policies_speak_before_routing_and_the_rest_per_att
         ],
         Vec::new(),
     );
-    let (caller, now) = (caller(), DateTime::default());
+    let (caller, clock) = (caller(), DateTime::default);
     let things = [("api_key", 10), ("workspace", 20)];
     for (team, switches, expected) in [
         ("a", BOTH, vec![things[0], things[1], ("policy", 5)]),
@@ -85,7 +86,7 @@ fn key_workspace_and_matching_policies_speak_before_routing_and_the_rest_per_att
     ] {
         let metadata: Map<String, Value> = [("team".to_owned(), json!(team))].into_iter().collect();
         let request = Request { caller: &caller, metadata: &metadata, config: None, family: None, attempted: None };
-        assert_eq!(caps(&of_request(&request, &snapshot, switches, now)), expected, "{team} {switches:?}");
+        assert_eq!(caps(&of_request(&request, &snapshot, switches, clock)), expected, "{team} {switches:?}");
     }
     let metadata = Map::new();
     let request = Request { caller: &caller, metadata: &metadata, config: None, family: None, attempted: None };
@@ -96,8 +97,12 @@ fn key_workspace_and_matching_policies_speak_before_routing_and_the_rest_per_att
         integration_id: Uuid::from_u128(4),
         slug: "mine".into(),
         status: "active".into(),
-        rate_limits: json!([{ "type": "requests", "unit": "rpd", "value": 7 }]),
-        usage_limits: Some(json!({ "credit_limit": 0.5 })),
+        limits: Some(Arc::new(
+            serde_json::from_value(json!({
+                "rates": [{ "type": "requests", "unit": "rpd", "value": 7 }], "budget": { "credit_limit": 0.5 },
+            }))
+            .unwrap(),
+        )),
         expires_at: None,
         model_config: None,
         sealed: None,
@@ -109,7 +114,7 @@ fn key_workspace_and_matching_policies_speak_before_routing_and_the_rest_per_att
         ("other", vec![("virtual_key", 7), ("virtual_key", 50_000_000_000)]),
     ] {
         let attempted = Attempted { provider: Some(&provider), service: "openai", model: Some(model) };
-        assert_eq!(caps(&of_attempt(&request, &attempted, &snapshot, BOTH).unwrap()), expected, "{model}");
+        assert_eq!(caps(&of_attempt(&request, &attempted, &snapshot, BOTH)), expected, "{model}");
     }
 }
 

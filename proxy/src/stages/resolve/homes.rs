@@ -134,8 +134,7 @@ fn world() -> World {
             integration_id: id,
             slug: home.slug.into(),
             status: "active".into(),
-            rate_limits: json!([]),
-            usage_limits: None,
+            limits: None,
             expires_at: None,
             model_config: None,
             sealed: None,
@@ -152,6 +151,7 @@ fn world() -> World {
         metadata: None,
         is_metrics_only: false,
         limits: None,
+        priority: 10,
     };
     let key = ApiKey {
         id: Uuid::from_u128(3),
