@@ -6,6 +6,7 @@ mod attempts;
 mod call;
 mod hedge;
 mod passage;
+mod turn;
 
 pub use passage::{Ask, Passage};
 
@@ -14,6 +15,7 @@ use crate::deployment::{self, Identity};
 use crate::dial::Dialer;
 use crate::downstream::Downstream;
 use crate::explain::Asker;
+use crate::fairness::Fairness;
 use crate::headers::{Aliases, GatewayHeaders};
 use crate::hosts::Hosts;
 use crate::inline::InlineConfigs;
@@ -70,7 +72,9 @@ pub struct Engine {
     pub journal: Option<Arc<Journal>>,
     /// Rate limits and budgets, as this replica shares them with others.
     pub limits: Arc<crate::limits::Limits>,
-    /// Which of them hold at all.
+    /// Whose turn it is at providers that limit their concurrency.
+    pub fairness: Fairness,
+    /// Which limits hold at all.
     pub switches: Switches,
     pub tariff: Arc<Tariff>,
     pub aliases: Aliases,

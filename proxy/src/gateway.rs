@@ -104,12 +104,13 @@ impl ProxyHttp for Gateway {
     }
 
     async fn upstream_peer(&self, session: &mut Session, ctx: &mut Self::CTX) -> Result<Box<HttpPeer>> {
-        ctx.asked.get_or_insert_with(Instant::now);
         let found = match &mut ctx.relay {
             Some(Relay::Provider(passage)) => self.provider_peer(session, passage, &mut ctx.visit).await,
             Some(Relay::ControlPlane) => self.control_plane.peer().ok_or_else(Refusal::control_plane_unavailable),
             None => Err(Refusal::internal()),
         };
+        // A wait for its turn is the gateway's own time.
+        ctx.asked.get_or_insert_with(Instant::now);
         found.map(Box::new).map_err(|refusal| {
             ctx.refusal = Some(refusal);
             Error::new(ErrorType::InternalError)
@@ -295,6 +296,8 @@ impl ProxyHttp for Gateway {
             "answered"
         );
         visit.settle(&self.engine.metrics);
+        // With it goes its place among the calls under way.
+        ctx.relay = None;
     }
 
     /// `fail_to_proxy` and the engine log what matters, with the request id and without the request.

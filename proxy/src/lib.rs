@@ -12,6 +12,7 @@ pub mod downstream;
 pub mod engine;
 pub mod events;
 pub mod explain;
+pub mod fairness;
 pub mod headers;
 pub mod hosts;
 pub mod inline;

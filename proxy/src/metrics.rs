@@ -2,6 +2,7 @@
 //! carries a model, key or user id.
 
 use crate::dial::Class;
+use crate::fairness;
 use crate::journal::Meters;
 use crate::limits;
 use crate::refusal::CODES;
@@ -71,6 +72,7 @@ pub struct Metrics {
     pub draining: IntGauge,
     pub journal: Arc<Meters>,
     pub limits: Arc<limits::Meters>,
+    pub fairness: Arc<fairness::Meters>,
 }
 
 impl Metrics {
@@ -190,6 +192,7 @@ impl Metrics {
             )?,
             journal: Arc::new(Meters::new(&registry)?),
             limits: Arc::new(limits::Meters::new(&registry)?),
+            fairness: Arc::new(fairness::Meters::new(&registry)?),
             draining: gauge(&registry, "gateway_draining", "1 while the process finishes its last requests.")?,
             registry,
         })

@@ -23,6 +23,7 @@ use pingora_proxy::{HttpProxy, http_proxy};
 use proxy::deployment::Identity;
 use proxy::dial::Dialer;
 use proxy::engine::{Engine, Limits};
+use proxy::fairness::Fairness;
 use proxy::headers::Aliases;
 use proxy::hosts::Hosts;
 use proxy::inline::InlineConfigs;
@@ -235,6 +236,7 @@ fn engine(
         tokens: Tokens::new(&settings.jwt, dialer.clone(), trail),
         trusted_proxies: settings.identity.trusted_proxies.clone(),
         dialer,
+        fairness: Fairness::new(metrics.fairness.clone()),
         metrics,
         journal,
         limits,

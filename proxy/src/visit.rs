@@ -171,6 +171,18 @@ impl Visit {
         }
     }
 
+    /// Whether the limits of the present target let it pass already.
+    pub fn is_attempt_admitted(&self) -> bool {
+        self.admission.as_ref().is_some_and(|admission| admission.has_attempt())
+    }
+
+    /// The present target was not asked after all: what its limits promised is others' again.
+    pub fn give_attempt_back(&mut self) {
+        if let Some(admission) = &mut self.admission {
+            admission.give_attempt_back();
+        }
+    }
+
     /// Notes the present target, which another one replaces.
     pub fn set_aside(&mut self, status: u16, error_code: Option<&'static str>, answered: Option<(&HeaderMap, &Bytes)>) {
         if let Some(mut log) = self.log.take() {

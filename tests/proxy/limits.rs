@@ -3,6 +3,7 @@
 mod admission;
 mod attempts;
 mod budgets;
+mod fairness;
 mod integrations;
 mod leases;
 mod lost;

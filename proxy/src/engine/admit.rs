@@ -94,7 +94,7 @@ impl Engine {
     /// The same on the relay lane. What is not noted in the journal is no call, but a question which models there are.
     pub async fn admit_passage(
         &self,
-        passage: &Passage,
+        passage: &mut Passage,
         head: &RequestHeader,
         visit: &mut Visit,
     ) -> Result<(), Refusal> {
@@ -105,10 +105,16 @@ impl Engine {
         let family = Family::of(&head.method, path).map(|(family, _)| family);
         let model = passage.model.as_deref();
         let wanted = self.wanted_of(visit, caller, metadata, family, &passage.target, model);
-        match wanted.is_empty() {
-            true => Ok(()),
-            false => Box::pin(self.reserve(visit, wanted, Amounts::default(), true)).await,
+        let is_admitted = visit.is_attempt_admitted();
+        if !wanted.is_empty() {
+            Box::pin(self.reserve(visit, wanted, Amounts::default(), true)).await?;
         }
+        let turn = self.turn_of_passage(passage, visit).await;
+        turn.inspect_err(|_| {
+            if !is_admitted {
+                visit.give_attempt_back()
+            }
+        })
     }
 
     fn wanted(
@@ -131,7 +137,7 @@ impl Engine {
         target: &Target,
         model: Option<&str>,
     ) -> Vec<Wanted> {
-        if visit.admission.as_ref().is_some_and(|admission| admission.has_attempt()) {
+        if visit.is_attempt_admitted() {
             return Vec::new();
         }
         let request = Request { caller, metadata, config: visit.config.as_deref(), family, attempted: None };

@@ -3,10 +3,12 @@
 
 use super::admit::Read;
 use super::call::{Answer, Call, NotCalled, unreachable};
+use super::turn::Turn;
 use super::{Engine, Errand, moment};
 use crate::body::Fields;
 use crate::dial::Class;
 use crate::downstream::Downstream;
+use crate::fairness::Permit;
 use crate::headers::GatewayHeaders;
 use crate::metrics::{Lane, Outcome};
 use crate::multipart::{Form, MAX_HELD};
@@ -63,11 +65,12 @@ impl Engine {
             Err(refusal) => Err(refused(refusal)),
         };
         match outcome {
-            Ok(Answer { mut upstream, held, .. }) => {
+            Ok(Answer { mut upstream, held, permit, .. }) => {
                 self.metrics.first_byte(Lane::Engine, visit.started.elapsed());
                 self.metrics.overhead(visit.started.elapsed().saturating_sub(visit.upstream));
                 let ended = answer::deliver(client, &mut upstream, held, visit).await;
                 upstream.release();
+                drop(permit);
                 ended
             }
             Err(ended) => ended,
@@ -151,9 +154,24 @@ impl Engine {
         visit.turn_to(&target, model.as_deref().or(asked_for.as_deref()));
         let read = Read { text: body, fields };
         let named = model.as_deref().or(asked_for.as_deref());
+        let is_admitted = visit.is_attempt_admitted();
         self.admit_target(visit, errand, &target, named, read).await.map_err(refused)?;
         if target.awaits_secrets() {
             beside(client, visit, Box::pin(self.secrets.gather(&target))).await?.map_err(refused)?;
+        }
+        let turn = Turn::of(&target, &errand.caller.workspace);
+        let mut permit = None;
+        if let Some(turn) = turn {
+            let taken = Box::pin(self.take_turn(turn, visit.deadline));
+            match beside(client, visit, taken).await? {
+                Ok(taken) => permit = Some(taken),
+                Err(refusal) => {
+                    if !is_admitted {
+                        visit.give_attempt_back();
+                    }
+                    return Err(refused(refusal));
+                }
+            }
         }
         let mut body = leaf.edits.apply(body, fields, model.as_deref());
         let edited = errand.form.is_none().then(|| body.clone());
@@ -170,9 +188,10 @@ impl Engine {
         }
         let body = errand.form.as_ref().map_or_else(|| body.clone(), |form| form.edited(&body));
         let (edited, deadline) = (edited.as_ref(), visit.deadline);
-        let call = Call { endpoint: errand.endpoint, leaf, target: &target, body: &body, edited, deadline };
+        let turn = turn.as_ref();
+        let call = Call { endpoint: errand.endpoint, leaf, target: &target, body: &body, edited, deadline, turn };
         let asked = Instant::now();
-        let called = self.call_or_redial(client, visit, call).await;
+        let called = self.call_or_redial(client, visit, call, permit).await;
         visit.upstream += match &called {
             Ok(answer) => answer.waited,
             Err(_) => asked.elapsed(),
@@ -188,6 +207,7 @@ impl Engine {
         client: &mut impl Downstream,
         visit: &mut Visit,
         call: Call<'_>,
+        permit: Option<Permit>,
     ) -> Result<Answer, Ended> {
         for fresh in [false, true] {
             let head = self.prepare(call, client.head()).map_err(refused)?;
@@ -201,7 +221,13 @@ impl Engine {
                 Some(delay) => Box::pin(self.hedged(client, visit, call, first, delay)).await,
             };
             match called {
-                Ok(answer) => return Ok(answer),
+                Ok(mut answer) => {
+                    // A second attempt that won has its own.
+                    if answer.permit.is_none() {
+                        answer.permit = permit;
+                    }
+                    return Ok(answer);
+                }
                 Err(NotCalled::Ended(ended)) => return Err(ended),
                 Err(NotCalled::Stale) => self.metrics.pool_stale.inc(),
             }

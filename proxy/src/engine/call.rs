@@ -1,7 +1,9 @@
 //! One call of one target: connect or take a held connection, send, and read until the answer is worth passing on.
 
 use super::Engine;
+use super::turn::Turn;
 use crate::dial::{Class, DialError, Upstream, UpstreamError};
+use crate::fairness::Permit;
 use crate::headers::GatewayHeaders;
 use crate::metrics::Outcome;
 use crate::plan::Leaf;
@@ -23,6 +25,8 @@ pub(super) struct Answer {
     pub held: Held,
     /// Until its head came.
     pub waited: Duration,
+    /// Its place among those under way, where these are limited.
+    pub permit: Option<Permit>,
 }
 
 /// What is the same for every try of a target.
@@ -36,6 +40,8 @@ pub(super) struct Call<'c> {
     pub edited: Option<&'c Bytes>,
     /// When the whole request must be over.
     pub deadline: Option<Instant>,
+    /// What a call beside it has to ask for.
+    pub turn: Option<&'c Turn<'c>>,
 }
 
 /// Why there is no answer.
@@ -79,7 +85,7 @@ impl Engine {
                     .unwrap_or_else(|_| Err(out_of_time())),
             }
         };
-        Ok(Answer { held: held?, upstream, waited })
+        Ok(Answer { held: held?, upstream, waited, permit: None })
     }
 
     /// The head of the request for the provider, from the client's.

@@ -29,7 +29,8 @@ impl Engine {
         if let Ok(in_time) = beside(client, visit, pin!(tokio::time::timeout(delay, &mut first))).await? {
             return in_time;
         }
-        if !call.leaf.budget.take(Instant::now()) {
+        let permit = call.turn.map(|turn| self.take_turn_now(*turn));
+        if matches!(permit, Some(None)) || !call.leaf.budget.take(Instant::now()) {
             return beside(client, visit, first).await?;
         }
         let head = self.prepare(call, client.head()).map_err(refused)?;
@@ -54,8 +55,11 @@ impl Engine {
                 }
             }
         };
-        let (called, was_first) = beside(client, visit, pin!(race)).await?;
+        let (mut called, was_first) = beside(client, visit, pin!(race)).await?;
         self.metrics.hedged(!was_first);
+        if let (Ok(answer), false) = (&mut called, was_first) {
+            answer.permit = permit.flatten();
+        }
         called
     }
 }

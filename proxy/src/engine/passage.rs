@@ -3,6 +3,7 @@
 
 use super::{Engine, moment, path_and_query};
 use crate::body::Fields;
+use crate::fairness::Permit;
 use crate::headers::GatewayHeaders;
 use crate::plan::Plan;
 use crate::realtime;
@@ -31,6 +32,8 @@ pub struct Passage {
     metadata: Map<String, Value>,
     plan: Arc<Plan>,
     way: Way,
+    /// Its place among those under way to the target, where these are limited.
+    pub(super) permit: Option<Permit>,
 }
 
 /// What is known of a request before it has a target.
@@ -47,7 +50,8 @@ impl Passage {
     pub(super) fn to(target: Target, head: &RequestHeader, ask: Ask) -> Result<Self, Refusal> {
         let path_and_query = place(&target, &ask.path, head)?;
         let Ask { path, caller, metadata, plan } = ask;
-        Ok(Self { target, path_and_query, model: None, path, caller, metadata, plan, way: Way::default() })
+        let way = Way::default();
+        Ok(Self { target, path_and_query, model: None, path, caller, metadata, plan, way, permit: None })
     }
 
     /// What is asked for, by whom, and what the request says of itself.
@@ -80,7 +84,8 @@ impl Engine {
             let refusal = match self.at_leaf(&course, &path, head, headers, &caller, visit) {
                 Ok((target, path_and_query, model)) => {
                     let way = course.pause();
-                    return Ok(Passage { target, path_and_query, model, path, caller, metadata, plan, way });
+                    let permit = None;
+                    return Ok(Passage { target, path_and_query, model, path, caller, metadata, plan, way, permit });
                 }
                 Err(refusal) => refusal,
             };
@@ -100,6 +105,7 @@ impl Engine {
         head: &RequestHeader,
         visit: &mut Visit,
     ) -> Result<bool, Refusal> {
+        passage.permit = None;
         let headers = GatewayHeaders::of(&head.headers, &self.aliases)?;
         let plan = passage.plan.clone();
         let params = Fields::default();

@@ -5,7 +5,6 @@ use crate::limits::{self, docs as limit_docs};
 use crate::openapi::Doc;
 use crate::openapi::schema::{self, Schema};
 use crate::resources::integrations::docs::{made, tags};
-use serde_json::json;
 
 pub fn docs() -> [Doc; 5] {
     let by_tags = schema::any_text().eg("{\"team\":\"search\"}").says("A JSON object of which everything must match.");
@@ -38,10 +37,13 @@ fn change() -> Schema {
 }
 
 fn settings() -> Schema {
-    let concurrency = schema::object("Concurrency")
-        .need("max_in_flight", schema::whole(1..=1_000_000).eg(20))
-        .may("max_wait_ms", schema::whole(0..=600_000).eg(500))
-        .closed();
+    let waits =
+        schema::whole(0..=600_000).eg(500).says("Calls wait this long for their turn, then are answered with 429.");
+    let concurrency =
+        schema::object("Concurrency").need("max_in_flight", at_once()).may("max_wait_ms", waits).closed().says(
+            "How many calls each proxy sends at once; off when null. The providers of one integration that set it share \
+             the largest of their numbers between their workspaces, by priority.",
+        );
     schema::object("")
         .may("note", schema::text(0..=1024).eg("For the support bot").or_null())
         .may("usage_limits", limit_docs::usage_limits())
@@ -50,6 +52,17 @@ fn settings() -> Schema {
         .may("tags", tags())
         .may("model_config", schema::any_object().or_null())
         .may("concurrency", concurrency.or_null())
+}
+
+fn at_once() -> Schema {
+    schema::whole(1..=1_000_000).eg(20)
+}
+
+fn concurrency_shown() -> Schema {
+    schema::object("ConcurrencyShown")
+        .need("max_in_flight", at_once())
+        .need("max_wait_ms", schema::whole(0..=600_000).eg(500))
+        .closed()
 }
 
 /// The object of both views.
@@ -72,7 +85,7 @@ pub fn provider(title: &str, object: &str) -> Schema {
         .need("expires_at", schema::time().or_null())
         .need("last_reset_at", schema::time().or_null())
         .need("tags", tags())
-        .need("concurrency", schema::any_object().eg(json!({ "max_in_flight": 20, "max_wait_ms": 500 })).or_null())
+        .need("concurrency", concurrency_shown().or_null())
         .need("created_at", schema::time())
         .need("last_updated_at", schema::time())
 }

@@ -68,7 +68,13 @@ fn change() -> Schema {
         .may("rate_limits", limit_docs::rate_limits(&limits::USUAL_RATES))
         .may("settings", tenant_settings::docs().0.or_null())
         .may("security_settings", security::docs("SecuritySettingsChange").eg(serde_json::json!({})).or_null())
-        .may("priority", schema::whole(1..=100).eg(10).or_null())
+        .may(
+            "priority",
+            schema::whole(1..=100)
+                .eg(10)
+                .or_null()
+                .says("Its part of providers that limit their concurrency, beside other workspaces."),
+        )
         .may("reset_usage", schema::flag().or_null())
 }
 

@@ -54,6 +54,10 @@ impl Admission {
         self.attempt.is_some()
     }
 
+    pub fn give_attempt_back(&mut self) {
+        self.attempt = None;
+    }
+
     /// The counters of a record. Where another target takes over, the request is not counted yet.
     pub fn charges(&self, is_last: bool) -> Vec<Charge<'_>> {
         let request = self.request.iter().flat_map(Reservation::charges);
