@@ -1,9 +1,10 @@
 //! `POST /explain`: what the gateway would do with a request, without doing it. Which config and version applies, which
-//! targets would be tried in which order and why, with which settings, and which of them would be refused. No provider
-//! is asked, no credential opened, nothing counted.
+//! targets would be tried in which order and why, with which settings, which of them would be refused, and which limits
+//! speak of it. No provider is asked, no credential opened, nothing counted.
 //!
 //! What became of a request stands in the logs, which only admin reads: such a question is passed on to it.
 
+mod limits;
 pub mod survey;
 
 use crate::body::Fields;
@@ -21,9 +22,11 @@ use crate::stages::receive::{Bounds, NotReceived, receive};
 use crate::stages::trace::{add_user, metadata};
 use crate::visit::Visit;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Uri};
+use limits::{Asked, Possible};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use shared::config::Jitter;
+use shared::providers::Family;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use survey::{Stop, View, survey};
 
@@ -78,6 +81,7 @@ fn post() -> String {
 
 /// The request, as the stages want it.
 struct Hypothesis {
+    method: Method,
     uri: Uri,
     route: Lane,
     headers: HeaderMap,
@@ -96,7 +100,7 @@ impl Engine {
         let bounds = Bounds { max_bytes, timeout: self.bounds.body_timeout, memory: &self.body_memory };
         let explained = match (receive(client, &bounds).await, asker.0) {
             (Ok(body), _) if is_past(&body.bytes) => return Explained::Past,
-            (Ok(body), Ok(caller)) => self.explanation(&body.bytes, &caller),
+            (Ok(body), Ok(caller)) => self.explanation(&body.bytes, &caller).await,
             (Err(NotReceived::Gone), _) => return Explained::Delivered(Delivered::ClientGone),
             (Ok(_) | Err(NotReceived::Refused(_)), Err(refusal)) | (Err(NotReceived::Refused(refusal)), Ok(_)) => {
                 Err(refusal)
@@ -109,7 +113,7 @@ impl Engine {
         Explained::Delivered(if written.is_ok() { Delivered::Answered } else { Delivered::ClientGone })
     }
 
-    fn explanation(&self, question: &[u8], caller: &Principal) -> Result<Value, Refusal> {
+    async fn explanation(&self, question: &[u8], caller: &Principal) -> Result<Value, Refusal> {
         let question: Question = serde_json::from_slice(question).map_err(Refusal::invalid_json)?;
         let hypothesis = hypothesis(question)?;
         let headers = GatewayHeaders::of(&hypothesis.headers, &self.aliases)?;
@@ -136,14 +140,37 @@ impl Engine {
                 told
             })
             .collect();
-        let lane = if matches!(hypothesis.route, Lane::Engine(_)) { "engine" } else { "relay" };
+        let (lane, family) = match &hypothesis.route {
+            Lane::Engine(endpoint) => ("engine", Some(endpoint.family())),
+            Lane::Relay => {
+                let path = path_of(&hypothesis.uri);
+                ("relay", Family::of(&hypothesis.method, path).map(|(family, _)| family))
+            }
+        };
+        let asked = Asked {
+            caller,
+            metadata: &metadata,
+            config: found.saved.as_deref(),
+            family,
+            body: matches!(hypothesis.route, Lane::Engine(_)).then_some(&hypothesis.body),
+            fields: &fields,
+        };
+        let reached = stops.iter().filter(|stop| stop.is_reached);
+        let possible = reached.filter_map(|stop| {
+            let model = model(found.plan.leaf(stop.at), &fields);
+            let resolved =
+                self.resolver().resolve(found.plan.leaf(stop.at), &headers, caller, model.as_deref()).ok()?;
+            let option = &found.plan.node(stop.at).path;
+            Some(Possible { option, target: resolved.target, model: resolved.model.or(model) })
+        });
+        let limits = self.told_limits(&asked, &possible.collect::<Vec<_>>()).await;
         Ok(json!({
             "object": "explanation",
             "lane": lane,
             "metadata": metadata,
             "config": config(&found),
             "plan": plan,
-            "limits": [],
+            "limits": limits,
             "guardrails": [],
         }))
     }
@@ -157,8 +184,7 @@ impl Engine {
         fields: &Fields<'_>,
         hypothesis: &Hypothesis,
     ) -> Value {
-        let asked = leaf.edits.model().and_then(|json| serde_json::from_str::<String>(json).ok());
-        let asked = asked.or_else(|| fields.text("model").map(|model| model.into_owned()));
+        let asked = model(leaf, fields);
         let resolved = match self.resolver().resolve(leaf, headers, caller, asked.as_deref()) {
             Ok(resolved) => resolved,
             Err(refusal) => return refused(&refusal),
@@ -166,7 +192,7 @@ impl Engine {
         let row = &resolved.target.provider.row;
         let path = match &hypothesis.route {
             Lane::Engine(endpoint) => row.native_path(endpoint.family()).map(str::to_owned).ok_or(endpoint.path()),
-            Lane::Relay => Err(hypothesis.uri.path().strip_prefix("/v1").unwrap_or(hypothesis.uri.path())),
+            Lane::Relay => Err(path_of(&hypothesis.uri)),
         };
         // What a row does not list may still pass under its own path.
         let path = path.or_else(|path| match row.upstream_path(&Method::POST, path) {
@@ -188,6 +214,16 @@ impl Engine {
             "refusal": null,
         })
     }
+}
+
+/// The model that a target would be asked for.
+fn model(leaf: &Leaf, fields: &Fields<'_>) -> Option<String> {
+    let own = leaf.edits.model().and_then(|json| serde_json::from_str::<String>(json).ok());
+    own.or_else(|| fields.text("model").map(|model| model.into_owned()))
+}
+
+fn path_of(uri: &Uri) -> &str {
+    uri.path().strip_prefix("/v1").unwrap_or(uri.path())
 }
 
 /// Whether a question is about a request that was made.
@@ -223,7 +259,7 @@ fn hypothesis(question: Question) -> Result<Hypothesis, Refusal> {
         Value::String(text) => text.into_bytes(),
         other => other.to_string().into_bytes(),
     };
-    Ok(Hypothesis { uri, route, headers, body })
+    Ok(Hypothesis { method, uri, route, headers, body })
 }
 
 fn config(found: &Found) -> Value {

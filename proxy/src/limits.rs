@@ -7,6 +7,7 @@
 pub mod counter;
 mod grant;
 pub mod keeper;
+mod look;
 pub mod meters;
 mod postgres;
 mod rates;
@@ -17,6 +18,7 @@ mod share;
 mod simulation;
 
 pub use counter::{Ask, Counter, Kind, Limit, Moment, Scope, Unit, Window};
+pub use look::Look;
 pub use meters::Meters;
 pub use postgres::release;
 pub use reservation::{Due, Refusal, Reservation, Spent, Standing, Why};
@@ -110,10 +112,14 @@ impl Limits {
             true => self.reserve_with_redis(now, asks).await,
             false => self.reserve_leased(now, asks).await,
         };
-        match reserved {
+        match &reserved {
             Err(Refusal { why: Why::StoreAway, .. }) => self.meters.away.inc(),
             Err(_) => self.meters.refused.inc(),
-            Ok(_) => {}
+            Ok(reservation) => {
+                for held in reservation.held.iter().filter(|held| held.is_over) {
+                    self.meters.would_have_refused(held.counter.window().is_some());
+                }
+            }
         }
         reserved
     }

@@ -1,6 +1,8 @@
 //! `POST /explain`: what would become of a request, told without asking any provider, and what became of one, told by
 //! admin on the same path.
 
+use crate::families::integrate;
+use crate::limits::{patient, policy, requests};
 use crate::routing::{client as with_config, target};
 use harness::client::whole;
 use harness::{Answer, Stack, chat};
@@ -86,6 +88,59 @@ async fn a_saved_config_is_told_with_its_version_and_none_as_none() {
             .await
             .json();
     assert_eq!((&relayed["lane"], &relayed["plan"][0]["target"]["provider"]), (&json!("relay"), &json!("openai")));
+}
+
+#[tokio::test]
+async fn the_limits_that_would_speak_of_a_request_are_told_and_nothing_is_taken_of_them() {
+    let stack = patient().await;
+    integrate(&stack, "mine", "openai").await;
+    let admin = stack.administrator();
+    let on_provider = json!({ "rate_limits": requests("rph", 7), "usage_limits": { "credit_limit": 2.5 } });
+    let path = format!("/providers/mine?workspace_id={}", stack.home.workspace_id);
+    let answer = admin.put(&path, &on_provider).await;
+    assert_eq!(answer.status, 200, "{}", answer.text());
+    let dry = json!({
+        "name": "Trial", "type": "tokens", "unit": "rpd", "value": 100000, "dry_run": true, "group_by": [{ "key": "workspace_id" }],
+        "conditions": [{ "key": "workspace_id", "value": stack.home.workspace_id.to_string() }],
+    });
+    policy(&stack, "/policies/rate-limits", dry).await;
+    let scopes = ["completions.write", "logs.view", "configs.read"];
+    let key = json!({ "name": "k", "workspace_id": stack.home.workspace_id, "scopes": scopes, "rate_limits": requests("rpd", 1) });
+    let made = admin.post("/api-keys/workspace/service", &key).await;
+    let key = made.json()["key"].as_str().unwrap().to_owned();
+    stack.until_known(&key).await;
+    let client = stack.anonymous().with_key(&key);
+    let asked = json!({
+        "path": "/v1/chat/completions", "headers": { "x-gateway-provider": "@mine" },
+        "body": { "model": "gpt-4o-mini", "messages": [], "max_tokens": 10 },
+    });
+    let limits =
+        async || client.post("/explain", &asked).await.json()["limits"].as_array().cloned().unwrap_or_default();
+    stack.until("all are known", async || limits().await.len() == 4).await;
+    let told = limits().await;
+    let row = |limit: &Value| {
+        let text = |name: &str| limit[name].as_str().unwrap_or("-").to_owned();
+        [text("scope"), text("option"), text("kind"), text("type"), text("window")].join(" ")
+    };
+    let rows: Vec<String> = told.iter().map(row).collect();
+    let expected = [
+        "api_key - rate requests day",
+        "policy - rate tokens day",
+        "virtual_key config rate requests hour",
+        "virtual_key config budget cost -",
+    ];
+    assert_eq!(rows, expected);
+    assert_eq!((&told[0]["cap"], &told[0]["wanted"], &told[3]["cap"]), (&json!(1), &json!(1), &json!(2.5)));
+    assert!(told[1]["whose"].as_str().unwrap().contains("`Trial`") && told[1]["dry_run"] == true, "{}", told[1]);
+    assert!(told[1]["wanted"].as_u64() >= Some(10) && told[0]["resets_at"].is_string(), "{told:?}");
+    assert!(told[3]["wanted"].as_f64().is_some_and(|dollars| dollars > 0.0 && dollars < 0.01), "{}", told[3]);
+    let used = client.with("x-gateway-provider", "@mine");
+    assert_eq!(used.post("/chat/completions", &chat("Hello")).await.status, 200, "asking used nothing");
+    assert_eq!(used.post("/chat/completions", &chat("Hello")).await.status, 429);
+    let told = limits().await;
+    assert_eq!((&told[0]["verdict"], &told[0]["remaining"]), (&json!("refuses"), &json!(0)), "{}", told[0]);
+    assert!(told[0]["message"].as_str().unwrap().contains("the rate limit of this API key is reached"), "{}", told[0]);
+    assert_eq!((&told[2]["verdict"], &told[2]["remaining"]), (&json!("passes"), &json!(6)), "{}", told[2]);
 }
 
 #[tokio::test]

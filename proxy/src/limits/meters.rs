@@ -1,6 +1,6 @@
 //! What limits say of themselves.
 
-use prometheus::{IntCounter, IntGauge, Registry};
+use prometheus::{IntCounter, IntCounterVec, IntGauge, Opts, Registry};
 
 pub struct Meters {
     pub refused: IntCounter,
@@ -10,6 +10,8 @@ pub struct Meters {
     pub grants: IntCounter,
     pub failures: IntCounter,
     pub counters: IntGauge,
+    dry_rates: IntCounter,
+    dry_budgets: IntCounter,
 }
 
 impl Meters {
@@ -21,7 +23,15 @@ impl Meters {
         };
         let counters = IntGauge::new("gateway_limits_counters", "Counters of limits that are held in memory.")?;
         registry.register(Box::new(counters.clone()))?;
+        let dry_runs = Opts::new(
+            "gateway_limits_dry_run_hits_total",
+            "Times a policy that is a dry run would have refused, by kind.",
+        );
+        let dry_runs = IntCounterVec::new(dry_runs, &["kind"])?;
+        registry.register(Box::new(dry_runs.clone()))?;
         Ok(Self {
+            dry_rates: dry_runs.with_label_values(&["rate"]),
+            dry_budgets: dry_runs.with_label_values(&["budget"]),
             refused: counter("gateway_limits_refused_total", "Times a rate limit or a budget had nothing left.")?,
             away: counter(
                 "gateway_limits_store_away_refused_total",
@@ -36,5 +46,18 @@ impl Meters {
             failures: counter("gateway_limits_store_failures_total", "Times the store of limits did not answer.")?,
             counters,
         })
+    }
+
+    /// A dry run let a request pass that has nothing left of it.
+    pub fn would_have_refused(&self, is_rate: bool) {
+        match is_rate {
+            true => self.dry_rates.inc(),
+            false => self.dry_budgets.inc(),
+        }
+    }
+
+    #[cfg(test)]
+    pub fn would_have_refused_so_far(&self, is_rate: bool) -> u64 {
+        if is_rate { self.dry_rates.get() } else { self.dry_budgets.get() }
     }
 }

@@ -112,6 +112,33 @@ async fn a_dry_run_says_that_it_is_over_and_refuses_nobody() {
         assert_eq!((standing.is_dry_run, standing.is_over), (true, is_over));
         passed.settle(Spent { requests: 1, ..Spent::default() });
     }
+    let told = |kind: bool| limits.meters.would_have_refused_so_far(kind);
+    assert_eq!((told(true), told(false)), (2, 0));
+}
+
+#[tokio::test]
+async fn a_look_says_what_a_request_would_meet_and_takes_nothing() {
+    let limits = limits(settings());
+    let (rate, strict) = (limit("rate", Unit::Requests, MINUTE, 2), limit("strict", Unit::Tokens, STRICT, 10));
+    let met = |limit: &Arc<Limit>, amount| {
+        let look = limits.look(NOW, &ask(limit, amount));
+        (look.remaining, look.refusal)
+    };
+    assert_eq!(met(&rate, 1), (Some(2), None));
+    assert_eq!((met(&strict, 10), met(&strict, 11).1), ((Some(10), None), Some(Why::Budget)));
+    assert_eq!(met(&strict, u64::MAX).1, Some(Why::Unbounded));
+    assert_eq!(limits.shares.sweep(|_, _| true), 0, "nobody looked for the first time");
+    let first = limits.reserve(NOW, &[ask(&rate, 1), ask(&strict, 4)]).await.unwrap();
+    assert_eq!((met(&rate, 1), met(&strict, 6)), ((Some(1), None), (Some(6), None)));
+    let second = limits.reserve(NOW, &[ask(&rate, 1)]).await.unwrap();
+    for _ in 0..3 {
+        assert_eq!(met(&rate, 1), (Some(0), Some(Why::Rate)));
+    }
+    drop((first, second));
+    assert_eq!((met(&rate, 1), met(&strict, 10)), ((Some(2), None), (Some(10), None)));
+    let shared = Limits::shared(settings(), Arc::new(Meters::new(&Registry::new()).unwrap()));
+    let look = shared.look(NOW, &ask(&rate, 1));
+    assert_eq!((look.remaining, look.refusal), (None, None), "only the store could say");
 }
 
 #[tokio::test]

@@ -128,6 +128,8 @@ async fn a_dry_run_counts_and_refuses_nobody_and_policies_can_be_switched_off() 
         entities["data"][0]["current_usage"].as_f64().unwrap_or(0.0) > 2.0
     };
     stack.until("the dry run is counted", used).await;
+    let hits = stack.metric("gateway_limits_dry_run_hits_total{kind=\"rate\"}").await;
+    assert!(hits.is_some_and(|hits| hits >= 1.0), "and what it would have refused: {hits:?}");
 
     let stack = Stack::builder().proxy("USAGE_LIMITS_ENABLED", "OFF").start().await;
     let client = limited(&stack, json!({ "rate_limits": requests("rpd", 0) })).await;

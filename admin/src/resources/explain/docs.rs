@@ -17,7 +17,8 @@ pub fn docs() -> Doc {
     Doc::post("/explain", "Say what would become of a request, or what became of one")
         .details(
             "With `path`: which config and version applies, which targets would be tried in which order and why, with \
-             which settings. No provider is asked. Headers that are JSON may be written as JSON. It needs a key of a \
+             which settings, and which limits would speak of it and what they would say. No provider is asked, nothing \
+             counted. Headers that are JSON may be written as JSON. It needs a key of a \
              workspace that has the scope `completions.write` as well, and is told by the proxy alone. With `request_id` \
              (the `x-gateway-request-id` of an answer, the id of a log, or a trace that has no other request): what was \
              tried, in which order and why, and what came of it. Logs arrive within seconds of a request's end.",
@@ -58,9 +59,35 @@ fn explanation() -> Schema {
         .need("metadata", schema::any_object().eg(json!({ "_user": "ann" })))
         .need("config", config)
         .need("plan", schema::list(stop))
-        .need("limits", schema::list(schema::any_object()))
+        .need("limits", schema::list(limit()).says("That would speak of the request; of past requests empty."))
         .need("guardrails", schema::list(schema::any_object()))
         .may("outcome", outcome().or_null().says("Of a past request; null while it runs or its end is not stored yet."))
+}
+
+fn limit() -> Schema {
+    let scopes = ["api_key", "token", "workspace", "policy", "virtual_key", "integration"];
+    let amount = || schema::number(0).eg(100);
+    schema::object("ExplainedLimit")
+        .need("scope", schema::choice(&scopes).eg("workspace"))
+        .need("whose", schema::any_text().eg("the workspace `ws-market-3f9a01`"))
+        .need(
+            "option",
+            schema::any_text()
+                .eg("config.targets[0]")
+                .or_null()
+                .says("The target it is asked for; null before routing."),
+        )
+        .need("kind", schema::choice(&["rate", "budget"]))
+        .need("type", schema::choice(&["requests", "tokens", "cost"]))
+        .need("window", schema::choice(&["minute", "hour", "day", "week"]).or_null().says("Of a rate, in UTC."))
+        .need("strict", schema::flag())
+        .need("dry_run", schema::flag().says("It counts, and refuses nothing."))
+        .need("cap", amount().says("Requests, tokens or US dollars, as the two that follow."))
+        .need("wanted", amount().or_null().says("What it would reserve; null when nobody can say."))
+        .need("remaining", amount().or_null().says("As far as this proxy knows; null when it would have to ask."))
+        .need("resets_at", schema::time().or_null())
+        .need("verdict", schema::choice(&["passes", "refuses", "unknown"]))
+        .need("message", schema::any_text().eg("the budget of this API key is used up: 5 USD").or_null())
 }
 
 fn outcome() -> Schema {

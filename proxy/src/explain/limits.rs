@@ -1,0 +1,113 @@
+//! The limits that would speak of a made-up request, and what they would say of it. Nothing is reserved: what is told is
+//! what this process knows at the moment.
+
+use crate::body::Fields;
+use crate::engine::Engine;
+use crate::limits::{Ask, Kind, Moment, Unit};
+use crate::snapshot::SavedConfig;
+use crate::stages::admit::amounts::{Expected, Item};
+use crate::stages::admit::told::refusal;
+use crate::stages::admit::{Amounts, Attempted, Request, Wanted, of_attempt, of_request};
+use crate::stages::identify::Principal;
+use crate::target::{Credential, Target};
+use chrono::{DateTime, SecondsFormat, Utc};
+use serde_json::{Map, Value, json};
+use shared::providers::Family;
+
+/// The request, as limits see it.
+pub struct Asked<'a> {
+    pub caller: &'a Principal,
+    pub metadata: &'a Map<String, Value>,
+    pub config: Option<&'a SavedConfig>,
+    pub family: Option<Family>,
+    /// None where the gateway would not read it.
+    pub body: Option<&'a [u8]>,
+    pub fields: &'a Fields<'a>,
+}
+
+/// A target that it may come to.
+pub struct Possible<'p> {
+    pub option: &'p str,
+    pub target: Target,
+    pub model: Option<String>,
+}
+
+impl Engine {
+    /// Those of the request first, then those of each target.
+    pub(super) async fn told_limits(&self, asked: &Asked<'_>, possible: &[Possible<'_>]) -> Vec<Value> {
+        let Asked { caller, metadata, config, family, .. } = *asked;
+        let mut amounts = Vec::new();
+        for one in possible {
+            amounts.push(self.expected(asked, one).await);
+        }
+        let dearest = amounts.iter().copied().reduce(Amounts::or).unwrap_or_default();
+        let now = self.limits.now();
+        let request = Request { caller, metadata, config, family, attempted: None };
+        let wanted = of_request(&request, &self.snapshot, self.switches, Utc::now);
+        let mut told: Vec<Value> = wanted.iter().map(|wanted| self.told_limit(wanted, &dearest, None, now)).collect();
+        for (one, amounts) in possible.iter().zip(&amounts) {
+            let provider = match &one.target.credential {
+                Credential::Stored(stored) => Some(&stored.provider),
+                Credential::Given(_) => None,
+            };
+            let service = &one.target.provider.name;
+            let attempted = Attempted { provider, service, model: one.model.as_deref() };
+            let wanted = of_attempt(&request, &attempted, &self.snapshot, self.switches);
+            told.extend(wanted.iter().map(|wanted| self.told_limit(wanted, amounts, Some(one.option), now)));
+        }
+        told
+    }
+
+    /// What it may use there, as admission would guess.
+    async fn expected(&self, asked: &Asked<'_>, one: &Possible<'_>) -> Amounts {
+        let (Some(family), Some(body)) = (asked.family, asked.body) else { return Amounts::default() };
+        let expected = Expected::of(family, body, asked.fields);
+        let mut amounts = expected.amounts();
+        let service = &one.target.provider.name;
+        self.tariff.learn(service).await;
+        let integration = match &one.target.credential {
+            Credential::Stored(stored) => Some(stored.integration.id),
+            Credential::Given(_) => None,
+        };
+        let tier = asked.fields.text("service_tier");
+        let requested = one.model.as_deref();
+        let item = Item { service, integration, requested, answered: None, tier: tier.as_deref() };
+        self.tariff.price(&mut amounts, &expected, &item);
+        amounts
+    }
+
+    fn told_limit(&self, wanted: &Wanted, amounts: &Amounts, option: Option<&str>, now: Moment) -> Value {
+        let limit = &wanted.limit;
+        let ask = Ask { limit: limit.clone(), amount: amounts.of(limit) };
+        let look = self.limits.look(now, &ask);
+        let refusal = look.refusal().map(|refused| refusal(wanted, &refused, now));
+        let number = |amount: u64| match limit.counter.unit() {
+            Unit::Cost => json!(amount as f64 / 1e11),
+            Unit::Requests | Unit::Tokens => json!(amount),
+        };
+        let time = |moment: Moment| {
+            let at = DateTime::from_timestamp_micros(moment)?;
+            Some(at.to_rfc3339_opts(SecondsFormat::Millis, true))
+        };
+        json!({
+            "scope": wanted.whose.scope(),
+            "whose": wanted.whose.to_string(),
+            "option": option,
+            "kind": if matches!(limit.kind, Kind::Rate(_)) { "rate" } else { "budget" },
+            "type": limit.counter.unit().name(),
+            "window": limit.counter.window().map(|window| window.name()),
+            "strict": matches!(limit.kind, Kind::Budget { strict: true, .. }),
+            "dry_run": limit.dry_run,
+            "cap": number(limit.cap),
+            "wanted": (ask.amount != u64::MAX).then(|| number(ask.amount)),
+            "remaining": look.remaining.map(number),
+            "resets_at": look.resets_at.and_then(time),
+            "verdict": match (&refusal, look.remaining) {
+                (Some(_), _) => "refuses",
+                (None, Some(_)) => "passes",
+                (None, None) => "unknown",
+            },
+            "message": refusal.map(|refusal| refusal.message),
+        })
+    }
+}
