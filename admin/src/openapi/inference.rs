@@ -45,6 +45,11 @@ fn operation(family: &Family) -> Value {
         "x-scopes": { "anyOf": family.scopes },
         "x-implemented": family.is_built,
     });
+    // Asking which models there are is no call, and meets no limits.
+    if family.is_built && !family.scopes.contains(&"models.list") {
+        rendered["responses"]["412"] = exhausted();
+        rendered["responses"]["429"] = too_many();
+    }
     match family.is_built {
         true => rendered["responses"][family.gives.status()] = answer(doc, family.gives),
         false => rendered["responses"]["501"] = refusal(),
@@ -78,6 +83,55 @@ fn answer(doc: &Doc, gives: Gives) -> Value {
         }
     }
     answer
+}
+
+/// A budget is used up.
+fn exhausted() -> Value {
+    let message = "the budget of this API key is used up: 5 USD";
+    let error =
+        json!({ "message": message, "type": "usage_limit_exceeded", "param": null, "code": "budget_exhausted" });
+    let mut answer = limited("A budget of the key, the workspace, the provider or a policy is used up.", &error);
+    answer["headers"]["x-gateway-ratelimit-scope"] = scope();
+    answer
+}
+
+/// A rate limit is reached, ours or the provider's own.
+fn too_many() -> Value {
+    let message = "the rate limit of this API key is reached: 60 requests per minute; try again in 12 s";
+    let error = json!({ "message": message, "type": "rate_limit_error", "param": null, "code": "rate_limit_exceeded" });
+    let mut answer = limited("A rate limit is reached, of the gateway or of the provider.", &error);
+    let number = |text: &str| json!({ "description": text, "schema": { "type": "integer", "minimum": 0 } });
+    let rows = [
+        ("retry-after", number("Seconds until it is worth trying again.")),
+        ("retry-after-ms", number("The same in milliseconds.")),
+        ("x-gateway-ratelimit-scope", scope()),
+    ];
+    let headers = &mut answer["headers"];
+    for (name, header) in rows {
+        headers[name] = header;
+    }
+    for unit in ["requests", "tokens"] {
+        headers[format!("x-ratelimit-limit-{unit}")] = number("How many the window allows; also on successes.");
+        headers[format!("x-ratelimit-remaining-{unit}")] = number("How many are left in it.");
+        headers[format!("x-ratelimit-reset-{unit}")] = json!({
+            "description": "When it begins anew.", "schema": { "type": "string" }, "example": "12s",
+        });
+    }
+    answer
+}
+
+fn scope() -> Value {
+    let kinds = ["api_key", "token", "workspace", "policy", "virtual_key", "integration"];
+    json!({ "description": "Whose limit it was, where it was the gateway's.", "schema": { "type": "string", "enum": kinds } })
+}
+
+fn limited(text: &str, error: &Value) -> Value {
+    let example = json!({ "status": "failure", "message": error["message"], "error": error, "provider": null });
+    json!({
+        "description": text,
+        "headers": headers(),
+        "content": { "application/json": { "schema": schema::any_object().json, "example": example } },
+    })
 }
 
 /// The provider's own errors pass as they are, so there is no one schema for them.
