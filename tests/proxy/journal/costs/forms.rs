@@ -181,17 +181,22 @@ impl Maker<'_> {
         let begun = json!({ "candidates": part("Hel", Value::Null),
                             "usageMetadata": { "promptTokenCount": 1, "totalTokenCount": 1 } });
         let path = |method: &str| format!("/v1beta/models/{}:{method}", self.rule);
-        vec![
+        let calls = [
             self.call("gemini", path("generateContent"), "google", whole.to_string()),
             self.call("gemini stream", path("streamGenerateContent?alt=sse"), "google", stream(&[begun, whole])),
-        ]
+        ];
+        let asked = json!({ "contents": [{ "parts": [{ "text": "Hello" }] }] });
+        calls.map(|call| Call { body: Some(asked.clone()), ..call }).into()
     }
 
     /// Bedrock's own; its streams are no events.
     fn converse(&self) -> Vec<Call> {
         let answer = json!({ "output": { "message": { "role": "assistant", "content": [{ "text": "Hello" }] } },
                              "stopReason": "end_turn", "usage": self.usage, "service_tier": self.tier() });
-        vec![self.call("converse", format!("/model/{}/converse", self.rule), "bedrock", answer.to_string())]
+        let call = self.call("converse", format!("/model/{}/converse", self.rule), "bedrock", answer.to_string());
+        // The path alone names the model.
+        let asked = json!({ "messages": [{ "role": "user", "content": [{ "text": "Hello" }] }] });
+        vec![Call { body: Some(asked), ..call }]
     }
 
     fn cohere(&self) -> Vec<Call> {
