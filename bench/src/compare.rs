@@ -40,6 +40,9 @@ pub struct Settings {
     /// Leave instructions per request out (they take a minute).
     #[arg(long)]
     pub no_callgrind: bool,
+    /// Measure only these targets, as `engine,journal`.
+    #[arg(long, value_delimiter = ',')]
+    pub only: Vec<String>,
     /// Where the results go.
     #[arg(long, default_value = "target/bench")]
     pub folder: PathBuf,
@@ -88,7 +91,7 @@ async fn measure(settings: &Settings, place: &mut Place) -> anyhow::Result<Compa
     let (nginx, through_nginx) = place.nginx(direct.address).await?;
     let (bare, through_bare) = place.bare(direct.address, &[]).await?;
     let (gateway, lanes) = place.gateway(direct.address, &store, Variant::PLAIN, &[]).await?;
-    let mut targets = [
+    let mut targets = vec![
         Target::new("direct", &mock, &direct, true),
         Target::new("nginx", &nginx, &through_nginx, false),
         Target::new("bare", &bare, &through_bare, true),
@@ -96,6 +99,8 @@ async fn measure(settings: &Settings, place: &mut Place) -> anyhow::Result<Compa
         Target::new("routed", &gateway, &lanes.routed, false),
         Target::new("relay", &gateway, &lanes.relay, false),
     ];
+    let is_wanted = |target: &Target| settings.only.is_empty() || settings.only.iter().any(|name| name == target.name);
+    targets.retain(is_wanted);
     let folder = place.folder.clone();
     let load =
         Load { folder: &folder, seconds: settings.round_seconds, connections: settings.connections, mock: mock.pid };
@@ -109,12 +114,13 @@ async fn measure(settings: &Settings, place: &mut Place) -> anyhow::Result<Compa
     // Afterwards, on their own: they go on sending to Postgres when a round is over.
     let (noting, noted) = place.gateway(direct.address, &store, Variant::NOTING, &[]).await?;
     let (single, of_single) = place.gateway(direct.address, &store, Variant::ALONE, &[]).await?;
-    let mut noted = [
+    let mut noted = vec![
         Target::new("journal", &noting, &noted.engine, false),
         Target::new("limited", &noting, &noted.limited, false),
         Target::new("journal, 1 thread", &single, &of_single.engine, false),
         Target::new("limited, 1 thread", &single, &of_single.limited, false),
     ];
+    noted.retain(is_wanted);
     for round in 0..settings.rounds {
         for step in 0..noted.len() {
             let index = (round + step) % noted.len();
