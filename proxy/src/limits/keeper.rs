@@ -17,6 +17,11 @@ use uuid::Uuid;
 /// Questions of one transaction.
 const BATCH: usize = 256;
 const SWEEP_EVERY: Duration = Duration::from_millis(200);
+/// Shares that are looked at in one sweep. Where there are more, they take turns: with very many groups most are idle, and
+/// looking at all of them so often costs more than the requests.
+const SWEPT_AT_ONCE: usize = 20_000;
+/// Leases that go back in one transaction: whatever becomes idle together, the store answers in time.
+const GIVEN_AT_ONCE: usize = 1000;
 const TIDY_EVERY: Duration = Duration::from_secs(15);
 /// While the store is away it is tried this often.
 const KNOCK_EVERY: Duration = Duration::from_millis(300);
@@ -26,12 +31,14 @@ pub struct Keeper {
     journal: Arc<Journal>,
     store: Postgres,
     replicas: u64,
+    /// Where the next sweep begins.
+    shard: usize,
 }
 
 impl Keeper {
     pub fn new(limits: Arc<Limits>, journal: Arc<Journal>, database: conf::Database) -> Self {
         let ttl = Duration::from_millis(limits.settings.limits_lease_ttl_ms);
-        Self { store: Postgres::new(database, journal.boot(), ttl), limits, journal, replicas: 1 }
+        Self { store: Postgres::new(database, journal.boot(), ttl), limits, journal, replicas: 1, shard: 0 }
     }
 
     /// Runs for as long as the process does.
@@ -47,10 +54,12 @@ impl Keeper {
                 self.beat().await;
                 beaten = Some(Instant::now());
             }
-            let is_more = self.ask().await;
+            let mut is_more = self.ask().await;
             if swept.elapsed() >= SWEEP_EVERY {
-                self.sweep().await;
-                swept = Instant::now();
+                match self.sweep().await {
+                    true => is_more = true,
+                    false => swept = Instant::now(),
+                }
             }
             if tidied.elapsed() >= TIDY_EVERY {
                 let tidy = self.store.tidy().await;
@@ -78,10 +87,7 @@ impl Keeper {
         let error = clock.saturating_sub(before / 2 + after / 2);
         limits.offset.fetch_add(error, Relaxed);
         if before >= limits.trusted_until.load(Relaxed) {
-            limits.shares.sweep(|_, entry| {
-                entry.share.lapse(before);
-                true
-            });
+            limits.shares.each(|entry| entry.share.lapse(before));
         }
         let ttl = Moment::try_from(limits.settings.limits_lease_ttl_ms).unwrap_or(0).saturating_mul(1000);
         limits.trusted_until.store(before.saturating_add(error).saturating_add(ttl), Relaxed);
@@ -134,30 +140,35 @@ impl Keeper {
         !self.limits.queue.lock().is_empty()
     }
 
-    async fn sweep(&mut self) {
+    /// Gives back what lies idle, and says whether there is likely more.
+    async fn sweep(&mut self) -> bool {
         let limits = &self.limits;
         let (now, trusted_until) = (limits.now(), limits.trusted_until.load(Relaxed));
         let shipped = now.saturating_sub(self.journal.shipped_ago().map_or(Moment::MAX, micros));
         let (mut shrinks, mut releases, mut ids) = (Vec::new(), Vec::new(), Vec::new());
-        let left = limits.shares.sweep(|counter, entry| {
+        self.shard = limits.shares.sweep(self.shard, [SWEPT_AT_ONCE, GIVEN_AT_ONCE], |counter, entry| {
             let swept = entry.share.sweep(now, shipped, trusted_until);
+            let found = swept.release.len() + usize::from(swept.shrink.is_some());
             shrinks.extend(swept.shrink.map(|(lease, amount)| Shrink { lease, amount }));
             if !swept.release.is_empty() {
                 ids.extend_from_slice(&swept.release);
                 releases.push((counter.clone(), swept.release));
             }
-            !swept.is_empty || entry.waiting.is_some()
+            (!swept.is_empty || entry.waiting.is_some(), found)
         });
-        limits.meters.counters.set(i64::try_from(left).unwrap_or(i64::MAX));
+        limits.meters.counters.set(i64::try_from(limits.shares.len()).unwrap_or(i64::MAX));
         if shrinks.is_empty() && ids.is_empty() {
-            return;
+            return false;
         }
+        let is_full = shrinks.len() + ids.len() >= GIVEN_AT_ONCE;
         let given = self.store.give_back(&shrinks, &ids).await;
-        if self.heard(given).is_some() {
+        let is_heard = self.heard(given).is_some();
+        if is_heard {
             for (counter, ids) in releases {
                 self.limits.shares.with(&counter, |entry| entry.share.released(&ids));
             }
         }
+        is_heard && is_full
     }
 
     /// Notes whether the store answers, and says so when that changes.

@@ -6,6 +6,7 @@ use super::share::Share;
 use parking_lot::{Mutex, MutexGuard};
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use tokio::sync::watch;
 
 pub const SHARDS: usize = 256;
@@ -22,7 +23,12 @@ pub struct Entry {
 
 pub struct Shards {
     shards: Box<[Mutex<Shard>]>,
-    /// Most shares of one shard.
+    room: Room,
+}
+
+/// How many shares there are, and may be. Only who makes or forgets one writes here.
+struct Room {
+    count: AtomicUsize,
     most: usize,
 }
 
@@ -48,7 +54,8 @@ impl Hasher for Known {
 
 impl Shards {
     pub fn new(most: usize) -> Self {
-        Self { shards: (0..SHARDS).map(|_| Mutex::default()).collect(), most: most.div_ceil(SHARDS) }
+        let room = Room { count: AtomicUsize::new(0), most };
+        Self { shards: (0..SHARDS).map(|_| Mutex::default()).collect(), room }
     }
 
     /// Does something with the share of a counter, if there is one.
@@ -80,21 +87,49 @@ impl Shards {
             *guard = Some((next, self.shards[next].lock()));
             last = Some(next);
         }
-        work(&mut Held { guards, most: self.most })
+        work(&mut Held { guards, room: &self.room })
     }
 
-    /// Goes over every share, a shard at a time; those for which `keep` is false are forgotten. Answers how many are left.
-    pub fn sweep(&self, mut keep: impl FnMut(&Counter, &mut Entry) -> bool) -> usize {
-        let mut left = 0;
+    /// How many shares there are.
+    pub fn len(&self) -> usize {
+        self.room.count.load(Relaxed)
+    }
+
+    /// Goes over every share, a shard at a time.
+    pub fn each(&self, mut work: impl FnMut(&mut Entry)) {
         for shard in &self.shards {
-            let mut shard = shard.lock();
-            shard.retain(|counter, entry| keep(counter, entry));
+            shard.lock().values_mut().for_each(&mut work);
+        }
+    }
+
+    /// Goes over some, from a shard on, and answers where to go on. It stops after so many looks, and after so many finds;
+    /// `look` says whether a share is kept and how much it found there.
+    pub fn sweep(
+        &self,
+        from: usize,
+        [looks, finds]: [usize; 2],
+        mut look: impl FnMut(&Counter, &mut Entry) -> (bool, usize),
+    ) -> usize {
+        let (mut looked, mut found) = (0, 0);
+        for step in 0..SHARDS {
+            let at = (from + step) % SHARDS;
+            if looked >= looks || found >= finds {
+                return at;
+            }
+            let mut shard = self.shards[at].lock();
+            let before = shard.len();
+            shard.retain(|counter, entry| {
+                let (is_kept, more) = look(counter, entry);
+                found += more;
+                is_kept
+            });
+            looked += before;
+            self.room.count.fetch_sub(before - shard.len(), Relaxed);
             if shard.capacity() > 64 && shard.len() < shard.capacity() / 8 {
                 shard.shrink_to_fit();
             }
-            left += shard.len();
         }
-        left
+        from
     }
 }
 
@@ -103,32 +138,34 @@ type Guard<'g> = Option<(usize, MutexGuard<'g, Shard>)>;
 /// The shards of one request.
 pub struct Held<'h, 'g> {
     guards: &'h mut [Guard<'g>],
-    most: usize,
+    room: &'h Room,
 }
 
 impl Held<'_, '_> {
     pub fn entry(&mut self, counter: &Counter) -> Option<&mut Entry> {
-        self.shard(counter)?.0.get_mut(counter)
+        self.shard(counter)?.get_mut(counter)
     }
 
     /// Makes the share if there is none; none when there is no room for it.
     pub fn entry_or_new(&mut self, now: Moment, limit: &Limit) -> Option<&mut Entry> {
-        let (shard, most) = self.shard(&limit.counter)?;
+        let room = self.room;
+        let shard = self.shard(&limit.counter)?;
         if !shard.contains_key(&limit.counter) {
-            if shard.len() >= most {
+            if room.count.load(Relaxed) >= room.most {
                 let idle = shard.iter().find(|(_, entry)| entry.share.is_idle(now)).map(|(counter, _)| counter.clone());
                 shard.remove(&idle?);
+            } else {
+                room.count.fetch_add(1, Relaxed);
             }
             shard.insert(limit.counter.clone(), Entry { share: Share::new(now, limit), waiting: None });
         }
         shard.get_mut(&limit.counter)
     }
 
-    fn shard(&mut self, counter: &Counter) -> Option<(&mut Shard, usize)> {
+    fn shard(&mut self, counter: &Counter) -> Option<&mut Shard> {
         let wanted = shard_of(counter);
-        let most = self.most;
         let guard = self.guards.iter_mut().flatten().find(|(shard, _)| *shard == wanted)?;
-        Some((&mut *guard.1, most))
+        Some(&mut guard.1)
     }
 }
 
