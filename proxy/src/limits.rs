@@ -36,6 +36,9 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use tokio::sync::{Notify, watch};
 use tokio::time::Instant;
 
+/// While Redis is away it is asked this often.
+const KNOCK_EVERY: Moment = counter::SECOND / 5;
+
 pub struct Limits {
     settings: conf::Limits,
     shares: Shards,
@@ -193,7 +196,6 @@ impl Limits {
 
     /// While Redis is away one call now and then finds out whether it is back; the others do not wait for it.
     fn may_knock(&self, now: Moment) -> bool {
-        const KNOCK_EVERY: Moment = counter::SECOND / 5;
         let next = self.redis_next.load(Relaxed);
         now >= next && self.redis_next.compare_exchange(next, now + KNOCK_EVERY, Relaxed, Relaxed).is_ok()
     }
@@ -201,6 +203,7 @@ impl Limits {
     /// Says so once, however many calls meet it.
     fn redis_failed(&self, error: &str) {
         self.meters.failures.inc();
+        self.redis_next.fetch_max(self.now().saturating_add(KNOCK_EVERY), Relaxed);
         if !self.is_redis_away.swap(true, Relaxed) {
             let then = self.settings.limits_store_away;
             tracing::error!(error, ?then, "Redis does not answer; rates cannot be counted");
