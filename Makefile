@@ -10,7 +10,7 @@ BINS := --bin gateway-proxy --bin gateway-admin --bin gateway-dev --bin mock-pro
 ARGS ?=
 
 # What `make prove` runs, one after the other; each is also a target: make prove-upload.
-PROOFS := upload streams disconnect disconnect-tokens outage propagation handover rotation catalogue brownout crash journal ingest logs exports storm
+PROOFS := upload streams disconnect disconnect-tokens outage propagation handover rotation catalogue brownout crash journal ingest logs exports storm groups
 
 .PHONY: help run build test test-clients test-openapi prove prove-openapi prove-credentials prove-limits-simulation $(PROOFS:%=prove-%) build-proofs bench-faults lint fmt bench setup setup-test setup-bench
 

@@ -42,6 +42,11 @@ pub fn started_at(pid: u32) -> Option<String> {
     ps("lstart=", pid)
 }
 
+/// The processor time of all its threads so far (Linux).
+pub fn cpu_seconds(pid: u32) -> Option<f64> {
+    cpu_ticks(&fs::read_to_string(format!("/proc/{pid}/stat")).ok()?).map(|ticks| ticks as f64 / 100.0)
+}
+
 /// The command line, as one string.
 pub fn command_line(pid: u32) -> Option<String> {
     if Path::new("/proc/self/cmdline").exists() {
@@ -80,6 +85,13 @@ fn start_ticks(stat: &str) -> Option<&str> {
     fields.split_ascii_whitespace().nth(19)
 }
 
+/// Fields 14 and 15, which count in hundredths of a second on every Linux.
+fn cpu_ticks(stat: &str) -> Option<u64> {
+    let mut fields = stat.rsplit_once(')')?.1.split_ascii_whitespace().skip(11);
+    let (user, system): (u64, u64) = (fields.next()?.parse().ok()?, fields.next()?.parse().ok()?);
+    Some(user + system)
+}
+
 fn ps(column: &str, pid: u32) -> Option<String> {
     let output = Command::new("ps").args(["-o", column, "-p", &pid.to_string()]).output().ok()?;
     let text = String::from_utf8_lossy(&output.stdout).trim().to_owned();
@@ -94,6 +106,7 @@ mod tests {
     fn the_start_is_found_behind_a_name_with_blanks_and_parentheses() {
         let stat = "7 (a ) b) S 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 4711 20";
         assert_eq!(start_ticks(stat), Some("4711"));
+        assert_eq!(cpu_ticks(stat), Some(11 + 12));
         assert_eq!(start_ticks("nonsense"), None);
     }
 

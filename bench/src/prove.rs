@@ -8,6 +8,7 @@ mod crash;
 mod disconnect;
 mod disconnect_tokens;
 mod exports;
+mod groups;
 mod handover;
 mod ingest;
 mod journal;
@@ -121,6 +122,11 @@ pub enum Proof {
     },
     /// Three proxies and more clients than limits allow, in calm, with a proxy killed and with the store restarted.
     Storm,
+    /// A policy with very many groups: memory, the cost of a request, and values that are made up.
+    Groups {
+        #[arg(long, default_value_t = 100_000)]
+        groups: u64,
+    },
 }
 
 impl Proof {
@@ -142,6 +148,7 @@ impl Proof {
             Self::Rotation { .. } => "rotation",
             Self::Catalogue { .. } => "catalogue",
             Self::Storm => "storm",
+            Self::Groups { .. } => "groups",
         }
     }
 
@@ -165,6 +172,7 @@ impl Proof {
             Self::Rotation { accounts } => rotation::prove(accounts, &mut report).await?,
             Self::Catalogue { providers, configs } => catalogue::prove(providers, configs, &mut report).await?,
             Self::Storm => storm::prove(&mut report).await?,
+            Self::Groups { groups } => groups::prove(groups, &mut report).await?,
         }
         Ok(report.finish())
     }

@@ -271,10 +271,24 @@ impl Program {
 
     /// The most memory it ever held, in bytes.
     pub fn peak_memory(&self) -> anyhow::Result<u64> {
-        let status = fs::read_to_string(format!("/proc/{}/status", self.pid)).context("peak memory needs Linux")?;
-        let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).context("no VmHWM")?;
+        self.status_bytes("VmHWM:")
+    }
+
+    /// The memory it holds now, in bytes.
+    pub fn memory(&self) -> anyhow::Result<u64> {
+        self.status_bytes("VmRSS:")
+    }
+
+    fn status_bytes(&self, name: &str) -> anyhow::Result<u64> {
+        let status = fs::read_to_string(format!("/proc/{}/status", self.pid)).context("memory needs Linux")?;
+        let line = status.lines().find_map(|line| line.strip_prefix(name)).with_context(|| format!("no {name}"))?;
         let kilobytes: u64 = line.trim().trim_end_matches(" kB").parse()?;
         Ok(kilobytes * 1024)
+    }
+
+    /// The processor time it has taken, in seconds of all threads.
+    pub fn cpu_seconds(&self) -> f64 {
+        process::cpu_seconds(self.pid).unwrap_or(0.0)
     }
 }
 

@@ -65,6 +65,11 @@ impl Replica {
         self.until_ready().await
     }
 
+    /// Metrics, health and readiness.
+    pub fn health(&self) -> Caller {
+        Caller::at(self.ports[1].port())
+    }
+
     async fn until_ready(&mut self) -> anyhow::Result<()> {
         self.program.until_ready(&self.ports[1], "/readyz").await?;
         self.program.until_ready(&self.ports[0], "/").await
