@@ -185,9 +185,10 @@ impl Limits {
         // A connection that is being mended keeps whoever asks waiting, for longer than an answer may take.
         let patience = Duration::from_millis(self.settings.limits_wait_ms);
         let taken = match tokio::time::timeout(patience, redis.take(now, wanted)).await {
-            Ok(taken) => taken.map_err(|error| self.redis_failed(&error.to_string()))?,
-            Err(_) => return Err(self.redis_failed("it took too long")),
+            Ok(taken) => taken.map_err(|error| error.to_string()),
+            Err(_) => Err("it took too long".to_owned()),
         };
+        let taken = taken.map_err(|error| self.redis_failed(&error))?;
         if is_away && self.is_redis_away.swap(false, Relaxed) {
             tracing::info!("Redis answers again");
         }
