@@ -113,9 +113,11 @@ async fn measure(settings: &Settings, place: &mut Place) -> anyhow::Result<Compa
     }
     // Afterwards, on their own: they go on sending to Postgres when a round is over.
     let (noting, noted) = place.gateway(direct.address, &store, Variant::NOTING, &[]).await?;
+    let (keeping, kept) = place.gateway(direct.address, &store, Variant::KEEPING, &[]).await?;
     let (single, of_single) = place.gateway(direct.address, &store, Variant::ALONE, &[]).await?;
     let mut noted = vec![
         Target::new("journal", &noting, &noted.engine, false),
+        Target::new("bodies", &keeping, &kept.engine, false),
         Target::new("limited", &noting, &noted.limited, false),
         Target::new("journal, 1 thread", &single, &of_single.engine, false),
         Target::new("limited, 1 thread", &single, &of_single.limited, false),
@@ -132,7 +134,7 @@ async fn measure(settings: &Settings, place: &mut Place) -> anyhow::Result<Compa
         .chain(&noted)
         .filter_map(|target| Row::of(target.name, &target.rounds, &target.delays, usage::peak_memory(target.pid)))
         .collect();
-    for process in [nginx, bare, gateway, noting, single] {
+    for process in [nginx, bare, gateway, noting, keeping, single] {
         drop(process);
     }
     if !settings.no_callgrind {
@@ -160,12 +162,16 @@ async fn instructions(
     direct: &Request,
     store: &Store,
 ) -> anyhow::Result<(Option<f64>, Option<f64>)> {
-    if !["bare", "engine", "routed", "relay", "journal", "limited"].contains(&name) {
+    if !["bare", "engine", "routed", "relay", "journal", "bodies", "limited"].contains(&name) {
         return Ok((None, None));
     }
     say(&format!("counting instructions: {name}"));
-    let has_journal = ["journal", "limited"].contains(&name);
-    let variant = if has_journal { Variant::NOTING } else { Variant::PLAIN };
+    let variant = match name {
+        "journal" | "limited" => Variant::NOTING,
+        "bodies" => Variant::KEEPING,
+        _ => Variant::PLAIN,
+    };
+    let has_journal = variant.journal;
     let mut counts = [callgrind::Count::default(); 2];
     for (count, requests) in counts.iter_mut().zip(callgrind::RUNS) {
         let file = place.folder.join(format!("callgrind.{name}.{requests}"));

@@ -8,7 +8,9 @@ use crate::limits::Unit;
 use crate::refusal::Refusal;
 use crate::stages::admit::amounts::{Expected, Item};
 use crate::stages::admit::told::refusal;
-use crate::stages::admit::{Admission, Amounts, Attempted, Request, Wanted, asks, of_attempt, of_request, uses};
+use crate::stages::admit::{
+    Admission, Amounts, Attempted, Request, Wanted, asks, has_strict_cost, of_attempt, of_request, uses,
+};
 use crate::target::{Credential, Target};
 use crate::visit::Visit;
 use chrono::Utc;
@@ -42,11 +44,13 @@ impl Engine {
             let expected = Expected::of(family, read.text, read.fields);
             amounts = expected.amounts();
             if uses(&wanted, Unit::Cost) {
+                let is_strict = has_strict_cost(&wanted);
                 let mut dearest: Option<Amounts> = None;
                 for (target, model) in self.possible(head, errand, read.fields)? {
                     let mut one = amounts;
                     self.tariff.learn(&target.provider.name).await;
-                    self.tariff.price(&mut one, &expected, &item(&target, model.as_deref(), read.fields).borrow());
+                    let priced = item(&target, model.as_deref(), read.fields);
+                    self.tariff.price(&mut one, &expected, &priced.borrow(), is_strict);
                     dearest = Some(dearest.map_or(one, |dearest| dearest.or(one)));
                 }
                 amounts = dearest.unwrap_or(amounts);
@@ -85,7 +89,8 @@ impl Engine {
             amounts = expected.amounts();
             if uses(&wanted, Unit::Cost) {
                 self.tariff.learn(&target.provider.name).await;
-                self.tariff.price(&mut amounts, &expected, &item(target, model, read.fields).borrow());
+                let priced = item(target, model, read.fields);
+                self.tariff.price(&mut amounts, &expected, &priced.borrow(), has_strict_cost(&wanted));
             }
         }
         Box::pin(self.reserve(visit, wanted, amounts, true)).await

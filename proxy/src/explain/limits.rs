@@ -72,7 +72,7 @@ impl Engine {
         let tier = asked.fields.text("service_tier");
         let requested = one.model.as_deref();
         let item = Item { service, integration, requested, answered: None, tier: tier.as_deref() };
-        self.tariff.price(&mut amounts, &expected, &item);
+        self.tariff.price(&mut amounts, &expected, &item, true);
         amounts
     }
 

@@ -122,6 +122,12 @@ pub fn uses(wanted: &[Wanted], unit: Unit) -> bool {
     wanted.iter().any(|one| one.limit.counter.unit() == unit)
 }
 
+/// Whether one of them is a budget of money that must never be overspent.
+pub fn has_strict_cost(wanted: &[Wanted]) -> bool {
+    let is_strict = |limit: &Limit| matches!(limit.kind, Kind::Budget { strict: true, .. });
+    wanted.iter().any(|one| one.limit.counter.unit() == Unit::Cost && is_strict(&one.limit))
+}
+
 fn of_thing(wanted: &mut Vec<Wanted>, limits: &ThingLimits, organisation: Uuid, scope: Scope, id: &str, whose: &Whose) {
     for rate in &limits.rates {
         let (window, times) = window(rate.unit);

@@ -5,7 +5,6 @@
 use crate::body::Fields;
 use crate::limits::{Kind, Limit, Unit};
 use crate::snapshot::Snapshot;
-use crate::usage::rough_tokens;
 use rust_decimal::Decimal;
 use rust_decimal::prelude::ToPrimitive as _;
 use serde_json::Value;
@@ -63,7 +62,8 @@ impl Expected {
             // Priced by other things than tokens.
             _ => (output, false),
         };
-        let (input, output) = (rough_tokens(body), output.unwrap_or(0));
+        // Four bytes are about a token. Nobody waits for a closer guess: what is used is settled.
+        let (input, output) = (body.len() as u64 / 4, output.unwrap_or(0));
         Self { input, output, most_input: body.len() as u64, most_output: output, is_bounded }
     }
 
@@ -128,10 +128,13 @@ impl Tariff {
         in_nano_cents(cost(usage, entry, &terms).ok()?.cents())
     }
 
-    /// What a request is expected to cost, and at most.
-    pub fn price(&self, amounts: &mut Amounts, expected: &Expected, item: &Item<'_>) {
+    /// What a request is expected to cost; for strict budgets also at most.
+    pub fn price(&self, amounts: &mut Amounts, expected: &Expected, item: &Item<'_>, is_strict: bool) {
         let plain = Usage { input: expected.input, output: expected.output, ..Usage::default() };
         amounts.nano_cents = self.nano_cents(&plain, item);
+        if !is_strict {
+            return;
+        }
         let most = Usage { input: expected.most_input, output: expected.most_output, ..Usage::default() };
         // Reading for the first time may cost more when it is kept for the next.
         let kept = Usage { input: 0, cache_write: expected.most_input, ..most.clone() };
@@ -184,12 +187,12 @@ mod tests {
     #[test]
     fn a_request_is_bounded_when_it_says_how_long_the_answer_may_be() {
         for (family, body, tokens, is_bounded) in [
-            (Family::Chat, r#"{"messages":[{"content":"12345678"}]}"#, 2, false),
-            (Family::Chat, r#"{"messages":[{"content":"12345678"}],"max_tokens":10}"#, 12, true),
-            (Family::Chat, r#"{"messages":[{"content":"12345678"}],"max_completion_tokens":10,"n":3}"#, 32, true),
-            (Family::Responses, r#"{"input":"1234","max_output_tokens":5}"#, 6, true),
-            (Family::Embed, r#"{"input":"12345678"}"#, 2, true),
-            (Family::Image, r#"{"prompt":"1234","n":2}"#, 1, false),
+            (Family::Chat, r#"{"messages":[{"content":"12345678"}]}"#, 9, false),
+            (Family::Chat, r#"{"messages":[{"content":"12345678"}],"max_tokens":10}"#, 23, true),
+            (Family::Chat, r#"{"messages":[{"content":"12345678"}],"max_completion_tokens":10,"n":3}"#, 47, true),
+            (Family::Responses, r#"{"input":"1234","max_output_tokens":5}"#, 14, true),
+            (Family::Embed, r#"{"input":"12345678"}"#, 5, true),
+            (Family::Image, r#"{"prompt":"1234","n":2}"#, 5, false),
             (Family::Chat, r#"{"max_tokens":18446744073709551615,"n":9}"#, u64::MAX, true),
         ] {
             let amounts = expected(family, body).amounts();
