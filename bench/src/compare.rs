@@ -37,6 +37,10 @@ pub struct Settings {
     /// Connections of the load generator.
     #[arg(long, env = "CONNECTIONS", default_value_t = 32)]
     pub connections: u32,
+    /// Pause of each connection between two requests, in milliseconds: far below what the machine can do, latencies are those
+    /// of a call and not of the queue before it.
+    #[arg(long, default_value_t = 0)]
+    pub pause_ms: u64,
     /// Leave instructions per request out (they take a minute).
     #[arg(long)]
     pub no_callgrind: bool,
@@ -102,8 +106,13 @@ async fn measure(settings: &Settings, place: &mut Place) -> anyhow::Result<Compa
     let is_wanted = |target: &Target| settings.only.is_empty() || settings.only.iter().any(|name| name == target.name);
     targets.retain(is_wanted);
     let folder = place.folder.clone();
-    let load =
-        Load { folder: &folder, seconds: settings.round_seconds, connections: settings.connections, mock: mock.pid };
+    let load = Load {
+        folder: &folder,
+        seconds: settings.round_seconds,
+        connections: settings.connections,
+        pause_ms: settings.pause_ms,
+        mock: mock.pid,
+    };
     for round in 0..settings.rounds {
         for step in 0..targets.len() {
             let index = (round + step) % targets.len();

@@ -34,13 +34,14 @@ pub struct Load<'a> {
     pub folder: &'a Path,
     pub seconds: u64,
     pub connections: u32,
+    pub pause_ms: u64,
     pub mock: u32,
 }
 
 impl Load<'_> {
     pub async fn round(&self, name: &str, target: u32, request: &Request) -> anyhow::Result<Round> {
         let script = self.folder.join(format!("{name}.lua"));
-        fs::write(&script, lua(request)).context("cannot write the script for wrk")?;
+        fs::write(&script, lua(request, self.pause_ms)).context("cannot write the script for wrk")?;
         let (cpu, mock) = (Cpu::of_tree(target), Cpu::of_tree(self.mock));
         let output = Command::new("wrk")
             .args(["-t1", &format!("-c{}", self.connections), &format!("-d{}s", self.seconds), "-s"])
@@ -70,14 +71,18 @@ impl Load<'_> {
 }
 
 /// wrk repeats this request; `done` prints what wrk's own report leaves out.
-fn lua(request: &Request) -> String {
+fn lua(request: &Request, pause_ms: u64) -> String {
     let headers: String = request
         .headers
         .iter()
         .map(|(name, value)| format!("wrk.headers[{}] = {}\n", quoted(name), quoted(value)))
         .collect();
+    let pause = match pause_ms {
+        0 => String::new(),
+        pause => format!("function delay() return {pause} end\n"),
+    };
     format!(
-        "wrk.method = \"POST\"\nwrk.path = {}\n{headers}wrk.body = {}\n\
+        "wrk.method = \"POST\"\nwrk.path = {}\n{headers}wrk.body = {}\n{pause}\
          function done(summary, latency)\n\
          \x20 local e = summary.errors\n\
          \x20 io.write(string.format(\"RESULT %d %d %d %d %d %d\\n\", summary.requests, summary.duration,\n\
