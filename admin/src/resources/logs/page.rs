@@ -65,8 +65,10 @@ pub async fn find(db: &impl GenericClient, filter: &Filter, page: &Page) -> Resu
 /// How many match, up to one beyond the bound. None when finding out would take long: filters that leave one row of many
 /// find a page soon and have to look at all rows to be counted.
 async fn count(db: &impl GenericClient, filter: &Filter) -> Result<Option<i64>, ApiError> {
-    let (matching, values, beyond) = (filter.sql(), filter.values(), COUNTED + 1);
-    let count = format!("SELECT count(*) FROM (SELECT FROM request_logs WHERE {matching} LIMIT {beyond}) matches");
+    let (mut values, beyond) = (filter.values(), COUNTED + 1);
+    values.push(&beyond);
+    let (matching, n) = (filter.sql(), values.len());
+    let count = format!("SELECT count(*) FROM (SELECT FROM request_logs WHERE {matching} LIMIT ${n}) matches");
     let plan: Value = db.query_one(&format!("EXPLAIN (FORMAT JSON) {count}"), &values).await?.try_get(0)?;
     let cost = plan[0]["Plan"]["Total Cost"].as_f64().unwrap_or(f64::INFINITY);
     if cost > DEAR {
