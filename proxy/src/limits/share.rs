@@ -4,6 +4,9 @@
 //!
 //! What may be promised is `balance`. A request takes from it when it is admitted and puts back what it did not use. The
 //! store is asked for more before it runs out; what lies idle is given back.
+//!
+//! Calls may use more than their lease had, where nobody could say before what they would use. Until the store is told,
+//! that counts against whatever it grants in ignorance; from then on it has charged it, and here it is forgotten.
 
 use super::counter::{Kind, Limit, Moment, SECOND};
 use super::grant::Wish;
@@ -15,6 +18,9 @@ const OLD: Moment = 60 * SECOND;
 /// Not used for this long, the rest of a lease goes back to the store.
 const IDLE_RATE: Moment = SECOND / 3;
 const IDLE_BUDGET: Moment = 2 * SECOND;
+/// One that was overdrawn is exchanged after this long: the store charged what it lacked to the counter, and what was
+/// granted since stands for more than is left of it here.
+const OLD_OVERDRAWN: Moment = 2 * SECOND;
 /// Not used for this long, the share itself is forgotten.
 const FORGOTTEN: Moment = 10 * SECOND;
 /// The record of a call and its settlement are not quite the same moment.
@@ -55,8 +61,11 @@ pub struct Share {
 #[derive(Debug, Clone)]
 struct Lease {
     id: Uuid,
-    /// Below zero when calls of a default budget used more than was there.
+    /// The period it is of.
+    starts_at: Moment,
+    /// Below zero when calls used more than was there.
     balance: i64,
+    was_overdrawn: bool,
     /// Promised to running requests.
     held: u64,
     since: Moment,
@@ -173,7 +182,10 @@ impl Share {
         let more = limit.cap.min(MOST).cast_signed() - cap.min(MOST).cast_signed();
         match &mut self.lease {
             Some(lease) if starts_at == self.starts_at => lease.balance += more,
-            lease => *lease = Some(Lease::new(Uuid::nil(), limit.cap.min(MOST).cast_signed(), now)),
+            lease => {
+                let all = limit.cap.min(MOST).cast_signed();
+                *lease = Some(Lease::new(Uuid::nil(), self.starts_at, all, now));
+            }
         }
         self.elsewhere = 0;
         self.dry = Some(Dry { until: Moment::MAX, cap: u64::MAX, left: 0 });
@@ -203,7 +215,7 @@ impl Share {
     pub fn take(&mut self, now: Moment, amount: u64) -> Option<Uuid> {
         self.used_at = now;
         let lease = self.lease.as_mut()?;
-        lease.balance = lease.balance.saturating_sub(amount.min(MOST).cast_signed());
+        lease.add(-amount.min(MOST).cast_signed());
         lease.held = lease.held.saturating_add(amount.min(MOST));
         Some(lease.id)
     }
@@ -218,7 +230,7 @@ impl Share {
 
     /// True when the lease runs low and the store is to be asked, though nobody waits yet.
     pub fn runs_low(&mut self, now: Moment) -> bool {
-        let is_low = self.lease.as_ref().is_some_and(|lease| lease.balance < (self.chunk / 2).cast_signed());
+        let is_low = self.lease.is_some() && self.own() < (self.chunk / 2).cast_signed();
         let is_dry = self.dry.is_some_and(|dry| now < dry.until && self.cap <= dry.cap);
         is_low && !is_dry && now >= self.away_until && self.queue()
     }
@@ -234,6 +246,7 @@ impl Share {
     /// What to ask the store; `fresh` is the id of a lease if there is to be a new one.
     pub fn ask(&mut self, now: Moment, fresh: Uuid, trusted_until: Moment) -> Question {
         let is_good = |lease: &&Lease| match self.ends_at {
+            _ if lease.was_overdrawn && now - lease.since >= OLD_OVERDRAWN => false,
             Some(_) => now < trusted_until,
             None => now - lease.since < OLD,
         };
@@ -256,14 +269,11 @@ impl Share {
         }
         let granted = answer.granted.min(MOST).cast_signed();
         match &mut self.lease {
-            Some(lease) if lease.id == question.lease => lease.balance = lease.balance.saturating_add(granted),
+            Some(lease) if lease.id == question.lease => lease.add(granted),
             _ if granted == 0 || self.retired.iter().any(|lease| lease.id == question.lease) => {}
             lease => {
-                let old = lease.replace(Lease::new(question.lease, granted, now));
-                if let (Some(old), Some(lease)) = (old, lease) {
-                    lease.balance = lease.balance.saturating_add(old.balance.min(0));
-                    self.retired.push(old);
-                }
+                let fresh = Lease::new(question.lease, self.starts_at, granted, now);
+                self.retired.extend(lease.replace(fresh));
             }
         }
         let lasted = now - self.renewed_at;
@@ -305,18 +315,17 @@ impl Share {
     /// A lease that may exist and is not used goes back.
     fn disown(&mut self, id: Uuid, now: Moment) {
         if !self.lease.iter().chain(&self.retired).any(|lease| lease.id == id) {
-            self.retired.push(Lease::new(id, 0, now));
+            self.retired.push(Lease::new(id, self.starts_at, 0, now));
         }
     }
 
     /// A request is over and used so much of what it had been promised.
     pub fn settle(&mut self, now: Moment, lease: Uuid, promised: u64, spent: u64) {
         let (promised, spent) = (promised.min(MOST), spent.min(MOST));
-        if let Some(current) = self.lease.as_mut().filter(|current| current.id == lease) {
-            current.balance = current.balance.saturating_add(promised.cast_signed() - spent.cast_signed());
-            current.over(now, promised);
-        } else if let Some(retired) = self.retired.iter_mut().find(|retired| retired.id == lease) {
-            retired.over(now, promised);
+        if let Some(lease) = self.lease.iter_mut().chain(&mut self.retired).find(|open| open.id == lease) {
+            lease.add(promised.cast_signed() - spent.cast_signed());
+            lease.held = lease.held.saturating_sub(promised);
+            lease.settled_at = lease.settled_at.max(now);
         }
     }
 
@@ -329,13 +338,14 @@ impl Share {
             self.retired.clear();
         }
         let idle = if is_rate { IDLE_RATE } else { IDLE_BUDGET };
+        let spare = self.own();
         if let Some(lease) = &mut self.lease
             && self.asking == Asking::Not
-            && now - self.used_at > idle
+            && (now - self.used_at > idle || lease.was_overdrawn && lease.is_over(shipped))
         {
-            if lease.balance > 0 {
-                swept.shrink = Some((lease.id, lease.balance.cast_unsigned()));
-                lease.balance = 0;
+            if spare > 0 {
+                swept.shrink = Some((lease.id, spare.cast_unsigned()));
+                lease.add(-spare);
                 // There will be something again.
                 self.dry = None;
             }
@@ -348,8 +358,18 @@ impl Share {
         }
         let asking = self.asking;
         let is_asked = |lease: &Lease| matches!(asking, Asking::Sent { lease: sent } if sent == lease.id);
-        let is_over = |lease: &&Lease| lease.held == 0 && lease.settled_at + MARGIN < shipped && !is_asked(lease);
-        swept.release = self.retired.iter().filter(is_over).map(|lease| lease.id).collect();
+        for lease in self.retired.iter_mut().filter(|lease| lease.is_over(shipped) && !is_asked(lease)) {
+            swept.release.push(lease.id);
+            // The store has charged what it lacks. What was kept back for it goes back: whether it was granted before that,
+            // and is too much, or after, and can be had again, only the store knows.
+            let current = self.lease.as_mut().filter(|current| current.starts_at == lease.starts_at);
+            let kept = current.as_ref().map_or(0, |current| current.balance.min(lease.balance.saturating_neg()));
+            if let Some(current) = current.filter(|_| kept > 0) {
+                current.add(-kept);
+                lease.add(kept);
+                swept.shrink.get_or_insert((current.id, 0)).1 += kept.cast_unsigned();
+            }
+        }
         swept.is_empty = self.lease.is_none()
             && self.retired.is_empty()
             && self.asking == Asking::Not
@@ -376,7 +396,7 @@ impl Share {
 
     /// What could still be had, as far as this replica knows.
     pub fn remaining(&self) -> u64 {
-        let own = self.lease.as_ref().map_or(0, |lease| lease.balance.max(0).cast_unsigned());
+        let own = self.own().max(0).cast_unsigned();
         own.saturating_add(self.elsewhere).min(self.cap)
     }
 
@@ -402,10 +422,14 @@ impl Share {
     }
 
     fn balance(&self, now: Moment, trusted_until: Moment) -> i64 {
-        match &self.lease {
-            Some(lease) if self.ends_at.is_none() || now < trusted_until => lease.balance,
-            _ => 0,
-        }
+        if self.ends_at.is_none() || now < trusted_until { self.own() } else { 0 }
+    }
+
+    /// What is there, less what leases before it were overdrawn by and the store was not told yet.
+    fn own(&self) -> i64 {
+        let of_this = self.retired.iter().filter(|lease| lease.starts_at == self.starts_at);
+        let owed = of_this.fold(0_i64, |owed, lease| owed.saturating_add(lease.balance.min(0)));
+        self.lease.as_ref().map_or(0, |lease| lease.balance).saturating_add(owed)
     }
 
     fn retire(&mut self) {
@@ -422,12 +446,20 @@ fn lacking(kind: Kind, amount: u64, balance: i64) -> u64 {
 }
 
 impl Lease {
-    fn new(id: Uuid, balance: i64, now: Moment) -> Self {
-        Self { id, balance, held: 0, since: now, settled_at: now }
+    fn new(id: Uuid, starts_at: Moment, balance: i64, now: Moment) -> Self {
+        Self { id, starts_at, balance, was_overdrawn: false, held: 0, since: now, settled_at: now }
     }
 
-    fn over(&mut self, now: Moment, promised: u64) {
-        self.held = self.held.saturating_sub(promised);
-        self.settled_at = self.settled_at.max(now);
+    fn add(&mut self, amount: i64) {
+        self.balance = self.balance.saturating_add(amount);
+        self.was_overdrawn |= self.balance < 0;
+    }
+
+    /// Whether everything that was taken from it is in the store.
+    fn is_over(&self, shipped: Moment) -> bool {
+        self.held == 0 && self.settled_at + MARGIN < shipped
     }
 }
+
+#[cfg(test)]
+mod tests;

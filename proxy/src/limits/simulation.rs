@@ -4,6 +4,8 @@
 //!
 //! The replicas are the real `Share`; store and journals are models of what `postgres` and `journal` do.
 
+mod raised;
+
 use super::counter::{Counter, Kind, Limit, Moment, SECOND, Scope, Unit, Window};
 use super::grant::{Standing, grant};
 use super::share::{Answer, Question, Share, Verdict};
@@ -395,6 +397,7 @@ impl World {
             self.store.leases.values().filter(|lease| is_open(lease)).map(|lease| lease.boot).collect();
         assert!(open.is_empty(), "seed {seed}: {open:?} still hold leases, and nobody uses them");
         self.check_that_the_rest_can_be_used(seed);
+        self.check_that_a_raised_budget_is_open_to_its_new_cap(seed);
     }
 
     /// Whatever happened, nothing of the limit is lost for good.

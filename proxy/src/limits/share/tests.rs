@@ -1,0 +1,78 @@
+//! Calls that use more than their lease had: the store is told by the journal, and what it lacks is counted once.
+
+use super::super::counter::{Counter, Scope, Unit};
+use super::*;
+
+const CAP: u64 = 1000;
+const BEGIN: Moment = 1_700_000_000 * SECOND;
+
+/// A share whose first lease of 10 was overdrawn by 290, and that limit.
+fn overdrawn() -> (Share, Limit, Uuid) {
+    let kind = Kind::Budget { strict: false, since: 1 };
+    let counter = Counter::new(Uuid::nil(), Scope::Policy, "p/", Unit::Tokens, kind);
+    let limit = Limit { counter, cap: CAP, kind, dry_run: false };
+    let mut share = Share::new(BEGIN, &limit);
+    let first = granted(&mut share, BEGIN, kind, Answer { granted: 10, left: 990, others: false });
+    assert_eq!(share.verdict(BEGIN, &limit, 300, 0), Verdict::Pass);
+    assert_eq!(share.take(BEGIN, 300), Some(first));
+    share.settle(BEGIN, first, 300, 300);
+    (share, limit, first)
+}
+
+/// Somebody waits, and the store grants so much.
+fn granted(share: &mut Share, now: Moment, kind: Kind, answer: Answer) -> Uuid {
+    assert!(share.wait(now, kind, 1, 0));
+    let question = share.ask(now, Uuid::new_v4(), 0);
+    assert!(question.wish.need <= answer.granted, "{question:?}");
+    share.answered(now, &question, answer);
+    question.lease
+}
+
+#[test]
+fn what_the_store_grants_in_ignorance_counts_less_and_goes_back_when_it_knows() {
+    let (mut share, limit, first) = overdrawn();
+    let later = BEGIN + 3 * SECOND;
+    let answer = Answer { granted: 400, left: CAP - 410, others: true };
+    let second = granted(&mut share, later, limit.kind, answer);
+    assert_ne!(second, first, "an overdrawn lease is exchanged");
+    assert_eq!(share.remaining(), CAP - 300);
+    assert_eq!(share.take(later, 50), Some(second));
+    assert_eq!(share.sweep(later, BEGIN, 0), Swept::default(), "the journal is not that far");
+    let swept = share.sweep(later, later, 0);
+    assert_eq!((swept.shrink, &swept.release), (Some((second, 290)), &vec![first]));
+    // Nobody heard of it: it is not given back twice.
+    let again = share.sweep(later, later, 0);
+    assert_eq!((again.shrink, &again.release), (None, &vec![first]));
+    share.released(&again.release);
+    assert_eq!(share.own(), 400 - 290 - 50);
+}
+
+#[test]
+fn a_lease_that_is_overdrawn_when_the_store_knows_is_given_up_with_its_debt() {
+    let (mut share, limit, first) = overdrawn();
+    let later = BEGIN + MARGIN + SECOND / 2;
+    let swept = share.sweep(later, later, 0);
+    assert_eq!((swept.shrink, &swept.release), (None, &vec![first]), "nobody must stop asking for that");
+    assert_eq!(share.own(), -290, "until the store has it back");
+    share.released(&swept.release);
+    granted(&mut share, later, limit.kind, Answer { granted: 700, left: 0, others: false });
+    assert_eq!(share.own(), 700);
+}
+
+#[test]
+fn what_running_calls_give_back_lessens_the_debt_of_a_lease_that_is_retired() {
+    let (mut share, limit, first) = overdrawn();
+    assert!(share.wait(BEGIN, limit.kind, 1, 0));
+    let question = share.ask(BEGIN, Uuid::new_v4(), 0);
+    assert_eq!(question.lease, first, "it is young");
+    share.answered(BEGIN, &question, Answer { granted: 300, left: CAP - 310, others: false });
+    share.take(BEGIN, 100);
+    assert_eq!(share.own(), -90);
+    granted(&mut share, BEGIN + 3 * SECOND, limit.kind, Answer { granted: 100, left: CAP - 410, others: true });
+    assert_eq!(share.own(), 10);
+    share.settle(BEGIN + 3 * SECOND, first, 100, 20);
+    assert_eq!(share.own(), 90);
+    let reset = Limit { kind: Kind::Budget { strict: false, since: 2 }, ..limit };
+    share.turn(BEGIN + 3 * SECOND, &reset);
+    assert_eq!(share.own(), 0, "a period that is over owes nothing to the next");
+}
