@@ -17,7 +17,7 @@ pub struct Limits {
     /// A proxy that is not heard of for this long loses its part of rate limits to the others, in milliseconds.
     #[arg(long, env = "LIMITS_LEASE_TTL_MS", default_value_t = 10_000, value_parser = clap::value_parser!(u64).range(500..=60_000))]
     pub limits_lease_ttl_ms: u64,
-    /// Most counters (a limit, or one group of a policy) that are held in memory; about 500 bytes each. Beyond it those that nothing is promised of are forgotten and asked for anew when needed; if there are none, further ones are treated as if the store were away.
+    /// Most counters (a limit, or one group of a policy) that are held in memory; about 900 bytes each, at most 1,250 with the longest names of groups. Beyond it those that nothing is promised of are forgotten and asked for anew when needed; if there are none, further ones are treated as if the store were away.
     #[arg(long, env = "LIMITS_MAX_COUNTERS", default_value_t = 200_000)]
     pub limits_max_counters: usize,
 }
