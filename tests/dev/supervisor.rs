@@ -87,7 +87,7 @@ async fn whatever_ends_a_supervisor_politely_ends_its_postgres_too() {
 }
 
 #[tokio::test]
-async fn the_workspace_key_can_report_a_call_and_make_a_policy() {
+async fn the_workspace_key_can_report_a_call_make_a_policy_and_have_a_request_explained() {
     let desk = Desk::new();
     let _supervisor = desk.start_ready().await;
     let environment = desk.environment();
@@ -101,6 +101,9 @@ async fn the_workspace_key_can_report_a_call_and_make_a_policy() {
     });
     let made = client.post("/policies/rate-limits", &policy).await;
     assert_eq!(made.status, 200, "{}", made.text());
+    let request = serde_json::json!({ "path": "/v1/chat/completions", "body": harness::chat("Hello") });
+    let explained = client.post("/explain", &request).await;
+    assert_eq!(explained.status, 200, "{}", explained.text());
     let (database, connection) =
         tokio_postgres::connect(&environment["DATABASE_URL"], tokio_postgres::NoTls).await.unwrap();
     let driver = tokio::spawn(connection);

@@ -25,8 +25,9 @@ const PRIVATE: &str = "database-url";
 const READY_WITHIN: Duration = Duration::from_secs(60);
 /// Hosts on this machine, which a production proxy refuses to dial.
 const LOCAL_HOSTS: &str = "localhost,127.0.0.1,::1,host.docker.internal";
-/// What the workspace key may do: everything an application does, and its own logs and policies, so that they can be tried.
-const SCOPES: [&str; 14] = [
+/// What the workspace key may do: everything an application does, its own logs and policies, and to have requests explained,
+/// so that they can be tried.
+const SCOPES: [&str; 15] = [
     "completions.write",
     "models.list",
     "mcp.invoke",
@@ -36,6 +37,7 @@ const SCOPES: [&str; 14] = [
     "logs.write",
     "logs.list",
     "logs.view",
+    "configs.read",
     "policies.create",
     "policies.read",
     "policies.update",
