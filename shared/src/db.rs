@@ -7,15 +7,15 @@ mod tls;
 
 use crate::conf;
 use bb8_postgres::PostgresConnectionManager;
-use postgres_openssl::{MakeTlsConnector, TlsStream};
+use postgres_openssl::TlsStream;
 use std::time::Duration;
 use tokio_postgres::config::{Config, Host};
 use tokio_postgres::{Client, Socket};
 
-pub type Pool = bb8::Pool<PostgresConnectionManager<MakeTlsConnector>>;
+pub type Pool = bb8::Pool<PostgresConnectionManager<tls::Offer>>;
 
 /// A connection on loan.
-pub type Pooled<'a> = bb8::PooledConnection<'a, PostgresConnectionManager<MakeTlsConnector>>;
+pub type Pooled<'a> = bb8::PooledConnection<'a, PostgresConnectionManager<tls::Offer>>;
 
 /// A connection that nobody drives yet: its owner polls it, and so sees the notices of LISTEN.
 pub type Connection = tokio_postgres::Connection<Socket, TlsStream<Socket>>;
@@ -102,7 +102,7 @@ enum Url {
 /// The settings, understood.
 struct Target {
     config: Config,
-    tls: MakeTlsConnector,
+    tls: tls::Offer,
     timeout: Duration,
 }
 
@@ -122,7 +122,7 @@ impl Target {
         if config.get_application_name().is_none() {
             config.application_name("portcullis");
         }
-        Ok(Self { config, tls: tls::connector(settings)?, timeout })
+        Ok(Self { config, tls: tls::offer(settings)?, timeout })
     }
 
     async fn connect(self) -> Result<(Client, Connection), DbError> {

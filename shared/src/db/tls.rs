@@ -7,6 +7,13 @@
 //! | REQUIRED | refused | yes | no | no |
 //! | VERIFY_CA | refused | no | yes | no |
 //! | VERIFY_IDENTITY | refused | no | yes | yes |
+//!
+//! To make a connector OpenSSL reads all authorities of the system, some 20 ms. So connections share one for as long as
+//! settings and files are the same; a certificate that was replaced holds from the next connection on.
+
+mod offer;
+
+pub use offer::Offer;
 
 use super::DbError;
 use crate::conf::{Database, DbSsl};
@@ -14,9 +21,20 @@ use openssl::error::ErrorStack;
 use openssl::ssl::{SslConnector, SslFiletype, SslMethod, SslVerifyMode, SslVersion};
 use openssl::x509::X509;
 use openssl::x509::store::{X509Store, X509StoreBuilder};
+use parking_lot::Mutex;
 use postgres_openssl::MakeTlsConnector;
+use sha2::{Digest as _, Sha256};
 use std::path::Path;
+use std::sync::Arc;
 use tokio_postgres::config::SslMode;
+
+/// A process has one database.
+static SHARED: Connectors = Connectors(Mutex::new(None));
+
+/// The connector that was made last, and of what.
+struct Connectors(Mutex<Option<(Fingerprint, Arc<MakeTlsConnector>)>>);
+
+type Fingerprint = [u8; 32];
 
 /// Whether to ask for TLS, and whether to go on without it. A URL may ask for more than `DB_SSL`, never for less.
 pub fn mode(db_ssl: DbSsl, url: SslMode, setting: &'static str) -> Result<SslMode, DbError> {
@@ -33,25 +51,58 @@ pub fn mode(db_ssl: DbSsl, url: SslMode, setting: &'static str) -> Result<SslMod
 }
 
 /// What to check once TLS is spoken.
-pub fn connector(settings: &Database) -> Result<MakeTlsConnector, DbError> {
+pub fn offer(settings: &Database) -> Result<Offer, DbError> {
+    SHARED.offer(settings)
+}
+
+impl Connectors {
+    fn offer(&self, settings: &Database) -> Result<Offer, DbError> {
+        if settings.db_ssl == DbSsl::Disabled {
+            return Ok(Offer(None));
+        }
+        let wanted = fingerprint(settings)?;
+        // Held while one is made, so that many connections at once do not make one each.
+        let mut last = self.0.lock();
+        if let Some((of, made)) = &*last
+            && *of == wanted
+        {
+            return Ok(Offer(Some(made.clone())));
+        }
+        let made = Arc::new(connector(settings)?);
+        *last = Some((wanted, made.clone()));
+        Ok(Offer(Some(made)))
+    }
+}
+
+/// Of everything a connector is made from, but for the system's authorities.
+fn fingerprint(settings: &Database) -> Result<Fingerprint, DbError> {
+    let mut all = Sha256::new_with_prefix([settings.db_ssl as u8]);
+    for (setting, path) in [
+        ("DB_SSL_CA", &settings.db_ssl_ca),
+        ("DB_SSL_CERT", &settings.db_ssl_cert),
+        ("DB_SSL_KEY", &settings.db_ssl_key),
+    ] {
+        let content = path.as_ref().map(|path| readable(setting, path)).transpose()?;
+        all.update(content.map_or([0; 32], |content| Sha256::digest(content).into()));
+    }
+    Ok(all.finalize().into())
+}
+
+/// Files are read in every mode but DISABLED, so that a wrong path shows before the mode is tightened.
+fn connector(settings: &Database) -> Result<MakeTlsConnector, DbError> {
     let failed = |setting| move |error: ErrorStack| DbError::Setting { setting, message: error.to_string() };
     let mut builder = SslConnector::builder(SslMethod::tls_client()).map_err(failed("DB_SSL"))?;
     builder.set_min_proto_version(Some(SslVersion::TLS1_2)).map_err(failed("DB_SSL"))?;
-    if matches!(settings.db_ssl, DbSsl::Disabled | DbSsl::Preferred | DbSsl::Required) {
+    if matches!(settings.db_ssl, DbSsl::Preferred | DbSsl::Required) {
         builder.set_verify(SslVerifyMode::NONE);
     }
-    // Files are read in every mode but DISABLED, so that a wrong path shows before the mode is tightened.
-    if settings.db_ssl != DbSsl::Disabled {
-        if let Some(path) = &settings.db_ssl_ca {
-            builder.set_cert_store(authorities(path)?);
-        }
-        if let (Some(cert), Some(key)) = (&settings.db_ssl_cert, &settings.db_ssl_key) {
-            readable("DB_SSL_CERT", cert)?;
-            readable("DB_SSL_KEY", key)?;
-            builder.set_certificate_chain_file(cert).map_err(failed("DB_SSL_CERT"))?;
-            builder.set_private_key_file(key, SslFiletype::PEM).map_err(failed("DB_SSL_KEY"))?;
-            builder.check_private_key().map_err(failed("DB_SSL_KEY"))?;
-        }
+    if let Some(path) = &settings.db_ssl_ca {
+        builder.set_cert_store(authorities(path)?);
+    }
+    if let (Some(cert), Some(key)) = (&settings.db_ssl_cert, &settings.db_ssl_key) {
+        builder.set_certificate_chain_file(cert).map_err(failed("DB_SSL_CERT"))?;
+        builder.set_private_key_file(key, SslFiletype::PEM).map_err(failed("DB_SSL_KEY"))?;
+        builder.check_private_key().map_err(failed("DB_SSL_KEY"))?;
     }
     let mut connector = MakeTlsConnector::new(builder.build());
     if settings.db_ssl == DbSsl::VerifyCa {
@@ -88,6 +139,9 @@ fn readable(setting: &'static str, path: &Path) -> Result<Vec<u8>, DbError> {
 mod tests {
     use super::*;
     use DbSsl::{Disabled, Preferred, Required, VerifyCa, VerifyIdentity};
+    use openssl::asn1::Asn1Time;
+    use openssl::hash::MessageDigest;
+    use openssl::pkey::PKey;
 
     #[test]
     fn a_url_can_tighten_the_mode_and_never_loosen_it() {
@@ -105,20 +159,59 @@ mod tests {
         }
     }
 
-    #[test]
-    fn a_missing_or_empty_file_is_named_together_with_its_setting() {
-        let empty = Path::new("/dev/null");
-        let gone = Path::new("/nonexistent/file.pem");
-        let base = Database {
+    fn settings(db_ssl: DbSsl) -> Database {
+        Database {
             database_url: String::new(),
             database_listen_url: None,
             database_pool_size: 1,
             database_connect_timeout_ms: 1,
-            db_ssl: VerifyCa,
+            db_ssl,
             db_ssl_ca: None,
             db_ssl_cert: None,
             db_ssl_key: None,
+        }
+    }
+
+    #[test]
+    fn connections_share_a_connector_until_settings_or_files_change() {
+        let connectors = Connectors(Mutex::default());
+        let file = tempfile::NamedTempFile::new().unwrap();
+        let with_file = |db_ssl| Database { db_ssl_ca: Some(file.path().to_owned()), ..settings(db_ssl) };
+        let authority = || {
+            let (key, day) = (PKey::generate_ed25519().unwrap(), Asn1Time::days_from_now(1).unwrap());
+            let mut authority = X509::builder().unwrap();
+            authority.set_not_before(&day).unwrap();
+            authority.set_not_after(&day).unwrap();
+            authority.set_pubkey(&key).unwrap();
+            authority.sign(&key, MessageDigest::null()).unwrap();
+            authority.build().to_pem().unwrap()
         };
+        let made = |settings: &Database| connectors.offer(settings).unwrap().0.unwrap();
+        let first = made(&settings(Required));
+        assert!(Arc::ptr_eq(&first, &made(&settings(Required))));
+        assert!(!Arc::ptr_eq(&first, &made(&settings(VerifyCa))), "another mode checks something else");
+        std::fs::write(file.path(), authority()).unwrap();
+        let first = made(&with_file(VerifyCa));
+        assert!(Arc::ptr_eq(&first, &made(&with_file(VerifyCa))));
+        std::fs::write(file.path(), authority()).unwrap();
+        assert!(!Arc::ptr_eq(&first, &made(&with_file(VerifyCa))), "it trusts another authority now");
+    }
+
+    #[test]
+    fn without_tls_nothing_is_made_or_read() {
+        let gone = Some(Path::new("/nonexistent/file.pem").to_owned());
+        let settings =
+            Database { db_ssl_ca: gone.clone(), db_ssl_cert: gone.clone(), db_ssl_key: gone, ..settings(Disabled) };
+        let connectors = Connectors(Mutex::default());
+        assert!(connectors.offer(&settings).unwrap().0.is_none());
+        assert!(connectors.0.lock().is_none());
+    }
+
+    #[test]
+    fn a_missing_or_empty_file_is_named_together_with_its_setting() {
+        let empty = Path::new("/dev/null");
+        let gone = Path::new("/nonexistent/file.pem");
+        let base = settings(VerifyCa);
         let both = |path: &Path| (Some(path.to_owned()), Some(path.to_owned()));
         for (settings, expected) in [
             (Database { db_ssl_ca: Some(gone.into()), ..base.clone() }, "DB_SSL_CA: cannot read /nonexistent/file.pem"),
@@ -129,7 +222,7 @@ mod tests {
             ),
             (Database { db_ssl_cert: both(empty).0, db_ssl_key: both(empty).1, ..base.clone() }, "DB_SSL_CERT: "),
         ] {
-            let error = connector(&settings).err().unwrap().to_string();
+            let error = offer(&settings).err().unwrap().to_string();
             assert!(error.starts_with(expected), "{error}");
         }
     }
