@@ -176,7 +176,15 @@ async fn a_place_is_held_until_a_stream_has_ended_and_a_shed_call_uses_no_limit_
     stream["messages"][1]["content"] = json!(json!({ "mock": { "stall_after_bytes": 600 } }).to_string());
     let begun = clients[0].request(Method::POST, "/chat/completions").json(&stream).send().await.unwrap();
     assert_eq!(begun.status(), 200, "its head has come, its end has not");
+    let other = json!({ "provider": "openai", "api_key": "sk-mock", "custom_host": stack.mock.url() });
+    let config = json!({ "strategy": { "mode": "fallback", "on_status_codes": [429] }, "targets": [{ "provider": "@shared" }, other] });
+    let rescued = clients[0].with("x-gateway-config", config.to_string());
     for _ in 0..3 {
+        for path in ["/chat/completions", "/assistants"] {
+            let elsewhere = rescued.post(path, &chat("rescued", 0)).await;
+            let used = elsewhere.header("x-gateway-last-used-option-index");
+            assert_eq!(used, "config.targets[1]", "{path}: {}", elsewhere.text());
+        }
         let shed = clients[0].post("/chat/completions", &chat("late", 0)).await;
         assert!(
             shed.text().contains("calls at once"),

@@ -94,22 +94,24 @@ fn of_two_whose_turn_it_is_the_higher_priority_goes_first() {
 
 #[test]
 fn coming_and_going_does_not_wipe_out_what_was_served() {
-    let mut line = Line::default();
-    let (a, b) = (asker(A, 10, 1), asker(B, 10, 1));
-    assert!(line.pass(a));
-    bring(&mut line, b, 8);
-    // A leaves nothing behind, and comes again at once: it is served every other time, not every time.
-    let (mut holder, mut served) = (A, 0);
-    for _ in 0..8 {
-        if holder == A {
-            holder = line.leave(A)[0];
-            bring(&mut line, a, 1);
-        } else {
-            holder = line.leave(B)[0];
+    // A leaves nothing behind, and comes again at once: among equals it is served every other time, not every time, and
+    // not at all while it owes more than others.
+    for (weights, expected) in [((10, 10), 4), ((1, 10), 0)] {
+        let mut line = Line::default();
+        let (a, b) = (asker(A, weights.0, 1), asker(B, weights.1, 1));
+        assert!(line.pass(a));
+        bring(&mut line, b, 8);
+        let (mut holder, mut served) = (A, 0);
+        for _ in 0..8 {
+            let came_back = holder == A;
+            holder = line.leave(holder)[0];
+            if came_back {
+                bring(&mut line, a, 1);
+            }
+            served += usize::from(holder == A);
         }
-        served += usize::from(holder == A);
+        assert_eq!(served, expected, "{weights:?}");
     }
-    assert_eq!(served, 4);
 }
 
 #[test]
