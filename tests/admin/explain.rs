@@ -67,6 +67,7 @@ async fn a_past_request_is_told_by_the_version_of_the_config_it_followed() {
         assert_eq!((&told["lane"], &told["metadata"]), (&json!("engine"), &json!({ "_user": "ada" })));
         assert_eq!((&told["config"]["source"], &told["config"]["version"]), (&json!("saved"), &json!(1)));
         assert_eq!(told["config"]["version_id"], made["version_id"]);
+        assert_eq!(told.get("limits"), Some(&Value::Null), "which limits were asked is not kept");
         let plan = told["plan"].as_array().unwrap();
         let options: Vec<_> =
             plan.iter().map(|stop| (stop["option"].as_str().unwrap(), stop["is_reached"] == true)).collect();

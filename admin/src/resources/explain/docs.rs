@@ -53,13 +53,14 @@ fn explanation() -> Schema {
         .need("settings", settings.says("Null for a past request whose config is not kept."))
         .need("target", target)
         .may("outcome", tried.or_null());
+    let limits = schema::list(limit()).or_null();
     schema::object("Explanation")
         .need("object", schema::fixed("explanation"))
         .need("lane", schema::choice(&["engine", "relay"]).eg("engine"))
         .need("metadata", schema::any_object().eg(json!({ "_user": "ann" })))
         .need("config", config)
         .need("plan", schema::list(stop))
-        .need("limits", schema::list(limit()).says("That would speak of the request; of past requests empty."))
+        .need("limits", limits.says("That would speak of the request. Null of past requests, whose logs do not tell."))
         .need("guardrails", schema::list(schema::any_object()))
         .may("outcome", outcome().or_null().says("Of a past request; null while it runs or its end is not stored yet."))
 }
