@@ -4,71 +4,21 @@
 //!
 //! The replicas are the real `Share`; store and journals are models of what `postgres` and `journal` do.
 
+mod dice;
 mod raised;
+mod rest;
+mod store;
 
 use super::counter::{Counter, Kind, Limit, Moment, SECOND, Scope, Unit, Window};
-use super::grant::{Standing, grant};
 use super::share::{Answer, Question, Share, Verdict};
-use std::collections::{BTreeMap, BTreeSet};
+use dice::Dice;
+use std::collections::BTreeMap;
+use store::{Record, Store};
 use uuid::Uuid;
 
 const REPLICAS: usize = 10;
 const TTL: Moment = 5 * SECOND;
 const STEPS: usize = 600;
-
-/// Chance, the same for the same seed.
-struct Dice(u64);
-
-impl Dice {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut mixed = self.0;
-        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        mixed ^ (mixed >> 31)
-    }
-
-    fn below(&mut self, most: u64) -> u64 {
-        self.next() % most.max(1)
-    }
-
-    fn one_in(&mut self, many: u64) -> bool {
-        self.below(many) == 0
-    }
-
-    fn id(&mut self) -> Uuid {
-        Uuid::from_u64_pair(self.next(), self.next() | 1)
-    }
-}
-
-#[derive(Clone)]
-struct Lease {
-    boot: u64,
-    starts_at: Moment,
-    is_rate: bool,
-    amount: u64,
-}
-
-/// As the tables are.
-#[derive(Default)]
-struct Store {
-    is_away: bool,
-    values: BTreeMap<Moment, u64>,
-    leases: BTreeMap<Uuid, Lease>,
-    seen: BTreeMap<u64, Moment>,
-    stored: BTreeSet<u64>,
-    /// What had been taken from leases that were not counted because nobody had heard of their holder.
-    forgiven: BTreeMap<Uuid, u64>,
-}
-
-/// One line of a journal.
-#[derive(Clone, Copy)]
-struct Record {
-    id: u64,
-    starts_at: Moment,
-    lease: Uuid,
-    spent: u64,
-}
 
 #[derive(Clone, Copy)]
 struct Running {
@@ -351,110 +301,6 @@ impl World {
             _ => self.highest_cap,
         };
         self.highest_cap = self.highest_cap.max(self.limit.cap);
-    }
-
-    /// Calls end, everything is shipped, the dead are buried, and what lies idle goes back.
-    fn rest(&mut self) {
-        (self.store.is_away, self.is_calm) = (false, true);
-        while !self.dead.is_empty() {
-            self.recover();
-        }
-        for round in 0..40 {
-            self.now += SECOND;
-            for who in 0..REPLICAS {
-                self.beat(who);
-                self.deliver(who);
-                if round < 5 {
-                    self.ask(who);
-                    self.deliver(who);
-                }
-                while !self.replicas[who].running.is_empty() {
-                    self.finish(who);
-                }
-                self.ship(who);
-                self.sweep(who);
-            }
-        }
-    }
-
-    fn check(&mut self, seed: u64) {
-        self.rest();
-        for (starts_at, spent) in &self.spent {
-            let more = match self.limit.kind {
-                Kind::Budget { strict: true, .. } => 0,
-                Kind::Budget { strict: false, .. } => self.pieces.values().sum(),
-                Kind::Rate(_) => self.store.forgiven.values().sum(),
-            };
-            let most = self.highest_cap + more;
-            assert!(*spent <= most, "seed {seed}: {spent} used of {most} since {starts_at}");
-        }
-        assert!(self.replicas.iter().all(|replica| replica.journal.is_empty()));
-        let counted: BTreeMap<_, _> = self.store.values.iter().filter(|(_, value)| **value > 0).collect();
-        let spent: BTreeMap<_, _> = self.spent.iter().filter(|(_, spent)| **spent > 0).collect();
-        assert_eq!(counted, spent, "seed {seed}: what was counted is not what was used");
-        let is_open = |lease: &Lease| !lease.is_rate || lease.starts_at == self.limit.kind.starts_at(self.now);
-        let open: Vec<u64> =
-            self.store.leases.values().filter(|lease| is_open(lease)).map(|lease| lease.boot).collect();
-        assert!(open.is_empty(), "seed {seed}: {open:?} still hold leases, and nobody uses them");
-        self.check_that_the_rest_can_be_used(seed);
-        self.check_that_a_raised_budget_is_open_to_its_new_cap(seed);
-    }
-
-    /// Whatever happened, nothing of the limit is lost for good.
-    fn check_that_the_rest_can_be_used(&mut self, seed: u64) {
-        let who = self.dice.below(REPLICAS as u64) as usize;
-        let mut verdict = Verdict::Wait;
-        for _ in 0..10 {
-            let value = self.store.values.get(&self.limit.kind.starts_at(self.now)).copied().unwrap_or(0);
-            let left = self.limit.cap.saturating_sub(value);
-            if left == 0 {
-                return;
-            }
-            self.beat(who);
-            verdict = self.request_of(who, left);
-            if verdict == Verdict::Pass {
-                return;
-            }
-            self.ask(who);
-            self.deliver(who);
-            self.now += SECOND / 10;
-        }
-        panic!("seed {seed}: something is left, and whoever wants it is told {verdict:?}");
-    }
-}
-
-impl Store {
-    fn grant(&mut self, now: Moment, boot: u64, question: &Question, taken: &BTreeMap<Uuid, u64>) -> Option<Answer> {
-        if self.is_away {
-            return None;
-        }
-        let (mut promised, mut others) = (0, false);
-        for (id, lease) in self.leases.iter().filter(|(_, lease)| lease.starts_at == question.starts_at) {
-            let is_known = self.seen.get(&lease.boot).is_some_and(|seen| *seen > now - TTL);
-            if lease.is_rate && !is_known {
-                let forgiven = self.forgiven.entry(*id).or_default();
-                *forgiven = taken.get(id).copied().unwrap_or(0).max(*forgiven);
-                continue;
-            }
-            promised += lease.amount;
-            others |= *id != question.lease && lease.amount > 0;
-        }
-        let value = self.values.get(&question.starts_at).copied().unwrap_or(0);
-        let (granted, left) = grant(Standing { value, promised }, question.wish, REPLICAS as u64);
-        if granted > 0 {
-            let fresh = Lease { boot, starts_at: question.starts_at, is_rate: question.ends_at.is_some(), amount: 0 };
-            self.leases.entry(question.lease).or_insert(fresh).amount += granted;
-        }
-        Some(Answer { granted, left, others })
-    }
-
-    fn settle(&mut self, record: &Record) {
-        if self.stored.insert(record.id) {
-            *self.values.entry(record.starts_at).or_default() += record.spent;
-            if let Some(lease) = self.leases.get_mut(&record.lease) {
-                lease.amount = lease.amount.saturating_sub(record.spent);
-            }
-        }
     }
 }
 
