@@ -1,30 +1,21 @@
-//! What this replica holds of one counter: a lease from the store, what of it is promised to running requests, and what
-//! the store last said. Plain state and operations on it: no clock, no I/O, no waiting, so that a simulation can put any
-//! number of replicas through anything.
+//! What this replica knows of one counter: its leases from the store, who waits, and what the store last said. Plain state
+//! and operations on it: no clock, no I/O, no waiting, so that a simulation can put any number of replicas through anything.
 //!
-//! What may be promised is `balance`. A request takes from it when it is admitted and puts back what it did not use. The
-//! store is asked for more before it runs out; what lies idle is given back.
-//!
-//! Calls may use more than their lease had, where nobody could say before what they would use. Until the store is told,
-//! that counts against whatever it grants in ignorance; from then on it has charged it, and here it is forgotten.
+//! A request takes from a lease when it is admitted and puts back what it did not use. The store is asked for more before
+//! it runs out; what lies idle is given back.
+
+mod leases;
 
 use super::counter::{Kind, Limit, Moment, SECOND};
 use super::grant::Wish;
+use leases::Leases;
 use uuid::Uuid;
 
-/// A budget's lease is exchanged for another after this long, so that whatever the store and this replica count
-/// differently (prices that were estimated) is put right.
-const OLD: Moment = 60 * SECOND;
 /// Not used for this long, the rest of a lease goes back to the store.
 const IDLE_RATE: Moment = SECOND / 3;
 const IDLE_BUDGET: Moment = 2 * SECOND;
-/// One that was overdrawn is exchanged after this long: the store charged what it lacked to the counter, and what was
-/// granted since stands for more than is left of it here.
-const OLD_OVERDRAWN: Moment = 2 * SECOND;
 /// Not used for this long, the share itself is forgotten.
 const FORGOTTEN: Moment = 10 * SECOND;
-/// The record of a call and its settlement are not quite the same moment.
-const MARGIN: Moment = SECOND;
 /// Pieces double when one lasts less than this and halve when one lasts longer than that.
 const SHORT: Moment = SECOND / 2;
 const LONG: Moment = 4 * SECOND;
@@ -39,9 +30,7 @@ pub struct Share {
     ends_at: Option<Moment>,
     /// As the limit last said.
     cap: u64,
-    lease: Option<Lease>,
-    /// Nothing is taken from these any more; they go back when everything taken from them is in the store.
-    retired: Vec<Lease>,
+    leases: Leases,
     asking: Asking,
     /// What requests that wait lack: the largest, and all.
     need: u64,
@@ -56,20 +45,6 @@ pub struct Share {
     failures: u8,
     used_at: Moment,
     renewed_at: Moment,
-}
-
-#[derive(Debug, Clone)]
-struct Lease {
-    id: Uuid,
-    /// The period it is of.
-    starts_at: Moment,
-    /// Below zero when calls used more than was there.
-    balance: i64,
-    was_overdrawn: bool,
-    /// Promised to running requests.
-    held: u64,
-    since: Moment,
-    settled_at: Moment,
 }
 
 /// The store had no more.
@@ -136,8 +111,7 @@ impl Share {
             starts_at: limit.kind.starts_at(now),
             ends_at: limit.kind.ends_at(now),
             cap: limit.cap,
-            lease: None,
-            retired: Vec::new(),
+            leases: Leases::default(),
             asking: Asking::Not,
             need: 0,
             demand: 0,
@@ -156,19 +130,15 @@ impl Share {
         let starts_at = limit.kind.starts_at(now);
         // Somebody who still holds an older copy of the limit does not turn time back.
         if starts_at > self.starts_at {
-            match self.lease.take() {
-                Some(lease) if self.ends_at.is_none() => self.retired.push(lease),
-                _ => {}
-            }
-            if self.ends_at.is_some() {
-                // The store forgets leases with their window.
-                self.retired.clear();
+            match self.ends_at {
+                Some(_) => self.leases.clear(),
+                None => self.leases.retire(),
             }
             (self.starts_at, self.ends_at) = (starts_at, limit.kind.ends_at(now));
             (self.dry, self.elsewhere) = (None, limit.cap);
         }
         if limit.cap < self.cap {
-            self.retire();
+            self.leases.retire();
         }
         self.cap = limit.cap;
     }
@@ -178,15 +148,9 @@ impl Share {
         let (cap, starts_at) = (self.cap, self.starts_at);
         self.cap = 0;
         self.turn(now, limit);
-        self.retired.clear();
-        let more = limit.cap.min(MOST).cast_signed() - cap.min(MOST).cast_signed();
-        match &mut self.lease {
-            Some(lease) if starts_at == self.starts_at => lease.balance += more,
-            lease => {
-                let all = limit.cap.min(MOST).cast_signed();
-                *lease = Some(Lease::new(Uuid::nil(), self.starts_at, all, now));
-            }
-        }
+        let (whole, before) = (limit.cap.min(MOST).cast_signed(), cap.min(MOST).cast_signed());
+        let more = (starts_at == self.starts_at).then_some(whole - before);
+        self.leases.alone(now, self.starts_at, whole, more);
         self.elsewhere = 0;
         self.dry = Some(Dry { until: Moment::MAX, cap: u64::MAX, left: 0 });
     }
@@ -214,10 +178,7 @@ impl Share {
     /// Promises so much to a request that may pass. Answers the lease it is from.
     pub fn take(&mut self, now: Moment, amount: u64) -> Option<Uuid> {
         self.used_at = now;
-        let lease = self.lease.as_mut()?;
-        lease.add(-amount.min(MOST).cast_signed());
-        lease.held = lease.held.saturating_add(amount.min(MOST));
-        Some(lease.id)
+        self.leases.take(amount)
     }
 
     /// A request waits for this. True when the store is to be asked on its account.
@@ -230,7 +191,7 @@ impl Share {
 
     /// True when the lease runs low and the store is to be asked, though nobody waits yet.
     pub fn runs_low(&mut self, now: Moment) -> bool {
-        let is_low = self.lease.is_some() && self.own() < (self.chunk / 2).cast_signed();
+        let is_low = self.leases.has_current() && self.own() < (self.chunk / 2).cast_signed();
         let is_dry = self.dry.is_some_and(|dry| now < dry.until && self.cap <= dry.cap);
         is_low && !is_dry && now >= self.away_until && self.queue()
     }
@@ -245,12 +206,8 @@ impl Share {
 
     /// What to ask the store; `fresh` is the id of a lease if there is to be a new one.
     pub fn ask(&mut self, now: Moment, fresh: Uuid, trusted_until: Moment) -> Question {
-        let is_good = |lease: &&Lease| match self.ends_at {
-            _ if lease.was_overdrawn && now - lease.since >= OLD_OVERDRAWN => false,
-            Some(_) => now < trusted_until,
-            None => now - lease.since < OLD,
-        };
-        let lease = self.lease.as_ref().filter(is_good).map_or(fresh, |lease| lease.id);
+        let is_held = self.ends_at.is_none() || now < trusted_until;
+        let lease = self.leases.lasting(now, self.ends_at.is_some()).filter(|_| is_held).unwrap_or(fresh);
         let wish = Wish { want: self.demand.max(self.chunk), need: self.need, cap: self.cap };
         (self.need, self.demand) = (0, 0);
         self.asking = Asking::Sent { lease };
@@ -263,19 +220,12 @@ impl Share {
         (self.away_until, self.failures) = (0, 0);
         if question.starts_at != self.starts_at {
             if self.ends_at.is_none() {
-                self.disown(question.lease, now);
+                self.leases.disown(now, question.lease, self.starts_at);
             }
             return self.need > 0 && self.queue();
         }
         let granted = answer.granted.min(MOST).cast_signed();
-        match &mut self.lease {
-            Some(lease) if lease.id == question.lease => lease.add(granted),
-            _ if granted == 0 || self.retired.iter().any(|lease| lease.id == question.lease) => {}
-            lease => {
-                let fresh = Lease::new(question.lease, self.starts_at, granted, now);
-                self.retired.extend(lease.replace(fresh));
-            }
-        }
+        self.leases.grant(now, question.lease, self.starts_at, granted);
         let lasted = now - self.renewed_at;
         self.renewed_at = now;
         self.chunk = match lasted {
@@ -308,70 +258,36 @@ impl Share {
         self.away_until = now + SECOND / 5 * (1 << self.failures.min(3));
         self.failures = self.failures.saturating_add(1);
         if question.ends_at.is_none_or(|end| now < end) {
-            self.disown(question.lease, now);
-        }
-    }
-
-    /// A lease that may exist and is not used goes back.
-    fn disown(&mut self, id: Uuid, now: Moment) {
-        if !self.lease.iter().chain(&self.retired).any(|lease| lease.id == id) {
-            self.retired.push(Lease::new(id, self.starts_at, 0, now));
+            self.leases.disown(now, question.lease, self.starts_at);
         }
     }
 
     /// A request is over and used so much of what it had been promised.
     pub fn settle(&mut self, now: Moment, lease: Uuid, promised: u64, spent: u64) {
-        let (promised, spent) = (promised.min(MOST), spent.min(MOST));
-        if let Some(lease) = self.lease.iter_mut().chain(&mut self.retired).find(|open| open.id == lease) {
-            lease.add(promised.cast_signed() - spent.cast_signed());
-            lease.held = lease.held.saturating_sub(promised);
-            lease.settled_at = lease.settled_at.max(now);
-        }
+        self.leases.settle(now, lease, promised, spent);
     }
 
     /// Looks for what can be given back. Everything that was settled before `shipped` is in the store.
     pub fn sweep(&mut self, now: Moment, shipped: Moment, trusted_until: Moment) -> Swept {
         let mut swept = Swept::default();
-        let is_rate = self.ends_at.is_some();
         if self.ends_at.is_some_and(|end| now >= end) {
-            self.lease = None;
-            self.retired.clear();
+            self.leases.clear();
         }
-        let idle = if is_rate { IDLE_RATE } else { IDLE_BUDGET };
-        let spare = self.own();
-        if let Some(lease) = &mut self.lease
-            && self.asking == Asking::Not
-            && (now - self.used_at > idle || lease.was_overdrawn && lease.is_over(shipped))
-        {
-            if spare > 0 {
-                swept.shrink = Some((lease.id, spare.cast_unsigned()));
-                lease.add(-spare);
-                // There will be something again.
-                self.dry = None;
-            }
-            if lease.held == 0 {
-                self.retire();
-            }
+        let idle = if self.ends_at.is_some() { IDLE_RATE } else { IDLE_BUDGET };
+        if self.asking == Asking::Not {
+            swept.shrink = self.leases.rest(now - self.used_at > idle, self.starts_at, shipped);
+            // There will be something again.
+            self.dry = self.dry.filter(|_| swept.shrink.is_none());
         }
         if now >= trusted_until {
             self.lapse(now);
         }
-        let asking = self.asking;
-        let is_asked = |lease: &Lease| matches!(asking, Asking::Sent { lease: sent } if sent == lease.id);
-        for lease in self.retired.iter_mut().filter(|lease| lease.is_over(shipped) && !is_asked(lease)) {
-            swept.release.push(lease.id);
-            // The store has charged what it lacks. What was kept back for it goes back: whether it was granted before that,
-            // and is too much, or after, and can be had again, only the store knows.
-            let current = self.lease.as_mut().filter(|current| current.starts_at == lease.starts_at);
-            let kept = current.as_ref().map_or(0, |current| current.balance.min(lease.balance.saturating_neg()));
-            if let Some(current) = current.filter(|_| kept > 0) {
-                current.add(-kept);
-                lease.add(kept);
-                swept.shrink.get_or_insert((current.id, 0)).1 += kept.cast_unsigned();
-            }
-        }
-        swept.is_empty = self.lease.is_none()
-            && self.retired.is_empty()
+        let asked = match self.asking {
+            Asking::Sent { lease } => Some(lease),
+            Asking::Not | Asking::Queued => None,
+        };
+        self.leases.release(shipped, asked, &mut swept);
+        swept.is_empty = self.leases.is_empty()
             && self.asking == Asking::Not
             && now - self.used_at > FORGOTTEN
             && self.dry.is_none_or(|dry| now >= dry.until);
@@ -381,9 +297,9 @@ impl Share {
     /// The store did not hear of this replica for too long: others may have what it held of a rate.
     pub fn lapse(&mut self, now: Moment) {
         if self.ends_at.is_some() {
-            self.retire();
+            self.leases.retire();
             if let Asking::Sent { lease } = self.asking {
-                self.disown(lease, now);
+                self.leases.disown(now, lease, self.starts_at);
             }
         }
     }
@@ -391,7 +307,7 @@ impl Share {
     /// The store has these back.
     pub fn released(&mut self, leases: &[Uuid]) {
         self.dry = self.dry.filter(|_| leases.is_empty());
-        self.retired.retain(|lease| !leases.contains(&lease.id));
+        self.leases.released(leases);
     }
 
     /// What could still be had, as far as this replica knows.
@@ -413,7 +329,7 @@ impl Share {
     pub fn is_idle(&self, now: Moment) -> bool {
         let is_over = self.is_over_alone(now);
         let is_new = self.used_at >= now;
-        is_over || !is_new && self.lease.is_none() && self.retired.is_empty() && self.asking == Asking::Not
+        is_over || !is_new && self.leases.is_empty() && self.asking == Asking::Not
     }
 
     /// Where there is no store, a share is forgotten when its window is over.
@@ -425,17 +341,8 @@ impl Share {
         if self.ends_at.is_none() || now < trusted_until { self.own() } else { 0 }
     }
 
-    /// What is there, less what leases before it were overdrawn by and the store was not told yet.
     fn own(&self) -> i64 {
-        let of_this = self.retired.iter().filter(|lease| lease.starts_at == self.starts_at);
-        let owed = of_this.fold(0_i64, |owed, lease| owed.saturating_add(lease.balance.min(0)));
-        self.lease.as_ref().map_or(0, |lease| lease.balance).saturating_add(owed)
-    }
-
-    fn retire(&mut self) {
-        if let Some(lease) = self.lease.take() {
-            self.retired.push(lease);
-        }
+        self.leases.own(self.starts_at)
     }
 }
 
@@ -443,22 +350,6 @@ impl Share {
 fn lacking(kind: Kind, amount: u64, balance: i64) -> u64 {
     let needed = if kind.is_exact() { amount.min(MOST).cast_signed() } else { 1 };
     needed.saturating_sub(balance).max(0).cast_unsigned()
-}
-
-impl Lease {
-    fn new(id: Uuid, starts_at: Moment, balance: i64, now: Moment) -> Self {
-        Self { id, starts_at, balance, was_overdrawn: false, held: 0, since: now, settled_at: now }
-    }
-
-    fn add(&mut self, amount: i64) {
-        self.balance = self.balance.saturating_add(amount);
-        self.was_overdrawn |= self.balance < 0;
-    }
-
-    /// Whether everything that was taken from it is in the store.
-    fn is_over(&self, shipped: Moment) -> bool {
-        self.held == 0 && self.settled_at + MARGIN < shipped
-    }
 }
 
 #[cfg(test)]

@@ -1,6 +1,7 @@
 //! Calls that use more than their lease had: the store is told by the journal, and what it lacks is counted once.
 
 use super::super::counter::{Counter, Scope, Unit};
+use super::leases::MARGIN;
 use super::*;
 
 const CAP: u64 = 1000;
