@@ -5,6 +5,7 @@
 //! kind of token is multiplied by its own rate, and a kind without a rate of its own costs what plain text costs.
 
 mod adjust;
+mod flat;
 mod formula;
 mod own_prices;
 mod price;
@@ -13,16 +14,17 @@ mod rates;
 mod usage;
 
 pub use adjust::Multipliers;
+pub use flat::{cents, nano_cents};
 pub use formula::{Calculate, Expr};
 pub use own_prices::{OwnPrices, Unreadable, listed_name};
 pub use price::Price;
 pub use pricing::{CustomPricing, Entry, FixedCost, PricingConfig, Rate, Rates};
 pub use rates::{Mode, Terms};
-pub use usage::{Images, Usage};
+pub use usage::{Images, Told, Usage};
 
 use rates::Effective;
 use rust_decimal::Decimal;
-use std::collections::BTreeMap;
+use std::fmt::Write as _;
 
 /// The parts of a cost, in US cents.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -67,8 +69,17 @@ pub fn cost(usage: &Usage, entry: &Entry, terms: &Terms<'_>) -> Result<Cost, Too
     whole.map(|_| cost).ok_or(TooLarge)
 }
 
-/// The cents per unit that a cost is made of, by their names in the price list; of what was not used, none.
-pub fn unit_prices<'u>(usage: &'u Usage, entry: &Entry, terms: &Terms<'_>) -> BTreeMap<&'u str, Decimal> {
+/// The cents per unit that a cost is made of, by their names in the price list; of what was not used, none. A JSON object.
+pub fn unit_prices(usage: &Usage, entry: &Entry, terms: &Terms<'_>) -> String {
+    let text = Usage { input: usage.input, output: usage.output, ..Usage::default() };
+    let is_text = usage.input > 0 && usage.output > 0 && *usage == text;
+    match is_text && flat::is_listed(terms) && entry.flat().is_some() {
+        true => entry.text_prices(|| written_prices(usage, entry, terms)).to_owned(),
+        false => written_prices(usage, entry, terms),
+    }
+}
+
+fn written_prices(usage: &Usage, entry: &Entry, terms: &Terms<'_>) -> String {
     let rates = Effective::of(entry, usage, terms);
     let kinds: [(u64, &[&'static str]); 10] = [
         (usage.input, &["request_text_token", "request_token"]),
@@ -82,43 +93,75 @@ pub fn unit_prices<'u>(usage: &'u Usage, entry: &Entry, terms: &Terms<'_>) -> BT
         (usage.audio_output, &["response_audio_token"]),
         (usage.image_output, &["response_image_token"]),
     ];
-    let tokens = kinds
-        .into_iter()
-        .filter(|(count, _)| *count > 0)
-        .filter_map(|(_, keys)| keys.iter().find_map(|key| Some((*key, rates.first(&[key])?))));
-    let units = usage.units.keys().filter_map(|name| Some((name.as_str(), rates.unit(name)?)));
-    tokens.chain(units).collect()
+    let mut written = String::with_capacity(64);
+    written.push('{');
+    let mut put = |name: &str, price: Decimal| {
+        let comma = if written.len() > 1 { "," } else { "" };
+        // Names of the price list and of our own; none needs an escape.
+        let _ = write!(written, "{comma}\"{name}\":\"{}\"", price.normalize());
+    };
+    for (_, keys) in kinds.into_iter().filter(|(count, _)| *count > 0) {
+        if let Some((key, price)) = keys.iter().find_map(|key| Some((key, rates.first(&[key])?))) {
+            put(key, price);
+        }
+    }
+    for name in usage.units.keys() {
+        if let Some(price) = rates.unit(name) {
+            put(name, price);
+        }
+    }
+    written.push('}');
+    written
 }
 
 fn request(usage: &Usage, rates: &Effective<'_>) -> Result<Decimal, TooLarge> {
-    let text = rates.first(&["request_text_token", "request_token"]);
-    let read = rates.first(&["cache_read_text_input_token", "cached_text_input_token", "cache_read_input_token"]);
-    let write = rates.first(&["cache_write_input_token"]).or(text);
-    let hour = rates.unit("cache_write_1h").or(write);
-    let audio = rates.first(&["request_audio_token"]).or(text);
-    let image = rates.first(&["request_image_token"]).or(text);
-    let read_image = rates.first(&["cache_read_image_input_token", "cached_image_input_token"]);
+    let text = || text(rates);
+    let write = || written(rates);
+    let audio = || rates.first(&["request_audio_token"]).or_else(text);
+    let image = || rates.first(&["request_image_token"]).or_else(text);
+    let read_image = || rates.first(&["cache_read_image_input_token", "cached_image_input_token"]);
     total(&[
-        (usage.input, text),
-        (usage.cache_read, read.or(text)),
-        (usage.cache_write.saturating_sub(usage.cache_write_1h), write),
-        (usage.cache_write_1h, hour),
-        (usage.audio_input, audio),
-        (usage.cache_read_audio, rates.first(&["cache_read_audio_input_token"]).or(audio)),
-        (usage.image_input, image),
-        (usage.cache_read_image, read_image.or(image)),
+        (usage.input, &text),
+        (usage.cache_read, &|| cache_read(rates)),
+        (usage.cache_write.saturating_sub(usage.cache_write_1h), &write),
+        (usage.cache_write_1h, &|| rates.unit("cache_write_1h").or_else(write)),
+        (usage.audio_input, &audio),
+        (usage.cache_read_audio, &|| rates.first(&["cache_read_audio_input_token"]).or_else(audio)),
+        (usage.image_input, &image),
+        (usage.cache_read_image, &|| read_image().or_else(image)),
     ])
 }
 
 fn response(usage: &Usage, rates: &Effective<'_>) -> Result<Decimal, TooLarge> {
-    let text = rates.first(&["response_text_token", "response_token"]);
-    let thinking = rates.first(&["reasoning_token"]).or(rates.unit("thinking_token")).or(text);
+    let text = || response_text(rates);
     total(&[
-        (usage.output.saturating_sub(usage.reasoning), text),
-        (usage.reasoning, thinking),
-        (usage.audio_output, rates.first(&["response_audio_token"]).or(text)),
-        (usage.image_output, rates.first(&["response_image_token"]).or(text)),
+        (usage.output.saturating_sub(usage.reasoning), &text),
+        (usage.reasoning, &|| thinking(rates)),
+        (usage.audio_output, &|| rates.first(&["response_audio_token"]).or_else(text)),
+        (usage.image_output, &|| rates.first(&["response_image_token"]).or_else(text)),
     ])
+}
+
+fn text(rates: &Effective<'_>) -> Option<Decimal> {
+    rates.first(&["request_text_token", "request_token"])
+}
+
+fn cache_read(rates: &Effective<'_>) -> Option<Decimal> {
+    let read = rates.first(&["cache_read_text_input_token", "cached_text_input_token", "cache_read_input_token"]);
+    read.or_else(|| text(rates))
+}
+
+fn written(rates: &Effective<'_>) -> Option<Decimal> {
+    rates.first(&["cache_write_input_token"]).or_else(|| text(rates))
+}
+
+fn response_text(rates: &Effective<'_>) -> Option<Decimal> {
+    rates.first(&["response_text_token", "response_token"])
+}
+
+fn thinking(rates: &Effective<'_>) -> Option<Decimal> {
+    let own = rates.first(&["reasoning_token"]).or_else(|| rates.unit("thinking_token"));
+    own.or_else(|| response_text(rates))
 }
 
 /// What is priced by piece: tools, seconds, whole images, and the call itself.
@@ -135,8 +178,13 @@ fn units(usage: &Usage, rates: &Effective<'_>) -> Result<Decimal, TooLarge> {
     Ok(sum)
 }
 
-fn total(kinds: &[(u64, Option<Decimal>)]) -> Result<Decimal, TooLarge> {
-    kinds.iter().try_fold(Decimal::ZERO, |sum, (tokens, rate)| add(sum, rate.unwrap_or_default(), (*tokens).into()))
+/// Tokens, and how to find what one costs: most calls have few of the kinds.
+type Counted<'k> = (u64, &'k dyn Fn() -> Option<Decimal>);
+
+fn total(kinds: &[Counted<'_>]) -> Result<Decimal, TooLarge> {
+    let used = kinds.iter().filter(|(tokens, _)| *tokens > 0);
+    used.into_iter()
+        .try_fold(Decimal::ZERO, |sum, (tokens, rate)| add(sum, rate().unwrap_or_default(), (*tokens).into()))
 }
 
 fn add(sum: Decimal, price: Decimal, count: Decimal) -> Result<Decimal, TooLarge> {

@@ -3,10 +3,10 @@
 
 use super::account::Account;
 use rust_decimal::Decimal;
-use serde_json::{Value, json};
+use serde_json::Value;
 use shared::catalogue::Sources;
 use shared::catalogue::sources::Document;
-use shared::cost::{Entry, Mode, OwnPrices, Usage, cost, unit_prices};
+use shared::cost::{Entry, Mode, OwnPrices, Usage, cents, unit_prices};
 use shared::request_logs::is_storable;
 use std::time::Instant;
 
@@ -45,7 +45,7 @@ pub async fn priced(sources: &Sources, asked: &Asked<'_>, answer: &Value) -> Pri
     let Some(own) = asked.account.map_or(Some(&listed), |account| account.own.as_ref()) else { return priced };
     let base = asked.account.and_then(|account| account.base_model.as_deref());
     let names = asked.models.iter().copied().chain(base);
-    let found = names.filter_map(|name| list?.find(provider, name)).min_by_key(|found| found.by as u8);
+    let found = list.and_then(|list| list.find_any(provider, names));
     let nothing = Entry::default();
     let (model, entry) = match found {
         Some(found) => (found.model, found.entry),
@@ -56,11 +56,9 @@ pub async fn priced(sources: &Sources, asked: &Asked<'_>, answer: &Value) -> Pri
     let region = asked.account.and_then(|account| account.region.as_deref());
     let terms = own.terms(region, tier);
     // What no column can hold was never used.
-    priced.cost = cost(&priced.usage, entry, &terms).ok().map(|cost| cost.cents()).filter(is_storable);
-    let prices = unit_prices(&priced.usage, entry, &terms).into_iter();
-    let prices = prices.map(|(name, price)| (name.to_owned(), json!(price.normalize().to_string())));
-    priced.unit_prices = Some(Value::Object(prices.collect()));
-    priced.price_version = Some(entry.edition());
+    priced.cost = cents(&priced.usage, entry, &terms).filter(is_storable);
+    priced.unit_prices = serde_json::from_str(&unit_prices(&priced.usage, entry, &terms)).ok();
+    priced.price_version = Some(entry.edition().to_owned());
     priced.price_model = Some(model.to_owned());
     priced
 }
@@ -79,6 +77,7 @@ fn reported(answer: &Value) -> Option<&Value> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use serde_json::json;
 
     #[test]
     fn usage_is_found_where_each_dialect_reports_it() {

@@ -56,9 +56,24 @@ impl PriceList {
         Ok(Self { models, default })
     }
 
+    /// By the first of these names that is listed itself, else by the one that comes closest.
+    pub fn find_any<'n>(&self, provider: &str, names: impl IntoIterator<Item = &'n str>) -> Option<Found<'_>> {
+        let mut closest: Option<Found<'_>> = None;
+        for found in names.into_iter().filter_map(|name| self.find(provider, name)) {
+            if found.by == Matched::Name {
+                return Some(found);
+            }
+            closest = closest.filter(|closest| closest.by as u8 <= found.by as u8).or(Some(found));
+        }
+        closest
+    }
+
     pub fn find(&self, provider: &str, model: &str) -> Option<Found<'_>> {
+        if let Some(found) = self.get(model, Matched::Name) {
+            return Some(found);
+        }
         let spellings = spellings(provider, model);
-        let exact = spellings.iter().find_map(|name| self.get(name, Matched::Name));
+        let exact = spellings[1..].iter().find_map(|name| self.get(name, Matched::Name));
         let prefix = || spellings.iter().find_map(|name| self.longest_prefix(name));
         let default = || Some(Found { entry: self.default.as_deref()?, model: DEFAULT, by: Matched::Default });
         exact.or_else(prefix).or_else(default)
@@ -149,6 +164,21 @@ mod tests {
             assert_eq!((found.model, found.by), (expected, by), "{provider} {model}");
         }
         assert_eq!(PriceList::parse("{}").unwrap().find("openai", "gpt-4"), None);
+    }
+
+    #[test]
+    fn of_several_names_a_listed_one_comes_before_one_that_continues_another() {
+        let list = PriceList::parse(LIST).unwrap();
+        for (names, expected) in [
+            (&["gpt-4-0613", "gpt-4-mini"][..], Some("gpt-4-mini")),
+            (&["gpt-4", "gpt-4-mini"], Some("gpt-4")),
+            (&["unknown", "gpt-4-mini-1", "gpt-4-0613"], Some("gpt-4-mini")),
+            (&["unknown", "other"], Some("default")),
+            (&[], None),
+        ] {
+            let found = list.find_any("openai", names.iter().copied());
+            assert_eq!(found.map(|found| found.model), expected, "{names:?}");
+        }
     }
 
     #[test]

@@ -4,6 +4,7 @@
 use super::{PriceList, bundled};
 use crate::conf::Catalogue;
 use anyhow::Context as _;
+use parking_lot::RwLock;
 use serde_json::Value;
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -52,7 +53,25 @@ pub struct Sources {
     local: Folders,
     /// One place for each provider that exists, so that nobody can fill the memory by asking, and so that many who ask
     /// for one file cause one fetch.
-    kept: HashMap<(Kind, Box<str>), Mutex<Option<Kept>>>,
+    kept: HashMap<Box<str>, Places, foldhash::fast::RandomState>,
+}
+
+/// What is kept of one provider.
+#[derive(Debug, Default)]
+struct Places {
+    pricing: Mutex<Option<Kept>>,
+    general: Mutex<Option<Kept>>,
+    /// What `pricing` holds, also while that is being renewed.
+    prices: RwLock<Option<Kept>>,
+}
+
+impl Places {
+    fn of(&self, kind: Kind) -> &Mutex<Option<Kept>> {
+        match kind {
+            Kind::Pricing => &self.pricing,
+            Kind::General => &self.general,
+        }
+    }
 }
 
 /// Folders with one `{provider}.json` each.
@@ -81,8 +100,7 @@ impl Sources {
             (false, _) => None,
         };
         let names = providers.map(Box::<str>::from).chain(super::bundled_providers().map(Box::from));
-        let kept =
-            names.flat_map(|name| [Kind::Pricing, Kind::General].map(|kind| ((kind, name.clone()), Mutex::default())));
+        let kept = names.map(|name| (name, Places::default()));
         Ok(Self {
             service,
             log_store: Folders {
@@ -105,16 +123,20 @@ impl Sources {
 
     /// The prices of a provider's models; `None` for a provider of which nothing is known.
     pub async fn prices(&self, provider: &str, now: Instant) -> Option<Arc<Document>> {
+        if let Some(kept) = self.kept.get(provider)?.prices.read().as_ref().filter(|kept| now < kept.until) {
+            return kept.document.clone();
+        }
         self.document(Kind::Pricing, provider, now).await
     }
 
     /// The same as far as it is in memory, however old: for those who must not wait.
     pub fn known(&self, provider: &str) -> Option<Arc<Document>> {
-        self.kept.get(&(Kind::Pricing, provider.into()))?.try_lock().ok()?.as_ref()?.document.clone()
+        self.kept.get(provider)?.prices.read().as_ref()?.document.clone()
     }
 
     pub async fn document(&self, kind: Kind, provider: &str, now: Instant) -> Option<Arc<Document>> {
-        let mut slot = self.kept.get(&(kind, provider.into()))?.lock().await;
+        let places = self.kept.get(provider)?;
+        let mut slot = places.of(kind).lock().await;
         if let Some(kept) = slot.as_ref().filter(|kept| now < kept.until) {
             return kept.document.clone();
         }
@@ -124,6 +146,9 @@ impl Sources {
             Look { document, failed: false } => Kept { document, until: now + KEPT },
             Look { document, failed: true } => Kept { document: earlier.or(document), until: now + RETRIED_AFTER },
         };
+        if kind == Kind::Pricing {
+            *places.prices.write() = Some(kept.clone());
+        }
         slot.insert(kept).document.clone()
     }
 

@@ -1,23 +1,53 @@
 //! A model's price list as the files have it. Unknown keys are ignored: the files come from elsewhere and grow.
 
+use super::flat::Flat;
 use super::formula::Calculate;
 use super::price::Price;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 use std::collections::BTreeMap;
+use std::sync::OnceLock;
 
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Entry {
     pub pricing_config: PricingConfig,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub custom_pricing: Option<CustomPricing>,
+    #[serde(skip)]
+    derived: Derived,
+}
+
+/// What an entry comes to in other forms, made when it is first asked for. It says nothing that the entry does not.
+#[derive(Debug, Clone, Default)]
+struct Derived {
+    edition: OnceLock<Box<str>>,
+    flat: OnceLock<Option<Flat>>,
+    text_prices: OnceLock<Box<str>>,
+}
+
+impl PartialEq for Derived {
+    fn eq(&self, _: &Self) -> bool {
+        true
+    }
 }
 
 impl Entry {
     /// Tells this price from the one that stands in the list after its next edition.
-    pub fn edition(&self) -> String {
-        let written = serde_json::to_vec(self).unwrap_or_default();
-        hex::encode(&Sha256::digest(&written)[..8])
+    pub fn edition(&self) -> &str {
+        self.derived.edition.get_or_init(|| {
+            let written = serde_json::to_vec(self).unwrap_or_default();
+            hex::encode(&Sha256::digest(&written)[..8]).into()
+        })
+    }
+
+    /// What `unit_prices` says of a call of plain text.
+    pub(super) fn text_prices(&self, written: impl FnOnce() -> String) -> &str {
+        self.derived.text_prices.get_or_init(|| written().into())
+    }
+
+    /// Its price in whole numbers, if that is all it says.
+    pub(super) fn flat(&self) -> Option<&Flat> {
+        self.derived.flat.get_or_init(|| Flat::of(self)).as_ref()
     }
 }
 

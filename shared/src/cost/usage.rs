@@ -3,12 +3,21 @@
 
 mod anthropic;
 mod cloud;
+mod counts;
 mod openai;
 mod pieces;
+mod skim;
+mod told;
+mod words;
 
+pub use told::Told;
+
+use counts::Counts;
 use rust_decimal::Decimal;
+use serde::Deserialize as _;
 use serde_json::Value;
 use std::collections::BTreeMap;
+use words::Words;
 
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Usage {
@@ -44,15 +53,20 @@ pub struct Images {
 impl Usage {
     /// Reads the `usage` (or `usageMetadata`) object of an answer; None when it is none that we know.
     pub fn read(usage: &Value) -> Option<Self> {
-        let keys = Keys::of(usage);
+        Self::of(&Counts::deserialize(usage).ok()?, || Words::deserialize(usage).ok())
+    }
+
+    /// `words` are the same as a whole, for those that are not counted on the way.
+    fn of<'w>(counts: &Counts, words: impl FnOnce() -> Option<Words<'w>>) -> Option<Self> {
+        let seen = counts.seen;
         Some(match () {
-            () if keys.is_gemini => cloud::gemini(usage),
-            () if keys.is_bedrock => cloud::bedrock(usage),
-            () if keys.is_cohere => cloud::cohere(usage),
-            () if keys.has_input && !keys.has_prompt && keys.is_anthropic => anthropic::read(usage),
-            () if keys.is_openai => openai::read(usage),
-            () if keys.has_seconds => pieces::seconds(usage),
-            () if keys.has_images => pieces::images(usage),
+            () if seen.gemini => cloud::gemini(&words()?),
+            () if seen.bedrock => cloud::bedrock(&words()?),
+            () if seen.cohere => cloud::cohere(&words()?),
+            () if seen.input && !seen.prompt && seen.anthropic => anthropic::read(counts),
+            () if seen.openai => openai::read(counts),
+            () if seen.seconds => pieces::seconds(&words()?),
+            () if seen.images => pieces::images(&words()?),
             () => return None,
         })
     }
@@ -83,54 +97,10 @@ impl Usage {
     }
 }
 
-/// What the keys give away, seen in one pass: this is done for every call.
-#[derive(Default)]
-struct Keys {
-    is_gemini: bool,
-    is_bedrock: bool,
-    is_cohere: bool,
-    is_anthropic: bool,
-    is_openai: bool,
-    has_prompt: bool,
-    has_input: bool,
-    has_seconds: bool,
-    has_images: bool,
-}
-
-impl Keys {
-    fn of(usage: &Value) -> Self {
-        let mut keys = Self::default();
-        for key in usage.as_object().into_iter().flat_map(|usage| usage.keys()) {
-            match key.as_str() {
-                "promptTokenCount" | "candidatesTokenCount" | "totalTokenCount" => keys.is_gemini = true,
-                "inputTokens" | "outputTokens" => keys.is_bedrock = true,
-                "billed_units" => keys.is_cohere = true,
-                "seconds" => keys.has_seconds = true,
-                "images" => keys.has_images = true,
-                "cache_creation_input_tokens" | "cache_read_input_tokens" | "cache_creation" | "server_tool_use" => {
-                    keys.is_anthropic = true;
-                }
-                name @ ("prompt_tokens" | "input_tokens" | "total_tokens" | "completion_tokens" | "output_tokens") => {
-                    keys.is_openai = true;
-                    keys.has_prompt |= name == "prompt_tokens";
-                    keys.has_input |= name == "input_tokens";
-                }
-                _ => {}
-            }
-        }
-        keys
-    }
-}
-
 /// A count at a path of keys; 0 when it is missing or no whole number.
-fn at(usage: &Value, path: &[&str]) -> u64 {
+fn at(usage: &Words<'_>, path: &[&str]) -> u64 {
     let found = path.iter().try_fold(usage, |value, key| value.get(key));
-    found.and_then(Value::as_u64).unwrap_or(0)
-}
-
-/// The first of several places that has a count above 0.
-fn either(usage: &Value, paths: &[&[&str]]) -> u64 {
-    paths.iter().map(|path| at(usage, path)).find(|count| *count > 0).unwrap_or(0)
+    found.and_then(Words::count).unwrap_or(0)
 }
 
 #[cfg(test)]

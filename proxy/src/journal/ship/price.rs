@@ -4,21 +4,20 @@
 use crate::journal::record::Record;
 use crate::snapshot::Snapshot;
 use rust_decimal::Decimal;
-use serde_json::Value;
 use shared::catalogue::Sources;
 use shared::catalogue::sources::Document;
-use shared::cost::{Entry, Mode, OwnPrices, Unreadable, Usage, cost, unit_prices};
+use shared::cost::{Entry, Mode, OwnPrices, Told, Unreadable, Usage, cents, unit_prices};
 use shared::request_logs::is_storable;
 use std::borrow::Cow;
-use std::collections::{BTreeMap, HashMap};
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 use std::time::Instant;
+
+/// The list price of what no list knows.
+static UNLISTED: LazyLock<Entry> = LazyLock::new(Entry::default);
 
 pub struct Pricer {
     sources: Arc<Sources>,
     snapshot: Arc<Snapshot>,
-    /// By provider and the name in its price list; only listed names, so it stays small.
-    versions: HashMap<(String, String), (Entry, String)>,
 }
 
 #[derive(Debug, Default)]
@@ -36,10 +35,10 @@ pub struct Priced<'r> {
 
 impl Pricer {
     pub fn new(sources: impl Into<Arc<Sources>>, snapshot: Arc<Snapshot>) -> Self {
-        Self { sources: sources.into(), snapshot, versions: HashMap::new() }
+        Self { sources: sources.into(), snapshot }
     }
 
-    pub async fn price<'r>(&mut self, record: &Record<'r>) -> Priced<'r> {
+    pub async fn price<'r>(&self, record: &Record<'r>) -> Priced<'r> {
         let mut priced = used(record);
         let Some(provider) = record.ai_org else { return priced };
         if priced.usage == Usage::default() {
@@ -53,36 +52,19 @@ impl Pricer {
         let document = self.sources.prices(provider, Instant::now()).await;
         let list = document.as_deref().and_then(Document::as_prices);
         // The name in the answer is the more exact one; a provider's alias may be known only as it was asked for.
-        let names = [record.answered_model, record.requested_model, base_model.as_deref()];
-        let found = names.into_iter().flatten().filter_map(|name| list?.find(provider, name));
-        let listed = found.min_by_key(|found| found.by as u8).map(|found| (found.model, found.entry));
-        let nothing = Entry::default();
+        let names = [record.answered_model, record.requested_model, base_model.as_deref()].into_iter().flatten();
+        let listed = list.and_then(|list| list.find_any(provider, names));
         let (model, entry) = match listed {
-            Some(listed) => listed,
-            None if own.has_price() => (record.requested_model.unwrap_or_default(), &nothing),
+            Some(listed) => (listed.model, listed.entry),
+            None if own.has_price() => (record.requested_model.unwrap_or_default(), &*UNLISTED),
             None => return priced,
         };
         let terms = own.terms(region.as_deref(), mode(record));
-        priced.cost = cost(&priced.usage, entry, &terms).ok().map(|cost| cost.cents()).filter(is_storable);
-        let prices = unit_prices(&priced.usage, entry, &terms).into_iter();
-        let prices: BTreeMap<_, _> = prices.map(|(name, price)| (name, price.normalize().to_string())).collect();
-        priced.unit_prices = serde_json::to_string(&prices).ok();
-        priced.price_version = Some(self.version(provider, model, entry));
+        priced.cost = cents(&priced.usage, entry, &terms).filter(is_storable);
+        priced.unit_prices = Some(unit_prices(&priced.usage, entry, &terms));
+        priced.price_version = Some(entry.edition().to_owned());
         priced.price_model = Some(model.to_owned());
         priced
-    }
-
-    /// Tells this price from the one that stands in the list after its next edition.
-    fn version(&mut self, provider: &str, model: &str, entry: &Entry) -> String {
-        let key = (provider.to_owned(), model.to_owned());
-        match self.versions.get(&key) {
-            Some((known, version)) if known == entry => version.clone(),
-            _ => {
-                let version = entry.edition();
-                self.versions.insert(key, (entry.clone(), version.clone()));
-                version
-            }
-        }
     }
 }
 
@@ -107,67 +89,12 @@ fn account(record: &Record<'_>, snapshot: &Snapshot) -> Result<Account, Unreadab
 
 /// What the provider says, else what we guess.
 fn used<'r>(record: &Record<'r>) -> Priced<'r> {
-    let read = |text: &&'r str| Some((serde_json::from_str::<Value>(text).ok()?, Cow::Borrowed(*text)));
-    let said = record.usage.iter().filter_map(read).reduce(|(earlier, _), (later, _)| {
-        let both = merged(earlier, later);
-        let written = both.to_string();
-        (both, Cow::Owned(written))
-    });
-    let usage = said.as_ref().and_then(|(words, _)| Usage::read(words));
-    let reported = said.map(|(_, written)| written);
-    match (usage, record.estimate) {
-        (Some(usage), None) => Priced { usage, reported, ..Priced::default() },
-        // A stream that was cut has said what it read, and nothing final about what it wrote.
-        (Some(usage), Some((_, completion))) => {
-            let usage = Usage { output: usage.output.max(completion), ..usage };
-            Priced { usage, reported, is_estimated: true, ..Priced::default() }
-        }
-        (None, Some((prompt, completion))) => {
-            let usage = Usage { input: prompt, output: completion, ..Usage::default() };
-            Priced { usage, reported, is_estimated: true, ..Priced::default() }
-        }
-        (None, None) => Priced { reported, ..Priced::default() },
-    }
-}
-
-/// Later words win, key by key.
-fn merged(earlier: Value, later: Value) -> Value {
-    match (earlier, later) {
-        (Value::Object(mut earlier), Value::Object(later)) => {
-            earlier.extend(later.into_iter().filter(|(_, value)| !value.is_null()));
-            Value::Object(earlier)
-        }
-        (_, later) => later,
-    }
+    let told = Told::of(record.usage.iter().copied());
+    let (said, reported) = told.map_or((None, None), |told| (told.usage, Some(told.text)));
+    let usage = Usage::known(said, record.estimate);
+    Priced { usage, reported, is_estimated: record.estimate.is_some(), ..Priced::default() }
 }
 
 fn mode(record: &Record<'_>) -> Mode {
     record.service_tier.map_or(Mode::Standard, Mode::of_service_tier)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn record(usage: &[&'static str], estimate: Option<(u64, u64)>) -> Record<'static> {
-        Record { usage: usage.to_vec(), estimate, ..Record::default() }
-    }
-
-    #[test]
-    fn later_words_win_and_an_estimate_fills_what_nobody_said() {
-        let start = r#"{"input_tokens":10,"cache_read_input_tokens":4,"output_tokens":1}"#;
-        for (usage, estimate, expected) in [
-            (&[start, r#"{"output_tokens":25,"input_tokens":null}"#][..], None, (14, 25, false)),
-            (&[start], Some((99, 7)), (14, 7, true)),
-            (&[start], Some((99, 0)), (14, 1, true)),
-            (&[], Some((3, 4)), (3, 4, true)),
-            (&[], None, (0, 0, false)),
-            (&["not JSON"], Some((3, 4)), (3, 4, true)),
-            (&[r#"{"prompt_tokens":5,"completion_tokens":6}"#], None, (5, 6, false)),
-        ] {
-            let priced = used(&record(usage, estimate));
-            let found = (priced.usage.prompt_tokens(), priced.usage.completion_tokens(), priced.is_estimated);
-            assert_eq!(found, expected, "{usage:?} {estimate:?}");
-        }
-    }
 }

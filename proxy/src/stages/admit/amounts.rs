@@ -5,14 +5,11 @@
 use crate::body::Fields;
 use crate::limits::{Kind, Limit, Unit};
 use crate::snapshot::Snapshot;
-use rust_decimal::Decimal;
-use rust_decimal::prelude::ToPrimitive as _;
-use serde_json::Value;
 use shared::catalogue::Sources;
 use shared::catalogue::sources::Document;
-use shared::cost::{Entry, Mode, OwnPrices, Usage, cost};
+use shared::cost::{Entry, Mode, OwnPrices, Told, Usage, nano_cents};
 use shared::providers::Family;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 use std::time::{Duration, Instant};
 use uuid::Uuid;
 
@@ -88,6 +85,9 @@ pub struct Item<'i> {
     pub tier: Option<&'i str>,
 }
 
+/// The list price of what no list knows.
+static UNLISTED: LazyLock<Entry> = LazyLock::new(Entry::default);
+
 /// What things cost, as far as this process knows.
 pub struct Tariff {
     pub sources: Arc<Sources>,
@@ -99,7 +99,7 @@ impl Tariff {
     pub async fn learn(&self, service: &str) {
         const PATIENCE: Duration = Duration::from_millis(250);
         if self.sources.known(service).is_none() {
-            let _ = tokio::time::timeout(PATIENCE, self.sources.prices(service, Instant::now())).await;
+            let _ = Box::pin(tokio::time::timeout(PATIENCE, self.sources.prices(service, Instant::now()))).await;
         }
     }
 
@@ -116,16 +116,15 @@ impl Tariff {
         let list = document.as_deref().and_then(Document::as_prices);
         let base = model.as_ref().and_then(|model| model.base_model_slug.as_deref());
         let names = [item.answered, item.requested, base].into_iter().flatten();
-        let listed = names.filter_map(|name| list?.find(item.service, name)).min_by_key(|found| found.by as u8);
-        let nothing = Entry::default();
+        let listed = list.and_then(|list| list.find_any(item.service, names));
         let entry = match listed {
             Some(listed) => listed.entry,
-            None if own.has_price() => &nothing,
+            None if own.has_price() => &*UNLISTED,
             None => return None,
         };
         let region = integration.as_ref().and_then(|integration| integration.region());
         let terms = own.terms(region, item.tier.map_or(Mode::Standard, Mode::of_service_tier));
-        in_nano_cents(cost(usage, entry, &terms).ok()?.cents())
+        nano_cents(usage, entry, &terms)
     }
 
     /// What a request is expected to cost; for strict budgets also at most.
@@ -154,26 +153,10 @@ impl Amounts {
     }
 }
 
-fn in_nano_cents(cents: Decimal) -> Option<u64> {
-    cents.checked_mul(Decimal::from(1_000_000_000_u64))?.ceil().to_u64()
-}
-
 /// What the provider said it used, in one or two pieces, else what we guess.
 pub fn used(said: &[String], guess: Option<(u64, u64)>) -> Usage {
-    let words = said.iter().filter_map(|text| serde_json::from_str::<Value>(text).ok());
-    let words = words.reduce(|mut earlier, later| match (&mut earlier, later) {
-        (Value::Object(fields), Value::Object(later)) => {
-            fields.extend(later.into_iter().filter(|(_, value)| !value.is_null()));
-            earlier
-        }
-        (_, later) => later,
-    });
-    match (words.and_then(|words| Usage::read(&words)), guess) {
-        (Some(usage), None) => usage,
-        (Some(usage), Some((_, output))) => Usage { output: usage.output.max(output), ..usage },
-        (None, Some((input, output))) => Usage { input, output, ..Usage::default() },
-        (None, None) => Usage::default(),
-    }
+    let told = Told::of(said.iter().map(String::as_str));
+    Usage::known(told.and_then(|told| told.usage), guess)
 }
 
 #[cfg(test)]
@@ -198,28 +181,6 @@ mod tests {
             let amounts = expected(family, body).amounts();
             assert_eq!((amounts.tokens, amounts.most_tokens.is_some()), (Some(tokens), is_bounded), "{body}");
             assert!(amounts.most_tokens.is_none_or(|most| most >= tokens), "{body}");
-        }
-    }
-
-    #[test]
-    fn a_guess_fills_what_the_provider_did_not_say() {
-        let said = |texts: &[&str]| texts.iter().map(|text| (*text).to_owned()).collect::<Vec<_>>();
-        let start = r#"{"input_tokens":10,"cache_read_input_tokens":4,"output_tokens":1}"#;
-        for (texts, guess, expected) in [
-            (said(&[start, r#"{"output_tokens":25,"input_tokens":null}"#]), None, (14, 25)),
-            (said(&[start]), Some((99, 7)), (14, 7)),
-            (said(&[]), Some((3, 4)), (3, 4)),
-            (said(&[]), None, (0, 0)),
-        ] {
-            let usage = used(&texts, guess);
-            assert_eq!((usage.prompt_tokens(), usage.completion_tokens()), expected, "{texts:?}");
-        }
-    }
-
-    #[test]
-    fn money_is_rounded_up() {
-        for (cents, nano) in [("0", 0), ("0.35", 350_000_000), ("0.0000000001", 1)] {
-            assert_eq!(in_nano_cents(cents.parse().unwrap()), Some(nano));
         }
     }
 }

@@ -1,18 +1,18 @@
 //! Anthropic's usage: the prompt is counted without what was read from or written to the cache.
 
-use super::{Usage, at};
-use serde_json::Value;
+use super::Usage;
+use super::counts::Counts;
 
-pub fn read(usage: &Value) -> Usage {
-    let hour = at(usage, &["cache_creation", "ephemeral_1h_input_tokens"]);
-    let by_lifetime = at(usage, &["cache_creation", "ephemeral_5m_input_tokens"]).saturating_add(hour);
+pub fn read(counts: &Counts) -> Usage {
+    let hour = counts.lifetimes.hour;
+    let by_lifetime = counts.lifetimes.five_minutes.saturating_add(hour);
     let counted = Usage {
-        input: at(usage, &["input_tokens"]),
-        cache_read: at(usage, &["cache_read_input_tokens"]),
-        cache_write: at(usage, &["cache_creation_input_tokens"]).max(by_lifetime),
+        input: counts.input,
+        cache_read: counts.cache_read,
+        cache_write: counts.cache_creation.max(by_lifetime),
         cache_write_1h: hour,
-        output: at(usage, &["output_tokens"]),
+        output: counts.output,
         ..Usage::default()
     };
-    counted.count("web_search", at(usage, &["server_tool_use", "web_search_requests"]))
+    counted.count("web_search", counts.tools.searches)
 }

@@ -1,14 +1,14 @@
 //! Usage as Google, AWS and Cohere report it.
 
+use super::words::Words;
 use super::{Usage, at};
-use serde_json::Value;
 
 /// The prompt contains what was cached, the candidates do not contain the thoughts, and prompts that tools made are
 /// counted apart. Modalities are lists.
-pub fn gemini(usage: &Value) -> Usage {
+pub fn gemini(usage: &Words<'_>) -> Usage {
     let of = |list: &str, modality: &str| {
-        let details = usage.get(list).and_then(Value::as_array).into_iter().flatten();
-        let matching = details.filter(|detail| detail.get("modality").and_then(Value::as_str) == Some(modality));
+        let details = usage.get(list).map(Words::items).into_iter().flatten();
+        let matching = details.filter(|detail| detail.get("modality").and_then(Words::text) == Some(modality));
         matching.map(|detail| at(detail, &["tokenCount"])).fold(0, u64::saturating_add)
     };
     let prompt = at(usage, &["promptTokenCount"]).saturating_add(at(usage, &["toolUsePromptTokenCount"]));
@@ -35,7 +35,7 @@ pub fn gemini(usage: &Value) -> Usage {
 }
 
 /// Bedrock's own form counts the prompt without the cache.
-pub fn bedrock(usage: &Value) -> Usage {
+pub fn bedrock(usage: &Words<'_>) -> Usage {
     let read = at(usage, &["cacheReadInputTokens"]).max(at(usage, &["cacheReadInputTokenCount"]));
     let written = at(usage, &["cacheWriteInputTokens"]).max(at(usage, &["cacheWriteInputTokenCount"]));
     Usage {
@@ -48,11 +48,11 @@ pub fn bedrock(usage: &Value) -> Usage {
 }
 
 /// Cohere bills other counts than it reports as tokens; its rerankers are priced by search in the place of prompt tokens.
-pub fn cohere(usage: &Value) -> Usage {
+pub fn cohere(usage: &Words<'_>) -> Usage {
     let billed = |key: &str| {
         let value = usage.get("billed_units").and_then(|units| units.get(key));
         // They come as floats.
-        value.and_then(Value::as_f64).map_or(0, |count| count as u64)
+        value.and_then(Words::number).map_or(0, |count| count as u64)
     };
     let prompt = match billed("input_tokens") {
         0 => billed("search_units"),

@@ -1,0 +1,317 @@
+//! Usage in the words of OpenAI and Anthropic, in which most calls are reported, counted while its JSON is read: nothing
+//! is built that is not kept. That it is in another's words shows in its keys.
+
+use serde::de::{DeserializeSeed, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use serde::{Deserialize, Deserializer};
+use std::fmt;
+
+#[derive(Debug, Default)]
+pub struct Counts {
+    pub seen: Seen,
+    pub prompt: u64,
+    pub input: u64,
+    pub completion: u64,
+    pub output: u64,
+    pub total: u64,
+    pub reasoning: u64,
+    /// `prompt_cache_hit_tokens`, `cached_tokens`
+    pub cached: [u64; 2],
+    pub cache_read: u64,
+    pub cache_creation: u64,
+    pub search_queries: u64,
+    /// Parts of the prompt, of the completion, `cache_creation` and `server_tool_use`.
+    pub inward: Parts,
+    pub outward: Parts,
+    pub lifetimes: Parts,
+    pub tools: Parts,
+}
+
+/// An object that splits a count. It goes by several names; of two the first that counts anything holds.
+#[derive(Debug, Default)]
+pub struct Parts {
+    pub cached: u64,
+    pub cache_write: u64,
+    pub audio: u64,
+    pub image: u64,
+    pub reasoning: u64,
+    pub hour: u64,
+    pub five_minutes: u64,
+    pub searches: u64,
+    /// Audio and images among what was cached.
+    pub of_cached: [u64; 2],
+}
+
+/// What the keys give away.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Seen {
+    pub gemini: bool,
+    pub bedrock: bool,
+    pub cohere: bool,
+    pub anthropic: bool,
+    pub openai: bool,
+    pub prompt: bool,
+    pub input: bool,
+    pub seconds: bool,
+    pub images: bool,
+}
+
+impl Counts {
+    /// Notes that a key stands there.
+    pub(super) fn see(&mut self, object: Object, key: Key) {
+        if object != Object::Whole {
+            return;
+        }
+        let seen = &mut self.seen;
+        match key {
+            Key::Prompt => (seen.openai, seen.prompt) = (true, true),
+            Key::Input => (seen.openai, seen.input) = (true, true),
+            Key::Completion | Key::Output | Key::Total => seen.openai = true,
+            Key::CacheRead | Key::CacheCreation | Key::Lifetimes | Key::Tools => seen.anthropic = true,
+            Key::Gemini => seen.gemini = true,
+            Key::Bedrock => seen.bedrock = true,
+            Key::Cohere => seen.cohere = true,
+            Key::Seconds => seen.seconds = true,
+            Key::Images => seen.images = true,
+            _ => {}
+        }
+    }
+
+    /// Keeps what stands there, if it is wanted. Of several the first above 0 holds.
+    pub(super) fn take(&mut self, object: Object, key: Key, count: u64) {
+        let parts = match object {
+            Object::Whole => return self.take_own(key, count),
+            Object::Inward => &mut self.inward,
+            Object::Outward => &mut self.outward,
+            Object::Lifetimes => &mut self.lifetimes,
+            Object::Tools => &mut self.tools,
+            Object::OfCached => {
+                let place = match key {
+                    Key::Audio => &mut self.inward.of_cached[0],
+                    Key::Image => &mut self.inward.of_cached[1],
+                    _ => return,
+                };
+                return keep(place, count);
+            }
+            Object::Other => return,
+        };
+        let place = match key {
+            Key::Cached => &mut parts.cached,
+            Key::CacheWrite => &mut parts.cache_write,
+            Key::Audio => &mut parts.audio,
+            Key::Image => &mut parts.image,
+            Key::Reasoning => &mut parts.reasoning,
+            Key::Hour => &mut parts.hour,
+            Key::FiveMinutes => &mut parts.five_minutes,
+            Key::Searches => &mut parts.searches,
+            _ => return,
+        };
+        keep(place, count);
+    }
+
+    fn take_own(&mut self, key: Key, count: u64) {
+        let place = match key {
+            Key::Prompt => &mut self.prompt,
+            Key::Input => &mut self.input,
+            Key::Completion => &mut self.completion,
+            Key::Output => &mut self.output,
+            Key::Total => &mut self.total,
+            Key::Reasoning => &mut self.reasoning,
+            Key::CacheHit => &mut self.cached[0],
+            Key::Cached => &mut self.cached[1],
+            Key::CacheRead => &mut self.cache_read,
+            Key::CacheCreation => &mut self.cache_creation,
+            Key::SearchQueries => &mut self.search_queries,
+            _ => return,
+        };
+        keep(place, count);
+    }
+}
+
+fn keep(place: &mut u64, count: u64) {
+    if *place == 0 {
+        *place = count;
+    }
+}
+
+/// An object of the usage.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Object {
+    Whole,
+    Inward,
+    Outward,
+    Lifetimes,
+    Tools,
+    OfCached,
+    Other,
+}
+
+impl Object {
+    /// The one that stands at a key of this one.
+    pub(super) fn at(self, key: Key) -> Self {
+        match (self, key) {
+            (Self::Whole, Key::Inward) => Self::Inward,
+            (Self::Whole, Key::Outward) => Self::Outward,
+            (Self::Whole, Key::Lifetimes) => Self::Lifetimes,
+            (Self::Whole, Key::Tools) => Self::Tools,
+            (Self::Inward, Key::OfCached) => Self::OfCached,
+            _ => Self::Other,
+        }
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Key {
+    Prompt,
+    Input,
+    Completion,
+    Output,
+    Total,
+    Reasoning,
+    CacheHit,
+    Cached,
+    CacheRead,
+    CacheCreation,
+    CacheWrite,
+    SearchQueries,
+    Inward,
+    Outward,
+    Lifetimes,
+    Tools,
+    Audio,
+    Image,
+    Hour,
+    FiveMinutes,
+    Searches,
+    OfCached,
+    Gemini,
+    Bedrock,
+    Cohere,
+    Seconds,
+    Images,
+    Other,
+}
+
+impl Key {
+    pub(super) fn of(name: &str) -> Self {
+        match name {
+            "prompt_tokens" => Self::Prompt,
+            "input_tokens" => Self::Input,
+            "completion_tokens" => Self::Completion,
+            "output_tokens" => Self::Output,
+            "total_tokens" => Self::Total,
+            "reasoning_tokens" => Self::Reasoning,
+            "prompt_cache_hit_tokens" => Self::CacheHit,
+            "cached_tokens" => Self::Cached,
+            "cache_read_input_tokens" => Self::CacheRead,
+            "cache_creation_input_tokens" => Self::CacheCreation,
+            "cache_write_tokens" => Self::CacheWrite,
+            "num_search_queries" => Self::SearchQueries,
+            "prompt_tokens_details" | "input_tokens_details" | "input_token_details" => Self::Inward,
+            "completion_tokens_details" | "output_tokens_details" | "output_token_details" => Self::Outward,
+            "cache_creation" => Self::Lifetimes,
+            "server_tool_use" => Self::Tools,
+            "audio_tokens" => Self::Audio,
+            "image_tokens" => Self::Image,
+            "ephemeral_1h_input_tokens" => Self::Hour,
+            "ephemeral_5m_input_tokens" => Self::FiveMinutes,
+            "web_search_requests" => Self::Searches,
+            "cached_tokens_details" => Self::OfCached,
+            "promptTokenCount" | "candidatesTokenCount" | "totalTokenCount" => Self::Gemini,
+            "inputTokens" | "outputTokens" => Self::Bedrock,
+            "billed_units" => Self::Cohere,
+            "seconds" => Self::Seconds,
+            "images" => Self::Images,
+            _ => Self::Other,
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for Counts {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let mut counts = Self::default();
+        deserializer.deserialize_any(Place { counts: &mut counts, object: None, key: Key::Other })?;
+        Ok(counts)
+    }
+}
+
+impl<'de> Deserialize<'de> for Key {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct KeyVisitor;
+        impl Visitor<'_> for KeyVisitor {
+            type Value = Key;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a name")
+            }
+
+            fn visit_str<E: Error>(self, name: &str) -> Result<Key, E> {
+                Ok(Key::of(name))
+            }
+        }
+        deserializer.deserialize_str(KeyVisitor)
+    }
+}
+
+/// Where a value stands. The whole stands nowhere.
+struct Place<'c> {
+    counts: &'c mut Counts,
+    object: Option<Object>,
+    key: Key,
+}
+
+impl<'de> DeserializeSeed<'de> for Place<'_> {
+    type Value = ();
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
+        deserializer.deserialize_any(self)
+    }
+}
+
+impl<'de> Visitor<'de> for Place<'_> {
+    type Value = ();
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("JSON")
+    }
+
+    fn visit_u64<E: Error>(self, count: u64) -> Result<(), E> {
+        if let Some(object) = self.object {
+            self.counts.take(object, self.key, count);
+        }
+        Ok(())
+    }
+
+    fn visit_i64<E: Error>(self, number: i64) -> Result<(), E> {
+        self.visit_u64(u64::try_from(number).unwrap_or(0))
+    }
+
+    fn visit_f64<E: Error>(self, _: f64) -> Result<(), E> {
+        Ok(())
+    }
+
+    fn visit_str<E: Error>(self, _: &str) -> Result<(), E> {
+        Ok(())
+    }
+
+    fn visit_bool<E: Error>(self, _: bool) -> Result<(), E> {
+        Ok(())
+    }
+
+    fn visit_unit<E: Error>(self) -> Result<(), E> {
+        Ok(())
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<(), A::Error> {
+        while list.next_element::<IgnoredAny>()?.is_some() {}
+        Ok(())
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut fields: A) -> Result<(), A::Error> {
+        let object = self.object.map_or(Object::Whole, |object| object.at(self.key));
+        while let Some(key) = fields.next_key()? {
+            self.counts.see(object, key);
+            fields.next_value_seed(Place { counts: self.counts, object: Some(object), key })?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,90 @@
+//! What a provider told of one call, in one piece or, at the beginning and at the end of a stream, in two.
+
+use super::Usage;
+use super::skim::skim;
+use super::words::Words;
+use serde_json::Value;
+use std::borrow::Cow;
+
+#[derive(Debug, Clone, PartialEq)]
+pub struct Told<'t> {
+    /// None when it is of no kind that we know.
+    pub usage: Option<Usage>,
+    /// As JSON.
+    pub text: Cow<'t, str>,
+}
+
+impl<'t> Told<'t> {
+    /// What is no JSON was not said.
+    pub fn of(pieces: impl IntoIterator<Item = &'t str>) -> Option<Self> {
+        pieces.into_iter().filter_map(Self::parse).reduce(Self::then)
+    }
+
+    fn parse(text: &'t str) -> Option<Self> {
+        let counts = skim(text).or_else(|| serde_json::from_str(text).ok())?;
+        Some(Self { usage: Usage::of(&counts, || Words::parse(text)), text: Cow::Borrowed(text) })
+    }
+
+    /// Later words win, key by key.
+    fn then(self, later: Self) -> Self {
+        let value = |text: &str| serde_json::from_str(text).unwrap_or_default();
+        let both = merged(value(&self.text), value(&later.text));
+        Self { usage: Usage::read(&both), text: Cow::Owned(both.to_string()) }
+    }
+}
+
+fn merged(earlier: Value, later: Value) -> Value {
+    match (earlier, later) {
+        (Value::Object(mut earlier), Value::Object(later)) => {
+            earlier.extend(later.into_iter().filter(|(_, value)| !value.is_null()));
+            Value::Object(earlier)
+        }
+        (_, later) => later,
+    }
+}
+
+impl Usage {
+    /// What was said, and what we guess (prompt and completion) where it was not said to the end.
+    pub fn known(said: Option<Self>, guess: Option<(u64, u64)>) -> Self {
+        match (said, guess) {
+            (Some(usage), None) => usage,
+            // A stream that was cut has said what it read, and nothing final about what it wrote.
+            (Some(usage), Some((_, output))) => Self { output: usage.output.max(output), ..usage },
+            (None, Some((input, output))) => Self { input, output, ..Self::default() },
+            (None, None) => Self::default(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn later_words_win_and_a_guess_fills_what_nobody_said() {
+        let start = r#"{"input_tokens":10,"cache_read_input_tokens":4,"output_tokens":1}"#;
+        for (pieces, guess, expected) in [
+            (&[start, r#"{"output_tokens":25,"input_tokens":null}"#][..], None, (14, 25)),
+            (&[start, "not JSON", r#"{"output_tokens":2}"#, r#"{"output_tokens":3}"#], None, (14, 3)),
+            (&[start], Some((99, 7)), (14, 7)),
+            (&[start], Some((99, 0)), (14, 1)),
+            (&[], Some((3, 4)), (3, 4)),
+            (&[], None, (0, 0)),
+            (&["not JSON"], Some((3, 4)), (3, 4)),
+            (&[r#"{"prompt_tokens":5,"completion_tokens":6}"#], None, (5, 6)),
+        ] {
+            let told = Told::of(pieces.iter().copied());
+            let usage = Usage::known(told.and_then(|told| told.usage), guess);
+            assert_eq!((usage.prompt_tokens(), usage.completion_tokens()), expected, "{pieces:?} {guess:?}");
+        }
+    }
+
+    #[test]
+    fn one_piece_is_kept_as_it_was_written_and_several_become_one() {
+        let text = |pieces: &[&'static str]| Told::of(pieces.iter().copied()).map(|told| told.text);
+        assert_eq!(text(&[r#"{ "prompt_tokens" : 1.0 }"#]).as_deref(), Some(r#"{ "prompt_tokens" : 1.0 }"#));
+        let both = text(&[r#"{"input_tokens":1,"output_tokens":1}"#, r#"{"output_tokens":9}"#]);
+        assert_eq!(both.as_deref(), Some(r#"{"input_tokens":1,"output_tokens":9}"#));
+        assert_eq!(text(&["{"]), None);
+    }
+}
