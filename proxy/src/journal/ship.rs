@@ -3,6 +3,7 @@
 //! times, by any number of processes, and counts once.
 
 mod charge;
+mod copied;
 mod price;
 mod row;
 mod store;

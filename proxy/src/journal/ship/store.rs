@@ -1,12 +1,12 @@
 //! One batch, one transaction: the rows go to a temporary table, and from there where all rows go (`request_logs`).
 
 use super::charge;
+use super::copied::Copied;
 use super::row::{self, Row};
-use futures::pin_mut;
+use futures::{SinkExt as _, pin_mut};
 use sha2::{Digest as _, Sha256};
 use shared::{db, request_logs};
 use std::collections::BTreeSet;
-use tokio_postgres::binary_copy::BinaryCopyInWriter;
 use tokio_postgres::{Client, Error};
 use uuid::Uuid;
 
@@ -46,14 +46,18 @@ pub async fn store<'r, 'f: 'r>(
     }
     let count = rows.len() as u64;
     let transaction = client.transaction().await.map_err(blame)?;
-    let sink =
-        transaction.copy_in(&format!("COPY staged ({}) FROM STDIN BINARY", row::COLUMNS)).await.map_err(blame)?;
-    let writer = BinaryCopyInWriter::new(sink, row::TYPES);
-    pin_mut!(writer);
+    let copy = format!("COPY staged ({}) FROM STDIN BINARY", row::COLUMNS);
+    let sink = transaction.copy_in(&copy).await.map_err(blame)?;
+    pin_mut!(sink);
+    let mut copied = Copied::default();
     for row in rows.clone() {
-        writer.as_mut().write(&row.values()).await.map_err(blame)?;
+        row.write(&mut copied).map_err(|error| Failure::Rows(error.to_string()))?;
+        if let Some(full) = copied.full() {
+            sink.feed(full).await.map_err(blame)?;
+        }
     }
-    writer.finish().await.map_err(blame)?;
+    sink.feed(copied.end()).await.map_err(blame)?;
+    sink.as_mut().finish().await.map_err(blame)?;
     let fresh = request_logs::add_staged(&transaction, row::COLUMNS, count).await.map_err(blame)?;
     if fresh > 0 {
         charge::charge(&transaction, rows.flat_map(Row::charges)).await.map_err(blame)?;
