@@ -107,14 +107,26 @@ impl Limits {
     }
 
     /// Takes what is asked of every limit, or nothing of any. Waits only while the store is being asked.
-    pub async fn reserve(self: &Arc<Self>, now: Moment, asks: &[Ask]) -> Result<Reservation, Refusal> {
-        let has_rates = self.is_shared
-            && self.settings.redis_url.is_some()
-            && asks.iter().any(|ask| matches!(ask.limit.kind, Kind::Rate(_)));
-        let reserved = match has_rates {
-            true => self.reserve_with_redis(now, asks).await,
-            false => self.reserve_leased(now, asks).await,
-        };
+    pub async fn reserve(self: &Arc<Self>, now: Moment, asks: &[Ask<'_>]) -> Result<Reservation, Refusal> {
+        if !self.needs_redis(asks) {
+            match self.attempt(now, asks, false) {
+                Attempt::Taken(reservation) => return self.counted(Ok(reservation)),
+                Attempt::Refused(refusal) => return self.counted(Err(refusal)),
+                // Kept apart: hardly any request waits, and none should carry what that takes.
+                Attempt::Wait(waits) => {
+                    return self.counted(Box::pin(self.reserve_leased(now, asks, Some(waits))).await);
+                }
+            }
+        }
+        self.counted(Box::pin(self.reserve_with_redis(now, asks)).await)
+    }
+
+    fn needs_redis(&self, asks: &[Ask<'_>]) -> bool {
+        let has_rates = || asks.iter().any(|ask| matches!(ask.limit.kind, Kind::Rate(_)));
+        self.is_shared && self.settings.redis_url.is_some() && has_rates()
+    }
+
+    fn counted(&self, reserved: Result<Reservation, Refusal>) -> Result<Reservation, Refusal> {
         match &reserved {
             Err(Refusal { why: Why::StoreAway, .. }) => self.meters.away.inc(),
             Err(_) => self.meters.refused.inc(),
@@ -128,14 +140,14 @@ impl Limits {
     }
 
     /// Budgets by leases first, because they are near; then all rates at once.
-    async fn reserve_with_redis(self: &Arc<Self>, now: Moment, asks: &[Ask]) -> Result<Reservation, Refusal> {
+    async fn reserve_with_redis(self: &Arc<Self>, now: Moment, asks: &[Ask<'_>]) -> Result<Reservation, Refusal> {
         let is_rate = |index: &usize| matches!(asks[*index].limit.kind, Kind::Rate(_));
         let (rates, budgets): (Vec<usize>, Vec<usize>) = (0..asks.len()).partition(is_rate);
-        let leased: Vec<Ask> = budgets.iter().map(|index| asks[*index].clone()).collect();
-        let leased = self.reserve_leased(now, &leased).await;
+        let leased: Vec<Ask<'_>> = budgets.iter().map(|index| asks[*index]).collect();
+        let leased = self.reserve_leased(now, &leased, None).await;
         let mut reservation = leased.map_err(|refusal| Refusal { index: budgets[refusal.index], ..refusal })?;
         let wanted: Vec<(&Limit, u64)> =
-            rates.iter().map(|index| (&*asks[*index].limit, asks[*index].amount())).collect();
+            rates.iter().map(|index| (asks[*index].limit, asks[*index].amount())).collect();
         let taken = match self.redis.get() {
             Some(redis) => self.taken_from(redis, now, &wanted).await,
             None => Err(()),
@@ -211,35 +223,44 @@ impl Limits {
         }
     }
 
-    async fn reserve_leased(self: &Arc<Self>, now: Moment, asks: &[Ask]) -> Result<Reservation, Refusal> {
+    /// `waits` is what an attempt ended with that was made just now.
+    async fn reserve_leased(
+        self: &Arc<Self>,
+        now: Moment,
+        asks: &[Ask<'_>],
+        mut waits: Option<watch::Receiver<()>>,
+    ) -> Result<Reservation, Refusal> {
         let mut moment = now;
         let mut began = None;
         let mut is_late = false;
         loop {
-            let mut waits = match self.attempt(moment, asks, is_late) {
-                Attempt::Taken(reservation) => return Ok(reservation),
-                Attempt::Refused(refusal) => return Err(refusal),
-                Attempt::Wait(waits) => waits,
+            let mut waiting = match waits.take() {
+                Some(waits) => waits,
+                None => match self.attempt(moment, asks, is_late) {
+                    Attempt::Taken(reservation) => return Ok(reservation),
+                    Attempt::Refused(refusal) => return Err(refusal),
+                    Attempt::Wait(waits) => waits,
+                },
             };
             let began = *began.get_or_insert_with(|| {
                 self.meters.waited.inc();
                 Instant::now()
             });
             let longest = Duration::from_millis(self.settings.limits_wait_ms);
-            let _ = tokio::time::timeout(longest.saturating_sub(began.elapsed()), waits.changed()).await;
+            let _ = tokio::time::timeout(longest.saturating_sub(began.elapsed()), waiting.changed()).await;
             is_late = began.elapsed() >= longest;
             moment = now.saturating_add(Moment::try_from(began.elapsed().as_micros()).unwrap_or(0));
         }
     }
 
     /// Decides with all shares of the request held: looks at every limit before anything is taken of one.
-    fn attempt(self: &Arc<Self>, now: Moment, asks: &[Ask], is_late: bool) -> Attempt {
+    fn attempt(self: &Arc<Self>, now: Moment, asks: &[Ask<'_>], is_late: bool) -> Attempt {
         let trusted_until = self.trusted_until.load(Relaxed);
         let is_away = is_late || self.is_away.load(Relaxed);
         self.shares.with_all(asks.iter().map(|ask| &ask.limit.counter), |shards| {
             let mut waits = None;
             for (index, ask) in asks.iter().enumerate() {
-                let limit = &*ask.limit;
+                let limit = ask.limit;
                 let refuse = |remaining, why| {
                     Attempt::Refused(Refusal { index, remaining, resets_at: limit.kind.ends_at(now), why })
                 };
@@ -281,7 +302,7 @@ impl Limits {
             for ask in &asks[first..] {
                 let Some(entry) = shards.entry(&ask.limit.counter) else { continue };
                 let amount = ask.amount();
-                if entry.share.verdict(now, &ask.limit, amount, trusted_until) == Verdict::Wait {
+                if entry.share.verdict(now, ask.limit, amount, trusted_until) == Verdict::Wait {
                     receiver = receiver.or_else(|| Some(entry.subscribe()));
                     if entry.share.wait(now, ask.limit.kind, amount, trusted_until) {
                         self.ask_for(&ask.limit.counter);
@@ -301,8 +322,8 @@ impl Limits {
     }
 
     /// After every limit let it pass.
-    fn take(&self, entry: Option<&mut Entry>, ask: &Ask, now: Moment, trusted_until: Moment) -> Held {
-        let (limit, amount) = (&*ask.limit, ask.amount());
+    fn take(&self, entry: Option<&mut Entry>, ask: &Ask<'_>, now: Moment, trusted_until: Moment) -> Held {
+        let (limit, amount) = (ask.limit, ask.amount());
         let mut held = Held {
             counter: limit.counter.clone(),
             starts_at: limit.kind.starts_at(now),
@@ -341,7 +362,7 @@ impl Limits {
         held
     }
 
-    fn settle(&self, held: &Held, spent: u64) {
+    fn settle(&self, now: Moment, held: &Held, spent: u64) {
         let lease = match held.place {
             Place::Lease(lease) => lease,
             Place::Redis => {
@@ -352,7 +373,6 @@ impl Limits {
             }
             Place::Nowhere => return,
         };
-        let now = self.now();
         self.shares.with(&held.counter, |entry| {
             entry.share.settle(now, lease, held.amount, spent);
             // What came back may be enough for those who wait.
@@ -385,7 +405,7 @@ impl Entry {
     }
 }
 
-impl Ask {
+impl Ask<'_> {
     /// What is reserved. A request that may use more than a limit allows at all would otherwise never pass a rate; one
     /// that nobody can put a bound on takes the least.
     fn amount(&self) -> u64 {

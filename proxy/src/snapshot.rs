@@ -259,6 +259,11 @@ impl Snapshot {
         self.policy_entities.find(&(policy, value_key.to_owned()))
     }
 
+    /// How often that was another.
+    pub fn policy_entity_changes(&self) -> u64 {
+        self.policy_entities.changes()
+    }
+
     /// Every table the proxy follows, in the order they are read.
     pub fn collections(&self) -> [&dyn Followed; 14] {
         [

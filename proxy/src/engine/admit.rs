@@ -9,7 +9,7 @@ use crate::refusal::Refusal;
 use crate::stages::admit::amounts::{Expected, Item};
 use crate::stages::admit::told::refusal;
 use crate::stages::admit::{
-    Admission, Amounts, Attempted, Request, Wanted, asks, has_strict_cost, of_attempt, of_request, uses,
+    Admission, Amounts, Attempted, Request, Wanted, asks, has_strict_cost, known_of_request, of_attempt, uses,
 };
 use crate::target::{Credential, Target};
 use crate::visit::Visit;
@@ -17,6 +17,7 @@ use chrono::Utc;
 use pingora_http::RequestHeader;
 use serde_json::{Map, Value};
 use shared::providers::Family;
+use std::sync::Arc;
 
 /// A request whose body was read.
 #[derive(Clone, Copy)]
@@ -46,17 +47,25 @@ impl Engine {
             if uses(&wanted, Unit::Cost) {
                 let is_strict = has_strict_cost(&wanted);
                 let mut dearest: Option<Amounts> = None;
-                for (target, model) in self.possible(head, errand, read.fields)? {
+                let mut price = async |target: &Target, model: Option<&str>| {
                     let mut one = amounts;
                     self.tariff.learn(&target.provider.name).await;
-                    let priced = item(&target, model.as_deref(), read.fields);
+                    let priced = item(target, model, read.fields);
                     self.tariff.price(&mut one, &expected, &priced.borrow(), is_strict);
                     dearest = Some(dearest.map_or(one, |dearest| dearest.or(one)));
+                };
+                match &errand.first {
+                    Some(target) => price(target, read.fields.text("model").as_deref()).await,
+                    None => {
+                        for (target, model) in self.possible(head, errand, read.fields)? {
+                            price(&target, model.as_deref()).await;
+                        }
+                    }
                 }
                 amounts = dearest.unwrap_or(amounts);
             }
         }
-        Box::pin(self.reserve(visit, wanted, amounts, false)).await
+        self.reserve(visit, &wanted, amounts, false).await
     }
 
     /// On the relay lane: nobody knows what its body says.
@@ -65,7 +74,7 @@ impl Engine {
         let wanted = self.wanted(visit, &ask.caller, &ask.metadata, family);
         match wanted.is_empty() {
             true => Ok(()),
-            false => Box::pin(self.reserve(visit, wanted, Amounts::default(), false)).await,
+            false => self.reserve(visit, &wanted, Amounts::default(), false).await,
         }
     }
 
@@ -93,7 +102,7 @@ impl Engine {
                 self.tariff.price(&mut amounts, &expected, &priced.borrow(), has_strict_cost(&wanted));
             }
         }
-        Box::pin(self.reserve(visit, wanted, amounts, true)).await
+        self.reserve(visit, &wanted, amounts, true).await
     }
 
     /// The same on the relay lane. What is not noted in the journal is no call, but a question which models there are.
@@ -112,7 +121,7 @@ impl Engine {
         let wanted = self.wanted_of(visit, caller, metadata, family, &passage.target, model);
         let is_admitted = visit.is_attempt_admitted();
         if !wanted.is_empty() {
-            Box::pin(self.reserve(visit, wanted, Amounts::default(), true)).await?;
+            self.reserve(visit, &wanted, Amounts::default(), true).await?;
         }
         let turn = self.turn_of_passage(passage, visit).await;
         turn.inspect_err(|_| {
@@ -128,9 +137,9 @@ impl Engine {
         caller: &crate::stages::identify::Principal,
         metadata: &Map<String, Value>,
         family: Option<Family>,
-    ) -> Vec<Wanted> {
+    ) -> Arc<[Wanted]> {
         let request = Request { caller, metadata, config: visit.config.as_deref(), family, attempted: None };
-        of_request(&request, &self.snapshot, self.switches, Utc::now)
+        known_of_request(&request, &self.snapshot, self.switches, Utc::now)
     }
 
     fn wanted_of(
@@ -157,12 +166,12 @@ impl Engine {
     async fn reserve(
         &self,
         visit: &mut Visit,
-        wanted: Vec<Wanted>,
+        wanted: &[Wanted],
         amounts: Amounts,
         of_attempt: bool,
     ) -> Result<(), Refusal> {
         let now = self.limits.now();
-        let reserved = self.limits.reserve(now, &asks(&wanted, &amounts)).await;
+        let reserved = self.limits.reserve(now, &asks(wanted, &amounts)).await;
         let reservation = reserved.map_err(|refused| match wanted.get(refused.index) {
             Some(wanted) => refusal(wanted, &refused, self.limits.now()),
             None => Refusal::internal(),
@@ -184,9 +193,6 @@ impl Engine {
         fields: &Fields<'_>,
     ) -> Result<Vec<(Target, Option<String>)>, Refusal> {
         let asked = fields.text("model");
-        if let Some(target) = &errand.first {
-            return Ok(vec![(target.clone(), asked.map(|model| model.into_owned()))]);
-        }
         let headers = GatewayHeaders::of(&head.headers, &self.aliases)?;
         let resolver = self.resolver();
         let targets = errand.plan.leaves().filter_map(|leaf| {

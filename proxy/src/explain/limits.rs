@@ -78,7 +78,7 @@ impl Engine {
 
     fn told_limit(&self, wanted: &Wanted, amounts: &Amounts, option: Option<&str>, now: Moment) -> Value {
         let limit = &wanted.limit;
-        let ask = Ask { limit: limit.clone(), amount: amounts.of(limit) };
+        let ask = Ask { limit, amount: amounts.of(limit) };
         let look = self.limits.look(now, &ask);
         let refusal = look.refusal().map(|refused| refusal(wanted, &refused, now));
         let number = |amount: u64| match limit.counter.unit() {

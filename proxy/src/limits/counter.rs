@@ -85,25 +85,27 @@ pub struct Limit {
 }
 
 /// What a request wants of a limit. `u64::MAX` when nobody can say how much that is at most.
-#[derive(Debug, Clone)]
-pub struct Ask {
-    pub limit: Arc<Limit>,
+#[derive(Debug, Clone, Copy)]
+pub struct Ask<'l> {
+    pub limit: &'l Limit,
     pub amount: u64,
 }
 
 impl Counter {
-    pub fn new(organisation: Uuid, scope: Scope, scope_id: &str, unit: Unit, kind: Kind) -> Self {
+    pub fn new(organisation: Uuid, scope: Scope, scope_id: impl Into<String>, unit: Unit, kind: Kind) -> Self {
         /// By chance, so that nobody can choose values that fall together.
         static SPREAD: LazyLock<RandomState> = LazyLock::new(RandomState::default);
         let window = match kind {
             Kind::Rate(window) => Some(window),
             Kind::Budget { .. } => None,
         };
-        let scope_id: Box<str> = match scope_id.len() > LONGEST_ID || scope_id.contains('\0') {
-            true => shortened(scope_id).into(),
-            false => scope_id.into(),
-        };
-        let hash = SPREAD.hash_one((organisation, scope, &scope_id, unit, window));
+        let mut scope_id = scope_id.into();
+        if scope_id.len() > LONGEST_ID || scope_id.contains('\0') {
+            scope_id = shortened(&scope_id);
+        }
+        let scope_id = scope_id.into_boxed_str();
+        let kinds = [scope as u8, unit as u8, window.map_or(u8::MAX, |window| window as u8), 0];
+        let hash = SPREAD.hash_one((organisation.as_u128(), u32::from_le_bytes(kinds), &*scope_id));
         Self(Arc::new(Inner { hash, organisation, scope, scope_id, unit, window }))
     }
 

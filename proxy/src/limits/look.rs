@@ -16,8 +16,8 @@ pub struct Look {
 }
 
 impl Limits {
-    pub fn look(&self, now: Moment, ask: &Ask) -> Look {
-        let limit = &*ask.limit;
+    pub fn look(&self, now: Moment, ask: &Ask<'_>) -> Look {
+        let limit = ask.limit;
         let is_in_redis = self.is_shared && self.settings.redis_url.is_some() && matches!(limit.kind, Kind::Rate(_));
         let known = match is_in_redis {
             true => None,
@@ -51,6 +51,6 @@ impl Look {
 }
 
 /// A strict budget, and nobody can say how much is wanted of it.
-pub(super) fn is_unbounded(ask: &Ask) -> bool {
-    matches!(*ask.limit, Limit { kind: Kind::Budget { strict: true, .. }, .. }) && ask.amount == u64::MAX
+pub(super) fn is_unbounded(ask: &Ask<'_>) -> bool {
+    matches!(ask.limit, Limit { kind: Kind::Budget { strict: true, .. }, .. }) && ask.amount == u64::MAX
 }

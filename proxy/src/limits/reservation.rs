@@ -118,13 +118,17 @@ impl Reservation {
     }
 
     fn close(&mut self, spent: Spent) {
+        if self.held.is_empty() {
+            return;
+        }
+        let now = self.limits.now();
         for held in self.held.drain(..) {
             let spent = match held.counter.unit() {
                 Unit::Requests => spent.requests,
                 Unit::Tokens => spent.tokens,
                 Unit::Cost => spent.nano_cents,
             };
-            self.limits.settle(&held, spent);
+            self.limits.settle(now, &held, spent);
         }
     }
 }

@@ -80,12 +80,18 @@ impl Shards {
                 &mut many[..]
             }
         };
-        let mut last = None;
-        for guard in guards.iter_mut() {
-            let later = counters.clone().map(shard_of).filter(|shard| last.is_none_or(|last| *shard > last));
-            let Some(next) = later.min() else { break };
-            *guard = Some((next, self.shards[next].lock()));
-            last = Some(next);
+        // Sorted while they are put in: there are few.
+        let mut filled = 0;
+        for shard in counters.map(shard_of) {
+            let before = guards[..filled].iter().flatten().take_while(|(other, _)| *other < shard).count();
+            if guards[..filled].get(before).and_then(Option::as_ref).is_none_or(|(other, _)| *other != shard) {
+                guards[before..=filled].rotate_right(1);
+                guards[before] = Some((shard, None));
+                filled += 1;
+            }
+        }
+        for (shard, guard) in guards[..filled].iter_mut().flatten() {
+            *guard = Some(self.shards[*shard].lock());
         }
         work(&mut Held { guards, room: &self.room })
     }
@@ -133,7 +139,8 @@ impl Shards {
     }
 }
 
-type Guard<'g> = Option<(usize, MutexGuard<'g, Shard>)>;
+/// A shard, and what holds it.
+type Guard<'g> = Option<(usize, Option<MutexGuard<'g, Shard>>)>;
 
 /// The shards of one request.
 pub struct Held<'h, 'g> {
@@ -150,22 +157,22 @@ impl Held<'_, '_> {
     pub fn entry_or_new(&mut self, now: Moment, limit: &Limit) -> Option<&mut Entry> {
         let room = self.room;
         let shard = self.shard(&limit.counter)?;
-        if !shard.contains_key(&limit.counter) {
-            if room.count.load(Relaxed) >= room.most {
-                let idle = shard.iter().find(|(_, entry)| entry.share.is_idle(now)).map(|(counter, _)| counter.clone());
-                shard.remove(&idle?);
-            } else {
-                room.count.fetch_add(1, Relaxed);
-            }
-            shard.insert(limit.counter.clone(), Entry { share: Share::new(now, limit), waiting: None });
+        if room.count.load(Relaxed) >= room.most && !shard.contains_key(&limit.counter) {
+            let idle = shard.iter().find(|(_, entry)| entry.share.is_idle(now)).map(|(counter, _)| counter.clone());
+            shard.remove(&idle?);
+            room.count.fetch_sub(1, Relaxed);
         }
-        shard.get_mut(&limit.counter)
+        let entry = shard.entry(limit.counter.clone()).or_insert_with(|| {
+            room.count.fetch_add(1, Relaxed);
+            Entry { share: Share::new(now, limit), waiting: None }
+        });
+        Some(entry)
     }
 
     fn shard(&mut self, counter: &Counter) -> Option<&mut Shard> {
         let wanted = shard_of(counter);
-        let guard = self.guards.iter_mut().flatten().find(|(shard, _)| *shard == wanted)?;
-        Some(&mut guard.1)
+        let (_, guard) = self.guards.iter_mut().flatten().find(|(shard, _)| *shard == wanted)?;
+        guard.as_deref_mut()
     }
 }
 

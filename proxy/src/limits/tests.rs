@@ -25,8 +25,8 @@ fn limit(id: &str, unit: Unit, kind: Kind, cap: u64) -> Arc<Limit> {
     Arc::new(Limit { counter, cap, kind, dry_run: false })
 }
 
-fn ask(limit: &Arc<Limit>, amount: u64) -> Ask {
-    Ask { limit: limit.clone(), amount }
+fn ask(limit: &Arc<Limit>, amount: u64) -> Ask<'_> {
+    Ask { limit, amount }
 }
 
 const MINUTE: Kind = Kind::Rate(Window::Minute);

@@ -3,6 +3,7 @@
 
 use super::collection::Collection;
 use arc_swap::ArcSwap;
+use shared::model::policy::Rule;
 use shared::model::{RateLimitsPolicy, UsageLimitsPolicy};
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -13,6 +14,15 @@ use uuid::Uuid;
 pub struct Policies {
     pub rates: Vec<Arc<RateLimitsPolicy>>,
     pub budgets: Vec<Arc<UsageLimitsPolicy>>,
+    /// Whether those that are judged before a target is chosen depend on nothing but the caller and the endpoint.
+    pub are_by_caller: bool,
+}
+
+impl Policies {
+    fn rules(&self) -> impl Iterator<Item = &Rule> {
+        let rates = self.rates.iter().map(|policy| &policy.rule);
+        rates.chain(self.budgets.iter().map(|policy| &policy.rule))
+    }
 }
 
 #[derive(Default)]
@@ -34,6 +44,8 @@ impl ByWorkspace {
         for list in lists.values_mut() {
             list.rates.sort_by_key(|policy| policy.id);
             list.budgets.sort_by_key(|policy| policy.id);
+            let are_by_caller = list.rules().all(|rule| rule.is_per_attempt() || rule.is_by_caller());
+            list.are_by_caller = are_by_caller;
         }
         self.0.store(Arc::new(lists.into_iter().map(|(workspace, list)| (workspace, Arc::new(list))).collect()));
     }

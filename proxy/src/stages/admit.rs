@@ -6,11 +6,13 @@
 pub mod admission;
 pub mod amounts;
 pub mod facts;
+mod known;
 pub mod told;
 
 pub use admission::Admission;
 pub use amounts::{Amounts, Tariff};
 pub use facts::{Attempted, Request};
+pub use known::known_of_request;
 pub use told::{Shown, Whose};
 
 use crate::limits::{Ask, Counter, Kind, Limit, Moment, Scope, Unit, Window};
@@ -19,19 +21,18 @@ use chrono::{DateTime, Datelike as _, Utc};
 use shared::jwt::limits::{Period, UsageKind, UsageLimit};
 use shared::model::ThingLimits;
 use shared::model::limits::{Budget, Rate};
-use shared::model::policy::{BudgetKind, RateKind, RateUnit};
-use std::sync::Arc;
+use shared::model::policy::{BudgetKind, RateKind, RateUnit, Rule, push_id};
 use uuid::Uuid;
 
 /// A limit that speaks of a request, and whose it is.
 #[derive(Debug, Clone)]
 pub struct Wanted {
-    pub limit: Arc<Limit>,
+    pub limit: Limit,
     pub whose: Whose,
 }
 
 /// Which limits hold at all.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Switches {
     /// `USAGE_LIMITS_ENABLED`
     pub things: bool,
@@ -51,8 +52,7 @@ pub fn of_request(
     let organisation = workspace.organisation_id;
     if switches.things {
         if let Some(limits) = &key.limits {
-            let id = key.id.to_string();
-            of_thing(&mut wanted, limits, organisation, Scope::ApiKey, &id, &Whose::ApiKey);
+            of_thing(&mut wanted, limits, organisation, Scope::ApiKey, &written(key.id), &Whose::ApiKey);
         }
         if let Some(token) = &request.caller.token {
             let id = format!("{}/{}", workspace.id, token.id);
@@ -67,7 +67,7 @@ pub fn of_request(
         }
         if let Some(limits) = &workspace.limits {
             let whose = Whose::Workspace(workspace.clone());
-            of_thing(&mut wanted, limits, organisation, Scope::Workspace, &workspace.id.to_string(), &whose);
+            of_thing(&mut wanted, limits, organisation, Scope::Workspace, &written(workspace.id), &whose);
         }
     }
     if switches.policies
@@ -114,8 +114,8 @@ pub fn of_attempt(
 }
 
 /// What is asked of each limit.
-pub fn asks(wanted: &[Wanted], amounts: &Amounts) -> Vec<Ask> {
-    wanted.iter().map(|one| Ask { limit: one.limit.clone(), amount: amounts.of(&one.limit) }).collect()
+pub fn asks<'w>(wanted: &'w [Wanted], amounts: &Amounts) -> Vec<Ask<'w>> {
+    wanted.iter().map(|one| Ask { limit: &one.limit, amount: amounts.of(&one.limit) }).collect()
 }
 
 pub fn uses(wanted: &[Wanted], unit: Unit) -> bool {
@@ -138,13 +138,13 @@ fn of_thing(wanted: &mut Vec<Wanted>, limits: &ThingLimits, organisation: Uuid, 
         let kind = Kind::Rate(window);
         let counter = Counter::new(organisation, scope, id, unit, kind);
         let cap = rate.value.saturating_mul(times);
-        wanted.push(Wanted { limit: Arc::new(Limit { counter, cap, kind, dry_run: false }), whose: whose.clone() });
+        wanted.push(Wanted { limit: Limit { counter, cap, kind, dry_run: false }, whose: whose.clone() });
     }
     let Some(Budget { kind, credit_limit: Some(most), strict, last_reset_at }) = limits.budget else { return };
     let (unit, cap) = budget(kind, most);
     let kind = Kind::Budget { strict, since: last_reset_at.timestamp_micros() };
     let counter = Counter::new(organisation, scope, id, unit, kind);
-    wanted.push(Wanted { limit: Arc::new(Limit { counter, cap, kind, dry_run: false }), whose: whose.clone() });
+    wanted.push(Wanted { limit: Limit { counter, cap, kind, dry_run: false }, whose: whose.clone() });
 }
 
 fn of_policies(
@@ -155,33 +155,42 @@ fn of_policies(
     per_attempt: bool,
 ) {
     let organisation = request.caller.workspace.organisation_id;
-    let group = |rule: &shared::model::policy::Rule| {
+    // The name of the counter: what the policy's names begin with, then the group's.
+    let named = |rule: &Rule, prefix: &dyn Fn() -> String| {
         let speaks = rule.is_per_attempt() == per_attempt && rule.matches(request);
-        speaks.then(|| rule.value_key(request)).flatten()
+        let mut id = if speaks { prefix() } else { return None };
+        let group = id.len();
+        rule.push_value_key(&mut id, request).then_some((id, group))
     };
     for policy in &policies.rates {
-        let Some(group) = group(&policy.rule) else { continue };
+        let Some((id, _)) = named(&policy.rule, &|| policy.scope_prefix()) else { continue };
         let (window, times) = window(policy.unit);
         let kind = Kind::Rate(window);
         let unit = match policy.kind {
             RateKind::Requests => Unit::Requests,
             RateKind::Tokens => Unit::Tokens,
         };
-        let counter = Counter::new(organisation, Scope::Policy, &policy.scope_id(&group), unit, kind);
+        let counter = Counter::new(organisation, Scope::Policy, id, unit, kind);
         // A float is cut off at the largest number there is.
         let limit = Limit { counter, cap: (policy.value as u64).saturating_mul(times), kind, dry_run: policy.dry_run };
-        wanted.push(Wanted { limit: Arc::new(limit), whose: Whose::RatePolicy(policy.clone()) });
+        wanted.push(Wanted { limit, whose: Whose::RatePolicy(policy.clone()) });
     }
     for policy in &policies.budgets {
-        let Some(group) = group(&policy.rule) else { continue };
-        let entity = snapshot.policy_entity(policy.id, &group);
+        let Some((id, group)) = named(&policy.rule, &|| policy.scope_prefix()) else { continue };
+        let entity = snapshot.policy_entity(policy.id, &id[group..]);
         let since: Moment = policy.starts_at(entity.as_deref()).timestamp_micros();
         let (unit, cap) = budget(policy.kind, policy.credit_limit);
         let kind = Kind::Budget { strict: policy.strict, since };
-        let counter = Counter::new(organisation, Scope::Policy, &policy.scope_id(&group), unit, kind);
+        let counter = Counter::new(organisation, Scope::Policy, id, unit, kind);
         let limit = Limit { counter, cap, kind, dry_run: policy.dry_run };
-        wanted.push(Wanted { limit: Arc::new(limit), whose: Whose::UsagePolicy(policy.clone()) });
+        wanted.push(Wanted { limit, whose: Whose::UsagePolicy(policy.clone()) });
     }
+}
+
+fn written(id: Uuid) -> String {
+    let mut written = String::with_capacity(36);
+    push_id(&mut written, id);
+    written
 }
 
 /// A second is too short a window to be shared between processes, so as much is allowed in each minute as in its seconds.

@@ -6,13 +6,17 @@ mod text;
 
 pub use crate::jwt::limits::{RateKind, RateUnit};
 pub use rule::{Condition, Facts, GroupBy, Key, Rule, Values, names_model};
-pub use text::value_key;
+pub use text::{push_id, push_value_key, value_key};
 
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use std::fmt::Write as _;
 use tokio_postgres::Row;
 use uuid::Uuid;
+
+/// Room for the names of most counters.
+const SCOPE_ID: usize = 112;
 
 /// So many requests or tokens in each minute, hour or day, for each group.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -111,14 +115,17 @@ impl RateLimitsPolicy {
         self.status == "active"
     }
 
-    /// The `scope_id` of a group's counters. Another rule or unit counts under other names, so it begins at zero.
-    pub fn scope_id(&self, value_key: &str) -> String {
-        format!("{}{value_key}", Self::scope_prefix(self.id, self.counters_since))
+    pub fn scope_prefix(&self) -> String {
+        Self::scope_prefix_of(self.id, self.counters_since)
     }
 
-    /// What the `scope_id` of all its counters begins with.
-    pub fn scope_prefix(id: Uuid, counters_since: DateTime<Utc>) -> String {
-        format!("{id}@{}/", counters_since.timestamp_millis())
+    /// What the `scope_id` of all its counters begins with; the name of the group follows. Another rule or unit counts
+    /// under other names, so it begins at zero.
+    pub fn scope_prefix_of(id: Uuid, counters_since: DateTime<Utc>) -> String {
+        let mut prefix = String::with_capacity(SCOPE_ID);
+        push_id(&mut prefix, id);
+        let _ = write!(prefix, "@{}/", counters_since.timestamp_millis());
+        prefix
     }
 }
 
@@ -146,9 +153,12 @@ impl UsageLimitsPolicy {
         self.status == "active"
     }
 
-    /// The `scope_id` of a group's counter.
-    pub fn scope_id(&self, value_key: &str) -> String {
-        format!("{}/{value_key}", self.id)
+    /// What the `scope_id` of all its counters begins with; the name of the group follows.
+    pub fn scope_prefix(&self) -> String {
+        let mut prefix = String::with_capacity(SCOPE_ID);
+        push_id(&mut prefix, self.id);
+        prefix.push('/');
+        prefix
     }
 
     /// The `starts_at` of a group's counter: the last reset, of the policy or of the group alone.

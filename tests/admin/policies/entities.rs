@@ -23,7 +23,7 @@ fn keys(entities: &[Value]) -> Vec<&str> {
 async fn prefix(service: &Service) -> String {
     let sql = format!("SELECT {} FROM rate_limits_policies", RateLimitsPolicy::COLUMNS);
     let row = service.database.client().await.query_one(&sql, &[]).await.unwrap();
-    RateLimitsPolicy::from_row(&row).unwrap().scope_id("")
+    RateLimitsPolicy::from_row(&row).unwrap().scope_prefix()
 }
 
 #[tokio::test]

@@ -83,8 +83,9 @@ async fn a_window_in_redis_admits_exactly_its_cap_alone_and_in_a_cluster() {
         }
         let clients: Vec<_> = (0..40)
             .map(|client| {
-                let (replica, asks) = (replicas[client % 2].clone(), [ask(&wide, TOKENS), ask(&rate, 1)]);
+                let (replica, rate, wide) = (replicas[client % 2].clone(), rate.clone(), wide.clone());
                 tokio::spawn(async move {
+                    let asks = [ask(&wide, TOKENS), ask(&rate, 1)];
                     let mut passed = 0;
                     for _ in 0..10 {
                         match replica.call(&asks).await {

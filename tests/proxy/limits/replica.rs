@@ -95,12 +95,12 @@ impl Replica {
         self.keeper.abort();
     }
 
-    pub async fn reserve(&self, asks: &[Ask]) -> Result<Reservation, Refusal> {
+    pub async fn reserve(&self, asks: &[Ask<'_>]) -> Result<Reservation, Refusal> {
         self.limits.reserve(self.limits.now(), asks).await
     }
 
     /// A call from beginning to end.
-    pub async fn call(&self, asks: &[Ask]) -> Result<(), Refusal> {
+    pub async fn call(&self, asks: &[Ask<'_>]) -> Result<(), Refusal> {
         let taken = self.reserve(asks).await?;
         self.finish(taken, asks[0].limit.counter.organisation());
         Ok(())
@@ -137,8 +137,8 @@ pub fn limit(organisation: Uuid, unit: Unit, kind: Kind, cap: u64) -> Arc<Limit>
     Arc::new(Limit { counter, cap, kind, dry_run: false })
 }
 
-pub fn ask(limit: &Arc<Limit>, amount: u64) -> Ask {
-    Ask { limit: limit.clone(), amount }
+pub fn ask(limit: &Arc<Limit>, amount: u64) -> Ask<'_> {
+    Ask { limit, amount }
 }
 
 /// Waits until the query answers as expected.

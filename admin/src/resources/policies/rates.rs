@@ -253,7 +253,7 @@ pub async fn entities(State(app): State<App>, call: Call, Path(id): Path<String>
     let unit = Unit::of(&policy.unit);
     let page = call.query().page(PageSizes::USUAL)?;
     let wanted = Wanted { named: entities::named(&policy.conditions), ..Wanted::of(&call, page)? };
-    let prefix = RateLimitsPolicy::scope_prefix(policy.id, policy.counters_since);
+    let prefix = RateLimitsPolicy::scope_prefix_of(policy.id, policy.counters_since);
     let source = entities::Window { prefix: &prefix, kind: &policy.kind, period: unit.period() };
     let (total, found) = entities::in_window(&*db, &call, policy.id, policy.value, &source, &wanted).await?;
     let resets_at = Time(unit.window_end(Utc::now()));

@@ -62,7 +62,9 @@ impl Admission {
     pub fn charges(&self, is_last: bool) -> Vec<Charge<'_>> {
         let request = self.request.iter().flat_map(Reservation::charges);
         let request = request.filter(|due| is_last || due.counter.unit() != Unit::Requests);
-        request.chain(self.attempt.iter().flat_map(Reservation::charges)).map(Charge::from).collect()
+        let mut charges = Vec::with_capacity(8);
+        charges.extend(request.chain(self.attempt.iter().flat_map(Reservation::charges)).map(Charge::from));
+        charges
     }
 
     /// Another target takes the place of the present one, whose record is written.

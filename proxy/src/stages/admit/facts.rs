@@ -32,7 +32,7 @@ pub struct Attempted<'r> {
 
 impl Facts for Request<'_> {
     fn value(&self, key: &Key) -> Option<Cow<'_, str>> {
-        let id = |id: Uuid| Some(Cow::Owned(id.to_string()));
+        let id = |id: Uuid| Some(Cow::Owned(super::written(id)));
         match key {
             Key::ApiKey => id(self.caller.key.id),
             Key::OrganisationId => id(self.caller.workspace.organisation_id),

@@ -5,6 +5,7 @@ use crate::stages::identify::Principal;
 use serde_json::{Map, Value, json};
 use shared::api_key::KeyHash;
 use shared::model::{ApiKey, KeyKind, Provider, RateLimitsPolicy, Workspace};
+use std::sync::Arc;
 
 const BOTH: Switches = Switches { things: true, policies: true };
 
@@ -130,4 +131,32 @@ fn a_tokens_budget_begins_with_its_period() {
         let limit: UsageLimit = serde_json::from_value(claim.clone()).unwrap();
         assert_eq!(of_token(&limit, now).last_reset_at.date_naive().to_string(), begins, "{claim}");
     }
+}
+
+#[test]
+fn what_was_found_before_holds_until_a_row_is_another() {
+    let policies = |conditions: Value| {
+        Snapshot::empty().with_policies(vec![policy(1, 1, conditions, json!([{ "key": "api_key" }]))], Vec::new())
+    };
+    let by_caller = policies(json!([{ "key": "workspace_id", "value": "home" }]));
+    let found = |caller: &Principal, snapshot: &Snapshot, switches, team: &str| {
+        let metadata: Map<String, Value> = [("team".to_owned(), json!(team))].into_iter().collect();
+        let request = Request { caller, metadata: &metadata, config: None, family: None, attempted: None };
+        known_of_request(&request, snapshot, switches, DateTime::default)
+    };
+    let (one, key, workspace, policy) = (caller(), ("api_key", 10), ("workspace", 20), ("policy", 5));
+    let first = found(&one, &by_caller, BOTH, "a");
+    assert_eq!(caps(&first), [key, workspace, policy]);
+    assert!(Arc::ptr_eq(&first, &found(&one, &by_caller, BOTH, "b")), "it was looked for again");
+    let things = Switches { policies: false, ..BOTH };
+    assert_eq!(caps(&found(&one, &by_caller, things, "a")), [key, workspace]);
+    let other = Principal { key: Arc::new(ApiKey { limits: limits(11), ..(*one.key).clone() }), ..one.clone() };
+    assert_eq!(caps(&found(&other, &by_caller, BOTH, "a")), [("api_key", 11), workspace, policy]);
+    let moved = Workspace { limits: None, ..(*one.workspace).clone() };
+    let moved = Principal { workspace: Arc::new(moved), ..one.clone() };
+    assert_eq!(caps(&found(&moved, &by_caller, BOTH, "a")), [key, policy]);
+    assert_eq!(caps(&found(&one, &Snapshot::empty(), BOTH, "a")), [key, workspace]);
+    let by_team = policies(json!([{ "key": "metadata.team", "value": "a" }]));
+    assert_eq!(caps(&found(&one, &by_team, BOTH, "a")), [key, workspace, policy]);
+    assert_eq!(caps(&found(&one, &by_team, BOTH, "b")), [key, workspace]);
 }

@@ -6,7 +6,7 @@ use crate::refusal::Refusal;
 use http::{HeaderName, HeaderValue};
 use shared::model::{Provider, RateLimitsPolicy, UsageLimitsPolicy, Workspace};
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 /// Whose a limit is.
 #[derive(Debug, Clone)]
@@ -118,9 +118,7 @@ impl Line {
     fn stamp(&self, [limit, remaining, reset]: &[HeaderName; 3], put: &mut impl FnMut(HeaderName, HeaderValue)) {
         put(limit.clone(), HeaderValue::from(self.cap));
         put(remaining.clone(), HeaderValue::from(self.remaining));
-        if let Ok(value) = HeaderValue::from_maybe_shared(format!("{}s", self.resets_in_s)) {
-            put(reset.clone(), value);
-        }
+        put(reset.clone(), seconds(self.resets_in_s));
     }
 }
 
@@ -178,6 +176,16 @@ pub fn refusal(wanted: &Wanted, refused: &limits::Refusal, now: Moment) -> Refus
             Refusal::budget_exhausted(format!("the budget of {whose} is used up: {what}"), hit(None, None))
         }
     }
+}
+
+/// Most windows are minutes.
+fn seconds(count: u64) -> HeaderValue {
+    static MINUTE: LazyLock<[HeaderValue; 61]> = LazyLock::new(|| std::array::from_fn(|n| written(n as u64)));
+    fn written(count: u64) -> HeaderValue {
+        HeaderValue::from_maybe_shared(format!("{count}s")).unwrap_or(HeaderValue::from_static("1s"))
+    }
+    let known = usize::try_from(count).ok().and_then(|count| MINUTE.get(count));
+    known.cloned().unwrap_or_else(|| written(count))
 }
 
 fn per(window: Window) -> &'static str {

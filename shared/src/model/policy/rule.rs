@@ -78,15 +78,23 @@ impl Rule {
         self.conditions.iter().all(|condition| condition.holds(facts))
     }
 
-    /// The name of the request's group; none when it lacks a grouped value, and is not counted.
-    pub fn value_key(&self, facts: &impl Facts) -> Option<String> {
-        super::value_key(self.group_by.iter().map(|one| &one.key), facts)
+    /// Writes the name of the request's group behind what is there. False when it lacks a grouped value, and is not counted.
+    pub fn push_value_key(&self, out: &mut String, facts: &impl Facts) -> bool {
+        super::push_value_key(out, self.group_by.iter().map(|one| &one.key), facts)
     }
 
     /// Whether it can be judged only once a target is chosen.
     pub fn is_per_attempt(&self) -> bool {
-        let keys = self.conditions.iter().map(|one| &one.key).chain(self.group_by.iter().map(|one| &one.key));
-        keys.into_iter().any(Key::is_per_attempt)
+        self.keys().any(Key::is_per_attempt)
+    }
+
+    /// Whether all requests of a caller to an endpoint are one to it.
+    pub fn is_by_caller(&self) -> bool {
+        self.keys().all(|key| matches!(key, Key::ApiKey | Key::OrganisationId | Key::WorkspaceId | Key::EndpointType))
+    }
+
+    fn keys(&self) -> impl Iterator<Item = &Key> {
+        self.conditions.iter().map(|one| &one.key).chain(self.group_by.iter().map(|one| &one.key))
     }
 }
 

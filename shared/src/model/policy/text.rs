@@ -3,6 +3,7 @@
 
 use super::{Facts, Key};
 use sha2::{Digest as _, Sha256};
+use uuid::Uuid;
 
 /// Longer values stand in a name by their hash.
 const LONGEST_VALUE: usize = 120;
@@ -12,20 +13,37 @@ const LONGEST: usize = 200;
 /// The name of the group that a request belongs to; none when it lacks one of the values.
 pub fn value_key<'a>(keys: impl IntoIterator<Item = &'a Key>, facts: &impl Facts) -> Option<String> {
     let mut name = String::new();
+    push_value_key(&mut name, keys, facts).then_some(name)
+}
+
+/// Writes the name of the group that a request belongs to behind what is there. False when the request lacks one of the
+/// values; then what was written means nothing.
+pub fn push_value_key<'a>(out: &mut String, keys: impl IntoIterator<Item = &'a Key>, facts: &impl Facts) -> bool {
+    let start = out.len();
     for key in keys {
-        let value = facts.value(key)?;
-        if !name.is_empty() {
-            name.push('|');
+        let Some(value) = facts.value(key) else { return false };
+        if out.len() > start {
+            out.push('|');
         }
-        push(&mut name, key.prefix());
-        push(&mut name, key.field());
-        name.push(':');
+        push(out, key.prefix());
+        push(out, key.field());
+        out.push(':');
         match value.len() {
-            0..=LONGEST_VALUE => push(&mut name, &value),
-            _ => name.push_str(&hashed(&value)),
+            0..=LONGEST_VALUE => push(out, &value),
+            _ => out.push_str(&hashed(&value)),
         }
     }
-    Some(if name.len() > LONGEST { hashed(&name) } else { name })
+    if out.len() - start > LONGEST {
+        let whole = hashed(&out[start..]);
+        out.truncate(start);
+        out.push_str(&whole);
+    }
+    true
+}
+
+/// An id as it is written, without the machinery of formatting: this is done for every request.
+pub fn push_id(out: &mut String, id: Uuid) {
+    out.push_str(id.hyphenated().encode_lower(&mut Uuid::encode_buffer()));
 }
 
 fn hashed(text: &str) -> String {
@@ -74,6 +92,9 @@ mod tests {
         assert_eq!(named(&["metadata._user"], sent).as_deref(), Some("metadata._user:alice"));
         assert_eq!(named(&["api_key", "metadata._user"], sent).as_deref(), Some("api_key:k-1|metadata._user:alice"));
         assert_eq!(named(&["api_key", "metadata.team"], sent), None, "a request that lacks a value is in no group");
+        let mut behind = "policy/".to_owned();
+        assert!(push_value_key(&mut behind, &keys(&["api_key"]), &Sent(sent)));
+        assert_eq!(behind, "policy/api_key:k-1");
     }
 
     #[test]
