@@ -37,9 +37,9 @@ pub struct Settings {
     /// Connections of the load generator.
     #[arg(long, env = "CONNECTIONS", default_value_t = 32)]
     pub connections: u32,
-    /// Pause of each connection between two requests, in milliseconds: far below what the machine can do, latencies are those
-    /// of a call and not of the queue before it.
-    #[arg(long, default_value_t = 0)]
+    /// Pause of each connection of a paced target between two requests, in milliseconds: far below what the machine can
+    /// do, latencies are those of a call and not of the queue before it.
+    #[arg(long, default_value_t = 20)]
     pub pause_ms: u64,
     /// Leave instructions per request out (they take a minute).
     #[arg(long)]
@@ -58,13 +58,19 @@ struct Target {
     pid: u32,
     request: Request,
     streams: bool,
+    pause_ms: u64,
     rounds: Vec<Round>,
     delays: Vec<events::Delays>,
 }
 
 impl Target {
     fn new(name: &'static str, process: &Process, request: &Request, streams: bool) -> Self {
-        Self { name, pid: process.pid, request: request.clone(), streams, rounds: Vec::new(), delays: Vec::new() }
+        let (pid, request) = (process.pid, request.clone());
+        Self { name, pid, request, streams, pause_ms: 0, rounds: Vec::new(), delays: Vec::new() }
+    }
+
+    fn paced(self, pause_ms: u64) -> Self {
+        Self { pause_ms, ..self }
     }
 }
 
@@ -102,17 +108,13 @@ async fn measure(settings: &Settings, place: &mut Place) -> anyhow::Result<Compa
         Target::new("engine", &gateway, &lanes.engine, true),
         Target::new("routed", &gateway, &lanes.routed, false),
         Target::new("relay", &gateway, &lanes.relay, false),
+        Target::new("paced engine", &gateway, &lanes.engine, false).paced(settings.pause_ms),
     ];
     let is_wanted = |target: &Target| settings.only.is_empty() || settings.only.iter().any(|name| name == target.name);
     targets.retain(is_wanted);
     let folder = place.folder.clone();
-    let load = Load {
-        folder: &folder,
-        seconds: settings.round_seconds,
-        connections: settings.connections,
-        pause_ms: settings.pause_ms,
-        mock: mock.pid,
-    };
+    let load =
+        Load { folder: &folder, seconds: settings.round_seconds, connections: settings.connections, mock: mock.pid };
     for round in 0..settings.rounds {
         for step in 0..targets.len() {
             let index = (round + step) % targets.len();
@@ -126,6 +128,7 @@ async fn measure(settings: &Settings, place: &mut Place) -> anyhow::Result<Compa
     let (single, of_single) = place.gateway(direct.address, &store, Variant::ALONE, &[]).await?;
     let mut noted = vec![
         Target::new("journal", &noting, &noted.engine, false),
+        Target::new("paced journal", &noting, &noted.engine, false).paced(settings.pause_ms),
         Target::new("bodies", &keeping, &kept.engine, false),
         Target::new("limited", &noting, &noted.limited, false),
         Target::new("journal, 1 thread", &single, &of_single.engine, false),
@@ -135,6 +138,11 @@ async fn measure(settings: &Settings, place: &mut Place) -> anyhow::Result<Compa
     for round in 0..settings.rounds {
         for step in 0..noted.len() {
             let index = (round + step) % noted.len();
+            // What the last round left is sent first; it is not this one's.
+            for pid in [noting.pid, keeping.pid, single.pid].into_iter().chain(store.postmaster()) {
+                usage::rest(pid).await;
+            }
+            store.step_back();
             visit(&mut noted[index], &load).await?;
         }
     }
@@ -155,7 +163,7 @@ async fn measure(settings: &Settings, place: &mut Place) -> anyhow::Result<Compa
 }
 
 async fn visit(target: &mut Target, load: &Load<'_>) -> anyhow::Result<()> {
-    target.rounds.push(load.round(target.name, target.pid, &target.request).await?);
+    target.rounds.push(load.round(target.name, target.pid, &target.request, target.pause_ms).await?);
     if target.streams {
         let request = target.request.clone();
         let delays = tokio::task::spawn_blocking(move || events::measure(&request)).await?;

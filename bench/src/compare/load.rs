@@ -34,14 +34,13 @@ pub struct Load<'a> {
     pub folder: &'a Path,
     pub seconds: u64,
     pub connections: u32,
-    pub pause_ms: u64,
     pub mock: u32,
 }
 
 impl Load<'_> {
-    pub async fn round(&self, name: &str, target: u32, request: &Request) -> anyhow::Result<Round> {
+    pub async fn round(&self, name: &str, target: u32, request: &Request, pause_ms: u64) -> anyhow::Result<Round> {
         let script = self.folder.join(format!("{name}.lua"));
-        fs::write(&script, lua(request, self.pause_ms)).context("cannot write the script for wrk")?;
+        fs::write(&script, lua(request, pause_ms)).context("cannot write the script for wrk")?;
         let (cpu, mock) = (Cpu::of_tree(target), Cpu::of_tree(self.mock));
         let output = Command::new("wrk")
             .args(["-t1", &format!("-c{}", self.connections), &format!("-d{}s", self.seconds), "-s"])

@@ -78,7 +78,7 @@ impl Comparison {
                 "target",
                 "req/s",
                 "p50 ms",
-                "p99 ms",
+                "p99 ms (min–max)",
                 "p99.9 ms",
                 "CPU µs/req (min–max)",
                 "user/sys",
@@ -103,7 +103,7 @@ impl Comparison {
                 row.name.to_owned(),
                 format!("{:.0}", row.requests_per_second.median),
                 format!("{:.2}", row.p50_ms.median),
-                format!("{:.2}", row.p99_ms.median),
+                format!("{:.2} ({:.1}–{:.1})", row.p99_ms.median, row.p99_ms.min, row.p99_ms.max),
                 format!("{:.2}", row.p999_ms.median),
                 format!("{:.1} ({:.1}–{:.1})", row.cpu_us.median, row.cpu_us.min, row.cpu_us.max),
                 format!("{:.0}/{:.0}", row.user_us.median, row.system_us.median),
@@ -134,7 +134,7 @@ impl Comparison {
         let mut text = String::new();
         for Verdict { claim, measured, limit, holds } in judge(self) {
             let word = if holds { "PASS" } else { "FAIL" };
-            let _ = writeln!(text, "{word}  {claim}: {measured:.2} × (limit {limit} ×)");
+            let _ = writeln!(text, "{word}  {claim}: {measured:.2} × (limit {limit:.2} ×)");
         }
         for (row, aside) in self.rows.iter().filter_map(|row| Some((row, row.aside?))) {
             let _ = writeln!(

@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::fs;
+use std::time::Duration;
 
 /// `utime` and `stime` count in these on every Linux, whatever the kernel's own tick is.
 const TICKS_PER_SECOND: f64 = 100.0;
@@ -31,6 +32,20 @@ impl Cpu {
     }
 }
 
+/// Waits until a process and those below it have little left to do, as what follows would otherwise be measured with it.
+pub async fn rest(root: u32) {
+    const LOOK: Duration = Duration::from_millis(500);
+    const LITTLE: f64 = 0.03;
+    const LONGEST: u32 = 240;
+    for _ in 0..LONGEST {
+        let before = Cpu::of_tree(root);
+        tokio::time::sleep(LOOK).await;
+        if Cpu::of_tree(root).since(before).total() < LITTLE * LOOK.as_secs_f64() {
+            return;
+        }
+    }
+}
+
 /// Most memory each process of the tree ever held, added up, in megabytes.
 pub fn peak_memory(root: u32) -> f64 {
     let peak = |pid: &u32| {
@@ -41,7 +56,8 @@ pub fn peak_memory(root: u32) -> f64 {
     tree(root).iter().filter_map(peak).sum::<f64>() / 1024.0
 }
 
-fn tree(root: u32) -> Vec<u32> {
+/// A process and everything below it.
+pub fn tree(root: u32) -> Vec<u32> {
     let mut children: HashMap<u32, Vec<u32>> = HashMap::new();
     for entry in fs::read_dir("/proc").into_iter().flatten().flatten() {
         let Some(pid) = entry.file_name().to_str().and_then(|name| name.parse().ok()) else { continue };
