@@ -103,7 +103,8 @@ impl Counter {
         if scope_id.len() > LONGEST_ID || scope_id.contains('\0') {
             scope_id = shortened(&scope_id);
         }
-        let scope_id = scope_id.into_boxed_str();
+        // Copied, not shrunk: that would keep what it has more than it needs, a hundred thousand times.
+        let scope_id: Box<str> = scope_id.as_str().into();
         let kinds = [scope as u8, unit as u8, window.map_or(u8::MAX, |window| window as u8), 0];
         let hash = SPREAD.hash_one((organisation.as_u128(), u32::from_le_bytes(kinds), &*scope_id));
         Self(Arc::new(Inner { hash, organisation, scope, scope_id, unit, window }))
