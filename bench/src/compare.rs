@@ -131,8 +131,8 @@ async fn measure(settings: &Settings, place: &mut Place) -> anyhow::Result<Compa
         Target::new("paced journal", &noting, &noted.engine, false).paced(settings.pause_ms),
         Target::new("bodies", &keeping, &kept.engine, false),
         Target::new("limited", &noting, &noted.limited, false),
-        Target::new("journal, 1 thread", &single, &of_single.engine, false),
-        Target::new("limited, 1 thread", &single, &of_single.limited, false),
+        Target::new("journal on 1 thread", &single, &of_single.engine, false),
+        Target::new("limited on 1 thread", &single, &of_single.limited, false),
     ];
     noted.retain(is_wanted);
     for round in 0..settings.rounds {

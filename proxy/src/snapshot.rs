@@ -157,6 +157,12 @@ impl Snapshot {
         self
     }
 
+    /// Takes over what is remembered of one group of a policy.
+    #[cfg(test)]
+    pub fn remember(&self, entity: PolicyEntity) {
+        self.policy_entities.merge(&[], vec![entity]);
+    }
+
     /// The same with just these providers and what stands behind them.
     pub fn with_catalog(self, catalog: Catalog) -> Self {
         self.integrations.replace(catalog.integrations);

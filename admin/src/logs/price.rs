@@ -46,10 +46,9 @@ pub async fn priced(sources: &Sources, asked: &Asked<'_>, answer: &Value) -> Pri
     let base = asked.account.and_then(|account| account.base_model.as_deref());
     let names = asked.models.iter().copied().chain(base);
     let found = list.and_then(|list| list.find_any(provider, names));
-    let nothing = Entry::default();
     let (model, entry) = match found {
         Some(found) => (found.model, found.entry),
-        None if own.has_price() => (asked.models.last().copied().unwrap_or_default(), &nothing),
+        None if own.has_price() => (asked.models.last().copied().unwrap_or_default(), Entry::unlisted()),
         None => return priced,
     };
     let tier = answer["service_tier"].as_str().map_or(Mode::Standard, Mode::of_service_tier);

@@ -157,13 +157,14 @@ impl Held<'_, '_> {
     pub fn entry_or_new(&mut self, now: Moment, limit: &Limit) -> Option<&mut Entry> {
         let room = self.room;
         let shard = self.shard(&limit.counter)?;
-        if room.count.load(Relaxed) >= room.most && !shard.contains_key(&limit.counter) {
+        // One for another: nobody else may find room in between.
+        let is_exchange = room.count.load(Relaxed) >= room.most && !shard.contains_key(&limit.counter);
+        if is_exchange {
             let idle = shard.iter().find(|(_, entry)| entry.share.is_idle(now)).map(|(counter, _)| counter.clone());
             shard.remove(&idle?);
-            room.count.fetch_sub(1, Relaxed);
         }
         let entry = shard.entry(limit.counter.clone()).or_insert_with(|| {
-            room.count.fetch_add(1, Relaxed);
+            room.count.fetch_add(usize::from(!is_exchange), Relaxed);
             Entry { share: Share::new(now, limit), waiting: None }
         });
         Some(entry)

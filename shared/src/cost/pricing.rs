@@ -6,7 +6,7 @@ use super::price::Price;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 use std::collections::BTreeMap;
-use std::sync::OnceLock;
+use std::sync::{LazyLock, OnceLock};
 
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Entry {
@@ -32,6 +32,12 @@ impl PartialEq for Derived {
 }
 
 impl Entry {
+    /// The list price of what no list knows.
+    pub fn unlisted() -> &'static Self {
+        static UNLISTED: LazyLock<Entry> = LazyLock::new(Entry::default);
+        &UNLISTED
+    }
+
     /// Tells this price from the one that stands in the list after its next edition.
     pub fn edition(&self) -> &str {
         self.derived.edition.get_or_init(|| {

@@ -9,11 +9,8 @@ use shared::catalogue::sources::Document;
 use shared::cost::{Entry, Mode, OwnPrices, Told, Unreadable, Usage, cents, unit_prices};
 use shared::request_logs::is_storable;
 use std::borrow::Cow;
-use std::sync::{Arc, LazyLock};
+use std::sync::Arc;
 use std::time::Instant;
-
-/// The list price of what no list knows.
-static UNLISTED: LazyLock<Entry> = LazyLock::new(Entry::default);
 
 pub struct Pricer {
     sources: Arc<Sources>,
@@ -56,7 +53,7 @@ impl Pricer {
         let listed = list.and_then(|list| list.find_any(provider, names));
         let (model, entry) = match listed {
             Some(listed) => (listed.model, listed.entry),
-            None if own.has_price() => (record.requested_model.unwrap_or_default(), &*UNLISTED),
+            None if own.has_price() => (record.requested_model.unwrap_or_default(), Entry::unlisted()),
             None => return priced,
         };
         let terms = own.terms(region.as_deref(), mode(record));

@@ -9,7 +9,7 @@ use shared::catalogue::Sources;
 use shared::catalogue::sources::Document;
 use shared::cost::{Entry, Mode, OwnPrices, Told, Usage, nano_cents};
 use shared::providers::Family;
-use std::sync::{Arc, LazyLock};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 use uuid::Uuid;
 
@@ -85,9 +85,6 @@ pub struct Item<'i> {
     pub tier: Option<&'i str>,
 }
 
-/// The list price of what no list knows.
-static UNLISTED: LazyLock<Entry> = LazyLock::new(Entry::default);
-
 /// What things cost, as far as this process knows.
 pub struct Tariff {
     pub sources: Arc<Sources>,
@@ -119,7 +116,7 @@ impl Tariff {
         let listed = list.and_then(|list| list.find_any(item.service, names));
         let entry = match listed {
             Some(listed) => listed.entry,
-            None if own.has_price() => &*UNLISTED,
+            None if own.has_price() => Entry::unlisted(),
             None => return None,
         };
         let region = integration.as_ref().and_then(|integration| integration.region());

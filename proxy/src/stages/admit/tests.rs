@@ -4,7 +4,7 @@ use super::*;
 use crate::stages::identify::Principal;
 use serde_json::{Map, Value, json};
 use shared::api_key::KeyHash;
-use shared::model::{ApiKey, KeyKind, Provider, RateLimitsPolicy, Workspace};
+use shared::model::{ApiKey, KeyKind, PolicyEntity, Provider, RateLimitsPolicy, UsageLimitsPolicy, Workspace};
 use std::sync::Arc;
 
 const BOTH: Switches = Switches { things: true, policies: true };
@@ -159,4 +159,39 @@ fn what_was_found_before_holds_until_a_row_is_another() {
     let by_team = policies(json!([{ "key": "metadata.team", "value": "a" }]));
     assert_eq!(caps(&found(&one, &by_team, BOTH, "a")), [key, workspace, policy]);
     assert_eq!(caps(&found(&one, &by_team, BOTH, "b")), [key, workspace]);
+}
+
+#[test]
+fn a_group_that_is_reset_alone_begins_anew_although_its_limits_were_found_before() {
+    let spend = UsageLimitsPolicy {
+        id: Uuid::from_u128(6),
+        organisation_id: Uuid::from_u128(9),
+        workspace_id: Uuid::from_u128(1),
+        name: None,
+        rule: serde_json::from_value(json!({ "conditions": [], "group_by": [{ "key": "api_key" }] })).unwrap(),
+        kind: BudgetKind::Tokens,
+        credit_limit: 5.0,
+        strict: false,
+        dry_run: false,
+        status: "active".into(),
+        last_reset_at: DateTime::default(),
+    };
+    let (caller, metadata) = (caller(), Map::new());
+    let snapshot = Snapshot::empty().with_policies(Vec::new(), vec![spend]);
+    let begins = || {
+        let request = Request { caller: &caller, metadata: &metadata, config: None, family: None, attempted: None };
+        let found = known_of_request(&request, &snapshot, BOTH, DateTime::default);
+        found.iter().find_map(|one| match one.limit.kind {
+            Kind::Budget { since, .. } => Some(since),
+            Kind::Rate(_) => None,
+        })
+    };
+    assert_eq!(begins(), Some(0));
+    snapshot.remember(PolicyEntity {
+        id: Uuid::from_u128(7),
+        policy_id: Uuid::from_u128(6),
+        value_key: format!("api_key:{}", caller.key.id),
+        last_reset_at: DateTime::from_timestamp_micros(5),
+    });
+    assert_eq!(begins(), Some(5));
 }

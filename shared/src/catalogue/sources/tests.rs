@@ -35,6 +35,7 @@ impl Fetch for Service {
         assert!(url == "http://configs/pricing/openai" || url == "http://configs/general/openai", "{url}");
         self.asked.fetch_add(1, Ordering::Relaxed);
         Box::pin(async move {
+            tokio::task::yield_now().await;
             match self.answer.get() {
                 Some(Ok(price)) => Ok(Some(PRICE.replace("PRICE", &price))),
                 Some(Err(problem)) => anyhow::bail!(problem),
@@ -113,6 +114,19 @@ async fn what_cannot_be_renewed_is_used_on_and_tried_again_soon() {
     service.answer.set(Some(Ok("2")));
     assert_eq!(price(&sources, start + KEPT + RETRIED_AFTER - Duration::from_secs(1)).await.as_deref(), Some("1"));
     assert_eq!(price(&sources, start + KEPT + RETRIED_AFTER).await.as_deref(), Some("2"));
+}
+
+#[tokio::test]
+async fn prices_are_known_also_while_they_are_renewed() {
+    let service = Arc::new(Service::default());
+    service.answer.set(Some(Ok("1")));
+    let sources = Sources::new(&settings(None, None), std::iter::empty(), service.clone()).unwrap();
+    let start = Instant::now();
+    assert!(sources.known("openai").is_none());
+    assert!(sources.prices("openai", start).await.is_some());
+    let mut renewing = std::pin::pin!(sources.prices("openai", start + KEPT));
+    assert!(futures::poll!(renewing.as_mut()).is_pending());
+    assert!(sources.known("openai").is_some());
 }
 
 #[tokio::test]
