@@ -149,13 +149,22 @@ fn what_was_found_before_holds_until_a_row_is_another() {
     assert_eq!(caps(&first), [key, workspace, policy]);
     assert!(Arc::ptr_eq(&first, &found(&one, &by_caller, BOTH, "b")), "it was looked for again");
     let things = Switches { policies: false, ..BOTH };
-    assert_eq!(caps(&found(&one, &by_caller, things, "a")), [key, workspace]);
-    let other = Principal { key: Arc::new(ApiKey { limits: limits(11), ..(*one.key).clone() }), ..one.clone() };
-    assert_eq!(caps(&found(&other, &by_caller, BOTH, "a")), [("api_key", 11), workspace, policy]);
-    let moved = Workspace { limits: None, ..(*one.workspace).clone() };
-    let moved = Principal { workspace: Arc::new(moved), ..one.clone() };
-    assert_eq!(caps(&found(&moved, &by_caller, BOTH, "a")), [key, policy]);
-    assert_eq!(caps(&found(&one, &Snapshot::empty(), BOTH, "a")), [key, workspace]);
+    let key_of = |value| Arc::new(ApiKey { limits: limits(value), ..(*one.key).clone() });
+    let other = Principal { key: key_of(11), ..one.clone() };
+    let unlimited = Arc::new(Workspace { limits: None, ..(*one.workspace).clone() });
+    let moved = Principal { workspace: unlimited, ..one.clone() };
+    let none = Snapshot::empty();
+    for (caller, snapshot, switches, expected) in [
+        (&one, &by_caller, things, vec![key, workspace]),
+        (&one, &by_caller, Switches { things: false, ..BOTH }, vec![policy]),
+        (&other, &by_caller, BOTH, vec![("api_key", 11), workspace, policy]),
+        (&moved, &by_caller, BOTH, vec![key, policy]),
+        (&one, &none, BOTH, vec![key, workspace]),
+    ] {
+        // Each differs in one thing from what is remembered then.
+        assert_eq!(caps(&found(&one, &by_caller, BOTH, "a")), [key, workspace, policy]);
+        assert_eq!(caps(&found(caller, snapshot, switches, "a")), expected);
+    }
     let by_team = policies(json!([{ "key": "metadata.team", "value": "a" }]));
     assert_eq!(caps(&found(&one, &by_team, BOTH, "a")), [key, workspace, policy]);
     assert_eq!(caps(&found(&one, &by_team, BOTH, "b")), [key, workspace]);
