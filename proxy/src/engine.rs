@@ -26,6 +26,7 @@ use crate::plan::Plan;
 use crate::providers::Providers;
 use crate::refusal::Refusal;
 use crate::routing::Facts;
+use crate::routing::clock::Machine;
 use crate::routing::course::Moment;
 use crate::secrets::Secrets;
 use crate::snapshot::Snapshot;
@@ -43,7 +44,7 @@ use crate::tokens::trail::Failure as TokenFailure;
 use crate::tokens::{Refused, Tokens};
 use crate::visit::Visit;
 use bytes::Bytes;
-use chrono::Utc;
+use chrono::{DateTime, Utc};
 use http::HeaderValue;
 use ipnet::IpNet;
 use pingora_http::RequestHeader;
@@ -52,7 +53,7 @@ use shared::client_ip::client_ip;
 use shared::seal::Sealer;
 use std::net::IpAddr;
 use std::sync::Arc;
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
 /// Heads beyond this are refused with 431. Pingora itself gives up at 1 MiB or 256 headers.
 const MAX_HEAD: usize = 64 << 10;
@@ -192,7 +193,7 @@ impl Engine {
         scopes: &[&str],
         visit: &Visit,
     ) -> Result<Principal, Refusal> {
-        let now = Utc::now();
+        let now = visit.began_at;
         let caller = match identify(headers, &self.snapshot, scopes, now)? {
             Identified::Key(caller) => caller,
             Identified::Token { text, hash } => {
@@ -298,7 +299,7 @@ impl Engine {
             && headers.names_plain_provider()
             && headers.virtual_key.is_none()
         {
-            let target = self.resolver().resolve(plan.leaf(0), headers, &caller, None)?.target;
+            let target = self.resolver(visit.began_at).resolve(plan.leaf(0), headers, &caller, None)?.target;
             visit.provider = HeaderValue::from_str(&target.provider.name).ok();
             // A provider that keeps this endpoint elsewhere or not at all takes the caller's bytes as they are.
             if target.provider.row.native_path(endpoint.family()).is_none() {
@@ -315,7 +316,7 @@ impl Engine {
         Ok(Next::Engine(Box::new(Errand { endpoint, caller, plan, metadata, first, form: None })))
     }
 
-    pub(crate) fn resolver(&self) -> Resolver<'_> {
+    pub(crate) fn resolver(&self, now: DateTime<Utc>) -> Resolver<'_> {
         Resolver {
             snapshot: &self.snapshot,
             providers: &self.providers,
@@ -324,7 +325,7 @@ impl Engine {
             sealer: &self.sealer,
             first_byte: self.bounds.first_byte,
             stream_idle: self.bounds.stream_idle,
-            now: Utc::now(),
+            now,
         }
     }
 
@@ -368,15 +369,9 @@ impl Engine {
     }
 }
 
-/// What routing decisions depend on, now.
+/// What routing decisions depend on.
 fn moment<'m>(facts: Facts<'m>, caller: &'m Principal, chance: &'m mut dyn FnMut() -> f64) -> Moment<'m> {
-    Moment {
-        facts,
-        scope: caller.workspace.id.as_bytes(),
-        now: Instant::now(),
-        unix_seconds: SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs()),
-        chance,
-    }
+    Moment { facts, scope: caller.workspace.id.as_bytes(), clock: &Machine, chance }
 }
 
 fn lane(route: &Route<'_>) -> Lane {

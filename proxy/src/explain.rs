@@ -21,6 +21,7 @@ use crate::stages::plan::{Found, find};
 use crate::stages::receive::{Bounds, NotReceived, receive};
 use crate::stages::trace::{add_user, metadata};
 use crate::visit::Visit;
+use chrono::Utc;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Uri};
 use limits::{Asked, Possible};
 use serde::Deserialize;
@@ -159,7 +160,7 @@ impl Engine {
         let possible = reached.filter_map(|stop| {
             let model = model(found.plan.leaf(stop.at), &fields);
             let resolved =
-                self.resolver().resolve(found.plan.leaf(stop.at), &headers, caller, model.as_deref()).ok()?;
+                self.resolver(Utc::now()).resolve(found.plan.leaf(stop.at), &headers, caller, model.as_deref()).ok()?;
             let option = &found.plan.node(stop.at).path;
             Some(Possible { option, target: resolved.target, model: resolved.model.or(model) })
         });
@@ -185,7 +186,7 @@ impl Engine {
         hypothesis: &Hypothesis,
     ) -> Value {
         let asked = model(leaf, fields);
-        let resolved = match self.resolver().resolve(leaf, headers, caller, asked.as_deref()) {
+        let resolved = match self.resolver(Utc::now()).resolve(leaf, headers, caller, asked.as_deref()) {
             Ok(resolved) => resolved,
             Err(refusal) => return refused(&refusal),
         };

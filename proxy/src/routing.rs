@@ -4,6 +4,7 @@
 pub mod balance;
 pub mod breaker;
 pub mod budget;
+pub mod clock;
 pub mod course;
 pub mod latency;
 pub mod query;

@@ -11,6 +11,7 @@ use crate::stages::answer::Pulse;
 use crate::stages::settle::{Facts, Log};
 use crate::target::Target;
 use bytes::Bytes;
+use chrono::{DateTime, Utc};
 use http::{HeaderMap, HeaderName, HeaderValue, header};
 use pingora_http::ResponseHeader;
 use std::sync::Arc;
@@ -28,6 +29,8 @@ static SERVER_TIMING: HeaderName = HeaderName::from_static("server-timing");
 
 pub struct Visit {
     pub started: Instant,
+    /// The same by the calendar.
+    pub began_at: DateTime<Utc>,
     pub request_id: HeaderValue,
     uuid: Uuid,
     pub trace_id: Option<HeaderValue>,
@@ -80,9 +83,11 @@ impl Drop for Presence {
 impl Visit {
     pub fn begin() -> Self {
         let mut text = Uuid::encode_buffer();
-        let id = request_id::new(SystemTime::now());
+        let now = SystemTime::now();
+        let id = request_id::new(now);
         Self {
             started: Instant::now(),
+            began_at: now.into(),
             uuid: id,
             request_id: ascii(id.hyphenated().encode_lower(&mut text)),
             trace_id: None,
@@ -132,7 +137,7 @@ impl Visit {
     }
 
     fn stamps(&mut self, mut put: impl FnMut(HeaderName, HeaderValue)) {
-        let own = self.started.elapsed().saturating_sub(self.upstream);
+        let own = self.head_after.unwrap_or_else(|| self.started.elapsed()).saturating_sub(self.upstream);
         let trace = self.trace_id.get_or_insert_with(new_trace).clone();
         let alias = self.alias.as_deref();
         let mut ours = |name: &HeaderName, value: HeaderValue| {

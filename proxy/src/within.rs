@@ -6,13 +6,21 @@
 
 use std::future::Future;
 use std::task::Poll;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tokio::time::error::Elapsed;
 
 pub async fn within<F: Future + Unpin>(limit: Duration, mut work: F) -> Result<F::Output, Elapsed> {
     match futures::poll!(&mut work) {
         Poll::Ready(done) => Ok(done),
         Poll::Pending => tokio::time::timeout(limit, work).await,
+    }
+}
+
+/// The same up to a moment; the clock is not read either.
+pub async fn until<F: Future + Unpin>(limit: Instant, mut work: F) -> Result<F::Output, Elapsed> {
+    match futures::poll!(&mut work) {
+        Poll::Ready(done) => Ok(done),
+        Poll::Pending => tokio::time::timeout_at(limit.into(), work).await,
     }
 }
 
@@ -28,5 +36,15 @@ mod tests {
         assert!(within(Duration::from_secs(1), pin!(slow)).await.is_err());
         let quick = tokio::time::sleep(Duration::from_secs(1));
         assert!(within(Duration::from_secs(2), pin!(quick)).await.is_ok());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_moment_limits_as_a_duration_does() {
+        let now = tokio::time::Instant::now().into_std();
+        assert_eq!(until(now, pin!(async { 1 })).await.ok(), Some(1));
+        let slow = tokio::time::sleep(Duration::from_secs(2));
+        assert!(until(now + Duration::from_secs(1), pin!(slow)).await.is_err());
+        let quick = tokio::time::sleep(Duration::from_secs(1));
+        assert!(until(now + Duration::from_secs(3), pin!(quick)).await.is_ok());
     }
 }

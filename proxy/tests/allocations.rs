@@ -8,6 +8,7 @@ use proxy::body::Fields;
 use proxy::body::edit::Edits;
 use proxy::downstream::{ClientGone, Downstream};
 use proxy::plan::{Plan, compile};
+use proxy::routing::clock::Machine;
 use proxy::routing::course::Moment;
 use proxy::routing::{Course, Facts};
 use proxy::stages::receive::{BodyMemory, Bounds, receive};
@@ -15,7 +16,7 @@ use serde_json::{Map, Value, json};
 use shared::config::{Limits, ParamPath, Strictness, read};
 use stats_alloc::{INSTRUMENTED_SYSTEM, Region, StatsAlloc};
 use std::alloc::System;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 #[global_allocator]
 static COUNTING: &StatsAlloc<System> = &INSTRUMENTED_SYSTEM;
@@ -83,7 +84,7 @@ fn what_a_request_allocates_does_not_grow_with_its_body() {
         let (metadata, fields) = (Map::new(), Fields::read(body).unwrap());
         let mut chance = || 0.5;
         let facts = Facts { metadata: &metadata, params: &fields, pathname: "/" };
-        let mut moment = Moment { facts, scope: b"w", now: Instant::now(), unix_seconds: 0, chance: &mut chance };
+        let mut moment = Moment { facts, scope: b"w", clock: &Machine, chance: &mut chance };
         allocated(|| drop(Course::begin(&plan, &mut moment).unwrap())).0
     });
     assert!(routing <= SLACK, "routing by conditions and prompt prefix: {routing} bytes more");

@@ -17,10 +17,12 @@ use super::error::{Class, UpstreamError};
 use super::framing;
 use super::h1::Http1;
 use super::pool::Pool;
-use crate::within::within;
+use crate::within::until;
 
 /// How long a provider that broke off our upload may take to tell why.
 const EARLY_ANSWER: Duration = Duration::from_secs(1);
+/// Nobody waits longer for an answer, whatever is set.
+const LONGEST: Duration = Duration::from_secs(86_400);
 /// A closed connection answers our first packet with a reset, one round trip later. Whatever fails later was at work.
 const STALE_WITHIN: Duration = Duration::from_secs(2);
 
@@ -29,16 +31,24 @@ pub struct Upstream {
     pool: Arc<Pool>,
     exchange: Exchange,
     reused: bool,
-    first_byte_timeout: Duration,
+    first_byte: Patience,
     idle_timeout: Duration,
-    /// When the request began to be written.
-    began: Instant,
+    /// When the head of the answer must be there, once the request begins to be written.
+    answer_by: Option<Instant>,
     /// When it was wholly written.
     sent: Option<Instant>,
     /// The request is on its way and its head was not waited for in vain; Pingora panics when asked twice.
     awaits_head: bool,
     head_read: bool,
     done: bool,
+}
+
+/// How long the head of an answer may take.
+#[derive(Clone, Copy)]
+enum Patience {
+    /// From the moment that the request begins to be written.
+    For(Duration),
+    Until(Instant),
 }
 
 enum Exchange {
@@ -70,9 +80,9 @@ impl Upstream {
             pool,
             exchange,
             reused,
-            first_byte_timeout: forever,
+            first_byte: Patience::For(forever),
             idle_timeout: forever,
-            began: Instant::now(),
+            answer_by: None,
             sent: None,
             awaits_head: false,
             head_read: false,
@@ -83,7 +93,13 @@ impl Upstream {
     /// The longest waits: from the start of the request to the whole head of its answer, and for each piece after that.
     /// An upload also ends when the provider takes nothing of it for the second of them.
     pub fn set_timeouts(&mut self, first_byte: Duration, idle: Duration) {
-        self.first_byte_timeout = first_byte;
+        self.first_byte = Patience::For(first_byte);
+        self.idle_timeout = idle;
+    }
+
+    /// The same where it is known when the head of the answer must be there.
+    pub fn set_deadline(&mut self, answer_by: Instant, idle: Duration) {
+        self.first_byte = Patience::Until(answer_by);
         self.idle_timeout = idle;
     }
 
@@ -105,9 +121,12 @@ impl Upstream {
     pub async fn send(&mut self, head: impl Into<Box<RequestHeader>>, body: Bytes) -> Result<(), UpstreamError> {
         let mut head = head.into();
         framing::prepare(&mut head, body.len(), &self.origin, self.is_h2())?;
-        self.began = Instant::now();
-        let limit = self.first_byte_timeout;
-        match within(limit, pin!(self.send_framed(head, body))).await {
+        let limit = match self.first_byte {
+            Patience::Until(limit) => limit,
+            Patience::For(duration) => Instant::now() + duration.min(LONGEST),
+        };
+        self.answer_by = Some(limit);
+        match until(limit, pin!(self.send_framed(head, body))).await {
             Ok(sent) => sent,
             Err(_) => Err(UpstreamError::new(Class::FirstByteTimeout, message(Class::FirstByteTimeout))),
         }
@@ -189,14 +208,11 @@ impl Upstream {
         if self.head_read {
             return Ok(());
         }
-        if !self.awaits_head {
-            return Err(over());
-        }
-        let left = self.first_byte_timeout.saturating_sub(self.began.elapsed());
+        let Some(limit) = self.answer_by.filter(|_| self.awaits_head) else { return Err(over()) };
         let read = match &mut self.exchange {
-            Exchange::H1(session) => within(left, pin!(session.read_head())).await.map(|read| read.map_err(Failed::H1)),
+            Exchange::H1(session) => until(limit, pin!(session.read_head())).await.map(|read| read.map_err(Failed::H1)),
             Exchange::H2(stream) => {
-                within(left, pin!(stream.read_response_header())).await.map(|read| read.map_err(Failed::H2))
+                until(limit, pin!(stream.read_response_header())).await.map(|read| read.map_err(Failed::H2))
             }
             Exchange::Ready(_) | Exchange::Over => return Err(over()),
         };

@@ -194,7 +194,7 @@ impl Engine {
     ) -> Result<Vec<(Target, Option<String>)>, Refusal> {
         let asked = fields.text("model");
         let headers = GatewayHeaders::of(&head.headers, &self.aliases)?;
-        let resolver = self.resolver();
+        let resolver = self.resolver(Utc::now());
         let targets = errand.plan.leaves().filter_map(|leaf| {
             let own = leaf.edits.model().and_then(|json| serde_json::from_str::<String>(json).ok());
             let model = own.or_else(|| asked.as_deref().map(str::to_owned));

@@ -66,8 +66,10 @@ impl Engine {
         };
         match outcome {
             Ok(Answer { mut upstream, held, permit, .. }) => {
-                self.metrics.first_byte(Lane::Engine, visit.started.elapsed());
-                self.metrics.overhead(visit.started.elapsed().saturating_sub(visit.upstream));
+                let after = visit.started.elapsed();
+                visit.head_after = Some(after);
+                self.metrics.first_byte(Lane::Engine, after);
+                self.metrics.overhead(after.saturating_sub(visit.upstream));
                 let ended = answer::deliver(client, &mut upstream, held, visit).await;
                 upstream.release();
                 drop(permit);
@@ -147,7 +149,9 @@ impl Engine {
             Some(target) => Resolved { target: target.clone(), model: None },
             None => {
                 let headers = GatewayHeaders::of(&client.head().headers, &self.aliases).map_err(refused)?;
-                self.resolver().resolve(leaf, &headers, &errand.caller, asked_for.as_deref()).map_err(refused)?
+                self.resolver(Utc::now())
+                    .resolve(leaf, &headers, &errand.caller, asked_for.as_deref())
+                    .map_err(refused)?
             }
         };
         visit.provider = HeaderValue::from_str(&target.provider.name).ok();
@@ -189,8 +193,8 @@ impl Engine {
         let body = errand.form.as_ref().map_or_else(|| body.clone(), |form| form.edited(&body));
         let (edited, deadline) = (edited.as_ref(), visit.deadline);
         let turn = turn.as_ref();
-        let call = Call { endpoint: errand.endpoint, leaf, target: &target, body: &body, edited, deadline, turn };
-        let asked = Instant::now();
+        let (endpoint, asked) = (errand.endpoint, Instant::now());
+        let call = Call { endpoint, leaf, target: &target, body: &body, edited, deadline, asked, turn };
         let called = self.call_or_redial(client, visit, call, permit).await;
         visit.upstream += match &called {
             Ok(answer) => answer.waited,

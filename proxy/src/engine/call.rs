@@ -12,7 +12,7 @@ use crate::stages::answer::{self, Ended, Failure, Held};
 use crate::stages::classify::Endpoint;
 use crate::stages::prepare::upstream_head;
 use crate::target::Target;
-use crate::within::within;
+use crate::within::until;
 use bytes::Bytes;
 use http::header;
 use pingora_http::RequestHeader;
@@ -40,6 +40,8 @@ pub(super) struct Call<'c> {
     pub edited: Option<&'c Bytes>,
     /// When the whole request must be over.
     pub deadline: Option<Instant>,
+    /// When the target was turned to.
+    pub asked: Instant,
     /// What a call beside it has to ask for.
     pub turn: Option<&'c Turn<'c>>,
 }
@@ -65,8 +67,7 @@ impl Engine {
         fresh: bool,
     ) -> Result<Answer, NotCalled> {
         let target = call.target;
-        let asked = Instant::now();
-        let limit = asked + target.timeout;
+        let limit = call.asked + target.timeout;
         let limit = call.deadline.map_or(limit, |deadline| limit.min(deadline));
         let called = self.send(target, head, call.body.clone(), limit, fresh).await;
         let mut upstream = called.map_err(|error| match error {
@@ -75,14 +76,12 @@ impl Engine {
             CallError::Upstream(error) if error.is_stale_reuse() && !fresh => NotCalled::Stale,
             CallError::Upstream(error) => unreachable(target, error.class(), &error).into(),
         })?;
-        let waited = asked.elapsed();
+        let waited = call.asked.elapsed();
         let held = {
             let holding = pin!(answer::hold(&mut upstream, &target.provider.name, limit));
             match call.deadline {
                 None => holding.await,
-                Some(deadline) => within(deadline.saturating_duration_since(Instant::now()), holding)
-                    .await
-                    .unwrap_or_else(|_| Err(out_of_time())),
+                Some(deadline) => until(deadline, holding).await.unwrap_or_else(|_| Err(out_of_time())),
             }
         };
         Ok(Answer { held: held?, upstream, waited, permit: None })
@@ -116,14 +115,13 @@ impl Engine {
         limit: Instant,
         fresh: bool,
     ) -> Result<Upstream, CallError> {
-        let left = limit.saturating_duration_since(Instant::now());
-        let connect = within(left, pin!(self.dialer.connect(&target.origin, fresh))).await;
+        let connect = until(limit, pin!(self.dialer.connect(&target.origin, fresh))).await;
         let mut upstream = connect.map_err(|_| CallError::TooLate)??;
         match upstream.is_reused() {
             true => self.metrics.pool_reused.inc(),
             false => self.metrics.pool_opened.inc(),
         }
-        upstream.set_timeouts(limit.saturating_duration_since(Instant::now()), target.stream_idle);
+        upstream.set_deadline(limit, target.stream_idle);
         upstream.send(head, body).await?;
         upstream.read_head().await?;
         Ok(upstream)

@@ -35,7 +35,7 @@ impl Engine {
         }
         let head = self.prepare(call, client.head()).map_err(refused)?;
         // On a connection of its own: a held one could be dead, or share what makes the first slow.
-        let mut second = pin!(self.call(call, head, true));
+        let mut second = pin!(self.call(Call { asked: Instant::now(), ..call }, head, true));
         let race = async {
             let (early, was_first) = tokio::select! {
                 biased;

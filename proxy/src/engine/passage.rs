@@ -13,6 +13,7 @@ use crate::stages::identify::Principal;
 use crate::stages::resolve::Resolved;
 use crate::target::Target;
 use crate::visit::Visit;
+use chrono::Utc;
 use http::HeaderValue;
 use pingora_http::RequestHeader;
 use serde_json::{Map, Value};
@@ -148,7 +149,7 @@ impl Engine {
         let insisted = leaf.edits.model().and_then(|json| serde_json::from_str::<String>(json).ok());
         let asked = realtime::model(path, head.uri.query());
         let asked = asked.map(|asked| insisted.map_or(asked, Into::into));
-        let Resolved { target, model } = self.resolver().resolve(leaf, headers, caller, asked.as_deref())?;
+        let Resolved { target, model } = self.resolver(Utc::now()).resolve(leaf, headers, caller, asked.as_deref())?;
         visit.provider = HeaderValue::from_str(&target.provider.name).ok();
         let place = place(&target, path, head)?;
         visit.turn_to(&target, model.as_deref().or(asked.as_deref()));

@@ -129,6 +129,7 @@ mod tests {
     use super::*;
     use crate::body::Fields;
     use crate::plan::compile;
+    use crate::routing::clock::Still;
     use crate::routing::course::Moment;
     use crate::routing::{Course, Next, Outcome};
     use proptest::prelude::*;
@@ -203,7 +204,8 @@ mod tests {
             let (metadata, params) = (Map::new(), Fields::default());
             let mut chance = || luck;
             let facts = Facts { metadata: &metadata, params: &params, pathname: "/" };
-            let mut moment = Moment { facts, scope: b"w", now: Instant::now(), unix_seconds: 0, chance: &mut chance };
+            let clock = Still::at(Instant::now());
+            let mut moment = Moment { facts, scope: b"w", clock: &clock, chance: &mut chance };
             let mut course = Course::begin(&plan, &mut moment).unwrap();
             let mut left = surveyed.iter();
             loop {

@@ -1,11 +1,12 @@
 //! The way of one request through its plan: down to a first target, and on from there as targets fail.
 
 use super::balance;
+use super::clock::Clock;
 use super::query::{Facts, holds};
 use super::retry::Retries;
 use crate::plan::{Branch, Leaf, Node, Plan};
 use crate::refusal::Refusal;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// How an attempt ended.
 #[derive(Debug, Clone)]
@@ -53,8 +54,7 @@ pub struct Moment<'m> {
     pub facts: Facts<'m>,
     /// Whose keys these are: sticky choices of different workspaces have nothing to do with each other.
     pub scope: &'m [u8],
-    pub now: Instant,
-    pub unix_seconds: u64,
+    pub clock: &'m dyn Clock,
     /// A number in 0..1, a new one at each call.
     pub chance: &'m mut dyn FnMut() -> f64,
 }
@@ -127,8 +127,8 @@ impl<'p> Course<'p> {
     pub fn after(&mut self, outcome: &Outcome, moment: &mut Moment<'_>) -> Result<Next, Refusal> {
         let leaf = self.leaf();
         let rules = leaf.retry.as_ref();
-        let wait =
-            rules.and_then(|rules| self.way.retries.next(rules, &leaf.budget, outcome, moment.now, moment.chance));
+        let wait = rules
+            .and_then(|rules| self.way.retries.next(rules, &leaf.budget, outcome, moment.clock.now(), moment.chance));
         match wait {
             Some(wait) => Ok(Next::Again(wait)),
             None => self.leave(outcome, moment),
@@ -138,7 +138,7 @@ impl<'p> Course<'p> {
     /// What follows when the present target is not tried again. However often it was tried, that is one outcome.
     pub fn leave(&mut self, outcome: &Outcome, moment: &mut Moment<'_>) -> Result<Next, Refusal> {
         if let (Some(breaker), Speaker::Provider | Speaker::Network) = (&self.leaf().breaker, outcome.speaker) {
-            breaker.record(outcome.status, moment.now);
+            breaker.record(outcome.status, moment.clock.now());
         }
         if outcome.speaker == Speaker::Fault || outcome.left.is_zero() {
             return Ok(Next::Deliver);
@@ -175,11 +175,14 @@ impl<'p> Course<'p> {
                     return Ok(());
                 }
                 Branch::Single(targets) => {
-                    let healthy = targets.iter().find(|target| !self.plan.is_open(**target, moment.now));
+                    let healthy = match self.plan.has_breakers().then(|| moment.clock.now()) {
+                        Some(now) => targets.iter().find(|target| !self.plan.is_open(**target, now)),
+                        None => None,
+                    };
                     *healthy.or(targets.first()).ok_or_else(|| router_error("it has no target"))?
                 }
                 Branch::Fallback { targets, .. } => {
-                    let mut left = self.healthy(targets.clone(), moment.now);
+                    let mut left = self.healthy(targets.clone(), moment.clock);
                     left.reverse();
                     let first = left.pop().ok_or_else(|| router_error("a fallback has no target"))?;
                     self.way.fallbacks.push(Fallback { node: at, left });
@@ -188,10 +191,16 @@ impl<'p> Course<'p> {
                 Branch::Balance { targets, sticky } => {
                     // What has no weight is drained: not even open circuits elsewhere send traffic there.
                     let weighty = targets.iter().copied().filter(|target| self.plan.node(*target).weight > 0.0);
-                    let targets = self.healthy(weighty.collect(), moment.now);
+                    let targets = self.healthy(weighty.collect(), moment.clock);
                     let weights: Vec<f64> = targets.iter().map(|target| self.plan.node(*target).weight).collect();
                     let key = sticky.as_ref().and_then(|sticky| {
-                        balance::sticky_key(sticky, moment.scope, &node.path, &moment.facts, moment.unix_seconds)
+                        balance::sticky_key(
+                            sticky,
+                            moment.scope,
+                            &node.path,
+                            &moment.facts,
+                            moment.clock.unix_seconds(),
+                        )
                     });
                     let names = targets.iter().map(|target| &*self.plan.node(*target).path);
                     let chosen = match key {
@@ -211,10 +220,11 @@ impl<'p> Course<'p> {
     }
 
     /// The targets whose circuit is closed; all of them when none is.
-    fn healthy(&self, targets: Vec<usize>, now: Instant) -> Vec<usize> {
+    fn healthy(&self, targets: Vec<usize>, clock: &dyn Clock) -> Vec<usize> {
         if !self.plan.has_breakers() {
             return targets;
         }
+        let now = clock.now();
         let closed: Vec<usize> = targets.iter().copied().filter(|target| !self.plan.is_open(*target, now)).collect();
         if closed.is_empty() { targets } else { closed }
     }

@@ -1,5 +1,6 @@
 //! What holds for every plan and every luck, not only for those somebody thought of.
 
+use super::clock::Still;
 use super::course::Moment;
 use super::{Course, Facts, Next, Outcome};
 use crate::body::Fields;
@@ -19,7 +20,8 @@ fn walk(plan: &Plan, user: &str, luck: f64, now: Instant, mut status: impl FnMut
     let params = Fields::default();
     let mut chance = || luck;
     let facts = Facts { metadata: &metadata, params: &params, pathname: "/" };
-    let mut moment = Moment { facts, scope: b"w", now, unix_seconds: 0, chance: &mut chance };
+    let clock = Still::at(now);
+    let mut moment = Moment { facts, scope: b"w", clock: &clock, chance: &mut chance };
     let mut course = Course::begin(plan, &mut moment).unwrap();
     let mut called = Vec::new();
     loop {

@@ -1,6 +1,7 @@
 //! Whole requests through whole plans, with scripted providers and a clock of our own: `scenarios.txt` says which
 //! targets are called, in which order, after which waits, and what the client gets. See its head for how to read it.
 
+use super::clock::{Clock as _, Still};
 use super::course::Moment;
 use super::{Course, Facts, Next, Outcome, Speaker};
 use crate::body::Fields;
@@ -106,7 +107,8 @@ impl Stage {
         let mut chance = || chance;
         let mut answers = std::mem::take(&mut self.answers).into_iter();
         let began = self.now;
-        let mut moment = Moment { facts, scope, now: self.now, unix_seconds: self.unix_seconds, chance: &mut chance };
+        let clock = Still { unix_seconds: self.unix_seconds, ..Still::at(began) };
+        let mut moment = Moment { facts, scope, clock: &clock, chance: &mut chance };
         let mut course = match Course::begin(plan, &mut moment) {
             Ok(course) => course,
             Err(refusal) => return format!("{} {}", refusal.status, refusal.code),
@@ -119,22 +121,22 @@ impl Stage {
             let answer =
                 answers.next().unwrap_or_else(|| panic!("{name}: nothing is scripted after {}", told.join(" ")));
             let total = leaf.total_timeout.unwrap_or(Duration::MAX);
-            let limit = leaf.request_timeout.unwrap_or(CEILING).min(total.saturating_sub(moment.now - began));
+            let limit = leaf.request_timeout.unwrap_or(CEILING).min(total.saturating_sub(clock.now() - began));
             let (mut outcome, took) = attempt(&answer, limit, name);
-            moment.now += took;
-            outcome.left = total.saturating_sub(moment.now - began);
+            clock.pass(took);
+            outcome.left = total.saturating_sub(clock.now() - began);
             match course.after(&outcome, &mut moment) {
                 Ok(Next::Deliver) => break outcome.status,
                 Ok(Next::Again(wait)) => {
                     told.push(format!("+{}", written(wait)));
-                    moment.now += wait;
+                    clock.pass(wait);
                 }
                 Ok(Next::Elsewhere) => {}
                 Err(refusal) => break refusal.status,
             }
         };
-        self.unix_seconds += (moment.now - self.now).as_secs();
-        self.now = moment.now;
+        self.unix_seconds += (clock.now() - began).as_secs();
+        self.now = clock.now();
         let unused: Vec<String> = answers.collect();
         assert!(unused.is_empty(), "{name}: after {} nobody asked for {unused:?}", told.join(" "));
         format!("{} = {status} r{}", told.join(" "), course.retry_count())

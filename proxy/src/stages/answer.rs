@@ -17,12 +17,11 @@ use crate::metrics::Outcome;
 use crate::refusal::Refusal;
 use crate::usage::stream_options::without_usage;
 use crate::visit::Visit;
-use crate::within::within;
+use crate::within::until;
 use bytes::{Bytes, BytesMut};
 use http::{HeaderName, HeaderValue, header};
 use pingora_http::ResponseHeader;
 use std::pin::pin;
-use std::time::Instant;
 
 #[derive(Debug)]
 pub enum Ended {
@@ -157,10 +156,7 @@ async fn next(
 ) -> Result<Result<Option<Bytes>, Broken>, Ended> {
     let read = match visit.deadline {
         None => Ok(beside(client, visit, pin!(upstream.read_body())).await?),
-        Some(deadline) => {
-            let left = deadline.saturating_duration_since(Instant::now());
-            beside(client, visit, pin!(within(left, pin!(upstream.read_body())))).await?
-        }
+        Some(deadline) => beside(client, visit, pin!(until(deadline, pin!(upstream.read_body())))).await?,
     };
     Ok(match read {
         Ok(piece) => piece.map_err(|error| Broken::of(&error, visit)),
@@ -201,7 +197,6 @@ fn client_head(upstream: ResponseHeader, visit: &mut Visit) -> ResponseHeader {
     }
     parts.version = http::Version::HTTP_11;
     visit.status = parts.status.as_u16();
-    visit.head_after = Some(visit.started.elapsed());
     visit.stamp_map(&mut parts.headers);
     visit.answers(&parts.headers);
     ResponseHeader::from(parts)

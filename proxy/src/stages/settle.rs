@@ -58,7 +58,6 @@ pub enum Source {
 /// The target being tried.
 struct Attempt {
     began: Instant,
-    began_at: SystemTime,
     /// What the whole request had waited for providers when this target was turned to.
     waited_before: Duration,
     ai_org: String,
@@ -205,7 +204,6 @@ impl Log {
         }
         self.attempt = Some(Attempt {
             began: Instant::now(),
-            began_at: SystemTime::now(),
             waited_before: waited,
             ai_org: target.provider.name.clone(),
             virtual_key: stored.map(|stored| stored.provider.clone()),
@@ -318,8 +316,8 @@ impl Log {
             sheet.answers(facts.status, head);
             sheet.piece(body);
         }
-        let id = request_id::new(attempt.began_at);
         let time = attempt.began.elapsed();
+        let id = request_id::new(SystemTime::now() - time);
         let waited = facts.upstream.saturating_sub(attempt.waited_before);
         let charges = admission.as_ref().map(|admission| admission.charges(false)).unwrap_or_default();
         let times = [time, waited, time.saturating_sub(waited)];
@@ -337,8 +335,8 @@ impl Log {
         let is_charged = attempt.is_some() && !Refusal::is_limit(facts.error_code);
         let charged = admission.as_ref().filter(|_| is_charged);
         let charges = charged.map(|admission| admission.charges(true)).unwrap_or_default();
-        let own = facts.head_after.unwrap_or_else(|| facts.started.elapsed()).saturating_sub(facts.upstream);
-        let times = [facts.started.elapsed(), facts.upstream, own];
+        let time = facts.started.elapsed();
+        let times = [time, facts.upstream, facts.head_after.unwrap_or(time).saturating_sub(facts.upstream)];
         let guess = self.write(facts, facts.request_id, attempt.as_mut(), times, charges);
         match (admission, &attempt) {
             (Some(admission), Some(attempt)) if is_charged => admission.settle(&used(attempt, guess)),

@@ -1,11 +1,13 @@
 //! Walks through whole plans, told by the targets they visit: fallbacks inside fallbacks, retries, weights, conditions,
 //! open circuits, and what ends a walk at once.
 
+use super::super::clock::Still;
 use super::*;
 use crate::body::Fields;
 use crate::plan::compile;
 use serde_json::{Map, Value, json};
 use shared::config::{Limits, Strictness, read};
+use std::time::Instant;
 
 fn plan(config: &Value) -> Plan {
     compile(&read(config, Strictness::Inline, &Limits::default()).unwrap_or_else(|faults| panic!("{faults:?}")))
@@ -14,12 +16,11 @@ fn plan(config: &Value) -> Plan {
 /// Walks a plan with these statuses as outcomes and says which targets were tried, by their last digits.
 fn walk_at(plan: &Plan, statuses: &[u16], chance: f64, metadata: &Value, now: Instant) -> Result<String, Refusal> {
     let (metadata, params) = (metadata.as_object().cloned().unwrap_or_default(), Fields::default());
-    let mut chance = || chance;
+    let (clock, mut chance) = (Still::at(now), || chance);
     let mut moment = Moment {
         facts: Facts { metadata: &metadata, params: &params, pathname: "/v1/chat/completions" },
         scope: b"w",
-        now,
-        unix_seconds: 0,
+        clock: &clock,
         chance: &mut chance,
     };
     let mut course = Course::begin(plan, &mut moment)?;
@@ -149,7 +150,8 @@ fn our_own_refusal_is_not_repeated_and_not_held_against_the_target_but_another_m
     let (metadata, params, now) = (Map::new(), Fields::default(), Instant::now());
     let mut chance = || 0.0;
     let facts = Facts { metadata: &metadata, params: &params, pathname: "/" };
-    let mut moment = Moment { facts, scope: b"", now, unix_seconds: 0, chance: &mut chance };
+    let clock = Still::at(now);
+    let mut moment = Moment { facts, scope: b"", clock: &clock, chance: &mut chance };
     let mut course = Course::begin(&plan, &mut moment).unwrap();
     let limited = Outcome { status: 429, speaker: Speaker::Gateway, ..Outcome::default() };
     assert_eq!(course.after(&limited, &mut moment).unwrap(), Next::Elsewhere);
@@ -182,7 +184,8 @@ fn a_fault_of_our_own_and_the_end_of_the_time_end_everything() {
     ] {
         let mut chance = || 0.0;
         let facts = Facts { metadata: &metadata, params: &params, pathname: "/" };
-        let mut moment = Moment { facts, scope: b"", now: Instant::now(), unix_seconds: 0, chance: &mut chance };
+        let clock = Still::at(Instant::now());
+        let mut moment = Moment { facts, scope: b"", clock: &clock, chance: &mut chance };
         let mut course = Course::begin(&plan, &mut moment).unwrap();
         assert_eq!(course.after(&outcome, &mut moment).unwrap(), Next::Deliver);
     }

@@ -10,7 +10,7 @@ use crate::dial::{Class, Upstream, UpstreamError};
 use crate::events::{Splitter, events};
 use crate::metrics::Outcome;
 use crate::refusal::Refusal;
-use crate::within::within;
+use crate::within::until;
 use bytes::{Bytes, BytesMut};
 use http::header;
 use pingora_http::ResponseHeader;
@@ -75,7 +75,7 @@ async fn stream(upstream: &mut Upstream, provider: &str, limit: Instant) -> Resu
     let (mut has_begun, mut is_first) = (false, true);
     loop {
         let read = match is_first {
-            true => within(limit.saturating_duration_since(Instant::now()), pin!(upstream.read_body())).await,
+            true => until(limit, pin!(upstream.read_body())).await,
             false => Ok(upstream.read_body().await),
         };
         is_first = false;
