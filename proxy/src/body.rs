@@ -61,7 +61,13 @@ impl<'b> Fields<'b> {
     pub fn text(&self, name: &str) -> Option<Cow<'b, str>> {
         #[derive(Deserialize)]
         struct Text<'t>(#[serde(borrow)] Cow<'t, str>);
-        serde_json::from_str::<Text<'b>>(self.get(name)?).ok().map(|text| text.0)
+        let written = self.get(name)?;
+        let plain = written.strip_prefix('"').and_then(|rest| rest.strip_suffix('"'));
+        match plain.filter(|plain| memchr::memchr(b'\\', plain.as_bytes()).is_none()) {
+            // Checked when it was read.
+            Some(plain) => Some(Cow::Borrowed(plain)),
+            None => serde_json::from_str::<Text<'b>>(written).ok().map(|text| text.0),
+        }
     }
 
     pub fn is_true(&self, name: &str) -> bool {

@@ -4,6 +4,7 @@
 //! Stricter than a browser: an answer whose end is ambiguous is an error, never a guess.
 
 use std::io;
+use std::mem::MaybeUninit;
 use std::pin::pin;
 use std::time::Duration;
 
@@ -106,9 +107,11 @@ impl Http1 {
 
     /// One head from the buffer, once it is all there. Names and values share the buffer's memory.
     fn parse(&mut self) -> Result<Option<http::response::Parts>, Class> {
-        let mut space = [httparse::EMPTY_HEADER; MAX_HEADERS];
-        let mut parsed = httparse::Response::new(&mut space);
-        let length = match parsed.parse(&self.buffer) {
+        // Not filled: that would cost more than reading most heads.
+        let mut space = [const { MaybeUninit::uninit() }; MAX_HEADERS];
+        let mut parsed = httparse::Response::new(&mut []);
+        let rules = httparse::ParserConfig::default();
+        let length = match rules.parse_response_with_uninit_headers(&mut parsed, &self.buffer, &mut space) {
             Ok(httparse::Status::Complete(length)) => length,
             Ok(httparse::Status::Partial) => return Ok(None),
             Err(_) => return Err(Class::Protocol),
