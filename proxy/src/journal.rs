@@ -5,6 +5,7 @@
 //! size, or by the shipper when it has nothing else to send.
 
 pub mod body;
+mod charge;
 mod frame;
 pub mod meters;
 mod reader;
@@ -17,8 +18,9 @@ mod untold;
 pub mod upload;
 mod writer;
 
+pub use charge::{Charge, Charges};
 pub use meters::Meters;
-pub use record::{Charge, Mode, Record};
+pub use record::{Mode, Record};
 
 use crate::usage::Spoken;
 use anyhow::Context as _;

@@ -16,17 +16,20 @@ mod shards;
 mod share;
 #[cfg(test)]
 mod simulation;
+mod sort;
 
 pub use counter::{Ask, Counter, Kind, Limit, Moment, Scope, Unit, Window};
 pub use look::Look;
 pub use meters::Meters;
 pub use postgres::release;
 pub use reservation::{Due, Refusal, Reservation, Spent, Standing, Why};
+pub use sort::Sort;
 
 use parking_lot::Mutex;
 use rates::{Redis, Taken};
 use reservation::{Held, Place};
-use shards::{Entry, Shards};
+pub use shards::Found;
+use shards::{Entry, Shards, Slot, with_all};
 use share::Verdict;
 use shared::conf;
 use shared::conf::limits::StoreAway;
@@ -184,7 +187,9 @@ impl Limits {
                 is_over: used.is_some_and(|used| used > limit.cap),
             };
             // Rates come in the order of the asks, so those before it are in their places already.
-            reservation.held.insert((*index).min(reservation.held.len()), held);
+            let at = (*index).min(reservation.held.len());
+            reservation.held.insert(at, held);
+            reservation.slots.insert(at, None);
         }
         Ok(reservation)
     }
@@ -257,23 +262,24 @@ impl Limits {
     fn attempt(self: &Arc<Self>, now: Moment, asks: &[Ask<'_>], is_late: bool) -> Attempt {
         let trusted_until = self.trusted_until.load(Relaxed);
         let is_away = is_late || self.is_away.load(Relaxed);
-        self.shares.with_all(asks.iter().map(|ask| &ask.limit.counter), |shards| {
+        let slot = |ask: &Ask<'_>| self.shares.find_or_make(now, ask.limit, ask.found);
+        let slots: Vec<_> = asks.iter().map(slot).collect();
+        let taken = with_all(&slots, |shares| {
             let mut waits = None;
             for (index, ask) in asks.iter().enumerate() {
                 let limit = ask.limit;
-                let refuse = |remaining, why| {
-                    Attempt::Refused(Refusal { index, remaining, resets_at: limit.kind.ends_at(now), why })
+                let refuse = |share: Option<&mut Entry>, why| {
+                    let remaining = share.map_or(0, |entry| entry.share.remaining());
+                    Err(Attempt::Refused(Refusal { index, remaining, resets_at: limit.kind.ends_at(now), why }))
                 };
                 let is_strict = matches!(limit.kind, Kind::Budget { strict: true, .. });
                 if is_strict && ask.amount == u64::MAX && !limit.dry_run {
-                    return refuse(0, Why::Unbounded);
+                    return refuse(None, Why::Unbounded);
                 }
                 let amount = ask.amount();
-                let mut remaining = 0;
-                let verdict = match shards.entry_or_new(now, limit) {
+                let verdict = match shares.entry(index) {
                     Some(entry) => {
                         self.turn(entry, now, limit);
-                        remaining = entry.share.remaining();
                         match entry.share.verdict(now, limit, amount, trusted_until) {
                             Verdict::Wait if is_away => Verdict::Away,
                             verdict => verdict,
@@ -285,22 +291,25 @@ impl Limits {
                 match verdict {
                     _ if limit.dry_run => {}
                     Verdict::Pass => {}
-                    Verdict::Refuse if matches!(limit.kind, Kind::Rate(_)) => return refuse(remaining, Why::Rate),
-                    Verdict::Refuse => return refuse(remaining, Why::Budget),
+                    Verdict::Refuse if matches!(limit.kind, Kind::Rate(_)) => {
+                        return refuse(shares.entry(index), Why::Rate);
+                    }
+                    Verdict::Refuse => return refuse(shares.entry(index), Why::Budget),
                     Verdict::Away if is_strict || self.settings.limits_store_away == StoreAway::Closed => {
-                        return refuse(remaining, Why::StoreAway);
+                        return refuse(shares.entry(index), Why::StoreAway);
                     }
                     Verdict::Away => {}
                     Verdict::Wait => waits = waits.or(Some(index)),
                 }
             }
             let Some(first) = waits else {
-                let held = asks.iter().map(|ask| self.take(shards.entry(&ask.limit.counter), ask, now, trusted_until));
-                return Attempt::Taken(Reservation { held: held.collect(), limits: self.clone() });
+                let held = asks.iter().enumerate();
+                let held = held.map(|(index, ask)| self.take(shares.entry(index), ask, now, trusted_until));
+                return Ok(held.collect());
             };
             let mut receiver = None;
-            for ask in &asks[first..] {
-                let Some(entry) = shards.entry(&ask.limit.counter) else { continue };
+            for (index, ask) in asks.iter().enumerate().skip(first) {
+                let Some(entry) = shares.entry(index) else { continue };
                 let amount = ask.amount();
                 if entry.share.verdict(now, ask.limit, amount, trusted_until) == Verdict::Wait {
                     receiver = receiver.or_else(|| Some(entry.subscribe()));
@@ -310,8 +319,12 @@ impl Limits {
                 }
             }
             // Whoever waits has found a share to wait for, so there is one.
-            Attempt::Wait(receiver.unwrap_or_else(|| watch::channel(()).1))
-        })
+            Err(Attempt::Wait(receiver.unwrap_or_else(|| watch::channel(()).1)))
+        });
+        match taken {
+            Ok(held) => Attempt::Taken(Reservation { held, slots, limits: self.clone() }),
+            Err(otherwise) => otherwise,
+        }
     }
 
     fn turn(&self, entry: &mut Entry, now: Moment, limit: &Limit) {
@@ -324,10 +337,10 @@ impl Limits {
     /// After every limit let it pass.
     fn take(&self, entry: Option<&mut Entry>, ask: &Ask<'_>, now: Moment, trusted_until: Moment) -> Held {
         let (limit, amount) = (ask.limit, ask.amount());
-        let mut held = Held {
+        let held = |starts_at, ends_at| Held {
             counter: limit.counter.clone(),
-            starts_at: limit.kind.starts_at(now),
-            ends_at: limit.kind.ends_at(now),
+            starts_at,
+            ends_at,
             place: Place::Nowhere,
             amount: 0,
             cap: limit.cap,
@@ -337,9 +350,9 @@ impl Limits {
         };
         let Some(Entry { share, .. }) = entry else {
             self.meters.unleased.inc();
-            return held;
+            return held(limit.kind.starts_at(now), limit.kind.ends_at(now));
         };
-        (held.starts_at, held.ends_at) = (share.starts_at(), share.ends_at());
+        let mut held = held(share.starts_at(), share.ends_at());
         match share.verdict(now, limit, amount, trusted_until) {
             Verdict::Pass => {
                 if let Some(lease) = share.take(now, amount) {
@@ -362,7 +375,7 @@ impl Limits {
         held
     }
 
-    fn settle(&self, now: Moment, held: &Held, spent: u64) {
+    fn settle(&self, now: Moment, held: &Held, slot: Option<&Slot>, spent: u64) {
         let lease = match held.place {
             Place::Lease(lease) => lease,
             Place::Redis => {
@@ -373,11 +386,11 @@ impl Limits {
             }
             Place::Nowhere => return,
         };
-        self.shares.with(&held.counter, |entry| {
+        if let Some(mut entry) = slot.map(Slot::lock) {
             entry.share.settle(now, lease, held.amount, spent);
             // What came back may be enough for those who wait.
             entry.waiting = None;
-        });
+        }
     }
 
     /// Gives everything back, once nothing runs any more and the journal is in Postgres.

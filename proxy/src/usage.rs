@@ -14,6 +14,7 @@ pub use estimate::{Answered, Spoken, rough_tokens};
 use crate::events::events;
 use memchr::memmem;
 use scan::{Key, Value};
+use shared::cost::{Counts, Usage};
 use std::sync::LazyLock;
 
 static MODEL: LazyLock<Key> = LazyLock::new(|| Key::new("\"model\""));
@@ -35,6 +36,9 @@ const MOST_TEXT: usize = 256 << 10;
 pub struct Found {
     /// The first and the last mention: Anthropic reports what was read at the start, what was written at the end.
     pub usage: Vec<String>,
+    /// What the one mention of a plain answer counts, where that was seen on the way.
+    counts: Counts,
+    is_counted: bool,
     pub model: Option<String>,
     pub service_tier: Option<String>,
     /// The text of a stream so far, as JSON writes it.
@@ -129,14 +133,21 @@ impl Found {
     }
 
     fn note_last(&mut self, bytes: &[u8]) {
-        if let Some(object) = scan::last_object(bytes, &USAGE, LONGEST) {
+        let mut is_counted = false;
+        let quick = |rest: &[u8]| {
+            let end = self.counts.skim(rest);
+            is_counted = end.is_some();
+            end
+        };
+        if let Some(object) = scan::last_object(bytes, &USAGE, LONGEST, quick) {
             self.replace(object);
-        } else if let Some(object) = scan::last_object(bytes, &USAGE_METADATA, LONGEST) {
+            self.is_counted = is_counted;
+        } else if let Some(object) = scan::last_object(bytes, &USAGE_METADATA, LONGEST, |_| None) {
             self.replace(object);
             if self.model.is_none() {
                 self.model = scan::text_after(bytes, &MODEL_VERSION);
             }
-        } else if let Some(object) = scan::last_object(bytes, &META, LONGEST)
+        } else if let Some(object) = scan::last_object(bytes, &META, LONGEST, |_| None)
             // Cohere's; others keep other things there.
             && memmem::find(object, b"\"billed_units\"").is_some()
         {
@@ -156,6 +167,15 @@ impl Found {
         }
         self.usage.truncate(1);
         self.usage.push(text.to_owned());
+        self.is_counted = false;
+    }
+
+    /// What was used, as far as the answer says.
+    pub fn told(&self) -> Option<Usage> {
+        match &self.usage[..] {
+            [whole] if self.is_counted => Usage::counted(&self.counts, whole),
+            pieces => Usage::told(pieces),
+        }
     }
 }
 

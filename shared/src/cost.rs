@@ -20,7 +20,7 @@ pub use own_prices::{OwnPrices, Unreadable, listed_name};
 pub use price::Price;
 pub use pricing::{CustomPricing, Entry, FixedCost, PricingConfig, Rate, Rates};
 pub use rates::{Mode, Terms};
-pub use usage::{Images, Told, Usage};
+pub use usage::{Counts, Images, Told, Usage};
 
 use rates::Effective;
 use rust_decimal::Decimal;

@@ -179,18 +179,19 @@ impl Place {
             ("x-gateway-provider", "openai".into()),
             ("x-gateway-custom-host", format!("http://{upstream}/v1")),
         ]);
-        process.answers(&engine).await?;
-        let relay = Request { path: RELAY_PATH, ..engine.clone() };
-        process.answers(&relay).await?;
-        let routed = Request { headers: routed(upstream, store), ..engine.clone() };
-        process.answers(&routed).await?;
         let mut limited = engine.clone();
         for (name, value) in &mut limited.headers {
             if *name == KEY {
                 value.clone_from(&store.limited_key);
             }
         }
+        // First, so that it is always this thread that reads the prices, and not now and then the one that ships.
         process.answers(&limited).await?;
+        process.answers(&engine).await?;
+        let relay = Request { path: RELAY_PATH, ..engine.clone() };
+        process.answers(&relay).await?;
+        let routed = Request { headers: routed(upstream, store), ..engine.clone() };
+        process.answers(&routed).await?;
         Ok((process, Lanes { engine, routed, relay, limited }))
     }
 }

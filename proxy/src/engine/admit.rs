@@ -4,13 +4,10 @@
 use super::{Ask, Engine, Errand, Passage};
 use crate::body::Fields;
 use crate::headers::GatewayHeaders;
-use crate::limits::Unit;
 use crate::refusal::Refusal;
 use crate::stages::admit::amounts::{Expected, Item};
 use crate::stages::admit::told::refusal;
-use crate::stages::admit::{
-    Admission, Amounts, Attempted, Request, Wanted, asks, has_strict_cost, known_of_request, of_attempt, uses,
-};
+use crate::stages::admit::{Admission, Amounts, Attempted, Needs, Request, Wanted, asks, known_of_request, of_attempt};
 use crate::target::{Credential, Target};
 use crate::visit::Visit;
 use chrono::Utc;
@@ -40,18 +37,16 @@ impl Engine {
         if wanted.is_empty() {
             return Ok(());
         }
-        let mut amounts = Amounts::default();
-        if uses(&wanted, Unit::Tokens) || uses(&wanted, Unit::Cost) {
+        let (mut amounts, needs) = (Amounts::default(), Needs::of(&wanted));
+        if needs.tokens {
             let expected = Expected::of(family, read.text, read.fields);
             amounts = expected.amounts();
-            if uses(&wanted, Unit::Cost) {
-                let is_strict = has_strict_cost(&wanted);
+            if needs.cost {
                 let mut dearest: Option<Amounts> = None;
                 let mut price = async |target: &Target, model: Option<&str>| {
                     let mut one = amounts;
-                    self.tariff.learn(&target.provider.name).await;
                     let priced = item(target, model, read.fields);
-                    self.tariff.price(&mut one, &expected, &priced.borrow(), is_strict);
+                    self.tariff.price(&mut one, &expected, &priced.borrow(), needs.most).await;
                     dearest = Some(dearest.map_or(one, |dearest| dearest.or(one)));
                 };
                 match &errand.first {
@@ -92,14 +87,13 @@ impl Engine {
         if wanted.is_empty() {
             return Ok(());
         }
-        let mut amounts = Amounts::default();
-        if uses(&wanted, Unit::Tokens) || uses(&wanted, Unit::Cost) {
+        let (mut amounts, needs) = (Amounts::default(), Needs::of(&wanted));
+        if needs.tokens {
             let expected = Expected::of(family, read.text, read.fields);
             amounts = expected.amounts();
-            if uses(&wanted, Unit::Cost) {
-                self.tariff.learn(&target.provider.name).await;
+            if needs.cost {
                 let priced = item(target, model, read.fields);
-                self.tariff.price(&mut amounts, &expected, &priced.borrow(), has_strict_cost(&wanted));
+                self.tariff.price(&mut amounts, &expected, &priced.borrow(), needs.most).await;
             }
         }
         self.reserve(visit, &wanted, amounts, true).await

@@ -64,7 +64,6 @@ impl Engine {
         let expected = Expected::of(family, body, asked.fields);
         let mut amounts = expected.amounts();
         let service = &one.target.provider.name;
-        self.tariff.learn(service).await;
         let integration = match &one.target.credential {
             Credential::Stored(stored) => Some(stored.integration.id),
             Credential::Given(_) => None,
@@ -72,13 +71,13 @@ impl Engine {
         let tier = asked.fields.text("service_tier");
         let requested = one.model.as_deref();
         let item = Item { service, integration, requested, answered: None, tier: tier.as_deref() };
-        self.tariff.price(&mut amounts, &expected, &item, true);
+        self.tariff.price(&mut amounts, &expected, &item, true).await;
         amounts
     }
 
     fn told_limit(&self, wanted: &Wanted, amounts: &Amounts, option: Option<&str>, now: Moment) -> Value {
         let limit = &wanted.limit;
-        let ask = Ask { limit, amount: amounts.of(limit) };
+        let ask = Ask { limit, amount: amounts.of(limit), found: None };
         let look = self.limits.look(now, &ask);
         let refusal = look.refusal().map(|refused| refusal(wanted, &refused, now));
         let number = |amount: u64| match limit.counter.unit() {

@@ -4,7 +4,7 @@
 //! Written as MessagePack without field names. Fields are only ever added at the end, with a default, so that a
 //! process can read what an older one left behind.
 
-use crate::limits::Due;
+use super::charge::Charges;
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
@@ -85,33 +85,7 @@ pub struct Record<'a> {
     pub has_body: bool,
     /// The counters of limits that it is charged to.
     #[serde(borrow, default)]
-    pub charges: Vec<Charge<'a>>,
-}
-
-/// A counter of the record's organisation, by its key in `usage_counters`, and the lease that was taken from. How much is
-/// what the row says.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Charge<'a> {
-    pub scope: &'a str,
-    pub scope_id: &'a str,
-    pub unit: &'a str,
-    pub period: &'a str,
-    /// Microseconds since 1970.
-    pub starts_at: i64,
-    pub lease: Option<Uuid>,
-}
-
-impl<'a> From<Due<'a>> for Charge<'a> {
-    fn from(due: Due<'a>) -> Self {
-        Self {
-            scope: due.counter.scope(),
-            scope_id: due.counter.scope_id(),
-            unit: due.counter.unit().name(),
-            period: due.counter.period(),
-            starts_at: due.starts_at,
-            lease: due.lease,
-        }
-    }
+    pub charges: Charges<'a>,
 }
 
 /// The strategy at the root of a config.

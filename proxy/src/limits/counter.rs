@@ -1,6 +1,8 @@
 //! What is counted, and how far it may go. A counter is one unit of one thing; its windows and periods are rows of
 //! `usage_counters`, so that an expired window or a reset budget is nothing but another beginning.
 
+use super::shards::Found;
+use super::sort::Sort;
 use foldhash::quality::RandomState;
 use sha2::{Digest as _, Sha256};
 use std::hash::{BuildHasher as _, Hash, Hasher};
@@ -67,11 +69,8 @@ pub struct Counter(Arc<Inner>);
 struct Inner {
     hash: u64,
     organisation: Uuid,
-    scope: Scope,
+    sort: Sort,
     scope_id: Box<str>,
-    unit: Unit,
-    /// None for a budget.
-    window: Option<Window>,
 }
 
 /// How far a counter may go.
@@ -89,6 +88,8 @@ pub struct Limit {
 pub struct Ask<'l> {
     pub limit: &'l Limit,
     pub amount: u64,
+    /// Where its share was found before, or is noted, by the same `Limits`.
+    pub found: Option<&'l Found>,
 }
 
 impl Counter {
@@ -107,29 +108,15 @@ impl Counter {
         let scope_id: Box<str> = scope_id.as_str().into();
         let kinds = [scope as u8, unit as u8, window.map_or(u8::MAX, |window| window as u8), 0];
         let hash = SPREAD.hash_one((organisation.as_u128(), u32::from_le_bytes(kinds), &*scope_id));
-        Self(Arc::new(Inner { hash, organisation, scope, scope_id, unit, window }))
+        Self(Arc::new(Inner { hash, organisation, sort: Sort { scope, unit, window }, scope_id }))
     }
 
     pub fn organisation(&self) -> Uuid {
         self.0.organisation
     }
 
-    /// As it stands in the table. Rates of things have names of their own: the plain ones are totals by day, in which
-    /// every try of a call counts.
-    pub fn scope(&self) -> &'static str {
-        match (self.0.scope, self.0.window) {
-            (Scope::ApiKey, None) => "api_key",
-            (Scope::ApiKey, Some(_)) => "api_key_rate",
-            (Scope::Workspace, None) => "workspace",
-            (Scope::Workspace, Some(_)) => "workspace_rate",
-            (Scope::Provider, None) => "provider",
-            (Scope::Provider, Some(_)) => "provider_rate",
-            (Scope::Integration, None) => "integration",
-            (Scope::Integration, Some(_)) => "integration_rate",
-            (Scope::Token, None) => "token",
-            (Scope::Token, Some(_)) => "token_rate",
-            (Scope::Policy, _) => "policy",
-        }
+    pub fn sort(&self) -> Sort {
+        self.0.sort
     }
 
     pub fn scope_id(&self) -> &str {
@@ -137,16 +124,11 @@ impl Counter {
     }
 
     pub fn unit(&self) -> Unit {
-        self.0.unit
+        self.0.sort.unit
     }
 
     pub fn window(&self) -> Option<Window> {
-        self.0.window
-    }
-
-    /// As it stands in the table.
-    pub fn period(&self) -> &'static str {
-        self.0.window.map_or("total", Window::name)
+        self.0.sort.window
     }
 
     pub(super) fn hash(&self) -> u64 {

@@ -133,10 +133,10 @@ impl<'k> Keys<'k> {
     fn of(asked: &'k [(Counter, Question)]) -> Self {
         Self {
             organisations: asked.iter().map(|(counter, _)| counter.organisation()).collect(),
-            scopes: asked.iter().map(|(counter, _)| counter.scope()).collect(),
+            scopes: asked.iter().map(|(counter, _)| counter.sort().scope()).collect(),
             scope_ids: asked.iter().map(|(counter, _)| counter.scope_id()).collect(),
             units: asked.iter().map(|(counter, _)| counter.unit().name()).collect(),
-            periods: asked.iter().map(|(counter, _)| counter.period()).collect(),
+            periods: asked.iter().map(|(counter, _)| counter.sort().period()).collect(),
             starts: asked.iter().map(|(_, question)| time(question.starts_at)).collect(),
             leases: asked.iter().map(|(_, question)| question.lease).collect(),
             ends: asked.iter().map(|(_, question)| question.ends_at.map(time)).collect(),

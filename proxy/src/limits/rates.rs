@@ -139,9 +139,9 @@ fn key(counter: &Counter, starts_at: Moment) -> String {
         key,
         "portcullis:{{{}}}:{}:{}:{}:{}:{}",
         counter.organisation().simple(),
-        counter.scope(),
+        counter.sort().scope(),
         counter.unit().name(),
-        counter.period(),
+        counter.sort().period(),
         starts_at / SECOND,
         counter.scope_id()
     );

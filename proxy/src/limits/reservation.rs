@@ -3,6 +3,7 @@
 
 use super::Limits;
 use super::counter::{Counter, Moment, Unit};
+use super::shards::Slot;
 use std::sync::Arc;
 use uuid::Uuid;
 
@@ -10,6 +11,8 @@ use uuid::Uuid;
 pub struct Reservation {
     pub(super) limits: Arc<Limits>,
     pub(super) held: Vec<Held>,
+    /// For each, where its share is.
+    pub(super) slots: Vec<Option<Arc<Slot>>>,
 }
 
 #[derive(Debug, Clone)]
@@ -105,6 +108,11 @@ impl Reservation {
         })
     }
 
+    /// Whether any of it is of this unit.
+    pub fn is_of(&self, unit: Unit) -> bool {
+        self.held.iter().any(|held| held.counter.unit() == unit)
+    }
+
     /// One for each ask, in their order.
     pub fn standings(&self) -> impl Iterator<Item = Standing> {
         self.held.iter().map(|held| Standing {
@@ -122,13 +130,13 @@ impl Reservation {
             return;
         }
         let now = self.limits.now();
-        for held in self.held.drain(..) {
+        for (held, slot) in self.held.drain(..).zip(self.slots.drain(..)) {
             let spent = match held.counter.unit() {
                 Unit::Requests => spent.requests,
                 Unit::Tokens => spent.tokens,
                 Unit::Cost => spent.nano_cents,
             };
-            self.limits.settle(now, &held, spent);
+            self.limits.settle(now, &held, slot.as_deref(), spent);
         }
     }
 }

@@ -26,7 +26,7 @@ fn limit(id: &str, unit: Unit, kind: Kind, cap: u64) -> Arc<Limit> {
 }
 
 fn ask(limit: &Arc<Limit>, amount: u64) -> Ask<'_> {
-    Ask { limit, amount }
+    Ask { limit, amount, found: None }
 }
 
 const MINUTE: Kind = Kind::Rate(Window::Minute);

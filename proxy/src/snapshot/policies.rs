@@ -16,6 +16,8 @@ pub struct Policies {
     pub budgets: Vec<Arc<UsageLimitsPolicy>>,
     /// Whether those that are judged before a target is chosen depend on nothing but the caller and the endpoint.
     pub are_by_caller: bool,
+    /// Whether any of them is judged for each target.
+    pub has_per_attempt: bool,
 }
 
 impl Policies {
@@ -45,7 +47,8 @@ impl ByWorkspace {
             list.rates.sort_by_key(|policy| policy.id);
             list.budgets.sort_by_key(|policy| policy.id);
             let are_by_caller = list.rules().all(|rule| rule.is_per_attempt() || rule.is_by_caller());
-            list.are_by_caller = are_by_caller;
+            let has_per_attempt = list.rules().any(Rule::is_per_attempt);
+            (list.are_by_caller, list.has_per_attempt) = (are_by_caller, has_per_attempt);
         }
         self.0.store(Arc::new(lists.into_iter().map(|(workspace, list)| (workspace, Arc::new(list))).collect()));
     }

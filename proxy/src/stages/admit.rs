@@ -15,7 +15,7 @@ pub use facts::{Attempted, Request};
 pub use known::known_of_request;
 pub use told::{Shown, Whose};
 
-use crate::limits::{Ask, Counter, Kind, Limit, Moment, Scope, Unit, Window};
+use crate::limits::{Ask, Counter, Found, Kind, Limit, Moment, Scope, Unit, Window};
 use crate::snapshot::{Policies, Snapshot};
 use chrono::{DateTime, Datelike as _, Utc};
 use shared::jwt::limits::{Period, UsageKind, UsageLimit};
@@ -29,6 +29,14 @@ use uuid::Uuid;
 pub struct Wanted {
     pub limit: Limit,
     pub whose: Whose,
+    /// Of the limit.
+    pub found: Found,
+}
+
+impl Wanted {
+    fn new(limit: Limit, whose: Whose) -> Self {
+        Self { limit, whose, found: Found::default() }
+    }
 }
 
 /// Which limits hold at all.
@@ -105,7 +113,7 @@ pub fn of_attempt(
         }
     }
     if switches.policies
-        && let Some(policies) = snapshot.policies(&workspace.id)
+        && let Some(policies) = snapshot.policies(&workspace.id).filter(|policies| policies.has_per_attempt)
     {
         let request = Request { attempted: Some(*attempted), ..*request };
         of_policies(&mut wanted, &policies, &request, snapshot, true);
@@ -115,17 +123,32 @@ pub fn of_attempt(
 
 /// What is asked of each limit.
 pub fn asks<'w>(wanted: &'w [Wanted], amounts: &Amounts) -> Vec<Ask<'w>> {
-    wanted.iter().map(|one| Ask { limit: &one.limit, amount: amounts.of(&one.limit) }).collect()
+    wanted
+        .iter()
+        .map(|one| Ask { limit: &one.limit, amount: amounts.of(&one.limit), found: Some(&one.found) })
+        .collect()
 }
 
-pub fn uses(wanted: &[Wanted], unit: Unit) -> bool {
-    wanted.iter().any(|one| one.limit.counter.unit() == unit)
+/// What must be guessed about a request before its limits can be asked.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Needs {
+    pub tokens: bool,
+    pub cost: bool,
+    /// What it may cost at most: a budget of money must never be overspent.
+    pub most: bool,
 }
 
-/// Whether one of them is a budget of money that must never be overspent.
-pub fn has_strict_cost(wanted: &[Wanted]) -> bool {
-    let is_strict = |limit: &Limit| matches!(limit.kind, Kind::Budget { strict: true, .. });
-    wanted.iter().any(|one| one.limit.counter.unit() == Unit::Cost && is_strict(&one.limit))
+impl Needs {
+    pub fn of(wanted: &[Wanted]) -> Self {
+        let mut needs = Self::default();
+        for Wanted { limit, .. } in wanted {
+            let unit = limit.counter.unit();
+            needs.tokens |= unit != Unit::Requests;
+            needs.cost |= unit == Unit::Cost;
+            needs.most |= unit == Unit::Cost && matches!(limit.kind, Kind::Budget { strict: true, .. });
+        }
+        needs
+    }
 }
 
 fn of_thing(wanted: &mut Vec<Wanted>, limits: &ThingLimits, organisation: Uuid, scope: Scope, id: &str, whose: &Whose) {
@@ -138,13 +161,13 @@ fn of_thing(wanted: &mut Vec<Wanted>, limits: &ThingLimits, organisation: Uuid, 
         let kind = Kind::Rate(window);
         let counter = Counter::new(organisation, scope, id, unit, kind);
         let cap = rate.value.saturating_mul(times);
-        wanted.push(Wanted { limit: Limit { counter, cap, kind, dry_run: false }, whose: whose.clone() });
+        wanted.push(Wanted::new(Limit { counter, cap, kind, dry_run: false }, whose.clone()));
     }
     let Some(Budget { kind, credit_limit: Some(most), strict, last_reset_at }) = limits.budget else { return };
     let (unit, cap) = budget(kind, most);
     let kind = Kind::Budget { strict, since: last_reset_at.timestamp_micros() };
     let counter = Counter::new(organisation, scope, id, unit, kind);
-    wanted.push(Wanted { limit: Limit { counter, cap, kind, dry_run: false }, whose: whose.clone() });
+    wanted.push(Wanted::new(Limit { counter, cap, kind, dry_run: false }, whose.clone()));
 }
 
 fn of_policies(
@@ -173,7 +196,7 @@ fn of_policies(
         let counter = Counter::new(organisation, Scope::Policy, id, unit, kind);
         // A float is cut off at the largest number there is.
         let limit = Limit { counter, cap: (policy.value as u64).saturating_mul(times), kind, dry_run: policy.dry_run };
-        wanted.push(Wanted { limit, whose: Whose::RatePolicy(policy.clone()) });
+        wanted.push(Wanted::new(limit, Whose::RatePolicy(policy.clone())));
     }
     for policy in &policies.budgets {
         let Some((id, group)) = named(&policy.rule, &|| policy.scope_prefix()) else { continue };
@@ -183,7 +206,7 @@ fn of_policies(
         let kind = Kind::Budget { strict: policy.strict, since };
         let counter = Counter::new(organisation, Scope::Policy, id, unit, kind);
         let limit = Limit { counter, cap, kind, dry_run: policy.dry_run };
-        wanted.push(Wanted { limit, whose: Whose::UsagePolicy(policy.clone()) });
+        wanted.push(Wanted::new(limit, Whose::UsagePolicy(policy.clone())));
     }
 }
 

@@ -8,7 +8,7 @@ use super::identify::Principal;
 use crate::bodies::{Rules, Sheet};
 use crate::events::Splitter;
 use crate::headers::GatewayHeaders;
-use crate::journal::{Charge, Journal, Mode, Record};
+use crate::journal::{Charges, Journal, Mode, Record};
 use crate::plan::Branch;
 use crate::realtime::Websocket;
 use crate::refusal::Refusal;
@@ -352,7 +352,7 @@ impl Log {
         id: Uuid,
         mut attempt: Option<&mut Attempt>,
         [time, upstream, own]: [Duration; 3],
-        charges: Vec<Charge<'_>>,
+        charges: Charges<'_>,
     ) -> Option<(u64, u64)> {
         if let Some(attempt) = attempt.as_deref_mut().filter(|attempt| attempt.found.usage.is_empty())
             && facts.status < 400
@@ -475,7 +475,7 @@ fn used(attempt: &Attempt, guess: Option<(u64, u64)>) -> Used<'_> {
         answered: attempt.found.model.as_deref(),
         tier: attempt.found.service_tier.as_deref(),
     };
-    Used { said: &attempt.found.usage, guess, item }
+    Used { found: &attempt.found, guess, item }
 }
 
 fn said(head: &RequestHeader, headers: &GatewayHeaders<'_>) -> Vec<(&'static str, HeaderValue)> {

@@ -51,16 +51,22 @@ impl Key {
     }
 }
 
-/// The last object that stands after this key.
-pub fn last_object<'b>(bytes: &'b [u8], key: &Key, longest: usize) -> Option<&'b [u8]> {
+/// The last object that stands after this key. `quick` may know where an object ends.
+pub fn last_object<'b>(
+    bytes: &'b [u8],
+    key: &Key,
+    longest: usize,
+    mut quick: impl FnMut(&[u8]) -> Option<usize>,
+) -> Option<&'b [u8]> {
     let mut end = bytes.len();
     loop {
         let at = key.last(&bytes[..end])?;
-        if let Some(after) = after_colon(bytes, at + key.len())
-            && let Value::Object(object) = value(&bytes[after..])
-            && object.len() <= longest
-        {
-            return Some(object);
+        if let Some(after) = after_colon(bytes, at + key.len()).filter(|after| bytes.get(*after) == Some(&b'{')) {
+            let rest = &bytes[after..];
+            let object = quick(rest).or_else(|| object_end(rest)).and_then(|end| rest.get(..end));
+            if object.is_some_and(|object| object.len() <= longest) {
+                return object;
+            }
         }
         end = at;
     }
@@ -201,7 +207,11 @@ mod tests {
     fn the_last_key_is_found_near_the_end_far_from_it_and_across() {
         for before in [0, 10, 505, 506, 507, 508, 509, 510, 511, 512, 513, 600, 3000] {
             let text = format!(r#"{{"u":{{"n":1}},"u":{{"n":2}},"pad":"{}"}}"#, "x".repeat(before));
-            assert_eq!(last_object(text.as_bytes(), &Key::new("\"u\""), 100), Some(&br#"{"n":2}"#[..]), "{before}");
+            assert_eq!(
+                last_object(text.as_bytes(), &Key::new("\"u\""), 100, |_| None),
+                Some(&br#"{"n":2}"#[..]),
+                "{before}"
+            );
         }
     }
 
@@ -230,7 +240,7 @@ mod tests {
         #[test]
         fn no_bytes_are_too_strange(bytes in prop::collection::vec(any::<u8>(), 0..64)) {
             let _ = keys(&bytes).count();
-            let _ = last_object(&bytes, &Key::new("\"u\""), 10);
+            let _ = last_object(&bytes, &Key::new("\"u\""), 10, |_| None);
             let _ = text_after(&bytes, &Key::new("\"u\""));
             let _ = characters(&bytes);
             let _ = unescaped(&bytes);
@@ -241,14 +251,14 @@ mod tests {
             let text = br#"{"usage":{"a":"\"}","b":{"c":1}},"usage":null,"m":"\u00e9\ud83d\ude00"}"#;
             let bytes = &text[..cut.min(text.len())];
             let _ = keys(bytes).count();
-            let _ = last_object(bytes, &Key::new("\"usage\""), 100);
+            let _ = last_object(bytes, &Key::new("\"usage\""), 100, |_| None);
         }
     }
 
     #[test]
     fn the_last_object_of_a_key_is_found_past_values_that_are_none() {
         let text = br#"{"usage":{"n":1},"x":"\"usage\":{}","usage":null}"#;
-        assert_eq!(last_object(text, &Key::new("\"usage\""), 100), Some(&br#"{"n":1}"#[..]));
-        assert_eq!(last_object(text, &Key::new("\"usage\""), 3), None);
+        assert_eq!(last_object(text, &Key::new("\"usage\""), 100, |_| None), Some(&br#"{"n":1}"#[..]));
+        assert_eq!(last_object(text, &Key::new("\"usage\""), 3, |_| None), None);
     }
 }

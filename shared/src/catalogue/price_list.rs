@@ -2,14 +2,15 @@
 //! name that it continues, else the provider's default.
 
 use crate::cost::Entry;
+use foldhash::fast::RandomState;
 use serde::Deserialize;
 use serde_json::value::RawValue;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
 #[derive(Debug, Default)]
 pub struct PriceList {
     /// Each already completed by the default.
-    models: BTreeMap<String, Entry>,
+    models: HashMap<String, Entry, RandomState>,
     default: Option<Box<Entry>>,
 }
 
@@ -42,7 +43,7 @@ impl PriceList {
     /// An entry that is not understood is left out; the others must not suffer for it.
     pub fn parse(text: &str) -> Result<Self, serde_json::Error> {
         let written: BTreeMap<String, &RawValue> = serde_json::from_str(text)?;
-        let mut models = BTreeMap::new();
+        let mut models = HashMap::default();
         for (model, raw) in written {
             match Entry::deserialize(raw) {
                 Ok(entry) => drop(models.insert(model, entry)),
@@ -79,10 +80,12 @@ impl PriceList {
         exact.or_else(prefix).or_else(default)
     }
 
-    /// Every listed model with its price.
+    /// Every listed model with its price: the default, then all by name.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &Entry)> {
         let default = self.default.iter().map(|entry| (DEFAULT, &**entry));
-        default.chain(self.models.iter().map(|(model, entry)| (model.as_str(), entry)))
+        let mut listed: Vec<_> = self.models.iter().map(|(model, entry)| (model.as_str(), entry)).collect();
+        listed.sort_by_key(|(model, _)| *model);
+        default.chain(listed)
     }
 
     /// How many models are listed by name.

@@ -10,9 +10,9 @@ mod skim;
 mod told;
 mod words;
 
+pub use counts::Counts;
 pub use told::Told;
 
-use counts::Counts;
 use rust_decimal::Decimal;
 use serde::Deserialize as _;
 use serde_json::Value;
@@ -87,6 +87,12 @@ impl Usage {
 
     pub fn completion_tokens(&self) -> u64 {
         self.output.saturating_add(self.audio_output).saturating_add(self.image_output)
+    }
+
+    /// Whether nothing was used that anybody could charge for.
+    pub fn is_nothing(&self) -> bool {
+        let tokens = self.prompt_tokens() | self.completion_tokens() | self.reasoning | self.cache_write_1h;
+        tokens == 0 && self.images.is_none() && self.units.is_empty()
     }
 
     fn count(mut self, name: &str, count: u64) -> Self {

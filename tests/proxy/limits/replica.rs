@@ -138,7 +138,7 @@ pub fn limit(organisation: Uuid, unit: Unit, kind: Kind, cap: u64) -> Arc<Limit>
 }
 
 pub fn ask(limit: &Arc<Limit>, amount: u64) -> Ask<'_> {
-    Ask { limit, amount }
+    Ask { limit, amount, found: None }
 }
 
 /// Waits until the query answers as expected.

@@ -2,7 +2,7 @@
 //! transaction that stores them: a row that was there before adds nothing, and what is used is never counted both as
 //! used and as promised.
 
-use crate::journal::record::Charge;
+use crate::journal::Charge;
 use chrono::{DateTime, Utc};
 use tokio_postgres::{Error, Transaction};
 use uuid::Uuid;
@@ -25,8 +25,8 @@ pub async fn charge<'c>(
     }
     let rows: Vec<Uuid> = charges.iter().map(|(row, _)| *row).collect();
     let text = |of: fn(&Charge<'c>) -> &'c str| charges.iter().map(|(_, charge)| of(charge)).collect::<Vec<_>>();
-    let (scopes, scope_ids) = (text(|charge| charge.scope), text(|charge| charge.scope_id));
-    let (units, periods) = (text(|charge| charge.unit), text(|charge| charge.period));
+    let (scopes, scope_ids) = (text(|charge| charge.sort.scope()), text(|charge| charge.scope_id));
+    let (units, periods) = (text(|charge| charge.sort.unit.name()), text(|charge| charge.sort.period()));
     let time = |micros| DateTime::<Utc>::from_timestamp_micros(micros).unwrap_or_default();
     let starts: Vec<_> = charges.iter().map(|(_, charge)| time(charge.starts_at)).collect();
     let leases: Vec<_> = charges.iter().map(|(_, charge)| charge.lease).collect();

@@ -3,7 +3,8 @@
 
 use super::copied::{Copied, Unwritable};
 use super::price::Priced;
-use crate::journal::record::{Charge, Record};
+use crate::journal::Charge;
+use crate::journal::record::Record;
 use chrono::{DateTime, NaiveDate, Utc};
 use rust_decimal::Decimal;
 use serde_json::Value;
@@ -127,8 +128,8 @@ impl<'r> Row<'r> {
         }
     }
 
-    pub fn charges(&self) -> impl Iterator<Item = (Uuid, Charge<'r>)> {
-        self.record.charges.iter().map(|charge| (self.record.id, *charge))
+    pub fn charges(&self) -> impl Iterator<Item = (Uuid, Charge<'_>)> {
+        self.record.charges.iter().map(|charge| (self.record.id, charge))
     }
 
     pub fn day(&self) -> NaiveDate {

@@ -1,10 +1,11 @@
 //! What a request was promised, from its admission to its record: which counters its records are charged to, and what is
 //! settled when it is over. Dropped unsettled, everything is given back.
 
-use super::amounts::{Amounts, Item, Tariff, used};
+use super::amounts::{Amounts, Item, Tariff};
 use super::told::Shown;
-use crate::journal::Charge;
+use crate::journal::{Charge, Charges};
 use crate::limits::{Reservation, Spent, Unit};
+use crate::usage::Found;
 use shared::cost::Usage;
 use std::sync::Arc;
 
@@ -23,7 +24,7 @@ pub struct Admission {
 
 /// What a target is known to have used.
 pub struct Used<'u> {
-    pub said: &'u [String],
+    pub found: &'u Found,
     pub guess: Option<(u64, u64)>,
     pub item: Item<'u>,
 }
@@ -59,12 +60,10 @@ impl Admission {
     }
 
     /// The counters of a record. Where another target takes over, the request is not counted yet.
-    pub fn charges(&self, is_last: bool) -> Vec<Charge<'_>> {
+    pub fn charges(&self, is_last: bool) -> Charges<'static> {
         let request = self.request.iter().flat_map(Reservation::charges);
         let request = request.filter(|due| is_last || due.counter.unit() != Unit::Requests);
-        let mut charges = Vec::with_capacity(8);
-        charges.extend(request.chain(self.attempt.iter().flat_map(Reservation::charges)).map(Charge::from));
-        charges
+        request.chain(self.attempt.iter().flat_map(Reservation::charges)).map(Charge::from).collect()
     }
 
     /// Another target takes the place of the present one, whose record is written.
@@ -78,7 +77,7 @@ impl Admission {
     }
 
     /// The last record is written.
-    pub fn settle(mut self, used: &Used<'_>) {
+    pub fn settle(mut self: Box<Self>, used: &Used<'_>) {
         self.set_aside(used);
         if let Some(request) = self.request.take() {
             request.settle(Spent { requests: 1, ..self.before });
@@ -86,14 +85,14 @@ impl Admission {
     }
 
     /// A limit or a mistake stood against the last target: only what others used before it stays used.
-    pub fn give_back(mut self) {
+    pub fn give_back(mut self: Box<Self>) {
         if let Some(request) = self.request.take() {
             request.settle(self.before);
         }
     }
 
     /// The request is over and nobody looked at what it used.
-    pub fn settle_unseen(mut self) {
+    pub fn settle_unseen(mut self: Box<Self>) {
         let spent = Spent {
             requests: 1,
             tokens: self.amounts.tokens.unwrap_or(0),
@@ -105,20 +104,18 @@ impl Admission {
     }
 
     fn spent(&self, used_up: &Used<'_>) -> Spent {
-        let held = self.request.iter().chain(&self.attempt).flat_map(Reservation::charges);
-        let (mut counts, mut costs) = (false, false);
-        for due in held {
-            counts |= due.counter.unit() == Unit::Tokens;
-            costs |= due.counter.unit() == Unit::Cost;
-        }
-        if !counts && !costs {
+        let held = || self.request.iter().chain(&self.attempt);
+        let costs = held().any(|reservation| reservation.is_of(Unit::Cost));
+        if !costs && !held().any(|reservation| reservation.is_of(Unit::Tokens)) {
             return Spent { requests: 1, ..Spent::default() };
         }
-        let usage = used(used_up.said, used_up.guess);
+        let usage = Usage::known(used_up.found.told(), used_up.guess);
         let tokens = usage.prompt_tokens().saturating_add(usage.completion_tokens());
-        let is_free = usage == Usage::default();
-        let nano_cents = match costs && !is_free {
-            true => self.tariff.nano_cents(&usage, &used_up.item).unwrap_or(0),
+        let nano_cents = match costs && !usage.is_nothing() {
+            true => {
+                let prices = self.tariff.known(used_up.item.service);
+                self.tariff.nano_cents(&usage, &used_up.item, prices.as_deref()).unwrap_or(0)
+            }
             false => 0,
         };
         Spent { requests: 1, tokens, nano_cents }

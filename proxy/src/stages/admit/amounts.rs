@@ -7,7 +7,7 @@ use crate::limits::{Kind, Limit, Unit};
 use crate::snapshot::Snapshot;
 use shared::catalogue::Sources;
 use shared::catalogue::sources::Document;
-use shared::cost::{Entry, Mode, OwnPrices, Told, Usage, nano_cents};
+use shared::cost::{Entry, Mode, OwnPrices, Terms, Usage, nano_cents};
 use shared::providers::Family;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -92,49 +92,63 @@ pub struct Tariff {
 }
 
 impl Tariff {
-    /// Sees to it that a provider's prices are in memory. Waits for them shortly, and once an hour at most.
-    pub async fn learn(&self, service: &str) {
+    /// A provider's prices. Waits for those that are not in memory, shortly and once an hour at most.
+    pub async fn learn(&self, service: &str) -> Option<Arc<Document>> {
         const PATIENCE: Duration = Duration::from_millis(250);
-        if self.sources.known(service).is_none() {
-            let _ = Box::pin(tokio::time::timeout(PATIENCE, self.sources.prices(service, Instant::now()))).await;
+        match self.sources.known(service) {
+            Some(known) => Some(known),
+            None => {
+                let learning = self.sources.prices(service, Instant::now());
+                let _ = Box::pin(tokio::time::timeout(PATIENCE, learning)).await;
+                self.sources.known(service)
+            }
         }
     }
 
+    /// The same without waiting.
+    pub fn known(&self, service: &str) -> Option<Arc<Document>> {
+        self.sources.known(service)
+    }
+
     /// None when the price is not known.
-    pub fn nano_cents(&self, usage: &Usage, item: &Item<'_>) -> Option<u64> {
-        let integration = item.integration.and_then(|id| self.snapshot.integration(&id));
-        let model = item.integration.zip(item.requested);
-        let model = model.and_then(|(id, model)| self.snapshot.integration_model(id, model));
+    pub fn nano_cents(&self, usage: &Usage, item: &Item<'_>, prices: Option<&Document>) -> Option<u64> {
+        let listed = |base: Option<&str>| {
+            let names = [item.answered, item.requested, base].into_iter().flatten();
+            let found = prices.and_then(Document::as_prices)?.find_any(item.service, names)?;
+            Some(found.entry)
+        };
+        let mode = item.tier.map_or(Mode::Standard, Mode::of_service_tier);
+        let Some(id) = item.integration else {
+            return nano_cents(usage, listed(None)?, &Terms { mode, ..Terms::default() });
+        };
+        let integration = self.snapshot.integration(&id);
+        let model = item.requested.and_then(|model| self.snapshot.integration_model(id, model));
         let own = match &integration {
             Some(integration) => OwnPrices::of(integration, model.as_deref()).ok()?,
             None => OwnPrices::default(),
         };
-        let document = self.sources.known(item.service);
-        let list = document.as_deref().and_then(Document::as_prices);
-        let base = model.as_ref().and_then(|model| model.base_model_slug.as_deref());
-        let names = [item.answered, item.requested, base].into_iter().flatten();
-        let listed = list.and_then(|list| list.find_any(item.service, names));
-        let entry = match listed {
-            Some(listed) => listed.entry,
+        let entry = match listed(model.as_ref().and_then(|model| model.base_model_slug.as_deref())) {
+            Some(entry) => entry,
             None if own.has_price() => Entry::unlisted(),
             None => return None,
         };
         let region = integration.as_ref().and_then(|integration| integration.region());
-        let terms = own.terms(region, item.tier.map_or(Mode::Standard, Mode::of_service_tier));
-        nano_cents(usage, entry, &terms)
+        nano_cents(usage, entry, &own.terms(region, mode))
     }
 
     /// What a request is expected to cost; for strict budgets also at most.
-    pub fn price(&self, amounts: &mut Amounts, expected: &Expected, item: &Item<'_>, is_strict: bool) {
+    pub async fn price(&self, amounts: &mut Amounts, expected: &Expected, item: &Item<'_>, is_strict: bool) {
+        let prices = self.learn(item.service).await;
+        let nano_cents = |usage: &Usage| self.nano_cents(usage, item, prices.as_deref());
         let plain = Usage { input: expected.input, output: expected.output, ..Usage::default() };
-        amounts.nano_cents = self.nano_cents(&plain, item);
+        amounts.nano_cents = nano_cents(&plain);
         if !is_strict {
             return;
         }
         let most = Usage { input: expected.most_input, output: expected.most_output, ..Usage::default() };
         // Reading for the first time may cost more when it is kept for the next.
         let kept = Usage { input: 0, cache_write: expected.most_input, ..most.clone() };
-        let dearest = self.nano_cents(&most, item).max(self.nano_cents(&kept, item));
+        let dearest = nano_cents(&most).max(nano_cents(&kept));
         amounts.most_nano_cents = dearest.filter(|_| expected.is_bounded);
     }
 }
@@ -148,12 +162,6 @@ impl Amounts {
             ..self
         }
     }
-}
-
-/// What the provider said it used, in one or two pieces, else what we guess.
-pub fn used(said: &[String], guess: Option<(u64, u64)>) -> Usage {
-    let told = Told::of(said.iter().map(String::as_str));
-    Usage::known(told.and_then(|told| told.usage), guess)
 }
 
 #[cfg(test)]

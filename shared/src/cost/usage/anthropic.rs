@@ -4,8 +4,8 @@ use super::Usage;
 use super::counts::Counts;
 
 pub fn read(counts: &Counts) -> Usage {
-    let hour = counts.lifetimes.hour;
-    let by_lifetime = counts.lifetimes.five_minutes.saturating_add(hour);
+    let hour = counts.hour;
+    let by_lifetime = counts.five_minutes.saturating_add(hour);
     let counted = Usage {
         input: counts.input,
         cache_read: counts.cache_read,
@@ -14,5 +14,5 @@ pub fn read(counts: &Counts) -> Usage {
         output: counts.output,
         ..Usage::default()
     };
-    counted.count("web_search", counts.tools.searches)
+    counted.count("web_search", counts.searches)
 }

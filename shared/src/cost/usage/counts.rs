@@ -19,11 +19,14 @@ pub struct Counts {
     pub cache_read: u64,
     pub cache_creation: u64,
     pub search_queries: u64,
-    /// Parts of the prompt, of the completion, `cache_creation` and `server_tool_use`.
+    /// Of `cache_creation`: kept for an hour, and for five minutes.
+    pub hour: u64,
+    pub five_minutes: u64,
+    /// Of `server_tool_use`.
+    pub searches: u64,
+    /// Parts of the prompt and of the completion.
     pub inward: Parts,
     pub outward: Parts,
-    pub lifetimes: Parts,
-    pub tools: Parts,
 }
 
 /// An object that splits a count. It goes by several names; of two the first that counts anything holds.
@@ -34,9 +37,6 @@ pub struct Parts {
     pub audio: u64,
     pub image: u64,
     pub reasoning: u64,
-    pub hour: u64,
-    pub five_minutes: u64,
-    pub searches: u64,
     /// Audio and images among what was cached.
     pub of_cached: [u64; 2],
 }
@@ -82,12 +82,13 @@ impl Counts {
             Object::Whole => return self.take_own(key, count),
             Object::Inward => &mut self.inward,
             Object::Outward => &mut self.outward,
-            Object::Lifetimes => &mut self.lifetimes,
-            Object::Tools => &mut self.tools,
-            Object::OfCached => {
-                let place = match key {
-                    Key::Audio => &mut self.inward.of_cached[0],
-                    Key::Image => &mut self.inward.of_cached[1],
+            Object::Lifetimes | Object::Tools | Object::OfCached => {
+                let place = match (object, key) {
+                    (Object::Lifetimes, Key::Hour) => &mut self.hour,
+                    (Object::Lifetimes, Key::FiveMinutes) => &mut self.five_minutes,
+                    (Object::Tools, Key::Searches) => &mut self.searches,
+                    (Object::OfCached, Key::Audio) => &mut self.inward.of_cached[0],
+                    (Object::OfCached, Key::Image) => &mut self.inward.of_cached[1],
                     _ => return,
                 };
                 return keep(place, count);
@@ -100,9 +101,6 @@ impl Counts {
             Key::Audio => &mut parts.audio,
             Key::Image => &mut parts.image,
             Key::Reasoning => &mut parts.reasoning,
-            Key::Hour => &mut parts.hour,
-            Key::FiveMinutes => &mut parts.five_minutes,
-            Key::Searches => &mut parts.searches,
             _ => return,
         };
         keep(place, count);

@@ -30,7 +30,7 @@ pub fn read(counts: &Counts) -> Usage {
         image_output: outward.image,
         ..Usage::default()
     };
-    counted.count("web_search", first([counts.search_queries, counts.tools.searches]))
+    counted.count("web_search", first([counts.search_queries, counts.searches]))
 }
 
 /// The first of several places that has a count above 0.

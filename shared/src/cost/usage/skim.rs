@@ -4,86 +4,127 @@
 use super::counts::{Counts, Key, Object};
 
 /// Deeper than any that we know.
-const DEEPEST: usize = 4;
+const DEEPEST: usize = 5;
 
-/// None when it is not plain, or no JSON.
-pub fn skim(text: &str) -> Option<Counts> {
-    let mut skim = Skim { text, at: 0, counts: Counts::default() };
-    skim.object(Object::Whole, DEEPEST)?;
-    skim.next().is_none().then_some(skim.counts)
+/// Whether it is plain. What is not may have been counted in part.
+pub fn skim(text: &str, counts: &mut Counts) -> bool {
+    walk(text, counts).is_some_and(|end| text.as_bytes()[end..].iter().all(is_blank))
 }
 
-struct Skim<'t> {
-    text: &'t str,
-    at: usize,
-    counts: Counts,
+impl Counts {
+    /// Counts the object that these bytes begin with, and says where it ends; none when it is not plain, or long.
+    pub fn skim(&mut self, bytes: &[u8]) -> Option<usize> {
+        const LONGEST: usize = 1024;
+        let near = &bytes[..bytes.len().min(LONGEST)];
+        let text = std::str::from_utf8(near).or_else(|cut| std::str::from_utf8(&near[..cut.valid_up_to()]));
+        *self = Self::default();
+        walk(text.ok()?, self)
+    }
 }
 
-impl Skim<'_> {
-    fn object(&mut self, object: Object, deeper: usize) -> Option<()> {
-        self.expect(b'{')?;
-        if self.next()? == b'}' {
-            return self.expect(b'}');
-        }
-        loop {
-            let key = self.key()?;
-            self.counts.see(object, key);
-            self.expect(b':')?;
-            match self.next()? {
-                b'{' => self.object(object.at(key), deeper.checked_sub(1)?)?,
-                b'0'..=b'9' => {
-                    let count = self.number()?;
-                    self.counts.take(object, key, count);
+/// What may come next.
+#[derive(Clone, Copy)]
+enum Next {
+    KeyOrEnd,
+    Key,
+    CommaOrEnd,
+}
+
+/// One loop with little to remember: this is read for every call. Answers where the object ends.
+fn walk(text: &str, counts: &mut Counts) -> Option<usize> {
+    let bytes = text.as_bytes();
+    let (b'{', mut at) = byte(bytes, 0)? else { return None };
+    let mut open = [Object::Whole; DEEPEST];
+    let mut deep = 0;
+    let mut next = Next::KeyOrEnd;
+    loop {
+        let (found, after) = byte(bytes, at)?;
+        at = after;
+        match (next, found) {
+            (Next::KeyOrEnd | Next::Key, b'"') => {
+                let key;
+                (key, at) = key_at(text, at)?;
+                let object = *open.get(deep)?;
+                counts.see(object, key);
+                let (b':', after) = byte(bytes, at)? else { return None };
+                next = Next::CommaOrEnd;
+                let (value, after) = byte(bytes, after)?;
+                at = after;
+                match value {
+                    b'{' => {
+                        deep += 1;
+                        *open.get_mut(deep)? = object.at(key);
+                        next = Next::KeyOrEnd;
+                    }
+                    b'0'..=b'9' => {
+                        let count;
+                        (count, at) = number(bytes, at - 1)?;
+                        counts.take(object, key, count);
+                    }
+                    b'n' if bytes[at..].starts_with(b"ull") => at += 3,
+                    _ => return None,
                 }
-                b'n' if self.text.as_bytes()[self.at..].starts_with(b"null") => self.at += 4,
-                _ => return None,
             }
-            match self.next()? {
-                b',' => self.at += 1,
-                _ => return self.expect(b'}'),
+            (Next::CommaOrEnd, b',') => next = Next::Key,
+            (Next::KeyOrEnd | Next::CommaOrEnd, b'}') if deep > 0 => {
+                deep -= 1;
+                next = Next::CommaOrEnd;
             }
+            (Next::KeyOrEnd | Next::CommaOrEnd, b'}') => return Some(at),
+            _ => return None,
         }
     }
+}
 
-    /// The next byte that is no space.
-    fn next(&mut self) -> Option<u8> {
-        loop {
-            match *self.text.as_bytes().get(self.at)? {
-                b' ' | b'\n' | b'\r' | b'\t' => self.at += 1,
-                byte => return Some(byte),
-            }
+/// The next byte that is no space, and where the one after it stands.
+fn byte(bytes: &[u8], mut at: usize) -> Option<(u8, usize)> {
+    while is_blank(bytes.get(at)?) {
+        at += 1;
+    }
+    Some((bytes[at], at + 1))
+}
+
+fn is_blank(byte: &u8) -> bool {
+    *byte <= b' ' && matches!(byte, b' ' | b'\n' | b'\r' | b'\t')
+}
+
+/// What stands behind a quote.
+fn key_at(text: &str, at: usize) -> Option<(Key, usize)> {
+    let end = quote(text.as_bytes(), at)?;
+    let name = text.get(at..end)?;
+    match Key::of(name) {
+        // It may be another one, escaped.
+        Key::Other if name.bytes().any(|byte| byte == b'\\' || byte < b' ') => None,
+        key => Some((key, end + 1)),
+    }
+}
+
+fn number(bytes: &[u8], start: usize) -> Option<(u64, usize)> {
+    /// So many digits make a number that fits, whatever they are.
+    const SURE: usize = 19;
+    let (mut count, mut at) = (0_u64, start);
+    while let Some(digit @ b'0'..=b'9') = bytes.get(at) {
+        count = count.wrapping_mul(10).wrapping_add(u64::from(digit - b'0'));
+        at += 1;
+    }
+    let has_zero_before = at > start + 1 && bytes.get(start) == Some(&b'0');
+    let is_more = matches!(bytes.get(at), Some(b'.' | b'e' | b'E'));
+    (!has_zero_before && !is_more && at - start <= SURE).then_some((count, at))
+}
+
+/// Where the next quote stands. Names are short: a word or two at a time is faster than what is made for long texts.
+fn quote(text: &[u8], mut at: usize) -> Option<usize> {
+    const ONES: u64 = 0x0101_0101_0101_0101;
+    while let Some(word) = text.get(at..)?.first_chunk::<8>() {
+        let differs = u64::from_le_bytes(*word) ^ (ONES * b'"' as u64);
+        // Exact for the lowest byte that is one, which is the one that counts.
+        let quotes = differs.wrapping_sub(ONES) & !differs & (ONES << 7);
+        if quotes != 0 {
+            return Some(at + quotes.trailing_zeros() as usize / 8);
         }
+        at += 8;
     }
-
-    fn expect(&mut self, wanted: u8) -> Option<()> {
-        (self.next()? == wanted).then(|| self.at += 1)
-    }
-
-    fn key(&mut self) -> Option<Key> {
-        self.expect(b'"')?;
-        let length = memchr::memchr(b'"', &self.text.as_bytes()[self.at..])?;
-        let name = self.text.get(self.at..self.at + length)?;
-        self.at += length + 1;
-        match Key::of(name) {
-            // It may be another one, escaped.
-            Key::Other if name.bytes().any(|byte| byte == b'\\' || byte < b' ') => None,
-            key => Some(key),
-        }
-    }
-
-    fn number(&mut self) -> Option<u64> {
-        let rest = &self.text.as_bytes()[self.at..];
-        let mut count = 0_u64;
-        let mut length = 0;
-        while let Some(digit @ b'0'..=b'9') = rest.get(length) {
-            count = count.checked_mul(10)?.checked_add(u64::from(digit - b'0'))?;
-            length += 1;
-        }
-        let has_zero_before = length > 1 && rest.first() == Some(&b'0');
-        let is_more = matches!(rest.get(length), Some(b'.' | b'e' | b'E'));
-        self.at += length;
-        (!has_zero_before && !is_more).then_some(count)
-    }
+    text[at..].iter().position(|byte| *byte == b'"').map(|position| at + position)
 }
 
 #[cfg(test)]
@@ -91,9 +132,14 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
+    fn skimmed(text: &str) -> Option<Counts> {
+        let mut counts = Counts::default();
+        skim(text, &mut counts).then_some(counts)
+    }
+
     /// What is skimmed is what is parsed.
     fn agrees(text: &str) -> bool {
-        let Some(skimmed) = skim(text) else { return true };
+        let Some(skimmed) = skimmed(text) else { return true };
         let parsed: Option<Counts> = serde_json::from_str(text).ok();
         parsed.is_some_and(|parsed| format!("{parsed:?}") == format!("{skimmed:?}"))
     }
@@ -104,9 +150,9 @@ mod tests {
             "{}",
             r#" { "prompt_tokens" : 12 , "completion_tokens":0 } "#,
             r#"{"prompt_tokens":7,"prompt_tokens_details":{"cached_tokens":3,"x":{},"cached_tokens_details":{"audio_tokens":2}},"total_tokens":null}"#,
-            r#"{"input_tokens":10,"cache_creation":{"ephemeral_1h_input_tokens":4},"output_tokens":18446744073709551615}"#,
+            r#"{"input_tokens":10,"cache_creation":{"ephemeral_1h_input_tokens":4},"output_tokens":9999999999999999999}"#,
         ] {
-            assert!(skim(text).is_some() && agrees(text), "{text}");
+            assert!(skimmed(text).is_some() && agrees(text), "{text}");
         }
     }
 
@@ -129,6 +175,7 @@ mod tests {
             r#"{"a":true}"#,
             r#"{"a":[1]}"#,
             r#"{"\u0061":1}"#,
+            r#"{"a":18446744073709551615}"#,
             r#"{"a":18446744073709551616}"#,
             r#"{"a":{"a":{"a":{"a":{"a":{"a":1}}}}}}"#,
             r#"{"a":1 "b":2}"#,
@@ -136,8 +183,25 @@ mod tests {
             r#"{a:1}"#,
             "{\"a\tb\":1}",
         ] {
-            assert!(skim(text).is_none(), "{text}");
+            assert!(skimmed(text).is_none(), "{text}");
         }
+    }
+
+    #[test]
+    fn an_object_is_skimmed_whatever_follows_it() {
+        let usage = r#"{"prompt_tokens":7,"prompt_tokens_details":{"cached_tokens":3}}"#;
+        let mut counts = Counts::default();
+        for after in ["", "}", r#","model":"é"}"#, "\u{1F600}"] {
+            let text = format!("{usage}{after}");
+            assert_eq!((counts.skim(text.as_bytes()), counts.prompt), (Some(usage.len()), 7), "{text}");
+        }
+        let odd = [usage.as_bytes(), b"\xff"].concat();
+        assert_eq!(counts.skim(&odd), Some(usage.len()));
+        let long = format!(r#"{{"a":{}1}}"#, " ".repeat(2000));
+        for other in ["", "[]", "7", r#"{"a":"b"}"#, &long] {
+            assert_eq!(counts.skim(other.as_bytes()), None, "{other}");
+        }
+        assert_eq!(counts.skim(br#"{"total_tokens":1}"#).map(|_| counts.prompt), Some(0), "nothing is left of another");
     }
 
     proptest! {

@@ -1,6 +1,7 @@
 //! What a provider told of one call, in one piece or, at the beginning and at the end of a stream, in two.
 
 use super::Usage;
+use super::counts::Counts;
 use super::skim::skim;
 use super::words::Words;
 use serde_json::Value;
@@ -21,8 +22,7 @@ impl<'t> Told<'t> {
     }
 
     fn parse(text: &'t str) -> Option<Self> {
-        let counts = skim(text).or_else(|| serde_json::from_str(text).ok())?;
-        Some(Self { usage: Usage::of(&counts, || Words::parse(text)), text: Cow::Borrowed(text) })
+        Some(Self { usage: parse(text)?, text: Cow::Borrowed(text) })
     }
 
     /// Later words win, key by key.
@@ -31,6 +31,15 @@ impl<'t> Told<'t> {
         let both = merged(value(&self.text), value(&later.text));
         Self { usage: Usage::read(&both), text: Cow::Owned(both.to_string()) }
     }
+}
+
+/// The outer none is of what is no JSON.
+fn parse(text: &str) -> Option<Option<Usage>> {
+    let mut counts = Counts::default();
+    if !skim(text, &mut counts) {
+        counts = serde_json::from_str(text).ok()?;
+    }
+    Some(Usage::of(&counts, || Words::parse(text)))
 }
 
 fn merged(earlier: Value, later: Value) -> Value {
@@ -44,6 +53,19 @@ fn merged(earlier: Value, later: Value) -> Value {
 }
 
 impl Usage {
+    /// What was said in this text, which was counted before.
+    pub fn counted(counts: &Counts, text: &str) -> Option<Self> {
+        Self::of(counts, || Words::parse(text))
+    }
+
+    /// What was said in one piece or two, for those who need no words of it. None when it was nothing that we know.
+    pub fn told(pieces: &[String]) -> Option<Self> {
+        match pieces {
+            [whole] => parse(whole)?,
+            pieces => Told::of(pieces.iter().map(String::as_str))?.usage,
+        }
+    }
+
     /// What was said, and what we guess (prompt and completion) where it was not said to the end.
     pub fn known(said: Option<Self>, guess: Option<(u64, u64)>) -> Self {
         match (said, guess) {
