@@ -1,6 +1,7 @@
 //! Answers as providers write them, and what is found in them.
 
 use super::Found;
+use shared::cost::Usage;
 
 fn plain(body: &str) -> Found {
     let mut found = Found::default();
@@ -126,4 +127,35 @@ fn a_very_long_stream_is_not_kept_whole_and_counts_all_the_same() {
     assert_eq!(found.rough_tokens(), 200_000);
     let (text, length) = found.take_text();
     assert_eq!((text.len(), length), (super::MOST_TEXT, 800_000));
+}
+
+#[test]
+fn what_is_counted_on_the_way_is_what_its_words_say() {
+    let usages = [
+        r#"{"prompt_tokens":9,"completion_tokens":5,"prompt_tokens_details":{"cached_tokens":2},"completion_tokens_details":{"reasoning_tokens":3}}"#,
+        r#"{ "input_tokens": 7, "cache_read_input_tokens": 4, "cache_creation": {"ephemeral_1h_input_tokens": 1}, "output_tokens": 2 }"#,
+        // Not plain, or in words that are read as a whole.
+        r#"{"prompt_tokens":9,"completion_tokens":5,"cost":0.25,"by":"x}"}"#,
+        r#"{"inputTokens":3,"outputTokens":4}"#,
+        r#"{"seconds":12,"type":"duration"}"#,
+        r#"{"prompt_tokens":18446744073709551615}"#,
+    ];
+    for (usage, counted) in usages.into_iter().zip([true, true, false, true, false, false]) {
+        let body =
+            format!(r#"{{"usage":null,"choices":[{{"usage":{{"prompt_tokens":1}}}}],"usage":{usage},"model":"é"}}"#);
+        let found = plain(&body);
+        assert_eq!((&found.usage[..], found.is_counted), (&[usage.to_owned()][..], counted), "{usage}");
+        let words = Usage::told(&found.usage);
+        assert!(words.is_some() && found.told() == words, "{usage}");
+    }
+    for found in [plain(r#"{"usage":{}}"#), plain("{}")] {
+        assert_eq!(found.told(), None);
+    }
+    let mut pieces = Found::default();
+    for (piece, is_last) in
+        [(r#"{"usage":{"prompt_tokens":1}"#, false), (r#","usage":{"prompt_tokens":2,"x":"y"}}"#, true)]
+    {
+        pieces.plain(piece.as_bytes(), is_last);
+    }
+    assert_eq!(pieces.told().map(|usage| usage.input), Some(2), "the last word, though it was not counted");
 }
