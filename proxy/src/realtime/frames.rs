@@ -125,7 +125,7 @@ impl Frames {
         self.frame = Some(frame);
         // Most messages come whole, and need not be copied.
         let is_whole = before == 0 && frame.left == 0 && frame.is_final && frame.mask.is_none();
-        if is_whole && !frame.is_control() && self.message.is_empty() {
+        if is_whole && !frame.is_control() && self.message.is_empty() && taken <= LONGEST {
             self.end(frame, Some(piece), found);
             return taken;
         }
@@ -261,6 +261,14 @@ mod tests {
         ];
         let said = vec!["one", "two", "unread", "", "unread", "three", "close Some(1011)", "close None"];
         (bytes.concat(), said)
+    }
+
+    #[test]
+    fn what_comes_in_one_piece_is_read_as_what_comes_in_many() {
+        for mask in [None, Some([7, 99, 200, 31])] {
+            let (bytes, said) = stream(mask);
+            assert_eq!(seen(&mut Frames::new(true), &bytes), said);
+        }
     }
 
     proptest! {
