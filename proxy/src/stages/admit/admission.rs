@@ -113,7 +113,7 @@ impl Admission {
         let tokens = usage.prompt_tokens().saturating_add(usage.completion_tokens());
         let nano_cents = match costs && !usage.is_nothing() {
             true => {
-                let prices = self.tariff.known(used_up.item.service);
+                let prices = self.tariff.sources.known(used_up.item.service);
                 self.tariff.nano_cents(&usage, &used_up.item, prices.as_deref()).unwrap_or(0)
             }
             false => 0,

@@ -95,18 +95,11 @@ impl Tariff {
     /// A provider's prices. Waits for those that are not in memory, shortly and once an hour at most.
     pub async fn learn(&self, service: &str) -> Option<Arc<Document>> {
         const PATIENCE: Duration = Duration::from_millis(250);
-        match self.sources.known(service) {
-            Some(known) => Some(known),
-            None => {
-                let learning = self.sources.prices(service, Instant::now());
-                let _ = Box::pin(tokio::time::timeout(PATIENCE, learning)).await;
-                self.sources.known(service)
-            }
+        let known = self.sources.known(service);
+        if known.is_some() {
+            return known;
         }
-    }
-
-    /// The same without waiting.
-    pub fn known(&self, service: &str) -> Option<Arc<Document>> {
+        let _ = Box::pin(tokio::time::timeout(PATIENCE, self.sources.prices(service, Instant::now()))).await;
         self.sources.known(service)
     }
 
