@@ -4,18 +4,20 @@
 //! Retries: the engine lane has its own loop. On the relay lane only a failed connect may be followed by another target,
 //! because a streamed body cannot be replayed.
 
+mod client;
+mod pages;
+
 use crate::control_plane::ControlPlane;
-use crate::joining::Joining;
 use async_trait::async_trait;
 use bytes::Bytes;
+use client::Client;
 use futures::FutureExt as _;
-use http::{HeaderValue, StatusCode, Version, header};
+use http::{StatusCode, Version, header};
 use pingora_core::modules::http::HttpModules;
 use pingora_core::upstreams::peer::HttpPeer;
 use pingora_core::{Error, ErrorSource, ErrorType, Result};
 use pingora_http::{RequestHeader, ResponseHeader};
 use pingora_proxy::{FailToProxy, ProxyHttp, ProxyWarnLogContext, Session};
-use proxy::downstream::{ClientGone, Downstream};
 use proxy::engine::{Delivered, Engine, Next, Passage};
 use proxy::explain::Explained;
 use proxy::metrics::{Lane, Outcome};
@@ -316,8 +318,8 @@ impl Gateway {
         let peer = session.client_addr().and_then(|address| address.as_inet()).map(|address| address.ip());
         match self.engine.open(session.req_header(), peer, &mut ctx.visit).await {
             Err(refusal) => self.refuse(session, ctx, &refusal).await,
-            Ok(Next::Greeting) => self.greet(session, ctx).await,
-            Ok(Next::Preflight) => self.preflight(session, ctx).await,
+            Ok(Next::Greeting) => self.json_page(session, ctx, 200, Bytes::from_static(pages::GREETING)).await,
+            Ok(Next::Preflight) => self.own_page(session, ctx, pages::preflight()?, Bytes::new()).await,
             Ok(Next::Engine(mut errand)) => {
                 let mut client = Client(session);
                 match self.engine.run(&mut client, &mut ctx.visit, &mut errand).await {
@@ -412,37 +414,8 @@ impl Gateway {
         }
     }
 
-    async fn greet(&self, session: &mut Session, ctx: &mut Ctx) -> Result<bool> {
-        let body = Bytes::from_static(
-            concat!(
-                r#"{"name":"Portcullis","version":""#,
-                env!("CARGO_PKG_VERSION"),
-                r#"","compatible_release":"1.12.0","message":"The gateway is running; the API is under /v1"}"#
-            )
-            .as_bytes(),
-        );
-        self.json_page(session, ctx, 200, body).await
-    }
-
     async fn json_page(&self, session: &mut Session, ctx: &mut Ctx, status: u16, body: Bytes) -> Result<bool> {
-        let mut head = ResponseHeader::build_no_case(status, Some(6))?;
-        head.insert_header(header::CONTENT_TYPE, HeaderValue::from_static("application/json"))?;
-        head.insert_header(header::CONTENT_LENGTH, HeaderValue::from(body.len()))?;
-        self.own_page(session, ctx, head, body).await
-    }
-
-    /// Browsers may call the gateway from anywhere: it is the key that opens it, never a cookie.
-    async fn preflight(&self, session: &mut Session, ctx: &mut Ctx) -> Result<bool> {
-        let mut head = ResponseHeader::build_no_case(204, Some(8))?;
-        for (name, value) in [
-            ("access-control-allow-origin", "*"),
-            ("access-control-allow-methods", "GET, POST, PUT, PATCH, DELETE, OPTIONS"),
-            ("access-control-allow-headers", "*, authorization"),
-            ("access-control-max-age", "86400"),
-        ] {
-            head.insert_header(name, value)?;
-        }
-        self.own_page(session, ctx, head, Bytes::new()).await
+        self.own_page(session, ctx, pages::json_head(status, body.len())?, body).await
     }
 
     async fn own_page(
@@ -457,73 +430,5 @@ impl Gateway {
         session.downstream_session.write_response_header(Box::new(head)).await?;
         session.downstream_session.write_response_body(body, true).await?;
         Ok(true)
-    }
-}
-
-/// Pingora's session as the engine's client. Writes go past the module chain, which is empty.
-struct Client<'s>(&'s mut Session);
-
-impl Client<'_> {
-    /// An answer without a length needs chunks in HTTP/1.1, the end of the connection in HTTP/1.0, and nothing in
-    /// HTTP/2.
-    fn frame(&mut self, head: &mut ResponseHeader) {
-        let has_body = !matches!(head.status, StatusCode::NO_CONTENT | StatusCode::NOT_MODIFIED);
-        if !has_body || head.headers.contains_key(header::CONTENT_LENGTH) {
-            return;
-        }
-        match self.0.req_header().version {
-            Version::HTTP_11 => {
-                let _ = head.insert_header(header::TRANSFER_ENCODING, HeaderValue::from_static("chunked"));
-            }
-            Version::HTTP_2 => {}
-            _ => self.0.set_keepalive(None),
-        }
-    }
-}
-
-impl Downstream for Client<'_> {
-    fn head(&self) -> &RequestHeader {
-        self.0.req_header()
-    }
-
-    async fn read_body(&mut self) -> Result<Option<Bytes>, ClientGone> {
-        self.0.downstream_session.read_request_body().await.map_err(|_| ClientGone)
-    }
-
-    async fn write_continue(&mut self) -> Result<(), ClientGone> {
-        // From here on it sends, and what it sends must be read away.
-        self.0.downstream_session.set_close_on_response_before_downstream_finish(false);
-        self.0.downstream_session.write_continue_response().await.map_err(|_| ClientGone)
-    }
-
-    async fn write_head(&mut self, mut head: ResponseHeader) -> Result<(), ClientGone> {
-        self.frame(&mut head);
-        self.0.downstream_session.write_response_header(Box::new(head)).await.map_err(|_| ClientGone)
-    }
-
-    async fn write_beginning(&mut self, mut head: ResponseHeader, first: Bytes, end: bool) -> Result<(), ClientGone> {
-        self.frame(&mut head);
-        let session = &mut self.0.downstream_session;
-        // A head with a length waits for its body anyway.
-        let is_sent_at_once = !head.headers.contains_key(header::CONTENT_LENGTH);
-        Joining::set_more(session.stream(), is_sent_at_once && !first.is_empty());
-        let written = session.write_response_header(Box::new(head)).await;
-        Joining::set_more(session.stream(), false);
-        written.map_err(|_| ClientGone)?;
-        self.write_body(first, end).await
-    }
-
-    async fn write_body(&mut self, bytes: Bytes, end: bool) -> Result<(), ClientGone> {
-        let session = &mut self.0.downstream_session;
-        let is_chunked = |head: &ResponseHeader| head.headers.contains_key(header::TRANSFER_ENCODING);
-        if end && !bytes.is_empty() && session.response_written().is_some_and(is_chunked) {
-            Joining::set_more(session.stream(), true);
-        }
-        session.write_response_body(bytes, end).await.map_err(|_| ClientGone)
-    }
-
-    async fn gone(&mut self) {
-        // Bytes of a next request are kept for it and do not end the wait.
-        while let Ok(Some(_)) = self.0.downstream_session.read_body_or_idle(true).await {}
     }
 }

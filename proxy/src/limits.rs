@@ -11,6 +11,7 @@ mod look;
 pub mod meters;
 mod postgres;
 mod rates;
+mod remote;
 mod reservation;
 mod shards;
 mod share;
@@ -26,7 +27,7 @@ pub use reservation::{Due, Refusal, Reservation, Spent, Standing, Why};
 pub use sort::Sort;
 
 use parking_lot::Mutex;
-use rates::{Redis, Taken};
+use rates::Redis;
 use reservation::{Held, Place};
 pub use shards::Found;
 use shards::{Entry, Shards, Slot, with_all};
@@ -38,9 +39,6 @@ use std::sync::{Arc, OnceLock};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use tokio::sync::{Notify, watch};
 use tokio::time::Instant;
-
-/// While Redis is away it is asked this often.
-const KNOCK_EVERY: Moment = counter::SECOND / 5;
 
 pub struct Limits {
     settings: conf::Limits,
@@ -140,92 +138,6 @@ impl Limits {
             }
         }
         reserved
-    }
-
-    /// Budgets by leases first, because they are near; then all rates at once.
-    async fn reserve_with_redis(self: &Arc<Self>, now: Moment, asks: &[Ask<'_>]) -> Result<Reservation, Refusal> {
-        let is_rate = |index: &usize| matches!(asks[*index].limit.kind, Kind::Rate(_));
-        let (rates, budgets): (Vec<usize>, Vec<usize>) = (0..asks.len()).partition(is_rate);
-        let leased: Vec<Ask<'_>> = budgets.iter().map(|index| asks[*index]).collect();
-        let leased = self.reserve_leased(now, &leased, None).await;
-        let mut reservation = leased.map_err(|refusal| Refusal { index: budgets[refusal.index], ..refusal })?;
-        let wanted: Vec<(&Limit, u64)> =
-            rates.iter().map(|index| (asks[*index].limit, asks[*index].amount())).collect();
-        let taken = match self.redis.get() {
-            Some(redis) => self.taken_from(redis, now, &wanted).await,
-            None => Err(()),
-        };
-        let refuse = |index: usize, remaining, why| {
-            let resets_at = asks[index].limit.kind.ends_at(now);
-            Err(Refusal { index, remaining, resets_at, why })
-        };
-        let used = match taken {
-            Ok(Taken::All(used)) => Some(used),
-            Ok(Taken::Refused { index, used }) => {
-                let index = rates.get(index).copied().unwrap_or(0);
-                return refuse(index, asks[index].limit.cap.saturating_sub(used), Why::Rate);
-            }
-            Err(()) => match self.settings.limits_store_away {
-                StoreAway::Closed => return refuse(rates[0], 0, Why::StoreAway),
-                StoreAway::Open => None,
-            },
-        };
-        for (place, (index, (limit, amount))) in rates.iter().zip(wanted).enumerate() {
-            let used = used.as_ref().map(|used| used.get(place).copied().unwrap_or(0));
-            if used.is_none() {
-                self.meters.unleased.inc();
-            }
-            let held = Held {
-                counter: limit.counter.clone(),
-                starts_at: limit.kind.starts_at(now),
-                ends_at: limit.kind.ends_at(now),
-                place: if used.is_some() { Place::Redis } else { Place::Nowhere },
-                amount,
-                cap: limit.cap,
-                remaining: limit.cap.saturating_sub(used.unwrap_or(0)),
-                is_dry_run: limit.dry_run,
-                is_over: used.is_some_and(|used| used > limit.cap),
-            };
-            // Rates come in the order of the asks, so those before it are in their places already.
-            let at = (*index).min(reservation.held.len());
-            reservation.held.insert(at, held);
-            reservation.slots.insert(at, None);
-        }
-        Ok(reservation)
-    }
-
-    async fn taken_from(&self, redis: &Redis, now: Moment, wanted: &[(&Limit, u64)]) -> Result<Taken, ()> {
-        let is_away = self.is_redis_away.load(Relaxed);
-        if is_away && !self.may_knock(now) {
-            return Err(());
-        }
-        // A connection that is being mended keeps whoever asks waiting, for longer than an answer may take.
-        let patience = Duration::from_millis(self.settings.limits_wait_ms);
-        let taken = match tokio::time::timeout(patience, redis.take(now, wanted)).await {
-            Ok(taken) => taken.map_err(|error| error.to_string()),
-            Err(_) => Err("it took too long".to_owned()),
-        };
-        let taken = taken.map_err(|error| self.redis_failed(&error))?;
-        if is_away && self.is_redis_away.swap(false, Relaxed) {
-            tracing::info!("Redis answers again");
-        }
-        Ok(taken)
-    }
-
-    /// While Redis is away one call now and then finds out whether it is back; the others do not wait for it.
-    fn may_knock(&self, now: Moment) -> bool {
-        let next = self.redis_next.load(Relaxed);
-        now >= next && self.redis_next.compare_exchange(next, now + KNOCK_EVERY, Relaxed, Relaxed).is_ok()
-    }
-
-    /// Says so once, however many calls meet it.
-    fn redis_failed(&self, error: &str) {
-        self.meters.failures.inc();
-        self.redis_next.fetch_max(self.now().saturating_add(KNOCK_EVERY), Relaxed);
-        if !self.is_redis_away.swap(true, Relaxed) {
-            let then = self.settings.limits_store_away;
-            tracing::error!(error, ?then, "Redis does not answer; rates cannot be counted");
-        }
     }
 
     /// `waits` is what an attempt ended with that was made just now.

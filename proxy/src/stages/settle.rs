@@ -1,32 +1,31 @@
 //! The last stage: what a request did goes into the journal, one record for each target that was tried, before the
 //! last byte of the answer leaves. A `Log` goes along with the request and gathers what only passes by once.
 
+mod attempt;
+mod record;
+
 use super::admit::Admission;
-use super::admit::admission::Used;
-use super::admit::amounts::Item;
 use super::identify::Principal;
 use crate::bodies::{Rules, Sheet};
-use crate::events::Splitter;
 use crate::headers::GatewayHeaders;
-use crate::journal::{Charges, Journal, Mode, Record};
+use crate::journal::{Journal, Mode};
 use crate::plan::Branch;
 use crate::realtime::Websocket;
 use crate::refusal::Refusal;
 use crate::request_id;
 use crate::snapshot::SavedConfig;
 use crate::stages::plan::{self, Found as Planned};
-use crate::target::{Credential, Target};
-use crate::usage::{self, Answered, Found, Spoken};
+use crate::target::Target;
+use crate::usage;
+use attempt::Attempt;
 use bytes::Bytes;
-use http::{HeaderMap, HeaderName, HeaderValue, Method, Uri, header};
+use http::{HeaderMap, HeaderValue, Method, Uri};
 use pingora_http::RequestHeader;
+use record::said;
 use serde_json::{Map, Value};
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 use uuid::Uuid;
-
-/// Longest text of a header that is kept.
-const LONGEST: usize = 128;
 
 pub struct Log {
     journal: Arc<Journal>,
@@ -55,36 +54,6 @@ pub enum Source {
     Inline,
 }
 
-/// The target being tried.
-struct Attempt {
-    began: Instant,
-    /// What the whole request had waited for providers when this target was turned to.
-    waited_before: Duration,
-    ai_org: String,
-    virtual_key: Option<Arc<shared::model::Provider>>,
-    integration: Option<Uuid>,
-    model: Option<String>,
-    option: HeaderValue,
-    found: Found,
-    /// A plain answer that came in one piece and does not say what it used.
-    silent: Bytes,
-    is_stream: bool,
-    is_relayed: bool,
-    first_token: Option<Duration>,
-    /// How the answer of a relayed call is watched.
-    watch: Watch,
-    /// It used more than it was heard to say.
-    is_unheard: bool,
-}
-
-#[derive(Default)]
-enum Watch {
-    #[default]
-    Not,
-    Plain,
-    Events(Splitter),
-}
-
 /// What the visit knows when a record is written.
 pub struct Facts<'v> {
     pub request_id: Uuid,
@@ -98,9 +67,6 @@ pub struct Facts<'v> {
     /// Since the start, when the head of the answer was there.
     pub head_after: Option<Duration>,
 }
-
-/// Suffixes of our own headers whose values are kept.
-const SAID: [&str; 6] = ["span-id", "span-name", "parent-span-id", "runtime", "runtime-version", "package-version"];
 
 impl Log {
     pub fn open(
@@ -195,29 +161,10 @@ impl Log {
         if self.attempt.as_ref().is_some_and(|attempt| attempt.option == *option) {
             return;
         }
-        let stored = match &target.credential {
-            Credential::Stored(stored) => Some(stored),
-            Credential::Given(_) => None,
-        };
         if let Some(sheet) = &mut self.sheet {
             sheet.turn();
         }
-        self.attempt = Some(Attempt {
-            began: Instant::now(),
-            waited_before: waited,
-            ai_org: target.provider.name.clone(),
-            virtual_key: stored.map(|stored| stored.provider.clone()),
-            integration: stored.map(|stored| stored.integration.id),
-            model: model.map(str::to_owned).or_else(|| usage::native::in_path(self.uri.path())),
-            option: option.clone(),
-            found: Found::default(),
-            silent: Bytes::new(),
-            is_stream: false,
-            is_relayed: false,
-            first_token: None,
-            watch: Watch::Not,
-            is_unheard: false,
-        });
+        self.attempt = Some(Attempt::new(target, model, self.uri.path(), option, waited));
     }
 
     /// Whether a target is being tried that this one would replace.
@@ -227,34 +174,16 @@ impl Log {
 
     /// The present target's bytes are not ours to change; its answer begins with this head.
     pub fn relays(&mut self, head: &HeaderMap) {
-        let Some(attempt) = &mut self.attempt else { return };
-        attempt.is_relayed = true;
-        if head.contains_key(header::CONTENT_ENCODING) {
-            return;
+        if let Some(attempt) = &mut self.attempt {
+            attempt.relays(head);
         }
-        let kind = head.get(header::CONTENT_TYPE).map(HeaderValue::as_bytes).unwrap_or_default();
-        attempt.is_stream = kind.starts_with(b"text/event-stream");
-        attempt.watch = match attempt.is_stream {
-            true => Watch::Events(Splitter::default()),
-            false if kind.starts_with(b"application/json") => Watch::Plain,
-            false => Watch::Not,
-        };
     }
 
     /// Bytes of a relayed answer pass.
     pub fn relayed(&mut self, piece: &Bytes, is_last: bool, after: Duration) {
         self.tells(piece);
-        let Some(attempt) = &mut self.attempt else { return };
-        match &mut attempt.watch {
-            Watch::Not => {}
-            Watch::Plain => attempt.reads(piece, is_last),
-            Watch::Events(splitter) => match splitter.push(piece.clone()) {
-                Ok(whole) => {
-                    attempt.first_token.get_or_insert(after);
-                    attempt.found.events(&whole);
-                }
-                Err(_) => attempt.watch = Watch::Not,
-            },
+        if let Some(attempt) = &mut self.attempt {
+            attempt.relayed(piece, is_last, after);
         }
     }
 
@@ -323,7 +252,7 @@ impl Log {
         let times = [time, waited, time.saturating_sub(waited)];
         let guess = self.write(facts, id, Some(&mut attempt), times, charges);
         if let Some(admission) = admission {
-            admission.set_aside(&used(&attempt, guess));
+            admission.set_aside(&attempt.used(guess));
         }
         self.attempts = self.attempts.saturating_add(1);
     }
@@ -339,163 +268,9 @@ impl Log {
         let times = [time, facts.upstream, facts.head_after.unwrap_or(time).saturating_sub(facts.upstream)];
         let guess = self.write(facts, facts.request_id, attempt.as_mut(), times, charges);
         match (admission, &attempt) {
-            (Some(admission), Some(attempt)) if is_charged => admission.settle(&used(attempt, guess)),
+            (Some(admission), Some(attempt)) if is_charged => admission.settle(&attempt.used(guess)),
             (Some(admission), _) => admission.give_back(),
             (None, _) => {}
         }
     }
-
-    /// Returns what the record guesses.
-    fn write(
-        &mut self,
-        facts: &Facts<'_>,
-        id: Uuid,
-        mut attempt: Option<&mut Attempt>,
-        [time, upstream, own]: [Duration; 3],
-        charges: Charges<'_>,
-    ) -> Option<(u64, u64)> {
-        if let Some(attempt) = attempt.as_deref_mut().filter(|attempt| attempt.found.usage.is_empty())
-            && facts.status < 400
-        {
-            attempt.found.usage.extend(usage::images::asked_for(self.uri.path(), &self.body));
-        }
-        let estimate = attempt.as_deref_mut().and_then(|attempt| self.estimate(attempt, id, facts.status));
-        let attempt = attempt.as_deref();
-        let found = attempt.map(|attempt| &attempt.found);
-        let body = self.sheet.as_mut().and_then(Sheet::parts);
-        let (config, config_id, version) = match &self.config {
-            Some(Source::Saved(saved)) => {
-                (Some(saved.row.slug.as_str()), Some(saved.row.id), Some(saved.row.version_id))
-            }
-            Some(Source::Inline) => (Some("inline"), None, None),
-            None => (None, None, None),
-        };
-        let said = |name| self.said.iter().find(|(said, _)| *said == name).and_then(|(_, value)| short(value));
-        let record = Record {
-            id,
-            internal_trace_id: facts.request_id,
-            organisation_id: self.caller.workspace.organisation_id,
-            workspace_id: self.caller.workspace.id,
-            api_key_id: self.caller.key.id,
-            user_id: self.caller.key.user_id,
-            virtual_key: attempt.and_then(|attempt| attempt.virtual_key.as_ref()).map(|key| key.slug.as_str()),
-            integration_id: attempt.and_then(|attempt| attempt.integration),
-            ai_org: attempt.map(|attempt| attempt.ai_org.as_str()),
-            requested_model: attempt.and_then(|attempt| attempt.model.as_deref()),
-            answered_model: found.and_then(|found| found.model.as_deref()),
-            config,
-            config_id,
-            config_version_id: version,
-            mode: self.mode,
-            option: attempt.and_then(|attempt| attempt.option.to_str().ok()),
-            method: self.method.as_str(),
-            url: self.uri.path(),
-            status: facts.status,
-            error_code: facts.error_code,
-            response_time: millis(time),
-            upstream_time: millis(upstream),
-            gateway_time: millis(own),
-            first_token_time: attempt.and_then(|attempt| attempt.first_token).map(millis),
-            usage: found.map(|found| found.usage.iter().map(String::as_str).collect()).unwrap_or_default(),
-            estimate,
-            service_tier: found.and_then(|found| found.service_tier.as_deref()),
-            retries: facts.retries,
-            attempt: self.attempts,
-            is_stream: attempt.is_some_and(|attempt| attempt.is_stream),
-            is_relayed: attempt.is_some_and(|attempt| attempt.is_relayed),
-            trace_id: facts.trace_id,
-            span_id: said("span-id"),
-            span_name: said("span-name"),
-            parent_span_id: said("parent-span-id"),
-            metadata: self.metadata.as_deref(),
-            runtime: said("runtime"),
-            runtime_version: said("runtime-version"),
-            sdk_version: said("package-version"),
-            turned_after: attempt.map_or(0, |attempt| millis(attempt.began.saturating_duration_since(facts.started))),
-            has_body: body.is_some(),
-            charges,
-        };
-        self.journal.append_with(&record, body.as_ref());
-        estimate
-    }
-
-    /// Prompt and completion tokens of what has not said everything: a rough figure for the record, and the texts for
-    /// whoever counts them. Whoever received half of a stream pays for half of it. Of a session that could not be listened
-    /// to nothing is guessed, but that is known.
-    fn estimate(&self, attempt: &mut Attempt, id: Uuid, status: u16) -> Option<(u64, u64)> {
-        if attempt.is_unheard {
-            return Some((0, 0));
-        }
-        let (rough, answered) = match attempt.is_stream {
-            true if attempt.found.is_final && !attempt.found.usage.is_empty() => return None,
-            true => {
-                let rough = attempt.found.rough_tokens();
-                let (text, length) = attempt.found.take_text();
-                (rough, Answered::Stream(text, length))
-            }
-            false if attempt.silent.is_empty() || status >= 400 || !is_text(self.uri.path()) => return None,
-            false => {
-                let body = std::mem::take(&mut attempt.silent);
-                (usage::rough_tokens(&body), Answered::Plain(body))
-            }
-        };
-        let model = attempt.found.model.clone().or_else(|| attempt.model.clone());
-        // A relayed body is not held for us; it may have been kept for its log.
-        let asked = match self.body.is_empty() {
-            true => self.sheet.as_ref().map(Sheet::asked).unwrap_or_default(),
-            false => self.body.clone(),
-        };
-        let prompt = usage::rough_tokens(&asked);
-        self.journal.untold(id, Spoken { model, asked, answered });
-        Some((prompt, rough))
-    }
-}
-
-impl Attempt {
-    /// A piece of a plain answer.
-    fn reads(&mut self, piece: &Bytes, is_last: bool) {
-        let is_whole = is_last && !self.found.has_begun();
-        self.found.plain(piece, is_last);
-        if is_whole && self.found.usage.is_empty() {
-            self.silent = piece.clone();
-        }
-    }
-}
-
-/// Whether the answers to this path are paid for by their text.
-fn is_text(path: &str) -> bool {
-    ["/completions", "/embeddings", "/messages", "/responses"].iter().any(|ending| path.ends_with(ending))
-}
-
-fn used(attempt: &Attempt, guess: Option<(u64, u64)>) -> Used<'_> {
-    let item = Item {
-        service: &attempt.ai_org,
-        integration: attempt.integration,
-        requested: attempt.model.as_deref(),
-        answered: attempt.found.model.as_deref(),
-        tier: attempt.found.service_tier.as_deref(),
-    };
-    Used { found: &attempt.found, guess, item }
-}
-
-fn said(head: &RequestHeader, headers: &GatewayHeaders<'_>) -> Vec<(&'static str, HeaderValue)> {
-    let prefixes = [Some(crate::headers::PREFIX), headers.alias.as_deref()];
-    let mut said = Vec::new();
-    for (name, value) in &head.headers {
-        let suffix = prefixes.iter().flatten().find_map(|prefix| HeaderName::as_str(name).strip_prefix(prefix));
-        let Some(suffix) = suffix else { continue };
-        if let Some(known) = SAID.iter().find(|known| **known == suffix) {
-            said.push((*known, value.clone()));
-        }
-    }
-    said
-}
-
-fn short(value: &HeaderValue) -> Option<&str> {
-    let text = value.to_str().ok()?;
-    Some(text.get(..LONGEST).unwrap_or(text))
-}
-
-fn millis(duration: Duration) -> u32 {
-    u32::try_from(duration.as_millis()).unwrap_or(u32::MAX)
 }

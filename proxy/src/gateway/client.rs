@@ -1,0 +1,76 @@
+//! The client of a request, as the engine sees it: Pingora's session, with answers framed and writes joined.
+
+use crate::joining::Joining;
+use bytes::Bytes;
+use http::{HeaderValue, StatusCode, Version, header};
+use pingora_http::{RequestHeader, ResponseHeader};
+use pingora_proxy::Session;
+use proxy::downstream::{ClientGone, Downstream};
+
+/// Pingora's session as the engine's client. Writes go past the module chain, which is empty.
+pub struct Client<'s>(pub &'s mut Session);
+
+impl Client<'_> {
+    /// An answer without a length needs chunks in HTTP/1.1, the end of the connection in HTTP/1.0, and nothing in
+    /// HTTP/2.
+    fn frame(&mut self, head: &mut ResponseHeader) {
+        let has_body = !matches!(head.status, StatusCode::NO_CONTENT | StatusCode::NOT_MODIFIED);
+        if !has_body || head.headers.contains_key(header::CONTENT_LENGTH) {
+            return;
+        }
+        match self.0.req_header().version {
+            Version::HTTP_11 => {
+                let _ = head.insert_header(header::TRANSFER_ENCODING, HeaderValue::from_static("chunked"));
+            }
+            Version::HTTP_2 => {}
+            _ => self.0.set_keepalive(None),
+        }
+    }
+}
+
+impl Downstream for Client<'_> {
+    fn head(&self) -> &RequestHeader {
+        self.0.req_header()
+    }
+
+    async fn read_body(&mut self) -> Result<Option<Bytes>, ClientGone> {
+        self.0.downstream_session.read_request_body().await.map_err(|_| ClientGone)
+    }
+
+    async fn write_continue(&mut self) -> Result<(), ClientGone> {
+        // From here on it sends, and what it sends must be read away.
+        self.0.downstream_session.set_close_on_response_before_downstream_finish(false);
+        self.0.downstream_session.write_continue_response().await.map_err(|_| ClientGone)
+    }
+
+    async fn write_head(&mut self, mut head: ResponseHeader) -> Result<(), ClientGone> {
+        self.frame(&mut head);
+        self.0.downstream_session.write_response_header(Box::new(head)).await.map_err(|_| ClientGone)
+    }
+
+    async fn write_beginning(&mut self, mut head: ResponseHeader, first: Bytes, end: bool) -> Result<(), ClientGone> {
+        self.frame(&mut head);
+        let session = &mut self.0.downstream_session;
+        // A head with a length waits for its body anyway.
+        let is_sent_at_once = !head.headers.contains_key(header::CONTENT_LENGTH);
+        Joining::set_more(session.stream(), is_sent_at_once && !first.is_empty());
+        let written = session.write_response_header(Box::new(head)).await;
+        Joining::set_more(session.stream(), false);
+        written.map_err(|_| ClientGone)?;
+        self.write_body(first, end).await
+    }
+
+    async fn write_body(&mut self, bytes: Bytes, end: bool) -> Result<(), ClientGone> {
+        let session = &mut self.0.downstream_session;
+        let is_chunked = |head: &ResponseHeader| head.headers.contains_key(header::TRANSFER_ENCODING);
+        if end && !bytes.is_empty() && session.response_written().is_some_and(is_chunked) {
+            Joining::set_more(session.stream(), true);
+        }
+        session.write_response_body(bytes, end).await.map_err(|_| ClientGone)
+    }
+
+    async fn gone(&mut self) {
+        // Bytes of a next request are kept for it and do not end the wait.
+        while let Ok(Some(_)) = self.0.downstream_session.read_body_or_idle(true).await {}
+    }
+}

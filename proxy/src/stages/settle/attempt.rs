@@ -1,0 +1,118 @@
+//! One target that was tried: what it is, how its answer is listened to, and what that said.
+
+use crate::events::Splitter;
+use crate::stages::admit::admission::Used;
+use crate::stages::admit::amounts::Item;
+use crate::target::{Credential, Target};
+use crate::usage::{self, Found};
+use bytes::Bytes;
+use http::{HeaderMap, HeaderValue, header};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use uuid::Uuid;
+
+pub struct Attempt {
+    pub began: Instant,
+    /// What the whole request had waited for providers when this target was turned to.
+    pub waited_before: Duration,
+    pub ai_org: String,
+    pub virtual_key: Option<Arc<shared::model::Provider>>,
+    pub integration: Option<Uuid>,
+    pub model: Option<String>,
+    pub option: HeaderValue,
+    pub found: Found,
+    /// A plain answer that came in one piece and does not say what it used.
+    pub silent: Bytes,
+    pub is_stream: bool,
+    pub is_relayed: bool,
+    pub first_token: Option<Duration>,
+    /// How the answer of a relayed call is watched.
+    pub watch: Watch,
+    /// It used more than it was heard to say.
+    pub is_unheard: bool,
+}
+
+#[derive(Default)]
+pub enum Watch {
+    #[default]
+    Not,
+    Plain,
+    Events(Splitter),
+}
+
+impl Attempt {
+    /// A target that is turned to, for a call to this path.
+    pub fn new(target: &Target, model: Option<&str>, path: &str, option: &HeaderValue, waited: Duration) -> Self {
+        let stored = match &target.credential {
+            Credential::Stored(stored) => Some(stored),
+            Credential::Given(_) => None,
+        };
+        Self {
+            began: Instant::now(),
+            waited_before: waited,
+            ai_org: target.provider.name.clone(),
+            virtual_key: stored.map(|stored| stored.provider.clone()),
+            integration: stored.map(|stored| stored.integration.id),
+            model: model.map(str::to_owned).or_else(|| usage::native::in_path(path)),
+            option: option.clone(),
+            found: Found::default(),
+            silent: Bytes::new(),
+            is_stream: false,
+            is_relayed: false,
+            first_token: None,
+            watch: Watch::Not,
+            is_unheard: false,
+        }
+    }
+
+    /// Its bytes are not ours to change; its answer begins with this head.
+    pub fn relays(&mut self, head: &HeaderMap) {
+        self.is_relayed = true;
+        if head.contains_key(header::CONTENT_ENCODING) {
+            return;
+        }
+        let kind = head.get(header::CONTENT_TYPE).map(HeaderValue::as_bytes).unwrap_or_default();
+        self.is_stream = kind.starts_with(b"text/event-stream");
+        self.watch = match self.is_stream {
+            true => Watch::Events(Splitter::default()),
+            false if kind.starts_with(b"application/json") => Watch::Plain,
+            false => Watch::Not,
+        };
+    }
+
+    /// Bytes of a relayed answer pass.
+    pub fn relayed(&mut self, piece: &Bytes, is_last: bool, after: Duration) {
+        match &mut self.watch {
+            Watch::Not => {}
+            Watch::Plain => self.reads(piece, is_last),
+            Watch::Events(splitter) => match splitter.push(piece.clone()) {
+                Ok(whole) => {
+                    self.first_token.get_or_insert(after);
+                    self.found.events(&whole);
+                }
+                Err(_) => self.watch = Watch::Not,
+            },
+        }
+    }
+
+    /// A piece of a plain answer.
+    pub fn reads(&mut self, piece: &Bytes, is_last: bool) {
+        let is_whole = is_last && !self.found.has_begun();
+        self.found.plain(piece, is_last);
+        if is_whole && self.found.usage.is_empty() {
+            self.silent = piece.clone();
+        }
+    }
+
+    /// For its limits; `guess` where it has not said everything.
+    pub fn used(&self, guess: Option<(u64, u64)>) -> Used<'_> {
+        let item = Item {
+            service: &self.ai_org,
+            integration: self.integration,
+            requested: self.model.as_deref(),
+            answered: self.found.model.as_deref(),
+            tier: self.found.service_tier.as_deref(),
+        };
+        Used { found: &self.found, guess, item }
+    }
+}

@@ -1,0 +1,153 @@
+//! The record of a target that was tried: everything the log of a request says, gathered into one line of the journal.
+
+use super::attempt::Attempt;
+use super::{Facts, Log, Source};
+use crate::bodies::Sheet;
+use crate::headers::{self, GatewayHeaders};
+use crate::journal::{Charges, Record};
+use crate::usage::{self, Answered, Spoken};
+use http::{HeaderName, HeaderValue};
+use pingora_http::RequestHeader;
+use std::time::Duration;
+use uuid::Uuid;
+
+/// Longest text of a header that is kept.
+const LONGEST: usize = 128;
+
+/// Suffixes of our own headers whose values are kept.
+const SAID: [&str; 6] = ["span-id", "span-name", "parent-span-id", "runtime", "runtime-version", "package-version"];
+
+impl Log {
+    /// Returns what the record guesses.
+    pub fn write(
+        &mut self,
+        facts: &Facts<'_>,
+        id: Uuid,
+        mut attempt: Option<&mut Attempt>,
+        [time, upstream, own]: [Duration; 3],
+        charges: Charges<'_>,
+    ) -> Option<(u64, u64)> {
+        if let Some(attempt) = attempt.as_deref_mut().filter(|attempt| attempt.found.usage.is_empty())
+            && facts.status < 400
+        {
+            attempt.found.usage.extend(usage::images::asked_for(self.uri.path(), &self.body));
+        }
+        let estimate = attempt.as_deref_mut().and_then(|attempt| self.estimate(attempt, id, facts.status));
+        let attempt = attempt.as_deref();
+        let found = attempt.map(|attempt| &attempt.found);
+        let body = self.sheet.as_mut().and_then(Sheet::parts);
+        let (config, config_id, version) = match &self.config {
+            Some(Source::Saved(saved)) => {
+                (Some(saved.row.slug.as_str()), Some(saved.row.id), Some(saved.row.version_id))
+            }
+            Some(Source::Inline) => (Some("inline"), None, None),
+            None => (None, None, None),
+        };
+        let said = |name| self.said.iter().find(|(said, _)| *said == name).and_then(|(_, value)| short(value));
+        let record = Record {
+            id,
+            internal_trace_id: facts.request_id,
+            organisation_id: self.caller.workspace.organisation_id,
+            workspace_id: self.caller.workspace.id,
+            api_key_id: self.caller.key.id,
+            user_id: self.caller.key.user_id,
+            virtual_key: attempt.and_then(|attempt| attempt.virtual_key.as_ref()).map(|key| key.slug.as_str()),
+            integration_id: attempt.and_then(|attempt| attempt.integration),
+            ai_org: attempt.map(|attempt| attempt.ai_org.as_str()),
+            requested_model: attempt.and_then(|attempt| attempt.model.as_deref()),
+            answered_model: found.and_then(|found| found.model.as_deref()),
+            config,
+            config_id,
+            config_version_id: version,
+            mode: self.mode,
+            option: attempt.and_then(|attempt| attempt.option.to_str().ok()),
+            method: self.method.as_str(),
+            url: self.uri.path(),
+            status: facts.status,
+            error_code: facts.error_code,
+            response_time: millis(time),
+            upstream_time: millis(upstream),
+            gateway_time: millis(own),
+            first_token_time: attempt.and_then(|attempt| attempt.first_token).map(millis),
+            usage: found.map(|found| found.usage.iter().map(String::as_str).collect()).unwrap_or_default(),
+            estimate,
+            service_tier: found.and_then(|found| found.service_tier.as_deref()),
+            retries: facts.retries,
+            attempt: self.attempts,
+            is_stream: attempt.is_some_and(|attempt| attempt.is_stream),
+            is_relayed: attempt.is_some_and(|attempt| attempt.is_relayed),
+            trace_id: facts.trace_id,
+            span_id: said("span-id"),
+            span_name: said("span-name"),
+            parent_span_id: said("parent-span-id"),
+            metadata: self.metadata.as_deref(),
+            runtime: said("runtime"),
+            runtime_version: said("runtime-version"),
+            sdk_version: said("package-version"),
+            turned_after: attempt.map_or(0, |attempt| millis(attempt.began.saturating_duration_since(facts.started))),
+            has_body: body.is_some(),
+            charges,
+        };
+        self.journal.append_with(&record, body.as_ref());
+        estimate
+    }
+
+    /// Prompt and completion tokens of what has not said everything: a rough figure for the record, and the texts for
+    /// whoever counts them. Whoever received half of a stream pays for half of it. Of a session that could not be listened
+    /// to nothing is guessed, but that is known.
+    fn estimate(&self, attempt: &mut Attempt, id: Uuid, status: u16) -> Option<(u64, u64)> {
+        if attempt.is_unheard {
+            return Some((0, 0));
+        }
+        let (rough, answered) = match attempt.is_stream {
+            true if attempt.found.is_final && !attempt.found.usage.is_empty() => return None,
+            true => {
+                let rough = attempt.found.rough_tokens();
+                let (text, length) = attempt.found.take_text();
+                (rough, Answered::Stream(text, length))
+            }
+            false if attempt.silent.is_empty() || status >= 400 || !is_text(self.uri.path()) => return None,
+            false => {
+                let body = std::mem::take(&mut attempt.silent);
+                (usage::rough_tokens(&body), Answered::Plain(body))
+            }
+        };
+        let model = attempt.found.model.clone().or_else(|| attempt.model.clone());
+        // A relayed body is not held for us; it may have been kept for its log.
+        let asked = match self.body.is_empty() {
+            true => self.sheet.as_ref().map(Sheet::asked).unwrap_or_default(),
+            false => self.body.clone(),
+        };
+        let prompt = usage::rough_tokens(&asked);
+        self.journal.untold(id, Spoken { model, asked, answered });
+        Some((prompt, rough))
+    }
+}
+
+/// Whether the answers to this path are paid for by their text.
+fn is_text(path: &str) -> bool {
+    ["/completions", "/embeddings", "/messages", "/responses"].iter().any(|ending| path.ends_with(ending))
+}
+
+/// What the client's SDK says of itself, and where the call belongs in its trace.
+pub fn said(head: &RequestHeader, headers: &GatewayHeaders<'_>) -> Vec<(&'static str, HeaderValue)> {
+    let prefixes = [Some(headers::PREFIX), headers.alias.as_deref()];
+    let mut said = Vec::new();
+    for (name, value) in &head.headers {
+        let suffix = prefixes.iter().flatten().find_map(|prefix| HeaderName::as_str(name).strip_prefix(prefix));
+        let Some(suffix) = suffix else { continue };
+        if let Some(known) = SAID.iter().find(|known| **known == suffix) {
+            said.push((*known, value.clone()));
+        }
+    }
+    said
+}
+
+fn short(value: &HeaderValue) -> Option<&str> {
+    let text = value.to_str().ok()?;
+    Some(text.get(..LONGEST).unwrap_or(text))
+}
+
+fn millis(duration: Duration) -> u32 {
+    u32::try_from(duration.as_millis()).unwrap_or(u32::MAX)
+}
