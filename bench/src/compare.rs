@@ -28,11 +28,12 @@ use targets::{Place, Process, Variant};
 
 #[derive(Debug, Clone, clap::Parser)]
 pub struct Settings {
-    /// Interleaved rounds; a claim needs ten.
-    #[arg(long, env = "ROUNDS", default_value_t = 10)]
+    /// Interleaved rounds; a claim needs ten. Many short ones say more than few long ones: the machine's speed changes
+    /// from second to second.
+    #[arg(long, env = "ROUNDS", default_value_t = 20)]
     pub rounds: usize,
     /// Length of the load on each target in each round.
-    #[arg(long, env = "ROUND_SECONDS", default_value_t = 3)]
+    #[arg(long, env = "ROUND_SECONDS", default_value_t = 1)]
     pub round_seconds: u64,
     /// Connections of the load generator.
     #[arg(long, env = "CONNECTIONS", default_value_t = 32)]
@@ -47,10 +48,16 @@ pub struct Settings {
     /// Measure only these targets, as `engine,journal`.
     #[arg(long, value_delimiter = ',')]
     pub only: Vec<String>,
+    /// Another build of `gateway-proxy`, measured in turns with this one as `before`.
+    #[arg(long)]
+    pub before: Option<PathBuf>,
     /// Where the results go.
     #[arg(long, default_value = "target/bench")]
     pub folder: PathBuf,
 }
+
+/// The row of another build.
+const BEFORE: &str = "before";
 
 /// Something that is measured: whose CPU counts, and what it is asked.
 struct Target {
@@ -110,7 +117,16 @@ async fn measure(settings: &Settings, place: &mut Place) -> anyhow::Result<Compa
         Target::new("relay", &gateway, &lanes.relay, false),
         Target::new("paced engine", &gateway, &lanes.engine, false).paced(settings.pause_ms),
     ];
-    let is_wanted = |target: &Target| settings.only.is_empty() || settings.only.iter().any(|name| name == target.name);
+    let before = match &settings.before {
+        Some(program) => Some(place.other_gateway(program, direct.address, &store).await?),
+        None => None,
+    };
+    if let Some((process, lanes)) = &before {
+        targets.push(Target::new(BEFORE, process, &lanes.engine, true));
+    }
+    let is_wanted = |target: &Target| {
+        target.name == BEFORE || settings.only.is_empty() || settings.only.iter().any(|name| name == target.name)
+    };
     targets.retain(is_wanted);
     let folder = place.folder.clone();
     let load =
@@ -120,6 +136,7 @@ async fn measure(settings: &Settings, place: &mut Place) -> anyhow::Result<Compa
             let index = (round + step) % targets.len();
             visit(&mut targets[index], &load).await?;
         }
+        stream(&mut targets, settings.connections as usize).await?;
         say(&progress(round + 1, settings.rounds, &targets));
     }
     // Afterwards, on their own: they go on sending to Postgres when a round is over.
@@ -151,9 +168,7 @@ async fn measure(settings: &Settings, place: &mut Place) -> anyhow::Result<Compa
         .chain(&noted)
         .filter_map(|target| Row::of(target.name, &target.rounds, &target.delays, usage::peak_memory(target.pid)))
         .collect();
-    for process in [nginx, bare, gateway, noting, keeping, single] {
-        drop(process);
-    }
+    drop((nginx, bare, gateway, noting, keeping, single, before));
     if !settings.no_callgrind {
         for row in &mut rows {
             (row.instructions, row.aside) = instructions(row.name, place, &direct, &store).await?;
@@ -164,10 +179,15 @@ async fn measure(settings: &Settings, place: &mut Place) -> anyhow::Result<Compa
 
 async fn visit(target: &mut Target, load: &Load<'_>) -> anyhow::Result<()> {
     target.rounds.push(load.round(target.name, target.pid, &target.request, target.pause_ms).await?);
-    if target.streams {
-        let request = target.request.clone();
-        let delays = tokio::task::spawn_blocking(move || events::measure(&request)).await?;
-        target.delays.push(delays.with_context(|| format!("streams through {}", target.name))?);
+    Ok(())
+}
+
+async fn stream(targets: &mut [Target], readers: usize) -> anyhow::Result<()> {
+    let mut streaming: Vec<&mut Target> = targets.iter_mut().filter(|target| target.streams).collect();
+    let requests: Vec<Request> = streaming.iter().map(|target| target.request.clone()).collect();
+    let delays = tokio::task::spawn_blocking(move || events::measure(&requests, readers)).await?.context("streams")?;
+    for (target, delays) in streaming.iter_mut().zip(delays) {
+        target.delays.push(delays);
     }
     Ok(())
 }

@@ -12,45 +12,80 @@ use super::request::{Request, stream_body};
 use super::stats::percentile;
 use crate::mock::now_ns;
 
-const STREAMS: usize = 8;
-const EVENTS: usize = 60;
-const APART: Duration = Duration::from_millis(2);
+/// Long streams tell how late events are.
+const LONG: Set = Set { streams: 3, events: 30, apart: Duration::from_millis(4) };
+/// Short ones bring many beginnings in little time. Each set has connections of its own: how they fall on the threads
+/// of a target is chance, and one fall would be one sample.
+const SHORT: Set = Set { streams: 10, events: 1, apart: Duration::from_millis(2) };
+const SHORT_SETS: usize = 4;
 const MARK: &[u8] = b"\"mock_sent_ns\":";
 const DIGITS: usize = 19;
 
-/// Microseconds: from sending the request to the first event, and from an event's sending to its arrival.
+/// Microseconds: from sending the request to the first event, also when nobody else asks, and from an event's sending
+/// to its arrival.
 #[derive(Debug, Clone, Copy, Serialize)]
 pub struct Delays {
     pub first_p50_us: f64,
     pub first_p99_us: f64,
+    pub first_alone_us: f64,
     pub event_p50_us: f64,
     pub event_p99_us: f64,
 }
 
-/// Eight streams at once, so that connections are pooled and threads awake as in service.
-pub fn measure(request: &Request) -> anyhow::Result<Delays> {
-    let streams = thread::scope(|scope| {
-        let readers: Vec<_> = (0..STREAMS).map(|_| scope.spawn(|| read_streams(request))).collect();
-        readers.into_iter().map(|reader| reader.join().unwrap_or_else(|_| bail!("a reader panicked"))).collect()
-    });
-    let streams: Vec<Vec<Stream>> = streams_or_error(streams)?;
-    let sorted = |mut values: Vec<f64>| {
-        values.sort_by(f64::total_cmp);
-        values
-    };
-    let firsts = sorted(streams.iter().flatten().map(|stream| stream.first_us).collect());
-    let events = sorted(streams.iter().flatten().flat_map(|stream| stream.event_us.iter().copied()).collect());
-    let at = |values: &[f64], share| percentile(values, share).context("no event arrived");
-    Ok(Delays {
-        first_p50_us: at(&firsts, 0.5)?,
-        first_p99_us: at(&firsts, 0.99)?,
-        event_p50_us: at(&events, 0.5)?,
-        event_p99_us: at(&events, 0.99)?,
-    })
+/// What all of them show, in turns of a fraction of a second: a slow moment of the machine hits all of them.
+pub fn measure(requests: &[Request], readers: usize) -> anyhow::Result<Vec<Delays>> {
+    let mut seen: Vec<Seen> = requests.iter().map(|_| Seen::default()).collect();
+    for (request, seen) in requests.iter().zip(&mut seen) {
+        seen.long.extend(read(request, LONG, readers)?);
+    }
+    for _ in 0..SHORT_SETS {
+        for (request, seen) in requests.iter().zip(&mut seen) {
+            seen.short.extend(read(request, SHORT, readers)?);
+            seen.alone.extend(read(request, SHORT, 1)?);
+        }
+    }
+    seen.iter().map(Delays::of).collect()
 }
 
-fn streams_or_error(streams: Vec<anyhow::Result<Vec<Stream>>>) -> anyhow::Result<Vec<Vec<Stream>>> {
-    streams.into_iter().collect()
+/// The streams of one target.
+#[derive(Default)]
+struct Seen {
+    long: Vec<Stream>,
+    short: Vec<Stream>,
+    alone: Vec<Stream>,
+}
+
+impl Delays {
+    fn of(seen: &Seen) -> anyhow::Result<Self> {
+        let at = |values: &[f64], share| percentile(values, share).context("no event arrived");
+        let (firsts, alone) = (firsts(&seen.short), firsts(&seen.alone));
+        let events = sorted(seen.long.iter().flat_map(|stream| stream.event_us.iter().copied()));
+        Ok(Self {
+            first_p50_us: at(&firsts, 0.5)?,
+            first_p99_us: at(&firsts, 0.99)?,
+            first_alone_us: at(&alone, 0.5)?,
+            event_p50_us: at(&events, 0.5)?,
+            event_p99_us: at(&events, 0.99)?,
+        })
+    }
+}
+
+fn firsts(streams: &[Stream]) -> Vec<f64> {
+    sorted(streams.iter().map(|stream| stream.first_us))
+}
+
+fn sorted(values: impl Iterator<Item = f64>) -> Vec<f64> {
+    let mut values: Vec<f64> = values.collect();
+    values.sort_by(f64::total_cmp);
+    values
+}
+
+/// So many streams of so many events, one after the other on a connection.
+#[derive(Clone, Copy)]
+struct Set {
+    streams: usize,
+    events: usize,
+    apart: Duration,
 }
 
 struct Stream {
@@ -58,22 +93,32 @@ struct Stream {
     event_us: Vec<f64>,
 }
 
-/// Four streams one after the other; the first only warms the connection.
-fn read_streams(request: &Request) -> anyhow::Result<Vec<Stream>> {
+fn read(request: &Request, set: Set, readers: usize) -> anyhow::Result<Vec<Stream>> {
+    let read: anyhow::Result<Vec<Vec<Stream>>> = thread::scope(|scope| {
+        let readers: Vec<_> = (0..readers).map(|_| scope.spawn(|| read_streams(request, set))).collect();
+        readers.into_iter().map(|reader| reader.join().unwrap_or_else(|_| bail!("a reader panicked"))).collect()
+    });
+    Ok(read?.into_iter().flatten().collect())
+}
+
+/// The set on one connection, which one stream more warms first.
+fn read_streams(request: &Request, set: Set) -> anyhow::Result<Vec<Stream>> {
     let mut tcp = request.connect()?;
-    let bytes = request.bytes(&stream_body(EVENTS, APART));
-    let mut streams = Vec::new();
-    for _ in 0..4 {
+    let bytes = request.bytes(&stream_body(set.events, set.apart));
+    let mut streams = Vec::with_capacity(set.streams);
+    for number in 0..=set.streams {
         let start = Instant::now();
         tcp.write_all(&bytes)?;
-        streams.push(read_stream(&mut tcp, start)?);
+        let stream = read_stream(&mut tcp, start, set.events)?;
+        if number > 0 {
+            streams.push(stream);
+        }
     }
-    streams.remove(0);
     Ok(streams)
 }
 
-fn read_stream(tcp: &mut impl Read, start: Instant) -> anyhow::Result<Stream> {
-    let mut stream = Stream { first_us: 0.0, event_us: Vec::with_capacity(EVENTS + 2) };
+fn read_stream(tcp: &mut impl Read, start: Instant, events: usize) -> anyhow::Result<Stream> {
+    let mut stream = Stream { first_us: 0.0, event_us: Vec::with_capacity(events + 2) };
     let mut seen = Vec::with_capacity(1 << 16);
     let mut buffer = [0; 16384];
     let mut searched = 0;
@@ -96,8 +141,8 @@ fn read_stream(tcp: &mut impl Read, start: Instant) -> anyhow::Result<Stream> {
         }
     }
     // The role and the finish are events too.
-    if stream.event_us.len() != EVENTS + 2 {
-        bail!("{} events instead of {}", stream.event_us.len(), EVENTS + 2);
+    if stream.event_us.len() != events + 2 {
+        bail!("{} events instead of {}", stream.event_us.len(), events + 2);
     }
     Ok(stream)
 }
@@ -130,7 +175,7 @@ mod tests {
             path: "/v1/chat/completions",
             headers: vec![("authorization", "Bearer k".into())],
         };
-        let delays = measure(&request).unwrap();
+        let delays = measure(&[request], 4).unwrap()[0];
         assert!(delays.event_p50_us > 0.0 && delays.event_p50_us <= delays.event_p99_us);
         assert!(delays.first_p50_us >= delays.event_p50_us / 2.0);
     }

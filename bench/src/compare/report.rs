@@ -66,6 +66,7 @@ fn median_delays(delays: &[Delays]) -> Option<Delays> {
     Some(Delays {
         first_p50_us: median(|delays| delays.first_p50_us)?,
         first_p99_us: median(|delays| delays.first_p99_us)?,
+        first_alone_us: median(|delays| delays.first_alone_us)?,
         event_p50_us: median(|delays| delays.event_p50_us)?,
         event_p99_us: median(|delays| delays.event_p99_us)?,
     })
@@ -121,10 +122,11 @@ impl Comparison {
     }
 
     pub fn stream_table(&self) -> String {
-        let mut lines =
-            vec![["stream", "first event p50 µs", "p99", "event delay p50 µs", "p99"].map(str::to_owned).to_vec()];
+        let names = ["stream", "first event p50 µs", "p99", "alone", "event delay p50 µs", "p99"];
+        let mut lines = vec![names.map(str::to_owned).to_vec()];
         for (row, delays) in self.rows.iter().filter_map(|row| Some((row, row.delays?))) {
-            let figures = [delays.first_p50_us, delays.first_p99_us, delays.event_p50_us, delays.event_p99_us];
+            let Delays { first_p50_us, first_p99_us, first_alone_us, event_p50_us, event_p99_us } = delays;
+            let figures = [first_p50_us, first_p99_us, first_alone_us, event_p50_us, event_p99_us];
             lines.push(std::iter::once(row.name.to_owned()).chain(figures.map(|us| format!("{us:.0}"))).collect());
         }
         aligned(&lines)

@@ -49,15 +49,24 @@ pub fn body() -> String {
             { "role": "user", "content": text },
         ]})
     };
-    let missing = BODY_BYTES.saturating_sub(chat("").to_string().len());
-    chat(&"Tell me more. ".chars().cycle().take(missing).collect::<String>()).to_string()
+    a_kilobyte(chat)
 }
 
-/// A stream of so many stamped events, this far apart.
+/// A chat as long, which is answered by a stream of so many stamped events, this far apart.
 pub fn stream_body(events: usize, apart: Duration) -> String {
     let fault = json!({ "mock": { "stamp": true, "chunks": events, "chunk_delay_ms": apart.as_millis() as u64 } });
-    let message: Value = json!({ "role": "user", "content": fault.to_string() });
-    json!({ "model": "gpt-4o-mini", "stream": true, "messages": [message] }).to_string()
+    let chat = |text: &str| {
+        json!({ "model": "gpt-4o-mini", "stream": true, "messages": [
+            { "role": "system", "content": text },
+            { "role": "user", "content": fault.to_string() },
+        ]})
+    };
+    a_kilobyte(chat)
+}
+
+fn a_kilobyte(chat: impl Fn(&str) -> Value) -> String {
+    let missing = BODY_BYTES.saturating_sub(chat("").to_string().len());
+    chat(&"Tell me more. ".chars().cycle().take(missing).collect::<String>()).to_string()
 }
 
 /// One request and its whole answer on a connection that stays open. Only answers with a length and status 200 pass.
@@ -99,9 +108,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_measured_body_is_a_kilobyte_of_json() {
-        assert_eq!(body().len(), BODY_BYTES);
-        assert!(serde_json::from_str::<Value>(&body()).is_ok());
+    fn the_measured_bodies_are_a_kilobyte_of_json() {
+        for body in [body(), stream_body(1, Duration::from_millis(2)), stream_body(60, Duration::from_millis(10))] {
+            assert_eq!(body.len(), BODY_BYTES);
+            assert!(serde_json::from_str::<Value>(&body).is_ok());
+        }
     }
 
     #[test]

@@ -144,6 +144,17 @@ impl Place {
         Ok((process, request))
     }
 
+    /// Another build of the gateway.
+    pub async fn other_gateway(
+        &mut self,
+        program: &Path,
+        upstream: SocketAddr,
+        store: &Store,
+    ) -> anyhow::Result<(Process, Lanes)> {
+        let program = program.canonicalize().with_context(|| program.display().to_string())?;
+        self.start_gateway(Command::new(program), upstream, store, Variant::PLAIN).await
+    }
+
     /// The gateway and the requests that are sent to it.
     pub async fn gateway(
         &mut self,
@@ -152,8 +163,18 @@ impl Place {
         variant: Variant,
         wrapper: &[String],
     ) -> anyhow::Result<(Process, Lanes)> {
+        let command = self.program("gateway-proxy", wrapper);
+        self.start_gateway(command, upstream, store, variant).await
+    }
+
+    async fn start_gateway(
+        &mut self,
+        mut command: Command,
+        upstream: SocketAddr,
+        store: &Store,
+        variant: Variant,
+    ) -> anyhow::Result<(Process, Lanes)> {
         let (address, metrics) = (self.address()?, self.address()?);
-        let mut command = self.program("gateway-proxy", wrapper);
         command.envs([
             ("DATABASE_URL", store.url()),
             ("PROXY_HOST", address.ip().to_string()),
