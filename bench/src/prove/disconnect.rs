@@ -1,10 +1,10 @@
 //! Clients that leave: the provider must hear of it at once, or it goes on working, and charging, for nobody.
 
-use super::client::{Body, Caller, Connection, chat};
+use super::client::{Body, Caller, Connection, chat, empty};
 use super::report::{Report, Spread};
 use super::stack::Stack;
 use anyhow::{Context as _, bail, ensure};
-use http::Request;
+use http::{Method, Request};
 use http_body_util::BodyExt as _;
 use hyper::body::Incoming;
 use serde_json::{Value, json};
@@ -25,12 +25,15 @@ enum Moment {
     InSilence,
 }
 
+/// Chats take the engine lane, bytes the relay lane.
+const CHAT: &str = "/v1/chat/completions";
+
 const SITUATIONS: [(&str, &str, Moment); 5] = [
-    ("engine lane, before the answer", "/v1/chat/completions", Moment::BeforeTheAnswer),
-    ("engine lane, in the middle of a stream", "/v1/chat/completions", Moment::MidStream),
-    ("engine lane, while a stream is silent", "/v1/chat/completions", Moment::InSilence),
-    ("relay lane, before the answer", "/v1/messages", Moment::BeforeTheAnswer),
-    ("relay lane, in the middle of a stream", "/v1/messages", Moment::MidStream),
+    ("engine lane, before the answer", CHAT, Moment::BeforeTheAnswer),
+    ("engine lane, in the middle of a stream", CHAT, Moment::MidStream),
+    ("engine lane, while a stream is silent", CHAT, Moment::InSilence),
+    ("relay lane, before the answer", "/v1/bytes/1?mock=latency_ms%3D3600000", Moment::BeforeTheAnswer),
+    ("relay lane, in the middle of a download", "/v1/bytes/1000000000", Moment::MidStream),
 ];
 
 pub async fn prove(count: usize, report: &mut Report) -> anyhow::Result<()> {
@@ -53,7 +56,10 @@ pub async fn prove(count: usize, report: &mut Report) -> anyhow::Result<()> {
 async fn leave(stack: &Stack, caller: &Caller, path: &str, moment: Moment) -> anyhow::Result<Duration> {
     let before = stack.mock.counts();
     let mut connection = caller.connect().await?;
-    let request = caller.post_json(path, &ask(moment));
+    let request = match path {
+        CHAT => caller.post_json(path, &ask(moment)),
+        _ => caller.request(Method::GET, path, empty()),
+    };
     // Held until we have left: hyper closes the connection when half an answer is dropped.
     let mut body = None;
     let left = if moment == Moment::BeforeTheAnswer {

@@ -55,7 +55,7 @@ pub async fn prove(bytes: u64, report: &mut Report) -> anyhow::Result<()> {
 
 /// What the provider received: length and hash.
 async fn upload(caller: &Caller, bytes: u64, manner: Manner) -> anyhow::Result<(u64, String)> {
-    let mut request = caller.request(Method::POST, "/v1/files/anything", made_up(bytes));
+    let mut request = caller.request(Method::PUT, "/v1/files/anything", made_up(bytes));
     request.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static("application/octet-stream"));
     if manner == Manner::Announced {
         request.headers_mut().insert(header::CONTENT_LENGTH, HeaderValue::from(bytes));
