@@ -185,7 +185,7 @@ async fn visit(target: &mut Target, load: &Load<'_>) -> anyhow::Result<()> {
 async fn stream(targets: &mut [Target], readers: usize) -> anyhow::Result<()> {
     let mut streaming: Vec<&mut Target> = targets.iter_mut().filter(|target| target.streams).collect();
     let requests: Vec<Request> = streaming.iter().map(|target| target.request.clone()).collect();
-    let delays = tokio::task::spawn_blocking(move || events::measure(&requests, readers)).await?.context("streams")?;
+    let delays = tokio::task::spawn_blocking(move || events::measure(&requests, readers)).await??;
     for (target, delays) in streaming.iter_mut().zip(delays) {
         target.delays.push(delays);
     }

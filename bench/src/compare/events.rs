@@ -98,7 +98,8 @@ fn read(request: &Request, set: Set, readers: usize) -> anyhow::Result<Vec<Strea
         let readers: Vec<_> = (0..readers).map(|_| scope.spawn(|| read_streams(request, set))).collect();
         readers.into_iter().map(|reader| reader.join().unwrap_or_else(|_| bail!("a reader panicked"))).collect()
     });
-    Ok(read?.into_iter().flatten().collect())
+    let read = read.with_context(|| format!("streams through {}{}", request.address, request.path))?;
+    Ok(read.into_iter().flatten().collect())
 }
 
 /// The set on one connection, which one stream more warms first.

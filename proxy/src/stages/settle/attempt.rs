@@ -26,15 +26,13 @@ pub struct Attempt {
     pub is_stream: bool,
     pub is_relayed: bool,
     pub first_token: Option<Duration>,
-    /// How the answer of a relayed call is watched.
     pub watch: Watch,
     /// It used more than it was heard to say.
     pub is_unheard: bool,
 }
 
-#[derive(Default)]
+/// How the answer of a relayed call is watched.
 pub enum Watch {
-    #[default]
     Not,
     Plain,
     Events(Splitter),
