@@ -230,16 +230,19 @@ impl Scan<'_> {
 
     fn string(&mut self) -> Result<(), Malformed> {
         self.expect(b'"')?;
+        let text = self.text.as_bytes();
         loop {
-            self.at = plain_until(self.text.as_bytes(), self.at);
-            match self.next()? {
-                b'"' => return Ok(()),
-                b'\\' => self.escape()?,
-                _ => return Err(Malformed(self.at - 1)),
+            let end = plain_until(text, self.at);
+            self.at = end + 1;
+            match text.get(end) {
+                Some(b'"') => return Ok(()),
+                Some(b'\\') => self.escape()?,
+                _ => return Err(Malformed(end)),
             }
         }
     }
 
+    #[inline(never)]
     fn escape(&mut self) -> Result<(), Malformed> {
         match self.next()? {
             b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't' => Ok(()),
@@ -287,29 +290,34 @@ impl Nest {
 }
 
 /// Where the run of ordinary characters inside a string ends: at a quote, a backslash, a control character or the end.
-/// Short runs, as keys are, take a word or two; long ones go by blocks that the compiler makes vectors of.
+/// Short runs, as keys are, take a word or two.
+#[inline]
 fn plain_until(text: &[u8], mut at: usize) -> usize {
-    const BLOCK: usize = 32;
-    let mut words = 0;
-    while let Some(word) = text.get(at..).and_then(|rest| rest.first_chunk::<8>()) {
+    for _ in 0..4 {
+        let Some(word) = text.get(at..).and_then(|rest| rest.first_chunk::<8>()) else { return plain_end(text, at) };
         let special = specials(u64::from_le_bytes(*word));
         if special != 0 {
             return at + special.trailing_zeros() as usize / 8;
         }
         at += 8;
-        words += 1;
-        if words == 2 {
-            while let Some(block) = text.get(at..).and_then(|rest| rest.first_chunk::<BLOCK>())
-                && !block.iter().fold(false, |found, byte| found | is_special(*byte))
-            {
-                at += BLOCK;
-            }
-        }
     }
-    while text.get(at).is_some_and(|byte| !is_special(*byte)) {
-        at += 1;
-    }
-    at
+    plain_until_far(text, at)
+}
+
+/// The same for a long run, which goes by vectors: first to its end, then back for what may not stand in it.
+#[inline(never)]
+fn plain_until_far(text: &[u8], at: usize) -> usize {
+    let rest = text.get(at..).unwrap_or_default();
+    let run = &rest[..memchr::memchr2(b'"', b'\\', rest).unwrap_or(rest.len())];
+    let lowest = run.iter().fold(u8::MAX, |lowest, byte| lowest.min(*byte));
+    if lowest < b' ' { plain_end(text, at) } else { at + run.len() }
+}
+
+/// The same byte by byte.
+#[inline(never)]
+fn plain_end(text: &[u8], at: usize) -> usize {
+    let rest = text.get(at..).unwrap_or_default();
+    at + rest.iter().position(|byte| is_special(*byte)).unwrap_or(rest.len())
 }
 
 fn is_special(byte: u8) -> bool {
@@ -320,9 +328,11 @@ fn is_special(byte: u8) -> bool {
 fn specials(word: u64) -> u64 {
     const ONES: u64 = 0x0101_0101_0101_0101;
     const HIGHS: u64 = ONES << 7;
-    let zero = |word: u64| word.wrapping_sub(ONES) & !word;
-    let control = word.wrapping_sub(ONES * 0x20) & !word;
-    (control | zero(word ^ (ONES * b'"' as u64)) | zero(word ^ (ONES * b'\\' as u64))) & HIGHS
+    let below = |word: u64, least: u64| word.wrapping_sub(ONES * least);
+    let quote = below(word ^ (ONES * b'"' as u64), 1);
+    let backslash = below(word ^ (ONES * b'\\' as u64), 1);
+    // A byte with its high bit set is below nothing; the exclusive or leaves that bit as it was.
+    (below(word, 0x20) | quote | backslash) & !word & HIGHS
 }
 
 #[cfg(test)]
