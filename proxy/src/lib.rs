@@ -32,6 +32,7 @@ pub mod secrets;
 pub mod settings;
 pub mod snapshot;
 pub mod stages;
+mod stripes;
 pub mod target;
 pub mod tokens;
 pub mod usage;

@@ -1,26 +1,45 @@
 //! Every metric the proxy exports. Labels are closed sets, resolved once: counting takes no lock, and no label ever
-//! carries a model, key or user id.
+//! carries a model, key or user id. What requests add to here is kept per thread, and the seldom rest by the library.
+
+mod numbers;
 
 use crate::dial::Class;
 use crate::fairness;
 use crate::journal::Meters;
 use crate::limits;
 use crate::refusal::CODES;
-use prometheus::{
-    Histogram, HistogramOpts, HistogramVec, IntCounter, IntCounterVec, IntGauge, IntGaugeVec, Opts, Registry,
-    TextEncoder,
-};
+use numbers::{Counter, Draft, Numbers, Times};
+use prometheus::{IntCounter, IntCounterVec, IntGauge, IntGaugeVec, Opts, Registry, TextEncoder};
 use std::sync::Arc;
 use std::time::Duration;
 
 const LANES: &[&str] = &["engine", "relay", "control_plane", "own"];
 const STATUS_CLASSES: &[&str] = &["2xx", "3xx", "4xx", "5xx", "499"];
-/// How an upstream attempt ended, when it did not end in one of the failures of `dial::Class`.
+/// How an upstream attempt ended, in the order of `attempt`, which numbers the failures of `dial::Class` after them.
 const ENDINGS: &[&str] = &["answered", "stream_error", "client_left", "overtaken"];
 const WINNERS: &[&str] = &["first", "second"];
-const SECONDS: &[f64] =
-    &[0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 120.0, 300.0, 600.0];
-const OVERHEAD_SECONDS: &[f64] = &[0.000_05, 0.000_1, 0.000_25, 0.000_5, 0.001, 0.002_5, 0.005, 0.01, 0.025, 0.1];
+/// Up to which microseconds the time of a request is told apart.
+const MICROS: &[u64] = &[
+    1_000,
+    2_500,
+    5_000,
+    10_000,
+    25_000,
+    50_000,
+    100_000,
+    250_000,
+    500_000,
+    1_000_000,
+    2_500_000,
+    5_000_000,
+    10_000_000,
+    30_000_000,
+    60_000_000,
+    120_000_000,
+    300_000_000,
+    600_000_000,
+];
+const OVERHEAD_MICROS: &[u64] = &[50, 100, 250, 500, 1_000, 2_500, 5_000, 10_000, 25_000, 100_000];
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Lane {
@@ -44,17 +63,19 @@ pub enum Outcome {
 
 pub struct Metrics {
     registry: Registry,
-    requests: Vec<Vec<IntCounter>>,
-    duration: Vec<Histogram>,
-    first_byte: Vec<Histogram>,
-    overhead: Histogram,
-    in_flight: Vec<IntGauge>,
-    failures: Vec<IntCounter>,
-    endings: Vec<IntCounter>,
+    numbers: Numbers,
+    /// Of each lane, by class of status.
+    requests: Vec<Counter>,
+    duration: Vec<Times>,
+    first_byte: Vec<Times>,
+    overhead: Times,
+    in_flight: Vec<Counter>,
+    /// The endings, then the failures.
+    attempts: Vec<Counter>,
+    pool_reused: Counter,
     refused: Vec<IntCounter>,
     hedges: Vec<IntCounter>,
     pub pool_idle: IntGauge,
-    pub pool_reused: IntCounter,
     pub pool_opened: IntCounter,
     pub pool_stale: IntCounter,
     pub snapshot_age: prometheus::Gauge,
@@ -79,37 +100,45 @@ impl Metrics {
     pub fn new() -> anyhow::Result<Self> {
         let registry = Registry::new();
         registry.register(Box::new(prometheus::process_collector::ProcessCollector::for_self()))?;
-        let requests = IntCounterVec::new(
-            Opts::new("gateway_requests_total", "Requests answered, by lane and class of status."),
-            &["lane", "status"],
+        let by_lane = || LANES.iter().map(|lane| vec![("lane", *lane)]);
+        let mut draft = Draft::default();
+        let requests = draft.counters(
+            "gateway_requests_total",
+            "Requests answered, by lane and class of status.",
+            LANES.iter().flat_map(|lane| STATUS_CLASSES.iter().map(|class| vec![("lane", *lane), ("status", *class)])),
         )?;
-        let duration = histogram(
-            &registry,
+        let duration = draft.times(
             "gateway_request_duration_seconds",
             "From a request's head to the last byte of its answer, by lane.",
+            MICROS,
+            by_lane(),
         )?;
-        let first_byte = histogram(
-            &registry,
+        let first_byte = draft.times(
             "gateway_time_to_first_byte_seconds",
             "From a request's head to the head of its answer, by lane.",
+            MICROS,
+            by_lane(),
         )?;
-        let in_flight =
-            IntGaugeVec::new(Opts::new("gateway_in_flight_requests", "Requests being answered, by lane."), &["lane"])?;
-        let attempts = IntCounterVec::new(
-            Opts::new("gateway_upstream_attempts_total", "Upstream attempts, by how they ended."),
-            &["outcome"],
+        let overhead = draft.time(
+            "gateway_overhead_seconds",
+            "The gateway's own time before the answer's head.",
+            OVERHEAD_MICROS,
         )?;
+        let in_flight = draft.gauges("gateway_in_flight_requests", "Requests being answered, by lane.", by_lane())?;
+        let ends = ENDINGS.iter().copied().chain(Class::ALL.map(Class::label));
+        let attempts = draft.counters(
+            "gateway_upstream_attempts_total",
+            "Upstream attempts, by how they ended.",
+            ends.map(|end| vec![("outcome", end)]),
+        )?;
+        let pool_reused = draft.counter("gateway_upstream_pool_reused_total", "Requests sent on a held connection.")?;
+        let numbers = draft.begin();
+        registry.register(Box::new(numbers.clone()))?;
         let refused = IntCounterVec::new(
             Opts::new("gateway_refused_total", "Requests the gateway answered itself, by reason."),
             &["reason"],
         )?;
-        let overhead =
-            HistogramOpts::new("gateway_overhead_seconds", "The gateway's own time before the answer's head.");
-        let overhead = Histogram::with_opts(overhead.buckets(OVERHEAD_SECONDS.to_vec()))?;
         let rows = IntGaugeVec::new(Opts::new("gateway_snapshot_rows", "Rows held in memory, by table."), &["table"])?;
-        registry.register(Box::new(requests.clone()))?;
-        registry.register(Box::new(in_flight.clone()))?;
-        registry.register(Box::new(attempts.clone()))?;
         registry.register(Box::new(refused.clone()))?;
         let hedges = IntCounterVec::new(
             Opts::new(
@@ -119,28 +148,19 @@ impl Metrics {
             &["winner"],
         )?;
         registry.register(Box::new(hedges.clone()))?;
-        registry.register(Box::new(overhead.clone()))?;
         registry.register(Box::new(rows.clone()))?;
-        let by_lane = |vec: &HistogramVec| LANES.iter().map(|lane| vec.with_label_values(&[lane])).collect();
         Ok(Self {
-            requests: LANES
-                .iter()
-                .map(|lane| STATUS_CLASSES.iter().map(|class| requests.with_label_values(&[lane, class])).collect())
-                .collect(),
-            duration: by_lane(&duration),
-            first_byte: by_lane(&first_byte),
+            numbers,
+            requests,
+            duration,
+            first_byte,
             overhead,
-            in_flight: LANES.iter().map(|lane| in_flight.with_label_values(&[lane])).collect(),
-            failures: Class::ALL.iter().map(|class| attempts.with_label_values(&[class.label()])).collect(),
-            endings: ENDINGS.iter().map(|ending| attempts.with_label_values(&[ending])).collect(),
+            in_flight,
+            attempts,
+            pool_reused,
             hedges: WINNERS.iter().map(|winner| hedges.with_label_values(&[winner])).collect(),
             refused: CODES.iter().map(|code| refused.with_label_values(&[code])).collect(),
             pool_idle: gauge(&registry, "gateway_upstream_pool_idle", "Idle upstream connections held.")?,
-            pool_reused: counter(
-                &registry,
-                "gateway_upstream_pool_reused_total",
-                "Requests sent on a held connection.",
-            )?,
             pool_opened: counter(&registry, "gateway_upstream_connections_total", "Upstream connections opened.")?,
             pool_stale: counter(
                 &registry,
@@ -199,42 +219,43 @@ impl Metrics {
     }
 
     pub fn enter(&self, lane: Lane) {
-        self.in_flight[lane as usize].inc();
+        self.numbers.inc(self.in_flight[lane as usize]);
     }
 
     pub fn leave(&self, lane: Lane) {
-        self.in_flight[lane as usize].dec();
+        self.numbers.dec(self.in_flight[lane as usize]);
     }
 
     pub fn in_flight(&self) -> i64 {
-        self.in_flight.iter().map(IntGauge::get).sum()
+        self.in_flight.iter().map(|lane| self.numbers.sum(*lane)).sum()
     }
 
     pub fn answered(&self, lane: Lane, status: u16, took: Duration) {
-        self.requests[lane as usize][status_class(status)].inc();
-        self.duration[lane as usize].observe(took.as_secs_f64());
+        self.numbers.inc(self.requests[lane as usize * STATUS_CLASSES.len() + status_class(status)]);
+        self.numbers.observe(self.duration[lane as usize], took);
     }
 
     pub fn first_byte(&self, lane: Lane, after: Duration) {
-        self.first_byte[lane as usize].observe(after.as_secs_f64());
+        self.numbers.observe(self.first_byte[lane as usize], after);
     }
 
     pub fn overhead(&self, own: Duration) {
-        self.overhead.observe(own.as_secs_f64());
+        self.numbers.observe(self.overhead, own);
+    }
+
+    pub fn pool_reused(&self) {
+        self.numbers.inc(self.pool_reused);
     }
 
     pub fn attempt(&self, outcome: Outcome) {
-        match outcome {
-            Outcome::Answered => self.endings[0].inc(),
-            Outcome::StreamError => self.endings[1].inc(),
-            Outcome::ClientLeft => self.endings[2].inc(),
-            Outcome::Overtaken => self.endings[3].inc(),
-            Outcome::Failed(class) => {
-                if let Some(index) = Class::ALL.iter().position(|known| *known == class) {
-                    self.failures[index].inc();
-                }
-            }
-        }
+        let index = match outcome {
+            Outcome::Answered => 0,
+            Outcome::StreamError => 1,
+            Outcome::ClientLeft => 2,
+            Outcome::Overtaken => 3,
+            Outcome::Failed(class) => ENDINGS.len() + class as usize,
+        };
+        self.numbers.inc(self.attempts[index]);
     }
 
     /// A second attempt was made beside a first one.
@@ -261,12 +282,6 @@ fn status_class(status: u16) -> usize {
         300.. => 1,
         _ => 0,
     }
-}
-
-fn histogram(registry: &Registry, name: &str, help: &str) -> prometheus::Result<HistogramVec> {
-    let vec = HistogramVec::new(HistogramOpts::new(name, help).buckets(SECONDS.to_vec()), &["lane"])?;
-    registry.register(Box::new(vec.clone()))?;
-    Ok(vec)
 }
 
 fn gauge(registry: &Registry, name: &str, help: &str) -> prometheus::Result<IntGauge> {

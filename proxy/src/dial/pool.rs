@@ -7,13 +7,14 @@
 use std::cell::RefCell;
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicI64, AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
 use foldhash::fast::RandomState;
 use pingora_core::connectors::http::v2::ConnectionRef;
 
 use super::cork::Cork;
+use crate::stripes::Stripes;
 
 const SWEEP_EVERY: Duration = Duration::from_secs(1);
 
@@ -23,10 +24,16 @@ pub struct Pool {
     id: u64,
     max_idle: usize,
     max_age: Duration,
-    opened: AtomicU64,
-    reused: AtomicU64,
-    dead: AtomicU64,
-    idle: AtomicI64,
+    counts: Stripes,
+}
+
+/// What is counted, by its place in the stripes.
+#[derive(Clone, Copy)]
+enum Count {
+    Opened,
+    Reused,
+    Dead,
+    Idle,
 }
 
 /// Held while a connection is opened that others can share.
@@ -79,28 +86,29 @@ thread_local! {
 impl Pool {
     pub fn new(max_idle: usize, max_age: Duration) -> Self {
         static NEXT: AtomicU64 = AtomicU64::new(0);
-        Self {
-            id: NEXT.fetch_add(1, Relaxed),
-            max_idle,
-            max_age,
-            opened: AtomicU64::new(0),
-            reused: AtomicU64::new(0),
-            dead: AtomicU64::new(0),
-            idle: AtomicI64::new(0),
-        }
+        Self { id: NEXT.fetch_add(1, Relaxed), max_idle, max_age, counts: Stripes::new(Count::Idle as usize + 1) }
     }
 
     pub fn counts(&self) -> PoolCounts {
+        let total = |count: Count| self.counts.total(count as usize);
         PoolCounts {
-            opened: self.opened.load(Relaxed),
-            reused: self.reused.load(Relaxed),
-            dead: self.dead.load(Relaxed),
-            idle: self.idle.load(Relaxed),
+            opened: total(Count::Opened),
+            reused: total(Count::Reused),
+            dead: total(Count::Dead),
+            idle: total(Count::Idle) as i64,
         }
     }
 
     pub fn count_opened(&self) {
-        self.opened.fetch_add(1, Relaxed);
+        self.count(Count::Opened);
+    }
+
+    fn count(&self, count: Count) {
+        self.counts.own()[count as usize].fetch_add(1, Relaxed);
+    }
+
+    fn count_gone(&self, idle: usize) {
+        self.counts.own()[Count::Idle as usize].fetch_sub(idle as u64, Relaxed);
     }
 
     /// The connection used last that still lives.
@@ -109,15 +117,15 @@ impl Pool {
             self.sweep(shelves, now);
             let shelf = shelves.by_origin.get_mut(origin)?;
             while let Some(mut idle) = shelf.h1.pop_back() {
-                self.idle.fetch_sub(1, Relaxed);
+                self.count_gone(1);
                 if now >= idle.expires {
                     continue;
                 }
                 if idle.cork.is_alive() {
-                    self.reused.fetch_add(1, Relaxed);
+                    self.count(Count::Reused);
                     return Some(idle.cork);
                 }
-                self.dead.fetch_add(1, Relaxed);
+                self.count(Count::Dead);
             }
             None
         })
@@ -134,10 +142,10 @@ impl Pool {
             let shelf = shelves.shelf(origin);
             if shelf.h1.len() >= self.max_idle {
                 shelf.h1.pop_front();
-                self.idle.fetch_sub(1, Relaxed);
+                self.count_gone(1);
             }
             shelf.h1.push_back(Idle { cork, expires: now + age });
-            self.idle.fetch_add(1, Relaxed);
+            self.count(Count::Idle);
         });
     }
 
@@ -151,7 +159,7 @@ impl Pool {
             };
             let found = shelf.h2.iter_mut().find(is_fit)?;
             found.expires = now + self.max_age;
-            self.reused.fetch_add(1, Relaxed);
+            self.count(Count::Reused);
             Some(found.connection.clone())
         })
     }
@@ -210,7 +218,7 @@ impl Shelf {
     fn expire(&mut self, pool: &Pool, now: Instant) {
         let before = self.h1.len();
         self.h1.retain(|idle| now < idle.expires);
-        pool.idle.fetch_sub(i64::try_from(before - self.h1.len()).unwrap_or(i64::MAX), Relaxed);
+        pool.count_gone(before - self.h1.len());
         self.gate.take_if(|(_, until)| now >= *until);
         self.h2.retain_mut(|shared| {
             if !shared.connection.is_idle() {

@@ -118,7 +118,7 @@ impl Engine {
         let connect = until(limit, pin!(self.dialer.connect(&target.origin, fresh))).await;
         let mut upstream = connect.map_err(|_| CallError::TooLate)??;
         match upstream.is_reused() {
-            true => self.metrics.pool_reused.inc(),
+            true => self.metrics.pool_reused(),
             false => self.metrics.pool_opened.inc(),
         }
         upstream.set_deadline(limit, target.stream_idle);
