@@ -8,6 +8,7 @@ mod client;
 mod pages;
 
 use crate::control_plane::ControlPlane;
+use crate::joining::Joining;
 use async_trait::async_trait;
 use bytes::Bytes;
 use client::Client;
@@ -41,8 +42,6 @@ const FAREWELL: Duration = Duration::from_secs(2);
 pub struct Gateway {
     pub engine: Arc<Engine>,
     pub control_plane: Arc<ControlPlane>,
-    /// How long a client's connection may wait for its next request, in seconds.
-    pub client_idle_s: u64,
 }
 
 pub struct Ctx {
@@ -86,10 +85,8 @@ impl ProxyHttp for Gateway {
         client.set_total_drain_timeout(Some(DRAIN));
         // Off by default; a request that came early would then end the one before it.
         client.set_pipelining_enabled(true);
-        // Zero is for ever, which is what Pingora makes of a client that does not say when to close.
-        if client.get_keepalive() == Some(0) {
-            client.set_keepalive(Some(self.client_idle_s));
-        }
+        // Pingora itself waits for ever between requests: `Joining` does not.
+        Joining::begins(client.stream());
         // A body we did not read is read away after the answer: closing at once would reset the connection and could
         // take the answer with it. A client that waits for permission to send its body gets none.
         let waits = client.req_header().headers.contains_key(header::EXPECT);
@@ -297,7 +294,8 @@ impl ProxyHttp for Gateway {
             error = error.map(tracing::field::display),
             "answered"
         );
-        visit.settle(&self.engine.metrics);
+        let now = visit.settle(&self.engine.metrics);
+        Joining::ends(session.downstream_session.stream(), now);
         // With it goes its place among the calls under way.
         ctx.relay = None;
     }

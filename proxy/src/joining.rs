@@ -1,7 +1,9 @@
-//! Client connections on which writes can be joined. Pingora sends the head of an answer without a length at once, and
-//! the last chunk before the end of the body: two packets where the gateway has both parts in hand, and two wake-ups of
-//! the client. Whoever knows that more follows at once says so, and the next flush is left to what follows.
+//! Client connections on which writes can be joined, and which end when nothing is asked on them. Pingora sends the head
+//! of an answer without a length at once, and the last chunk before the end of the body: two packets where the gateway
+//! has both parts in hand, and two wake-ups of the client. Whoever knows that more follows at once says so, and the next
+//! flush is left to what follows.
 
+use crate::idle::Idle;
 use crate::ticks;
 use async_trait::async_trait;
 use pingora_core::apps::ServerApp;
@@ -17,18 +19,20 @@ use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, Once};
 use std::task::{Context, Poll};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 /// An application on one thread, whose connections are `Joining`.
 pub struct JoiningApp<A> {
     app: Arc<A>,
+    /// The longest wait of a connection for its next request.
+    idle: Duration,
     ticks: Once,
 }
 
 impl<A> JoiningApp<A> {
-    pub fn new(app: A) -> Self {
-        Self { app: Arc::new(app), ticks: Once::new() }
+    pub fn new(app: A, idle: Duration) -> Self {
+        Self { app: Arc::new(app), idle, ticks: Once::new() }
     }
 }
 
@@ -36,7 +40,7 @@ impl<A> JoiningApp<A> {
 impl<A: ServerApp + Send + Sync + 'static> ServerApp for JoiningApp<A> {
     async fn process_new(self: &Arc<Self>, stream: Stream, shutdown: &ShutdownWatch) -> Option<Stream> {
         self.ticks.call_once(ticks::start);
-        let joining = Joining { inner: stream, is_more: AtomicBool::new(false) };
+        let joining = Joining { inner: stream, is_more: AtomicBool::new(false), idle: Idle::new(self.idle) };
         self.app.process_new(Box::new(joining), shutdown).await
     }
 
@@ -50,20 +54,46 @@ pub struct Joining {
     inner: Stream,
     /// Set for the one flush that is to be left out.
     is_more: AtomicBool,
+    idle: Idle,
 }
 
 impl Joining {
     /// Whether the next flush is left out, because more is written at once.
     pub fn set_more(stream: Option<&Stream>, is_more: bool) {
-        if let Some(joining) = stream.and_then(|stream| stream.as_any().downcast_ref::<Self>()) {
+        if let Some(joining) = Self::of(stream) {
             joining.is_more.store(is_more, Relaxed);
         }
+    }
+
+    /// A request has come.
+    pub fn begins(stream: Option<&Stream>) {
+        if let Some(joining) = Self::of(stream) {
+            joining.idle.end();
+        }
+    }
+
+    /// It is answered, and the next may come.
+    pub fn ends(stream: Option<&Stream>, now: Instant) {
+        if let Some(joining) = Self::of(stream) {
+            joining.idle.begin(now);
+        }
+    }
+
+    fn of(stream: Option<&Stream>) -> Option<&Self> {
+        stream?.as_any().downcast_ref()
     }
 }
 
 impl AsyncRead for Joining {
     fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.inner).poll_read(cx, buf)
+        match Pin::new(&mut self.inner).poll_read(cx, buf) {
+            // As if the client had closed it.
+            Poll::Pending => self.idle.poll_over(cx).map(Ok),
+            read => {
+                self.idle.hear();
+                read
+            }
+        }
     }
 }
 
@@ -231,7 +261,8 @@ mod tests {
     async fn one_flush_is_left_to_what_follows_and_no_other() {
         let flushed = Arc::new(AtomicUsize::new(0));
         let inner = Box::new(Counted(flushed.clone()));
-        let mut stream: Stream = Box::new(Joining { inner, is_more: AtomicBool::new(false) });
+        let idle = Idle::new(Duration::MAX);
+        let mut stream: Stream = Box::new(Joining { inner, is_more: AtomicBool::new(false), idle });
         Joining::set_more(Some(&stream), true);
         for expected in [0, 1, 2] {
             stream.write_all(b"part").await.unwrap();

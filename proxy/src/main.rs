@@ -4,6 +4,7 @@ mod control_plane;
 mod follow;
 mod gateway;
 mod health;
+mod idle;
 mod joining;
 mod leave;
 mod serve;

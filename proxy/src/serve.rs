@@ -72,11 +72,7 @@ pub fn serve(settings: Settings) -> anyhow::Result<()> {
     let journals = (journal.clone(), limits.clone());
     let engine = Arc::new(engine(&settings, snapshot.clone(), metrics.clone(), trail, journals)?);
     let (control_plane, admin_checks) = ControlPlane::new(&settings.process.admin_addresses)?;
-    let gateway = Gateway {
-        engine: engine.clone(),
-        control_plane: Arc::new(control_plane),
-        client_idle_s: settings.process.client_idle_timeout_s,
-    };
+    let gateway = Gateway { engine: engine.clone(), control_plane: Arc::new(control_plane) };
     let drain = Duration::from_secs(settings.process.drain_timeout_s);
     let leave = Arc::new(Leave::new(metrics.clone(), journal.clone(), limits.clone(), drain));
 
@@ -262,7 +258,8 @@ fn listener_service(
     options.h2c = true;
     let mut proxy = http_proxy(conf, gateway);
     proxy.server_options = Some(options);
-    let mut service = Service::new(format!("proxy {index}"), JoiningApp::new(proxy));
+    let idle = Duration::from_secs(settings.process.client_idle_timeout_s);
+    let mut service = Service::new(format!("proxy {index}"), JoiningApp::new(proxy, idle));
     service.threads = Some(1);
     let listen = &settings.listen;
     service.add_listener(listener(address(listen.proxy_host, listen.proxy_port, index)));

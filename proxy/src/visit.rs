@@ -294,14 +294,16 @@ impl Visit {
         }
     }
 
-    /// Counts the finished request, and notes it if its answer never came to an end.
-    pub fn settle(&mut self, metrics: &Metrics) {
+    /// Counts the finished request, and notes it if its answer never came to an end. Tells when that was.
+    pub fn settle(&mut self, metrics: &Metrics) -> Instant {
         self.note();
         if let Some(admission) = self.admission.take() {
             admission.settle_unseen();
         }
-        metrics.answered(self.lane(), self.status, self.started.elapsed());
+        let now = Instant::now();
+        metrics.answered(self.lane(), self.status, now.saturating_duration_since(self.started));
         self.presence = None;
+        now
     }
 }
 
