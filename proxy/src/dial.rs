@@ -13,6 +13,7 @@ pub(crate) mod lab;
 #[cfg(test)]
 mod multiplex;
 mod pool;
+mod request;
 mod resolve;
 mod transport;
 mod upstream;
@@ -32,6 +33,7 @@ use cork::Cork;
 pub use error::{Class, DialError, UpstreamError};
 use pool::Pool;
 pub use pool::PoolCounts;
+pub use request::{BadPath, Request};
 use resolve::Resolver;
 pub use shared::outbound::{BadHost, Host, Origin, Scheme};
 use transport::{Transport, Trust};

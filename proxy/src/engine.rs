@@ -35,6 +35,7 @@ use crate::stages::answer::{self, Ended};
 use crate::stages::classify::{Endpoint, Route, classify, dialect};
 use crate::stages::identify::{INFERENCE, Identified, LISTING, Principal, identify};
 use crate::stages::plan::find;
+use crate::stages::prepare::Meant;
 use crate::stages::receive::{BodyMemory, check_content_type};
 use crate::stages::resolve::Resolver;
 use crate::stages::settle::Log;
@@ -45,7 +46,6 @@ use crate::tokens::{Refused, Tokens};
 use crate::visit::Visit;
 use bytes::Bytes;
 use chrono::{DateTime, Utc};
-use http::HeaderValue;
 use ipnet::IpNet;
 use pingora_http::RequestHeader;
 use serde_json::{Map, Value};
@@ -121,6 +121,7 @@ pub struct Errand {
     caller: Principal,
     plan: Arc<Plan>,
     metadata: Map<String, Value>,
+    meant: Meant,
     /// Found already on the way to this lane.
     first: Option<Target>,
     /// Of a body that is one, once it was read.
@@ -300,7 +301,7 @@ impl Engine {
             && headers.virtual_key.is_none()
         {
             let target = self.resolver(visit.began_at).resolve(plan.leaf(0), headers, &caller, None)?.target;
-            visit.provider = HeaderValue::from_str(&target.provider.name).ok();
+            visit.provider = Some(target.provider.label.clone());
             // A provider that keeps this endpoint elsewhere or not at all takes the caller's bytes as they are.
             if target.provider.row.native_path(endpoint.family()).is_none() {
                 let ask = Ask { path: endpoint.path().to_owned(), caller, metadata, plan };
@@ -313,7 +314,15 @@ impl Engine {
         if !endpoint.takes_forms() {
             check_content_type(headers.content_type)?;
         }
-        Ok(Next::Engine(Box::new(Errand { endpoint, caller, plan, metadata, first, form: None })))
+        Ok(Next::Engine(Box::new(Errand {
+            endpoint,
+            caller,
+            plan,
+            metadata,
+            meant: Meant::of(headers),
+            first,
+            form: None,
+        })))
     }
 
     pub(crate) fn resolver(&self, now: DateTime<Utc>) -> Resolver<'_> {

@@ -28,6 +28,7 @@ use proxy::stages::relay;
 use proxy::target::Target;
 use proxy::visit::Visit;
 use std::panic::AssertUnwindSafe;
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -92,7 +93,8 @@ impl ProxyHttp for Gateway {
         let waits = client.req_header().headers.contains_key(header::EXPECT);
         client.set_close_on_response_before_downstream_finish(waits);
         ctx.visit.is_from_browser = client.req_header().headers.contains_key(header::ORIGIN);
-        let walk = AssertUnwindSafe(self.walk(session, ctx)).catch_unwind().await;
+        // Pinned where it stands, as what it waits for is: handed on, its state would be copied for every request.
+        let walk = AssertUnwindSafe(pin!(self.walk(session, ctx))).catch_unwind().await;
         match walk {
             Ok(handled) => handled,
             Err(_) => {
@@ -129,7 +131,7 @@ impl ProxyHttp for Gateway {
             }
             Some(Relay::ControlPlane) => {
                 let client = session.client_addr().and_then(|address| address.as_inet()).map(|address| address.ip());
-                relay::towards_admin(head, client, &ctx.visit.request_id, aliases)
+                relay::towards_admin(head, client, &ctx.visit.request_id(), aliases)
             }
             None => Err(Refusal::internal()),
         };
@@ -138,7 +140,7 @@ impl ProxyHttp for Gateway {
             Error::new(ErrorType::InternalError)
         })?;
         if let (Some(Relay::Provider(passage)), Some(log)) = (&ctx.relay, &mut ctx.visit.log) {
-            log.sends(head, &passage.target, None, false);
+            log.sends_on(head, &passage.target);
         }
         Ok(())
     }
@@ -319,8 +321,8 @@ impl Gateway {
             Ok(Next::Greeting) => self.json_page(session, ctx, 200, Bytes::from_static(pages::GREETING)).await,
             Ok(Next::Preflight) => self.own_page(session, ctx, pages::preflight()?, Bytes::new()).await,
             Ok(Next::Engine(mut errand)) => {
-                let mut client = Client(session);
-                match self.engine.run(&mut client, &mut ctx.visit, &mut errand).await {
+                let mut client = Client::new(session);
+                match pin!(self.engine.run(&mut client, &mut ctx.visit, &mut errand)).await {
                     Delivered::Answered => Ok(true),
                     Delivered::Torn => Err(Error::new_up(ErrorType::ReadError)),
                     Delivered::ClientGone => Err(Error::new_down(ErrorType::ConnectionClosed)),
@@ -329,7 +331,7 @@ impl Gateway {
             Ok(Next::Explain(asker)) => {
                 // What is read may have to be sent on.
                 session.downstream_session.enable_retry_buffering();
-                match Box::pin(self.engine.explain(&mut Client(session), &mut ctx.visit, asker)).await {
+                match Box::pin(self.engine.explain(&mut Client::new(session), &mut ctx.visit, asker)).await {
                     Explained::Delivered(Delivered::Answered) => Ok(true),
                     Explained::Delivered(_) => Err(Error::new_down(ErrorType::ConnectionClosed)),
                     Explained::Past => {
@@ -406,7 +408,7 @@ impl Gateway {
         if session.response_written().is_some() {
             return Err(Error::new(ErrorType::InternalError));
         }
-        match self.engine.refuse(&mut Client(session), &mut ctx.visit, refusal).await {
+        match self.engine.refuse(&mut Client::new(session), &mut ctx.visit, refusal).await {
             Delivered::Answered => Ok(true),
             _ => Err(Error::new_down(ErrorType::ConnectionClosed)),
         }

@@ -2,7 +2,9 @@
 
 use crate::dial::{Dialer, Origin};
 use anyhow::Context as _;
+use bytes::Bytes;
 use foldhash::fast::RandomState;
+use http::HeaderValue;
 use std::collections::HashMap;
 use std::path::Path;
 use std::sync::Arc;
@@ -10,6 +12,8 @@ use std::sync::Arc;
 #[derive(Debug)]
 pub struct Provider {
     pub name: String,
+    /// The same as answers tell it: a text that is never given back, so that telling it counts no references.
+    pub label: HeaderValue,
     /// Where it is when the request names no other place; some have no place of their own.
     pub origin: Option<Arc<Origin>>,
     pub row: Arc<shared::providers::Provider>,
@@ -37,5 +41,8 @@ impl Providers {
 fn provider(row: &Arc<shared::providers::Provider>, dialer: &Dialer) -> anyhow::Result<Provider> {
     let origin = row.base_url.as_deref().map(|url| dialer.known_host(url)).transpose();
     let origin = origin.with_context(|| format!("the address of the provider {}", row.slug))?;
-    Ok(Provider { name: row.slug.to_string(), origin, row: row.clone() })
+    let name = row.slug.to_string();
+    let label = HeaderValue::from_maybe_shared(Bytes::from_static(name.clone().leak().as_bytes()))
+        .with_context(|| format!("the name of the provider {name}"))?;
+    Ok(Provider { name, label, origin, row: row.clone() })
 }

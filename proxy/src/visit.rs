@@ -17,6 +17,7 @@ use pingora_http::ResponseHeader;
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 use uuid::Uuid;
+use uuid::fmt::Hyphenated;
 
 /// Read once at compile time: a name costs as much to read as to insert.
 static REQUEST_ID: HeaderName = HeaderName::from_static("x-gateway-request-id");
@@ -31,8 +32,10 @@ pub struct Visit {
     pub started: Instant,
     /// The same by the calendar.
     pub began_at: DateTime<Utc>,
-    pub request_id: HeaderValue,
     uuid: Uuid,
+    /// The same in letters.
+    id: [u8; Hyphenated::LENGTH],
+    /// The one that the caller gave, or that was made for it once it was needed.
     pub trace_id: Option<HeaderValue>,
     /// The alias prefix of the request's headers; ours are repeated under it.
     pub alias: Option<String>,
@@ -82,14 +85,15 @@ impl Drop for Presence {
 
 impl Visit {
     pub fn begin() -> Self {
-        let mut text = Uuid::encode_buffer();
         let now = SystemTime::now();
-        let id = request_id::new(now);
+        let uuid = request_id::new(now);
+        let mut id = [0; Hyphenated::LENGTH];
+        uuid.hyphenated().encode_lower(&mut id);
         Self {
             started: Instant::now(),
             began_at: now.into(),
-            uuid: id,
-            request_id: ascii(id.hyphenated().encode_lower(&mut text)),
+            uuid,
+            id,
             trace_id: None,
             alias: None,
             dialect: Dialect::default(),
@@ -123,7 +127,12 @@ impl Visit {
     }
 
     pub fn id(&self) -> &str {
-        self.request_id.to_str().unwrap_or_default()
+        std::str::from_utf8(&self.id).unwrap_or_default()
+    }
+
+    /// Made anew each time: to share one costs more than to write it.
+    pub fn request_id(&self) -> HeaderValue {
+        HeaderValue::from_bytes(&self.id).unwrap_or(HeaderValue::from_static(""))
     }
 
     /// The headers every answer of ours carries, whoever wrote its body.
@@ -138,6 +147,7 @@ impl Visit {
 
     fn stamps(&mut self, mut put: impl FnMut(HeaderName, HeaderValue)) {
         let own = self.head_after.unwrap_or_else(|| self.started.elapsed()).saturating_sub(self.upstream);
+        let request_id = self.request_id();
         let trace = self.trace_id.get_or_insert_with(new_trace).clone();
         let alias = self.alias.as_deref();
         let mut ours = |name: &HeaderName, value: HeaderValue| {
@@ -148,7 +158,7 @@ impl Visit {
             }
             put(name.clone(), value);
         };
-        ours(&REQUEST_ID, self.request_id.clone());
+        ours(&REQUEST_ID, request_id);
         ours(&TRACE_ID, trace);
         if let Some(provider) = &self.provider {
             ours(&PROVIDER, provider.clone());
@@ -316,37 +326,45 @@ fn count(retries: i8) -> HeaderValue {
 
 fn new_trace() -> HeaderValue {
     let mut text = Uuid::encode_buffer();
-    ascii(request_id::random().hyphenated().encode_lower(&mut text))
+    let text = request_id::random().hyphenated().encode_lower(&mut text);
+    HeaderValue::from_str(text).unwrap_or(HeaderValue::from_static(""))
 }
 
 /// Written digit by digit: this is on every answer, and formatting costs several times as much.
 fn timing(own: Duration, upstream: Duration) -> HeaderValue {
-    let mut text = Vec::with_capacity(56);
-    text.extend_from_slice(b"gateway;dur=");
-    push_millis(&mut text, own);
-    text.extend_from_slice(b", upstream;dur=");
-    push_millis(&mut text, upstream);
-    HeaderValue::from_maybe_shared(Bytes::from(text)).unwrap_or(HeaderValue::from_static(""))
+    let mut text = Line { bytes: [0; 80], length: 0 };
+    text.push(b"gateway;dur=");
+    text.push_millis(own);
+    text.push(b", upstream;dur=");
+    text.push_millis(upstream);
+    HeaderValue::from_bytes(text.written()).unwrap_or(HeaderValue::from_static(""))
 }
 
-/// Milliseconds with three decimals.
-fn push_millis(text: &mut Vec<u8>, duration: Duration) {
-    let mut left = u64::try_from(duration.as_micros()).unwrap_or(u64::MAX);
-    let start = text.len();
-    let mut digits = 0;
-    while left > 0 || digits < 4 {
-        if digits == 3 {
-            text.push(b'.');
+/// A text that needs no memory of its own; what does not fit is left out.
+struct Line {
+    bytes: [u8; 80],
+    length: usize,
+}
+
+impl Line {
+    fn push(&mut self, part: &[u8]) {
+        if let Some(room) = self.bytes.get_mut(self.length..self.length + part.len()) {
+            room.copy_from_slice(part);
+            self.length += part.len();
         }
-        text.push(b'0' + (left % 10) as u8);
-        left /= 10;
-        digits += 1;
     }
-    text[start..].reverse();
-}
 
-fn ascii(text: &str) -> HeaderValue {
-    HeaderValue::from_str(text).unwrap_or(HeaderValue::from_static(""))
+    /// With three decimals.
+    fn push_millis(&mut self, duration: Duration) {
+        let micros = u64::try_from(duration.as_micros()).unwrap_or(u64::MAX);
+        self.push(itoa::Buffer::new().format(micros / 1000).as_bytes());
+        let [tens, ones] = [(micros / 10 % 10) as u8, (micros % 10) as u8];
+        self.push(&[b'.', b'0' + (micros / 100 % 10) as u8, b'0' + tens, b'0' + ones]);
+    }
+
+    fn written(&self) -> &[u8] {
+        &self.bytes[..self.length]
+    }
 }
 
 #[cfg(test)]
@@ -356,9 +374,8 @@ mod tests {
     #[test]
     fn milliseconds_are_written_with_three_decimals() {
         for (micros, text) in [(0, "0.000"), (7, "0.007"), (999, "0.999"), (1000, "1.000"), (1_234_567, "1234.567")] {
-            let mut written = Vec::new();
-            push_millis(&mut written, Duration::from_micros(micros));
-            assert_eq!(String::from_utf8(written).unwrap(), text);
+            let told = timing(Duration::from_micros(micros), Duration::MAX);
+            assert_eq!(told, format!("gateway;dur={text}, upstream;dur=18446744073709551.615"));
         }
     }
 }

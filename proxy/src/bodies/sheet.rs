@@ -4,7 +4,7 @@ use super::kept::{Kept, without};
 use super::{lines, mask};
 use crate::journal::body::Parts;
 use bytes::Bytes;
-use http::{HeaderMap, HeaderValue, Uri};
+use http::{HeaderMap, HeaderName, HeaderValue, Uri};
 use memchr::memmem::Finder;
 use pingora_http::RequestHeader;
 
@@ -94,14 +94,21 @@ impl Sheet {
 
     /// The target is asked. `body` is none where the client's own goes on as it is; `asks_usage` where we wish for more
     /// than it did.
-    pub fn sends(&mut self, head: &RequestHeader, authority: &HeaderValue, body: Option<&Bytes>, asks_usage: bool) {
+    pub fn sends<'h>(
+        &mut self,
+        authority: &HeaderValue,
+        path: &str,
+        headers: impl IntoIterator<Item = (&'h HeaderName, &'h HeaderValue)>,
+        body: Option<&Bytes>,
+        asks_usage: bool,
+    ) {
         self.turn();
         if self.rules.is_debug {
             self.heads.extend_from_slice(authority.as_bytes());
-            self.heads.extend_from_slice(head.uri.path().as_bytes());
+            self.heads.extend_from_slice(path.as_bytes());
             self.heads.push(b'\n');
         }
-        for (name, value) in &head.headers {
+        for (name, value) in headers {
             let name = name.as_str();
             let is_harmless = lines::is_harmless_sent(name, value);
             if !is_harmless && (value.is_sensitive() || mask::is_secret(name)) {

@@ -1,7 +1,5 @@
-//! Head and body in one write. Pingora's session writes the head, flushes it, then writes the body: two packets and two
-//! system calls per request. The cork keeps the head back, swallows that flush, and sends it together with the body.
-//!
-//! It may only be set when a body follows, or the head would never leave.
+//! Head and body in one write: the head of a request is held until the first bytes of its body come, or the flush that
+//! says there are none. Two writes would be two packets and two system calls.
 //!
 //! While the body cannot be written because the server does not read it, the cork listens: a server that refuses an
 //! upload says so and stops reading, and would otherwise be waited for until a timeout.
@@ -45,10 +43,8 @@ pub struct Cork {
 enum State {
     /// Writes go straight through.
     Open,
-    /// The head is being written: it is held, and the flush after it is swallowed.
-    Head,
     /// The held head leaves with the first bytes of the body.
-    Body,
+    Holding,
 }
 
 impl Cork {
@@ -64,15 +60,16 @@ impl Cork {
         }
     }
 
-    /// A new request begins.
-    pub fn start(&mut self, has_body: bool) {
+    /// A new request begins, with the head that is written here.
+    pub fn start(&mut self, has_body: bool, write_head: impl FnOnce(&mut Vec<u8>)) {
         self.held.clear();
         self.held.shrink_to(RECORD);
+        write_head(&mut self.held);
         self.sent = 0;
         self.heard = false;
         self.listens = has_body;
         self.early = Vec::new();
-        self.state = if has_body { State::Head } else { State::Open };
+        self.state = State::Holding;
     }
 
     /// Any byte of the answer came in.
@@ -167,19 +164,15 @@ impl AsyncWrite for Cork {
         match this.state {
             State::Open if buf.is_empty() => Poll::Ready(Ok(0)),
             State::Open => this.poll_send(cx, &[IoSlice::new(buf)]),
-            State::Head => {
-                this.held.extend_from_slice(buf);
-                Poll::Ready(Ok(buf.len()))
-            }
-            State::Body if buf.is_empty() => Poll::Ready(Ok(0)),
-            State::Body if this.transport.gathers_writes() => this.poll_gathered(cx, buf),
+            State::Holding if buf.is_empty() => Poll::Ready(Ok(0)),
+            State::Holding if this.transport.gathers_writes() => this.poll_gathered(cx, buf),
             // TLS: fill one record with head and body; what does not fit follows straight through.
-            State::Body if this.sent == 0 && this.held.len() < RECORD => {
+            State::Holding if this.sent == 0 && this.held.len() < RECORD => {
                 let taken = buf.len().min(RECORD - this.held.len());
                 this.held.extend_from_slice(&buf[..taken]);
                 Poll::Ready(Ok(taken))
             }
-            State::Body => {
+            State::Holding => {
                 ready!(this.poll_drain(cx))?;
                 this.poll_send(cx, &[IoSlice::new(buf)])
             }
@@ -188,13 +181,8 @@ impl AsyncWrite for Cork {
 
     fn poll_flush(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         let this = self.get_mut();
-        match this.state {
-            State::Head => {
-                this.state = State::Body;
-                return Poll::Ready(Ok(()));
-            }
-            State::Body => ready!(this.poll_drain(cx))?,
-            State::Open => {}
+        if this.state == State::Holding {
+            ready!(this.poll_drain(cx))?;
         }
         Pin::new(&mut this.transport).poll_flush(cx)
     }

@@ -11,13 +11,16 @@ use std::time::Duration;
 use bytes::{Bytes, BytesMut};
 use http::header::{CONNECTION, CONTENT_LENGTH, HeaderMap, HeaderName, HeaderValue, TRANSFER_ENCODING};
 use http::{StatusCode, Version};
-use pingora_http::{RequestHeader, ResponseHeader};
+use pingora_http::ResponseHeader;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::time::error::Elapsed;
 
+use super::Origin;
 use super::chunked::Chunked;
 use super::cork::Cork;
 use super::error::Class;
 use super::framing;
+use super::request::Request;
 use crate::within::within;
 
 const MAX_HEAD: usize = 64 << 10;
@@ -59,26 +62,18 @@ impl Http1 {
     }
 
     /// Head and body leave together. A server that takes nothing for `stall` is given up.
-    pub async fn send(&mut self, head: &RequestHeader, body: &[u8], stall: Duration) -> Result<(), Class> {
-        self.cork.start(!body.is_empty());
-        let wire = serialise(head);
-        self.write(&wire, stall).await?;
-        self.flush(stall).await?;
+    pub async fn send(
+        &mut self,
+        request: &Request,
+        origin: &Origin,
+        body: &[u8],
+        stall: Duration,
+    ) -> Result<(), Class> {
+        self.cork.start(!body.is_empty(), |wire| framing::write_h1(wire, request, body.len(), origin));
         for piece in body.chunks(PIECE) {
-            self.write(piece, stall).await?;
+            in_time(within(stall, pin!(self.cork.write_all(piece))).await)?;
         }
-        self.flush(stall).await
-    }
-
-    async fn write(&mut self, bytes: &[u8], stall: Duration) -> Result<(), Class> {
-        within(stall, pin!(self.cork.write_all(bytes)))
-            .await
-            .map_err(|_| Class::WriteTimeout)?
-            .map_err(|_| Class::Reset)
-    }
-
-    async fn flush(&mut self, stall: Duration) -> Result<(), Class> {
-        within(stall, pin!(self.cork.flush())).await.map_err(|_| Class::WriteTimeout)?.map_err(|_| Class::Reset)
+        in_time(within(stall, pin!(self.cork.flush())).await)
     }
 
     /// Waits for the head of the final answer. The caller limits the time.
@@ -138,18 +133,17 @@ impl Http1 {
     }
 
     fn begin(&mut self, mut parts: http::response::Parts) -> Result<(), Class> {
-        let has_both = parts.headers.contains_key(TRANSFER_ENCODING) && parts.headers.contains_key(CONTENT_LENGTH);
-        self.body = body_of(parts.status, &parts.headers)?;
+        let has = Has::of(&parts.headers);
+        let has_both = has.coding && has.length;
+        self.body = body_of(parts.status, &has, &parts.headers)?;
         if has_both {
             parts.headers.remove(CONTENT_LENGTH);
         }
-        self.keeps_alive = parts.version == Version::HTTP_11
-            && !has_both
-            && !matches!(self.body, Body::UntilClose)
-            && !says_close(&parts.headers);
-        let head = ResponseHeader::from(parts);
-        self.promised = framing::promised_keep_alive(&head);
-        self.head = Some(head);
+        let closes = has.connection && says_close(&parts.headers);
+        self.keeps_alive =
+            parts.version == Version::HTTP_11 && !has_both && !matches!(self.body, Body::UntilClose) && !closes;
+        self.promised = has.keep_alive.then(|| framing::promised_keep_alive(&parts.headers)).flatten();
+        self.head = Some(ResponseHeader::from(parts));
         Ok(())
     }
 
@@ -228,32 +222,46 @@ impl Http1 {
     }
 }
 
-fn serialise(head: &RequestHeader) -> Vec<u8> {
-    let path = head.uri.path_and_query().map_or("/", |path| path.as_str());
-    let mut wire = Vec::with_capacity(512 + path.len());
-    for part in [head.method.as_str(), " ", path, " HTTP/1.1\r\n"] {
-        wire.extend_from_slice(part.as_bytes());
+fn in_time(written: Result<io::Result<()>, Elapsed>) -> Result<(), Class> {
+    written.map_err(|_| Class::WriteTimeout)?.map_err(|_| Class::Reset)
+}
+
+/// Which of the headers that matter here an answer has, found in one walk: looking for each hashes its name.
+#[derive(Default)]
+struct Has {
+    coding: bool,
+    length: bool,
+    connection: bool,
+    keep_alive: bool,
+}
+
+impl Has {
+    fn of(headers: &HeaderMap) -> Self {
+        let mut has = Self::default();
+        for name in headers.keys() {
+            match name.as_str() {
+                "transfer-encoding" => has.coding = true,
+                "content-length" => has.length = true,
+                "connection" => has.connection = true,
+                "keep-alive" => has.keep_alive = true,
+                _ => {}
+            }
+        }
+        has
     }
-    for (name, value) in &head.headers {
-        wire.extend_from_slice(name.as_str().as_bytes());
-        wire.extend_from_slice(b": ");
-        wire.extend_from_slice(value.as_bytes());
-        wire.extend_from_slice(b"\r\n");
-    }
-    wire.extend_from_slice(b"\r\n");
-    wire
 }
 
 /// Where the body ends (RFC 9112 §6.3).
-fn body_of(status: StatusCode, headers: &HeaderMap) -> Result<Body, Class> {
+fn body_of(status: StatusCode, has: &Has, headers: &HeaderMap) -> Result<Body, Class> {
     if status == StatusCode::NO_CONTENT || status == StatusCode::NOT_MODIFIED {
         return Ok(Body::Done);
     }
-    let mut codings = headers.get_all(TRANSFER_ENCODING).iter();
-    if let Some(coding) = codings.next() {
+    if has.coding {
+        let mut codings = headers.get_all(TRANSFER_ENCODING).iter();
+        let is_chunked = |coding: &HeaderValue| coding.as_bytes().trim_ascii().eq_ignore_ascii_case(b"chunked");
         // We send no `TE`, so no other coding may be used.
-        let is_chunked = coding.as_bytes().trim_ascii().eq_ignore_ascii_case(b"chunked") && codings.next().is_none();
-        return if is_chunked { Ok(Body::Chunked(Chunked::default())) } else { Err(Class::Protocol) };
+        let is_only_chunked = codings.next().is_some_and(is_chunked) && codings.next().is_none();
+        return if is_only_chunked { Ok(Body::Chunked(Chunked::default())) } else { Err(Class::Protocol) };
     }
     let mut length = None;
     let lines = headers.get_all(CONTENT_LENGTH).iter();
@@ -311,8 +319,9 @@ mod tests {
             for (name, value) in &pairs {
                 headers.append(HeaderName::from_static(name), HeaderValue::from_static(value));
             }
-            let found =
-                body_of(StatusCode::from_u16(status).unwrap(), &headers).map_err(|_| ()).map(|body| match body {
+            let found = body_of(StatusCode::from_u16(status).unwrap(), &Has::of(&headers), &headers)
+                .map_err(|_| ())
+                .map(|body| match body {
                     Body::Length(length) => format!("length {length}"),
                     Body::Chunked(_) => "chunked".into(),
                     Body::UntilClose => "until close".into(),

@@ -9,7 +9,7 @@ use bytes::Bytes;
 use pingora_core::protocols::http::v2::client::Http2Session as Http2;
 use pingora_core::protocols::http::v2::write_body;
 use pingora_core::{Error, RetryType};
-use pingora_http::{RequestHeader, ResponseHeader};
+use pingora_http::ResponseHeader;
 
 use super::Origin;
 use super::cork::Cork;
@@ -17,6 +17,7 @@ use super::error::{Class, UpstreamError};
 use super::framing;
 use super::h1::Http1;
 use super::pool::Pool;
+use super::request::Request;
 use crate::within::until;
 
 /// How long a provider that broke off our upload may take to tell why.
@@ -118,36 +119,35 @@ impl Upstream {
 
     /// Sends the request. `Host` and the framing headers are set here, so that they cannot disagree with where and how
     /// it is sent. Ok also when the provider answered before it had read everything: the answer says why.
-    pub async fn send(&mut self, head: impl Into<Box<RequestHeader>>, body: Bytes) -> Result<(), UpstreamError> {
-        let mut head = head.into();
-        framing::prepare(&mut head, body.len(), &self.origin, self.is_h2())?;
+    pub async fn send(&mut self, request: impl Into<Request>, body: Bytes) -> Result<(), UpstreamError> {
+        let request = request.into();
         let limit = match self.first_byte {
             Patience::Until(limit) => limit,
             Patience::For(duration) => Instant::now() + duration.min(LONGEST),
         };
         self.answer_by = Some(limit);
-        match until(limit, pin!(self.send_framed(head, body))).await {
+        match until(limit, pin!(self.send_now(&request, body))).await {
             Ok(sent) => sent,
             Err(_) => Err(UpstreamError::new(Class::FirstByteTimeout, message(Class::FirstByteTimeout))),
         }
     }
 
-    async fn send_framed(&mut self, head: Box<RequestHeader>, body: Bytes) -> Result<(), UpstreamError> {
+    async fn send_now(&mut self, request: &Request, body: Bytes) -> Result<(), UpstreamError> {
         match std::mem::replace(&mut self.exchange, Exchange::Over) {
-            Exchange::Ready(cork) => self.send_h1(cork, head, body).await,
+            Exchange::Ready(cork) => self.send_h1(cork, request, body).await,
             Exchange::H2(stream) => {
                 self.exchange = Exchange::H2(stream);
-                Box::pin(self.send_h2(head, body)).await
+                Box::pin(self.send_h2(request, body)).await
             }
             Exchange::H1(_) | Exchange::Over => Err(UpstreamError::new(Class::Protocol, "a request was already sent")),
         }
     }
 
-    async fn send_h1(&mut self, cork: Box<Cork>, head: Box<RequestHeader>, body: Bytes) -> Result<(), UpstreamError> {
+    async fn send_h1(&mut self, cork: Box<Cork>, request: &Request, body: Bytes) -> Result<(), UpstreamError> {
         self.exchange = Exchange::H1(Box::new(Http1::new(cork)));
         self.awaits_head = true;
         let Exchange::H1(session) = &mut self.exchange else { return Err(over()) };
-        match session.send(&head, &body, self.idle_timeout).await {
+        match session.send(request, &self.origin, &body, self.idle_timeout).await {
             Ok(()) => {
                 self.sent = Some(Instant::now());
                 Ok(())
@@ -156,7 +156,8 @@ impl Upstream {
         }
     }
 
-    async fn send_h2(&mut self, head: Box<RequestHeader>, body: Bytes) -> Result<(), UpstreamError> {
+    async fn send_h2(&mut self, request: &Request, body: Bytes) -> Result<(), UpstreamError> {
+        let head = Box::new(framing::h2_head(request, body.len(), &self.origin)?);
         let Exchange::H2(stream) = &mut self.exchange else { return Err(over()) };
         let is_whole = body.is_empty();
         if let Err(e) = stream.write_request_header(head, is_whole) {

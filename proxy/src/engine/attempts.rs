@@ -18,13 +18,13 @@ use crate::routing::retry_after::retry_after;
 use crate::routing::{self, Course, Facts, Next, Speaker};
 use crate::stages::answer::{self, Ended, Failure, Held, beside};
 use crate::stages::receive::{Bounds, NotReceived, receive};
-use crate::stages::resolve::Resolved;
 use crate::stages::trace::add_user;
 use crate::usage::stream_options;
 use crate::visit::Visit;
 use bytes::Bytes;
 use chrono::Utc;
-use http::{HeaderMap, HeaderValue};
+use http::HeaderMap;
+use pingora_http::RequestHeader;
 use shared::providers::Family;
 use std::borrow::Cow;
 use std::pin::pin;
@@ -87,8 +87,7 @@ impl Engine {
         body: &Bytes,
         fields: &Fields<'_>,
     ) -> Result<Answer, Ended> {
-        let uri = client.head().uri.clone();
-        let facts = Facts { metadata: &errand.metadata, params: fields, pathname: uri.path() };
+        let facts = known(errand, fields, client.head());
         let begun = Course::begin(&errand.plan, &mut moment(facts, &errand.caller, &mut rand::random::<f64>));
         let mut course = begun.map_err(refused)?;
         let wants_stream = fields.is_true("stream");
@@ -102,6 +101,7 @@ impl Engine {
                 return tried;
             }
             let outcome = outcome(&tried, visit.deadline);
+            let facts = known(errand, fields, client.head());
             let next = course.after(&outcome, &mut moment(facts, &errand.caller, &mut rand::random::<f64>));
             visit.retries = course.retry_count();
             let wait = match next.map_err(refused)? {
@@ -145,25 +145,26 @@ impl Engine {
         fields: &Fields<'_>,
     ) -> Result<Answer, Ended> {
         let asked_for = requested_model(leaf, fields);
-        let Resolved { target, model } = match &errand.first {
-            Some(target) => Resolved { target: target.clone(), model: None },
+        let resolved;
+        let (target, model) = match &errand.first {
+            Some(target) => (target, None),
             None => {
                 let headers = GatewayHeaders::of(&client.head().headers, &self.aliases).map_err(refused)?;
-                self.resolver(Utc::now())
-                    .resolve(leaf, &headers, &errand.caller, asked_for.as_deref())
-                    .map_err(refused)?
+                let resolver = self.resolver(Utc::now());
+                resolved = resolver.resolve(leaf, &headers, &errand.caller, asked_for.as_deref()).map_err(refused)?;
+                (&resolved.target, resolved.model.as_deref())
             }
         };
-        visit.provider = HeaderValue::from_str(&target.provider.name).ok();
-        visit.turn_to(&target, model.as_deref().or(asked_for.as_deref()));
+        visit.provider = Some(target.provider.label.clone());
+        let named = model.or(asked_for.as_deref());
+        visit.turn_to(target, named);
         let read = Read { text: body, fields };
-        let named = model.as_deref().or(asked_for.as_deref());
         let is_admitted = visit.is_attempt_admitted();
-        self.admit_target(visit, errand, &target, named, read).await.map_err(refused)?;
+        self.admit_target(visit, errand, target, named, read).await.map_err(refused)?;
         if target.awaits_secrets() {
-            beside(client, visit, Box::pin(self.secrets.gather(&target))).await?.map_err(refused)?;
+            beside(client, visit, Box::pin(self.secrets.gather(target))).await?.map_err(refused)?;
         }
-        let turn = Turn::of(&target, &errand.caller.workspace);
+        let turn = Turn::of(target, &errand.caller.workspace);
         let mut permit = None;
         if let Some(turn) = turn {
             let taken = Box::pin(self.take_turn(turn, visit.deadline));
@@ -177,24 +178,27 @@ impl Engine {
                 }
             }
         }
-        let mut body = leaf.edits.apply(body, fields, model.as_deref());
-        let edited = errand.form.is_none().then(|| body.clone());
-        visit.strips_usage = false;
+        let edited = leaf.edits.apply(body, fields, model);
         let is_countable = matches!(errand.endpoint.family(), Family::Chat | Family::Complete)
             && fields.is_true("stream")
-            && target.provider.row.has_stream_usage;
-        if is_countable
-            && visit.log.is_some()
-            && let Some(asking) = stream_options::asking(&body)
-        {
-            visit.strips_usage = true;
-            body = asking;
-        }
-        let body = errand.form.as_ref().map_or_else(|| body.clone(), |form| form.edited(&body));
-        let (edited, deadline) = (edited.as_ref(), visit.deadline);
-        let turn = turn.as_ref();
-        let (endpoint, asked) = (errand.endpoint, Instant::now());
-        let call = Call { endpoint, leaf, target: &target, body: &body, edited, deadline, asked, turn };
+            && target.provider.row.has_stream_usage
+            && visit.log.is_some();
+        let asking = is_countable.then(|| stream_options::asking(&edited)).flatten();
+        visit.strips_usage = asking.is_some();
+        let json = asking.as_ref().unwrap_or(&edited);
+        let form = errand.form.as_ref().map(|form| form.edited(json));
+        let asked = Instant::now();
+        let call = Call {
+            endpoint: errand.endpoint,
+            meant: &errand.meant,
+            leaf,
+            target,
+            body: form.as_ref().unwrap_or(json),
+            edited: form.is_none().then_some(&edited),
+            deadline: visit.deadline,
+            asked,
+            turn: turn.as_ref(),
+        };
         let called = self.call_or_redial(client, visit, call, permit).await;
         visit.upstream += match &called {
             Ok(answer) => answer.waited,
@@ -214,15 +218,17 @@ impl Engine {
         permit: Option<Permit>,
     ) -> Result<Answer, Ended> {
         for fresh in [false, true] {
-            let head = self.prepare(call, client.head()).map_err(refused)?;
+            let request = self.prepare(call, client.head()).map_err(refused)?;
             if let Some(log) = &mut visit.log {
-                log.sends(&head, call.target, call.edited, visit.strips_usage);
+                log.sends(&request, call.target, call.edited, visit.strips_usage);
             }
-            let first = self.call(call, head, fresh);
             let called = match call.leaf.hedge.as_ref().and_then(Hedging::delay) {
-                None => beside(client, visit, pin!(first)).await?,
+                None => beside(client, visit, pin!(self.call(call, request, fresh))).await?,
                 // Boxed, as all that is rare: its state would be part of every request's, and is copied with it.
-                Some(delay) => Box::pin(self.hedged(client, visit, call, first, delay)).await,
+                Some(delay) => {
+                    let first = self.call(call, request, fresh);
+                    Box::pin(self.hedged(client, visit, call, first, delay)).await
+                }
             };
             match called {
                 Ok(mut answer) => {
@@ -238,6 +244,11 @@ impl Engine {
         }
         Err(unreachable(call.target, Class::Reset, &"a new connection was closed at once"))
     }
+}
+
+/// What conditions may ask about.
+fn known<'f>(errand: &'f Errand, fields: &'f Fields<'f>, head: &'f RequestHeader) -> Facts<'f> {
+    Facts { metadata: &errand.metadata, params: fields, pathname: head.uri.path() }
 }
 
 /// The model as the target will be asked for it: its own, else the caller's.

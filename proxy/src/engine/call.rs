@@ -2,15 +2,14 @@
 
 use super::Engine;
 use super::turn::Turn;
-use crate::dial::{Class, DialError, Upstream, UpstreamError};
+use crate::dial::{Class, DialError, Request, Upstream, UpstreamError};
 use crate::fairness::Permit;
-use crate::headers::GatewayHeaders;
 use crate::metrics::Outcome;
 use crate::plan::Leaf;
 use crate::refusal::Refusal;
 use crate::stages::answer::{self, Ended, Failure, Held};
 use crate::stages::classify::Endpoint;
-use crate::stages::prepare::upstream_head;
+use crate::stages::prepare::{Meant, upstream_head};
 use crate::target::Target;
 use crate::within::until;
 use bytes::Bytes;
@@ -33,6 +32,7 @@ pub(super) struct Answer {
 #[derive(Clone, Copy)]
 pub(super) struct Call<'c> {
     pub endpoint: Endpoint,
+    pub meant: &'c Meant,
     pub leaf: &'c Leaf,
     pub target: &'c Target,
     pub body: &'c Bytes,
@@ -60,16 +60,11 @@ impl From<Ended> for NotCalled {
 }
 
 impl Engine {
-    pub(super) async fn call(
-        &self,
-        call: Call<'_>,
-        head: Box<RequestHeader>,
-        fresh: bool,
-    ) -> Result<Answer, NotCalled> {
+    pub(super) async fn call(&self, call: Call<'_>, request: Request, fresh: bool) -> Result<Answer, NotCalled> {
         let target = call.target;
         let limit = call.asked + target.timeout;
         let limit = call.deadline.map_or(limit, |deadline| limit.min(deadline));
-        let called = self.send(target, head, call.body.clone(), limit, fresh).await;
+        let called = self.send(target, request, call.body.clone(), limit, fresh).await;
         let mut upstream = called.map_err(|error| match error {
             CallError::TooLate => unreachable(target, Class::FirstByteTimeout, &"no connection in time").into(),
             CallError::Dial(error) => unreachable(target, error.class(), &error).into(),
@@ -88,8 +83,7 @@ impl Engine {
     }
 
     /// The head of the request for the provider, from the client's.
-    pub(super) fn prepare(&self, call: Call<'_>, head: &RequestHeader) -> Result<Box<RequestHeader>, Refusal> {
-        let headers = GatewayHeaders::of(&head.headers, &self.aliases)?;
+    pub(super) fn prepare(&self, call: Call<'_>, head: &RequestHeader) -> Result<Request, Refusal> {
         let row = &call.target.provider.row;
         let path = match row.native_path(call.endpoint.family()) {
             Some(path) => path.into(),
@@ -98,19 +92,21 @@ impl Engine {
                 .map_err(|why| Refusal::endpoint_not_supported(&call.target.provider.name, why))?,
         };
         let forward = call.leaf.forward_headers.as_deref();
-        let mut prepared = upstream_head(call.target, &path, head, &headers, forward, &self.aliases)?;
-        if let (true, Some(kind)) = (call.endpoint.takes_forms(), headers.content_type) {
+        let mut prepared = upstream_head(call.target, &path, head, call.meant, forward, &self.aliases)?;
+        if call.endpoint.takes_forms()
+            && let Some(kind) = head.headers.get(header::CONTENT_TYPE)
+        {
             // It names the form's boundary.
-            prepared.insert_header(header::CONTENT_TYPE, kind.clone()).map_err(|_| Refusal::internal())?;
+            prepared.put(header::CONTENT_TYPE, kind.clone());
         }
-        Ok(Box::new(prepared))
+        Ok(prepared)
     }
 
     /// Sends the request and waits for the head of the answer.
     async fn send(
         &self,
         target: &Target,
-        head: Box<RequestHeader>,
+        request: Request,
         body: Bytes,
         limit: Instant,
         fresh: bool,
@@ -122,7 +118,7 @@ impl Engine {
             false => self.metrics.pool_opened.inc(),
         }
         upstream.set_deadline(limit, target.stream_idle);
-        upstream.send(head, body).await?;
+        upstream.send(request, body).await?;
         upstream.read_head().await?;
         Ok(upstream)
     }

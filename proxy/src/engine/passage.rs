@@ -14,7 +14,6 @@ use crate::stages::resolve::Resolved;
 use crate::target::Target;
 use crate::visit::Visit;
 use chrono::Utc;
-use http::HeaderValue;
 use pingora_http::RequestHeader;
 use serde_json::{Map, Value};
 use std::sync::Arc;
@@ -150,7 +149,7 @@ impl Engine {
         let asked = realtime::model(path, head.uri.query());
         let asked = asked.map(|asked| insisted.map_or(asked, Into::into));
         let Resolved { target, model } = self.resolver(Utc::now()).resolve(leaf, headers, caller, asked.as_deref())?;
-        visit.provider = HeaderValue::from_str(&target.provider.name).ok();
+        visit.provider = Some(target.provider.label.clone());
         let place = place(&target, path, head)?;
         visit.turn_to(&target, model.as_deref().or(asked.as_deref()));
         let model = model.or_else(|| asked.map(|asked| asked.into_owned()));

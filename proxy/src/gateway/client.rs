@@ -8,9 +8,17 @@ use pingora_proxy::Session;
 use proxy::downstream::{ClientGone, Downstream};
 
 /// Pingora's session as the engine's client. Writes go past the module chain, which is empty.
-pub struct Client<'s>(pub &'s mut Session);
+pub struct Client<'s> {
+    session: &'s mut Session,
+    /// The answer that was begun says no length, and ends with a chunk of its own.
+    is_chunked: bool,
+}
 
-impl Client<'_> {
+impl<'s> Client<'s> {
+    pub fn new(session: &'s mut Session) -> Self {
+        Self { session, is_chunked: false }
+    }
+
     /// An answer without a length needs chunks in HTTP/1.1, the end of the connection in HTTP/1.0, and nothing in
     /// HTTP/2.
     fn frame(&mut self, head: &mut ResponseHeader) {
@@ -18,39 +26,40 @@ impl Client<'_> {
         if !has_body || head.headers.contains_key(header::CONTENT_LENGTH) {
             return;
         }
-        match self.0.req_header().version {
+        match self.session.req_header().version {
             Version::HTTP_11 => {
+                self.is_chunked = true;
                 let _ = head.insert_header(header::TRANSFER_ENCODING, HeaderValue::from_static("chunked"));
             }
             Version::HTTP_2 => {}
-            _ => self.0.set_keepalive(None),
+            _ => self.session.set_keepalive(None),
         }
     }
 }
 
 impl Downstream for Client<'_> {
     fn head(&self) -> &RequestHeader {
-        self.0.req_header()
+        self.session.req_header()
     }
 
     async fn read_body(&mut self) -> Result<Option<Bytes>, ClientGone> {
-        self.0.downstream_session.read_request_body().await.map_err(|_| ClientGone)
+        self.session.downstream_session.read_request_body().await.map_err(|_| ClientGone)
     }
 
     async fn write_continue(&mut self) -> Result<(), ClientGone> {
         // From here on it sends, and what it sends must be read away.
-        self.0.downstream_session.set_close_on_response_before_downstream_finish(false);
-        self.0.downstream_session.write_continue_response().await.map_err(|_| ClientGone)
+        self.session.downstream_session.set_close_on_response_before_downstream_finish(false);
+        self.session.downstream_session.write_continue_response().await.map_err(|_| ClientGone)
     }
 
     async fn write_head(&mut self, mut head: ResponseHeader) -> Result<(), ClientGone> {
         self.frame(&mut head);
-        self.0.downstream_session.write_response_header(Box::new(head)).await.map_err(|_| ClientGone)
+        self.session.downstream_session.write_response_header(Box::new(head)).await.map_err(|_| ClientGone)
     }
 
     async fn write_beginning(&mut self, mut head: ResponseHeader, first: Bytes, end: bool) -> Result<(), ClientGone> {
         self.frame(&mut head);
-        let session = &mut self.0.downstream_session;
+        let session = &mut self.session.downstream_session;
         // A head with a length waits for its body anyway.
         let is_sent_at_once = !head.headers.contains_key(header::CONTENT_LENGTH);
         Joining::set_more(session.stream(), is_sent_at_once && !first.is_empty());
@@ -61,9 +70,8 @@ impl Downstream for Client<'_> {
     }
 
     async fn write_body(&mut self, bytes: Bytes, end: bool) -> Result<(), ClientGone> {
-        let session = &mut self.0.downstream_session;
-        let is_chunked = |head: &ResponseHeader| head.headers.contains_key(header::TRANSFER_ENCODING);
-        if end && !bytes.is_empty() && session.response_written().is_some_and(is_chunked) {
+        let session = &mut self.session.downstream_session;
+        if end && !bytes.is_empty() && self.is_chunked {
             Joining::set_more(session.stream(), true);
         }
         session.write_response_body(bytes, end).await.map_err(|_| ClientGone)
@@ -71,6 +79,6 @@ impl Downstream for Client<'_> {
 
     async fn gone(&mut self) {
         // Bytes of a next request are kept for it and do not end the wait.
-        while let Ok(Some(_)) = self.0.downstream_session.read_body_or_idle(true).await {}
+        while let Ok(Some(_)) = self.session.downstream_session.read_body_or_idle(true).await {}
     }
 }

@@ -1,13 +1,12 @@
 //! A provider's own list of models, brought into OpenAI's form. Only for providers whose form is known; the others'
 //! lists are passed on as they are.
 
-use crate::dial::{Dialer, Upstream, UpstreamError};
+use crate::dial::{Dialer, Request, Upstream, UpstreamError};
 use crate::refusal::Refusal;
 use crate::target::Target;
 use crate::within::within;
 use bytes::{Bytes, BytesMut};
 use chrono::{DateTime, Utc};
-use pingora_http::RequestHeader;
 use serde_json::{Map, Value};
 use std::pin::pin;
 
@@ -19,7 +18,7 @@ pub fn is_known(provider: &str) -> bool {
 }
 
 /// Status and body of the provider's answer.
-pub async fn ask(dialer: &Dialer, target: &Target, head: RequestHeader) -> Result<(u16, Bytes), Refusal> {
+pub async fn ask(dialer: &Dialer, target: &Target, request: Request) -> Result<(u16, Bytes), Refusal> {
     let provider = &target.provider.name;
     let work = async {
         let upstream = dialer.connect(&target.origin, true).await;
@@ -29,7 +28,7 @@ pub async fn ask(dialer: &Dialer, target: &Target, head: RequestHeader) -> Resul
         })?;
         let broken = |error: UpstreamError| Refusal::upstream_unreachable(provider, error.class().label());
         upstream.set_timeouts(target.timeout, target.stream_idle);
-        upstream.send(head, Bytes::new()).await.map_err(broken)?;
+        upstream.send(request, Bytes::new()).await.map_err(broken)?;
         upstream.read_head().await.map_err(broken)?;
         let status = upstream.head().status.as_u16();
         let body = body(&mut upstream, provider).await?;

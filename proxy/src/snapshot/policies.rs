@@ -3,6 +3,7 @@
 
 use super::collection::Collection;
 use arc_swap::ArcSwap;
+use foldhash::fast::RandomState;
 use shared::model::policy::Rule;
 use shared::model::{RateLimitsPolicy, UsageLimitsPolicy};
 use std::collections::HashMap;
@@ -28,7 +29,7 @@ impl Policies {
 }
 
 #[derive(Default)]
-pub(super) struct ByWorkspace(ArcSwap<HashMap<Uuid, Arc<Policies>>>);
+pub(super) struct ByWorkspace(ArcSwap<HashMap<Uuid, Arc<Policies>, RandomState>>);
 
 impl ByWorkspace {
     pub fn find(&self, workspace: &Uuid) -> Option<Arc<Policies>> {

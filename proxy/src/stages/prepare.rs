@@ -1,11 +1,14 @@
 //! Target and caller's head → the head that goes upstream on the engine lane: our own few headers, the provider's
 //! credential, and what the caller asked to forward. Nothing else of the client's leaves.
 
+use crate::dial::Request;
 use crate::headers::{Aliases, GatewayHeaders};
 use crate::refusal::Refusal;
 use crate::target::{Credential, Target};
-use http::{HeaderName, HeaderValue, Uri, header};
+use http::{HeaderName, HeaderValue, Method, header};
 use pingora_http::RequestHeader;
+
+static X_API_KEY: HeaderName = HeaderName::from_static("x-api-key");
 
 /// Never forwarded on request: they frame or encode the message, belong to a hop, or open a cloud's metadata
 /// service.
@@ -28,72 +31,77 @@ const NOT_FORWARDED: &[&str] = &[
     "x-google-metadata-request",
 ];
 
-/// Built as plain parts: Pingora's own setters also keep each header's spelling, which HTTP does not need. The dialer
-/// adds `Host` and the framing.
+/// What of a caller's own headers is meant for the provider, found once for all the heads that are built.
+#[derive(Debug, Default)]
+pub struct Meant {
+    named: Vec<(HeaderName, HeaderValue)>,
+    /// Names of others.
+    forward: Option<HeaderValue>,
+}
+
+impl Meant {
+    pub fn of(headers: &GatewayHeaders<'_>) -> Self {
+        let named = [
+            ("openai-organization", headers.openai_organization),
+            ("openai-project", headers.openai_project),
+            ("openai-beta", headers.openai_beta.or(headers.bare_openai_beta)),
+            ("anthropic-beta", headers.anthropic_beta.or(headers.bare_anthropic_beta)),
+            ("anthropic-version", headers.anthropic_version.or(headers.bare_anthropic_version)),
+        ];
+        let named = named.into_iter().filter_map(|(name, value)| Some((name, value?)));
+        let named = named.map(|(name, value)| (HeaderName::from_static(name), value.clone()));
+        Self { named: named.collect(), forward: headers.forward_headers.cloned() }
+    }
+}
+
+/// The dialer adds `Host` and the framing.
 pub fn upstream_head(
     target: &Target,
     path: &str,
     sent: &RequestHeader,
-    headers: &GatewayHeaders<'_>,
+    meant: &Meant,
     forward: Option<&[String]>,
     aliases: &Aliases,
-) -> Result<RequestHeader, Refusal> {
-    let (mut parts, ()) = http::Request::new(()).into_parts();
-    parts.method = http::Method::POST;
-    parts.uri = uri(target, path, sent.uri.query())?;
-    let map = &mut parts.headers;
-    map.reserve(12);
-    map.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
+) -> Result<Request, Refusal> {
+    let place = path_and_query(target, path, sent.uri.query());
+    let mut request = Request::new(Method::POST, place).map_err(|_| Refusal::internal())?;
+    request.add(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
     // Compressed bytes could not be looked into on the way back.
-    map.insert(header::ACCEPT_ENCODING, HeaderValue::from_static("identity"));
-    for (name, value) in &target.provider.row.headers {
-        map.insert(name.clone(), value.clone());
+    request.add(header::ACCEPT_ENCODING, HeaderValue::from_static("identity"));
+    let known = target.provider.row.headers.iter().chain(&target.headers).chain(&meant.named);
+    for (name, value) in known {
+        request.put(name.clone(), value.clone());
     }
-    for (name, value) in &target.headers {
-        map.insert(name.clone(), value.clone());
-    }
-    for (name, value) in [
-        ("openai-organization", headers.openai_organization),
-        ("openai-project", headers.openai_project),
-        ("openai-beta", headers.openai_beta.or(headers.bare_openai_beta)),
-        ("anthropic-beta", headers.anthropic_beta.or(headers.bare_anthropic_beta)),
-        ("anthropic-version", headers.anthropic_version.or(headers.bare_anthropic_version)),
-    ] {
-        if let Some(value) = value {
-            map.insert(HeaderName::from_static(name), value.clone());
-        }
-    }
-    for name in forwarded(headers.forward_headers, forward, aliases)? {
+    for name in forwarded(meant.forward.as_ref(), forward, aliases)? {
         if sent.headers.contains_key(&name) {
-            map.remove(&name);
+            request.remove(&name);
         }
         for value in sent.headers.get_all(&name) {
-            map.append(name.clone(), value.clone());
+            request.add(name.clone(), value.clone());
         }
     }
     // Last, so that no forwarded header can replace it.
-    map.remove(header::AUTHORIZATION);
-    map.remove("x-api-key");
+    request.remove(&header::AUTHORIZATION);
+    request.remove(&X_API_KEY);
     for (name, value) in credentials(target)? {
-        map.insert(name, value);
+        request.put(name, value);
     }
-    Ok(RequestHeader::from(parts))
+    Ok(request)
 }
 
 /// The provider's place with the caller's query, which some endpoints take options from.
-fn uri(target: &Target, path: &str, query: Option<&str>) -> Result<Uri, Refusal> {
+fn path_and_query(target: &Target, path: &str, query: Option<&str>) -> String {
     let base = target.origin.base_path();
-    let written = match query {
-        None => Uri::try_from([base, path].concat()),
-        Some(query) => Uri::try_from([base, path, "?", query].concat()),
-    };
-    written.map_err(|_| Refusal::internal())
+    match query {
+        None => [base, path].concat(),
+        Some(query) => [base, path, "?", query].concat(),
+    }
 }
 
 /// Puts the credential where the provider looks for it, in place of whatever the client sent there.
 pub fn authenticate(head: &mut RequestHeader, target: &Target) -> Result<(), Refusal> {
     head.remove_header(&header::AUTHORIZATION);
-    head.remove_header("x-api-key");
+    head.remove_header(&X_API_KEY);
     for (name, value) in credentials(target)? {
         head.insert_header(name, value).map_err(|_| Refusal::internal())?;
     }

@@ -29,14 +29,14 @@ impl BodyMemory {
 
 /// A share of `BodyMemory`, given back when dropped.
 #[derive(Debug)]
-pub struct Share {
-    memory: Arc<BodyMemory>,
+pub struct Share<'m> {
+    memory: &'m BodyMemory,
     bytes: usize,
 }
 
-impl Share {
-    pub fn none(memory: &Arc<BodyMemory>) -> Self {
-        Self { memory: memory.clone(), bytes: 0 }
+impl<'m> Share<'m> {
+    pub fn none(memory: &'m BodyMemory) -> Self {
+        Self { memory, bytes: 0 }
     }
 
     fn grow(&mut self, bytes: usize) -> Result<(), Refusal> {
@@ -46,16 +46,16 @@ impl Share {
     }
 }
 
-impl Drop for Share {
+impl Drop for Share<'_> {
     fn drop(&mut self) {
         self.memory.used.fetch_sub(self.bytes, Ordering::Relaxed);
     }
 }
 
 #[derive(Debug)]
-pub struct Body {
+pub struct Body<'m> {
     pub bytes: Bytes,
-    _share: Share,
+    _share: Share<'m>,
 }
 
 #[derive(Debug)]
@@ -79,10 +79,10 @@ impl From<ClientGone> for NotReceived {
 pub struct Bounds<'a> {
     pub max_bytes: usize,
     pub timeout: Duration,
-    pub memory: &'a Arc<BodyMemory>,
+    pub memory: &'a BodyMemory,
 }
 
-pub async fn receive(client: &mut impl Downstream, bounds: &Bounds<'_>) -> Result<Body, NotReceived> {
+pub async fn receive<'m>(client: &mut impl Downstream, bounds: &Bounds<'m>) -> Result<Body<'m>, NotReceived> {
     let headers = &client.head().headers;
     let announced = headers.get(header::CONTENT_LENGTH).and_then(content_length);
     if announced.is_some_and(|length| length > bounds.max_bytes) {
@@ -97,11 +97,11 @@ pub async fn receive(client: &mut impl Downstream, bounds: &Bounds<'_>) -> Resul
     }
 }
 
-async fn gather(
+async fn gather<'m>(
     client: &mut impl Downstream,
-    bounds: &Bounds<'_>,
+    bounds: &Bounds<'m>,
     announced: Option<usize>,
-) -> Result<Body, NotReceived> {
+) -> Result<Body<'m>, NotReceived> {
     let mut share = Share::none(bounds.memory);
     let Some(first) = client.read_body().await? else {
         return Ok(Body { bytes: Bytes::new(), _share: share });

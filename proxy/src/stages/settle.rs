@@ -7,6 +7,7 @@ mod record;
 use super::admit::Admission;
 use super::identify::Principal;
 use crate::bodies::{Rules, Sheet};
+use crate::dial::Request;
 use crate::headers::GatewayHeaders;
 use crate::journal::{Journal, Mode};
 use crate::plan::Branch;
@@ -136,9 +137,16 @@ impl Log {
     }
 
     /// The target is sent this; `body` where it is not the client's own.
-    pub fn sends(&mut self, head: &RequestHeader, target: &Target, body: Option<&Bytes>, asks_usage: bool) {
+    pub fn sends(&mut self, request: &Request, target: &Target, body: Option<&Bytes>, asks_usage: bool) {
         if let Some(sheet) = &mut self.sheet {
-            sheet.sends(head, target.origin.authority_value(), body, asks_usage);
+            sheet.sends(target.origin.authority_value(), request.path(), request.headers(), body, asks_usage);
+        }
+    }
+
+    /// The target is sent this head, and the client's own body.
+    pub fn sends_on(&mut self, head: &RequestHeader, target: &Target) {
+        if let Some(sheet) = &mut self.sheet {
+            sheet.sends(target.origin.authority_value(), head.uri.path(), &head.headers, None, false);
         }
     }
 

@@ -4,10 +4,12 @@ use super::identify::Principal;
 use crate::body::Fields;
 use crate::headers::GatewayHeaders;
 use crate::refusal::Refusal;
-use http::{HeaderMap, HeaderValue};
+use http::{HeaderMap, HeaderName, HeaderValue};
 use percent_encoding::percent_decode_str;
 use serde_json::{Map, Value};
 
+/// Read once at compile time.
+static BAGGAGE: HeaderName = HeaderName::from_static("baggage");
 const LONGEST_TRACE_ID: usize = 128;
 const LONGEST_METADATA_VALUE: usize = 128;
 const MOST_BAGGAGE: usize = 64;
@@ -63,7 +65,7 @@ pub fn add_user(metadata: &mut Map<String, Value>, fields: &Fields<'_>) {
 /// `key=value;property, key=value`, percent-encoded. Entries that are not that, or too many, are left out, as the W3C
 /// recommendation asks.
 fn baggage(head: &HeaderMap) -> Map<String, Value> {
-    let texts = head.get_all("baggage").iter().filter_map(|value| value.to_str().ok());
+    let texts = head.get_all(&BAGGAGE).iter().filter_map(|value| value.to_str().ok());
     let entries = texts.flat_map(|text| text.split(',')).take(MOST_BAGGAGE).filter_map(|entry| {
         let (name, value) = entry.split(';').next()?.split_once('=')?;
         let decode = |text: &str| percent_decode_str(text.trim()).decode_utf8().ok().map(|text| text.into_owned());

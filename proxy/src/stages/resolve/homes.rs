@@ -4,12 +4,12 @@
 //! `CREDENTIAL_CASES` says how many; the seed is fixed, and a failure names its case.
 
 use super::*;
-use crate::dial::Scheme;
 use crate::dial::lab::{dialer_with_names, settings};
+use crate::dial::{Request, Scheme};
 use crate::headers::Aliases;
 use crate::inline::InlineConfigs;
 use crate::snapshot::Catalog;
-use crate::stages::prepare::upstream_head;
+use crate::stages::prepare::{Meant, upstream_head};
 use crate::stages::relay::towards_provider;
 use futures::FutureExt as _;
 use http::HeaderMap;
@@ -338,11 +338,11 @@ impl Case<'_> {
 }
 
 /// Whose credential a head carries.
-fn carried(head: &RequestHeader) -> Vec<&'static Home> {
+fn carried(head: &Request) -> Vec<&'static Home> {
     let carries = |home: &&Home| {
         let secret = credential(home);
-        head.headers.values().any(|value| String::from_utf8_lossy(value.as_bytes()).contains(&secret))
-            || head.uri.to_string().contains(&secret)
+        head.headers().any(|(_, value)| String::from_utf8_lossy(value.as_bytes()).contains(&secret))
+            || head.path_and_query().contains(&secret)
     };
     HOMES.iter().filter(carries).collect()
 }
@@ -389,6 +389,7 @@ fn a_stored_credential_never_reaches_another_origin() {
         for (name, value) in &head {
             sent.insert_header(name.clone(), value.clone()).unwrap();
         }
+        let meant = Meant::of(&headers);
         for leaf in plan.leaves() {
             let asked = leaf.edits.model().and_then(|text| serde_json::from_str::<String>(text).ok());
             let asked = asked.as_deref().unwrap_or(&model);
@@ -398,14 +399,14 @@ fn a_stored_credential_never_reaches_another_origin() {
             };
             let target = resolved.target;
             let names = leaf.forward_headers.as_deref();
-            let Ok(engine) = upstream_head(&target, "/chat/completions", &sent, &headers, names, &aliases) else {
+            let Ok(engine) = upstream_head(&target, "/chat/completions", &sent, &meant, names, &aliases) else {
                 tally.refused += 1;
                 continue;
             };
             let mut relayed = sent.clone();
             towards_provider(&mut relayed, &target, "/chat/completions", &aliases).unwrap();
-            for lane in [&engine, &relayed] {
-                let homes = carried(lane);
+            for lane in [engine, Request::from(relayed)] {
+                let homes = carried(&lane);
                 assert!(homes.len() <= 1, "{what}: two credentials in one head");
                 let Some(home) = homes.first() else {
                     assert!(matches!(target.credential, Credential::Given(_)), "{what}: a credential was lost");
