@@ -103,35 +103,29 @@ impl Metrics {
         let by_lane = || LANES.iter().map(|lane| vec![("lane", *lane)]);
         let mut draft = Draft::default();
         let requests = draft.counters(
-            "gateway_requests_total",
-            "Requests answered, by lane and class of status.",
+            ("gateway_requests_total", "Requests answered, by lane and class of status."),
             LANES.iter().flat_map(|lane| STATUS_CLASSES.iter().map(|class| vec![("lane", *lane), ("status", *class)])),
         )?;
         let duration = draft.times(
-            "gateway_request_duration_seconds",
-            "From a request's head to the last byte of its answer, by lane.",
+            ("gateway_request_duration_seconds", "From a request's head to the last byte of its answer, by lane."),
             MICROS,
             by_lane(),
         )?;
         let first_byte = draft.times(
-            "gateway_time_to_first_byte_seconds",
-            "From a request's head to the head of its answer, by lane.",
+            ("gateway_time_to_first_byte_seconds", "From a request's head to the head of its answer, by lane."),
             MICROS,
             by_lane(),
         )?;
-        let overhead = draft.time(
-            "gateway_overhead_seconds",
-            "The gateway's own time before the answer's head.",
-            OVERHEAD_MICROS,
-        )?;
-        let in_flight = draft.gauges("gateway_in_flight_requests", "Requests being answered, by lane.", by_lane())?;
+        let overhead = draft
+            .time(("gateway_overhead_seconds", "The gateway's own time before the answer's head."), OVERHEAD_MICROS)?;
+        let in_flight = draft.gauges(("gateway_in_flight_requests", "Requests being answered, by lane."), by_lane())?;
         let ends = ENDINGS.iter().copied().chain(Class::ALL.map(Class::label));
         let attempts = draft.counters(
-            "gateway_upstream_attempts_total",
-            "Upstream attempts, by how they ended.",
+            ("gateway_upstream_attempts_total", "Upstream attempts, by how they ended."),
             ends.map(|end| vec![("outcome", end)]),
         )?;
-        let pool_reused = draft.counter("gateway_upstream_pool_reused_total", "Requests sent on a held connection.")?;
+        let pool_reused =
+            draft.counter(("gateway_upstream_pool_reused_total", "Requests sent on a held connection."))?;
         let numbers = draft.begin();
         registry.register(Box::new(numbers.clone()))?;
         let refused = IntCounterVec::new(

@@ -23,6 +23,12 @@ pub struct Times {
 /// Which label has which value; one row of a family.
 pub type Labels = Vec<(&'static str, &'static str)>;
 
+/// The name of a family, and what it says to people.
+pub type Named = (&'static str, &'static str);
+
+/// One for each row of a family.
+type Handles<T> = prometheus::Result<Vec<T>>;
+
 struct Family {
     desc: Desc,
     rows: Vec<Row>,
@@ -48,87 +54,60 @@ pub struct Draft {
 }
 
 impl Draft {
-    pub fn counters(
-        &mut self,
-        name: &str,
-        help: &str,
-        rows: impl IntoIterator<Item = Labels>,
-    ) -> prometheus::Result<Vec<Counter>> {
-        self.family(name, help, rows, |draft| {
-            let counter = Counter(draft.take(1));
-            (counter, Value::Counter(counter))
-        })
+    pub fn counters(&mut self, named: Named, rows: impl IntoIterator<Item = Labels>) -> Handles<Counter> {
+        let places = self.family(named, rows, 1, |at| Value::Counter(Counter(at)))?;
+        Ok(places.into_iter().map(Counter).collect())
     }
 
     /// One without labels.
-    pub fn counter(&mut self, name: &str, help: &str) -> prometheus::Result<Counter> {
-        let counter = Counter(self.take(1));
-        self.single(name, help, Value::Counter(counter))?;
-        Ok(counter)
+    pub fn counter(&mut self, named: Named) -> prometheus::Result<Counter> {
+        let at = self.length;
+        self.counters(named, [vec![]])?;
+        Ok(Counter(at))
     }
 
-    pub fn gauges(
-        &mut self,
-        name: &str,
-        help: &str,
-        rows: impl IntoIterator<Item = Labels>,
-    ) -> prometheus::Result<Vec<Counter>> {
-        self.family(name, help, rows, |draft| {
-            let gauge = Counter(draft.take(1));
-            (gauge, Value::Gauge(gauge))
-        })
+    pub fn gauges(&mut self, named: Named, rows: impl IntoIterator<Item = Labels>) -> Handles<Counter> {
+        let places = self.family(named, rows, 1, |at| Value::Gauge(Counter(at)))?;
+        Ok(places.into_iter().map(Counter).collect())
     }
 
     pub fn times(
         &mut self,
-        name: &str,
-        help: &str,
+        named: Named,
         bounds: &'static [u64],
         rows: impl IntoIterator<Item = Labels>,
-    ) -> prometheus::Result<Vec<Times>> {
-        self.family(name, help, rows, |draft| {
-            let times = Times { first: draft.take(bounds.len() + 2), bounds };
-            (times, Value::Times(times))
-        })
+    ) -> Handles<Times> {
+        let times = |first| Times { first, bounds };
+        let places = self.family(named, rows, bounds.len() + 2, |at| Value::Times(times(at)))?;
+        Ok(places.into_iter().map(times).collect())
     }
 
     /// One without labels.
-    pub fn time(&mut self, name: &str, help: &str, bounds: &'static [u64]) -> prometheus::Result<Times> {
-        let times = Times { first: self.take(bounds.len() + 2), bounds };
-        self.single(name, help, Value::Times(times))?;
-        Ok(times)
+    pub fn time(&mut self, named: Named, bounds: &'static [u64]) -> prometheus::Result<Times> {
+        let first = self.length;
+        self.times(named, bounds, [vec![]])?;
+        Ok(Times { first, bounds })
     }
 
-    fn single(&mut self, name: &str, help: &str, value: Value) -> prometheus::Result<()> {
-        let desc = Desc::new(name.into(), help.into(), Vec::new(), HashMap::new())?;
-        self.families.push(Family { desc, rows: vec![Row { labels: Vec::new(), value }] });
-        Ok(())
-    }
-
-    fn family<T>(
+    /// Each row takes so many numbers; answers where those of each begin.
+    fn family(
         &mut self,
-        name: &str,
-        help: &str,
+        (name, help): Named,
         rows: impl IntoIterator<Item = Labels>,
-        number: impl Fn(&mut Self) -> (T, Value),
-    ) -> prometheus::Result<Vec<T>> {
-        let (mut handles, mut family) = (Vec::new(), Vec::new());
+        numbers: usize,
+        value: impl Fn(usize) -> Value,
+    ) -> Handles<usize> {
+        let (mut places, mut family) = (Vec::new(), Vec::new());
         for labels in rows {
-            let (handle, value) = number(self);
-            handles.push(handle);
-            family.push(Row { labels, value });
+            places.push(self.length);
+            family.push(Row { labels, value: value(self.length) });
+            self.length += numbers;
         }
         let names =
             family.first().map_or(Vec::new(), |row| row.labels.iter().map(|(name, _)| (*name).into()).collect());
         let desc = Desc::new(name.into(), help.into(), names, HashMap::new())?;
         self.families.push(Family { desc, rows: family });
-        Ok(handles)
-    }
-
-    fn take(&mut self, length: usize) -> usize {
-        let first = self.length;
-        self.length += length;
-        first
+        Ok(places)
     }
 
     pub fn begin(self) -> Numbers {
@@ -251,8 +230,8 @@ mod tests {
     #[test]
     fn a_gauge_falls_and_a_counter_has_its_labels() {
         let mut draft = Draft::default();
-        let [counter] = draft.counters("c_total", "c", [vec![("kind", "a")]]).unwrap()[..] else { panic!("one row") };
-        let [gauge] = draft.gauges("g", "g", [vec![]]).unwrap()[..] else { panic!("one row") };
+        let [counter] = draft.counters(("c_total", "c"), [vec![("kind", "a")]]).unwrap()[..] else { panic!("one row") };
+        let [gauge] = draft.gauges(("g", "g"), [vec![]]).unwrap()[..] else { panic!("one row") };
         let numbers = draft.begin();
         for _ in 0..3 {
             numbers.inc(counter);
@@ -267,7 +246,7 @@ mod tests {
     #[test]
     fn a_time_falls_under_its_bound_and_every_larger_one() {
         let mut draft = Draft::default();
-        let times = draft.time("t_seconds", "t", &[1_000, 2_500]).unwrap();
+        let times = draft.time(("t_seconds", "t"), &[1_000, 2_500]).unwrap();
         let numbers = draft.begin();
         for nanos in [0, 1_000_000, 1_000_001, 2_500_000, 2_500_001, 9_000_000_000] {
             numbers.observe(times, Duration::from_nanos(nanos));
