@@ -33,7 +33,7 @@ use cork::Cork;
 pub use error::{Class, DialError, UpstreamError};
 use pool::Pool;
 pub use pool::PoolCounts;
-pub use request::{BadPath, Request};
+pub use request::Request;
 use resolve::Resolver;
 pub use shared::outbound::{BadHost, Host, Origin, Scheme};
 use transport::{Transport, Trust};

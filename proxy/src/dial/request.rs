@@ -4,28 +4,24 @@
 use http::{HeaderName, HeaderValue, Method};
 use pingora_http::RequestHeader;
 
-#[derive(Debug, Clone)]
+/// Never shown: its values may be credentials.
 pub struct Request {
     pub method: Method,
     path_and_query: String,
     headers: Vec<(HeaderName, HeaderValue)>,
 }
 
-/// It is no path, would end the line it stands in, or is longer than any URI may be.
-#[derive(Debug, PartialEq, Eq, thiserror::Error)]
-#[error("the request has no valid path")]
-pub struct BadPath;
-
 /// As long as the library's own URIs, which HTTP/2 is asked with.
 const LONGEST_PATH: usize = 65_534;
 
 impl Request {
-    pub fn new(method: Method, path_and_query: String) -> Result<Self, BadPath> {
+    /// None for what is no path, would end the line it stands in, or is longer than any URI may be.
+    pub fn new(method: Method, path_and_query: String) -> Option<Self> {
         let ends_line = |byte: u8| byte <= b' ' || byte == 127;
         let is_valid = path_and_query.starts_with('/')
             && path_and_query.len() <= LONGEST_PATH
             && !path_and_query.bytes().any(ends_line);
-        is_valid.then(|| Self { method, path_and_query, headers: Vec::with_capacity(8) }).ok_or(BadPath)
+        is_valid.then(|| Self { method, path_and_query, headers: Vec::with_capacity(8) })
     }
 
     pub fn path_and_query(&self) -> &str {
@@ -83,7 +79,7 @@ mod tests {
             (&"/".repeat(LONGEST_PATH + 1), false),
         ] {
             assert_eq!(
-                Request::new(Method::GET, path.to_owned()).is_ok(),
+                Request::new(Method::GET, path.to_owned()).is_some(),
                 is_valid,
                 "{:?}",
                 &path[..path.len().min(20)]

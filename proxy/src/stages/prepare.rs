@@ -64,7 +64,7 @@ pub fn upstream_head(
     aliases: &Aliases,
 ) -> Result<Request, Refusal> {
     let place = path_and_query(target, path, sent.uri.query());
-    let mut request = Request::new(Method::POST, place).map_err(|_| Refusal::internal())?;
+    let mut request = Request::new(Method::POST, place).ok_or_else(Refusal::internal)?;
     request.add(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
     // Compressed bytes could not be looked into on the way back.
     request.add(header::ACCEPT_ENCODING, HeaderValue::from_static("identity"));

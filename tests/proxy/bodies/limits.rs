@@ -172,3 +172,15 @@ async fn a_connection_without_a_request_is_closed_in_time_and_one_with_a_slow_an
     }
     assert!(wire.is_closed().await);
 }
+
+/// Nor one that has begun a head, however it goes on.
+#[tokio::test]
+async fn a_connection_whose_next_head_never_ends_is_closed_in_time() {
+    let stack = Stack::builder().proxy("CLIENT_IDLE_TIMEOUT_S", "1").start().await;
+    let mut wire = Wire::open(stack.proxy_port).await;
+    let request = post(ENGINE, &credentials(&stack), &chat("Hello").to_string());
+    wire.send(&request).await;
+    assert_eq!(wire.answer().await.expect("an answer").status, 200);
+    wire.send(&request[..request.len() / 3]).await;
+    assert!(wire.is_closed().await);
+}
