@@ -1,4 +1,4 @@
-"""What the README tells a newcomer to type: it runs as it stands."""
+"""What the pages tell a newcomer to type: it runs as it stands."""
 
 import os
 import pathlib
@@ -8,12 +8,12 @@ import sys
 import pytest
 
 HERE = pathlib.Path(__file__).parent.parent
-README = HERE.parent.parent / "README.md"
+PAGE = HERE.parent.parent / "docs" / "clients.md"
 SNIPPETS = sorted((HERE / "snippets").iterdir())
 
 
 @pytest.mark.parametrize("snippet", SNIPPETS, ids=lambda path: path.name)
-def test_a_snippet_of_the_readme_answers(snippet, client):
+def test_a_snippet_of_the_page_answers(snippet, client):
     program = sys.executable if snippet.suffix == ".py" else os.environ.get("NODE", "node")
     done = subprocess.run([program, snippet], cwd=HERE, capture_output=True, text=True, timeout=60)
     assert done.returncode == 0, done.stderr
@@ -24,5 +24,5 @@ def test_a_snippet_of_the_readme_answers(snippet, client):
 
 
 @pytest.mark.parametrize("snippet", SNIPPETS, ids=lambda path: path.name)
-def test_the_readme_shows_the_snippet_that_is_tested(snippet):
-    assert snippet.read_text(encoding="utf-8").strip() in README.read_text(encoding="utf-8")
+def test_the_page_shows_the_snippet_that_is_tested(snippet):
+    assert snippet.read_text(encoding="utf-8").strip() in PAGE.read_text(encoding="utf-8")
