@@ -1,14 +1,16 @@
-//! Runs the snapshot's follower as a Pingora service. The listeners wait for its first load, but not for ever: a
+//! Runs the snapshot's follower in the background, as a Pingora service. The listeners wait for its first load, but not for ever: a
 //! proxy without data answers 503 rather than refusing connections.
 
 use async_trait::async_trait;
 use pingora_core::server::ShutdownWatch;
 use pingora_core::services::ServiceReadyNotifier;
 use pingora_core::services::background::BackgroundService;
+use proxy::background::run_on;
 use proxy::settings::Settings;
 use proxy::snapshot::{Follower, Snapshot};
 use std::sync::Arc;
 use std::time::Duration;
+use tokio::runtime::Handle;
 
 const LONGEST_WAIT: Duration = Duration::from_secs(3);
 const LOOK_EVERY: Duration = Duration::from_millis(10);
@@ -17,11 +19,12 @@ pub struct Follow {
     snapshot: Arc<Snapshot>,
     database: shared::conf::Database,
     settings: shared::conf::Snapshot,
+    background: Handle,
 }
 
 impl Follow {
-    pub fn new(settings: &Settings, snapshot: Arc<Snapshot>) -> Self {
-        Self { snapshot, database: settings.database.clone(), settings: settings.snapshot.clone() }
+    pub fn new(settings: &Settings, snapshot: Arc<Snapshot>, background: Handle) -> Self {
+        Self { snapshot, database: settings.database.clone(), settings: settings.snapshot.clone(), background }
     }
 
     async fn first_load(&self) {
@@ -39,6 +42,6 @@ impl BackgroundService for Follow {
             let _ = tokio::time::timeout(LONGEST_WAIT, self.first_load()).await;
             ready.notify_ready();
         };
-        tokio::join!(follower.run(shutdown), announce);
+        tokio::join!(run_on(&self.background, follower.run(shutdown)), announce);
     }
 }

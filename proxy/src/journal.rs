@@ -8,6 +8,7 @@ pub mod body;
 mod charge;
 mod frame;
 pub mod meters;
+mod pace;
 mod reader;
 pub mod record;
 mod segment;

@@ -3,6 +3,7 @@
 //! `snapshot` holds all control-plane data in memory, so that no request waits for Postgres. Pingora's callbacks are
 //! known to the binary alone.
 
+pub mod background;
 pub mod bodies;
 pub mod body;
 pub mod catalog;

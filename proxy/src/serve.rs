@@ -20,6 +20,7 @@ use pingora_core::server::{RunArgs, Server};
 use pingora_core::services::background::background_service;
 use pingora_core::services::listening::Service;
 use pingora_proxy::{HttpProxy, http_proxy};
+use proxy::background::Background;
 use proxy::deployment::Identity;
 use proxy::dial::Dialer;
 use proxy::engine::{Engine, Limits};
@@ -81,7 +82,8 @@ pub fn serve(settings: Settings) -> anyhow::Result<()> {
     let mut server = Server::new_with_opt_and_conf(opt, conf);
     server.bootstrap();
 
-    let follower = crate::follow::Follow::new(&settings, snapshot.clone());
+    let background = Background::start().context("threads for work in the background")?;
+    let follower = crate::follow::Follow::new(&settings, snapshot.clone(), background.handle());
     let following = server.add_service(background_service("snapshot", follower));
     for index in 0..threads {
         let service = listener_service(&server.configuration, gateway.clone(), &settings, index)?;
@@ -102,10 +104,11 @@ pub fn serve(settings: Settings) -> anyhow::Result<()> {
         let sources = engine.tariff.sources.clone();
         let traces = Traces::open(&settings.traces, engine.dialer.clone(), metrics.journal.clone())?;
         let pricer = Pricer::new(sources, snapshot.clone());
-        let shipper = Mutex::new(Shipper::new(settings.database.clone(), pricer, metrics.journal.clone(), traces));
+        let mut shipper = Shipper::new(settings.database.clone(), pricer, metrics.journal.clone(), traces);
         let aliases = Arc::new(Aliases::new(&settings.identity.header_prefix_aliases)?);
         let uploader = Uploader::new(LogStore::open(&settings.log_store)?, aliases);
-        server.add_service(background_service("journal", JournalService { journal, shipper, uploader }));
+        // Goes on while the process drains: the drain ends the process, and asks for the last logs before it does.
+        background.handle().spawn(async move { journal.run(&mut shipper, &uploader).await });
     }
     server.add_service(background_service("drain", DrainService(leave.clone())));
     let health = Arc::new(Health { engine, leave: leave.clone(), listens: AtomicBool::new(false) });
@@ -128,26 +131,6 @@ struct TrailService {
 impl pingora_core::services::background::BackgroundService for TrailService {
     async fn start(&self, shutdown: pingora_core::server::ShutdownWatch) {
         self.writer.lock().await.run(&self.database, shutdown).await;
-    }
-}
-
-/// What the scheduler is told of the thread that ships the journal; 0 is ordinary, 19 the least.
-const SHIPPING_NICENESS: i32 = 10;
-
-/// Ships the journal, apart from the threads that carry requests.
-struct JournalService {
-    journal: Arc<Journal>,
-    shipper: Mutex<Shipper>,
-    uploader: Uploader,
-}
-
-#[async_trait::async_trait]
-impl pingora_core::services::background::BackgroundService for JournalService {
-    /// Goes on while the process drains: the drain ends the process, and asks for the last logs before it does.
-    async fn start(&self, _shutdown: pingora_core::server::ShutdownWatch) {
-        // Requests come first: shipping takes what time they leave.
-        let _ = rustix::process::setpriority_process(Some(rustix::thread::gettid()), SHIPPING_NICENESS);
-        self.journal.run(&mut *self.shipper.lock().await, &self.uploader).await;
     }
 }
 

@@ -32,6 +32,7 @@ pub struct LogStore {
     store: Arc<dyn ObjectStore>,
     /// The folder of the URL.
     root: Path,
+    is_folder: bool,
 }
 
 impl LogStore {
@@ -39,6 +40,11 @@ impl LogStore {
     pub async fn put(&self, path: &str, bytes: Bytes) -> Result<(), Error> {
         let path = self.place(path)?;
         within(self.store.put(&path, bytes.into())).await.map(drop)
+    }
+
+    /// Whether it is a folder of this machine, where each operation takes a thread while it lasts.
+    pub fn is_folder(&self) -> bool {
+        self.is_folder
     }
 
     /// None when there is no such object. One that is longer than `most` is an error.

@@ -1,5 +1,6 @@
 //! The proxy as clients meet it: real processes, a real Postgres, a mock provider.
 
+mod background;
 mod bad_input;
 mod bodies;
 mod chat;

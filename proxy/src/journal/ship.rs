@@ -12,6 +12,7 @@ pub use price::{Priced, Pricer};
 
 use super::frame::Tail;
 use super::meters::Meters;
+use super::pace::Pace;
 use super::reader::Records;
 use super::record::Record;
 use super::segment::Held;
@@ -24,7 +25,7 @@ use shared::{conf, db};
 use std::collections::HashSet;
 use std::io;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant, SystemTime};
 use store::Failure;
 use tokio_postgres::Client;
 use uuid::Uuid;
@@ -71,10 +72,13 @@ impl Shipper {
         self.connected().await?;
         let name = held.name();
         let mut reader = held.reader(held.shipped).map_err(unread)?;
+        let pace = Pace::for_file(held.since(), SystemTime::now());
         loop {
-            let records = reader.records(BATCH, BATCH_BYTES).map_err(unread)?;
+            let began = Instant::now();
+            let records = reader.records(pace.piece(BATCH), BATCH_BYTES).map_err(unread)?;
             if records.len() > 0 {
                 self.send(&name, &records, untold).await?;
+                pace.rest(began.elapsed()).await;
             }
             held.shipped = reader.at();
             held.has_bodies |= records.bodies > 0;

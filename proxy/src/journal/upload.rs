@@ -3,6 +3,7 @@
 
 use super::Journal;
 use super::body::Body;
+use super::pace::Pace;
 use super::reader::Reader;
 use super::record::Record;
 use super::segment::Held;
@@ -15,13 +16,14 @@ use shared::log_store::{LogStore, Packer, body_path};
 use std::io::{self, BufRead};
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
-use std::time::Duration;
+use std::time::{Duration, Instant, SystemTime};
 
 /// Objects made at once, and bytes of them: what is sent is bounded in memory whatever is on disk.
 const BATCH: usize = 128;
 const BATCH_BYTES: usize = 4 << 20;
-/// Objects under way at once; a bucket takes tens of milliseconds for each.
-const AT_ONCE: usize = 32;
+/// Objects under way at once. A bucket takes tens of milliseconds for each and no thread; a folder has one thread for all.
+const TO_BUCKET: usize = 32;
+const TO_FOLDER: usize = 2;
 const LOOK_EVERY: Duration = Duration::from_secs(1);
 const LONGEST_WAIT: Duration = Duration::from_secs(30);
 
@@ -84,10 +86,15 @@ impl Journal {
 
     /// Stores what is not stored yet of a file.
     async fn upload_file(&self, uploader: &Uploader, held: &mut Held) -> Result<(), String> {
+        let (at_once, pace) = match uploader.store.is_folder() {
+            true => (TO_FOLDER, Pace::for_file(held.since(), SystemTime::now())),
+            false => (TO_BUCKET, Pace::FULL),
+        };
         loop {
+            let began = Instant::now();
             let reader = held.reader(held.uploaded).map_err(|error| error.to_string())?;
             let (aliases, packer) = (uploader.aliases.clone(), uploader.packer.clone());
-            let made = tokio::task::spawn_blocking(move || batch(reader, &aliases, &mut packer.lock())).await;
+            let made = tokio::task::spawn_blocking(move || batch(reader, pace, &aliases, &mut packer.lock())).await;
             let batch = made.map_err(|error| error.to_string())?.map_err(|error| error.to_string())?;
             if batch.bad > 0 {
                 self.meters.bodies_lost.inc_by(batch.bad);
@@ -100,17 +107,18 @@ impl Journal {
                 self.meters.bodies_bytes.inc_by(length);
                 Ok::<(), String>(())
             });
-            futures::stream::iter(puts).buffer_unordered(AT_ONCE).try_for_each(async |()| Ok(())).await?;
+            futures::stream::iter(puts).buffer_unordered(at_once).try_for_each(async |()| Ok(())).await?;
             held.uploaded = batch.end;
             if batch.is_last {
                 return Ok(());
             }
+            pace.rest(began.elapsed()).await;
         }
     }
 }
 
 /// Makes the next objects of a file, holding no more than one body of it at a time.
-fn batch(mut reader: Reader<impl BufRead>, aliases: &Aliases, packer: &mut Packer) -> io::Result<Batch> {
+fn batch(mut reader: Reader<impl BufRead>, pace: Pace, aliases: &Aliases, packer: &mut Packer) -> io::Result<Batch> {
     let mut batch = Batch { objects: Vec::new(), bad: 0, end: reader.at(), is_last: true };
     let (mut size, mut bytes) = (0, Vec::new());
     while let Some((record, body)) = reader.call(&mut bytes)? {
@@ -124,7 +132,7 @@ fn batch(mut reader: Reader<impl BufRead>, aliases: &Aliases, packer: &mut Packe
             _ => batch.bad += 1,
         }
         batch.end = reader.at();
-        if batch.objects.len() == BATCH || size >= BATCH_BYTES {
+        if batch.objects.len() >= pace.piece(BATCH) || size >= BATCH_BYTES {
             batch.is_last = false;
             break;
         }

@@ -32,7 +32,7 @@ impl LogStore {
                 let root = rest.get(bucket.len()..).unwrap_or_default().trim_matches('/');
                 let root = Path::parse(root).context("LOG_STORE_URL: its folder")?;
                 let store = cloud(scheme, url).with_context(|| format!("LOG_STORE_URL: {scheme}://{bucket}"))?;
-                Ok(Self { store, root })
+                Ok(Self { store, root, is_folder: false })
             }
             other => anyhow::bail!("LOG_STORE_URL: `{other}://` is not known; there are file, s3, gs and az"),
         }
@@ -44,7 +44,7 @@ fn folder(path: &str) -> anyhow::Result<LogStore> {
     anyhow::ensure!(!path.is_empty(), "it must name a folder");
     DirBuilder::new().recursive(true).mode(0o700).create(path).with_context(|| path.to_owned())?;
     let store = LocalFileSystem::new_with_prefix(path).with_context(|| path.to_owned())?;
-    Ok(LogStore { store: Arc::new(store.with_automatic_cleanup(true)), root: Path::default() })
+    Ok(LogStore { store: Arc::new(store.with_automatic_cleanup(true)), root: Path::default(), is_folder: true })
 }
 
 fn cloud(scheme: &str, url: &str) -> Result<Arc<dyn ObjectStore>, Unusable> {
