@@ -10,7 +10,7 @@ BINS := --bin gateway-proxy --bin gateway-admin --bin gateway-dev --bin mock-pro
 ARGS ?=
 
 # What `make prove` runs, one after the other; each is also a target: make prove-upload.
-PROOFS := upload streams disconnect disconnect-tokens outage propagation handover rotation catalogue brownout crash journal ingest logs exports storm groups
+PROOFS := upload streams disconnect disconnect-tokens outage propagation handover rotation catalogue brownout crash journal ingest logs exports storm groups tail hostile
 
 .PHONY: help run build test test-clients test-openapi prove prove-openapi prove-credentials prove-limits-simulation $(PROOFS:%=prove-%) build-proofs bench-faults lint fmt bench setup setup-test setup-bench
 
@@ -64,8 +64,11 @@ bench: setup-bench ## compare direct, nginx, bare Pingora and Portcullis in one 
 prove: build-proofs ## what must hold under weight and in trouble, on release builds (some minutes)
 	@failed=0; for proof in $(PROOFS); do $(TARGET)/release/prove $$proof || failed=1; done; exit $$failed
 
+# How long, where a proof has a length, and calls a second: make prove-tail SECONDS=600 RATE=1200
+PROOF_ARGS = $(if $(SECONDS),--seconds $(SECONDS)) $(if $(RATE),--rate $(RATE))
+
 $(PROOFS:%=prove-%): prove-%: build-proofs
-	@exec $(TARGET)/release/prove $*
+	@exec $(TARGET)/release/prove $* $(PROOF_ARGS)
 
 bench-faults: prove-brownout ## what users notice of a provider in a brown-out, and what it is asked on top
 

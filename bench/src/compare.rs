@@ -9,6 +9,7 @@ mod load;
 mod report;
 mod request;
 mod stats;
+mod steady;
 mod store;
 mod targets;
 mod usage;
@@ -42,6 +43,12 @@ pub struct Settings {
     /// do, latencies are those of a call and not of the queue before it.
     #[arg(long, default_value_t = 20)]
     pub pause_ms: u64,
+    /// Calls a second of the rows at a fixed rate.
+    #[arg(long, env = "STEADY_RATE", default_value_t = 1200)]
+    pub steady_rate: u32,
+    /// Length of each of their rounds; 0 leaves them out. Less than a minute shows little.
+    #[arg(long, env = "STEADY_SECONDS", default_value_t = 60)]
+    pub steady_seconds: u64,
     /// Leave instructions per request out (they take a minute).
     #[arg(long)]
     pub no_callgrind: bool,
@@ -68,16 +75,24 @@ struct Target {
     pause_ms: u64,
     rounds: Vec<Round>,
     delays: Vec<events::Delays>,
+    /// Of a process that has ended since.
+    peak_memory_mb: Option<f64>,
 }
 
 impl Target {
     fn new(name: &'static str, process: &Process, request: &Request, streams: bool) -> Self {
         let (pid, request) = (process.pid, request.clone());
-        Self { name, pid, request, streams, pause_ms: 0, rounds: Vec::new(), delays: Vec::new() }
+        let (rounds, delays) = (Vec::new(), Vec::new());
+        Self { name, pid, request, streams, pause_ms: 0, rounds, delays, peak_memory_mb: None }
     }
 
     fn paced(self, pause_ms: u64) -> Self {
         Self { pause_ms, ..self }
+    }
+
+    fn row(&self) -> Option<Row> {
+        let peak = self.peak_memory_mb.unwrap_or_else(|| usage::peak_memory(self.pid));
+        Row::of(self.name, &self.rounds, &self.delays, peak)
     }
 }
 
@@ -139,6 +154,7 @@ async fn measure(settings: &Settings, place: &mut Place) -> anyhow::Result<Compa
         stream(&mut targets, settings.connections as usize).await?;
         say(&progress(round + 1, settings.rounds, &targets));
     }
+    let steady = steady::measure(settings, place, direct.address, &store, &mock).await?;
     // Afterwards, on their own: they go on sending to Postgres when a round is over.
     let (noting, noted) = place.gateway(direct.address, &store, Variant::NOTING, &[]).await?;
     let (keeping, kept) = place.gateway(direct.address, &store, Variant::KEEPING, &[]).await?;
@@ -163,11 +179,7 @@ async fn measure(settings: &Settings, place: &mut Place) -> anyhow::Result<Compa
             visit(&mut noted[index], &load).await?;
         }
     }
-    let mut rows: Vec<Row> = targets
-        .iter()
-        .chain(&noted)
-        .filter_map(|target| Row::of(target.name, &target.rounds, &target.delays, usage::peak_memory(target.pid)))
-        .collect();
+    let mut rows: Vec<Row> = targets.iter().chain(&noted).chain(&steady).filter_map(Target::row).collect();
     drop((nginx, bare, gateway, noting, keeping, single, before));
     if !settings.no_callgrind {
         for row in &mut rows {

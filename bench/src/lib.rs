@@ -4,6 +4,7 @@
 pub mod compare;
 pub mod dev;
 pub mod mock;
+pub mod open_loop;
 pub mod ports;
 pub mod postgres;
 pub mod process;

@@ -10,6 +10,7 @@ mod disconnect_tokens;
 mod exports;
 mod groups;
 mod handover;
+mod hostile;
 mod ingest;
 mod journal;
 mod load;
@@ -24,6 +25,7 @@ mod stack;
 mod storm;
 mod streams;
 mod tagged;
+mod tail;
 mod upload;
 
 use std::time::Duration;
@@ -122,6 +124,21 @@ pub enum Proof {
     },
     /// Three proxies and more clients than limits allow, in calm, with a proxy killed and with the store restarted.
     Storm,
+    /// Steady load for minutes with default settings: what storing logs and bodies does to the slowest calls.
+    Tail {
+        /// Calls a second.
+        #[arg(long, default_value_t = 1200)]
+        rate: u32,
+        /// How long with default settings; without a journal as long again, half before and half after.
+        #[arg(long, default_value_t = 120)]
+        seconds: u64,
+    },
+    /// A tenant that does all that could hurt others, and one that should not notice.
+    Hostile {
+        /// How long the two are there together.
+        #[arg(long, default_value_t = 60)]
+        seconds: u64,
+    },
     /// A policy with very many groups: memory, the cost of a request, and values that are made up.
     Groups {
         #[arg(long, default_value_t = 100_000)]
@@ -148,6 +165,8 @@ impl Proof {
             Self::Rotation { .. } => "rotation",
             Self::Catalogue { .. } => "catalogue",
             Self::Storm => "storm",
+            Self::Tail { .. } => "tail",
+            Self::Hostile { .. } => "hostile",
             Self::Groups { .. } => "groups",
         }
     }
@@ -172,6 +191,8 @@ impl Proof {
             Self::Rotation { accounts } => rotation::prove(accounts, &mut report).await?,
             Self::Catalogue { providers, configs } => catalogue::prove(providers, configs, &mut report).await?,
             Self::Storm => storm::prove(&mut report).await?,
+            Self::Tail { rate, seconds } => tail::prove(rate, Duration::from_secs(seconds), &mut report).await?,
+            Self::Hostile { seconds } => hostile::prove(Duration::from_secs(seconds), &mut report).await?,
             Self::Groups { groups } => groups::prove(groups, &mut report).await?,
         }
         Ok(report.finish())

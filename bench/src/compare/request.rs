@@ -4,8 +4,10 @@ use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::time::Duration;
 
-use anyhow::{Context, bail};
+use anyhow::bail;
 use serde_json::{Value, json};
+
+use crate::open_loop::answer_length;
 
 /// Body length of the measured request.
 const BODY_BYTES: usize = 1024;
@@ -91,18 +93,6 @@ pub fn exchange(tcp: &mut TcpStream, request: &[u8]) -> anyhow::Result<()> {
     }
 }
 
-/// Length of head and body, once the head is there.
-fn answer_length(seen: &[u8]) -> anyhow::Result<Option<usize>> {
-    let Some(end) = seen.windows(4).position(|window| window == b"\r\n\r\n") else { return Ok(None) };
-    let head = String::from_utf8_lossy(&seen[..end]).to_ascii_lowercase();
-    if !head.starts_with("http/1.1 200") {
-        bail!("{}: {}", head.lines().next().unwrap_or_default(), String::from_utf8_lossy(&seen[end..]));
-    }
-    let length = head.lines().find_map(|line| line.strip_prefix("content-length:"));
-    let length: usize = length.context("the answer has no length")?.trim().parse()?;
-    Ok(Some(end + 4 + length))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -113,12 +103,5 @@ mod tests {
             assert_eq!(body.len(), BODY_BYTES);
             assert!(serde_json::from_str::<Value>(&body).is_ok());
         }
-    }
-
-    #[test]
-    fn an_answer_is_whole_when_its_length_is_there() {
-        assert_eq!(answer_length(b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n").unwrap(), None);
-        assert_eq!(answer_length(b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhe").unwrap(), Some(43));
-        assert!(answer_length(b"HTTP/1.1 401 Unauthorized\r\ncontent-length: 0\r\n\r\n").is_err());
     }
 }

@@ -248,6 +248,10 @@ impl Program {
         Ok(())
     }
 
+    pub fn pid(&self) -> u32 {
+        self.pid
+    }
+
     pub fn last_words(&self) -> String {
         let text = fs::read_to_string(&self.log).unwrap_or_default();
         let skipped = text.lines().count().saturating_sub(SHOWN_LINES);

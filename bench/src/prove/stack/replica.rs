@@ -26,19 +26,21 @@ impl Stack {
         ensure!(self.proxy.ended_within(PATIENCE).await?.is_some(), "the proxy does not leave");
         let mut replicas = Vec::new();
         for number in 0..count {
-            replicas.push(self.replica(number).await?);
+            replicas.push(self.replica(&format!("replica-{number}"), &[]).await?);
         }
         Ok(replicas)
     }
 
-    async fn replica(&self, number: usize) -> anyhow::Result<Replica> {
+    /// One more beside what is there; `settings` replace the stack's.
+    pub async fn replica(&self, name: &str, settings: &[(&'static str, &str)]) -> anyhow::Result<Replica> {
         // Folders are given relative to where a program runs, so another place is another journal.
-        let folder = self.place.path().join(format!("replica-{number}"));
+        let folder = self.place.path().join(name);
         fs::create_dir_all(&folder)?;
         let ports = [Reservation::any()?, Reservation::any()?];
         let mut environment = self.environment.clone();
         environment.push(("PROXY_PORT", ports[0].port().to_string()));
         environment.push(("METRICS_PORT", ports[1].port().to_string()));
+        environment.extend(settings.iter().map(|(name, value)| (*name, (*value).to_owned())));
         let program = Program::start("gateway-proxy", &[], &environment, &folder)?;
         let mut replica = Replica { program, environment, ports, folder };
         replica.until_ready().await?;

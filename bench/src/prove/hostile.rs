@@ -1,0 +1,145 @@
+//! One tenant does at once all that could hurt others, while another calls at a modest, fixed rate. The good one must
+//! not notice: no call fails, its slowest calls are as fast as when it was alone, and all its logs arrive.
+
+mod attacks;
+
+use super::client::Caller;
+use super::log_rows::{self, Logs};
+use super::report::{Report, megabytes};
+use super::stack::Stack;
+use crate::open_loop::{OpenLoop, Outcome};
+use anyhow::bail;
+use attacks::{Attack, Attacker, Done};
+use chrono::Utc;
+use serde_json::json;
+use shared::model::KeyKind;
+use shared::{bootstrap, scopes};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use tokio::sync::watch;
+use tokio::task::JoinSet;
+use uuid::Uuid;
+
+/// Calls a second of the good tenant.
+const RATE: f64 = 100.0;
+const CONNECTIONS: usize = 64;
+const WARM_UP: Duration = Duration::from_secs(3);
+const ALONE: Duration = Duration::from_secs(30);
+/// What its provider takes for an answer: quick for a model, and long enough that a millisecond more or less is noise.
+const PROVIDER_MS: u64 = 25;
+/// How much longer the slowest of a hundred calls may take than alone.
+const MOST_TIMES: f64 = 2.0;
+/// Logs of the hostile tenant, so that searching them costs something.
+const OLD_LOGS: u64 = 200_000;
+const PATIENCE: Duration = Duration::from_secs(120);
+const PREFIX: &str = "pk_";
+
+pub async fn prove(length: Duration, report: &mut Report) -> anyhow::Result<()> {
+    let mut stack = Stack::start(&[]).await?;
+    let good = stack.caller()?;
+    stack.until_answered(&good).await?;
+    let attacker = Arc::new(hostile_tenant(&stack).await?);
+    let answered_before = stored(&stack).await?;
+
+    let alone = load(&good, ALONE).await?;
+    report.figure("alone", &alone);
+    let (stop, stopped) = watch::channel(false);
+    let mut attacks = JoinSet::new();
+    for attack in attacks::ALL {
+        for number in 0..attack.parties {
+            attacks.spawn(run(attack, number, attacker.clone(), stopped.clone()));
+        }
+    }
+    let beside = load(&good, length).await?;
+    report.figure("beside a hostile tenant", &beside);
+    stop.send_replace(true);
+    let mut done: Vec<Done> = attacks::ALL.iter().map(|attack| Done::new(attack.name)).collect();
+    while let Some(part) = attacks.join_next().await {
+        let part = part?;
+        done.iter_mut().filter(|whole| whole.name == part.name).for_each(|whole| whole.add(&part));
+    }
+    done.iter().for_each(|done| report.figure(done.name, done));
+    report.figure("the proxy's memory at most", megabytes(stack.proxy.peak_memory()?));
+    report.figure("admin's memory at most", megabytes(stack.admin.peak_memory()?));
+    for (why, times) in alone.failed.iter().chain(&beside.failed) {
+        report.figure("failed", format!("{times} × {why}"));
+    }
+
+    let times = beside.percentile(0.99).as_secs_f64() / alone.percentile(0.99).as_secs_f64();
+    report.figure("p99 against that alone", format!("{times:.2} ×"));
+    report.promise("every attack was made", done.iter().all(|done| done.moves > 0));
+    report.promise("both services still run", !stack.proxy.has_ended()? && !stack.admin.has_ended()?);
+    report.promise("no call of the good tenant failed", alone.failures() + beside.failures() == 0);
+    report.promise(&format!("its p99 is at most {MOST_TIMES} × that alone"), times <= MOST_TIMES);
+    let calls = (RATE * (WARM_UP * 2 + ALONE + length).as_secs_f64()) as u64 - alone.failures() - beside.failures();
+    let is_all_stored = all_stored(&stack, answered_before + calls, report).await?;
+    report.promise("all its logs arrive", is_all_stored);
+    stack.stop(report)
+}
+
+/// One attack until it is told to stop.
+async fn run(attack: &Attack, number: usize, attacker: Arc<Attacker>, mut stopped: watch::Receiver<bool>) -> Done {
+    let mut done = Done::new(attack.name);
+    let mut again = async || {
+        loop {
+            // One that never ends was made nevertheless.
+            done.moves += 1;
+            let what = (attack.make)(attacker.clone(), number).await;
+            done.note(what);
+            tokio::time::sleep(attack.pause).await;
+        }
+    };
+    tokio::select! {
+        () = again() => {}
+        _ = stopped.wait_for(|stop| *stop) => {}
+    }
+    done
+}
+
+async fn load(caller: &Caller, length: Duration) -> anyhow::Result<Outcome> {
+    let content = json!({ "mock": { "latency_ms": PROVIDER_MS } }).to_string();
+    let body = json!({ "model": "gpt-4o-mini", "messages": [{ "role": "user", "content": content }] });
+    let request = caller.post_bytes("/v1/chat/completions", &body.to_string());
+    let address = caller.address;
+    OpenLoop { address, request, rate: RATE, length, warm_up: WARM_UP, connections: CONNECTIONS }.run().await
+}
+
+/// An organisation of its own with many logs.
+async fn hostile_tenant(stack: &Stack) -> anyhow::Result<Attacker> {
+    let mut client = stack.database().await?;
+    let tenant = bootstrap::create_organisation(&mut client, "Hostile", "owner@hostile.test", PREFIX).await?;
+    let scopes = scopes::all_for(KeyKind::WorkspaceService);
+    let key = bootstrap::create_workspace_key(&client, tenant.workspace_id, "Hostile", &scopes, PREFIX).await?.key;
+    let days = log_rows::days_before(Utc::now().date_naive(), 30);
+    let (organisation, workspaces) = (tenant.organisation_id, [tenant.workspace_id]);
+    log_rows::write(&client, &Logs { rows: OLD_LOGS, organisation, workspaces: &workspaces, days: &days }).await?;
+    let caller = stack.caller_with(&key)?;
+    stack.until_answered(&caller).await?;
+    let bare = Caller::at(caller.address.port());
+    let administrator = bare.with("x-gateway-api-key", &tenant.admin_key.key)?;
+    let by_config = bare.with("x-gateway-api-key", &key)?;
+    Ok(Attacker { caller, by_config, administrator, bare, provider: stack.mock.url() })
+}
+
+/// Logs of the good tenant.
+async fn stored(stack: &Stack) -> anyhow::Result<u64> {
+    const COUNT: &str = "SELECT count(*) FROM request_logs WHERE workspace_id = $1 AND response_status_code = 200";
+    let workspace: Uuid = stack.workspace().await?;
+    let rows = stack.database().await?.query_one(COUNT, &[&workspace]).await?;
+    Ok(u64::try_from(rows.try_get::<_, i64>(0)?)?)
+}
+
+async fn all_stored(stack: &Stack, expected: u64, report: &mut Report) -> anyhow::Result<bool> {
+    let begun = Instant::now();
+    loop {
+        let found = stored(stack).await?;
+        if found > expected + 1 {
+            bail!("{found} logs of {expected} calls");
+        }
+        if found >= expected || begun.elapsed() > PATIENCE {
+            report.figure("logs of the good tenant", format!("{found} of {expected}"));
+            return Ok(found >= expected);
+        }
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    }
+}
