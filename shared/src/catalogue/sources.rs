@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::pin::Pin;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-use tokio::sync::Mutex;
+use tokio::sync::{Mutex, watch};
 
 /// How long an answer is kept.
 pub const KEPT: Duration = Duration::from_secs(3600);
@@ -63,6 +63,16 @@ struct Places {
     general: Mutex<Option<Kept>>,
     /// What `pricing` holds, also while that is being renewed.
     prices: RwLock<Option<Kept>>,
+    /// The fetch under way that nobody's patience can end.
+    flight: parking_lot::Mutex<Option<Flight>>,
+}
+
+/// A fetch that goes on when nobody waits for it any more.
+#[derive(Debug, Clone)]
+struct Flight {
+    began: Instant,
+    /// Sees its sender go when there is an answer.
+    landed: watch::Receiver<()>,
 }
 
 impl Places {
@@ -132,6 +142,41 @@ impl Sources {
     /// The same as far as it is in memory, however old: for those who must not wait.
     pub fn known(&self, provider: &str) -> Option<Arc<Document>> {
         self.kept.get(provider)?.prices.read().as_ref()?.document.clone()
+    }
+
+    /// The same for those who can wait a little: what is not in memory is fetched once for everybody, and kept whenever it
+    /// comes. Nobody waits longer than until `patience` after that fetch began. What is old is renewed meanwhile.
+    pub async fn learn(self: &Arc<Self>, provider: &str, patience: Duration) -> Option<Arc<Document>> {
+        let places = self.kept.get(provider)?;
+        let (known, is_fresh) = match &*places.prices.read() {
+            Some(kept) => (kept.document.clone(), Instant::now() < kept.until),
+            None => (None, false),
+        };
+        if is_fresh {
+            return known;
+        }
+        let mut flight = self.fly(places, provider);
+        if known.is_some() {
+            return known;
+        }
+        let left = patience.saturating_sub(flight.began.elapsed());
+        let _ = Box::pin(tokio::time::timeout(left, flight.landed.changed())).await;
+        self.known(provider)
+    }
+
+    /// The fetch under way, or one that begins now.
+    fn fly(self: &Arc<Self>, places: &Places, provider: &str) -> Flight {
+        let mut flight = places.flight.lock();
+        if let Some(under_way) = flight.as_ref().filter(|flight| flight.landed.has_changed().is_ok()) {
+            return under_way.clone();
+        }
+        let (landing, landed) = watch::channel(());
+        let (sources, provider) = (self.clone(), provider.to_owned());
+        tokio::spawn(async move {
+            sources.document(Kind::Pricing, &provider, Instant::now()).await;
+            drop(landing);
+        });
+        flight.insert(Flight { began: Instant::now(), landed }).clone()
     }
 
     pub async fn document(&self, kind: Kind, provider: &str, now: Instant) -> Option<Arc<Document>> {

@@ -164,3 +164,38 @@ fn settings_that_cannot_work_stop_the_start() {
         assert!(problem.contains(name), "{problem}");
     }
 }
+
+/// A service that answers when it is told to.
+#[derive(Default)]
+struct Slow {
+    asked: AtomicUsize,
+    gate: tokio::sync::Notify,
+}
+
+impl Fetch for Slow {
+    fn get<'a>(&'a self, _: &'a str) -> Fetched<'a> {
+        Box::pin(async move {
+            self.asked.fetch_add(1, Ordering::Relaxed);
+            self.gate.notified().await;
+            Ok(Some(PRICE.replace("PRICE", "7")))
+        })
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn prices_that_come_later_than_anybody_waits_are_fetched_once_and_learnt() {
+    const PATIENCE: Duration = Duration::from_millis(250);
+    let service = Arc::new(Slow::default());
+    let sources = Arc::new(Sources::new(&settings(None, None), ["openai"].into_iter(), service.clone()).unwrap());
+    for _ in 0..5 {
+        assert!(sources.learn("openai", PATIENCE).await.is_none());
+    }
+    assert_eq!(service.asked.load(Ordering::Relaxed), 1, "one fetch for all of them");
+    service.gate.notify_one();
+    while sources.known("openai").is_none() {
+        tokio::task::yield_now().await;
+    }
+    assert!(sources.learn("openai", PATIENCE).await.is_some());
+    assert_eq!(service.asked.load(Ordering::Relaxed), 1);
+    assert!(sources.learn("nobody", PATIENCE).await.is_none(), "a provider that does not exist");
+}
