@@ -19,6 +19,11 @@ const FORGOTTEN: Moment = 10 * SECOND;
 /// Pieces double when one lasts less than this and halve when one lasts longer than that.
 const SHORT: Moment = SECOND / 2;
 const LONG: Moment = 4 * SECOND;
+/// Nothing is put off for longer than this. What is, was noted by a clock that has been set back since.
+const LONGEST_PAUSE: Moment = 2 * SECOND;
+/// A request may come so late that the next window has begun meanwhile. One that is further ahead was noted by a clock that
+/// has been set back since.
+const LATEST: Moment = 2 * SECOND;
 /// No amount is larger: sums of a few cannot overflow.
 pub const MOST: u64 = 1 << 60;
 
@@ -128,19 +133,32 @@ impl Share {
     /// Goes over to the window that this moment falls in, and to the limit as it is now.
     pub fn turn(&mut self, now: Moment, limit: &Limit) {
         let starts_at = limit.kind.starts_at(now);
-        // Somebody who still holds an older copy of the limit does not turn time back.
-        if starts_at > self.starts_at {
-            match self.ends_at {
-                Some(_) => self.leases.clear(),
-                None => self.leases.retire(),
+        // Somebody who still holds an older copy of the limit does not turn time back; a clock that was ahead does.
+        let was_ahead = self.ends_at.is_some() && self.starts_at > now.saturating_add(LATEST);
+        if starts_at > self.starts_at || was_ahead {
+            match (self.ends_at, was_ahead) {
+                (Some(_), false) => self.leases.clear(),
+                // The store holds them for a window that is still to come, unless they go back.
+                _ => self.leases.retire(),
             }
             (self.starts_at, self.ends_at) = (starts_at, limit.kind.ends_at(now));
             (self.dry, self.elsewhere) = (None, limit.cap);
         }
+        self.forget_pauses_of_a_clock_ahead(now);
         if limit.cap < self.cap {
             self.leases.retire();
         }
         self.cap = limit.cap;
+    }
+
+    fn forget_pauses_of_a_clock_ahead(&mut self, now: Moment) {
+        let latest = now.saturating_add(LONGEST_PAUSE);
+        if self.away_until > latest {
+            self.away_until = 0;
+        }
+        if self.ends_at.is_none() {
+            self.dry = self.dry.filter(|dry| dry.until <= latest || dry.until == Moment::MAX);
+        }
     }
 
     /// The same where there is no store: all of the cap is this replica's.
@@ -270,6 +288,8 @@ impl Share {
     /// Looks for what can be given back. Everything that was settled before `shipped` is in the store.
     pub fn sweep(&mut self, now: Moment, shipped: Moment, trusted_until: Moment) -> Swept {
         let mut swept = Swept::default();
+        self.used_at = self.used_at.min(now);
+        self.leases.settled_by(now);
         if self.ends_at.is_some_and(|end| now >= end) {
             self.leases.clear();
         }

@@ -71,6 +71,14 @@ impl Leases {
         }
     }
 
+    /// Nothing can have been settled later than now: a clock that has been set back since said so.
+    pub fn settled_by(&mut self, now: Moment) {
+        for lease in self.current.iter_mut().chain(&mut self.retired) {
+            lease.settled_at = lease.settled_at.min(now);
+            lease.since = lease.since.min(now);
+        }
+    }
+
     /// The one that the store can add to.
     pub fn lasting(&self, now: Moment, is_rate: bool) -> Option<Uuid> {
         let is_lasting = |lease: &&Lease| match lease.was_overdrawn {

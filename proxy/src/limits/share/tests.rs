@@ -77,3 +77,52 @@ fn what_running_calls_give_back_lessens_the_debt_of_a_lease_that_is_retired() {
     share.turn(BEGIN + 3 * SECOND, &reset);
     assert_eq!(share.own(), 0, "a period that is over owes nothing to the next");
 }
+
+#[test]
+fn a_clock_that_was_ahead_leaves_no_share_in_a_window_to_come() {
+    const HOUR: Moment = 3600 * SECOND;
+    let kind = Kind::Rate(super::super::counter::Window::Minute);
+    let counter = Counter::new(Uuid::nil(), Scope::Policy, "p/", Unit::Requests, kind);
+    let limit = Limit { counter, cap: CAP, kind, dry_run: false };
+    let ahead = BEGIN + HOUR;
+    let mut share = Share::new(ahead, &limit);
+    let lost = share_granted(&mut share, ahead, kind, 0);
+    assert_eq!(share.verdict(ahead, &limit, 1, Moment::MAX), Verdict::Refuse, "there was nothing left");
+    // A request that began shortly before a window is no clock that was set back.
+    let early = kind.starts_at(ahead) - SECOND;
+    share.turn(early, &limit);
+    assert_eq!(share.starts_at(), kind.starts_at(ahead));
+    share.turn(BEGIN, &limit);
+    assert_eq!((share.starts_at(), share.ends_at()), (kind.starts_at(BEGIN), kind.ends_at(BEGIN)));
+    assert_eq!(share.verdict(BEGIN, &limit, 1, Moment::MAX), Verdict::Wait, "the store is asked about the present one");
+    let swept = share.sweep(BEGIN + MARGIN, BEGIN + MARGIN + SECOND, Moment::MAX);
+    assert_eq!(swept.release, lost.into_iter().collect::<Vec<_>>(), "what was leased ahead goes back");
+}
+
+/// As `granted`, when the store may have nothing; none is noted of a lease without anything.
+fn share_granted(share: &mut Share, now: Moment, kind: Kind, left: u64) -> Option<Uuid> {
+    assert!(share.wait(now, kind, 1, Moment::MAX));
+    let question = share.ask(now, Uuid::new_v4(), Moment::MAX);
+    share.answered(now, &question, Answer { granted: 1, left, others: false });
+    share.take(now, 1).inspect(|lease| share.settle(now, *lease, 1, 1))
+}
+
+#[test]
+fn a_budget_that_was_dry_by_a_clock_ahead_is_asked_about_again() {
+    let kind = Kind::Budget { strict: true, since: 1 };
+    let counter = Counter::new(Uuid::nil(), Scope::Policy, "p/", Unit::Tokens, kind);
+    let limit = Limit { counter, cap: CAP, kind, dry_run: false };
+    let ahead = BEGIN + 3600 * SECOND;
+    let mut share = Share::new(ahead, &limit);
+    assert!(share.wait(ahead, kind, 50, 0));
+    let question = share.ask(ahead, Uuid::new_v4(), 0);
+    share.answered(ahead, &question, Answer { granted: 0, left: 0, others: false });
+    assert_eq!(share.verdict(ahead, &limit, 50, 0), Verdict::Refuse);
+    share.turn(BEGIN, &limit);
+    assert_eq!(share.verdict(BEGIN, &limit, 50, 0), Verdict::Wait);
+    share.wait(BEGIN, kind, 50, 0);
+    let question = share.ask(ahead, Uuid::new_v4(), 0);
+    share.unanswered(ahead, &question);
+    share.turn(BEGIN, &limit);
+    assert_eq!(share.verdict(BEGIN, &limit, 50, 0), Verdict::Wait, "nor is it away for an hour");
+}
