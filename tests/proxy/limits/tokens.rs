@@ -45,10 +45,10 @@ async fn a_subject_has_one_rate_whatever_token_it_shows() {
     assert_eq!(ask(&stack.client()).await.status, 200, "nor is a key meant");
     let blocked = json!({ "sub": "carol", "rate_limits": [{ "type": "tokens", "unit": "rpm", "value": 0 }] });
     assert_eq!(ask(&bearer(&stack, &issuer, &blocked)).await.status, 429, "zero blocks");
-    // Without a subject a token speaks for itself alone.
-    let own = |iat: i64| shows(json!({ "sub": null, "iat": iat }));
-    for (iat, expected) in [(1, 200), (2, 200), (1, 200), (1, 429), (2, 200), (2, 429)] {
-        assert_eq!(ask(&own(iat)).await.status, expected, "token {iat}");
+    // Without a subject a token speaks for itself alone. Made once: one of the next second would expire later, and be another.
+    let own = [1, 2].map(|iat| shows(json!({ "sub": null, "iat": iat })));
+    for (token, expected) in [(0, 200), (1, 200), (0, 200), (0, 429), (1, 200), (1, 429)] {
+        assert_eq!(ask(&own[token]).await.status, expected, "token {token}");
     }
 }
 
