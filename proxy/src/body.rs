@@ -79,6 +79,11 @@ impl<'b> Fields<'b> {
         serde_json::from_str(self.get(name)?).ok()
     }
 
+    /// Goes over all fields, also those of the same name.
+    pub fn each(&self, mut look: impl FnMut(&str, &'b [u8])) {
+        self.fields.iter().for_each(|field| look(&field.name, field.written.value.as_bytes()));
+    }
+
     /// Each field with its name, its value and where it stands in the text.
     fn places(&self) -> impl Iterator<Item = (&str, &'b [u8], Place)> {
         self.fields.iter().map(|field| {

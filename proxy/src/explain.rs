@@ -161,8 +161,8 @@ impl Engine {
             let model = model(found.plan.leaf(stop.at), &fields);
             let resolved =
                 self.resolver(Utc::now()).resolve(found.plan.leaf(stop.at), &headers, caller, model.as_deref()).ok()?;
-            let option = &found.plan.node(stop.at).path;
-            Some(Possible { option, target: resolved.target, model: resolved.model.or(model) })
+            let (option, edits) = (&found.plan.node(stop.at).path, &found.plan.leaf(stop.at).edits);
+            Some(Possible { option, target: resolved.target, model: resolved.model.or(model), edits })
         });
         let limits = self.told_limits(&asked, &possible.collect::<Vec<_>>()).await;
         Ok(json!({

@@ -332,12 +332,12 @@ impl Entry {
 
 impl Ask<'_> {
     /// What is reserved. A request that may use more than a limit allows at all would otherwise never pass a rate; one
-    /// that nobody can put a bound on takes the least.
+    /// that nobody can put a bound on takes the least. Never nothing: that would pass a limit of zero.
     fn amount(&self) -> u64 {
         match (self.amount, self.limit.kind) {
             (u64::MAX, _) => 1,
             (amount, Kind::Budget { strict: true, .. }) => amount,
-            (amount, _) => amount.min(self.limit.cap),
+            (amount, _) => amount.min(self.limit.cap.max(1)),
         }
     }
 }

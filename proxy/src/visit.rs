@@ -178,6 +178,11 @@ impl Visit {
 
     /// A target is turned to. One that was being tried on the relay lane could not be reached then.
     pub fn turn_to(&mut self, target: &Target, model: Option<&str>) {
+        if self.log.is_none()
+            && let Some(admission) = &mut self.admission
+        {
+            admission.leave_attempt_unless(&self.option);
+        }
         if self.log.as_ref().is_some_and(|log| log.is_elsewhere(&self.option)) {
             self.set_aside(503, Some("upstream_unreachable"), None);
         }

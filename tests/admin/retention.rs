@@ -146,6 +146,17 @@ async fn windows_of_rates_are_deleted_once_they_are_over_however_long_metrics_ar
 }
 
 #[tokio::test]
+async fn a_week_of_a_rate_is_kept_until_it_is_over() {
+    let database = Database::fresh().await;
+    let client = database.client().await;
+    const WEEKS: &str = "INSERT INTO usage_counters (organisation_id, scope, scope_id, unit, period, starts_at, value)
+        SELECT gen_random_uuid(), scope, 'x', 'requests', 'week', now() - make_interval(days => age), 1
+        FROM unnest(ARRAY['policy', 'api_key_rate']) scope, unnest(ARRAY[1, 3, 7, 10]) age";
+    client.batch_execute(WEEKS).await.unwrap();
+    assert_eq!(left(&admin_on(&database).await, &database).await, (2, 0, 6), "only the week before the last is over");
+}
+
+#[tokio::test]
 async fn the_retention_is_shown_with_the_organisation() {
     let service = Service::start_with(&["--log-retention-display=30", "--metrics-retention-display=0"]).await;
     let seen = service.administrator().get("/admin/organisation").await.json();

@@ -1,5 +1,5 @@
 //! Deletes what was used, by minute, once it is older than `METRICS_RETENTION_DISPLAY`, and running totals of days and
-//! shorter that no limit looks at any more; windows of rates after two days.
+//! shorter that no limit looks at any more; windows of rates two days after they are over at the latest.
 
 use super::{Done, Job};
 use crate::app::App;
@@ -26,7 +26,7 @@ async fn work(app: &App, tx: &Transaction<'_>) -> anyhow::Result<Done> {
     const WINDOWS: &str = "DELETE FROM usage_counters WHERE ctid = ANY (ARRAY(
         SELECT ctid FROM usage_counters
         WHERE period <> 'total' AND (period IN ('minute', 'hour') OR scope = 'policy' OR scope LIKE '%\\_rate')
-          AND starts_at < now() - make_interval(days => $1) LIMIT $2))";
+          AND starts_at < now() - make_interval(days => CASE period WHEN 'week' THEN $1 + 7 ELSE $1 END) LIMIT $2))";
     let kept = app.retention.metrics_retention_display;
     let mut done = Done { items: 0, is_all: true };
     let shown: &[(&str, u32)] = &[(METRICS, kept), (COUNTERS, kept.max(COUNTERS_KEPT))];

@@ -78,6 +78,26 @@ impl Edits {
         Bytes::from(out.finish())
     }
 
+    /// Every field as `apply` would write it, without writing it.
+    pub fn each_sent(&self, fields: &Fields<'_>, mut look: impl FnMut(&str, &[u8])) {
+        let mut sent = |key: &str, value: &[u8], replacement: Option<&str>| match self.fate(key, value, replacement) {
+            Fate::Keep => look(key, value),
+            Fate::Replace(other) => look(key, &other),
+            Fate::Drop => {}
+        };
+        let overridden =
+            |key: &str| self.overrides.iter().find(|(name, _)| name == key).map(|(_, value)| value.as_str());
+        fields.each(|key, value| sent(key, value, overridden(key)));
+        let missing = |key: &str| fields.get(key).is_none();
+        for (key, value) in self.overrides.iter().filter(|(key, _)| missing(key)) {
+            sent(key, value.as_bytes(), None);
+        }
+        let is_set = |key: &str| !missing(key) || overridden(key).is_some();
+        for (key, value) in self.defaults.iter().filter(|(key, _)| !is_set(key)) {
+            sent(key, value.as_bytes(), None);
+        }
+    }
+
     /// A field unless it is to be dropped, without the parts of it that are.
     fn add(&self, out: &mut Splicer<'_>, key: &str, value: &str) {
         match self.fate(key, value.as_bytes(), None) {
@@ -175,6 +195,10 @@ mod tests {
         assert_eq!(out.as_ptr(), body.as_ptr());
     }
 
+    fn drop_into(sent: &mut Map<String, Value>, key: &str, value: &[u8]) {
+        sent.insert(key.to_owned(), serde_json::from_slice(value).unwrap());
+    }
+
     fn a_value() -> impl Strategy<Value = Value> {
         let leaf = prop_oneof![
             Just(Value::Null),
@@ -202,14 +226,21 @@ mod tests {
             let body = Value::Object(body.into_iter().collect());
             let (overrides, defaults) = (Value::Object(overrides.into_iter().collect()), Value::Object(defaults.into_iter().collect()));
             let text = edited(&body.to_string(), overrides.clone(), defaults.clone(), &[&drop], None);
-            let mut expected = defaults;
+            let mut expected = defaults.clone();
             for side in [&body, &overrides] {
                 for (key, value) in side.as_object().unwrap() {
                     expected[key] = value.clone();
                 }
             }
             expected.as_object_mut().unwrap().remove(&drop);
-            prop_assert_eq!(serde_json::from_str::<Value>(&text).unwrap(), expected);
+            prop_assert_eq!(serde_json::from_str::<Value>(&text).unwrap(), expected.clone());
+            let drops = vec![ParamPath::parse(&drop).unwrap()];
+            let (mut sent, body) = (Map::new(), body.to_string());
+            Edits::new(overrides.as_object(), defaults.as_object(), drops).each_sent(
+                &Fields::read(body.as_bytes()).unwrap(),
+                |key, value| drop_into(&mut sent, key, value),
+            );
+            prop_assert_eq!(Value::Object(sent), expected);
         }
     }
 }

@@ -3,11 +3,15 @@
 
 use super::{Ask, Engine, Errand, Passage};
 use crate::body::Fields;
+use crate::body::edit::Edits;
 use crate::headers::GatewayHeaders;
+use crate::plan::Leaf;
 use crate::refusal::Refusal;
-use crate::stages::admit::amounts::{Expected, Item};
+use crate::stages::admit::amounts::Item;
 use crate::stages::admit::told::refusal;
-use crate::stages::admit::{Admission, Amounts, Attempted, Needs, Request, Wanted, asks, known_of_request, of_attempt};
+use crate::stages::admit::{
+    Admission, Amounts, Attempted, Expected, Needs, Request, Sent, Wanted, asks, known_of_request, of_attempt,
+};
 use crate::target::{Credential, Target};
 use crate::visit::Visit;
 use chrono::Utc;
@@ -21,6 +25,13 @@ use std::sync::Arc;
 pub(super) struct Read<'r> {
     pub text: &'r [u8],
     pub fields: &'r Fields<'r>,
+}
+
+/// A target that a request may be sent to, and the model's name there.
+struct Possible<'e> {
+    leaf: &'e Leaf,
+    target: Target,
+    model: Option<String>,
 }
 
 impl Engine {
@@ -37,28 +48,10 @@ impl Engine {
         if wanted.is_empty() {
             return Ok(());
         }
-        let (mut amounts, needs) = (Amounts::default(), Needs::of(&wanted));
+        let needs = Needs::of(&wanted);
+        let mut amounts = Amounts::default();
         if needs.tokens {
-            let expected = Expected::of(family, read.text, read.fields);
-            amounts = expected.amounts();
-            if needs.cost {
-                let mut dearest: Option<Amounts> = None;
-                let mut price = async |target: &Target, model: Option<&str>| {
-                    let mut one = amounts;
-                    let priced = item(target, model, read.fields);
-                    self.tariff.price(&mut one, &expected, &priced.borrow(), needs.most).await;
-                    dearest = Some(dearest.map_or(one, |dearest| dearest.or(one)));
-                };
-                match &errand.first {
-                    Some(target) => price(target, read.fields.text("model").as_deref()).await,
-                    None => {
-                        for (target, model) in self.possible(head, errand, read.fields)? {
-                            price(&target, model.as_deref()).await;
-                        }
-                    }
-                }
-                amounts = dearest.unwrap_or(amounts);
-            }
+            amounts = self.amounts_of_all(head, errand, read, needs).await?;
         }
         self.reserve(visit, &wanted, amounts, false).await
     }
@@ -81,20 +74,18 @@ impl Engine {
         target: &Target,
         model: Option<&str>,
         read: Read<'_>,
+        edits: Option<&Edits>,
     ) -> Result<(), Refusal> {
         let family = errand.endpoint.family();
         let wanted = self.wanted_of(visit, &errand.caller, &errand.metadata, Some(family), target, model);
         if wanted.is_empty() {
             return Ok(());
         }
-        let (mut amounts, needs) = (Amounts::default(), Needs::of(&wanted));
+        let needs = Needs::of(&wanted);
+        let mut amounts = Amounts::default();
         if needs.tokens {
-            let expected = Expected::of(family, read.text, read.fields);
-            amounts = expected.amounts();
-            if needs.cost {
-                let priced = item(target, model, read.fields);
-                self.tariff.price(&mut amounts, &expected, &priced.borrow(), needs.most).await;
-            }
+            let sent = Sent::new(read.text, read.fields, edits);
+            amounts = self.amounts(family, &sent, needs, Some((target, model))).await;
         }
         self.reserve(visit, &wanted, amounts, true).await
     }
@@ -173,19 +164,73 @@ impl Engine {
         let admission = visit.admission.get_or_insert_with(|| Box::new(Admission::new(self.tariff.clone())));
         admission.shown.add(reservation.standings(), now);
         match of_attempt {
-            true => admission.admit_attempt(reservation),
+            true => admission.admit_attempt(reservation, visit.option.clone()),
             false => admission.admit(reservation, amounts),
         }
         Ok(())
     }
 
-    /// Everything that the request may be sent to, as far as it can be told now, with the model's name there.
-    fn possible(
+    /// What the dearest of the targets may use that the request can be sent to.
+    async fn amounts_of_all(
         &self,
         head: &RequestHeader,
         errand: &Errand,
+        read: Read<'_>,
+        needs: Needs,
+    ) -> Result<Amounts, Refusal> {
+        let family = errand.endpoint.family();
+        if let Some(target) = &errand.first {
+            let (sent, model) = (Sent::new(read.text, read.fields, None), read.fields.text("model"));
+            return Ok(self.amounts(family, &sent, needs, Some((target, model.as_deref()))).await);
+        }
+        let mut dearest: Option<Amounts> = None;
+        let mut add = |one: Amounts| dearest = Some(dearest.map_or(one, |dearest| dearest.or(one)));
+        match needs.cost {
+            true => {
+                for Possible { leaf, target, model } in self.possible(head, errand, read.fields)? {
+                    let sent = Sent::new(read.text, read.fields, Some(&leaf.edits));
+                    add(self.amounts(family, &sent, needs, Some((&target, model.as_deref()))).await);
+                }
+            }
+            false => {
+                for leaf in errand.plan.leaves() {
+                    add(self.amounts(family, &Sent::new(read.text, read.fields, Some(&leaf.edits)), needs, None).await);
+                }
+            }
+        }
+        Ok(dearest.unwrap_or_default())
+    }
+
+    /// What a request may use of a target that is sent this; it is priced where the target is known.
+    pub(crate) async fn amounts(
+        &self,
+        family: Family,
+        sent: &Sent<'_>,
+        needs: Needs,
+        priced: Option<(&Target, Option<&str>)>,
+    ) -> Amounts {
+        let expected = Expected::of(family, sent, needs.most);
+        let mut amounts = expected.amounts();
+        if let Some((target, requested)) = priced.filter(|_| needs.cost) {
+            let tier = sent.service_tier();
+            let integration = match &target.credential {
+                Credential::Stored(stored) => Some(stored.integration.id),
+                Credential::Given(_) => None,
+            };
+            let service = &target.provider.name;
+            let item = Item { service, integration, requested, answered: None, tier: tier.as_deref() };
+            self.tariff.price(&mut amounts, &expected, &item, needs.most).await;
+        }
+        amounts
+    }
+
+    /// Everything that the request may be sent to, as far as it can be told now, with the model's name there.
+    fn possible<'e>(
+        &self,
+        head: &RequestHeader,
+        errand: &'e Errand,
         fields: &Fields<'_>,
-    ) -> Result<Vec<(Target, Option<String>)>, Refusal> {
+    ) -> Result<Vec<Possible<'e>>, Refusal> {
         let asked = fields.text("model");
         let headers = GatewayHeaders::of(&head.headers, &self.aliases)?;
         let resolver = self.resolver(Utc::now());
@@ -193,35 +238,8 @@ impl Engine {
             let own = leaf.edits.model().and_then(|json| serde_json::from_str::<String>(json).ok());
             let model = own.or_else(|| asked.as_deref().map(str::to_owned));
             let resolved = resolver.resolve(leaf, &headers, &errand.caller, model.as_deref()).ok()?;
-            Some((resolved.target, resolved.model.or(model)))
+            Some(Possible { leaf, target: resolved.target, model: resolved.model.or(model) })
         });
         Ok(targets.collect())
-    }
-}
-
-/// Whose price a call of this target has.
-struct Priced<'p> {
-    target: &'p Target,
-    model: Option<&'p str>,
-    tier: Option<String>,
-}
-
-fn item<'p>(target: &'p Target, model: Option<&'p str>, fields: &Fields<'_>) -> Priced<'p> {
-    Priced { target, model, tier: fields.text("service_tier").map(|tier| tier.into_owned()) }
-}
-
-impl Priced<'_> {
-    fn borrow(&self) -> Item<'_> {
-        let integration = match &self.target.credential {
-            Credential::Stored(stored) => Some(stored.integration.id),
-            Credential::Given(_) => None,
-        };
-        Item {
-            service: &self.target.provider.name,
-            integration,
-            requested: self.model,
-            answered: None,
-            tier: self.tier.as_deref(),
-        }
     }
 }

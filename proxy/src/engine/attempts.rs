@@ -160,7 +160,7 @@ impl Engine {
         visit.turn_to(target, named);
         let read = Read { text: body, fields };
         let is_admitted = visit.is_attempt_admitted();
-        self.admit_target(visit, errand, target, named, read).await.map_err(refused)?;
+        self.admit_target(visit, errand, target, named, read, Some(&leaf.edits)).await.map_err(refused)?;
         if target.awaits_secrets() {
             beside(client, visit, Box::pin(self.secrets.gather(target))).await?.map_err(refused)?;
         }

@@ -2,12 +2,12 @@
 //! what this process knows at the moment.
 
 use crate::body::Fields;
+use crate::body::edit::Edits;
 use crate::engine::Engine;
 use crate::limits::{Ask, Kind, Moment, Unit};
 use crate::snapshot::SavedConfig;
-use crate::stages::admit::amounts::{Expected, Item};
 use crate::stages::admit::told::refusal;
-use crate::stages::admit::{Amounts, Attempted, Request, Wanted, of_attempt, of_request};
+use crate::stages::admit::{Amounts, Attempted, Needs, Request, Sent, Wanted, of_attempt, of_request};
 use crate::stages::identify::Principal;
 use crate::target::{Credential, Target};
 use chrono::{DateTime, SecondsFormat, Utc};
@@ -30,6 +30,7 @@ pub struct Possible<'p> {
     pub option: &'p str,
     pub target: Target,
     pub model: Option<String>,
+    pub edits: &'p Edits,
 }
 
 impl Engine {
@@ -61,18 +62,9 @@ impl Engine {
     /// What it may use there, as admission would guess.
     async fn expected(&self, asked: &Asked<'_>, one: &Possible<'_>) -> Amounts {
         let (Some(family), Some(body)) = (asked.family, asked.body) else { return Amounts::default() };
-        let expected = Expected::of(family, body, asked.fields);
-        let mut amounts = expected.amounts();
-        let service = &one.target.provider.name;
-        let integration = match &one.target.credential {
-            Credential::Stored(stored) => Some(stored.integration.id),
-            Credential::Given(_) => None,
-        };
-        let tier = asked.fields.text("service_tier");
-        let requested = one.model.as_deref();
-        let item = Item { service, integration, requested, answered: None, tier: tier.as_deref() };
-        self.tariff.price(&mut amounts, &expected, &item, true).await;
-        amounts
+        let sent = Sent::new(body, asked.fields, Some(one.edits));
+        let needs = Needs { tokens: true, cost: true, most: true };
+        self.amounts(family, &sent, needs, Some((&one.target, one.model.as_deref()))).await
     }
 
     fn told_limit(&self, wanted: &Wanted, amounts: &Amounts, option: Option<&str>, now: Moment) -> Value {

@@ -48,6 +48,8 @@ pub enum Window {
     Day,
     /// From Monday on.
     Week,
+    /// Too short to be worth a row of what was used: it is over before the journal is stored. Its leases say it all.
+    Second,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -180,13 +182,14 @@ impl Window {
             Self::Hour => 3600 * SECOND,
             Self::Day => 86_400 * SECOND,
             Self::Week => 7 * 86_400 * SECOND,
+            Self::Second => SECOND,
         }
     }
 
     /// When the first one began: 1970 began on a Thursday.
     const fn offset(self) -> Moment {
         match self {
-            Self::Minute | Self::Hour | Self::Day => 0,
+            Self::Second | Self::Minute | Self::Hour | Self::Day => 0,
             Self::Week => 4 * 86_400 * SECOND,
         }
     }
@@ -197,6 +200,7 @@ impl Window {
             Self::Hour => "hour",
             Self::Day => "day",
             Self::Week => "week",
+            Self::Second => "second",
         }
     }
 }
@@ -230,6 +234,7 @@ mod tests {
     fn windows_are_aligned_to_utc_and_a_budget_begins_when_it_says() {
         let now = 1_700_000_123 * SECOND + 7;
         for (kind, starts, ends) in [
+            (Kind::Rate(Window::Second), 1_700_000_123, Some(1_700_000_124)),
             (Kind::Rate(Window::Minute), 1_700_000_100, Some(1_700_000_160)),
             (Kind::Rate(Window::Hour), 1_699_999_200, Some(1_700_002_800)),
             (Kind::Rate(Window::Day), 1_699_920_000, Some(1_700_006_400)),

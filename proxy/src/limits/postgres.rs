@@ -2,7 +2,7 @@
 //! order of their keys, what is open is added up, and the new leases are noted. Whoever settles a call locks the same
 //! rows first, so what was used and what is promised never add up wrongly.
 //!
-//! Orders of locking, everywhere: counters by key, then leases by id.
+//! Orders of locking, everywhere: windows of seconds by their hash, then counters by key, then leases by id.
 
 use super::counter::{Counter, Moment};
 use super::grant::{Standing, grant};
@@ -148,10 +148,19 @@ fn time(moment: Moment) -> DateTime<Utc> {
     DateTime::from_timestamp_micros(moment).unwrap_or_default()
 }
 
+/// Windows of seconds have no counter whose row could be locked: there would be one more every second.
+const SECONDS: &str = "
+    SELECT pg_advisory_xact_lock(place) FROM (SELECT DISTINCT hashtextextended(
+            concat_ws('/', organisation_id, scope, scope_id, unit, extract(epoch FROM starts_at)), 0) AS place
+        FROM unnest($1::uuid[], $2::text[], $3::text[], $4::text[], $5::text[], $6::timestamptz[])
+            AS k (organisation_id, scope, scope_id, unit, period, starts_at)
+        WHERE period = 'second' ORDER BY place) AS places";
+
 const MISSING: &str = "
     INSERT INTO usage_counters (organisation_id, scope, scope_id, unit, period, starts_at, value)
-    SELECT k.*, 0 FROM unnest($1::uuid[], $2::text[], $3::text[], $4::text[], $5::text[], $6::timestamptz[]) AS k
-    ORDER BY 1, 2, 3, 4, 5, 6 ON CONFLICT DO NOTHING";
+    SELECT k.*, 0 FROM unnest($1::uuid[], $2::text[], $3::text[], $4::text[], $5::text[], $6::timestamptz[])
+        AS k (organisation_id, scope, scope_id, unit, period, starts_at)
+    WHERE k.period <> 'second' ORDER BY 1, 2, 3, 4, 5, 6 ON CONFLICT DO NOTHING";
 
 /// Money is counted in nano-cents here and in cents there. What does not fit is more than any cap.
 const LOCKED: &str = "
@@ -192,6 +201,9 @@ async fn granted(
     let keys = Keys::of(asked);
     let Keys { organisations, scopes, scope_ids, units, periods, starts, leases, ends } = &keys;
     let transaction = client.transaction().await?;
+    if periods.contains(&"second") {
+        transaction.execute(SECONDS, &[organisations, scopes, scope_ids, units, periods, starts]).await?;
+    }
     transaction.execute(MISSING, &[organisations, scopes, scope_ids, units, periods, starts]).await?;
     let mut standings = vec![(Standing { value: 0, promised: 0 }, false); asked.len()];
     for row in transaction.query(LOCKED, &[organisations, scopes, scope_ids, units, periods, starts]).await? {

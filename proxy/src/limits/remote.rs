@@ -22,6 +22,15 @@ impl Limits {
     ) -> Result<Reservation, Refusal> {
         let is_rate = |index: &usize| matches!(asks[*index].limit.kind, Kind::Rate(_));
         let (rates, budgets): (Vec<usize>, Vec<usize>) = (0..asks.len()).partition(is_rate);
+        let refuse = |index: usize, remaining, why| {
+            let resets_at = asks[index].limit.kind.ends_at(now);
+            Err(Refusal { index, remaining, resets_at, why })
+        };
+        // Nobody needs to be asked about these, nor be there to answer.
+        let is_closed = |index: &usize| asks[*index].limit.cap == 0 && !asks[*index].limit.dry_run;
+        if let Some(index) = rates.iter().copied().find(is_closed) {
+            return refuse(index, 0, Why::Rate);
+        }
         let leased: Vec<Ask<'_>> = budgets.iter().map(|index| asks[*index]).collect();
         let leased = self.reserve_leased(now, &leased, None).await;
         let mut reservation = leased.map_err(|refusal| Refusal { index: budgets[refusal.index], ..refusal })?;
@@ -30,10 +39,6 @@ impl Limits {
         let taken = match self.redis.get() {
             Some(redis) => self.taken_from(redis, now, &wanted).await,
             None => Err(()),
-        };
-        let refuse = |index: usize, remaining, why| {
-            let resets_at = asks[index].limit.kind.ends_at(now);
-            Err(Refusal { index, remaining, resets_at, why })
         };
         let used = match taken {
             Ok(Taken::All(used)) => Some(used),
@@ -91,7 +96,9 @@ impl Limits {
     /// While Redis is away one call now and then finds out whether it is back; the others do not wait for it.
     fn may_knock(&self, now: Moment) -> bool {
         let next = self.redis_next.load(Relaxed);
-        now >= next && self.redis_next.compare_exchange(next, now + KNOCK_EVERY, Relaxed, Relaxed).is_ok()
+        // Further ahead it was put off only by a clock that has been set back since.
+        let is_due = now >= next || next > now + KNOCK_EVERY;
+        is_due && self.redis_next.compare_exchange(next, now + KNOCK_EVERY, Relaxed, Relaxed).is_ok()
     }
 
     /// Says so once, however many calls meet it.

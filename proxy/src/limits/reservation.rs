@@ -2,7 +2,7 @@
 //! request can keep what it did not use.
 
 use super::Limits;
-use super::counter::{Counter, Moment, Unit};
+use super::counter::{Counter, Moment, Unit, Window};
 use super::shards::Slot;
 use std::sync::Arc;
 use uuid::Uuid;
@@ -98,7 +98,8 @@ impl Reservation {
     /// The counters that the call's record is charged to. A record of a call that others follow (another target takes its
     /// place) is charged to those of tokens and cost alone.
     pub fn charges(&self) -> impl Iterator<Item = Due<'_>> {
-        self.held.iter().map(|held| Due {
+        let stored = self.held.iter().filter(|held| held.counter.window() != Some(Window::Second));
+        stored.map(|held| Due {
             counter: &held.counter,
             starts_at: held.starts_at,
             lease: match held.place {

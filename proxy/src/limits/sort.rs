@@ -18,13 +18,24 @@ const UNITS: [Unit; 3] = [Unit::Requests, Unit::Tokens, Unit::Cost];
 const SCOPES: [Scope; 6] =
     [Scope::ApiKey, Scope::Workspace, Scope::Provider, Scope::Integration, Scope::Token, Scope::Policy];
 
+/// Windows of seconds came later; their codes begin here.
+const SECONDS: u8 = 5 * 3 * 6;
+
 impl Sort {
     pub fn code(self) -> u8 {
-        let window = self.window.map_or(0, |window| window as u8 + 1);
-        window + 5 * (self.unit as u8 + 3 * self.scope as u8)
+        let rest = self.unit as u8 + 3 * self.scope as u8;
+        match self.window {
+            None => 5 * rest,
+            Some(Window::Second) => SECONDS + rest,
+            Some(window) => window as u8 + 1 + 5 * rest,
+        }
     }
 
     pub fn of_code(code: u8) -> Option<Self> {
+        if let Some(rest) = code.checked_sub(SECONDS) {
+            let (scope, unit) = (*SCOPES.get(usize::from(rest / 3))?, UNITS[usize::from(rest % 3)]);
+            return Some(Self { scope, unit, window: Some(Window::Second) });
+        }
         let (window, rest) = (code % 5, code / 5);
         let (window, unit) = (WINDOWS[usize::from(window)], UNITS[usize::from(rest % 3)]);
         Some(Self { scope: *SCOPES.get(usize::from(rest / 3))?, unit, window })
@@ -66,7 +77,7 @@ mod tests {
     #[test]
     fn each_sort_has_a_code_and_words_of_its_own() {
         let sorts: Vec<Sort> = (0..=u8::MAX).filter_map(Sort::of_code).collect();
-        assert_eq!(sorts.len(), 5 * 3 * 6);
+        assert_eq!(sorts.len(), 6 * 3 * 6);
         for (code, sort) in (0..).zip(&sorts) {
             assert_eq!((sort.code(), Sort::of_code(code)), (code, Some(*sort)));
             assert_eq!(Sort::of_words(sort.scope(), sort.unit.name(), sort.period()), Some(*sort));
@@ -77,6 +88,7 @@ mod tests {
             ("api_key", "requests", "total", 0),
             ("workspace_rate", "tokens", "hour", 22),
             ("policy", "cost", "total", 85),
+            ("api_key_rate", "requests", "second", 90),
         ];
         for (scope, unit, period, code) in known {
             assert_eq!(Sort::of_words(scope, unit, period).map(Sort::code), Some(code), "{scope} {unit} {period}");

@@ -54,6 +54,19 @@ async fn nothing_is_taken_when_one_limit_refuses() {
 }
 
 #[tokio::test]
+async fn a_rate_of_zero_refuses_whether_or_not_redis_can_be_asked() {
+    let settings =
+        conf::Limits { redis_url: Some("redis://nowhere".into()), limits_store_away: StoreAway::Open, ..settings() };
+    let limits = Limits::shared(settings, Arc::new(Meters::new(&Registry::new()).unwrap()));
+    let (wide, none) = (limit("a", Unit::Requests, MINUTE, 10), limit("b", Unit::Tokens, MINUTE, 0));
+    assert!(limits.reserve(NOW, &[ask(&wide, 1)]).await.is_ok(), "the setting lets calls pass");
+    let refusal = limits.reserve(NOW, &[ask(&wide, 1), ask(&none, 1)]).await.err().unwrap();
+    assert_eq!((refusal.index, refusal.why), (1, Why::Rate));
+    let dry = Arc::new(Limit { dry_run: true, ..(*none).clone() });
+    assert!(limits.reserve(NOW, &[ask(&dry, 1)]).await.is_ok());
+}
+
+#[tokio::test]
 async fn what_is_settled_stays_used_and_what_is_dropped_comes_back() {
     let limits = limits(settings());
     let budget = limit("a", Unit::Tokens, STRICT, 100);

@@ -5,12 +5,15 @@
 
 pub mod admission;
 pub mod amounts;
+pub mod expected;
 pub mod facts;
+mod inline;
 mod known;
 pub mod told;
 
 pub use admission::Admission;
 pub use amounts::{Amounts, Tariff};
+pub use expected::{Expected, Sent};
 pub use facts::{Attempted, Request};
 pub use known::known_of_request;
 pub use told::{Shown, Whose};
@@ -134,7 +137,7 @@ pub fn asks<'w>(wanted: &'w [Wanted], amounts: &Amounts) -> Vec<Ask<'w>> {
 pub struct Needs {
     pub tokens: bool,
     pub cost: bool,
-    /// What it may cost at most: a budget of money must never be overspent.
+    /// What it may use at most: a budget must never be overspent.
     pub most: bool,
 }
 
@@ -145,7 +148,7 @@ impl Needs {
             let unit = limit.counter.unit();
             needs.tokens |= unit != Unit::Requests;
             needs.cost |= unit == Unit::Cost;
-            needs.most |= unit == Unit::Cost && matches!(limit.kind, Kind::Budget { strict: true, .. });
+            needs.most |= unit != Unit::Requests && matches!(limit.kind, Kind::Budget { strict: true, .. });
         }
         needs
     }
@@ -153,15 +156,13 @@ impl Needs {
 
 fn of_thing(wanted: &mut Vec<Wanted>, limits: &ThingLimits, organisation: Uuid, scope: Scope, id: &str, whose: &Whose) {
     for rate in &limits.rates {
-        let (window, times) = window(rate.unit);
+        let kind = Kind::Rate(window(rate.unit));
         let unit = match rate.kind {
             RateKind::Requests => Unit::Requests,
             RateKind::Tokens => Unit::Tokens,
         };
-        let kind = Kind::Rate(window);
         let counter = Counter::new(organisation, scope, id, unit, kind);
-        let cap = rate.value.saturating_mul(times);
-        wanted.push(Wanted::new(Limit { counter, cap, kind, dry_run: false }, whose.clone()));
+        wanted.push(Wanted::new(Limit { counter, cap: rate.value, kind, dry_run: false }, whose.clone()));
     }
     let Some(Budget { kind, credit_limit: Some(most), strict, last_reset_at }) = limits.budget else { return };
     let (unit, cap) = budget(kind, most);
@@ -187,15 +188,14 @@ fn of_policies(
     };
     for policy in &policies.rates {
         let Some((id, _)) = named(&policy.rule, &|| policy.scope_prefix()) else { continue };
-        let (window, times) = window(policy.unit);
-        let kind = Kind::Rate(window);
+        let kind = Kind::Rate(window(policy.unit));
         let unit = match policy.kind {
             RateKind::Requests => Unit::Requests,
             RateKind::Tokens => Unit::Tokens,
         };
         let counter = Counter::new(organisation, Scope::Policy, id, unit, kind);
         // A float is cut off at the largest number there is.
-        let limit = Limit { counter, cap: (policy.value as u64).saturating_mul(times), kind, dry_run: policy.dry_run };
+        let limit = Limit { counter, cap: policy.value as u64, kind, dry_run: policy.dry_run };
         wanted.push(Wanted::new(limit, Whose::RatePolicy(policy.clone())));
     }
     for policy in &policies.budgets {
@@ -216,14 +216,13 @@ fn written(id: Uuid) -> String {
     written
 }
 
-/// A second is too short a window to be shared between processes, so as much is allowed in each minute as in its seconds.
-fn window(unit: RateUnit) -> (Window, u64) {
+fn window(unit: RateUnit) -> Window {
     match unit {
-        RateUnit::Rps => (Window::Minute, 60),
-        RateUnit::Rpm => (Window::Minute, 1),
-        RateUnit::Rph => (Window::Hour, 1),
-        RateUnit::Rpd => (Window::Day, 1),
-        RateUnit::Rpw => (Window::Week, 1),
+        RateUnit::Rps => Window::Second,
+        RateUnit::Rpm => Window::Minute,
+        RateUnit::Rph => Window::Hour,
+        RateUnit::Rpd => Window::Day,
+        RateUnit::Rpw => Window::Week,
     }
 }
 

@@ -53,3 +53,26 @@ async fn a_policy_about_a_model_holds_for_the_attempt_that_asks_it() {
     other["model"] = json!("gpt-4o");
     assert_eq!(client.post("/chat/completions", &other).await.status, 200);
 }
+
+#[tokio::test]
+async fn the_second_targets_limits_hold_also_where_calls_are_not_logged() {
+    let stack = Stack::builder().proxy("JOURNAL", "OFF").start().await;
+    integrate(&stack, "first", "openai").await;
+    integrate(&stack, "second", "openai").await;
+    limit(&stack, "first", json!({ "rate_limits": requests("rpd", 1000) })).await;
+    limit(&stack, "second", json!({ "rate_limits": requests("rpd", 1) })).await;
+    let first = application(&stack).with("x-gateway-provider", "@first");
+    let is_counted = async || {
+        first.post("/chat/completions", &chat("Hello")).await.headers.contains_key("x-ratelimit-limit-requests")
+    };
+    stack.until("the wide limit is known", is_counted).await;
+    let second = application(&stack).with("x-gateway-provider", "@second");
+    let refused = async || second.post("/chat/completions", &chat("Hello")).await.status == 429;
+    stack.until("the narrow limit is known and used up", refused).await;
+    let config = json!({ "strategy": { "mode": "fallback", "on_status_codes": [500] },
+                         "targets": [{ "provider": "@first" }, { "provider": "@second" }] });
+    stack.mock.script(json!([{ "status": 500, "times": 1 }])).unwrap();
+    let client = application(&stack).with("x-gateway-config", config.to_string());
+    let answer = client.post("/chat/completions", &chat("Hello")).await;
+    assert_eq!(answer.status, 429, "{}", answer.text());
+}

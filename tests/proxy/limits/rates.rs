@@ -191,3 +191,19 @@ async fn a_frozen_redis_holds_nobody_up_and_calls_go_by_the_setting() {
         stack.until("Redis counts again", &is_counted).await;
     }
 }
+
+#[tokio::test]
+async fn a_rate_of_zero_lets_nothing_pass_in_redis_nor_without_it() {
+    let server = Server::start(false).await;
+    let settings = Stack::builder().proxy("REDIS_URL", &server.url).proxy("LIMITS_STORE_AWAY", "open");
+    let stack = settings.start().await;
+    for kind in ["requests", "tokens"] {
+        let limits = json!({ "rate_limits": [{ "type": kind, "unit": "rpd", "value": 0 }] });
+        let client = limited(&stack, limits).await;
+        let answer = client.post("/chat/completions", &chat("Hello")).await;
+        assert_eq!(answer.status, 429, "{kind}: {}", answer.text());
+    }
+    let client = limited(&stack, json!({ "rate_limits": requests("rpd", 0) })).await;
+    drop(server);
+    assert_eq!(client.post("/chat/completions", &chat("Hello")).await.status, 429, "whoever is away");
+}

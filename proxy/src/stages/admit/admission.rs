@@ -6,6 +6,7 @@ use super::told::Shown;
 use crate::journal::{Charge, Charges};
 use crate::limits::{Reservation, Spent, Unit};
 use crate::usage::Found;
+use http::HeaderValue;
 use shared::cost::Usage;
 use std::sync::Arc;
 
@@ -15,6 +16,8 @@ pub struct Admission {
     request: Option<Reservation>,
     /// Of those of the present target.
     attempt: Option<Reservation>,
+    /// Which target that is.
+    option: Option<HeaderValue>,
     /// What targets used that others took the place of.
     before: Spent,
     amounts: Amounts,
@@ -35,6 +38,7 @@ impl Admission {
             tariff,
             request: None,
             attempt: None,
+            option: None,
             before: Spent::default(),
             amounts: Amounts::default(),
             shown: Shown::default(),
@@ -46,8 +50,17 @@ impl Admission {
         self.request = Some(reservation);
     }
 
-    pub fn admit_attempt(&mut self, reservation: Reservation) {
-        self.attempt = Some(reservation);
+    pub fn admit_attempt(&mut self, reservation: Reservation, option: HeaderValue) {
+        (self.attempt, self.option) = (Some(reservation), Some(option));
+    }
+
+    /// Another target is turned to, and there is no record that would say what the one before used.
+    pub fn leave_attempt_unless(&mut self, option: &HeaderValue) {
+        if self.option.as_ref().is_some_and(|admitted| admitted != option)
+            && let Some(attempt) = self.attempt.take()
+        {
+            attempt.settle(Spent { requests: 1, ..Spent::default() });
+        }
     }
 
     /// Whether the present target was let pass already: a retry goes on with what it was promised.

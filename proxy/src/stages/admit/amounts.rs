@@ -1,16 +1,14 @@
-//! How much a request may use, before it is made, and how much it did use. What is reserved is a guess (the prompt, and
-//! the most that was asked for), and for strict budgets a bound: a token is at least a byte, and an answer whose length
-//! nobody limited has none. Prices are those that are known in memory; the journal works the exact ones out.
+//! How much a request may use of each unit, before it is made: a guess, and for strict budgets a bound (`expected`). Prices
+//! are those that are known in memory; the journal works the exact ones out.
 
-use crate::body::Fields;
+use super::expected::Expected;
 use crate::limits::{Kind, Limit, Unit};
 use crate::snapshot::Snapshot;
 use shared::catalogue::Sources;
 use shared::catalogue::sources::Document;
 use shared::cost::{Entry, Mode, OwnPrices, Terms, Usage, nano_cents};
-use shared::providers::Family;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use uuid::Uuid;
 
 /// What a request wants of limits, by their unit. None is what nobody can say.
@@ -36,44 +34,6 @@ impl Amounts {
     }
 }
 
-/// Tokens of a request: in and out, guessed and at most.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Expected {
-    pub input: u64,
-    pub output: u64,
-    pub most_input: u64,
-    pub most_output: u64,
-    /// Whether the bounds hold.
-    pub is_bounded: bool,
-}
-
-impl Expected {
-    pub fn of(family: Family, body: &[u8], fields: &Fields<'_>) -> Self {
-        let number = |name: &str| fields.get(name).and_then(|text| text.parse::<u64>().ok());
-        let most = ["max_completion_tokens", "max_tokens", "max_output_tokens"].into_iter().find_map(number);
-        let times = number("n").unwrap_or(1).max(number("best_of").unwrap_or(1)).max(1);
-        let output = most.map(|most| most.saturating_mul(times));
-        let (output, is_bounded) = match family {
-            Family::Embed | Family::Moderate | Family::Rerank | Family::CountTokens => (Some(0), true),
-            Family::Chat | Family::Complete | Family::Messages | Family::Responses => (output, output.is_some()),
-            // Priced by other things than tokens.
-            _ => (output, false),
-        };
-        // Four bytes are about a token. Nobody waits for a closer guess: what is used is settled.
-        let (input, output) = (body.len() as u64 / 4, output.unwrap_or(0));
-        Self { input, output, most_input: body.len() as u64, most_output: output, is_bounded }
-    }
-
-    pub fn amounts(&self) -> Amounts {
-        let most = self.most_input.saturating_add(self.most_output);
-        Amounts {
-            tokens: Some(self.input.saturating_add(self.output).max(1)),
-            most_tokens: self.is_bounded.then_some(most),
-            ..Amounts::default()
-        }
-    }
-}
-
 /// Whose price a call has.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Item<'i> {
@@ -92,15 +52,10 @@ pub struct Tariff {
 }
 
 impl Tariff {
-    /// A provider's prices. Waits for those that are not in memory, shortly and once an hour at most.
+    /// A provider's prices. Waits for those that are not in memory, shortly.
     pub async fn learn(&self, service: &str) -> Option<Arc<Document>> {
         const PATIENCE: Duration = Duration::from_millis(250);
-        let known = self.sources.known(service);
-        if known.is_some() {
-            return known;
-        }
-        let _ = Box::pin(tokio::time::timeout(PATIENCE, self.sources.prices(service, Instant::now()))).await;
-        self.sources.known(service)
+        self.sources.learn(service, PATIENCE).await
     }
 
     /// None when the price is not known.
@@ -139,9 +94,15 @@ impl Tariff {
             return;
         }
         let most = Usage { input: expected.most_input, output: expected.most_output, ..Usage::default() };
-        // Reading for the first time may cost more when it is kept for the next.
+        // Reading for the first time may cost more when it is kept for the next, and a provider that does not know the tier
+        // that is asked for bills its usual one.
         let kept = Usage { input: 0, cache_write: expected.most_input, ..most.clone() };
-        let dearest = nano_cents(&most).max(nano_cents(&kept));
+        let plain = Item { tier: None, ..*item };
+        let most_of = |item: &Item<'_>| {
+            let nano_cents = |usage: &Usage| self.nano_cents(usage, item, prices.as_deref());
+            nano_cents(&most).max(nano_cents(&kept))
+        };
+        let dearest = most_of(item).zip(most_of(&plain)).map(|(one, other)| one.max(other));
         amounts.most_nano_cents = dearest.filter(|_| expected.is_bounded);
     }
 }
@@ -149,36 +110,12 @@ impl Tariff {
 impl Amounts {
     /// Of a request that may go to either of two targets.
     pub fn or(self, other: Self) -> Self {
+        let both = |one: Option<u64>, other: Option<u64>| one.zip(other).map(|(one, other)| one.max(other));
         Self {
+            tokens: self.tokens.max(other.tokens),
+            most_tokens: both(self.most_tokens, other.most_tokens),
             nano_cents: self.nano_cents.max(other.nano_cents),
-            most_nano_cents: self.most_nano_cents.zip(other.most_nano_cents).map(|(one, other)| one.max(other)),
-            ..self
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn expected(family: Family, body: &str) -> Expected {
-        Expected::of(family, body.as_bytes(), &Fields::read(body.as_bytes()).unwrap())
-    }
-
-    #[test]
-    fn a_request_is_bounded_when_it_says_how_long_the_answer_may_be() {
-        for (family, body, tokens, is_bounded) in [
-            (Family::Chat, r#"{"messages":[{"content":"12345678"}]}"#, 9, false),
-            (Family::Chat, r#"{"messages":[{"content":"12345678"}],"max_tokens":10}"#, 23, true),
-            (Family::Chat, r#"{"messages":[{"content":"12345678"}],"max_completion_tokens":10,"n":3}"#, 47, true),
-            (Family::Responses, r#"{"input":"1234","max_output_tokens":5}"#, 14, true),
-            (Family::Embed, r#"{"input":"12345678"}"#, 5, true),
-            (Family::Image, r#"{"prompt":"1234","n":2}"#, 5, false),
-            (Family::Chat, r#"{"max_tokens":18446744073709551615,"n":9}"#, u64::MAX, true),
-        ] {
-            let amounts = expected(family, body).amounts();
-            assert_eq!((amounts.tokens, amounts.most_tokens.is_some()), (Some(tokens), is_bounded), "{body}");
-            assert!(amounts.most_tokens.is_none_or(|most| most >= tokens), "{body}");
+            most_nano_cents: both(self.most_nano_cents, other.most_nano_cents),
         }
     }
 }

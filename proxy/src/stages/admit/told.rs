@@ -165,7 +165,8 @@ pub fn refusal(wanted: &Wanted, refused: &limits::Refusal, now: Moment) -> Refus
         (Why::Unbounded, ..) => {
             let message = format!(
                 "the budget of {whose} is strict, and nobody can say what this request may use at most: its model must \
-                 have a price, and it must say how long the answer may be (max_tokens)"
+                 have a price, it must say how long the answer may be (max_tokens), and all its input must be text in \
+                 the request itself"
             );
             Refusal::budget_exhausted(message, hit(None, None))
         }
