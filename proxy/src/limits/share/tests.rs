@@ -95,7 +95,7 @@ fn a_clock_that_was_ahead_leaves_no_share_in_a_window_to_come() {
     share.turn(BEGIN, &limit);
     assert_eq!((share.starts_at(), share.ends_at()), (kind.starts_at(BEGIN), kind.ends_at(BEGIN)));
     assert_eq!(share.verdict(BEGIN, &limit, 1, Moment::MAX), Verdict::Wait, "the store is asked about the present one");
-    assert_eq!(share.sweep(BEGIN, BEGIN, Moment::MAX).release, [], "the journal is not that far");
+    assert!(share.sweep(BEGIN, BEGIN, Moment::MAX).release.is_empty(), "the journal is not that far");
     let later = BEGIN + 2 * MARGIN;
     let swept = share.sweep(later, later, Moment::MAX);
     assert_eq!(swept.release, lost.into_iter().collect::<Vec<_>>(), "what was leased ahead goes back");
