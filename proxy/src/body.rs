@@ -6,6 +6,7 @@ mod splice;
 
 use crate::json::{self, Member};
 use crate::refusal::Refusal;
+use parking_lot::Mutex;
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 use serde_json::Value;
@@ -17,6 +18,8 @@ use std::borrow::Cow;
 pub struct Fields<'b> {
     text: &'b [u8],
     fields: Vec<Field<'b>>,
+    /// What was compared with something, by name, so that each is read once. Empty for requests without conditions.
+    compared: Mutex<Vec<(String, Option<Value>)>>,
 }
 
 #[derive(Debug)]
@@ -24,6 +27,9 @@ struct Field<'b> {
     name: Cow<'b, str>,
     written: Member<'b>,
 }
+
+/// Nobody looks inside a field that is written with more bytes.
+const LONGEST_VALUE: usize = 64 << 10;
 
 /// Fields that decide where a request goes and what it costs. Written twice, two readers could pick differently.
 const DECIDING: &[&str] = &["model", "stream", "user", "max_tokens", "max_completion_tokens"];
@@ -50,7 +56,7 @@ impl<'b> Fields<'b> {
     fn parse(text: &'b [u8]) -> Option<Self> {
         let members = json::members(text).ok()?;
         let fields = members.into_iter().map(|written| Some(Field { name: written.name()?, written }));
-        Some(Self { text, fields: fields.collect::<Option<_>>()? })
+        Some(Self { text, fields: fields.collect::<Option<_>>()?, compared: Mutex::default() })
     }
 
     /// A field as it was written. Of fields of the same name the last: that is the one most readers keep.
@@ -74,9 +80,23 @@ impl<'b> Fields<'b> {
         self.get(name) == Some("true")
     }
 
-    /// A field as a value of its own, for those who look inside.
+    /// Looks inside a field. However often that is done, it is read once, and one that is too long as if it were not there:
+    /// what a config asks for must not cost more than what a client sent.
+    pub fn compare<T>(&self, name: &str, look: impl FnOnce(Option<&Value>) -> T) -> T {
+        let mut compared = self.compared.lock();
+        if let Some((_, value)) = compared.iter().find(|(known, _)| known == name) {
+            return look(value.as_ref());
+        }
+        let value = self.value(name);
+        let looked = look(value.as_ref());
+        compared.push((name.to_owned(), value));
+        looked
+    }
+
+    /// A field as a value of its own, unless it is too long: a tree takes many times the memory of its text.
     pub fn value(&self, name: &str) -> Option<Value> {
-        serde_json::from_str(self.get(name)?).ok()
+        let written = self.get(name).filter(|written| written.len() <= LONGEST_VALUE);
+        serde_json::from_str(written?).ok()
     }
 
     /// Goes over all fields, also those of the same name.
@@ -95,7 +115,7 @@ impl<'b> Fields<'b> {
 
 impl Default for Fields<'_> {
     fn default() -> Self {
-        Self { text: b"{}", fields: Vec::new() }
+        Self { text: b"{}", fields: Vec::new(), compared: Mutex::default() }
     }
 }
 
@@ -103,7 +123,12 @@ impl Default for Fields<'_> {
 fn why_not(body: &[u8]) -> Refusal {
     match serde_json::from_slice::<IgnoredAny>(body) {
         Err(error) => Refusal::invalid_json(error),
-        Ok(_) => Refusal::invalid_json("it must be an object, in UTF-8, with readable names"),
+        Ok(_) => {
+            let most = json::MOST_MEMBERS;
+            Refusal::invalid_json(format!(
+                "it must be an object of at most {most} fields, in UTF-8, with readable names"
+            ))
+        }
     }
 }
 
@@ -119,10 +144,34 @@ mod tests {
         assert_eq!(fields.text("model").unwrap(), "gpt-4");
         assert!(fields.is_true("stream") && !fields.is_true("n"));
         assert_eq!(fields.get("n").unwrap(), "1e3");
-        assert_eq!(fields.value("x").unwrap()["model"], "inner");
+        assert_eq!(fields.compare("x", |value| value.unwrap()["model"].clone()), "inner");
         assert!(fields.get("absent").is_none() && fields.text("stream").is_none());
         let twice = Fields::read(br#"{"other":1,"oth\u0065r":2}"#).unwrap();
         assert_eq!(twice.get("other").unwrap(), "2");
+    }
+
+    #[test]
+    fn a_field_is_read_once_however_often_it_is_compared_and_not_at_all_when_it_is_long() {
+        let fits = format!("{{\"a\":\"{}\",\"b\":1}}", "x".repeat(LONGEST_VALUE - 2));
+        let fields = Fields::read(fits.as_bytes()).unwrap();
+        let is_there = |name| fields.compare(name, |value| value.is_some());
+        assert!(is_there("a") && is_there("b") && !is_there("c"));
+        let text = || fields.compare("a", |value| value.and_then(Value::as_str).map(str::as_ptr));
+        assert_eq!(text(), text());
+        assert_eq!(fields.compared.lock().len(), 3);
+        let long = format!("{{\"a\":\"{}\"}}", "x".repeat(LONGEST_VALUE - 1));
+        assert!(Fields::read(long.as_bytes()).unwrap().compare("a", |value| value.is_none()));
+    }
+
+    #[test]
+    fn an_object_of_too_many_fields_is_refused_and_told_why() {
+        let object = |count: usize| {
+            let fields: Vec<String> = (0..count).map(|number| format!("\"{number}\":0")).collect();
+            format!("{{{}}}", fields.join(","))
+        };
+        assert!(Fields::read(object(json::MOST_MEMBERS).as_bytes()).is_ok());
+        let refusal = Fields::read(object(json::MOST_MEMBERS + 1).as_bytes()).unwrap_err();
+        assert!(refusal.message.contains("10000 fields"), "{}", refusal.message);
     }
 
     #[test]

@@ -23,7 +23,7 @@ pub struct InlineConfigs {
 
 impl InlineConfigs {
     pub fn new(limits: Limits) -> Self {
-        Self { known: ArcSwap::default(), limits }
+        Self { known: ArcSwap::default(), limits: limits.inline() }
     }
 
     pub fn plan(&self, workspace: Uuid, text: &str) -> Result<Arc<Plan>, Refusal> {
@@ -59,6 +59,7 @@ impl InlineConfigs {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use serde_json::json;
 
     #[test]
     fn a_config_is_compiled_once_for_each_workspace_and_a_bad_one_says_where() {
@@ -69,7 +70,7 @@ mod tests {
         assert!(Arc::ptr_eq(&first, &configs.plan(one, text).unwrap()));
         assert!(!Arc::ptr_eq(&first, &configs.plan(other, text).unwrap()));
         let late = Arc::new(compile(
-            &read(&serde_json::json!({ "retry": { "attempts": 1 } }), Strictness::Inline, &Limits::default()).unwrap(),
+            &read(&json!({ "retry": { "attempts": 1 } }), Strictness::Inline, &Limits::default()).unwrap(),
         ));
         assert!(
             Arc::ptr_eq(&first, &configs.keep(one, text, late)),
@@ -80,6 +81,16 @@ mod tests {
             assert_eq!((refusal.status, refusal.code), (400, "invalid_config"), "{bad}");
             let body = String::from_utf8(refusal.body(crate::refusal::Dialect::OpenAi, "id").to_vec()).unwrap();
             assert!(body.contains(says) || body.contains("EOF"), "{body}");
+        }
+        for (many, test) in [(501, json!(1)), (51, json!({ "$regex": "^a" }))] {
+            let conditions: Vec<_> = (0..many).map(|_| json!({ "query": { "params.a": test }, "then": "x" })).collect();
+            let strategy =
+                |conditions: &[Value]| json!({ "mode": "conditional", "conditions": conditions, "default": "x" });
+            let config =
+                |conditions| json!({ "strategy": strategy(conditions), "targets": [{ "name": "x" }] }).to_string();
+            assert!(configs.plan(one, &config(&conditions[1..])).is_ok(), "{test}");
+            let refusal = configs.plan(one, &config(&conditions)).unwrap_err();
+            assert!(refusal.message.contains("must not have more than"), "{}", refusal.message);
         }
         for number in 0..MOST * 2 {
             configs.plan(one, &format!(r#"{{"request_timeout":{}}}"#, number + 1)).unwrap();

@@ -27,6 +27,9 @@ impl<'t> Member<'t> {
 #[error("it is not JSON from byte {0} on")]
 pub struct Malformed(pub usize);
 
+/// Members that an object may have. Nobody writes as many, and each costs more here than where it came from.
+pub const MOST_MEMBERS: usize = 10_000;
+
 /// The members of a text that is one object.
 pub fn members(text: &[u8]) -> Result<Vec<Member<'_>>, Malformed> {
     let text = utf8(text)?;
@@ -49,6 +52,9 @@ pub fn members(text: &[u8]) -> Result<Vec<Member<'_>>, Malformed> {
         scan.blank();
         let value = scan.at;
         scan.value()?;
+        if members.len() == MOST_MEMBERS {
+            return Err(Malformed(value));
+        }
         members.push(Member { key, value: &text[value..scan.at] });
         scan.blank();
         match scan.next()? {

@@ -2,6 +2,7 @@
 //! plays every target; the answer's headers tell which one it was.
 
 mod catalog;
+mod conditions;
 mod faults;
 mod heartbeats;
 mod hedges;

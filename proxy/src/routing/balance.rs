@@ -79,7 +79,7 @@ fn field_of(field: &str, facts: &Facts<'_>) -> Option<Vec<u8>> {
     let first = steps.next()?;
     let mut value = match side {
         "metadata" => facts.metadata.get(first).cloned(),
-        "params" => facts.params.value(first),
+        "params" => facts.params.compare(first, |value| value.cloned()),
         _ => None,
     }?;
     for step in steps {

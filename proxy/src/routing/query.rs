@@ -14,13 +14,13 @@ pub struct Facts<'r> {
     pub pathname: &'r str,
 }
 
-impl<'r> Facts<'r> {
-    fn find(&self, key: &Key) -> Option<Cow<'r, Value>> {
+impl Facts<'_> {
+    fn look<T>(&self, key: &Key, look: impl FnOnce(Option<&Value>) -> T) -> T {
         match key {
-            Key::Metadata(name) => self.metadata.get(name).map(Cow::Borrowed),
-            Key::Param(name) => self.params.value(name).map(Cow::Owned),
-            Key::Pathname => Some(Cow::Owned(Value::from(self.pathname))),
-            Key::Nothing => None,
+            Key::Metadata(name) => look(self.metadata.get(name)),
+            Key::Param(name) => self.params.compare(name, look),
+            Key::Pathname => look(Some(&Value::from(self.pathname))),
+            Key::Nothing => look(None),
         }
     }
 }
@@ -29,7 +29,7 @@ pub fn holds(query: &Query, facts: &Facts<'_>) -> bool {
     match query {
         Query::All(queries) => queries.iter().all(|query| holds(query, facts)),
         Query::Any(queries) => queries.iter().any(|query| holds(query, facts)),
-        Query::Test { key, operator } => passes(operator, facts.find(key).as_deref()),
+        Query::Test { key, operator } => facts.look(key, |found| passes(operator, found)),
     }
 }
 

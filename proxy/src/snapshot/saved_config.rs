@@ -29,8 +29,13 @@ impl SavedConfig {
     /// it may be was judged when it was saved.
     fn new(row: Config) -> anyhow::Result<Self> {
         let any = usize::MAX;
-        let limits =
-            Limits { root_targets: any, conditional_root_targets: any, nested_targets: any, ..Limits::default() };
+        let limits = Limits {
+            root_targets: any,
+            conditional_root_targets: any,
+            nested_targets: any,
+            hash_fields: any,
+            ..Limits::default()
+        };
         let config = read(&row.config, Strictness::Inline, &limits);
         let mut config =
             config.map_err(|faults| anyhow::anyhow!("{}", faults.first().map_or("", |fault| &fault.message)))?;

@@ -17,11 +17,11 @@ pub fn asking(body: &Bytes) -> Option<Bytes> {
     if !fields.is_true("stream") {
         return None;
     }
-    let mut options = match fields.value(OPTIONS) {
-        None | Some(Value::Null) => Map::new(),
-        Some(Value::Object(options)) => options,
+    let mut options = match (fields.get(OPTIONS), fields.value(OPTIONS)) {
+        (None, _) | (_, Some(Value::Null)) => Map::new(),
+        (_, Some(Value::Object(options))) => options,
         // Not ours to mend.
-        Some(_) => return None,
+        _ => return None,
     };
     if options.get("include_usage") == Some(&Value::Bool(true)) {
         return None;

@@ -14,6 +14,8 @@ pub struct Limits {
     pub tests: usize,
     /// Patterns among them; each is compiled.
     pub patterns: usize,
+    /// Fields that a sticky choice may depend on.
+    pub hash_fields: usize,
     /// Providers beyond the bundled table.
     pub further_providers: Vec<String>,
 }
@@ -27,7 +29,16 @@ impl Default for Limits {
             depth: 10,
             tests: 2000,
             patterns: 200,
+            hash_fields: 20,
             further_providers: Vec::new(),
         }
+    }
+}
+
+impl Limits {
+    /// For a config that comes with a request: anybody with a key may send another one with each, and each is read,
+    /// compiled and asked.
+    pub fn inline(self) -> Self {
+        Self { tests: self.tests.min(500), patterns: self.patterns.min(50), ..self }
     }
 }

@@ -72,6 +72,10 @@ fn sticky(reading: &mut Reading<'_>, path: &Path<'_>, value: &Value) -> Option<S
         reading.fault(&path.key("hash_fields"), Code::Missing, "is required when sticky is enabled");
     }
     let listed = path.key("hash_fields");
+    if hash_fields.len() > reading.limits.hash_fields {
+        let message = format!("must not have more than {} fields", reading.limits.hash_fields);
+        reading.fault(&listed, Code::TooMany, message);
+    }
     for (index, field) in hash_fields.iter().enumerate().filter(|(_, field)| !is_hash_field(field)) {
         let message = format!("`{field}` must be metadata.<key>, params.<path> or prompt_prefix");
         reading.fault(&listed.index(index), Code::BadPath, message);

@@ -240,6 +240,12 @@ fn strategies() -> Vec<Bad> {
             "strategy.sticky.hash_fields[0]",
         ),
         (
+            "sticky hashes so many fields and no more",
+            sticky(json!({"enabled":true,"hash_fields":vec!["metadata.u"; 21]})),
+            "TOO_MANY",
+            "strategy.sticky.hash_fields",
+        ),
+        (
             "sticky lasts at least a second",
             sticky(json!({"enabled":true,"hash_fields":["prompt_prefix"],"ttl":0})),
             "OUT_OF_RANGE",
