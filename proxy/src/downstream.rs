@@ -4,6 +4,7 @@
 use bytes::Bytes;
 use pingora_http::{RequestHeader, ResponseHeader};
 use std::future::Future;
+use std::time::Instant;
 
 /// The client left, or its connection broke: nobody is there to answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -12,6 +13,9 @@ pub struct ClientGone;
 
 pub trait Downstream: Send {
     fn head(&self) -> &RequestHeader;
+
+    /// Writes that have to wait are given up at the deadline, as if the client had left.
+    fn end_by(&mut self, _deadline: Option<Instant>) {}
 
     /// The next piece of the request body; `None` at its end.
     fn read_body(&mut self) -> impl Future<Output = Result<Option<Bytes>, ClientGone>> + Send;

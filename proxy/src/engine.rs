@@ -36,7 +36,7 @@ use crate::stages::classify::{Endpoint, Route, classify, dialect};
 use crate::stages::identify::{INFERENCE, Identified, LISTING, Principal, identify};
 use crate::stages::plan::find;
 use crate::stages::prepare::Meant;
-use crate::stages::receive::{BodyMemory, check_content_type};
+use crate::stages::receive::{BodyMemory, Bounds, Pace, check_content_type};
 use crate::stages::resolve::Resolver;
 use crate::stages::settle::Log;
 use crate::stages::trace::{metadata, trace_id};
@@ -54,6 +54,7 @@ use shared::seal::Sealer;
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
+use uuid::Uuid;
 
 /// Heads beyond this are refused with 431. Pingora itself gives up at 1 MiB or 256 headers.
 const MAX_HEAD: usize = 64 << 10;
@@ -91,6 +92,8 @@ pub struct Engine {
 pub struct Limits {
     pub max_body: usize,
     pub body_timeout: Duration,
+    /// How fast a large body must come.
+    pub body_pace: Pace,
     pub first_byte: Duration,
     pub stream_idle: Duration,
     /// How much of each body is kept beside a log; none when bodies are not kept.
@@ -336,6 +339,12 @@ impl Engine {
             stream_idle: self.bounds.stream_idle,
             now,
         }
+    }
+
+    /// What bounds a body of the workspace.
+    pub(crate) fn body_bounds(&self, max_bytes: usize, workspace: Uuid) -> Bounds<'_> {
+        let Limits { body_timeout: timeout, body_pace: pace, .. } = self.bounds;
+        Bounds { max_bytes, timeout, pace, memory: &self.body_memory, workspace }
     }
 
     /// One exchange on the engine lane, from the body to the last byte of the answer.

@@ -18,7 +18,7 @@ use crate::stages::answer;
 use crate::stages::classify::{Route, classify};
 use crate::stages::identify::Principal;
 use crate::stages::plan::{Found, find};
-use crate::stages::receive::{Bounds, NotReceived, receive};
+use crate::stages::receive::{NotReceived, receive};
 use crate::stages::trace::{add_user, metadata};
 use crate::visit::Visit;
 use chrono::Utc;
@@ -30,6 +30,7 @@ use shared::config::Jitter;
 use shared::providers::Family;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use survey::{Stop, View, survey};
+use uuid::Uuid;
 
 /// Of the caller, beside what the request itself would need.
 const SCOPES: &[&str] = &["logs.view", "configs.read"];
@@ -98,7 +99,8 @@ impl Engine {
     /// Answers a question that is sent as the body.
     pub async fn explain(&self, client: &mut impl Downstream, visit: &mut Visit, asker: Asker) -> Explained {
         let max_bytes = if asker.0.is_ok() { self.bounds.max_body } else { LONGEST_PAST };
-        let bounds = Bounds { max_bytes, timeout: self.bounds.body_timeout, memory: &self.body_memory };
+        let workspace = asker.0.as_ref().map_or(Uuid::nil(), |caller| caller.workspace.id);
+        let bounds = self.body_bounds(max_bytes, workspace);
         let explained = match (receive(client, &bounds).await, asker.0) {
             (Ok(body), _) if is_past(&body.bytes) => return Explained::Past,
             (Ok(body), Ok(caller)) => self.explanation(&body.bytes, &caller).await,

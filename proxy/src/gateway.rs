@@ -5,6 +5,7 @@
 //! because a streamed body cannot be replayed.
 
 mod client;
+mod deadline;
 mod pages;
 
 use crate::control_plane::ControlPlane;
@@ -43,6 +44,8 @@ const FAREWELL: Duration = Duration::from_secs(2);
 pub struct Gateway {
     pub engine: Arc<Engine>,
     pub control_plane: Arc<ControlPlane>,
+    /// For an HTTP/2 client to take a piece of its answer: its window may be shut while its connection is not.
+    pub write_timeout: Duration,
 }
 
 pub struct Ctx {
@@ -86,8 +89,11 @@ impl ProxyHttp for Gateway {
         client.set_total_drain_timeout(Some(DRAIN));
         // Off by default; a request that came early would then end the one before it.
         client.set_pipelining_enabled(true);
-        // Pingora itself waits for ever between requests: `Joining` does not.
+        // Pingora itself waits for ever between requests, and for an answer to be read: `Joining` does not.
         Joining::begins(client.stream());
+        if client.is_http2() {
+            client.set_write_timeout(Some(self.write_timeout));
+        }
         // A body we did not read is read away after the answer: closing at once would reset the connection and could
         // take the answer with it. A client that waits for permission to send its body gets none.
         let waits = client.req_header().headers.contains_key(header::EXPECT);
@@ -205,12 +211,15 @@ impl ProxyHttp for Gateway {
     /// Only looks: the bytes of a relayed answer are passed on as they are, and at most something is said after them.
     fn response_body_filter(
         &self,
-        _session: &mut Session,
+        session: &mut Session,
         body: &mut Option<Bytes>,
         end_of_stream: bool,
         ctx: &mut Self::CTX,
     ) -> Result<Option<Duration>> {
         ctx.visit.relays(body, end_of_stream);
+        if let Some(limit) = deadline::for_write(&mut ctx.visit, self.write_timeout)? {
+            session.downstream_session.set_write_timeout(Some(limit));
+        }
         Ok(None)
     }
 
@@ -244,7 +253,7 @@ impl ProxyHttp for Gateway {
     ) -> Box<Error> {
         if *error.esource() == ErrorSource::Upstream && session.response_written().is_none() {
             let target = ctx.relay.as_ref().and_then(Relay::target);
-            ctx.refusal.get_or_insert_with(|| self.relay_refusal(target, &error));
+            ctx.refusal.get_or_insert_with(|| deadline::refusal(&ctx.visit, self.relay_refusal(target, &error)));
         }
         let mut error = error.more_context(format!("peer: {peer}"));
         // A pooled connection that had died is replaced when no byte of the body has been read from the client yet.
@@ -370,9 +379,10 @@ impl Gateway {
                 continue;
             }
             let target = &passage.target;
+            let timeout = deadline::within(target.timeout, visit, is_upgrade);
             let refusal = match self.engine.secrets.gather(target).await {
                 Err(refusal) => refusal,
-                Ok(()) => match self.engine.dialer.peer(&target.origin, is_upgrade, target.timeout).await {
+                Ok(()) => match self.engine.dialer.peer(&target.origin, is_upgrade, timeout).await {
                     Ok(peer) => return Ok(peer),
                     Err(error) => {
                         self.engine.metrics.attempt(Outcome::Failed(error.class()));

@@ -1,6 +1,6 @@
-//! The wait of a client's connection for its next request. Pingora would set a timer for each; here a connection has one
-//! for all its life, which is looked at again only when it ends: then either nothing came since, or it goes on. For the
-//! rest of a head that has begun to come, the wait is as long again, and no longer however slowly it comes.
+//! The wait of a client's connection for a request: its first, and each one after an answer. Pingora would set a timer for
+//! each; here a connection has one for all its life, which is looked at again only when it ends: then either nothing came
+//! since, or it goes on. A head that has begun to come has a limit of its own, however slowly it comes.
 
 use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
@@ -9,23 +9,30 @@ use std::time::{Duration, Instant};
 use tokio::time::{Sleep, sleep_until};
 
 /// Nobody waits longer, whatever is set.
-const LONGEST: Duration = Duration::from_secs(365 * 86_400);
+pub const LONGEST: Duration = Duration::from_secs(365 * 86_400);
 
 #[derive(Debug)]
 pub struct Idle {
+    /// The longest wait for the first byte of a request.
     limit: Duration,
+    /// The longest wait for the rest of its head.
+    head_limit: Duration,
     opened: Instant,
     /// When the wait began, in milliseconds after the connection was opened and one more; zero when there is none.
     since: AtomicU64,
     /// Something came since; when exactly is not worth a look at the clock.
     has_heard: AtomicBool,
+    /// When the head must be whole that came in part, and the wait in which it came.
+    head_over: Option<(u64, Instant)>,
     timer: Option<Pin<Box<Sleep>>>,
 }
 
 impl Idle {
-    pub fn new(limit: Duration) -> Self {
-        let (since, has_heard) = (AtomicU64::new(0), AtomicBool::new(false));
-        Self { limit: limit.min(LONGEST), opened: Instant::now(), since, has_heard, timer: None }
+    /// Of a connection that was just opened: its first request is waited for already.
+    pub fn new(limit: Duration, head_limit: Duration) -> Self {
+        let (since, has_heard) = (AtomicU64::new(1), AtomicBool::new(false));
+        let (limit, head_limit) = (limit.min(LONGEST), head_limit.min(LONGEST));
+        Self { limit, head_limit, opened: Instant::now(), since, has_heard, head_over: None, timer: None }
     }
 
     /// A request is over.
@@ -45,20 +52,37 @@ impl Idle {
         self.has_heard.store(true, Relaxed);
     }
 
-    /// Ready when a wait has lasted too long.
+    /// Asked when nothing more is there to be read; ready when the wait for it has lasted too long.
     pub fn poll_over(&mut self, cx: &mut Context<'_>) -> Poll<()> {
-        let Some(since) = self.since.load(Relaxed).checked_sub(1) else { return Poll::Pending };
-        let mut over = self.opened + Duration::from_millis(since) + self.limit;
+        let wait = self.since.load(Relaxed);
+        let Some(since) = wait.checked_sub(1) else { return Poll::Pending };
+        let over = match self.has_heard.load(Relaxed) {
+            true => self.head_over(wait),
+            false => self.opened + Duration::from_millis(since) + self.limit,
+        };
         let timer = self.timer.get_or_insert_with(|| Box::pin(sleep_until(over.into())));
+        // One that ends early is left to end; the limit of a head may be before the end of the present one.
+        if timer.deadline().into_std() > over {
+            timer.as_mut().reset(over.into());
+        }
         loop {
             ready!(timer.as_mut().poll(cx));
             if timer.deadline().into_std() >= over {
-                if !self.has_heard.swap(false, Relaxed) {
-                    return Poll::Ready(());
-                }
-                over += self.limit;
+                return Poll::Ready(());
             }
             timer.as_mut().reset(over.into());
+        }
+    }
+
+    /// Counts from the first time that only a part of the head was there.
+    fn head_over(&mut self, wait: u64) -> Instant {
+        match self.head_over {
+            Some((known, over)) if known == wait => over,
+            _ => {
+                let over = tokio::time::Instant::now().into_std() + self.head_limit;
+                self.head_over = Some((wait, over));
+                over
+            }
         }
     }
 }
@@ -70,9 +94,15 @@ mod tests {
     use tokio::time::{advance, timeout};
 
     const LIMIT: Duration = Duration::from_secs(10);
+    const HEAD_LIMIT: Duration = Duration::from_secs(3);
+    const SECOND: Duration = Duration::from_secs(1);
 
     fn now() -> Instant {
         tokio::time::Instant::now().into_std()
+    }
+
+    fn opened() -> Idle {
+        Idle { opened: now(), ..Idle::new(LIMIT, HEAD_LIMIT) }
     }
 
     async fn is_over(idle: &mut Idle, within: Duration) -> bool {
@@ -81,28 +111,50 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn only_a_wait_ends_and_it_counts_from_its_own_beginning() {
-        let mut idle = Idle { opened: now(), ..Idle::new(LIMIT) };
-        assert!(!is_over(&mut idle, 9 * LIMIT).await, "nothing was asked yet");
-        idle.begin(now());
-        assert!(!is_over(&mut idle, LIMIT - Duration::from_secs(1)).await);
+        let mut idle = opened();
+        assert!(!is_over(&mut idle, LIMIT - SECOND).await);
         idle.end();
         advance(9 * LIMIT).await;
         assert!(!is_over(&mut idle, LIMIT).await, "a request is under way");
         idle.begin(now());
-        assert!(!is_over(&mut idle, LIMIT - Duration::from_secs(1)).await, "the timer of the first wait is long over");
-        assert!(is_over(&mut idle, Duration::from_secs(2)).await);
+        assert!(!is_over(&mut idle, LIMIT - SECOND).await, "the timer of the first wait is long over");
+        assert!(is_over(&mut idle, 2 * SECOND).await);
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_head_that_comes_slowly_is_waited_for_once_more() {
-        let mut idle = Idle { opened: now(), ..Idle::new(LIMIT) };
+    async fn the_first_request_is_not_waited_for_longer_than_another() {
+        let mut idle = opened();
+        assert!(!is_over(&mut idle, LIMIT - SECOND).await);
+        assert!(is_over(&mut idle, 2 * SECOND).await);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_head_that_comes_slowly_has_a_limit_from_its_first_byte() {
+        let mut idle = opened();
+        assert!(!is_over(&mut idle, 5 * SECOND).await);
+        for _ in 0..2 {
+            idle.hear();
+            assert!(!is_over(&mut idle, SECOND).await);
+        }
         idle.hear();
+        assert!(is_over(&mut idle, 2 * SECOND).await, "every byte would prolong it");
+        idle.end();
         idle.begin(now());
-        assert!(is_over(&mut idle, LIMIT + Duration::from_secs(1)).await, "what came before the wait says nothing");
-        idle.begin(now());
+        assert!(!is_over(&mut idle, LIMIT - SECOND).await, "what came before the wait says nothing");
         idle.hear();
-        assert!(!is_over(&mut idle, 2 * LIMIT - Duration::from_secs(1)).await);
-        idle.hear();
-        assert!(is_over(&mut idle, Duration::from_secs(2)).await);
+        assert!(!is_over(&mut idle, HEAD_LIMIT - SECOND).await, "nor does the limit of another head");
+        assert!(is_over(&mut idle, 2 * SECOND).await);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_head_that_came_in_part_at_once_is_waited_for_anew_each_time() {
+        let mut idle = opened();
+        for _ in 0..3 {
+            idle.hear();
+            assert!(!is_over(&mut idle, HEAD_LIMIT - SECOND).await);
+            idle.end();
+            advance(LIMIT).await;
+            idle.begin(now());
+        }
     }
 }

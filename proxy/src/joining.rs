@@ -1,10 +1,11 @@
-//! Client connections on which writes can be joined, and which end when nothing is asked on them. Pingora sends the head
-//! of an answer without a length at once, and the last chunk before the end of the body: two packets where the gateway
-//! has both parts in hand, and two wake-ups of the client. Whoever knows that more follows at once says so, and the next
-//! flush is left to what follows.
+//! Client connections on which writes can be joined, and which end when nothing is asked on them, when the head of a
+//! request does not come, and when an answer is not read. Pingora sends the head of an answer without a length at once,
+//! and the last chunk before the end of the body: two packets where the gateway has both parts in hand, and two wake-ups
+//! of the client. Whoever knows that more follows at once says so, and the next flush is left to what follows.
 
 use crate::idle::Idle;
 use crate::ticks;
+use crate::write_stall::WriteStall;
 use async_trait::async_trait;
 use pingora_core::apps::ServerApp;
 use pingora_core::protocols::raw_connect::ProxyDigest;
@@ -20,19 +21,32 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, Once};
 use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
-use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, ReadBuf};
+
+/// What an HTTP/2 connection begins with.
+const PREFACE: &[u8; 24] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
+
+/// How long a connection waits for its client.
+#[derive(Debug, Clone, Copy)]
+pub struct Patience {
+    /// For a request.
+    pub idle: Duration,
+    /// For the rest of a head that has begun.
+    pub head: Duration,
+    /// For an answer to be read.
+    pub write: Duration,
+}
 
 /// An application on one thread, whose connections are `Joining`.
 pub struct JoiningApp<A> {
     app: Arc<A>,
-    /// The longest wait of a connection for its next request.
-    idle: Duration,
+    patience: Patience,
     ticks: Once,
 }
 
 impl<A> JoiningApp<A> {
-    pub fn new(app: A, idle: Duration) -> Self {
-        Self { app: Arc::new(app), idle, ticks: Once::new() }
+    pub fn new(app: A, patience: Patience) -> Self {
+        Self { app: Arc::new(app), patience, ticks: Once::new() }
     }
 }
 
@@ -40,8 +54,7 @@ impl<A> JoiningApp<A> {
 impl<A: ServerApp + Send + Sync + 'static> ServerApp for JoiningApp<A> {
     async fn process_new(self: &Arc<Self>, stream: Stream, shutdown: &ShutdownWatch) -> Option<Stream> {
         self.ticks.call_once(ticks::start);
-        let joining = Joining { inner: stream, is_more: AtomicBool::new(false), idle: Idle::new(self.idle) };
-        self.app.process_new(Box::new(joining), shutdown).await
+        self.app.process_new(Box::new(Joining::new(stream, self.patience)), shutdown).await
     }
 
     async fn cleanup(&self) {
@@ -55,9 +68,26 @@ pub struct Joining {
     /// Set for the one flush that is to be left out.
     is_more: AtomicBool,
     idle: Idle,
+    write_stall: WriteStall,
+    /// Was read to learn whether it is HTTP/2, and is to be read again.
+    peeked: Vec<u8>,
+    /// How much of HTTP/2's preface has not come. After it Pingora watches over the connection: it knows its streams.
+    preface: usize,
 }
 
 impl Joining {
+    fn new(inner: Stream, patience: Patience) -> Self {
+        let preface = if inner.selected_alpn_proto() == Some(ALPN::H2) { PREFACE.len() } else { 0 };
+        Self {
+            inner,
+            is_more: AtomicBool::new(false),
+            idle: Idle::new(patience.idle, patience.head),
+            write_stall: WriteStall::new(patience.write),
+            peeked: Vec::new(),
+            preface,
+        }
+    }
+
     /// Whether the next flush is left out, because more is written at once.
     pub fn set_more(stream: Option<&Stream>, is_more: bool) {
         if let Some(joining) = Self::of(stream) {
@@ -82,15 +112,38 @@ impl Joining {
     fn of(stream: Option<&Stream>) -> Option<&Self> {
         stream?.as_any().downcast_ref()
     }
+
+    /// Some of what was peeked at is read again.
+    fn read_again(&mut self, buf: &mut ReadBuf<'_>) {
+        let length = self.peeked.len().min(buf.remaining());
+        buf.put_slice(&self.peeked[..length]);
+        self.peeked.drain(..length);
+        self.count_preface(length);
+    }
+
+    fn count_preface(&mut self, read: usize) {
+        if self.preface > 0 {
+            self.preface = self.preface.saturating_sub(read);
+            if self.preface == 0 {
+                self.idle.end();
+            }
+        }
+    }
 }
 
 impl AsyncRead for Joining {
     fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+        if !self.peeked.is_empty() {
+            self.read_again(buf);
+            return Poll::Ready(Ok(()));
+        }
+        let before = buf.filled().len();
         match Pin::new(&mut self.inner).poll_read(cx, buf) {
             // As if the client had closed it.
             Poll::Pending => self.idle.poll_over(cx).map(Ok),
             read => {
                 self.idle.hear();
+                self.count_preface(buf.filled().len() - before);
                 read
             }
         }
@@ -99,18 +152,21 @@ impl AsyncRead for Joining {
 
 impl AsyncWrite for Joining {
     fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.inner).poll_write(cx, buf)
+        let written = Pin::new(&mut self.inner).poll_write(cx, buf);
+        self.write_stall.watch(cx, written, |bytes| *bytes)
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        match self.is_more.swap(false, Relaxed) {
-            true => Poll::Ready(Ok(())),
-            false => Pin::new(&mut self.inner).poll_flush(cx),
+        if self.is_more.swap(false, Relaxed) {
+            return Poll::Ready(Ok(()));
         }
+        let flushed = Pin::new(&mut self.inner).poll_flush(cx);
+        self.write_stall.watch(cx, flushed, |()| 0)
     }
 
     fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.inner).poll_shutdown(cx)
+        let shut = Pin::new(&mut self.inner).poll_shutdown(cx);
+        self.write_stall.watch(cx, shut, |()| 0)
     }
 
     fn poll_write_vectored(
@@ -118,7 +174,8 @@ impl AsyncWrite for Joining {
         cx: &mut Context<'_>,
         bufs: &[io::IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.inner).poll_write_vectored(cx, bufs)
+        let written = Pin::new(&mut self.inner).poll_write_vectored(cx, bufs);
+        self.write_stall.watch(cx, written, |bytes| *bytes)
     }
 
     fn is_write_vectored(&self) -> bool {
@@ -135,8 +192,19 @@ impl Shutdown for Joining {
 
 #[async_trait]
 impl Peek for Joining {
+    /// Pingora asks whether HTTP/2 is spoken, which is known from the first byte that differs. The stream's own answer
+    /// would wait for all of them without a limit.
     async fn try_peek(&mut self, buf: &mut [u8]) -> io::Result<bool> {
-        self.inner.try_peek(buf).await
+        let mut length = 0;
+        while length < buf.len() && PREFACE.starts_with(&buf[..length]) {
+            match self.read(&mut buf[length..]).await? {
+                0 => return Err(io::ErrorKind::UnexpectedEof.into()),
+                read => length += read,
+            }
+        }
+        self.preface = if buf == PREFACE { PREFACE.len() } else { 0 };
+        self.peeked = buf[..length].to_vec();
+        Ok(true)
     }
 }
 
@@ -200,6 +268,8 @@ mod tests {
     use std::sync::atomic::AtomicUsize;
     use tokio::io::AsyncWriteExt as _;
 
+    const ENDLESS: Patience = Patience { idle: Duration::MAX, head: Duration::MAX, write: Duration::MAX };
+
     /// Counts what is flushed.
     #[derive(Debug)]
     struct Counted(Arc<AtomicUsize>);
@@ -261,8 +331,7 @@ mod tests {
     async fn one_flush_is_left_to_what_follows_and_no_other() {
         let flushed = Arc::new(AtomicUsize::new(0));
         let inner = Box::new(Counted(flushed.clone()));
-        let idle = Idle::new(Duration::MAX);
-        let mut stream: Stream = Box::new(Joining { inner, is_more: AtomicBool::new(false), idle });
+        let mut stream: Stream = Box::new(Joining::new(inner, ENDLESS));
         Joining::set_more(Some(&stream), true);
         for expected in [0, 1, 2] {
             stream.write_all(b"part").await.unwrap();

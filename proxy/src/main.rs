@@ -10,6 +10,7 @@ mod leave;
 mod serve;
 mod sign;
 mod ticks;
+mod write_stall;
 
 use std::process::ExitCode;
 

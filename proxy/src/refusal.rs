@@ -260,6 +260,10 @@ impl Refusal {
         Self::new(408, "timeout_error", "body_timeout", "the body did not arrive in time")
     }
 
+    pub fn body_too_slow() -> Self {
+        Self::new(408, "timeout_error", "body_timeout", "the body came too slowly")
+    }
+
     pub fn method_not_allowed(method: &str) -> Self {
         let message = format!("the method {method} is not supported");
         Self::new(405, "invalid_request_error", "method_not_allowed", message)
@@ -286,6 +290,13 @@ impl Refusal {
 
     pub fn overloaded() -> Self {
         let message = "the gateway holds as many request bodies as it may; try again";
+        Self::new(503, "server_error", "overloaded", message).retry_in(1)
+    }
+
+    /// As `overloaded`, for those who are the reason.
+    pub fn too_many_bodies() -> Self {
+        let message =
+            "the workspace's request bodies hold as much memory as the gateway has left for others; try again";
         Self::new(503, "server_error", "overloaded", message).retry_in(1)
     }
 

@@ -9,7 +9,8 @@
 use crate::control_plane::ControlPlane;
 use crate::gateway::Gateway;
 use crate::health::{Health, HealthPort};
-use crate::joining::JoiningApp;
+use crate::idle::LONGEST;
+use crate::joining::{JoiningApp, Patience};
 use crate::leave::{Leave, Signals};
 use anyhow::Context as _;
 use pingora_core::apps::HttpServerOptions;
@@ -39,10 +40,11 @@ use proxy::secrets::Secrets;
 use proxy::settings::Settings;
 use proxy::snapshot::Snapshot;
 use proxy::stages::admit::{Switches, Tariff};
-use proxy::stages::receive::BodyMemory;
+use proxy::stages::receive::{BodyMemory, Pace};
 use proxy::tokens::Tokens;
 use proxy::tokens::trail::{self, Trail, Writer};
 use shared::catalogue::{Fetch, Fetched, Sources};
+use shared::conf::Process;
 use shared::log_store::LogStore;
 use shared::seal::{MasterKeys, Sealer};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
@@ -73,7 +75,8 @@ pub fn serve(settings: Settings) -> anyhow::Result<()> {
     let journals = (journal.clone(), limits.clone());
     let engine = Arc::new(engine(&settings, snapshot.clone(), metrics.clone(), trail, journals)?);
     let (control_plane, admin_checks) = ControlPlane::new(&settings.process.admin_addresses)?;
-    let gateway = Gateway { engine: engine.clone(), control_plane: Arc::new(control_plane) };
+    let write_timeout = patience(&settings).write;
+    let gateway = Gateway { engine: engine.clone(), control_plane: Arc::new(control_plane), write_timeout };
     let drain = Duration::from_secs(settings.process.drain_timeout_s);
     let leave = Arc::new(Leave::new(metrics.clone(), journal.clone(), limits.clone(), drain));
 
@@ -224,11 +227,18 @@ fn engine(
         bounds: Limits {
             max_body: settings.process.max_body_bytes,
             body_timeout: Duration::from_millis(settings.process.body_timeout_ms),
+            body_pace: body_pace(settings),
             first_byte: Duration::from_millis(upstream.upstream_first_byte_timeout_ms),
             stream_idle: Duration::from_millis(upstream.upstream_stream_idle_timeout_ms),
             log_body: settings.log_store.log_bodies.then_some(settings.log_store.log_body_bytes as usize),
         },
     })
+}
+
+fn body_pace(settings: &Settings) -> Pace {
+    let Process { body_min_bytes_per_s, body_rate_period_ms, .. } = settings.process;
+    let bytes = body_min_bytes_per_s.saturating_mul(body_rate_period_ms) / 1000;
+    Pace { period: Duration::from_millis(body_rate_period_ms), bytes: usize::try_from(bytes).unwrap_or(usize::MAX) }
 }
 
 fn listener_service(
@@ -239,10 +249,11 @@ fn listener_service(
 ) -> anyhow::Result<Service<JoiningApp<HttpProxy<Gateway>>>> {
     let mut options = HttpServerOptions::default();
     options.h2c = true;
+    let patience = patience(settings);
+    options.h2_idle_timeout = Some(patience.idle);
     let mut proxy = http_proxy(conf, gateway);
     proxy.server_options = Some(options);
-    let idle = Duration::from_secs(settings.process.client_idle_timeout_s);
-    let mut service = Service::new(format!("proxy {index}"), JoiningApp::new(proxy, idle));
+    let mut service = Service::new(format!("proxy {index}"), JoiningApp::new(proxy, patience));
     service.threads = Some(1);
     let listen = &settings.listen;
     service.add_listener(listener(address(listen.proxy_host, listen.proxy_port, index)));
@@ -254,6 +265,16 @@ fn listener_service(
         service.add_listener(listener(address(listen.proxy_host, port, index)).tls(tls));
     }
     Ok(service)
+}
+
+fn patience(settings: &Settings) -> Patience {
+    let seconds = |seconds: u64| Duration::from_secs(seconds).min(LONGEST);
+    let process = &settings.process;
+    Patience {
+        idle: seconds(process.client_idle_timeout_s),
+        head: seconds(process.client_head_timeout_s),
+        write: seconds(process.client_write_timeout_s),
+    }
 }
 
 fn listener(address: String) -> ListenerConfig {

@@ -11,12 +11,13 @@ use proxy::plan::{Plan, compile};
 use proxy::routing::clock::Machine;
 use proxy::routing::course::Moment;
 use proxy::routing::{Course, Facts};
-use proxy::stages::receive::{BodyMemory, Bounds, receive};
+use proxy::stages::receive::{BodyMemory, Bounds, Pace, receive};
 use serde_json::{Map, Value, json};
 use shared::config::{Limits, ParamPath, Strictness, read};
 use stats_alloc::{INSTRUMENTED_SYSTEM, Region, StatsAlloc};
 use std::alloc::System;
 use std::time::Duration;
+use uuid::Uuid;
 
 #[global_allocator]
 static COUNTING: &StatsAlloc<System> = &INSTRUMENTED_SYSTEM;
@@ -93,7 +94,9 @@ fn what_a_request_allocates_does_not_grow_with_its_body() {
     let receiving = growth(|body| {
         let mut client = Client::sending(body);
         let memory = BodyMemory::new(usize::MAX);
-        let bounds = Bounds { max_bytes: usize::MAX, timeout: Duration::from_secs(9), memory: &memory };
+        let timeout = Duration::from_secs(9);
+        let pace = Pace { period: timeout, bytes: 0 };
+        let bounds = Bounds { max_bytes: usize::MAX, timeout, pace, memory: &memory, workspace: Uuid::nil() };
         allocated(|| drop(runtime.block_on(receive(&mut client, &bounds)).unwrap())).0
     });
     assert!(receiving <= LARGE - SMALL + SLACK, "receiving: {receiving} bytes more");

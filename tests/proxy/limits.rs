@@ -11,6 +11,7 @@ mod money;
 mod rates;
 mod replica;
 mod seconds;
+mod stalled_readers;
 mod states;
 mod strict;
 mod switches;

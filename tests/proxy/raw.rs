@@ -156,6 +156,11 @@ impl Wire {
         self.rest().await.is_empty()
     }
 
+    /// Whether the peer says something or closes within this time.
+    pub async fn is_heard_within(&mut self, time: Duration) -> bool {
+        tokio::time::timeout(time, self.tcp.read_buf(&mut self.held)).await.is_ok()
+    }
+
     async fn more(&mut self) -> bool {
         let read = tokio::time::timeout(PATIENCE, self.tcp.read_buf(&mut self.held)).await;
         // A reset is an end like any other here.

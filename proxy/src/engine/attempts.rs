@@ -17,7 +17,7 @@ use crate::refusal::Refusal;
 use crate::routing::retry_after::retry_after;
 use crate::routing::{self, Course, Facts, Next, Speaker};
 use crate::stages::answer::{self, Ended, Failure, Held, beside};
-use crate::stages::receive::{Bounds, NotReceived, receive};
+use crate::stages::receive::{NotReceived, receive};
 use crate::stages::trace::add_user;
 use crate::usage::stream_options;
 use crate::visit::Visit;
@@ -34,7 +34,7 @@ impl Engine {
     pub(super) async fn exchange(&self, client: &mut impl Downstream, visit: &mut Visit, errand: &mut Errand) -> Ended {
         let most = if errand.endpoint.takes_forms() { MAX_HELD } else { usize::MAX };
         let max_bytes = self.bounds.max_body.min(most);
-        let bounds = Bounds { max_bytes, timeout: self.bounds.body_timeout, memory: &self.body_memory };
+        let bounds = self.body_bounds(max_bytes, errand.caller.workspace.id);
         let body = match receive(client, &bounds).await {
             Ok(body) => body,
             Err(NotReceived::Gone) => return Ended::ClientGone,
@@ -95,6 +95,7 @@ impl Engine {
             let leaf = course.leaf();
             visit.option = course.node().option.clone();
             visit.deadline = leaf.total_timeout.map(|total| visit.started + total);
+            client.end_by(visit.deadline);
             visit.pulse.every = leaf.heartbeat.filter(|_| wants_stream);
             let tried = self.try_target(client, visit, errand, leaf, body, fields).await;
             if matches!(tried, Err(Ended::ClientGone)) {

@@ -145,6 +145,7 @@ impl Engine {
     ) -> Result<(Target, String, Option<String>), Refusal> {
         visit.option = course.node().option.clone();
         let leaf = course.leaf();
+        visit.deadline = leaf.total_timeout.map(|total| visit.started + total);
         let insisted = leaf.edits.model().and_then(|json| serde_json::from_str::<String>(json).ok());
         let asked = realtime::model(path, head.uri.query());
         let asked = asked.map(|asked| insisted.map_or(asked, Into::into));

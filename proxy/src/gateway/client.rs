@@ -1,4 +1,5 @@
-//! The client of a request, as the engine sees it: Pingora's session, with answers framed and writes joined.
+//! The client of a request, as the engine sees it: Pingora's session, with answers framed, and writes joined and bounded
+//! by the deadline of the request. A client that does not read at all is given up by its connection (`Joining`).
 
 use crate::joining::Joining;
 use bytes::Bytes;
@@ -6,17 +7,26 @@ use http::{HeaderValue, StatusCode, Version, header};
 use pingora_http::{RequestHeader, ResponseHeader};
 use pingora_proxy::Session;
 use proxy::downstream::{ClientGone, Downstream};
+use std::future::Future;
+use std::pin::pin;
+use std::task::Poll;
+use std::time::{Duration, Instant};
+
+/// For the last words of a request whose deadline has passed.
+const FAREWELL: Duration = Duration::from_secs(2);
 
 /// Pingora's session as the engine's client. Writes go past the module chain, which is empty.
 pub struct Client<'s> {
     session: &'s mut Session,
     /// The answer that was begun says no length, and ends with a chunk of its own.
     is_chunked: bool,
+    /// When the request must be over.
+    deadline: Option<Instant>,
 }
 
 impl<'s> Client<'s> {
     pub fn new(session: &'s mut Session) -> Self {
-        Self { session, is_chunked: false }
+        Self { session, is_chunked: false, deadline: None }
     }
 
     /// An answer without a length needs chunks in HTTP/1.1, the end of the connection in HTTP/1.0, and nothing in
@@ -37,9 +47,29 @@ impl<'s> Client<'s> {
     }
 }
 
+/// A write that has to wait is given up at the deadline. One that need not costs no timer.
+async fn by<T>(
+    deadline: Option<Instant>,
+    mut write: impl Future<Output = pingora_core::Result<T>> + Unpin,
+) -> Result<T, ClientGone> {
+    let written = match (futures::poll!(&mut write), deadline) {
+        (Poll::Ready(written), _) => written,
+        (Poll::Pending, None) => write.await,
+        (Poll::Pending, Some(deadline)) => {
+            let limit = deadline.max(Instant::now() + FAREWELL);
+            tokio::time::timeout_at(limit.into(), write).await.map_err(|_| ClientGone)?
+        }
+    };
+    written.map_err(|_| ClientGone)
+}
+
 impl Downstream for Client<'_> {
     fn head(&self) -> &RequestHeader {
         self.session.req_header()
+    }
+
+    fn end_by(&mut self, deadline: Option<Instant>) {
+        self.deadline = deadline;
     }
 
     async fn read_body(&mut self) -> Result<Option<Bytes>, ClientGone> {
@@ -54,7 +84,7 @@ impl Downstream for Client<'_> {
 
     async fn write_head(&mut self, mut head: ResponseHeader) -> Result<(), ClientGone> {
         self.frame(&mut head);
-        self.session.downstream_session.write_response_header(Box::new(head)).await.map_err(|_| ClientGone)
+        by(self.deadline, pin!(self.session.downstream_session.write_response_header(Box::new(head)))).await
     }
 
     async fn write_beginning(&mut self, mut head: ResponseHeader, first: Bytes, end: bool) -> Result<(), ClientGone> {
@@ -63,9 +93,9 @@ impl Downstream for Client<'_> {
         // A head with a length waits for its body anyway.
         let is_sent_at_once = !head.headers.contains_key(header::CONTENT_LENGTH);
         Joining::set_more(session.stream(), is_sent_at_once && !first.is_empty());
-        let written = session.write_response_header(Box::new(head)).await;
+        let written = by(self.deadline, pin!(session.write_response_header(Box::new(head)))).await;
         Joining::set_more(session.stream(), false);
-        written.map_err(|_| ClientGone)?;
+        written?;
         self.write_body(first, end).await
     }
 
@@ -74,7 +104,7 @@ impl Downstream for Client<'_> {
         if end && !bytes.is_empty() && self.is_chunked {
             Joining::set_more(session.stream(), true);
         }
-        session.write_response_body(bytes, end).await.map_err(|_| ClientGone)
+        by(self.deadline, pin!(session.write_response_body(bytes, end))).await
     }
 
     async fn gone(&mut self) {

@@ -1,56 +1,19 @@
-//! The request body: bounded, timed, and counted against what all requests may hold together.
+//! The request body: bounded, timed, and counted against what all requests may hold together. A large one that comes
+//! too slowly is given up: it holds what others need.
+
+mod memory;
+
+pub use memory::BodyMemory;
 
 use crate::downstream::{ClientGone, Downstream};
 use crate::refusal::Refusal;
 use crate::within::within;
 use bytes::{Bytes, BytesMut};
 use http::{HeaderValue, header};
+use memory::Share;
 use std::pin::pin;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::Duration;
-
-/// Memory that request bodies may take, shared by all requests of the process.
-#[derive(Debug)]
-pub struct BodyMemory {
-    limit: usize,
-    used: AtomicUsize,
-}
-
-impl BodyMemory {
-    pub fn new(limit: usize) -> Arc<Self> {
-        Arc::new(Self { limit, used: AtomicUsize::new(0) })
-    }
-
-    pub fn used(&self) -> usize {
-        self.used.load(Ordering::Relaxed)
-    }
-}
-
-/// A share of `BodyMemory`, given back when dropped.
-#[derive(Debug)]
-pub struct Share<'m> {
-    memory: &'m BodyMemory,
-    bytes: usize,
-}
-
-impl<'m> Share<'m> {
-    pub fn none(memory: &'m BodyMemory) -> Self {
-        Self { memory, bytes: 0 }
-    }
-
-    fn grow(&mut self, bytes: usize) -> Result<(), Refusal> {
-        let before = self.memory.used.fetch_add(bytes, Ordering::Relaxed);
-        self.bytes += bytes;
-        if before + bytes > self.memory.limit { Err(Refusal::overloaded()) } else { Ok(()) }
-    }
-}
-
-impl Drop for Share<'_> {
-    fn drop(&mut self) {
-        self.memory.used.fetch_sub(self.bytes, Ordering::Relaxed);
-    }
-}
+use std::time::{Duration, Instant};
+use uuid::Uuid;
 
 #[derive(Debug)]
 pub struct Body<'m> {
@@ -79,7 +42,37 @@ impl From<ClientGone> for NotReceived {
 pub struct Bounds<'a> {
     pub max_bytes: usize,
     pub timeout: Duration,
+    /// For large bodies.
+    pub pace: Pace,
     pub memory: &'a BodyMemory,
+    /// Whose body it is.
+    pub workspace: Uuid,
+}
+
+/// How fast a body must come: so many bytes in each period.
+#[derive(Debug, Clone, Copy)]
+pub struct Pace {
+    pub period: Duration,
+    pub bytes: usize,
+}
+
+/// What came in the present period.
+struct Progress {
+    began: Instant,
+    bytes: usize,
+}
+
+impl Progress {
+    /// False when a period is over in which too little came.
+    fn goes_on(&mut self, bytes: usize, now: Instant, pace: Pace) -> bool {
+        self.bytes += bytes;
+        if now.saturating_duration_since(self.began) < pace.period {
+            return true;
+        }
+        let is_enough = self.bytes >= pace.bytes;
+        *self = Self { began: now, bytes: 0 };
+        is_enough
+    }
 }
 
 pub async fn receive<'m>(client: &mut impl Downstream, bounds: &Bounds<'m>) -> Result<Body<'m>, NotReceived> {
@@ -102,7 +95,7 @@ async fn gather<'m>(
     bounds: &Bounds<'m>,
     announced: Option<usize>,
 ) -> Result<Body<'m>, NotReceived> {
-    let mut share = Share::none(bounds.memory);
+    let mut share = Share::none(bounds.memory, bounds.workspace);
     let Some(first) = client.read_body().await? else {
         return Ok(Body { bytes: Bytes::new(), _share: share });
     };
@@ -116,7 +109,8 @@ async fn gather<'m>(
     }
     let mut whole = BytesMut::with_capacity(announced.unwrap_or(first.len() * 2).max(first.len()));
     whole.extend_from_slice(&first);
-    while let Some(piece) = client.read_body().await? {
+    let mut progress = None;
+    while let Some(piece) = next(client, share.is_large(), bounds.pace, &mut progress).await? {
         share.grow(piece.len())?;
         if whole.len() + piece.len() > bounds.max_bytes {
             return Err(Refusal::body_too_large(bounds.max_bytes).into());
@@ -124,6 +118,25 @@ async fn gather<'m>(
         whole.extend_from_slice(&piece);
     }
     Ok(Body { bytes: whole.freeze(), _share: share })
+}
+
+/// The next piece; of a large body, unless it comes too slowly.
+async fn next(
+    client: &mut impl Downstream,
+    is_large: bool,
+    pace: Pace,
+    progress: &mut Option<Progress>,
+) -> Result<Option<Bytes>, NotReceived> {
+    if !is_large {
+        return Ok(client.read_body().await?);
+    }
+    let progress = progress.get_or_insert_with(|| Progress { began: Instant::now(), bytes: 0 });
+    let read = within(pace.period, pin!(client.read_body())).await;
+    let Some(piece) = read.map_err(|_| Refusal::body_too_slow())?? else { return Ok(None) };
+    match progress.goes_on(piece.len(), Instant::now(), pace) {
+        true => Ok(Some(piece)),
+        false => Err(Refusal::body_too_slow().into()),
+    }
 }
 
 fn content_length(value: &HeaderValue) -> Option<usize> {
@@ -157,12 +170,15 @@ mod tests {
     }
 
     #[test]
-    fn a_share_is_given_back_even_when_it_was_refused() {
-        let memory = BodyMemory::new(10);
-        let mut share = Share::none(&memory);
-        assert!(share.grow(8).is_ok());
-        assert!(share.grow(8).is_err());
-        drop(share);
-        assert_eq!(memory.used(), 0);
+    fn every_period_must_bring_enough_and_starts_anew() {
+        let pace = Pace { period: Duration::from_secs(10), bytes: 100 };
+        let start = Instant::now();
+        let at = |seconds| start + Duration::from_secs(seconds);
+        let mut progress = Progress { began: start, bytes: 0 };
+        for (second, bytes, goes_on) in
+            [(1, 1, true), (9, 1, true), (10, 98, true), (11, 0, true), (25, 100, true), (30, 9, true), (36, 90, false)]
+        {
+            assert_eq!(progress.goes_on(bytes, at(second), pace), goes_on, "second {second}");
+        }
     }
 }

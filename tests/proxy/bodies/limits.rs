@@ -57,27 +57,75 @@ async fn a_body_above_the_limit_is_413_and_the_connection_goes_on() {
 }
 
 #[tokio::test]
-async fn bodies_beyond_the_memory_of_all_are_503_until_there_is_room() {
+async fn bodies_beyond_the_memory_of_a_workspace_are_503_until_there_is_room() {
     let stack = Stack::builder().proxy("BODY_MEMORY_BYTES", "1000000").start().await;
+    let other = stack.organisation().await;
     let common = credentials(&stack);
-    let body = chat_of(900_000);
+    let body = chat_of(450_000);
     let mut first = Wire::open(stack.proxy_port).await;
     first.send(head(&common, &format!("Content-Length: {}", body.len()))).await;
-    first.send(&body[..800_000]).await;
+    first.send(&body[..400_000]).await;
     let held = "gateway_request_body_bytes";
-    stack.until("the first body is held", async || stack.metric(held).await >= Some(800_000.0)).await;
+    stack.until("the first body is held", async || stack.metric(held).await >= Some(400_000.0)).await;
 
     let second = stack.client().post("/chat/completions", &chat(&"x".repeat(400_000))).await;
     assert_eq!((second.status.as_u16(), second.json()["error"]["code"].as_str()), (503, Some("overloaded")));
     assert_eq!(second.header("retry-after"), "1");
-    // Small ones still fit, and the relay lane holds nothing.
+    // Small ones still fit, as do others', and the relay lane holds nothing.
     assert_eq!(stack.client().post("/chat/completions", &chat("small")).await.status, 200);
+    let others =
+        stack.as_application(&other.workspace_key).post("/chat/completions", &chat(&"x".repeat(250_000))).await;
+    assert_eq!(others.status, 200, "{}", others.text());
     assert_eq!(stack.client().post("/rerank", &chat(&"x".repeat(2_000_000))).await.status, 200);
 
-    first.send(&body[800_000..]).await;
+    first.send(&body[400_000..]).await;
     assert_eq!(first.answer().await.map(|answer| answer.status), Some(200));
     stack.until("the memory is given back", async || stack.metric(held).await == Some(0.0)).await;
     assert_eq!(stack.client().post("/chat/completions", &chat(&"x".repeat(400_000))).await.status, 200);
+}
+
+/// However many of its own a workspace begins.
+#[tokio::test]
+async fn uploads_that_stall_leave_room_for_another_workspace() {
+    let stack = Stack::builder().proxy("BODY_MEMORY_BYTES", "3000000").start().await;
+    let other = stack.organisation().await;
+    let common = credentials(&stack);
+    let body = chat_of(1_000_000);
+    let mut uploads = Vec::new();
+    for number in 0..11 {
+        let mut wire = Wire::open(stack.proxy_port).await;
+        wire.send(head(&common, &format!("Content-Length: {}", body.len()))).await;
+        wire.send(&body[..900_000]).await;
+        if number > 0 {
+            let answer = wire.answer().await.expect("there is no room for a second one");
+            assert_eq!((answer.status, answer.json()["error"]["code"].as_str()), (503, Some("overloaded")));
+        }
+        uploads.push(wire);
+    }
+    let client = stack.as_application(&other.workspace_key);
+    let answer = client.post("/chat/completions", &chat(&"x".repeat(400_000))).await;
+    assert_eq!(answer.status, 200, "{}", answer.text());
+}
+
+/// Its own limit would let it hold what it has sent for a minute.
+#[tokio::test]
+async fn a_large_body_that_comes_too_slowly_is_408() {
+    let stack =
+        Stack::builder().proxy("BODY_RATE_PERIOD_MS", "400").proxy("BODY_MIN_BYTES_PER_S", "100000").start().await;
+    let common = credentials(&stack);
+    let body = chat_of(1_000_000);
+    for (what, piece) in [("nothing more", 0), ("a little now and then", 100)] {
+        let mut wire = Wire::open(stack.proxy_port).await;
+        wire.send(head(&common, &format!("Content-Length: {}", body.len()))).await;
+        wire.send(&body[..200_000]).await;
+        let mut more = body[200_000..].chunks(piece.max(1)).filter(|_| piece > 0);
+        while !wire.is_heard_within(std::time::Duration::from_millis(50)).await {
+            wire.send(more.next().unwrap_or_default()).await;
+        }
+        let answer = wire.answer().await.unwrap_or_else(|| panic!("{what}: no answer"));
+        assert_eq!((answer.status, answer.json()["error"]["code"].as_str()), (408, Some("body_timeout")), "{what}");
+    }
+    assert_eq!(stack.metric("gateway_request_body_bytes").await, Some(0.0));
 }
 
 /// Pingora has no such limit for HTTP/2 (trap T5).
@@ -173,14 +221,52 @@ async fn a_connection_without_a_request_is_closed_in_time_and_one_with_a_slow_an
     assert!(wire.is_closed().await);
 }
 
-/// Nor one that has begun a head, however it goes on.
+/// Nor one that never asks for anything.
 #[tokio::test]
-async fn a_connection_whose_next_head_never_ends_is_closed_in_time() {
+async fn a_connection_that_never_had_a_request_is_closed_in_time() {
     let stack = Stack::builder().proxy("CLIENT_IDLE_TIMEOUT_S", "1").start().await;
     let mut wire = Wire::open(stack.proxy_port).await;
-    let request = post(ENGINE, &credentials(&stack), &chat("Hello").to_string());
-    wire.send(&request).await;
-    assert_eq!(wire.answer().await.expect("an answer").status, 200);
-    wire.send(&request[..request.len() / 3]).await;
     assert!(wire.is_closed().await);
+}
+
+/// Nor one that has begun a head, however it goes on: the first of a connection, which may look like HTTP/2, or another.
+#[tokio::test]
+async fn a_connection_whose_head_never_ends_is_closed_in_time() {
+    let stack = Stack::builder().proxy("CLIENT_HEAD_TIMEOUT_S", "1").start().await;
+    let request = post(ENGINE, &credentials(&stack), &chat("Hello").to_string());
+    let third = &request[..request.len() / 3];
+    for (what, before, begun) in [
+        ("a first head", 0, third),
+        ("a first head that might be HTTP/2", 0, "PRI * HTTP/2.0"),
+        ("a second head", 1, third),
+    ] {
+        let mut wire = Wire::open(stack.proxy_port).await;
+        for _ in 0..before {
+            wire.send(&request).await;
+            assert_eq!(wire.answer().await.expect("an answer").status, 200, "{what}");
+        }
+        let (beginning, drops) = begun.split_at(begun.len() / 2);
+        wire.send(beginning).await;
+        // One byte after the other, for as long as they are taken.
+        let mut drops = drops.bytes();
+        let is_cut = loop {
+            match wire.is_heard_within(std::time::Duration::from_millis(100)).await {
+                true => break true,
+                false => match drops.next() {
+                    Some(byte) => wire.send([byte]).await,
+                    None => break wire.is_closed().await,
+                },
+            }
+        };
+        assert!(is_cut, "{what}");
+    }
+}
+
+/// Whether HTTP/2 is spoken is known from the first byte that differs.
+#[tokio::test]
+async fn a_request_shorter_than_what_http2_begins_with_is_answered() {
+    let stack = Stack::start().await;
+    let mut wire = Wire::open(stack.proxy_port).await;
+    wire.send("GET / HTTP/1.0\r\n\r\n").await;
+    assert_eq!(wire.answer_to("GET").await.map(|answer| answer.status), Some(200));
 }

@@ -13,6 +13,16 @@ const FOREVER: u64 = 3_600_000;
 /// An integration of the organisation, with a provider `@shared` in each of these workspaces by their priority; an
 /// application of each.
 async fn workspaces(stack: &Stack, concurrency: &Value, priorities: &[u8]) -> Vec<Client> {
+    let keys = keys(stack, concurrency, priorities).await;
+    keys.iter().map(|key| application(stack, key)).collect()
+}
+
+pub fn application(stack: &Stack, key: &str) -> Client {
+    stack.anonymous().with_key(key).with("x-gateway-provider", "@shared")
+}
+
+/// The same as the keys of these applications.
+pub async fn keys(stack: &Stack, concurrency: &Value, priorities: &[u8]) -> Vec<String> {
     let admin = stack.administrator();
     let made = async |path: &str, body: Value| {
         let answer = admin.post(path, &body).await;
@@ -24,7 +34,7 @@ async fn workspaces(stack: &Stack, concurrency: &Value, priorities: &[u8]) -> Ve
         "configurations": { "custom_host": stack.mock.url() },
     });
     made("/integrations", account).await;
-    let mut clients = Vec::new();
+    let mut keys = Vec::new();
     for (index, priority) in priorities.iter().enumerate() {
         let slug = format!("w{index}");
         let workspace = made("/admin/workspaces", json!({ "name": slug, "slug": slug, "priority": priority })).await;
@@ -37,12 +47,12 @@ async fn workspaces(stack: &Stack, concurrency: &Value, priorities: &[u8]) -> Ve
         made("/providers", provider).await;
         let key = json!({ "name": "app", "workspace_id": id, "scopes": ["completions.write"] });
         let key = made("/api-keys/workspace/service", key).await["key"].as_str().unwrap().to_owned();
-        let client = stack.anonymous().with_key(&key).with("x-gateway-provider", "@shared");
+        let client = application(stack, &key);
         stack.until("the provider is known", async || client.get("/anything").await.status == 200).await;
-        clients.push(client);
+        keys.push(key);
     }
     stack.mock.reset();
-    clients
+    keys
 }
 
 /// A chat of somebody that takes so long.

@@ -1,0 +1,94 @@
+//! Clients that ask for a long answer and do not read it: they are given up, their calls cancelled and noted, and their
+//! places go to others, on both lanes and over both protocols.
+
+use super::fairness::{application, keys};
+use crate::http2::Http2;
+use bytes::Bytes;
+use harness::Stack;
+use http::{Method, Request};
+use serde_json::{Value, json};
+
+/// More than the kernel takes off the proxy's hands.
+const LENGTH: usize = 12_000_000;
+const READERS: usize = 6;
+
+/// A long stream of the engine lane, and a long answer of the relay lane.
+fn asks() -> [(Method, String, Value); 2] {
+    let fault = json!({ "mock": { "reply_bytes": LENGTH, "chunks": 200 } }).to_string();
+    let chat = json!({ "model": "gpt-4o-mini", "stream": true, "messages": [{ "role": "user", "content": fault }] });
+    [(Method::POST, "/chat/completions".into(), chat), (Method::GET, format!("/bytes/{}", 4 * LENGTH), Value::Null)]
+}
+
+fn body(ask: &Value) -> Vec<u8> {
+    if ask.is_null() { Vec::new() } else { ask.to_string().into_bytes() }
+}
+
+fn request(stack: &Stack, key: &str, config: &str, (method, path, _): &(Method, String, Value)) -> Request<()> {
+    Request::builder()
+        .method(method)
+        .uri(format!("http://127.0.0.1:{}/v1{path}", stack.proxy_port))
+        .header("x-gateway-api-key", key)
+        .header("x-gateway-provider", "@shared")
+        .header("x-gateway-config", config)
+        .header("content-type", "application/json")
+        .body(())
+        .unwrap()
+}
+
+/// Every kind of reader takes all places with answers it does not read; then somebody else asks.
+async fn others_are_served(stack: &Stack, config: &str) {
+    let shared = json!({ "max_in_flight": READERS, "max_wait_ms": 25_000 });
+    let keys = keys(stack, &shared, &[10, 10]).await;
+    let other = application(stack, &keys[1]);
+    let under_way = async || stack.metric("gateway_fairness_in_use").await.unwrap_or_default() as usize;
+    let mut cut = 0;
+    for ask in asks() {
+        for is_http2 in [false, true] {
+            let what = format!("{} over HTTP/{}", ask.1, if is_http2 { 2 } else { 1 });
+            // Held so that the connections stay.
+            let (mut responses, mut streams) = (Vec::new(), Vec::new());
+            for _ in 0..READERS {
+                if is_http2 {
+                    let connection = Http2::open(stack.proxy_port).await;
+                    let request = request(stack, &keys[0], config, &ask);
+                    let stream = connection.begin(request, Bytes::from(body(&ask.2))).await.unwrap();
+                    streams.push((connection, stream));
+                } else {
+                    let client = application(stack, &keys[0]).with("x-gateway-config", config);
+                    let request = client.request(ask.0.clone(), &ask.1).header("content-type", "application/json");
+                    let response = request.body(body(&ask.2)).send().await.unwrap();
+                    assert_eq!(response.status(), 200, "{what}");
+                    responses.push(response);
+                }
+            }
+            let chat = json!({ "model": "gpt-4o-mini", "messages": [{ "role": "user", "content": "mine" }] });
+            let answer = other.post("/chat/completions", &chat).await;
+            assert_eq!(answer.status, 200, "{what}: {}", answer.text());
+            stack.until("all places come back", async || under_way().await == 0).await;
+            stack.until("nothing is asked of the provider", async || stack.mock.counts().in_flight == 0).await;
+            cut += READERS as i64;
+        }
+    }
+    // Nobody was served to the end: each is noted, with what was received of it.
+    let noted = "SELECT count(*) AS noted, count(*) FILTER (WHERE res_units > 0) AS counted FROM request_logs
+                 WHERE response_status_code = 499";
+    let database = stack.database.client().await;
+    let found = async || {
+        let row = database.query_one(noted, &[]).await.unwrap();
+        (row.get::<_, i64>("noted"), row.get::<_, i64>("counted"))
+    };
+    stack.until("all are noted", async || found().await.0 >= cut).await;
+    assert_eq!(found().await, (cut, cut / 2), "the chats say how much of them came");
+}
+
+#[tokio::test]
+async fn a_workspace_whose_clients_do_not_read_does_not_keep_another_out() {
+    let stack = Stack::builder().proxy("CLIENT_WRITE_TIMEOUT_S", "1").start().await;
+    others_are_served(&stack, r#"{"request_timeout":600000}"#).await;
+}
+
+#[tokio::test]
+async fn the_time_for_a_whole_request_ends_though_its_client_does_not_read() {
+    let stack = Stack::start().await;
+    others_are_served(&stack, r#"{"total_timeout":8000}"#).await;
+}
