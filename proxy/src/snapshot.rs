@@ -27,14 +27,14 @@ use policies::ByWorkspace;
 use saved_config::ConfigKey;
 use shared::api_key::KeyHash;
 use shared::model::{
-    ApiKey, DataKey, Deployment, Integration, IntegrationModel, IntegrationWorkspace, Organisation, PolicyEntity,
-    Provider, RateLimitsPolicy, SecretReference, UsageLimitsPolicy, Workspace,
+    ApiKey, DataKey, Deployment, EmailDigest, Integration, IntegrationModel, IntegrationWorkspace, Organisation,
+    Person, PolicyEntity, Provider, RateLimitsPolicy, SecretReference, UsageLimitsPolicy, Workspace,
 };
 use std::collections::HashSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
-use tables::WorkspaceKey;
+use tables::{PersonKey, WorkspaceKey};
 use tokio::sync::watch;
 use uuid::Uuid;
 
@@ -42,6 +42,7 @@ pub struct Snapshot {
     api_keys: Collection<ApiKey>,
     workspaces: Collection<Workspace>,
     organisations: Collection<Organisation>,
+    people: Collection<Person>,
     deployments: Collection<Deployment>,
     configs: Collection<SavedConfig>,
     providers: Collection<Provider>,
@@ -74,6 +75,7 @@ pub struct Catalog {
     pub grants: Vec<IntegrationWorkspace>,
     pub providers: Vec<Provider>,
     pub data_keys: Vec<DataKey>,
+    pub configs: Vec<SavedConfig>,
 }
 
 /// How far the feed has come. Metrics, readiness and the disk copy go by it.
@@ -111,6 +113,7 @@ impl Snapshot {
             api_keys: Collection::empty(),
             workspaces: Collection::empty(),
             organisations: Collection::empty(),
+            people: Collection::empty(),
             deployments: Collection::empty(),
             configs: Collection::empty(),
             providers: Collection::empty(),
@@ -170,6 +173,7 @@ impl Snapshot {
         self.integration_workspaces.replace(catalog.grants);
         self.providers.replace(catalog.providers);
         self.data_keys.replace(catalog.data_keys);
+        self.configs.replace(catalog.configs);
         self
     }
 
@@ -195,6 +199,12 @@ impl Snapshot {
     /// The organisation of an installation that has one.
     pub fn only_organisation(&self) -> Option<Arc<Organisation>> {
         self.organisations.only()
+    }
+
+    /// Whether a person of this address was in the organisation and is no longer. Who never was is not known here.
+    pub fn is_removed(&self, organisation: Uuid, email: EmailDigest) -> bool {
+        let has = |is_active: bool| self.people.find(&PersonKey { organisation, email, is_active }).is_some();
+        has(false) && !has(true)
     }
 
     /// A deployment by the hash of its token.
@@ -271,11 +281,12 @@ impl Snapshot {
     }
 
     /// Every table the proxy follows, in the order they are read.
-    pub fn collections(&self) -> [&dyn Followed; 14] {
+    pub fn collections(&self) -> [&dyn Followed; 15] {
         [
             &self.organisations,
             &self.workspaces,
             &self.api_keys,
+            &self.people,
             &self.deployments,
             &self.data_keys,
             &self.secret_references,

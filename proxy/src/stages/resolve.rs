@@ -2,6 +2,7 @@
 //! which credential, under which name of the model. A stored credential is bound to the address it was stored for.
 
 use super::identify::{Principal, service_key, strip_bearer};
+use super::plan::{SAVED_ONLY, blocks_inline};
 use crate::catalog::{self, Entry};
 use crate::dial::{Dialer, Origin};
 use crate::headers::GatewayHeaders;
@@ -10,7 +11,7 @@ use crate::plan::{Leaf, Source};
 use crate::providers::{Provider, Providers};
 use crate::realtime;
 use crate::refusal::Refusal;
-use crate::secrets::mapping::mapped;
+use crate::secrets::mapping::{check_hosts, mapped};
 use crate::snapshot::Snapshot;
 use crate::target::{Credential, Stored, Target};
 use chrono::{DateTime, Utc};
@@ -23,6 +24,8 @@ use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Duration;
 
+const OTHER_ADDRESS: &str = "a stored credential goes to its own address alone";
+const NO_PROVIDER: &str = "it holds a credential and does not name the provider that the credential is for";
 const NO_ADDRESS: &str = "this provider has no address of its own, so the request must name one";
 
 /// Everything a target is found in.
@@ -80,15 +83,21 @@ impl Resolver<'_> {
         match (name.strip_prefix('@'), headers.virtual_key.is_some()) {
             (Some(slug), _) => self.stored(slug, leaf, headers, caller, model),
             (None, true) => self.stored(name, leaf, headers, caller, model),
+            // Whoever saved the credential did not say for whom it is, and a caller must not choose.
+            (None, false) if leaf.placement.has_saved_credential() => Err(Refusal::invalid_config(NO_PROVIDER.into())),
+            (None, false) if blocks_inline(self.snapshot, caller) => Err(Refusal::provider_not_saved(SAVED_ONLY)),
             (None, false) => self.named(name, leaf, headers).map(plain),
         }
     }
 
     fn named(&self, name: &str, leaf: &Leaf, headers: &GatewayHeaders<'_>) -> Result<Target, Refusal> {
         let provider = self.provider(name)?;
-        let origin = match self.custom_host(leaf, headers)? {
-            Some(origin) => origin,
-            None => provider.origin.clone().ok_or_else(|| Refusal::invalid_custom_host(NO_ADDRESS))?,
+        let origin = match leaf.placement.has_saved_credential() {
+            true => self.bound_to(self.saved_home(leaf, &provider)?, leaf, headers)?,
+            false => match self.custom_host(leaf, headers)? {
+                Some(origin) => origin,
+                None => own_origin(&provider)?,
+            },
         };
         let placement = self.placement(leaf)?;
         let key = placement.text("api_key").map(HeaderValue::try_from).transpose();
@@ -112,13 +121,8 @@ impl Resolver<'_> {
         let mapped = mapped(integration, &caller.workspace, self.snapshot)?;
         let provider = self.provider(&integration.ai_provider_id)?;
         let home = self.home(&entry, known.as_deref(), &provider)?;
-        let origin = match self.custom_host(leaf, headers)? {
-            Some(asked) if asked.authority() != home.authority() || asked.scheme() != home.scheme() => {
-                return Err(Refusal::invalid_custom_host("a stored credential goes to its own address alone"));
-            }
-            Some(asked) => asked,
-            None => home,
-        };
+        let origin = self.bound_to(home, leaf, headers)?;
+        check_hosts(&mapped, integration, &origin, &provider)?;
         let own = |name: &str| integration.configurations.get(name).and_then(Value::as_str).map(Cow::Borrowed);
         let target = Target {
             headers: extras(leaf, own),
@@ -151,7 +155,24 @@ impl Resolver<'_> {
             .or_else(|| host(Some(&entry.integration.configurations)));
         match stored {
             Some(url) => self.hosts.origin(self.dialer, &url).map_err(Refusal::invalid_custom_host),
-            None => provider.origin.clone().ok_or_else(|| Refusal::invalid_custom_host(NO_ADDRESS)),
+            None => own_origin(provider),
+        }
+    }
+
+    /// Where a saved config's credential belongs: the host that the config names, else the provider's.
+    fn saved_home(&self, leaf: &Leaf, provider: &Provider) -> Result<Arc<Origin>, Refusal> {
+        match &leaf.custom_host {
+            Some(url) => self.hosts.origin(self.dialer, url).map_err(Refusal::invalid_custom_host),
+            None => own_origin(provider),
+        }
+    }
+
+    /// The address that was asked for, as long as it is of the origin that a stored credential belongs to.
+    fn bound_to(&self, home: Arc<Origin>, leaf: &Leaf, headers: &GatewayHeaders<'_>) -> Result<Arc<Origin>, Refusal> {
+        match self.custom_host(leaf, headers)? {
+            Some(asked) if asked != home => Err(Refusal::invalid_custom_host(OTHER_ADDRESS)),
+            Some(asked) => Ok(asked),
+            None => Ok(home),
         }
     }
 
@@ -205,6 +226,10 @@ impl Resolver<'_> {
             stream_idle: leaf.stream_idle.unwrap_or(self.stream_idle),
         })
     }
+}
+
+fn own_origin(provider: &Provider) -> Result<Arc<Origin>, Refusal> {
+    provider.origin.clone().ok_or_else(|| Refusal::invalid_custom_host(NO_ADDRESS))
 }
 
 fn plain(target: Target) -> Resolved {

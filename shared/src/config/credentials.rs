@@ -9,6 +9,7 @@ use crate::seal::{Place, SealError, Sealed};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::Value;
+use std::collections::BTreeMap;
 use uuid::Uuid;
 
 /// What every sealed text begins with.
@@ -27,6 +28,30 @@ static SECRETS: &[&str] = &[
     "oracle_private_key",
     "oracle_key_passphrase",
 ];
+
+/// Fields that decide where a target's credential goes.
+static DESTINATIONS: &[&str] = &[
+    "provider",
+    "virtual_key",
+    "passthrough",
+    "custom_host",
+    "resource_name",
+    "azure_resource_name",
+    "azure_foundry_url",
+    "azure_endpoint_name",
+    "azure_region",
+    "huggingface_base_url",
+    "databricks_workspace",
+    "snowflake_account",
+];
+
+/// What a target inherits of them from the nodes above it.
+const INHERITED: &str = "custom_host";
+
+/// Whether a target's field of this name is secret.
+pub fn is_secret(name: &str) -> bool {
+    SECRETS.contains(&name)
+}
 
 /// A secret field of a config: its name, and where it stands as a JSON pointer.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -49,10 +74,28 @@ fn collect(node: &Value, at: &str, found: &mut Vec<Found>) {
             for (index, target) in value.as_array().into_iter().flatten().enumerate() {
                 collect(target, &format!("{at}/{key}/{index}"), found);
             }
-        } else if SECRETS.contains(&&*name) && !value.is_null() {
+        } else if is_secret(&name) && !value.is_null() {
             found.push(Found { name: name.into_owned(), pointer: format!("{at}/{key}") });
         }
     }
+}
+
+/// What a config says about where the secret at this pointer goes. Names are read as the config's reader reads them, so
+/// that no spelling of a field counts for one of them alone.
+pub fn destinations<'c>(config: &'c Value, pointer: &str) -> BTreeMap<&'static str, &'c Value> {
+    let mut found = BTreeMap::new();
+    let own = pointer.rfind('/').unwrap_or(0);
+    for end in pointer.match_indices('/').map(|(at, _)| at) {
+        let Some(Value::Object(node)) = config.pointer(&pointer[..end]) else { continue };
+        for (key, value) in node.iter().filter(|(_, value)| !value.is_null()) {
+            let name = snake(key);
+            let name = DESTINATIONS.iter().find(|one| **one == name && (end == own || **one == INHERITED));
+            if let Some(name) = name {
+                found.insert(*name, value);
+            }
+        }
+    }
+    found
 }
 
 /// What is sealed of a value; service accounts may be objects, and are sealed as their JSON.
@@ -139,6 +182,28 @@ mod tests {
             ("vertex_service_account_json", "/targets/1/targets/0/vertex_service_account_json"),
         ];
         assert_eq!(found, expected.map(|(name, at)| (name.to_owned(), at.to_owned())));
+    }
+
+    #[test]
+    fn a_destination_is_what_the_reader_makes_of_it_in_every_spelling() {
+        for key in ["custom_host", "customHost", "Custom_host", "CustomHost"] {
+            let host = "https://a.test/v1";
+            let mut config = json!({ "provider": "openai", "targets": [{ "Provider": "groq", "api_key": "k" }] });
+            config["targets"][0][key] = json!(host);
+            let found = destinations(&config, "/targets/0/api_key");
+            assert_eq!(found, BTreeMap::from([("custom_host", &json!(host)), ("provider", &json!("groq"))]), "{key}");
+            let read = read(&config["targets"][0], Strictness::Inline, &Limits::default()).unwrap();
+            assert_eq!((read.custom_host.as_deref(), read.provider.as_deref()), (Some(host), Some("groq")), "{key}");
+        }
+        let above = json!({ "customHost": "https://a.test", "provider": "x", "resource_name": "r", "targets": [
+            { "targets": [{ "api_key": "k" }], "azureResourceName": "r" },
+            { "api_key": "k", "custom_host": "https://b.test", "azureResourceName": "r" },
+        ] });
+        let inherited = destinations(&above, "/targets/0/targets/0/api_key");
+        assert_eq!(inherited, BTreeMap::from([("custom_host", &json!("https://a.test"))]));
+        let own = destinations(&above, "/targets/1/api_key");
+        let expected = [("azure_resource_name", &json!("r")), ("custom_host", &json!("https://b.test"))];
+        assert_eq!(own, BTreeMap::from(expected), "the nearest host holds");
     }
 
     #[test]

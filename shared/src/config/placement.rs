@@ -15,6 +15,8 @@ pub struct Placement {
     fields: Vec<(String, Value)>,
     /// Where sealed values belong; none when there are none.
     sealed_in: Option<Place>,
+    /// Whether a credential here was saved with the config rather than sent with a request.
+    has_saved_credential: bool,
 }
 
 impl Placement {
@@ -41,6 +43,13 @@ impl Placement {
     pub(super) fn seal_in(&mut self, organisation: Uuid, config: Uuid) {
         let has_sealed = self.fields.iter().any(|(_, value)| SealedText::of(value).is_some());
         self.sealed_in = has_sealed.then(|| credentials::place(organisation, config));
+        self.has_saved_credential = has_sealed || self.names().any(credentials::is_secret);
+    }
+
+    /// Whether a saved config keeps a credential here. It is meant for the provider and the address that the config
+    /// itself names, and for no other, whatever a request says.
+    pub fn has_saved_credential(&self) -> bool {
+        self.has_saved_credential
     }
 
     /// With its sealed values in plain text, for the head of one request.
@@ -56,7 +65,7 @@ impl Placement {
                 *value = secret.expose_text().ok_or(SealError::Malformed)?.into();
             }
         }
-        Ok(Cow::Owned(Self { fields, sealed_in: None }))
+        Ok(Cow::Owned(Self { fields, sealed_in: None, has_saved_credential: self.has_saved_credential }))
     }
 }
 

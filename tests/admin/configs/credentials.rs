@@ -77,6 +77,7 @@ async fn a_mask_keeps_the_stored_credential_and_never_leads_it_elsewhere() {
     assert_eq!(stored().await["api_key"], before["api_key"]);
     for refused in [
         with(MASK, json!({ "custom_host": "https://elsewhere.test/v1" })),
+        with(MASK, json!({ "Custom_host": "https://elsewhere.test/v1" })),
         with(MASK, json!({ "provider": "groq" })),
         with("sk*****xyz", json!({})),
     ] {

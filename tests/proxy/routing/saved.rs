@@ -4,7 +4,7 @@ use super::target;
 use harness::{Client, Stack, chat};
 use serde_json::{Value, json};
 
-async fn save(stack: &Stack, name: &str, config: Value, more: Value) -> String {
+pub async fn save(stack: &Stack, name: &str, config: Value, more: Value) -> String {
     let mut body = json!({ "name": name, "config": config, "workspace_id": stack.home.workspace_id.to_string() });
     body.as_object_mut().unwrap().extend(more.as_object().cloned().unwrap());
     let answer = stack.administrator().post("/configs", &body).await;
@@ -63,4 +63,41 @@ async fn a_workspaces_default_config_serves_requests_that_name_none() {
     let own = client.with("x-gateway-config", target(&stack, json!({})).to_string());
     let answer = own.post("/chat/completions", &chat("Hello")).await;
     assert_eq!(answer.header("x-gateway-last-used-option-index"), "config", "a request's own config replaces it");
+}
+
+#[tokio::test]
+async fn a_saved_configs_credential_goes_to_its_own_provider_and_address_alone() {
+    let stack = Stack::start().await;
+    let bound = save(&stack, "bound", target(&stack, json!({ "api_key": "sk-saved" })), json!({})).await;
+    let unbound =
+        save(&stack, "unbound", json!({ "api_key": "sk-saved", "retry": { "attempts": 1 } }), json!({})).await;
+    let application = stack.anonymous().with_key(&stack.home.workspace_key);
+    let with = |config: &str| application.with("x-gateway-config", config);
+    until_routed(&stack, &with(&bound), "config").await;
+    assert_eq!(stack.mock.requests().pop().unwrap().headers["authorization"], "Bearer sk-saved");
+    let elsewhere = stack.mock.url().replace("127.0.0.1", "localhost");
+    let same = format!("{}/more", stack.mock.url());
+    stack
+        .until("the other config is known", async || {
+            let answer = with(&unbound).post("/chat/completions", &chat("Hello")).await;
+            answer.json()["error"]["code"] == "missing_provider"
+        })
+        .await;
+    let before = stack.mock.requests().len();
+    let named = with(&unbound).with("x-gateway-provider", "openai");
+    for (client, code) in [
+        (with(&bound).with("x-gateway-custom-host", &*elsewhere), "invalid_custom_host"),
+        (named.with("x-gateway-custom-host", &*elsewhere), "invalid_config"),
+        (named.with("x-gateway-custom-host", stack.mock.url()), "invalid_config"),
+    ] {
+        for path in ["/chat/completions", "/elsewhere"] {
+            let answer = client.post(path, &chat("Hello")).await;
+            let told = answer.json()["error"]["code"].as_str().unwrap_or_default().to_owned();
+            assert_eq!((answer.status.as_u16(), &*told), (400, code), "{path}: {}", answer.text());
+        }
+    }
+    assert_eq!(stack.mock.requests().len(), before, "nobody was asked");
+    let answer = with(&bound).with("x-gateway-custom-host", &*same).post("/elsewhere", &chat("Hello")).await;
+    assert_eq!(stack.mock.requests().len(), before + 1, "another path of its own address is no other address");
+    assert_ne!(answer.status, 400, "{}", answer.text());
 }

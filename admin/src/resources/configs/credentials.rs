@@ -5,32 +5,13 @@
 use crate::action::Action;
 use crate::error::ApiError;
 use serde_json::Value;
-use shared::config::credentials::{self, Found, SealedText, plain, secrets};
+use shared::config::credentials::{self, Found, SealedText, destinations, plain, secrets};
 use shared::seal::Secret;
 use std::collections::BTreeSet;
 use uuid::Uuid;
 
 /// What every mask has, and no credential.
 const STARS: &str = "*****";
-
-/// Fields that decide where a target's credential goes.
-static DESTINATIONS: &[&str] = &[
-    "provider",
-    "custom_host",
-    "customHost",
-    "resource_name",
-    "resourceName",
-    "azure_resource_name",
-    "azureResourceName",
-    "azure_foundry_url",
-    "azureFoundryUrl",
-    "huggingface_base_url",
-    "huggingfaceBaseUrl",
-    "databricks_workspace",
-    "databricksWorkspace",
-    "snowflake_account",
-    "snowflakeAccount",
-];
 
 /// Puts the stored value in the place of each mask, and says where; `stored` is the present config.
 pub fn kept(sent: &mut Value, stored: &Value) -> Result<BTreeSet<String>, ApiError> {
@@ -54,7 +35,7 @@ pub fn kept(sent: &mut Value, stored: &Value) -> Result<BTreeSet<String>, ApiErr
         let Some((was, _, value)) = here.filter(|_| is_clear) else {
             return Err(refused(&found, "is a mask that stands for no stored credential; send the credential itself"));
         };
-        if !destinations(sent, &found.pointer).is_subset(&destinations(stored, &was.pointer)) {
+        if destinations(sent, &found.pointer) != destinations(stored, &was.pointer) {
             return Err(refused(&found, "would go to another place than before; send the credential itself"));
         }
         if let Some(place) = sent.pointer_mut(&found.pointer) {
@@ -67,17 +48,6 @@ pub fn kept(sent: &mut Value, stored: &Value) -> Result<BTreeSet<String>, ApiErr
 
 fn mask_of(value: &Value) -> String {
     SealedText::of(value).map_or_else(|| shared::api_key::mask(&plain(value)), |text| text.mask.to_owned())
-}
-
-/// What the node of a field and the nodes above it say about where they send.
-fn destinations(config: &Value, pointer: &str) -> BTreeSet<String> {
-    let mut found = BTreeSet::new();
-    let ends = pointer.match_indices('/').map(|(at, _)| at);
-    for node in ends.filter_map(|end| config.pointer(&pointer[..end])) {
-        let said = DESTINATIONS.iter().filter_map(|name| node.get(*name)?.as_str());
-        found.extend(said.map(str::to_owned));
-    }
-    found
 }
 
 /// Seals what is not kept. A credential that was sent again is left as it was, so that no version is made of it.
@@ -173,11 +143,24 @@ mod tests {
         };
         for (sent, accepted) in [
             (json!({ "custom_host": "https://a.test", "targets": [target(json!({}))] }), true),
-            (json!({ "targets": [target(json!({ "weight": 2 })), { "provider": "@b" }] }), true),
+            (
+                json!({ "customHost": "https://a.test", "targets": [target(json!({ "weight": 2 })), { "provider": "@b" }] }),
+                true,
+            ),
+            (json!({ "targets": [target(json!({ "custom_host": "https://a.test" }))] }), true),
+            (json!({ "targets": [target(json!({}))] }), false),
             (json!({ "custom_host": "https://evil.test", "targets": [target(json!({}))] }), false),
             (json!({ "targets": [target(json!({ "custom_host": "https://evil.test" }))] }), false),
             (json!({ "targets": [target(json!({ "customHost": "https://evil.test" }))] }), false),
-            (json!({ "targets": [target(json!({ "provider": "groq" }))] }), false),
+            (
+                json!({ "custom_host": "https://a.test", "targets": [target(json!({ "Custom_host": "https://evil.test" }))] }),
+                false,
+            ),
+            (
+                json!({ "custom_host": "https://a.test", "targets": [target(json!({ "Huggingface_base_url": "https://evil.test" }))] }),
+                false,
+            ),
+            (json!({ "custom_host": "https://a.test", "targets": [target(json!({ "provider": "groq" }))] }), false),
             (json!({ "customHost": "https://evil.test", "targets": [{ "targets": [target(json!({}))] }] }), false),
         ] {
             assert_eq!(fault(&sent, &stored).is_none(), accepted, "{sent}");

@@ -1,7 +1,11 @@
-//! A stored credential never reaches another origin: generated requests, configs and hosts against the real resolver and
-//! the real heads of both lanes. Each case is judged by a table of homes that the test wrote itself.
+//! A stored credential never reaches another origin, be it of an integration or of a saved config: generated requests,
+//! configs and hosts against the real resolver and the real heads of both lanes. Each case is judged by tables of where
+//! credentials belong that the test wrote itself.
 //!
 //! `CREDENTIAL_CASES` says how many; the seed is fixed, and a failure names its case.
+
+mod case;
+mod saved;
 
 use super::*;
 use crate::dial::lab::{dialer_with_names, settings};
@@ -11,12 +15,13 @@ use crate::inline::InlineConfigs;
 use crate::snapshot::Catalog;
 use crate::stages::prepare::{Meant, upstream_head};
 use crate::stages::relay::towards_provider;
+use case::Case;
 use futures::FutureExt as _;
-use http::HeaderMap;
 use pingora_core::upstreams::peer::Peer as _;
 use pingora_http::RequestHeader;
 use rand::rngs::StdRng;
 use rand::{RngExt as _, SeedableRng as _};
+use saved::SAVED;
 use serde_json::json;
 use shared::api_key::KeyHash;
 use shared::model::{self, ApiKey, Credentials, Integration, KeyKind, Workspace};
@@ -142,6 +147,7 @@ fn world() -> World {
             created_at: DateTime::UNIX_EPOCH,
         });
     }
+    catalog.configs = saved::rows(&sealer, &data_key);
     catalog.data_keys.push(data_key);
     let workspace = Workspace {
         id: WORKSPACE,
@@ -179,178 +185,33 @@ fn world() -> World {
     }
 }
 
-/// One request as a caller might write it who is after a credential.
-struct Case<'r>(&'r mut StdRng);
-
-impl Case<'_> {
-    fn one<T: Copy>(&mut self, of: &[T]) -> T {
-        of[self.0.random_range(0..of.len())]
-    }
-
-    fn chance(&mut self, percent: u32) -> bool {
-        self.0.random_range(0..100) < percent
-    }
-
-    fn home(&mut self) -> &'static Home {
-        &HOMES[self.0.random_range(0..HOMES.len())]
-    }
-
-    /// Somebody's host, written as it is, otherwise, or almost.
-    fn host(&mut self) -> String {
-        if self.chance(15) {
-            let odd = [
-                "https://evil.example",
-                "http://evil.example:8080",
-                "https://evil.example/api.openai.com",
-                "//api.openai.com",
-                "https://api.openai.com@evil.example",
-                "https://evil.example#api.openai.com",
-                "https://evil.example?api.openai.com",
-                "https://bücher.example/v1",
-                "https://xn--bcher-kva.example.evil.example",
-                "https://[::ffff:93.184.216.34]",
-                "",
-                "https://0x5db8d822",
-                "https://api.openai.com%2eevil.example",
-                "https://api.openai.com\\@evil.example",
-                "javascript:1",
-                "https://api.openai.com:443:80",
-                "https://api.openai.com,evil.example",
-                "https://ａｐｉ.openai.com",
-                "https://api。openai。com",
-            ];
-            return self.one(&odd).to_owned();
-        }
-        let (scheme, name, port) = if self.chance(70) { self.home().origin } else { self.home().model_origin };
-        let mut name = match name.contains(':') {
-            true => format!("[{name}]"),
-            false => name.to_owned(),
-        };
-        if self.chance(25) {
-            name = name.to_ascii_uppercase();
-        }
-        if self.chance(20) {
-            name = match self.0.random_range(0..6) {
-                0 => format!("{name}."),
-                1 => format!("{name}.."),
-                2 => format!("{name}.evil.example"),
-                3 => format!("evil-{name}"),
-                4 => format!("{name}%00.evil.example"),
-                _ => name.replace('.', "%2e"),
-            };
-        }
-        let user = match self.chance(12) {
-            true => self.one(&["user@", "user:pass@", "@", "api.openai.com@", ":@"]),
-            false => "",
-        };
-        let scheme = match self.chance(20) {
-            true => self.one(&["http", "https", "HTTPS", "ftp", "wss", "https:"]),
-            false if scheme == HTTPS => "https",
-            false => "http",
-        };
-        let port = match self.chance(45) {
-            true => self.one(&[":443", ":80", ":8443", ":", ":0443", ":65535", ":65536", ":443 "]).to_owned(),
-            false if [80, 443].contains(&port) => String::new(),
-            false => format!(":{port}"),
-        };
-        let path = match self.chance(50) {
-            true => self.one(&[
-                "/v1",
-                "/",
-                "/base/../..",
-                "//evil.example",
-                "/v1?x=1",
-                "/v1#x",
-                "/\t",
-                "/@evil.example",
-                "/v1/",
-            ]),
-            false => "",
-        };
-        format!("{scheme}://{user}{name}{port}{path}")
-    }
-
-    /// A target, or a tree of them.
-    fn config(&mut self, depth: usize) -> Value {
-        let mut node = json!({});
-        if self.chance(40) {
-            node["custom_host"] = json!(self.host());
-        }
-        if depth > 0 && self.chance(60) {
-            let mode = self.one(&["single", "fallback", "loadbalance"]);
-            node["strategy"] = json!({ "mode": mode });
-            let count = self.0.random_range(1..=2);
-            node["targets"] = (0..count).map(|_| self.config(depth - 1)).collect();
-            return node;
-        }
-        match self.0.random_range(0..6) {
-            0 | 1 => node["provider"] = json!(format!("@{}", self.home().slug)),
-            2 => node["virtual_key"] = json!(self.home().slug),
-            3 => {
-                node["provider"] = json!(self.one(&["openai", "anthropic", "groq"]));
-                node["api_key"] = json!("sk-of-the-config");
-            }
-            4 => node["passthrough"] = json!(true),
-            _ => {}
-        }
-        if self.chance(25) {
-            node["override_params"] = json!({ "model": self.model() });
-        }
-        if self.chance(20) {
-            node["forward_headers"] = json!([self.one(&["authorization", "x-api-key", "x-mine"])]);
-        }
-        node
-    }
-
-    fn model(&mut self) -> String {
-        let name = self.one(&["gpt-4o", "tuned", "org/model"]);
-        if self.chance(50) { format!("@{}/{name}", self.home().slug) } else { name.to_owned() }
-    }
-
-    fn headers(&mut self) -> HeaderMap {
-        let mut head = HeaderMap::new();
-        let mut put = |name: &'static str, value: String| {
-            if let Ok(value) = HeaderValue::try_from(value) {
-                head.insert(HeaderName::from_static(name), value);
-            }
-        };
-        put("x-gateway-api-key", "service-key".into());
-        if self.chance(60) {
-            put("x-gateway-custom-host", self.host());
-        }
-        match self.0.random_range(0..5) {
-            0 | 1 => put("x-gateway-provider", format!("@{}", self.home().slug)),
-            2 => put("x-gateway-provider", self.one(&["openai", "anthropic", "groq"]).to_owned()),
-            3 => put("x-gateway-virtual-key", self.home().slug.to_owned()),
-            _ => {}
-        }
-        if self.chance(60) {
-            put("x-gateway-config", self.config(3).to_string());
-        }
-        if self.chance(40) {
-            put("authorization", "Bearer sk-of-the-caller".into());
-        }
-        if self.chance(20) {
-            put("x-gateway-forward-headers", self.one(&["x-mine", "authorization", "x-mine, x-api-key"]).into());
-        }
-        head
-    }
+/// A credential that a head carries, and where it belongs; None for one that belongs nowhere.
+struct Carried {
+    of: &'static str,
+    origin: Option<(Scheme, &'static str, u16)>,
 }
 
-/// Whose credential a head carries.
-fn carried(head: &Request) -> Vec<&'static Home> {
-    let carries = |home: &&Home| {
-        let secret = credential(home);
-        head.headers().any(|(_, value)| String::from_utf8_lossy(value.as_bytes()).contains(&secret))
-            || head.path_and_query().contains(&secret)
+/// The credentials that a head carries when `asked` is the model.
+fn carried(head: &Request, asked: &str) -> Vec<Carried> {
+    let carries = |secret: &str| {
+        head.headers().any(|(_, value)| String::from_utf8_lossy(value.as_bytes()).contains(secret))
+            || head.path_and_query().contains(secret)
     };
-    HOMES.iter().filter(carries).collect()
+    let homes = HOMES.iter().filter(|home| carries(&credential(home))).map(|home| {
+        let bare = asked.rsplit_once(&format!("@{}/", home.slug)).map_or(asked, |(_, bare)| bare);
+        let origin = if bare == "tuned" { home.model_origin } else { home.origin };
+        Carried { of: home.slug, origin: Some(origin) }
+    });
+    let saved = SAVED.iter().filter(|one| carries(one.credential));
+    homes.chain(saved.map(|one| Carried { of: one.credential, origin: one.origin })).collect()
 }
 
 #[derive(Debug, Default)]
 struct Tally {
     sent: usize,
     sent_by_custom_host: usize,
+    sent_from_saved_configs: usize,
+    refused_saved_configs: usize,
     refused: usize,
     dialled: usize,
     blocked: usize,
@@ -395,6 +256,7 @@ fn a_stored_credential_never_reaches_another_origin() {
             let asked = asked.as_deref().unwrap_or(&model);
             let Ok(resolved) = resolver.resolve(leaf, &headers, &world.caller, Some(asked)) else {
                 tally.refused += 1;
+                tally.refused_saved_configs += usize::from(leaf.placement.has_saved_credential());
                 continue;
             };
             let target = resolved.target;
@@ -406,17 +268,16 @@ fn a_stored_credential_never_reaches_another_origin() {
             let mut relayed = sent.clone();
             towards_provider(&mut relayed, &target, "/chat/completions", &aliases).unwrap();
             for lane in [engine, Request::from(relayed)] {
-                let homes = carried(&lane);
-                assert!(homes.len() <= 1, "{what}: two credentials in one head");
-                let Some(home) = homes.first() else {
+                let found = carried(&lane, asked);
+                assert!(found.len() <= 1, "{what}: two credentials in one head");
+                let Some(one) = found.first() else {
                     assert!(matches!(target.credential, Credential::Given(_)), "{what}: a credential was lost");
                     continue;
                 };
-                let bare = asked.rsplit_once(&format!("@{}/", home.slug)).map_or(asked, |(_, bare)| bare);
-                let expected = if bare == "tuned" { home.model_origin } else { home.origin };
                 let origin = &target.origin;
-                let name = origin.host_name();
-                assert_eq!((origin.scheme(), name, origin.port()), expected, "{what} at {}", home.slug);
+                let reached = (origin.scheme(), origin.host_name(), origin.port());
+                assert_eq!(Some(reached), one.origin, "{what} of {}", one.of);
+                tally.sent_from_saved_configs += usize::from(SAVED.iter().any(|saved| saved.credential == one.of));
                 tally.sent += 1;
                 tally.sent_by_custom_host += usize::from(headers.custom_host.is_some() || leaf.custom_host.is_some());
             }
@@ -428,6 +289,8 @@ fn a_stored_credential_never_reaches_another_origin() {
     // The test would also hold if nothing were ever sent.
     let least = cases / 20;
     assert!(tally.sent > least && tally.sent_by_custom_host > least / 10 && tally.refused > least, "{tally:?}");
+    let saved = (tally.sent_from_saved_configs, tally.refused_saved_configs);
+    assert!(saved.0 > least && saved.1 > least, "{tally:?}");
     assert!(tally.dialled > 0 && tally.blocked > 0, "{tally:?}");
 }
 
