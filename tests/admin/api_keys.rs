@@ -1,6 +1,7 @@
 //! API keys over HTTP: the three kinds, who may make and change which, lifetimes, and rotation. Pure rules are tested
 //! beside the code.
 
+mod authority;
 mod lifetimes;
 mod rotation;
 mod scopes;

@@ -2,6 +2,7 @@
 //! its own for being managed, so what a caller may do depends on the key in question. A key's secret is shown when it
 //! is made and when it is rotated, and at no other time and to nobody else.
 
+pub mod authority;
 mod create;
 mod defaults;
 pub mod docs;
@@ -172,6 +173,11 @@ impl Resource for Key {
 }
 
 impl Key {
+    /// What whoever has its secret is able to do.
+    fn power(&self) -> authority::Power<'_> {
+        authority::Power { kind: self.kind, scopes: &self.scopes, workspace: self.workspace_id, owner: self.user_id }
+    }
+
     fn budget(&self) -> Option<UsageLimits> {
         UsageLimits::from_stored(self.usage_limits.as_ref()?, self.used)
     }

@@ -3,6 +3,7 @@
 
 pub mod docs;
 
+use super::api_keys::authority::{self, Power};
 use super::api_keys::issue::{self, Joiner};
 use super::workspaces::Workspace;
 use crate::access::{self, Role, SecuritySettings};
@@ -48,7 +49,8 @@ pub fn sent(users: Value) -> Result<Vec<NewMember>, ApiError> {
 }
 
 /// Adds members in the action's transaction. Answers with the keys that came with it, where the organisation gives
-/// everybody one; without `shows_keys` their secrets are to be fetched by rotating them.
+/// everybody one. Without `shows_keys`, and for those whose key the caller may not have, secrets are to be fetched by
+/// rotating them.
 pub async fn add(
     action: &Action<'_>,
     workspace: Uuid,
@@ -72,11 +74,18 @@ pub async fn add(
             return Err(ApiError::Conflict("This user is a member of the workspace already".into()));
         }
         let by = action.call.caller.actor_id();
-        let joiner = Joiner { organisation, workspace, user: member.id, by, promise: None, is_shown: shows_keys };
+        let is_shown = shows_keys && may_see_key(action, workspace, member.id).await?;
+        let joiner = Joiner { organisation, workspace, user: member.id, by, promise: None, is_shown };
         let made = issue::for_joiner(&action.tx, &action.app.api_key_prefix, joiner).await?;
-        keys.extend(made.map(|made| issue::shown(workspace, member.id, &made)));
+        keys.extend(made.map(|made| issue::shown(workspace, member.id, &made, is_shown)));
     }
     Ok(keys)
+}
+
+/// Whether who adds a member may have the key that comes with joining.
+async fn may_see_key(action: &Action<'_>, workspace: Uuid, user: Uuid) -> Result<bool, ApiError> {
+    let (kind, scopes) = (KeyKind::WorkspaceUser, issue::usual_scopes());
+    authority::may_hold(action, Power { kind, scopes: &scopes, workspace: Some(workspace), owner: Some(user) }).await
 }
 
 /// Everybody in a workspace, for the workspace itself.

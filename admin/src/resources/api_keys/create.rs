@@ -3,8 +3,7 @@
 
 use super::defaults::{self, Defaults};
 use super::place::Place;
-use super::{Key, expiry, grant, issue, rotation_policy};
-use crate::access::Role;
+use super::{Key, authority, expiry, grant, issue, rotation_policy};
 use crate::action::{Action, Change};
 use crate::app::App;
 use crate::call::Call;
@@ -148,21 +147,17 @@ pub fn emails(sent: Vec<String>) -> Result<Vec<String>, ApiError> {
 /// Whose key it becomes: the caller's own, or somebody's in the workspace whose role is not above the caller's. A key
 /// acts for its owner, so one for a higher role would be a way up.
 async fn owner(action: &Action<'_>, asked: Option<Uuid>) -> Result<Uuid, ApiError> {
-    const OWNER: &str = "SELECT u.role AS organisation_role, m.role AS member_role FROM users u
-        LEFT JOIN workspace_members m ON m.user_id = u.id AND m.workspace_id = $3
-        WHERE u.id = $1 AND u.organisation_id = $2 AND u.status = 'active' FOR SHARE OF u";
+    const HOLD: &str = "SELECT FROM users WHERE id = $1 AND organisation_id = $2 AND status = 'active' FOR SHARE";
     let caller = &action.call.caller;
     let user = asked.or(caller.user_id()).ok_or_else(|| ApiError::field("user_id", "is required"))?;
     let nobody = || ApiError::field("user_id", "must be a member of the workspace");
-    let row = action.tx.query_opt(OWNER, &[&user, &action.organisation_id(), &action.workspace_id]).await?;
-    let row = row.ok_or_else(nobody)?;
-    let is_admin = matches!(row.try_get("organisation_role")?, "owner" | "admin");
-    let member: Option<&str> = row.try_get("member_role")?;
-    let role = if is_admin { Some(Role::Admin) } else { member.and_then(Role::parse) }.ok_or_else(nobody)?;
-    match &caller.standing {
-        None => Ok(user),
-        Some(_) if caller.user_id() == Some(user) => Ok(user),
-        Some(standing) if standing.role.is_some_and(|own| own > Role::Member && role <= own) => Ok(user),
-        Some(_) => Err(ApiError::Forbidden("A key for this user can be made by those whose role is not below theirs")),
+    action.tx.query_opt(HOLD, &[&user, &action.organisation_id()]).await?.ok_or_else(nobody)?;
+    let standing = authority::standing(action, user, action.workspace_id).await?;
+    if standing.role.is_none() {
+        return Err(nobody());
+    }
+    match authority::has_rank(caller, Some(&(user, standing))) {
+        true => Ok(user),
+        false => Err(ApiError::Forbidden("A key for this user can be made by those whose role is not below theirs")),
     }
 }

@@ -1,6 +1,7 @@
 //! Which scopes a key may get: those its kind can have, and of them those the giver may give. A workspace's key gives
-//! what it holds; an admin key gives a workspace's keys anything, and further admin keys what it holds.
+//! what it holds; an admin key that makes a workspace's keys gives them anything, and further admin keys what it holds.
 
+use super::authority;
 use crate::caller::Caller;
 use crate::error::ApiError;
 use shared::model::KeyKind;
@@ -15,8 +16,7 @@ pub fn granted(
 ) -> Result<Vec<String>, ApiError> {
     let possible = scopes::all_for(kind);
     let may_give = |scope: &str| {
-        let gives_anything = caller.workspace_id().is_none() && kind != KeyKind::OrganisationService;
-        gives_anything || caller.holds(scope) || held.iter().any(|one| one == scope)
+        authority::may_make_any(caller, kind) || caller.holds(scope) || held.iter().any(|one| one == scope)
     };
     let Some(asked) = asked else {
         return Ok(possible.into_iter().filter(|scope| may_give(scope)).map(str::to_owned).collect());
@@ -66,7 +66,10 @@ mod tests {
 
     #[test]
     fn nobody_gives_what_they_do_not_hold() {
-        let admin = caller(OrganisationService, &["organisation_service_api_keys.create", "deployments.create"]);
+        let makes = ["workspace_service_api_keys.create", "workspace_user_api_keys.create"];
+        let admin = ["organisation_service_api_keys.create", "deployments.create", makes[0], makes[1]];
+        let admin = caller(OrganisationService, &admin);
+        let changing = caller(OrganisationService, &["workspace_service_api_keys.update"]);
         let service = caller(WorkspaceService, &["workspace_user_api_keys.create", "completions.write"]);
         for (caller, kind, scope, status) in [
             (&admin, OrganisationService, "deployments.create", None),
@@ -75,6 +78,7 @@ mod tests {
             (&admin, OrganisationService, "completions.write", Some(400)),
             (&admin, WorkspaceService, "completions.write", None),
             (&admin, WorkspaceUser, "workspace_user_api_keys.create", Some(400)),
+            (&changing, WorkspaceService, "completions.write", Some(403)),
             (&service, WorkspaceUser, "completions.write", None),
             (&service, WorkspaceUser, "logs.write", Some(403)),
             (&service, WorkspaceService, "invented", Some(400)),
@@ -90,9 +94,10 @@ mod tests {
     fn without_a_wish_a_key_gets_all_that_can_be_given() {
         let service = caller(WorkspaceService, &["workspace_user_api_keys.create", "completions.write"]);
         assert_eq!(granted(None, WorkspaceUser, &service, &[]).unwrap(), ["completions.write"]);
-        let admin = caller(OrganisationService, &[]);
+        let admin = caller(OrganisationService, &["workspace_user_api_keys.create"]);
         assert_eq!(granted(None, WorkspaceUser, &admin, &[]).unwrap(), scopes::all_for(WorkspaceUser));
-        assert!(granted(None, OrganisationService, &admin, &[]).unwrap().is_empty());
+        let own = ["workspace_user_api_keys.create"];
+        assert_eq!(granted(None, OrganisationService, &admin, &[]).unwrap(), own, "what it holds itself");
         let order = vec!["logs.list".to_owned(), "completions.write".into(), "logs.list".into()];
         assert_eq!(granted(Some(order), WorkspaceUser, &admin, &[]).unwrap(), ["logs.list", "completions.write"]);
     }

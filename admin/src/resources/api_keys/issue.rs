@@ -54,12 +54,8 @@ pub async fn for_joiner(
     if !is_due || place.is_full() {
         return Ok(None);
     }
-    let promise = joiner.promise.unwrap_or_else(|| Promise {
-        scopes: scopes::all_for(KeyKind::WorkspaceUser).into_iter().map(str::to_owned).collect(),
-        name: None,
-        expiry: None,
-        metadata: None,
-    });
+    let promise =
+        joiner.promise.unwrap_or_else(|| Promise { scopes: usual_scopes(), name: None, expiry: None, metadata: None });
     let metadata = place.metadata(promise.metadata.as_ref());
     if !conforms(tx, joiner.organisation, &metadata).await? {
         tracing::info!(workspace_id = %joiner.workspace, "no key for who joined: its metadata would not fit the schema");
@@ -92,9 +88,18 @@ pub async fn for_joiner(
     Ok(Some((made.id, secret)))
 }
 
-/// As a reply shows it.
-pub fn shown(workspace: Uuid, user: Uuid, (id, key): &(Uuid, String)) -> Value {
-    json!({ "workspace_id": workspace, "user_id": user, "id": id, "key": key })
+/// What a key is able to do that an organisation gives to everybody who joins.
+pub fn usual_scopes() -> Vec<String> {
+    scopes::all_for(KeyKind::WorkspaceUser).into_iter().map(str::to_owned).collect()
+}
+
+/// As a reply shows it; without the secret where it is to be fetched by rotating the key.
+pub fn shown(workspace: Uuid, user: Uuid, (id, key): &(Uuid, String), shows_secret: bool) -> Value {
+    let mut shown = json!({ "workspace_id": workspace, "user_id": user, "id": id });
+    if shows_secret {
+        shown["key"] = json!(key);
+    }
+    shown
 }
 
 async fn conforms(tx: &Transaction<'_>, organisation: Uuid, metadata: &Map<String, Value>) -> Result<bool, ApiError> {

@@ -2,7 +2,7 @@
 //! there are never more than two. A secret that nobody has seen (a schedule drew it) is replaced without further ado:
 //! that is how it is fetched, and no secret is ever kept or mailed for it.
 
-use super::{Key, rotation_policy};
+use super::{Key, authority, rotation_policy};
 use crate::action::{Action, Change};
 use crate::app::App;
 use crate::call::Call;
@@ -18,6 +18,9 @@ use shared::api_key::{self, KeyHash};
 use tokio_postgres::Transaction;
 use uuid::Uuid;
 
+const NOT_SHOWN: &str =
+    "A key is rotated by those who hold all its scopes and whose role is not below that of its owner";
+
 #[derive(Deserialize)]
 struct Wish {
     key_transition_period_ms: Option<i64>,
@@ -30,6 +33,9 @@ pub async fn rotate(State(app): State<App>, call: Call, Path(name): Path<String>
     let mut db = app.db.get().await?;
     let mut action = Action::begin(&mut db, &app, &call).await?;
     let current = crud::held::<Key>(&mut action, &name, None).await?;
+    if current.id != call.caller.key.id && !authority::may_hold(&action, current.power()).await? {
+        return Err(ApiError::Forbidden(NOT_SHOWN));
+    }
     let now = Utc::now();
     if current.expires_at.is_some_and(|end| end.0 <= now) {
         return Err(ApiError::invalid("The key has expired; move its end into the future first"));

@@ -114,7 +114,7 @@ async fn sit(
     let promise = details.map(promise);
     let joiner = Joiner { organisation, workspace, user, by: user, promise, is_shown: true };
     let made = issue::for_joiner(tx, &app.api_key_prefix, joiner).await?;
-    Ok(made.map(|made| issue::shown(workspace, user, &made)))
+    Ok(made.map(|made| issue::shown(workspace, user, &made, true)))
 }
 
 fn promise(details: &KeyDetails) -> Promise {

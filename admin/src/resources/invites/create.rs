@@ -9,6 +9,7 @@ use crate::crud::{self, Answer, Resource as _};
 use crate::error::ApiError;
 use crate::http::{text, time};
 use crate::mail::invitation::Invitation;
+use crate::resources::api_keys::authority;
 use crate::resources::users;
 use crate::{metadata_schema, tenancy};
 use axum::Json;
@@ -45,6 +46,10 @@ pub async fn create(State(app): State<App>, call: Call) -> Answer {
     let new: NewInvite = call.body()?;
     let email = address(&new.email)?;
     let key = new.workspace_api_key_details.map(|key| checked_key(key, Utc::now())).transpose()?;
+    if key.as_ref().is_some_and(|key| !authority::may_promise(&call.caller, &key.scopes)) {
+        // The link is shown to the inviter, who could follow it.
+        return Err(ApiError::Forbidden("A key is promised by those who hold its scopes or may make such keys"));
+    }
     let mut db = app.db.get().await?;
     let action = Action::begin(&mut db, &app, &call).await?;
     may_invite(&action, &email).await?;

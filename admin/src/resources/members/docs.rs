@@ -17,7 +17,8 @@ pub fn docs(base: &str) -> [Doc; 5] {
     let role = schema::object("MemberChange").need("role", schema::choice(ROLES));
     [
         Doc::post(&all, "Add members to a workspace")
-            .details("Takes a list of users, or one user alone. Nobody gives a role above their own.")
+            .details("Takes a list of users, or one user alone. Nobody gives a role above their own, or is shown the secret of a \
+                 key that can do more than they can.")
             .body(schema::either([many, sent()]))
             .answer(schema::object("").may("api_keys", schema::list(api_keys::docs::issued()))),
         Doc::get(&all, "List the members of a workspace")

@@ -1,0 +1,177 @@
+//! Who may be given a key's secret. Whoever has it can do all that the key can, so it is shown only to those who could
+//! do as much before: they hold every scope of it that counts, and their role is not below that of its owner.
+
+use crate::access::{Role, Standing, effective_scopes};
+use crate::action::Action;
+use crate::caller::{self, Caller};
+use crate::error::ApiError;
+use shared::model::KeyKind;
+use uuid::Uuid;
+
+/// What a key is able to do.
+#[derive(Clone, Copy)]
+pub struct Power<'k> {
+    pub kind: KeyKind,
+    pub scopes: &'k [String],
+    pub workspace: Option<Uuid>,
+    /// The person it acts for; service keys act for nobody.
+    pub owner: Option<Uuid>,
+}
+
+/// Whether the secret of such a key may be shown to the caller.
+pub async fn may_hold(action: &Action<'_>, power: Power<'_>) -> Result<bool, ApiError> {
+    let owner = match power.owner {
+        Some(user) => Some((user, standing(action, user, power.workspace).await?)),
+        None => None,
+    };
+    let caller = &action.call.caller;
+    Ok(has_rank(caller, owner.as_ref()) && holds_scopes(caller, power, owner.as_ref().map(|(_, standing)| standing)))
+}
+
+/// The person's roles in the workspace; those of nobody when they are gone.
+pub async fn standing(action: &Action<'_>, user: Uuid, workspace: Option<Uuid>) -> Result<Standing, ApiError> {
+    const FIND: &str = "SELECT CASE WHEN u.status = 'active' THEN u.role END AS organisation_role,
+               CASE WHEN u.status = 'active' THEN m.role END AS member_role,
+               w.security_settings AS workspace_settings, o.security_settings AS organisation_settings,
+               o.settings -> 'workspace_overrides' AS overrides
+        FROM organisations o
+        LEFT JOIN users u ON u.organisation_id = o.id AND u.id = $2
+        LEFT JOIN workspaces w ON w.organisation_id = o.id AND w.id = $3
+        LEFT JOIN workspace_members m ON m.workspace_id = w.id AND m.user_id = u.id
+        WHERE o.id = $1";
+    let row = action.tx.query_one(FIND, &[&action.organisation_id(), &user, &workspace]).await?;
+    Ok(caller::standing(&row)?)
+}
+
+/// Whether the caller stands as high as the owner of a key. Service keys act for the workspace itself, or for the
+/// whole organisation, and are bound by scopes alone.
+pub fn has_rank(caller: &Caller, owner: Option<&(Uuid, Standing)>) -> bool {
+    match (&caller.standing, owner) {
+        (None, _) | (_, None) => true,
+        (Some(_), Some((user, _))) if caller.user_id() == Some(*user) => true,
+        (Some(own), Some((_, theirs))) => {
+            own.role > Some(Role::Member)
+                && theirs.role <= own.role
+                && organisation_rank(theirs) <= organisation_rank(own)
+        }
+    }
+}
+
+fn organisation_rank(standing: &Standing) -> u8 {
+    match standing.organisation_role.as_str() {
+        "owner" => 2,
+        "admin" => 1,
+        _ => 0,
+    }
+}
+
+/// Whether the caller is an admin key that makes keys of this kind: those get any scope from it.
+pub fn may_make_any(caller: &Caller, kind: KeyKind) -> bool {
+    let creating = match kind {
+        KeyKind::OrganisationService => return false,
+        KeyKind::WorkspaceService => "workspace_service_api_keys.create",
+        KeyKind::WorkspaceUser | KeyKind::Jwt => "workspace_user_api_keys.create",
+    };
+    caller.workspace_id().is_none() && caller.holds(creating)
+}
+
+/// Whether the caller may promise a key with these scopes to somebody who is yet to come.
+pub fn may_promise(caller: &Caller, scopes: &[String]) -> bool {
+    holds_scopes(caller, Power { kind: KeyKind::WorkspaceUser, scopes, workspace: None, owner: None }, None)
+}
+
+/// An admin key cannot hold all scopes of a workspace's keys. It may see the secret of such a key if it could make one.
+fn holds_scopes(caller: &Caller, power: Power<'_>, owner: Option<&Standing>) -> bool {
+    if may_make_any(caller, power.kind) {
+        return true;
+    }
+    let holds = |scope: &String| caller.holds(scope);
+    match owner {
+        Some(owner) => effective_scopes(power.scopes, owner).iter().all(holds),
+        None => power.scopes.iter().all(holds),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::access::SecuritySettings;
+    use KeyKind::{OrganisationService, WorkspaceService, WorkspaceUser};
+    use shared::api_key::KeyHash;
+    use shared::model::ApiKey;
+
+    fn caller(kind: KeyKind, scopes: &[&str], standing: Option<Standing>) -> Caller {
+        let key = ApiKey {
+            id: Uuid::nil(),
+            organisation_id: Uuid::nil(),
+            workspace_id: (kind != OrganisationService).then(Uuid::nil),
+            user_id: standing.as_ref().map(|_| Uuid::from_u128(1)),
+            kind,
+            hash: KeyHash([0; 32]),
+            scopes: scopes.iter().map(|scope| (*scope).to_owned()).collect(),
+            status: "active".into(),
+            expires_at: None,
+            previous: None,
+            limits: None,
+            defaults: None,
+        };
+        Caller::new(key, standing)
+    }
+
+    fn person(organisation_role: &str, role: Option<&str>) -> Standing {
+        Standing::new(organisation_role, role, SecuritySettings::default())
+    }
+
+    #[test]
+    fn nobody_is_shown_the_key_of_somebody_above_them() {
+        let own = |organisation: &str, role: Option<&str>| caller(WorkspaceUser, &[], Some(person(organisation, role)));
+        for (by, owner, has) in [
+            (own("member", Some("manager")), person("member", Some("member")), true),
+            (own("member", Some("manager")), person("member", Some("manager")), true),
+            (own("member", Some("manager")), person("member", Some("admin")), false),
+            (own("member", Some("manager")), person("owner", Some("member")), false),
+            (own("member", Some("admin")), person("owner", Some("member")), false),
+            (own("member", Some("admin")), person("admin", None), false),
+            (own("admin", None), person("owner", None), false),
+            (own("admin", None), person("admin", None), true),
+            (own("owner", None), person("owner", None), true),
+            (own("member", Some("member")), person("member", Some("member")), false),
+            (own("member", None), person("member", None), false),
+            (caller(WorkspaceService, &[], None), person("owner", None), true),
+        ] {
+            let found = has_rank(&by, Some(&(Uuid::from_u128(2), owner.clone())));
+            assert_eq!(found, has, "{:?} for {owner:?}", by.standing);
+        }
+        let member = own("member", Some("member"));
+        assert!(has_rank(&member, Some(&(Uuid::from_u128(1), person("member", Some("member"))))), "one's own");
+        assert!(has_rank(&member, None));
+    }
+
+    #[test]
+    fn a_secret_is_shown_to_those_who_hold_all_its_scopes_or_could_make_such_a_key() {
+        let service = |scopes: &[&str]| caller(WorkspaceService, scopes, None);
+        let admin = |scopes: &[&str]| caller(OrganisationService, scopes, None);
+        let rotate = "workspace_service_api_keys.rotate";
+        let create = "workspace_service_api_keys.create";
+        for (by, kind, scopes, shown) in [
+            (service(&[rotate, "completions.write"]), WorkspaceService, vec!["completions.write"], true),
+            (service(&[rotate, "completions.write"]), WorkspaceService, vec!["completions.write", "logs.list"], false),
+            (service(&[rotate, create]), WorkspaceService, vec!["completions.write"], false),
+            (admin(&[rotate]), WorkspaceService, vec!["completions.write"], false),
+            (admin(&[rotate, create]), WorkspaceService, vec!["completions.write"], true),
+            (admin(&[rotate, create]), WorkspaceUser, vec!["completions.write"], false),
+            (admin(&[rotate, create]), OrganisationService, vec!["audit_logs.list"], false),
+            (admin(&["audit_logs.list"]), OrganisationService, vec!["audit_logs.list"], true),
+        ] {
+            let scopes: Vec<String> = scopes.into_iter().map(str::to_owned).collect();
+            let power = Power { kind, scopes: &scopes, workspace: None, owner: None };
+            assert_eq!(holds_scopes(&by, power, None), shown, "{kind:?} {scopes:?} by {:?}", by.scopes);
+        }
+        // What the owner's role does not allow, the key cannot do.
+        let scopes = ["prompts.update".to_owned(), "completions.write".to_owned()];
+        let power = Power { kind: WorkspaceUser, scopes: &scopes, workspace: None, owner: None };
+        let by = service(&["completions.write"]);
+        assert!(holds_scopes(&by, power, Some(&person("member", Some("member")))));
+        assert!(!holds_scopes(&by, power, Some(&person("member", Some("manager")))));
+    }
+}
