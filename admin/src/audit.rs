@@ -10,7 +10,7 @@ pub mod verify;
 
 pub use mask::masked;
 pub use subject::{Subject, subject};
-pub use token::token;
+pub use token::{token, write_last_token_failures, write_token_failures};
 
 use crate::app::App;
 use crate::call::Origin;

@@ -53,7 +53,7 @@ impl Metrics {
                 &registry,
                 IntCounter::new(
                     "gateway_admin_jwt_failures_unrecorded_total",
-                    "Rejected tokens that were left out of the audit trail: too many, or of no organisation.",
+                    "Rejected tokens that no audit trail knows, because they are of no organisation.",
                 )?,
             )?,
             job_last_success: kept(&registry, GaugeVec::new(succeeded, &["name"])?)?,

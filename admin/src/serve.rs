@@ -149,7 +149,10 @@ pub async fn serve(settings: &Settings) -> anyhow::Result<()> {
 pub async fn serve_on(listener: TcpListener, app: App, stop: impl Future<Output = ()> + Send + 'static) {
     let limits = Limits { connections: app.max_connections, ..Limits::default() };
     let open = app.metrics.connections.clone();
-    connections::serve(listener, router(app), limits, open, stop).await;
+    let writing = tokio::spawn(audit::write_token_failures(app.clone()));
+    connections::serve(listener, router(app.clone()), limits, open, stop).await;
+    writing.abort();
+    audit::write_last_token_failures(&app).await;
 }
 
 async fn asked_to_stop() -> anyhow::Result<()> {

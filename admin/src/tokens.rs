@@ -10,7 +10,7 @@ use futures::FutureExt as _;
 use parking_lot::Mutex;
 use shared::api_key::KeyHash;
 use shared::conf;
-use shared::jwt::{Allowance, KeyRing, Rejection, Token, Unverified, key_ring};
+use shared::jwt::{Failures, KeyRing, Rejection, Token, Unverified, key_ring};
 use shared::model::{ApiKey, KeyKind, Organisation};
 use std::sync::Arc;
 use std::time::Instant;
@@ -20,7 +20,8 @@ use uuid::Uuid;
 pub struct Tokens {
     settings: conf::Jwt,
     ring: KeyRing,
-    recorded: Mutex<Allowance>,
+    /// Rejected ones that have no row in an audit trail yet.
+    pub failures: Mutex<Failures>,
 }
 
 impl Tokens {
@@ -29,12 +30,7 @@ impl Tokens {
             let outbound = outbound.clone();
             async move { outbound.get(&url, key_ring::LONGEST_SET).await }.boxed()
         };
-        Self { settings: settings.clone(), ring: KeyRing::new(Box::new(fetch)), recorded: Mutex::default() }
-    }
-
-    /// Whether one more rejected token of this organisation goes into its audit trail.
-    pub fn may_record(&self, organisation: Uuid, now: Instant) -> bool {
-        self.recorded.lock().take(organisation, now)
+        Self { settings: settings.clone(), ring: KeyRing::new(Box::new(fetch)), failures: Mutex::default() }
     }
 
     /// Finds the caller behind a token.
@@ -63,8 +59,8 @@ impl Tokens {
         now: DateTime<Utc>,
     ) -> Result<Token, Rejection> {
         let source = organisation.token_keys.as_ref().ok_or(Rejection::NoKeySet)?;
-        let keys = self.ring.keys(organisation.id, source, token.kid(), Instant::now()).await?;
-        token.verify(&keys, &self.settings, now)
+        let current = self.ring.keys(organisation.id, source, token.kid(), Instant::now()).await?;
+        token.verify(&current.keys, &organisation.token_rules, &self.settings, now)
     }
 }
 
@@ -74,14 +70,17 @@ async fn organisation(db: &impl GenericClient, id: Uuid) -> Result<Option<Organi
     Ok(row.as_ref().map(Organisation::from_row).transpose()?)
 }
 
-/// The token's workspace, and the person if the organisation knows them by their e-mail address.
+/// The token's workspace, and the person if the organisation knows them by their e-mail address. Whoever was removed is
+/// refused: a token that acts for nobody is bound by no role, so theirs would reach further than before.
 async fn caller(db: &impl GenericClient, token: Token, text: &[u8]) -> Result<Caller, ApiError> {
     const FIND: &str = "SELECT w.id AS workspace_id, w.security_settings AS workspace_settings, u.id AS user_id,
-               u.role AS organisation_role, m.role AS member_role, o.security_settings AS organisation_settings,
+               u.status AS user_status, u.role AS organisation_role, m.role AS member_role, o.security_settings AS organisation_settings,
                o.settings -> 'workspace_overrides' AS overrides
         FROM organisations o
         JOIN workspaces w ON w.organisation_id = o.id AND w.status = 'active' AND (w.id = $3 OR w.slug = $2)
-        LEFT JOIN users u ON u.organisation_id = o.id AND u.status = 'active' AND lower(u.email) = lower($4)
+        LEFT JOIN LATERAL (SELECT id, role, status FROM users
+            WHERE organisation_id = o.id AND lower(email) = lower($4)
+            ORDER BY status = 'active' DESC LIMIT 1) u ON true
         LEFT JOIN workspace_members m ON m.workspace_id = w.id AND m.user_id = u.id
         WHERE o.id = $1
         ORDER BY w.id = $3 DESC NULLS LAST LIMIT 1";
@@ -90,6 +89,10 @@ async fn caller(db: &impl GenericClient, token: Token, text: &[u8]) -> Result<Ca
     let (slug, person) = (without_nul(&token.workspace), token.person.as_deref().map(without_nul));
     let row = db.query_opt(FIND, &[&token.organisation_id, &slug, &id, &person]).await?;
     let Some(row) = row else { return Err(Rejection::Workspace(token.workspace).into()) };
+    let user_status: Option<&str> = row.try_get("user_status")?;
+    if user_status.is_some_and(|status| status != "active") {
+        return Err(Rejection::Person(token.person.unwrap_or_default()).into());
+    }
     let key = acting_key(&token, &row, text)?;
     let standing = key.user_id.map(|_| standing(&row)).transpose()?;
     if standing.is_none() {

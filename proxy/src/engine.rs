@@ -41,7 +41,6 @@ use crate::stages::resolve::Resolver;
 use crate::stages::settle::Log;
 use crate::stages::trace::{metadata, trace_id};
 use crate::target::Target;
-use crate::tokens::trail::Failure as TokenFailure;
 use crate::tokens::{Refused, Tokens};
 use crate::visit::Visit;
 use bytes::Bytes;
@@ -50,6 +49,7 @@ use ipnet::IpNet;
 use pingora_http::RequestHeader;
 use serde_json::{Map, Value};
 use shared::client_ip::client_ip;
+use shared::jwt::failures::Failure as TokenFailure;
 use shared::seal::Sealer;
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -268,15 +268,15 @@ impl Engine {
     ) -> Refusal {
         const LONGEST_PATH: usize = 2048;
         let refusal = Refusal::rejected_token(&refused.rejection);
-        self.tokens.trail.note(TokenFailure {
-            organisation_id: refused.organisation_id,
+        self.tokens.trail.note(refused.organisation_id.map(|organisation_id| TokenFailure {
+            organisation_id,
             rejection: refused.rejection,
             mask: shared::jwt::mask(&String::from_utf8_lossy(text)),
             method: head.method.as_str().to_owned(),
             path: head.uri.path().chars().take(LONGEST_PATH).collect(),
             request_id: visit.id().parse().ok(),
             client_ip: peer.map(|peer| client_ip(peer, &head.headers, &self.trusted_proxies)),
-        });
+        }));
         refusal
     }
 

@@ -202,7 +202,7 @@ impl Metrics {
             unrecorded_tokens: counter(
                 &registry,
                 "gateway_jwt_failures_unrecorded_total",
-                "Rejected tokens left out of the audit trail: too many, of no organisation, or Postgres was away.",
+                "Rejected tokens that no audit trail knows, because they are of no organisation.",
             )?,
             journal: Arc::new(Meters::new(&registry)?),
             limits: Arc::new(limits::Meters::new(&registry)?),

@@ -1,6 +1,6 @@
 //! Callers that come with a token (JWT) instead of a key. A token is verified once and then remembered for minutes, so
-//! that a client's next requests cost a look into a map; organisation and workspace are taken from the snapshot each
-//! time, so that changed settings and archived workspaces count at once.
+//! that a client's next requests cost a look into a map; organisation, workspace and person are looked up in the
+//! snapshot each time, so that changed settings, archived workspaces and removed people count at once.
 
 pub mod fetch;
 pub mod trail;
@@ -83,12 +83,12 @@ impl Tokens {
         now: DateTime<Utc>,
     ) -> Result<Verified, Rejection> {
         let source = organisation.token_keys.as_ref().ok_or(Rejection::NoKeySet)?;
-        let keys = self.ring.keys(organisation.id, source, unverified.kid(), Instant::now()).await?;
-        let token = unverified.verify(&keys, &self.settings, now)?;
+        let current = self.ring.keys(organisation.id, source, unverified.kid(), Instant::now()).await?;
+        let token = unverified.verify(&current.keys, &organisation.token_rules, &self.settings, now)?;
         let workspace = snapshot.workspace_named(organisation.id, &token.workspace);
         let workspace = workspace.ok_or_else(|| Rejection::Workspace(token.workspace.clone()))?;
         let key = Arc::new(acting_key(&token, &workspace, hash));
-        Ok(Verified::new(organisation.clone(), key, Arc::new(token), now))
+        Ok(Verified::new(organisation.clone(), key, Arc::new(token), current, now))
     }
 }
 
@@ -112,7 +112,7 @@ fn acting_key(token: &Token, workspace: &Workspace, hash: KeyHash) -> ApiKey {
 
 fn defaults(token: &Token) -> Option<Arc<KeyDefaults>> {
     let metadata = token.metadata.iter().map(|(name, value)| (name.clone(), Value::from(value.as_str()))).collect();
-    let defaults = KeyDefaults { config: token.config_id.clone(), metadata };
+    let defaults = KeyDefaults { config: token.config_id.clone(), metadata, allow_config_override: None };
     (defaults != KeyDefaults::default()).then(|| Arc::new(defaults))
 }
 
@@ -121,6 +121,9 @@ impl Verified {
         let workspace = self.key.workspace_id.and_then(|id| snapshot.workspace(&id));
         let workspace = workspace.filter(|workspace| workspace.status == "active");
         let workspace = workspace.ok_or_else(|| Rejection::Workspace(self.token.workspace.clone()))?;
+        if self.person.is_some_and(|email| snapshot.is_removed(self.key.organisation_id, email)) {
+            return Err(Rejection::Person(self.token.person.clone().unwrap_or_default()));
+        }
         if !has_one(&self.key.scopes, scopes) {
             return Err(Rejection::MissingScope((*scopes.first().unwrap_or(&INFERENCE)).into()));
         }

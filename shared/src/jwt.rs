@@ -2,24 +2,27 @@
 //! organisation, a workspace and scopes, and acts like a key of that workspace, never as an administrator.
 //!
 //! `token` is pure: text, keys, settings and the time make a `Token` or a named `Rejection`. `key_ring` fetches and
-//! keeps the keys; `allowance` bounds what strangers can write into an audit trail.
+//! keeps the keys; `failures` makes rows of an audit trail of rejected tokens, as few as `allowance` grants.
 
-pub mod allowance;
+mod allowance;
 pub mod claims;
+pub mod failures;
 pub mod key_ring;
 pub mod keys;
 pub mod limits;
 pub mod rejection;
+pub mod rules;
 mod signature;
 #[cfg(test)]
 mod testing;
 pub mod token;
 
-pub use allowance::Allowance;
 pub use claims::Token;
-pub use key_ring::{KeyRing, KeySource};
+pub use failures::Failures;
+pub use key_ring::{Current, KeyRing, KeySource};
 pub use keys::Keys;
 pub use rejection::Rejection;
+pub use rules::TokenRules;
 pub use token::{Unverified, looks_like_jwt};
 
 /// How a token is shown: its first two and last two characters.

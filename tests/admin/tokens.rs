@@ -257,13 +257,79 @@ async fn a_person_known_by_address_has_the_role_they_have_and_others_only_their_
 }
 
 #[tokio::test]
-async fn a_flood_of_bad_tokens_does_not_fill_the_trail() {
+async fn a_flood_of_bad_tokens_is_a_few_rows_that_stand_for_all_of_them() {
     let (service, issuer) = started(&[]).await;
     let expired = issuer.token(&with(good(&service, "prompts.list"), json!({ "exp": 1 })));
     for _ in 0..60 {
         assert_eq!(ask(&service, &expired).await.status, 401);
     }
+    let told = async || {
+        let trail = service.trail(service.home.organisation_id).await;
+        let rows = trail.into_iter().filter(|row| row["resource_type"] == "jwt");
+        rows.map(|row| row["error"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
+    };
+    until("all of them are in the trail", async || told().await.iter().map(|error| times(error)).sum::<u64>() >= 60)
+        .await;
+    let rows = told().await;
+    assert_eq!(rows.iter().map(|error| times(error)).sum::<u64>(), 60, "{rows:?}");
+    assert!((30..60).contains(&rows.len()), "{rows:?}");
+}
+
+/// For how many tokens a row of the trail stands.
+fn times(error: &str) -> u64 {
+    let number = |text: &str| text.rsplit([' ', '(']).next().and_then(|word| word.parse().ok());
+    let sum = error.split_once(" further tokens").and_then(|(before, _)| number(before));
+    sum.or_else(|| error.strip_suffix(" times)").and_then(number)).unwrap_or(1)
+}
+
+#[tokio::test]
+async fn a_removed_persons_token_is_refused_and_works_again_when_they_come_back() {
+    let (service, issuer) = started(&[]).await;
+    let member = service.person("member", Some("member")).await;
+    let email = service.database.client().await.query_one("SELECT email FROM users WHERE id = $1", &[&member]).await;
+    let email: String = email.unwrap().get(0);
+    let scope = "prompts.list policies.create workspace_users.create";
+    let token = issuer.token(&with(good(&service, scope), json!({ "email_id": email.to_uppercase() })));
+    assert_eq!(ask(&service, &token).await.status, 200);
+    assert_eq!(service.administrator().delete(&format!("/admin/users/{member}")).await.status, 200);
+    let refused = refusal(&ask(&service, &token).await);
+    let told = format!("JWT rejected: user {} is not active in this organisation", email.to_uppercase());
+    assert_eq!(refused, (401, "AB05".into(), told.clone()));
     let trail = service.trail(service.home.organisation_id).await;
-    let recorded = trail.iter().filter(|row| row["resource_type"] == "jwt").count();
-    assert!((30..60).contains(&recorded), "{recorded}");
+    assert_eq!(trail.last().unwrap()["error"], json!(format!("AB05 {told}")));
+    service
+        .sql(&format!(
+            "INSERT INTO users (organisation_id, email, role)
+                          VALUES ('{}', '{email}', 'admin')",
+            service.home.organisation_id
+        ))
+        .await;
+    assert_eq!(ask(&service, &token).await.status, 200, "somebody of this address is active");
+}
+
+#[tokio::test]
+async fn issuer_and_audience_of_a_token_are_those_that_the_organisation_names() {
+    let (service, issuer) = started(&[]).await;
+    let rules = json!({ "jwt_issuer": "https://id.test", "jwt_audiences": ["gateway"] });
+    let settings = "/admin/organisation/auth-settings";
+    let shown = service.administrator().put(settings, &rules).await.json();
+    assert_eq!((&shown["jwt_issuer"], &shown["jwt_audiences"]), (&rules["jwt_issuer"], &rules["jwt_audiences"]));
+    let token = |changes: Value| issuer.token(&with(good(&service, "prompts.list"), changes));
+    for (claims, message) in [
+        (json!({ "iss": "https://id.test", "aud": ["other", "gateway"] }), None),
+        (json!({ "iss": "https://id.test", "aud": "gateway" }), None),
+        (json!({ "iss": "https://id.test" }), Some("claim aud names nobody whose tokens this organisation accepts")),
+        (json!({ "iss": "https://id.test", "aud": "other" }), Some("claim aud names nobody whose tokens")),
+        (json!({ "iss": "https://evil.test", "aud": "gateway" }), Some("issuer https://evil.test is not the one")),
+        (json!({ "aud": "gateway" }), Some("issuer (none) is not the one")),
+    ] {
+        let answer = ask(&service, &token(claims.clone())).await;
+        assert_eq!(answer.status, if message.is_none() { 200 } else { 401 }, "{claims}");
+        if let Some(message) = message {
+            let told = refusal(&answer).2;
+            assert!(told.starts_with(&format!("JWT rejected: {message}")), "{claims}: {told}");
+        }
+    }
+    service.administrator().put(settings, &json!({ "jwt_issuer": null, "jwt_audiences": null })).await;
+    assert_eq!(ask(&service, &token(json!({}))).await.status, 200);
 }

@@ -1,5 +1,5 @@
 //! Rejected tokens in the audit trail. Whoever can reach the service can send a token that names an organisation, so
-//! each organisation's trail takes a bounded number of them; the rest is counted and logged.
+//! each organisation's trail takes a bounded number of rows for them; the rest is added up, and told in one row.
 
 use super::{Record, written};
 use crate::app::App;
@@ -7,8 +7,12 @@ use crate::call::Origin;
 use crate::credential::{Credential, credential};
 use crate::error::ApiError;
 use shared::jwt;
-use std::time::Instant;
+use shared::jwt::failures::Failure;
+use std::time::{Duration, Instant};
 use uuid::Uuid;
+
+/// Between two looks for what was added up.
+const GATHER: Duration = Duration::from_secs(1);
 
 /// Records that a token was refused; nothing when the caller came with something else.
 pub async fn token(app: &App, origin: &Origin, organisation: Option<Uuid>, refused: &ApiError) {
@@ -20,22 +24,67 @@ pub async fn token(app: &App, origin: &Origin, organisation: Option<Uuid>, refus
         Some(id) => Some(id),
         None => only_organisation(app).await,
     };
-    let Some(organisation) = organisation.filter(|id| app.tokens.may_record(*id, Instant::now())) else {
+    let Some(organisation_id) = organisation else {
         app.metrics.unrecorded_tokens.inc();
-        tracing::warn!(reason = %refused, client_ip = %origin.seen.client_ip, "a token was rejected");
+        tracing::warn!(reason = %refused, client_ip = %origin.seen.client_ip, "a token of no organisation was rejected");
         return;
     };
+    let mask = jwt::mask(&String::from_utf8_lossy(sent));
     let row = Record {
         resource_type: "jwt",
         action: "authenticate",
-        resource_id: Some(jwt::mask(&String::from_utf8_lossy(sent))),
+        resource_id: Some(mask.clone()),
         response_status_code: refused.status().as_u16().into(),
         error: Some(format!("{} {refused}", refused.code()).replace('\0', "\u{fffd}")),
-        ..Record::of_visitor(origin, organisation)
+        ..Record::of_visitor(origin, organisation_id)
     };
-    match written(app, &row).await {
-        Ok(()) => origin.mark_recorded(),
-        Err(error) => tracing::error!(%error, "a rejected token could not be written to the audit trail"),
+    origin.mark_recorded();
+    // A statement of its own, or the lock would be held while the row is written.
+    let may_write = app.tokens.failures.lock().may_write(organisation_id, Instant::now());
+    if may_write && written(app, &row).await.is_ok() {
+        return;
+    }
+    if let ApiError::Token(rejection) = refused {
+        app.tokens.failures.lock().add(Failure {
+            organisation_id,
+            rejection: rejection.clone(),
+            mask,
+            method: row.method.to_owned(),
+            path: row.uri,
+            request_id: row.request_id,
+            client_ip: row.client_ip,
+        });
+    }
+}
+
+/// Writes what was added up, once a second, until it is dropped.
+pub async fn write_token_failures(app: App) {
+    loop {
+        tokio::time::sleep(GATHER).await;
+        write_now(&app, false).await;
+    }
+}
+
+/// Writes what is still there when the service ends.
+pub async fn write_last_token_failures(app: &App) {
+    write_now(app, true).await;
+}
+
+async fn write_now(app: &App, is_last: bool) {
+    let rows = app.tokens.failures.lock().take(Instant::now(), is_last);
+    if rows.is_empty() {
+        return;
+    }
+    let db = app.db.get().await.ok();
+    for row in rows {
+        let is_written = match &db {
+            Some(db) => row.insert(&**db).await.is_ok(),
+            None => false,
+        };
+        if !is_written {
+            tracing::warn!(error = row.error(), "rejected tokens could not be written to the audit trail yet");
+            app.tokens.failures.lock().put_back(row);
+        }
     }
 }
 

@@ -4,8 +4,8 @@ use super::collection::Tracked;
 use super::pool::Pool;
 use shared::api_key::KeyHash;
 use shared::model::{
-    ApiKey, DataKey, Deployment, Integration, IntegrationModel, IntegrationWorkspace, Organisation, PolicyEntity,
-    Provider, RateLimitsPolicy, SecretReference, UsageLimitsPolicy, Workspace,
+    ApiKey, DataKey, Deployment, EmailDigest, Integration, IntegrationModel, IntegrationWorkspace, Organisation,
+    Person, PolicyEntity, Provider, RateLimitsPolicy, SecretReference, UsageLimitsPolicy, Workspace,
 };
 use tokio_postgres::Row;
 use uuid::Uuid;
@@ -80,6 +80,32 @@ impl Tracked for Organisation {
 
     fn key(&self) -> Uuid {
         self.id
+    }
+}
+
+/// An address may be of several rows, of which one at most is active: somebody may leave and come back.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct PersonKey {
+    pub organisation: Uuid,
+    pub email: EmailDigest,
+    pub is_active: bool,
+}
+
+impl Tracked for Person {
+    type Key = PersonKey;
+    const TABLE: &'static str = "users";
+    const COLUMNS: &'static str = Self::COLUMNS;
+
+    fn from_row(row: &Row) -> anyhow::Result<Self> {
+        Ok(Self::from_row(row)?)
+    }
+
+    fn id(&self) -> Uuid {
+        self.id
+    }
+
+    fn key(&self) -> PersonKey {
+        PersonKey { organisation: self.organisation_id, email: self.email, is_active: self.is_active }
     }
 }
 

@@ -5,12 +5,12 @@ use crate::snapshot::Snapshot;
 use chrono::{DateTime, TimeDelta, Utc};
 use parking_lot::RwLock;
 use shared::api_key::KeyHash;
-use shared::jwt::Token;
-use shared::model::{ApiKey, Organisation};
+use shared::jwt::{Current, Keys, Token};
+use shared::model::{ApiKey, EmailDigest, Organisation};
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// So long may a token outlive the keys that signed it.
+/// After so long a token is verified anew.
 const LONGEST: TimeDelta = TimeDelta::minutes(5);
 const PARTS: usize = 64;
 /// A part that is full of live tokens starts anew: nobody can fill the memory.
@@ -20,19 +20,33 @@ pub struct Verified {
     organisation: Arc<Organisation>,
     pub key: Arc<ApiKey>,
     pub token: Arc<Token>,
+    /// Whom it is for, as people are found in the snapshot.
+    pub person: Option<EmailDigest>,
+    keys: Arc<Keys>,
     until: DateTime<Utc>,
 }
 
 impl Verified {
-    pub fn new(organisation: Arc<Organisation>, key: Arc<ApiKey>, token: Arc<Token>, now: DateTime<Utc>) -> Self {
-        let until = token.ends_at().min(now + LONGEST);
-        Self { organisation, key, token, until }
+    /// `current` are the keys that one of them signed it with.
+    pub fn new(
+        organisation: Arc<Organisation>,
+        key: Arc<ApiKey>,
+        token: Arc<Token>,
+        current: Current,
+        now: DateTime<Utc>,
+    ) -> Self {
+        let fresh_for = TimeDelta::from_std(current.fresh_for).map_or(LONGEST, |fresh_for| fresh_for.min(LONGEST));
+        let until = token.ends_at().min(now + fresh_for);
+        let person = token.person.as_deref().map(EmailDigest::new);
+        Self { organisation, key, token, person, keys: current.keys, until }
     }
 
-    /// Any change of the organisation's row ends it: the keys may be others now.
+    /// Any change of the organisation's row or of its keys ends it: the key that signed it may be gone.
     fn is_current(&self, snapshot: &Snapshot, now: DateTime<Utc>) -> bool {
         let organisation = snapshot.organisation(&self.organisation.id);
-        now < self.until && organisation.is_some_and(|now| Arc::ptr_eq(&now, &self.organisation))
+        now < self.until
+            && !self.keys.is_withdrawn()
+            && organisation.is_some_and(|now| Arc::ptr_eq(&now, &self.organisation))
     }
 }
 
@@ -70,13 +84,14 @@ impl Memory {
 mod tests {
     use super::*;
     use shared::model::KeyKind;
+    use std::time::Duration;
     use uuid::Uuid;
 
     fn now() -> DateTime<Utc> {
         DateTime::from_timestamp(1_800_000_000, 0).unwrap()
     }
 
-    fn verified(organisation: &Arc<Organisation>, lives: i64) -> Verified {
+    fn verified_with(organisation: &Arc<Organisation>, lives: i64, keys: &Arc<Keys>, fresh_for: Duration) -> Verified {
         let token = Token {
             id: Uuid::nil(),
             organisation_id: organisation.id,
@@ -104,12 +119,17 @@ mod tests {
             limits: None,
             defaults: None,
         };
-        Verified::new(organisation.clone(), Arc::new(key), Arc::new(token), now())
+        let current = Current { keys: keys.clone(), fresh_for };
+        Verified::new(organisation.clone(), Arc::new(key), Arc::new(token), current, now())
+    }
+
+    fn verified(organisation: &Arc<Organisation>, lives: i64) -> Verified {
+        verified_with(organisation, lives, &Arc::default(), Duration::MAX)
     }
 
     #[test]
     fn a_token_is_remembered_until_it_ends_at_most_five_minutes_and_while_its_organisation_is_unchanged() {
-        let row = Organisation { id: Uuid::new_v4(), token_keys: None, is_metrics_only: false };
+        let row = Organisation { id: Uuid::new_v4(), ..Organisation::default() };
         let snapshot = Snapshot::of(Vec::new(), Vec::new()).with_organisations(vec![row.clone()]);
         let organisation = snapshot.organisation(&row.id).unwrap();
         let (memory, hash) = (Memory::new(), KeyHash([7; 32]));
@@ -127,8 +147,23 @@ mod tests {
     }
 
     #[test]
+    fn a_token_is_forgotten_when_its_keys_are_replaced_or_due_to_be_asked_for() {
+        let row = Organisation { id: Uuid::new_v4(), ..Organisation::default() };
+        let snapshot = Snapshot::of(Vec::new(), Vec::new()).with_organisations(vec![row.clone()]);
+        let organisation = snapshot.organisation(&row.id).unwrap();
+        let (memory, hash, keys) = (Memory::new(), KeyHash([7; 32]), Arc::new(Keys::default()));
+        memory.keep(hash, verified_with(&organisation, 3600, &keys, Duration::from_secs(20)), now());
+        for (after, found) in [(19, true), (20, false)] {
+            let kept = memory.find(&hash, &snapshot, now() + TimeDelta::seconds(after));
+            assert_eq!(kept.is_some(), found, "asked after {after} s");
+        }
+        keys.withdraw();
+        assert!(memory.find(&hash, &snapshot, now()).is_none(), "its key may be withdrawn");
+    }
+
+    #[test]
     fn the_memory_is_bounded() {
-        let organisation = Arc::new(Organisation { id: Uuid::nil(), token_keys: None, is_metrics_only: false });
+        let organisation = Arc::new(Organisation::default());
         let memory = Memory::new();
         for n in 0..4 * MOST_IN_PART as u32 {
             let mut hash = [0; 32];

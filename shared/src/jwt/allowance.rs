@@ -1,5 +1,5 @@
-//! How many rejected tokens may be written into an organisation's audit trail. Anybody can send a token that names an
-//! organisation, so without a bound a stranger could fill its trail; what is left out is counted by the caller.
+//! How many rows rejected tokens may take in an organisation's audit trail. Anybody can send a token that names an
+//! organisation, so without a bound a stranger could fill its trail; what gets no row of its own is added up.
 
 use std::collections::HashMap;
 use std::time::{Duration, Instant};

@@ -1,6 +1,8 @@
 //! The key sets of all organisations, fetched when first needed and kept for a day. However many requests ask for a
 //! set at once, it is fetched once; a key id that the set does not have makes it be fetched anew, but not more often
-//! than a stranger's tokens should be able to cause. While an address is away, the keys it gave last go on working.
+//! than a stranger's tokens should be able to cause. A set that is a day old is not used again before it was asked for,
+//! so a withdrawn key dies within a day; in the hour before it is fetched without making anybody wait. While an address
+//! is away, the keys it gave last go on working.
 
 use super::keys::Keys;
 use super::rejection::Rejection;
@@ -16,6 +18,8 @@ use uuid::Uuid;
 
 /// A set is fetched again after this long.
 const KEPT: Duration = Duration::from_secs(24 * 60 * 60);
+/// So long before, it is fetched in the background.
+const AHEAD: Duration = Duration::from_secs(60 * 60);
 /// Between two fetches that unknown key ids cause.
 const REFETCH: Duration = Duration::from_secs(30);
 /// After a fetch that failed.
@@ -69,6 +73,13 @@ struct State {
 /// A fetch under way. It runs in a task of its own: those who wait may leave without ending it.
 type Flight = Shared<BoxFuture<'static, ()>>;
 
+/// The keys that hold now.
+pub struct Current {
+    pub keys: Arc<Keys>,
+    /// How long what they verify may be believed without asking again.
+    pub fresh_for: Duration,
+}
+
 enum Step {
     Use(Arc<Keys>),
     /// Good enough, but it is time to fetch them again.
@@ -89,16 +100,16 @@ impl KeyRing {
         source: &KeySource,
         kid: &str,
         now: Instant,
-    ) -> Result<Arc<Keys>, Rejection> {
+    ) -> Result<Current, Rejection> {
         let entry = self.entry(organisation, source)?;
         let flight = {
             let mut state = entry.state.lock();
             match state.step(kid, now) {
-                Step::Use(keys) => return Ok(keys),
+                Step::Use(keys) => return Ok(state.current(keys, now)),
                 Step::UseAndRefresh(keys) => {
                     // Nobody waits for it.
                     drop(self.depart(&entry, &mut state, now));
-                    return Ok(keys);
+                    return Ok(state.current(keys, now));
                 }
                 Step::Refuse(rejection) => return Err(rejection),
                 Step::Wait => self.depart(&entry, &mut state, now),
@@ -107,8 +118,8 @@ impl KeyRing {
         flight.await;
         let state = entry.state.lock();
         match (&state.keys, &state.failed) {
-            (Some(keys), None) => Ok(keys.clone()),
-            (Some(keys), Some(_)) if keys.contains(kid) => Ok(keys.clone()),
+            (Some(keys), None) => Ok(state.current(keys.clone(), now)),
+            (Some(keys), Some(_)) if keys.contains(kid) => Ok(state.current(keys.clone(), now)),
             (_, Some((_, why))) => Err(Rejection::KeySetUnreachable(why.clone())),
             (None, None) => Err(Rejection::KeySetUnreachable("it was not answered".into())),
         }
@@ -172,22 +183,37 @@ impl State {
         };
         let is_inline = self.fetched.is_none();
         let is_rested = since(self.refetched) >= REFETCH && failed >= RETRY;
+        let age = since(self.fetched);
         match keys.contains(kid) {
             _ if is_inline => Step::Use(keys.clone()),
-            true if since(self.fetched) >= KEPT && is_rested && self.flight.is_none() => {
-                Step::UseAndRefresh(keys.clone())
-            }
+            // After a failure nobody waits for an address that is away.
+            true if age >= KEPT && self.failed.is_none() => Step::Wait,
+            true if age >= KEPT - AHEAD && is_rested && self.flight.is_none() => Step::UseAndRefresh(keys.clone()),
             true => Step::Use(keys.clone()),
             false if is_rested || self.flight.is_some() => Step::Wait,
             false => Step::Use(keys.clone()),
         }
     }
 
+    fn current(&self, keys: Arc<Keys>, now: Instant) -> Current {
+        let fresh_for = match self.fetched {
+            Some(fetched) => (fetched + KEPT).saturating_duration_since(now).max(RETRY),
+            None => Duration::MAX,
+        };
+        Current { keys, fresh_for }
+    }
+
     fn land(&mut self, fetched: Result<Keys, String>, now: Instant) {
         self.flight = None;
         match fetched {
             Ok(keys) => {
-                self.keys = Some(Arc::new(keys));
+                match &self.keys {
+                    Some(before) if before.is_same(&keys) => {}
+                    before => {
+                        before.iter().for_each(|before| before.withdraw());
+                        self.keys = Some(Arc::new(keys));
+                    }
+                }
                 self.fetched = Some(now);
                 self.failed = None;
             }

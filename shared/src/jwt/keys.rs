@@ -5,7 +5,9 @@ use super::rejection::Rejection;
 use jsonwebtoken::DecodingKey;
 use serde::Deserialize;
 use serde_json::Value;
+use sha2::{Digest as _, Sha256};
 use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 const LEAST_BITS: usize = 2048;
 /// Verifying grows with the cube of the size, and tenants choose it.
@@ -13,7 +15,12 @@ const MOST_BITS: usize = 8192;
 const MOST_KEYS: usize = 100;
 
 #[derive(Default)]
-pub struct Keys(HashMap<String, Result<DecodingKey, &'static str>>);
+pub struct Keys {
+    by_id: HashMap<String, Result<DecodingKey, &'static str>>,
+    /// Tells sets apart that say different things.
+    digest: [u8; 32],
+    is_withdrawn: AtomicBool,
+}
 
 /// The members that decide whether a key verifies our tokens.
 #[derive(Deserialize)]
@@ -43,15 +50,30 @@ impl Keys {
                 found.insert(jwk.kid, key);
             }
         }
-        Ok(Self(found))
+        let digest = Sha256::digest(set.to_string()).into();
+        Ok(Self { by_id: found, digest, is_withdrawn: AtomicBool::new(false) })
+    }
+
+    /// Whether both were made from the same set.
+    pub fn is_same(&self, other: &Self) -> bool {
+        self.digest == other.digest
+    }
+
+    /// Says that another set has taken its place: what was verified with it has to be verified anew.
+    pub fn withdraw(&self) {
+        self.is_withdrawn.store(true, Ordering::Relaxed);
+    }
+
+    pub fn is_withdrawn(&self) -> bool {
+        self.is_withdrawn.load(Ordering::Relaxed)
     }
 
     pub fn contains(&self, kid: &str) -> bool {
-        self.0.contains_key(kid)
+        self.by_id.contains_key(kid)
     }
 
     pub fn find(&self, kid: &str) -> Result<&DecodingKey, Rejection> {
-        match self.0.get(kid) {
+        match self.by_id.get(kid) {
             Some(Ok(key)) => Ok(key),
             Some(Err(why)) => Err(Rejection::UnusableKey { kid: kid.to_owned(), why }),
             None => Err(Rejection::UnknownKeyId(kid.to_owned())),

@@ -21,6 +21,9 @@ pub enum Rejection {
         why: &'static str,
     },
     Signature,
+    /// Who issued it, where the organisation names another.
+    Issuer(String),
+    Audience,
     NoExpiry,
     Expired(DateTime<Utc>),
     NotYetValid(DateTime<Utc>),
@@ -30,6 +33,8 @@ pub enum Rejection {
         why: String,
     },
     Workspace(String),
+    /// Somebody who was removed from the organisation.
+    Person(String),
     NoScope,
     /// The token is good and does not reach this far.
     MissingScope(String),
@@ -39,6 +44,35 @@ impl Rejection {
     /// The sender is known well enough to be told "not you" instead of "who are you".
     pub fn is_forbidden(&self) -> bool {
         matches!(self, Self::NoKeySet | Self::Workspace(_) | Self::NoScope | Self::MissingScope(_))
+    }
+
+    /// One word for all of its sort, without anything that the token says.
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Self::SwitchedOff => "switched_off",
+            Self::Malformed => "malformed",
+            Self::Algorithm(_) => "algorithm",
+            Self::Type(_) => "type",
+            Self::Critical => "critical",
+            Self::NoKeyId => "no_key_id",
+            Self::UnknownOrganisation => "unknown_organisation",
+            Self::NoKeySet => "no_key_set",
+            Self::KeySetUnreachable(_) => "key_set_unreachable",
+            Self::UnknownKeyId(_) => "unknown_key_id",
+            Self::UnusableKey { .. } => "unusable_key",
+            Self::Signature => "signature",
+            Self::Issuer(_) => "issuer",
+            Self::Audience => "audience",
+            Self::NoExpiry => "no_expiry",
+            Self::Expired(_) => "expired",
+            Self::NotYetValid(_) => "not_yet_valid",
+            Self::IssuedLater(_) => "issued_later",
+            Self::Claim { .. } => "claim",
+            Self::Workspace(_) => "workspace",
+            Self::Person(_) => "person",
+            Self::NoScope => "no_scope",
+            Self::MissingScope(_) => "missing_scope",
+        }
     }
 
     pub fn status(&self) -> u16 {
@@ -68,12 +102,15 @@ impl fmt::Display for Rejection {
             Self::UnknownKeyId(kid) => write!(f, "no key in the JWKS matches kid {}", plain(kid)),
             Self::UnusableKey { kid, why } => write!(f, "the key with kid {} {why}", plain(kid)),
             Self::Signature => f.write_str("signature does not match"),
+            Self::Issuer(issuer) => write!(f, "issuer {} is not the one this organisation names", plain(issuer)),
+            Self::Audience => f.write_str("claim aud names nobody whose tokens this organisation accepts"),
             Self::NoExpiry => f.write_str("no exp claim"),
             Self::Expired(at) => write!(f, "expired at {}", time(at)),
             Self::NotYetValid(at) => write!(f, "not valid before {}", time(at)),
             Self::IssuedLater(at) => write!(f, "issued in the future, at {}", time(at)),
             Self::Claim { name, why } => write!(f, "claim {name} {}", plain(why)),
             Self::Workspace(workspace) => write!(f, "workspace {} is not available", plain(workspace)),
+            Self::Person(person) => write!(f, "user {} is not active in this organisation", plain(person)),
             Self::NoScope => f.write_str("no usable scope"),
             Self::MissingScope(scope) => write!(f, "it does not hold the scope {scope}"),
         }

@@ -4,6 +4,7 @@
 use super::claims::{self, Token};
 use super::keys::Keys;
 use super::rejection::Rejection;
+use super::rules::TokenRules;
 use super::signature;
 use crate::conf;
 use base64::Engine as _;
@@ -59,16 +60,25 @@ impl<'t> Unverified<'t> {
     }
 
     /// What the token says, if one of these keys signed it and it is valid now.
-    pub fn verify(&self, keys: &Keys, settings: &conf::Jwt, now: DateTime<Utc>) -> Result<Token, Rejection> {
+    pub fn verify(
+        &self,
+        keys: &Keys,
+        rules: &TokenRules,
+        settings: &conf::Jwt,
+        now: DateTime<Utc>,
+    ) -> Result<Token, Rejection> {
         let key = keys.find(&self.kid)?;
         signature::install();
-        // The time is judged by the claims, with the caller's clock.
-        let mut rules = Validation::new(Algorithm::RS256);
-        rules.required_spec_claims.clear();
-        rules.validate_exp = false;
-        rules.validate_aud = false;
-        match jsonwebtoken::decode::<Map<String, Value>>(self.text, key, &rules) {
-            Ok(token) => Token::of(&token.claims, settings, now),
+        // The time is judged by the claims, with the caller's clock; issuer and audience by the organisation's rules.
+        let mut validation = Validation::new(Algorithm::RS256);
+        validation.required_spec_claims.clear();
+        validation.validate_exp = false;
+        validation.validate_aud = false;
+        match jsonwebtoken::decode::<Map<String, Value>>(self.text, key, &validation) {
+            Ok(token) => {
+                rules.check(&token.claims)?;
+                Token::of(&token.claims, settings, now)
+            }
             Err(error) if matches!(error.kind(), ErrorKind::InvalidSignature) => Err(Rejection::Signature),
             Err(_) => Err(Rejection::Malformed),
         }

@@ -41,6 +41,15 @@ pub struct KeyDefaults {
     pub config: Option<String>,
     #[serde(default)]
     pub metadata: Map<String, Value>,
+    /// `false`: its requests use this config and no other.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub allow_config_override: Option<bool>,
+}
+
+impl KeyDefaults {
+    pub fn locks_config(&self) -> bool {
+        self.allow_config_override == Some(false)
+    }
 }
 
 /// A secret that was replaced and still opens its key for a while.
@@ -112,7 +121,9 @@ impl ApiKey {
 }
 
 fn defaults(stored: Value) -> anyhow::Result<Option<Arc<KeyDefaults>>> {
-    let defaults: KeyDefaults = serde_json::from_value(stored)?;
+    let mut defaults: KeyDefaults = serde_json::from_value(stored)?;
+    // What holds anyway costs no memory.
+    defaults.allow_config_override = defaults.allow_config_override.filter(|allows| !allows);
     Ok((defaults != KeyDefaults::default()).then(|| Arc::new(defaults)))
 }
 

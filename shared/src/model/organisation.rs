@@ -1,11 +1,13 @@
-//! An organisation as the data plane needs it: whose tokens it accepts, and what it keeps of its calls.
+//! An organisation as the data plane needs it: whose tokens it accepts, what it keeps of its calls, and what it lets
+//! requests choose.
 
-use crate::jwt::KeySource;
+use crate::jwt::{KeySource, TokenRules};
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use tokio_postgres::Row;
 use uuid::Uuid;
 
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Organisation {
     pub id: Uuid,
     /// Who signs its tokens; none when it accepts none.
@@ -13,15 +15,29 @@ pub struct Organisation {
     /// Its calls are counted and priced; what they say is not kept.
     #[serde(default)]
     pub is_metrics_only: bool,
+    /// What its tokens must say beside being signed.
+    #[serde(default)]
+    pub token_rules: TokenRules,
+    /// Requests name saved configs and providers; they carry no config of their own.
+    #[serde(default)]
+    pub blocks_inline_config: bool,
 }
 
 impl Organisation {
     pub const COLUMNS: &str = "id, auth_settings ->> 'jwks_url' AS jwks_url, auth_settings -> 'jwks_json' AS jwks_json, \
-         coalesce(settings ->> 'debug_log' = '0', false) AS is_metrics_only";
+         coalesce(settings ->> 'debug_log' = '0', false) AS is_metrics_only, \
+         coalesce(settings ->> 'block_inline_config' = 'true', false) AS blocks_inline_config, \
+         auth_settings ->> 'jwt_issuer' AS jwt_issuer, auth_settings -> 'jwt_audiences' AS jwt_audiences";
 
     pub fn from_row(row: &Row) -> Result<Self, tokio_postgres::Error> {
         let (url, inline): (Option<&str>, _) = (row.try_get("jwks_url")?, row.try_get("jwks_json")?);
-        let is_metrics_only = row.try_get("is_metrics_only")?;
-        Ok(Self { id: row.try_get("id")?, token_keys: KeySource::of(url, inline), is_metrics_only })
+        let audiences: Option<Value> = row.try_get("jwt_audiences")?;
+        Ok(Self {
+            id: row.try_get("id")?,
+            token_keys: KeySource::of(url, inline),
+            is_metrics_only: row.try_get("is_metrics_only")?,
+            token_rules: TokenRules::from_settings(row.try_get("jwt_issuer")?, audiences.as_ref()),
+            blocks_inline_config: row.try_get("blocks_inline_config")?,
+        })
     }
 }

@@ -1,7 +1,8 @@
 //! A reference to a secret in an outside manager, as the proxy needs it: with its credentials still sealed.
 
+use crate::outbound::Origin;
 use crate::seal::{Place, Sealed, Secret};
-use crate::secrets::{BadAccess, ManagerKind, Reference};
+use crate::secrets::{BadAccess, ManagerKind, Reference, allowed_hosts};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use tokio_postgres::Row;
@@ -20,11 +21,14 @@ pub struct SecretReference {
     pub secret_key: Option<String>,
     pub allow_all_workspaces: bool,
     pub allowed_workspaces: Vec<Uuid>,
+    /// Where its value may be sent beside the provider's own address.
+    #[serde(default)]
+    pub allowed_hosts: Vec<String>,
 }
 
 impl SecretReference {
     pub const COLUMNS: &'static str = "id, organisation_id, slug, manager_type, auth_config, sealed_auth_config,
-        secret_path, secret_key, allow_all_workspaces, allowed_workspaces";
+        secret_path, secret_key, allow_all_workspaces, allowed_workspaces, allowed_hosts";
 
     pub fn from_row(row: &Row) -> Result<Self, tokio_postgres::Error> {
         Ok(Self {
@@ -38,6 +42,7 @@ impl SecretReference {
             secret_key: row.try_get("secret_key")?,
             allow_all_workspaces: row.try_get("allow_all_workspaces")?,
             allowed_workspaces: row.try_get("allowed_workspaces")?,
+            allowed_hosts: row.try_get("allowed_hosts")?,
         })
     }
 
@@ -48,6 +53,11 @@ impl SecretReference {
 
     pub fn serves(&self, workspace: Uuid) -> bool {
         self.allow_all_workspaces || self.allowed_workspaces.contains(&workspace)
+    }
+
+    /// Whether its value may be sent to this address, which is not the provider's own.
+    pub fn may_go_to(&self, origin: &Origin) -> bool {
+        allowed_hosts::name(&self.allowed_hosts, origin)
     }
 
     /// The reference with its credentials, ready to be fetched. `opened` is what `Sealer` made of

@@ -24,6 +24,8 @@ use shared::outbound::Guard;
 struct AuthChange {
     jwks_url: Field<String>,
     jwks_json: Field<Value>,
+    jwt_issuer: Field<String>,
+    jwt_audiences: Field<Vec<String>>,
     oidc: Field<sign_in::Oidc>,
     saml: Field<sign_in::Saml>,
     allowed_domains: Field<Vec<sign_in::Domain>>,
@@ -87,6 +89,12 @@ fn changed(stored: &Value, change: AuthChange, guard: &Guard) -> Result<Value, A
     if settings.contains_key("jwks_url") && settings.contains_key("jwks_json") {
         return Err(ApiError::field("jwks_json", "cannot be set together with jwks_url; set the other to null"));
     }
+    merge(
+        &mut settings,
+        "jwt_issuer",
+        change.jwt_issuer.try_map(|issuer| text::sized("jwt_issuer", issuer, 1..=2048))?,
+    );
+    merge(&mut settings, "jwt_audiences", change.jwt_audiences.try_map(audiences)?);
     merge(&mut settings, "oidc", change.oidc.try_map(sign_in::Oidc::checked)?);
     merge(&mut settings, "saml", change.saml.try_map(sign_in::Saml::checked)?);
     merge(&mut settings, "allowed_domains", change.allowed_domains.try_map(sign_in::domains)?);
@@ -105,10 +113,22 @@ fn key_address(url: String, guard: &Guard) -> Result<String, ApiError> {
     sign_in::https("jwks_url", url)
 }
 
+/// What the audience of a token may be; an empty list is the same as none.
+fn audiences(sent: Vec<String>) -> Result<Vec<String>, ApiError> {
+    const MOST: usize = 20;
+    if sent.len() > MOST {
+        return Err(ApiError::field("jwt_audiences", "must be at most 20 texts"));
+    }
+    let each = sent.into_iter().enumerate();
+    each.map(|(n, audience)| text::sized(&format!("jwt_audiences[{n}]"), audience, 1..=2048)).collect()
+}
+
 impl AuthChange {
     fn is_empty(&self) -> bool {
         let is_sent = self.jwks_url.is_sent()
             || self.jwks_json.is_sent()
+            || self.jwt_issuer.is_sent()
+            || self.jwt_audiences.is_sent()
             || self.oidc.is_sent()
             || self.saml.is_sent()
             || self.allowed_domains.is_sent()
@@ -162,6 +182,8 @@ fn shown(stored: &Value) -> Value {
     json!({
         "jwks_url": stored["jwks_url"],
         "jwks_json": stored["jwks_json"],
+        "jwt_issuer": stored["jwt_issuer"],
+        "jwt_audiences": stored["jwt_audiences"],
         "oidc": stored["oidc"],
         "saml": stored["saml"],
         "allowed_domains": or(&stored["allowed_domains"], json!([])),
@@ -214,6 +236,9 @@ mod tests {
         for (sent, field) in [
             (json!({ "jwks_url": "http://id.test/keys" }), "jwks_url"),
             (json!({ "jwks_url": "https://user:pw@id.test/keys" }), "jwks_url"),
+            (json!({ "jwt_issuer": "" }), "jwt_issuer"),
+            (json!({ "jwt_audiences": vec!["a"; 21] }), "jwt_audiences"),
+            (json!({ "jwt_audiences": ["a", ""] }), "jwt_audiences[1]"),
             (json!({ "session_settings": { "max_session_ttl": 899 } }), "session_settings.max_session_ttl"),
             (json!({ "session_settings": { "ttl": 900 } }), "session_settings.ttl"),
             (json!({ "scim": { "workspace_prefix": "" } }), "scim.workspace_prefix"),

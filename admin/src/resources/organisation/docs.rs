@@ -122,6 +122,8 @@ fn auth() -> Schema {
     schema::object("AuthSettings")
         .need("jwks_url", text("https://id.example.com/keys"))
         .need("jwks_json", schema::any_object().or_null().eg(Value::Null))
+        .need("jwt_issuer", text("https://id.example.com"))
+        .need("jwt_audiences", schema::list(schema::any_text().eg("gateway")).or_null())
         .need(
             "oidc",
             schema::any_object().eg(json!({ "issuer": "https://id.example.com", "client_id": "gateway" })).or_null(),
@@ -162,10 +164,16 @@ fn auth_change() -> Schema {
     let session = schema::object("SessionSettingsChange")
         .may("max_session_ttl", schema::whole(900..=31_536_000).eg(86400).or_null())
         .closed();
+    let issuer =
+        schema::text(1..=2048).eg("https://id.example.com").says("What `iss` of a token must be; null: anything.");
+    let audiences = schema::list(schema::text(1..=2048).eg("gateway")).at_most(20);
+    let audiences = audiences.says("`aud` of a token must name one of these; null or empty: it is not looked at.");
     let keys = schema::object("KeySet").need("keys", schema::list(schema::any_object()).at_most(100));
     schema::object("AuthSettingsChange")
         .may("jwks_url", url().says("Or jwks_json, not both."))
         .may("jwks_json", keys.or_null().eg(Value::Null))
+        .may("jwt_issuer", issuer.or_null())
+        .may("jwt_audiences", audiences.or_null())
         .may("oidc", oidc.or_null())
         .may("saml", saml.closed().or_null().eg(Value::Null))
         .may("allowed_domains", schema::list(domain).at_most(1000).or_null())

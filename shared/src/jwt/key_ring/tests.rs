@@ -44,8 +44,13 @@ impl Site {
 
     async fn find_at(&self, after: Duration, kid: &str) -> Result<(), Rejection> {
         let source = KeySource::Url("https://keys.example".into());
-        let keys = self.ring.keys(self.organisation, &source, kid, self.now + after).await?;
-        keys.find(kid).map(|_| ())
+        let current = self.ring.keys(self.organisation, &source, kid, self.now + after).await?;
+        current.keys.find(kid).map(|_| ())
+    }
+
+    async fn keys_at(&self, after: Duration, kid: &str) -> Current {
+        let source = KeySource::Url("https://keys.example".into());
+        self.ring.keys(self.organisation, &source, kid, self.now + after).await.unwrap()
     }
 
     fn fetches(&self) -> usize {
@@ -73,17 +78,40 @@ fn set(kids: &[&str]) -> Value {
 const SECOND: Duration = Duration::from_secs(1);
 
 #[tokio::test]
-async fn a_set_is_fetched_once_and_then_again_after_a_day_without_making_anybody_wait() {
+async fn a_set_is_fetched_once_and_then_again_before_a_day_is_over_without_making_anybody_wait() {
     let site = Site::serving(&["a"]);
-    for after in [0, 1, 86_399] {
+    for after in [0, 1, 82_799] {
         site.find_at(SECOND * after, "a").await.unwrap();
     }
     assert_eq!(site.fetches(), 1);
     *site.served.lock() = Ok(vec!["b"]);
-    site.find_at(SECOND * 86_400, "a").await.unwrap();
+    site.find_at(SECOND * 82_800, "a").await.unwrap();
     site.until_fetched(2).await;
-    assert!(site.find_at(SECOND * 86_401, "a").await.is_err(), "the old key is gone with the old set");
+    assert!(site.find_at(SECOND * 82_801, "a").await.is_err(), "the old key is gone with the old set");
+}
+
+#[tokio::test]
+async fn a_key_that_was_withdrawn_verifies_nothing_once_its_set_is_a_day_old() {
+    let site = Site::serving(&["a", "b"]);
+    site.find_at(Duration::ZERO, "a").await.unwrap();
+    *site.served.lock() = Ok(vec!["b"]);
+    assert_eq!(site.find_at(SECOND * 86_400, "a").await, Err(Rejection::UnknownKeyId("a".into())));
+    site.find_at(SECOND * 86_401, "b").await.unwrap();
     assert_eq!(site.fetches(), 2);
+}
+
+#[tokio::test]
+async fn what_a_set_verified_is_believed_while_the_set_is_fresh_and_was_not_replaced() {
+    let site = Site::serving(&["a"]);
+    let first = site.keys_at(Duration::ZERO, "a").await;
+    assert_eq!(first.fresh_for, KEPT);
+    let later = site.keys_at(SECOND * 82_000, "a").await;
+    assert_eq!((later.fresh_for, Arc::ptr_eq(&later.keys, &first.keys)), (SECOND * 4_400, true));
+    site.find_at(SECOND * 82_001, "unknown").await.unwrap_err();
+    assert!(site.fetches() == 2 && !first.keys.is_withdrawn(), "the same set again changes nothing");
+    *site.served.lock() = Ok(vec!["a", "b"]);
+    site.find_at(SECOND * 82_100, "b").await.unwrap();
+    assert!(first.keys.is_withdrawn(), "a key of it may be gone");
 }
 
 #[tokio::test]
@@ -153,8 +181,8 @@ async fn keys_given_by_hand_are_never_fetched_and_change_with_the_setting() {
     let site = Site::serving(&["a"]);
     for (given, asked, found) in [("x", "x", true), ("x", "a", false), ("y", "x", false), ("y", "y", true)] {
         let source = KeySource::Inline(Arc::new(set(&[given])));
-        let keys = site.ring.keys(site.organisation, &source, asked, site.now).await.unwrap();
-        assert_eq!(keys.contains(asked), found, "{given} {asked}");
+        let current = site.ring.keys(site.organisation, &source, asked, site.now).await.unwrap();
+        assert_eq!(current.keys.contains(asked), found, "{given} {asked}");
     }
     assert_eq!(site.fetches(), 0);
     site.find_at(SECOND, "a").await.unwrap();

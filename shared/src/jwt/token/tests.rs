@@ -44,7 +44,7 @@ fn read(token: &str, settings: &conf::Jwt) -> Result<Token, Rejection> {
     let keys = Keys::of(&json!({ "keys": [signer().jwk()] })).unwrap();
     let token = Unverified::read(token.as_bytes())?;
     token.organisation_id(settings)?;
-    token.verify(&keys, settings, now())
+    token.verify(&keys, &TokenRules::default(), settings, now())
 }
 
 fn refusal(token: &str) -> String {
