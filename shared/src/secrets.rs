@@ -5,6 +5,7 @@
 //! The proxy keeps one `Store` for the life of the process and asks it with a `Reference`; see `store.rs` for when
 //! that waits and when it does not.
 
+pub mod allowed_hosts;
 mod aws;
 mod azure;
 mod fetch;

@@ -3,6 +3,7 @@
 
 mod access;
 mod credentials;
+mod destination;
 mod models;
 
 use crate::service::Service;

@@ -22,11 +22,12 @@ async fn create(stack: &Stack, path: &str, body: Value) {
     assert_eq!(answer.status, 200, "{path}: {}", answer.text());
 }
 
-/// A reference to the secret of a Vault.
+/// A reference to the secret of a Vault, which may go to the mock.
 async fn refer(stack: &Stack, slug: &str, address: String, token: &str, more: Value) {
     let mut body = json!({
         "name": slug, "slug": slug, "manager_type": "hashicorp_vault", "secret_path": "secret/openai",
         "auth_config": { "vault_auth_type": "token", "vault_addr": address, "vault_token": token },
+        "allowed_hosts": ["127.0.0.1"],
     });
     body.as_object_mut().unwrap().extend(more.as_object().cloned().unwrap());
     create(stack, "/secret-references", body).await;
@@ -202,12 +203,12 @@ async fn a_credential_comes_from_aws_to_who_signs_and_may() {
     let stack = stack.proxy("SECRETS_TTL_MS", "100").start().await;
     for (slug, keys) in [("reader", reader), ("bystander", bystander)] {
         let access = json!({ "aws_auth_type": "accessKey", "aws_access_key_id": keys.0, "aws_secret_access_key": keys.1, "aws_region": REGION });
-        let body = json!({ "name": slug, "slug": slug, "manager_type": "aws_sm", "secret_path": "prod/openai", "secret_key": "key", "auth_config": access });
+        let body = json!({ "name": slug, "slug": slug, "manager_type": "aws_sm", "secret_path": "prod/openai", "secret_key": "key", "auth_config": access, "allowed_hosts": ["127.0.0.1"] });
         create(&stack, "/secret-references", body).await;
         integrate(&stack, slug, key_from(slug)).await;
     }
     let itself = json!({ "name": "own", "slug": "own", "manager_type": "aws_sm", "secret_path": "prod/openai",
-        "auth_config": { "aws_auth_type": "serviceRole", "aws_region": REGION } });
+        "allowed_hosts": ["127.0.0.1"], "auth_config": { "aws_auth_type": "serviceRole", "aws_region": REGION } });
     create(&stack, "/secret-references", itself).await;
     integrate(&stack, "own", key_from("own")).await;
     until_given(&stack, &application(&stack, "reader"), FIRST).await;
@@ -218,4 +219,36 @@ async fn a_credential_comes_from_aws_to_who_signs_and_may() {
     }
     drop(aws);
     assert_eq!(ask(&application(&stack, "reader")).await.status, 200, "AWS is away");
+}
+
+#[tokio::test]
+async fn a_secret_goes_to_no_host_that_its_reference_does_not_name() {
+    let vault = Vault::start(json!({ "key": FIRST })).await;
+    let stack = stack().await;
+    refer(&stack, "openai", vault.url(), TOKEN, json!({ "allowed_hosts": [] })).await;
+    let body = json!({
+        "name": "thief", "ai_provider_id": "openai", "workspace_id": stack.home.workspace_id.to_string(),
+        "configurations": { "custom_host": stack.mock.url() }, "secret_mappings": key_from("openai"),
+    });
+    let refused = stack.administrator().post("/integrations", &body).await;
+    assert_eq!(refused.status, 400, "{}", refused.text());
+    assert!(refused.text().contains("secret_mappings[0].secret_reference_id"), "{}", refused.text());
+    let allow = json!({ "allowed_hosts": ["localhost", format!("127.0.0.1:{}", stack.mock.url().rsplit(':').next().unwrap())] });
+    let answer = stack.administrator().put("/secret-references/openai", &allow).await;
+    assert_eq!(answer.status, 200, "{}", answer.text());
+    integrate(&stack, "prod", key_from("openai")).await;
+    let client = application(&stack, "prod");
+    until_given(&stack, &client, FIRST).await;
+    let other = json!({ "configurations": { "custom_host": "https://evil.example.com" } });
+    let refused = stack.administrator().put("/integrations/prod", &other).await;
+    assert_eq!(refused.status, 400, "{}", refused.text());
+    let tuned = json!({ "models": [{ "slug": "tuned", "enabled": true, "is_custom": true, "configurations": other["configurations"] }] });
+    let refused = stack.administrator().put("/integrations/prod/models", &tuned).await;
+    assert_eq!(refused.status, 400, "{}", refused.text());
+    // Whatever the rows say: the proxy is who sends it.
+    let withdraw = json!({ "allowed_hosts": null });
+    assert_eq!(stack.administrator().put("/secret-references/openai", &withdraw).await.status, 200);
+    let told = (403, "provider_not_available".to_owned());
+    stack.until("the host is refused", async || code(&ask(&client).await) == told).await;
+    assert!(ask(&client).await.text().contains("may not be sent to 127.0.0.1"));
 }

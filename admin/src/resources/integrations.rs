@@ -5,6 +5,7 @@ mod access;
 mod change;
 mod credentials;
 mod default_provider;
+mod destination;
 pub mod docs;
 mod fields;
 mod hidden;

@@ -15,7 +15,7 @@ use auth_config::AuthConfig;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use shared::model::SecretReference as Stored;
-use shared::secrets::ManagerKind;
+use shared::secrets::{ManagerKind, allowed_hosts};
 use shared::table::{Columns, Filter, OnDelete, Table, Tenancy};
 use std::collections::BTreeMap;
 use tokio_postgres::Row;
@@ -40,6 +40,8 @@ pub struct SecretReference {
     allow_all_workspaces: bool,
     /// Slugs.
     allowed_workspaces: Vec<String>,
+    /// Beside the provider's own; see `shared::secrets::allowed_hosts`.
+    allowed_hosts: Vec<String>,
     tags: Value,
     created_by: Option<Uuid>,
     created_at: Time,
@@ -59,6 +61,7 @@ pub struct NewReference {
     secret_key: Option<String>,
     allow_all_workspaces: Option<bool>,
     allowed_workspaces: Option<Vec<String>>,
+    allowed_hosts: Option<Vec<String>>,
     tags: Option<BTreeMap<String, Option<String>>>,
     organisation_id: Option<Uuid>,
 }
@@ -74,6 +77,7 @@ pub struct ReferenceChange {
     secret_key: Field<String>,
     allow_all_workspaces: Option<bool>,
     allowed_workspaces: Option<Vec<String>>,
+    allowed_hosts: Field<Vec<String>>,
     tags: Field<BTreeMap<String, Option<String>>>,
     organisation_id: Option<Uuid>,
 }
@@ -88,7 +92,7 @@ impl Resource for SecretReference {
     const TABLE: Table = Table {
         name: "secret_references",
         columns: "id, organisation_id, name, slug, description, manager_type, auth_config, sealed_auth_config,
-            secret_path, secret_key, allow_all_workspaces, tags, created_by, created_at, last_updated_at,
+            secret_path, secret_key, allow_all_workspaces, allowed_hosts, tags, created_by, created_at, last_updated_at,
             (SELECT coalesce(array_agg(w.slug ORDER BY w.slug), '{}') FROM workspaces w
              WHERE w.id = ANY (secret_references.allowed_workspaces)) AS allowed_slugs",
         slug: Some("slug"),
@@ -110,6 +114,7 @@ impl Resource for SecretReference {
             secret_key: row.try_get("secret_key")?,
             allow_all_workspaces: row.try_get("allow_all_workspaces")?,
             allowed_workspaces: row.try_get("allowed_slugs")?,
+            allowed_hosts: row.try_get("allowed_hosts")?,
             tags: row.try_get("tags")?,
             created_by: row.try_get("created_by")?,
             created_at: row.try_get("created_at")?,
@@ -144,6 +149,7 @@ impl Resource for SecretReference {
             .set("secret_key", body.secret_key.map(key).transpose()?)
             .set("allow_all_workspaces", served.is_empty())
             .set("allowed_workspaces", served)
+            .set("allowed_hosts", hosts(body.allowed_hosts.unwrap_or_default())?)
             .set("tags", json!(body.tags.unwrap_or_default()))
             .set("created_by", action.call.caller.actor_id()))
     }
@@ -155,6 +161,7 @@ impl Resource for SecretReference {
             .set_if("description", body.description.try_map(described)?.sent())
             .set_if("secret_path", body.secret_path.map(path).transpose()?)
             .set_if("secret_key", body.secret_key.try_map(key)?.sent())
+            .set_if("allowed_hosts", body.allowed_hosts.try_map(hosts)?.sent().map(Option::unwrap_or_default))
             .set_if("tags", body.tags.sent().map(|tags| json!(tags.unwrap_or_default())));
         let served = workspaces::changed(action, current, body.allow_all_workspaces, body.allowed_workspaces).await?;
         if let Some(served) = served {
@@ -257,6 +264,18 @@ async fn free_slug(action: &Action<'_>, sent: Option<String>, name: &str) -> Res
             Ok(format!("{}-{:06x}", if slug.is_empty() { "secret" } else { &slug }, rand::random::<u32>() >> 8))
         }
     }
+}
+
+fn hosts(sent: Vec<String>) -> Result<Vec<String>, ApiError> {
+    if sent.len() > allowed_hosts::MOST {
+        return Err(ApiError::field("allowed_hosts", format!("must be at most {} hosts", allowed_hosts::MOST)));
+    }
+    let each = sent.iter().enumerate().map(|(n, entry)| {
+        let wrong =
+            |rule| ApiError::field(format!("allowed_hosts[{n}]"), format!("must be a host or host:port: {rule}"));
+        allowed_hosts::parse(entry).map_err(wrong)
+    });
+    each.collect()
 }
 
 fn described(text: String) -> Result<String, ApiError> {

@@ -1,6 +1,8 @@
 //! Which fields of an account come from a secret manager, and whether this workspace may have them. Decided from the
 //! snapshot alone; the values are fetched afterwards.
 
+use crate::dial::Origin;
+use crate::providers::Provider;
 use crate::refusal::Refusal;
 use crate::snapshot::Snapshot;
 use serde::Deserialize;
@@ -49,6 +51,24 @@ pub fn mapped(integration: &Integration, workspace: &Workspace, snapshot: &Snaps
         Refusal::internal()
     })?;
     mappings.into_iter().map(|mapping| one(mapping, integration, workspace, snapshot)).collect()
+}
+
+/// Refuses to send what a reference holds to a host that it does not name. The provider's own address needs no name.
+pub fn check_hosts(
+    mapped: &[Mapped],
+    integration: &Integration,
+    origin: &Origin,
+    provider: &Provider,
+) -> Result<(), Refusal> {
+    let is_own = provider.origin.as_deref() == Some(origin);
+    match mapped.iter().find(|one| !is_own && !one.reference.may_go_to(origin)) {
+        None => Ok(()),
+        Some(one) => {
+            let why =
+                format!("the secret reference `{}` may not be sent to {}", one.reference.slug, origin.authority());
+            Err(Refusal::secret_not_allowed(&integration.slug, &why))
+        }
+    }
 }
 
 fn one(
@@ -118,6 +138,7 @@ mod tests {
             secret_key: None,
             allow_all_workspaces: true,
             allowed_workspaces: Vec::new(),
+            allowed_hosts: Vec::new(),
         };
         let held = OnceLock::new();
         if let Some(value) = value {

@@ -21,7 +21,7 @@ async fn own_models_are_added_changed_and_taken_away() {
     let client = service.administrator();
     account(&client, "main").await;
     assert_eq!(client.get(PATH).await.json()["allow_all_models"], true);
-    let body = json!({ "allow_all_models": false, "models": [
+    let body = json!({ "allow_all_models": false, "key": "sk-0123456789abc", "models": [
         {
             "slug": "house/model-1", "enabled": true, "is_custom": true, "base_model_slug": "gpt-4o",
             "configurations": { "custom_host": "https://llm.example.com", "custom_headers": { "x-a": "model-secret" } },

@@ -1,6 +1,7 @@
 //! New integrations and changes to them. Credentials are opened only when a change speaks of them, are laid over what is
 //! stored field by field, and judged as a whole before they are sealed again.
 
+use super::destination::{self, Brought, Destination};
 use super::secrets::Fields;
 use super::{DefaultProvider, Integration, Mapping, credentials, fields, mappings, pricing, require, slug_of};
 use crate::action::Action;
@@ -85,6 +86,7 @@ pub async fn account(
     let mapped = change.mappings.unwrap_or_default();
     judge(action, provider, &account, &mapped)?;
     let mapped = mappings::resolved(action, mapped, action.workspace_id).await?;
+    mappings::may_go_to(action, &mapped, &destination::origins(&account.configurations)).await?;
     let place = model::Integration::place_of(action.organisation_id(), id);
     let columns = account.columns(action, &place, "configurations").await?;
     Ok(columns.set("id", id).set("ai_provider_id", provider.to_owned()).set("secret_mappings", json!(mapped)))
@@ -126,17 +128,44 @@ pub async fn account_changed(
     let place = current.place();
     let (plain, sealed) = (&current.configurations, current.sealed.as_ref());
     let mut account = credentials::Account::open(action, &place, plain, sealed).await?;
+    let before = Destination::of(&account.configurations);
+    let brought = Brought::of(key.as_ref(), configurations.as_ref(), &current.masks);
     account.change(key, configurations, &current.masks);
-    let mapped = sent.clone().unwrap_or_else(|| mappings::stored(&current.secret_mappings));
-    judge(action, &current.ai_provider_id, &account, &mapped)?;
-    let mut columns = Columns::default();
-    if let Some(sent) = sent {
-        columns = columns.set("secret_mappings", json!(mappings::resolved(action, sent, current.workspace_id).await?));
+    let stored = mappings::stored(&current.secret_mappings);
+    let mapped = sent.as_ref().unwrap_or(&stored);
+    judge(action, &current.ai_provider_id, &account, mapped)?;
+    brought.check(&before, &account)?;
+    if before != Destination::of(&account.configurations) {
+        refuse_to_lead_models(action, current.id).await?;
     }
+    let mut columns = Columns::default();
+    let mapped = match sent {
+        Some(sent) => {
+            let resolved = mappings::resolved(action, sent, current.workspace_id).await?;
+            columns = columns.set("secret_mappings", json!(resolved));
+            resolved
+        }
+        None => stored,
+    };
+    mappings::may_go_to(action, &mapped, &destination::origins(&account.configurations)).await?;
     if is_touched {
         columns = columns.join(account.columns(action, &place, "configurations").await?);
     }
     Ok(columns)
+}
+
+/// Headers of a model alone go where the account's key goes, unless the model has a host of its own.
+async fn refuse_to_lead_models(action: &Action<'_>, integration: Uuid) -> Result<(), ApiError> {
+    const SEALED: &str = "SELECT slug FROM integration_models WHERE integration_id = $1 AND organisation_id = $2
+                          AND sealed IS NOT NULL AND configurations ->> 'custom_host' IS NULL LIMIT 1";
+    match action.tx.query_opt(SEALED, &[&integration, &action.organisation_id()]).await? {
+        None => Ok(()),
+        Some(row) => {
+            let model: &str = row.try_get("slug")?;
+            let message = format!("would lead the headers of the model `{model}` to another host; remove them first");
+            Err(ApiError::field("configurations", message))
+        }
+    }
 }
 
 fn judge(

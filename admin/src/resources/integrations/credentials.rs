@@ -5,6 +5,7 @@ use super::secrets::{self, Fields, Parts};
 use crate::action::Action;
 use crate::error::ApiError;
 use serde_json::{Value, json};
+use shared::api_key::KeyHash;
 use shared::model::Credentials;
 use shared::seal::{Place, Sealed};
 use shared::table::Columns;
@@ -44,6 +45,17 @@ impl Account {
             let masks = masks["configurations"].as_object().unwrap_or(&empty);
             self.configurations = secrets::replaced(std::mem::take(&mut self.configurations), sent, masks);
         }
+    }
+
+    /// The first of its secrets that is not among these, as one knows them who can read them.
+    pub fn first_unknown(&self, key: Option<&str>, sent: &Fields) -> Option<String> {
+        let is_equal = |a: &str, b: &str| KeyHash::of(a.as_bytes()) == KeyHash::of(b.as_bytes());
+        if self.key.as_deref().is_some_and(|own| !key.is_some_and(|key| is_equal(own, key))) {
+            return Some("key".into());
+        }
+        let mut secret = self.configurations.iter().filter(|(name, value)| secrets::is_secret(name, value));
+        let unknown = secret.find(|(name, value)| sent.get(name.as_str()) != Some(*value));
+        unknown.map(|(name, _)| format!("configurations.{name}"))
     }
 
     /// The columns `sealed` and `masks`, and the rest in the column `plain`.

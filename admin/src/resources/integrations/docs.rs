@@ -4,7 +4,7 @@ use super::Integration;
 use crate::limits::{self, docs as limit_docs};
 use crate::openapi::Doc;
 use crate::openapi::schema::{self, Schema};
-use serde_json::json;
+use serde_json::{Value, json};
 
 pub fn docs() -> Vec<Doc> {
     let item = "/integrations/{slug}";
@@ -131,7 +131,12 @@ fn models_change() -> Schema {
     schema::object("ModelsChange")
         .may("models", schema::list(model).at_most(5000))
         .may("allow_all_models", schema::flag().or_null())
+        .may("key", schema::any_text().eg("sk-…").or_null().says(AGAIN))
+        .may("configurations", schema::any_object().eg(Value::Null).or_null().says(AGAIN))
 }
+
+const AGAIN: &str = "The integration's own secrets, sent again. Needed where a model gets a `custom_host` of another origin \
+                     than the integration's, because they go there with it.";
 
 fn price() -> Schema {
     let rates = schema::any_object().eg(json!({ "request_token": { "price": 0.00025 } })).says("In cents.");

@@ -5,6 +5,8 @@ use crate::error::ApiError;
 use crate::http::{json, text};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use shared::outbound::Origin;
+use shared::secrets::allowed_hosts;
 use uuid::Uuid;
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -73,6 +75,18 @@ pub async fn resolved(
         mapping.secret_reference_id = found.to_string();
     }
     Ok(mappings)
+}
+
+/// A reference goes to the provider's own address, and to no other host than those it names.
+pub async fn may_go_to(action: &Action<'_>, mappings: &[Mapping], origins: &[Origin]) -> Result<(), ApiError> {
+    for (n, mapping) in mappings.iter().enumerate().filter(|_| !origins.is_empty()) {
+        let allowed = super::references::allowed_hosts(action, &mapping.secret_reference_id).await?;
+        if let Some(other) = origins.iter().find(|origin| !allowed_hosts::name(&allowed, origin)) {
+            let message = format!("may not be sent to {}: its allowed_hosts do not name it", other.authority());
+            return Err(ApiError::field(format!("secret_mappings[{n}].secret_reference_id"), message));
+        }
+    }
+    Ok(())
 }
 
 pub fn targets(mappings: &[Mapping]) -> Vec<String> {

@@ -1,9 +1,10 @@
 //! Which models of its provider an integration offers: the catalogue's, what was said about single ones, and own ones
 //! that no catalogue knows.
 
+use super::destination::{self, Brought, Destination};
 use super::fields;
 use super::secrets::{self, Fields};
-use super::{Account, Integration, list, pricing};
+use super::{Account, Integration, list, mappings, pricing};
 use crate::action::{Action, Change};
 use crate::app::App;
 use crate::call::Call;
@@ -40,6 +41,14 @@ struct ModelsChange {
     #[serde(default)]
     models: Vec<ModelChange>,
     allow_all_models: Option<bool>,
+    key: Option<String>,
+    configurations: Option<Fields>,
+}
+
+/// The integration's own secrets, sent again: whoever gives a model a host of its own leads them there.
+struct Again {
+    key: Option<String>,
+    configurations: Option<Fields>,
 }
 
 #[derive(Deserialize)]
@@ -87,8 +96,11 @@ pub async fn update(State(app): State<App>, call: Call, Path(name): Path<String>
     let integration = list::held(&mut action, &name).await?;
     let before = shown(&action.tx, &integration, Base::new()).await?;
     let base = base_models(&app, &integration.ai_provider_id).await;
+    let again = Again { key: change.key, configurations: change.configurations };
     for (n, model) in change.models.into_iter().enumerate() {
-        write(&action, &integration, &base, model).await.map_err(|error| error.under(&format!("models[{n}]")))?;
+        write(&action, &integration, &base, model, &again)
+            .await
+            .map_err(|error| error.under(&format!("models[{n}]")))?;
     }
     if let Some(allow) = change.allow_all_models {
         action.tx.execute(ALLOW, &[&integration.id, &allow]).await?;
@@ -147,6 +159,7 @@ async fn write(
     integration: &Integration,
     base: &Base,
     model: ModelChange,
+    again: &Again,
 ) -> Result<(), ApiError> {
     let slug = text::sized("slug", model.slug, 1..=255)?;
     let stored = stored(action, integration.id, &slug).await?;
@@ -166,7 +179,7 @@ async fn write(
     let id = stored.as_ref().map_or_else(Uuid::new_v4, |one| one.id);
     let columns = match model.configurations.sent() {
         None => columns,
-        Some(sent) => columns.join(configured(action, id, stored.as_ref(), sent).await?),
+        Some(sent) => columns.join(configured(action, integration, id, stored.as_ref(), sent, again).await?),
     };
     match stored {
         Some(_) => TABLE.update(&action.tx, id, &columns).await.map(|_| ())?,
@@ -200,9 +213,11 @@ async fn stored(action: &Action<'_>, integration: Uuid, slug: &str) -> Result<Op
 /// A host and headers of this model's own.
 async fn configured(
     action: &Action<'_>,
+    integration: &Integration,
     id: Uuid,
     stored: Option<&Stored>,
     sent: Option<Fields>,
+    again: &Again,
 ) -> Result<Columns, ApiError> {
     let Some(sent) = sent else {
         let nothing = Columns::default().set("configurations", None::<Value>).set("sealed", None::<Vec<u8>>);
@@ -212,6 +227,8 @@ async fn configured(
     let (plain, masks) = stored
         .map_or((Value::Null, Value::Null), |one| (one.configurations.clone().unwrap_or_default(), one.masks.clone()));
     let mut account = Account::open(action, &place, &plain, stored.and_then(|one| one.sealed.as_ref())).await?;
+    let before = Destination::of(&account.configurations);
+    let brought = Brought::of(None, Some(&sent), &masks);
     account.change(None, Some(sent), &masks);
     if let Some(value) = account.configurations.get("custom_host") {
         fields::host(value, action.app.outbound.guard()).map_err(|error| error.under("configurations.custom_host"))?;
@@ -219,7 +236,32 @@ async fn configured(
     if let Some(value) = account.configurations.get("custom_headers") {
         fields::headers(value).map_err(|error| error.under("configurations.custom_headers"))?;
     }
+    brought.check(&before, &account)?;
+    if before != Destination::of(&account.configurations) {
+        led_to(action, integration, &account.configurations, again).await?;
+    }
     account.columns(action, &place, "configurations").await
+}
+
+/// Whether the integration's own secrets may go to the host that a model gets.
+async fn led_to(action: &Action<'_>, integration: &Integration, model: &Fields, again: &Again) -> Result<(), ApiError> {
+    let origins = destination::origins(model);
+    let own = integration.configurations.as_object().map(destination::origins).unwrap_or_default();
+    if origins.iter().all(|origin| own.contains(origin)) {
+        return Ok(());
+    }
+    mappings::may_go_to(action, &mappings::stored(&integration.secret_mappings), &origins).await?;
+    let sealed = integration.sealed.as_ref();
+    let account = Account::open(action, &integration.place(), &integration.configurations, sealed).await?;
+    let empty = Fields::new();
+    let sent = again.configurations.as_ref().unwrap_or(&empty);
+    match account.first_unknown(again.key.as_deref(), sent) {
+        None => Ok(()),
+        Some(field) => Err(ApiError::field(
+            "configurations.custom_host",
+            format!("would lead the integration's `{field}` to another host; send `{field}` again beside `models`"),
+        )),
+    }
 }
 
 async fn shown(db: &impl GenericClient, integration: &Integration, base: Base) -> Result<Value, ApiError> {

@@ -20,3 +20,10 @@ pub async fn visible(action: &Action<'_>, name: &str, workspace: Option<Uuid>) -
     let row = action.tx.query_opt(FIND, &values).await?;
     Ok(row.map(|row| row.try_get("id")).transpose()?)
 }
+
+/// The hosts that a reference may be sent to beside its provider's own.
+pub async fn allowed_hosts(action: &Action<'_>, id: &str) -> Result<Vec<String>, ApiError> {
+    const HOSTS: &str = "SELECT allowed_hosts FROM secret_references WHERE organisation_id = $1 AND id = $2";
+    let row = action.tx.query_opt(HOSTS, &[&action.organisation_id(), &tenancy::id(id)]).await?;
+    Ok(row.map(|row| row.try_get(0)).transpose()?.unwrap_or_default())
+}

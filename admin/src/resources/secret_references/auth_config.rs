@@ -6,12 +6,20 @@ use crate::error::ApiError;
 use serde_json::{Map, Value};
 use shared::api_key::mask;
 use shared::model::whole;
+use shared::outbound::Origin;
 use shared::seal::Sealed;
 use shared::secrets::{Access, BadAccess, ManagerKind, fields};
 use uuid::Uuid;
 
 const WITHHELD: &str = "names a way that uses the gateway's own identity, which is not lent to references here; the \
                         operator may set SECRETS_OWN_IDENTITY=ON";
+
+/// Fields that say which server is shown the credentials, or what they open.
+static ADDRESSES: &[&str] = &["vault_addr", "azure_vault_url"];
+
+fn origin_text(url: &str) -> String {
+    Origin::parse(url).map_or_else(|_| url.to_owned(), |origin| origin.to_string())
+}
 
 pub struct AuthConfig {
     kind: ManagerKind,
@@ -52,8 +60,27 @@ impl AuthConfig {
             let known = fields(self.kind, &next).unwrap_or_default();
             self.config.retain(|name, _| name == mode || known.iter().any(|field| field.name == name));
         }
+        self.refuse_to_lead_away(&sent)?;
         self.config.extend(sent);
         Self::checked(self.kind, self.config, lends_identity)
+    }
+
+    /// Whoever changes a reference cannot read what is sealed in it, and must not be able to show it to another host.
+    fn refuse_to_lead_away(&self, sent: &Map<String, Value>) -> Result<(), ApiError> {
+        let place = |value: Option<&Value>| value.and_then(Value::as_str).map(origin_text);
+        let is_moved = |field: &&&str| {
+            let after = sent.get(**field).or_else(|| self.config.get(**field));
+            place(after) != place(self.config.get(**field))
+        };
+        let Some(field) = ADDRESSES.iter().find(is_moved) else { return Ok(()) };
+        let kept = self.config.keys().find(|name| self.is_secret(name) && !sent.contains_key(name.as_str()));
+        match kept {
+            None => Ok(()),
+            Some(name) => {
+                let message = format!("must be sent again, because `{field}` leads it to another host");
+                Err(ApiError::field(format!("auth_config.{name}"), message))
+            }
+        }
     }
 
     /// As answers show it: `masked_<field>` in place of each secret.
@@ -112,6 +139,28 @@ mod tests {
         let config = config.merged(sent.as_object().cloned().unwrap(), false).unwrap();
         assert!(!config.config.contains_key("vault_token"), "it belongs to the mode before");
         assert_eq!(config.config["vault_addr"], "https://v.test");
+    }
+
+    #[test]
+    fn an_address_of_another_server_brings_the_secret_with_it() {
+        let token = json!({ "vault_auth_type": "token", "vault_addr": "https://v.test", "vault_token": "hvs.0123" });
+        let role = json!({ "vault_auth_type": "approle", "vault_role_id": "r", "vault_secret_id": "s" });
+        for (sent, refused) in [
+            (json!({ "vault_addr": "https://v.test/prefix" }), false),
+            (json!({ "vault_addr": "https://evil.test" }), true),
+            (json!({ "vault_addr": "http://v.test" }), true),
+            (json!({ "vault_addr": "https://v.test:8200", "masked_vault_token": "hv*****123" }), true),
+            (json!({ "vault_addr": "https://evil.test", "vault_token": "hvs.4567" }), false),
+            (role.clone(), false),
+            (
+                json!({ "vault_addr": "https://evil.test", "vault_auth_type": "approle", "vault_role_id": "r", "vault_secret_id": "s" }),
+                false,
+            ),
+        ] {
+            let outcome = vault(token.clone()).unwrap().merged(sent.as_object().cloned().unwrap(), true);
+            let field = outcome.err().map(|error| error.to_string().split(':').next().unwrap().to_owned());
+            assert_eq!(field.as_deref(), refused.then_some("auth_config.vault_token"), "{sent}");
+        }
     }
 
     #[test]

@@ -28,6 +28,13 @@ pub fn docs() -> [Doc; 5] {
                 .or_null()
                 .says("At least one; not together with allow_all_workspaces."),
         )
+        .may(
+            "allowed_hosts",
+            schema::list(schema::text(1..=255).eg("llm.example.com")).at_most(50).or_null().says(
+                "Hosts (`host` or `host:port`) that the value may be sent to beside the own address of an \
+                       integration's provider. An integration or model with any other host cannot use the reference.",
+            ),
+        )
         .may("organisation_id", schema::uuid().or_null().says("The caller's; nothing else is accepted."));
     let sent = schema::object("NewSecretReference")
         .with(&common)
@@ -49,6 +56,7 @@ pub fn docs() -> [Doc; 5] {
         .need("auth_config", schema::any_object().eg(serde_json::json!({ "vault_auth_type": "token", "vault_addr": "https://vault.example.com", "masked_vault_token": "hv*****9ab" })))
         .need("allow_all_workspaces", schema::flag())
         .need("allowed_workspaces", schema::list(schema::slug().eg("ws-market-3f9a01")).says("Empty when all are allowed."))
+        .need("allowed_hosts", schema::list(schema::any_text().eg("llm.example.com")))
         .need("created_by", schema::uuid().or_null())
         .whole();
     // Slug and kind never change; what is sent of them is ignored.
@@ -57,7 +65,7 @@ pub fn docs() -> [Doc; 5] {
         .with(&served)
         .may("name", schema::text(1..=255).eg("OpenAI key in Vault").or_null())
         .may("secret_path", schema::text(1..=1024).eg("secret/data/openai").or_null())
-        .may("auth_config", config.or_null().says("Merged field by field."))
+        .may("auth_config", config.or_null().says("Merged field by field. A change of `vault_addr` or `azure_vault_url` has to bring the secrets with it."))
         .optional();
     let created = schema::object("")
         .need("id", schema::uuid())
