@@ -150,6 +150,11 @@ impl Refusal {
         Self::invalid("invalid_provider", format!("unknown provider `{name}`")).about("x-gateway-provider")
     }
 
+    /// A provider by its plain name, where the organisation wants those that are saved.
+    pub fn provider_not_saved(why: &'static str) -> Self {
+        Self::invalid("invalid_provider", why).about("x-gateway-provider")
+    }
+
     /// A slug that the caller's workspace does not have.
     pub fn unknown_slug(slug: &str) -> Self {
         let message = format!("there is no provider `@{slug}` in this workspace");

@@ -3,6 +3,7 @@
 
 mod catalog;
 mod conditions;
+mod config_locks;
 mod faults;
 mod heartbeats;
 mod hedges;

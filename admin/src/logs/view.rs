@@ -90,6 +90,8 @@ impl View {
 /// Whether the security settings let this person do something with logs.
 fn allows(standing: &Standing, what: &str) -> bool {
     let who = match standing.role {
+        // Owners set the settings, and none shuts them out.
+        _ if standing.organisation_role == "owner" => return true,
         _ if standing.is_organisation_admin() => "organisationAdmins",
         Some(Role::Admin) => return true,
         Some(Role::Manager) => "managers",
@@ -141,7 +143,8 @@ mod tests {
             let standing = Standing::new(organisation_role, role, settings.clone());
             ["ViewLogs", "ViewAllData", "ViewLogMetadata"].map(|what| allows(&standing, what))
         };
-        assert_eq!(allowed("owner", None), [true, true, false]);
+        assert_eq!(allowed("owner", None), [true, true, true]);
+        assert_eq!(allowed("admin", None), [true, true, false]);
         assert_eq!(allowed("member", Some("admin")), [true, true, true]);
         assert_eq!(allowed("member", Some("manager")), [false, true, true]);
         assert_eq!(allowed("member", Some("member")), [true, false, false]);

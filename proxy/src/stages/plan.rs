@@ -7,7 +7,11 @@ use crate::plan::Plan;
 use crate::refusal::Refusal;
 use crate::snapshot::Snapshot;
 use crate::snapshot::saved_config::SavedConfig;
+use shared::model::KeyDefaults;
 use std::sync::Arc;
+
+const LOCKED: &str = "this API key uses its own config and allows no other (allow_config_override)";
+pub const SAVED_ONLY: &str = "this organisation accepts saved configs and providers alone (block_inline_config)";
 
 /// A request's plan, and how it came to it.
 pub struct Found {
@@ -59,9 +63,21 @@ pub fn find(
     let carried = |plan: Arc<Plan>, source: Source| Found { plan, source, saved: None };
     if let Some(sent) = headers.config {
         let text = sent.to_str().map_err(|_| Refusal::invalid_config("it is not text".into()))?.trim();
-        return match text.starts_with('{') {
-            true => inline.plan(workspace.id, text).map(|plan| carried(plan, Source::Inline)),
-            false => saved(snapshot, caller, text).map(|config| named(config, Source::Request)),
+        let is_inline = text.starts_with('{');
+        if is_inline && blocks_inline(snapshot, caller) {
+            return Err(Refusal::invalid_config(SAVED_ONLY.into()));
+        }
+        let locked = caller.key.defaults.as_deref().filter(|defaults| defaults.locks_config());
+        return match (is_inline, locked) {
+            (true, None) => inline.plan(workspace.id, text).map(|plan| carried(plan, Source::Inline)),
+            (true, Some(_)) => Err(Refusal::invalid_config(LOCKED.into())),
+            (false, _) => {
+                let config = saved(snapshot, caller, text)?;
+                match locked.is_none_or(|defaults| is_own(&config, defaults)) {
+                    true => Ok(named(config, Source::Request)),
+                    false => Err(Refusal::invalid_config(LOCKED.into())),
+                }
+            }
         };
     }
     if let Some(name) = caller.key.defaults.as_ref().and_then(|defaults| defaults.config.as_deref()) {
@@ -84,6 +100,18 @@ pub fn find(
             Ok(carried(plan, Source::Nobody))
         }
     }
+}
+
+/// Whether the caller's organisation accepts nothing but saved configs and providers.
+pub fn blocks_inline(snapshot: &Snapshot, caller: &Principal) -> bool {
+    let organisation = snapshot.organisation(&caller.workspace.organisation_id);
+    organisation.is_some_and(|organisation| organisation.blocks_inline_config)
+}
+
+/// Whether a config is the one that the key itself names.
+fn is_own(config: &SavedConfig, defaults: &KeyDefaults) -> bool {
+    let own = defaults.config.as_deref();
+    own.is_some_and(|own| own == config.row.slug || own == config.row.id.to_string())
 }
 
 fn named(config: Arc<SavedConfig>, source: Source) -> Found {
