@@ -68,6 +68,7 @@ async fn a_reference_is_made_shown_changed_and_gone_by_id_or_slug() {
         "description": null, "manager_type": "hashicorp_vault",
         "auth_config": { "vault_auth_type": "token", "vault_addr": "https://vault.test", "masked_vault_token": "hv*****n-1" },
         "secret_path": "secret/openai", "secret_key": "key", "allow_all_workspaces": true, "allowed_workspaces": [],
+        "allowed_hosts": [],
         "tags": { "team": "red", "tier": null }, "created_by": service.home.admin_key.id, "status": "ACTIVE",
         "created_at": shown["created_at"], "last_updated_at": shown["last_updated_at"], "object": "secret-reference",
     });

@@ -51,10 +51,9 @@ async fn a_virtual_keys_key_is_sent_again_when_its_host_changes() {
     assert_eq!(made.status, 200, "{}", made.text());
     let path =
         format!("/virtual-keys/{}?workspace_id={}", made.json()["slug"].as_str().unwrap(), service.home.workspace_id);
-    let elsewhere = json!({ "model_config": { "custom_host": "https://evil.example.com" } });
-    for elsewhere in [elsewhere, json!({ "custom_host": "https://evil.example.com" })] {
+    for name in ["custom_host", "customHost"] {
+        let elsewhere = json!({ name: "https://evil.example.com" });
         let answer = client.put(&path, &elsewhere).await;
-        assert_ne!(answer.status, 200, "{elsewhere}: {}", answer.text());
         assert_eq!(refused(&answer), told("key"), "{elsewhere}: {}", answer.text());
     }
 }
