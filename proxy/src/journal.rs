@@ -5,6 +5,7 @@
 //! size, or by the shipper when it has nothing else to send.
 
 pub mod body;
+pub mod bounds;
 mod charge;
 mod frame;
 pub mod meters;
@@ -31,10 +32,11 @@ use parking_lot::Mutex;
 use segment::{Held, Mark, Segment};
 use shared::conf::journal::{Fsync, Journal as Settings, WhenFull};
 use std::cell::Cell;
-use std::collections::VecDeque;
+use std::collections::{HashSet, VecDeque};
 use std::fs::{DirBuilder, File};
 use std::io;
 use std::os::unix::fs::DirBuilderExt as _;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed};
 use std::time::{Duration, Instant, SystemTime};
@@ -56,6 +58,8 @@ pub struct Journal {
     closed: Mutex<VecDeque<Held>>,
     /// Files whose records are stored and whose bodies are not, the oldest first.
     bodies: Mutex<VecDeque<Held>>,
+    /// Files that a later version wrote and this process has given up.
+    left: Mutex<HashSet<PathBuf>>,
     /// Bytes of the one whose bodies are being sent.
     uploading: AtomicU64,
     /// There are bodies to send.
@@ -92,6 +96,7 @@ impl Journal {
             files_made: AtomicU64::new(0),
             closed: Mutex::default(),
             bodies: Mutex::default(),
+            left: Mutex::default(),
             uploading: AtomicU64::new(0),
             bodies_wake: Notify::new(),
             is_full: AtomicBool::new(false),
@@ -132,7 +137,12 @@ impl Journal {
             self.meters.bodies_lost.inc();
         }
         match written {
-            Written::OnDisk => self.recovered(),
+            Written::OnDisk | Written::OnDiskAlone => self.recovered(),
+            Written::TooLong => {
+                self.meters.too_long.inc();
+                self.meters.lost.inc();
+                tracing::error!(id = %record.id, "a log is longer than any that can be read and was not written");
+            }
             Written::Waiting(error) => self.failed(&error),
             Written::Lost(error) => {
                 self.meters.lost.inc();
@@ -217,7 +227,11 @@ impl Journal {
             self.failed(&error);
             Vec::new()
         });
+        self.left.lock().retain(|path| found.contains(path));
         for path in found {
+            if self.left.lock().contains(&path) {
+                continue;
+            }
             match Held::adopt(&path) {
                 Ok(Some(held)) => {
                     tracing::info!(segment = held.name(), bytes = held.length(), "adopted a file of the journal");
@@ -230,6 +244,14 @@ impl Journal {
                 Err(error) => self.failed(&error),
             }
         }
+    }
+
+    /// Frees a file that a later version wrote: whoever can read it adopts it. It keeps its name, so that nothing is given
+    /// back of the limits that its records are charged to.
+    fn leave(&self, held: Held) {
+        self.meters.left.inc();
+        tracing::warn!(segment = held.name(), "a later version wrote this file of the journal; it waits for one");
+        self.left.lock().insert(held.path().to_owned());
     }
 
     fn keep_for_bodies(&self, held: Held) {

@@ -12,6 +12,7 @@ mod vocabulary;
 pub use estimate::{Answered, Spoken, rough_tokens};
 
 use crate::events::events;
+use crate::journal::bounds;
 use memchr::memmem;
 use scan::{Key, Value};
 use shared::cost::{Counts, Usage};
@@ -57,8 +58,8 @@ impl Found {
         if !self.is_begun {
             self.is_begun = true;
             let beginning = &piece[..piece.len().min(LONGEST)];
-            self.model = scan::text_after(beginning, &MODEL);
-            self.service_tier = scan::text_after(piece, &SERVICE_TIER);
+            self.model = scan::name_after(beginning, &MODEL, bounds::MODEL);
+            self.service_tier = scan::name_after(piece, &SERVICE_TIER, bounds::WORD);
         }
         if is_last && self.tail.is_empty() {
             self.note_last(piece);
@@ -102,9 +103,9 @@ impl Found {
                 ) if !is_response => self.says(text),
                 (b"usage" | b"usageMetadata", Value::Object(object)) => self.note(object),
                 (b"model" | b"modelVersion", Value::Text(text)) if self.model.is_none() => {
-                    self.model = scan::unescaped(text);
+                    self.model = scan::name(text, bounds::MODEL);
                 }
-                (b"service_tier", Value::Text(text)) => self.service_tier = scan::unescaped(text),
+                (b"service_tier", Value::Text(text)) => self.service_tier = scan::name(text, bounds::WORD),
                 (
                     b"type",
                     Value::Text(b"message_stop" | b"response.completed" | b"response.incomplete" | b"message-end"),
@@ -145,7 +146,7 @@ impl Found {
         } else if let Some(object) = scan::last_object(bytes, &USAGE_METADATA, LONGEST, |_| None) {
             self.replace(object);
             if self.model.is_none() {
-                self.model = scan::text_after(bytes, &MODEL_VERSION);
+                self.model = scan::name_after(bytes, &MODEL_VERSION, bounds::MODEL);
             }
         } else if let Some(object) = scan::last_object(bytes, &META, LONGEST, |_| None)
             // Cohere's; others keep other things there.

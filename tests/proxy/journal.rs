@@ -4,5 +4,7 @@ mod bodies;
 pub mod calls;
 mod costs;
 mod disconnects;
+mod newer;
 mod ship;
+mod texts;
 mod traces;

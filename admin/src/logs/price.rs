@@ -32,6 +32,7 @@ pub struct Asked<'a> {
 pub async fn priced(sources: &Sources, asked: &Asked<'_>, answer: &Value) -> Priced {
     let reported = reported(answer).cloned();
     let usage = reported.as_ref().and_then(Usage::read).unwrap_or_default();
+    let reported = reported.filter(is_short);
     let mut priced = Priced { usage, reported, ..Priced::default() };
     let Some(provider) = asked.provider else { return priced };
     if priced.usage == Usage::default() {
@@ -60,6 +61,12 @@ pub async fn priced(sources: &Sources, asked: &Asked<'_>, answer: &Value) -> Pri
     priced.price_version = Some(entry.edition().to_owned());
     priced.price_model = Some(model.to_owned());
     priced
+}
+
+/// Whether a row should keep these words; the gateway takes no longer ones for usage either.
+fn is_short(words: &Value) -> bool {
+    const LONGEST: usize = 8 << 10;
+    words.to_string().len() <= LONGEST
 }
 
 /// Where each dialect reports usage. Of a stream, kept as the list of its events, the last one that does.

@@ -8,43 +8,69 @@ use super::body::Parts;
 const RECORD: u8 = 1;
 /// Written before the bodies of the record that stands before them.
 const BODY: u8 = 2;
-/// The checksum of that byte.
-const SUM_OF_BODY: u32 = 0x3c0c_8ea1;
 pub const HEAD: usize = 9;
 
-/// No record comes near this; a longer one is damage.
-const LONGEST_RECORD: usize = 1 << 20;
-/// Three bodies of the longest that the settings allow, and their heads.
-const LONGEST_BODY: usize = 64 << 20;
+/// No record comes near this. The writer refuses a longer one, and the reader takes it for damage: what stands behind
+/// it could not be found any more.
+pub const LONGEST_RECORD: usize = 1 << 20;
+/// Three bodies of the longest that the settings allow, and their heads. Kinds that a later version adds keep within it.
+pub const LONGEST_BODY: usize = 64 << 20;
+
+/// A frame that no reader would take; nothing was appended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TooLong;
 
 /// Appends a frame; `write` puts the record's bytes.
-pub fn push(out: &mut Vec<u8>, write: impl FnOnce(&mut Vec<u8>)) {
+pub fn push(out: &mut Vec<u8>, write: impl FnOnce(&mut Vec<u8>)) -> Result<(), TooLong> {
     let start = out.len();
     out.extend_from_slice(&[RECORD, 0, 0, 0, 0, 0, 0, 0, 0]);
     write(out);
     let body = &out[start + HEAD..];
-    let length = u32::try_from(body.len()).unwrap_or(u32::MAX).to_le_bytes();
+    let Some(length) = written_length(body.len(), LONGEST_RECORD) else {
+        out.truncate(start);
+        return Err(TooLong);
+    };
     let sum = crc32fast::hash(body).to_le_bytes();
     out[start + 1..start + 5].copy_from_slice(&length);
     out[start + 5..start + HEAD].copy_from_slice(&sum);
+    Ok(())
 }
 
 /// Appends the beginning of a frame, heads and all, that the slices of these parts complete.
-pub fn push_body(out: &mut Vec<u8>, parts: &Parts<'_>) {
+pub fn push_body(out: &mut Vec<u8>, parts: &Parts<'_>) -> Result<(), TooLong> {
     let start = out.len();
     out.extend_from_slice(&[BODY, 0, 0, 0, 0, 0, 0, 0, 0]);
     out.extend_from_slice(&parts.head());
     out.extend_from_slice(parts.heads);
     // Begun with the kind, so that one damaged byte cannot make a record of a body.
-    let mut sum = crc32fast::Hasher::new_with_initial(SUM_OF_BODY);
+    let mut sum = begin_sum(BODY);
     sum.update(&out[start + HEAD..]);
     let mut length = out.len() - start - HEAD;
     for slice in parts.slices().into_iter().filter(|slice| !slice.is_empty()) {
         sum.update(slice);
         length += slice.len();
     }
-    out[start + 1..start + 5].copy_from_slice(&u32::try_from(length).unwrap_or(u32::MAX).to_le_bytes());
+    let Some(length) = written_length(length, LONGEST_BODY) else {
+        out.truncate(start);
+        return Err(TooLong);
+    };
+    out[start + 1..start + 5].copy_from_slice(&length);
     out[start + 5..start + HEAD].copy_from_slice(&sum.finalize().to_le_bytes());
+    Ok(())
+}
+
+/// As a head has it, if a reader takes so much.
+fn written_length(length: usize, longest: usize) -> Option<[u8; 4]> {
+    u32::try_from(length).ok().filter(|_| length <= longest).map(u32::to_le_bytes)
+}
+
+/// Sums of everything but records begin with the kind, so that one damaged byte cannot make one kind of another. Later
+/// kinds have to do the same: it is how an older reader tells them from damage.
+fn begin_sum(code: u8) -> crc32fast::Hasher {
+    match code {
+        RECORD => crc32fast::Hasher::new(),
+        code => crc32fast::Hasher::new_with_initial(crc32fast::hash(&[code])),
+    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -56,7 +82,9 @@ pub enum Kind {
 /// What stands before a record or its bodies.
 #[derive(Debug)]
 pub struct Head {
-    pub kind: Kind,
+    /// None of a later version's.
+    pub kind: Option<Kind>,
+    code: u8,
     pub length: usize,
     sum: u32,
     /// Nothing comes after it in the file.
@@ -71,45 +99,43 @@ pub enum Tail {
     Torn,
     /// Bytes that no process of ours wrote so.
     Damaged,
-    /// Written by a later version.
+    /// A whole frame that a later version wrote.
     Unknown,
 }
 
 impl Head {
     /// From the next bytes of a file of which so many are left.
     pub fn read(bytes: &[u8], left: u64) -> Result<Self, Tail> {
-        let kind = match bytes.first() {
-            None => return Err(Tail::Nothing),
-            Some(&RECORD) => Kind::Record,
-            Some(&BODY) => Kind::Body,
-            Some(0) => return Err(Tail::Damaged),
-            Some(_) => return Err(Tail::Unknown),
+        let code = *bytes.first().ok_or(Tail::Nothing)?;
+        let kind = match code {
+            RECORD => Some(Kind::Record),
+            BODY => Some(Kind::Body),
+            0 => return Err(Tail::Damaged),
+            _ => None,
         };
         let Some(head) = bytes.first_chunk::<HEAD>() else { return Err(Tail::Torn) };
         let number = |at: usize| u32::from_le_bytes([head[at], head[at + 1], head[at + 2], head[at + 3]]);
         let length = number(1) as usize;
         let longest = match kind {
-            Kind::Record => LONGEST_RECORD,
-            Kind::Body => LONGEST_BODY,
+            Some(Kind::Record) => LONGEST_RECORD,
+            Some(Kind::Body) | None => LONGEST_BODY,
         };
         match (HEAD + length) as u64 {
             _ if length > longest => Err(Tail::Damaged),
             whole if whole > left => Err(Tail::Torn),
-            whole => Ok(Self { kind, length, sum: number(5), is_last: whole == left }),
+            whole => Ok(Self { kind, code, length, sum: number(5), is_last: whole == left }),
         }
     }
 
     /// A sum to which the frame's bytes are to be added.
     pub fn begin_sum(&self) -> crc32fast::Hasher {
-        match self.kind {
-            Kind::Record => crc32fast::Hasher::new(),
-            Kind::Body => crc32fast::Hasher::new_with_initial(SUM_OF_BODY),
-        }
+        begin_sum(self.code)
     }
 
-    pub fn check(&self, sum: crc32fast::Hasher) -> Result<(), Tail> {
+    /// The kind of a frame whose bytes add up to this.
+    pub fn check(&self, sum: crc32fast::Hasher) -> Result<Kind, Tail> {
         match sum.finalize() == self.sum {
-            true => Ok(()),
+            true => self.kind.ok_or(Tail::Unknown),
             // The last of a file may have been torn; pages of it can reach the disk in any order.
             false if self.is_last => Err(Tail::Torn),
             false => Err(Tail::Damaged),
@@ -122,7 +148,19 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_sum_of_a_body_begins_with_its_kind() {
-        assert_eq!(SUM_OF_BODY, crc32fast::hash(&[BODY]));
+    fn what_no_reader_would_take_is_not_written() {
+        for (length, is_taken) in [(LONGEST_RECORD, true), (LONGEST_RECORD + 1, false)] {
+            let mut out = b"before".to_vec();
+            let pushed = push(&mut out, |out| out.resize(out.len() + length, b'x'));
+            assert_eq!((pushed.is_ok(), out.len() > b"before".len()), (is_taken, is_taken), "{length}");
+            let head = Head::read(&out[b"before".len()..], out.len() as u64);
+            assert_eq!(head.is_ok(), is_taken, "{length}");
+        }
+    }
+
+    #[test]
+    fn sums_are_those_of_the_files_of_older_versions() {
+        assert_eq!(begin_sum(BODY).finalize(), 0x3c0c_8ea1);
+        assert_eq!(begin_sum(RECORD).finalize(), 0);
     }
 }

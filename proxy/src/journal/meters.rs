@@ -6,6 +6,8 @@ pub struct Meters {
     pub records: IntCounter,
     pub shipped: IntCounter,
     pub lost: IntCounter,
+    pub too_long: IntCounter,
+    pub left: IntCounter,
     pub rejected: IntCounter,
     pub torn: IntCounter,
     pub write_failures: IntCounter,
@@ -45,6 +47,14 @@ impl Meters {
             lost: counter(
                 "gateway_journal_lost_total",
                 "Logs lost because the disk refused them or the journal was full; must be 0.",
+            )?,
+            too_long: counter(
+                "gateway_journal_too_long_total",
+                "Logs that were not written because no reader would take them; counted as lost, too.",
+            )?,
+            left: counter(
+                "gateway_journal_left_total",
+                "Files that a later version wrote and this one cannot read to their end; they wait for it.",
             )?,
             rejected: counter("gateway_journal_rejected_total", "Logs set aside because they could not be stored.")?,
             torn: counter(

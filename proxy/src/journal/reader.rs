@@ -24,6 +24,9 @@ pub struct Records {
     pub tail: Option<Tail>,
 }
 
+/// The bytes of a record and of its bodies.
+type Call<'b> = (&'b [u8], &'b [u8]);
+
 impl Records {
     pub fn len(&self) -> usize {
         self.places.len()
@@ -63,9 +66,8 @@ impl<R: BufRead> Reader<R> {
         Ok(records)
     }
 
-    /// The next record that has bodies, with them; `bytes` is where they are put. None at the end, and at what cannot be
-    /// read.
-    pub fn call<'b>(&mut self, bytes: &'b mut Vec<u8>) -> io::Result<Option<(&'b [u8], &'b [u8])>> {
+    /// The next record that has bodies, with them; `bytes` is where they are put. Else what stands after the last one.
+    pub fn call<'b>(&mut self, bytes: &'b mut Vec<u8>) -> io::Result<Result<Call<'b>, Tail>> {
         let mut record_end = None;
         bytes.clear();
         loop {
@@ -75,9 +77,9 @@ impl<R: BufRead> Reader<R> {
                     bytes.drain(..start);
                     record_end = Some(bytes.len());
                 }
-                (Ok(Kind::Body), Some(end)) => return Ok(Some(bytes.split_at(end))),
+                (Ok(Kind::Body), Some(end)) => return Ok(Ok(bytes.split_at(end))),
                 (Ok(Kind::Body), None) => bytes.clear(),
-                (Err(_), _) => return Ok(None),
+                (Err(tail), _) => return Ok(Err(tail)),
             }
         }
     }
@@ -103,7 +105,7 @@ impl<R: BufRead> Reader<R> {
             Ok(head) => head,
             Err(tail) => return Ok(Err(tail)),
         };
-        let (start, is_wanted) = (out.len(), is_wanted(head.kind));
+        let (start, is_wanted) = (out.len(), head.kind.is_some_and(is_wanted));
         let (mut sum, mut missing) = (head.begin_sum(), head.length);
         while missing > 0 {
             let piece = self.from.fill_buf()?;
@@ -119,12 +121,12 @@ impl<R: BufRead> Reader<R> {
             self.from.consume(taken);
             missing -= taken;
         }
-        if let Err(tail) = head.check(sum) {
-            out.truncate(start);
-            return Ok(Err(tail));
+        let checked = head.check(sum);
+        match checked {
+            Ok(_) => self.at += (frame::HEAD + head.length) as u64,
+            Err(_) => out.truncate(start),
         }
-        self.at += (frame::HEAD + head.length) as u64;
-        Ok(Ok(head.kind))
+        Ok(checked)
     }
 }
 

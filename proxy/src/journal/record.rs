@@ -2,7 +2,9 @@
 //! everything else that can be looked up later is worked out by whoever ships it.
 //!
 //! Written as MessagePack without field names. Fields are only ever added at the end, with a default, so that a
-//! process can read what an older one left behind.
+//! process can read what an older one left behind. One that meets more fields than it knows leaves the whole file to a
+//! process that knows them: a row that is stored is never stored again, so what it does not say would be lost. Whoever
+//! gives a field a new meaning (another mode, another sort of counter) adds a field as well, if only to say so.
 
 use super::charge::Charges;
 use chrono::{DateTime, Utc};
@@ -121,9 +123,34 @@ impl Record<'_> {
         let _ = rmp_serde::encode::write(out, self);
     }
 
-    pub fn decode(bytes: &[u8]) -> Result<Record<'_>, rmp_serde::decode::Error> {
-        rmp_serde::from_slice(bytes)
+    pub fn decode(bytes: &[u8]) -> Result<Record<'_>, Undecodable> {
+        rmp_serde::from_slice(bytes).map_err(|error| match fields_of(bytes) {
+            Some(fields) if fields > FIELDS => Undecodable::Newer,
+            _ => Undecodable::Malformed(error),
+        })
     }
+}
+
+/// How many fields a record has.
+const FIELDS: u16 = 42;
+
+/// How many these bytes say they have.
+fn fields_of(bytes: &[u8]) -> Option<u16> {
+    /// What MessagePack begins an array with whose length has two bytes.
+    const ARRAY: u8 = 0xdc;
+    match bytes {
+        [ARRAY, high, low, ..] => Some(u16::from_be_bytes([*high, *low])),
+        _ => None,
+    }
+}
+
+/// Why bytes are no record.
+#[derive(Debug, thiserror::Error)]
+pub enum Undecodable {
+    #[error("a later version wrote it")]
+    Newer,
+    #[error(transparent)]
+    Malformed(rmp_serde::decode::Error),
 }
 
 #[cfg(test)]
@@ -154,5 +181,23 @@ mod tests {
         for bytes in [&b""[..], b"\x00", b"\xdc\xff\xff", &[0xff; 64]] {
             assert!(Record::decode(bytes).is_err(), "{bytes:?}");
         }
+    }
+
+    #[test]
+    fn a_record_with_more_fields_is_a_later_versions_and_one_with_fewer_an_older_ones() {
+        let mut bytes = Vec::new();
+        Record { id: Uuid::from_u128(7), ..Record::default() }.encode(&mut bytes);
+        assert_eq!(fields_of(&bytes), Some(FIELDS));
+        let mut newer = bytes.clone();
+        newer[1..3].copy_from_slice(&(FIELDS + 1).to_be_bytes());
+        newer.push(0xc3);
+        assert!(matches!(Record::decode(&newer), Err(Undecodable::Newer)));
+        newer.pop();
+        assert!(matches!(Record::decode(&newer), Err(Undecodable::Newer)), "whatever it is");
+        bytes.truncate(bytes.len() - 2);
+        bytes[1..3].copy_from_slice(&(FIELDS - 1).to_be_bytes());
+        assert_eq!(Record::decode(&bytes).unwrap().id, Uuid::from_u128(7));
+        bytes[3] = 0xc1;
+        assert!(matches!(Record::decode(&bytes), Err(Undecodable::Malformed(_))));
     }
 }

@@ -181,6 +181,10 @@ impl Held {
         self.path.file_stem().map_or_else(String::new, |name| name.to_string_lossy().into_owned())
     }
 
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
     pub fn length(&self) -> u64 {
         self.length
     }

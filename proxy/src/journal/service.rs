@@ -64,6 +64,10 @@ impl Journal {
                         Shipped::Whole => held.remove(),
                         Shipped::ButBodies => held.keep_for_bodies().map(|()| self.keep_for_bodies(held)),
                         Shipped::InPart => held.set_aside().map(drop),
+                        Shipped::UpToNewer => {
+                            self.leave(held);
+                            Ok(())
+                        }
                     };
                     if let Err(error) = gone {
                         tracing::error!(%error, segment = name, "a shipped file of the journal cannot be removed");

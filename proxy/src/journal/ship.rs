@@ -14,7 +14,7 @@ use super::frame::Tail;
 use super::meters::Meters;
 use super::pace::Pace;
 use super::reader::Records;
-use super::record::Record;
+use super::record::{Record, Undecodable};
 use super::segment::Held;
 use super::traces::Traces;
 use super::untold::Untold;
@@ -52,6 +52,16 @@ pub enum Shipped {
     ButBodies,
     /// Some of it cannot be read by anybody.
     InPart,
+    /// What follows was written by a later version; it waits for a process that can read it.
+    UpToNewer,
+}
+
+/// What became of some records.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Sent {
+    All,
+    /// Those before one of a later version.
+    UpToNewer,
 }
 
 /// Why a file could not be sent now.
@@ -77,7 +87,9 @@ impl Shipper {
             let began = Instant::now();
             let records = reader.records(pace.piece(BATCH), BATCH_BYTES).map_err(unread)?;
             if records.len() > 0 {
-                self.send(&name, &records, untold).await?;
+                if self.send(&name, &records, untold).await? == Sent::UpToNewer {
+                    return Ok(Shipped::UpToNewer);
+                }
                 pace.rest(began.elapsed()).await;
             }
             held.shipped = reader.at();
@@ -91,12 +103,12 @@ impl Shipper {
                     tracing::warn!(segment = name, "a file of the journal ends in half a record");
                     return Ok(shipped);
                 }
-                Some(tail @ (Tail::Damaged | Tail::Unknown)) => {
+                Some(Tail::Unknown) => return Ok(Shipped::UpToNewer),
+                Some(Tail::Damaged) => {
                     self.meters.rejected.inc();
                     tracing::error!(
                         segment = name,
                         at = held.shipped,
-                        ?tail,
                         "a file of the journal cannot be read further; it is kept"
                     );
                     return Ok(Shipped::InPart);
@@ -105,10 +117,10 @@ impl Shipper {
         }
     }
 
-    async fn send(&mut self, segment: &str, records: &Records, untold: &Untold) -> Result<(), Unshipped> {
+    async fn send(&mut self, segment: &str, records: &Records, untold: &Untold) -> Result<Sent, Unshipped> {
         let mut rows = Vec::with_capacity(records.len());
         let mut seen = HashSet::with_capacity(records.len());
-        let (mut bad, mut estimated) = (Vec::new(), Vec::new());
+        let (mut bad, mut estimated, mut sent) = (Vec::new(), Vec::new(), Sent::All);
         for frame in records.iter() {
             match Record::decode(frame) {
                 Ok(record) if !seen.insert(record.id) => {}
@@ -126,11 +138,14 @@ impl Shipper {
                     }
                     rows.push((Row::new(record, priced), frame));
                 }
-                Err(error) => bad.push((frame, error.to_string())),
+                Err(Undecodable::Newer) => {
+                    sent = Sent::UpToNewer;
+                    break;
+                }
+                Err(Undecodable::Malformed(error)) => bad.push((frame, error.to_string())),
             }
         }
-        let stored = tokio::time::timeout(LONGEST, self.store(segment, &rows, &mut bad)).await;
-        let stored = stored.unwrap_or_else(|_| Err(Unshipped { error: "Postgres does not answer".into() }));
+        let stored = self.store(segment, &rows, &bad).await;
         if stored.is_err() {
             // Whatever state it is in, the next attempt begins with a new one.
             self.client = None;
@@ -143,37 +158,38 @@ impl Shipper {
             (Some(traces), Err(_)) => traces.forget(),
             (None, _) => {}
         }
-        stored
+        stored.map(|()| sent)
     }
 
-    /// Stores the rows in as few transactions as their worst one allows.
-    async fn store<'f>(
+    /// Stores the rows in as few transactions as their worst one allows. However many are bad, each is set aside as soon
+    /// as it is found, and the time limit is of one transaction: what was done need not be done again.
+    async fn store(
         &mut self,
         segment: &str,
-        rows: &[(Row<'f>, &'f [u8])],
-        bad: &mut Vec<(&'f [u8], String)>,
+        rows: &[(Row<'_>, &[u8])],
+        bad: &[(&[u8], String)],
     ) -> Result<(), Unshipped> {
         self.connected().await?;
         let Some(client) = &mut self.client else { return Err(Unshipped { error: "there is no connection".into() }) };
+        for (frame, reason) in bad {
+            reject(client, &self.meters, segment, frame, reason).await?;
+        }
         let mut parts = vec![rows];
         while let Some(part) = parts.pop() {
-            match store::store(client, part.iter().map(|(row, _)| row)).await {
-                Ok(stored) => self.meters.shipped.inc_by(stored),
-                Err(Failure::Postgres(error)) => return Err(Unshipped { error }),
+            let stored = store::store(client, part.iter().map(|(row, _)| row));
+            match tokio::time::timeout(LONGEST, stored).await {
+                Ok(Ok(stored)) => self.meters.shipped.inc_by(stored),
+                Ok(Err(Failure::Postgres(error))) => return Err(Unshipped { error }),
                 // One record is to blame: the others must not wait for it.
-                Err(Failure::Rows(reason)) => match part {
-                    [(_, frame)] => bad.push((frame, reason)),
+                Ok(Err(Failure::Rows(reason))) => match part {
+                    [(_, frame)] => reject(client, &self.meters, segment, frame, &reason).await?,
                     _ => {
                         let (left, right) = part.split_at(part.len() / 2);
                         parts.extend([right, left]);
                     }
                 },
+                Err(_) => return Err(Unshipped::no_answer()),
             }
-        }
-        for (frame, reason) in bad.drain(..) {
-            store::reject(client, segment, frame, &reason).await.map_err(|error| Unshipped { error })?;
-            self.meters.rejected.inc();
-            tracing::error!(segment, reason, "a log was set aside because it cannot be stored");
         }
         Ok(())
     }
@@ -190,7 +206,7 @@ impl Shipper {
                 Ok(())
             }
             Ok(Err(error)) => Err(Unshipped { error: db::explain(&error) }),
-            Err(_) => Err(Unshipped { error: "Postgres does not answer".into() }),
+            Err(_) => Err(Unshipped::no_answer()),
         }
     }
 
@@ -199,7 +215,7 @@ impl Shipper {
         if self.client.as_ref().is_none_or(Client::is_closed) {
             self.client = None;
             let made = tokio::time::timeout(LONGEST, self.connect()).await;
-            self.client = Some(made.unwrap_or_else(|_| Err(Unshipped { error: "Postgres does not answer".into() }))?);
+            self.client = Some(made.unwrap_or_else(|_| Err(Unshipped::no_answer()))?);
         }
         Ok(())
     }
@@ -210,6 +226,23 @@ impl Shipper {
         store::prepare(&client).await.map_err(|error| Unshipped { error: db::explain(&error) })?;
         Ok(client)
     }
+}
+
+impl Unshipped {
+    fn no_answer() -> Self {
+        Self { error: "Postgres does not answer".into() }
+    }
+}
+
+/// Puts a record aside that cannot be stored.
+async fn reject(client: &Client, meters: &Meters, segment: &str, frame: &[u8], reason: &str) -> Result<(), Unshipped> {
+    let rejected = tokio::time::timeout(LONGEST, store::reject(client, segment, frame, reason)).await;
+    let is_new = rejected.map_err(|_| Unshipped::no_answer())?.map_err(|error| Unshipped { error })?;
+    if is_new {
+        meters.rejected.inc();
+        tracing::error!(segment, reason, "a log was set aside because it cannot be stored");
+    }
+    Ok(())
 }
 
 /// Every day in which something happened becomes a table; a broken clock must not make tables for ever.

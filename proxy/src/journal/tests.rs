@@ -67,6 +67,36 @@ fn what_a_dead_process_left_is_adopted_with_all_its_whole_records() {
 }
 
 #[test]
+fn a_file_that_was_left_to_a_later_version_is_free_for_it_and_not_taken_again() {
+    let folder = TempDir::new().unwrap();
+    let journal = open(settings(folder.path()));
+    journal.append(&record(1));
+    journal.harvest();
+    let held = journal.closed.lock().pop_front().unwrap();
+    let path = held.path().to_owned();
+    journal.leave(held);
+    journal.adopt();
+    assert_eq!((ids(&journal).len(), journal.meters.left.get()), (0, 1));
+    assert!(Held::adopt(&path).unwrap().is_some(), "whoever can read it may");
+    std::fs::remove_file(path).unwrap();
+    journal.adopt();
+    assert!(journal.left.lock().is_empty(), "what is gone is forgotten");
+}
+
+#[test]
+fn a_record_that_no_reader_would_take_is_counted_and_costs_no_other() {
+    let folder = TempDir::new().unwrap();
+    let journal = open(settings(folder.path()));
+    journal.append(&record(1));
+    let url = "/".repeat(frame::LONGEST_RECORD);
+    journal.append(&Record { url: &url, ..record(2) });
+    journal.append(&record(3));
+    journal.harvest();
+    assert_eq!(ids(&journal), [1, 3]);
+    assert_eq!((journal.meters.too_long.get(), journal.meters.lost.get()), (1, 1));
+}
+
+#[test]
 fn a_file_is_closed_at_its_size_and_order_is_kept() {
     let folder = TempDir::new().unwrap();
     let journal = open(Settings { journal_segment_bytes: 1000, ..settings(folder.path()) });

@@ -3,9 +3,10 @@
 
 use super::Journal;
 use super::body::Body;
+use super::frame::Tail;
 use super::pace::Pace;
 use super::reader::Reader;
-use super::record::Record;
+use super::record::{Record, Undecodable};
 use super::segment::Held;
 use crate::bodies::object::object;
 use bytes::Bytes;
@@ -39,8 +40,17 @@ struct Batch {
     objects: Vec<(String, Bytes)>,
     /// Frames that are no body of ours.
     bad: u64,
+    /// What follows was written by a later version.
+    is_newer: bool,
     end: u64,
     is_last: bool,
+}
+
+/// How far a file was stored.
+enum Uploaded {
+    Whole,
+    /// A later version can read the rest.
+    UpToNewer,
 }
 
 impl Uploader {
@@ -65,7 +75,11 @@ impl Journal {
             self.uploading.store(held.length(), Relaxed);
             let uploaded = self.upload_file(uploader, &mut held).await;
             match uploaded {
-                Ok(()) => {
+                Ok(Uploaded::UpToNewer) => {
+                    self.leave(held);
+                    self.uploading.store(0, Relaxed);
+                }
+                Ok(Uploaded::Whole) => {
                     failures = 0;
                     if let Err(error) = held.remove() {
                         tracing::error!(%error, "a file of the journal whose bodies are stored cannot be removed");
@@ -85,7 +99,7 @@ impl Journal {
     }
 
     /// Stores what is not stored yet of a file.
-    async fn upload_file(&self, uploader: &Uploader, held: &mut Held) -> Result<(), String> {
+    async fn upload_file(&self, uploader: &Uploader, held: &mut Held) -> Result<Uploaded, String> {
         let (at_once, pace) = match uploader.store.is_folder() {
             true => (TO_FOLDER, Pace::for_file(held.since(), SystemTime::now())),
             false => (TO_BUCKET, Pace::FULL),
@@ -109,8 +123,11 @@ impl Journal {
             });
             futures::stream::iter(puts).buffer_unordered(at_once).try_for_each(async |()| Ok(())).await?;
             held.uploaded = batch.end;
+            if batch.is_newer {
+                return Ok(Uploaded::UpToNewer);
+            }
             if batch.is_last {
-                return Ok(());
+                return Ok(Uploaded::Whole);
             }
             pace.rest(began.elapsed()).await;
         }
@@ -119,15 +136,26 @@ impl Journal {
 
 /// Makes the next objects of a file, holding no more than one body of it at a time.
 fn batch(mut reader: Reader<impl BufRead>, pace: Pace, aliases: &Aliases, packer: &mut Packer) -> io::Result<Batch> {
-    let mut batch = Batch { objects: Vec::new(), bad: 0, end: reader.at(), is_last: true };
+    let mut batch = Batch { objects: Vec::new(), bad: 0, is_newer: false, end: reader.at(), is_last: true };
     let (mut size, mut bytes) = (0, Vec::new());
-    while let Some((record, body)) = reader.call(&mut bytes)? {
+    loop {
+        let (record, body) = match reader.call(&mut bytes)? {
+            Ok(call) => call,
+            Err(tail) => {
+                batch.is_newer = tail == Tail::Unknown;
+                break;
+            }
+        };
         match (Record::decode(record), Body::decode(body)) {
             (Ok(record), Some(body)) => {
                 let path = body_path(record.organisation_id, record.workspace_id, record.created_at(), record.id);
                 let packed = packer.pack(&object(&record, &body, aliases)?)?;
                 size += packed.len();
                 batch.objects.push((path, packed));
+            }
+            (Err(Undecodable::Newer), _) => {
+                batch.is_newer = true;
+                break;
             }
             _ => batch.bad += 1,
         }

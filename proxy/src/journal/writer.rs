@@ -25,15 +25,19 @@ pub struct Writer {
 #[derive(Debug)]
 pub enum Written {
     OnDisk,
+    /// The record is; its bodies are longer than any reader takes.
+    OnDiskAlone,
     /// The disk refused; it waits in memory.
     Waiting(io::Error),
     /// Nor is there room in memory.
     Lost(io::Error),
+    /// Longer than any reader takes.
+    TooLong,
 }
 
 impl Writer {
     /// Writes a record, and its bodies behind it, with one call; `create` makes the file when there is none. Bodies are
-    /// not kept in memory: what the disk refuses of them is lost.
+    /// not kept in memory: what the disk refuses of them is lost, and so is what no reader would take.
     pub fn append(
         &mut self,
         record: &Record<'_>,
@@ -41,11 +45,12 @@ impl Writer {
         create: impl FnOnce() -> io::Result<Segment>,
     ) -> Written {
         self.buffer.clear();
-        frame::push(&mut self.buffer, |out| record.encode(out));
-        let record_end = self.buffer.len();
-        if let Some(parts) = body {
-            frame::push_body(&mut self.buffer, parts);
+        if frame::push(&mut self.buffer, |out| record.encode(out)).is_err() {
+            return Written::TooLong;
         }
+        let record_end = self.buffer.len();
+        let kept = body.filter(|parts| frame::push_body(&mut self.buffer, parts).is_ok());
+        let (is_alone, body) = (body.is_some() && kept.is_none(), kept);
         let buffer = std::mem::take(&mut self.buffer);
         let [request, more, sent, answer, rest] = body.map(Parts::slices).unwrap_or_default();
         let mut slices = [&buffer[..], request, more, sent, answer, rest].map(IoSlice::new);
@@ -55,6 +60,7 @@ impl Writer {
             false => self.retry(create).and_then(|_| self.write(slices, unopened)),
         };
         let written = match written {
+            Ok(()) if is_alone => Written::OnDiskAlone,
             Ok(()) => Written::OnDisk,
             Err(error) if self.waiting.len() + record_end <= KEPT => {
                 self.waiting.extend_from_slice(&buffer[..record_end]);

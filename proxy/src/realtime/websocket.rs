@@ -12,8 +12,9 @@ use std::borrow::Cow;
 /// What the client is told when its provider is gone: an internal error (1011), and why.
 const LOST: &str = "the provider's connection was lost";
 const INTERNAL_ERROR: u16 = 1011;
-/// Most counts in one object of usage.
+/// Most counts of a session's usage, those inside its objects included, and the longest name of one, in bytes.
 const MOST_COUNTS: usize = 64;
+const LONGEST_NAME: usize = 64;
 
 #[derive(Debug)]
 pub struct Websocket {
@@ -135,7 +136,8 @@ fn note(used: &mut Map<String, Value>, text: &[u8]) -> bool {
     match serde_json::from_slice::<Event<'_>>(text) {
         Ok(event) if event.kind != "response.done" => true,
         Ok(Event { response: Some(Done { usage: Some(usage) }), .. }) => {
-            add(used, usage);
+            let mut room = MOST_COUNTS.saturating_sub(counts(used));
+            add(used, usage, &mut room);
             true
         }
         // A response that was cancelled before it began uses nothing and says so by saying nothing.
@@ -144,15 +146,26 @@ fn note(used: &mut Map<String, Value>, text: &[u8]) -> bool {
     }
 }
 
-/// Number by number, and inside objects alike.
-fn add(total: &mut Map<String, Value>, more: Map<String, Value>) {
+fn counts(object: &Map<String, Value>) -> usize {
+    object.values().map(|value| 1 + value.as_object().map_or(0, counts)).sum()
+}
+
+/// Number by number, and inside objects alike; what is new as long as there is room.
+fn add(total: &mut Map<String, Value>, more: Map<String, Value>, room: &mut usize) {
     for (name, value) in more {
-        let has_room = total.len() < MOST_COUNTS;
+        let has_room = *room > 0 && name.len() <= LONGEST_NAME;
         match (total.get_mut(&name), value) {
-            (Some(Value::Object(total)), Value::Object(more)) => add(total, more),
+            (Some(Value::Object(total)), Value::Object(more)) => add(total, more, room),
             (Some(total @ Value::Number(_)), more @ Value::Number(_)) => *total = sum(total, &more),
-            (None, value @ (Value::Number(_) | Value::Object(_))) if has_room => {
+            (None, value @ Value::Number(_)) if has_room => {
+                *room -= 1;
                 total.insert(name, value);
+            }
+            (None, Value::Object(more)) if has_room => {
+                *room -= 1;
+                let mut inner = Map::new();
+                add(&mut inner, more, room);
+                total.insert(name, inner.into());
             }
             _ => {}
         }
@@ -229,6 +242,18 @@ mod tests {
             session.provider_sends(&done(json!({ format!("k{n}"): 1, "text": "x" })));
         }
         assert_eq!(session.used.len(), MOST_COUNTS);
+    }
+
+    #[test]
+    fn neither_names_nor_objects_make_usage_longer_than_its_bound() {
+        let mut session = session();
+        let many: Map<String, Value> = (0..1000).map(|n| (format!("k{n}"), 1.into())).collect();
+        session.provider_sends(&done(json!({ "x".repeat(5000): 1, "input_tokens": 3, "details": many, "more": many })));
+        let used = session.usage().unwrap();
+        assert!(
+            counts(&session.used) == MOST_COUNTS && used.contains("input_tokens") && used.len() < 8 << 10,
+            "{used}"
+        );
     }
 
     #[test]

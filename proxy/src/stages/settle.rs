@@ -110,7 +110,7 @@ impl Log {
     }
 
     pub fn describe(&mut self, metadata: &Map<String, Value>) {
-        self.metadata = (!metadata.is_empty()).then(|| serde_json::to_string(metadata).unwrap_or_default());
+        self.metadata = (!metadata.is_empty()).then(|| record::written(metadata));
     }
 
     /// Kept until the record is written: a stream that is cut tells nobody what it read.

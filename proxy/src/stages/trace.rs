@@ -3,6 +3,7 @@
 use super::identify::Principal;
 use crate::body::Fields;
 use crate::headers::GatewayHeaders;
+use crate::journal::bounds::cut;
 use crate::refusal::Refusal;
 use http::{HeaderMap, HeaderName, HeaderValue};
 use percent_encoding::percent_decode_str;
@@ -11,7 +12,10 @@ use serde_json::{Map, Value};
 /// Read once at compile time.
 static BAGGAGE: HeaderName = HeaderName::from_static("baggage");
 const LONGEST_TRACE_ID: usize = 128;
+const LONGEST_METADATA_NAME: usize = 128;
 const LONGEST_METADATA_VALUE: usize = 128;
+/// Pairs of a request's own; as many come with its baggage.
+const MOST_METADATA: usize = 64;
 const MOST_BAGGAGE: usize = 64;
 
 /// The given id, else the one in `traceparent`; `None` when a new one is to be made.
@@ -70,10 +74,15 @@ fn baggage(head: &HeaderMap) -> Map<String, Value> {
         let (name, value) = entry.split(';').next()?.split_once('=')?;
         let decode = |text: &str| percent_decode_str(text.trim()).decode_utf8().ok().map(|text| text.into_owned());
         let (name, value) = (decode(name)?, decode(value)?);
-        let fits = !name.is_empty() && value.chars().count() <= LONGEST_METADATA_VALUE;
+        let fits =
+            !name.is_empty() && is_within(&name, LONGEST_METADATA_NAME) && is_within(&value, LONGEST_METADATA_VALUE);
         fits.then(|| (name, Value::from(value)))
     });
     entries.collect()
+}
+
+fn is_within(text: &str, characters: usize) -> bool {
+    cut(text, characters).len() == text.len()
 }
 
 /// Metadata must be a JSON object of scalars. Ignoring a bad one would evade the policies that look at it.
@@ -84,12 +93,19 @@ fn own_metadata(value: Option<&HeaderValue>) -> Result<Map<String, Value>, Refus
     let Value::Object(fields) = parsed else {
         return Err(Refusal::invalid_metadata("it must be a JSON object"));
     };
+    if fields.len() > MOST_METADATA {
+        return Err(Refusal::invalid_metadata(&format!("it has more than {MOST_METADATA} pairs")));
+    }
     for (name, value) in &fields {
+        if !is_within(name, LONGEST_METADATA_NAME) {
+            let begins = cut(name, 32);
+            return Err(Refusal::invalid_metadata(&format!("the name `{begins}…` is longer than 128 characters")));
+        }
         match value {
             Value::Array(_) | Value::Object(_) => {
                 return Err(Refusal::invalid_metadata(&format!("`{name}` must be a string, number or boolean")));
             }
-            Value::String(text) if text.chars().count() > LONGEST_METADATA_VALUE => {
+            Value::String(text) if !is_within(text, LONGEST_METADATA_VALUE) => {
                 return Err(Refusal::invalid_metadata(&format!("`{name}` is longer than 128 characters")));
             }
             _ => {}
@@ -148,6 +164,11 @@ mod tests {
     #[test]
     fn metadata_is_an_object_of_scalars_or_refused() {
         let long = format!(r#"{{"a":"{}"}}"#, "x".repeat(129));
+        let [named, too_long] = [128, 129].map(|length| format!(r#"{{"{}":1}}"#, "x".repeat(length)));
+        let [many, too_many] = [64, 65].map(|pairs| {
+            let pairs: Vec<String> = (0..pairs).map(|number| format!(r#""k{number}":1"#)).collect();
+            format!("{{{}}}", pairs.join(","))
+        });
         for (text, accepted) in [
             (r#"{"a":"b","n":1,"t":true,"z":null}"#, true),
             ("{}", true),
@@ -156,6 +177,10 @@ mod tests {
             (r#"{"a":{}}"#, false),
             (r#"{"a":[1]}"#, false),
             (long.as_str(), false),
+            (&named, true),
+            (&too_long, false),
+            (&many, true),
+            (&too_many, false),
         ] {
             let value = HeaderValue::from_str(text).unwrap();
             assert_eq!(own_metadata(Some(&value)).is_ok(), accepted, "{text}");

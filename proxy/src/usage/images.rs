@@ -1,6 +1,7 @@
 //! Images by the piece. Providers that are paid by the image do not report what was used; the request says it.
 
 use crate::body::Fields;
+use crate::journal::bounds::{self, cut};
 use serde_json::{Value, json};
 
 /// More than any provider makes at once.
@@ -13,7 +14,9 @@ pub fn asked_for(path: &str, body: &[u8]) -> Option<String> {
         return None;
     }
     let fields = Fields::read(body).ok()?;
-    let text = |name: &str, usual: &str| fields.text(name).map_or_else(|| usual.to_owned(), |text| text.into_owned());
+    let text = |name: &str, usual: &str| {
+        fields.text(name).map_or_else(|| usual.to_owned(), |text| cut(&text, bounds::WORD).to_owned())
+    };
     // Forms have their numbers as texts.
     let count = fields.value("n").and_then(|n| match n {
         Value::String(text) => text.trim().parse().ok(),
@@ -35,6 +38,11 @@ mod tests {
             ("/v1/images/generations", r#"{"n":3,"quality":"hd","size":"1792x1024"}"#, Some(("hd", "1792x1024", 3))),
             ("/v1/images/edits", r#"{"n":"2","size":"256x256"}"#, Some(("standard", "256x256", 2))),
             ("/v1/images/edits", r#"{"n":0}"#, Some(("standard", "1024x1024", 1))),
+            (
+                "/v1/images/edits",
+                &format!(r#"{{"size":"{}"}}"#, "é".repeat(900)),
+                Some(("standard", &"é".repeat(64), 1)),
+            ),
             ("/v1/images/edits", "no JSON", None),
             ("/v1/chat/completions", r#"{"n":3}"#, None),
         ] {

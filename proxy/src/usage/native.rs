@@ -2,13 +2,13 @@
 //! For the log and its price alone; nothing is decided by it.
 
 use super::scan::{self, Key};
+use crate::journal::bounds::{self, cut};
 use percent_encoding::percent_decode_str;
 use std::sync::LazyLock;
 
 static MODEL: LazyLock<Key> = LazyLock::new(|| Key::new("\"model\""));
-/// How far into a body is looked, and the longest name.
+/// How far into a body is looked.
 const FAR: usize = 8 << 10;
-const LONGEST: usize = 255;
 
 /// `…/models/{model}:{method}` of Google, `…/model/{model}/{method}` of Bedrock.
 pub fn in_path(path: &str) -> Option<String> {
@@ -16,14 +16,14 @@ pub fn in_path(path: &str) -> Option<String> {
     let bedrock = || path.rsplit_once("/model/")?.1.split_once('/').map(|(model, _)| model);
     let named = google().or_else(bedrock).filter(|name| !name.contains('/'))?;
     let name = percent_decode_str(named).decode_utf8().ok()?;
-    (!name.is_empty() && name.len() <= LONGEST).then(|| name.into_owned())
+    (!name.is_empty()).then(|| cut(&name, bounds::MODEL).to_owned())
 }
 
 /// In the beginning of a JSON body.
 pub fn in_body(beginning: &[u8]) -> Option<String> {
     let is_object = beginning.trim_ascii_start().starts_with(b"{");
     let looked_at = &beginning[..beginning.len().min(FAR)];
-    scan::text_after(looked_at, &MODEL).filter(|name| is_object && !name.is_empty() && name.len() <= LONGEST)
+    scan::name_after(looked_at, &MODEL, bounds::MODEL).filter(|name| is_object && !name.is_empty())
 }
 
 #[cfg(test)]

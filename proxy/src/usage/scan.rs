@@ -1,6 +1,7 @@
 //! JSON looked at without being parsed: keys and where their values stand. Good for finding a field in text that is
 //! passed on whatever it is; never for deciding anything.
 
+use crate::journal::bounds::cut;
 use memchr::{memchr, memchr_iter, memchr2, memmem};
 
 #[derive(Debug, PartialEq, Eq)]
@@ -72,13 +73,26 @@ pub fn last_object<'b>(
     }
 }
 
-/// The first text that stands after this key.
-pub fn text_after(bytes: &[u8], key: &Key) -> Option<String> {
+/// The first text that stands after this key, as a name of so many characters at most.
+pub fn name_after(bytes: &[u8], key: &Key, characters: usize) -> Option<String> {
     let at = key.finder.find(bytes)?;
     match value(&bytes[after_colon(bytes, at + key.len())?..]) {
-        Value::Text(text) => unescaped(text),
+        Value::Text(text) => name(text, characters),
         _ => None,
     }
+}
+
+/// A written text as a name: no more than so many characters of its beginning are kept. None of one that is out of all
+/// proportion.
+pub fn name(text: &[u8], characters: usize) -> Option<String> {
+    /// Bytes of the longest way to write a character: two escapes.
+    const WRITTEN: usize = 12;
+    if text.len() > characters * WRITTEN {
+        return None;
+    }
+    let mut name = unescaped(text)?;
+    name.truncate(cut(&name, characters).len());
+    Some(name)
 }
 
 /// How many characters a written text has.
@@ -241,7 +255,7 @@ mod tests {
         fn no_bytes_are_too_strange(bytes in prop::collection::vec(any::<u8>(), 0..64)) {
             let _ = keys(&bytes).count();
             let _ = last_object(&bytes, &Key::new("\"u\""), 10, |_| None);
-            let _ = text_after(&bytes, &Key::new("\"u\""));
+            let _ = name_after(&bytes, &Key::new("\"u\""), 3);
             let _ = characters(&bytes);
             let _ = unescaped(&bytes);
         }
@@ -252,6 +266,20 @@ mod tests {
             let bytes = &text[..cut.min(text.len())];
             let _ = keys(bytes).count();
             let _ = last_object(bytes, &Key::new("\"usage\""), 100, |_| None);
+        }
+    }
+
+    #[test]
+    fn a_name_is_cut_to_its_characters_and_an_absurd_one_is_none() {
+        for (written, kept) in [
+            ("ab", Some("ab")),
+            ("abc\u{1F600}", Some("abc")),
+            (r"\u00e9\ud83d\ude00xyz", Some("\u{e9}\u{1F600}x")),
+            (r"\ud800", None),
+            (&"x".repeat(36), Some("xxx")),
+            (&"x".repeat(37), None),
+        ] {
+            assert_eq!(name(written.as_bytes(), 3).as_deref(), kept, "{written}");
         }
     }
 

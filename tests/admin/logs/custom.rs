@@ -151,6 +151,33 @@ async fn what_cannot_be_stored_is_refused_whole() {
 }
 
 #[tokio::test]
+async fn texts_of_any_length_are_refused_or_stored_and_never_fail() {
+    let service = Service::start().await;
+    let client = service.workspace_client(service.home.workspace_id).await;
+    // Nothing that could be compressed, of characters of four bytes, as long as each may be.
+    let long = |length: usize| -> String {
+        (0..length).filter_map(|_| char::from_u32(rand::random_range(0x1_0000..0xf_ffff))).collect()
+    };
+    let mut wide = call(&long(255));
+    wide["request"]["provider"] = json!(long(255));
+    wide["request"]["body"]["model"] = json!(long(63));
+    wide["response"]["body"]["model"] = json!(long(63));
+    reported(&client, &wide).await;
+    let mut unnamed = call("long model");
+    unnamed["request"]["body"]["model"] = json!(long(4000));
+    unnamed["response"]["body"]["model"] = json!(long(4000));
+    unnamed["response"]["body"]["usage"]["words"] = json!(long(4000));
+    let id = reported(&client, &unnamed).await.remove(0);
+    let log = client.get(&format!("/logs/{id}")).await.json();
+    assert_eq!((&log["metrics"]["ai_model"], &log["metrics"]["req_units"]), (&Value::Null, &json!(1000)));
+    let kept = "SELECT count(*) FROM request_logs WHERE octet_length(usage::text) > 8192";
+    assert_eq!(number(&service, kept).await, 0, "figures are kept, and not whatever stands beside them");
+    let mut refused = call("a");
+    refused["request"]["provider"] = json!(long(256));
+    assert_eq!(client.post("/logs", &refused).await.status, 400);
+}
+
+#[tokio::test]
 async fn a_call_of_a_provider_of_the_workspace_costs_what_its_integration_says() {
     let service = Service::start().await;
     let client = granted(&service).await;

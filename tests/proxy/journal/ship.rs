@@ -30,12 +30,12 @@ impl Fetch for Nowhere {
     }
 }
 
-fn settings() -> AllSettings {
+pub fn settings() -> AllSettings {
     AllSettings::try_parse_from(["test", "--database-url", "postgres://nobody@127.0.0.1:1/none"]).unwrap()
 }
 
 /// A journal in this folder, and what ships it.
-fn open(folder: &Path, database: conf::Database) -> (Arc<Journal>, Shipper, Arc<Meters>) {
+pub fn open(folder: &Path, database: conf::Database) -> (Arc<Journal>, Shipper, Arc<Meters>) {
     let settings = settings();
     let meters = Arc::new(Meters::new(&prometheus::Registry::new()).unwrap());
     let journal = conf::Journal { journal_dir: folder.into(), journal_ship_ms: 10, ..settings.journal };
@@ -46,14 +46,14 @@ fn open(folder: &Path, database: conf::Database) -> (Arc<Journal>, Shipper, Arc<
 }
 
 /// Nothing here has bodies; a store is there all the same.
-fn uploader() -> Uploader {
+pub fn uploader() -> Uploader {
     let url = concat!("file://", env!("CARGO_TARGET_TMPDIR"), "/journal-store").to_owned();
     let store = LogStore::open(&conf::LogStore { log_store_url: url, ..settings().log_store }).unwrap();
     Uploader::new(store, Arc::default())
 }
 
 /// Ships what is in the folder until the query answers as expected.
-async fn ship_until<T: FromSqlOwned + PartialEq + std::fmt::Debug>(
+pub async fn ship_until<T: FromSqlOwned + PartialEq + std::fmt::Debug>(
     folder: &Path,
     database: &Database,
     query: &str,
@@ -81,11 +81,11 @@ async fn until<T: FromSqlOwned + PartialEq + std::fmt::Debug>(client: &Client, q
     }
 }
 
-async fn one<T: FromSqlOwned>(client: &Client, query: &str) -> T {
+pub async fn one<T: FromSqlOwned>(client: &Client, query: &str) -> T {
     client.query_one(query, &[]).await.unwrap().get(0)
 }
 
-fn record(tenant: (Uuid, Uuid)) -> Record<'static> {
+pub fn record(tenant: (Uuid, Uuid)) -> Record<'static> {
     let id = proxy::request_id::new(SystemTime::now());
     Record {
         id,
@@ -104,22 +104,33 @@ fn record(tenant: (Uuid, Uuid)) -> Record<'static> {
     }
 }
 
-fn tenant() -> (Uuid, Uuid) {
+pub fn tenant() -> (Uuid, Uuid) {
     (Uuid::new_v4(), Uuid::new_v4())
 }
 
 /// Notes records as a process does that is killed right afterwards.
-fn leave(folder: &Path, records: &[Record<'_>]) {
+pub fn leave(folder: &Path, records: &[Record<'_>]) {
     let (journal, ..) = open(folder, settings().database);
     records.iter().for_each(|record| journal.append(record));
 }
 
-fn files(folder: &Path) -> Vec<std::path::PathBuf> {
+pub fn files(folder: &Path) -> Vec<std::path::PathBuf> {
     let is_mark = |path: &std::path::PathBuf| path.extension().is_some_and(|ending| ending == "boot");
     std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).filter(|path| !is_mark(path)).collect()
 }
 
-const LOGS: &str = "SELECT count(*) FROM request_logs";
+/// Waits until nothing in the folder is left to be shipped.
+pub async fn emptied(folder: &Path) {
+    let has_segments = || files(folder).iter().any(|path| path.extension().is_some_and(|ending| ending == "seg"));
+    let gone = async {
+        while has_segments() {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    };
+    tokio::time::timeout(PATIENCE, gone).await.expect("what is in the folder is shipped");
+}
+
+pub const LOGS: &str = "SELECT count(*) FROM request_logs";
 
 #[tokio::test]
 async fn what_a_dead_process_left_is_stored_once_however_often_it_is_sent() {
@@ -133,15 +144,10 @@ async fn what_a_dead_process_left_is_stored_once_however_often_it_is_sent() {
     until(&client, "SELECT sum(value)::bigint FROM usage_counters WHERE (scope, unit, period) = ('organisation', 'requests', 'total')", Some(50_i64)).await;
     // Both files are gone when the second one is stored too.
     let (journal, mut shipper, _) = open(folder.path(), database.settings());
-    let emptied = async {
-        while files(folder.path()).iter().any(|path| path.extension().is_some_and(|ending| ending == "seg")) {
-            tokio::time::sleep(Duration::from_millis(10)).await;
-        }
-    };
     let uploader = uploader();
     tokio::select! {
         () = journal.run(&mut shipper, &uploader) => {}
-        emptied = tokio::time::timeout(PATIENCE, emptied) => emptied.unwrap(),
+        () = emptied(folder.path()) => {}
     }
     assert_eq!(one::<i64>(&client, LOGS).await, 50);
     assert_eq!(one::<i64>(&client, "SELECT sum(requests)::bigint FROM usage_by_minute").await, 50);
@@ -162,15 +168,10 @@ async fn many_shippers_of_the_same_records_neither_deadlock_nor_count_twice() {
     }
     let shipments = folders.iter().map(|folder| async {
         let (journal, mut shipper, meters) = open(folder.path(), database.settings());
-        let done = async {
-            while files(folder.path()).iter().any(|path| path.extension().is_some_and(|ending| ending == "seg")) {
-                tokio::time::sleep(Duration::from_millis(10)).await;
-            }
-        };
         let uploader = uploader();
         tokio::select! {
             () = journal.run(&mut shipper, &uploader) => {}
-            done = tokio::time::timeout(PATIENCE, done) => done.unwrap(),
+            () = emptied(folder.path()) => {}
         }
         meters.ship_failures.get()
     });
@@ -275,4 +276,20 @@ async fn the_table_of_a_day_is_made_when_its_first_record_arrives() {
     let created: DateTime<Utc> =
         client.query_one("SELECT created_at FROM request_logs WHERE id = $1", &[&records[0].id]).await.unwrap().get(0);
     assert_eq!(created, records[0].created_at());
+}
+
+#[tokio::test]
+async fn a_day_that_is_dropped_before_its_rows_come_is_made_again_and_nothing_is_set_aside() {
+    let (database, folder) = (Database::fresh().await, TempDir::new().unwrap());
+    let client = database.client().await;
+    // The first time it is gone again when the rows come.
+    let dropped = "ALTER FUNCTION request_logs_day RENAME TO make_day; CREATE SEQUENCE asked;
+        CREATE FUNCTION request_logs_day(day date) RETURNS void LANGUAGE plpgsql AS $$
+        BEGIN IF nextval('asked') > 1 THEN PERFORM make_day(day); END IF; END $$";
+    client.batch_execute(dropped).await.unwrap();
+    let records: Vec<_> = (0..5).map(|_| record(tenant())).collect();
+    leave(folder.path(), &records);
+    let meters = ship_until(folder.path(), &database, LOGS, 5_i64).await;
+    assert_eq!((meters.rejected.get(), meters.ship_failures.get()), (0, 1));
+    assert_eq!(one::<i64>(&client, "SELECT count(*) FROM rejected_records").await, 0);
 }

@@ -10,7 +10,7 @@ fn written(bodies: &[Vec<u8>]) -> (Vec<u8>, Vec<usize>) {
     let mut out = Vec::new();
     let mut ends = Vec::new();
     for body in bodies {
-        frame::push(&mut out, |out| out.extend_from_slice(body));
+        frame::push(&mut out, |out| out.extend_from_slice(body)).unwrap();
         ends.push(out.len());
     }
     (out, ends)
@@ -28,7 +28,7 @@ fn push_text(out: &mut Vec<u8>, text: &[u8]) {
         is_debug: true,
         response: &kept,
     };
-    frame::push_body(out, &parts);
+    frame::push_body(out, &parts).unwrap();
     out.extend_from_slice(&parts.slices().concat());
 }
 
@@ -47,7 +47,7 @@ fn all(file: &[u8]) -> (Vec<Vec<u8>>, u64, Tail) {
 /// The first byte of each record with bodies, how long they are, and where they end.
 fn calls(file: &[u8], at: u64) -> Vec<(u8, usize, u64)> {
     let (mut reader, mut bytes, mut calls) = (reader(file, at), Vec::new(), Vec::new());
-    while let Some((record, body)) = reader.call(&mut bytes).unwrap() {
+    while let Ok((record, body)) = reader.call(&mut bytes).unwrap() {
         let (first, length) = (record[0], body.len());
         calls.push((first, length, reader.at()));
     }
@@ -57,11 +57,11 @@ fn calls(file: &[u8], at: u64) -> Vec<(u8, usize, u64)> {
 #[test]
 fn bodies_are_found_with_their_records_and_passed_over_by_who_wants_records() {
     let mut file = Vec::new();
-    frame::push(&mut file, |out| out.push(1));
+    frame::push(&mut file, |out| out.push(1)).unwrap();
     push_text(&mut file, b"one");
     let first = file.len() as u64;
-    frame::push(&mut file, |out| out.push(2));
-    frame::push(&mut file, |out| out.push(3));
+    frame::push(&mut file, |out| out.push(2)).unwrap();
+    frame::push(&mut file, |out| out.push(3)).unwrap();
     push_text(&mut file, b"three");
     let end = file.len() as u64;
     assert_eq!(all(&file), (vec![vec![1], vec![2], vec![3]], end, Tail::Nothing));
@@ -82,7 +82,7 @@ fn bodies_are_found_with_their_records_and_passed_over_by_who_wants_records() {
 fn however_long_a_file_is_only_a_piece_of_it_is_held() {
     let mut file = Vec::new();
     for number in 0..100 {
-        frame::push(&mut file, |out| out.extend_from_slice(&[number; 100]));
+        frame::push(&mut file, |out| out.extend_from_slice(&[number; 100])).unwrap();
         push_text(&mut file, &[number; 5000]);
     }
     for (most, most_bytes, expected) in [(7, usize::MAX, 7), (usize::MAX, 1000, 10), (usize::MAX, 1, 1)] {
@@ -99,6 +99,37 @@ fn however_long_a_file_is_only_a_piece_of_it_is_held() {
             }
         }
         assert_eq!((found, bodies, at), ((0..100).collect(), 100, file.len() as u64), "{most} {most_bytes}");
+    }
+}
+
+#[test]
+fn a_whole_frame_of_a_later_version_is_told_from_damage() {
+    /// A frame of a kind that nobody has yet.
+    fn push_newer(file: &mut Vec<u8>, bytes: &[u8]) {
+        const NEWER: u8 = 200;
+        let sum = crc32fast::hash(&[&[NEWER], bytes].concat());
+        file.push(NEWER);
+        file.extend_from_slice(&u32::try_from(bytes.len()).unwrap().to_le_bytes());
+        file.extend_from_slice(&sum.to_le_bytes());
+        file.extend_from_slice(bytes);
+    }
+    let mut file = Vec::new();
+    frame::push(&mut file, |out| out.push(1)).unwrap();
+    push_text(&mut file, b"one");
+    let end = file.len();
+    push_newer(&mut file, b"newer");
+    let newer_end = file.len();
+    frame::push(&mut file, |out| out.push(2)).unwrap();
+    assert_eq!(all(&file), (vec![vec![1]], end as u64, Tail::Unknown));
+    let mut bodies = reader(&file, 0);
+    assert!(bodies.call(&mut Vec::new()).unwrap().is_ok());
+    assert_eq!(bodies.call(&mut Vec::new()).unwrap(), Err(Tail::Unknown));
+    assert_eq!(all(&file[..newer_end - 1]).2, Tail::Torn);
+    for at in end..newer_end {
+        let mut damaged = file.clone();
+        damaged[at] ^= 0x40;
+        let tail = all(&damaged).2;
+        assert!(matches!(tail, Tail::Damaged | Tail::Torn), "{at}: {tail:?}");
     }
 }
 

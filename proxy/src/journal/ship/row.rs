@@ -1,9 +1,10 @@
-//! A record as a row of `request_logs`: everything that was left for later is worked out, and what Postgres does not
-//! store in a text (NUL) is taken out.
+//! A record as a row of `request_logs`: everything that was left for later is worked out, what Postgres does not store in
+//! a text (NUL) is taken out, and what no index takes is cut.
 
 use super::copied::{Copied, Unwritable};
 use super::price::Priced;
 use crate::journal::Charge;
+use crate::journal::bounds::{self, cut, cut_bytes};
 use crate::journal::record::Record;
 use chrono::{DateTime, NaiveDate, Utc};
 use rust_decimal::Decimal;
@@ -71,8 +72,10 @@ struct Texts<'r> {
 
 impl<'r> Row<'r> {
     pub fn new(record: Record<'r>, priced: Priced<'r>) -> Self {
-        let text = |text: Option<&'r str>| text.map(clean);
-        let (requested, answered) = (text(record.requested_model), text(record.answered_model));
+        let text = |text: Option<&'r str>, most: usize| text.map(|text| clean(cut(text, most)));
+        let slug = |text: Option<&'r str>| text.map(|text| clean(cut_bytes(text, bounds::SLUG)));
+        let model = |name| text(name, bounds::MODEL);
+        let (requested, answered) = (model(record.requested_model), model(record.answered_model));
         let usage = &priced.usage;
         let prompt = usage.prompt_tokens();
         let tokens = [
@@ -90,20 +93,20 @@ impl<'r> Row<'r> {
             requested: requested.clone().filter(|requested| answered.as_ref().is_some_and(|model| model != requested)),
             model: answered.or(requested),
             texts: Texts {
-                virtual_key: text(record.virtual_key),
-                ai_org: text(record.ai_org),
-                config: text(record.config),
-                option: text(record.option),
-                url: clean(record.url),
-                method: clean(record.method),
-                error_code: text(record.error_code),
-                trace_id: clean(record.trace_id),
-                span_id: text(record.span_id),
-                span_name: text(record.span_name),
-                parent_span_id: text(record.parent_span_id),
-                runtime: text(record.runtime),
-                runtime_version: text(record.runtime_version),
-                sdk_version: text(record.sdk_version),
+                virtual_key: slug(record.virtual_key),
+                ai_org: slug(record.ai_org),
+                config: slug(record.config),
+                option: text(record.option, bounds::NAME),
+                url: clean(cut(record.url, bounds::URL)),
+                method: clean(cut(record.method, bounds::METHOD)),
+                error_code: text(record.error_code, bounds::NAME),
+                trace_id: clean(cut(record.trace_id, bounds::NAME)),
+                span_id: text(record.span_id, bounds::NAME),
+                span_name: text(record.span_name, bounds::NAME),
+                parent_span_id: text(record.parent_span_id, bounds::NAME),
+                runtime: text(record.runtime, bounds::NAME),
+                runtime_version: text(record.runtime_version, bounds::NAME),
+                sdk_version: text(record.sdk_version, bounds::NAME),
             },
             status: record.status.into(),
             response_time: millis(record.response_time),
@@ -112,9 +115,9 @@ impl<'r> Row<'r> {
             first_token_time: record.first_token_time.map(millis),
             tokens: tokens.map(count),
             is_estimated: priced.is_estimated,
-            usage: priced.reported.map(Json::clean),
+            usage: priced.reported.and_then(Json::of_provider),
             cost: priced.cost,
-            price_model: priced.price_model,
+            price_model: priced.price_model.map(|model| clean(cut(&model, bounds::MODEL)).into_owned()),
             unit_prices: priced.unit_prices.map(|text| Json(text.into())),
             price_version: priced.price_version,
             retries: record.retries.into(),
@@ -192,11 +195,21 @@ impl<'r> Row<'r> {
     }
 }
 
-/// JSON as it was written. Its writer was a parser's or our own serialiser, so that it is well-formed.
+/// JSON as it was written, by our own serialiser or by a provider.
 #[derive(Debug)]
 struct Json<'r>(Cow<'r, str>);
 
 impl<'r> Json<'r> {
+    /// What a provider wrote is well-formed, and yet not all of it can be stored: `jsonb` wants escapes to be characters,
+    /// spells numbers out, and reads no depth that it likes. None when nothing of it can be.
+    fn of_provider(text: Cow<'r, str>) -> Option<Self> {
+        if is_plain(&text) {
+            return Some(Self(text));
+        }
+        let value = serde_json::from_str(&text).ok()?;
+        Some(Self(clean_value(value).to_string().into()))
+    }
+
     /// NUL can only stand in it as an escape; hardly anybody writes one.
     fn clean(text: Cow<'r, str>) -> Self {
         if !text.contains("\\u0000") {
@@ -208,6 +221,24 @@ impl<'r> Json<'r> {
     fn text(&self) -> &str {
         &self.0
     }
+}
+
+/// Whether JSON has no escape, no number with an exponent, and few things inside each other.
+fn is_plain(json: &str) -> bool {
+    const DEEPEST: usize = 16;
+    let (mut depth, mut before) = (0_usize, b' ');
+    for byte in json.bytes() {
+        match byte {
+            b'\\' => return false,
+            b'e' | b'E' if before.is_ascii_digit() => return false,
+            b'{' | b'[' if depth == DEEPEST => return false,
+            b'{' | b'[' => depth += 1,
+            b'}' | b']' => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        before = byte;
+    }
+    true
 }
 
 fn clean(text: &str) -> Cow<'_, str> {
@@ -257,6 +288,48 @@ mod tests {
         ] {
             assert_eq!(Json::clean(written.into()).0, kept);
         }
+    }
+
+    #[test]
+    fn of_a_providers_words_what_jsonb_does_not_take_is_left_out() {
+        let deep = |levels: usize| format!(r#"{{"a":{}1{}}}"#, "[".repeat(levels), "]".repeat(levels));
+        for (written, kept) in [
+            (r#"{"a": 1.50}"#.to_owned(), Some(r#"{"a": 1.50}"#.to_owned())),
+            (r#"{"a":"\u00e9\ud83d\ude00\u0000"}"#.to_owned(), Some("{\"a\":\"\u{e9}\u{1F600}\"}".to_owned())),
+            (r#"{"a":"\ud800"}"#.to_owned(), None),
+            (r#"{"a":1e3}"#.to_owned(), Some(r#"{"a":1000.0}"#.to_owned())),
+            (r#"{"a":1e100000}"#.to_owned(), None),
+            (deep(15), Some(deep(15))),
+            (deep(100), Some(deep(100))),
+            (deep(4000), None),
+        ] {
+            let json = Json::of_provider(written.clone().into());
+            assert_eq!(json.as_ref().map(Json::text), kept.as_deref(), "{written}");
+        }
+    }
+
+    #[test]
+    fn a_row_has_no_text_that_an_index_does_not_take() {
+        let long = "\u{1F600}".repeat(5000);
+        let text = Some(long.as_str());
+        let record = Record {
+            virtual_key: text,
+            ai_org: text,
+            requested_model: text,
+            config: text,
+            url: &long,
+            method: &long,
+            trace_id: &long,
+            ..Record::default()
+        };
+        let row = Row::new(record, Priced { price_model: Some(long.clone()), ..Priced::default() });
+        let slugs = [&row.texts.virtual_key, &row.texts.ai_org, &row.texts.config];
+        assert!(slugs.iter().all(|slug| slug.as_ref().is_some_and(|slug| slug.len() == 252)));
+        assert_eq!(row.model.map(|model| model.chars().count()), Some(bounds::MODEL));
+        assert_eq!(row.price_model.map(|model| model.chars().count()), Some(bounds::MODEL));
+        let [url, method, trace] =
+            [row.texts.url, row.texts.method, row.texts.trace_id].map(|text| text.chars().count());
+        assert_eq!([url, method, trace], [bounds::URL, bounds::METHOD, bounds::NAME]);
     }
 
     #[test]

@@ -3,10 +3,12 @@
 use super::charge;
 use super::copied::Copied;
 use super::row::{self, Row};
+use crate::journal::bounds::cut;
 use futures::{SinkExt as _, pin_mut};
 use sha2::{Digest as _, Sha256};
 use shared::{db, request_logs};
 use std::collections::BTreeSet;
+use tokio_postgres::error::{DbError, SqlState};
 use tokio_postgres::{Client, Error};
 use uuid::Uuid;
 
@@ -66,16 +68,14 @@ pub async fn store<'r, 'f: 'r>(
     Ok(fresh)
 }
 
-/// Keeps a record that cannot be stored where somebody can look at it.
-pub async fn reject(client: &Client, segment: &str, record: &[u8], reason: &str) -> Result<(), String> {
+/// Keeps a record that cannot be stored where somebody can look at it. False when it is there already.
+pub async fn reject(client: &Client, segment: &str, record: &[u8], reason: &str) -> Result<bool, String> {
     const REJECT: &str = "INSERT INTO rejected_records (id, segment, record, reason) VALUES ($1, $2, $3, $4)
         ON CONFLICT DO NOTHING";
-    let reason = reason.replace('\0', "");
-    client
-        .execute(REJECT, &[&of_bytes(record), &segment, &record, &reason])
-        .await
-        .map(drop)
-        .map_err(|error| db::explain(&error))
+    const LONGEST_REASON: usize = 1000;
+    let reason = cut(reason, LONGEST_REASON).replace('\0', "");
+    let added = client.execute(REJECT, &[&of_bytes(record), &segment, &record, &reason]).await;
+    added.map(|rows| rows > 0).map_err(|error| db::explain(&error))
 }
 
 /// An id that the same record has again when it is sent again.
@@ -88,9 +88,12 @@ fn of_bytes(record: &[u8]) -> Uuid {
 /// Bad data is the rows' fault; everything else (away, busy, full, not migrated, not allowed) passes or is mended.
 fn blame(error: Error) -> Failure {
     let words = db::explain(&error);
+    let constraint = error.as_db_error().and_then(DbError::constraint);
     match error.code() {
-        // 22: data exception, 23: integrity constraint.
-        Some(code) if code.code().starts_with("22") || code.code().starts_with("23") => Failure::Rows(words),
+        // A row without a table for its day, which was there a moment ago: retention has dropped it, and it is made again.
+        Some(&SqlState::CHECK_VIOLATION) if constraint.is_none() => Failure::Postgres(words),
+        // 22: data exception, 23: integrity constraint, 54: longer or deeper than Postgres takes.
+        Some(code) if ["22", "23", "54"].iter().any(|class| code.code().starts_with(class)) => Failure::Rows(words),
         Some(_) => Failure::Postgres(words),
         // A value that could not even be written in Postgres's form.
         None if words.starts_with("error serializing") => Failure::Rows(words),

@@ -1,6 +1,7 @@
 //! One target that was tried: what it is, how its answer is listened to, and what that said.
 
 use crate::events::Splitter;
+use crate::journal::bounds::{self, cut};
 use crate::stages::admit::admission::Used;
 use crate::stages::admit::amounts::Item;
 use crate::target::{Credential, Target};
@@ -51,7 +52,7 @@ impl Attempt {
             ai_org: target.provider.name.clone(),
             virtual_key: stored.map(|stored| stored.provider.clone()),
             integration: stored.map(|stored| stored.integration.id),
-            model: model.map(str::to_owned).or_else(|| usage::native::in_path(path)),
+            model: model.map(|model| cut(model, bounds::MODEL).to_owned()).or_else(|| usage::native::in_path(path)),
             option: option.clone(),
             found: Found::default(),
             silent: Bytes::new(),

@@ -4,15 +4,14 @@ use super::attempt::Attempt;
 use super::{Facts, Log, Source};
 use crate::bodies::Sheet;
 use crate::headers::{self, GatewayHeaders};
+use crate::journal::bounds::{self, cut, cut_bytes};
 use crate::journal::{Charges, Record};
 use crate::usage::{self, Answered, Spoken};
 use http::{HeaderName, HeaderValue};
 use pingora_http::RequestHeader;
+use serde_json::{Map, Value};
 use std::time::Duration;
 use uuid::Uuid;
-
-/// Longest text of a header that is kept.
-const LONGEST: usize = 128;
 
 /// Suffixes of our own headers whose values are kept.
 const SAID: [&str; 6] = ["span-id", "span-name", "parent-span-id", "runtime", "runtime-version", "package-version"];
@@ -38,7 +37,7 @@ impl Log {
         let body = self.sheet.as_mut().and_then(Sheet::parts);
         let (config, config_id, version) = match &self.config {
             Some(Source::Saved(saved)) => {
-                (Some(saved.row.slug.as_str()), Some(saved.row.id), Some(saved.row.version_id))
+                (Some(cut_bytes(&saved.row.slug, bounds::SLUG)), Some(saved.row.id), Some(saved.row.version_id))
             }
             Some(Source::Inline) => (Some("inline"), None, None),
             None => (None, None, None),
@@ -51,18 +50,20 @@ impl Log {
             workspace_id: self.caller.workspace.id,
             api_key_id: self.caller.key.id,
             user_id: self.caller.key.user_id,
-            virtual_key: attempt.and_then(|attempt| attempt.virtual_key.as_ref()).map(|key| key.slug.as_str()),
+            virtual_key: attempt
+                .and_then(|attempt| attempt.virtual_key.as_ref())
+                .map(|key| cut_bytes(&key.slug, bounds::SLUG)),
             integration_id: attempt.and_then(|attempt| attempt.integration),
-            ai_org: attempt.map(|attempt| attempt.ai_org.as_str()),
+            ai_org: attempt.map(|attempt| cut_bytes(&attempt.ai_org, bounds::SLUG)),
             requested_model: attempt.and_then(|attempt| attempt.model.as_deref()),
             answered_model: found.and_then(|found| found.model.as_deref()),
             config,
             config_id,
             config_version_id: version,
             mode: self.mode,
-            option: attempt.and_then(|attempt| attempt.option.to_str().ok()),
-            method: self.method.as_str(),
-            url: self.uri.path(),
+            option: attempt.and_then(|attempt| attempt.option.to_str().ok()).map(|path| cut(path, bounds::NAME)),
+            method: cut(self.method.as_str(), bounds::METHOD),
+            url: cut(self.uri.path(), bounds::URL),
             status: facts.status,
             error_code: facts.error_code,
             response_time: millis(time),
@@ -76,7 +77,7 @@ impl Log {
             attempt: self.attempts,
             is_stream: attempt.is_some_and(|attempt| attempt.is_stream),
             is_relayed: attempt.is_some_and(|attempt| attempt.is_relayed),
-            trace_id: facts.trace_id,
+            trace_id: cut(facts.trace_id, bounds::NAME),
             span_id: said("span-id"),
             span_name: said("span-name"),
             parent_span_id: said("parent-span-id"),
@@ -143,11 +144,42 @@ pub fn said(head: &RequestHeader, headers: &GatewayHeaders<'_>) -> Vec<(&'static
     said
 }
 
+/// Metadata as JSON. Of more than a record takes, as many pairs as there is room for.
+pub fn written(metadata: &Map<String, Value>) -> String {
+    let whole = serde_json::to_string(metadata).unwrap_or_default();
+    if whole.len() <= bounds::METADATA {
+        return whole;
+    }
+    let mut room = bounds::METADATA;
+    let mut kept = metadata.clone();
+    kept.retain(|name, value| {
+        let size = serde_json::to_string(&(name, value)).map_or(usize::MAX, |pair| pair.len());
+        let has_room = size <= room;
+        room -= if has_room { size } else { 0 };
+        has_room
+    });
+    serde_json::to_string(&kept).unwrap_or_default()
+}
+
 fn short(value: &HeaderValue) -> Option<&str> {
-    let text = value.to_str().ok()?;
-    Some(text.get(..LONGEST).unwrap_or(text))
+    value.to_str().ok().map(|text| cut(text, bounds::NAME))
 }
 
 fn millis(duration: Duration) -> u32 {
     u32::try_from(duration.as_millis()).unwrap_or(u32::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn metadata_beyond_its_bound_loses_what_has_no_room() {
+        let long = "x".repeat(bounds::METADATA);
+        let metadata: Map<String, Value> = [("a", "1"), ("long", &long), ("b", "2")]
+            .map(|(name, value)| (name.to_owned(), value.into()))
+            .into_iter()
+            .collect();
+        assert_eq!(written(&metadata), r#"{"a":"1","b":"2"}"#);
+    }
 }
