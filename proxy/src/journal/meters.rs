@@ -14,6 +14,7 @@ pub struct Meters {
     pub ship_failures: IntCounter,
     pub spans: IntCounter,
     pub spans_dropped: IntCounter,
+    pub spans_waiting: IntGauge,
     pub backlog_bytes: IntGauge,
     pub lag_seconds: Gauge,
     pub bodies_stored: IntCounter,
@@ -41,6 +42,9 @@ impl Meters {
             "Files of the journal whose bodies are not in the log store yet.",
         )?;
         registry.register(Box::new(bodies_backlog_bytes.clone()))?;
+        let spans_waiting =
+            IntGauge::new("gateway_trace_spans_waiting", "Spans that wait for the collector of traces.")?;
+        registry.register(Box::new(spans_waiting.clone()))?;
         Ok(Self {
             records: counter("gateway_journal_records_total", "Calls noted in the journal.")?,
             shipped: counter("gateway_journal_shipped_total", "Logs stored in Postgres, adopted ones included.")?,
@@ -64,7 +68,11 @@ impl Meters {
             write_failures: counter("gateway_journal_write_failures_total", "Times the disk refused the journal.")?,
             ship_failures: counter("gateway_journal_ship_failures_total", "Times logs could not be sent to Postgres.")?,
             spans: counter("gateway_trace_spans_total", "Spans that the collector of traces took.")?,
-            spans_dropped: counter("gateway_trace_spans_dropped_total", "Spans that it did not take in a few tries.")?,
+            spans_dropped: counter(
+                "gateway_trace_spans_dropped_total",
+                "Spans that it did not take in a few tries, or that found no room to wait for it.",
+            )?,
+            spans_waiting,
             backlog_bytes,
             lag_seconds,
             bodies_stored: counter("gateway_log_bodies_stored_total", "Bodies of calls stored in the log store.")?,

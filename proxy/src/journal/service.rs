@@ -16,6 +16,8 @@ const LOOK_EVERY: Duration = Duration::from_secs(1);
 const LONGEST_WAIT: Duration = Duration::from_secs(15);
 /// A leaving process tries this long to send the last of its logs. What is left waits on disk for the next one.
 const FAREWELL: Duration = Duration::from_secs(5);
+/// And so long for its traces, which nobody keeps.
+const TRACED: Duration = Duration::from_secs(2);
 
 impl Journal {
     /// Runs for as long as the process does.
@@ -151,6 +153,14 @@ impl Journal {
         let is_sent = tokio::time::timeout(FAREWELL, sent).await.is_ok();
         if !is_sent {
             tracing::warn!("some logs or bodies could not be sent; they wait on disk for the next process");
+        }
+        let traced = async {
+            while self.meters.spans_waiting.get() > 0 {
+                tokio::time::sleep(Duration::from_millis(10)).await;
+            }
+        };
+        if tokio::time::timeout(TRACED, traced).await.is_err() {
+            tracing::warn!("the collector has not taken all traces; those are dropped");
         }
         is_sent
     }

@@ -154,7 +154,7 @@ impl Shipper {
             estimated.into_iter().for_each(|id| untold.forget(id));
         }
         match (&mut self.traces, &stored) {
-            (Some(traces), Ok(())) => traces.send().await,
+            (Some(traces), Ok(())) => traces.send(),
             (Some(traces), Err(_)) => traces.forget(),
             (None, _) => {}
         }

@@ -2,39 +2,45 @@
 //! target that was tried. They are made from the journal's records after these are stored, so that a request pays
 //! nothing for its trace and a killed process loses none.
 //!
-//! A collector that is away does not hold the journal up: after a few tries its spans are dropped and counted.
+//! They are sent by a task of their own, so that a collector that is away or hangs does not hold the journal up: what
+//! finds no room in its queue is dropped and counted, and so is what was not taken after a few tries.
 
+mod collector;
 mod span;
 
 use super::meters::Meters;
 use super::record::Record;
 use super::ship::Priced;
-use crate::dial::{Dialer, errand};
+use crate::dial::Dialer;
 use bytes::Bytes;
-use http::uri::PathAndQuery;
-use http::{HeaderName, HeaderValue, header};
-use pingora_http::RequestHeader;
+use collector::Collector;
+use http::{HeaderName, HeaderValue};
 use serde_json::{Value, json};
 use shared::conf;
-use shared::outbound::{Origin, path_of};
+use shared::outbound::path_of;
 use std::sync::Arc;
-use std::time::Duration;
+use tokio::sync::mpsc::{self, Sender};
 
 /// Spans of one request to the collector.
 const BATCH: usize = 500;
-const TRIES: u32 = 3;
-const LIMIT: Duration = Duration::from_secs(5);
-/// An answer is looked at only for its status.
-const LONGEST_ANSWER: usize = 64 << 10;
+/// Requests to it that may wait, and bytes of them.
+const MOST_WAITING: usize = 64;
+const MOST_WAITING_BYTES: usize = 32 << 20;
 
 pub struct Traces {
-    dialer: Arc<Dialer>,
-    origin: Arc<Origin>,
-    path: PathAndQuery,
-    headers: Vec<(HeaderName, HeaderValue)>,
     service: String,
     meters: Arc<Meters>,
-    waiting: Vec<Value>,
+    /// Of records that are not stored yet.
+    noted: Vec<Value>,
+    collector: Arc<Collector>,
+    /// To the task that sends them; none before the first are sent.
+    queue: Option<Sender<Batch>>,
+}
+
+/// One request to the collector.
+pub struct Batch {
+    body: Bytes,
+    spans: usize,
 }
 
 impl Traces {
@@ -43,32 +49,46 @@ impl Traces {
         let Some(endpoint) = &settings.otel_exporter_otlp_endpoint else { return Ok(None) };
         let url = format!("{}/v1/traces", endpoint.trim_end_matches('/'));
         let named = |rule| anyhow::anyhow!("OTEL_EXPORTER_OTLP_ENDPOINT: {rule}");
-        Ok(Some(Self {
+        let collector = Collector {
             origin: dialer.known_host(endpoint).map_err(named)?,
             path: path_of(&url).map_err(named)?,
             headers: headers(settings.otel_exporter_otlp_headers.as_deref().unwrap_or_default())?,
-            service: settings.otel_service_name.clone(),
             dialer,
+            meters: meters.clone(),
+            waiting_bytes: Default::default(),
+        };
+        Ok(Some(Self {
+            service: settings.otel_service_name.clone(),
             meters,
-            waiting: Vec::new(),
+            noted: Vec::new(),
+            collector: Arc::new(collector),
+            queue: None,
         }))
     }
 
     /// Keeps the spans of a record until the next `send`.
     pub fn note(&mut self, record: &Record<'_>, priced: &Priced<'_>) {
-        self.waiting.extend(span::of(record, priced));
+        self.noted.extend(span::of(record, priced));
     }
 
-    /// Sends what was noted. Never fails: what the collector does not take is dropped.
-    pub async fn send(&mut self) {
-        let waiting = std::mem::take(&mut self.waiting);
-        for spans in waiting.chunks(BATCH) {
+    /// Queues what was noted for the collector. Never waits and never fails: what has no room is dropped.
+    pub fn send(&mut self) {
+        let noted = std::mem::take(&mut self.noted);
+        let queue = self.queue.get_or_insert_with(|| {
+            let (queue, batches) = mpsc::channel(MOST_WAITING);
+            tokio::spawn(self.collector.clone().run(batches));
+            queue
+        });
+        for spans in noted.chunks(BATCH) {
             let body = Bytes::from(envelope(&self.service, spans).to_string());
-            match self.deliver(&body).await {
-                Ok(()) => self.meters.spans.inc_by(spans.len() as u64),
-                Err(error) => {
-                    self.meters.spans_dropped.inc_by(spans.len() as u64);
-                    tracing::warn!(error, spans = spans.len(), "the collector took no traces; they are dropped");
+            let (bytes, spans) = (body.len(), spans.len());
+            let is_queued = self.collector.make_room(bytes, MOST_WAITING_BYTES)
+                && queue.try_send(Batch { body, spans }).inspect_err(|_| self.collector.give_room(bytes)).is_ok();
+            match is_queued {
+                true => self.meters.spans_waiting.add(i64::try_from(spans).unwrap_or(i64::MAX)),
+                false => {
+                    self.meters.spans_dropped.inc_by(spans as u64);
+                    tracing::warn!(spans, "the collector is behind; traces are dropped");
                 }
             }
         }
@@ -76,41 +96,7 @@ impl Traces {
 
     /// Nothing was stored of these, and they will come again.
     pub fn forget(&mut self) {
-        self.waiting.clear();
-    }
-
-    async fn deliver(&self, body: &Bytes) -> Result<(), String> {
-        let mut failed = String::new();
-        for attempt in 0..TRIES {
-            if attempt > 0 {
-                tokio::time::sleep(Duration::from_millis(200) * 2_u32.pow(attempt)).await;
-            }
-            let posted = tokio::time::timeout(LIMIT, self.post(body.clone())).await;
-            match posted.unwrap_or_else(|_| Err("no answer in time".into())) {
-                Ok(200..=299) => return Ok(()),
-                // Anything else of its kind would be said of the same bytes again.
-                Ok(status) if !matches!(status, 429 | 502 | 503 | 504) => return Err(format!("it answered {status}")),
-                Ok(status) => failed = format!("it answered {status}"),
-                Err(error) => failed = error,
-            }
-        }
-        Err(failed)
-    }
-
-    async fn post(&self, body: Bytes) -> Result<u16, String> {
-        let mut head = RequestHeader::build("POST", self.path.as_str().as_bytes(), Some(4 + self.headers.len()))
-            .map_err(|_| "its path is not valid")?;
-        let _ = head.insert_header(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
-        for (name, value) in &self.headers {
-            let _ = head.insert_header(name.clone(), value.clone());
-        }
-        let upstream = self.dialer.connect(&self.origin, true).await;
-        let mut upstream = upstream.map_err(|error| errand::spoken(error.class()))?;
-        // The limit of the whole comes first.
-        upstream.set_timeouts(LIMIT * 2, LIMIT * 2);
-        let status = errand::send(&mut upstream, head, body).await?;
-        errand::whole(&mut upstream, LONGEST_ANSWER).await?;
-        Ok(status)
+        self.noted.clear();
     }
 }
 

@@ -80,3 +80,25 @@ async fn a_collector_that_is_away_holds_up_neither_calls_nor_logs() {
     let dropped = async || stack.metric("gateway_trace_spans_dropped_total").await == Some(2.0);
     stack.until("its spans are given up", dropped).await;
 }
+
+#[tokio::test]
+async fn a_collector_that_hangs_holds_up_neither_calls_nor_logs() {
+    // Takes every connection and never says a word.
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}", listener.local_addr().unwrap());
+    let (taken, mut connections) = tokio::sync::mpsc::unbounded_channel();
+    tokio::spawn(async move {
+        while let Ok((connection, _)) = listener.accept().await {
+            let _ = taken.send(connection);
+        }
+    });
+    let stack = Stack::builder().proxy("OTEL_EXPORTER_OTLP_ENDPOINT", url).start().await;
+    for logs in [1.0, 2.0, 3.0] {
+        assert_eq!(stack.client().post("/chat/completions", &chat("Hello")).await.status, 200);
+        let is_stored = async || stack.metric("gateway_journal_shipped_total").await == Some(logs);
+        stack.until("the log is stored", is_stored).await;
+    }
+    connections.recv().await.unwrap();
+    let waiting = stack.metric("gateway_trace_spans_waiting").await;
+    assert_eq!(waiting, Some(6.0), "the logs have waited for nobody");
+}

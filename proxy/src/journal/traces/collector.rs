@@ -1,0 +1,91 @@
+//! The collector of an operator, and the task that sends it what is queued. One request at a time: a collector that hangs
+//! costs this task its time, and nobody else theirs.
+
+use super::Batch;
+use crate::dial::{Dialer, errand};
+use crate::journal::Meters;
+use bytes::Bytes;
+use http::uri::PathAndQuery;
+use http::{HeaderName, HeaderValue, header};
+use pingora_http::RequestHeader;
+use shared::outbound::Origin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::time::Duration;
+use tokio::sync::mpsc::Receiver;
+
+const TRIES: u32 = 3;
+const LIMIT: Duration = Duration::from_secs(5);
+/// An answer is looked at only for its status.
+const LONGEST_ANSWER: usize = 64 << 10;
+
+pub struct Collector {
+    pub dialer: Arc<Dialer>,
+    pub origin: Arc<Origin>,
+    pub path: PathAndQuery,
+    pub headers: Vec<(HeaderName, HeaderValue)>,
+    pub meters: Arc<Meters>,
+    /// Of what is queued and not sent yet.
+    pub waiting_bytes: AtomicUsize,
+}
+
+impl Collector {
+    /// Takes so many bytes of the queue's room. False when there are not so many left.
+    pub fn make_room(&self, bytes: usize, most: usize) -> bool {
+        let taken = |waiting: usize| Some(waiting + bytes).filter(|waiting| *waiting <= most);
+        self.waiting_bytes.fetch_update(Relaxed, Relaxed, taken).is_ok()
+    }
+
+    pub fn give_room(&self, bytes: usize) {
+        self.waiting_bytes.fetch_sub(bytes, Relaxed);
+    }
+
+    /// Sends what is queued until nobody can queue anything any more. What the collector does not take is dropped.
+    pub async fn run(self: Arc<Self>, mut batches: Receiver<Batch>) {
+        while let Some(Batch { body, spans }) = batches.recv().await {
+            match self.deliver(&body).await {
+                Ok(()) => self.meters.spans.inc_by(spans as u64),
+                Err(error) => {
+                    self.meters.spans_dropped.inc_by(spans as u64);
+                    tracing::warn!(error, spans, "the collector took no traces; they are dropped");
+                }
+            }
+            self.give_room(body.len());
+            self.meters.spans_waiting.sub(i64::try_from(spans).unwrap_or(i64::MAX));
+        }
+    }
+
+    async fn deliver(&self, body: &Bytes) -> Result<(), String> {
+        let mut failed = String::new();
+        for attempt in 0..TRIES {
+            if attempt > 0 {
+                tokio::time::sleep(Duration::from_millis(200) * 2_u32.pow(attempt)).await;
+            }
+            let posted = tokio::time::timeout(LIMIT, self.post(body.clone())).await;
+            match posted.unwrap_or_else(|_| Err("no answer in time".into())) {
+                Ok(200..=299) => return Ok(()),
+                // Anything else of its kind would be said of the same bytes again.
+                Ok(status) if !matches!(status, 429 | 502 | 503 | 504) => return Err(format!("it answered {status}")),
+                Ok(status) => failed = format!("it answered {status}"),
+                Err(error) => failed = error,
+            }
+        }
+        Err(failed)
+    }
+
+    async fn post(&self, body: Bytes) -> Result<u16, String> {
+        let mut head = RequestHeader::build("POST", self.path.as_str().as_bytes(), Some(4 + self.headers.len()))
+            .map_err(|_| "its path is not valid")?;
+        let _ = head.insert_header(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        for (name, value) in &self.headers {
+            let _ = head.insert_header(name.clone(), value.clone());
+        }
+        let upstream = self.dialer.connect(&self.origin, true).await;
+        let mut upstream = upstream.map_err(|error| errand::spoken(error.class()))?;
+        // The limit of the whole comes first.
+        upstream.set_timeouts(LIMIT * 2, LIMIT * 2);
+        let status = errand::send(&mut upstream, head, body).await?;
+        errand::whole(&mut upstream, LONGEST_ANSWER).await?;
+        Ok(status)
+    }
+}
