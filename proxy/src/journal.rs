@@ -86,7 +86,7 @@ impl Journal {
         let folder = &settings.journal_dir;
         let made = DirBuilder::new().recursive(true).mode(0o700).create(folder);
         made.with_context(|| format!("JOURNAL_DIR: {}", folder.display()))?;
-        let mark = Mark::create(folder, Uuid::now_v7());
+        let mark = Mark::create(folder, Uuid::now_v7(), settings.journal_fsync == Fsync::Always);
         let mark = mark.with_context(|| format!("JOURNAL_DIR: {}", folder.display()))?;
         let journal = Self {
             mark,
@@ -123,14 +123,11 @@ impl Journal {
         let slot = self.slot();
         let mut writer = self.writers[slot].lock();
         let written = writer.append(record, body, || self.create(slot));
+        let synced = if self.is_always_synced() { writer.sync() } else { Ok(()) };
         let is_full = writer.segment.as_ref().is_some_and(|file| file.length() >= self.settings.journal_segment_bytes);
-        if is_full && let Some(held) = writer.close() {
-            self.closed.lock().push_back(held);
+        if is_full {
+            self.closed.lock().extend(writer.close(Duration::ZERO));
         }
-        let synced = match (&writer.segment, self.settings.journal_fsync) {
-            (Some(segment), Fsync::Always) => segment.sync(),
-            _ => Ok(()),
-        };
         drop(writer);
         self.meters.records.inc();
         if body.is_some() && !matches!(written, Written::OnDisk) {
@@ -199,26 +196,58 @@ impl Journal {
         self.bodies.lock().iter().map(Held::length).sum::<u64>() + self.uploading.load(Relaxed)
     }
 
-    /// Closes what the threads are writing, so that it can be shipped. False when something had to stay in memory.
-    fn harvest(&self) -> bool {
+    /// Closes what the threads have been writing for so long, so that it can be shipped. False when something had to stay
+    /// in memory.
+    fn harvest(&self, age: Duration) -> bool {
         let mut is_all = true;
         for (slot, writer) in self.writers.iter().enumerate() {
             let mut writer = writer.lock();
-            if writer.waiting() > 0 && writer.retry(|| self.create(slot)).is_ok() {
+            if writer.waiting() > 0 && self.retry(slot, &mut writer).is_ok() {
                 self.recovered();
             }
             is_all &= writer.waiting() == 0;
-            if let Some(held) = writer.close() {
-                self.closed.lock().push_back(held);
-            }
+            self.closed.lock().extend(writer.close(age));
         }
         is_all
     }
 
-    /// Handles to the files being written, so that nobody waits while they are synced.
+    fn retry(&self, slot: usize, writer: &mut Writer) -> io::Result<()> {
+        writer.retry(|| self.create(slot))?;
+        if self.is_always_synced() { writer.sync() } else { Ok(()) }
+    }
+
+    /// Tries whether the disk takes records again, although no call comes that would tell.
+    fn probe(&self) {
+        let name = format!("{}-probe", self.mark.boot.simple());
+        let is_all = self.harvest(Duration::ZERO);
+        if is_all && segment::probe(&self.settings.journal_dir, &name).is_ok() {
+            self.recovered();
+        }
+    }
+
+    /// Notes how much is in Postgres: everything that came before the oldest file that is not. To be called by whoever
+    /// ships while nothing is under way.
+    fn note_shipped(&self) {
+        let mut until = Instant::now();
+        // Writers come first: what one of them closes meanwhile is found among what is closed.
+        for writer in &self.writers {
+            until = writer.lock().since().map_or(until, |since| until.min(since));
+        }
+        until = self.closed.lock().iter().filter_map(Held::created).fold(until, Instant::min);
+        let mut shipped = self.shipped_until.lock();
+        *shipped = Some(shipped.map_or(until, |known| known.max(until)));
+    }
+
+    /// Handles to what is not synced yet, so that nobody waits while that is done.
     fn handles(&self) -> Vec<File> {
         let handle = |writer: &Mutex<Writer>| writer.lock().segment.as_ref().and_then(|segment| segment.handle().ok());
-        self.writers.iter().filter_map(handle).collect()
+        let mut handles: Vec<File> = self.writers.iter().filter_map(handle).collect();
+        handles.extend(self.closed.lock().iter_mut().filter_map(Held::unsynced));
+        handles
+    }
+
+    fn is_always_synced(&self) -> bool {
+        self.settings.journal_fsync == Fsync::Always
     }
 
     /// Takes over what processes that are gone left in the folder.
@@ -318,7 +347,8 @@ impl Journal {
 
     fn create(&self, slot: usize) -> io::Result<Segment> {
         let number = self.files_made.fetch_add(1, Relaxed);
-        Segment::create(&self.settings.journal_dir, &format!("{}-{slot}-{number}", self.mark.boot.simple()))
+        let name = format!("{}-{slot}-{number}", self.mark.boot.simple());
+        Segment::create(&self.settings.journal_dir, &name, self.is_always_synced())
     }
 
     fn failed(&self, error: &io::Error) {

@@ -6,7 +6,7 @@ use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, BufReader, IoSlice, Seek as _, SeekFrom, Write as _};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, SystemTime};
+use std::time::{Duration, Instant, SystemTime};
 use uuid::Uuid;
 
 const ENDING: &str = "seg";
@@ -31,7 +31,11 @@ pub struct Held {
     file: File,
     path: PathBuf,
     length: u64,
+    /// So much of it is known to survive a loss of power.
+    synced: u64,
     since: SystemTime,
+    /// Nothing in it came before this; none when another process made it.
+    created: Option<Instant>,
     /// Up to here its records are in Postgres. Known to this process only: another begins anew, which stores none twice.
     pub shipped: u64,
     /// Bodies stand behind some of those.
@@ -41,9 +45,12 @@ pub struct Held {
 }
 
 impl Segment {
-    pub fn create(folder: &Path, name: &str) -> io::Result<Self> {
-        let (file, path) = locked(folder, name, ENDING)?;
-        Ok(Self { held: Held::new(file, path, 0, SystemTime::now()) })
+    /// `is_durable` when its name is to survive a loss of power.
+    pub fn create(folder: &Path, name: &str, is_durable: bool) -> io::Result<Self> {
+        let (file, path) = locked(folder, name, ENDING, is_durable)?;
+        let mut held = Held::new(file, path, 0, SystemTime::now());
+        held.created = Some(Instant::now());
+        Ok(Self { held })
     }
 
     /// All of it or nothing: half a frame in the middle would hide what comes after.
@@ -70,8 +77,19 @@ impl Segment {
         self.held.since
     }
 
-    pub fn sync(&self) -> io::Result<()> {
-        self.held.file.sync_data()
+    pub fn created(&self) -> Option<Instant> {
+        self.held.created
+    }
+
+    /// What is in it came from this moment on, although it was made later.
+    pub fn holds_from(&mut self, since: Instant) {
+        self.held.created = self.held.created.map(|created| created.min(since));
+    }
+
+    pub fn sync(&mut self) -> io::Result<()> {
+        self.held.file.sync_data()?;
+        self.held.synced = self.held.length;
+        Ok(())
     }
 
     /// A second handle, to sync without keeping the writer waiting.
@@ -84,13 +102,32 @@ impl Segment {
     }
 }
 
+/// Whether a file can be made, written and synced in this folder now. It has the name of one that has no lock yet, so that
+/// nobody takes it for a segment and whoever finds it later sweeps it away.
+pub fn probe(folder: &Path, name: &str) -> io::Result<()> {
+    const ENOUGH: [u8; 4096] = [0; 4096];
+    let path = folder.join(name).with_extension(UNBORN);
+    let mut file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&path)?;
+    let written = file.write_all(&ENOUGH).and_then(|()| file.sync_data());
+    fs::remove_file(&path)?;
+    written
+}
+
+/// Makes the names of a folder survive a loss of power.
+pub fn sync_folder(folder: &Path) -> io::Result<()> {
+    File::open(folder)?.sync_all()
+}
+
 /// Makes a file that nobody else can hold before we do.
-fn locked(folder: &Path, name: &str, ending: &str) -> io::Result<(File, PathBuf)> {
+fn locked(folder: &Path, name: &str, ending: &str, is_durable: bool) -> io::Result<(File, PathBuf)> {
     let unborn = folder.join(name).with_extension(UNBORN);
     let path = unborn.with_extension(ending);
     let file = OpenOptions::new().append(true).read(true).create_new(true).mode(0o600).open(&unborn)?;
     file.try_lock()?;
     fs::rename(&unborn, &path)?;
+    if is_durable {
+        sync_folder(folder)?;
+    }
     Ok((file, path))
 }
 
@@ -104,8 +141,8 @@ pub struct Mark {
 }
 
 impl Mark {
-    pub fn create(folder: &Path, boot: Uuid) -> io::Result<Self> {
-        let (file, path) = locked(folder, &boot.simple().to_string(), MARK)?;
+    pub fn create(folder: &Path, boot: Uuid, is_durable: bool) -> io::Result<Self> {
+        let (file, path) = locked(folder, &boot.simple().to_string(), MARK, is_durable)?;
         Ok(Self { _file: file, path, boot })
     }
 
@@ -174,7 +211,8 @@ impl Held {
     }
 
     fn new(file: File, path: PathBuf, length: u64, since: SystemTime) -> Self {
-        Self { file, path, length, since, shipped: 0, has_bodies: false, uploaded: 0 }
+        let (synced, created) = (0, None);
+        Self { file, path, length, synced, since, created, shipped: 0, has_bodies: false, uploaded: 0 }
     }
 
     pub fn name(&self) -> String {
@@ -191,6 +229,23 @@ impl Held {
 
     pub fn since(&self) -> SystemTime {
         self.since
+    }
+
+    pub fn created(&self) -> Option<Instant> {
+        self.created
+    }
+
+    pub fn is_synced(&self) -> bool {
+        self.synced >= self.length
+    }
+
+    /// A second handle to sync it by, if that is still to be done; it is taken as done then.
+    pub fn unsynced(&mut self) -> Option<File> {
+        if self.is_synced() {
+            return None;
+        }
+        self.synced = self.length;
+        self.file.try_clone().ok()
     }
 
     /// What stands in it from here on.
@@ -253,7 +308,7 @@ mod tests {
     #[test]
     fn a_file_is_adopted_only_when_its_writer_is_gone() {
         let folder = tempfile::tempdir().unwrap();
-        let mut segment = Segment::create(folder.path(), "boot-0-0").unwrap();
+        let mut segment = Segment::create(folder.path(), "boot-0-0", false).unwrap();
         segment.append(&mut [IoSlice::new(b"a"), IoSlice::new(b""), IoSlice::new(b"bc")]).unwrap();
         let paths = found(folder.path()).unwrap();
         assert_eq!(paths.len(), 1);
@@ -270,7 +325,7 @@ mod tests {
     #[test]
     fn what_is_kept_for_its_bodies_is_found_as_such() {
         let folder = tempfile::tempdir().unwrap();
-        let mut held = Segment::create(folder.path(), "boot-0-0").unwrap().close();
+        let mut held = Segment::create(folder.path(), "boot-0-0", false).unwrap().close();
         assert!(!held.has_only_bodies());
         held.keep_for_bodies().unwrap();
         let paths = found(folder.path()).unwrap();
@@ -284,8 +339,8 @@ mod tests {
     fn a_process_is_dead_when_its_mark_is_free_and_its_files_are_gone() {
         let folder = tempfile::tempdir().unwrap();
         let boot = Uuid::from_u128(7);
-        let mark = Mark::create(folder.path(), boot).unwrap();
-        let segment = Segment::create(folder.path(), &format!("{}-0-0", boot.simple())).unwrap();
+        let mark = Mark::create(folder.path(), boot, false).unwrap();
+        let segment = Segment::create(folder.path(), &format!("{}-0-0", boot.simple()), true).unwrap();
         let dead = || Mark::dead(folder.path()).unwrap().into_iter().map(|mark| mark.boot).collect::<Vec<_>>();
         assert!(dead().is_empty(), "it lives");
         drop(mark);
@@ -300,8 +355,16 @@ mod tests {
     #[test]
     fn what_is_set_aside_is_not_found_again() {
         let folder = tempfile::tempdir().unwrap();
-        let held = Segment::create(folder.path(), "boot-0-0").unwrap().close();
+        let held = Segment::create(folder.path(), "boot-0-0", false).unwrap().close();
         let aside = held.set_aside().unwrap();
         assert!(aside.exists() && found(folder.path()).unwrap().is_empty());
+    }
+
+    #[test]
+    fn a_folder_is_probed_without_leaving_anything_behind() {
+        let folder = tempfile::tempdir().unwrap();
+        probe(folder.path(), "boot-probe").unwrap();
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
+        assert!(probe(&folder.path().join("gone"), "boot-probe").is_err());
     }
 }

@@ -1,10 +1,11 @@
 //! The journal's own thread: ships what is closed, syncs what is open, adopts what others left, keeps within bounds.
 
 use super::Journal;
-use super::segment::Mark;
+use super::segment::{Mark, sync_folder};
 use super::ship::{Shipped, Shipper, Unshipped};
 use super::upload::Uploader;
 use shared::conf::journal::Fsync;
+use std::fs::File;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant, SystemTime};
@@ -13,6 +14,8 @@ use tokio::sync::watch;
 /// How often the folder is searched for files of processes that are gone.
 const ADOPT_EVERY: Duration = Duration::from_secs(10);
 const LOOK_EVERY: Duration = Duration::from_secs(1);
+/// A file that is being written while others are sent is closed at this age at the latest.
+const LONGEST_OPEN: Duration = Duration::from_secs(1);
 const LONGEST_WAIT: Duration = Duration::from_secs(15);
 /// A leaving process tries this long to send the last of its logs. What is left waits on disk for the next one.
 const FAREWELL: Duration = Duration::from_secs(5);
@@ -35,17 +38,21 @@ impl Journal {
                 self.adopt();
                 adopted = Some(Instant::now());
             }
-            let began = Instant::now();
-            let is_all = self.closed.lock().is_empty() && self.harvest();
-            let shipped = self.ship_closed(shipper).await;
-            if shipped && is_all {
-                *self.shipped_until.lock() = Some(began);
+            // While there is enough to send only what has waited for long is closed: fuller files are cheaper to send. What
+            // cannot be sent is not divided further.
+            let age = if self.closed.lock().is_empty() { Duration::ZERO } else { LONGEST_OPEN };
+            if age.is_zero() || failures == 0 {
+                self.harvest(age);
             }
+            let shipped = self.ship_closed(shipper).await;
             if shipped && adopts {
                 self.bury(shipper).await;
             }
             failures = if shipped { 0 } else { failures.saturating_add(1) };
             self.is_empty.send_replace(shipped && self.backlog().0 == 0 && self.bodies_backlog() == 0);
+            if shipped && !self.closed.lock().is_empty() {
+                continue;
+            }
             let wait = (interval * 2_u32.saturating_pow(failures.min(8))).min(LONGEST_WAIT.max(interval));
             tokio::select! {
                 () = tokio::time::sleep(wait) => {}
@@ -54,10 +61,11 @@ impl Journal {
         }
     }
 
-    /// Sends the closed files one after the other. False when one could not be sent.
+    /// Sends the files one after the other that are closed now. False when one could not be sent.
     async fn ship_closed(&self, shipper: &mut Shipper) -> bool {
-        loop {
-            let Some(mut held) = self.closed.lock().pop_front() else { return true };
+        let count = self.closed.lock().len();
+        for _ in 0..count {
+            let Some(mut held) = self.closed.lock().pop_front() else { break };
             self.count_untold().await;
             match shipper.ship(&mut held, &self.untold).await {
                 Ok(shipped) => {
@@ -74,6 +82,7 @@ impl Journal {
                     if let Err(error) = gone {
                         tracing::error!(%error, segment = name, "a shipped file of the journal cannot be removed");
                     }
+                    self.note_shipped();
                 }
                 Err(Unshipped { error }) => {
                     self.meters.ship_failures.inc();
@@ -83,6 +92,8 @@ impl Journal {
                 }
             }
         }
+        self.note_shipped();
+        true
     }
 
     /// What dead processes held of limits goes back, now that all they spent is stored.
@@ -121,18 +132,20 @@ impl Journal {
             self.meters.backlog_bytes.set(i64::try_from(bytes).unwrap_or(i64::MAX));
             let lag = oldest.and_then(|oldest| SystemTime::now().duration_since(oldest).ok()).unwrap_or_default();
             self.meters.lag_seconds.set(lag.as_secs_f64());
+            // A disk that was full may have room again although no call comes.
+            if self.is_failing.load(Relaxed) {
+                self.probe();
+            }
             self.bound();
             self.count_untold().await;
             if self.settings.journal_fsync == Fsync::Interval && synced.elapsed() >= sync_every {
-                let handles = self.handles();
-                // Syncing can take long on a busy disk; this thread has other things to do.
-                let _ =
-                    tokio::task::spawn_blocking(move || handles.iter().try_for_each(std::fs::File::sync_data)).await;
+                let (handles, folder) = (self.handles(), self.settings.journal_dir.clone());
+                if !handles.is_empty() {
+                    let sync = move || handles.iter().try_for_each(File::sync_data).and_then(|()| sync_folder(&folder));
+                    // Syncing can take long on a busy disk; this thread has other things to do.
+                    let _ = tokio::task::spawn_blocking(sync).await;
+                }
                 synced = Instant::now();
-            }
-            // A disk that was full may have room again although no call comes.
-            if self.is_failing.load(Relaxed) {
-                let _ = self.harvest();
             }
         }
     }

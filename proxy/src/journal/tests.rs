@@ -71,7 +71,7 @@ fn a_file_that_was_left_to_a_later_version_is_free_for_it_and_not_taken_again() 
     let folder = TempDir::new().unwrap();
     let journal = open(settings(folder.path()));
     journal.append(&record(1));
-    journal.harvest();
+    journal.harvest(Duration::ZERO);
     let held = journal.closed.lock().pop_front().unwrap();
     let path = held.path().to_owned();
     journal.leave(held);
@@ -91,7 +91,7 @@ fn a_record_that_no_reader_would_take_is_counted_and_costs_no_other() {
     let url = "/".repeat(frame::LONGEST_RECORD);
     journal.append(&Record { url: &url, ..record(2) });
     journal.append(&record(3));
-    journal.harvest();
+    journal.harvest(Duration::ZERO);
     assert_eq!(ids(&journal), [1, 3]);
     assert_eq!((journal.meters.too_long.get(), journal.meters.lost.get()), (1, 1));
 }
@@ -104,7 +104,7 @@ fn a_file_is_closed_at_its_size_and_order_is_kept() {
         journal.append(&record(number));
     }
     assert!(journal.closed.lock().len() > 3);
-    journal.harvest();
+    journal.harvest(Duration::ZERO);
     assert_eq!(ids(&journal), (0..50).collect::<Vec<_>>());
 }
 
@@ -119,7 +119,7 @@ fn threads_write_files_of_their_own_and_nothing_is_mixed_up() {
         }
     });
     assert_eq!(journal.closed.lock().len(), 0);
-    journal.harvest();
+    journal.harvest(Duration::ZERO);
     assert_eq!(journal.closed.lock().len(), 2);
     let mut found = ids(&journal);
     found.sort_unstable();
@@ -132,14 +132,92 @@ fn a_disk_that_refuses_costs_nothing_once_it_is_back() {
     let journal = open(settings(folder.path()));
     std::fs::remove_dir_all(folder.path().join("journal")).unwrap();
     (0..10).for_each(|number| journal.append(&record(number)));
-    journal.harvest();
+    journal.harvest(Duration::ZERO);
     assert_eq!((ids(&journal).len(), journal.meters.lost.get()), (0, 0));
     assert!(journal.meters.write_failures.get() >= 10 && journal.is_failing.load(Relaxed));
     std::fs::create_dir(folder.path().join("journal")).unwrap();
     journal.append(&record(10));
-    journal.harvest();
+    journal.harvest(Duration::ZERO);
     assert_eq!(ids(&journal), (0..=10).collect::<Vec<_>>());
     assert!(!journal.is_failing.load(Relaxed));
+}
+
+#[test]
+fn an_idle_proxy_that_refuses_calls_takes_them_again_once_the_disk_is_back() {
+    let folder = TempDir::new().unwrap();
+    let place = folder.path().join("journal");
+    let journal = open(Settings { journal_when_full: WhenFull::Refuse, ..settings(folder.path()) });
+    std::fs::rename(&place, folder.path().join("away")).unwrap();
+    // Nothing is written, and yet something fails.
+    journal.adopt();
+    journal.probe();
+    journal.bound();
+    assert!(journal.is_refusing());
+    std::fs::rename(folder.path().join("away"), &place).unwrap();
+    journal.probe();
+    journal.bound();
+    assert!(!journal.is_refusing());
+}
+
+#[test]
+fn with_fsync_always_everything_is_synced_when_its_file_is_closed() {
+    for (fsync, is_synced) in [(Fsync::Always, true), (Fsync::Never, false)] {
+        let folder = TempDir::new().unwrap();
+        let limits = Settings { journal_fsync: fsync, journal_segment_bytes: 1000, ..settings(folder.path()) };
+        let journal = open(limits);
+        (0..20).for_each(|number| journal.append(&record(number)));
+        // What waited in memory is no exception.
+        let place = folder.path().join("journal");
+        journal.harvest(Duration::ZERO);
+        std::fs::rename(&place, folder.path().join("away")).unwrap();
+        journal.append(&record(20));
+        std::fs::rename(folder.path().join("away"), &place).unwrap();
+        journal.harvest(Duration::ZERO);
+        let closed = journal.closed.lock();
+        assert!(closed.len() > 2 && closed.iter().all(|held| held.is_synced() == is_synced), "{fsync:?}");
+    }
+}
+
+#[test]
+fn what_waits_to_be_synced_is_synced_once_whether_it_is_closed_or_not() {
+    let folder = TempDir::new().unwrap();
+    let journal = open(Settings { journal_segment_bytes: 1, ..settings(folder.path()) });
+    (0..3).for_each(|number| journal.append(&record(number)));
+    assert_eq!((journal.handles().len(), journal.handles().len()), (3, 0));
+}
+
+#[test]
+fn what_is_known_to_be_shipped_ends_before_the_oldest_record_that_is_not() {
+    let folder = TempDir::new().unwrap();
+    let journal = open(Settings { journal_segment_bytes: 1, ..settings(folder.path()) });
+    let shipped = || journal.note_shipped();
+    let until = || journal.shipped_until.lock().unwrap();
+    shipped();
+    let (nothing, before) = (until(), Instant::now());
+    assert!(nothing < before);
+    (0..3).for_each(|number| journal.append(&record(number)));
+    shipped();
+    assert!((nothing..).contains(&until()) && until() < Instant::now());
+    let mut known = until();
+    let next = || journal.closed.lock().pop_front();
+    while let Some(held) = next() {
+        assert!(until() <= held.created().unwrap());
+        shipped();
+        assert!(until() > known, "although others wait");
+        known = until();
+    }
+    // What waits in memory is not shipped.
+    let place = folder.path().join("journal");
+    std::fs::rename(&place, folder.path().join("away")).unwrap();
+    let before = Instant::now();
+    journal.append(&record(9));
+    let after = Instant::now();
+    shipped();
+    assert!((before..after).contains(&until()));
+    std::fs::rename(folder.path().join("away"), &place).unwrap();
+    journal.harvest(Duration::ZERO);
+    shipped();
+    assert!((before..after).contains(&until()), "although its file is younger");
 }
 
 #[test]
@@ -164,7 +242,7 @@ fn beyond_its_size_the_oldest_are_dropped_and_counted_or_new_calls_are_refused()
         });
         (0..100).for_each(|number| journal.append(&record(number)));
         journal.bound();
-        journal.harvest();
+        journal.harvest(Duration::ZERO);
         let kept = ids(&journal);
         assert_eq!(journal.meters.lost.get(), 100 - kept.len() as u64);
         assert_eq!((journal.meters.lost.get() > 0, journal.is_refusing()), (lost, is_refusing));
@@ -219,7 +297,7 @@ fn a_disk_that_refuses_costs_a_body_and_no_record() {
     append_with_body(&journal, 1);
     std::fs::create_dir(folder.path().join("journal")).unwrap();
     append_with_body(&journal, 2);
-    journal.harvest();
+    journal.harvest(Duration::ZERO);
     assert_eq!(ids(&journal), [1, 2]);
     assert_eq!((journal.meters.lost.get(), journal.meters.bodies_lost.get()), (0, 1));
     assert_eq!(journal.closed.lock()[0].reader(0).unwrap().count(Kind::Body).unwrap(), 1);

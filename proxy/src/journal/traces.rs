@@ -13,7 +13,7 @@ use super::record::Record;
 use super::ship::Priced;
 use crate::dial::Dialer;
 use bytes::Bytes;
-use collector::Collector;
+use collector::{Collector, Room};
 use http::{HeaderName, HeaderValue};
 use serde_json::{Value, json};
 use shared::conf;
@@ -23,9 +23,8 @@ use tokio::sync::mpsc::{self, Sender};
 
 /// Spans of one request to the collector.
 const BATCH: usize = 500;
-/// Requests to it that may wait, and bytes of them.
+/// Requests to it that may wait.
 const MOST_WAITING: usize = 64;
-const MOST_WAITING_BYTES: usize = 32 << 20;
 
 pub struct Traces {
     service: String,
@@ -55,7 +54,7 @@ impl Traces {
             headers: headers(settings.otel_exporter_otlp_headers.as_deref().unwrap_or_default())?,
             dialer,
             meters: meters.clone(),
-            waiting_bytes: Default::default(),
+            room: Room::default(),
         };
         Ok(Some(Self {
             service: settings.otel_service_name.clone(),
@@ -82,8 +81,8 @@ impl Traces {
         for spans in noted.chunks(BATCH) {
             let body = Bytes::from(envelope(&self.service, spans).to_string());
             let (bytes, spans) = (body.len(), spans.len());
-            let is_queued = self.collector.make_room(bytes, MOST_WAITING_BYTES)
-                && queue.try_send(Batch { body, spans }).inspect_err(|_| self.collector.give_room(bytes)).is_ok();
+            let is_queued = self.collector.room.take(bytes)
+                && queue.try_send(Batch { body, spans }).inspect_err(|_| self.collector.room.give_back(bytes)).is_ok();
             match is_queued {
                 true => self.meters.spans_waiting.add(i64::try_from(spans).unwrap_or(i64::MAX)),
                 false => {

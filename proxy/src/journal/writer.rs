@@ -8,6 +8,7 @@ use super::frame;
 use super::record::Record;
 use super::segment::{Held, Segment};
 use std::io::{self, IoSlice};
+use std::time::{Duration, Instant};
 
 /// Bytes of records that wait in memory while the disk refuses them.
 const KEPT: usize = 4 << 20;
@@ -19,6 +20,10 @@ pub struct Writer {
     /// Frames the disk did not take.
     waiting: Vec<u8>,
     waiting_records: u64,
+    /// When the first of them came.
+    waiting_since: Option<Instant>,
+    /// Files that end in something which could not be cut off.
+    broken: Vec<Held>,
 }
 
 /// What became of a record.
@@ -65,6 +70,7 @@ impl Writer {
             Err(error) if self.waiting.len() + record_end <= KEPT => {
                 self.waiting.extend_from_slice(&buffer[..record_end]);
                 self.waiting_records += 1;
+                self.waiting_since.get_or_insert_with(Instant::now);
                 Written::Waiting(error)
             }
             Err(error) => Written::Lost(error),
@@ -80,7 +86,13 @@ impl Writer {
         }
         let waiting = std::mem::take(&mut self.waiting);
         match self.write(&mut [IoSlice::new(&waiting)], create) {
-            Ok(()) => Ok(std::mem::take(&mut self.waiting_records)),
+            Ok(()) => {
+                let since = self.waiting_since.take();
+                if let (Some(segment), Some(since)) = (&mut self.segment, since) {
+                    segment.holds_from(since);
+                }
+                Ok(std::mem::take(&mut self.waiting_records))
+            }
             Err(error) => {
                 self.waiting = waiting;
                 Err(error)
@@ -92,15 +104,25 @@ impl Writer {
         self.waiting_records
     }
 
-    /// The file so far, if anything is in it. The next record begins another.
-    pub fn close(&mut self) -> Option<Held> {
-        match self.segment.take() {
-            Some(segment) if segment.length() > 0 => Some(segment.close()),
-            empty => {
-                self.segment = empty;
-                None
-            }
-        }
+    /// No record that was not written or is not shipped yet came before this; none when there is none.
+    pub fn since(&self) -> Option<Instant> {
+        let open = self.segment.as_ref().filter(|segment| segment.length() > 0).and_then(Segment::created);
+        let broken = self.broken.iter().filter_map(Held::created);
+        broken.chain(open).chain(self.waiting_since).min()
+    }
+
+    /// Makes what was written survive a loss of power.
+    pub fn sync(&mut self) -> io::Result<()> {
+        self.segment.as_mut().map_or(Ok(()), Segment::sync)
+    }
+
+    /// The file so far, if anything is in it and it is this old. The next record begins another.
+    pub fn close(&mut self, age: Duration) -> impl Iterator<Item = Held> {
+        let is_due = |segment: &mut Segment| {
+            segment.length() > 0 && segment.created().is_none_or(|created| created.elapsed() >= age)
+        };
+        let whole = self.segment.take_if(is_due).map(Segment::close);
+        std::mem::take(&mut self.broken).into_iter().chain(whole)
     }
 
     fn write(&mut self, bytes: &mut [IoSlice<'_>], create: impl FnOnce() -> io::Result<Segment>) -> io::Result<()> {
@@ -113,7 +135,7 @@ impl Writer {
         if written.is_err() && segment.handle().and_then(|file| file.metadata()).is_ok_and(|file| file.len() != length)
         {
             // It could not be cut back to its last whole record: what is in it is good up to there, and it ends there.
-            self.segment = None;
+            self.broken.extend(self.segment.take().map(Segment::close));
         }
         written
     }

@@ -16,6 +16,8 @@ use tokio::sync::mpsc::Receiver;
 
 const TRIES: u32 = 3;
 const LIMIT: Duration = Duration::from_secs(5);
+/// Most bytes that may be queued.
+const MOST_WAITING_BYTES: usize = 32 << 20;
 /// An answer is looked at only for its status.
 const LONGEST_ANSWER: usize = 64 << 10;
 
@@ -25,21 +27,28 @@ pub struct Collector {
     pub path: PathAndQuery,
     pub headers: Vec<(HeaderName, HeaderValue)>,
     pub meters: Arc<Meters>,
-    /// Of what is queued and not sent yet.
-    pub waiting_bytes: AtomicUsize,
+    pub room: Room,
+}
+
+/// Bytes of what is queued and not sent yet.
+#[derive(Debug, Default)]
+pub struct Room {
+    taken: AtomicUsize,
+}
+
+impl Room {
+    /// False when there is no room for so many bytes.
+    pub fn take(&self, bytes: usize) -> bool {
+        let more = |taken: usize| taken.checked_add(bytes).filter(|taken| *taken <= MOST_WAITING_BYTES);
+        self.taken.fetch_update(Relaxed, Relaxed, more).is_ok()
+    }
+
+    pub fn give_back(&self, bytes: usize) {
+        self.taken.fetch_sub(bytes, Relaxed);
+    }
 }
 
 impl Collector {
-    /// Takes so many bytes of the queue's room. False when there are not so many left.
-    pub fn make_room(&self, bytes: usize, most: usize) -> bool {
-        let taken = |waiting: usize| Some(waiting + bytes).filter(|waiting| *waiting <= most);
-        self.waiting_bytes.fetch_update(Relaxed, Relaxed, taken).is_ok()
-    }
-
-    pub fn give_room(&self, bytes: usize) {
-        self.waiting_bytes.fetch_sub(bytes, Relaxed);
-    }
-
     /// Sends what is queued until nobody can queue anything any more. What the collector does not take is dropped.
     pub async fn run(self: Arc<Self>, mut batches: Receiver<Batch>) {
         while let Some(Batch { body, spans }) = batches.recv().await {
@@ -50,7 +59,7 @@ impl Collector {
                     tracing::warn!(error, spans, "the collector took no traces; they are dropped");
                 }
             }
-            self.give_room(body.len());
+            self.room.give_back(body.len());
             self.meters.spans_waiting.sub(i64::try_from(spans).unwrap_or(i64::MAX));
         }
     }
@@ -87,5 +96,19 @@ impl Collector {
         let status = errand::send(&mut upstream, head, body).await?;
         errand::whole(&mut upstream, LONGEST_ANSWER).await?;
         Ok(status)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_more_bytes_are_queued_than_there_is_room_for() {
+        let room = Room::default();
+        assert!(room.take(MOST_WAITING_BYTES - 1) && !room.take(2) && room.take(1));
+        assert!(!room.take(1) && !room.take(usize::MAX));
+        room.give_back(5);
+        assert!(room.take(5) && !room.take(1));
     }
 }
