@@ -6,6 +6,7 @@ mod attempts;
 mod call;
 mod hedge;
 mod passage;
+mod session;
 mod turn;
 
 pub use passage::{Ask, Passage};

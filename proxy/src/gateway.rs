@@ -7,6 +7,7 @@
 mod client;
 mod deadline;
 mod pages;
+mod websocket;
 
 use crate::control_plane::ControlPlane;
 use crate::joining::Joining;
@@ -154,19 +155,17 @@ impl ProxyHttp for Gateway {
     /// Only looks, as the filter of answers does: that a piece is missing means nothing here.
     async fn request_body_filter(
         &self,
-        _session: &mut Session,
+        session: &mut Session,
         body: &mut Option<Bytes>,
         end_of_stream: bool,
         ctx: &mut Self::CTX,
     ) -> Result<()> {
-        if let (Some(piece), Some(log)) = (&body, &mut ctx.visit.log) {
-            log.receives(piece);
+        let piece = body.as_deref().unwrap_or_default();
+        if ctx.visit.websocket.is_some() {
+            return self.client_says(session.req_header(), piece, end_of_stream, ctx).await;
         }
-        if let Some(websocket) = &mut ctx.visit.websocket {
-            websocket.client_sends(body.as_deref().unwrap_or_default());
-            if end_of_stream {
-                websocket.client_ends();
-            }
+        if let (Some(_), Some(log)) = (&body, &mut ctx.visit.log) {
+            log.receives(piece);
         }
         Ok(())
     }
@@ -185,6 +184,7 @@ impl ProxyHttp for Gateway {
         }
         visit.status = head.status.as_u16();
         if head.status == StatusCode::SWITCHING_PROTOCOLS {
+            head.remove_header(&header::SEC_WEBSOCKET_EXTENSIONS);
             visit.websocket = Websocket::of(&head.headers);
         }
         visit.upstream = ctx.asked.map_or(Duration::ZERO, |asked| asked.elapsed());
@@ -205,6 +205,9 @@ impl ProxyHttp for Gateway {
         }
         visit.stamp(head);
         visit.answers(&head.headers);
+        if let (Some(Relay::Provider(passage)), true) = (&mut ctx.relay, visit.websocket.is_some()) {
+            passage.begin_session(visit);
+        }
         Ok(())
     }
 
@@ -216,7 +219,12 @@ impl ProxyHttp for Gateway {
         end_of_stream: bool,
         ctx: &mut Self::CTX,
     ) -> Result<Option<Duration>> {
-        ctx.visit.relays(body, end_of_stream);
+        if ctx.visit.websocket.is_none() {
+            ctx.visit.relays(body.as_ref().unwrap_or(&Bytes::new()), end_of_stream);
+        } else if self.provider_says(session.req_header(), body, end_of_stream, ctx) {
+            // A client that does not answer the farewell is waited for no longer than one that asks for nothing.
+            Joining::ends(session.downstream_session.stream(), Instant::now());
+        }
         if let Some(limit) = deadline::for_write(&mut ctx.visit, self.write_timeout)? {
             session.downstream_session.set_write_timeout(Some(limit));
         }
@@ -272,8 +280,10 @@ impl ProxyHttp for Gateway {
         let is_client = *error.esource() == ErrorSource::Downstream && !is_bad_head;
         if is_client || session.response_written().is_some() {
             ctx.visit.status = if is_client { 499 } else { ctx.visit.status };
-            let close =
-                ctx.visit.websocket.as_mut().filter(|_| !is_client).and_then(|websocket| websocket.provider_ends());
+            let close = ctx.visit.websocket.as_mut().filter(|_| !is_client).and_then(|websocket| {
+                websocket.provider_ends();
+                websocket.farewell()
+            });
             if let Some(close) = close {
                 let said = session.downstream_session.write_response_body(close, true);
                 let _ = tokio::time::timeout(FAREWELL, said).await;
@@ -305,6 +315,9 @@ impl ProxyHttp for Gateway {
             error = error.map(tracing::field::display),
             "answered"
         );
+        if let (Some(Relay::Provider(passage)), true) = (&mut ctx.relay, visit.websocket.is_some()) {
+            passage.end_session(visit);
+        }
         let now = visit.settle(&self.engine.metrics);
         Joining::ends(session.downstream_session.stream(), now);
         // With it goes its place among the calls under way.

@@ -1,11 +1,16 @@
 //! Realtime sessions (`GET /realtime`, a websocket): the model stands in the query, and a browser, which cannot set
-//! headers, brings its key among the subprotocols it offers. What is said in them is watched by `websocket`.
+//! headers, brings its key among the subprotocols it offers. What is said in them is watched by `websocket`; the limits
+//! of its responses are asked by `engine::session`.
 
+mod events;
 mod frames;
+mod unfinished;
 mod websocket;
 
-pub use websocket::Websocket;
+pub use events::{Done, Event};
+pub use websocket::{Wanted, Websocket};
 
+use crate::refusal::Refusal;
 use http::HeaderValue;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
 use std::borrow::Cow;
@@ -16,13 +21,20 @@ const KEY: &str = "openai-insecure-api-key.";
 /// What a value in a query may show as it is.
 const PLAIN: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.').remove(b'~').remove(b'/');
 
-/// The model that a session asks for; other paths have none in their query.
-pub fn model<'q>(path: &str, query: Option<&'q str>) -> Option<Cow<'q, str>> {
-    if path != PATH {
-        return None;
+/// The model that a session asks for; other paths have none in their query. Two of them could mean one to us and the other
+/// to the provider, so they are refused.
+pub fn model<'q>(path: &str, query: Option<&'q str>) -> Result<Option<Cow<'q, str>>, Refusal> {
+    let pairs = query.filter(|_| is_session(path)).into_iter().flat_map(|query| query.split('&'));
+    let mut models = pairs.filter(|pair| is_model(pair));
+    let Some(first) = models.next() else { return Ok(None) };
+    if models.next().is_some() {
+        return Err(Refusal::invalid_query("model", "given once"));
     }
-    let raw = query?.split('&').find_map(|pair| pair.strip_prefix("model="))?;
-    percent_decode_str(raw).decode_utf8().ok()
+    let value = first.split_once('=').map_or("", |(_, value)| value);
+    match percent_decode_str(value).decode_utf8() {
+        Ok(model) => Ok(Some(model)),
+        Err(_) => Err(Refusal::invalid_query("model", "UTF-8")),
+    }
 }
 
 /// The same path and query, asking for another model.
@@ -32,7 +44,7 @@ pub fn asking(path_and_query: &str, model: &str) -> String {
     let mut is_there = false;
     let mut pairs: Vec<&str> = query
         .split('&')
-        .map(|pair| match pair.starts_with("model=") {
+        .map(|pair| match is_model(pair) {
             true => {
                 is_there = true;
                 &*model
@@ -44,6 +56,25 @@ pub fn asking(path_and_query: &str, model: &str) -> String {
         pairs.push(&model);
     }
     format!("{path}?{}", pairs.join("&"))
+}
+
+/// Whether the provider would answer with a credential of its own, or open a session beside the gateway: what is then said
+/// there is neither counted nor limited.
+pub fn leads_past_the_gateway(path: &str) -> bool {
+    let path: Vec<u8> = percent_decode_str(path).collect();
+    let Some(rest) = path.strip_prefix(PATH.as_bytes()) else { return false };
+    rest.first() == Some(&b'/') && rest.iter().any(|byte| *byte != b'/')
+}
+
+/// However it is spelled: providers read escaped letters and a slash at the end as the same path.
+fn is_session(path: &str) -> bool {
+    percent_decode_str(path.trim_end_matches('/')).eq(PATH.bytes())
+}
+
+/// Whether a pair of a query is the model's, also where letters of its name are escaped.
+fn is_model(pair: &str) -> bool {
+    let name = pair.split_once('=').map_or(pair, |(name, _)| name);
+    percent_decode_str(name).eq(b"model".iter().copied())
 }
 
 /// The key among the subprotocols, if there is one.
@@ -67,12 +98,36 @@ mod tests {
         for (path, query, found) in [
             ("/realtime", Some("model=%40prod%2Fgpt-realtime&x=1"), Some("@prod/gpt-realtime")),
             ("/realtime", Some("x=1&model=@prod/m"), Some("@prod/m")),
+            ("/realtime", Some("mod%65l=m"), Some("m")),
+            ("/real%74ime/", Some("model=m"), Some("m")),
+            ("/realtime", Some("model"), Some("")),
             ("/realtime", Some("xmodel=a"), None),
-            ("/realtime", Some("model=%ff"), None),
             ("/realtime", None, None),
-            ("/models", Some("model=@prod/m"), None),
+            ("/models", Some("model=@prod/m&model=b"), None),
         ] {
-            assert_eq!(model(path, query).as_deref(), found, "{path} {query:?}");
+            assert_eq!(model(path, query).unwrap().as_deref(), found, "{path} {query:?}");
+        }
+    }
+
+    #[test]
+    fn only_what_is_below_a_session_leads_past_the_gateway() {
+        for (path, expected) in [
+            ("/realtime", false),
+            ("/realtime/", false),
+            ("/realtime/client_secrets", true),
+            ("/realtime//sessions", true),
+            ("/%72ealtime/sessions", true),
+            ("/realtimes/x", false),
+        ] {
+            assert_eq!(leads_past_the_gateway(path), expected, "{path}");
+        }
+    }
+
+    #[test]
+    fn a_model_that_could_be_read_in_two_ways_is_refused() {
+        for query in ["model=a&model=b", "model=a&mod%65l=b", "model=a&model", "model=%ff"] {
+            let refusal = model("/realtime", Some(query)).expect_err(query);
+            assert_eq!((refusal.status, refusal.code), (400, "invalid_query"), "{query}");
         }
     }
 
@@ -80,6 +135,7 @@ mod tests {
     fn another_model_changes_nothing_else_of_the_query() {
         for (before, after) in [
             ("/realtime?model=%40p%2Fm&x=%20&y", "/realtime?model=new/m%20odd&x=%20&y"),
+            ("/realtime?mod%65l=m", "/realtime?model=new/m%20odd"),
             ("/realtime?x=1", "/realtime?x=1&model=new/m%20odd"),
             ("/realtime", "/realtime?model=new/m%20odd"),
         ] {

@@ -2,7 +2,7 @@
 
 use crate::headers::PREFIX;
 use crate::metrics::{Lane, Metrics};
-use crate::realtime::Websocket;
+use crate::realtime::{Done, Websocket};
 use crate::refusal::Dialect;
 use crate::request_id;
 use crate::snapshot::SavedConfig;
@@ -56,6 +56,8 @@ pub struct Visit {
     pub pulse: Pulse,
     /// Since the start, when the head of the answer was there.
     pub head_after: Option<Duration>,
+    /// Since the start, when the body was understood.
+    pub parsed_after: Option<Duration>,
     /// Why the gateway answered itself, or ended the answer.
     pub error_code: Option<&'static str>,
     /// What the journal will say; none once it has been said, or when nobody knows who asks.
@@ -106,6 +108,7 @@ impl Visit {
             deadline: None,
             pulse: Pulse::default(),
             head_after: None,
+            parsed_after: None,
             error_code: None,
             log: None,
             config: None,
@@ -257,22 +260,8 @@ impl Visit {
         }
     }
 
-    /// Bytes of a relayed answer are about to leave. At the end of a websocket that nobody closed, that is said in its own
-    /// words.
-    pub fn relays(&mut self, body: &mut Option<Bytes>, is_last: bool) {
-        if let Some(websocket) = &mut self.websocket {
-            websocket.provider_sends(body.as_deref().unwrap_or_default());
-            if is_last && let Some(close) = websocket.provider_ends() {
-                *body = Some(match body.take() {
-                    Some(body) => Bytes::from([&body[..], &close].concat()),
-                    None => close,
-                });
-            }
-        }
-        self.relayed(body.as_ref().unwrap_or(&Bytes::new()), is_last);
-    }
-
-    fn relayed(&mut self, piece: &Bytes, is_last: bool) {
+    /// Bytes of a relayed answer are about to leave.
+    pub fn relays(&mut self, piece: &Bytes, is_last: bool) {
         let after = self.started.elapsed();
         let Some(log) = &mut self.log else { return };
         log.relayed(piece, is_last, after);
@@ -285,20 +274,43 @@ impl Visit {
     pub fn note(&mut self) {
         let Some(mut log) = self.log.take() else { return };
         let (mut status, mut error_code) = (self.status, self.error_code);
+        let admission = self.admission.take();
+        let mut record_id = self.uuid;
         if let Some(websocket) = &self.websocket {
+            if !websocket.has_rest() {
+                return;
+            }
+            if websocket.has_finished_any() {
+                record_id = request_id::new(SystemTime::now());
+            }
             log.sums_up(websocket);
             if status == 101 {
                 (status, error_code) = websocket.outcome();
             }
         }
-        let admission = self.admission.take();
-        log.settle(&self.facts(status, error_code), admission);
+        let facts = Facts { record_id, ..self.facts(status, error_code) };
+        log.settle(&facts, admission);
+    }
+
+    /// A response of a session is over: it is noted by itself, the first one under the id of the session.
+    pub fn note_response(&mut self, done: Done, admission: Option<Box<Admission>>) {
+        let Some(websocket) = &mut self.websocket else { return };
+        let (number, took) = websocket.finish(&done);
+        let Some(mut log) = self.log.take() else {
+            return admission.into_iter().for_each(|admission| admission.settle_unseen());
+        };
+        let record_id = if number == 0 { self.uuid } else { request_id::new(SystemTime::now() - took) };
+        let (status, error_code) = if done.is_failed { (502, Some("upstream_error")) } else { (200, None) };
+        let facts = Facts { record_id, ..self.facts(status, error_code) };
+        log.settle_response(&facts, took, done.usage, admission);
+        self.log = Some(log);
     }
 
     fn facts(&mut self, status: u16, error_code: Option<&'static str>) -> Facts<'_> {
         let trace_id = self.trace_id.get_or_insert_with(new_trace);
         Facts {
             request_id: self.uuid,
+            record_id: self.uuid,
             started: self.started,
             trace_id: trace_id.to_str().unwrap_or_default(),
             status,
@@ -306,6 +318,7 @@ impl Visit {
             retries: self.retries,
             upstream: self.upstream,
             head_after: self.head_after,
+            parsed_after: self.parsed_after,
         }
     }
 

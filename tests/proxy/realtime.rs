@@ -1,6 +1,7 @@
 //! Realtime sessions: named in every way a provider can be named, with a browser's key, and with the ends that both
 //! sides chose.
 
+mod limits;
 mod sessions;
 
 use crate::families::{KEY, integrate};
@@ -86,6 +87,8 @@ async fn what_goes_wrong_before_the_upgrade_is_an_ordinary_error() {
         ("no provider", "?model=m", &key, 400, "missing_provider"),
         ("no such slug", "?model=@nobody/m", &key, 400, "invalid_provider"),
         ("unknown key", "?model=@prod/m", &foreign, 401, "invalid_api_key"),
+        ("two models", "?model=@prod/m&model=@prod/other", &key, 400, "invalid_query"),
+        ("two spellings of it", "?model=@prod/m&mod%65l=other", &key, 400, "invalid_query"),
         ("another wire format", "?model=m", &adapted, 400, "endpoint_not_supported"),
         ("nobody there", "?model=m", &nowhere, 503, "upstream_unreachable"),
     ] {
@@ -93,6 +96,17 @@ async fn what_goes_wrong_before_the_upgrade_is_an_ordinary_error() {
         assert_eq!((answer.status, &answer.json()["error"]["code"]), (status, &json!(code)), "{what}: {answer:?}");
         assert_ne!(answer.header("x-gateway-request-id"), "", "{what}");
     }
+    let client = stack.anonymous().with_key(&stack.home.workspace_key).with("x-gateway-provider", "@prod");
+    let arrived = stack.mock.requests().len();
+    for path in ["/realtime/client_secrets", "/realtime/sessions", "/realtime/calls"] {
+        let answer = client.post(path, &json!({})).await;
+        assert_eq!(
+            (answer.status.as_u16(), &answer.json()["error"]["code"]),
+            (400, &json!("endpoint_not_supported")),
+            "{path}"
+        );
+    }
+    assert_eq!(stack.mock.requests().len(), arrived, "no credential is made from a stored one");
     stack.mock.script(json!([{ "status": 403 }])).unwrap();
     let (_, refused) = handshake(&stack, "?model=@prod/m", &key).await;
     assert_eq!(refused.status, 403, "{refused:?}");

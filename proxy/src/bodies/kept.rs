@@ -55,6 +55,13 @@ impl Kept {
         self.length += piece.len() as u64;
     }
 
+    /// A text of its own, on a line of its own.
+    pub fn line(&mut self, text: &[u8], most: usize) {
+        self.is_text = true;
+        self.gather(text, most);
+        self.gather(b"\n", most);
+    }
+
     pub fn kept(&self) -> usize {
         self.whole.len() + self.more.len()
     }

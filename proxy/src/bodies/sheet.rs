@@ -152,6 +152,25 @@ impl Sheet {
         }
     }
 
+    /// A text of a session came from the client.
+    pub fn hears(&mut self, text: &[u8]) {
+        if self.rules.is_debug {
+            self.request.line(text, self.rules.most);
+        }
+    }
+
+    /// A text of a session came from the provider.
+    pub fn says(&mut self, text: &[u8]) {
+        if self.keeps_response {
+            self.response.line(text, self.rules.most);
+        }
+    }
+
+    /// What comes now belongs to the next response of a session.
+    pub fn begin_anew(&mut self) {
+        (self.request, self.response) = (Kept::default(), Kept::default());
+    }
+
     /// The client's body, if all of it was kept.
     pub fn asked(&self) -> Bytes {
         let request = &self.request;

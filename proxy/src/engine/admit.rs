@@ -116,7 +116,7 @@ impl Engine {
         })
     }
 
-    fn wanted(
+    pub(super) fn wanted(
         &self,
         visit: &Visit,
         caller: &crate::stages::identify::Principal,
@@ -127,7 +127,7 @@ impl Engine {
         known_of_request(&request, &self.snapshot, self.switches, Utc::now)
     }
 
-    fn wanted_of(
+    pub(super) fn wanted_of(
         &self,
         visit: &Visit,
         caller: &crate::stages::identify::Principal,
@@ -148,7 +148,7 @@ impl Engine {
         of_attempt(&request, &attempted, &self.snapshot, self.switches)
     }
 
-    async fn reserve(
+    pub(super) async fn reserve(
         &self,
         visit: &mut Visit,
         wanted: &[Wanted],

@@ -9,18 +9,20 @@ use crate::plan::Plan;
 use crate::realtime;
 use crate::refusal::Refusal;
 use crate::routing::{Course, Facts, Next, Outcome, Speaker, Way};
+use crate::stages::admit::Admission;
 use crate::stages::identify::Principal;
 use crate::stages::resolve::Resolved;
-use crate::target::Target;
+use crate::target::{Credential, Target};
 use crate::visit::Visit;
 use chrono::Utc;
 use pingora_http::RequestHeader;
 use serde_json::{Map, Value};
+use std::collections::VecDeque;
+use std::fmt;
 use std::sync::Arc;
 use std::time::Instant;
 
 /// A request on the relay lane: where it goes, and what decides where it would go next.
-#[derive(Debug)]
 pub struct Passage {
     pub target: Target,
     pub path_and_query: String,
@@ -34,6 +36,21 @@ pub struct Passage {
     way: Way,
     /// Its place among those under way to the target, where these are limited.
     pub(super) permit: Option<Permit>,
+    /// Of a realtime session: what its next responses may use.
+    pub(super) promised: VecDeque<Option<Box<Admission>>>,
+    /// When the caller of a session was last looked at.
+    pub(super) checked: Instant,
+    /// What could not be asked when something happened in a session.
+    pub(super) owed: Owed,
+}
+
+/// Limits that a session must be asked about before its client goes on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) enum Owed {
+    #[default]
+    Nothing,
+    Budgets,
+    All,
 }
 
 /// What is known of a request before it has a target.
@@ -45,18 +62,33 @@ pub struct Ask {
     pub plan: Arc<Plan>,
 }
 
+impl fmt::Debug for Passage {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Passage").field("target", &self.target).field("path", &self.path).finish_non_exhaustive()
+    }
+}
+
 impl Passage {
     /// Of a request whose target is known already.
     pub(super) fn to(target: Target, head: &RequestHeader, ask: Ask) -> Result<Self, Refusal> {
         let path_and_query = place(&target, &ask.path, head)?;
+        Ok(Self::new(target, path_and_query, None, ask, Way::default()))
+    }
+
+    fn new(target: Target, path_and_query: String, model: Option<String>, ask: Ask, way: Way) -> Self {
         let Ask { path, caller, metadata, plan } = ask;
-        let way = Way::default();
-        Ok(Self { target, path_and_query, model: None, path, caller, metadata, plan, way, permit: None })
+        let (promised, checked) = (VecDeque::new(), Instant::now());
+        let (permit, owed) = (None, Owed::Nothing);
+        Self { target, path_and_query, model, path, caller, metadata, plan, way, permit, promised, checked, owed }
     }
 
     /// What is asked for, by whom, and what the request says of itself.
     pub(super) fn asked(&self) -> (&str, &Principal, &Map<String, Value>) {
         (&self.path, &self.caller, &self.metadata)
+    }
+
+    pub(super) fn caller_mut(&mut self) -> &mut Principal {
+        &mut self.caller
     }
 
     /// Tells the target's breaker how the provider answered.
@@ -84,8 +116,8 @@ impl Engine {
             let refusal = match self.at_leaf(&course, &path, head, headers, &caller, visit) {
                 Ok((target, path_and_query, model)) => {
                     let way = course.pause();
-                    let permit = None;
-                    return Ok(Passage { target, path_and_query, model, path, caller, metadata, plan, way, permit });
+                    let ask = Ask { path, caller, metadata, plan };
+                    return Ok(Passage::new(target, path_and_query, model, ask, way));
                 }
                 Err(refusal) => refusal,
             };
@@ -147,16 +179,20 @@ impl Engine {
         let leaf = course.leaf();
         visit.deadline = leaf.total_timeout.map(|total| visit.started + total);
         let insisted = leaf.edits.model().and_then(|json| serde_json::from_str::<String>(json).ok());
-        let asked = realtime::model(path, head.uri.query());
-        let asked = asked.map(|asked| insisted.map_or(asked, Into::into));
+        let named = realtime::model(path, head.uri.query())?;
+        let asked = named.clone().map(|asked| insisted.map_or(asked, Into::into));
         let Resolved { target, model } = self.resolver(Utc::now()).resolve(leaf, headers, caller, asked.as_deref())?;
         visit.provider = Some(target.provider.label.clone());
+        if realtime::leads_past_the_gateway(path) && matches!(target.credential, Credential::Stored(_)) {
+            let why = "it would hand out a credential, or a session, that no limit holds for";
+            return Err(Refusal::endpoint_not_supported(&target.provider.name, why));
+        }
         let place = place(&target, path, head)?;
         visit.turn_to(&target, model.as_deref().or(asked.as_deref()));
         let model = model.or_else(|| asked.map(|asked| asked.into_owned()));
         match &model {
-            Some(named) if realtime::model(path, head.uri.query()).as_deref() != Some(named) => {
-                let place = realtime::asking(&place, named);
+            Some(wanted) if named.as_deref() != Some(wanted) => {
+                let place = realtime::asking(&place, wanted);
                 Ok((target, place, model))
             }
             _ => Ok((target, place, model)),

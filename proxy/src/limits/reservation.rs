@@ -2,7 +2,7 @@
 //! request can keep what it did not use.
 
 use super::Limits;
-use super::counter::{Counter, Moment, Unit, Window};
+use super::counter::{Ask, Counter, Moment, Unit, Window};
 use super::shards::Slot;
 use std::sync::Arc;
 use uuid::Uuid;
@@ -87,6 +87,24 @@ pub enum Why {
     StoreAway,
     /// A strict budget, and nobody knows what the call may cost at most.
     Unbounded,
+}
+
+impl Limits {
+    /// What has happened already is charged to these limits whether they would have let it pass or not.
+    pub fn charge_unasked(self: &Arc<Self>, now: Moment, asks: &[Ask<'_>]) -> Reservation {
+        let held = asks.iter().map(|Ask { limit, .. }| Held {
+            counter: limit.counter.clone(),
+            starts_at: limit.kind.starts_at(now),
+            ends_at: limit.kind.ends_at(now),
+            place: Place::Nowhere,
+            amount: 0,
+            cap: limit.cap,
+            remaining: 0,
+            is_dry_run: limit.dry_run,
+            is_over: true,
+        });
+        Reservation { held: held.collect(), slots: asks.iter().map(|_| None).collect(), limits: self.clone() }
+    }
 }
 
 impl Reservation {

@@ -20,11 +20,13 @@ pub enum Part<'p> {
     Text(&'p [u8]),
     /// A text that could not be read: compressed, or too long.
     Unread,
+    /// A message that is no text.
+    Binary,
     /// The sender closes, with its code if it gave one.
     Close(Option<u16>),
 }
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Frames {
     head: [u8; HEAD],
     head_length: usize,
@@ -33,8 +35,9 @@ pub struct Frames {
     message: Vec<u8>,
     control: Vec<u8>,
     text: Text,
-    reads_texts: bool,
     is_lost: bool,
+    /// Where in the last piece a frame ended, or the piece began between two; none when it is all of one frame.
+    boundary: Option<usize>,
 }
 
 /// The frame whose payload passes.
@@ -48,41 +51,38 @@ struct Frame {
 }
 
 /// Whether a text is under way, in however many frames.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 enum Text {
+    #[default]
     No,
     Gathered,
     Unread,
+    Binary,
 }
 
 impl Frames {
-    /// Of a direction whose texts are of interest, or only its end.
-    pub fn new(reads_texts: bool) -> Self {
-        Self {
-            head: [0; HEAD],
-            head_length: 0,
-            frame: None,
-            message: Vec::new(),
-            control: Vec::new(),
-            text: Text::No,
-            reads_texts,
-            is_lost: false,
-        }
-    }
-
     /// Whether a frame could stand here that the sender did not send.
     pub fn is_between_frames(&self) -> bool {
         self.head_length == 0 && self.frame.is_none() && !self.is_lost
     }
 
+    /// How much of the last piece could be passed so that something else may follow it.
+    pub fn boundary(&self) -> Option<usize> {
+        self.boundary
+    }
+
     /// Looks at bytes that pass.
-    pub fn push(&mut self, mut bytes: &[u8], mut found: impl FnMut(Part<'_>)) {
-        while !bytes.is_empty() && !self.is_lost {
-            let taken = match self.frame {
-                None => self.begin(bytes, &mut found),
-                Some(frame) => self.go_on(frame, bytes, &mut found),
+    pub fn push(&mut self, bytes: &[u8], mut found: impl FnMut(Part<'_>)) {
+        self.boundary = self.is_between_frames().then_some(0);
+        let mut passed = 0;
+        while passed < bytes.len() && !self.is_lost {
+            passed += match self.frame {
+                None => self.begin(&bytes[passed..], &mut found),
+                Some(frame) => self.go_on(frame, &bytes[passed..], &mut found),
             };
-            bytes = &bytes[taken..];
+            if self.is_between_frames() {
+                self.boundary = Some(passed);
+            }
         }
     }
 
@@ -112,7 +112,7 @@ impl Frames {
         match frame.opcode {
             TEXT => self.text = if is_compressed { Text::Unread } else { Text::Gathered },
             0 => {}
-            _ => self.text = Text::No,
+            _ => self.text = Text::Binary,
         }
     }
 
@@ -131,7 +131,7 @@ impl Frames {
         }
         if frame.is_control() {
             append(&mut self.control, piece, frame.mask, before);
-        } else if self.reads_texts && self.text == Text::Gathered {
+        } else if self.text == Text::Gathered {
             if self.message.len() + taken > LONGEST {
                 self.text = Text::Unread;
                 self.message = Vec::new();
@@ -160,9 +160,10 @@ impl Frames {
         }
         let text = std::mem::replace(&mut self.text, Text::No);
         match text {
-            Text::Gathered if self.reads_texts => found(Part::Text(whole.unwrap_or(&self.message))),
-            Text::Unread if self.reads_texts => found(Part::Unread),
-            _ => {}
+            Text::Gathered => found(Part::Text(whole.unwrap_or(&self.message))),
+            Text::Unread => found(Part::Unread),
+            Text::Binary => found(Part::Binary),
+            Text::No => {}
         }
         self.message.clear();
         self.message.shrink_to(KEPT);
@@ -237,6 +238,7 @@ mod tests {
             all.push(match part {
                 Part::Text(text) => String::from_utf8_lossy(text).into_owned(),
                 Part::Unread => "unread".to_owned(),
+                Part::Binary => "bytes".to_owned(),
                 Part::Close(code) => format!("close {code:?}"),
             });
         });
@@ -259,7 +261,7 @@ mod tests {
             frame(0x88, &[3, 243, b'w', b'h', b'y'], mask),
             frame(0x88, &[], mask),
         ];
-        let said = vec!["one", "two", "unread", "", "unread", "three", "close Some(1011)", "close None"];
+        let said = vec!["one", "two", "bytes", "unread", "", "unread", "three", "close Some(1011)", "close None"];
         (bytes.concat(), said)
     }
 
@@ -267,7 +269,7 @@ mod tests {
     fn what_comes_in_one_piece_is_read_as_what_comes_in_many() {
         for mask in [None, Some([7, 99, 200, 31])] {
             let (bytes, said) = stream(mask);
-            assert_eq!(seen(&mut Frames::new(true), &bytes), said);
+            assert_eq!(seen(&mut Frames::default(), &bytes), said);
         }
     }
 
@@ -278,7 +280,7 @@ mod tests {
             cuts in prop::collection::vec(1usize..4000, 1..200), is_masked in any::<bool>(),
         ) {
             let (bytes, said) = stream(is_masked.then_some([7, 99, 200, 31]));
-            let mut frames = Frames::new(true);
+            let mut frames = Frames::default();
             let (mut found, mut rest) = (Vec::new(), &bytes[..]);
             for cut in cuts {
                 let (piece, after) = rest.split_at(cut.min(rest.len()));
@@ -292,7 +294,7 @@ mod tests {
 
         #[test]
         fn whatever_passes_little_of_it_is_kept(bytes in prop::collection::vec(any::<u8>(), 0..5000)) {
-            let mut frames = Frames::new(true);
+            let mut frames = Frames::default();
             for _ in 0..20 {
                 frames.push(&bytes, |_| {});
                 prop_assert!(frames.message.capacity() <= 2 * LONGEST && frames.control.len() <= CONTROL as usize);
@@ -304,19 +306,16 @@ mod tests {
     fn inside_a_head_or_a_payload_nothing_may_be_put() {
         let bytes = frame(0x81, &[b'a'; 200], None);
         for cut in [1, 2, 3, 4, 100] {
-            let mut frames = Frames::new(true);
+            let mut frames = Frames::default();
             frames.push(&bytes[..cut], |_| {});
             assert!(!frames.is_between_frames(), "{cut}");
+            assert_eq!(frames.boundary(), Some(0), "{cut}: before the frame");
             frames.push(&bytes[cut..], |_| {});
             assert!(frames.is_between_frames(), "{cut}");
+            assert_eq!(frames.boundary(), Some(bytes.len() - cut), "{cut}: after it");
+            frames.push(&bytes[..cut], |_| {});
+            frames.push(&bytes[cut..150], |_| {});
+            assert_eq!(frames.boundary(), None, "{cut}: inside it");
         }
-    }
-
-    #[test]
-    fn texts_that_nobody_wants_are_not_kept() {
-        let mut frames = Frames::new(false);
-        let bytes = frame(0x81, &[b'a'; 5000], Some([1, 2, 3, 4]));
-        frames.push(&bytes[..2000], |_| panic!("nothing is said of it"));
-        assert_eq!(frames.message.capacity(), 0);
     }
 }

@@ -29,6 +29,8 @@ pub fn towards_provider(
         put(head, name, value)?;
     }
     head.remove_header(&header::COOKIE);
+    // A compressed session could not be listened to.
+    head.remove_header(&header::SEC_WEBSOCKET_EXTENSIONS);
     without_key(head)?;
     one_length(head)?;
     put(head, header::HOST, target.origin.authority_value().clone())?;

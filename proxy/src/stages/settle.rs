@@ -48,6 +48,9 @@ pub struct Log {
     sheet: Option<Sheet>,
 }
 
+/// What a response of a session was promised.
+type Promise = Option<Box<Admission>>;
+
 /// Where the config came from.
 #[derive(Debug, Clone)]
 pub enum Source {
@@ -58,6 +61,8 @@ pub enum Source {
 /// What the visit knows when a record is written.
 pub struct Facts<'v> {
     pub request_id: Uuid,
+    /// Of the record, if it is the request's last.
+    pub record_id: Uuid,
     pub started: Instant,
     pub trace_id: &'v str,
     pub status: u16,
@@ -67,6 +72,8 @@ pub struct Facts<'v> {
     pub upstream: Duration,
     /// Since the start, when the head of the answer was there.
     pub head_after: Option<Duration>,
+    /// Since the start, when the body was understood.
+    pub parsed_after: Option<Duration>,
 }
 
 impl Log {
@@ -195,11 +202,41 @@ impl Log {
         }
     }
 
+    /// A text of a session came from the client.
+    pub fn hears(&mut self, text: &[u8]) {
+        if let Some(sheet) = &mut self.sheet {
+            sheet.hears(text);
+        }
+    }
+
+    /// A text of a session came from the provider.
+    pub fn says(&mut self, text: &[u8]) {
+        if let Some(sheet) = &mut self.sheet {
+            sheet.says(text);
+        }
+    }
+
+    /// One response of a session is over, and the session goes on.
+    pub fn settle_response(&mut self, facts: &Facts<'_>, took: Duration, usage: Option<String>, admission: Promise) {
+        let Some(mut attempt) = self.attempt.take() else { return };
+        attempt.found.usage = usage.into_iter().collect();
+        let charges = admission.as_ref().map(|admission| admission.charges(true)).unwrap_or_default();
+        let times = [took, took, Duration::ZERO];
+        let guess = self.write(facts, facts.record_id, Some(&mut attempt), times, charges);
+        if let Some(admission) = admission {
+            admission.settle(&attempt.used(guess));
+        }
+        attempt.found.usage.clear();
+        self.attempt = Some(attempt);
+        if let Some(sheet) = &mut self.sheet {
+            sheet.begin_anew();
+        }
+    }
+
     /// The present target's answer was a websocket session, which is over.
     pub fn sums_up(&mut self, websocket: &Websocket) {
         if let Some(attempt) = &mut self.attempt {
-            attempt.found.usage = websocket.usage().into_iter().collect();
-            attempt.is_unheard = websocket.has_gaps();
+            attempt.unheard = websocket.guess();
         }
     }
 
@@ -268,13 +305,14 @@ impl Log {
     /// The request has its answer, or will never have one.
     pub fn settle(mut self: Box<Self>, facts: &Facts<'_>, admission: Option<Box<Admission>>) {
         let mut attempt = self.attempt.take();
-        // What asked nobody, or was refused by a limit, used nothing.
-        let is_charged = attempt.is_some() && !Refusal::is_limit(facts.error_code);
+        // What asked nobody, or was refused by a limit, used nothing; a session that a limit ended has.
+        let has_used = |attempt: &Attempt| attempt.unheard.is_some() || !Refusal::is_limit(facts.error_code);
+        let is_charged = attempt.as_ref().is_some_and(has_used);
         let charged = admission.as_ref().filter(|_| is_charged);
         let charges = charged.map(|admission| admission.charges(true)).unwrap_or_default();
         let time = facts.started.elapsed();
         let times = [time, facts.upstream, facts.head_after.unwrap_or(time).saturating_sub(facts.upstream)];
-        let guess = self.write(facts, facts.request_id, attempt.as_mut(), times, charges);
+        let guess = self.write(facts, facts.record_id, attempt.as_mut(), times, charges);
         match (admission, &attempt) {
             (Some(admission), Some(attempt)) if is_charged => admission.settle(&attempt.used(guess)),
             (Some(admission), _) => admission.give_back(),

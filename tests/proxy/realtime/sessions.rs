@@ -11,30 +11,43 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
 
 /// A session with a provider of the test's own: the client's end, and the provider's.
-async fn session(stack: &Stack) -> (Wire, TcpStream) {
-    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let host = format!("http://{}/v1", listener.local_addr().unwrap());
-    let mut wire = Wire::open(stack.proxy_port).await;
-    let head = credentials_for(stack, &host);
-    wire.send(format!("GET /v1/realtime?model=gpt-realtime HTTP/1.1\r\n{head}{HANDSHAKE}\r\n")).await;
-    let (mut provider, _) = listener.accept().await.unwrap();
-    let mut asked = Vec::new();
-    while !asked.ends_with(b"\r\n\r\n") {
-        assert_ne!(provider.read_buf(&mut asked).await.unwrap(), 0, "the whole head comes");
-    }
-    let accepted = "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\
-                    Sec-WebSocket-Accept: s3pPLMBiTxaQ9kYGzzhZRbK+xOo=\r\n\r\n";
-    provider.write_all(accepted.as_bytes()).await.unwrap();
-    assert_eq!(wire.answer_to("GET").await.map(|answer| answer.status), Some(101));
+pub async fn session(stack: &Stack) -> (Wire, TcpStream) {
+    let (wire, provider, _) = session_of(stack, &stack.home.workspace_key, "", "").await;
     (wire, provider)
 }
 
-/// A server's frame.
-fn frame(first: u8, payload: &[u8]) -> Vec<u8> {
-    [&[first, u8::try_from(payload.len()).unwrap()][..], payload].concat()
+/// The same for another key, with headers of its own on both sides; also the head that the provider gets and the one that
+/// the client gets.
+pub async fn session_of(stack: &Stack, key: &str, asked: &str, answered: &str) -> (Wire, TcpStream, [String; 2]) {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let host = format!("http://{}/v1", listener.local_addr().unwrap());
+    let mut wire = Wire::open(stack.proxy_port).await;
+    let head = credentials_for(stack, &host).replace(&stack.home.workspace_key, key);
+    wire.send(format!("GET /v1/realtime?model=gpt-realtime HTTP/1.1\r\n{head}{asked}{HANDSHAKE}\r\n")).await;
+    let (mut provider, _) = listener.accept().await.unwrap();
+    let mut got = Vec::new();
+    while !got.ends_with(b"\r\n\r\n") {
+        assert_ne!(provider.read_buf(&mut got).await.unwrap(), 0, "the whole head comes");
+    }
+    let accepted = format!(
+        "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\
+         {answered}Sec-WebSocket-Accept: s3pPLMBiTxaQ9kYGzzhZRbK+xOo=\r\n\r\n"
+    );
+    provider.write_all(accepted.as_bytes()).await.unwrap();
+    let answer = wire.answer_to("GET").await.expect("an answer");
+    assert_eq!(answer.status, 101, "{answer:?}");
+    (wire, provider, [String::from_utf8(got).unwrap(), format!("{answer:?}")])
 }
 
-fn done(input: u64, output: u64) -> String {
+/// A server's frame.
+pub fn frame(first: u8, payload: &[u8]) -> Vec<u8> {
+    match u8::try_from(payload.len()) {
+        Ok(length @ 0..126) => [&[first, length][..], payload].concat(),
+        _ => [&[first, 126][..], &u16::try_from(payload.len()).unwrap().to_be_bytes(), payload].concat(),
+    }
+}
+
+pub fn done(input: u64, output: u64) -> String {
     json!({ "type": "response.done", "response": { "object": "realtime.response", "status": "completed", "usage": {
         "total_tokens": input + output, "input_tokens": input, "output_tokens": output,
         "input_token_details": { "text_tokens": input, "cached_tokens": 1 }, "output_token_details": { "text_tokens": output },
@@ -43,7 +56,7 @@ fn done(input: u64, output: u64) -> String {
 }
 
 #[tokio::test]
-async fn what_all_responses_of_a_session_used_stands_in_its_one_log() {
+async fn what_each_response_of_a_session_used_stands_in_a_log_of_its_own() {
     let stack = Stack::start().await;
     let head = credentials_for(&stack, &stack.mock.url());
     let (mut wire, answer) =
@@ -61,12 +74,16 @@ async fn what_all_responses_of_a_session_used_stands_in_its_one_log() {
     wire.send(masked(CLOSE, &[3, 232])).await;
     assert_eq!(read_frame(&mut wire).await, Some((CLOSE, vec![3, 232])));
     assert!(wire.is_closed().await);
-    let row = &rows(&stack, 1).await[0];
-    assert_eq!((status(row), text(row, "error_code"), tokens(row)), (200, None, (30, 7)));
-    assert_eq!(row.get::<_, Value>("usage")["input_token_details"]["cached_tokens"], 2);
-    assert_eq!((text(row, "ai_model"), row.get::<_, bool>("usage_estimated")), (Some("gpt-realtime"), false));
-    assert!(row.get::<_, Decimal>("cost") > Decimal::ZERO);
-    assert_eq!(row.get::<_, uuid::Uuid>("id").to_string(), answer.header("x-gateway-request-id"));
+    let id = answer.header("x-gateway-request-id");
+    let rows = rows(&stack, 2).await;
+    for (row, used) in rows.iter().zip([(10, 3), (20, 4)]) {
+        assert_eq!((status(row), text(row, "error_code"), tokens(row)), (200, None, used));
+        assert_eq!(row.get::<_, Value>("usage")["input_token_details"]["cached_tokens"], 1);
+        assert_eq!((text(row, "ai_model"), row.get::<_, bool>("usage_estimated")), (Some("gpt-realtime"), false));
+        assert!(row.get::<_, Decimal>("cost") > Decimal::ZERO);
+        assert_eq!(row.get::<_, uuid::Uuid>("internal_trace_id").to_string(), id);
+    }
+    assert_eq!(rows[0].get::<_, uuid::Uuid>("id").to_string(), id, "the first has the id that the client was told");
 }
 
 #[tokio::test]
@@ -125,13 +142,39 @@ async fn a_client_that_goes_without_a_word_leaves_a_log_that_says_so_and_ends_th
     let stack = Stack::start().await;
     let (wire, mut provider) = session(&stack).await;
     let event = done(5, 2);
-    let long = [&[TEXT, 126][..], &u16::try_from(event.len()).unwrap().to_be_bytes(), event.as_bytes()].concat();
     let mut wire = wire;
-    provider.write_all(&long).await.unwrap();
+    provider.write_all(&frame(TEXT, event.as_bytes())).await.unwrap();
     assert_eq!(read_frame(&mut wire).await, Some((TEXT, event.into_bytes())));
     drop(wire);
     let ended = provider.read(&mut [0; 16]).await;
     assert!(matches!(ended, Ok(0) | Err(_)), "{ended:?}");
+    let rows = rows(&stack, 2).await;
+    assert_eq!((status(&rows[0]), tokens(&rows[0])), (200, (5, 2)), "what was used is used");
+    assert_eq!((status(&rows[1]), tokens(&rows[1])), (499, (0, 0)), "and used once");
+}
+
+#[tokio::test]
+async fn a_client_that_leaves_before_a_response_is_over_pays_for_what_it_heard() {
+    let stack = Stack::start().await;
+    let (mut wire, mut provider) = session(&stack).await;
+    let said = json!({ "type": "response.output_text.delta", "delta": "x".repeat(398) }).to_string();
+    for event in [json!({ "type": "response.created", "response": {} }).to_string(), said] {
+        provider.write_all(&frame(TEXT, event.as_bytes())).await.unwrap();
+        assert_eq!(read_frame(&mut wire).await, Some((TEXT, event.into_bytes())));
+    }
+    drop(wire);
     let row = &rows(&stack, 1).await[0];
-    assert_eq!((status(row), tokens(row)), (499, (5, 2)), "what was used is used");
+    assert_eq!((status(row), tokens(row), row.get::<_, bool>("usage_estimated")), (499, (0, 100), true));
+    assert!(row.get::<_, Decimal>("cost") > Decimal::ZERO);
+}
+
+#[tokio::test]
+async fn no_side_hears_of_an_extension_that_would_hide_what_is_said() {
+    let stack = Stack::start().await;
+    let deflate = "Sec-WebSocket-Extensions: permessage-deflate; client_max_window_bits\r\n";
+    let (_wire, _provider, heads) = session_of(&stack, &stack.home.workspace_key, deflate, deflate).await;
+    for head in heads {
+        let head = head.to_ascii_lowercase();
+        assert!(head.contains("upgrade") && !head.contains("deflate"), "{head}");
+    }
 }

@@ -28,8 +28,8 @@ pub struct Attempt {
     pub is_relayed: bool,
     pub first_token: Option<Duration>,
     pub watch: Watch,
-    /// It used more than it was heard to say.
-    pub is_unheard: bool,
+    /// Of a session: what it is guessed to have used that it did not say.
+    pub unheard: Option<(u64, u64)>,
 }
 
 /// How the answer of a relayed call is watched.
@@ -60,7 +60,7 @@ impl Attempt {
             is_relayed: false,
             first_token: None,
             watch: Watch::Not,
-            is_unheard: false,
+            unheard: None,
         }
     }
 

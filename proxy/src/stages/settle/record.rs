@@ -94,11 +94,11 @@ impl Log {
     }
 
     /// Prompt and completion tokens of what has not said everything: a rough figure for the record, and the texts for
-    /// whoever counts them. Whoever received half of a stream pays for half of it. Of a session that could not be listened
-    /// to nothing is guessed, but that is known.
+    /// whoever counts them. Whoever received half of a stream pays for half of it. A session
+    /// has its own guess.
     fn estimate(&self, attempt: &mut Attempt, id: Uuid, status: u16) -> Option<(u64, u64)> {
-        if attempt.is_unheard {
-            return Some((0, 0));
+        if attempt.unheard.is_some() {
+            return attempt.unheard;
         }
         let (rough, answered) = match attempt.is_stream {
             true if attempt.found.is_final && !attempt.found.usage.is_empty() => return None,

@@ -1,0 +1,222 @@
+//! Limits of a realtime session. Each of its responses is a request: it is admitted before the client's message that
+//! begins it passes, charged when it is over, and noted by itself. A session whose caller, rate or budget has ended is
+//! ended too.
+//!
+//! A provider begins responses of its own accord (it hears that somebody has stopped speaking), and what it then says is
+//! heard where nothing can be waited for: such a response is charged even if its limits would not have let it pass.
+
+use super::passage::Owed;
+use super::{Engine, Passage};
+use crate::headers::GatewayHeaders;
+use crate::limits::{Kind, Unit};
+use crate::realtime::{Event, Wanted};
+use crate::refusal::Refusal;
+use crate::stages::admit::told::Hit;
+use crate::stages::admit::{self, Admission, Amounts, asks};
+use crate::stages::identify::{INFERENCE, Identified, identify};
+use crate::visit::Visit;
+use chrono::Utc;
+use futures::FutureExt as _;
+use pingora_http::RequestHeader;
+use shared::providers::Family;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// How long the caller of a session in which something is said goes unchecked.
+const CHECKED_EVERY: Duration = Duration::from_secs(1);
+/// Responses that may be asked for at once.
+const MOST_AT_ONCE: usize = 32;
+
+type Promise = Option<Box<Admission>>;
+
+impl Passage {
+    /// The connection has become a session: what it was promised is its first response's.
+    pub fn begin_session(&mut self, visit: &mut Visit) {
+        self.promised.push_back(visit.admission.take());
+    }
+
+    /// It is over. A response that was under way is charged, and so is a session without any; other promises are given
+    /// back.
+    pub fn end_session(&mut self, visit: &mut Visit) {
+        let is_charged = visit.websocket.as_ref().is_some_and(|websocket| websocket.is_rest_charged());
+        visit.admission = self.promised.pop_front().flatten().filter(|_| is_charged);
+        self.promised.clear();
+    }
+}
+
+impl Engine {
+    /// Before what a client of a session has sent may pass.
+    pub async fn admit_message(
+        &self,
+        passage: &mut Passage,
+        head: &RequestHeader,
+        visit: &mut Visit,
+        wanted: Wanted,
+    ) -> Result<(), Refusal> {
+        if !wanted.is_message {
+            return Ok(());
+        }
+        self.check_caller(passage, head, wanted.responses > 0)?;
+        match std::mem::take(&mut passage.owed) {
+            Owed::Nothing => {}
+            Owed::Budgets => self.check_budgets(passage, head, visit).await?,
+            Owed::All => drop(self.admit_response(passage, head, visit).await?),
+        }
+        while passage.promised.len() < wanted.responses as usize {
+            if passage.promised.len() >= MOST_AT_ONCE {
+                let message = format!("a session may ask for at most {MOST_AT_ONCE} responses at once");
+                let hit = Hit { scope: "session", rate: None, wait_ms: None, unit: Unit::Requests };
+                return Err(Refusal::rate_limited(message, 1, hit));
+            }
+            let promise = self.admit_response(passage, head, visit).await?;
+            passage.promised.push_back(promise);
+        }
+        Ok(())
+    }
+
+    /// After the provider has said something. An error ends the session; what was used is charged in any case.
+    pub fn hear(
+        &self,
+        passage: &mut Passage,
+        head: &RequestHeader,
+        visit: &mut Visit,
+        events: Vec<Event>,
+    ) -> Result<(), Refusal> {
+        let mut heard = Ok(());
+        let mut is_over = false;
+        for event in events {
+            match event {
+                Event::Began => {
+                    let running = visit.websocket.as_mut().map_or(0, |websocket| websocket.begin());
+                    if passage.promised.len() < running as usize {
+                        let (promise, admitted) = self.admit_begun(passage, head, visit);
+                        passage.promised.push_back(promise);
+                        heard = heard.and(admitted);
+                    }
+                }
+                Event::Done(done) => {
+                    let promise = match passage.promised.pop_front() {
+                        Some(promise) => promise,
+                        None => {
+                            let (promise, admitted) = self.admit_begun(passage, head, visit);
+                            heard = heard.and(admitted);
+                            promise
+                        }
+                    };
+                    visit.note_response(done, promise);
+                    is_over = true;
+                }
+                _ => {}
+            }
+        }
+        heard?;
+        self.check_caller(passage, head, is_over)?;
+        if !is_over {
+            return Ok(());
+        }
+        let checked = self.check_budgets(passage, head, visit).now_or_never();
+        visit.admission = None;
+        // What must be waited for is asked again before the client goes on.
+        if checked.is_none() && passage.owed == Owed::Nothing {
+            passage.owed = Owed::Budgets;
+        }
+        checked.unwrap_or(Ok(()))
+    }
+
+    /// Whether the session's key still opens, as the control plane's data stands now.
+    fn check_caller(&self, passage: &mut Passage, head: &RequestHeader, is_due: bool) -> Result<(), Refusal> {
+        if !is_due && passage.checked.elapsed() < CHECKED_EVERY {
+            return Ok(());
+        }
+        passage.checked = Instant::now();
+        let now = Utc::now();
+        let headers = GatewayHeaders::of(&head.headers, &self.aliases)?;
+        let identified = identify(&headers, &self.snapshot, &[INFERENCE], now)?;
+        let caller = passage.caller_mut();
+        match identified {
+            Identified::Key(present) => *caller = present,
+            Identified::Token { .. } => {
+                if caller.key.is_expired(now) {
+                    return Err(Refusal::expired_api_key());
+                }
+                let workspace = self.snapshot.workspace(&caller.workspace.id);
+                let workspace = workspace.filter(|workspace| workspace.status == "active");
+                caller.workspace = workspace.ok_or_else(Refusal::invalid_api_key)?;
+            }
+        }
+        match &self.deployment {
+            Some(deployment) => deployment.admit(&caller.workspace, &self.snapshot),
+            None => Ok(()),
+        }
+    }
+
+    /// Whether every budget has something left. That a rate has nothing left ends a session only when it asks for more.
+    async fn check_budgets(&self, passage: &Passage, head: &RequestHeader, visit: &mut Visit) -> Result<(), Refusal> {
+        let (of_request, of_attempt) = self.limits_of_response(passage, head, visit);
+        let is_budget = |wanted: &&admit::Wanted| matches!(wanted.limit.kind, Kind::Budget { .. });
+        let budgets: Vec<_> = of_request.iter().chain(&of_attempt).filter(is_budget).cloned().collect();
+        if budgets.is_empty() {
+            return Ok(());
+        }
+        let left = self.reserve(visit, &budgets, Amounts::default(), false).await;
+        visit.admission = None;
+        left
+    }
+
+    async fn admit_response(
+        &self,
+        passage: &Passage,
+        head: &RequestHeader,
+        visit: &mut Visit,
+    ) -> Result<Promise, Refusal> {
+        let (of_request, of_attempt) = self.limits_of_response(passage, head, visit);
+        let mut admitted = Ok(());
+        if !of_request.is_empty() {
+            admitted = self.reserve(visit, &of_request, Amounts::default(), false).await;
+        }
+        if admitted.is_ok() && !of_attempt.is_empty() {
+            admitted = self.reserve(visit, &of_attempt, Amounts::default(), true).await;
+        }
+        let promise = visit.admission.take();
+        admitted.map(|()| promise)
+    }
+
+    /// For a response that nobody asked leave for.
+    fn admit_begun(
+        &self,
+        passage: &mut Passage,
+        head: &RequestHeader,
+        visit: &mut Visit,
+    ) -> (Promise, Result<(), Refusal>) {
+        let refused = match self.admit_response(passage, head, visit).now_or_never() {
+            Some(Ok(promise)) => return (promise, Ok(())),
+            Some(Err(refusal)) => Err(refusal),
+            // Its limits cannot be asked at once: they are before the client goes on.
+            None => {
+                passage.owed = Owed::All;
+                Ok(())
+            }
+        };
+        visit.admission = None;
+        let (of_request, of_attempt) = self.limits_of_response(passage, head, visit);
+        let now = self.limits.now();
+        let charge = |wanted: &[admit::Wanted]| self.limits.charge_unasked(now, &asks(wanted, &Amounts::default()));
+        let mut admission = Box::new(Admission::new(self.tariff.clone()));
+        admission.admit(charge(&of_request), Amounts::default());
+        admission.admit_attempt(charge(&of_attempt), visit.option.clone());
+        (Some(admission), refused)
+    }
+
+    fn limits_of_response(
+        &self,
+        passage: &Passage,
+        head: &RequestHeader,
+        visit: &Visit,
+    ) -> (Arc<[admit::Wanted]>, Vec<admit::Wanted>) {
+        let (path, caller, metadata) = passage.asked();
+        let family = Family::of(&head.method, path).map(|(family, _)| family);
+        let model = passage.model.as_deref();
+        let of_request = self.wanted(visit, caller, metadata, family);
+        (of_request, self.wanted_of(visit, caller, metadata, family, &passage.target, model))
+    }
+}
