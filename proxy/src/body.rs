@@ -31,15 +31,21 @@ struct Field<'b> {
 /// Nobody looks inside a field that is written with more bytes.
 const LONGEST_VALUE: usize = 64 << 10;
 
-/// Fields that decide where a request goes and what it costs. Written twice, two readers could pick differently.
+/// Fields that decide where a request goes and what it costs. Written twice, or in capitals that some readers pass over and
+/// others do not, two readers could pick differently.
 const DECIDING: &[&str] = &["model", "stream", "user", "max_tokens", "max_completion_tokens"];
 
 impl<'b> Fields<'b> {
     pub fn read(body: &'b [u8]) -> Result<Self, Refusal> {
         let fields = Self::parse(body).ok_or_else(|| why_not(body))?;
         for name in DECIDING {
-            if fields.fields.iter().filter(|field| field.name == *name).count() > 1 {
+            let mut written = fields.fields.iter().filter(|field| field.name.eq_ignore_ascii_case(name));
+            let Some(first) = written.next() else { continue };
+            if written.next().is_some() {
                 return Err(Refusal::invalid_json(format!("`{name}` is there twice")));
+            }
+            if first.name != *name {
+                return Err(Refusal::invalid_json(format!("`{name}` is written in other letters")));
             }
         }
         let is = |name: &str, allowed: fn(&str) -> bool| fields.get(name).is_none_or(allowed);
@@ -185,6 +191,9 @@ mod tests {
             r#"{"a":1}x"#,
             r#"{"a":tru}"#,
             r#"{"model":"a","model":"b"}"#,
+            r#"{"model":"a","Model":"b"}"#,
+            r#"{"m\u004Fdel":"a"}"#,
+            r#"{"MAX_TOKENS":1}"#,
             "{} {}",
             r#"{"stream":"yes"}"#,
             r#"{"model":7}"#,

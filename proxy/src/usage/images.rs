@@ -20,7 +20,8 @@ pub fn asked_for(path: &str, body: &[u8]) -> Option<String> {
     // Forms have their numbers as texts.
     let count = fields.value("n").and_then(|n| match n {
         Value::String(text) => text.trim().parse().ok(),
-        other => other.as_u64(),
+        // `2.0` is two for whoever reads numbers as floats.
+        other => other.as_u64().or_else(|| other.as_f64().map(|count| count as u64)),
     });
     let count = count.unwrap_or(1).clamp(1, MOST);
     let (quality, size) = (text("quality", "standard"), text("size", "1024x1024"));
@@ -37,6 +38,8 @@ mod tests {
             ("/v1/images/generations", r#"{"prompt":"a"}"#, Some(("standard", "1024x1024", 1))),
             ("/v1/images/generations", r#"{"n":3,"quality":"hd","size":"1792x1024"}"#, Some(("hd", "1792x1024", 3))),
             ("/v1/images/edits", r#"{"n":"2","size":"256x256"}"#, Some(("standard", "256x256", 2))),
+            ("/v1/images/generations", r#"{"n":4.0}"#, Some(("standard", "1024x1024", 4))),
+            ("/v1/images/generations", r#"{"n":1e300}"#, Some(("standard", "1024x1024", MOST))),
             ("/v1/images/edits", r#"{"n":0}"#, Some(("standard", "1024x1024", 1))),
             (
                 "/v1/images/edits",
