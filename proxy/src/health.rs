@@ -1,4 +1,5 @@
-//! The metrics port: `/metrics` for Prometheus, `/healthz` (the process lives), `/readyz` (it may be sent traffic).
+//! The metrics port: `/metrics` for Prometheus, `/healthz` (the process lives), `/readyz` (it may be sent traffic),
+//! `/circuits` (which targets this replica leaves alone).
 //! Readiness asks whether there is data to answer from, never whether Postgres is there right now.
 //!
 //! It listens by itself: a listening service of Pingora's would close this port the moment the process begins to
@@ -13,11 +14,12 @@ use pingora_core::protocols::http::ServerSession;
 use pingora_core::protocols::l4::stream::Stream;
 use pingora_core::server::ShutdownWatch;
 use pingora_core::services::background::BackgroundService;
+use proxy::circuits;
 use proxy::engine::Engine;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use tokio::sync::watch;
 
@@ -90,6 +92,7 @@ impl ServeHttp for Health {
             "/metrics" => text(StatusCode::OK, self.metrics()),
             "/healthz" => text(StatusCode::OK, "ok\n".into()),
             "/readyz" => self.ready(),
+            "/circuits" => self.circuits(),
             _ => text(StatusCode::NOT_FOUND, "not found\n".into()),
         }
     }
@@ -107,6 +110,11 @@ impl Health {
             true => text(StatusCode::OK, "ready\n".into()),
             false => text(StatusCode::SERVICE_UNAVAILABLE, "not listening yet\n".into()),
         }
+    }
+
+    fn circuits(&self) -> Response<Vec<u8>> {
+        let page = circuits::page(&self.engine.snapshot, &self.engine.inline, Instant::now());
+        answer(StatusCode::OK, "application/json", page.to_string())
     }
 
     /// Gauges that mirror other parts are read when asked for.
@@ -131,9 +139,13 @@ impl Health {
 }
 
 fn text(status: StatusCode, body: String) -> Response<Vec<u8>> {
+    answer(status, "text/plain; version=0.0.4", body)
+}
+
+fn answer(status: StatusCode, kind: &'static str, body: String) -> Response<Vec<u8>> {
     let response = Response::builder()
         .status(status)
-        .header(header::CONTENT_TYPE, "text/plain; version=0.0.4")
+        .header(header::CONTENT_TYPE, kind)
         .header(header::CONTENT_LENGTH, body.len());
     response.body(body.into_bytes()).unwrap_or_default()
 }

@@ -36,6 +36,13 @@ impl InlineConfigs {
         Ok(self.keep(workspace, text, Arc::new(compile(&config))))
     }
 
+    /// Each plan that is remembered, and whose it is.
+    pub fn each(&self, mut see: impl FnMut(Uuid, &Plan)) {
+        for (workspace, plans) in self.known.load().iter() {
+            plans.values().for_each(|plan| see(*workspace, plan));
+        }
+    }
+
     fn known(&self, workspace: Uuid, text: &str) -> Option<Arc<Plan>> {
         self.known.load().get(&workspace).and_then(|plans| plans.get(text)).cloned()
     }

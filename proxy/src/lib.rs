@@ -7,6 +7,7 @@ pub mod background;
 pub mod bodies;
 pub mod body;
 pub mod catalog;
+pub mod circuits;
 pub mod deployment;
 pub mod dial;
 pub mod downstream;

@@ -131,6 +131,14 @@ impl Plan {
         }
     }
 
+    /// Each leaf with its place in the config.
+    pub fn leaves_by_path(&self) -> impl Iterator<Item = (&str, &Leaf)> {
+        self.nodes.iter().filter_map(|node| match &node.branch {
+            Branch::Leaf(leaf) => Some((&*node.path, &**leaf)),
+            _ => None,
+        })
+    }
+
     pub fn leaves(&self) -> impl Iterator<Item = &Leaf> {
         self.nodes.iter().filter_map(|node| match &node.branch {
             Branch::Leaf(leaf) => Some(&**leaf),

@@ -222,6 +222,11 @@ impl Snapshot {
         self.configs.find(&ConfigKey::DefaultOf(workspace))
     }
 
+    /// Costs the size of the table.
+    pub fn all_configs(&self) -> Vec<Arc<SavedConfig>> {
+        self.configs.all()
+    }
+
     pub fn provider(&self, workspace: Uuid, slug: &str) -> Option<Arc<Provider>> {
         self.providers.find(&(workspace, slug.to_owned()))
     }

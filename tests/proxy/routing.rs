@@ -2,6 +2,7 @@
 //! plays every target; the answer's headers tell which one it was.
 
 mod catalog;
+mod circuits;
 mod conditions;
 mod config_locks;
 mod faults;

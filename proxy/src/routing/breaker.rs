@@ -19,6 +19,15 @@ struct State {
     opened: Option<Instant>,
 }
 
+/// What a breaker has counted since it last closed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Status {
+    pub failures: u64,
+    pub successes: u64,
+    /// None while it is closed.
+    pub closes_in: Option<Duration>,
+}
+
 impl Breaker {
     pub fn new(rules: Rules) -> Self {
         Self { rules, state: Mutex::default() }
@@ -26,6 +35,15 @@ impl Breaker {
 
     pub fn is_open(&self, now: Instant) -> bool {
         self.settled(now).opened.is_some()
+    }
+
+    /// How it stands; None while nothing has happened that it counts.
+    pub fn status(&self, now: Instant) -> Option<Status> {
+        let state = self.settled(now);
+        let closes_in =
+            state.opened.map(|opened| self.cooldown().saturating_sub(now.saturating_duration_since(opened)));
+        let has_counted = state.failures > 0 || state.successes > 0;
+        has_counted.then_some(Status { failures: state.failures, successes: state.successes, closes_in })
     }
 
     pub fn record(&self, status: u16, now: Instant) {
