@@ -34,6 +34,7 @@ use crate::snapshot::Snapshot;
 use crate::stages::admit::{Switches, Tariff};
 use crate::stages::answer::{self, Ended};
 use crate::stages::classify::{Endpoint, Route, classify, dialect};
+use crate::stages::headers_to_metadata::HeadersToMetadata;
 use crate::stages::identify::{INFERENCE, Identified, LISTING, Principal, identify};
 use crate::stages::plan::find;
 use crate::stages::prepare::Meant;
@@ -81,6 +82,7 @@ pub struct Engine {
     pub switches: Switches,
     pub tariff: Arc<Tariff>,
     pub aliases: Aliases,
+    pub headers_to_metadata: HeadersToMetadata,
     pub tokens: Tokens,
     /// Peers whose word about the client's address is taken.
     pub trusted_proxies: Vec<IpNet>,
@@ -177,7 +179,7 @@ impl Engine {
             Route::Relay(path) => {
                 let caller = self.identify(head, peer, &headers, &[INFERENCE], visit).await?;
                 self.open_log(&caller, head, &headers, visit)?;
-                let metadata = metadata(headers.metadata, &head.headers, &caller)?;
+                let metadata = metadata(headers.metadata, &head.headers, &caller, &self.headers_to_metadata)?;
                 let plan = self.plan(&headers, &caller, &metadata, visit)?;
                 let ask = Ask { path: path.to_owned(), caller, metadata, plan };
                 self.admit_head(head, visit, &ask).await?;
@@ -289,7 +291,7 @@ impl Engine {
         caller: Principal,
         visit: &mut Visit,
     ) -> Result<Next, Refusal> {
-        let metadata = metadata(headers.metadata, &head.headers, &caller)?;
+        let metadata = metadata(headers.metadata, &head.headers, &caller, &self.headers_to_metadata)?;
         let plan = self.plan(headers, &caller, &metadata, visit)?;
         if endpoint.takes_forms() && !multipart::is_held(&head.headers, headers, !plan.is_nothing()) {
             visit.enter(Lane::Relay, &self.metrics);

@@ -125,7 +125,7 @@ impl Engine {
             Lane::Engine(_) => Fields::read(&hypothesis.body)?,
             Lane::Relay => Fields::default(),
         };
-        let mut metadata = metadata(headers.metadata, &hypothesis.headers, caller)?;
+        let mut metadata = metadata(headers.metadata, &hypothesis.headers, caller, &self.headers_to_metadata)?;
         add_user(&mut metadata, &fields);
         let view = View {
             facts: Facts { metadata: &metadata, params: &fields, pathname: hypothesis.uri.path() },

@@ -40,6 +40,7 @@ use proxy::secrets::Secrets;
 use proxy::settings::Settings;
 use proxy::snapshot::Snapshot;
 use proxy::stages::admit::{Switches, Tariff};
+use proxy::stages::headers_to_metadata::HeadersToMetadata;
 use proxy::stages::receive::{BodyMemory, Pace};
 use proxy::tokens::Tokens;
 use proxy::tokens::trail::{self, Trail, Writer};
@@ -223,6 +224,7 @@ fn engine(
         journal,
         limits,
         aliases: Aliases::new(&settings.identity.header_prefix_aliases)?,
+        headers_to_metadata: HeadersToMetadata::parse(&settings.identity.headers_to_metadata)?,
         body_memory: BodyMemory::new(settings.process.body_memory_bytes),
         bounds: Limits {
             max_body: settings.process.max_body_bytes,

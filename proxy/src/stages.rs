@@ -6,6 +6,7 @@
 pub mod admit;
 pub mod answer;
 pub mod classify;
+pub mod headers_to_metadata;
 pub mod identify;
 pub mod plan;
 pub mod prepare;

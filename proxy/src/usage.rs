@@ -2,6 +2,7 @@
 //! provider wrote it, the model's name, and how much text a stream has brought so far. Nothing is parsed that need not
 //! be, and nothing here can fail: an answer in no form we know simply says nothing.
 
+pub mod audio;
 mod estimate;
 pub mod images;
 pub mod native;

@@ -5,6 +5,7 @@ pub mod calls;
 mod costs;
 mod disconnects;
 mod newer;
+mod said;
 mod ship;
 mod texts;
 mod traces;

@@ -60,13 +60,43 @@ pub async fn read(app: &App, path: &str) -> Map<String, Value> {
         }
     };
     let Value::Object(mut object) = object else { return Map::new() };
+    derive(&mut object);
     let parts = PARTS.iter().filter_map(|part| Some(((*part).to_owned(), object.shift_remove(*part)?)));
     parts.filter(|(_, part)| part.is_object()).collect()
+}
+
+/// What is the same as another part is stored once: what was asked for before it took the provider's form, and what the
+/// provider answered before it took the client's.
+fn derive(object: &mut Map<String, Value>) {
+    let body = |part: &str| object.get(part).and_then(|part| part.get("body")).filter(|body| !body.is_null()).cloned();
+    let (asked, sent, answered) = (body("request"), body("transformedRequest"), body("response"));
+    let has_target = object.contains_key("transformedRequest");
+    for (name, body) in [("finalUntransformedRequest", sent.or(asked)), ("originalResponse", answered)] {
+        if let (Some(body), true) = (body, has_target) {
+            object.entry(name).or_insert_with(|| json!({ "body": body }));
+        }
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_is_stored_once_is_shown_under_each_of_its_names() {
+        let mut log = json!({
+            "request": { "body": { "a": 1 } }, "transformedRequest": { "url": "u" }, "response": { "body": "text" },
+        });
+        derive(log.as_object_mut().unwrap());
+        assert_eq!(log["finalUntransformedRequest"], json!({ "body": { "a": 1 } }), "it was sent as it came");
+        assert_eq!(log["originalResponse"], json!({ "body": "text" }));
+        let mut edited = json!({ "request": { "body": 1 }, "transformedRequest": { "body": 2 }, "response": {} });
+        derive(edited.as_object_mut().unwrap());
+        assert_eq!((&edited["finalUntransformedRequest"]["body"], edited.get("originalResponse")), (&json!(2), None));
+        let mut refused = json!({ "request": { "body": 1 }, "response": { "body": 2 } });
+        derive(refused.as_object_mut().unwrap());
+        assert_eq!((refused.get("finalUntransformedRequest"), refused.get("originalResponse")), (None, None));
+    }
 
     #[test]
     fn of_a_long_body_the_beginning_is_kept_and_the_rest_is_said() {

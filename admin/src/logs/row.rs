@@ -51,6 +51,10 @@ static FIELDS: &[(&str, Kind, bool)] = &[
     ("upstream_response_time", Kind::Int, false),
     ("gateway_processing_time", Kind::Int, false),
     ("time_to_first_token", Kind::Int, true),
+    ("request_parsing_time", Kind::Int, true),
+    ("pre_processing_time", Kind::Int, true),
+    ("cache_processing_time", Kind::Int, true),
+    ("response_parsing_time", Kind::Int, true),
     ("req_units", Kind::Long, false),
     ("res_units", Kind::Long, false),
     ("total_units", Kind::Long, false),
@@ -80,10 +84,6 @@ static FIELDS: &[(&str, Kind, bool)] = &[
     ("sdk_version", Kind::Text("1.9.0"), true),
     ("hook_results", Kind::Json, true),
 ];
-
-/// Published names of times that are part of `gateway_processing_time` and not measured apart.
-static NOT_MEASURED: &[&str] =
-    &["request_parsing_time", "pre_processing_time", "cache_processing_time", "response_parsing_time"];
 
 /// The select list over `request_logs`.
 pub fn columns() -> String {
@@ -118,9 +118,6 @@ pub fn metrics(row: &Row, view: &View) -> Result<Value, Error> {
             Kind::Json => row.try_get::<_, Option<Value>>(name)?.unwrap_or_default(),
         };
         shown.insert((*name).to_owned(), value);
-    }
-    for name in NOT_MEASURED {
-        shown.insert((*name).to_owned(), Value::Null);
     }
     shown.insert("cost".into(), row.try_get::<_, Option<Decimal>>("cost")?.map_or(Value::Null, number));
     shown.insert("stream_mode".into(), u8::from(row.try_get::<_, bool>("stream_mode")?).into());
@@ -164,9 +161,6 @@ pub fn docs() -> Schema {
             Kind::Json => schema::anything(),
         };
         all.need(name, if *is_nullable && !matches!(kind, Kind::Json) { field.or_null() } else { field })
-    });
-    let fields = NOT_MEASURED.iter().fold(fields, |all, name| {
-        all.need(name, schema::nothing().says("Not measured apart; part of gateway_processing_time."))
     });
     fields
         .need("cost", schema::number(0).eg(0.025).or_null().says("US cents; null when no price is known."))

@@ -51,6 +51,7 @@ impl Engine {
         }
         let outcome = match Fields::read(&text) {
             Ok(fields) => {
+                visit.parsed_after = Some(visit.started.elapsed());
                 add_user(&mut errand.metadata, &fields);
                 if let Some(log) = &mut visit.log {
                     log.describe(&errand.metadata);

@@ -88,6 +88,9 @@ pub struct Record<'a> {
     /// The counters of limits that it is charged to.
     #[serde(borrow, default)]
     pub charges: Charges<'a>,
+    /// Milliseconds from the start of the request until its body was read and understood.
+    #[serde(default)]
+    pub parsed_after: Option<u32>,
 }
 
 /// The strategy at the root of a config.

@@ -6,7 +6,7 @@
 //! finds no room in its queue is dropped and counted, and so is what was not taken after a few tries.
 
 mod collector;
-mod span;
+pub mod span;
 
 use super::meters::Meters;
 use super::record::Record;

@@ -28,7 +28,7 @@ impl Engine {
         caller: Principal,
         visit: &mut Visit,
     ) -> Result<Next, Refusal> {
-        let metadata = metadata(headers.metadata, &head.headers, &caller)?;
+        let metadata = metadata(headers.metadata, &head.headers, &caller, &self.headers_to_metadata)?;
         let plan = plan(headers, &caller, &self.snapshot, &self.inline)?;
         let slugs = match teller(headers, &plan)? {
             Teller::Catalogue(slugs) => slugs,

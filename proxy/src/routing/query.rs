@@ -29,11 +29,14 @@ pub fn holds(query: &Query, facts: &Facts<'_>) -> bool {
     match query {
         Query::All(queries) => queries.iter().all(|query| holds(query, facts)),
         Query::Any(queries) => queries.iter().any(|query| holds(query, facts)),
-        Query::Test { key, operator } => facts.look(key, |found| passes(operator, found)),
+        Query::Test { key, operator } => {
+            let equal = if matches!(key, Key::Metadata(_)) { equal_as_text } else { equal };
+            facts.look(key, |found| passes(operator, found, equal))
+        }
     }
 }
 
-fn passes(operator: &Operator, found: Option<&Value>) -> bool {
+fn passes(operator: &Operator, found: Option<&Value>, equal: fn(&Value, &Value) -> bool) -> bool {
     let number = || found.map_or(f64::NAN, number_of);
     match operator {
         Operator::Equal(wanted) => found.is_some_and(|found| equal(found, wanted)),
@@ -55,6 +58,17 @@ fn equal(one: &Value, other: &Value) -> bool {
     match (one, other) {
         (Value::Number(one), Value::Number(other)) => one == other || one.as_f64() == other.as_f64(),
         _ => one == other,
+    }
+}
+
+/// Values of metadata are texts, whatever they were sent as: 1 and 1.0 are said of `"1"`.
+fn equal_as_text(found: &Value, wanted: &Value) -> bool {
+    match (found, wanted) {
+        (Value::String(found), Value::Number(wanted)) => {
+            found.parse().is_ok_and(|found: f64| Some(found) == wanted.as_f64())
+        }
+        (Value::String(found), Value::Bool(wanted)) => found == if *wanted { "true" } else { "false" },
+        _ => equal(found, wanted),
     }
 }
 
@@ -84,7 +98,7 @@ mod tests {
 
     #[test]
     fn each_operator_says_what_the_contract_says() {
-        let metadata = json!({ "tier": "pro", "count": 5, "text": "12px", "flag": true });
+        let metadata = json!({ "tier": "pro", "count": "5", "text": "12px", "flag": "true" });
         let body = br#"{"model":"gpt-4o","temperature":0.7,"user":null,"nested":{"a":1}}"#;
         let params = Fields::read(body).unwrap();
         let facts =
@@ -95,7 +109,10 @@ mod tests {
             (json!({ "metadata.tier": { "$ne": "free" } }), true),
             (json!({ "metadata.none": { "$ne": "free" } }), true),
             (json!({ "metadata.none": { "$eq": "free" } }), false),
-            (json!({ "metadata.count": "5" }), false),
+            (json!({ "metadata.count": "5" }), true),
+            (json!({ "metadata.count": "5.0" }), false),
+            (json!({ "metadata.count": { "$in": [4, 5] } }), true),
+            (json!({ "metadata.count": { "$ne": 5 } }), false),
             (json!({ "metadata.count": 5.0 }), true),
             (json!({ "metadata.count": { "$gte": 5, "$lt": 6 } }), true),
             (json!({ "metadata.count": { "$gt": 5 } }), false),
@@ -116,6 +133,8 @@ mod tests {
             (json!({ "metadata.none": { "$regex": "" } }), false),
             (json!({ "metadata.tier": { "$regex": "p", "$ne": "pro" } }), false),
             (json!({ "metadata.flag": true }), true),
+            (json!({ "metadata.flag": false }), false),
+            (json!({ "params.temperature": "0.7" }), false),
             (json!({ "params.model": { "$regex": "^gpt-4" } }), true),
             (json!({ "params.temperature": { "$gte": 0.5 } }), true),
             (json!({ "params.user": null }), true),

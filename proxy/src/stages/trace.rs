@@ -1,5 +1,7 @@
-//! Which trace a request belongs to, and the metadata it carries.
+//! Which trace a request belongs to, and the metadata it carries. Values of metadata are texts: what was sent as a number
+//! or a boolean is written out, so that policies, conditions, logs and their filters all speak of the same.
 
+use super::headers_to_metadata::HeadersToMetadata;
 use super::identify::Principal;
 use crate::body::Fields;
 use crate::headers::GatewayHeaders;
@@ -27,32 +29,51 @@ pub fn trace_id(headers: &GatewayHeaders<'_>) -> Result<Option<HeaderValue>, Ref
             false => Err(Refusal::invalid_header("x-gateway-trace-id", "1 to 128 printable characters")),
         };
     }
-    Ok(headers.traceparent.and_then(from_traceparent))
+    Ok(headers.traceparent.and_then(read_traceparent).and_then(|(trace, _)| HeaderValue::from_str(trace).ok()))
 }
 
-/// `00-<32 hex>-<16 hex>-<2 hex>`; anything else is ignored, as the W3C recommendation asks.
-fn from_traceparent(value: &HeaderValue) -> Option<HeaderValue> {
+/// The span of the caller's that the request is below, where its trace is the request's too.
+pub fn parent_span<'h>(headers: &GatewayHeaders<'h>) -> Option<&'h str> {
+    let (_, span) = headers.traceparent.filter(|_| headers.trace_id.is_none()).and_then(read_traceparent)?;
+    Some(span)
+}
+
+/// Trace and span of `00-<32 hex>-<16 hex>-<2 hex>`; anything else is ignored, as the W3C recommendation asks.
+fn read_traceparent(value: &HeaderValue) -> Option<(&str, &str)> {
     let mut parts = value.to_str().ok()?.split('-');
     let (version, trace, span, flags) = (parts.next()?, parts.next()?, parts.next()?, parts.next()?);
     let is_hex = |text: &str, length| text.len() == length && text.bytes().all(|byte| byte.is_ascii_hexdigit());
-    let is_valid = is_hex(version, 2) && is_hex(trace, 32) && is_hex(span, 16) && is_hex(flags, 2);
-    (is_valid && trace.bytes().any(|byte| byte != b'0')).then(|| HeaderValue::from_str(trace).ok()).flatten()
+    let is_id = |text: &str, length| is_hex(text, length) && text.bytes().any(|byte| byte != b'0');
+    (is_hex(version, 2) && is_id(trace, 32) && is_id(span, 16) && is_hex(flags, 2)).then_some((trace, span))
 }
 
-/// What the request says about itself, under what its key and its workspace say about all their requests. Baggage is
-/// the weakest: it came along from whoever called the caller.
+/// What the request says about itself, under what its key and its workspace say about all their requests. Weaker is
+/// baggage, which came along from whoever called the caller; the weakest are headers that the operator takes for metadata.
 pub fn metadata(
     value: Option<&HeaderValue>,
     head: &HeaderMap,
     caller: &Principal,
+    from_headers: &HeadersToMetadata,
 ) -> Result<Map<String, Value>, Refusal> {
-    let mut metadata = baggage(head);
+    let mut metadata = from_headers.read(head);
+    metadata.extend(baggage(head));
     metadata.extend(own_metadata(value)?);
     let defaults = caller.key.defaults.as_ref().map(|defaults| &defaults.metadata);
     for (name, value) in [defaults, caller.workspace.metadata.as_ref()].into_iter().flatten().flatten() {
-        metadata.insert(name.clone(), value.clone());
+        match as_text(value.clone()) {
+            Value::Null => {}
+            value => drop(metadata.insert(name.clone(), value)),
+        }
     }
     Ok(metadata)
+}
+
+fn as_text(value: Value) -> Value {
+    match value {
+        Value::Number(number) => Value::String(number.to_string()),
+        Value::Bool(is_true) => Value::String(is_true.to_string()),
+        other => other,
+    }
 }
 
 /// `_user` is the body's `user` where nobody has said who it is.
@@ -96,22 +117,26 @@ fn own_metadata(value: Option<&HeaderValue>) -> Result<Map<String, Value>, Refus
     if fields.len() > MOST_METADATA {
         return Err(Refusal::invalid_metadata(&format!("it has more than {MOST_METADATA} pairs")));
     }
-    for (name, value) in &fields {
-        if !is_within(name, LONGEST_METADATA_NAME) {
-            let begins = cut(name, 32);
+    let mut texts = Map::with_capacity(fields.len());
+    for (name, value) in fields {
+        if !is_within(&name, LONGEST_METADATA_NAME) {
+            let begins = cut(&name, 32);
             return Err(Refusal::invalid_metadata(&format!("the name `{begins}…` is longer than 128 characters")));
         }
-        match value {
+        match &value {
             Value::Array(_) | Value::Object(_) => {
                 return Err(Refusal::invalid_metadata(&format!("`{name}` must be a string, number or boolean")));
             }
             Value::String(text) if !is_within(text, LONGEST_METADATA_VALUE) => {
                 return Err(Refusal::invalid_metadata(&format!("`{name}` is longer than 128 characters")));
             }
+            // No value is as good as none.
+            Value::Null => continue,
             _ => {}
         }
+        texts.insert(name, as_text(value));
     }
-    Ok(fields)
+    Ok(texts)
 }
 
 #[cfg(test)]
@@ -124,12 +149,26 @@ mod tests {
         for (text, trace) in [
             (valid, Some("4bf92f3577b34da6a3ce929d0e0e4736")),
             ("00-00000000000000000000000000000000-00f067aa0ba902b7-01", None),
+            ("00-4bf92f3577b34da6a3ce929d0e0e4736-0000000000000000-01", None),
             ("00-4bf92f-00f067aa0ba902b7-01", None),
             ("nonsense", None),
         ] {
-            let found = from_traceparent(&HeaderValue::from_static(text));
-            assert_eq!(found.as_ref().map(|v| v.to_str().unwrap()), trace, "{text}");
+            let value = HeaderValue::from_static(text);
+            let found = read_traceparent(&value);
+            assert_eq!(found, trace.map(|trace| (trace, "00f067aa0ba902b7")), "{text}");
+            let headers = GatewayHeaders { traceparent: Some(&value), ..GatewayHeaders::default() };
+            assert_eq!(parent_span(&headers), found.map(|(_, span)| span), "{text}");
+            let own = HeaderValue::from_static("mine");
+            let headers = GatewayHeaders { trace_id: Some(&own), ..headers };
+            assert_eq!(parent_span(&headers), None, "it is a span of another trace");
         }
+    }
+
+    #[test]
+    fn whatever_it_was_sent_as_a_value_of_metadata_is_text() {
+        let sent = HeaderValue::from_static(r#"{"a":"b","n":1,"f":0.5,"t":true,"z":null}"#);
+        let read = Value::Object(own_metadata(Some(&sent)).unwrap());
+        assert_eq!(read, serde_json::json!({ "a": "b", "n": "1", "f": "0.5", "t": "true" }));
     }
 
     #[test]

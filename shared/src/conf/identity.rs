@@ -11,6 +11,10 @@ pub struct Identity {
     /// Further header prefixes accepted as aliases of `x-gateway-`, comma separated (for example `x-acme-`).
     #[arg(long, env = "HEADER_PREFIX_ALIASES", value_delimiter = ',')]
     pub header_prefix_aliases: Vec<String>,
+    /// Headers whose values become metadata of their requests, as `header` or `header:name`, comma separated. Everything
+    /// else that names the same metadata wins.
+    #[arg(long, env = "HEADERS_TO_METADATA", value_delimiter = ',')]
+    pub headers_to_metadata: Vec<String>,
     /// Networks whose `X-Forwarded-For` is believed, comma separated.
     #[arg(long, env = "TRUSTED_PROXIES", value_delimiter = ',', default_value = "127.0.0.0/8,::1/128")]
     pub trusted_proxies: Vec<IpNet>,

@@ -69,7 +69,7 @@ async fn a_plain_call_leaves_one_row_that_says_everything_about_it() {
         (text(row, "trace_id"), text(row, "span_name"), text(row, "runtime")),
         (Some("trace-1"), Some("step"), Some("node"))
     );
-    assert_eq!(row.get::<_, Value>("metadata"), json!({"_user": "u1", "n": 1}));
+    assert_eq!(row.get::<_, Value>("metadata"), json!({"_user": "u1", "n": "1"}), "values are texts");
     assert_eq!(tokens(row), reported(&answer.json()["usage"]));
     assert_eq!(row.get::<_, Value>("usage"), answer.json()["usage"]);
     let flags = ["usage_estimated", "stream_mode", "is_proxy_call"].map(|name| row.get::<_, bool>(name));

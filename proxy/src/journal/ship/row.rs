@@ -6,6 +6,7 @@ use super::price::Priced;
 use crate::journal::Charge;
 use crate::journal::bounds::{self, cut, cut_bytes};
 use crate::journal::record::Record;
+use crate::journal::traces::span;
 use chrono::{DateTime, NaiveDate, Utc};
 use rust_decimal::Decimal;
 use serde_json::Value;
@@ -25,6 +26,7 @@ pub struct Row<'r> {
     upstream_time: i32,
     gateway_time: i32,
     first_token_time: Option<i32>,
+    parts: [Option<i32>; 4],
     tokens: [i64; 7],
     is_estimated: bool,
     usage: Option<Json<'r>>,
@@ -48,9 +50,10 @@ pub const COLUMNS: &str = "id, created_at, organisation_id, workspace_id, api_ke
     cache_read_tokens, cache_write_tokens, reasoning_tokens, audio_input_tokens, audio_output_tokens, \
     usage_estimated, usage, cost, price_model, unit_prices, price_version, retry_success_count, attempt, \
     stream_mode, is_proxy_call, trace_id, span_id, span_name, parent_span_id, internal_trace_id, metadata, \
-    runtime, runtime_version, sdk_version, body_key";
+    runtime, runtime_version, sdk_version, body_key, request_parsing_time, pre_processing_time, \
+    cache_processing_time, response_parsing_time";
 
-const COUNT: u16 = 51;
+const COUNT: u16 = 55;
 
 /// Texts from outside, clean.
 struct Texts<'r> {
@@ -101,7 +104,7 @@ impl<'r> Row<'r> {
                 method: clean(cut(record.method, bounds::METHOD)),
                 error_code: text(record.error_code, bounds::NAME),
                 trace_id: clean(cut(record.trace_id, bounds::NAME)),
-                span_id: text(record.span_id, bounds::NAME),
+                span_id: Some(text(record.span_id, bounds::NAME).unwrap_or_else(|| span::id(&record).into())),
                 span_name: text(record.span_name, bounds::NAME),
                 parent_span_id: text(record.parent_span_id, bounds::NAME),
                 runtime: text(record.runtime, bounds::NAME),
@@ -113,6 +116,7 @@ impl<'r> Row<'r> {
             upstream_time: millis(record.upstream_time),
             gateway_time: millis(record.gateway_time),
             first_token_time: record.first_token_time.map(millis),
+            parts: parts(&record).map(|part| part.map(millis)),
             tokens: tokens.map(count),
             is_estimated: priced.is_estimated,
             usage: priced.reported.and_then(Json::of_provider),
@@ -191,8 +195,21 @@ impl<'r> Row<'r> {
         row.text(texts.runtime_version.as_deref())?;
         row.text(texts.sdk_version.as_deref())?;
         row.text(self.body_key.as_deref())?;
+        for part in self.parts {
+            row.int4(part);
+        }
         row.end()
     }
+}
+
+/// The parts of the gateway's own time: reading the request, what comes before the target, the cache (there is none yet), and
+/// the rest. The record of a target that was replaced has no such parts: it does not begin with the request.
+fn parts(record: &Record<'_>) -> [Option<u32>; 4] {
+    let Some(parsed) = record.parsed_after.filter(|_| record.id == record.internal_trace_id) else { return [None; 4] };
+    let own = record.gateway_time;
+    let parsing = parsed.min(own);
+    let before = record.turned_after.saturating_sub(parsed).min(own - parsing);
+    [parsing, before, 0, own - parsing - before].map(Some)
 }
 
 /// JSON as it was written, by our own serialiser or by a provider.
@@ -330,6 +347,26 @@ mod tests {
         let [url, method, trace] =
             [row.texts.url, row.texts.method, row.texts.trace_id].map(|text| text.chars().count());
         assert_eq!([url, method, trace], [bounds::URL, bounds::METHOD, bounds::NAME]);
+    }
+
+    #[test]
+    fn the_parts_of_the_gateways_own_time_add_up_to_it() {
+        let record = |parsed, turned, own| Record {
+            parsed_after: parsed,
+            turned_after: turned,
+            gateway_time: own,
+            ..Record::default()
+        };
+        for (parsed, turned, own, expected) in [
+            (Some(3), 5, 9, [Some(3), Some(2), Some(0), Some(4)]),
+            (Some(3), 500, 9, [Some(3), Some(6), Some(0), Some(0)]),
+            (Some(30), 0, 9, [Some(9), Some(0), Some(0), Some(0)]),
+            (None, 5, 9, [None; 4]),
+        ] {
+            assert_eq!(parts(&record(parsed, turned, own)), expected);
+        }
+        let replaced = Record { id: Uuid::from_u128(1), ..record(Some(3), 5, 9) };
+        assert_eq!(parts(&replaced), [None; 4]);
     }
 
     #[test]

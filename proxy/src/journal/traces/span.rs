@@ -24,6 +24,14 @@ pub fn of(record: &Record<'_>, priced: &Priced<'_>) -> Vec<Value> {
     spans
 }
 
+/// The id of a record's span, for logs: the caller's own, or that of the span which the collector gets.
+pub fn id(record: &Record<'_>) -> String {
+    match record.id == record.internal_trace_id {
+        true => request_span(record),
+        false => hex(lower(record.id)),
+    }
+}
+
 fn request(record: &Record<'_>) -> Value {
     let begin = nanos(record);
     let mut attributes = vec![

@@ -6,6 +6,7 @@ use crate::bodies::Sheet;
 use crate::headers::{self, GatewayHeaders};
 use crate::journal::bounds::{self, cut, cut_bytes};
 use crate::journal::{Charges, Record};
+use crate::stages::trace::parent_span;
 use crate::usage::{self, Answered, Spoken};
 use http::{HeaderName, HeaderValue};
 use pingora_http::RequestHeader;
@@ -14,7 +15,11 @@ use std::time::Duration;
 use uuid::Uuid;
 
 /// Suffixes of our own headers whose values are kept.
-const SAID: [&str; 6] = ["span-id", "span-name", "parent-span-id", "runtime", "runtime-version", "package-version"];
+const SAID: [&str; 7] =
+    ["span-id", SPAN_NAME, PARENT_SPAN_ID, "runtime", "runtime-version", "package-version", AUDIO_DURATION];
+const SPAN_NAME: &str = "span-name";
+const PARENT_SPAN_ID: &str = "parent-span-id";
+const AUDIO_DURATION: &str = "audio-file-duration";
 
 impl Log {
     /// Returns what the record guesses.
@@ -29,7 +34,10 @@ impl Log {
         if let Some(attempt) = attempt.as_deref_mut().filter(|attempt| attempt.found.usage.is_empty())
             && facts.status < 400
         {
-            attempt.found.usage.extend(usage::images::asked_for(self.uri.path(), &self.body));
+            let path = self.uri.path();
+            attempt.found.usage.extend(usage::images::asked_for(path, &self.body));
+            let declared = self.said.iter().find(|(said, _)| *said == AUDIO_DURATION);
+            attempt.found.usage.extend(declared.and_then(|(_, value)| usage::audio::declared(path, value.as_bytes())));
         }
         let estimate = attempt.as_deref_mut().and_then(|attempt| self.estimate(attempt, id, facts.status));
         let attempt = attempt.as_deref();
@@ -79,8 +87,8 @@ impl Log {
             is_relayed: attempt.is_some_and(|attempt| attempt.is_relayed),
             trace_id: cut(facts.trace_id, bounds::NAME),
             span_id: said("span-id"),
-            span_name: said("span-name"),
-            parent_span_id: said("parent-span-id"),
+            span_name: said(SPAN_NAME),
+            parent_span_id: said(PARENT_SPAN_ID),
             metadata: self.metadata.as_deref(),
             runtime: said("runtime"),
             runtime_version: said("runtime-version"),
@@ -88,6 +96,7 @@ impl Log {
             turned_after: attempt.map_or(0, |attempt| millis(attempt.began.saturating_duration_since(facts.started))),
             has_body: body.is_some(),
             charges,
+            parsed_after: facts.parsed_after.map(millis),
         };
         self.journal.append_with(&record, body.as_ref());
         estimate
@@ -141,6 +150,9 @@ pub fn said(head: &RequestHeader, headers: &GatewayHeaders<'_>) -> Vec<(&'static
             said.push((*known, value.clone()));
         }
     }
+    if let Some(parent) = parent_span(headers) {
+        below(&mut said, parent, head);
+    }
     said
 }
 
@@ -159,6 +171,16 @@ pub fn written(metadata: &Map<String, Value>) -> String {
         has_room
     });
     serde_json::to_string(&kept).unwrap_or_default()
+}
+
+/// The call belongs below a span of the caller's, and has a name there. What our own headers say wins.
+fn below(said: &mut Vec<(&'static str, HeaderValue)>, parent: &str, head: &RequestHeader) {
+    let name = format!("{} {}", head.method, head.uri.path());
+    for (known, text) in [(PARENT_SPAN_ID, parent), (SPAN_NAME, name.as_str())] {
+        if said.iter().all(|(said, _)| *said != known) {
+            said.extend(HeaderValue::from_str(text).ok().map(|value| (known, value)));
+        }
+    }
 }
 
 fn short(value: &HeaderValue) -> Option<&str> {
