@@ -40,11 +40,11 @@ test-openapi: setup-test ## only the interface against its own OpenAPI document
 	@cargo build --locked --workspace $(BINS)
 	@exec $(TARGET)/debug/gateway-dev stack -- tests/openapi/run
 
-lint: setup ## formatting, clippy without warnings, and who may depend on whom
+lint: setup ## formatting, clippy without warnings, who may depend on whom, and on what
 	@cargo fmt --all --check
 	@cargo clippy --locked --workspace --all-targets -- -D warnings
 	@.ci/directions
-	@if cargo deny --version >/dev/null 2>&1; then cargo deny --log-level error check bans licenses sources; fi
+	@.ci/dependencies
 
 fmt: ## format everything
 	@cargo fmt --all
