@@ -6,6 +6,7 @@ use crate::audit::{self, Record};
 use anyhow::bail;
 use chrono::{DateTime, Utc};
 use serde_json::json;
+use shared::limit_intents;
 use std::collections::BTreeMap;
 use std::fmt;
 use tokio_postgres::{Client, Row};
@@ -85,6 +86,8 @@ pub async fn release(db: &mut Client, holder: Uuid) -> anyhow::Result<u64> {
     if tx.query_opt(&seen, &[&holder]).await?.is_some() {
         bail!("that proxy was heard of less than 10 minutes ago: stop it first");
     }
+    // What is known of its promises stays charged: the provider may have been paid. Counters come before leases.
+    let unconfirmed = limit_intents::charge_lost(&tx, holder).await?;
     // By id, as everybody locks them.
     tx.execute("SELECT FROM limit_leases WHERE boot = $1 ORDER BY id FOR UPDATE", &[&holder]).await?;
     for row in tx.query(&held, &[&holder]).await? {
@@ -100,6 +103,6 @@ pub async fn release(db: &mut Client, holder: Uuid) -> anyhow::Result<u64> {
     }
     tx.execute("DELETE FROM limit_holders WHERE boot = $1", &[&holder]).await?;
     tx.commit().await?;
-    tracing::warn!(%holder, released, "what a lost proxy held of limits was given back");
+    tracing::warn!(%holder, released, unconfirmed, "what a lost proxy held of limits was given back");
     Ok(released)
 }

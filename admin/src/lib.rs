@@ -41,6 +41,7 @@ pub mod tags;
 pub mod tenancy;
 pub mod tenant_settings;
 pub mod tokens;
+pub mod unconfirmed;
 pub mod versions;
 
 pub use app::App;

@@ -45,6 +45,13 @@ async fn run(settings: &Settings) -> anyhow::Result<ExitCode> {
         Some(Command::Limits { command: LimitsCommand::Release { holder } }) => {
             say(&format!("{} leases given back", serve::release_limits(settings, *holder).await?));
         }
+        Some(Command::Limits { command: LimitsCommand::Unconfirmed }) => {
+            let charges = serve::unconfirmed_charges(settings).await?;
+            charges.iter().for_each(|charge| say(&charge.to_string()));
+        }
+        Some(Command::Limits { command: LimitsCommand::Reconcile { request, verdict } }) => {
+            say(&format!("{} charges reconciled", serve::reconcile_charges(settings, *request, *verdict).await?));
+        }
         Some(Command::Logs { command: LogsCommand::Erase { organisation, user, trace, mode } }) => {
             let subject = Subject::of(user.clone(), trace.clone()).context("name a user or a trace")?;
             say(&serve::erase_logs(settings, *organisation, &subject, *mode).await?.to_string());

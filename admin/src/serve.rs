@@ -12,6 +12,7 @@ use crate::line::Line;
 use crate::logs::erase::{self, Erased, Mode, Subject};
 use crate::router::router;
 use crate::settings::Settings;
+use crate::unconfirmed::{self, Unconfirmed, Verdict};
 use anyhow::Context as _;
 use shared::bootstrap::{self, FirstKeys};
 use shared::log_store::LogStore;
@@ -112,6 +113,16 @@ pub async fn limit_holders(settings: &Settings) -> anyhow::Result<Vec<Holder>> {
 /// Gives back what a lost proxy held.
 pub async fn release_limits(settings: &Settings, holder: Uuid) -> anyhow::Result<u64> {
     leases::release(&mut db::connect(&settings.database).await?, holder).await
+}
+
+/// What calls of dead proxies were promised, and nobody has confirmed.
+pub async fn unconfirmed_charges(settings: &Settings) -> anyhow::Result<Vec<Unconfirmed>> {
+    unconfirmed::list(&db::connect(&settings.database).await?).await
+}
+
+/// Settles what such a call was charged.
+pub async fn reconcile_charges(settings: &Settings, request: Uuid, verdict: Verdict) -> anyhow::Result<u64> {
+    unconfirmed::reconcile(&mut db::connect(&settings.database).await?, request, verdict).await
 }
 
 fn sealer(settings: &Settings) -> anyhow::Result<Sealer> {

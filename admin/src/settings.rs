@@ -2,6 +2,7 @@
 
 use crate::audit::chain::End;
 use crate::logs::erase::Mode;
+use crate::unconfirmed::Verdict;
 use shared::conf;
 use uuid::Uuid;
 
@@ -109,6 +110,18 @@ pub enum LimitsCommand {
         /// As `limits holders` names it.
         #[arg(long, value_name = "UUID")]
         holder: Uuid,
+    },
+    /// List what strict budgets promised to calls whose proxy died before they were over, the oldest first. It is charged
+    /// until somebody reconciles it, because the provider may have been paid.
+    Unconfirmed,
+    /// Settle what such a call was charged, after a look at the provider's bill.
+    Reconcile {
+        /// The request, as `limits unconfirmed` names it.
+        #[arg(long, value_name = "UUID")]
+        request: Uuid,
+        /// Whether the provider was paid: the charge stays (spent) or is taken back (unspent).
+        #[arg(long, value_enum)]
+        verdict: Verdict,
     },
 }
 

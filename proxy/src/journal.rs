@@ -8,6 +8,7 @@ pub mod body;
 pub mod bounds;
 mod charge;
 mod frame;
+pub mod intent;
 pub mod meters;
 mod pace;
 mod reader;
@@ -21,6 +22,7 @@ pub mod upload;
 mod writer;
 
 pub use charge::{Charge, Charges};
+pub use intent::Intent;
 pub use meters::Meters;
 pub use record::{Mode, Record};
 
@@ -149,6 +151,25 @@ impl Journal {
         if let Err(error) = synced {
             self.failed(&error);
         }
+    }
+
+    /// Notes what a call is promised that is about to leave. False when the disk does not take it: then it must not leave.
+    pub fn promise(&self, intent: &Intent<'_>) -> bool {
+        let slot = self.slot();
+        let mut writer = self.writers[slot].lock();
+        let mut written = writer.append_intent(intent, || self.create(slot));
+        if written.is_ok() && self.is_always_synced() {
+            written = writer.sync();
+        }
+        drop(writer);
+        match written {
+            Ok(()) => self.recovered(),
+            Err(error) => {
+                self.failed(&error);
+                return false;
+            }
+        }
+        true
     }
 
     /// The texts of a call that does not say what it used, to be counted before its record is stored. Comes before the

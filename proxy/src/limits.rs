@@ -31,6 +31,7 @@ use rates::Redis;
 use reservation::{Held, Place};
 pub use shards::Found;
 use shards::{Entry, Shards, Slot, with_all};
+pub use share::MOST;
 use share::Verdict;
 use shared::conf;
 use shared::conf::limits::StoreAway;
@@ -99,6 +100,10 @@ impl Limits {
             has_left: Notify::new(),
             meters,
         })
+    }
+
+    pub fn meters(&self) -> &Meters {
+        &self.meters
     }
 
     /// Now, by Postgres' clock: windows begin at the same moment on every machine.
@@ -258,6 +263,7 @@ impl Limits {
             cap: limit.cap,
             remaining: 0,
             is_dry_run: limit.dry_run,
+            is_strict: matches!(limit.kind, Kind::Budget { strict: true, .. }),
             is_over: false,
         };
         let Some(Entry { share, .. }) = entry else {

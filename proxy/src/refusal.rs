@@ -67,6 +67,7 @@ pub const CODES: &[&str] = &[
     "overloaded",
     "rate_limit_exceeded",
     "budget_exhausted",
+    "price_unknown",
     "limits_unavailable",
     "timeout",
     "body_timeout",
@@ -313,6 +314,11 @@ impl Refusal {
         Self::new(412, "usage_limit_exceeded", "budget_exhausted", message).at(hit)
     }
 
+    /// A budget of money that does not let calls pass whose price nobody knows.
+    pub fn price_unknown(message: String, hit: Hit) -> Self {
+        Self::new(412, "usage_limit_exceeded", "price_unknown", message).at(hit)
+    }
+
     /// The store of limits does not answer, and requests do not pass unlimited.
     pub fn limits_unknown(message: String, hit: Hit) -> Self {
         Self::new(503, "server_error", "limits_unavailable", message).retry_in(1).at(hit)
@@ -320,7 +326,7 @@ impl Refusal {
 
     /// Whether a limit stood against it, so that it used nothing.
     pub fn is_limit(code: Option<&str>) -> bool {
-        matches!(code, Some("rate_limit_exceeded" | "budget_exhausted" | "limits_unavailable"))
+        matches!(code, Some("rate_limit_exceeded" | "budget_exhausted" | "price_unknown" | "limits_unavailable"))
     }
 
     fn at(mut self, hit: Hit) -> Self {
@@ -472,6 +478,7 @@ mod tests {
             Refusal::overloaded(),
             Refusal::rate_limited("m".into(), 1, hit()),
             Refusal::budget_exhausted("m".into(), hit()),
+            Refusal::price_unknown("m".into(), hit()),
             Refusal::limits_unknown("m".into(), hit()),
             Refusal::timeout(1),
             Refusal::no_event("p"),

@@ -208,6 +208,7 @@ fn engine(
         switches: Switches {
             things: settings.features.usage_limits_enabled,
             policies: settings.features.policy_enabled,
+            unknown_price: settings.limits.unknown_price,
         },
         secrets: Arc::new(Secrets::new(&settings.secrets, dialer.clone(), snapshot.clone(), sealer.clone())),
         snapshot,

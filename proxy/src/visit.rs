@@ -3,7 +3,7 @@
 use crate::headers::PREFIX;
 use crate::metrics::{Lane, Metrics};
 use crate::realtime::{Done, Websocket};
-use crate::refusal::Dialect;
+use crate::refusal::{Dialect, Refusal};
 use crate::request_id;
 use crate::snapshot::SavedConfig;
 use crate::stages::admit::Admission;
@@ -213,6 +213,15 @@ impl Visit {
             log.set_aside(&self.facts(status, error_code), answered, admission.as_deref_mut());
             self.log = Some(log);
             self.admission = admission;
+        }
+    }
+
+    /// The call is about to leave. What strict budgets promised it is noted before; it must not leave if that fails.
+    pub fn leaves(&mut self) -> Result<(), Refusal> {
+        let (Some(log), Some(admission)) = (&mut self.log, &self.admission) else { return Ok(()) };
+        match log.promise(self.uuid, admission) {
+            true => Ok(()),
+            false => Err(Refusal::journal_full()),
         }
     }
 

@@ -11,6 +11,7 @@ pub mod cost;
 pub mod db;
 pub mod header_prefix;
 pub mod jwt;
+pub mod limit_intents;
 pub mod log_store;
 pub mod migrate;
 pub mod model;

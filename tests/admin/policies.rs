@@ -80,6 +80,8 @@ async fn a_rate_limits_policy_is_shown_as_the_specification_says() {
         "unit": "rpm",
         "value": 100,
         "dry_run": false,
+        "include_none": false,
+        "trusted_metadata": false,
         "status": "active",
         "workspace_id": service.home.workspace_id,
         "organisation_id": service.home.organisation_id,
@@ -288,4 +290,43 @@ async fn policies_are_archived_with_their_workspace() {
     let gone = client.request(http::Method::DELETE, "/workspaces/elsewhere").json(&json!({ "name": "elsewhere" }));
     assert_eq!(harness::client::whole(gone).await.status, 200);
     assert_eq!(client.get(&policy).await.status, 404);
+}
+
+#[tokio::test]
+async fn options_of_policies_are_stored_shown_and_checked() {
+    let service = Service::start().await;
+    let client = service.administrator();
+    let options = json!({ "include_none": true, "trusted_metadata": true });
+    let path = made(&client, RATES, &with(rate(&service), options.clone())).await;
+    let shown = client.get(&path).await.json();
+    assert_eq!((&shown["include_none"], &shown["trusted_metadata"]), (&json!(true), &json!(true)));
+    let path = made(&client, USAGE, &with(usage(&service), with(options, json!({ "unknown_price": "refuse" })))).await;
+    let shown = client.get(&path).await.json();
+    assert_eq!((&shown["unknown_price"], &shown["include_none"]), (&json!("refuse"), &json!(true)));
+    let changed = client.put(&path, &json!({ "unknown_price": null, "trusted_metadata": false })).await.json();
+    assert_eq!((&changed["unknown_price"], &changed["trusted_metadata"]), (&Value::Null, &json!(false)));
+    assert_eq!(changed["include_none"], true, "what is not sent stays");
+    let refused = client.post(USAGE, &with(usage(&service), json!({ "unknown_price": "maybe" }))).await;
+    assert_eq!(field(&refused), (400, "unknown_price".into()), "{}", refused.text());
+}
+
+#[tokio::test]
+async fn a_group_shows_apart_what_nobody_has_confirmed() {
+    let service = Service::start().await;
+    let client = service.administrator();
+    let path = made(&client, USAGE, &usage(&service)).await;
+    let id = path.rsplit('/').next().unwrap();
+    spend(&service, id, "metadata._user:alice", "250").await;
+    let organisation = service.home.organisation_id;
+    service
+        .sql(&format!(
+            "INSERT INTO limit_intents (request_id, attempt, boot, created_at, organisation_id, scope, scope_id, unit, period,
+                starts_at, amount, charged_at)
+             SELECT gen_random_uuid(), 0, gen_random_uuid(), now(), '{organisation}', 'policy', id || '/metadata._user:alice',
+                'cost', 'total', last_reset_at, amount, charged_at
+             FROM usage_limits_policies, (VALUES (100, now()), (70, NULL)) AS intent (amount, charged_at) WHERE id = '{id}'"
+        ))
+        .await;
+    let entity = client.get(&format!("{path}/entities")).await.json()["data"][0].clone();
+    assert_eq!((&entity["current_usage"], &entity["unconfirmed"]), (&json!(2.5), &json!(1)), "{entity}");
 }

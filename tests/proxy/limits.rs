@@ -8,6 +8,7 @@ mod integrations;
 mod leases;
 mod lost;
 mod money;
+mod options;
 mod rates;
 mod replica;
 mod seconds;
@@ -18,6 +19,7 @@ mod switches;
 mod tenants;
 mod together;
 mod tokens;
+mod unconfirmed;
 mod walk;
 
 use harness::{Client, Stack};

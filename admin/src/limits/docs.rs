@@ -19,6 +19,7 @@ pub fn usage_state() -> Schema {
         .may("type", schema::choice(&["cost", "tokens"]))
         .may("strict", schema::flag())
         .may("next_usage_reset_at", schema::time().or_null())
+        .may("unconfirmed", schema::number(0).says("Part of current_usage: promised to calls whose proxy died."))
         .may("current_usage", schema::number(0))
         .may("status", schema::choice(&["active", "exhausted"]))
         .may("is_threshold_alerts_sent", schema::flag())
@@ -36,6 +37,12 @@ fn fields(object: Schema) -> Schema {
         .may("periodic_reset_days", schema::whole(1..=365).or_null().eg(json!(null)))
         .may("next_usage_reset_at", schema::moment().or_null())
         .may("strict", schema::flag().or_null().says("Never overspent, at the price of waiting for the database."))
+        .may("unknown_price", unknown_price())
+}
+
+pub fn unknown_price() -> Schema {
+    let says = "What becomes of calls whose model has no known price; null follows the setting UNKNOWN_PRICE.";
+    schema::choice(&["allow", "refuse"]).or_null().says(says)
 }
 
 fn eg() -> serde_json::Value {

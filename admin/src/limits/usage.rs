@@ -9,6 +9,7 @@ use crate::http::{Time, json};
 use chrono::{DateTime, SubsecRound as _, Utc, Weekday};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
+use shared::conf::limits::UnknownPrice;
 
 /// The day on which weeks of keys, providers and workspaces begin.
 const WEEK: Weekday = Weekday::Sun;
@@ -21,9 +22,12 @@ pub struct UsageLimits {
     schedule: Option<Schedule>,
     next_usage_reset_at: Option<DateTime<Utc>>,
     is_strict: bool,
+    unknown_price: Option<UnknownPrice>,
     is_expired_alerts_sent: bool,
     last_reset_at: DateTime<Utc>,
     used: f64,
+    /// Part of that: promised to calls whose proxy died before they were over.
+    unconfirmed: f64,
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -46,6 +50,7 @@ struct Sent {
     periodic_reset_days: Option<i64>,
     next_usage_reset_at: Option<String>,
     strict: Option<bool>,
+    unknown_price: Option<UnknownPrice>,
 }
 
 /// What was sent as `usage_limits`: an object, an array of at most one, or null. `stored` is what they replace.
@@ -90,9 +95,11 @@ fn checked(sent: Sent, now: DateTime<Utc>) -> Result<UsageLimits, ApiError> {
         schedule,
         next_usage_reset_at: reset::first(schedule, sent.next_usage_reset_at.as_deref(), now)?,
         is_strict: sent.strict.unwrap_or(false),
+        unknown_price: sent.unknown_price,
         is_expired_alerts_sent: false,
         last_reset_at: now.trunc_subsecs(3),
         used: 0.0,
+        unconfirmed: 0.0,
     })
 }
 
@@ -115,10 +122,17 @@ impl UsageLimits {
             schedule: Schedule::checked(period, field("periodic_reset_days").as_i64(), WEEK).ok().flatten(),
             next_usage_reset_at: time("next_usage_reset_at"),
             is_strict: flag("strict"),
+            unknown_price: UnknownPrice::deserialize(field("unknown_price")).ok(),
             is_expired_alerts_sent: flag("is_expired_alerts_sent"),
             last_reset_at: time("last_reset_at").unwrap_or_default(),
             used: used.unwrap_or_default(),
+            unconfirmed: 0.0,
         })
+    }
+
+    /// What `budget_unconfirmed` says.
+    pub fn with_unconfirmed(self, unconfirmed: Option<f64>) -> Self {
+        Self { unconfirmed: unconfirmed.unwrap_or_default(), ..self }
     }
 
     /// The object as it is stored, and as those read it who count: with the time from which on its usage counts.
@@ -135,6 +149,7 @@ impl UsageLimits {
     pub fn shown(&self) -> Value {
         let mut shown = self.sent();
         shown["current_usage"] = number(self.used);
+        shown["unconfirmed"] = number(self.unconfirmed);
         shown["status"] = if self.is_exhausted() { "exhausted" } else { "active" }.into();
         shown["is_threshold_alerts_sent"] = self.marks.is_threshold_alerts_sent.into();
         shown["is_exhausted_alerts_sent"] = self.marks.is_exhausted_alerts_sent.into();
@@ -152,6 +167,7 @@ impl UsageLimits {
             "periodic_reset_days": self.schedule.and_then(Schedule::days),
             "next_usage_reset_at": self.next_usage_reset_at.map(Time),
             "strict": self.is_strict,
+            "unknown_price": self.unknown_price,
         })
     }
 
@@ -178,7 +194,7 @@ impl UsageLimits {
         self.is_expired_alerts_sent = false;
         // As precise as it is written down: it is part of a counter's name.
         self.last_reset_at = at.trunc_subsecs(3);
-        self.used = 0.0;
+        (self.used, self.unconfirmed) = (0.0, 0.0);
         self
     }
 
@@ -205,7 +221,7 @@ impl UsageLimits {
         self.marks = self.marks.replacing(&old.marks, old.used);
         self.is_expired_alerts_sent = old.is_expired_alerts_sent;
         self.last_reset_at = old.last_reset_at;
-        self.used = old.used;
+        (self.used, self.unconfirmed) = (old.used, old.unconfirmed);
         self
     }
 }
@@ -236,7 +252,9 @@ mod tests {
             "periodic_reset_days": null,
             "next_usage_reset_at": "2026-02-01T00:00:00.000Z",
             "strict": false,
+            "unknown_price": null,
             "current_usage": 0,
+            "unconfirmed": 0,
             "status": "active",
             "is_threshold_alerts_sent": false,
             "is_exhausted_alerts_sent": false,

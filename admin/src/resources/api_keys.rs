@@ -61,6 +61,7 @@ pub struct Key {
     /// What was used of the budget.
     #[serde(skip)]
     used: Option<f64>,
+    unconfirmed: Option<f64>,
     reset_usage: Option<i16>,
     expires_at: Option<Time>,
     expiry_enforced: bool,
@@ -89,7 +90,8 @@ impl Resource for Key {
         columns: "id, name, description, mask, kind, organisation_id, workspace_id, user_id, status, creation_mode,
             rate_limits, usage_limits, reset_usage, expires_at, expiry_enforced, last_reset_at, scopes, defaults,
             alert_emails, rotation_policy, last_rotated_at, is_unclaimed, previous_expires_at, created_at, last_updated_at,
-            budget_used(organisation_id, 'api_key', id::text, usage_limits) AS used",
+            budget_used(organisation_id, 'api_key', id::text, usage_limits) AS used,
+            budget_unconfirmed(organisation_id, 'api_key', id::text, usage_limits) AS unconfirmed",
         slug: None,
         tenancy: Tenancy::Workspace("workspace_id"),
         on_delete: OnDelete::Archive,
@@ -110,6 +112,7 @@ impl Resource for Key {
             rate_limits: row.try_get("rate_limits")?,
             usage_limits: row.try_get("usage_limits")?,
             used: row.try_get("used")?,
+            unconfirmed: row.try_get("unconfirmed")?,
             reset_usage: row.try_get("reset_usage")?,
             expires_at: row.try_get("expires_at")?,
             expiry_enforced: row.try_get("expiry_enforced")?,
@@ -179,6 +182,6 @@ impl Key {
     }
 
     fn budget(&self) -> Option<UsageLimits> {
-        UsageLimits::from_stored(self.usage_limits.as_ref()?, self.used)
+        Some(UsageLimits::from_stored(self.usage_limits.as_ref()?, self.used)?.with_unconfirmed(self.unconfirmed))
     }
 }

@@ -15,7 +15,8 @@ pub async fn describe(State(app): State<App>, call: Call) -> Result<Json<Value>,
     const DESCRIBE: &str =
         "SELECT k.name, k.description, k.mask, k.status, k.rate_limits, k.usage_limits, k.expires_at,
                                    k.last_reset_at, k.created_at, k.last_updated_at, w.slug AS workspace_slug,
-                                   budget_used(k.organisation_id, 'api_key', k.id::text, k.usage_limits) AS used
+                                   budget_used(k.organisation_id, 'api_key', k.id::text, k.usage_limits) AS used,
+            budget_unconfirmed(k.organisation_id, 'api_key', k.id::text, k.usage_limits) AS unconfirmed
                             FROM api_keys k LEFT JOIN workspaces w ON w.id = k.workspace_id
                             WHERE k.id = $1 AND k.organisation_id = $2";
     if let Some(token) = &call.caller.token {
@@ -29,8 +30,9 @@ pub async fn describe(State(app): State<App>, call: Call) -> Result<Json<Value>,
 fn description(call: &Call, row: &Row) -> Result<Value, tokio_postgres::Error> {
     let key = &call.caller.key;
     let limits: Option<Value> = row.try_get("usage_limits")?;
-    let used = row.try_get("used")?;
+    let (used, unconfirmed) = (row.try_get("used")?, row.try_get("unconfirmed")?);
     let limits = limits.and_then(|stored| UsageLimits::from_stored(&stored, used));
+    let limits = limits.map(|limits| limits.with_unconfirmed(unconfirmed));
     Ok(json!({
         "object": "api-key",
         "id": key.id,

@@ -57,6 +57,7 @@ pub struct Provider {
     /// What was used of the budget.
     #[serde(skip)]
     used: Option<f64>,
+    unconfirmed: Option<f64>,
     pub rate_limits: Value,
     reset_usage: Option<i16>,
     pub expires_at: Option<Time>,
@@ -84,6 +85,7 @@ impl Provider {
         columns: "id, slug, name, note, status, workspace_id, organisation_id, integration_id, model_config, usage_limits,
             rate_limits, reset_usage, expires_at, last_reset_at, tags, concurrency, masks, sealed, created_at, last_updated_at,
             budget_used(organisation_id, 'provider', workspace_id || '/' || slug, usage_limits) AS used,
+            budget_unconfirmed(organisation_id, 'provider', workspace_id || '/' || slug, usage_limits) AS unconfirmed,
             (SELECT i.ai_provider_id FROM integrations i WHERE i.id = providers.integration_id) AS ai_provider_name,
             (SELECT i.slug FROM integrations i WHERE i.id = providers.integration_id) AS integration_slug,
             (SELECT i.is_hidden FROM integrations i WHERE i.id = providers.integration_id) AS is_integration_hidden,
@@ -109,6 +111,7 @@ impl Provider {
             model_config: row.try_get("model_config")?,
             usage_limits: row.try_get("usage_limits")?,
             used: row.try_get("used")?,
+            unconfirmed: row.try_get("unconfirmed")?,
             rate_limits: row.try_get("rate_limits")?,
             reset_usage: row.try_get("reset_usage")?,
             expires_at: row.try_get("expires_at")?,
@@ -153,7 +156,7 @@ impl Provider {
     }
 
     pub fn budget(&self) -> Option<UsageLimits> {
-        UsageLimits::from_stored(self.usage_limits.as_ref()?, self.used)
+        Some(UsageLimits::from_stored(self.usage_limits.as_ref()?, self.used)?.with_unconfirmed(self.unconfirmed))
     }
 
     /// What it is at this instant, whatever was written down.

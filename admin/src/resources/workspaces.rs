@@ -53,6 +53,7 @@ pub struct Workspace {
     /// What was used of the budget.
     #[serde(skip)]
     used: Option<f64>,
+    unconfirmed: Option<f64>,
     rate_limits: Option<Value>,
     /// Its own values; `effective` says which count.
     security_settings: Value,
@@ -100,6 +101,7 @@ impl Resource for Workspace {
             security_settings, settings, priority, last_reset_at, organisation_id, created_by, creation_source,
             scim_source_id, created_at, last_updated_at,
             budget_used(organisation_id, 'workspace', id::text, usage_limits -> 0) AS used,
+            budget_unconfirmed(organisation_id, 'workspace', id::text, usage_limits -> 0) AS unconfirmed,
             (SELECT o.settings FROM organisations o WHERE o.id = organisation_id) AS organisation_settings,
             (SELECT o.security_settings FROM organisations o WHERE o.id = organisation_id) AS organisation_security",
         slug: Some("slug"),
@@ -119,6 +121,7 @@ impl Resource for Workspace {
             defaults: row.try_get("defaults")?,
             usage_limits: row.try_get("usage_limits")?,
             used: row.try_get("used")?,
+            unconfirmed: row.try_get("unconfirmed")?,
             rate_limits: row.try_get("rate_limits")?,
             security_settings: row.try_get("security_settings")?,
             settings: row.try_get("settings")?,
@@ -220,7 +223,7 @@ impl Resource for Workspace {
 
 impl Workspace {
     fn budget(&self) -> Option<UsageLimits> {
-        UsageLimits::from_stored(self.usage_limits.as_ref()?, self.used)
+        Some(UsageLimits::from_stored(self.usage_limits.as_ref()?, self.used)?.with_unconfirmed(self.unconfirmed))
     }
 
     pub fn effective_security(&self) -> SecuritySettings {

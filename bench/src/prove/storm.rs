@@ -200,11 +200,12 @@ impl Storm {
         report.figure(
             &what,
             format!(
-                "{used:.4} of {} {} used by {reached} calls at the provider ({} logged, {passed} answered, {cut} cut); \
-                 {} refused, {} told that nobody knows, {odd} other; largest lease {:.4}",
+                "{used:.4} of {} {} used by {reached} calls at the provider ({} logged, {passed} answered, {cut} cut, \
+                 {:.4} unconfirmed); {} refused, {} told that nobody knows, {odd} other; largest lease {:.4}",
                 sort.cap(),
                 sort.unit(),
                 books.calls,
+                books.unconfirmed,
                 met(&cell.met.refused),
                 met(&cell.met.unknown),
                 cell.lease
@@ -224,7 +225,7 @@ impl Storm {
             let left = sort.cap() - used;
             report.promise(
                 &format!("{what}: what the dead one held came back with it"),
-                left <= bounds.under - cell.lease + slack,
+                left <= bounds.under - cell.lease + books.unconfirmed + slack,
             );
         }
         report.promise(&format!("{what}: usage is what the logs add up to"), books.logged == books.counted);

@@ -5,12 +5,14 @@ use super::{Ask, Engine, Errand, Passage};
 use crate::body::Fields;
 use crate::body::edit::Edits;
 use crate::headers::GatewayHeaders;
+use crate::limits::Unit;
 use crate::plan::Leaf;
 use crate::refusal::Refusal;
 use crate::stages::admit::amounts::Item;
-use crate::stages::admit::told::refusal;
+use crate::stages::admit::told::{price_unknown, refusal};
 use crate::stages::admit::{
     Admission, Amounts, Attempted, Expected, Needs, Request, Sent, Wanted, asks, known_of_request, of_attempt,
+    wary_of_price,
 };
 use crate::target::{Credential, Target};
 use crate::visit::Visit;
@@ -62,7 +64,7 @@ impl Engine {
         let wanted = self.wanted(visit, &ask.caller, &ask.metadata, family);
         match wanted.is_empty() {
             true => Ok(()),
-            false => self.reserve(visit, &wanted, Amounts::default(), false).await,
+            false => self.reserve(visit, &wanted, unread(head), false).await,
         }
     }
 
@@ -106,9 +108,12 @@ impl Engine {
         let wanted = self.wanted_of(visit, caller, metadata, family, &passage.target, model);
         let is_admitted = visit.is_attempt_admitted();
         if !wanted.is_empty() {
-            self.reserve(visit, &wanted, Amounts::default(), true).await?;
+            self.reserve(visit, &wanted, unread(head), true).await?;
         }
-        let turn = self.turn_of_passage(passage, visit).await;
+        let turn = match self.turn_of_passage(passage, visit).await {
+            Ok(()) => visit.leaves(),
+            refused => refused,
+        };
         turn.inspect_err(|_| {
             if !is_admitted {
                 visit.give_attempt_back()
@@ -123,7 +128,14 @@ impl Engine {
         metadata: &Map<String, Value>,
         family: Option<Family>,
     ) -> Arc<[Wanted]> {
-        let request = Request { caller, metadata, config: visit.config.as_deref(), family, attempted: None };
+        let request = Request {
+            caller,
+            metadata,
+            config: visit.config.as_deref(),
+            family,
+            attempted: None,
+            is_trusted_only: false,
+        };
         known_of_request(&request, &self.snapshot, self.switches, Utc::now)
     }
 
@@ -139,7 +151,14 @@ impl Engine {
         if visit.is_attempt_admitted() {
             return Vec::new();
         }
-        let request = Request { caller, metadata, config: visit.config.as_deref(), family, attempted: None };
+        let request = Request {
+            caller,
+            metadata,
+            config: visit.config.as_deref(),
+            family,
+            attempted: None,
+            is_trusted_only: false,
+        };
         let provider = match &target.credential {
             Credential::Stored(stored) => Some(&stored.provider),
             Credential::Given(_) => None,
@@ -155,6 +174,7 @@ impl Engine {
         amounts: Amounts,
         of_attempt: bool,
     ) -> Result<(), Refusal> {
+        self.mind_price(wanted, &amounts)?;
         let now = self.limits.now();
         let reserved = self.limits.reserve(now, &asks(wanted, &amounts)).await;
         let reservation = reserved.map_err(|refused| match wanted.get(refused.index) {
@@ -168,6 +188,17 @@ impl Engine {
             false => admission.admit(reservation, amounts),
         }
         Ok(())
+    }
+
+    /// Counts a call whose price is not known under a budget of money, and refuses it where one minds.
+    fn mind_price(&self, wanted: &[Wanted], amounts: &Amounts) -> Result<(), Refusal> {
+        let is_money = |one: &Wanted| one.limit.counter.unit() == Unit::Cost;
+        if amounts.nano_cents.is_some() || !wanted.iter().any(is_money) {
+            return Ok(());
+        }
+        let wary = wary_of_price(wanted, amounts);
+        self.limits.meters().unpriced(wary.is_some());
+        wary.map_or(Ok(()), |wary| Err(price_unknown(wary)))
     }
 
     /// What the dearest of the targets may use that the request can be sent to.
@@ -242,4 +273,10 @@ impl Engine {
         });
         Ok(targets.collect())
     }
+}
+
+/// What a relayed call may use. Nobody reads its body; what only looks something up has no price.
+fn unread(head: &RequestHeader) -> Amounts {
+    let is_lookup = head.method.is_safe() && !head.headers.contains_key(http::header::UPGRADE);
+    Amounts { nano_cents: is_lookup.then_some(1), ..Amounts::default() }
 }

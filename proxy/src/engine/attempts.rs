@@ -201,6 +201,7 @@ impl Engine {
             asked,
             turn: turn.as_ref(),
         };
+        visit.leaves().map_err(refused)?;
         let called = self.call_or_redial(client, visit, call, permit).await;
         visit.upstream += match &called {
             Ok(answer) => answer.waited,

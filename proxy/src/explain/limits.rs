@@ -6,7 +6,7 @@ use crate::body::edit::Edits;
 use crate::engine::Engine;
 use crate::limits::{Ask, Kind, Moment, Unit};
 use crate::snapshot::SavedConfig;
-use crate::stages::admit::told::refusal;
+use crate::stages::admit::told::{price_unknown, refusal};
 use crate::stages::admit::{Amounts, Attempted, Needs, Request, Sent, Wanted, of_attempt, of_request};
 use crate::stages::identify::Principal;
 use crate::target::{Credential, Target};
@@ -43,7 +43,7 @@ impl Engine {
         }
         let dearest = amounts.iter().copied().reduce(Amounts::or).unwrap_or_default();
         let now = self.limits.now();
-        let request = Request { caller, metadata, config, family, attempted: None };
+        let request = Request { caller, metadata, config, family, attempted: None, is_trusted_only: false };
         let wanted = of_request(&request, &self.snapshot, self.switches, Utc::now);
         let mut told: Vec<Value> = wanted.iter().map(|wanted| self.told_limit(wanted, &dearest, None, now)).collect();
         for (one, amounts) in possible.iter().zip(&amounts) {
@@ -71,7 +71,9 @@ impl Engine {
         let limit = &wanted.limit;
         let ask = Ask { limit, amount: amounts.of(limit), found: None };
         let look = self.limits.look(now, &ask);
-        let refusal = look.refusal().map(|refused| refusal(wanted, &refused, now));
+        let is_priced = amounts.nano_cents.is_some();
+        let unpriced = (wanted.refuses_unknown_price && !is_priced).then(|| price_unknown(wanted));
+        let refusal = unpriced.or_else(|| look.refusal().map(|refused| refusal(wanted, &refused, now)));
         let number = |amount: u64| match limit.counter.unit() {
             Unit::Cost => json!(amount as f64 / 1e11),
             Unit::Requests | Unit::Tokens => json!(amount),
@@ -89,6 +91,7 @@ impl Engine {
             "window": limit.counter.window().map(|window| window.name()),
             "strict": matches!(limit.kind, Kind::Budget { strict: true, .. }),
             "dry_run": limit.dry_run,
+            "price_known": (limit.counter.unit() == Unit::Cost).then_some(is_priced),
             "cap": number(limit.cap),
             "wanted": (ask.amount != u64::MAX).then(|| number(ask.amount)),
             "remaining": look.remaining.map(number),

@@ -8,6 +8,8 @@ use super::body::Parts;
 const RECORD: u8 = 1;
 /// Written before the bodies of the record that stands before them.
 const BODY: u8 = 2;
+/// What a call was promised that is about to leave.
+const INTENT: u8 = 3;
 pub const HEAD: usize = 9;
 
 /// No record comes near this. The writer refuses a longer one, and the reader takes it for damage: what stands behind
@@ -22,17 +24,27 @@ pub struct TooLong;
 
 /// Appends a frame; `write` puts the record's bytes.
 pub fn push(out: &mut Vec<u8>, write: impl FnOnce(&mut Vec<u8>)) -> Result<(), TooLong> {
+    push_whole(out, RECORD, write)
+}
+
+/// Appends a frame; `write` puts the intent's bytes.
+pub fn push_intent(out: &mut Vec<u8>, write: impl FnOnce(&mut Vec<u8>)) -> Result<(), TooLong> {
+    push_whole(out, INTENT, write)
+}
+
+fn push_whole(out: &mut Vec<u8>, code: u8, write: impl FnOnce(&mut Vec<u8>)) -> Result<(), TooLong> {
     let start = out.len();
-    out.extend_from_slice(&[RECORD, 0, 0, 0, 0, 0, 0, 0, 0]);
+    out.extend_from_slice(&[code, 0, 0, 0, 0, 0, 0, 0, 0]);
     write(out);
     let body = &out[start + HEAD..];
     let Some(length) = written_length(body.len(), LONGEST_RECORD) else {
         out.truncate(start);
         return Err(TooLong);
     };
-    let sum = crc32fast::hash(body).to_le_bytes();
+    let mut sum = begin_sum(code);
+    sum.update(body);
     out[start + 1..start + 5].copy_from_slice(&length);
-    out[start + 5..start + HEAD].copy_from_slice(&sum);
+    out[start + 5..start + HEAD].copy_from_slice(&sum.finalize().to_le_bytes());
     Ok(())
 }
 
@@ -77,6 +89,7 @@ fn begin_sum(code: u8) -> crc32fast::Hasher {
 pub enum Kind {
     Record,
     Body,
+    Intent,
 }
 
 /// What stands before a record or its bodies.
@@ -110,6 +123,7 @@ impl Head {
         let kind = match code {
             RECORD => Some(Kind::Record),
             BODY => Some(Kind::Body),
+            INTENT => Some(Kind::Intent),
             0 => return Err(Tail::Damaged),
             _ => None,
         };
@@ -117,7 +131,7 @@ impl Head {
         let number = |at: usize| u32::from_le_bytes([head[at], head[at + 1], head[at + 2], head[at + 3]]);
         let length = number(1) as usize;
         let longest = match kind {
-            Some(Kind::Record) => LONGEST_RECORD,
+            Some(Kind::Record | Kind::Intent) => LONGEST_RECORD,
             Some(Kind::Body) | None => LONGEST_BODY,
         };
         match (HEAD + length) as u64 {

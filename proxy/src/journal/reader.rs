@@ -18,6 +18,7 @@ pub struct Reader<R> {
 pub struct Records {
     bytes: Vec<u8>,
     places: Vec<Range<usize>>,
+    intents: Vec<Range<usize>>,
     /// Bodies that were passed over.
     pub bodies: u64,
     /// What stands after the last of the file; none when there may be more.
@@ -34,6 +35,15 @@ impl Records {
 
     pub fn iter(&self) -> impl Iterator<Item = &[u8]> {
         self.places.iter().map(|place| &self.bytes[place.clone()])
+    }
+
+    /// Promises to calls, whose records may be among these or come later.
+    pub fn intents(&self) -> impl Iterator<Item = &[u8]> {
+        self.intents.iter().map(|place| &self.bytes[place.clone()])
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.places.is_empty() && self.intents.is_empty()
     }
 }
 
@@ -54,8 +64,9 @@ impl<R: BufRead> Reader<R> {
         let mut records = Records::default();
         while records.len() < most && records.bytes.len() < most_bytes {
             let start = records.bytes.len();
-            match self.next(&mut records.bytes, |kind| kind == Kind::Record)? {
+            match self.next(&mut records.bytes, |kind| kind != Kind::Body)? {
                 Ok(Kind::Record) => records.places.push(start..records.bytes.len()),
+                Ok(Kind::Intent) => records.intents.push(start..records.bytes.len()),
                 Ok(Kind::Body) => records.bodies += 1,
                 Err(tail) => {
                     records.tail = Some(tail);
@@ -72,13 +83,14 @@ impl<R: BufRead> Reader<R> {
         bytes.clear();
         loop {
             let start = bytes.len();
-            match (self.next(bytes, |_| true)?, record_end) {
+            match (self.next(bytes, |kind| kind != Kind::Intent)?, record_end) {
                 (Ok(Kind::Record), _) => {
                     bytes.drain(..start);
                     record_end = Some(bytes.len());
                 }
                 (Ok(Kind::Body), Some(end)) => return Ok(Ok(bytes.split_at(end))),
                 (Ok(Kind::Body), None) => bytes.clear(),
+                (Ok(Kind::Intent), _) => {}
                 (Err(tail), _) => return Ok(Err(tail)),
             }
         }

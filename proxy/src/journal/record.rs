@@ -117,8 +117,7 @@ impl Mode {
 impl Record<'_> {
     /// The time in the id, to the millisecond.
     pub fn created_at(&self) -> DateTime<Utc> {
-        let (seconds, nanos) = self.id.get_timestamp().map_or((0, 0), |time| time.to_unix());
-        DateTime::from_timestamp(seconds.cast_signed(), nanos).unwrap_or_default()
+        time_of(self.id)
     }
 
     pub fn encode(&self, out: &mut Vec<u8>) {
@@ -154,6 +153,12 @@ pub enum Undecodable {
     Newer,
     #[error(transparent)]
     Malformed(rmp_serde::decode::Error),
+}
+
+/// The time in an id (UUIDv7), to the millisecond.
+pub fn time_of(id: Uuid) -> DateTime<Utc> {
+    let (seconds, nanos) = id.get_timestamp().map_or((0, 0), |time| time.to_unix());
+    DateTime::from_timestamp(seconds.cast_signed(), nanos).unwrap_or_default()
 }
 
 #[cfg(test)]

@@ -4,6 +4,7 @@
 
 mod charge;
 mod copied;
+mod intents;
 mod price;
 mod row;
 mod store;
@@ -11,6 +12,7 @@ mod store;
 pub use price::{Priced, Pricer};
 
 use super::frame::Tail;
+use super::intent::Intent;
 use super::meters::Meters;
 use super::pace::Pace;
 use super::reader::Records;
@@ -20,6 +22,7 @@ use super::traces::Traces;
 use super::untold::Untold;
 use crate::limits;
 use chrono::{DateTime, TimeDelta, Utc};
+use intents::CallKey;
 use row::Row;
 use shared::{conf, db};
 use std::collections::HashSet;
@@ -86,7 +89,7 @@ impl Shipper {
         loop {
             let began = Instant::now();
             let records = reader.records(pace.piece(BATCH), BATCH_BYTES).map_err(unread)?;
-            if records.len() > 0 {
+            if !records.is_empty() {
                 if self.send(&name, &records, untold).await? == Sent::UpToNewer {
                     return Ok(Shipped::UpToNewer);
                 }
@@ -145,7 +148,7 @@ impl Shipper {
                 Err(Undecodable::Malformed(error)) => bad.push((frame, error.to_string())),
             }
         }
-        let stored = self.store(segment, &rows, &bad).await;
+        let stored = self.store_with_intents(segment, records, &rows, &bad).await;
         if stored.is_err() {
             // Whatever state it is in, the next attempt begins with a new one.
             self.client = None;
@@ -161,28 +164,81 @@ impl Shipper {
         stored.map(|()| sent)
     }
 
+    /// Stores the rows, and what was promised to calls that are not over with them: their record comes later, or was put
+    /// aside and charges nothing.
+    async fn store_with_intents(
+        &mut self,
+        segment: &str,
+        records: &Records,
+        rows: &[(Row<'_>, &[u8])],
+        bad: &[(&[u8], String)],
+    ) -> Result<(), Unshipped> {
+        let found = self.intents(segment, records);
+        let mut over: HashSet<_> = rows.iter().map(|(row, _)| row.call_key()).collect();
+        self.note(&found, &over).await?;
+        let rejected = self.store(segment, rows, bad).await?;
+        if rejected.is_empty() {
+            return Ok(());
+        }
+        over.retain(|call| !rejected.contains(call));
+        self.note(&found, &over).await
+    }
+
+    fn intents<'f>(&self, segment: &str, records: &'f Records) -> Vec<Intent<'f>> {
+        let mut found = Vec::new();
+        for frame in records.intents() {
+            match Intent::decode(frame) {
+                Ok(intent) => found.push(intent),
+                Err(error) => {
+                    self.meters.rejected.inc();
+                    tracing::error!(segment, %error, "what a call was promised cannot be read");
+                }
+            }
+        }
+        found
+    }
+
+    async fn note(&mut self, found: &[Intent<'_>], over: &HashSet<CallKey>) -> Result<(), Unshipped> {
+        if found.is_empty() {
+            return Ok(());
+        }
+        self.connected().await?;
+        let Some(client) = &self.client else { return Err(Unshipped { error: "there is no connection".into() }) };
+        match tokio::time::timeout(LONGEST, intents::note(client, found, over)).await {
+            Ok(noted) => noted.map(drop).map_err(|error| Unshipped { error: db::explain(&error) }),
+            Err(_) => Err(Unshipped::no_answer()),
+        }
+    }
+
     /// Stores the rows in as few transactions as their worst one allows. However many are bad, each is set aside as soon
-    /// as it is found, and the time limit is of one transaction: what was done need not be done again.
+    /// as it is found, and the time limit is of one transaction: what was done need not be done again. Answers whose those
+    /// were.
     async fn store(
         &mut self,
         segment: &str,
         rows: &[(Row<'_>, &[u8])],
         bad: &[(&[u8], String)],
-    ) -> Result<(), Unshipped> {
+    ) -> Result<Vec<CallKey>, Unshipped> {
         self.connected().await?;
         let Some(client) = &mut self.client else { return Err(Unshipped { error: "there is no connection".into() }) };
         for (frame, reason) in bad {
             reject(client, &self.meters, segment, frame, reason).await?;
         }
-        let mut parts = vec![rows];
+        let (mut parts, mut rejected) = (vec![rows], Vec::new());
         while let Some(part) = parts.pop() {
             let stored = store::store(client, part.iter().map(|(row, _)| row));
             match tokio::time::timeout(LONGEST, stored).await {
-                Ok(Ok(stored)) => self.meters.shipped.inc_by(stored),
+                Ok(Ok(stored)) => {
+                    self.meters.shipped.inc_by(stored);
+                    settle(client, part).await?;
+                }
                 Ok(Err(Failure::Postgres(error))) => return Err(Unshipped { error }),
                 // One record is to blame: the others must not wait for it.
                 Ok(Err(Failure::Rows(reason))) => match part {
-                    [(_, frame)] => reject(client, &self.meters, segment, frame, &reason).await?,
+                    [(row, frame)] => {
+                        reject(client, &self.meters, segment, frame, &reason).await?;
+                        rejected.push(row.call_key());
+                    }
                     _ => {
                         let (left, right) = part.split_at(part.len() / 2);
                         parts.extend([right, left]);
@@ -191,7 +247,7 @@ impl Shipper {
                 Err(_) => return Err(Unshipped::no_answer()),
             }
         }
-        Ok(())
+        Ok(rejected)
     }
 
     /// Gives back what a process held of limits that is gone and whose records are all stored.
@@ -231,6 +287,14 @@ impl Shipper {
 impl Unshipped {
     fn no_answer() -> Self {
         Self { error: "Postgres does not answer".into() }
+    }
+}
+
+/// Takes away what was promised to calls whose records are stored.
+async fn settle(client: &Client, part: &[(Row<'_>, &[u8])]) -> Result<(), Unshipped> {
+    match tokio::time::timeout(LONGEST, intents::settle(client, part.iter().map(|(row, _)| row))).await {
+        Ok(settled) => settled.map_err(|error| Unshipped { error: db::explain(&error) }),
+        Err(_) => Err(Unshipped::no_answer()),
     }
 }
 

@@ -5,6 +5,7 @@
 
 use super::body::Parts;
 use super::frame;
+use super::intent::Intent;
 use super::record::Record;
 use super::segment::{Held, Segment};
 use std::io::{self, IoSlice};
@@ -74,6 +75,25 @@ impl Writer {
                 Written::Waiting(error)
             }
             Err(error) => Written::Lost(error),
+        };
+        self.buffer = buffer;
+        written
+    }
+
+    /// Writes what a call was promised. Nothing is kept in memory: what the disk refuses is not promised.
+    pub fn append_intent(
+        &mut self,
+        intent: &Intent<'_>,
+        create: impl FnOnce() -> io::Result<Segment>,
+    ) -> io::Result<()> {
+        let mut buffer = std::mem::take(&mut self.buffer);
+        buffer.clear();
+        let pushed = frame::push_intent(&mut buffer, |out| intent.encode(out));
+        let slice = &mut [IoSlice::new(&buffer)];
+        let written = match (pushed, self.waiting.is_empty()) {
+            (Err(frame::TooLong), _) => Err(io::Error::other("it is longer than any that can be read")),
+            (Ok(()), true) => self.write(slice, create),
+            (Ok(()), false) => self.retry(create).and_then(|_| self.write(slice, unopened)),
         };
         self.buffer = buffer;
         written

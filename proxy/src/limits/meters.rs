@@ -12,6 +12,8 @@ pub struct Meters {
     pub counters: IntGauge,
     dry_rates: IntCounter,
     dry_budgets: IntCounter,
+    unpriced_allowed: IntCounter,
+    unpriced_refused: IntCounter,
 }
 
 impl Meters {
@@ -29,7 +31,15 @@ impl Meters {
         );
         let dry_runs = IntCounterVec::new(dry_runs, &["kind"])?;
         registry.register(Box::new(dry_runs.clone()))?;
+        let unpriced = Opts::new(
+            "gateway_limits_unpriced_total",
+            "Calls under a budget of money whose price is not known, by what became of them.",
+        );
+        let unpriced = IntCounterVec::new(unpriced, &["verdict"])?;
+        registry.register(Box::new(unpriced.clone()))?;
         Ok(Self {
+            unpriced_allowed: unpriced.with_label_values(&["allowed"]),
+            unpriced_refused: unpriced.with_label_values(&["refused"]),
             dry_rates: dry_runs.with_label_values(&["rate"]),
             dry_budgets: dry_runs.with_label_values(&["budget"]),
             refused: counter("gateway_limits_refused_total", "Times a rate limit or a budget had nothing left.")?,
@@ -53,6 +63,14 @@ impl Meters {
         match is_rate {
             true => self.dry_rates.inc(),
             false => self.dry_budgets.inc(),
+        }
+    }
+
+    /// A call that nobody knows the price of came under a budget of money.
+    pub fn unpriced(&self, is_refused: bool) {
+        match is_refused {
+            true => self.unpriced_refused.inc(),
+            false => self.unpriced_allowed.inc(),
         }
     }
 

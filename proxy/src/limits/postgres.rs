@@ -8,7 +8,7 @@ use super::counter::{Counter, Moment};
 use super::grant::{Standing, grant};
 use super::share::{Answer, Question};
 use chrono::{DateTime, Utc};
-use shared::{conf, db};
+use shared::{conf, db, limit_intents};
 use std::time::Duration;
 use tokio_postgres::types::ToSql;
 use tokio_postgres::{Client, Error, Transaction};
@@ -108,9 +108,14 @@ impl Postgres {
     }
 }
 
-/// All leases of a process that is gone and whose journal is in Postgres.
+/// All leases of a process that is gone and whose journal is in Postgres. What it had promised to calls that left no record
+/// is charged first: the provider may have been paid for them.
 pub async fn release(client: &mut Client, boot: Uuid) -> Result<(), Error> {
     let transaction = client.transaction().await?;
+    let unconfirmed = limit_intents::charge_lost(&transaction, boot).await?;
+    if unconfirmed > 0 {
+        tracing::warn!(%boot, unconfirmed, "calls of a process that is gone left no record: what they were promised is charged");
+    }
     transaction.execute("SELECT FROM limit_leases WHERE boot = $1 ORDER BY id FOR UPDATE", &[&boot]).await?;
     transaction.execute("DELETE FROM limit_leases WHERE boot = $1", &[&boot]).await?;
     transaction.execute("DELETE FROM limit_holders WHERE boot = $1", &[&boot]).await?;

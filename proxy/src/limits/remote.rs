@@ -65,6 +65,7 @@ impl Limits {
                 cap: limit.cap,
                 remaining: limit.cap.saturating_sub(used.unwrap_or(0)),
                 is_dry_run: limit.dry_run,
+                is_strict: false,
                 is_over: used.is_some_and(|used| used > limit.cap),
             };
             // Rates come in the order of the asks, so those before it are in their places already.

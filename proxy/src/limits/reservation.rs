@@ -25,6 +25,8 @@ pub(super) struct Held {
     pub cap: u64,
     pub remaining: u64,
     pub is_dry_run: bool,
+    /// Of a budget that must never be overspent.
+    pub is_strict: bool,
     pub is_over: bool,
 }
 
@@ -101,9 +103,20 @@ impl Limits {
             cap: limit.cap,
             remaining: 0,
             is_dry_run: limit.dry_run,
+            is_strict: false,
             is_over: true,
         });
         Reservation { held: held.collect(), slots: asks.iter().map(|_| None).collect(), limits: self.clone() }
+    }
+}
+
+impl Held {
+    fn due(&self) -> Due<'_> {
+        let lease = match self.place {
+            Place::Lease(lease) => Some(lease).filter(|lease| !lease.is_nil()),
+            Place::Redis | Place::Nowhere => None,
+        };
+        Due { counter: &self.counter, starts_at: self.starts_at, lease }
     }
 }
 
@@ -117,14 +130,13 @@ impl Reservation {
     /// place) is charged to those of tokens and cost alone.
     pub fn charges(&self) -> impl Iterator<Item = Due<'_>> {
         let stored = self.held.iter().filter(|held| held.counter.window() != Some(Window::Second));
-        stored.map(|held| Due {
-            counter: &held.counter,
-            starts_at: held.starts_at,
-            lease: match held.place {
-                Place::Lease(lease) => Some(lease).filter(|lease| !lease.is_nil()),
-                Place::Redis | Place::Nowhere => None,
-            },
-        })
+        stored.map(Held::due)
+    }
+
+    /// What was taken from strict budgets, which must know it before the call leaves.
+    pub fn promises(&self) -> impl Iterator<Item = (Due<'_>, u64)> {
+        let strict = self.held.iter().filter(|held| held.is_strict && !held.is_dry_run && held.amount > 0);
+        strict.map(|held| (held.due(), held.amount))
     }
 
     /// Whether any of it is of this unit.

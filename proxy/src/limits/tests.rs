@@ -13,6 +13,7 @@ fn settings() -> conf::Limits {
         limits_wait_ms: 50,
         limits_lease_ttl_ms: 10_000,
         limits_max_counters: 10_000,
+        unknown_price: conf::limits::UnknownPrice::Allow,
     }
 }
 

@@ -24,7 +24,7 @@ use chrono::{DateTime, Datelike as _, Utc};
 use shared::jwt::limits::{Period, UsageKind, UsageLimit};
 use shared::model::ThingLimits;
 use shared::model::limits::{Budget, Rate};
-use shared::model::policy::{BudgetKind, RateKind, RateUnit, Rule, push_id};
+use shared::model::policy::{BudgetKind, RateKind, RateUnit, Rule, UnknownPrice, push_id};
 use uuid::Uuid;
 
 /// A limit that speaks of a request, and whose it is.
@@ -34,12 +34,26 @@ pub struct Wanted {
     pub whose: Whose,
     /// Of the limit.
     pub found: Found,
+    /// Calls that nobody knows the price of do not pass.
+    pub refuses_unknown_price: bool,
 }
 
 impl Wanted {
     fn new(limit: Limit, whose: Whose) -> Self {
-        Self { limit, whose, found: Found::default() }
+        Self { limit, whose, found: Found::default(), refuses_unknown_price: false }
     }
+
+    /// A budget of money that says what becomes of calls without a price. Strict ones refuse them by themselves.
+    fn minding(mut self, unknown: UnknownPrice) -> Self {
+        self.refuses_unknown_price = unknown == UnknownPrice::Refuse && self.limit.counter.unit() == Unit::Cost;
+        self
+    }
+}
+
+/// The first that does not let a call pass whose price is not known.
+pub fn wary_of_price<'w>(wanted: &'w [Wanted], amounts: &Amounts) -> Option<&'w Wanted> {
+    let is_wary = |one: &&Wanted| one.refuses_unknown_price && !one.limit.dry_run;
+    wanted.iter().find(is_wary).filter(|_| amounts.nano_cents.is_none())
 }
 
 /// Which limits hold at all.
@@ -49,6 +63,8 @@ pub struct Switches {
     pub things: bool,
     /// `POLICY_ENABLED`
     pub policies: bool,
+    /// `UNKNOWN_PRICE`, for budgets that do not say it themselves.
+    pub unknown_price: UnknownPrice,
 }
 
 /// The limits that are looked at before a target is chosen. The clock is read for the budgets of tokens alone.
@@ -60,7 +76,7 @@ pub fn of_request(
 ) -> Vec<Wanted> {
     let mut wanted = Vec::new();
     let (key, workspace) = (&request.caller.key, &request.caller.workspace);
-    let organisation = workspace.organisation_id;
+    let organisation = (workspace.organisation_id, switches.unknown_price);
     if switches.things {
         if let Some(limits) = &key.limits {
             of_thing(&mut wanted, limits, organisation, Scope::ApiKey, &written(key.id), &Whose::ApiKey);
@@ -84,7 +100,7 @@ pub fn of_request(
     if switches.policies
         && let Some(policies) = snapshot.policies(&workspace.id)
     {
-        of_policies(&mut wanted, &policies, request, snapshot, false);
+        of_policies(&mut wanted, &policies, request, snapshot, switches.unknown_price, false);
     }
     wanted
 }
@@ -99,7 +115,7 @@ pub fn of_attempt(
 ) -> Vec<Wanted> {
     let mut wanted = Vec::new();
     let workspace = &request.caller.workspace;
-    let organisation = workspace.organisation_id;
+    let organisation = (workspace.organisation_id, switches.unknown_price);
     if let (true, Some(provider)) = (switches.things, attempted.provider) {
         if let Some(limits) = &provider.limits {
             let id = format!("{}/{}", workspace.id, provider.slug);
@@ -119,7 +135,7 @@ pub fn of_attempt(
         && let Some(policies) = snapshot.policies(&workspace.id).filter(|policies| policies.has_per_attempt)
     {
         let request = Request { attempted: Some(*attempted), ..*request };
-        of_policies(&mut wanted, &policies, &request, snapshot, true);
+        of_policies(&mut wanted, &policies, &request, snapshot, switches.unknown_price, true);
     }
     wanted
 }
@@ -154,7 +170,14 @@ impl Needs {
     }
 }
 
-fn of_thing(wanted: &mut Vec<Wanted>, limits: &ThingLimits, organisation: Uuid, scope: Scope, id: &str, whose: &Whose) {
+fn of_thing(
+    wanted: &mut Vec<Wanted>,
+    limits: &ThingLimits,
+    (organisation, unknown_price): (Uuid, UnknownPrice),
+    scope: Scope,
+    id: &str,
+    whose: &Whose,
+) {
     for rate in &limits.rates {
         let kind = Kind::Rate(window(rate.unit));
         let unit = match rate.kind {
@@ -164,11 +187,15 @@ fn of_thing(wanted: &mut Vec<Wanted>, limits: &ThingLimits, organisation: Uuid, 
         let counter = Counter::new(organisation, scope, id, unit, kind);
         wanted.push(Wanted::new(Limit { counter, cap: rate.value, kind, dry_run: false }, whose.clone()));
     }
-    let Some(Budget { kind, credit_limit: Some(most), strict, last_reset_at }) = limits.budget else { return };
+    let Some(Budget { kind, credit_limit: Some(most), strict, unknown_price: own, last_reset_at }) = limits.budget
+    else {
+        return;
+    };
     let (unit, cap) = budget(kind, most);
     let kind = Kind::Budget { strict, since: last_reset_at.timestamp_micros() };
     let counter = Counter::new(organisation, scope, id, unit, kind);
-    wanted.push(Wanted::new(Limit { counter, cap, kind, dry_run: false }, whose.clone()));
+    let limit = Limit { counter, cap, kind, dry_run: false };
+    wanted.push(Wanted::new(limit, whose.clone()).minding(own.unwrap_or(unknown_price)));
 }
 
 fn of_policies(
@@ -176,15 +203,17 @@ fn of_policies(
     policies: &Policies,
     request: &Request<'_>,
     snapshot: &Snapshot,
+    unknown_price: UnknownPrice,
     per_attempt: bool,
 ) {
     let organisation = request.caller.workspace.organisation_id;
     // The name of the counter: what the policy's names begin with, then the group's.
     let named = |rule: &Rule, prefix: &dyn Fn() -> String| {
-        let speaks = rule.is_per_attempt() == per_attempt && rule.matches(request);
+        let request = Request { is_trusted_only: rule.trusted_metadata, ..*request };
+        let speaks = rule.is_per_attempt() == per_attempt && rule.matches(&request);
         let mut id = if speaks { prefix() } else { return None };
         let group = id.len();
-        rule.push_value_key(&mut id, request).then_some((id, group))
+        rule.push_value_key(&mut id, &request).then_some((id, group))
     };
     for policy in &policies.rates {
         let Some((id, _)) = named(&policy.rule, &|| policy.scope_prefix()) else { continue };
@@ -206,7 +235,8 @@ fn of_policies(
         let kind = Kind::Budget { strict: policy.strict, since };
         let counter = Counter::new(organisation, Scope::Policy, id, unit, kind);
         let limit = Limit { counter, cap, kind, dry_run: policy.dry_run };
-        wanted.push(Wanted::new(limit, Whose::UsagePolicy(policy.clone())));
+        let unknown_price = policy.unknown_price.unwrap_or(unknown_price);
+        wanted.push(Wanted::new(limit, Whose::UsagePolicy(policy.clone())).minding(unknown_price));
     }
 }
 
@@ -266,6 +296,7 @@ fn of_token(limit: &UsageLimit, now: DateTime<Utc>) -> Budget {
         },
         credit_limit: limit.credit_limit,
         strict: limit.strict,
+        unknown_price: limit.unknown_price,
         last_reset_at: begins.and_then(|day| day.and_hms_opt(0, 0, 0)).unwrap_or_default().and_utc(),
     }
 }

@@ -9,7 +9,7 @@ use super::identify::Principal;
 use crate::bodies::{Rules, Sheet};
 use crate::dial::Request;
 use crate::headers::GatewayHeaders;
-use crate::journal::{Journal, Mode};
+use crate::journal::{Intent, Journal, Mode};
 use crate::plan::Branch;
 use crate::realtime::Websocket;
 use crate::refusal::Refusal;
@@ -276,6 +276,22 @@ impl Log {
             attempt.found.events(whole);
         }
         self.tells(passed);
+    }
+
+    /// Notes what strict budgets promised to the call that is about to leave, once for each target. False when it could not
+    /// be written: then the call must not leave.
+    pub fn promise(&mut self, request_id: Uuid, admission: &Admission) -> bool {
+        let Some(attempt) = self.attempt.as_mut().filter(|attempt| !attempt.is_promised) else { return true };
+        let Some((charges, amounts)) = admission.promises() else { return true };
+        attempt.is_promised = self.journal.promise(&Intent {
+            boot: self.journal.boot(),
+            request_id,
+            attempt: self.attempts,
+            organisation_id: self.caller.workspace.organisation_id,
+            charges,
+            amounts,
+        });
+        attempt.is_promised
     }
 
     /// The present target has failed and another takes its place. `answered` is what the client does not get to see.

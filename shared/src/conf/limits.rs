@@ -1,5 +1,6 @@
 //! How several proxies share rate limits and budgets.
 
+use serde::{Deserialize, Serialize};
 use std::fmt;
 
 #[derive(Clone, clap::Args)]
@@ -20,6 +21,9 @@ pub struct Limits {
     /// Most counters (a limit, or one group of a policy) that are held in memory; about 900 bytes each, at most 1,250 with the longest names of groups. Beyond it those that nothing is promised of are forgotten and asked for anew when needed; if there are none, further ones are treated as if the store were away.
     #[arg(long, env = "LIMITS_MAX_COUNTERS", default_value_t = 200_000)]
     pub limits_max_counters: usize,
+    /// What happens to calls of models without a known price under a budget of money that is not strict and does not say so itself (`unknown_price`): they pass and cost nothing (allow) or are refused (refuse). Strict budgets always refuse them.
+    #[arg(long, env = "UNKNOWN_PRICE", value_enum, default_value_t = UnknownPrice::Allow)]
+    pub unknown_price: UnknownPrice,
 }
 
 /// The URL may hold a password.
@@ -31,7 +35,26 @@ impl fmt::Debug for Limits {
             .field("limits_wait_ms", &self.limits_wait_ms)
             .field("limits_lease_ttl_ms", &self.limits_lease_ttl_ms)
             .field("limits_max_counters", &self.limits_max_counters)
+            .field("unknown_price", &self.unknown_price)
             .finish()
+    }
+}
+
+/// Of calls that nobody knows the price of.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, clap::ValueEnum, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum UnknownPrice {
+    #[default]
+    Allow,
+    Refuse,
+}
+
+impl UnknownPrice {
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Allow => "allow",
+            Self::Refuse => "refuse",
+        }
     }
 }
 

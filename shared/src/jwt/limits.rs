@@ -1,6 +1,7 @@
 //! Budgets and rates that a token brings along. Read strictly and carried; whoever admits requests enforces them.
 
 use super::rejection::Rejection;
+use crate::conf::limits::UnknownPrice;
 use chrono::{DateTime, Utc};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -20,6 +21,7 @@ pub struct UsageLimit {
     pub next_usage_reset_at: Option<DateTime<Utc>>,
     #[serde(default)]
     pub strict: bool,
+    pub unknown_price: Option<UnknownPrice>,
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]

@@ -1,7 +1,7 @@
 //! Limits on a thing (a key, a workspace, a provider, the grant of an integration) as the proxy needs them: as they were
 //! stored, without what is only for people.
 
-use super::policy::{BudgetKind, RateKind, RateUnit};
+use super::policy::{BudgetKind, RateKind, RateUnit, UnknownPrice};
 use chrono::{DateTime, Utc};
 
 use serde::{Deserialize, Serialize};
@@ -32,6 +32,9 @@ pub struct Budget {
     pub credit_limit: Option<f64>,
     #[serde(default)]
     pub strict: bool,
+    /// None follows the proxy's setting.
+    #[serde(default)]
+    pub unknown_price: Option<UnknownPrice>,
     /// When its present period began.
     #[serde(default)]
     pub last_reset_at: DateTime<Utc>,
@@ -85,7 +88,9 @@ mod tests {
         assert_eq!((budget.kind, budget.credit_limit, budget.strict), (BudgetKind::Tokens, Some(5.5), true));
         assert_eq!(budget.last_reset_at.timestamp(), 1_769_904_000);
         let plain: Budget = serde_json::from_value(json!({ "credit_limit": 1 })).unwrap();
-        assert_eq!((plain.kind, plain.strict), (BudgetKind::Cost, false));
+        assert_eq!((plain.kind, plain.strict, plain.unknown_price), (BudgetKind::Cost, false, None));
+        let wary: Budget = serde_json::from_value(json!({ "credit_limit": 1, "unknown_price": "refuse" })).unwrap();
+        assert_eq!(wary.unknown_price, Some(UnknownPrice::Refuse));
         assert!(serde_json::from_value::<Vec<Rate>>(json!([{ "type": "tokens" }])).is_err());
     }
 }

@@ -4,6 +4,7 @@
 mod rule;
 mod text;
 
+pub use crate::conf::limits::UnknownPrice;
 pub use crate::jwt::limits::{RateKind, RateUnit};
 pub use rule::{Condition, Facts, GroupBy, Key, Rule, Values, names_model};
 pub use text::{push_id, push_value_key, value_key};
@@ -48,6 +49,9 @@ pub struct UsageLimitsPolicy {
     /// Dollars, tokens or requests.
     pub credit_limit: f64,
     pub strict: bool,
+    /// None follows the proxy's setting.
+    #[serde(default)]
+    pub unknown_price: Option<UnknownPrice>,
     pub dry_run: bool,
     /// `active` or `archived`.
     pub status: String,
@@ -92,8 +96,8 @@ impl BudgetKind {
 }
 
 impl RateLimitsPolicy {
-    pub const COLUMNS: &str = "id, organisation_id, workspace_id, name, conditions, group_by, type, unit, value, dry_run, \
-        status, counters_since";
+    pub const COLUMNS: &str = "id, organisation_id, workspace_id, name, conditions, group_by, include_none, \
+        trusted_metadata, type, unit, value, dry_run, status, counters_since";
 
     pub fn from_row(row: &Row) -> anyhow::Result<Self> {
         Ok(Self {
@@ -130,8 +134,8 @@ impl RateLimitsPolicy {
 }
 
 impl UsageLimitsPolicy {
-    pub const COLUMNS: &str = "id, organisation_id, workspace_id, name, conditions, group_by, type, credit_limit, strict, \
-        dry_run, status, last_reset_at";
+    pub const COLUMNS: &str = "id, organisation_id, workspace_id, name, conditions, group_by, include_none, \
+        trusted_metadata, type, credit_limit, strict, unknown_price, dry_run, status, last_reset_at";
 
     pub fn from_row(row: &Row) -> anyhow::Result<Self> {
         Ok(Self {
@@ -143,6 +147,7 @@ impl UsageLimitsPolicy {
             kind: named(row.try_get("type")?)?,
             credit_limit: row.try_get("credit_limit")?,
             strict: row.try_get("strict")?,
+            unknown_price: row.try_get::<_, Option<&str>>("unknown_price")?.map(named).transpose()?,
             dry_run: row.try_get("dry_run")?,
             status: row.try_get("status")?,
             last_reset_at: row.try_get("last_reset_at")?,
@@ -202,6 +207,7 @@ mod tests {
             kind: BudgetKind::Cost,
             credit_limit: 1.0,
             strict: false,
+            unknown_price: None,
             dry_run: false,
             status: "active".into(),
             last_reset_at: at("2026-02-01T00:00:00Z"),

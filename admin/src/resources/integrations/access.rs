@@ -194,7 +194,8 @@ async fn set(
     now: DateTime<Utc>,
 ) -> Result<bool, ApiError> {
     const STORED: &str = "SELECT enabled, usage_limits, rate_limits, last_reset_at,
-            budget_used(organisation_id, 'integration', integration_id || '/' || workspace_id, usage_limits) AS used
+            budget_used(organisation_id, 'integration', integration_id || '/' || workspace_id, usage_limits) AS used,
+            budget_unconfirmed(organisation_id, 'integration', integration_id || '/' || workspace_id, usage_limits) AS unconfirmed
         FROM integration_workspaces
                           WHERE integration_id = $1 AND workspace_id = $2";
     const WRITE: &str = "INSERT INTO integration_workspaces
@@ -280,13 +281,16 @@ pub fn shown_global(stored: &Value) -> Value {
 /// The stored budget of a row, and what was used of it.
 fn budget(row: &Row) -> Result<Option<UsageLimits>, ApiError> {
     let (stored, used): (Option<Value>, Option<f64>) = (row.try_get("usage_limits")?, row.try_get("used")?);
-    Ok(stored.and_then(|stored| UsageLimits::from_stored(&stored, used)))
+    let unconfirmed = row.try_get("unconfirmed")?;
+    let limits = stored.and_then(|stored| UsageLimits::from_stored(&stored, used));
+    Ok(limits.map(|limits| limits.with_unconfirmed(unconfirmed)))
 }
 
 async fn shown(db: &impl GenericClient, integration: &Integration) -> Result<Value, ApiError> {
     const LIST: &str =
         "SELECT w.slug, g.enabled, g.usage_limits, g.rate_limits, g.last_reset_at, g.created_at, g.last_updated_at,
-            budget_used(g.organisation_id, 'integration', g.integration_id || '/' || g.workspace_id, g.usage_limits) AS used
+            budget_used(g.organisation_id, 'integration', g.integration_id || '/' || g.workspace_id, g.usage_limits) AS used,
+            budget_unconfirmed(g.organisation_id, 'integration', g.integration_id || '/' || g.workspace_id, g.usage_limits) AS unconfirmed
         FROM integration_workspaces g JOIN workspaces w ON w.id = g.workspace_id
         WHERE g.integration_id = $1 AND g.organisation_id = $2 AND w.status = 'active'
         ORDER BY g.created_at DESC, g.id DESC";

@@ -56,9 +56,13 @@ pub fn usage() -> [Doc; 8] {
         .need("next_usage_reset_at", schema::time().or_null())
         .need("last_reset_at", schema::time().says("When the present period began."))
         .need("strict", strict())
+        .need("unknown_price", crate::limits::docs::unknown_price())
         .whole();
-    let sent =
-        |body: Schema| body.may("next_usage_reset_at", schema::moment().or_null()).may("strict", strict().or_null());
+    let sent = |body: Schema| {
+        body.may("next_usage_reset_at", schema::moment().or_null())
+            .may("strict", strict().or_null())
+            .may("unknown_price", crate::limits::docs::unknown_price())
+    };
     let change = sent(change("UsageLimitsPolicyChange", &USAGE_KEYS).with(&budget))
         .may("type", schema::choice(&usage::KINDS).or_null().says("Cannot be changed."))
         .may("credit_limit", limit().or_null())
@@ -73,7 +77,10 @@ pub fn usage() -> [Doc; 8] {
         .need("is_exhausted_alerts_sent", schema::flag());
     let read = matched(&policy, "UsageLimitsPolicyRead")
         .may("value_key_usage_map", schema::map(state).says("With `include_usage=true`, by value key."));
-    let entity = entity("UsageLimitsPolicyEntity").need("last_reset_at", schema::time().or_null());
+    let says = "Part of current_usage: promised to calls whose proxy died before they were over.";
+    let entity = entity("UsageLimitsPolicyEntity")
+        .need("last_reset_at", schema::time().or_null())
+        .need("unconfirmed", schema::number(0).says(says));
     let entities = format!("{}/{{id}}/entities", UsagePolicy::PATH);
     let by_body = schema::object("").need("entity_id", schema::any_text().eg("metadata._user:alice"));
     [
@@ -126,10 +133,10 @@ fn conditions(keys: &[&str]) -> Schema {
 
 fn group_by(keys: &[&str]) -> Schema {
     let group = schema::object("").need("key", key(keys)).closed();
-    schema::list(group)
-        .at_least(1)
-        .at_most(MOST_GROUPS)
-        .says("Each combination of values is counted apart; a request that lacks one of them is not counted.")
+    schema::list(group).at_least(1).at_most(MOST_GROUPS).says(
+        "Each combination of values is counted apart; a request that lacks one of them is not counted, \
+               unless `include_none` is set.",
+    )
 }
 
 fn key(keys: &[&str]) -> Schema {
@@ -142,6 +149,8 @@ fn new(sent: Schema) -> Schema {
     sent.may("name", name().or_null())
         .may("description", description().or_null())
         .may("dry_run", dry_run().or_null())
+        .may("include_none", include_none().or_null())
+        .may("trusted_metadata", trusted_metadata().or_null())
         .may("organisation_id", schema::uuid().or_null().eg(json!(null)).says("The caller's own."))
         .may("target", schema::choice(&["llm"]).or_null())
 }
@@ -153,6 +162,8 @@ fn change(title: &str, keys: &[&str]) -> Schema {
         .may("conditions", conditions(keys).or_null())
         .may("group_by", group_by(keys).or_null())
         .may("dry_run", dry_run().or_null())
+        .may("include_none", include_none().or_null())
+        .may("trusted_metadata", trusted_metadata().or_null())
         .may("status", schema::choice(&STATUSES).or_null())
 }
 
@@ -161,6 +172,8 @@ fn record(policy: Schema) -> Schema {
         .need("name", name().or_null())
         .need("description", description().or_null())
         .need("dry_run", dry_run())
+        .need("include_none", include_none())
+        .need("trusted_metadata", trusted_metadata())
         .need("status", schema::choice(&STATUSES))
         .need("workspace_id", schema::uuid())
         .need("organisation_id", schema::uuid())
@@ -212,6 +225,14 @@ fn description() -> Schema {
 
 fn strict() -> Schema {
     schema::flag().says("Never overspent, at the price of waiting for the database.")
+}
+
+fn include_none() -> Schema {
+    schema::flag().says("Requests that lack a grouped value are counted together, in a group of their own.")
+}
+
+fn trusted_metadata() -> Schema {
+    schema::flag().says("Only metadata of the API key and the workspace is looked at, not what the client sends.")
 }
 
 fn dry_run() -> Schema {

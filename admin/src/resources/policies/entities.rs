@@ -20,6 +20,8 @@ pub struct Entity {
     id: Uuid,
     pub value_key: String,
     pub used: f64,
+    /// Of that, what nobody has confirmed.
+    unconfirmed: f64,
     pub status: String,
     entity_type: String,
     entity_id: String,
@@ -56,7 +58,7 @@ pub struct Budget<'a> {
 
 /// $10 prefix, $11 unit, $12 period.
 const IN_WINDOW: &str = "SELECT substr(c.scope_id, length($10::text) + 1) AS value_key, c.value::float8 AS used,
-        c.starts_at AS since, false AS told_threshold, false AS told_exhausted
+        c.starts_at AS since, false AS told_threshold, false AS told_exhausted, 0::float8 AS unconfirmed
     FROM usage_counters c
     WHERE c.organisation_id = $1 AND c.scope = 'policy' AND left(c.scope_id, 36) = $2::uuid::text
       AND starts_with(c.scope_id, $10) AND c.unit = $11 AND c.period = $12::text
@@ -66,8 +68,13 @@ const IN_WINDOW: &str = "SELECT substr(c.scope_id, length($10::text) + 1) AS val
 const IN_BUDGET: &str = "SELECT coalesce(c.value_key, e.value_key) AS value_key,
         coalesce(c.value * CASE $10::text WHEN 'cost' THEN 0.01 ELSE 1 END, 0)::float8 AS used,
         greatest(e.last_reset_at, $11::timestamptz) AS since, coalesce(e.is_threshold_alerts_sent, false) AS told_threshold,
-        coalesce(e.is_exhausted_alerts_sent, false) AS told_exhausted
-    FROM (SELECT substr(u.scope_id, 38) AS value_key, u.value FROM usage_counters u
+        coalesce(e.is_exhausted_alerts_sent, false) AS told_exhausted,
+        coalesce(c.unconfirmed * CASE $10::text WHEN 'cost' THEN 0.01 ELSE 1 END, 0)::float8 AS unconfirmed
+    FROM (SELECT substr(u.scope_id, 38) AS value_key, u.value,
+            (SELECT sum(i.amount) FROM limit_intents i WHERE i.organisation_id = $1 AND i.scope = 'policy'
+                AND i.scope_id = u.scope_id AND i.unit = u.unit AND i.period = 'total' AND i.starts_at = u.starts_at
+                AND i.charged_at IS NOT NULL) AS unconfirmed
+          FROM usage_counters u
             LEFT JOIN policy_entities r ON r.policy_id = $2 AND r.organisation_id = $1 AND r.value_key = substr(u.scope_id, 38)
           WHERE u.organisation_id = $1 AND u.scope = 'policy' AND left(u.scope_id, 36) = $2::uuid::text
             AND u.unit = $10 AND u.period = 'total' AND u.starts_at = greatest(r.last_reset_at, $11::timestamptz)) c
@@ -79,7 +86,7 @@ fn query(seen: &str) -> String {
         "WITH seen AS ({seen}),
         groups AS (
             SELECT * FROM seen
-            UNION ALL SELECT n.value_key, 0, NULL, false, false FROM unnest($3::text[]) AS n(value_key)
+            UNION ALL SELECT n.value_key, 0, NULL, false, false, 0 FROM unnest($3::text[]) AS n(value_key)
                       WHERE NOT EXISTS (SELECT FROM seen s WHERE s.value_key = n.value_key)),
         parts AS (
             SELECT g.*, split_part(substr(g.value_key, strpos(g.value_key, ':') + 1), '|', 1) AS entity_id,
@@ -179,6 +186,7 @@ impl Entity {
             id: row.try_get("id")?,
             value_key: row.try_get("value_key")?,
             used: row.try_get("used")?,
+            unconfirmed: row.try_get("unconfirmed")?,
             status: row.try_get("status")?,
             entity_type: row.try_get("entity_type")?,
             entity_id: row.try_get("entity_id")?,
@@ -202,9 +210,10 @@ impl Entity {
         })
     }
 
-    /// With the beginning of its period, where that is not a window.
+    /// With the beginning of its period, where that is not a window, and what of its usage is not confirmed.
     pub fn shown_since(&self) -> Value {
         let mut shown = self.shown();
+        shown["unconfirmed"] = number(self.unconfirmed);
         shown["last_reset_at"] = json!(self.since.map(Time));
         shown
     }

@@ -38,6 +38,8 @@ pub struct RatePolicy {
     unit: String,
     value: f64,
     dry_run: bool,
+    include_none: bool,
+    trusted_metadata: bool,
     status: String,
     workspace_id: Uuid,
     organisation_id: Uuid,
@@ -58,6 +60,8 @@ pub struct NewRatePolicy {
     unit: Unit,
     value: f64,
     dry_run: Option<bool>,
+    include_none: Option<bool>,
+    trusted_metadata: Option<bool>,
     organisation_id: Option<Uuid>,
     #[serde(rename = "target")]
     _target: Option<Target>,
@@ -75,6 +79,8 @@ pub struct RatePolicyChange {
     unit: Option<Unit>,
     value: Option<f64>,
     dry_run: Option<bool>,
+    include_none: Option<bool>,
+    trusted_metadata: Option<bool>,
     status: Option<Status>,
 }
 
@@ -129,8 +135,8 @@ impl Resource for RatePolicy {
     const PATH: &'static str = "/policies/rate-limits";
     const TABLE: Table = Table {
         name: "rate_limits_policies",
-        columns: "id, name, description, conditions, group_by, type, unit, value, dry_run, status, workspace_id,
-                  organisation_id, created_at, last_updated_at, counters_since",
+        columns: "id, name, description, conditions, group_by, type, unit, value, dry_run, include_none,
+                  trusted_metadata, status, workspace_id, organisation_id, created_at, last_updated_at, counters_since",
         slug: None,
         tenancy: Tenancy::Workspace("workspace_id"),
         on_delete: OnDelete::Archive,
@@ -147,6 +153,8 @@ impl Resource for RatePolicy {
             unit: row.try_get("unit")?,
             value: row.try_get("value")?,
             dry_run: row.try_get("dry_run")?,
+            include_none: row.try_get("include_none")?,
+            trusted_metadata: row.try_get("trusted_metadata")?,
             status: row.try_get("status")?,
             workspace_id: row.try_get("workspace_id")?,
             organisation_id: row.try_get("organisation_id")?,
@@ -174,7 +182,9 @@ impl Resource for RatePolicy {
             .set("type", named_kind(body.kind))
             .set("unit", body.unit.as_str())
             .set("value", checked_value(body.value)?)
-            .set("dry_run", body.dry_run.unwrap_or(false)))
+            .set("dry_run", body.dry_run.unwrap_or(false))
+            .set("include_none", body.include_none.unwrap_or(false))
+            .set("trusted_metadata", body.trusted_metadata.unwrap_or(false)))
     }
 
     async fn update(_: &Action<'_>, current: &Self, body: RatePolicyChange) -> Result<Columns, ApiError> {
@@ -185,7 +195,9 @@ impl Resource for RatePolicy {
         let group_by = body.group_by.map(|sent| rule::group_by(sent, For::Rates)).transpose()?;
         let restarts = body.unit.is_some_and(|unit| unit.as_str() != current.unit)
             || conditions.as_ref().is_some_and(|sent| *sent != current.conditions)
-            || group_by.as_ref().is_some_and(|sent| *sent != current.group_by);
+            || group_by.as_ref().is_some_and(|sent| *sent != current.group_by)
+            || body.include_none.is_some_and(|sent| sent != current.include_none)
+            || body.trusted_metadata.is_some_and(|sent| sent != current.trusted_metadata);
         Ok(Columns::default()
             .set_if("name", body.name.try_map(|name| text::name("name", name))?.sent())
             .set_if("description", body.description.try_map(described)?.sent())
@@ -194,6 +206,8 @@ impl Resource for RatePolicy {
             .set_if("unit", body.unit.map(Unit::as_str))
             .set_if("value", body.value.map(checked_value).transpose()?)
             .set_if("dry_run", body.dry_run)
+            .set_if("include_none", body.include_none)
+            .set_if("trusted_metadata", body.trusted_metadata)
             .set_if("status", body.status.map(Status::as_str))
             .set_if("counters_since", restarts.then(|| Utc::now().trunc_subsecs(3))))
     }

@@ -21,7 +21,7 @@ use budget::{amounts, scheduled};
 use chrono::{Utc, Weekday};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use shared::model::policy::{BudgetKind, Condition, GroupBy};
+use shared::model::policy::{BudgetKind, Condition, GroupBy, UnknownPrice};
 use shared::table::{Columns, Filter, OnDelete, Table, Tenancy};
 use tokio_postgres::Row;
 use uuid::Uuid;
@@ -46,7 +46,10 @@ pub struct UsagePolicy {
     next_usage_reset_at: Option<Time>,
     last_reset_at: Time,
     strict: bool,
+    unknown_price: Option<String>,
     dry_run: bool,
+    include_none: bool,
+    trusted_metadata: bool,
     status: String,
     workspace_id: Uuid,
     pub organisation_id: Uuid,
@@ -68,7 +71,10 @@ pub struct NewUsagePolicy {
     periodic_reset_days: Option<i64>,
     next_usage_reset_at: Option<String>,
     strict: Option<bool>,
+    unknown_price: Option<UnknownPrice>,
     dry_run: Option<bool>,
+    include_none: Option<bool>,
+    trusted_metadata: Option<bool>,
     organisation_id: Option<Uuid>,
     #[serde(rename = "target")]
     _target: Option<Target>,
@@ -89,7 +95,10 @@ pub struct UsagePolicyChange {
     periodic_reset_days: Field<i64>,
     next_usage_reset_at: Field<String>,
     strict: Option<bool>,
+    unknown_price: Field<UnknownPrice>,
     dry_run: Option<bool>,
+    include_none: Option<bool>,
+    trusted_metadata: Option<bool>,
     status: Option<Status>,
     reset_usage_for_value: Option<String>,
 }
@@ -102,8 +111,8 @@ impl Resource for UsagePolicy {
     const TABLE: Table = Table {
         name: "usage_limits_policies",
         columns: "id, name, description, conditions, group_by, type, credit_limit, alert_threshold, periodic_reset,
-                  periodic_reset_days, next_usage_reset_at, last_reset_at, strict, dry_run, status, workspace_id,
-                  organisation_id, created_at, last_updated_at",
+                  periodic_reset_days, next_usage_reset_at, last_reset_at, strict, unknown_price, dry_run,
+                  include_none, trusted_metadata, status, workspace_id, organisation_id, created_at, last_updated_at",
         slug: None,
         tenancy: Tenancy::Workspace("workspace_id"),
         on_delete: OnDelete::Archive,
@@ -124,7 +133,10 @@ impl Resource for UsagePolicy {
             next_usage_reset_at: row.try_get("next_usage_reset_at")?,
             last_reset_at: row.try_get("last_reset_at")?,
             strict: row.try_get("strict")?,
+            unknown_price: row.try_get("unknown_price")?,
             dry_run: row.try_get("dry_run")?,
+            include_none: row.try_get("include_none")?,
+            trusted_metadata: row.try_get("trusted_metadata")?,
             status: row.try_get("status")?,
             workspace_id: row.try_get("workspace_id")?,
             organisation_id: row.try_get("organisation_id")?,
@@ -158,7 +170,10 @@ impl Resource for UsagePolicy {
             .set("credit_limit", body.credit_limit)
             .set("alert_threshold", body.alert_threshold)
             .set("strict", body.strict.unwrap_or(false))
+            .set("unknown_price", body.unknown_price.map(UnknownPrice::as_str))
             .set("dry_run", body.dry_run.unwrap_or(false))
+            .set("include_none", body.include_none.unwrap_or(false))
+            .set("trusted_metadata", body.trusted_metadata.unwrap_or(false))
             .join(scheduled(schedule))
             .set("next_usage_reset_at", next))
     }
@@ -181,7 +196,10 @@ impl Resource for UsagePolicy {
             .set_if("credit_limit", body.credit_limit)
             .set_if("alert_threshold", body.alert_threshold.sent())
             .set_if("strict", body.strict)
+            .set_if("unknown_price", body.unknown_price.sent().map(|sent| sent.map(UnknownPrice::as_str)))
             .set_if("dry_run", body.dry_run)
+            .set_if("include_none", body.include_none)
+            .set_if("trusted_metadata", body.trusted_metadata)
             .set_if("status", body.status.map(Status::as_str))
             .join(schedule);
         current.wake(action, limit, threshold).await?;

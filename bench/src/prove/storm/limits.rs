@@ -36,9 +36,10 @@ pub struct Books {
     pub calls: u64,
     /// What the dearest call took of the limit.
     pub call: f64,
-    /// As exact decimals.
+    /// As exact decimals. What is counted is what the logs add up to, and what calls were promised that left no log.
     pub logged: String,
     pub counted: String,
+    pub unconfirmed: f64,
 }
 
 impl Sort {
@@ -114,10 +115,15 @@ impl Policy {
             counted AS (
                 SELECT coalesce(sum(value), 0) AS value FROM usage_counters
                 WHERE scope = 'policy' AND left(scope_id, 36) = $3::text AND unit = $4::text
+                    AND right(scope_id, length($2::text) + 1) = ':' || $2::text),
+            lost AS (
+                SELECT coalesce(sum(amount), 0) AS amount FROM limit_intents
+                WHERE scope = 'policy' AND left(scope_id, 36) = $3::text AND unit = $4::text AND charged_at IS NOT NULL
                     AND right(scope_id, length($2::text) + 1) = ':' || $2::text)
             SELECT calls, CASE $4::text WHEN 'cost' THEN dearest ELSE 1 END::float8,
-                trim_scale(CASE $4::text WHEN 'cost' THEN cost ELSE calls END)::text, trim_scale(value)::text
-            FROM logs, counted";
+                trim_scale(CASE $4::text WHEN 'cost' THEN cost ELSE calls END + amount)::text, trim_scale(value)::text,
+                amount::float8
+            FROM logs, counted, lost";
         let row = client
             .query_one(BOOKS, &[&self.sort.name(), &trouble.name(), &self.id, &self.sort.unit()])
             .await
@@ -128,6 +134,7 @@ impl Policy {
             call: row.try_get(1)?,
             logged: row.try_get(2)?,
             counted: row.try_get(3)?,
+            unconfirmed: row.try_get(4)?,
         })
     }
 
@@ -161,10 +168,11 @@ pub struct Bounds {
     pub under: f64,
 }
 
-/// `lease`: the most that one process held; `cut`: what calls may have used that nobody heard of again.
+/// `lease`: the most that one process held; `cut`: what calls may have used that nobody heard of again. A strict budget
+/// bounds what the provider is paid, whatever becomes of the calls.
 pub fn bounds(sort: Sort, trouble: Trouble, in_redis: bool, lease: f64, cut: f64) -> Bounds {
     let over = match (sort, trouble) {
-        (Sort::Strict, _) => cut,
+        (Sort::Strict, _) => 0.0,
         (Sort::Rate, _) if in_redis => 0.0,
         (Sort::Rate, Trouble::Calm) => 0.0,
         (Sort::Rate, Trouble::Killed) => lease + cut,
@@ -191,7 +199,8 @@ mod tests {
             (Rate, Restarted, false, 152.0, 10.0),
             (Rate, Killed, true, 0.0, 62.0),
             (Rate, Restarted, true, 0.0, 10.0),
-            (Strict, Restarted, false, 2.0, 1.0),
+            (Strict, Restarted, false, 0.0, 1.0),
+            (Strict, Killed, false, 0.0, 1.0 + 50.0 + 2.0),
             (Budget, Calm, false, 152.0, 1.0),
         ] {
             let found = bounds(sort, trouble, in_redis, 50.0, 2.0);

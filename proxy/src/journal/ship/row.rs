@@ -2,6 +2,7 @@
 //! a text (NUL) is taken out, and what no index takes is cut.
 
 use super::copied::{Copied, Unwritable};
+use super::intents::CallKey;
 use super::price::Priced;
 use crate::journal::Charge;
 use crate::journal::bounds::{self, cut, cut_bytes};
@@ -137,6 +138,15 @@ impl<'r> Row<'r> {
 
     pub fn charges(&self) -> impl Iterator<Item = (Uuid, Charge<'_>)> {
         self.record.charges.iter().map(|charge| (self.record.id, charge))
+    }
+
+    /// Whether a budget is charged with it, so that something may have been promised to it.
+    pub fn is_of_a_budget(&self) -> bool {
+        self.record.charges.iter().any(|charge| charge.sort.window.is_none())
+    }
+
+    pub fn call_key(&self) -> CallKey {
+        (self.record.internal_trace_id, self.record.attempt.into())
     }
 
     pub fn day(&self) -> NaiveDate {

@@ -79,6 +79,13 @@ impl Admission {
         request.chain(self.attempt.iter().flat_map(Reservation::charges)).map(Charge::from).collect()
     }
 
+    /// What strict budgets promised to the call that is about to leave; none without any.
+    pub fn promises(&self) -> Option<(Charges<'static>, Vec<u64>)> {
+        let promises = || self.request.iter().chain(&self.attempt).flat_map(Reservation::promises);
+        promises().next()?;
+        Some((promises().map(|(due, _)| Charge::from(due)).collect(), promises().map(|(_, amount)| amount).collect()))
+    }
+
     /// Another target takes the place of the present one, whose record is written.
     pub fn set_aside(&mut self, used: &Used<'_>) {
         let spent = self.spent(used);

@@ -19,6 +19,19 @@ pub struct Request<'r> {
     pub family: Option<Family>,
     /// Known once a target is chosen.
     pub attempted: Option<Attempted<'r>>,
+    /// Only what the key and the workspace say of themselves counts as metadata.
+    pub is_trusted_only: bool,
+}
+
+impl Request<'_> {
+    /// The workspace's word stands above the key's, as everywhere.
+    fn metadata(&self, field: &str) -> Option<&Value> {
+        if !self.is_trusted_only {
+            return self.metadata.get(field);
+        }
+        let of_key = self.caller.key.defaults.as_ref().and_then(|defaults| defaults.metadata.get(field));
+        self.caller.workspace.metadata.as_ref().and_then(|metadata| metadata.get(field)).or(of_key)
+    }
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -37,7 +50,7 @@ impl Facts for Request<'_> {
             Key::ApiKey => id(self.caller.key.id),
             Key::OrganisationId => id(self.caller.workspace.organisation_id),
             Key::WorkspaceId => id(self.caller.workspace.id),
-            Key::Metadata(field) => match self.metadata.get(field)? {
+            Key::Metadata(field) => match self.metadata(field)? {
                 Value::String(text) => Some(Cow::Borrowed(text)),
                 Value::Null => None,
                 other => Some(Cow::Owned(other.to_string())),

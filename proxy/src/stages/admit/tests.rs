@@ -7,7 +7,7 @@ use shared::api_key::KeyHash;
 use shared::model::{ApiKey, KeyKind, PolicyEntity, Provider, RateLimitsPolicy, UsageLimitsPolicy, Workspace};
 use std::sync::Arc;
 
-const BOTH: Switches = Switches { things: true, policies: true };
+const BOTH: Switches = Switches { things: true, policies: true, unknown_price: UnknownPrice::Allow };
 
 fn limits(value: u64) -> Option<Arc<ThingLimits>> {
     let rate = Rate { kind: RateKind::Requests, unit: RateUnit::Rpm, value };
@@ -86,11 +86,25 @@ fn key_workspace_and_matching_policies_speak_before_routing_and_the_rest_per_att
         ("a", Switches { policies: false, ..BOTH }, things.to_vec()),
     ] {
         let metadata: Map<String, Value> = [("team".to_owned(), json!(team))].into_iter().collect();
-        let request = Request { caller: &caller, metadata: &metadata, config: None, family: None, attempted: None };
+        let request = Request {
+            caller: &caller,
+            metadata: &metadata,
+            config: None,
+            family: None,
+            attempted: None,
+            is_trusted_only: false,
+        };
         assert_eq!(caps(&of_request(&request, &snapshot, switches, clock)), expected, "{team} {switches:?}");
     }
     let metadata = Map::new();
-    let request = Request { caller: &caller, metadata: &metadata, config: None, family: None, attempted: None };
+    let request = Request {
+        caller: &caller,
+        metadata: &metadata,
+        config: None,
+        family: None,
+        attempted: None,
+        is_trusted_only: false,
+    };
     let provider = Arc::new(Provider {
         id: Uuid::from_u128(3),
         organisation_id: Uuid::from_u128(9),
@@ -141,7 +155,14 @@ fn what_was_found_before_holds_until_a_row_is_another() {
     let by_caller = policies(json!([{ "key": "workspace_id", "value": "home" }]));
     let found = |caller: &Principal, snapshot: &Snapshot, switches, team: &str| {
         let metadata: Map<String, Value> = [("team".to_owned(), json!(team))].into_iter().collect();
-        let request = Request { caller, metadata: &metadata, config: None, family: None, attempted: None };
+        let request = Request {
+            caller,
+            metadata: &metadata,
+            config: None,
+            family: None,
+            attempted: None,
+            is_trusted_only: false,
+        };
         known_of_request(&request, snapshot, switches, DateTime::default)
     };
     let (one, key, workspace, policy) = (caller(), ("api_key", 10), ("workspace", 20), ("policy", 5));
@@ -181,6 +202,7 @@ fn a_group_that_is_reset_alone_begins_anew_although_its_limits_were_found_before
         kind: BudgetKind::Tokens,
         credit_limit: 5.0,
         strict: false,
+        unknown_price: None,
         dry_run: false,
         status: "active".into(),
         last_reset_at: DateTime::default(),
@@ -188,7 +210,14 @@ fn a_group_that_is_reset_alone_begins_anew_although_its_limits_were_found_before
     let (caller, metadata) = (caller(), Map::new());
     let snapshot = Snapshot::empty().with_policies(Vec::new(), vec![spend]);
     let begins = || {
-        let request = Request { caller: &caller, metadata: &metadata, config: None, family: None, attempted: None };
+        let request = Request {
+            caller: &caller,
+            metadata: &metadata,
+            config: None,
+            family: None,
+            attempted: None,
+            is_trusted_only: false,
+        };
         let found = known_of_request(&request, &snapshot, BOTH, DateTime::default);
         found.iter().find_map(|one| match one.limit.kind {
             Kind::Budget { since, .. } => Some(since),

@@ -180,6 +180,14 @@ pub fn refusal(wanted: &Wanted, refused: &limits::Refusal, now: Moment) -> Refus
     }
 }
 
+/// The answer to a request whose price nobody knows, under a budget that minds.
+pub fn price_unknown(wanted: &Wanted) -> Refusal {
+    let Wanted { limit, whose, .. } = wanted;
+    let message = format!("the budget of {whose} does not let requests pass whose model has no known price");
+    let hit = Hit { scope: whose.scope(), rate: None, wait_ms: None, unit: limit.counter.unit() };
+    Refusal::price_unknown(message, hit)
+}
+
 /// A number that stands in many answers, as caps do: each thread keeps the last few.
 fn known(count: u64) -> HeaderValue {
     const KEPT: usize = 16;

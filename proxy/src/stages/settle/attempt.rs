@@ -30,6 +30,8 @@ pub struct Attempt {
     pub watch: Watch,
     /// Of a session: what it is guessed to have used that it did not say.
     pub unheard: Option<(u64, u64)>,
+    /// What strict budgets promised it stands in the journal.
+    pub is_promised: bool,
 }
 
 /// How the answer of a relayed call is watched.
@@ -61,6 +63,7 @@ impl Attempt {
             first_token: None,
             watch: Watch::Not,
             unheard: None,
+            is_promised: false,
         }
     }
 

@@ -13,6 +13,12 @@ use tokio_postgres::Row;
 pub struct Rule {
     pub conditions: Vec<Condition>,
     pub group_by: Vec<GroupBy>,
+    /// Requests that lack a grouped value are a group too.
+    #[serde(default)]
+    pub include_none: bool,
+    /// Of the metadata only what the key and the workspace say of themselves is looked at.
+    #[serde(default)]
+    pub trusted_metadata: bool,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -71,6 +77,8 @@ impl Rule {
         Ok(Self {
             conditions: serde_json::from_value(row.try_get::<_, Value>("conditions")?)?,
             group_by: serde_json::from_value(row.try_get::<_, Value>("group_by")?)?,
+            include_none: row.try_get("include_none")?,
+            trusted_metadata: row.try_get("trusted_metadata")?,
         })
     }
 
@@ -80,7 +88,7 @@ impl Rule {
 
     /// Writes the name of the request's group behind what is there. False when it lacks a grouped value, and is not counted.
     pub fn push_value_key(&self, out: &mut String, facts: &impl Facts) -> bool {
-        super::push_value_key(out, self.group_by.iter().map(|one| &one.key), facts)
+        super::push_value_key(out, self.group_by.iter().map(|one| &one.key), facts, self.include_none)
     }
 
     /// Whether it can be judged only once a target is chosen.

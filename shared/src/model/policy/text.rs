@@ -13,20 +13,30 @@ const LONGEST: usize = 200;
 /// The name of the group that a request belongs to; none when it lacks one of the values.
 pub fn value_key<'a>(keys: impl IntoIterator<Item = &'a Key>, facts: &impl Facts) -> Option<String> {
     let mut name = String::new();
-    push_value_key(&mut name, keys, facts).then_some(name)
+    push_value_key(&mut name, keys, facts, false).then_some(name)
 }
 
 /// Writes the name of the group that a request belongs to behind what is there. False when the request lacks one of the
-/// values; then what was written means nothing.
-pub fn push_value_key<'a>(out: &mut String, keys: impl IntoIterator<Item = &'a Key>, facts: &impl Facts) -> bool {
+/// values; then what was written means nothing. Unless it is to include those: a key stands without a colon then, which
+/// no value can be made to look like.
+pub fn push_value_key<'a>(
+    out: &mut String,
+    keys: impl IntoIterator<Item = &'a Key>,
+    facts: &impl Facts,
+    include_none: bool,
+) -> bool {
     let start = out.len();
     for key in keys {
-        let Some(value) = facts.value(key) else { return false };
+        let value = facts.value(key);
+        if value.is_none() && !include_none {
+            return false;
+        }
         if out.len() > start {
             out.push('|');
         }
         push(out, key.prefix());
         push(out, key.field());
+        let Some(value) = value else { continue };
         out.push(':');
         match value.len() {
             0..=LONGEST_VALUE => push(out, &value),
@@ -93,8 +103,11 @@ mod tests {
         assert_eq!(named(&["api_key", "metadata._user"], sent).as_deref(), Some("api_key:k-1|metadata._user:alice"));
         assert_eq!(named(&["api_key", "metadata.team"], sent), None, "a request that lacks a value is in no group");
         let mut behind = "policy/".to_owned();
-        assert!(push_value_key(&mut behind, &keys(&["api_key"]), &Sent(sent)));
+        assert!(push_value_key(&mut behind, &keys(&["api_key"]), &Sent(sent), false));
         assert_eq!(behind, "policy/api_key:k-1");
+        let mut none = String::new();
+        assert!(push_value_key(&mut none, &keys(&["metadata.team", "api_key"]), &Sent(sent), true));
+        assert_eq!(none, "metadata.team|api_key:k-1", "unless it is asked for");
     }
 
     #[test]

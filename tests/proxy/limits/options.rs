@@ -1,0 +1,93 @@
+//! What budgets and policies can be told to mind: calls without a price, requests without the grouped value, and clients
+//! that say of themselves what they like.
+
+use super::{limited, limited_key, patient, policy, requests};
+use harness::{Answer, Client, Stack, chat};
+use serde_json::{Value, json};
+
+const ALLOWED: &str = "gateway_limits_unpriced_total{verdict=\"allowed\"}";
+const REFUSED: &str = "gateway_limits_unpriced_total{verdict=\"refused\"}";
+
+async fn ask_unpriced(client: &Client) -> Answer {
+    let mut body = chat("Hello");
+    body["model"] = json!("nobody-has-a-price-for-this");
+    client.post("/chat/completions", &body).await
+}
+
+fn budget(more: Value) -> Value {
+    let mut limits = json!({ "credit_limit": 1 });
+    limits.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+    json!({ "usage_limits": limits })
+}
+
+#[tokio::test]
+async fn a_model_without_a_price_passes_a_budget_or_not_as_the_budget_says_and_is_counted() {
+    let stack = patient().await;
+    let plain = limited(&stack, budget(json!({}))).await;
+    assert_eq!(ask_unpriced(&plain).await.status, 200);
+    assert_eq!(stack.metric(ALLOWED).await, Some(1.0));
+    let wary = limited(&stack, budget(json!({ "unknown_price": "refuse" }))).await;
+    let refused = ask_unpriced(&wary).await;
+    assert_eq!(refused.status, 412, "{}", refused.text());
+    assert_eq!(refused.json()["error"]["code"], "price_unknown");
+    assert_eq!(stack.metric(REFUSED).await, Some(1.0));
+    assert_eq!(wary.post("/chat/completions", &chat("Hello")).await.status, 200, "a known price passes");
+    assert_eq!(wary.get("/files").await.status, 200, "so does what only looks something up");
+    assert_eq!(wary.post("/assistants", &json!({})).await.status, 412, "nobody knows what is relayed unread");
+}
+
+#[tokio::test]
+async fn the_setting_holds_where_the_budget_says_nothing() {
+    let stack = Stack::builder().proxy("UNKNOWN_PRICE", "refuse").proxy("LIMITS_WAIT_MS", "20000").start().await;
+    assert_eq!(ask_unpriced(&limited(&stack, budget(json!({}))).await).await.status, 412);
+    assert_eq!(ask_unpriced(&limited(&stack, budget(json!({ "unknown_price": "allow" }))).await).await.status, 200);
+    let of_tokens = budget(json!({ "type": "tokens", "credit_limit": 100_000 }));
+    assert_eq!(ask_unpriced(&limited(&stack, of_tokens).await).await.status, 200, "tokens have no price");
+}
+
+#[tokio::test]
+async fn a_policy_counts_requests_without_the_grouped_value_together_if_asked_to() {
+    let stack = patient().await;
+    let by_team = |more: Value| {
+        let mut body = json!({
+            "type": "requests", "unit": "rpd", "value": 1, "group_by": [{ "key": "metadata.team" }],
+            "conditions": [{ "key": "workspace_id", "value": stack.home.workspace_id }],
+        });
+        body.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        body
+    };
+    policy(&stack, "/policies/rate-limits", by_team(json!({ "include_none": true }))).await;
+    let ask = async |client: &Client| client.post("/chat/completions", &chat("Hello")).await.status.as_u16();
+    let anonymous = stack.client();
+    stack.until("those without a team are one group", async || ask(&anonymous).await == 429).await;
+    let red = stack.client().with("x-gateway-metadata", json!({ "team": "red" }).to_string());
+    assert_eq!([ask(&red).await, ask(&red).await], [200, 429], "a team has its own");
+}
+
+#[tokio::test]
+async fn a_policy_that_trusts_only_what_is_stored_is_not_escaped_by_other_metadata() {
+    let stack = patient().await;
+    let body = json!({
+        "type": "requests", "unit": "rpd", "value": 2, "trusted_metadata": true, "include_none": true,
+        "group_by": [{ "key": "metadata.team" }],
+        "conditions": [{ "key": "workspace_id", "value": stack.home.workspace_id }],
+    });
+    policy(&stack, "/policies/rate-limits", body).await;
+    let limits = json!({ "defaults": { "metadata": { "team": "red" } }, "rate_limits": requests("rpd", 1000) });
+    let (key, _) = limited_key(&stack, limits).await;
+    let as_team = |client: Client, name: &str| client.with("x-gateway-metadata", json!({ "team": name }).to_string());
+    let ask = async |client: Client| client.post("/chat/completions", &chat("Hello")).await.status.as_u16();
+    let refused = async || ask(as_team(stack.as_application(&key), "x")).await == 429;
+    stack.until("the policy is known and used up", refused).await;
+    assert_eq!(
+        ask(as_team(stack.as_application(&key), "another")).await,
+        429,
+        "the key is of the red team, whatever it says"
+    );
+    // A key that says nothing of itself is in the group of all those, however often its client changes its name.
+    let mut answers = Vec::new();
+    for name in ["a", "b", "c"] {
+        answers.push(ask(as_team(stack.client(), name)).await);
+    }
+    assert_eq!(answers, [200, 200, 429]);
+}
