@@ -8,6 +8,7 @@ pub mod errand;
 mod error;
 mod framing;
 mod h1;
+mod inflate;
 #[cfg(test)]
 pub(crate) mod lab;
 #[cfg(test)]

@@ -36,7 +36,7 @@ use crate::stages::answer::{self, Ended};
 use crate::stages::classify::{Endpoint, Route, classify, dialect};
 use crate::stages::headers_to_metadata::HeadersToMetadata;
 use crate::stages::identify::{INFERENCE, Identified, LISTING, Principal, identify};
-use crate::stages::plan::find;
+use crate::stages::plan::{find, wished_retry};
 use crate::stages::prepare::Meant;
 use crate::stages::receive::{BodyMemory, Bounds, Pace, check_content_type};
 use crate::stages::resolve::Resolver;
@@ -51,6 +51,7 @@ use ipnet::IpNet;
 use pingora_http::RequestHeader;
 use serde_json::{Map, Value};
 use shared::client_ip::client_ip;
+use shared::config::Retry;
 use shared::jwt::failures::Failure as TokenFailure;
 use shared::seal::Sealer;
 use std::net::IpAddr;
@@ -128,6 +129,8 @@ pub struct Errand {
     plan: Arc<Plan>,
     metadata: Map<String, Value>,
     meant: Meant,
+    /// How often the request wishes to be tried again, where its config says nothing of it.
+    retry: Option<Retry>,
     /// Found already on the way to this lane.
     first: Option<Target>,
     /// Of a body that is one, once it was read.
@@ -326,6 +329,7 @@ impl Engine {
             plan,
             metadata,
             meant: Meant::of(headers),
+            retry: wished_retry(headers)?,
             first,
             form: None,
         })))

@@ -419,7 +419,7 @@ impl Gateway {
         self.engine.metrics.attempt(Outcome::Failed(class));
         let provider = &target.provider.name;
         match error.etype() {
-            ErrorType::ReadTimedout => Refusal::timeout(target.timeout.as_millis()),
+            ErrorType::ReadTimedout => target.timed_out(),
             ErrorType::InvalidHTTPHeader | ErrorType::H2Error => {
                 Refusal::invalid_upstream_response(provider, class.label())
             }

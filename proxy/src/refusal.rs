@@ -70,6 +70,7 @@ pub const CODES: &[&str] = &[
     "price_unknown",
     "limits_unavailable",
     "timeout",
+    "gateway_timeout",
     "body_timeout",
     "upstream_unreachable",
     "invalid_upstream_response",
@@ -339,9 +340,10 @@ impl Refusal {
         Self::new(408, "timeout_error", "timeout", message)
     }
 
-    /// A stream whose head came and whose first event did not.
-    pub fn no_event(provider: &str) -> Self {
-        Self::new(408, "timeout_error", "timeout", format!("{provider} began a stream and sent nothing in time"))
+    /// The same at the gateway's own limit, which no caller chose.
+    pub fn gateway_timeout(ms: u128) -> Self {
+        let message = format!("the provider did not answer within {ms} ms, the most that the gateway waits");
+        Self::new(504, "timeout_error", "gateway_timeout", message)
     }
 
     /// The time that the config gives the whole request is over.
@@ -481,7 +483,7 @@ mod tests {
             Refusal::price_unknown("m".into(), hit()),
             Refusal::limits_unknown("m".into(), hit()),
             Refusal::timeout(1),
-            Refusal::no_event("p"),
+            Refusal::gateway_timeout(1),
             Refusal::out_of_time(),
             Refusal::upstream_unreachable("p", "w"),
             Refusal::invalid_upstream_response("p", "w"),

@@ -21,11 +21,19 @@ pub struct Target {
     pub headers: Vec<(HeaderName, HeaderValue)>,
     /// Longest wait for the head of the answer.
     pub timeout: Duration,
+    /// That is the gateway's own limit, since neither the request nor its config has one.
+    pub is_ceiling: bool,
     /// Longest silence inside it.
     pub stream_idle: Duration,
 }
 
 impl Target {
+    /// What the client is told when that time has passed.
+    pub fn timed_out(&self) -> Refusal {
+        let ms = self.timeout.as_millis();
+        if self.is_ceiling { Refusal::gateway_timeout(ms) } else { Refusal::timeout(ms) }
+    }
+
     /// Whether a part of its credential is kept elsewhere, and has to be gathered before it is asked.
     pub fn awaits_secrets(&self) -> bool {
         matches!(&self.credential, Credential::Stored(stored) if !stored.mapped.is_empty())

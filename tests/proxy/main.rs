@@ -31,3 +31,4 @@ mod snapshot;
 mod streams;
 mod tokens;
 mod upstream;
+mod whole_answers;

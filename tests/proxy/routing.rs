@@ -60,6 +60,28 @@ async fn a_fallback_takes_the_next_target_and_the_last_answer_when_all_fail() {
     assert_eq!(ask(&stack, &listed).await.status, 500);
 }
 
+/// An old header; what a config says is stronger.
+#[tokio::test]
+async fn a_request_may_wish_for_retries_where_its_config_says_nothing_of_them() {
+    let stack = Stack::start().await;
+    let silent = target(&stack, json!({}));
+    let never = target(&stack, json!({ "retry": { "attempts": 0 } }));
+    for (config, wished, status, count) in [
+        (&silent, "1", 200, "1"),
+        (&silent, "0", 500, "0"),
+        (&never, "1", 500, "0"),
+        (&silent, "6", 400, ""),
+        (&silent, "many", 400, ""),
+    ] {
+        stack.mock.reset();
+        stack.mock.script(json!([{ "status": 500 }])).unwrap();
+        let client = client(&stack, config).with("x-gateway-retry-count", wished);
+        let answer = client.post("/chat/completions", &chat("Hello")).await;
+        assert_eq!(answer.status, status, "{config} {wished}: {}", answer.text());
+        assert_eq!(answer.header("x-gateway-retry-attempt-count"), count, "{config} {wished}");
+    }
+}
+
 #[tokio::test]
 async fn a_target_is_tried_again_as_often_as_the_config_allows_and_says_how_often() {
     let stack = Stack::start().await;

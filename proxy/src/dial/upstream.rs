@@ -6,6 +6,7 @@ use std::sync::{Arc, LazyLock};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
+use http::header;
 use pingora_core::protocols::http::v2::client::Http2Session as Http2;
 use pingora_core::protocols::http::v2::write_body;
 use pingora_core::{Error, RetryType};
@@ -16,6 +17,7 @@ use super::cork::Cork;
 use super::error::{Class, UpstreamError};
 use super::framing;
 use super::h1::Http1;
+use super::inflate::{Encoding, Inflate};
 use super::pool::Pool;
 use super::request::Request;
 use crate::within::until;
@@ -42,6 +44,8 @@ pub struct Upstream {
     awaits_head: bool,
     head_read: bool,
     done: bool,
+    /// Set for an answer that is compressed.
+    inflate: Option<Box<Inflate>>,
 }
 
 /// How long the head of an answer may take.
@@ -88,6 +92,7 @@ impl Upstream {
             awaits_head: false,
             head_read: false,
             done: false,
+            inflate: None,
         }
     }
 
@@ -254,7 +259,23 @@ impl Upstream {
             Exchange::H2(stream) => stream.response_header().cloned(),
             Exchange::Ready(_) | Exchange::Over => None,
         };
-        head.unwrap_or_else(|| NO_HEAD.clone())
+        let mut head = head.unwrap_or_else(|| NO_HEAD.clone());
+        if self.inflate.is_some() {
+            head.remove_header(&header::CONTENT_ENCODING);
+            head.remove_header(&header::CONTENT_LENGTH);
+        }
+        head
+    }
+
+    /// From here on `read_body` undoes the compression of the answer, if it has one. The error names one that it cannot
+    /// undo.
+    pub fn inflate(&mut self) -> Result<(), String> {
+        match Encoding::of(&self.head().headers) {
+            Encoding::Identity => return Ok(()),
+            Encoding::Other(name) => return Err(name.to_owned()),
+            encoding => self.inflate = Inflate::new(&encoding).map(Box::new),
+        }
+        Ok(())
     }
 
     /// The next piece of the answer's body, never an empty one; `None` when it is complete.
@@ -268,16 +289,29 @@ impl Upstream {
             match read {
                 Ok(Some(piece)) => {
                     self.note_end();
+                    let piece = self.inflated(piece)?;
                     if !piece.is_empty() {
                         return Ok(Some(piece));
                     }
                 }
-                Ok(None) => self.done = true,
+                Ok(None) => {
+                    self.done = true;
+                    let rest = self.inflated(Bytes::new())?;
+                    if !rest.is_empty() {
+                        return Ok(Some(rest));
+                    }
+                }
                 Err(Failed::H1(class)) => return Err(self.explain_class(class)),
                 Err(Failed::H2(e)) => return Err(self.explain(&e)),
             }
         }
         Ok(None)
+    }
+
+    fn inflated(&mut self, piece: Bytes) -> Result<Bytes, UpstreamError> {
+        let Some(inflate) = &mut self.inflate else { return Ok(piece) };
+        let inflated = inflate.push(&piece, self.done);
+        inflated.map_err(|error| UpstreamError::protocol(format!("its compression cannot be undone: {error}")))
     }
 
     /// The whole answer was read.

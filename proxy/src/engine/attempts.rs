@@ -89,7 +89,9 @@ impl Engine {
         fields: &Fields<'_>,
     ) -> Result<Answer, Ended> {
         let facts = known(errand, fields, client.head());
-        let begun = Course::begin(&errand.plan, &mut moment(facts, &errand.caller, &mut rand::random::<f64>));
+        let retry = errand.retry.as_ref();
+        let mut chance = rand::random::<f64>;
+        let begun = Course::begin_retrying(&errand.plan, retry, &mut moment(facts, &errand.caller, &mut chance));
         let mut course = begun.map_err(refused)?;
         let wants_stream = fields.is_true("stream");
         loop {

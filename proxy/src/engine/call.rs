@@ -65,7 +65,10 @@ impl Engine {
         let limit = call.asked + target.timeout;
         let limit = call.deadline.map_or(limit, |deadline| limit.min(deadline));
         let called = self.send(target, request, call.body.clone(), limit, fresh).await;
+        let is_over = || call.deadline.is_some_and(|deadline| deadline <= Instant::now());
         let mut upstream = called.map_err(|error| match error {
+            CallError::TooLate if is_over() => out_of_time().into(),
+            CallError::Upstream(error) if error.class() == Class::FirstByteTimeout && is_over() => out_of_time().into(),
             CallError::TooLate => unreachable(target, Class::FirstByteTimeout, &"no connection in time").into(),
             CallError::Dial(error) => unreachable(target, error.class(), &error).into(),
             CallError::Upstream(error) if error.is_stale_reuse() && !fresh => NotCalled::Stale,
@@ -73,7 +76,7 @@ impl Engine {
         })?;
         let waited = call.asked.elapsed();
         let held = {
-            let holding = pin!(answer::hold(&mut upstream, &target.provider.name, limit));
+            let holding = pin!(answer::hold(&mut upstream, target, limit));
             match call.deadline {
                 None => holding.await,
                 Some(deadline) => until(deadline, holding).await.unwrap_or_else(|_| Err(out_of_time())),
@@ -149,7 +152,7 @@ pub(super) fn unreachable(target: &Target, class: Class, error: &dyn std::fmt::D
     let refusal = match class {
         Class::Blocked => Refusal::invalid_custom_host(error),
         Class::Protocol => Refusal::invalid_upstream_response(provider, error),
-        Class::FirstByteTimeout => Refusal::timeout(target.timeout.as_millis()),
+        Class::FirstByteTimeout => target.timed_out(),
         _ => Refusal::upstream_unreachable(provider, error),
     };
     Ended::Failed(Failure { refusal, outcome: Some(Outcome::Failed(class)) })

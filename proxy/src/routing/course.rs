@@ -6,6 +6,7 @@ use super::query::{Facts, holds};
 use super::retry::Retries;
 use crate::plan::{Branch, Leaf, Node, Plan};
 use crate::refusal::Refusal;
+use shared::config::Retry;
 use std::time::Duration;
 
 /// How an attempt ended.
@@ -62,6 +63,8 @@ pub struct Moment<'m> {
 pub struct Course<'p> {
     plan: &'p Plan,
     way: Way,
+    /// For targets whose config says nothing about retries.
+    retry: Option<&'p Retry>,
 }
 
 /// Where a request stands in its plan. Without the plan, so that it can be kept beside it between attempts.
@@ -92,14 +95,19 @@ impl Way {
 
 impl<'p> Course<'p> {
     pub fn begin(plan: &'p Plan, moment: &mut Moment<'_>) -> Result<Self, Refusal> {
-        let mut course = Self { plan, way: Way::default() };
+        Self::begin_retrying(plan, None, moment)
+    }
+
+    /// With what the request wishes where the plan says nothing.
+    pub fn begin_retrying(plan: &'p Plan, retry: Option<&'p Retry>, moment: &mut Moment<'_>) -> Result<Self, Refusal> {
+        let mut course = Self { plan, way: Way::default(), retry };
         course.descend(0, moment)?;
         Ok(course)
     }
 
     /// Goes on where a course through the same plan was left.
     pub fn resume(plan: &'p Plan, way: Way) -> Self {
-        Self { plan, way }
+        Self { plan, way, retry: None }
     }
 
     pub fn pause(self) -> Way {
@@ -126,7 +134,7 @@ impl<'p> Course<'p> {
 
     pub fn after(&mut self, outcome: &Outcome, moment: &mut Moment<'_>) -> Result<Next, Refusal> {
         let leaf = self.leaf();
-        let rules = leaf.retry.as_ref();
+        let rules = leaf.retry.as_ref().or(self.retry);
         let wait = rules
             .and_then(|rules| self.way.retries.next(rules, &leaf.budget, outcome, moment.clock.now(), moment.chance));
         match wait {
@@ -169,7 +177,7 @@ impl<'p> Course<'p> {
                 Branch::Leaf(leaf) => {
                     self.way.at = at;
                     self.way.retries_before = std::mem::take(&mut self.way.retries).count();
-                    if leaf.retry.is_some() || leaf.hedge.is_some() {
+                    if leaf.retry.is_some() || self.retry.is_some() || leaf.hedge.is_some() {
                         leaf.budget.earn();
                     }
                     return Ok(());

@@ -1,8 +1,10 @@
 //! Upstream answer → client, on the engine lane, in two halves. `hold` reads until the answer is worth passing on;
 //! until then nothing has reached the client and another attempt may take its place. `deliver` writes it: a plain
-//! answer whole, a stream event by event, with one error event in the client's dialect should it break off.
+//! answer whole, a stream event by event, with one error event in the client's dialect should it break off or end
+//! without having said that it is over.
 
 mod content;
+mod ending;
 mod hold;
 mod late;
 mod pulse;
@@ -19,6 +21,7 @@ use crate::usage::stream_options::without_usage;
 use crate::visit::Visit;
 use crate::within::until;
 use bytes::{Bytes, BytesMut};
+use ending::Ending;
 use http::{HeaderName, HeaderValue, header};
 use pingora_http::ResponseHeader;
 use std::pin::pin;
@@ -97,38 +100,49 @@ async fn stream(
     } else {
         visit.answers(&upstream.head().headers);
     }
-    let mut is_last = upstream.is_done();
-    let whole = if is_last { join(BytesMut::from(first.as_ref()), splitter.rest()) } else { first };
-    let passed = passed_on(&whole, visit);
-    visit.events(&whole, &passed, is_last);
-    match head {
-        Some(head) => client.write_beginning(head, passed, is_last).await?,
-        None if passed.is_empty() && !is_last => {}
-        None => client.write_body(passed, is_last).await?,
-    }
-    while !is_last {
+    let mut ending = Ending::new(visit.dialect);
+    let mut whole = first;
+    loop {
+        let is_last = upstream.is_done();
+        ending.see(&whole);
+        let mut is_cut = false;
+        if is_last {
+            let rest = splitter.rest();
+            ending.see(&rest);
+            is_cut = ending.is_missing();
+            if !is_cut {
+                whole = join(BytesMut::from(whole.as_ref()), rest);
+            }
+        }
+        let is_end = is_last && !is_cut;
+        if head.is_some() || !whole.is_empty() || is_end {
+            let passed = passed_on(&whole, visit);
+            visit.events(&whole, &passed, is_end);
+            match head.take() {
+                Some(head) => client.write_beginning(head, passed, is_end).await?,
+                None if passed.is_empty() && !is_end => {}
+                None => client.write_body(passed, is_end).await?,
+            }
+        }
+        if is_cut {
+            let error = UpstreamError::protocol("the stream ended before it was complete");
+            return Box::pin(break_off(client, visit, Broken::of(&error, visit))).await;
+        }
+        if is_last {
+            return Ok(Ended::Complete);
+        }
         let piece = match next(client, upstream, visit).await? {
             Ok(piece) => piece,
             Err(broken) => return Box::pin(break_off(client, visit, broken)).await,
         };
-        is_last = piece.is_none() || upstream.is_done();
-        let whole = match splitter.push(piece.unwrap_or_default()) {
-            Ok(whole) if is_last => join(BytesMut::from(whole.as_ref()), splitter.rest()),
+        whole = match splitter.push(piece.unwrap_or_default()) {
             Ok(whole) => whole,
             Err(_) => {
                 let error = UpstreamError::protocol("an event is too large");
                 return Box::pin(break_off(client, visit, Broken::of(&error, visit))).await;
             }
         };
-        if !whole.is_empty() || is_last {
-            let passed = passed_on(&whole, visit);
-            visit.events(&whole, &passed, is_last);
-            if !passed.is_empty() || is_last {
-                client.write_body(passed, is_last).await?;
-            }
-        }
     }
-    Ok(Ended::Complete)
 }
 
 /// What the client asked for of these events.

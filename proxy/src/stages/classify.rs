@@ -117,8 +117,20 @@ pub fn classify<'p>(method: &Method, path: &'p str) -> Route<'p> {
 fn under_v1(path: &str) -> Option<&str> {
     match path.strip_prefix("/v1")? {
         "" => Some("/"),
-        rest => rest.starts_with('/').then_some(rest),
+        rest => rest.starts_with('/').then(|| without_own_version(rest)),
     }
+}
+
+/// Anthropic's SDKs write their own `/v1` after a base URL that ends in ours.
+fn without_own_version(rest: &str) -> &str {
+    match rest.strip_prefix("/v1") {
+        Some(path) if ["/messages", "/complete"].iter().any(|own| is_at_or_below(path, own)) => path,
+        _ => rest,
+    }
+}
+
+fn is_at_or_below(path: &str, place: &str) -> bool {
+    path.strip_prefix(place).is_some_and(|below| below.is_empty() || below.starts_with('/'))
 }
 
 /// `/prompts/{id}/completions`: beside the control plane's paths, but inference.
@@ -157,6 +169,11 @@ mod tests {
             ("GET", "/", Route::Greeting),
             ("GET", "/elsewhere", Route::NotFound),
             ("GET", "/model-configs/pricing/openai/gpt-4o", Route::ControlPlane),
+            ("POST", "/v1/v1/messages", Route::Engine(Endpoint(Family::Messages))),
+            ("POST", "/v1/v1/messages/count_tokens", Route::Engine(Endpoint(Family::CountTokens))),
+            ("GET", "/v1/v1/messages/batches", Route::Relay("/messages/batches")),
+            ("POST", "/v1/v1/messagesx", Route::Relay("/v1/messagesx")),
+            ("POST", "/v1/v1/chat/completions", Route::Relay("/v1/chat/completions")),
             ("GET", "/v1x/models", Route::NotFound),
             ("POST", "/v1/chat/completions", Route::Engine(Endpoint(Family::Chat))),
             ("GET", "/v1/chat/completions", Route::Relay("/chat/completions")),

@@ -7,6 +7,8 @@ use crate::plan::Plan;
 use crate::refusal::Refusal;
 use crate::snapshot::Snapshot;
 use crate::snapshot::saved_config::SavedConfig;
+use serde_json::{Value, json};
+use shared::config::{Limits, Retry, Strictness, read};
 use shared::model::KeyDefaults;
 use std::sync::Arc;
 
@@ -90,13 +92,11 @@ pub fn find(
     if let Some(config) = snapshot.default_config(workspace.id) {
         return Ok(named(config, Source::Workspace));
     }
-    match headers.retry_count {
+    match retry_count(headers)? {
         None => Ok(carried(Plan::of_nothing().clone(), Source::Nobody)),
-        Some(sent) => {
-            let count: Option<u8> = sent.to_str().ok().and_then(|text| text.trim().parse().ok());
-            let count =
-                count.ok_or_else(|| Refusal::invalid_header("x-gateway-retry-count", "a number from 0 to 5"))?;
-            let plan = inline.plan(workspace.id, &format!(r#"{{"retry":{{"attempts":{count}}}}}"#))?;
+        // With a budget of the workspace's own.
+        Some(count) => {
+            let plan = inline.plan(workspace.id, &retrying(count).to_string())?;
             Ok(carried(plan, Source::Nobody))
         }
     }
@@ -112,6 +112,23 @@ pub fn blocks_inline(snapshot: &Snapshot, caller: &Principal) -> bool {
 fn is_own(config: &SavedConfig, defaults: &KeyDefaults) -> bool {
     let own = defaults.config.as_deref();
     own.is_some_and(|own| own == config.row.slug || own == config.row.id.to_string())
+}
+
+/// How often a request wishes to be tried again where its config says nothing of it.
+pub fn wished_retry(headers: &GatewayHeaders<'_>) -> Result<Option<Retry>, Refusal> {
+    let Some(count) = retry_count(headers)? else { return Ok(None) };
+    let config = read(&retrying(count), Strictness::Inline, &Limits::default());
+    Ok(config.map_err(|faults| Refusal::faulty_config(&faults))?.retry)
+}
+
+fn retrying(count: u8) -> Value {
+    json!({ "retry": { "attempts": count } })
+}
+
+fn retry_count(headers: &GatewayHeaders<'_>) -> Result<Option<u8>, Refusal> {
+    let Some(sent) = headers.retry_count else { return Ok(None) };
+    let count = sent.to_str().ok().and_then(|text| text.trim().parse::<u8>().ok()).filter(|count| *count <= 5);
+    count.map(Some).ok_or_else(|| Refusal::invalid_header("x-gateway-retry-count", "a number from 0 to 5"))
 }
 
 fn named(config: Arc<SavedConfig>, source: Source) -> Found {

@@ -217,12 +217,14 @@ impl Resolver<'_> {
         leaf: &Leaf,
         headers: &GatewayHeaders<'_>,
     ) -> Result<Target, Refusal> {
+        let timeout = timeout(headers)?.or(leaf.request_timeout);
         Ok(Target {
             provider,
             origin,
             credential: Credential::Given(None),
             headers: Vec::new(),
-            timeout: timeout(headers)?.or(leaf.request_timeout).unwrap_or(self.first_byte),
+            timeout: timeout.unwrap_or(self.first_byte),
+            is_ceiling: timeout.is_none(),
             stream_idle: leaf.stream_idle.unwrap_or(self.stream_idle),
         })
     }

@@ -117,3 +117,23 @@ async fn a_provider_that_does_not_answer_within_the_callers_time_is_408() {
         assert_eq!(counts.cancelled, 1, "{path}");
     }
 }
+
+/// No caller chose that time, so it is not a caller's timeout.
+#[tokio::test]
+async fn a_provider_that_does_not_answer_within_the_gateways_time_is_504() {
+    let stack = Stack::builder().proxy("UPSTREAM_FIRST_BYTE_TIMEOUT_MS", "300").start().await;
+    let mut stream = chat("x");
+    stream["stream"] = json!(true);
+    for (path, body, fault) in [
+        (LANES[0], chat("x"), json!({ "latency_ms": 3_600_000 })),
+        (LANES[1], chat("x"), json!({ "latency_ms": 3_600_000 })),
+        (LANES[0], stream, json!({ "stall_after_bytes": 0 })),
+    ] {
+        stack.mock.script(json!([fault])).unwrap();
+        let mut wire = Wire::open(stack.proxy_port).await;
+        wire.send(post(path, &credentials(&stack), &body.to_string())).await;
+        let answer = wire.answer().await.unwrap_or_else(|| panic!("{path}: no answer"));
+        let error = &answer.json()["error"];
+        assert_eq!((answer.status, &error["code"]), (504, &json!("gateway_timeout")), "{path} {fault}: {error}");
+    }
+}

@@ -10,6 +10,7 @@ use crate::dial::{Class, Upstream, UpstreamError};
 use crate::events::{Splitter, events};
 use crate::metrics::Outcome;
 use crate::refusal::Refusal;
+use crate::target::Target;
 use crate::within::until;
 use bytes::{Bytes, BytesMut};
 use http::header;
@@ -32,9 +33,15 @@ pub enum Held {
 }
 
 /// Reads the beginning of an answer. A stream has until `limit` for its first piece.
-pub async fn hold(upstream: &mut Upstream, provider: &str, limit: Instant) -> Result<Held, Ended> {
+pub async fn hold(upstream: &mut Upstream, target: &Target, limit: Instant) -> Result<Held, Ended> {
+    let provider = &*target.provider.name;
+    if let Err(encoding) = upstream.inflate()
+        && is_read(upstream.head())
+    {
+        return Err(unusable(&format!("it is compressed ({encoding}) although it was asked not to be"), provider));
+    }
     match is_event_stream(upstream.head()) {
-        true => stream(upstream, provider, limit).await,
+        true => stream(upstream, target, limit).await,
         false => plain(upstream, provider).await,
     }
 }
@@ -69,7 +76,8 @@ fn check(body: &[u8], provider: &str) -> Result<(), Ended> {
     }
 }
 
-async fn stream(upstream: &mut Upstream, provider: &str, limit: Instant) -> Result<Held, Ended> {
+async fn stream(upstream: &mut Upstream, target: &Target, limit: Instant) -> Result<Held, Ended> {
+    let provider = &*target.provider.name;
     let mut splitter = Splitter::default();
     let mut held = BytesMut::new();
     let (mut has_begun, mut is_first) = (false, true);
@@ -79,7 +87,7 @@ async fn stream(upstream: &mut Upstream, provider: &str, limit: Instant) -> Resu
             false => Ok(upstream.read_body().await),
         };
         is_first = false;
-        let piece = read.map_err(|_| too_late(provider))?.map_err(|error| failed(&error, provider))?;
+        let piece = read.map_err(|_| too_late(target))?.map_err(|error| failed(&error, provider))?;
         let is_end = piece.is_none();
         let whole = match piece {
             Some(piece) => splitter.push(piece).map_err(|error| unusable(&error, provider))?,
@@ -111,9 +119,8 @@ async fn stream(upstream: &mut Upstream, provider: &str, limit: Instant) -> Resu
 }
 
 /// The head came in time, and nothing after it.
-fn too_late(provider: &str) -> Ended {
-    let refusal = Refusal::no_event(provider);
-    Ended::Failed(Failure { refusal, outcome: Some(Outcome::Failed(Class::FirstByteTimeout)) })
+fn too_late(target: &Target) -> Ended {
+    Ended::Failed(Failure { refusal: target.timed_out(), outcome: Some(Outcome::Failed(Class::FirstByteTimeout)) })
 }
 
 fn failed(error: &UpstreamError, provider: &str) -> Ended {
@@ -128,6 +135,11 @@ fn unusable(why: &dyn std::fmt::Display, provider: &str) -> Ended {
 
 fn is_event_stream(head: &ResponseHeader) -> bool {
     head.status.is_success() && has_content_type(head, b"text/event-stream")
+}
+
+/// Whether we look inside. Others are passed on in whatever they are wrapped.
+fn is_read(head: &ResponseHeader) -> bool {
+    is_event_stream(head) || (head.status.is_success() && has_content_type(head, b"application/json"))
 }
 
 fn has_content_type(head: &ResponseHeader, kind: &[u8]) -> bool {

@@ -1,15 +1,15 @@
 //! A plain answer to a client that was sent a stream's head already, because heartbeats had to go out first: it becomes
 //! an event, and an error one in the client's dialect.
 
-use super::{Ended, next};
-use crate::dial::Upstream;
+use super::{Broken, Ended, next};
+use crate::dial::{Upstream, UpstreamError};
 use crate::downstream::Downstream;
 use crate::refusal::{Dialect, Refusal};
 use crate::visit::Visit;
 use bytes::{Bytes, BytesMut};
 
-/// Beyond this an answer is no error any more, and no stream either.
-const MOST: usize = 1 << 20;
+/// A longer answer is not made an event, and the client is told so.
+const MOST: usize = 4 << 20;
 
 pub async fn as_event(
     client: &mut impl Downstream,
@@ -17,15 +17,24 @@ pub async fn as_event(
     first: Bytes,
     visit: &mut Visit,
 ) -> Result<Ended, Ended> {
+    let status = upstream.head().status.as_u16();
     let mut body = BytesMut::from(first.as_ref());
-    while !upstream.is_done() && body.len() < MOST {
+    while !upstream.is_done() {
         match next(client, upstream, visit).await? {
             Ok(Some(piece)) => body.extend_from_slice(&piece),
             Ok(None) => break,
             Err(broken) => return super::break_off(client, visit, broken).await,
         }
+        if body.len() > MOST && status < 400 {
+            let error = UpstreamError::protocol("it is no stream, and too large to become an event of one");
+            return super::break_off(client, visit, Broken::of(&error, visit)).await;
+        }
+        if body.len() > MOST {
+            // No error is as long: its status must do.
+            body.clear();
+            break;
+        }
     }
-    let status = upstream.head().status.as_u16();
     visit.status = status;
     visit.answers(&upstream.head().headers);
     let event = event(&body, status, visit.dialect, visit.id());
