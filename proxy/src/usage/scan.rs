@@ -83,16 +83,17 @@ pub fn name_after(bytes: &[u8], key: &Key, characters: usize) -> Option<String> 
 }
 
 /// A written text as a name: no more than so many characters of its beginning are kept. None of one that is out of all
-/// proportion.
+/// proportion and has escapes, which cannot be cut anywhere.
 pub fn name(text: &[u8], characters: usize) -> Option<String> {
     /// Bytes of the longest way to write a character: two escapes.
     const WRITTEN: usize = 12;
-    if text.len() > characters * WRITTEN {
-        return None;
-    }
-    let mut name = unescaped(text)?;
-    name.truncate(cut(&name, characters).len());
-    Some(name)
+    let Some((beginning, _)) = text.split_at_checked(characters * WRITTEN) else {
+        let mut name = unescaped(text)?;
+        name.truncate(cut(&name, characters).len());
+        return Some(name);
+    };
+    let valid = str::from_utf8(beginning).or_else(|error| str::from_utf8(&beginning[..error.valid_up_to()])).ok()?;
+    memchr(b'\\', beginning).is_none().then(|| cut(valid, characters).to_owned())
 }
 
 /// How many characters a written text has.
@@ -277,7 +278,8 @@ mod tests {
             (r"\u00e9\ud83d\ude00xyz", Some("\u{e9}\u{1F600}x")),
             (r"\ud800", None),
             (&"x".repeat(36), Some("xxx")),
-            (&"x".repeat(37), None),
+            (&"\u{e9}".repeat(37), Some("\u{e9}\u{e9}\u{e9}")),
+            (&r"\u00e9".repeat(7), None),
         ] {
             assert_eq!(name(written.as_bytes(), 3).as_deref(), kept, "{written}");
         }

@@ -99,6 +99,7 @@ async fn a_collector_that_hangs_holds_up_neither_calls_nor_logs() {
         stack.until("the log is stored", is_stored).await;
     }
     connections.recv().await.unwrap();
+    // Had the logs waited for it, only the spans of the last would not be given up yet.
     let waiting = stack.metric("gateway_trace_spans_waiting").await;
-    assert_eq!(waiting, Some(6.0), "the logs have waited for nobody");
+    assert!(waiting > Some(2.0), "{waiting:?}");
 }

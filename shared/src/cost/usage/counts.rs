@@ -260,8 +260,13 @@ struct Place<'c> {
 impl<'de> DeserializeSeed<'de> for Place<'_> {
     type Value = ();
 
+    /// What stands at a name that means nothing is not read: a number or an escape in it that is out of range takes nothing
+    /// from what the others say.
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
-        deserializer.deserialize_any(self)
+        match self.key {
+            Key::Other => IgnoredAny::deserialize(deserializer).map(drop),
+            _ => deserializer.deserialize_any(self),
+        }
     }
 }
 

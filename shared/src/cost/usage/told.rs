@@ -94,6 +94,7 @@ mod tests {
             (&[], None, (0, 0)),
             (&["not JSON"], Some((3, 4)), (3, 4)),
             (&[r#"{"prompt_tokens":5,"completion_tokens":6}"#], None, (5, 6)),
+            (&[r#"{"prompt_tokens":5,"x":"\ud800","y":1e100000,"z":[[{"a":"\ud800"}]]}"#], None, (5, 0)),
         ] {
             let told = Told::of(pieces.iter().copied());
             let usage = Usage::known(told.and_then(|told| told.usage), guess);
