@@ -120,8 +120,8 @@ async fn a_stream_that_ends_without_its_end_marker_is_told_as_an_error_in_its_di
         json!({ "type": "response.output_text.delta", "delta": "a" }),
     ]);
     let cases = [
-        (&openai, "/chat/completions", &chat, events(&[said(json!("stop"))]), "data: {\"error\""),
-        (&openai, "/completions", &chat, "data: [DONE]\n\n".into(), "data: {\"error\""),
+        (&openai, "/chat/completions", &chat, events(&[said(json!("stop"))]), "data: {\"status\":\"failure\""),
+        (&openai, "/completions", &chat, "data: [DONE]\n\n".into(), "data: {\"status\":\"failure\""),
         (&anthropic, "/messages", &message, events(&[json!({ "type": "message_stop" })]), "event: error\n"),
         (
             &openai,
