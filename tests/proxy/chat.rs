@@ -52,7 +52,8 @@ fn answers() -> Vec<(&'static str, String)> {
         ("text/event-stream", "data: only half an event".to_owned()),
         (
             "text/event-stream",
-            "retry: 1\n\n\n\n\ndata: {\"choices\":[{\"delta\":{\"content\":\"\\\"error\\\"\"}}]}\n\n".to_owned(),
+            "retry: 1\n\n\n\n\ndata: {\"choices\":[{\"delta\":{\"content\":\"\\\"error\\\"\"}}]}\n\ndata: [DONE]\n\n"
+                .to_owned(),
         ),
     ]
 }
