@@ -102,3 +102,26 @@ async fn an_invitation_promises_no_key_that_the_inviter_could_not_make() {
     assert_eq!(outcome(&refused), (403, "AB03".into()), "{}", refused.text());
     assert_eq!(inviting.post("/admin/users/invites", &body(&[])).await.status, 200);
 }
+
+#[tokio::test]
+async fn who_follows_the_link_of_an_inviter_that_makes_no_keys_is_shown_none() {
+    let service = Service::start().await;
+    let admin = service.administrator();
+    let settings = json!({ "settings": { "user_api_key_auto_create": 1 } });
+    assert_eq!(admin.put("/admin/organisation", &settings).await.status, 200);
+    let inviting = service.key(KeyKind::OrganisationService, &["organisation_users.create"]).await;
+    let inviting = service.client().with_key(&inviting.key);
+    for (client, email, is_shown) in [(&inviting, "ada@x.test", false), (&admin, "bob@x.test", true)] {
+        let seats = json!([{ "id": service.home.workspace_id, "role": "member" }]);
+        let body = json!({ "email": email, "role": "member", "workspaces": seats });
+        let made = client.post("/admin/users/invites", &body).await;
+        assert_eq!(made.status, 200, "{}", made.text());
+        let link = made.json()["invite_link"].as_str().unwrap().to_owned();
+        let token = link.split_once("#token=").unwrap().1;
+        let joined = service.client().post("/admin/users/invites/accept", &json!({ "token": token })).await;
+        assert_eq!(joined.status, 200, "{}", joined.text());
+        let key = joined.json()["api_keys"][0].clone();
+        assert_eq!(key["key"].is_string(), is_shown, "{email}: {key}");
+        assert_eq!(admin.get(&path(&key)).await.json()["is_unclaimed"], json!(!is_shown), "{email}");
+    }
+}

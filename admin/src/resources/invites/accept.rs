@@ -86,21 +86,31 @@ async fn join(
     let values: [&(dyn ToSql + Sync); 5] = [&organisation, &invite.email, &invite.role, &first_name, &last_name];
     let user = crud::id_of(&tx.query_one(USER, &values).await.map_err(is_user_already)?)?;
     tx.execute(JOINED, &[&invite.id, &user]).await?;
+    let is_shown = may_show_keys(tx, organisation, invite).await?;
     let mut keys = Vec::new();
     for seat in &invite.workspaces {
-        keys.extend(sit(tx, app, organisation, user, seat, invite.key.as_ref()).await?);
+        keys.extend(sit(tx, app, (organisation, user), seat, invite.key.as_ref(), is_shown).await?);
     }
     Ok((user, json!({ "user_id": user, "organisation_id": organisation, "api_keys": keys })))
+}
+
+/// Whether keys are shown to who follows the link. The inviter saw it too, and could follow it: keys that nobody
+/// promised are shown only where the inviter could have made them.
+async fn may_show_keys(tx: &Transaction<'_>, organisation: Uuid, invite: &Invite) -> Result<bool, ApiError> {
+    const INVITER: &str = "SELECT FROM api_keys WHERE id = $1 AND organisation_id = $2
+                           AND kind = 'organisation-service' AND 'workspace_user_api_keys.create' = ANY(scopes)";
+    // What was promised was checked when it was.
+    Ok(invite.key.is_some() || tx.query_opt(INVITER, &[&invite.invited_by, &organisation]).await?.is_some())
 }
 
 /// Takes a seat, and makes the key that belongs to it. A workspace that was archived meanwhile has none to offer.
 async fn sit(
     tx: &Transaction<'_>,
     app: &App,
-    organisation: Uuid,
-    user: Uuid,
+    (organisation, user): (Uuid, Uuid),
     seat: &Seat,
     details: Option<&KeyDetails>,
+    is_shown: bool,
 ) -> Result<Option<Value>, ApiError> {
     const HOLD: &str = "SELECT FROM workspaces WHERE id = $1 AND organisation_id = $2 AND status = 'active'
                         FOR NO KEY UPDATE";
@@ -112,9 +122,9 @@ async fn sit(
     }
     tx.execute(MEMBER, &[&workspace, &user, &organisation, &seat.role]).await?;
     let promise = details.map(promise);
-    let joiner = Joiner { organisation, workspace, user, by: user, promise, is_shown: true };
+    let joiner = Joiner { organisation, workspace, user, by: user, promise, is_shown };
     let made = issue::for_joiner(tx, &app.api_key_prefix, joiner).await?;
-    Ok(made.map(|made| issue::shown(workspace, user, &made, true)))
+    Ok(made.map(|made| issue::shown(workspace, user, &made, is_shown)))
 }
 
 fn promise(details: &KeyDetails) -> Promise {
