@@ -78,7 +78,9 @@ pub async fn list(db: &Client) -> anyhow::Result<Vec<Unconfirmed>> {
 
 /// Takes all charges of a request off the list, and off their counters if nothing was spent. Recorded for its organisation.
 pub async fn reconcile(db: &mut Client, request: Uuid, verdict: Verdict) -> anyhow::Result<u64> {
-    // Held in the order in which proxies settle them, so that neither waits for the other for ever.
+    // Intents first, then counters, each in the order in which proxies lock them: nobody waits for the other for ever.
+    const INTENTS: &str = "SELECT FROM limit_intents WHERE request_id = $1 AND charged_at IS NOT NULL
+        ORDER BY request_id, attempt, scope, scope_id, unit, period FOR UPDATE";
     const HELD: &str =
         "SELECT FROM usage_counters c JOIN limit_intents i USING (organisation_id, scope, scope_id, unit, period,
             starts_at) WHERE i.request_id = $1 AND i.charged_at IS NOT NULL
@@ -92,6 +94,7 @@ pub async fn reconcile(db: &mut Client, request: Uuid, verdict: Verdict) -> anyh
     let gone =
         format!("DELETE FROM limit_intents WHERE request_id = $1 AND charged_at IS NOT NULL RETURNING {COLUMNS}");
     let tx = db.transaction().await?;
+    tx.execute(INTENTS, &[&request]).await?;
     tx.execute(HELD, &[&request]).await?;
     if verdict == Verdict::Unspent {
         tx.execute(TAKE_BACK, &[&request]).await?;
