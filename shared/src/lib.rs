@@ -9,6 +9,7 @@ pub mod conf;
 pub mod config;
 pub mod cost;
 pub mod db;
+pub mod forwarded_headers;
 pub mod header_prefix;
 pub mod jwt;
 pub mod limit_intents;

@@ -7,29 +7,9 @@ use crate::refusal::Refusal;
 use crate::target::{Credential, Target};
 use http::{HeaderName, HeaderValue, Method, header};
 use pingora_http::RequestHeader;
+use shared::forwarded_headers;
 
 static X_API_KEY: HeaderName = HeaderName::from_static("x-api-key");
-
-/// Never forwarded on request: they frame or encode the message, belong to a hop, or open a cloud's metadata
-/// service.
-const NOT_FORWARDED: &[&str] = &[
-    "host",
-    "content-length",
-    "transfer-encoding",
-    "connection",
-    "keep-alive",
-    "proxy-connection",
-    "proxy-authorization",
-    "te",
-    "trailer",
-    "upgrade",
-    "expect",
-    "accept-encoding",
-    "cookie",
-    "metadata-flavor",
-    "x-aws-ec2-metadata-token",
-    "x-google-metadata-request",
-];
 
 /// What of a caller's own headers is meant for the provider, found once for all the heads that are built.
 #[derive(Debug, Default)]
@@ -157,9 +137,8 @@ fn forwarded_names(value: Option<&HeaderValue>, aliases: &Aliases) -> Result<Vec
 
 fn forwarded_name(name: &str, aliases: &Aliases) -> Result<HeaderName, Refusal> {
     let refused = || Refusal::invalid_forward_headers(name);
-    let parsed = HeaderName::try_from(name.replace('_', "-").to_ascii_lowercase()).map_err(|_| refused())?;
-    let is_allowed = !NOT_FORWARDED.contains(&parsed.as_str()) && !aliases.is_ours(&parsed);
-    if is_allowed { Ok(parsed) } else { Err(refused()) }
+    let parsed = forwarded_headers::parse(name).map_err(|_| refused())?;
+    if aliases.is_ours(&parsed) { Err(refused()) } else { Ok(parsed) }
 }
 
 #[cfg(test)]
@@ -179,6 +158,7 @@ mod tests {
             ("host", None),
             ("transfer_encoding", None),
             ("cookie", None),
+            ("x-aws-ec2-metadata-token-ttl-seconds", None),
             ("bad name", None),
         ] {
             let value = HeaderValue::from_static(text);

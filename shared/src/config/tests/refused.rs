@@ -406,6 +406,8 @@ fn addresses() -> Vec<Bad> {
         ("the service's key is not forwarded", forward("x-gateway-api-key"), "BAD_HEADER", "forward_headers[1]"),
         ("metadata headers are not forwarded", forward("Metadata-Flavor"), "BAD_HEADER", "forward_headers[1]"),
         ("framing is not forwarded", forward("transfer-encoding"), "BAD_HEADER", "forward_headers[1]"),
+        ("sessions are not forwarded", forward("cookie"), "BAD_HEADER", "forward_headers[1]"),
+        ("what a body is encoded in is not forwarded", forward("Accept_Encoding"), "BAD_HEADER", "forward_headers[1]"),
         ("a header has a name", forward("a b"), "BAD_HEADER", "forward_headers[1]"),
     ]
 }
