@@ -36,11 +36,12 @@ impl Marks {
         self
     }
 
-    /// These marks in the place of `old`: a word already sent counts again once what it spoke of is further away.
-    pub fn replacing(mut self, old: &Self, used: f64) -> Self {
+    /// These marks in the place of `old`: an alert that was sent is sent again when what it was about was raised, and
+    /// raising the limit is about both.
+    pub fn replacing(mut self, old: &Self) -> Self {
         self.is_threshold_alerts_sent = old.is_threshold_alerts_sent;
         self.is_exhausted_alerts_sent = old.is_exhausted_alerts_sent;
-        if !self.is_exhausted(used) && is_raised(self.credit_limit, old.credit_limit) {
+        if is_raised(self.credit_limit, old.credit_limit) {
             (self.is_threshold_alerts_sent, self.is_exhausted_alerts_sent) = (false, false);
         }
         if is_raised(self.alert_threshold, old.alert_threshold) {
@@ -97,18 +98,18 @@ mod tests {
     }
 
     #[test]
-    fn room_clears_both_alerts_and_a_threshold_further_away_its_own() {
+    fn a_raised_limit_clears_both_alerts_and_a_raised_threshold_its_own() {
         let old = marks(10.0, Some(5.0), (true, true));
         for (limit, threshold, expected) in [
             (20.0, Some(5.0), (false, false)),
-            // Still nothing left.
-            (10.5, Some(5.0), (true, true)),
+            // Also while nothing is left: whoever raised it too little hears so again.
+            (10.25, Some(5.0), (false, false)),
             (10.0, Some(7.0), (false, true)),
             (10.0, None, (false, true)),
             (10.0, Some(4.0), (true, true)),
             (9.0, Some(5.0), (true, true)),
         ] {
-            let new = marks(limit, threshold, (false, false)).replacing(&old, 10.5);
+            let new = marks(limit, threshold, (false, false)).replacing(&old);
             assert_eq!((new.is_threshold_alerts_sent, new.is_exhausted_alerts_sent), expected, "{limit} {threshold:?}");
         }
     }

@@ -218,7 +218,7 @@ impl UsageLimits {
         if self.kind != old.kind {
             return self;
         }
-        self.marks = self.marks.replacing(&old.marks, old.used);
+        self.marks = self.marks.replacing(&old.marks);
         self.is_expired_alerts_sent = old.is_expired_alerts_sent;
         self.last_reset_at = old.last_reset_at;
         (self.used, self.unconfirmed) = (old.used, old.unconfirmed);
