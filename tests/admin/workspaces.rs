@@ -171,6 +171,48 @@ async fn a_delete_needs_the_name_and_stops_before_what_still_lives() {
 
 /// Whoever comes second waits, and then finds either a key that must go too or no workspace to make one in.
 #[tokio::test]
+async fn policies_stop_a_delete_and_a_provider_that_nobody_made_does_not() {
+    let service = Service::start().await;
+    let client = service.administrator();
+    let integration = json!({
+        "name": "Account", "slug": "account", "ai_provider_id": "openai", "key": "sk-1",
+        "global_workspace_access": { "enabled": true },
+    });
+    let made = client.post("/integrations", &integration).await;
+    assert_eq!(made.status, 200, "{}", made.text());
+    let granted = create(&client, json!({ "name": "Granted" })).await;
+    let id = granted["id"].as_str().unwrap();
+    let given = client.get(&format!("/providers?workspace_id={id}")).await.json();
+    assert_eq!(given["total"], 1, "it has the provider that came with the integration: {given}");
+    let rule = json!({
+        "name": "Policy", "workspace_id": id, "conditions": [{ "key": "metadata._user", "value": "*" }],
+        "group_by": [{ "key": "metadata._user" }],
+    });
+    for (path, kind, more) in [
+        ("/policies/rate-limits", "rate limits policies", json!({ "type": "requests", "unit": "rpm", "value": 10 })),
+        ("/policies/usage-limits", "usage limits policies", json!({ "type": "cost", "credit_limit": 10 })),
+    ] {
+        let mut body = rule.clone();
+        body.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        let policy = client.post(path, &body).await;
+        assert_eq!(policy.status, 200, "{}", policy.text());
+        let refused = delete(&client, id, json!({ "name": "Granted" })).await;
+        assert_eq!(outcome(&refused), (409, "AB07".into()), "{path}");
+        let message = refused.json()["message"].as_str().unwrap().to_owned();
+        assert!(message.contains(kind) && !message.contains("providers"), "{message}");
+        let policy = format!("{path}/{}", policy.json()["id"].as_str().unwrap());
+        assert_eq!(client.delete(&policy).await.status, 200);
+    }
+    let own = json!({ "name": "Mine", "slug": "mine", "integration_id": "account", "workspace_id": id });
+    let own = client.post("/providers", &own).await;
+    assert_eq!(own.status, 200, "{}", own.text());
+    let refused = delete(&client, id, json!({ "name": "Granted" })).await;
+    assert!(refused.json()["message"].as_str().unwrap().contains("providers"), "{}", refused.text());
+    assert_eq!(client.delete(&format!("/providers/mine?workspace_id={id}")).await.status, 200);
+    assert_eq!(delete(&client, id, json!({ "name": "Granted" })).await.status, 200);
+}
+
+#[tokio::test]
 async fn nothing_new_is_left_alive_in_a_workspace_that_is_being_archived() {
     let service = Service::start().await;
     let client = service.administrator();

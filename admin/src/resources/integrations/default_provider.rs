@@ -41,8 +41,9 @@ impl DefaultProvider {
         const EXISTS: &str = "SELECT EXISTS (SELECT FROM providers
                               WHERE integration_id = $1 AND workspace_id = $2 AND status <> 'archived')";
         const MAKE: &str =
-            "INSERT INTO providers (organisation_id, workspace_id, integration_id, slug, name, note, created_by)
-                            VALUES ($1, $2, $3, $4, $5, $6, $7)";
+            "INSERT INTO providers (organisation_id, workspace_id, integration_id, slug, name, note, created_by,
+                                    creation_mode)
+                            VALUES ($1, $2, $3, $4, $5, $6, $7, 'auto')";
         self.check()?;
         let tx = &action.tx;
         if tx.query_one(EXISTS, &[&integration.id, &workspace]).await?.try_get(0)? {

@@ -25,10 +25,10 @@ static DEPENDENTS: &[Dependent] = &[
     Dependent { table: "api_keys", counted: Some(("API keys", "creation_mode <> 'auto'")) },
     Dependent { table: "configs", counted: Some(("configs", "true")) },
     Dependent { table: "labels", counted: None },
-    Dependent { table: "rate_limits_policies", counted: None },
-    Dependent { table: "usage_limits_policies", counted: None },
+    Dependent { table: "rate_limits_policies", counted: Some(("rate limits policies", "true")) },
+    Dependent { table: "usage_limits_policies", counted: Some(("usage limits policies", "true")) },
     // First the handles, then the accounts that they are on.
-    Dependent { table: "providers", counted: Some(("providers", "true")) },
+    Dependent { table: "providers", counted: Some(("providers", "creation_mode <> 'auto'")) },
     Dependent { table: "integrations", counted: Some(("integrations", "NOT is_hidden")) },
 ];
 
