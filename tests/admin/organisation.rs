@@ -253,17 +253,33 @@ async fn the_oidc_client_secret_is_sealed_and_stays_with_its_issuer() {
 }
 
 #[tokio::test]
-async fn default_guardrails_can_be_none_while_there_are_none() {
+async fn default_guardrails_are_what_is_stored_and_what_is_not_sent_stays() {
     let service = Service::start().await;
     let (client, path) = (service.administrator(), "/admin/organisation/defaults");
     let none = json!({ "input_guardrails": [], "output_guardrails": [] });
     assert_eq!(client.get(path).await.json(), none);
-    assert_eq!(put(&client, path, json!({ "input_guardrails": null })).await, none);
-    for (body, status) in
-        [(json!({ "input_guardrails": ["pg-x"] }), 404), (json!({}), 400), (json!({ "output_guardrails": 1 }), 400)]
-    {
-        assert_eq!(client.put(path, &body).await.status, status, "{body}");
+    let one = json!([{ "id": uuid::Uuid::nil(), "slug": "pg-one" }]);
+    let stored = json!({ "input_guardrails": one, "output_guardrails": one });
+    service.sql(&format!("UPDATE organisations SET defaults = '{stored}'")).await;
+    assert_eq!(client.get(path).await.json(), stored);
+    for (body, field) in [
+        (json!({ "input_guardrails": ["pg-unknown"] }), json!("input_guardrails[0]")),
+        (json!({ "input_guardrails": null, "output_guardrails": ["pg-unknown"] }), json!("output_guardrails[0]")),
+        (json!({ "input_guardrails": vec![""; 1000] }), json!("input_guardrails")),
+        (json!({ "output_guardrails": 1 }), json!("output_guardrails")),
+        (json!({}), json!(null)),
+    ] {
+        let refused = client.put(path, &body).await;
+        assert_eq!((refused.status.as_u16(), &refused.json()["error"]["param"]), (400, &field), "{body}");
     }
+    assert_eq!(client.get(path).await.json(), stored, "what was refused changed nothing");
+    let half = json!({ "input_guardrails": [], "output_guardrails": one });
+    assert_eq!(put(&client, path, json!({ "input_guardrails": null })).await, half);
+    assert_eq!(client.get(path).await.json(), half);
+    assert_eq!(put(&client, path, json!({ "output_guardrails": [] })).await, none);
+    let trail = service.trail(service.home.organisation_id).await;
+    let last = trail.iter().rev().find(|row| row["response_status_code"] == 200).unwrap();
+    assert_eq!((&last["before"], &last["after"]), (&half, &none), "{last}");
 }
 
 #[tokio::test]

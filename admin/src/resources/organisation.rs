@@ -67,6 +67,7 @@ pub(super) struct Organisation {
     security_settings: Value,
     metadata_schemas: Value,
     auth_settings: Value,
+    defaults: Value,
     created_at: Time,
     last_updated_at: Time,
 }
@@ -91,7 +92,7 @@ impl Organisation {
     async fn load(db: &impl GenericClient, id: Uuid, lock: Lock) -> Result<Self, ApiError> {
         const HELD: &str = "SELECT FROM organisations WHERE id = $1 FOR UPDATE";
         const LOAD: &str = "SELECT o.id, o.name, o.settings, o.security_settings, o.metadata_schemas, o.auth_settings,
-                o.created_at, o.last_updated_at, w.id AS default_workspace_id,
+                o.defaults, o.created_at, o.last_updated_at, w.id AS default_workspace_id,
                 (SELECT u.id FROM users u WHERE u.organisation_id = o.id AND u.role = 'owner' AND u.status = 'active'
                  ORDER BY u.created_at, u.id LIMIT 1) AS owner_id
             FROM organisations o LEFT JOIN workspaces w ON w.organisation_id = o.id AND w.is_default
@@ -112,6 +113,7 @@ impl Organisation {
             security_settings: row.try_get("security_settings")?,
             metadata_schemas: row.try_get("metadata_schemas")?,
             auth_settings: row.try_get("auth_settings")?,
+            defaults: row.try_get("defaults")?,
             created_at: row.try_get("created_at")?,
             last_updated_at: row.try_get("last_updated_at")?,
         })

@@ -1,11 +1,11 @@
-//! Guardrails that run on every request of the organisation. There are no guardrails yet, so a list that names one
-//! names nothing; the empty list and null are all that can be set.
+//! Guardrails that run on every request of the organisation. They are stored by id and slug; there are none yet that could
+//! be named, so for now only lists of none are accepted.
 
-use super::current;
+use super::{Organisation, current, merge};
 use crate::action::{Action, Change};
 use crate::app::App;
 use crate::call::Call;
-use crate::crud::Answer;
+use crate::crud::{Answer, Lock};
 use crate::error::ApiError;
 use crate::http::Field;
 use axum::Json;
@@ -20,27 +20,47 @@ struct DefaultsChange {
     output_guardrails: Field<Vec<String>>,
 }
 
+const MOST_GUARDRAILS: usize = 100;
+
 pub async fn read(State(app): State<App>, call: Call) -> Answer {
-    current(&app, &call).await?;
-    Ok(Json(shown()))
+    Ok(Json(shown(&current(&app, &call).await?.defaults)))
 }
 
 pub async fn update(State(app): State<App>, call: Call) -> Answer {
+    const UPDATE: &str = "UPDATE organisations SET defaults = $2, last_updated_at = now() WHERE id = $1";
     let change: DefaultsChange = call.body()?;
     if !change.input_guardrails.is_sent() && !change.output_guardrails.is_sent() {
         return Err(ApiError::invalid("Nothing to update"));
     }
-    let named = [change.input_guardrails, change.output_guardrails].into_iter().filter_map(Field::value);
-    if named.flatten().next().is_some() {
-        return Err(ApiError::NotFound("guardrail"));
-    }
     let mut db = app.db.get().await?;
     let action = Action::begin(&mut db, &app, &call).await?;
-    let resource_id = action.organisation_id().to_string();
-    action.commit(Change { resource_id, before: Some(shown()), after: Some(shown()) }).await?;
-    Ok(Json(shown()))
+    let id = action.organisation_id();
+    let before = Organisation::load(&action.tx, id, Lock::ForUpdate).await?.defaults;
+    let mut stored = before.as_object().cloned().unwrap_or_default();
+    for (side, named) in
+        [("input_guardrails", change.input_guardrails), ("output_guardrails", change.output_guardrails)]
+    {
+        merge(&mut stored, side, named.try_map(|names| found(side, &names))?);
+    }
+    let after = Value::Object(stored);
+    action.tx.execute(UPDATE, &[&id, &after]).await?;
+    let (before, after) = (shown(&before), shown(&after));
+    action.commit(Change { resource_id: id.to_string(), before: Some(before), after: Some(after.clone()) }).await?;
+    Ok(Json(after))
 }
 
-fn shown() -> Value {
-    json!({ "input_guardrails": [], "output_guardrails": [] })
+/// The guardrails of these names, as they are stored.
+fn found(side: &str, names: &[String]) -> Result<Vec<Value>, ApiError> {
+    if names.len() > MOST_GUARDRAILS {
+        return Err(ApiError::field(side, format!("must name at most {MOST_GUARDRAILS} guardrails")));
+    }
+    match names.is_empty() {
+        true => Ok(Vec::new()),
+        false => Err(ApiError::field(format!("{side}[0]"), "is not a guardrail of the organisation")),
+    }
+}
+
+fn shown(stored: &Value) -> Value {
+    let list = |side: &str| stored[side].as_array().cloned().unwrap_or_default();
+    json!({ "input_guardrails": list("input_guardrails"), "output_guardrails": list("output_guardrails") })
 }

@@ -26,8 +26,14 @@ pub fn docs() -> Vec<Doc> {
 }
 
 fn guardrails(title: &str) -> Schema {
-    let names = || schema::list(schema::any_text().eg("pg-pii-3f9a01"));
-    schema::object(title).need("input_guardrails", names()).need("output_guardrails", names())
+    let named = || {
+        schema::object("DefaultGuardrail")
+            .need("id", schema::uuid())
+            .need("slug", schema::any_text().eg("pg-pii-3f9a01"))
+    };
+    schema::object(title)
+        .need("input_guardrails", schema::list(named()))
+        .need("output_guardrails", schema::list(named()))
 }
 
 fn guardrails_change() -> Schema {
