@@ -64,7 +64,7 @@ impl App {
     pub fn new(db: Pool, settings: &Settings) -> anyhow::Result<Self> {
         let providers = Providers::load(settings.catalogue.providers_file.as_deref())?;
         let slugs = providers.iter().map(|provider| &*provider.slug);
-        let model_configs = Sources::new(&settings.catalogue, slugs, Arc::new(Http::new()?))?;
+        let model_configs = Sources::new(&settings.catalogue, &settings.log_store, slugs, Arc::new(Http::new()?))?;
         let outbound = Arc::new(Outbound::new(&settings.outbound)?);
         Ok(Self {
             db: Line::new(db, settings.database.database_pool_size),

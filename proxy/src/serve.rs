@@ -202,7 +202,8 @@ fn engine(
     let upstream = &settings.upstream;
     let sealer = Arc::new(Sealer::new(MasterKeys::load(&settings.sealing)?));
     let providers = Providers::load(settings.catalogue.providers_file.as_deref(), &dialer)?;
-    let sources = Sources::new(&settings.catalogue, providers.names(), Arc::new(Files(dialer.clone())))?;
+    let sources =
+        Sources::new(&settings.catalogue, &settings.log_store, providers.names(), Arc::new(Files(dialer.clone())))?;
     Ok(Engine {
         tariff: Arc::new(Tariff { sources: Arc::new(sources), snapshot: snapshot.clone() }),
         switches: Switches {

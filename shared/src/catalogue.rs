@@ -2,6 +2,7 @@
 //! an operator's own, or fetched; see `sources` for the order in which they are asked.
 
 mod bundled;
+mod place;
 mod price_list;
 pub mod sources;
 

@@ -1,13 +1,12 @@
 //! Where the files come from, in order: memory (one hour), the configured service, the log store, local files, what is
 //! bundled. A source that fails is logged and passed over; what it gave before is used a while longer.
 
+use super::place::Place;
 use super::{PriceList, bundled};
-use crate::conf::Catalogue;
-use anyhow::Context as _;
+use crate::conf::{self, Catalogue};
 use parking_lot::RwLock;
 use serde_json::Value;
 use std::collections::HashMap;
-use std::path::{Path, PathBuf};
 use std::pin::Pin;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -84,11 +83,11 @@ impl Places {
     }
 }
 
-/// Folders with one `{provider}.json` each.
+/// The places of each kind.
 #[derive(Debug, Default)]
 struct Folders {
-    pricing: Option<PathBuf>,
-    general: Option<PathBuf>,
+    pricing: Option<Place>,
+    general: Option<Place>,
 }
 
 #[derive(Debug, Clone)]
@@ -101,6 +100,7 @@ impl Sources {
     /// `providers` are the names that may be asked for, beside those with bundled files.
     pub fn new<'p>(
         settings: &Catalogue,
+        log_store: &conf::LogStore,
         providers: impl Iterator<Item = &'p str>,
         fetch: Arc<dyn Fetch>,
     ) -> anyhow::Result<Self> {
@@ -109,23 +109,26 @@ impl Sources {
             (true, None) => anyhow::bail!("MODEL_CONFIGS_PROXY_FETCH_ENABLED is ON without MODEL_CONFIGS_PROXY_URL"),
             (false, _) => None,
         };
+        let stored = |setting: &str, path: &Option<String>| {
+            path.as_ref().map(|path| Place::in_log_store(setting, path, log_store)).transpose()
+        };
         let names = providers.map(Box::<str>::from).chain(super::bundled_providers().map(Box::from));
         let kept = names.map(|name| (name, Places::default()));
         Ok(Self {
             service,
             log_store: Folders {
-                pricing: in_log_store(
+                pricing: stored(
                     "MODEL_CONFIGS_PRICING_LOG_STORE_PATH",
                     &settings.model_configs_pricing_log_store_path,
                 )?,
-                general: in_log_store(
+                general: stored(
                     "MODEL_CONFIGS_CAPABILITIES_LOG_STORE_PATH",
                     &settings.model_configs_capabilities_log_store_path,
                 )?,
             },
             local: Folders {
-                pricing: settings.model_configs_pricing_local_path.clone(),
-                general: settings.model_configs_capabilities_local_path.clone(),
+                pricing: settings.model_configs_pricing_local_path.clone().map(Place::Folder),
+                general: settings.model_configs_capabilities_local_path.clone().map(Place::Folder),
             },
             kept: kept.collect(),
         })
@@ -214,8 +217,7 @@ impl Sources {
         }
         for folder in [self.log_store.of(kind), self.local.of(kind)].into_iter().flatten() {
             if document.is_none() {
-                let path = folder.join(format!("{provider}.json"));
-                document = read(&path.display().to_string(), file(&path).await);
+                document = read(&folder.to_string(), folder.text(&format!("{provider}.json")).await);
             }
         }
         if document.is_none() {
@@ -232,10 +234,10 @@ struct Look {
 }
 
 impl Folders {
-    fn of(&self, kind: Kind) -> Option<&Path> {
+    fn of(&self, kind: Kind) -> Option<&Place> {
         match kind {
-            Kind::Pricing => self.pricing.as_deref(),
-            Kind::General => self.general.as_deref(),
+            Kind::Pricing => self.pricing.as_ref(),
+            Kind::General => self.general.as_ref(),
         }
     }
 }
@@ -257,25 +259,6 @@ impl Document {
             Self::Prices(list) => Some(list),
             Self::Capabilities(_) => None,
         }
-    }
-}
-
-async fn file(path: &Path) -> anyhow::Result<Option<String>> {
-    match tokio::fs::read_to_string(path).await {
-        Ok(text) => Ok(Some(text)),
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
-        Err(error) => Err(error).with_context(|| path.display().to_string()),
-    }
-}
-
-/// The log store is a folder; other kinds are refused rather than passed over in silence.
-fn in_log_store(setting: &str, path: &Option<String>) -> anyhow::Result<Option<PathBuf>> {
-    let Some(path) = path else { return Ok(None) };
-    match path.strip_prefix("file://").unwrap_or(path) {
-        other if other.contains("://") => {
-            anyhow::bail!("{setting}: only file:// and folders can be read, not `{other}`")
-        }
-        folder => Ok(Some(folder.into())),
     }
 }
 

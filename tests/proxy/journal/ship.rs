@@ -44,7 +44,7 @@ fn open_with(folder: &Path, database: conf::Database, journal: conf::Journal) ->
     let meters = Arc::new(Meters::new(&prometheus::Registry::new()).unwrap());
     let journal = conf::Journal { journal_dir: folder.into(), journal_ship_ms: 10, ..journal };
     let journal = Journal::open(journal, 2, meters.clone()).unwrap();
-    let sources = Sources::new(&settings.catalogue, [].into_iter(), Arc::new(Nowhere)).unwrap();
+    let sources = Sources::new(&settings.catalogue, &settings.log_store, [].into_iter(), Arc::new(Nowhere)).unwrap();
     let pricer = Pricer::new(sources, Arc::new(Snapshot::empty()));
     (journal, Shipper::new(database, pricer, meters.clone(), None), meters)
 }

@@ -69,7 +69,7 @@ impl Replica {
         let journal = Journal::open(folder, 2, meters.clone()).unwrap();
         let limits = Limits::shared(limits, Arc::new(Meters::new(&registry).unwrap()));
         let mut keeper = Keeper::new(limits.clone(), journal.clone(), database.clone());
-        let sources = Sources::new(&all.catalogue, ["openai"].into_iter(), Arc::new(Nowhere)).unwrap();
+        let sources = Sources::new(&all.catalogue, &all.log_store, ["openai"].into_iter(), Arc::new(Nowhere)).unwrap();
         let pricer = Pricer::new(sources, Arc::new(Snapshot::empty()));
         let mut shipper = Shipper::new(database, pricer, meters, None);
         let url = concat!("file://", env!("CARGO_TARGET_TMPDIR"), "/limits-store").to_owned();

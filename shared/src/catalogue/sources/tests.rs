@@ -1,6 +1,7 @@
 //! The order of the sources, how long an answer is kept, and what happens when a source fails.
 
 use super::*;
+use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 const PRICE: &str = r#"{"m":{"pricing_config":{"pay_as_you_go":{"request_token":{"price":"PRICE"}}}}}"#;
@@ -57,6 +58,15 @@ fn settings(log_store: Option<&Path>, local: Option<&Path>) -> Catalogue {
     }
 }
 
+/// A log store that nothing is in.
+fn nowhere() -> conf::LogStore {
+    log_store("file:///nowhere/at/all")
+}
+
+fn log_store(url: &str) -> conf::LogStore {
+    conf::LogStore { log_store_url: url.to_owned(), log_bodies: true, log_body_bytes: 0 }
+}
+
 fn folder(price: &str) -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(folder.path().join("openai.json"), PRICE.replace("PRICE", price)).unwrap();
@@ -84,7 +94,7 @@ async fn sources_are_asked_in_order_and_a_later_one_only_without_an_earlier() {
     ] {
         let asked = Arc::new(Service::default());
         asked.answer.set(service);
-        let sources = Sources::new(&settings(log_store, local), std::iter::empty(), asked).unwrap();
+        let sources = Sources::new(&settings(log_store, local), &nowhere(), std::iter::empty(), asked).unwrap();
         assert_eq!(price(&sources, Instant::now()).await.as_deref(), expected, "{service:?} {log_store:?} {local:?}");
     }
 }
@@ -93,7 +103,7 @@ async fn sources_are_asked_in_order_and_a_later_one_only_without_an_earlier() {
 async fn an_answer_is_kept_for_an_hour_and_then_asked_for_again() {
     let service = Arc::new(Service::default());
     service.answer.set(Some(Ok("1")));
-    let sources = Sources::new(&settings(None, None), std::iter::empty(), service.clone()).unwrap();
+    let sources = Sources::new(&settings(None, None), &nowhere(), std::iter::empty(), service.clone()).unwrap();
     let start = Instant::now();
     assert_eq!(price(&sources, start).await.as_deref(), Some("1"));
     service.answer.set(Some(Ok("2")));
@@ -106,7 +116,7 @@ async fn an_answer_is_kept_for_an_hour_and_then_asked_for_again() {
 async fn what_cannot_be_renewed_is_used_on_and_tried_again_soon() {
     let service = Arc::new(Service::default());
     service.answer.set(Some(Ok("1")));
-    let sources = Sources::new(&settings(None, None), std::iter::empty(), service.clone()).unwrap();
+    let sources = Sources::new(&settings(None, None), &nowhere(), std::iter::empty(), service.clone()).unwrap();
     let start = Instant::now();
     assert_eq!(price(&sources, start).await.as_deref(), Some("1"));
     service.answer.set(Some(Err("away")));
@@ -120,7 +130,7 @@ async fn what_cannot_be_renewed_is_used_on_and_tried_again_soon() {
 async fn prices_are_known_also_while_they_are_renewed() {
     let service = Arc::new(Service::default());
     service.answer.set(Some(Ok("1")));
-    let sources = Sources::new(&settings(None, None), std::iter::empty(), service.clone()).unwrap();
+    let sources = Sources::new(&settings(None, None), &nowhere(), std::iter::empty(), service.clone()).unwrap();
     let start = Instant::now();
     assert!(sources.known("openai").is_none());
     assert!(sources.prices("openai", start).await.is_some());
@@ -133,7 +143,7 @@ async fn prices_are_known_also_while_they_are_renewed() {
 async fn many_who_ask_for_one_file_cause_one_fetch() {
     let service = Arc::new(Service::default());
     service.answer.set(Some(Ok("1")));
-    let sources = Sources::new(&settings(None, None), std::iter::empty(), service.clone()).unwrap();
+    let sources = Sources::new(&settings(None, None), &nowhere(), std::iter::empty(), service.clone()).unwrap();
     let now = Instant::now();
     let asking = (0..100).map(|_| price(&sources, now));
     assert!(futures::future::join_all(asking).await.into_iter().all(|found| found.as_deref() == Some("1")));
@@ -143,7 +153,7 @@ async fn many_who_ask_for_one_file_cause_one_fetch() {
 #[tokio::test]
 async fn a_name_that_is_no_provider_reaches_no_source() {
     let service = Arc::new(Service::default());
-    let sources = Sources::new(&settings(None, None), ["groq"].into_iter(), service.clone()).unwrap();
+    let sources = Sources::new(&settings(None, None), &nowhere(), ["groq"].into_iter(), service.clone()).unwrap();
     for name in ["nobody", "../openai", "", "openai/../openai", "OPENAI"] {
         assert!(sources.prices(name, Instant::now()).await.is_none(), "{name}");
     }
@@ -155,12 +165,12 @@ fn settings_that_cannot_work_stop_the_start() {
     let fetch = || Arc::new(Service::default());
     let mut without_url = settings(None, None);
     without_url.model_configs_proxy_url = None;
-    let mut in_a_bucket = settings(None, None);
-    in_a_bucket.model_configs_pricing_log_store_path = Some("s3://bucket/x".into());
+    let mut on_no_store = settings(None, None);
+    on_no_store.model_configs_pricing_log_store_path = Some("ftp://host/x".into());
     for (settings, name) in
-        [(without_url, "MODEL_CONFIGS_PROXY_URL"), (in_a_bucket, "MODEL_CONFIGS_PRICING_LOG_STORE_PATH")]
+        [(without_url, "MODEL_CONFIGS_PROXY_URL"), (on_no_store, "MODEL_CONFIGS_PRICING_LOG_STORE_PATH")]
     {
-        let problem = Sources::new(&settings, std::iter::empty(), fetch()).err().unwrap().to_string();
+        let problem = Sources::new(&settings, &nowhere(), std::iter::empty(), fetch()).err().unwrap().to_string();
         assert!(problem.contains(name), "{problem}");
     }
 }
@@ -186,7 +196,8 @@ impl Fetch for Slow {
 async fn prices_that_come_later_than_anybody_waits_are_fetched_once_and_learnt() {
     const PATIENCE: Duration = Duration::from_millis(250);
     let service = Arc::new(Slow::default());
-    let sources = Arc::new(Sources::new(&settings(None, None), ["openai"].into_iter(), service.clone()).unwrap());
+    let sources =
+        Arc::new(Sources::new(&settings(None, None), &nowhere(), ["openai"].into_iter(), service.clone()).unwrap());
     for _ in 0..5 {
         assert!(sources.learn("openai", PATIENCE).await.is_none());
     }
@@ -198,4 +209,19 @@ async fn prices_that_come_later_than_anybody_waits_are_fetched_once_and_learnt()
     assert!(sources.learn("openai", PATIENCE).await.is_some());
     assert_eq!(service.asked.load(Ordering::Relaxed), 1);
     assert!(sources.learn("nobody", PATIENCE).await.is_none(), "a provider that does not exist");
+}
+
+#[tokio::test]
+async fn a_path_is_a_folder_of_the_log_store() {
+    let store = tempfile::tempdir().unwrap();
+    std::fs::create_dir_all(store.path().join("configs/prices")).unwrap();
+    std::fs::write(store.path().join("configs/prices/openai.json"), PRICE.replace("PRICE", "7")).unwrap();
+    let log_store = log_store(&format!("file://{}", store.path().display()));
+    let mut settings = settings(None, None);
+    for (path, expected) in [("configs/prices", Some("7")), ("/configs/prices/", None), ("configs", None)] {
+        settings.model_configs_pricing_log_store_path = Some(path.into());
+        let service = Arc::new(Service::default());
+        let sources = Sources::new(&settings, &log_store, std::iter::empty(), service).unwrap();
+        assert_eq!(price(&sources, Instant::now()).await.as_deref(), expected, "{path}");
+    }
 }

@@ -69,3 +69,35 @@ async fn bodies_go_to_a_bucket_with_signed_requests() {
     assert_eq!(stack.metric(FAILURES).await, Some(0.0));
     assert!(!stack.proxy.log().contains(&secret));
 }
+
+#[tokio::test]
+async fn prices_are_read_from_the_log_store_when_it_is_a_bucket() {
+    let aws = Aws::start().await;
+    let bucket = |path: &str| format!("{}/logs{path}", aws.url);
+    assert!(aws.http.put(bucket("")).send().await.unwrap().status().is_success());
+    let file = r#"{"mine":{"pricing_config":{"pay_as_you_go":{"request_token":{"price":7}}}}}"#;
+    let put = aws.http.put(bucket("/gateway/configs/openai.json")).body(file);
+    assert!(put.send().await.unwrap().status().is_success());
+    let (id, secret) = aws.user("gateway", &["s3:PutObject", "s3:GetObject", "s3:ListBucket"]).await;
+    aws.check_everything().await;
+    for (store, path) in [("s3://logs/gateway", "configs"), ("file://logs", "s3://logs/gateway/configs")] {
+        let mut stack = Stack::builder();
+        for (name, value) in [
+            ("LOG_STORE_URL", store),
+            ("MODEL_CONFIGS_PRICING_LOG_STORE_PATH", path),
+            ("AWS_ENDPOINT_URL_S3", aws.url.as_str()),
+            ("AWS_ALLOW_HTTP", "true"),
+            ("AWS_REGION", REGION),
+            ("AWS_ACCESS_KEY_ID", &id),
+            ("AWS_SECRET_ACCESS_KEY", &secret),
+        ] {
+            stack = stack.admin(name, value);
+        }
+        let stack = stack.start().await;
+        let found = stack.anonymous().get("/model-configs/pricing/openai/mine").await;
+        assert_eq!(found.status, 200, "{path}: {}", found.text());
+        assert_eq!(found.json()["pay_as_you_go"]["request_token"]["price"], 7, "{}", found.text());
+        let bundled = stack.anonymous().get("/model-configs/pricing/anthropic/claude-sonnet-4-5").await;
+        assert_eq!(bundled.status, 200, "what the bucket does not have is bundled: {}", bundled.text());
+    }
+}
