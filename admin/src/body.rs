@@ -8,11 +8,11 @@ use bytes::{Bytes, BytesMut};
 use http_body_util::BodyExt as _;
 use std::time::Duration;
 
-pub const LIMIT: usize = 20 << 20;
 const TIME: Duration = Duration::from_secs(60);
 
-pub async fn receive(body: Body, headers: &HeaderMap) -> Result<Bytes, ApiError> {
-    receive_within(body, headers, LIMIT, TIME).await
+/// `limit` is the operation's own.
+pub async fn receive(body: Body, headers: &HeaderMap, limit: usize) -> Result<Bytes, ApiError> {
+    receive_within(body, headers, limit, TIME).await
 }
 
 async fn receive_within(body: Body, headers: &HeaderMap, limit: usize, time: Duration) -> Result<Bytes, ApiError> {

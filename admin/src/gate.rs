@@ -147,7 +147,7 @@ fn permit(operation: &Operation, caller: Option<&Caller>, flags: &Features) -> R
 /// Gives the handlers what they need: the canonical path, the call, and a body that is whole and bounded.
 async fn enter(request: Request, origin: &mut Arc<Origin>, caller: Option<Caller>) -> Result<Request, ApiError> {
     let (mut parts, incoming) = request.into_parts();
-    let whole = body::receive(incoming, &parts.headers).await?;
+    let whole = body::receive(incoming, &parts.headers, origin.operation.body_limit).await?;
     // Before the router: it would take an operation without a handler for a more general one that has one.
     if !is_built(origin.operation) {
         return Err(ApiError::NotBuilt);

@@ -5,6 +5,7 @@
 mod api_keys;
 mod audit;
 mod authentication;
+mod body_limits;
 mod bootstrap;
 mod canary;
 mod change_feed;

@@ -7,7 +7,8 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 use uuid::Uuid;
 
-const LIMIT: usize = 20 << 20;
+/// Of `POST /configs`.
+const LIMIT: usize = 4 << 20;
 const GIVEN: &str = "0190b0c1-8a52-7c0e-8f0e-7a1f2f1f0a11";
 
 #[tokio::test]

@@ -38,6 +38,27 @@ pub fn read<T: DeserializeOwned>(body: Value) -> Result<T, ApiError> {
     })
 }
 
+/// Reads a body straight into its type, with no tree of it in between: for bodies of callers whom nobody knows yet.
+pub fn read_directly<T: DeserializeOwned>(body: &[u8]) -> Result<T, ApiError> {
+    let body = if body.trim_ascii().is_empty() { b"{}" } else { body };
+    // serde would also take an array for a struct.
+    if !body.trim_ascii_start().starts_with(b"{") {
+        return Err(ApiError::invalid("The body must be a JSON object"));
+    }
+    let mut reader = serde_json::Deserializer::from_slice(body);
+    let read = serde_path_to_error::deserialize(&mut reader);
+    let read = read.map_err(|error| match error.inner().is_data() {
+        true => {
+            let (path, message) = (error.path().to_string(), error.inner().to_string());
+            let message = message.rsplit_once(" at line ").map_or(message.as_str(), |(message, _)| message);
+            refusal(if path == "." { "" } else { &path }, message)
+        }
+        false => ApiError::invalid("The body is not valid JSON"),
+    })?;
+    reader.end().map_err(|_| ApiError::invalid("The body is not valid JSON"))?;
+    Ok(read)
+}
+
 /// As `read`, for a value found at `field` of the body.
 pub fn read_at<T: DeserializeOwned>(field: &str, body: Value) -> Result<T, ApiError> {
     read(body).map_err(|error| error.under(field))
@@ -134,6 +155,28 @@ mod tests {
             }
         }
         assert!(read::<Body>(json!({ "name": "a", "id": 1, "limits": null })).is_ok(), "other fields are ignored");
+    }
+
+    #[test]
+    fn what_is_read_directly_is_refused_in_the_same_words() {
+        for body in [
+            "",
+            "{}",
+            r#"{ "name": 7 }"#,
+            r#"{ "name": ["s3cret"] }"#,
+            r#"{ "name": "a", "limits": [{ "unit": "rpm", "value": "s3cret" }] }"#,
+            r#"{ "name": "a", "limits": [{ "unit": "s3cret", "value": 1 }] }"#,
+            r#"{ "name": "a", "limits": [{ "value": 1 }] }"#,
+            r#"{ "name": "a", "limits": [{ "unit": "rpm", "value": 1, "x": 1 }] }"#,
+            r#"["a", null]"#,
+            "{",
+            r#"{ "name": "a" } {}"#,
+        ] {
+            let by_tree = object(body.as_bytes()).and_then(|object| read::<Body>(Value::Object(object))).unwrap_err();
+            let directly = read_directly::<Body>(body.as_bytes()).unwrap_err();
+            assert_eq!(directly.to_string(), by_tree.to_string(), "{body}");
+        }
+        assert!(read_directly::<Body>(br#" { "name": "a", "more": [1] } "#).is_ok());
     }
 
     #[test]

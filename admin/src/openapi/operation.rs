@@ -18,6 +18,7 @@ pub fn rendered(operation: &Operation, doc: Option<&Doc>, is_built: bool) -> Val
         "responses": refusals::of(operation, is_built, doc.map_or(&[], |doc| &doc.also)),
         "x-scopes": scopes(operation.scopes),
         "x-implemented": is_built,
+        "x-body-limit": operation.body_limit,
     });
     if let Some(doc) = doc {
         rendered["responses"]["200"] = if doc.file.is_empty() { success(&doc.answer) } else { file(doc.file) };

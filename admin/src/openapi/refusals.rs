@@ -40,7 +40,11 @@ fn kinds() -> Vec<(&'static str, &'static str, ApiError)> {
             "It exists already, is in use, or is in the wrong state",
             ApiError::Conflict("There is a label with this name already".into()),
         ),
-        ("TooLarge", "The body is larger than 20 MiB", ApiError::TooLarge { limit: 20 << 20 }),
+        (
+            "TooLarge",
+            "The body is larger than the operation reads (`x-body-limit`)",
+            ApiError::TooLarge { limit: 1 << 20 },
+        ),
         ("Failed", "The server failed", ApiError::Internal),
         ("NotBuilt", "Part of the interface, not built yet", ApiError::NotBuilt),
         ("Unavailable", "The database cannot be reached", ApiError::Unavailable),

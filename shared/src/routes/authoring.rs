@@ -3,35 +3,41 @@
 
 use super::operation::{ADMIN as A, ANY, Feature, Operation, delete, get, post, put};
 
+/// A config may have a thousand targets, a template long examples.
+const DOCUMENT: usize = 4 << 20;
+/// A request that is asked about may carry images.
+const EXPLAINED_BODY: usize = 20 << 20;
+
 pub(super) static CONFIGS: &[Operation] = &[
-    post(60, "/configs", ANY, &["configs.create"]),
+    post(60, "/configs", ANY, &["configs.create"]).body_up_to(DOCUMENT),
     get(61, "/configs", ANY, &["configs.list"]),
     get(62, "/configs/{slug}", ANY, &["configs.read"]),
-    put(63, "/configs/{slug}", ANY, &["configs.update"]),
+    put(63, "/configs/{slug}", ANY, &["configs.update"]).body_up_to(DOCUMENT),
     delete(64, "/configs/{slug}", ANY, &["configs.delete"]),
     get(65, "/configs/{slug}/versions", ANY, &["configs.read"]),
     get(0, "/configs/{slug}/versions/diff", ANY, &["configs.read"]),
     post(0, "/configs/{slug}/rollback", ANY, &["configs.update"]),
 ];
 
-pub(super) static EXPLAIN: &[Operation] = &[post(0, "/explain", ANY, &["logs.view", "configs.read"]).all_scopes()];
+pub(super) static EXPLAIN: &[Operation] =
+    &[post(0, "/explain", ANY, &["logs.view", "configs.read"]).all_scopes().body_up_to(EXPLAINED_BODY)];
 
 /// Running a prompt, `POST /prompts/{promptId}/completions`, is inference and therefore not here.
 pub(super) static PROMPTS: &[Operation] = &[
-    post(66, "/prompts", ANY, &["prompts.create"]),
+    post(66, "/prompts", ANY, &["prompts.create"]).body_up_to(DOCUMENT),
     get(67, "/prompts", ANY, &["prompts.list"]),
     get(68, "/prompts/{promptId}", ANY, &["prompts.read"]),
-    put(69, "/prompts/{promptId}", ANY, &["prompts.update"]),
+    put(69, "/prompts/{promptId}", ANY, &["prompts.update"]).body_up_to(DOCUMENT),
     delete(70, "/prompts/{promptId}", ANY, &["prompts.delete"]),
     put(71, "/prompts/{promptId}/makeDefault", ANY, &["prompts.publish"]),
     get(72, "/prompts/{promptId}/versions", ANY, &["prompts.read"]),
     get(73, "/prompts/{promptId}/versions/{versionId}", ANY, &["prompts.read"]),
-    put(74, "/prompts/{promptId}/versions/{versionId}", ANY, &["prompts.update"]),
-    post(75, "/prompts/{promptId}/render", ANY, &["prompts.render", "prompts.read"]),
-    post(77, "/prompts/partials", ANY, &["prompts.create"]),
+    put(74, "/prompts/{promptId}/versions/{versionId}", ANY, &["prompts.update"]).body_up_to(DOCUMENT),
+    post(75, "/prompts/{promptId}/render", ANY, &["prompts.render", "prompts.read"]).body_up_to(DOCUMENT),
+    post(77, "/prompts/partials", ANY, &["prompts.create"]).body_up_to(DOCUMENT),
     get(78, "/prompts/partials", ANY, &["prompts.list"]),
     get(79, "/prompts/partials/{id}", ANY, &["prompts.read"]),
-    put(80, "/prompts/partials/{id}", ANY, &["prompts.update"]),
+    put(80, "/prompts/partials/{id}", ANY, &["prompts.update"]).body_up_to(DOCUMENT),
     delete(81, "/prompts/partials/{id}", ANY, &["prompts.delete"]),
     get(82, "/prompts/partials/{id}/versions", ANY, &["prompts.read"]),
     put(83, "/prompts/partials/{id}/makeDefault", ANY, &["prompts.publish"]),

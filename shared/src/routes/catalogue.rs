@@ -9,6 +9,9 @@ const READ: &[&str] = &["organisation_integrations.read", "workspace_integration
 const UPDATE: &[&str] = &["organisation_integrations.update", "workspace_integrations.update"];
 const DELETE: &[&str] = &["organisation_integrations.delete", "workspace_integrations.delete"];
 
+/// Hundreds of models, each with its prices.
+const MODEL_LIST: usize = 4 << 20;
+
 pub(super) static INTEGRATIONS: &[Operation] = &[
     post(40, "/integrations", ANY, CREATE),
     get(41, "/integrations", ANY, LIST),
@@ -16,8 +19,8 @@ pub(super) static INTEGRATIONS: &[Operation] = &[
     put(43, "/integrations/{slug}", ANY, UPDATE),
     delete(44, "/integrations/{slug}", ANY, DELETE),
     get(45, "/integrations/{slug}/models", ANY, READ),
-    put(46, "/integrations/{slug}/models", ANY, UPDATE),
-    put(0, "/integrations/{slug}/integration-models", ANY, UPDATE),
+    put(46, "/integrations/{slug}/models", ANY, UPDATE).body_up_to(MODEL_LIST),
+    put(0, "/integrations/{slug}/integration-models", ANY, UPDATE).body_up_to(MODEL_LIST),
     delete(47, "/integrations/{slug}/models", ANY, UPDATE),
     get(48, "/integrations/{slug}/workspaces", A, &["organisation_integrations.read"]),
     put(49, "/integrations/{slug}/workspaces", A, &["organisation_integrations.update"]),

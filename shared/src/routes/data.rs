@@ -40,9 +40,12 @@ pub(super) static ANALYTICS: &[Operation] = &[
     delete(213, "/analytics/saved-filters/{id}", ANY, VIEW),
 ];
 
+/// A log carries the request and the answer of a call.
+const LOG_BODY: usize = 20 << 20;
+
 pub(super) static LOGS: &[Operation] = &[
     get(183, "/logs/groups/{groupBy}", ANY, &["logs.list", "analytics.view"]),
-    post(184, "/logs", WORKSPACE, &["completions.write", "logs.write"]).all_scopes(),
+    post(184, "/logs", WORKSPACE, &["completions.write", "logs.write"]).all_scopes().body_up_to(LOG_BODY),
     get(185, "/logs/{logId}", ANY, &["logs.view", "logs.read", "logs.write", "completions.write"]),
     get(186, "/logs", ANY, &["logs.list"]),
     post(187, "/logs/exports", ANY, &["logs.export"]).when(Feature::DataExports),

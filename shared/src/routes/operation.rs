@@ -14,7 +14,15 @@ pub struct Operation {
     pub scopes: Scopes,
     /// The flag that switches the operation off.
     pub feature: Option<Feature>,
+    /// The longest body it reads, in bytes. A body becomes a tree many times its size.
+    pub body_limit: usize,
 }
+
+/// Whoever calls a public operation is a stranger: nothing larger than a token and a name is read from it.
+pub const PUBLIC_BODY: usize = 16 << 10;
+/// Operations that take no object have little to say in a body.
+const BODY_WITHOUT_OBJECT: usize = 64 << 10;
+const BODY: usize = 1 << 20;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Method {
@@ -162,28 +170,39 @@ pub(super) const fn keys(
 type Names = &'static [&'static str];
 
 pub(super) const fn get(number: u16, path: &'static str, access: Access, any_scope: Names) -> Operation {
-    Operation { number, method: Method::Get, path, access, scopes: Scopes::Any(any_scope), feature: None }
+    let body_limit = if matches!(access, Access::Public) { PUBLIC_BODY } else { BODY_WITHOUT_OBJECT };
+    Operation { number, method: Method::Get, path, access, scopes: Scopes::Any(any_scope), feature: None, body_limit }
 }
 
 pub(super) const fn post(number: u16, path: &'static str, access: Access, any_scope: Names) -> Operation {
-    Operation { method: Method::Post, ..get(number, path, access, any_scope) }
+    with_object(Method::Post, get(number, path, access, any_scope))
 }
 
 pub(super) const fn put(number: u16, path: &'static str, access: Access, any_scope: Names) -> Operation {
-    Operation { method: Method::Put, ..get(number, path, access, any_scope) }
+    with_object(Method::Put, get(number, path, access, any_scope))
 }
 
 pub(super) const fn patch(number: u16, path: &'static str, access: Access, any_scope: Names) -> Operation {
-    Operation { method: Method::Patch, ..get(number, path, access, any_scope) }
+    with_object(Method::Patch, get(number, path, access, any_scope))
 }
 
 pub(super) const fn delete(number: u16, path: &'static str, access: Access, any_scope: Names) -> Operation {
     Operation { method: Method::Delete, ..get(number, path, access, any_scope) }
 }
 
+const fn with_object(method: Method, operation: Operation) -> Operation {
+    let body_limit = if matches!(operation.access, Access::Public) { PUBLIC_BODY } else { BODY };
+    Operation { method, body_limit, ..operation }
+}
+
 impl Operation {
     pub(super) const fn when(self, feature: Feature) -> Self {
         Self { feature: Some(feature), ..self }
+    }
+
+    /// For objects that are large by nature.
+    pub(super) const fn body_up_to(self, bytes: usize) -> Self {
+        Self { body_limit: bytes, ..self }
     }
 
     /// All of the listed scopes instead of any.

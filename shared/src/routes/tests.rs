@@ -217,3 +217,11 @@ fn no_operation_needs_a_scope_that_does_not_exist() {
         assert!(crate::scopes::SCOPES.iter().any(|one| one.name == *scope), "{scope}");
     }
 }
+
+#[test]
+fn what_needs_no_credential_reads_next_to_nothing() {
+    for operation in operations() {
+        let most = if operation.access == Access::Public { PUBLIC_BODY } else { 20 << 20 };
+        assert!(operation.body_limit <= most, "{operation:?}");
+    }
+}

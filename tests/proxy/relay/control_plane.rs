@@ -2,7 +2,9 @@
 
 use crate::raw::Wire;
 use crate::upstream::RawUpstream;
+use harness::client::whole;
 use harness::{Stack, chat};
+use http::Method;
 use serde_json::json;
 
 #[tokio::test]
@@ -34,6 +36,28 @@ async fn admin_answers_through_the_proxy_as_it_does_by_itself() {
     let with_provider =
         stack.administrator().with("x-gateway-provider", "openai").with("authorization", "Bearer sk-mock");
     assert_eq!(with_provider.get("/configs").await.status, 200);
+}
+
+/// Admin answers before it has read what is too large, while the client still sends.
+#[tokio::test]
+async fn a_body_that_admin_does_not_read_is_413_through_the_proxy_however_it_is_framed() {
+    let stack = Stack::start().await;
+    let pieces = |size: usize| {
+        let pieces = (0..size).step_by(1 << 14).map(move |at| vec![b' '; (size - at).min(1 << 14)]);
+        reqwest::Body::wrap_stream(futures::stream::iter(pieces.map(Ok::<_, std::io::Error>)))
+    };
+    let (stranger, administrator) = (stack.anonymous(), stack.administrator());
+    for (client, path, limit) in
+        [(&stranger, "/admin/users/invites/accept", 16 << 10), (&administrator, "/labels", 1 << 20)]
+    {
+        for size in [limit + 1, 14 << 20] {
+            for body in [reqwest::Body::from(vec![b' '; size]), pieces(size)] {
+                let answer = whole(client.request(Method::POST, path).body(body)).await;
+                assert_eq!(answer.status, 413, "{path} {size}: {}", answer.text());
+                assert_eq!(answer.json()["data"]["errorCode"], "AB01", "{path} {size}: {}", answer.text());
+            }
+        }
+    }
 }
 
 #[tokio::test]

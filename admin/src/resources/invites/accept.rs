@@ -26,7 +26,7 @@ struct Acceptance {
 }
 
 pub async fn accept(State(app): State<App>, Visit(origin): Visit) -> Answer {
-    let body: Acceptance = json::read(Value::Object(json::object(&origin.body)?))?;
+    let body: Acceptance = json::read_directly(&origin.body)?;
     let mut db = app.db.get().await?;
     let Some((organisation, invite)) = invited(&*db, &body.token).await? else { return Err(unknown()) };
     let tx = db.transaction().await?;
@@ -80,9 +80,8 @@ async fn join(
         return Err(unknown());
     }
     refuse_if_scim_only(tx, organisation).await?;
-    let checked = |field: &str, name: Option<String>| name.map(|name| text::sized(field, name, 0..=255)).transpose();
-    let first_name = checked("first_name", body.first_name)?.or_else(|| invite.first_name.clone());
-    let last_name = checked("last_name", body.last_name)?.or_else(|| invite.last_name.clone());
+    let first_name = part_of_name("first_name", body.first_name)?.or_else(|| invite.first_name.clone());
+    let last_name = part_of_name("last_name", body.last_name)?.or_else(|| invite.last_name.clone());
     let values: [&(dyn ToSql + Sync); 5] = [&organisation, &invite.email, &invite.role, &first_name, &last_name];
     let user = crud::id_of(&tx.query_one(USER, &values).await.map_err(is_user_already)?)?;
     tx.execute(JOINED, &[&invite.id, &user]).await?;
@@ -101,6 +100,13 @@ async fn may_show_keys(tx: &Transaction<'_>, organisation: Uuid, invite: &Invite
                            AND kind = 'organisation-service' AND 'workspace_user_api_keys.create' = ANY(scopes)";
     // What was promised was checked when it was.
     Ok(invite.key.is_some() || tx.query_opt(INVITER, &[&invite.invited_by, &organisation]).await?.is_some())
+}
+
+fn part_of_name(field: &str, name: Option<String>) -> Result<Option<String>, ApiError> {
+    match name {
+        Some(name) if name.contains('\0') => Err(ApiError::field(field, "must not contain the character NUL")),
+        name => name.map(|name| text::sized(field, name, 0..=255)).transpose(),
+    }
 }
 
 /// Takes a seat, and makes the key that belongs to it. A workspace that was archived meanwhile has none to offer.
