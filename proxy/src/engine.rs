@@ -164,10 +164,7 @@ impl Engine {
             Route::Greeting => Ok(Next::Greeting),
             Route::Preflight => Ok(Next::Preflight),
             Route::ControlPlane => Ok(Next::ControlPlane),
-            Route::Explain => {
-                let caller = self.identify(head, peer, &headers, &[INFERENCE], visit).await;
-                Ok(Next::Explain(Asker::new(caller)))
-            }
+            Route::Explain => Ok(Next::Explain(self.asker(head, peer, &headers, visit).await)),
             Route::Prompt => {
                 self.identify(head, peer, &headers, &[INFERENCE], visit).await?;
                 Err(Refusal::not_implemented("running a prompt"))
@@ -195,7 +192,7 @@ impl Engine {
         }
     }
 
-    async fn identify(
+    pub(crate) async fn identify(
         &self,
         head: &RequestHeader,
         peer: Option<IpAddr>,

@@ -4,8 +4,11 @@
 //!
 //! What became of a request stands in the logs, which only admin reads: such a question is passed on to it.
 
+mod asker;
 mod limits;
 pub mod survey;
+
+pub use asker::Asker;
 
 use crate::body::Fields;
 use crate::downstream::Downstream;
@@ -21,6 +24,7 @@ use crate::stages::plan::{Found, find};
 use crate::stages::receive::{NotReceived, receive};
 use crate::stages::trace::{add_user, metadata};
 use crate::visit::Visit;
+use asker::Asking;
 use chrono::Utc;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Uri};
 use limits::{Asked, Possible};
@@ -28,21 +32,14 @@ use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use shared::config::Jitter;
 use shared::providers::Family;
+use shared::routes::{self, Lookup};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use survey::{Stop, View, survey};
 use uuid::Uuid;
 
-/// Of the caller, beside what the request itself would need.
-const SCOPES: &[&str] = &["logs.view", "configs.read"];
-
 /// A question about the past is not longer, and no more than this is read for somebody who may not ask another. It is less
 /// than what Pingora keeps of a body, to send it on.
 const LONGEST_PAST: usize = 8 << 10;
-
-/// Who asks: somebody who may ask what would become of a request, or why not. Admin knows more callers than the proxy
-/// does, so that a question about the past may be answered all the same.
-#[derive(Debug)]
-pub struct Asker(Result<Principal, Refusal>);
 
 /// How a question was dealt with.
 #[derive(Debug)]
@@ -52,18 +49,6 @@ pub enum Explained {
     Past,
 }
 
-impl Asker {
-    pub fn new(caller: Result<Principal, Refusal>) -> Self {
-        Self(caller.and_then(|caller| {
-            let lacks = |scope: &&&str| !caller.key.scopes.iter().any(|held| held == **scope);
-            match SCOPES.iter().find(lacks) {
-                Some(scope) => Err(Refusal::insufficient_scope(scope)),
-                None => Ok(caller),
-            }
-        }))
-    }
-}
-
 /// The request that is asked about.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -71,6 +56,8 @@ struct Question {
     #[serde(default = "post")]
     method: String,
     path: Option<String>,
+    /// Whose request it would be; admin keys must say.
+    workspace_id: Option<String>,
     #[serde(default)]
     headers: Map<String, Value>,
     #[serde(default)]
@@ -98,12 +85,11 @@ enum Lane {
 impl Engine {
     /// Answers a question that is sent as the body.
     pub async fn explain(&self, client: &mut impl Downstream, visit: &mut Visit, asker: Asker) -> Explained {
-        let max_bytes = if asker.0.is_ok() { self.bounds.max_body } else { LONGEST_PAST };
-        let workspace = asker.0.as_ref().map_or(Uuid::nil(), |caller| caller.workspace.id);
-        let bounds = self.body_bounds(max_bytes, workspace);
+        let max_bytes = if asker.0.is_ok() { self.bounds.max_body.min(longest_question()) } else { LONGEST_PAST };
+        let bounds = self.body_bounds(max_bytes, asker.0.as_ref().map_or(Uuid::nil(), Asking::owner));
         let explained = match (receive(client, &bounds).await, asker.0) {
             (Ok(body), _) if is_past(&body.bytes) => return Explained::Past,
-            (Ok(body), Ok(caller)) => self.explanation(&body.bytes, &caller).await,
+            (Ok(body), Ok(asking)) => self.explanation(&body.bytes, asking).await,
             (Err(NotReceived::Gone), _) => return Explained::Delivered(Delivered::ClientGone),
             (Ok(_) | Err(NotReceived::Refused(_)), Err(refusal)) | (Err(NotReceived::Refused(refusal)), Ok(_)) => {
                 Err(refusal)
@@ -116,8 +102,10 @@ impl Engine {
         Explained::Delivered(if written.is_ok() { Delivered::Answered } else { Delivered::ClientGone })
     }
 
-    async fn explanation(&self, question: &[u8], caller: &Principal) -> Result<Value, Refusal> {
+    async fn explanation(&self, question: &[u8], asking: Asking) -> Result<Value, Refusal> {
         let question: Question = serde_json::from_slice(question).map_err(Refusal::invalid_json)?;
+        let caller = asking.principal(question.workspace_id.as_deref(), self.deployment.as_ref(), &self.snapshot)?;
+        let caller = &caller;
         let hypothesis = hypothesis(question)?;
         let headers = GatewayHeaders::of(&hypothesis.headers, &self.aliases)?;
         let found = find(&headers, caller, &self.snapshot, &self.inline)?;
@@ -174,7 +162,7 @@ impl Engine {
             "config": config(&found),
             "plan": plan,
             "limits": limits,
-            "guardrails": [],
+            "guardrails": guardrails(&stops, &found),
         }))
     }
 
@@ -229,6 +217,14 @@ fn path_of(uri: &Uri) -> &str {
     uri.path().strip_prefix("/v1").unwrap_or(uri.path())
 }
 
+/// As long as the control plane's table says.
+fn longest_question() -> usize {
+    match routes::find("POST", "/explain") {
+        Lookup::Operation(operation) => operation.body_limit,
+        Lookup::WrongMethod | Lookup::NotControlPlane => LONGEST_PAST,
+    }
+}
+
 /// Whether a question is about a request that was made.
 fn is_past(question: &[u8]) -> bool {
     if question.len() > LONGEST_PAST {
@@ -273,6 +269,17 @@ fn config(found: &Found) -> Value {
         "slug": row.map(|row| &row.slug),
         "version_id": row.map(|row| row.version_id),
     })
+}
+
+/// Guardrails that the request would meet. None can be run yet: a target that has some refuses.
+fn guardrails(stops: &[Stop], found: &Found) -> Vec<Value> {
+    let guarded = stops.iter().filter(|stop| found.plan.leaf(stop.at).has_guardrails);
+    guarded
+        .map(|stop| {
+            let option = &found.plan.node(stop.at).path;
+            json!({ "option": option, "is_reached": stop.is_reached, "is_run": false })
+        })
+        .collect()
 }
 
 fn told(stop: &Stop, found: &Found, now: Instant) -> Value {

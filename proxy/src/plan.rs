@@ -79,6 +79,8 @@ pub struct Leaf {
     pub id: Option<String>,
     /// Whether a list of models is the catalogue's although a provider is named.
     pub fetch_integrated_models: bool,
+    /// Whether guardrails or mutators would look at its requests or answers.
+    pub has_guardrails: bool,
     /// Parts of a config that this release stores but cannot act on; a request that needs one is told so.
     pub unsupported: Option<&'static str>,
 }

@@ -143,6 +143,11 @@ impl Refusal {
         Self::new(403, "permission_error", "workspace_mismatch", message)
     }
 
+    /// Also the answer for workspaces of others.
+    pub fn unknown_workspace() -> Self {
+        Self::new(404, "not_found_error", "not_found", "there is no such workspace").about("workspace_id")
+    }
+
     pub fn missing_provider() -> Self {
         let message = "no provider selected: send x-gateway-provider, x-gateway-config or a @slug/model model";
         Self::invalid("missing_provider", message).about("x-gateway-provider")

@@ -162,7 +162,7 @@ async fn a_bad_question_is_400_and_a_key_without_the_scopes_403() {
         assert_eq!(answer.status, status, "{asked} {}", answer.text());
         assert_eq!(answer.json()["success"], false, "{asked}");
     }
-    for scopes in [&["completions.write"][..], &["completions.write", "logs.view"], &["logs.view", "configs.read"]] {
+    for scopes in [&["completions.write"][..], &["completions.write", "logs.view"], &["configs.read"]] {
         let key = stack.key(scopes).await;
         let answer =
             stack.anonymous().with_key(&key).post("/explain", &json!({ "path": "/v1/chat/completions" })).await;
@@ -171,6 +171,54 @@ async fn a_bad_question_is_400_and_a_key_without_the_scopes_403() {
     for asked in [json!({}), json!({ "request_id": "018f" }), json!({ "path": "x".repeat(10_000) })] {
         assert_eq!(stack.anonymous().post("/explain", &asked).await.status, 401, "{asked:.80}");
     }
+}
+
+#[tokio::test]
+async fn whoever_may_read_configs_and_logs_may_ask_and_an_admin_key_names_the_workspace() {
+    let stack = Stack::start().await;
+    let workspace = stack.home.workspace_id;
+    let ask = async |key: &str, workspace: Value| {
+        let mut asked = json!({ "path": "/v1/chat/completions", "headers": { "x-gateway-provider": "openai" } });
+        if !workspace.is_null() {
+            asked["workspace_id"] = workspace;
+        }
+        stack.anonymous().with_key(key).post("/explain", &asked).await
+    };
+    let reader = stack.key(&["logs.view", "configs.read"]).await;
+    for (key, named) in [(&reader, json!(null)), (&reader, json!(workspace)), (&stack.home.admin_key, json!(workspace))]
+    {
+        let answer = ask(key, named.clone()).await;
+        assert_eq!(answer.status, 200, "{named}: {}", answer.text());
+        let told = answer.json();
+        assert_eq!((&told["plan"][0]["target"]["provider"], &told["guardrails"]), (&json!("openai"), &json!([])));
+    }
+    let other = stack.organisation().await;
+    for (key, named, status) in [
+        (&stack.home.admin_key, json!(null), 400),
+        (&stack.home.admin_key, json!(other.workspace_id), 404),
+        (&stack.home.admin_key, json!("nowhere"), 404),
+        (&reader, json!(other.workspace_id), 404),
+    ] {
+        let answer = ask(key, named.clone()).await;
+        assert_eq!(answer.status, status, "{named}: {}", answer.text());
+    }
+    let narrow = json!({ "name": "narrow", "scopes": ["logs.view"] });
+    let narrow = stack.administrator().post("/api-keys/organisation/service", &narrow).await.json();
+    let narrow = narrow["key"].as_str().unwrap().to_owned();
+    stack.until("the key is known", async || ask(&narrow, json!(workspace)).await.status == 403).await;
+}
+
+#[tokio::test]
+async fn guardrails_of_a_config_are_told_as_not_run() {
+    let stack = Stack::start().await;
+    let config = json!({
+        "strategy": { "mode": "fallback" },
+        "targets": [{ "provider": "openai", "api_key": "k", "input_guardrails": ["pg-one"] }, { "provider": "openai", "api_key": "k" }],
+    });
+    let told = explain(&stack, question(&config)).await.json();
+    let expected = json!([{ "option": "config.targets[0]", "is_reached": true, "is_run": false }]);
+    assert_eq!(told["guardrails"], expected, "{told}");
+    assert_eq!(told["plan"][0]["target"]["refusal"]["status"], 501, "{told}");
 }
 
 #[tokio::test]

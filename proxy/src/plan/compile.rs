@@ -87,6 +87,7 @@ fn leaf(node: &Config, own: Inherited) -> Leaf {
         cache: own.cache,
         id: own.id,
         fetch_integrated_models: own.fetch_integrated_models.unwrap_or(false),
+        has_guardrails: own.has_hooks,
         unsupported,
     }
 }

@@ -55,15 +55,7 @@ pub fn identify<'h>(
             Err(Refusal::invalid_api_key())
         };
     };
-    if !key.opens_with(&hash, now) {
-        return Err(Refusal::invalid_api_key());
-    }
-    if key.is_expired(now) {
-        return Err(Refusal::expired_api_key());
-    }
-    if key.status == "archived" {
-        return Err(Refusal::invalid_api_key());
-    }
+    check_usable(&key, &hash, now)?;
     let Some(workspace) = key.workspace_id else {
         return Err(Refusal::insufficient_scope(INFERENCE));
     };
@@ -75,6 +67,26 @@ pub fn identify<'h>(
         return Err(Refusal::insufficient_scope(scopes.first().unwrap_or(&INFERENCE)));
     }
     Ok(Identified::Key(Principal { key, workspace, token: None }))
+}
+
+/// The admin key that the headers name, if they name one that can be used.
+pub fn administrator(headers: &GatewayHeaders<'_>, snapshot: &Snapshot, now: DateTime<Utc>) -> Option<Arc<ApiKey>> {
+    let hash = KeyHash::of(service_key(headers)?);
+    let key = snapshot.api_key(&hash).filter(|key| key.workspace_id.is_none())?;
+    check_usable(&key, &hash, now).ok().map(|()| key)
+}
+
+fn check_usable(key: &ApiKey, hash: &KeyHash, now: DateTime<Utc>) -> Result<(), Refusal> {
+    if !key.opens_with(hash, now) {
+        return Err(Refusal::invalid_api_key());
+    }
+    if key.is_expired(now) {
+        return Err(Refusal::expired_api_key());
+    }
+    if key.status == "archived" {
+        return Err(Refusal::invalid_api_key());
+    }
+    Ok(())
 }
 
 /// Whether one of these scopes is held.

@@ -8,6 +8,10 @@ pub fn docs() -> Doc {
     let question = schema::object("Question")
         .may("method", schema::any_text().eg("POST"))
         .need("path", schema::any_text().eg("/v1/chat/completions"))
+        .may(
+            "workspace_id",
+            schema::any_text().eg("ws-market-3f9a01").says("Id or slug of the workspace; admin keys must name it."),
+        )
         .may("headers", schema::any_object().eg(json!({ "x-gateway-provider": "openai" })))
         .may("body", schema::anything().eg(json!({ "model": "gpt-4o-mini", "messages": [] })))
         .closed();
@@ -18,8 +22,8 @@ pub fn docs() -> Doc {
         .details(
             "With `path`: which config and version applies, which targets would be tried in which order and why, with \
              which settings, and which limits would speak of it and what they would say. No provider is asked, nothing \
-             counted. Headers that are JSON may be written as JSON. It needs a key of a \
-             workspace that has the scope `completions.write` as well, and is told by the proxy alone. With `request_id` \
+             counted. Headers that are JSON may be written as JSON. An admin key asks for a \
+             workspace, by `workspace_id`. It is told by the proxy alone. With `request_id` \
              (the `x-gateway-request-id` of an answer, the id of a log, or a trace that has no other request): what was \
              tried, in which order and why, and what came of it. Logs arrive within seconds of a request's end.",
         )
@@ -54,6 +58,12 @@ fn explanation() -> Schema {
         .need("target", target)
         .may("outcome", tried.or_null());
     let limits = schema::list(limit()).or_null();
+    let guardrails = schema::list(
+        schema::object("ExplainedGuardrail")
+            .need("option", schema::any_text().eg("config.targets[0]"))
+            .need("is_reached", schema::flag())
+            .need("is_run", schema::flag().says("False while guardrails are not built: the target refuses instead.")),
+    );
     schema::object("Explanation")
         .need("object", schema::fixed("explanation"))
         .need("lane", schema::choice(&["engine", "relay"]).eg("engine"))
@@ -61,7 +71,7 @@ fn explanation() -> Schema {
         .need("config", config)
         .need("plan", schema::list(stop))
         .need("limits", limits.says("That would speak of the request. Null of past requests, whose logs do not tell."))
-        .need("guardrails", schema::list(schema::any_object()))
+        .need("guardrails", guardrails.or_null().says("Of a config that applies. Null of past requests."))
         .may("outcome", outcome().or_null().says("Of a past request; null while it runs or its end is not stored yet."))
 }
 

@@ -17,9 +17,9 @@ pub fn explanation(request: &Request, version: Option<&Version>) -> Value {
         "metadata": latest.log["metadata"],
         "config": config(&first.log, version),
         "plan": plan(request, version.and_then(|version| version.config.as_ref())),
-        // No log says which limits were asked; an empty list would say that there were none.
+        // No log says which limits were asked, or which guardrails; an empty list would say that there were none.
         "limits": null,
-        "guardrails": [],
+        "guardrails": null,
         "outcome": request.last().map(|last| outcome(request, last)),
     })
 }
