@@ -85,6 +85,15 @@ pub struct Leaf {
     pub unsupported: Option<&'static str>,
 }
 
+/// Fields of a config or an account that are sent as headers.
+pub static SENT: &[(&str, &str)] = &[
+    ("openai_organization", "openai-organization"),
+    ("openai_project", "openai-project"),
+    ("openai_beta", "openai-beta"),
+    ("anthropic_beta", "anthropic-beta"),
+    ("anthropic_version", "anthropic-version"),
+];
+
 /// When an attempt that has not answered gets a second one beside it.
 #[derive(Debug)]
 pub enum Hedging {

@@ -26,8 +26,9 @@ pub use fault::{Code, Fault};
 pub use host::check as check_custom_host;
 pub use inherited::Inherited;
 pub use limits::Limits;
+pub use node::FIELDS;
 pub use param_path::{ParamPath, ParamStep};
-pub use placement::Placement;
+pub use placement::{Placement, field_names as placement_fields};
 pub use query::{Key, Operator, Pattern, Query, number_of};
 pub use tree::{
     Cache, CacheMode, CircuitBreaker, Condition, Config, Hedge, HookSet, Jitter, Mode, Retry, Sticky, Strategy,

@@ -1,11 +1,11 @@
 //! Config → plan: what each target inherits from those above it.
 
-use super::{Branch, Hedging, Leaf, Node, Plan, Source};
+use super::{Branch, Hedging, Leaf, Node, Plan, SENT, Source};
 use crate::body::edit::Edits;
 use crate::routing::breaker::Breaker;
 use crate::routing::budget::Budget;
 use http::HeaderValue;
-use shared::config::{Config, Hedge, Inherited, Mode};
+use shared::config::{Config, Hedge, Inherited, Mode, placement_fields};
 use std::time::Duration;
 
 /// Retries per hundred tries where a config says nothing.
@@ -67,7 +67,7 @@ fn leaf(node: &Config, own: Inherited) -> Leaf {
     let unsupported = match () {
         () if own.has_hooks => Some("a guardrail in a config"),
         () if node.prompt_id.is_some() => Some("prompt_id in a config"),
-        () => None,
+        () => placement_fields().find(|field| node.placement.has(field) && !is_acted_on(field)),
     };
     Leaf {
         source: source(node),
@@ -90,6 +90,12 @@ fn leaf(node: &Config, own: Inherited) -> Leaf {
         has_guardrails: own.has_hooks,
         unsupported,
     }
+}
+
+/// Of the fields that belong to one provider. The others wait for the code that speaks to their provider; until then a
+/// target that has one refuses, because it would ask in the wrong place or in the wrong name.
+fn is_acted_on(field: &str) -> bool {
+    field == "api_key" || SENT.iter().any(|(sent, _)| *sent == field)
 }
 
 fn hedging(hedge: Hedge) -> Hedging {

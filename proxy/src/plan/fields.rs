@@ -1,20 +1,23 @@
-//! Every field of a config, one by one: it changes what becomes of a request, or it is refused by name. A field that is
-//! read and then forgotten would be believed to work.
+//! Every field of a config, one by one: it changes what becomes of a request, or a request that meets it is refused. A
+//! field that is read and then forgotten would be believed to work.
 
-use super::{Plan, compile};
+use super::{Plan, SENT, compile};
+use crate::stages::resolve::extras;
 use serde_json::{Value, json};
-use shared::config::{Limits, Strictness, read};
+use shared::config::{FIELDS, Limits, Strictness, placement_fields, read};
 
 #[derive(Debug, PartialEq)]
 enum Effect {
     /// The plan differs from one without the field.
     Plan,
-    /// It is handed to whoever builds the provider's request.
-    Placed,
+    /// It is sent to the provider as this header.
+    Sent(&'static str),
+    /// It is the credential.
+    Credential,
     /// Requests that meet it are told that it is not supported yet.
     Refused,
-    /// Read and kept for others: nothing of routing depends on it.
-    Elsewhere,
+    /// Nothing, and nobody is misled: the reason stands beside it.
+    Nothing,
 }
 
 fn plan(config: &Value) -> Plan {
@@ -48,15 +51,14 @@ fn at_strategy(mode: &str, field: &str, value: &Value) -> Value {
     config
 }
 
-#[test]
-fn every_field_of_a_target_has_an_effect_or_is_refused() {
-    let plain = format!("{:?}", plan(&at_target("name", &json!("a"))));
+/// What a field of our own does. Those that make a target a group are of the next test.
+fn fields() -> Vec<(&'static str, Value, Effect)> {
     let breaker = json!({ "failure_threshold": 1, "cooldown_interval": 30000 });
-    for (field, value, effect) in [
+    let hook = json!([{ "type": "guardrail", "id": "g", "checks": [] }]);
+    vec![
         ("provider", json!("@x"), Effect::Plan),
         ("virtual_key", json!("x"), Effect::Plan),
         ("passthrough", json!(true), Effect::Plan),
-        ("api_key", json!("other"), Effect::Placed),
         ("weight", json!(7), Effect::Plan),
         ("override_params", json!({ "a": 1 }), Effect::Plan),
         ("default_params", json!({ "a": 1 }), Effect::Plan),
@@ -70,36 +72,70 @@ fn every_field_of_a_target_has_an_effect_or_is_refused() {
         ("custom_host", json!("https://x.example.com"), Effect::Plan),
         ("forward_headers", json!(["x-a"]), Effect::Plan),
         ("cb_config", breaker, Effect::Plan),
-        ("openai_organization", json!("o"), Effect::Placed),
-        ("openai_project", json!("p"), Effect::Placed),
-        ("anthropic_beta", json!("b"), Effect::Placed),
-        ("anthropic_version", json!("v"), Effect::Placed),
-        ("azure_resource_name", json!("r"), Effect::Placed),
-        ("aws_region", json!("r"), Effect::Placed),
-        ("vertex_region", json!("r"), Effect::Placed),
+        ("fetch_integrated_models", json!(true), Effect::Plan),
         ("prompt_id", json!("p"), Effect::Refused),
         ("input_guardrails", json!(["g"]), Effect::Refused),
         ("output_guardrails", json!(["g"]), Effect::Refused),
-        ("before_request_hooks", json!([{ "type": "guardrail", "id": "g", "checks": [] }]), Effect::Refused),
-        ("after_request_hooks", json!([{ "type": "guardrail", "id": "g", "checks": [] }]), Effect::Refused),
+        ("before_request_hooks", hook.clone(), Effect::Refused),
+        ("after_request_hooks", hook, Effect::Refused),
         ("input_mutators", json!(["m"]), Effect::Refused),
         ("output_mutators", json!(["m"]), Effect::Refused),
-        // The answer's header says that nothing is cached.
-        ("cache", json!({ "mode": "simple" }), Effect::Elsewhere),
-        ("id", json!("i"), Effect::Elsewhere),
-        ("strict_open_ai_compliance", json!(false), Effect::Elsewhere),
-        ("fetch_integrated_models", json!(true), Effect::Elsewhere),
-    ] {
+        // Every answer says in its header that it was not cached.
+        ("cache", json!({ "mode": "simple" }), Effect::Nothing),
+        // A name for people.
+        ("id", json!("i"), Effect::Nothing),
+        // About answers in another form than the provider's own, of which there are none.
+        ("strict_open_ai_compliance", json!(false), Effect::Nothing),
+        ("strict_openai_compliance", json!(false), Effect::Nothing),
+    ]
+}
+
+/// A value that a provider's own field takes.
+fn value_for(field: &str) -> Value {
+    match field {
+        "azure_deployment_type" => json!("managed"),
+        "azure_auth_mode" => json!("entra"),
+        "aws_auth_type" => json!("accessKey"),
+        "mistral_fim_completion" | "provider_responses_proxy" => json!(true),
+        "vertex_service_account_json" => json!({ "private_key": "k" }),
+        "deployments" => json!([{ "deployment_id": "d" }]),
+        _ => json!("other"),
+    }
+}
+
+#[test]
+fn every_field_of_a_target_has_an_effect_is_refused_or_misleads_nobody() {
+    const OF_GROUPS: &[&str] = &["name", "on_status_codes", "strategy", "targets"];
+    let own = fields();
+    let mut named: Vec<&str> = own.iter().map(|(field, ..)| *field).chain(OF_GROUPS.iter().copied()).collect();
+    named.sort_unstable();
+    assert_eq!(named, FIELDS, "each field of a config has its row here");
+    let of_providers = placement_fields().map(|field| {
+        let header = SENT.iter().find(|(sent, _)| *sent == field).map(|(_, header)| *header);
+        let effect = match header {
+            Some(header) => Effect::Sent(header),
+            None if field == "api_key" => Effect::Credential,
+            None => Effect::Refused,
+        };
+        (field, value_for(field), effect)
+    });
+    let plain = format!("{:?}", plan(&at_target("name", &json!("a"))));
+    for (field, value, effect) in own.into_iter().chain(of_providers) {
         let plan = plan(&at_target(field, &value));
+        let leaf = plan.leaves().next().unwrap();
         let is_refused = plan.leaves().any(|leaf| leaf.unsupported.is_some());
         match effect {
             Effect::Plan => assert!(format!("{plan:?}") != plain && !is_refused, "{field} changes nothing"),
-            Effect::Placed => {
-                let placed = plan.leaves().next().and_then(|leaf| leaf.placement.text(field));
-                assert!(placed == value.as_str() && !is_refused, "{field} is not handed on");
+            Effect::Sent(header) => {
+                let sent = extras(leaf, |_| None);
+                let is_sent = sent.iter().any(|(name, sent)| name == header && sent == value.as_str().unwrap());
+                assert!(is_sent && !is_refused, "{field} is not sent");
+            }
+            Effect::Credential => {
+                assert!(leaf.placement.text(field) == value.as_str() && !is_refused, "{field} is not handed on");
             }
             Effect::Refused => assert!(is_refused, "{field} is not refused"),
-            Effect::Elsewhere => assert!(!is_refused, "{field} is refused"),
+            Effect::Nothing => assert!(!is_refused, "{field} is refused"),
         }
     }
 }

@@ -7,7 +7,7 @@ use crate::catalog::{self, Entry};
 use crate::dial::{Dialer, Origin};
 use crate::headers::GatewayHeaders;
 use crate::hosts::Hosts;
-use crate::plan::{Leaf, Source};
+use crate::plan::{Leaf, SENT, Source};
 use crate::providers::{Provider, Providers};
 use crate::realtime;
 use crate::refusal::Refusal;
@@ -258,16 +258,10 @@ fn own_credential(headers: &GatewayHeaders<'_>, provider: &str) -> Option<Header
     sent.or_else(|| HeaderValue::from_bytes(offered()?).ok())
 }
 
-/// Fields of a config or an account that are sent as headers.
-const SENT: &[(&str, &str)] = &[
-    ("openai_organization", "openai-organization"),
-    ("openai_project", "openai-project"),
-    ("openai_beta", "openai-beta"),
-    ("anthropic_beta", "anthropic-beta"),
-    ("anthropic_version", "anthropic-version"),
-];
-
-fn extras<'v>(leaf: &'v Leaf, stored: impl Fn(&str) -> Option<Cow<'v, str>>) -> Vec<(HeaderName, HeaderValue)> {
+pub(crate) fn extras<'v>(
+    leaf: &'v Leaf,
+    stored: impl Fn(&str) -> Option<Cow<'v, str>>,
+) -> Vec<(HeaderName, HeaderValue)> {
     let value = |field: &str| leaf.placement.text(field).map(Cow::Borrowed).or_else(|| stored(field));
     let found = SENT.iter().filter_map(|(field, header)| {
         let value = HeaderValue::try_from(value(field)?.as_ref()).ok()?;

@@ -11,6 +11,42 @@ const LONGEST_MS: u64 = 86_400_000;
 const INPUT: [&str; 3] = ["before_request_hooks", "input_guardrails", "input_mutators"];
 const OUTPUT: [&str; 3] = ["after_request_hooks", "output_guardrails", "output_mutators"];
 
+/// The fields of a node beside those that belong to one provider.
+pub static FIELDS: &[&str] = &[
+    "after_request_hooks",
+    "before_request_hooks",
+    "cache",
+    "cb_config",
+    "custom_host",
+    "default_params",
+    "drop_params",
+    "fetch_integrated_models",
+    "forward_headers",
+    "hedge",
+    "id",
+    "input_guardrails",
+    "input_mutators",
+    "name",
+    "on_status_codes",
+    "output_guardrails",
+    "output_mutators",
+    "override_params",
+    "passthrough",
+    "prompt_id",
+    "provider",
+    "request_timeout",
+    "retry",
+    "strategy",
+    "stream_heartbeat",
+    "stream_idle_timeout",
+    "strict_open_ai_compliance",
+    "strict_openai_compliance",
+    "targets",
+    "total_timeout",
+    "virtual_key",
+    "weight",
+];
+
 pub fn read(reading: &mut Reading<'_>, path: &Path<'_>, value: &Value, depth: usize) -> Config {
     if depth > reading.limits.depth {
         let message = format!("targets must not nest deeper than {} levels", reading.limits.depth);

@@ -39,6 +39,8 @@ impl<'v, 'p> Object<'v, 'p> {
     }
 
     pub fn take(&mut self, name: &str) -> Option<&'v Value> {
+        #[cfg(test)]
+        asked_for::note(self.path, name);
         let found = self.fields.iter().position(|(other, _)| other == name)?;
         Some(self.fields.remove(found).1)
     }
@@ -207,4 +209,26 @@ pub(super) fn snake(key: &str) -> Cow<'_, str> {
         name.push(letter.to_ascii_lowercase());
     }
     Cow::Owned(name)
+}
+
+/// Which fields of a root are looked for, whether they are there or not.
+#[cfg(test)]
+pub mod asked_for {
+    use super::Path;
+    use std::cell::RefCell;
+    use std::collections::BTreeSet;
+
+    thread_local! {
+        static NAMES: RefCell<BTreeSet<String>> = const { RefCell::new(BTreeSet::new()) };
+    }
+
+    pub fn note(path: &Path<'_>, name: &str) {
+        if path.to_string().is_empty() {
+            NAMES.with_borrow_mut(|names| names.insert(name.to_owned()));
+        }
+    }
+
+    pub fn names() -> Vec<String> {
+        NAMES.with_borrow(|names| names.iter().cloned().collect())
+    }
 }

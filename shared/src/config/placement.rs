@@ -92,6 +92,11 @@ pub fn read(reading: &mut Reading<'_>, node: &mut Object<'_, '_>) -> Placement {
     placement
 }
 
+/// The name of every such field.
+pub fn field_names() -> impl Iterator<Item = &'static str> {
+    SPECIAL.iter().map(|(name, _)| *name).chain(TEXTS.iter().copied())
+}
+
 #[derive(Clone, Copy)]
 enum Form {
     Text,
@@ -104,18 +109,19 @@ enum Form {
 }
 
 fn form(name: &str) -> Option<Form> {
-    let special = match name {
-        "azure_deployment_type" => Form::OneOf(&["serverless", "managed"]),
-        "azure_auth_mode" => Form::OneOf(&["default", "entra", "managed", "workload"]),
-        "aws_auth_type" => Form::OneOf(&["accessKey", "assumedRole", "apiKey", "serviceRole"]),
-        "mistral_fim_completion" | "provider_responses_proxy" => Form::Flag,
-        "vertex_service_account_json" => Form::Document,
-        "deployments" => Form::Deployments,
-        _ if TEXTS.contains(&name) => Form::Text,
-        _ => return None,
-    };
-    Some(special)
+    let special = SPECIAL.iter().find(|(other, _)| *other == name).map(|(_, form)| *form);
+    special.or(TEXTS.contains(&name).then_some(Form::Text))
 }
+
+static SPECIAL: &[(&str, Form)] = &[
+    ("azure_deployment_type", Form::OneOf(&["serverless", "managed"])),
+    ("azure_auth_mode", Form::OneOf(&["default", "entra", "managed", "workload"])),
+    ("aws_auth_type", Form::OneOf(&["accessKey", "assumedRole", "apiKey", "serviceRole"])),
+    ("mistral_fim_completion", Form::Flag),
+    ("provider_responses_proxy", Form::Flag),
+    ("vertex_service_account_json", Form::Document),
+    ("deployments", Form::Deployments),
+];
 
 impl Form {
     fn holds(self, reading: &mut Reading<'_>, path: &Path<'_>, value: &Value) -> bool {

@@ -163,3 +163,10 @@ fn a_credential_is_never_printed() {
     assert!(!format!("{config:?}").contains("canary"));
     assert_eq!(config.placement.text("api_key"), Some("sk-canary"));
 }
+
+/// So that who walks over `FIELDS` walks over all there are.
+#[test]
+fn the_list_of_fields_names_each_that_is_read_and_no_other() {
+    inline(json!({ "provider": "openai", "api_key": "k" })).unwrap();
+    assert_eq!(object::asked_for::names(), FIELDS);
+}
