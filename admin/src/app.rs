@@ -1,10 +1,12 @@
 //! What every handler may use. Cheap to clone: axum does so for each request.
 
 use crate::line::Line;
+use crate::log_queries::LogQueries;
 use crate::mail::{self, Mail};
 use crate::metrics::Metrics;
 use crate::model_configs::Http;
 use crate::outbound::Outbound;
+use crate::request_limit::RequestLimit;
 use crate::settings::Settings;
 use crate::tokens::Tokens;
 use ipnet::IpNet;
@@ -21,6 +23,10 @@ use std::sync::Arc;
 #[derive(Clone)]
 pub struct App {
     pub db: Line,
+    /// How often one credential may call.
+    pub request_limit: Arc<RequestLimit>,
+    /// Turns of searching logs.
+    pub log_queries: LogQueries,
     pub features: Arc<Features>,
     pub metrics: Arc<Metrics>,
     /// Names under which the `x-gateway-` headers are accepted.
@@ -68,6 +74,8 @@ impl App {
         let outbound = Arc::new(Outbound::new(&settings.outbound)?);
         Ok(Self {
             db: Line::new(db, settings.database.database_pool_size),
+            request_limit: Arc::new(RequestLimit::new(settings.listen.admin_requests_per_minute)),
+            log_queries: LogQueries::new(settings.database.database_pool_size),
             features: Arc::new(settings.features.clone()),
             metrics: Arc::new(Metrics::new()?),
             aliases: Arc::new(Aliases::new(&settings.identity.header_prefix_aliases)?),

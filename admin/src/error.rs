@@ -52,6 +52,14 @@ pub enum ApiError {
         "Secrets cannot be stored: this installation has no master key (GATEWAY_MASTER_KEY_FILE, GATEWAY_MASTER_KEY)"
     )]
     NoMasterKey,
+    /// Somebody asks for more at once, or more often, than their share.
+    #[error("{message}")]
+    RateLimited { message: &'static str, retry_after: u64 },
+    #[error(
+        "The database did not finish within the time of one statement (DATABASE_STATEMENT_TIMEOUT_MS); ask for less, \
+         for example for a shorter time (time_of_generation_min, time_of_generation_max)"
+    )]
+    TooSlow,
     #[error("The server failed; the request id finds the cause in its log")]
     Internal,
     #[error("The database cannot be reached; try again shortly")]
@@ -91,6 +99,8 @@ impl ApiError {
             Self::Conflict(_) => StatusCode::CONFLICT,
             Self::NotFound(_) | Self::NotListed(_) => StatusCode::NOT_FOUND,
             Self::FeatureOff { .. } | Self::LimitReached { .. } => StatusCode::PAYMENT_REQUIRED,
+            Self::RateLimited { .. } => StatusCode::TOO_MANY_REQUESTS,
+            Self::TooSlow => StatusCode::GATEWAY_TIMEOUT,
             Self::NotBuilt => StatusCode::NOT_IMPLEMENTED,
             Self::Internal => StatusCode::INTERNAL_SERVER_ERROR,
             Self::Unavailable | Self::NoMasterKey => StatusCode::SERVICE_UNAVAILABLE,
@@ -103,8 +113,9 @@ impl ApiError {
             Self::Invalid { .. } | Self::Config(_) | Self::TooLarge { .. } => "AB01",
             Self::NoSuchPath | Self::WrongMethod { .. } => "AB02",
             Self::WrongKeyKind | Self::MissingScope { .. } | Self::Forbidden(_) => "AB03",
-            Self::Internal | Self::Unavailable | Self::NoMasterKey => "AB04",
+            Self::Internal | Self::Unavailable | Self::TooSlow | Self::NoMasterKey => "AB04",
             Self::Unauthenticated(_) => "AB05",
+            Self::RateLimited { .. } => "AB06",
             Self::Token(rejection) => rejection.code(),
             Self::Conflict(_) => "AB07",
             Self::NotFound(_) | Self::NotListed(_) => "AB08",
@@ -118,6 +129,7 @@ impl ApiError {
             "AB03" => "permission_error",
             "AB04" => "server_error",
             "AB05" => "authentication_error",
+            "AB06" => "rate_limit_error",
             "AB07" => "conflict_error",
             "AB08" => "not_found_error",
             "AB09" => "billing_error",
@@ -187,6 +199,9 @@ impl IntoResponse for ApiError {
             Self::Unavailable => {
                 headers.insert(header::RETRY_AFTER, HeaderValue::from_static("5"));
             }
+            Self::RateLimited { retry_after, .. } => {
+                headers.insert(header::RETRY_AFTER, HeaderValue::from(*retry_after));
+            }
             _ => {}
         }
         response.extensions_mut().insert(Refusal(self.into()));
@@ -223,6 +238,8 @@ fn refusal(sql_state: &str) -> Option<ApiError> {
         }
         // Two transactions waited for each other; the one that was ended can be tried again.
         "40001" | "40P01" => Some(ApiError::Unavailable),
+        // Our own bound; nobody else cancels our statements.
+        "57014" => Some(ApiError::TooSlow),
         _ => None,
     }
 }
@@ -325,6 +342,8 @@ mod tests {
             (ApiError::NotListed("price"), 404, "AB08"),
             (ApiError::FeatureOff { setting: "X" }, 402, "AB09"),
             (ApiError::LimitReached { message: "x".into(), setting: "X" }, 402, "AB09"),
+            (ApiError::RateLimited { message: "x", retry_after: 1 }, 429, "AB06"),
+            (ApiError::TooSlow, 504, "AB04"),
             (ApiError::NotBuilt, 501, "AB10"),
         ] {
             assert_eq!((error.status().as_u16(), error.code()), (status, code), "{error}");
@@ -333,9 +352,14 @@ mod tests {
 
     #[test]
     fn what_postgres_refuses_because_of_the_values_is_the_senders_fault() {
-        for (sql_state, status) in
-            [("23505", Some(409)), ("23503", Some(404)), ("23514", Some(400)), ("22021", Some(400)), ("42601", None)]
-        {
+        for (sql_state, status) in [
+            ("23505", Some(409)),
+            ("23503", Some(404)),
+            ("23514", Some(400)),
+            ("22021", Some(400)),
+            ("57014", Some(504)),
+            ("42601", None),
+        ] {
             assert_eq!(refusal(sql_state).map(|error| error.status().as_u16()), status, "{sql_state}");
         }
     }

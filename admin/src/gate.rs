@@ -51,7 +51,12 @@ async fn answered(app: App, operation: &'static Operation, request: Request, nex
         }
         Ok(caller) => {
             let key = caller.as_ref().map(|caller| caller.key.clone());
-            match permit(operation, caller.as_ref(), &app.features) {
+            let is_within_limit = key.as_ref().map_or(Ok(()), |key| app.request_limit.take(key.id, Utc::now()));
+            match is_within_limit.and_then(|()| permit(operation, caller.as_ref(), &app.features)) {
+                // Left out of the audit trail: whoever calls too often would fill it.
+                Err(refused @ ApiError::RateLimited { .. }) => {
+                    return tagged(refuse(refused, request), Passage { operation, key });
+                }
                 Err(refused) => {
                     if let Some(token) = caller.as_ref().and_then(|caller| caller.token.as_ref()) {
                         audit::token(&app, &origin, Some(token.organisation_id), &refused).await;

@@ -6,6 +6,7 @@
 pub mod account;
 pub mod add;
 pub mod bodies;
+pub mod count;
 pub mod custom;
 pub mod erase;
 pub mod filters;

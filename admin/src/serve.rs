@@ -15,6 +15,7 @@ use crate::settings::Settings;
 use crate::unconfirmed::{self, Unconfirmed, Verdict};
 use anyhow::Context as _;
 use shared::bootstrap::{self, FirstKeys};
+use shared::conf::Database;
 use shared::log_store::LogStore;
 use shared::seal::{MasterKeys, Sealer, report, rotation};
 use shared::{db, migrate};
@@ -96,7 +97,9 @@ pub async fn erase_logs(
     let client = db::connect(&settings.database).await?;
     let known = client.query_opt("SELECT FROM organisations WHERE id = $1", &[&organisation]).await?;
     known.context("there is no such organisation")?;
-    let line = Line::new(db::pool(&settings.database).await?, 1);
+    // Nobody waits for an answer here.
+    let unbounded = Database { database_statement_timeout_ms: 0, ..settings.database.clone() };
+    let line = Line::new(db::pool(&unbounded).await?, 1);
     let erased = erase::erase(&line, &LogStore::open(&settings.log_store)?, organisation, subject, mode).await?;
     let mut record = audit::Record::by_system(organisation, "logs", "delete");
     record.resource_id = Some(subject.name().to_owned());

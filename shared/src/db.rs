@@ -41,7 +41,7 @@ pub enum DbError {
 /// Makes the pool. Fails at once, with the real reason, when Postgres cannot be reached with these settings.
 pub async fn pool(settings: &conf::Database) -> Result<Pool, DbError> {
     connect(settings).await?;
-    let target = Target::of(settings, Url::Main)?;
+    let target = Target::of(settings, Url::Main)?.bounded(settings);
     bb8::Pool::builder()
         .max_size(settings.database_pool_size.max(1))
         .connection_timeout(target.timeout)
@@ -125,6 +125,17 @@ impl Target {
         Ok(Self { config, tls: tls::offer(settings)?, timeout })
     }
 
+    /// With a bound for each statement. As a parameter of the session, so that no statement can be sent without it; a
+    /// transaction pooler would refuse that, or hand the session to somebody else.
+    fn bounded(mut self, settings: &conf::Database) -> Self {
+        let longest = settings.database_statement_timeout_ms;
+        if longest > 0 && settings.database_listen_url.is_none() {
+            let given = self.config.get_options().map(|given| format!("{given} ")).unwrap_or_default();
+            self.config.options(format!("{given}-c statement_timeout={longest}"));
+        }
+        self
+    }
+
     async fn connect(self) -> Result<(Client, Connection), DbError> {
         let address = address(&self.config);
         // The driver's own timeout covers TCP only; a silent server would hold the TLS or login exchange for ever.
@@ -192,6 +203,7 @@ mod tests {
             database_listen_url: None,
             database_pool_size: 2,
             database_connect_timeout_ms: 300,
+            database_statement_timeout_ms: 0,
             db_ssl: conf::DbSsl::Preferred,
             db_ssl_ca: None,
             db_ssl_cert: None,
@@ -228,6 +240,22 @@ mod tests {
         ] {
             assert_eq!(address(&parse_url("DATABASE_URL", url).unwrap()), expected);
         }
+    }
+
+    #[test]
+    fn statements_are_bounded_beside_what_the_url_asks_for_and_not_through_a_pooler() {
+        let bounded = |url: &str, longest: u32, direct: Option<&str>| {
+            let mut settings = settings(url);
+            settings.database_statement_timeout_ms = longest;
+            settings.database_listen_url = direct.map(str::to_owned);
+            let target = Target::of(&settings, Url::Main).unwrap().bounded(&settings);
+            target.config.get_options().map(str::to_owned)
+        };
+        let with_option = "postgres://u@h/x?options=-c%20search_path%3Da";
+        assert_eq!(bounded("postgres://u@h/x", 700, None).as_deref(), Some("-c statement_timeout=700"));
+        assert_eq!(bounded(with_option, 700, None).as_deref(), Some("-c search_path=a -c statement_timeout=700"));
+        assert_eq!(bounded("postgres://u@h/x", 0, None), None);
+        assert_eq!(bounded("postgres://u@h/x", 700, Some("postgres://u@direct/x")), None);
     }
 
     #[test]

@@ -126,6 +126,7 @@ fn settings(url: String, db_ssl: DbSsl) -> Database {
         database_listen_url: None,
         database_pool_size: 2,
         database_connect_timeout_ms: 10_000,
+        database_statement_timeout_ms: 0,
         db_ssl,
         db_ssl_ca: None,
         db_ssl_cert: None,

@@ -1,5 +1,6 @@
 //! Logs over HTTP: what is listed and found, page by page, and by whom.
 
+mod bounds;
 mod custom;
 mod erase;
 mod visibility;

@@ -85,6 +85,28 @@ async fn a_refused_sender_may_finish_sending_and_still_reads_why() {
 }
 
 #[tokio::test]
+async fn a_key_that_calls_too_often_waits_for_the_next_minute_and_no_other_does() {
+    let service = Service::start_with(&["--admin-requests-per-minute=5"]).await;
+    let (hasty, calm) = (service.administrator(), service.workspace_client(service.home.workspace_id).await);
+    // A minute of the clock may end on the way: of eleven calls no minute can hold all.
+    let mut answers = Vec::new();
+    for _ in 0..11 {
+        answers.push(hasty.post("/labels", &serde_json::json!({ "name": 7 })).await);
+    }
+    let refused: Vec<_> = answers.iter().filter(|answer| answer.status == 429).collect();
+    assert!((1..=6).contains(&refused.len()), "{answers:?}");
+    for answer in refused {
+        let body = answer.json();
+        assert_eq!((&body["data"]["errorCode"], &body["error"]["type"]), (&"AB06".into(), &"rate_limit_error".into()));
+        let wait: u64 = answer.header("retry-after").parse().unwrap();
+        assert!((1..=60).contains(&wait), "{wait}");
+    }
+    assert_eq!(calm.get("/api-keys/self").await.status, 200);
+    let recorded = service.trail(service.home.organisation_id).await;
+    assert!(recorded.iter().all(|row| row["response_status_code"] != 429), "{recorded:?}");
+}
+
+#[tokio::test]
 async fn one_trailing_slash_is_ignored_and_the_query_is_not_part_of_the_path() {
     let service = Service::start().await;
     for path in ["/api-keys/self/", "/api-keys/self?x=/y", "/api-keys/self/?x=1"] {

@@ -49,6 +49,7 @@ impl Database {
             database_listen_url: None,
             database_pool_size: 4,
             database_connect_timeout_ms: 5000,
+            database_statement_timeout_ms: 0,
             db_ssl: conf::DbSsl::Preferred,
             db_ssl_ca: None,
             db_ssl_cert: None,

@@ -35,6 +35,9 @@ static LISTS: &[(&str, &str, &str)] = &[
 
 const ORG_MODEL: &str = "ai_org_model";
 
+/// How far back a list goes that does not say how far.
+pub const DEFAULT_DAYS: i64 = 30;
+
 const MOST_PAIRS: usize = 20;
 
 /// Everything that a query asks for.
@@ -89,6 +92,14 @@ pub fn conditions(query: &Query) -> Result<Filter, ApiError> {
         Some(text) => filter.join(found_by(text)),
         None => filter,
     })
+}
+
+/// Where a list begins that names no beginning: without one it would walk through the logs of all days. Whoever names a
+/// trace is led to its logs by an index, whenever they were.
+pub fn default_beginning(query: &Query, now: DateTime<Utc>) -> Result<Option<DateTime<Utc>>, ApiError> {
+    let [from, until] = period(query)?;
+    let is_indexed = !query.list("trace_id").is_empty() || query.text("search").is_some();
+    Ok((from.is_none() && !is_indexed).then(|| until.unwrap_or(now) - TimeDelta::days(DEFAULT_DAYS)))
 }
 
 /// The same names in a JSON object, as exports have them: lists may be arrays, metadata is an object, and the time may

@@ -45,7 +45,13 @@ fn kinds() -> Vec<(&'static str, &'static str, ApiError)> {
             "The body is larger than the operation reads (`x-body-limit`)",
             ApiError::TooLarge { limit: 1 << 20 },
         ),
+        (
+            "RateLimited",
+            "More at once, or more often, than allowed; `Retry-After` says when to come back",
+            ApiError::RateLimited { message: crate::log_queries::TOO_MANY, retry_after: 5 },
+        ),
         ("Failed", "The server failed", ApiError::Internal),
+        ("TooSlow", "The database took too long", ApiError::TooSlow),
         ("NotBuilt", "Part of the interface, not built yet", ApiError::NotBuilt),
         ("Unavailable", "The database cannot be reached", ApiError::Unavailable),
     ]
@@ -64,9 +70,11 @@ pub fn of(operation: &Operation, is_built: bool, also: &[u16]) -> Map<String, Va
         (404, missing, is_by_key || operation.path.contains('{')),
         (409, "Conflict", is_by_key && is_write),
         (413, "TooLarge", true),
+        (429, "RateLimited", is_by_key),
         (500, "Failed", true),
         (501, "NotBuilt", !is_built),
         (503, "Unavailable", true),
+        (504, "TooSlow", true),
     ];
     let applying = rows.into_iter().filter(|(status, _, applies)| *applies || also.contains(status));
     applying

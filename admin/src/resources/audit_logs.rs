@@ -121,6 +121,7 @@ struct AuditLog {
 async fn list(State(app): State<App>, call: Call) -> Answer {
     let page = call.query().page(PageSizes::USUAL)?;
     let filter = filter(call.query(), call.caller.organisation_id(), Utc::now())?;
+    let _turn = app.log_queries.enter(call.caller.organisation_id()).await?;
     let db = app.db.get().await?;
     let found = TABLE.page(&*db, &filter, page).await?;
     let records = found.rows.iter().map(record).collect::<Result<Vec<_>, _>>()?;

@@ -14,6 +14,7 @@ use crate::error::ApiError;
 use crate::exports::step::Page;
 use crate::exports::{Format, fields, files};
 use crate::http::{Field, Time, text};
+use crate::logs::count::{COUNTED, count};
 use crate::logs::filters;
 use crate::logs::view::{View, Workspaces};
 use crate::routes::Routes;
@@ -24,7 +25,6 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use shared::model::KeyKind;
 use shared::table::{Columns, Filter, OnDelete, Table, Tenancy};
-use tokio_postgres::types::ToSql;
 use tokio_postgres::{GenericClient, Row};
 use uuid::Uuid;
 
@@ -87,9 +87,6 @@ struct ExportChange {
 
 /// In these nothing is under way and no file is there.
 const AT_REST: &[&str] = &["draft", "failed", "stopped"];
-
-/// How far matches are counted before the export is made: counting millions would take longer than a client waits.
-const COUNTED: i64 = 10_000;
 
 impl Resource for LogExport {
     type Create = NewExport;
@@ -246,24 +243,20 @@ async fn checked_fields(action: &Action<'_>, view: &View, asked: &[String]) -> R
     Ok(chosen)
 }
 
-/// The filters, checked, and how many logs match them.
+/// The filters, checked, and how many logs match them as far as that is counted soon.
 async fn filtered(action: &Action<'_>, view: &View, filters: Map<String, Value>) -> Result<Columns, ApiError> {
     let query = filters::of_json(&filters).map_err(|error| error.under("filters"))?;
     Page::asked(&query).map_err(|error| error.under("filters"))?;
     let filter = view.narrowed(&query).map_err(|error| error.under("filters"))?;
-    let mut values = filter.values();
-    let count = format!(
-        "SELECT count(*) FROM (SELECT FROM request_logs WHERE {} LIMIT ${}) matching",
-        filter.sql(),
-        values.len() + 1
-    );
-    let most = COUNTED + 1;
-    values.push(&most as &(dyn ToSql + Sync));
-    let found: i64 = action.tx.query_one(&count, &values).await?.try_get(0)?;
+    // What cannot be counted soon is known once the files are made.
+    let (total, is_capped) = match count(&action.tx, &filter).await? {
+        Some(found) => (found.min(COUNTED), found > COUNTED),
+        None => (0, true),
+    };
     Ok(Columns::default()
         .set("filters", Value::Object(filters))
-        .set("total_records", found.min(COUNTED))
-        .set("total_is_capped", found > COUNTED))
+        .set("total_records", total)
+        .set("total_is_capped", is_capped))
 }
 
 /// The fields that an organisation keeps back.

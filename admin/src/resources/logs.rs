@@ -16,6 +16,7 @@ use crate::routes::Routes;
 use crate::tenancy;
 use axum::Json;
 use axum::extract::{Path, State};
+use chrono::Utc;
 use rust_decimal::Decimal;
 use serde_json::{Value, json};
 use tokio_postgres::{GenericClient, Row};
@@ -34,9 +35,16 @@ pub fn routes() -> Routes {
 async fn list(State(app): State<App>, call: Call) -> Answer {
     let query = call.query();
     let page = page::asked(query, PageSizes::USUAL)?;
+    let beginning = filters::default_beginning(query, Utc::now())?;
+    let _turn = app.log_queries.enter(call.caller.organisation_id()).await?;
     let db = app.db.get().await?;
     let view = View::asked(&*db, &call.caller, query.text("workspace_slug")).await?;
-    let found = page::find(&*db, &view.narrowed(query)?, &page).await?;
+    let filter = view.narrowed(query)?;
+    let filter = match beginning {
+        Some(beginning) => filter.and("created_at >= ?", beginning),
+        None => filter,
+    };
+    let found = page::find(&*db, &filter, &page).await?;
     let rows = found.rows.iter().map(|row| row::metrics(row, &view)).collect::<Result<Vec<_>, _>>()?;
     let next = found.next(&page)?;
     Ok(Json(json!({
@@ -45,6 +53,7 @@ async fn list(State(app): State<App>, call: Call) -> Answer {
         "total_is_capped": found.is_capped,
         "data": rows,
         "next": next,
+        "default_time_of_generation_min": beginning.map(Time),
     })))
 }
 

@@ -18,6 +18,9 @@ pub struct Database {
     /// Longest wait for a connection, in milliseconds.
     #[arg(long, env = "DATABASE_CONNECT_TIMEOUT_MS", default_value_t = 5000)]
     pub database_connect_timeout_ms: u64,
+    /// Longest that a statement for a request to the admin service may run, in milliseconds; 0 is no bound. Jobs have their own. Not sent where DATABASE_LISTEN_URL tells of a pooler: set it for the role there.
+    #[arg(long, env = "DATABASE_STATEMENT_TIMEOUT_MS", default_value_t = 15_000)]
+    pub database_statement_timeout_ms: u32,
     /// TLS towards Postgres.
     #[arg(long, env = "DB_SSL", value_enum, ignore_case = true, default_value_t = DbSsl::Preferred)]
     pub db_ssl: DbSsl,
@@ -40,6 +43,7 @@ impl fmt::Debug for Database {
             .field("database_listen_url", &self.database_listen_url.as_ref().map(|_| "…"))
             .field("database_pool_size", &self.database_pool_size)
             .field("database_connect_timeout_ms", &self.database_connect_timeout_ms)
+            .field("database_statement_timeout_ms", &self.database_statement_timeout_ms)
             .field("db_ssl", &self.db_ssl)
             .field("db_ssl_ca", &self.db_ssl_ca)
             .field("db_ssl_cert", &self.db_ssl_cert)

@@ -165,6 +165,7 @@ mod tests {
             database_listen_url: None,
             database_pool_size: 1,
             database_connect_timeout_ms: 1,
+            database_statement_timeout_ms: 0,
             db_ssl,
             db_ssl_ca: None,
             db_ssl_cert: None,

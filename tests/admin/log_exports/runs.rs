@@ -185,3 +185,34 @@ async fn exports_older_than_the_logs_they_hold_are_deleted_with_their_files() {
         (&json!("system"), &json!("delete"), &json!(old))
     );
 }
+
+#[tokio::test]
+async fn matches_that_would_take_long_to_count_are_counted_by_the_export_itself() {
+    let place = Place::start().await;
+    place.fill_home(20).await;
+    let (service, client) = (&place.service, place.service.administrator());
+    // Every row costs as much to Postgres as a million do, in connections made from now on.
+    service
+        .sql("DO $$ BEGIN EXECUTE format('ALTER DATABASE %I SET cpu_tuple_cost = 100000', current_database()); END $$")
+        .await;
+    service
+        .sql("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()")
+        .await;
+    let body = json!({ "filters": { "ai_model": "gpt-4o" }, "requested_data": ["id"] });
+    harness::until("new connections are in use", async || {
+        let list = client.get("/logs?page_size=1").await;
+        list.status == 200 && list.json()["total_is_capped"] == true
+    })
+    .await;
+    let made = client.post("/logs/exports", &body).await.json();
+    assert_eq!((&made["total"], &made["total_is_capped"]), (&json!(0), &json!(true)), "{made}");
+    let id = made["id"].as_str().unwrap();
+    assert_eq!(client.post(&format!("/logs/exports/{id}/start"), &json!({})).await.status, 200);
+    harness::until("the job has a connection", async || {
+        run(&place.app, "export_logs").await;
+        status(&place, id).await == "success"
+    })
+    .await;
+    let done = client.get(&format!("/logs/exports/{id}")).await.json();
+    assert_eq!((&done["total_records"], &done["total_is_capped"]), (&json!(20), &json!(false)), "{done}");
+}

@@ -66,6 +66,7 @@ fn at(url: &str) -> conf::Database {
         database_listen_url: None,
         database_pool_size: 1,
         database_connect_timeout_ms: 5000,
+        database_statement_timeout_ms: 0,
         db_ssl: conf::DbSsl::Disabled,
         db_ssl_ca: None,
         db_ssl_cert: None,

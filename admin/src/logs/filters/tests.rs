@@ -103,3 +103,21 @@ fn the_time_of_a_log_stands_in_its_id() {
     assert_eq!(time_in(Uuid::nil()), None);
     assert_eq!(time_in("0b0cb1f4-8a52-4c0e-8f0e-7a1f2f1f0a11".parse().unwrap()), None, "another kind of UUID");
 }
+
+#[test]
+fn a_list_without_a_beginning_goes_thirty_days_back_from_its_end() {
+    let at = |text: &str| text.parse::<DateTime<Utc>>().unwrap();
+    let now = at("2026-07-31T12:00:00Z");
+    for (query, expected) in [
+        ("", Some(at("2026-07-01T12:00:00Z"))),
+        ("ai_model=none&workspace_slug=*", Some(at("2026-07-01T12:00:00Z"))),
+        ("time_of_generation_max=2026-01-31T00:00:00Z", Some(at("2026-01-01T00:00:00.001Z"))),
+        ("time_of_generation_max=1970-01-01T00:00:00Z", Some(at("1969-12-02T00:00:00.001Z"))),
+        ("time_of_generation_min=2020-01-01T00:00:00Z", None),
+        ("trace_id=t", None),
+        ("search=t", None),
+    ] {
+        let beginning = default_beginning(&Query::parse(Some(query)).unwrap(), now).unwrap();
+        assert_eq!(beginning, expected, "{query}");
+    }
+}

@@ -13,7 +13,10 @@ pub fn docs() -> Vec<Doc> {
             .need("id", schema::uuid())
             .need("object", schema::fixed("export"))
             .need("total", schema::whole(0..=i64::MAX).says("Logs that match, counted up to a limit."))
-            .need("total_is_capped", schema::flag().says("There are more than were counted."))
+            .need("total_is_capped", schema::flag().says(
+                "There may be more than were counted: beyond 10000, or when counting would take long, only the finished \
+                 export knows.",
+            ))
     };
     let said = |text: &str| {
         schema::object("").need("message", schema::any_text().eg(text)).need("object", schema::fixed("export"))
@@ -92,7 +95,10 @@ fn export() -> Schema {
         .need("description", description())
         .need("created_by", schema::uuid().says("The person, or the key that acts for nobody."))
         .need("total_records", count().says("Logs that match; exact once the export is complete."))
-        .need("total_is_capped", schema::flag().says("There are more than were counted."))
+        .need("total_is_capped", schema::flag().says(
+                "There may be more than were counted: beyond 10000, or when counting would take long, only the finished \
+                 export knows.",
+            ))
         .need("exported_records", count().says("How far it has got."))
         .need("files", count().says("Of a complete export; 0 before."))
         .need("error", schema::any_text().or_null().says("Why the last step failed.").eg(json!(null)))

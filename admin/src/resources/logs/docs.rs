@@ -17,10 +17,19 @@ pub fn docs() -> [Doc; 2] {
         )
         .need("total_is_capped", schema::flag().says("Whether there are more than `total`."))
         .need("data", schema::list(row::docs()))
-        .need("next", schema::uuid().or_null().says("Sent as `after`, it leads to the next page."));
+        .need("next", schema::uuid().or_null().says("Sent as `after`, it leads to the next page."))
+        .need(
+            "default_time_of_generation_min",
+            schema::time().or_null().says("Where the list begins, when the request did not say."),
+        );
     let after = schema::uuid().or_empty().eg("019a0000-0000-7000-8000-000000000000");
     let listed = filters::documented(Doc::get("/logs", "List logs of calls, newest first"))
-        .details("Pages go by number up to 10000 logs, and by `after` without end.")
+        .details(&format!(
+            "Pages go by number up to 10000 logs, and by `after` without end. Without `time_of_generation_min`, and \
+             without a trace, only the last {} days are listed. Of one organisation a few lists are made at a time; \
+             others wait, and get 429 when that takes long.",
+            filters::DEFAULT_DAYS
+        ))
         .pages(PageSizes::USUAL)
         .filter("after", after.says("Only logs older than this one; it must be the id of a log."))
         .answer(list);

@@ -3,17 +3,12 @@
 
 use crate::error::ApiError;
 use crate::http::{PageSizes, Query};
+use crate::logs::count::{COUNTED, count};
 use crate::logs::{filters, row};
-use serde_json::Value;
 use shared::table::Filter;
 use tokio_postgres::types::ToSql;
 use tokio_postgres::{GenericClient, Row};
 use uuid::Uuid;
-
-/// Totals are counted, and pages numbered, up to here.
-pub const COUNTED: i64 = 10_000;
-/// What a count may cost, in Postgres' own unit: some 100 ms.
-const DEAR: f64 = 20_000.0;
 
 pub struct Page {
     size: i64,
@@ -60,21 +55,6 @@ pub async fn find(db: &impl GenericClient, filter: &Filter, page: &Page) -> Resu
         Some(counted) => Found { total: counted.min(COUNTED), is_capped: counted > COUNTED, rows },
         None => Found { total: (page.offset + seen).min(COUNTED), is_capped: true, rows },
     })
-}
-
-/// How many match, up to one beyond the bound. None when finding out would take long: filters that leave one row of many
-/// find a page soon and have to look at all rows to be counted.
-async fn count(db: &impl GenericClient, filter: &Filter) -> Result<Option<i64>, ApiError> {
-    let (mut values, beyond) = (filter.values(), COUNTED + 1);
-    values.push(&beyond);
-    let (matching, n) = (filter.sql(), values.len());
-    let count = format!("SELECT count(*) FROM (SELECT FROM request_logs WHERE {matching} LIMIT ${n}) matches");
-    let plan: Value = db.query_one(&format!("EXPLAIN (FORMAT JSON) {count}"), &values).await?.try_get(0)?;
-    let cost = plan[0]["Plan"]["Total Cost"].as_f64().unwrap_or(f64::INFINITY);
-    if cost > DEAR {
-        return Ok(None);
-    }
-    Ok(Some(db.query_one(&count, &values).await?.try_get(0)?))
 }
 
 impl Found {
