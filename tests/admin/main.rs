@@ -48,6 +48,7 @@ mod secret_managers;
 mod secret_references;
 mod service;
 mod smoke;
+mod successes;
 mod tokens;
 mod users;
 mod workspaces;

@@ -1,0 +1,241 @@
+//! Every operation that is built, called once so that it succeeds: with status 200 and an answer as the document says.
+//! What nobody calls here fails the test, so a new operation brings its call.
+
+use crate::document::Document;
+use crate::log_exports::Place;
+use crate::logs::{at, store};
+use crate::policies;
+use crate::samples::{numbered, samples};
+use crate::service::Service;
+use harness::{Answer, Client, client::whole};
+use http::Method;
+use serde_json::{Value, json};
+use shared::routes::{self, Lookup, operations};
+use std::collections::BTreeSet;
+
+/// It exists to refuse what is none of the kinds of keys.
+const NEVER_SUCCEEDS: &str = "/api-keys/{type}/{subType}";
+
+/// Calls operations, and remembers which.
+struct Caller<'s> {
+    service: &'s Service,
+    document: Document,
+    called: BTreeSet<(&'static str, &'static str)>,
+}
+
+impl Caller<'_> {
+    async fn call(&mut self, client: &Client, method: Method, path: &str, body: Value) -> Value {
+        let answer = self.send(client, &method, path, &body).await;
+        let faults = self.document.faults(&method, path, &answer);
+        assert!(faults.is_empty(), "{method} {path}: {faults:?} in {}", answer.text());
+        answer.json()
+    }
+
+    async fn send(&mut self, client: &Client, method: &Method, path: &str, body: &Value) -> Answer {
+        let request = client.request(method.clone(), path);
+        let answer = whole(if body.is_null() { request } else { request.json(body) }).await;
+        assert_eq!(answer.status, 200, "{method} {path}: {}", answer.text());
+        let plain = path.split('?').next().unwrap();
+        let Lookup::Operation(operation) = routes::find(method.as_str(), plain) else { panic!("{method} {path}") };
+        self.called.insert((operation.method.as_str(), operation.path));
+        answer
+    }
+
+    async fn get(&mut self, path: &str) -> Value {
+        self.call(&self.service.administrator(), Method::GET, path, Value::Null).await
+    }
+
+    async fn post(&mut self, path: &str, body: Value) -> Value {
+        self.call(&self.service.administrator(), Method::POST, path, body).await
+    }
+
+    async fn put(&mut self, path: &str, body: Value) -> Value {
+        self.call(&self.service.administrator(), Method::PUT, path, body).await
+    }
+
+    async fn delete(&mut self, path: &str, body: Value) -> Value {
+        self.call(&self.service.administrator(), Method::DELETE, path, body).await
+    }
+
+    /// The five operations of each plain resource.
+    async fn resources(&mut self) {
+        for (n, sample) in samples().iter().enumerate() {
+            sample.prepare(self.service).await;
+            let mut body = numbered(&sample.body, n);
+            if sample.is_in_workspace {
+                body["workspace_id"] = json!(self.service.home.workspace_id);
+            }
+            let made = self.post(sample.create_path(), body).await;
+            let path = format!("{}/{}", sample.path, made["id"].as_str().unwrap());
+            self.get(&sample.list_path(self.service, "")).await;
+            self.get(&path).await;
+            self.put(&path, numbered(&sample.change, n)).await;
+            self.delete(&path, numbered(&sample.delete, n)).await;
+        }
+    }
+
+    async fn organisation(&mut self) {
+        for (path, change) in [
+            ("/admin/organisation", json!({ "name": "Home" })),
+            ("/admin/organisation/defaults", json!({ "input_guardrails": [] })),
+            ("/admin/organisation/security-settings", json!({ "membersViewLogs": true })),
+            ("/admin/organisation/auth-settings", json!({ "jwks_url": "https://id.test/keys" })),
+        ] {
+            self.get(path).await;
+            self.put(path, change).await;
+        }
+        let excluded = json!({ "workspaces": [{ "workspace_id": self.service.home.workspace_id, "excluded": true }] });
+        for path in ["/workspace-exclusions/input-guardrails", "/workspace-exclusions/output-guardrails"] {
+            self.get(path).await;
+            self.put(path, excluded.clone()).await;
+        }
+        self.get("/audit-logs").await;
+    }
+
+    async fn people(&mut self) {
+        const INVITES: &str = "/admin/users/invites";
+        let invited = self.post(INVITES, json!({ "email": "ada@x.test", "role": "member" })).await;
+        let path = format!("{INVITES}/{}", invited["id"].as_str().unwrap());
+        self.get(INVITES).await;
+        self.get(&path).await;
+        let again = self.post(&format!("{path}/resend"), json!({})).await;
+        let token = again["invite_link"].as_str().unwrap().split_once("#token=").unwrap().1;
+        let stranger = self.service.client();
+        self.call(&stranger, Method::POST, &format!("{INVITES}/accept"), json!({ "token": token })).await;
+        let second = self.post(INVITES, json!({ "email": "bob@x.test", "role": "member" })).await;
+        self.delete(&format!("{INVITES}/{}", second["id"].as_str().unwrap()), Value::Null).await;
+        let person = self.service.person("member", None).await;
+        for base in ["/admin/workspaces", "/workspaces"] {
+            let all = format!("{base}/{}/users", self.service.home.workspace_id);
+            let one = format!("{all}/{person}");
+            self.post(&all, json!({ "users": [{ "id": person, "role": "manager" }] })).await;
+            self.get(&all).await;
+            self.get(&one).await;
+            self.put(&one, json!({ "role": "member" })).await;
+            self.delete(&one, Value::Null).await;
+        }
+        let path = format!("/admin/users/{person}");
+        self.get("/admin/users").await;
+        self.get(&path).await;
+        self.put(&path, json!({ "role": "admin" })).await;
+        self.delete(&path, Value::Null).await;
+    }
+
+    async fn keys(&mut self) {
+        let home = &self.service.home;
+        let (workspace, owner) = (home.workspace_id, home.owner_id);
+        self.post("/api-keys/organisation/service", json!({ "name": "k", "scopes": ["prompts.list"] })).await;
+        let user = json!({ "name": "k", "scopes": ["completions.write"], "workspace_id": workspace, "user_id": owner });
+        let made = self.post("/api-keys/workspace/user", user).await;
+        self.post(&format!("/api-keys/{}/rotate", made["id"].as_str().unwrap()), json!({})).await;
+        self.get("/api-keys/self").await;
+    }
+
+    async fn configs(&mut self) {
+        let workspace = self.service.home.workspace_id;
+        let body = json!({ "name": "c", "config": { "provider": "@a" }, "workspace_id": workspace });
+        let made = self.post("/configs", body).await;
+        let path = format!("/configs/{}", made["slug"].as_str().unwrap());
+        self.put(&path, json!({ "config": { "provider": "@b" } })).await;
+        self.get(&format!("{path}/versions")).await;
+        let first = made["version_id"].as_str().unwrap();
+        self.get(&format!("{path}/versions/diff?from={first}")).await;
+        self.post(&format!("{path}/rollback"), json!({ "version_id": first })).await;
+    }
+
+    async fn integrations(&mut self) {
+        let body = json!({ "name": "Main", "slug": "main", "ai_provider_id": "openai", "key": "sk-0123456789" });
+        self.post("/integrations", body).await;
+        let models = json!({ "models": [{ "slug": "house/model", "enabled": true, "is_custom": true, "base_model_slug": "gpt-4o" }] });
+        for path in ["/integrations/main/models", "/integrations/main/integration-models"] {
+            self.put(path, models.clone()).await;
+        }
+        self.get("/integrations/main/models").await;
+        self.delete("/integrations/main/models?slugs=house/model", Value::Null).await;
+        let workspace = self.service.home.workspace_id.to_string();
+        self.put("/integrations/main/workspaces", json!({ "workspaces": [{ "id": workspace, "enabled": true }] }))
+            .await;
+        self.get("/integrations/main/workspaces").await;
+    }
+
+    async fn policies(&mut self) {
+        let rate = self.post("/policies/rate-limits", policies::rate(self.service)).await;
+        self.get(&format!("/policies/rate-limits/{}/entities", rate["id"].as_str().unwrap())).await;
+        let usage = self.post("/policies/usage-limits", policies::usage(self.service)).await;
+        let policy = format!("/policies/usage-limits/{}", usage["id"].as_str().unwrap());
+        policies::spend(self.service, &policy, "metadata._user:ada", "100").await;
+        let entities = self.get(&format!("{policy}/entities")).await;
+        let entity = entities["data"][0]["id"].as_str().unwrap_or_else(|| panic!("{entities}"));
+        self.put(&format!("{policy}/entities/{entity}/reset"), json!({})).await;
+        self.post(&format!("{policy}/entities/reset"), json!({ "entity_id": entity })).await;
+    }
+
+    async fn logs(&mut self, place: &Place) {
+        let id = store(self.service, at(5), json!({ "trace_id": "t" })).await;
+        self.get("/logs").await;
+        self.get(&format!("/logs/{id}")).await;
+        self.post("/explain", json!({ "request_id": id })).await;
+        let client = self.service.workspace_client(self.service.home.workspace_id).await;
+        let call = json!({
+            "request": { "url": "https://api.openai.com/v1/chat/completions", "provider": "openai", "body": { "model": "gpt-4o" } },
+            "response": { "status": 200, "body": { "model": "gpt-4o" } },
+        });
+        self.call(&client, Method::POST, "/logs", call).await;
+        let given = self.call(&client, Method::POST, "/feedback", json!({ "trace_id": "t", "value": 1 })).await;
+        let given = format!("/feedback/{}", given["feedback_ids"][0].as_str().unwrap());
+        self.call(&client, Method::PUT, &given, json!({ "value": 2 })).await;
+        self.exports(place).await;
+        self.post("/logs/erase", json!({ "trace_id": "t", "mode": "delete" })).await;
+    }
+
+    async fn exports(&mut self, place: &Place) {
+        const EXPORTS: &str = "/logs/exports";
+        self.get(&format!("{EXPORTS}/field-restrictions")).await;
+        let body = json!({ "filters": {}, "requested_data": ["id"] });
+        let made = self.post(EXPORTS, body).await;
+        let path = format!("{EXPORTS}/{}", made["id"].as_str().unwrap());
+        self.get(EXPORTS).await;
+        self.get(&path).await;
+        self.put(&path, json!({ "description": "d" })).await;
+        self.post(&format!("{path}/start"), json!({})).await;
+        self.post(&format!("{path}/cancel"), json!({})).await;
+        self.post(&format!("{path}/start"), json!({})).await;
+        place.make().await;
+        let links = self.get(&format!("{path}/download")).await;
+        let link = links["signed_urls"][0].as_str().unwrap_or_else(|| panic!("{links}"));
+        let (_, file) = link.split_once("/v1").unwrap();
+        let file = self.send(&self.service.client(), &Method::GET, file, &Value::Null).await;
+        assert!(file.text().lines().count() > 0, "{}", file.text());
+    }
+
+    async fn public(&mut self) {
+        for path in [
+            "/model-configs/pricing/openai/gpt-4o",
+            "/model-configs/pricing/openai",
+            "/model-configs/general/openai",
+            "/openapi.json",
+        ] {
+            self.call(&self.service.client(), Method::GET, path, Value::Null).await;
+        }
+    }
+}
+
+#[tokio::test]
+async fn every_operation_that_is_built_succeeds_and_answers_as_documented() {
+    let place = Place::start().await;
+    let service = &place.service;
+    let mut caller = Caller { service, document: Document::of(service).await, called: BTreeSet::new() };
+    caller.resources().await;
+    caller.organisation().await;
+    caller.people().await;
+    caller.keys().await;
+    caller.configs().await;
+    caller.integrations().await;
+    caller.policies().await;
+    caller.logs(&place).await;
+    caller.public().await;
+    let built = operations().filter(|one| admin::resources::is_built(one) && one.path != NEVER_SUCCEEDS);
+    let missing: Vec<_> =
+        built.map(|one| (one.method.as_str(), one.path)).filter(|one| !caller.called.contains(one)).collect();
+    assert!(missing.is_empty(), "nobody called {missing:?}");
+}
