@@ -12,7 +12,7 @@ use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use futures::FutureExt as _;
 use prometheus::IntGauge;
-use shared::client_ip::{client_ip, is_trusted};
+use shared::client_ip::{COUNTRY, client_ip, is_trusted};
 use shared::header_prefix::PREFIX;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::panic::AssertUnwindSafe;
@@ -155,8 +155,7 @@ fn given_id(headers: &HeaderMap) -> Option<Uuid> {
 
 /// The two letters that some proxies add.
 fn country(headers: &HeaderMap) -> Option<String> {
-    let given =
-        ["cf-ipcountry", "cloudfront-viewer-country", "x-client-country"].iter().find_map(|name| headers.get(*name));
+    let given = COUNTRY.iter().find_map(|name| headers.get(*name));
     let country = given?.to_str().ok()?;
     (country.len() == 2 && country.bytes().all(|byte| byte.is_ascii_alphabetic())).then(|| country.to_ascii_uppercase())
 }

@@ -37,7 +37,8 @@ impl Outbound {
             }
         }
         Ok(Self {
-            guard: Guard::new(&settings.trusted_custom_hosts, &settings.own_hostnames)?,
+            guard: Guard::new(&settings.trusted_custom_hosts, &settings.own_hostnames)?
+                .allowing_plain(settings.plain_custom_hosts),
             connector: builder.build(),
         })
     }

@@ -68,7 +68,8 @@ impl Dialer {
     fn with_resolver(settings: &conf::Upstream, resolver: Resolver) -> anyhow::Result<Self> {
         let pool_idle = Duration::from_millis(settings.upstream_pool_idle_ms);
         Ok(Self {
-            guard: Guard::new(&settings.outbound.trusted_custom_hosts, &settings.outbound.own_hostnames)?,
+            guard: Guard::new(&settings.outbound.trusted_custom_hosts, &settings.outbound.own_hostnames)?
+                .allowing_plain(settings.outbound.plain_custom_hosts),
             resolver,
             trust: Trust::new(settings.outbound.upstream_ca_file.as_deref())?,
             pool: Arc::new(Pool::new(settings.upstream_pool_max_idle, pool_idle)),

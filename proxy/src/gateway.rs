@@ -138,7 +138,8 @@ impl ProxyHttp for Gateway {
             }
             Some(Relay::ControlPlane) => {
                 let client = session.client_addr().and_then(|address| address.as_inet()).map(|address| address.ip());
-                relay::towards_admin(head, client, &ctx.visit.request_id(), aliases)
+                let trusted = &self.engine.trusted_proxies;
+                relay::towards_admin(head, client, trusted, &ctx.visit.request_id(), aliases)
             }
             None => Err(Refusal::internal()),
         };

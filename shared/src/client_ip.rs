@@ -7,6 +7,9 @@ use std::net::{IpAddr, SocketAddr};
 
 const FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
 
+/// What some proxies add to say where the client is. Whatever the sender wrote, unless it is such a proxy.
+pub const COUNTRY: [&str; 3] = ["cf-ipcountry", "cloudfront-viewer-country", "x-client-country"];
+
 pub fn client_ip(peer: IpAddr, headers: &HeaderMap, trusted: &[IpNet]) -> IpAddr {
     let mut client = peer.to_canonical();
     let lines = headers.get_all(FORWARDED_FOR).into_iter().filter_map(|line| line.to_str().ok());

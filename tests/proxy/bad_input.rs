@@ -129,6 +129,9 @@ async fn a_custom_host_that_could_reach_inside_is_400_in_both_lanes() {
         format!("{mine}?x=1"),
         format!("{mine}#x"),
         "http://host.internal/v1".to_owned(),
+        // A public one, without TLS.
+        "http://api.example.com/v1".to_owned(),
+        "http://8.8.8.8/v1".to_owned(),
         "https://".to_owned(),
     ] {
         for path in [ENGINE, "/v1/rerank"] {

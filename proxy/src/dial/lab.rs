@@ -22,6 +22,7 @@ pub fn settings() -> conf::Upstream {
     conf::Upstream {
         outbound: conf::Outbound {
             trusted_custom_hosts: vec!["127.0.0.1".into(), "localhost".into(), "lab.example".into()],
+            plain_custom_hosts: true,
             own_hostnames: vec!["gateway.example".into()],
             upstream_ca_file: None,
         },

@@ -7,7 +7,9 @@ use crate::realtime;
 use crate::refusal::Refusal;
 use crate::target::Target;
 use http::{HeaderName, HeaderValue, header};
+use ipnet::IpNet;
 use pingora_http::RequestHeader;
+use shared::client_ip::{COUNTRY, is_trusted};
 use std::net::IpAddr;
 
 /// Edits a copy of the client's head for the provider.
@@ -72,6 +74,7 @@ fn without_key(head: &mut RequestHeader) -> Result<(), Refusal> {
 pub fn towards_admin(
     head: &mut RequestHeader,
     client: Option<IpAddr>,
+    trusted: &[IpNet],
     request_id: &HeaderValue,
     aliases: &Aliases,
 ) -> Result<(), Refusal> {
@@ -79,6 +82,11 @@ pub fn towards_admin(
     let internal: Vec<HeaderName> = head.headers.keys().filter(|name| pretended(name)).cloned().collect();
     for name in internal {
         head.remove_header(&name);
+    }
+    if !client.is_some_and(|client| is_trusted(client, trusted)) {
+        for name in COUNTRY {
+            head.remove_header(name);
+        }
     }
     one_length(head)?;
     if let Some(client) = client {
@@ -123,7 +131,7 @@ mod tests {
         }
         let aliases = Aliases::new(&["x-acme-".into()]).unwrap();
         let id = HeaderValue::from_static("id");
-        towards_admin(&mut head, Some("10.0.0.9".parse().unwrap()), &id, &aliases).unwrap();
+        towards_admin(&mut head, Some("10.0.0.9".parse().unwrap()), &[], &id, &aliases).unwrap();
         assert_eq!(head.headers["x-forwarded-for"], "6.6.6.6, 10.0.0.9");
         assert_eq!(head.headers["x-request-id"], "id");
         assert_eq!(head.headers["x-gateway-api-key"], "k");
@@ -131,3 +139,17 @@ mod tests {
         assert!(!head.headers.contains_key("x-acme-default-input-guardrails"));
     }
 }
+
+    #[test]
+    fn a_country_is_passed_on_from_trusted_peers_alone() {
+        let trusted: Vec<IpNet> = vec!["10.0.0.0/8".parse().unwrap()];
+        for (peer, is_believed) in [(Some("10.0.0.9"), true), (Some("192.0.2.1"), false), (None, false)] {
+            for name in COUNTRY {
+                let mut head = RequestHeader::build("GET", b"/v1/x", None).unwrap();
+                head.insert_header(name, "DE").unwrap();
+                let peer = peer.map(|peer| peer.parse().unwrap());
+                towards_admin(&mut head, peer, &trusted, &HeaderValue::from_static("id"), &Aliases::default()).unwrap();
+                assert_eq!(head.headers.contains_key(name), is_believed, "{name} from {peer:?}");
+            }
+        }
+    }

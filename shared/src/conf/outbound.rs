@@ -1,5 +1,6 @@
 //! Whom both services may call on a customer's word, and whose certificates they believe.
 
+use super::features::on_or_off;
 use std::path::PathBuf;
 
 #[derive(Debug, Clone, clap::Args)]
@@ -8,6 +9,9 @@ pub struct Outbound {
     /// Hosts that customers may name although they are private or not https; subdomains match, comma separated.
     #[arg(long, env = "TRUSTED_CUSTOM_HOSTS", value_delimiter = ',')]
     pub trusted_custom_hosts: Vec<String>,
+    /// Whether customers may name any public host without TLS (http://): what is sent there can be read on the way (ON or OFF).
+    #[arg(long, env = "PLAIN_CUSTOM_HOSTS", default_value = "OFF", value_parser = on_or_off, action = clap::ArgAction::Set)]
+    pub plain_custom_hosts: bool,
     /// The gateway's own public host names, which a custom host may never name, comma separated.
     #[arg(long, env = "OWN_HOSTNAMES", value_delimiter = ',')]
     pub own_hostnames: Vec<String>,

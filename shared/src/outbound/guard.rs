@@ -14,12 +14,19 @@ use super::origin::{BadHost, Host, Origin};
 pub struct Guard {
     trusted: Vec<Host>,
     own: Vec<Host>,
+    allows_plain: bool,
 }
 
 impl Guard {
     /// An entry that is not a host stops the start: an ignored one would silently trust less, or guard less.
     pub fn new(trusted: &[String], own: &[String]) -> anyhow::Result<Self> {
-        Ok(Self { trusted: hosts("TRUSTED_CUSTOM_HOSTS", trusted)?, own: hosts("OWN_HOSTNAMES", own)? })
+        let (trusted, own) = (hosts("TRUSTED_CUSTOM_HOSTS", trusted)?, hosts("OWN_HOSTNAMES", own)?);
+        Ok(Self { trusted, own, allows_plain: false })
+    }
+
+    /// Whether callers may name any public host without TLS.
+    pub fn allowing_plain(self, allows_plain: bool) -> Self {
+        Self { allows_plain, ..self }
     }
 
     /// Listed, or a subdomain of what is listed.
@@ -34,7 +41,7 @@ impl Guard {
         self.own.contains(host)
     }
 
-    /// A host named by a caller: every rule holds, private ones only for hosts the operator lists.
+    /// A host named by a caller: every rule holds, private ones and those without TLS only for hosts the operator lists.
     pub fn custom_host(&self, url: &str) -> Result<Origin, BadHost> {
         let mut origin = Origin::parse(url)?;
         if self.is_own(origin.host()) {
@@ -42,6 +49,9 @@ impl Guard {
         }
         let trusted = self.is_trusted(origin.host());
         check_host(origin.host(), trusted)?;
+        if !origin.is_tls() && !trusted && !self.allows_plain {
+            return Err(BadHost::Plain);
+        }
         origin.set_trusted(trusted);
         Ok(origin)
     }

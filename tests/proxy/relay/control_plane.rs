@@ -88,6 +88,23 @@ async fn admin_learns_the_peers_address_and_the_request_id_and_no_forged_interna
 }
 
 #[tokio::test]
+async fn a_country_is_believed_from_a_trusted_peer_alone() {
+    for (trusted, expected) in [("10.0.0.0/8", 0), ("127.0.0.0/8", 1)] {
+        let admin = RawUpstream::start().await;
+        let address = admin.url().replace("http://", "").replace("/v1", "");
+        let builder = Stack::builder().without_admin().proxy("ADMIN_ADDRESSES", address);
+        let stack = builder.proxy("TRUSTED_PROXIES", trusted).start().await;
+        for name in ["CF-IPCountry", "cloudfront-viewer-country", "x-client-country"] {
+            let mut wire = Wire::open(stack.proxy_port).await;
+            wire.send(format!("GET /v1/configs HTTP/1.1\r\nHost: gateway.test\r\n{name}: DE\r\n\r\n")).await;
+            assert_eq!(wire.answer().await.map(|answer| answer.status), Some(200));
+            let seen = admin.only().to_ascii_lowercase();
+            assert_eq!(seen.matches(&name.to_ascii_lowercase()).count(), expected, "{name} with {trusted}: {seen}");
+        }
+    }
+}
+
+#[tokio::test]
 async fn without_admin_inference_goes_on_and_admin_is_found_again_when_it_is_back() {
     let mut stack = Stack::start().await;
     let admin = async |stack: &Stack| stack.administrator().get("/configs").await;

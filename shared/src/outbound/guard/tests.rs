@@ -10,7 +10,29 @@ fn judge(url: &str, trusted: bool) -> Result<(), BadHost> {
 
 fn guard(trusted: &[&str], own: &[&str]) -> Guard {
     let owned = |list: &[&str]| list.iter().map(|entry| (*entry).to_owned()).collect::<Vec<_>>();
-    Guard::new(&owned(trusted), &owned(own)).unwrap()
+    Guard::new(&owned(trusted), &owned(own)).unwrap().allowing_plain(true)
+}
+
+#[test]
+fn without_tls_a_public_host_is_named_only_where_the_operator_allows_it() {
+    let trusted = ["gpu.example".to_owned(), "10.0.0.7".to_owned()];
+    for allows in [false, true] {
+        let guard = Guard::new(&trusted, &[]).unwrap().allowing_plain(allows);
+        for (url, is_fine) in [
+            ("http://api.example.com/v1", allows),
+            ("http://8.8.8.8", allows),
+            ("http://[2606:4700::1111]", allows),
+            ("https://api.example.com/v1", true),
+            ("http://gpu.example:8000", true),
+            ("http://a.gpu.example", true),
+            ("http://10.0.0.7:8000", true),
+            ("http://10.0.0.8", false),
+        ] {
+            assert_eq!(guard.custom_host(url).is_ok(), is_fine, "{url}, allowed {allows}");
+        }
+        assert_eq!(guard.custom_url("http://keys.example.com/a").unwrap_err(), BadHost::Plain, "key sets never");
+    }
+    assert_eq!(Guard::default().custom_host("http://api.example.com").unwrap_err(), BadHost::Plain);
 }
 
 #[test]
