@@ -14,6 +14,9 @@ pub(crate) mod lab;
 #[cfg(test)]
 mod multiplex;
 mod pool;
+mod repeat;
+#[cfg(test)]
+mod repeat_lab;
 mod request;
 mod resolve;
 mod transport;
@@ -34,6 +37,7 @@ use cork::Cork;
 pub use error::{Class, DialError, UpstreamError};
 use pool::Pool;
 pub use pool::PoolCounts;
+pub use repeat::is_unprocessed;
 pub use request::Request;
 use resolve::Resolver;
 pub use shared::outbound::{BadHost, Host, Origin, Scheme};

@@ -18,7 +18,7 @@ use futures::FutureExt as _;
 use http::{StatusCode, Version, header};
 use pingora_core::modules::http::HttpModules;
 use pingora_core::upstreams::peer::HttpPeer;
-use pingora_core::{Error, ErrorSource, ErrorType, Result};
+use pingora_core::{Error, ErrorSource, ErrorType, Result, RetryType};
 use pingora_http::{RequestHeader, ResponseHeader};
 use pingora_proxy::{FailToProxy, ProxyHttp, ProxyWarnLogContext, Session};
 use proxy::engine::{Delivered, Engine, Next, Passage};
@@ -265,10 +265,13 @@ impl ProxyHttp for Gateway {
             ctx.refusal.get_or_insert_with(|| deadline::refusal(&ctx.visit, self.relay_refusal(target, &error)));
         }
         let mut error = error.more_context(format!("peer: {peer}"));
-        // A pooled connection that had died is replaced when no byte of the body has been read from the client yet.
-        let replayable =
-            !session.as_downstream().retry_buffer_truncated() && session.req_header().method.is_idempotent();
-        error.retry.decide_reuse(client_reused && replayable);
+        // Sent again only if the provider cannot have worked on it, or may work on it twice, and all of it is still here.
+        let is_idempotent = session.req_header().method.is_idempotent();
+        let is_repeatable = match error.retry {
+            RetryType::ReusedOnly => client_reused && is_idempotent,
+            RetryType::Decided(is_wished) => is_wished && (is_idempotent || proxy::dial::is_unprocessed(&error)),
+        };
+        error.set_retry(is_repeatable && !session.as_downstream().retry_buffer_truncated());
         if let (Some(Relay::Provider(passage)), false, None) = (&ctx.relay, error.retry(), session.response_written()) {
             passage.answered(503);
         }

@@ -6,7 +6,7 @@
 
 use std::fmt;
 use std::io::{self, IoSlice};
-use std::os::fd::AsRawFd;
+use std::os::fd::{AsRawFd, RawFd};
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
@@ -70,6 +70,10 @@ impl Cork {
         self.listens = has_body;
         self.early = Vec::new();
         self.state = State::Holding;
+    }
+
+    pub fn socket(&self) -> RawFd {
+        self.transport.as_raw_fd()
     }
 
     /// Any byte of the answer came in.

@@ -112,12 +112,12 @@ impl From<BadHost> for DialError {
 pub struct UpstreamError {
     class: Class,
     message: Cow<'static, str>,
-    stale: bool,
+    is_unread: bool,
 }
 
 impl UpstreamError {
     pub(super) fn new(class: Class, message: impl Into<Cow<'static, str>>) -> Self {
-        Self { class, message: message.into(), stale: false }
+        Self { class, message: message.into(), is_unread: false }
     }
 
     /// The answer is HTTP, but not what it should be.
@@ -132,8 +132,8 @@ impl UpstreamError {
         )
     }
 
-    pub(super) fn stale(mut self, stale: bool) -> Self {
-        self.stale = stale;
+    pub(super) fn unread(mut self, is_unread: bool) -> Self {
+        self.is_unread = is_unread;
         self
     }
 
@@ -141,10 +141,10 @@ impl UpstreamError {
         self.class
     }
 
-    /// The provider did not work on this request: it had closed the pooled connection, or says that it refused the
-    /// stream. Sending it again over a fresh connection does no work twice.
-    pub fn is_stale_reuse(&self) -> bool {
-        self.stale
+    /// The provider cannot have worked on this request: it says so, or it had closed the pooled connection before all of
+    /// it came. Sending it again over a fresh connection does no work twice.
+    pub fn is_unread(&self) -> bool {
+        self.is_unread
     }
 }
 

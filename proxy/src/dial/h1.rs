@@ -20,6 +20,7 @@ use super::chunked::Chunked;
 use super::cork::Cork;
 use super::error::Class;
 use super::framing;
+use super::repeat::is_acknowledged;
 use super::request::Request;
 use crate::within::within;
 
@@ -59,6 +60,11 @@ impl Http1 {
     /// Any byte of the answer came in.
     pub fn has_heard(&self) -> bool {
         self.cork.has_heard()
+    }
+
+    /// Whether the other end's machine has taken everything that was written.
+    pub fn is_taken(&self) -> bool {
+        is_acknowledged(self.cork.socket())
     }
 
     /// Head and body leave together. A server that takes nothing for `stall` is given up.

@@ -203,7 +203,7 @@ async fn a_refused_stream_may_be_sent_again() {
     })
     .await;
     let error = soon(exchange(lab.dialer.connect(&lab.origin, false).await.unwrap(), b"x")).await.unwrap_err();
-    assert!(error.is_stale_reuse(), "{error:?}");
+    assert!(error.is_unread(), "{error:?}");
     assert_eq!(exchange(lab.dialer.connect(&lab.origin, true).await.unwrap(), b"x").await.unwrap(), b"2");
 }
 
@@ -230,7 +230,7 @@ async fn an_answer_cut_inside_is_an_error_however_politely() {
         assert_eq!(soon(upstream.read_body()).await.unwrap().unwrap(), "half");
         cut.notify_one();
         let error = soon(upstream.read_body()).await.unwrap_err();
-        assert_eq!((error.class(), error.is_stale_reuse()), (Class::Reset, false), "{reason:?}");
+        assert_eq!((error.class(), error.is_unread()), (Class::Reset, false), "{reason:?}");
         assert!(!upstream.is_done());
     }
 }

@@ -7,9 +7,9 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use http::header;
+use pingora_core::Error;
 use pingora_core::protocols::http::v2::client::Http2Session as Http2;
 use pingora_core::protocols::http::v2::write_body;
-use pingora_core::{Error, RetryType};
 use pingora_http::ResponseHeader;
 
 use super::Origin;
@@ -19,6 +19,7 @@ use super::framing;
 use super::h1::Http1;
 use super::inflate::{Encoding, Inflate};
 use super::pool::Pool;
+use super::repeat::{Progress, is_unprocessed};
 use super::request::Request;
 use crate::within::until;
 
@@ -26,8 +27,6 @@ use crate::within::until;
 const EARLY_ANSWER: Duration = Duration::from_secs(1);
 /// Nobody waits longer for an answer, whatever is set.
 const LONGEST: Duration = Duration::from_secs(86_400);
-/// A closed connection answers our first packet with a reset, one round trip later. Whatever fails later was at work.
-const STALE_WITHIN: Duration = Duration::from_secs(2);
 
 pub struct Upstream {
     origin: Arc<Origin>,
@@ -345,16 +344,20 @@ impl Upstream {
             Class::FirstByteTimeout if self.head_read => Class::IdleTimeout,
             class => class,
         };
-        // Refused streams and a polite GOAWAY: the provider says it did nothing.
-        let refused = matches!(error.retry, RetryType::Decided(true)) && !self.head_read;
         let explained = self.explain_class(class);
-        let stale = explained.is_stale_reuse();
-        explained.stale(refused || stale)
+        let is_unread = explained.is_unread();
+        explained.unread(is_unread || (!self.head_read && is_unprocessed(error)))
     }
 
     fn explain_class(&self, class: Class) -> UpstreamError {
-        let stale = is_stale(self.reused, class, self.sent.map(|sent| sent.elapsed()), self.has_heard());
-        UpstreamError::new(class, message(class)).stale(stale)
+        let progress =
+            Progress { is_reused: self.reused, is_written: self.sent.is_some(), has_heard: self.has_heard() };
+        let is_unread = progress.is_unread(class, || match &self.exchange {
+            Exchange::H1(session) => session.is_taken(),
+            // Others share the connection: what its machine took may be this request.
+            Exchange::H2(_) | Exchange::Ready(_) | Exchange::Over => true,
+        });
+        UpstreamError::new(class, message(class)).unread(is_unread)
     }
 
     fn has_heard(&self) -> bool {
@@ -364,13 +367,6 @@ impl Upstream {
             Exchange::Ready(_) | Exchange::Over => false,
         }
     }
-}
-
-/// The server had closed this connection before it saw our request. A request that was not even written counts as
-/// unseen; one that was at work for a while does not, or a cut-off answer would be paid for twice.
-fn is_stale(reused: bool, class: Class, since_sent: Option<Duration>, heard: bool) -> bool {
-    let at_once = since_sent.is_none_or(|elapsed| elapsed < STALE_WITHIN);
-    reused && class == Class::Reset && at_once && !heard
 }
 
 /// Stands in until a head was read, so that looking too early is not a crash.

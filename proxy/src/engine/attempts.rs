@@ -244,7 +244,7 @@ impl Engine {
                     return Ok(answer);
                 }
                 Err(NotCalled::Ended(ended)) => return Err(ended),
-                Err(NotCalled::Stale) => self.metrics.pool_stale.inc(),
+                Err(NotCalled::Unread) => self.metrics.pool_stale.inc(),
             }
         }
         Err(unreachable(call.target, Class::Reset, &"a new connection was closed at once"))

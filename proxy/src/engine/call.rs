@@ -48,8 +48,8 @@ pub(super) struct Call<'c> {
 
 /// Why there is no answer.
 pub(super) enum NotCalled {
-    /// A held connection turned out to be dead, and the provider never saw the request: sending it again is safe.
-    Stale,
+    /// The provider cannot have worked on the request: sending it again is safe.
+    Unread,
     Ended(Ended),
 }
 
@@ -71,7 +71,7 @@ impl Engine {
             CallError::Upstream(error) if error.class() == Class::FirstByteTimeout && is_over() => out_of_time().into(),
             CallError::TooLate => unreachable(target, Class::FirstByteTimeout, &"no connection in time").into(),
             CallError::Dial(error) => unreachable(target, error.class(), &error).into(),
-            CallError::Upstream(error) if error.is_stale_reuse() && !fresh => NotCalled::Stale,
+            CallError::Upstream(error) if error.is_unread() && !fresh => NotCalled::Unread,
             CallError::Upstream(error) => unreachable(target, error.class(), &error).into(),
         })?;
         let waited = call.asked.elapsed();

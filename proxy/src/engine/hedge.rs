@@ -48,7 +48,7 @@ impl Engine {
             }
             let late = if was_first { second.await } else { first.await };
             match late {
-                Err(NotCalled::Stale) => (early, was_first),
+                Err(NotCalled::Unread) => (early, was_first),
                 late => {
                     self.set_aside(early);
                     (late, !was_first)

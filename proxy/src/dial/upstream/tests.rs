@@ -142,7 +142,7 @@ async fn each_broken_answer_has_its_class() {
             Ok(()) => soon(body(&mut upstream)).await.unwrap_err(),
         };
         assert_eq!(error.class(), class, "{answer:?}");
-        assert!(!error.is_stale_reuse(), "a new connection cannot be stale: {answer:?}");
+        assert!(!error.is_unread(), "a new connection cannot be stale: {answer:?}");
         upstream.release();
         assert_eq!(dialer.idle_connections(), 0);
     }
@@ -224,7 +224,7 @@ async fn a_server_that_does_not_read_is_not_waited_for_forever() {
     upstream.set_timeouts(Duration::from_secs(20), Duration::from_millis(50));
     let error = soon(upstream.send(post(), vec![0; 20 << 20].into())).await.unwrap_err();
     assert_eq!(error.class(), Class::WriteTimeout);
-    assert!(!error.is_stale_reuse());
+    assert!(!error.is_unread());
 }
 
 /// The first request of each connection is answered, the second meets `end`.
@@ -240,7 +240,7 @@ async fn second_meets(partial: &'static str) -> Server {
 }
 
 #[tokio::test]
-async fn a_reused_connection_that_ends_without_a_word_is_stale() {
+async fn a_request_that_was_read_is_not_sent_again_though_its_connection_ends_without_a_word() {
     let server = second_meets("").await;
     let dialer = dialer();
     let origin = server.origin(&dialer);
@@ -248,12 +248,12 @@ async fn a_reused_connection_that_ends_without_a_word_is_stale() {
     let upstream = dialer.connect(&origin, false).await.unwrap();
     assert!(upstream.is_reused());
     let error = exchange(upstream, b"again").await.unwrap_err();
-    assert_eq!((error.class(), error.is_stale_reuse()), (Class::Reset, true));
+    assert_eq!((error.class(), error.is_unread()), (Class::Reset, false));
     assert_eq!(exchange(dialer.connect(&origin, true).await.unwrap(), b"again").await.unwrap(), b"2");
 }
 
 #[tokio::test]
-async fn a_reused_connection_that_began_to_answer_is_not_stale() {
+async fn a_request_that_was_begun_to_be_answered_is_not_sent_again() {
     for partial in ["H", "HTTP/1.1 200 OK\r\n", "HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\nhalf"] {
         let server = second_meets(partial).await;
         let dialer = dialer();
@@ -262,24 +262,7 @@ async fn a_reused_connection_that_began_to_answer_is_not_stale() {
         let upstream = dialer.connect(&origin, false).await.unwrap();
         assert!(upstream.is_reused());
         let error = exchange(upstream, b"again").await.unwrap_err();
-        assert_eq!((error.class(), error.is_stale_reuse()), (Class::Reset, false), "{partial:?}");
-    }
-}
-
-#[test]
-fn only_a_prompt_and_wordless_end_of_an_old_connection_is_stale() {
-    let soon = Some(Duration::from_millis(300));
-    let late = Some(Duration::from_secs(60));
-    for (reused, class, since_sent, heard, expected) in [
-        (true, Class::Reset, soon, false, true),
-        (true, Class::Reset, None, false, true),
-        (true, Class::Reset, late, false, false),
-        (true, Class::Reset, soon, true, false),
-        (false, Class::Reset, soon, false, false),
-        (true, Class::FirstByteTimeout, soon, false, false),
-        (true, Class::Protocol, soon, false, false),
-    ] {
-        assert_eq!(is_stale(reused, class, since_sent, heard), expected, "{reused} {class:?} {since_sent:?} {heard}");
+        assert_eq!((error.class(), error.is_unread()), (Class::Reset, false), "{partial:?}");
     }
 }
 
