@@ -4,6 +4,7 @@
 use crate::stages::admit::told::Hit;
 use bytes::Bytes;
 use serde_json::json;
+use shared::config::Fault;
 use shared::jwt::Rejection;
 use std::borrow::Cow;
 
@@ -28,8 +29,8 @@ pub struct Refusal {
     pub message: Cow<'static, str>,
     pub param: Option<&'static str>,
     pub retry_after_s: Option<u32>,
-    /// Everything that is wrong, where it is more than one thing.
-    pub errors: Box<[String]>,
+    /// Everything that is wrong with a config, each with its own code and place.
+    pub errors: Box<[Fault]>,
     /// The limit that was reached.
     pub hit: Option<Box<Hit>>,
 }
@@ -199,10 +200,9 @@ impl Refusal {
     }
 
     /// An inline config with everything that is wrong with it.
-    pub fn faulty_config(faults: &[shared::config::Fault]) -> Self {
-        let errors: Box<[String]> = faults.iter().map(ToString::to_string).collect();
-        let why = errors.first().cloned().unwrap_or_default();
-        Self { errors, ..Self::invalid_config(why) }
+    pub fn faulty_config(faults: &[Fault]) -> Self {
+        let why = faults.first().map(ToString::to_string).unwrap_or_default();
+        Self { errors: faults.into(), ..Self::invalid_config(why) }
     }
 
     /// A config that leads nowhere for this request.
@@ -385,11 +385,11 @@ impl Refusal {
         let mut value = match dialect {
             Dialect::OpenAi | Dialect::Responses => json!({
                 "status": "failure", "message": message,
-                "error": { "message": message, "type": self.kind, "param": self.param, "code": self.code },
+                "error": { "message": message, "type": self.kind, "param": self.param, "code": self.written_code() },
                 "provider": null,
             }),
             Dialect::Anthropic => json!({
-                "type": "error", "error": { "type": self.kind, "message": message, "code": self.code },
+                "type": "error", "error": { "type": self.kind, "message": message, "code": self.written_code() },
                 "request_id": request_id,
             }),
             Dialect::ControlPlane => json!({
@@ -409,7 +409,7 @@ impl Refusal {
     /// The same as one server-sent event, for a stream that has already begun.
     pub fn event(&self, dialect: Dialect, request_id: &str) -> Bytes {
         if dialect == Dialect::Responses {
-            let error = json!({ "code": self.code, "message": self.message });
+            let error = json!({ "code": self.written_code(), "message": self.message });
             let failed = json!({ "type": "response.failed", "response": { "status": "failed", "error": error } });
             return Bytes::from(format!("event: response.failed\ndata: {failed}\n\n"));
         }
@@ -441,6 +441,14 @@ impl Refusal {
 
 #[cfg(test)]
 mod tests {
+    /// As clients see it: whatever is wrong with a config begins with `AB01`, on both planes.
+    fn written_code(&self) -> &'static str {
+        match self.code {
+            "invalid_config" => "AB01_INVALID_CONFIG",
+            code => code,
+        }
+    }
+
     use super::*;
     use serde_json::Value;
 

@@ -90,7 +90,7 @@ async fn a_head_that_cannot_be_served_is_refused_with_its_code() {
         ("metadata that nests", with("x-gateway-metadata: {\"a\":{}}"), 400, "invalid_metadata"),
         ("no time at all", with("x-gateway-request-timeout: 0"), 400, "invalid_header"),
         ("a time that is no number", with("x-gateway-request-timeout: soon"), 400, "invalid_header"),
-        ("a config that is nowhere", with("x-gateway-config: pc-1"), 400, "invalid_config"),
+        ("a config that is nowhere", with("x-gateway-config: pc-1"), 400, "AB01_INVALID_CONFIG"),
         ("a virtual key that is nowhere", with("x-gateway-virtual-key: v"), 400, "invalid_provider"),
         ("a provider that is nowhere", of(provider, "x-gateway-provider: @nobody\r\n"), 400, "invalid_provider"),
         ("no key", of("x-gateway-api-key", "x-nothing"), 401, "missing_api_key"),

@@ -191,15 +191,32 @@ async fn a_bad_config_is_400_and_says_everything_that_is_wrong() {
         let answer = client.post("/chat/completions", &chat("Hello")).await;
         assert_eq!(answer.status, 400, "{config} {}", answer.text());
         assert!(
-            answer.text().contains(says) || answer.json()["error"]["code"] == "invalid_config",
+            answer.text().contains(says) || answer.json()["error"]["code"] == "AB01_INVALID_CONFIG",
             "{}",
             answer.text()
         );
     }
+    let faulty = json!({ "retry": { "attempts": "x" }, "strategy": { "mode": "twice" }, "targets": [] }).to_string();
+    let client = stack.anonymous().with_key(&stack.home.workspace_key).with("x-gateway-config", faulty);
+    for path in ["/chat/completions", "/messages", "/responses", "/threads"] {
+        let answer = client.post(path, &chat("Hello")).await;
+        let shown = answer.json();
+        assert_eq!(
+            (answer.status.as_u16(), shown["error"]["code"].as_str()),
+            (400, Some("AB01_INVALID_CONFIG")),
+            "{path}"
+        );
+        let errors = shown["errors"].as_array().unwrap_or_else(|| panic!("{path}: {shown}"));
+        assert!(errors.len() > 1, "{path}: {shown}");
+        for error in errors {
+            assert!(error["code"].as_str().is_some_and(|code| code.starts_with("AB01_")), "{path}: {error}");
+            assert!(error["path"].is_string() && error["message"].is_string(), "{path}: {error}");
+        }
+    }
     let deep = (0..30)
         .fold(target(&stack, json!({})), |inner, _| json!({ "strategy": { "mode": "single" }, "targets": [inner] }));
     let answer = ask(&stack, &deep).await;
-    assert_eq!((answer.status.as_u16(), answer.json()["error"]["code"].as_str()), (400, Some("invalid_config")));
+    assert_eq!((answer.status.as_u16(), answer.json()["error"]["code"].as_str()), (400, Some("AB01_INVALID_CONFIG")));
 }
 
 #[tokio::test]
@@ -224,7 +241,7 @@ async fn what_is_deep_or_large_beyond_reason_is_refused_or_passed_on_and_harms_n
         let answer = inline(config).post("/chat/completions", &chat("Hello")).await;
         assert_eq!(
             (answer.status.as_u16(), answer.json()["error"]["code"].as_str()),
-            (400, Some("invalid_config")),
+            (400, Some("AB01_INVALID_CONFIG")),
             "{what}"
         );
     }

@@ -51,7 +51,7 @@ async fn a_config_of_another_tenant_does_not_exist() {
     stack.until_known(&other.workspace_key).await;
     let foreign = stack.anonymous().with_key(&other.workspace_key).with("x-gateway-config", &*slug);
     let answer = foreign.post("/chat/completions", &chat("Hello")).await;
-    assert_eq!((answer.status.as_u16(), answer.json()["error"]["code"].as_str()), (400, Some("invalid_config")));
+    assert_eq!((answer.status.as_u16(), answer.json()["error"]["code"].as_str()), (400, Some("AB01_INVALID_CONFIG")));
 }
 
 #[tokio::test]
