@@ -2,6 +2,7 @@
 //! touches the bytes of the others, so what a caller wrote in a way of its own arrives that way.
 
 pub mod edit;
+pub mod model_reader;
 mod splice;
 
 use crate::json::{self, Member};

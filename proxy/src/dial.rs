@@ -253,16 +253,27 @@ impl Dialer {
     /// only, so a relayed `https://` address is refused by its handshake unless the certificate names it as a host.
     ///
     /// An upgrade needs HTTP/1; `first_byte` is the longest silence, before the answer and inside it.
-    pub async fn peer(&self, origin: &Origin, is_upgrade: bool, first_byte: Duration) -> Result<HttpPeer, DialError> {
+    /// Addresses that were `tried` are left out, as long as there are others.
+    pub async fn peer(
+        &self,
+        origin: &Origin,
+        tried: &[IpAddr],
+        is_upgrade: bool,
+        first_byte: Duration,
+    ) -> Result<HttpPeer, DialError> {
         let addresses = self.addresses(origin).await?;
-        let address =
-            addresses.first().ok_or_else(|| DialError::new(Class::Dns, "the provider's host name has no address"))?;
+        let left: Vec<IpAddr> = addresses.iter().copied().filter(|address| !tried.contains(address)).collect();
+        let address = left.first().or(addresses.first());
+        let address = address.ok_or_else(|| DialError::new(Class::Dns, "the provider's host name has no address"))?;
+        let others = u32::try_from(left.len().max(1)).unwrap_or(u32::MAX);
+        // One that swallows packets must not use up the time of the next.
+        let connect_timeout = (self.connect_timeout / others).max(LEAST_PER_ADDRESS);
         let mut peer =
             HttpPeer::new(SocketAddr::new(*address, origin.port()), origin.is_tls(), origin.host_name().to_owned());
         // Pingora's pool does not look at authorities or trust; the group keeps connections of unequal trust apart.
         peer.group_key = u64::from(origin.is_trusted());
         let options = &mut peer.options;
-        options.connection_timeout = Some(self.connect_timeout);
+        options.connection_timeout = Some(connect_timeout);
         options.total_connection_timeout = Some(self.connect_timeout);
         options.read_timeout = Some(first_byte);
         options.write_timeout = Some(self.idle_timeout);
@@ -276,11 +287,13 @@ impl Dialer {
         Ok(peer)
     }
 
-    /// The relay lane could not connect: the next peer of this origin has another address, if there is one.
-    pub fn demote(&self, origin: &Origin, peer: &HttpPeer) {
-        if let Some(address) = peer._address.as_inet() {
-            self.resolver.demote(origin.host_name(), address.ip());
-        }
+    /// The relay lane could not connect: this address is tried last from now on. Adds it to those that were `tried`, and
+    /// tells whether the origin has others.
+    pub fn demote(&self, origin: &Origin, peer: &HttpPeer, tried: &mut Vec<IpAddr>) -> bool {
+        let Some(address) = peer._address.as_inet().map(|address| address.ip()) else { return false };
+        self.resolver.demote(origin.host_name(), address);
+        tried.push(address);
+        self.resolver.known(origin.host_name()).iter().any(|known| !tried.contains(known))
     }
 
     /// HTTP/1 connections waiting for a request, on all threads.

@@ -2,14 +2,18 @@
 //! is a `Downstream`.
 
 mod admit;
+mod asked_model;
 mod attempts;
 mod call;
 mod hedge;
 mod passage;
+mod read_ahead;
+mod relayed_body;
 mod session;
 mod turn;
 
 pub use passage::{Ask, Passage};
+pub use read_ahead::{Departure, MOST as MOST_READ_AHEAD};
 
 use crate::bodies::Rules;
 use crate::deployment::{self, Identity};
@@ -113,7 +117,10 @@ pub enum Next {
     Engine(Box<Errand>),
     /// A question about a request: what would become of it, or what became of it.
     Explain(Asker),
-    Relay(Box<Passage>),
+    /// To a provider, once it is known what its body asks for.
+    Relay(Box<Departure>),
+    /// To a provider that was found already.
+    Pass(Box<Passage>),
     /// JSON of our own making.
     Page {
         status: u16,
@@ -169,6 +176,7 @@ impl Engine {
                 self.identify(head, peer, &headers, &[INFERENCE], visit).await?;
                 Err(Refusal::not_implemented("running a prompt"))
             }
+            Route::Ambiguous(family) => Err(Refusal::ambiguous_path(family.path())),
             Route::NotFound => Err(Refusal::not_found()),
             Route::MethodNotAllowed => Err(Refusal::method_not_allowed(head.method.as_str())),
             Route::Engine(endpoint) => {
@@ -181,9 +189,9 @@ impl Engine {
                 self.open_log(&caller, head, &headers, visit)?;
                 let metadata = metadata(headers.metadata, &head.headers, &caller, &self.headers_to_metadata)?;
                 let plan = self.plan(&headers, &caller, &metadata, visit)?;
-                let ask = Ask { path: path.to_owned(), caller, metadata, plan };
+                let ask = Ask::new(path.into_owned(), head, caller, metadata, plan)?;
                 self.admit_head(head, visit, &ask).await?;
-                Ok(Next::Relay(Box::new(self.passage(ask, head, &headers, visit)?)))
+                Ok(Next::Relay(Box::new(self.departure(ask, None, head, &headers))))
             }
             Route::Models { path, name } => {
                 let caller = self.identify(head, peer, &headers, LISTING, visit).await?;
@@ -219,7 +227,7 @@ impl Engine {
     }
 
     /// From here on the request is somebody's, and is noted however it ends.
-    fn open_log(
+    pub(crate) fn open_log(
         &self,
         caller: &Principal,
         head: &RequestHeader,
@@ -293,11 +301,12 @@ impl Engine {
     ) -> Result<Next, Refusal> {
         let metadata = metadata(headers.metadata, &head.headers, &caller, &self.headers_to_metadata)?;
         let plan = self.plan(headers, &caller, &metadata, visit)?;
-        if endpoint.takes_forms() && !multipart::is_held(&head.headers, headers, !plan.is_nothing()) {
+        let needs_model = || self.may_need_model(&plan, headers, &caller);
+        if endpoint.takes_forms() && !multipart::is_held(&head.headers, headers, !plan.is_nothing(), needs_model()) {
             visit.enter(Lane::Relay, &self.metrics);
-            let ask = Ask { path: endpoint.path().to_owned(), caller, metadata, plan };
+            let ask = Ask::new(endpoint.path().to_owned(), head, caller, metadata, plan)?;
             self.admit_head(head, visit, &ask).await?;
-            return Ok(Next::Relay(Box::new(self.passage(ask, head, headers, visit)?)));
+            return Ok(Next::Relay(Box::new(self.departure(ask, None, head, headers))));
         }
         let mut first = None;
         // A form may name another provider than the headers do.
@@ -310,10 +319,9 @@ impl Engine {
             visit.provider = Some(target.provider.label.clone());
             // A provider that keeps this endpoint elsewhere or not at all takes the caller's bytes as they are.
             if target.provider.row.native_path(endpoint.family()).is_none() {
-                let ask = Ask { path: endpoint.path().to_owned(), caller, metadata, plan };
+                let ask = Ask::new(endpoint.path().to_owned(), head, caller, metadata, plan)?;
                 self.admit_head(head, visit, &ask).await?;
-                visit.turn_to(&target, None);
-                return Ok(Next::Relay(Box::new(Passage::to(target, head, ask)?)));
+                return Ok(Next::Relay(Box::new(self.departure(ask, Some(target), head, headers))));
             }
             first = Some(target);
         }
@@ -405,6 +413,7 @@ fn lane(route: &Route<'_>) -> Lane {
         | Route::Prompt
         | Route::Greeting
         | Route::Preflight
+        | Route::Ambiguous(_)
         | Route::NotFound
         | Route::MethodNotAllowed => Lane::Own,
     }

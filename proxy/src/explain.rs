@@ -79,7 +79,8 @@ struct Hypothesis {
 
 enum Lane {
     Engine(crate::stages::classify::Endpoint),
-    Relay,
+    /// What the provider would be asked for.
+    Relay(String),
 }
 
 impl Engine {
@@ -109,14 +110,17 @@ impl Engine {
         let hypothesis = hypothesis(question)?;
         let headers = GatewayHeaders::of(&hypothesis.headers, &self.aliases)?;
         let found = find(&headers, caller, &self.snapshot, &self.inline)?;
+        let nothing = Fields::default();
         let fields = match hypothesis.route {
             Lane::Engine(_) => Fields::read(&hypothesis.body)?,
-            Lane::Relay => Fields::default(),
+            Lane::Relay(_) => Fields::read(&hypothesis.body).unwrap_or_default(),
         };
+        // Of a relayed body only the model is looked at.
+        let params = if matches!(hypothesis.route, Lane::Engine(_)) { &fields } else { &nothing };
         let mut metadata = metadata(headers.metadata, &hypothesis.headers, caller, &self.headers_to_metadata)?;
-        add_user(&mut metadata, &fields);
+        add_user(&mut metadata, params);
         let view = View {
-            facts: Facts { metadata: &metadata, params: &fields, pathname: hypothesis.uri.path() },
+            facts: Facts { metadata: &metadata, params, pathname: hypothesis.uri.path() },
             scope: caller.workspace.id.as_bytes(),
             now: Instant::now(),
             unix_seconds: SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs()),
@@ -133,10 +137,7 @@ impl Engine {
             .collect();
         let (lane, family) = match &hypothesis.route {
             Lane::Engine(endpoint) => ("engine", Some(endpoint.family())),
-            Lane::Relay => {
-                let path = path_of(&hypothesis.uri);
-                ("relay", Family::of(&hypothesis.method, path).map(|(family, _)| family))
-            }
+            Lane::Relay(path) => ("relay", Family::of(&hypothesis.method, path).map(|(family, _)| family)),
         };
         let asked = Asked {
             caller,
@@ -144,7 +145,7 @@ impl Engine {
             config: found.saved.as_deref(),
             family,
             body: matches!(hypothesis.route, Lane::Engine(_)).then_some(&hypothesis.body),
-            fields: &fields,
+            fields: params,
         };
         let reached = stops.iter().filter(|stop| stop.is_reached);
         let possible = reached.filter_map(|stop| {
@@ -183,7 +184,7 @@ impl Engine {
         let row = &resolved.target.provider.row;
         let path = match &hypothesis.route {
             Lane::Engine(endpoint) => row.native_path(endpoint.family()).map(str::to_owned).ok_or(endpoint.path()),
-            Lane::Relay => Err(path_of(&hypothesis.uri)),
+            Lane::Relay(path) => Err(&**path),
         };
         // What a row does not list may still pass under its own path.
         let path = path.or_else(|path| match row.upstream_path(&Method::POST, path) {
@@ -212,11 +213,6 @@ fn model(leaf: &Leaf, fields: &Fields<'_>) -> Option<String> {
     let own = leaf.edits.model().and_then(|json| serde_json::from_str::<String>(json).ok());
     own.or_else(|| fields.text("model").map(|model| model.into_owned()))
 }
-
-fn path_of(uri: &Uri) -> &str {
-    uri.path().strip_prefix("/v1").unwrap_or(uri.path())
-}
-
 /// As long as the control plane's table says.
 fn longest_question() -> usize {
     match routes::find("POST", "/explain") {
@@ -240,7 +236,7 @@ fn hypothesis(question: Question) -> Result<Hypothesis, Refusal> {
         Method::from_bytes(question.method.as_bytes()).map_err(|_| Refusal::invalid_json("`method` is none"))?;
     let route = match classify(&method, uri.path()) {
         Route::Engine(endpoint) => Lane::Engine(endpoint),
-        Route::Relay(_) => Lane::Relay,
+        Route::Relay(path) => Lane::Relay(path.into_owned()),
         _ => return Err(Refusal::invalid_json("`path` is not one that goes to a provider: begin it with /v1/")),
     };
     let mut headers = HeaderMap::new();

@@ -7,6 +7,7 @@
 mod client;
 mod deadline;
 mod pages;
+mod to_provider;
 mod websocket;
 
 use crate::control_plane::ControlPlane;
@@ -132,10 +133,8 @@ impl ProxyHttp for Gateway {
         ctx: &mut Self::CTX,
     ) -> Result<()> {
         let aliases = &self.engine.aliases;
-        let edited = match &ctx.relay {
-            Some(Relay::Provider(passage)) => {
-                relay::towards_provider(head, &passage.target, &passage.path_and_query, aliases)
-            }
+        let edited = match &mut ctx.relay {
+            Some(Relay::Provider(passage)) => passage.send_head(head, aliases),
             Some(Relay::ControlPlane) => {
                 let client = session.client_addr().and_then(|address| address.as_inet()).map(|address| address.ip());
                 let trusted = &self.engine.trusted_proxies;
@@ -153,7 +152,7 @@ impl ProxyHttp for Gateway {
         Ok(())
     }
 
-    /// Only looks, as the filter of answers does: that a piece is missing means nothing here.
+    /// That a piece is missing means nothing here.
     async fn request_body_filter(
         &self,
         session: &mut Session,
@@ -161,12 +160,21 @@ impl ProxyHttp for Gateway {
         end_of_stream: bool,
         ctx: &mut Self::CTX,
     ) -> Result<()> {
-        let piece = body.as_deref().unwrap_or_default();
         if ctx.visit.websocket.is_some() {
+            let piece = body.as_deref().unwrap_or_default();
             return self.client_says(session.req_header(), piece, end_of_stream, ctx).await;
         }
-        if let (Some(_), Some(log)) = (&body, &mut ctx.visit.log) {
+        if let Some(Relay::Provider(passage)) = &mut ctx.relay {
+            passage.rejoin(body);
+        }
+        if let (Some(piece), Some(log)) = (&body, &mut ctx.visit.log) {
             log.receives(piece);
+        }
+        if let Some(Relay::Provider(passage)) = &mut ctx.relay
+            && let Err(refusal) = passage.pass(body)
+        {
+            ctx.refusal = Some(refusal);
+            return Err(Error::new(ErrorType::InternalError));
         }
         Ok(())
     }
@@ -204,7 +212,7 @@ impl ProxyHttp for Gateway {
         if let Some(log) = &mut visit.log {
             log.relays(&head.headers);
         }
-        visit.stamp(head);
+        visit.stamp_relayed(head);
         visit.answers(&head.headers);
         if let (Some(Relay::Provider(passage)), true) = (&mut ctx.relay, visit.websocket.is_some()) {
             passage.begin_session(visit);
@@ -239,16 +247,7 @@ impl ProxyHttp for Gateway {
         ctx: &mut Self::CTX,
         mut error: Box<Error>,
     ) -> Box<Error> {
-        let Some(Relay::Provider(passage)) = &mut ctx.relay else { return error };
-        self.engine.dialer.demote(&passage.target.origin, peer);
-        let failed = passage.target.clone();
-        let found = self.engine.reroute(passage, None, session.req_header(), &mut ctx.visit);
-        if matches!(found, Ok(true)) {
-            self.engine.metrics.attempt(Outcome::Failed(proxy::dial::Class::of(&error)));
-        } else {
-            ctx.refusal = Some(found.err().unwrap_or_else(|| self.relay_refusal(Some(&failed), &error)));
-        }
-        error.set_retry(ctx.refusal.is_none());
+        self.turn_after_failed_connect(session, peer, ctx, &mut error);
         error
     }
 
@@ -367,7 +366,8 @@ impl Gateway {
                     }
                 }
             }
-            Ok(Next::Relay(passage)) => {
+            Ok(Next::Relay(departure)) => self.depart(session, ctx, departure).await,
+            Ok(Next::Pass(passage)) => {
                 ctx.relay = Some(Relay::Provider(passage));
                 Ok(false)
             }
@@ -376,58 +376,6 @@ impl Gateway {
                 ctx.relay = Some(Relay::ControlPlane);
                 Ok(false)
             }
-        }
-    }
-
-    /// The address of the passage's target, or of the first after it that has one.
-    async fn provider_peer(
-        &self,
-        session: &Session,
-        passage: &mut Passage,
-        visit: &mut Visit,
-    ) -> Result<HttpPeer, Refusal> {
-        let is_upgrade = session.downstream_session.is_upgrade_req();
-        loop {
-            if let Err(refusal) = self.engine.admit_passage(passage, session.req_header(), visit).await {
-                visit.set_aside(refusal.status, Some(refusal.code), None);
-                if !self.engine.reroute(passage, Some(&refusal), session.req_header(), visit)? {
-                    return Err(refusal);
-                }
-                continue;
-            }
-            let target = &passage.target;
-            let timeout = deadline::within(target.timeout, visit, is_upgrade);
-            let refusal = match self.engine.secrets.gather(target).await {
-                Err(refusal) => refusal,
-                Ok(()) => match self.engine.dialer.peer(&target.origin, is_upgrade, timeout).await {
-                    Ok(peer) => return Ok(peer),
-                    Err(error) => {
-                        self.engine.metrics.attempt(Outcome::Failed(error.class()));
-                        match error.class() {
-                            proxy::dial::Class::Blocked => Refusal::invalid_custom_host(&error),
-                            _ => Refusal::upstream_unreachable(&target.provider.name, &error),
-                        }
-                    }
-                },
-            };
-            if !self.engine.reroute(passage, None, session.req_header(), visit)? {
-                return Err(refusal);
-            }
-        }
-    }
-
-    /// Counts a failed attempt and says it to the client. Without a target it was the control plane's.
-    fn relay_refusal(&self, target: Option<&Target>, error: &Error) -> Refusal {
-        let Some(target) = target else { return Refusal::control_plane_unavailable() };
-        let class = proxy::dial::Class::of(error);
-        self.engine.metrics.attempt(Outcome::Failed(class));
-        let provider = &target.provider.name;
-        match error.etype() {
-            ErrorType::ReadTimedout => target.timed_out(),
-            ErrorType::InvalidHTTPHeader | ErrorType::H2Error => {
-                Refusal::invalid_upstream_response(provider, class.label())
-            }
-            _ => Refusal::upstream_unreachable(provider, class.label()),
         }
     }
 
@@ -454,6 +402,8 @@ impl Gateway {
     ) -> Result<bool> {
         ctx.visit.status = head.status.as_u16();
         ctx.visit.stamp(&mut head);
+        ctx.visit.answers(&head.headers);
+        ctx.visit.ends_with(&body);
         session.downstream_session.write_response_header(Box::new(head)).await?;
         session.downstream_session.write_response_body(body, true).await?;
         Ok(true)

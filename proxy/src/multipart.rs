@@ -28,14 +28,20 @@ pub struct Form {
     json: Bytes,
 }
 
-/// Whether a form is held and looked into. One of unknown length is, if nothing but its `model` can name the provider.
-pub fn is_held(headers: &HeaderMap, ours: &GatewayHeaders<'_>, has_plan: bool) -> bool {
+/// Whether a form is held and looked into. One of unknown length is, if its `model` decides something: where it may pass,
+/// or nothing else can name the provider.
+pub fn is_held(headers: &HeaderMap, ours: &GatewayHeaders<'_>, has_plan: bool, needs_model: bool) -> bool {
     let is_known = boundary(ours.content_type).is_some() || is_json(ours.content_type);
     match headers.get(header::CONTENT_LENGTH) {
         _ if !is_known => false,
         Some(length) => length.to_str().ok().and_then(|text| text.trim().parse().ok()).is_some_and(fits),
-        None => !has_plan && ours.provider.is_none() && ours.virtual_key.is_none(),
+        None => needs_model || (!has_plan && ours.provider.is_none() && ours.virtual_key.is_none()),
     }
+}
+
+/// Whether a body claims to be a form.
+pub fn is_form(content_type: Option<&HeaderValue>) -> bool {
+    content_type.is_some_and(|value| essence(value.as_bytes()).eq_ignore_ascii_case(b"multipart/form-data"))
 }
 
 fn fits(length: usize) -> bool {

@@ -49,6 +49,7 @@ pub const CODES: &[&str] = &[
     "provider_not_available",
     "model_not_allowed",
     "model_not_found",
+    "model_unknown",
     "secret_unavailable",
     "invalid_custom_host",
     "endpoint_not_supported",
@@ -195,6 +196,13 @@ impl Refusal {
         Self::new(403, "permission_error", "model_not_allowed", message).about("model")
     }
 
+    /// A relayed body whose model cannot be told, where it decides whether the request may pass.
+    pub fn unknown_model(why: &str) -> Self {
+        let message =
+            format!("which model this request asks for decides whether it may pass, and cannot be told: {why}");
+        Self::invalid("model_unknown", message).about("model")
+    }
+
     pub fn invalid_config(why: String) -> Self {
         Self::invalid("invalid_config", format!("the config is not valid: {why}")).about("x-gateway-config")
     }
@@ -283,6 +291,12 @@ impl Refusal {
 
     pub fn not_found() -> Self {
         Self::new(404, "not_found_error", "not_found", "Not Found")
+    }
+
+    /// A path that a provider could take for that of an endpoint which is served here under another spelling.
+    pub fn ambiguous_path(path: &str) -> Self {
+        let message = format!("this path may be read as {path}; send that one, spelled like this");
+        Self::new(404, "not_found_error", "not_found", message)
     }
 
     /// What the contract has and this release does not do yet. Saying so beats ignoring it.
@@ -427,6 +441,14 @@ impl Refusal {
         Bytes::from(event)
     }
 
+    /// As clients see it: whatever is wrong with a config begins with `AB01`, on both planes.
+    fn written_code(&self) -> &'static str {
+        match self.code {
+            "invalid_config" => "AB01_INVALID_CONFIG",
+            code => code,
+        }
+    }
+
     fn control_plane_code(&self) -> &'static str {
         match self.status {
             400 | 413 | 431 => "AB01",
@@ -441,14 +463,6 @@ impl Refusal {
 
 #[cfg(test)]
 mod tests {
-    /// As clients see it: whatever is wrong with a config begins with `AB01`, on both planes.
-    fn written_code(&self) -> &'static str {
-        match self.code {
-            "invalid_config" => "AB01_INVALID_CONFIG",
-            code => code,
-        }
-    }
-
     use super::*;
     use serde_json::Value;
 
@@ -470,6 +484,7 @@ mod tests {
             Refusal::unknown_slug("s"),
             Refusal::provider_not_available("s", "w"),
             Refusal::model_not_allowed("m", "s"),
+            Refusal::unknown_model("w"),
             Refusal::secret_unavailable("i", "w"),
             Refusal::invalid_config("w".into()),
             Refusal::invalid_custom_host("h"),

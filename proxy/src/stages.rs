@@ -14,4 +14,5 @@ pub mod receive;
 pub mod relay;
 pub mod resolve;
 pub mod settle;
+pub(crate) mod spelling;
 pub mod trace;

@@ -3,6 +3,7 @@
 //! be, and nothing here can fail: an answer in no form we know simply says nothing.
 
 pub mod audio;
+pub mod decoder;
 mod estimate;
 pub mod images;
 pub mod native;

@@ -1,5 +1,7 @@
 //! What is known of one request from its first byte to its last, in either lane: its ids, its lane, how long it took.
 
+mod server_timing;
+
 use crate::headers::PREFIX;
 use crate::metrics::{Lane, Metrics};
 use crate::realtime::{Done, Websocket};
@@ -14,6 +16,7 @@ use bytes::Bytes;
 use chrono::{DateTime, Utc};
 use http::{HeaderMap, HeaderName, HeaderValue, header};
 use pingora_http::ResponseHeader;
+use server_timing::timing;
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 use uuid::Uuid;
@@ -27,6 +30,8 @@ static RETRY_COUNT: HeaderName = HeaderName::from_static("x-gateway-retry-attemp
 static OPTION: HeaderName = HeaderName::from_static("x-gateway-last-used-option-index");
 static CACHE_STATUS: HeaderName = HeaderName::from_static("x-gateway-cache-status");
 static SERVER_TIMING: HeaderName = HeaderName::from_static("server-timing");
+/// What names of headers about rate limits begin with.
+const LIMITS: &str = "x-ratelimit-";
 
 pub struct Visit {
     pub started: Instant,
@@ -141,6 +146,24 @@ impl Visit {
     /// The headers every answer of ours carries, whoever wrote its body.
     pub fn stamp(&mut self, head: &mut ResponseHeader) {
         self.stamps(|name, value| drop(head.insert_header(name, value)));
+    }
+
+    /// The same for a provider's own head on the relay lane, which keeps what it says of its limits and times: ours stand
+    /// beside them under our prefix, and under the common names only where it says nothing.
+    pub fn stamp_relayed(&mut self, head: &mut ResponseHeader) {
+        let has_limits = head.headers.keys().any(|name| name.as_str().starts_with(LIMITS));
+        let has_timing = head.headers.contains_key(&SERVER_TIMING);
+        self.stamps(|name, value| {
+            let is_limit = name.as_str().starts_with(LIMITS);
+            let is_timing = name == SERVER_TIMING;
+            if is_limit || is_timing {
+                let own = [PREFIX, name.as_str().strip_prefix("x-").unwrap_or(name.as_str())].concat();
+                let _ = head.insert_header(own, value.clone());
+            }
+            if !(is_limit && has_limits || is_timing && has_timing) {
+                let _ = head.insert_header(name, value);
+            }
+        });
     }
 
     /// The same for a head that is still plain parts.
@@ -357,52 +380,25 @@ fn new_trace() -> HeaderValue {
     HeaderValue::from_str(text).unwrap_or(HeaderValue::from_static(""))
 }
 
-/// Written digit by digit: this is on every answer, and formatting costs several times as much.
-fn timing(own: Duration, upstream: Duration) -> HeaderValue {
-    let mut text = Line { bytes: [0; 80], length: 0 };
-    text.push(b"gateway;dur=");
-    text.push_millis(own);
-    text.push(b", upstream;dur=");
-    text.push_millis(upstream);
-    HeaderValue::from_bytes(text.written()).unwrap_or(HeaderValue::from_static(""))
-}
-
-/// A text that needs no memory of its own; what does not fit is left out.
-struct Line {
-    bytes: [u8; 80],
-    length: usize,
-}
-
-impl Line {
-    fn push(&mut self, part: &[u8]) {
-        if let Some(room) = self.bytes.get_mut(self.length..self.length + part.len()) {
-            room.copy_from_slice(part);
-            self.length += part.len();
-        }
-    }
-
-    /// With three decimals.
-    fn push_millis(&mut self, duration: Duration) {
-        let micros = u64::try_from(duration.as_micros()).unwrap_or(u64::MAX);
-        self.push(itoa::Buffer::new().format(micros / 1000).as_bytes());
-        let [tens, ones] = [(micros / 10 % 10) as u8, (micros % 10) as u8];
-        self.push(&[b'.', b'0' + (micros / 100 % 10) as u8, b'0' + tens, b'0' + ones]);
-    }
-
-    fn written(&self) -> &[u8] {
-        &self.bytes[..self.length]
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn milliseconds_are_written_with_three_decimals() {
-        for (micros, text) in [(0, "0.000"), (7, "0.007"), (999, "0.999"), (1000, "1.000"), (1_234_567, "1234.567")] {
-            let told = timing(Duration::from_micros(micros), Duration::MAX);
-            assert_eq!(told, format!("gateway;dur={text}, upstream;dur=18446744073709551.615"));
-        }
+    fn a_providers_own_limits_and_times_stay_beside_ours() {
+        let stamped = |sent: &[(&'static str, &'static str)]| {
+            let mut head = ResponseHeader::build(200, None).unwrap();
+            for (name, value) in sent {
+                head.insert_header(*name, *value).unwrap();
+            }
+            Visit::begin().stamp_relayed(&mut head);
+            head.headers.clone()
+        };
+        let own = stamped(&[("server-timing", "db;dur=1"), ("x-ratelimit-limit-requests", "7")]);
+        assert_eq!(own["server-timing"], "db;dur=1");
+        assert_eq!(own["x-ratelimit-limit-requests"], "7");
+        assert!(own["x-gateway-server-timing"].to_str().unwrap().starts_with("gateway;dur="));
+        let plain = stamped(&[]);
+        assert_eq!(plain["server-timing"], plain["x-gateway-server-timing"]);
     }
 }

@@ -1,5 +1,6 @@
 //! Which models there are: the workspace's catalogue, and a provider's own list where a provider is named.
 
+use crate::journal::calls::{rows, status, text};
 use harness::{Answer, Client, Stack, chat};
 use serde_json::{Value, json};
 
@@ -101,5 +102,24 @@ async fn a_key_that_may_list_or_ask_sees_the_models_and_no_other_does() {
         assert_eq!(client.get("/models").await.status, lists, "{scopes:?}");
         let body: Value = chat("Hello");
         assert_eq!(client.post("/chat/completions", &body).await.status, asks, "{scopes:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_providers_own_list_is_logged_and_the_workspaces_is_not() {
+    let stack = Stack::start().await;
+    let client = stack.client();
+    assert_eq!(application(&stack).get("/models").await.status, 200);
+    let mut ids = Vec::new();
+    for path in ["/models", "/models/gpt-4o"] {
+        let answer = client.get(path).await;
+        assert_eq!(answer.status, 200, "{path}: {}", answer.text());
+        ids.push(answer.header("x-gateway-request-id").to_owned());
+    }
+    let rows = rows(&stack, 2).await;
+    for (row, id) in rows.iter().zip(&ids) {
+        assert_eq!(row.get::<_, uuid::Uuid>("id").to_string(), *id);
+        assert_eq!((text(row, "ai_org"), status(row)), (Some("openai"), 200));
+        assert_eq!(row.get::<_, rust_decimal::Decimal>("cost"), rust_decimal::Decimal::ZERO);
     }
 }

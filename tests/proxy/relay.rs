@@ -1,10 +1,11 @@
 //! The relay lane: whatever path, method and body a caller sends goes to its provider and comes back as it is.
 
 mod control_plane;
+mod limits;
 mod reuse;
 pub mod websocket;
 
-use crate::raw::{Wire, credentials, credentials_for};
+use crate::raw::{Wire, credentials, credentials_for, post};
 use crate::upstream::RawUpstream;
 use bench::mock::pattern;
 use bytes::{Bytes, BytesMut};
@@ -24,9 +25,9 @@ async fn every_method_and_target_reaches_the_provider_as_it_was_written() {
     let common = credentials_for(&stack, &upstream.url());
     for method in ["GET", "POST", "PUT", "PATCH", "DELETE"] {
         for (sent, expected) in [
-            ("/rerank", "/rerank"),
-            ("/rerank/", "/rerank/"),
-            ("/proxy/rerank", "/rerank"),
+            ("/odd", "/odd"),
+            ("/odd/", "/odd/"),
+            ("/proxy/odd", "/odd"),
             ("/x?q=1&r=%20a%2Fb&s=+&empty=&&flag", "/x?q=1&r=%20a%2Fb&s=+&empty=&&flag"),
             ("/x?", "/x?"),
             ("/x?a?b/c=%zz", "/x?a?b/c=%zz"),
@@ -38,8 +39,8 @@ async fn every_method_and_target_reaches_the_provider_as_it_was_written() {
             ("/caf%c3%a9/é/東京?q=é", "/caf%c3%a9/é/東京?q=é"),
         ] {
             // Chat is the engine's by POST alone.
-            let target = if method == "POST" { sent } else { &sent.replace("/rerank", "/chat/completions") };
-            let expected = if method == "POST" { expected } else { &expected.replace("/rerank", "/chat/completions") };
+            let target = if method == "POST" { sent } else { &sent.replace("/odd", "/chat/completions") };
+            let expected = if method == "POST" { expected } else { &expected.replace("/odd", "/chat/completions") };
             let mut wire = Wire::open(stack.proxy_port).await;
             wire.send(format!("{method} /v1{target} HTTP/1.1\r\n{common}Content-Length: 3\r\n\r\nabc")).await;
             let answer = wire.answer().await.unwrap_or_else(|| panic!("{method} {target}: no answer"));
@@ -74,7 +75,8 @@ async fn an_answer_comes_back_with_its_bytes_and_headers_untouched() {
     // Not really gzip, and that is the point: nobody looks.
     let body: Vec<u8> = [0x1f, 0x8b, 8, 0].into_iter().chain((0..=255).cycle().take(5000)).collect();
     let head = "Content-Type: text/odd\r\nContent-Encoding: gzip\r\nVary: a\r\nvary: b\r\nSet-Cookie: a=1\r\nSet-Cookie: b=2\r\n\
-                ETag: \"x\"\r\nX-Odd:   spaces  \r\nx-gateway-provider: forged\r\nServer-Timing: upstream;dur=1";
+                ETag: \"x\"\r\nX-Odd:   spaces  \r\nx-gateway-provider: forged\r\nServer-Timing: db;dur=1\r\n\
+                X-RateLimit-Limit-Requests: 7\r\nx-ratelimit-reset-tokens: 6m0s";
     let chunks = |body: &[u8]| {
         let mut out = Vec::new();
         for piece in body.chunks(777) {
@@ -106,7 +108,24 @@ async fn an_answer_comes_back_with_its_bytes_and_headers_untouched() {
         assert_eq!(all("set-cookie"), ["a=1", "b=2"], "{framing}");
         assert_eq!((all("etag"), all("x-odd")), (vec!["\"x\""], vec!["spaces"]), "{framing}");
         assert_eq!(all("x-gateway-provider"), ["openai"], "{framing}: ours are set, not added");
+        assert_eq!(all("server-timing"), ["db;dur=1"], "{framing}: the provider's own");
+        assert_eq!(all("x-ratelimit-limit-requests"), ["7"], "{framing}: the provider's own");
+        assert_eq!(all("x-ratelimit-reset-tokens"), ["6m0s"], "{framing}: the provider's own");
+        assert!(all("x-gateway-server-timing")[0].starts_with("gateway;dur="), "{framing}: ours beside it");
     }
+}
+
+#[tokio::test]
+async fn an_address_that_nobody_listens_at_is_followed_by_the_next_of_its_name() {
+    let stack = Stack::start().await;
+    // On 127.0.0.1 alone, while the name has an address of IPv6 too, which comes first.
+    let upstream = RawUpstream::start().await;
+    let url = upstream.url().replace("127.0.0.1", "localhost");
+    let mut wire = Wire::open(stack.proxy_port).await;
+    wire.send(post("/v1/x", &credentials_for(&stack, &url), "{}")).await;
+    let answer = wire.answer().await.expect("an answer");
+    assert_eq!(answer.status, 200, "{}", answer.text());
+    assert!(upstream.only().ends_with("\r\n\r\n{}"), "the body came with it");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

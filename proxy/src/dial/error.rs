@@ -62,6 +62,11 @@ impl Class {
         }
     }
 
+    /// Nothing was reached at this address; another one of the same host may be reached.
+    pub fn is_of_address(self) -> bool {
+        matches!(self, Self::Refused | Self::Unreachable | Self::ConnectTimeout)
+    }
+
     /// What Pingora's error means, before any of the answer was read.
     pub fn of(error: &Error) -> Self {
         match error.etype() {

@@ -68,6 +68,14 @@ impl Resolver {
         answer
     }
 
+    /// The addresses of `name` that were found last, best first.
+    pub fn known(&self, name: &str) -> Arc<[IpAddr]> {
+        match self.names.lock().get(name) {
+            Some(Entry::Known { answer: Ok(addresses), .. }) => addresses.clone(),
+            _ => Arc::default(),
+        }
+    }
+
     /// The next connections try `failed` last.
     pub fn demote(&self, name: &str, failed: IpAddr) {
         if let Some(Entry::Known { answer: Ok(addresses), .. }) = self.names.lock().get_mut(name) {

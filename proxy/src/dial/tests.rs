@@ -76,7 +76,7 @@ async fn a_public_name_that_leads_inside_is_blocked_before_any_socket_opens() {
         let dialer = answering(&[answer, answer]);
         let origin = dialer.custom_host(&url).unwrap();
         assert_eq!(dialer.connect(&origin, false).await.err().unwrap().class(), Class::Blocked, "{answer:?}");
-        let peer = dialer.peer(&origin, false, Duration::from_secs(1)).await;
+        let peer = dialer.peer(&origin, &[], false, Duration::from_secs(1)).await;
         assert_eq!(peer.err().unwrap().class(), Class::Blocked, "{answer:?}");
     }
     assert_eq!(server.accepted(), 0);
@@ -86,19 +86,19 @@ async fn a_public_name_that_leads_inside_is_blocked_before_any_socket_opens() {
 async fn a_trusted_name_still_cannot_lead_to_metadata() {
     let dialer = answering(&[&["169.254.169.254"], &["10.0.0.1"]]);
     let origin = dialer.custom_host("http://lab.example").unwrap();
-    let error = dialer.peer(&origin, false, Duration::from_secs(1)).await.err().unwrap();
+    let error = dialer.peer(&origin, &[], false, Duration::from_secs(1)).await.err().unwrap();
     assert_eq!(error.class(), Class::Blocked);
     assert!(error.to_string().contains("metadata"), "{error}");
-    assert!(dialer.peer(&origin, false, Duration::from_secs(1)).await.is_ok());
+    assert!(dialer.peer(&origin, &[], false, Duration::from_secs(1)).await.is_ok());
 }
 
 #[tokio::test]
 async fn every_resolution_is_judged_anew() {
     let dialer = answering(&[&["93.184.216.34"], &["192.168.1.1"]]);
     let origin = dialer.custom_host("https://rebinding.example").unwrap();
-    let peer = dialer.peer(&origin, false, Duration::from_secs(1)).await.unwrap();
+    let peer = dialer.peer(&origin, &[], false, Duration::from_secs(1)).await.unwrap();
     assert_eq!(peer.address().as_inet().unwrap().to_string(), "93.184.216.34:443", "pinned");
-    assert_eq!(dialer.peer(&origin, false, Duration::from_secs(1)).await.err().unwrap().class(), Class::Blocked);
+    assert_eq!(dialer.peer(&origin, &[], false, Duration::from_secs(1)).await.err().unwrap().class(), Class::Blocked);
 }
 
 #[tokio::test]
@@ -171,7 +171,7 @@ impl Swallowing {
 async fn a_peer_is_pinned_verified_and_bounded() {
     let dialer = answering(&[&["93.184.216.34", "93.184.216.35"]]);
     let origin = dialer.custom_host("https://public.example:8443/v1").unwrap();
-    let peer = dialer.peer(&origin, false, Duration::from_secs(7)).await.unwrap();
+    let peer = dialer.peer(&origin, &[], false, Duration::from_secs(7)).await.unwrap();
     assert_eq!(peer.address().as_inet().unwrap().to_string(), "93.184.216.34:8443");
     assert_eq!(peer.sni(), "public.example");
     assert!(peer.tls() && peer.verify_cert() && peer.verify_hostname());
@@ -183,13 +183,13 @@ async fn a_peer_is_pinned_verified_and_bounded() {
     assert!(peer.get_proxy().is_none());
 
     let upgrade = dialer_with(|_| ()).custom_host("https://127.0.0.1").unwrap();
-    let peer = dialer.peer(&upgrade, true, Duration::from_secs(7)).await.unwrap();
+    let peer = dialer.peer(&upgrade, &[], true, Duration::from_secs(7)).await.unwrap();
     assert_eq!(peer.options.alpn, ALPN::H1);
     assert_eq!(peer.sni(), "127.0.0.1", "without it Pingora would not verify");
     assert_eq!(peer.group_key, 1, "trusted connections are kept apart");
 
     let plain = dialer.custom_host("http://[2606:4700::1111]:8080").unwrap();
-    let peer = dialer.peer(&plain, false, Duration::from_secs(7)).await.unwrap();
+    let peer = dialer.peer(&plain, &[], false, Duration::from_secs(7)).await.unwrap();
     assert_eq!(peer.options.alpn, ALPN::H1);
     assert_eq!((peer.sni(), peer.tls()), ("2606:4700::1111", false));
 }
@@ -200,10 +200,17 @@ async fn a_failed_peer_is_followed_by_the_next_address() {
     let resolver = Resolver::with_lookup(Duration::from_secs(30), Box::new(lookup));
     let dialer = Dialer::with_resolver(&settings(), resolver).unwrap();
     let origin = dialer.custom_host("https://public.example").unwrap();
-    let first = dialer.peer(&origin, false, Duration::from_secs(1)).await.unwrap();
-    dialer.demote(&origin, &first);
-    let second = dialer.peer(&origin, false, Duration::from_secs(1)).await.unwrap();
+    let mut tried = Vec::new();
+    let first = dialer.peer(&origin, &tried, false, Duration::from_secs(1)).await.unwrap();
+    assert_eq!(first.options.connection_timeout, Some(Duration::from_secs(5)), "half of the time is the other's");
+    assert!(dialer.demote(&origin, &first, &mut tried), "there is another");
+    let second = dialer.peer(&origin, &tried, false, Duration::from_secs(1)).await.unwrap();
     assert_eq!(second.address().as_inet().unwrap().ip(), ip("93.184.216.35"));
+    // Somebody else's failure has changed the order meanwhile.
+    dialer.demote(&origin, &second, &mut Vec::new());
+    let second = dialer.peer(&origin, &tried, false, Duration::from_secs(1)).await.unwrap();
+    assert_eq!(second.address().as_inet().unwrap().ip(), ip("93.184.216.35"));
+    assert!(!dialer.demote(&origin, &second, &mut tried), "all were tried");
 }
 
 #[test]

@@ -92,14 +92,14 @@ impl Engine {
         self.reserve(visit, &wanted, amounts, true).await
     }
 
-    /// The same on the relay lane. What is not noted in the journal is no call, but a question which models there are.
+    /// The same on the relay lane. A question which models there are is no call.
     pub async fn admit_passage(
         &self,
         passage: &mut Passage,
         head: &RequestHeader,
         visit: &mut Visit,
     ) -> Result<(), Refusal> {
-        if visit.log.is_none() && self.journal.is_some() {
+        if passage.is_listing {
             return Ok(());
         }
         let (path, caller, metadata) = passage.asked();

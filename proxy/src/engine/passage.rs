@@ -1,24 +1,30 @@
 //! The relay lane's way through its plan. A body that is streamed cannot be sent twice, so a request has one target;
 //! the next one takes its place only while nothing has been sent: when a target cannot be asked, or not be reached.
 
+use super::asked_model::{AskedModel, Splice};
+use super::relayed_body::RelayedBody;
 use super::{Engine, moment, path_and_query};
 use crate::body::Fields;
 use crate::fairness::Permit;
-use crate::headers::GatewayHeaders;
+use crate::headers::{Aliases, GatewayHeaders};
 use crate::plan::Plan;
 use crate::realtime;
 use crate::refusal::Refusal;
 use crate::routing::{Course, Facts, Next, Outcome, Speaker, Way};
 use crate::stages::admit::Admission;
 use crate::stages::identify::Principal;
+use crate::stages::relay;
 use crate::stages::resolve::Resolved;
 use crate::target::{Credential, Target};
 use crate::visit::Visit;
+use bytes::Bytes;
 use chrono::Utc;
+use http::header;
 use pingora_http::RequestHeader;
 use serde_json::{Map, Value};
 use std::collections::VecDeque;
 use std::fmt;
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -26,14 +32,15 @@ use std::time::Instant;
 pub struct Passage {
     pub target: Target,
     pub path_and_query: String,
-    /// The model, where the head names it.
+    /// The model, as the target is asked for it.
     pub model: Option<String>,
-    /// What the client asks for, as classified.
-    path: String,
-    caller: Principal,
-    metadata: Map<String, Value>,
-    plan: Arc<Plan>,
+    /// It asks which models there are: no call that limits count.
+    pub is_listing: bool,
+    ask: Ask,
+    body: RelayedBody,
     way: Way,
+    /// Addresses of the target that could not be reached.
+    pub tried: Vec<IpAddr>,
     /// Its place among those under way to the target, where these are limited.
     pub(super) permit: Option<Permit>,
     /// Of a realtime session: what its next responses may use.
@@ -56,44 +63,108 @@ pub(super) enum Owed {
 /// What is known of a request before it has a target.
 #[derive(Debug)]
 pub struct Ask {
+    /// What the client asks for, as classified.
     pub path: String,
     pub caller: Principal,
     pub metadata: Map<String, Value>,
     pub plan: Arc<Plan>,
+    pub(super) model: AskedModel,
+}
+
+impl Ask {
+    pub fn new(
+        path: String,
+        head: &RequestHeader,
+        caller: Principal,
+        metadata: Map<String, Value>,
+        plan: Arc<Plan>,
+    ) -> Result<Self, Refusal> {
+        let model = AskedModel::in_head(&path, head.uri.query())?;
+        Ok(Self { path, caller, metadata, plan, model })
+    }
+}
+
+/// A target, and what it is asked for.
+struct Turned {
+    target: Target,
+    path_and_query: String,
+    model: Option<String>,
+    splice: Option<Splice>,
 }
 
 impl fmt::Debug for Passage {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Passage").field("target", &self.target).field("path", &self.path).finish_non_exhaustive()
+        f.debug_struct("Passage").field("target", &self.target).field("path", &self.ask.path).finish_non_exhaustive()
     }
 }
 
 impl Passage {
-    /// Of a request whose target is known already.
-    pub(super) fn to(target: Target, head: &RequestHeader, ask: Ask) -> Result<Self, Refusal> {
-        let path_and_query = place(&target, &ask.path, head)?;
-        Ok(Self::new(target, path_and_query, None, ask, Way::default()))
+    fn new(turned: Turned, ask: Ask, way: Way) -> Self {
+        let Turned { target, path_and_query, model, splice } = turned;
+        Self {
+            target,
+            path_and_query,
+            model,
+            is_listing: false,
+            ask,
+            body: RelayedBody { splice, ..RelayedBody::default() },
+            way,
+            tried: Vec::new(),
+            permit: None,
+            promised: VecDeque::new(),
+            checked: Instant::now(),
+            owed: Owed::Nothing,
+        }
     }
 
-    fn new(target: Target, path_and_query: String, model: Option<String>, ask: Ask, way: Way) -> Self {
-        let Ask { path, caller, metadata, plan } = ask;
-        let (promised, checked) = (VecDeque::new(), Instant::now());
-        let (permit, owed) = (None, Owed::Nothing);
-        Self { target, path_and_query, model, path, caller, metadata, plan, way, permit, promised, checked, owed }
+    fn turn(&mut self, turned: Turned) {
+        self.target = turned.target;
+        self.path_and_query = turned.path_and_query;
+        self.model = turned.model;
+        self.body.splice = turned.splice;
+        self.tried.clear();
     }
 
     /// What is asked for, by whom, and what the request says of itself.
     pub(super) fn asked(&self) -> (&str, &Principal, &Map<String, Value>) {
-        (&self.path, &self.caller, &self.metadata)
+        (&self.ask.path, &self.ask.caller, &self.ask.metadata)
+    }
+
+    /// With what was read of its body already.
+    pub(super) fn begin_body(&mut self, body: RelayedBody) {
+        self.body = RelayedBody { splice: self.body.splice.take(), ..body };
+    }
+
+    /// A connection is about to be sent this head, and the body after it.
+    pub fn send_head(&mut self, head: &mut RequestHeader, aliases: &Aliases) -> Result<(), Refusal> {
+        self.body.begin();
+        relay::towards_provider(head, &self.target, &self.path_and_query, aliases)?;
+        if self.body.is_permitted {
+            head.remove_header(&header::EXPECT);
+        }
+        match &self.body.splice {
+            Some(splice) => relay::set_length(head, |length| splice.length(length)),
+            None => Ok(()),
+        }
+    }
+
+    /// A piece of the client's body, with what was read before it.
+    pub fn rejoin(&mut self, body: &mut Option<Bytes>) {
+        self.body.rejoin(body);
+    }
+
+    /// The piece is about to be sent.
+    pub fn pass(&mut self, body: &mut Option<Bytes>) -> Result<(), Refusal> {
+        self.body.pass(body)
     }
 
     pub(super) fn caller_mut(&mut self) -> &mut Principal {
-        &mut self.caller
+        &mut self.ask.caller
     }
 
     /// Tells the target's breaker how the provider answered.
     pub fn answered(&self, status: u16) {
-        if let Some(breaker) = &self.plan.leaf(self.way.at()).breaker {
+        if let Some(breaker) = &self.ask.plan.leaf(self.way.at()).breaker {
             breaker.record(status, Instant::now());
         }
     }
@@ -108,24 +179,37 @@ impl Engine {
         headers: &GatewayHeaders<'_>,
         visit: &mut Visit,
     ) -> Result<Passage, Refusal> {
-        let Ask { path, caller, metadata, plan } = ask;
+        let plan = ask.plan.clone();
         let params = Fields::default();
-        let facts = Facts { metadata: &metadata, params: &params, pathname: head.uri.path() };
-        let mut course = Course::begin(&plan, &mut moment(facts, &caller, &mut rand::random::<f64>))?;
-        loop {
-            let refusal = match self.at_leaf(&course, &path, head, headers, &caller, visit) {
-                Ok((target, path_and_query, model)) => {
-                    let way = course.pause();
-                    let ask = Ask { path, caller, metadata, plan };
-                    return Ok(Passage::new(target, path_and_query, model, ask, way));
-                }
+        let facts = Facts { metadata: &ask.metadata, params: &params, pathname: head.uri.path() };
+        let mut course = Course::begin(&plan, &mut moment(facts, &ask.caller, &mut rand::random::<f64>))?;
+        let turned = loop {
+            let refusal = match self.at_leaf(&course, &ask, head, headers, visit) {
+                Ok(turned) => break turned,
                 Err(refusal) => refusal,
             };
-            let next = course.leave(&refused(&refusal), &mut moment(facts, &caller, &mut rand::random::<f64>))?;
+            let next = course.leave(&refused(&refusal), &mut moment(facts, &ask.caller, &mut rand::random::<f64>))?;
             if next != Next::Elsewhere {
                 return Err(refusal);
             }
-        }
+        };
+        let way = course.pause();
+        Ok(Passage::new(turned, ask, way))
+    }
+
+    /// To a target that is known already.
+    pub(super) fn passage_to(
+        &self,
+        target: Target,
+        ask: Ask,
+        head: &RequestHeader,
+        visit: &mut Visit,
+    ) -> Result<Passage, Refusal> {
+        self.check_model(&ask, &target)?;
+        let model = ask.model.insisting(None).map(|model| model.into_owned());
+        let path_and_query = place(&target, &ask.path, head)?;
+        visit.turn_to(&target, model.as_deref());
+        Ok(Passage::new(Turned { target, path_and_query, model, splice: None }, ask, Way::default()))
     }
 
     /// Turns to the next target after the present one could not be reached, or was refused by a limit. False when there is
@@ -139,22 +223,23 @@ impl Engine {
     ) -> Result<bool, Refusal> {
         passage.permit = None;
         let headers = GatewayHeaders::of(&head.headers, &self.aliases)?;
-        let plan = passage.plan.clone();
+        let plan = passage.ask.plan.clone();
         let params = Fields::default();
-        let facts = Facts { metadata: &passage.metadata, params: &params, pathname: head.uri.path() };
         let mut course = Course::resume(&plan, std::mem::take(&mut passage.way));
         let unreached = Outcome { status: 503, speaker: Speaker::Network, ..Outcome::default() };
         let mut outcome = why.map_or(unreached, refused);
         let mut last = None;
         loop {
-            let next = course.leave(&outcome, &mut moment(facts, &passage.caller, &mut rand::random::<f64>))?;
+            let ask = &passage.ask;
+            let facts = Facts { metadata: &ask.metadata, params: &params, pathname: head.uri.path() };
+            let next = course.leave(&outcome, &mut moment(facts, &ask.caller, &mut rand::random::<f64>))?;
             if next != Next::Elsewhere {
                 passage.way = course.pause();
                 return last.map_or(Ok(false), Err);
             }
-            match self.at_leaf(&course, &passage.path, head, &headers, &passage.caller, visit) {
-                Ok((target, path_and_query, model)) => {
-                    (passage.target, passage.path_and_query, passage.model) = (target, path_and_query, model);
+            match self.at_leaf(&course, ask, head, &headers, visit) {
+                Ok(turned) => {
+                    passage.turn(turned);
                     passage.way = course.pause();
                     return Ok(true);
                 }
@@ -169,33 +254,36 @@ impl Engine {
     fn at_leaf(
         &self,
         course: &Course<'_>,
-        path: &str,
+        ask: &Ask,
         head: &RequestHeader,
         headers: &GatewayHeaders<'_>,
-        caller: &Principal,
         visit: &mut Visit,
-    ) -> Result<(Target, String, Option<String>), Refusal> {
+    ) -> Result<Turned, Refusal> {
         visit.option = course.node().option.clone();
         let leaf = course.leaf();
         visit.deadline = leaf.total_timeout.map(|total| visit.started + total);
         let insisted = leaf.edits.model().and_then(|json| serde_json::from_str::<String>(json).ok());
-        let named = realtime::model(path, head.uri.query())?;
-        let asked = named.clone().map(|asked| insisted.map_or(asked, Into::into));
-        let Resolved { target, model } = self.resolver(Utc::now()).resolve(leaf, headers, caller, asked.as_deref())?;
+        let asked = ask.model.insisting(insisted);
+        let resolved = self.resolver(Utc::now()).resolve(leaf, headers, &ask.caller, asked.as_deref())?;
+        let Resolved { target, model } = resolved;
+        self.check_model(ask, &target)?;
         visit.provider = Some(target.provider.label.clone());
-        if realtime::leads_past_the_gateway(path) && matches!(target.credential, Credential::Stored(_)) {
+        if realtime::leads_past_the_gateway(&ask.path) && matches!(target.credential, Credential::Stored(_)) {
             let why = "it would hand out a credential, or a session, that no limit holds for";
             return Err(Refusal::endpoint_not_supported(&target.provider.name, why));
         }
-        let place = place(&target, path, head)?;
-        visit.turn_to(&target, model.as_deref().or(asked.as_deref()));
+        let path_and_query = place(&target, &ask.path, head)?;
         let model = model.or_else(|| asked.map(|asked| asked.into_owned()));
-        match &model {
-            Some(wanted) if named.as_deref() != Some(wanted) => {
-                let place = realtime::asking(&place, wanted);
-                Ok((target, place, model))
-            }
-            _ => Ok((target, place, model)),
+        visit.turn_to(&target, model.as_deref());
+        let (path_and_query, splice) = ask.model.rename(model.as_deref(), path_and_query);
+        Ok(Turned { target, path_and_query, model, splice })
+    }
+
+    /// Where it depends on the model whether a request may pass, it must be known.
+    fn check_model(&self, ask: &Ask, target: &Target) -> Result<(), Refusal> {
+        match &ask.model {
+            AskedModel::Unknown(why) if self.is_model_deciding(target, &ask.caller) => Err(Refusal::unknown_model(why)),
+            _ => Ok(()),
         }
     }
 }

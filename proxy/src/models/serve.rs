@@ -6,7 +6,7 @@ use crate::headers::GatewayHeaders;
 use crate::metrics::Outcome;
 use crate::refusal::Refusal;
 use crate::stages::identify::Principal;
-use crate::stages::plan::plan;
+use crate::stages::plan::find;
 use crate::stages::prepare::{Meant, upstream_head};
 use crate::stages::trace::metadata;
 use crate::target::Target;
@@ -29,15 +29,21 @@ impl Engine {
         visit: &mut Visit,
     ) -> Result<Next, Refusal> {
         let metadata = metadata(headers.metadata, &head.headers, &caller, &self.headers_to_metadata)?;
-        let plan = plan(headers, &caller, &self.snapshot, &self.inline)?;
-        let slugs = match teller(headers, &plan)? {
+        let found = find(headers, &caller, &self.snapshot, &self.inline)?;
+        let slugs = match teller(headers, &found.plan)? {
             Teller::Catalogue(slugs) => slugs,
             Teller::Provider => {
-                let ask = Ask { path: path.to_owned(), caller, metadata, plan };
-                let passage = self.passage(ask, head, headers, visit)?;
+                self.open_log(&caller, head, headers, visit)?;
+                if let Some(log) = &mut visit.log {
+                    log.planned(&found, &metadata);
+                }
+                visit.config = found.saved;
+                let ask = Ask::new(path.to_owned(), head, caller, metadata, found.plan)?;
+                let mut passage = self.passage(ask, head, headers, visit)?;
+                passage.is_listing = true;
                 let target = &passage.target;
                 if name.is_some() || !upstream::is_known(&target.provider.name) {
-                    return Ok(Next::Relay(Box::new(passage)));
+                    return Ok(Next::Pass(Box::new(passage)));
                 }
                 self.secrets.gather(target).await?;
                 return self.ask(target, head, headers).await;

@@ -4,7 +4,7 @@
 use super::collection::Collection;
 use arc_swap::ArcSwap;
 use foldhash::fast::RandomState;
-use shared::model::policy::Rule;
+use shared::model::policy::{Key, Rule};
 use shared::model::{RateLimitsPolicy, UsageLimitsPolicy};
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -19,6 +19,8 @@ pub struct Policies {
     pub are_by_caller: bool,
     /// Whether any of them is judged for each target.
     pub has_per_attempt: bool,
+    /// Whether any of them depends on the model.
+    pub asks_about_models: bool,
 }
 
 impl Policies {
@@ -49,8 +51,14 @@ impl ByWorkspace {
             list.budgets.sort_by_key(|policy| policy.id);
             let are_by_caller = list.rules().all(|rule| rule.is_per_attempt() || rule.is_by_caller());
             let has_per_attempt = list.rules().any(Rule::is_per_attempt);
+            let asks_about_models = list.rules().any(asks_about_model);
             (list.are_by_caller, list.has_per_attempt) = (are_by_caller, has_per_attempt);
+            list.asks_about_models = asks_about_models;
         }
         self.0.store(Arc::new(lists.into_iter().map(|(workspace, list)| (workspace, Arc::new(list))).collect()));
     }
+}
+
+fn asks_about_model(rule: &Rule) -> bool {
+    rule.conditions.iter().any(|one| one.key == Key::Model) || rule.group_by.iter().any(|one| one.key == Key::Model)
 }

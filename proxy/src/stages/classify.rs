@@ -1,10 +1,13 @@
-//! Method and path → what the request is. The control plane's table goes first, then the endpoints the engine
-//! understands; everything else under `/v1` is passed through.
+//! Method and path → what the request is. The endpoints the engine understands go first, then the control plane's table;
+//! everything else under `/v1` is passed through. An endpoint is the same however its path is spelled, and a path that
+//! could be read as two is refused: a limit must not depend on spelling.
 
+use super::spelling::{canonical, loosest};
 use crate::refusal::Dialect;
 use http::Method;
 use shared::providers::Family;
 use shared::routes::{self, Lookup};
+use std::borrow::Cow;
 
 #[derive(Debug, PartialEq, Eq)]
 pub enum Route<'p> {
@@ -18,13 +21,15 @@ pub enum Route<'p> {
     /// A saved prompt is run.
     Prompt,
     Engine(Endpoint),
-    /// The provider's path, without `/v1`.
-    Relay(&'p str),
+    /// The provider's path, without `/v1`: as it is written, or in the one spelling of its family.
+    Relay(Cow<'p, str>),
     /// The models there are, or the one that is named.
     Models {
         path: &'p str,
         name: Option<&'p str>,
     },
+    /// A spelling that a provider may take for this family's, or not.
+    Ambiguous(Family),
     NotFound,
     MethodNotAllowed,
 }
@@ -89,11 +94,15 @@ pub fn classify<'p>(method: &Method, path: &'p str) -> Route<'p> {
     if let Some(endpoint) = Endpoint::of(method, rest) {
         return Route::Engine(endpoint);
     }
+    let spelled = canonical(rest);
+    if let Some(endpoint) = Endpoint::of(method, without_proxy(&spelled)) {
+        return Route::Engine(endpoint);
+    }
     // In the table of the control plane, but the proxy knows what it would do.
-    if (method, rest) == (&Method::POST, "/explain") {
+    if (method, &*spelled) == (&Method::POST, "/explain") {
         return Route::Explain;
     }
-    if *method == Method::POST && is_prompt(rest) {
+    if *method == Method::POST && is_prompt(&spelled) {
         return Route::Prompt;
     }
     match routes::find(method.as_str(), rest) {
@@ -108,8 +117,23 @@ pub fn classify<'p>(method: &Method, path: &'p str) -> Route<'p> {
         return Route::Models { path: without_proxy(under_v1(path).unwrap_or(path)), name };
     }
     match *method {
-        Method::GET | Method::POST | Method::PUT | Method::DELETE | Method::PATCH => Route::Relay(without_proxy(rest)),
+        Method::GET | Method::POST | Method::PUT | Method::DELETE | Method::PATCH => relayed(method, rest, &spelled),
         _ => Route::MethodNotAllowed,
+    }
+}
+
+/// `spelled` is the canonical spelling of `rest`.
+fn relayed<'p>(method: &Method, rest: &'p str, spelled: &str) -> Route<'p> {
+    let spelled = without_proxy(spelled);
+    let family = Family::of(method, spelled).map(|(family, _)| family);
+    if let Some((loose, _)) = loosest(spelled).as_deref().and_then(|loose| Family::of(method, without_proxy(loose)))
+        && family != Some(loose)
+    {
+        return Route::Ambiguous(loose);
+    }
+    match without_proxy(rest) {
+        written if family.is_none() || written == spelled => Route::Relay(Cow::Borrowed(written)),
+        _ => Route::Relay(Cow::Owned(spelled.to_owned())),
     }
 }
 
@@ -155,6 +179,7 @@ pub fn dialect(route: &Route<'_>) -> Dialect {
         Route::Engine(Endpoint(Family::Messages | Family::CountTokens)) => Dialect::Anthropic,
         Route::Engine(Endpoint(Family::Responses)) => Dialect::Responses,
         Route::NotFound | Route::Greeting => Dialect::Plain,
+        Route::Ambiguous(Family::Messages | Family::CountTokens) => Dialect::Anthropic,
         _ => Dialect::OpenAi,
     }
 }
@@ -162,6 +187,10 @@ pub fn dialect(route: &Route<'_>) -> Dialect {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn relay(path: &str) -> Route<'_> {
+        Route::Relay(path.into())
+    }
 
     #[test]
     fn each_path_has_one_meaning() {
@@ -171,29 +200,42 @@ mod tests {
             ("GET", "/model-configs/pricing/openai/gpt-4o", Route::ControlPlane),
             ("POST", "/v1/v1/messages", Route::Engine(Endpoint(Family::Messages))),
             ("POST", "/v1/v1/messages/count_tokens", Route::Engine(Endpoint(Family::CountTokens))),
-            ("GET", "/v1/v1/messages/batches", Route::Relay("/messages/batches")),
-            ("POST", "/v1/v1/messagesx", Route::Relay("/v1/messagesx")),
-            ("POST", "/v1/v1/chat/completions", Route::Relay("/v1/chat/completions")),
+            ("GET", "/v1/v1/messages/batches", relay("/messages/batches")),
+            ("POST", "/v1/v1/messagesx", relay("/v1/messagesx")),
+            ("POST", "/v1/v1/chat/completions", relay("/v1/chat/completions")),
             ("GET", "/v1x/models", Route::NotFound),
             ("POST", "/v1/chat/completions", Route::Engine(Endpoint(Family::Chat))),
-            ("GET", "/v1/chat/completions", Route::Relay("/chat/completions")),
-            ("POST", "/v1/chat/completions/", Route::Relay("/chat/completions/")),
+            ("GET", "/v1/chat/completions", relay("/chat/completions")),
+            ("POST", "/v1/chat/completions/", Route::Engine(Endpoint(Family::Chat))),
+            ("POST", "/v1/proxy/chat/completions", Route::Engine(Endpoint(Family::Chat))),
+            ("POST", "/v1/proxy/%63hat//completions/", Route::Engine(Endpoint(Family::Chat))),
+            ("POST", "/v1//messages/count%5ftokens", Route::Engine(Endpoint(Family::CountTokens))),
+            ("POST", "/v1/Chat/Completions", Route::Ambiguous(Family::Chat)),
+            ("POST", "/v1/chat%2Fcompletions", Route::Ambiguous(Family::Chat)),
+            ("POST", "/v1/x/../messages", Route::Ambiguous(Family::Messages)),
+            ("GET", "/v1/Realtime", Route::Ambiguous(Family::Realtime)),
+            ("GET", "/v1/chat%2Fcompletions", relay("/chat%2Fcompletions")),
+            ("GET", "/v1/realtime/", relay("/realtime")),
+            ("POST", "/v1/%66iles", relay("/files")),
+            ("POST", "/v1/x/../y", relay("/x/../y")),
+            ("POST", "/v1/odd//path/", relay("/odd//path/")),
+            ("GET", "/v1/files/a%2Fb", relay("/files/a%2Fb")),
             ("GET", "/v1/models", Route::Models { path: "/models", name: None }),
             ("GET", "/v1/models/", Route::Models { path: "/models/", name: None }),
             ("GET", "/v1/models/@a/b/c", Route::Models { path: "/models/@a/b/c", name: Some("@a/b/c") }),
-            ("GET", "/v1/modelsx", Route::Relay("/modelsx")),
-            ("DELETE", "/v1/models/m", Route::Relay("/models/m")),
+            ("GET", "/v1/modelsx", relay("/modelsx")),
+            ("DELETE", "/v1/models/m", relay("/models/m")),
             ("POST", "/v1/moderations", Route::Engine(Endpoint(Family::Moderate))),
             ("POST", "/v1/audio/translations", Route::Engine(Endpoint(Family::Translate))),
-            ("POST", "/v1/files", Route::Relay("/files")),
+            ("POST", "/v1/files", relay("/files")),
             ("POST", "/v1/explain", Route::Explain),
             ("POST", "/v1/prompts/pp-a/completions", Route::Prompt),
-            ("GET", "/v1/prompts/pp-a/completions", Route::Relay("/prompts/pp-a/completions")),
-            ("POST", "/v1/prompts/a/b/completions", Route::Relay("/prompts/a/b/completions")),
+            ("GET", "/v1/prompts/pp-a/completions", relay("/prompts/pp-a/completions")),
+            ("POST", "/v1/prompts/a/b/completions", relay("/prompts/a/b/completions")),
             ("POST", "/v1/prompts/pp-a/render", Route::ControlPlane),
-            ("GET", "/v1/responses/r/input_items", Route::Relay("/responses/r/input_items")),
-            ("PUT", "/v1/proxy/rerank", Route::Relay("/rerank")),
-            ("POST", "/v1/proxyx", Route::Relay("/proxyx")),
+            ("GET", "/v1/responses/r/input_items", relay("/responses/r/input_items")),
+            ("PUT", "/v1/proxy/rerank", relay("/rerank")),
+            ("POST", "/v1/proxyx", relay("/proxyx")),
             ("GET", "/v1/admin/workspaces", Route::ControlPlane),
             ("GET", "/v1/api-keys/self", Route::ControlPlane),
             ("OPTIONS", "/v1/chat/completions", Route::Preflight),

@@ -103,6 +103,15 @@ fn one_length(head: &mut RequestHeader) -> Result<(), Refusal> {
     put(head, header::CONTENT_LENGTH, length.into())
 }
 
+/// A body that has a length gets another.
+pub fn set_length(head: &mut RequestHeader, length: impl Fn(u64) -> u64) -> Result<(), Refusal> {
+    let sent = head.headers.get(header::CONTENT_LENGTH).and_then(|value| value.to_str().ok());
+    match sent.and_then(|text| text.parse().ok()) {
+        Some(before) => put(head, header::CONTENT_LENGTH, length(before).into()),
+        None => Ok(()),
+    }
+}
+
 fn forwarded_for(head: &RequestHeader, client: IpAddr) -> Result<HeaderValue, Refusal> {
     let given = head.headers.get_all("x-forwarded-for").iter().filter_map(|value| value.to_str().ok());
     let hops: Vec<String> = given.map(str::to_owned).chain([client.to_string()]).collect();
@@ -138,7 +147,6 @@ mod tests {
         assert!(!head.headers.contains_key("x-gateway-default-input-guardrails"));
         assert!(!head.headers.contains_key("x-acme-default-input-guardrails"));
     }
-}
 
     #[test]
     fn a_country_is_passed_on_from_trusted_peers_alone() {
@@ -153,3 +161,4 @@ mod tests {
             }
         }
     }
+}

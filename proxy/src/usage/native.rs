@@ -1,5 +1,5 @@
 //! The model of a call that is passed to a provider in its own interface: some name it in the path, others in the body.
-//! For the log and its price alone; nothing is decided by it.
+//! What stands in the path decides whether the call may pass; a guess at the body is for the log and its price alone.
 
 use super::scan::{self, Key};
 use crate::journal::bounds::{self, cut};
@@ -10,12 +10,18 @@ static MODEL: LazyLock<Key> = LazyLock::new(|| Key::new("\"model\""));
 /// How far into a body is looked.
 const FAR: usize = 8 << 10;
 
-/// `…/models/{model}:{method}` of Google, `…/model/{model}/{method}` of Bedrock.
-pub fn in_path(path: &str) -> Option<String> {
+/// `…/models/{model}:{method}` of Google, `…/model/{model}/{method}` of Bedrock, `…/deployments/{model}/{method}` of Azure:
+/// the model as it is written.
+pub fn segment(path: &str) -> Option<&str> {
     let google = || path.rsplit_once("/models/")?.1.split_once(':').map(|(model, _)| model);
-    let bedrock = || path.rsplit_once("/model/")?.1.split_once('/').map(|(model, _)| model);
-    let named = google().or_else(bedrock).filter(|name| !name.contains('/'))?;
-    let name = percent_decode_str(named).decode_utf8().ok()?;
+    let in_folder = |folder: &str| path.rsplit_once(folder)?.1.split_once('/').map(|(model, _)| model);
+    let found = google().or_else(|| in_folder("/model/")).or_else(|| in_folder("/deployments/"));
+    found.filter(|name| !name.contains('/'))
+}
+
+/// The same in plain text.
+pub fn in_path(path: &str) -> Option<String> {
+    let name = percent_decode_str(segment(path)?).decode_utf8().ok()?;
     (!name.is_empty()).then(|| cut(&name, bounds::MODEL).to_owned())
 }
 
@@ -31,12 +37,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_path_names_its_model_in_two_ways() {
+    fn a_path_names_its_model_in_three_ways() {
         for (path, model) in [
             ("/v1/v1beta/models/gemini-2.0-flash:generateContent", Some("gemini-2.0-flash")),
             ("/v1/projects/p/locations/l/publishers/google/models/g:streamGenerateContent", Some("g")),
             ("/v1/model/anthropic.claude-x%3A0/converse", Some("anthropic.claude-x:0")),
             ("/v1/model/m/invoke-with-response-stream", Some("m")),
+            ("/v1/deployments/my-gpt/chat/completions", Some("my-gpt")),
             ("/v1/models/ft-1", None),
             ("/v1/model/m", None),
             ("/v1/models/a/b:c", None),

@@ -87,8 +87,8 @@ async fn a_saved_configs_credential_goes_to_its_own_provider_and_address_alone()
     let named = with(&unbound).with("x-gateway-provider", "openai");
     for (client, code) in [
         (with(&bound).with("x-gateway-custom-host", &*elsewhere), "invalid_custom_host"),
-        (named.with("x-gateway-custom-host", &*elsewhere), "invalid_config"),
-        (named.with("x-gateway-custom-host", stack.mock.url()), "invalid_config"),
+        (named.with("x-gateway-custom-host", &*elsewhere), "AB01_INVALID_CONFIG"),
+        (named.with("x-gateway-custom-host", stack.mock.url()), "AB01_INVALID_CONFIG"),
     ] {
         for path in ["/chat/completions", "/elsewhere"] {
             let answer = client.post(path, &chat("Hello")).await;

@@ -302,7 +302,7 @@ fn dial(origin: &Origin, rng: &mut StdRng, tally: &mut Tally, what: &str) {
     let answered = answer.clone();
     let dialer = dialer_with_names(Box::new(move |_| std::future::ready(Ok(answered.clone())).boxed()));
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-    let peer = runtime.block_on(dialer.peer(origin, false, Duration::from_secs(1)));
+    let peer = runtime.block_on(dialer.peer(origin, &[], false, Duration::from_secs(1)));
     let public = [ADDRESSES[0], ADDRESSES[1]].map(|text| text.parse::<IpAddr>().unwrap());
     match peer {
         Ok(peer) => {

@@ -5,6 +5,7 @@ use crate::journal::bounds::{self, cut};
 use crate::stages::admit::admission::Used;
 use crate::stages::admit::amounts::Item;
 use crate::target::{Credential, Target};
+use crate::usage::decoder::{self, Decoder};
 use crate::usage::{self, Found};
 use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, header};
@@ -28,7 +29,9 @@ pub struct Attempt {
     pub is_relayed: bool,
     pub first_token: Option<Duration>,
     pub watch: Watch,
-    /// Of a session: what it is guessed to have used that it did not say.
+    /// Of a relayed answer that is compressed.
+    decoder: Option<Box<Decoder>>,
+    /// Of a session or an answer that cannot be read: what it is guessed to have used that it did not say.
     pub unheard: Option<(u64, u64)>,
     /// What strict budgets promised it stands in the journal.
     pub is_promised: bool,
@@ -39,6 +42,27 @@ pub enum Watch {
     Not,
     Plain,
     Events(Splitter),
+}
+
+/// Whether an answer of this type may say what it used.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Form {
+    Json,
+    Events,
+    Other,
+}
+
+impl Form {
+    fn of(head: &HeaderMap) -> Self {
+        let kind = head.get(header::CONTENT_TYPE).map(HeaderValue::as_bytes).unwrap_or_default();
+        let essence = kind.split(|byte| *byte == b';').next().unwrap_or_default().trim_ascii().to_ascii_lowercase();
+        match &essence[..] {
+            b"text/event-stream" => Self::Events,
+            b"application/json" | b"application/x-ndjson" => Self::Json,
+            other if other.ends_with(b"+json") => Self::Json,
+            _ => Self::Other,
+        }
+    }
 }
 
 impl Attempt {
@@ -62,6 +86,7 @@ impl Attempt {
             is_relayed: false,
             first_token: None,
             watch: Watch::Not,
+            decoder: None,
             unheard: None,
             is_promised: false,
         }
@@ -70,31 +95,46 @@ impl Attempt {
     /// Its bytes are not ours to change; its answer begins with this head.
     pub fn relays(&mut self, head: &HeaderMap) {
         self.is_relayed = true;
-        if head.contains_key(header::CONTENT_ENCODING) {
-            return;
-        }
-        let kind = head.get(header::CONTENT_TYPE).map(HeaderValue::as_bytes).unwrap_or_default();
-        self.is_stream = kind.starts_with(b"text/event-stream");
-        self.watch = match self.is_stream {
-            true => Watch::Events(Splitter::default()),
-            false if kind.starts_with(b"application/json") => Watch::Plain,
-            false => Watch::Not,
+        let form = Form::of(head);
+        self.is_stream = form == Form::Events;
+        self.watch = match form {
+            Form::Events => Watch::Events(Splitter::default()),
+            Form::Json => Watch::Plain,
+            Form::Other => return,
         };
+        match decoder::encoding(head) {
+            Ok(encoding) => self.decoder = encoding.map(|encoding| Box::new(Decoder::new(encoding))),
+            Err(_) => self.stop_reading(),
+        }
     }
 
     /// Bytes of a relayed answer pass.
     pub fn relayed(&mut self, piece: &Bytes, is_last: bool, after: Duration) {
+        let plain = match &mut self.decoder {
+            None => piece.clone(),
+            Some(decoder) => match decoder.decode(piece) {
+                Ok(plain) => plain,
+                Err(_) => return self.stop_reading(),
+            },
+        };
         match &mut self.watch {
             Watch::Not => {}
-            Watch::Plain => self.reads(piece, is_last),
-            Watch::Events(splitter) => match splitter.push(piece.clone()) {
+            Watch::Plain => self.reads(&plain, is_last),
+            Watch::Events(splitter) => match splitter.push(plain) {
                 Ok(whole) => {
                     self.first_token.get_or_insert(after);
                     self.found.events(&whole);
                 }
-                Err(_) => self.watch = Watch::Not,
+                Err(_) => self.stop_reading(),
             },
         }
+    }
+
+    /// What it would still say of its usage cannot be read.
+    fn stop_reading(&mut self) {
+        self.watch = Watch::Not;
+        self.decoder = None;
+        self.unheard = self.found.usage.is_empty().then_some((0, 0));
     }
 
     /// A piece of a plain answer.

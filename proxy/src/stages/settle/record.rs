@@ -6,6 +6,7 @@ use crate::bodies::Sheet;
 use crate::headers::{self, GatewayHeaders};
 use crate::journal::bounds::{self, cut, cut_bytes};
 use crate::journal::{Charges, Record};
+use crate::stages::spelling::canonical;
 use crate::stages::trace::parent_span;
 use crate::usage::{self, Answered, Spoken};
 use http::{HeaderName, HeaderValue};
@@ -34,7 +35,7 @@ impl Log {
         if let Some(attempt) = attempt.as_deref_mut().filter(|attempt| attempt.found.usage.is_empty())
             && facts.status < 400
         {
-            let path = self.uri.path();
+            let path = &*canonical(self.uri.path());
             attempt.found.usage.extend(usage::images::asked_for(path, &self.body));
             let declared = self.said.iter().find(|(said, _)| *said == AUDIO_DURATION);
             attempt.found.usage.extend(declared.and_then(|(_, value)| usage::audio::declared(path, value.as_bytes())));
@@ -116,7 +117,9 @@ impl Log {
                 let (text, length) = attempt.found.take_text();
                 (rough, Answered::Stream(text, length))
             }
-            false if attempt.silent.is_empty() || status >= 400 || !is_text(self.uri.path()) => return None,
+            false if attempt.silent.is_empty() || status >= 400 || !is_text(&canonical(self.uri.path())) => {
+                return None;
+            }
             false => {
                 let body = std::mem::take(&mut attempt.silent);
                 (usage::rough_tokens(&body), Answered::Plain(body))

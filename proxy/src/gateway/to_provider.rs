@@ -1,0 +1,112 @@
+//! The relay lane's way to a provider, as far as it needs the client's session: what is read of a body first, where it is
+//! sent, and what the client is told when that failed.
+
+use super::client::Client;
+use super::{Ctx, Gateway, Relay, deadline};
+use pingora_core::upstreams::peer::HttpPeer;
+use pingora_core::{Error, ErrorType, Result};
+use pingora_proxy::Session;
+use proxy::engine::{Departure, MOST_READ_AHEAD, Passage};
+use proxy::metrics::Outcome;
+use proxy::refusal::Refusal;
+use proxy::stages::receive::NotReceived;
+use proxy::target::Target;
+use proxy::visit::Visit;
+
+impl Gateway {
+    /// What is read of the body before its target is chosen, Pingora sends again.
+    pub(super) async fn depart(&self, session: &mut Session, ctx: &mut Ctx, departure: Box<Departure>) -> Result<bool> {
+        session.downstream_session.enable_retry_buffering();
+        let departed = Box::pin(self.engine.depart(&mut Client::new(session), &mut ctx.visit, *departure)).await;
+        let is_lost = session.downstream_session.retry_buffer_truncated() && session.downstream_session.is_body_done();
+        match departed {
+            // It ended while its model was looked for, and is longer than what can be sent again.
+            Ok(_) if is_lost => {
+                let why = format!("it does not stand in the first {MOST_READ_AHEAD} bytes of the body");
+                self.refuse(session, ctx, &Refusal::unknown_model(&why)).await
+            }
+            Ok(passage) => {
+                ctx.relay = Some(Relay::Provider(Box::new(passage)));
+                Ok(false)
+            }
+            Err(NotReceived::Refused(refusal)) => self.refuse(session, ctx, &refusal).await,
+            Err(NotReceived::Gone) => Err(Error::new_down(ErrorType::ConnectionClosed)),
+        }
+    }
+
+    /// The address of the passage's target, or of the first after it that has one.
+    pub(super) async fn provider_peer(
+        &self,
+        session: &Session,
+        passage: &mut Passage,
+        visit: &mut Visit,
+    ) -> Result<HttpPeer, Refusal> {
+        let is_upgrade = session.downstream_session.is_upgrade_req();
+        loop {
+            if let Err(refusal) = self.engine.admit_passage(passage, session.req_header(), visit).await {
+                visit.set_aside(refusal.status, Some(refusal.code), None);
+                if !self.engine.reroute(passage, Some(&refusal), session.req_header(), visit)? {
+                    return Err(refusal);
+                }
+                continue;
+            }
+            let target = &passage.target;
+            let timeout = deadline::within(target.timeout, visit, is_upgrade);
+            let refusal = match self.engine.secrets.gather(target).await {
+                Err(refusal) => refusal,
+                Ok(()) => match self.engine.dialer.peer(&target.origin, &passage.tried, is_upgrade, timeout).await {
+                    Ok(peer) => return Ok(peer),
+                    Err(error) => {
+                        self.engine.metrics.attempt(Outcome::Failed(error.class()));
+                        match error.class() {
+                            proxy::dial::Class::Blocked => Refusal::invalid_custom_host(&error),
+                            _ => Refusal::upstream_unreachable(&target.provider.name, &error),
+                        }
+                    }
+                },
+            };
+            if !self.engine.reroute(passage, None, session.req_header(), visit)? {
+                return Err(refusal);
+            }
+        }
+    }
+
+    /// To the next address of the target, else to the next target; without either the client is told.
+    pub(super) fn turn_after_failed_connect(
+        &self,
+        session: &Session,
+        peer: &HttpPeer,
+        ctx: &mut Ctx,
+        error: &mut Error,
+    ) {
+        let Some(Relay::Provider(passage)) = &mut ctx.relay else { return };
+        let class = proxy::dial::Class::of(error);
+        let has_others = self.engine.dialer.demote(&passage.target.origin, peer, &mut passage.tried);
+        if has_others && class.is_of_address() {
+            return error.set_retry(true);
+        }
+        let failed = passage.target.clone();
+        let found = self.engine.reroute(passage, None, session.req_header(), &mut ctx.visit);
+        if matches!(found, Ok(true)) {
+            self.engine.metrics.attempt(Outcome::Failed(class));
+        } else {
+            ctx.refusal = Some(found.err().unwrap_or_else(|| self.relay_refusal(Some(&failed), error)));
+        }
+        error.set_retry(ctx.refusal.is_none());
+    }
+
+    /// Counts a failed attempt and says it to the client. Without a target it was the control plane's.
+    pub(super) fn relay_refusal(&self, target: Option<&Target>, error: &Error) -> Refusal {
+        let Some(target) = target else { return Refusal::control_plane_unavailable() };
+        let class = proxy::dial::Class::of(error);
+        self.engine.metrics.attempt(Outcome::Failed(class));
+        let provider = &target.provider.name;
+        match error.etype() {
+            ErrorType::ReadTimedout => target.timed_out(),
+            ErrorType::InvalidHTTPHeader | ErrorType::H2Error => {
+                Refusal::invalid_upstream_response(provider, class.label())
+            }
+            _ => Refusal::upstream_unreachable(provider, class.label()),
+        }
+    }
+}
