@@ -93,9 +93,12 @@ mod tests {
             let conditions: Vec<_> = (0..many).map(|_| json!({ "query": { "params.a": test }, "then": "x" })).collect();
             let strategy =
                 |conditions: &[Value]| json!({ "mode": "conditional", "conditions": conditions, "default": "x" });
-            let config =
-                |conditions| json!({ "strategy": strategy(conditions), "targets": [{ "name": "x" }] }).to_string();
-            assert!(configs.plan(one, &config(&conditions[1..])).is_ok(), "{test}");
+            let config = |conditions| {
+                json!({ "strategy": strategy(conditions), "targets": [{ "name": "x", "provider": "@a" }] }).to_string()
+            };
+            if let Err(refusal) = configs.plan(one, &config(&conditions[1..])) {
+                panic!("{test}: {}", refusal.message);
+            }
             let refusal = configs.plan(one, &config(&conditions)).unwrap_err();
             assert!(refusal.message.contains("must not have more than"), "{}", refusal.message);
         }

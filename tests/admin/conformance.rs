@@ -86,6 +86,7 @@ static UNUSUAL: &[(&str, &str, u16)] = &[
     ("POST", "/workspaces/{workspaceId}/users", 400),
     ("PUT", "/admin/workspaces/{workspaceId}/users/{userId}", 400),
     ("PUT", "/workspaces/{workspaceId}/users/{userId}", 400),
+    ("PUT", "/admin/users/{userId}", 400),
     ("POST", "/api-keys/{type}/{subType}", 400),
     ("PUT", "/integrations/{slug}/models", 400),
     ("PUT", "/integrations/{slug}/integration-models", 400),

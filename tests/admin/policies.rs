@@ -283,13 +283,15 @@ async fn budgets_cannot_be_made_where_usage_limits_are_off() {
 }
 
 #[tokio::test]
-async fn policies_are_archived_with_their_workspace() {
+async fn a_workspace_is_deleted_once_its_policies_are() {
     let service = Service::start().await;
     let (client, elsewhere) = (service.administrator(), service.workspace("elsewhere").await);
     let policy = made(&client, RATES, &with(rate(&service), json!({ "workspace_id": elsewhere }))).await;
-    let gone = client.request(http::Method::DELETE, "/workspaces/elsewhere").json(&json!({ "name": "elsewhere" }));
-    assert_eq!(harness::client::whole(gone).await.status, 200);
-    assert_eq!(client.get(&policy).await.status, 404);
+    let delete = || client.request(http::Method::DELETE, "/workspaces/elsewhere").json(&json!({ "name": "elsewhere" }));
+    assert_eq!(harness::client::whole(delete()).await.status, 409);
+    assert_eq!(client.get(&policy).await.status, 200);
+    assert_eq!(client.delete(&policy).await.status, 200);
+    assert_eq!(harness::client::whole(delete()).await.status, 200);
 }
 
 #[tokio::test]

@@ -319,7 +319,8 @@ mod tests {
     fn usage_survives_a_change_and_room_wakes_the_exhausted() {
         for (sent, usage, status, threshold_sent, exhausted_sent) in [
             (json!({ "credit_limit": 20, "alert_threshold": 5 }), 10.5, "active", false, false),
-            (json!({ "credit_limit": 10.5, "alert_threshold": 5 }), 10.5, "exhausted", true, true),
+            (json!({ "credit_limit": 10.5, "alert_threshold": 5 }), 10.5, "exhausted", false, false),
+            (json!({ "credit_limit": 10, "alert_threshold": 5 }), 10.5, "exhausted", true, true),
             (json!({ "credit_limit": 10, "alert_threshold": 7 }), 10.5, "exhausted", false, true),
             (json!({ "credit_limit": 10 }), 10.5, "exhausted", false, true),
             (json!({}), 10.5, "active", false, false),

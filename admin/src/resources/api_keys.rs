@@ -61,6 +61,7 @@ pub struct Key {
     /// What was used of the budget.
     #[serde(skip)]
     used: Option<f64>,
+    #[serde(skip)]
     unconfirmed: Option<f64>,
     reset_usage: Option<i16>,
     expires_at: Option<Time>,

@@ -57,6 +57,7 @@ pub struct Provider {
     /// What was used of the budget.
     #[serde(skip)]
     used: Option<f64>,
+    #[serde(skip)]
     unconfirmed: Option<f64>,
     pub rate_limits: Value,
     reset_usage: Option<i16>,

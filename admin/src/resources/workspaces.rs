@@ -53,6 +53,7 @@ pub struct Workspace {
     /// What was used of the budget.
     #[serde(skip)]
     used: Option<f64>,
+    #[serde(skip)]
     unconfirmed: Option<f64>,
     rate_limits: Option<Value>,
     /// Its own values; `effective` says which count.
