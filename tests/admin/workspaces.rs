@@ -174,12 +174,12 @@ async fn a_delete_needs_the_name_and_stops_before_what_still_lives() {
 async fn policies_stop_a_delete_and_a_provider_that_nobody_made_does_not() {
     let service = Service::start().await;
     let client = service.administrator();
-    let integration = json!({
-        "name": "Account", "slug": "account", "ai_provider_id": "openai", "key": "sk-1",
-        "global_workspace_access": { "enabled": true },
-    });
+    let integration = json!({ "name": "Account", "slug": "account", "ai_provider_id": "openai", "key": "sk-1" });
     let made = client.post("/integrations", &integration).await;
     assert_eq!(made.status, 200, "{}", made.text());
+    let for_all = json!({ "global_workspace_access": { "enabled": true }, "create_default_provider": true });
+    let opened = client.put("/integrations/account/workspaces", &for_all).await;
+    assert_eq!(opened.status, 200, "{}", opened.text());
     let granted = create(&client, json!({ "name": "Granted" })).await;
     let id = granted["id"].as_str().unwrap();
     let given = client.get(&format!("/providers?workspace_id={id}")).await.json();

@@ -10,8 +10,16 @@ pub async fn run(stack: &Stack, administrator: &Client) {
     let application = stack.anonymous().with_key(&stack.home.workspace_key);
     let stored = application.with("x-gateway-provider", "@called");
     let saved = application.with("x-gateway-config", &config);
-    for client in [&stored, &saved] {
-        stack.until("it works", async || client.post("/chat/completions", &chat("Hello")).await.status == 200).await;
+    // The config was changed: until the proxy has heard of it, the credential is the one before.
+    for (client, key) in [(&stored, secret(44)), (&saved, secret(60))] {
+        let expected = format!("Bearer {key}");
+        stack
+            .until("the provider gets the latest credential", async || {
+                stack.mock.reset();
+                let answer = client.post("/chat/completions", &chat("Hello")).await;
+                answer.status == 200 && stack.mock.requests().iter().all(|one| one.header("authorization") == expected)
+            })
+            .await;
     }
     stack.mock.reset();
     assert_eq!(stored.post("/chat/completions", &chat("Hello")).await.status, 200);
