@@ -213,6 +213,7 @@ fn model(leaf: &Leaf, fields: &Fields<'_>) -> Option<String> {
     let own = leaf.edits.model().and_then(|json| serde_json::from_str::<String>(json).ok());
     own.or_else(|| fields.text("model").map(|model| model.into_owned()))
 }
+
 /// As long as the control plane's table says.
 fn longest_question() -> usize {
     match routes::find("POST", "/explain") {

@@ -153,12 +153,15 @@ impl Visit {
     pub fn stamp_relayed(&mut self, head: &mut ResponseHeader) {
         let has_limits = head.headers.keys().any(|name| name.as_str().starts_with(LIMITS));
         let has_timing = head.headers.contains_key(&SERVER_TIMING);
+        let alias = self.alias.clone();
         self.stamps(|name, value| {
             let is_limit = name.as_str().starts_with(LIMITS);
             let is_timing = name == SERVER_TIMING;
             if is_limit || is_timing {
-                let own = [PREFIX, name.as_str().strip_prefix("x-").unwrap_or(name.as_str())].concat();
-                let _ = head.insert_header(own, value.clone());
+                let suffix = name.as_str().strip_prefix("x-").unwrap_or(name.as_str());
+                for prefix in [Some(PREFIX), alias.as_deref()].into_iter().flatten() {
+                    let _ = head.insert_header([prefix, suffix].concat(), value.clone());
+                }
             }
             if !(is_limit && has_limits || is_timing && has_timing) {
                 let _ = head.insert_header(name, value);
@@ -391,13 +394,16 @@ mod tests {
             for (name, value) in sent {
                 head.insert_header(*name, *value).unwrap();
             }
-            Visit::begin().stamp_relayed(&mut head);
+            let mut visit = Visit::begin();
+            visit.alias = Some("x-acme-".into());
+            visit.stamp_relayed(&mut head);
             head.headers.clone()
         };
         let own = stamped(&[("server-timing", "db;dur=1"), ("x-ratelimit-limit-requests", "7")]);
         assert_eq!(own["server-timing"], "db;dur=1");
         assert_eq!(own["x-ratelimit-limit-requests"], "7");
         assert!(own["x-gateway-server-timing"].to_str().unwrap().starts_with("gateway;dur="));
+        assert_eq!(own["x-acme-server-timing"], own["x-gateway-server-timing"]);
         let plain = stamped(&[]);
         assert_eq!(plain["server-timing"], plain["x-gateway-server-timing"]);
     }
