@@ -25,10 +25,15 @@ impl<'t> Told<'t> {
         Some(Self { usage: parse(text)?, text: Cow::Borrowed(text) })
     }
 
-    /// Later words win, key by key.
+    /// Later words win, key by key. What cannot be put together with others, for an escape or a number out of range, gives
+    /// way to them.
     fn then(self, later: Self) -> Self {
-        let value = |text: &str| serde_json::from_str(text).unwrap_or_default();
-        let both = merged(value(&self.text), value(&later.text));
+        let value = |text: &str| serde_json::from_str(text).ok();
+        let both = match (value(&self.text), value(&later.text)) {
+            (Some(earlier), Some(later)) => merged(earlier, later),
+            (None, Some(_)) => return later,
+            (_, None) => return self,
+        };
         Self { usage: Usage::read(&both), text: Cow::Owned(both.to_string()) }
     }
 }
@@ -88,6 +93,8 @@ mod tests {
         for (pieces, guess, expected) in [
             (&[start, r#"{"output_tokens":25,"input_tokens":null}"#][..], None, (14, 25)),
             (&[start, "not JSON", r#"{"output_tokens":2}"#, r#"{"output_tokens":3}"#], None, (14, 3)),
+            (&[start, r#"{"output_tokens":25,"x":"\ud800"}"#], None, (14, 1)),
+            (&[r#"{"input_tokens":1,"x":"\ud800"}"#, start], None, (14, 1)),
             (&[start], Some((99, 7)), (14, 7)),
             (&[start], Some((99, 0)), (14, 1)),
             (&[], Some((3, 4)), (3, 4)),
