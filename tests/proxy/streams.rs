@@ -11,7 +11,7 @@ use tokio::time::timeout;
 
 const PATIENCE: Duration = Duration::from_secs(30);
 /// The older spelling is always relayed.
-const LANES: [&str; 2] = ["/chat/completions", "/proxy/completions"];
+const LANES: [&str; 2] = ["/chat/completions", "/relayed/completions"];
 
 fn stream_of(content: &str) -> Value {
     let mut body = chat(content);

@@ -43,8 +43,9 @@ impl Endpoint {
     pub fn of(method: &Method, path: &str) -> Self {
         let path = unversioned(path);
         match (method.as_str(), path) {
-            ("POST", "/chat/completions") => Self::Chat,
-            ("POST", "/completions") => Self::Completions,
+            // The second of each is no endpoint that the gateway knows: it relays it.
+            ("POST", "/chat/completions" | "/relayed/chat/completions") => Self::Chat,
+            ("POST", "/completions" | "/relayed/completions") => Self::Completions,
             ("POST", "/embeddings") => Self::Embeddings,
             ("POST", "/messages") => Self::Messages,
             ("POST", "/messages/count_tokens") => Self::CountTokens,

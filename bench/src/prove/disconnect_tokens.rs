@@ -27,7 +27,7 @@ const PATHS: [(&str, &str, u64); 4] = [
     ("/v1/chat/completions", "openai", 240),
     ("/v1/completions", "openai", 150),
     ("/v1/messages", "anthropic", 110),
-    ("/v1/proxy/chat/completions", "openai", 230),
+    ("/v1/relayed/chat/completions", "openai", 230),
 ];
 
 /// Tokens of some streams, as each of the three knows them.

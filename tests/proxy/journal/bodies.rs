@@ -228,7 +228,7 @@ async fn a_long_body_is_cut_and_says_so() {
 async fn passed_through_calls_are_kept_and_what_is_no_text_is_measured() {
     let mut stack = Stack::start().await;
     let body = json!({ "model": "gpt-4o-mini", "prompt": "How are you?" });
-    let text = stack.client().post("/proxy/completions", &body).await;
+    let text = stack.client().post("/relayed/completions", &body).await;
     let upload =
         stack.client().request(Method::POST, "/another/path").header("content-type", "audio/mpeg").body(vec![7; 5000]);
     let upload = whole(upload).await;

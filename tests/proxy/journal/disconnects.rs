@@ -13,7 +13,7 @@ use uuid::Uuid;
 const WORDS: usize = 200;
 const STREAMS: usize = 14;
 /// The engine lane in two dialects, and the relay lane.
-const PATHS: [&str; 3] = ["/chat/completions", "/messages", "/proxy/chat/completions"];
+const PATHS: [&str; 3] = ["/chat/completions", "/messages", "/relayed/chat/completions"];
 
 fn client(stack: &Stack, path: &str) -> Client {
     if path == "/messages" { anthropic(stack) } else { stack.client() }
