@@ -1,3 +1,5 @@
+//! Frames found in the bytes of a websocket, however they are cut, and what is ended between two of them.
+
 use super::*;
 use http::HeaderValue;
 use serde_json::{Value, json};
