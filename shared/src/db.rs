@@ -99,6 +99,8 @@ enum Url {
     Direct,
 }
 
+const ONE_CORE: &str = "-c max_parallel_workers_per_gather=0";
+
 /// The settings, understood.
 struct Target {
     config: Config,
@@ -125,13 +127,14 @@ impl Target {
         Ok(Self { config, tls: tls::offer(settings)?, timeout })
     }
 
-    /// With a bound for each statement. As a parameter of the session, so that no statement can be sent without it; a
-    /// transaction pooler would refuse that, or hand the session to somebody else.
+    /// With a bound for each statement, which takes one core of the database at most: whoever searches must not slow those
+    /// down who write. As parameters of the session, so that no statement can be sent without them; a transaction pooler
+    /// would refuse that, or hand the session to somebody else.
     fn bounded(mut self, settings: &conf::Database) -> Self {
         let longest = settings.database_statement_timeout_ms;
         if longest > 0 && settings.database_listen_url.is_none() {
             let given = self.config.get_options().map(|given| format!("{given} ")).unwrap_or_default();
-            self.config.options(format!("{given}-c statement_timeout={longest}"));
+            self.config.options(format!("{given}-c statement_timeout={longest} {ONE_CORE}"));
         }
         self
     }
@@ -252,8 +255,9 @@ mod tests {
             target.config.get_options().map(str::to_owned)
         };
         let with_option = "postgres://u@h/x?options=-c%20search_path%3Da";
-        assert_eq!(bounded("postgres://u@h/x", 700, None).as_deref(), Some("-c statement_timeout=700"));
-        assert_eq!(bounded(with_option, 700, None).as_deref(), Some("-c search_path=a -c statement_timeout=700"));
+        let bound = "-c statement_timeout=700 -c max_parallel_workers_per_gather=0";
+        assert_eq!(bounded("postgres://u@h/x", 700, None).as_deref(), Some(bound));
+        assert_eq!(bounded(with_option, 700, None), Some(format!("-c search_path=a {bound}")));
         assert_eq!(bounded("postgres://u@h/x", 0, None), None);
         assert_eq!(bounded("postgres://u@h/x", 700, Some("postgres://u@direct/x")), None);
     }

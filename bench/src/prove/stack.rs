@@ -99,12 +99,13 @@ impl Stack {
         self.application(self.ports[0].port(), key)
     }
 
+    /// The application with the known key, whose provider is another mock.
+    pub fn caller_to(&self, provider: &Mock) -> anyhow::Result<Caller> {
+        application(self.ports[0].port(), &self.key, provider)
+    }
+
     fn application(&self, port: u16, key: &str) -> anyhow::Result<Caller> {
-        Caller::at(port)
-            .with("x-gateway-api-key", key)?
-            .with("x-gateway-provider", "openai")?
-            .with("x-gateway-custom-host", &self.mock.url())?
-            .with("authorization", "Bearer sk-mock")
+        application(port, key, &self.mock)
     }
 
     /// An application that calls a provider of the catalogue.
@@ -311,6 +312,14 @@ fn environment(url: &str, [proxy, admin, metrics]: &[Reservation; 3]) -> Vec<(&'
         ("TRUSTED_CUSTOM_HOSTS", "127.0.0.1".to_owned()),
         ("LOG_LEVEL", "warn".to_owned()),
     ]
+}
+
+fn application(port: u16, key: &str, provider: &Mock) -> anyhow::Result<Caller> {
+    Caller::at(port)
+        .with("x-gateway-api-key", key)?
+        .with("x-gateway-provider", "openai")?
+        .with("x-gateway-custom-host", &provider.url())?
+        .with("authorization", "Bearer sk-mock")
 }
 
 async fn new_key(server: &Server) -> anyhow::Result<String> {
