@@ -10,11 +10,12 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use uuid::Uuid;
 
-/// Beyond this many the memory starts anew, so that nobody can fill it.
+/// Beyond this many, those of the workspace that has most of them are forgotten: nobody can fill the memory, and who tries
+/// pushes out nobody else's breakers.
 const MOST: usize = 256;
 
-/// By workspace and text. Tenants do not share breakers.
-type Known = HashMap<Uuid, HashMap<Box<str>, Arc<Plan>>>;
+/// By workspace and text. Tenants do not share breakers. Copied whenever one is added, so a text is shared.
+type Known = HashMap<Uuid, HashMap<Arc<str>, Arc<Plan>>>;
 
 pub struct InlineConfigs {
     known: ArcSwap<Known>,
@@ -50,13 +51,19 @@ impl InlineConfigs {
     /// Of requests that compiled the same config at once the first one's plan is kept for all of them: a second would
     /// be a second budget.
     fn keep(&self, workspace: Uuid, text: &str, plan: Arc<Plan>) -> Arc<Plan> {
+        let key: Arc<str> = text.into();
         self.known.rcu(|known| {
             if known.get(&workspace).is_some_and(|plans| plans.contains_key(text)) {
                 return known.clone();
             }
-            let is_full = known.values().map(HashMap::len).sum::<usize>() >= MOST;
-            let mut more = if is_full { Known::new() } else { (**known).clone() };
-            more.entry(workspace).or_default().insert(text.into(), plan.clone());
+            let mut more = (**known).clone();
+            if known.values().map(HashMap::len).sum::<usize>() >= MOST
+                && let Some(greediest) =
+                    known.iter().max_by_key(|(_, plans)| plans.len()).map(|(workspace, _)| workspace)
+            {
+                more.remove(greediest);
+            }
+            more.entry(workspace).or_default().insert(key.clone(), plan.clone());
             Arc::new(more)
         });
         self.known(workspace, text).unwrap_or(plan)
@@ -102,9 +109,17 @@ mod tests {
             let refusal = configs.plan(one, &config(&conditions)).unwrap_err();
             assert!(refusal.message.contains("must not have more than"), "{}", refusal.message);
         }
+    }
+
+    #[test]
+    fn who_sends_ever_new_configs_fills_no_memory_and_pushes_out_nobody_elses() {
+        let configs = InlineConfigs::new(Limits::default());
+        let (modest, greedy) = (Uuid::from_u128(1), Uuid::from_u128(2));
+        let kept = configs.plan(modest, r#"{"retry":{"attempts":3}}"#).unwrap();
         for number in 0..MOST * 2 {
-            configs.plan(one, &format!(r#"{{"request_timeout":{}}}"#, number + 1)).unwrap();
+            configs.plan(greedy, &format!(r#"{{"request_timeout":{}}}"#, number + 1)).unwrap();
         }
         assert!(configs.known.load().values().map(HashMap::len).sum::<usize>() <= MOST);
+        assert!(Arc::ptr_eq(&kept, &configs.plan(modest, r#"{"retry":{"attempts":3}}"#).unwrap()));
     }
 }

@@ -2,6 +2,7 @@
 //! process, the budget knows what the provider may bill. The record of the same request and attempt takes it away again.
 
 use super::charge::Charges;
+use super::record::Undecodable;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
@@ -26,14 +27,18 @@ impl Intent<'_> {
         let _ = rmp_serde::encode::write(out, self);
     }
 
-    pub fn decode(bytes: &[u8]) -> Result<Intent<'_>, rmp_serde::decode::Error> {
-        rmp_serde::from_slice(bytes)
+    pub fn decode(bytes: &[u8]) -> Result<Intent<'_>, Undecodable> {
+        rmp_serde::from_slice(bytes).map_err(|error| Undecodable::new(error, bytes, FIELDS))
     }
 }
+
+/// How many fields an intent has.
+const FIELDS: u16 = 6;
 
 #[cfg(test)]
 mod tests {
     use super::super::Charge;
+    use super::super::record::fields_of;
     use super::*;
     use crate::limits::Sort;
 
@@ -52,6 +57,10 @@ mod tests {
         let mut bytes = Vec::new();
         intent.encode(&mut bytes);
         assert_eq!(Intent::decode(&bytes).unwrap(), intent);
-        assert!(Intent::decode(&bytes[..bytes.len() - 1]).is_err());
+        assert!(matches!(Intent::decode(&bytes[..bytes.len() - 1]), Err(Undecodable::Malformed(_))));
+        assert_eq!(fields_of(&bytes), Some(FIELDS));
+        bytes[0] += 1;
+        bytes.push(0);
+        assert!(matches!(Intent::decode(&bytes), Err(Undecodable::Newer)));
     }
 }

@@ -126,10 +126,7 @@ impl Record<'_> {
     }
 
     pub fn decode(bytes: &[u8]) -> Result<Record<'_>, Undecodable> {
-        rmp_serde::from_slice(bytes).map_err(|error| match fields_of(bytes) {
-            Some(fields) if fields > FIELDS => Undecodable::Newer,
-            _ => Undecodable::Malformed(error),
-        })
+        rmp_serde::from_slice(bytes).map_err(|error| Undecodable::new(error, bytes, FIELDS))
     }
 }
 
@@ -137,22 +134,34 @@ impl Record<'_> {
 const FIELDS: u16 = 43;
 
 /// How many these bytes say they have.
-fn fields_of(bytes: &[u8]) -> Option<u16> {
-    /// What MessagePack begins an array with whose length has two bytes.
+pub(super) fn fields_of(bytes: &[u8]) -> Option<u16> {
+    /// What MessagePack begins a short array with, and one whose length has two bytes.
+    const SHORT: u8 = 0x90;
     const ARRAY: u8 = 0xdc;
     match bytes {
         [ARRAY, high, low, ..] => Some(u16::from_be_bytes([*high, *low])),
+        [short, ..] if short & 0xf0 == SHORT => Some(u16::from(short & 0x0f)),
         _ => None,
     }
 }
 
-/// Why bytes are no record.
+/// Why bytes are no record, or no intent.
 #[derive(Debug, thiserror::Error)]
 pub enum Undecodable {
     #[error("a later version wrote it")]
     Newer,
     #[error(transparent)]
     Malformed(rmp_serde::decode::Error),
+}
+
+impl Undecodable {
+    /// Of bytes that were read as something of this many fields.
+    pub(super) fn new(error: rmp_serde::decode::Error, bytes: &[u8], fields: u16) -> Self {
+        match fields_of(bytes) {
+            Some(found) if found > fields => Self::Newer,
+            _ => Self::Malformed(error),
+        }
+    }
 }
 
 /// The time in an id (UUIDv7), to the millisecond.

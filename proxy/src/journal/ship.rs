@@ -121,6 +121,8 @@ impl Shipper {
     }
 
     async fn send(&mut self, segment: &str, records: &Records, untold: &Untold) -> Result<Sent, Unshipped> {
+        // A promise that a later version wrote is noted by one that can read it, before anything behind it is.
+        let Some(promised) = self.intents(segment, records) else { return Ok(Sent::UpToNewer) };
         let mut rows = Vec::with_capacity(records.len());
         let mut seen = HashSet::with_capacity(records.len());
         let (mut bad, mut estimated, mut sent) = (Vec::new(), Vec::new(), Sent::All);
@@ -148,7 +150,7 @@ impl Shipper {
                 Err(Undecodable::Malformed(error)) => bad.push((frame, error.to_string())),
             }
         }
-        let stored = self.store_with_intents(segment, records, &rows, &bad).await;
+        let stored = self.store_with_intents(segment, &promised, &rows, &bad).await;
         if stored.is_err() {
             // Whatever state it is in, the next attempt begins with a new one.
             self.client = None;
@@ -169,33 +171,34 @@ impl Shipper {
     async fn store_with_intents(
         &mut self,
         segment: &str,
-        records: &Records,
+        promised: &[Intent<'_>],
         rows: &[(Row<'_>, &[u8])],
         bad: &[(&[u8], String)],
     ) -> Result<(), Unshipped> {
-        let found = self.intents(segment, records);
         let mut over: HashSet<_> = rows.iter().map(|(row, _)| row.call_key()).collect();
-        self.note(&found, &over).await?;
+        self.note(promised, &over).await?;
         let rejected = self.store(segment, rows, bad).await?;
         if rejected.is_empty() {
             return Ok(());
         }
         over.retain(|call| !rejected.contains(call));
-        self.note(&found, &over).await
+        self.note(promised, &over).await
     }
 
-    fn intents<'f>(&self, segment: &str, records: &'f Records) -> Vec<Intent<'f>> {
+    /// None when a later version wrote one of them.
+    fn intents<'f>(&self, segment: &str, records: &'f Records) -> Option<Vec<Intent<'f>>> {
         let mut found = Vec::new();
         for frame in records.intents() {
             match Intent::decode(frame) {
                 Ok(intent) => found.push(intent),
+                Err(Undecodable::Newer) => return None,
                 Err(error) => {
                     self.meters.rejected.inc();
                     tracing::error!(segment, %error, "what a call was promised cannot be read");
                 }
             }
         }
-        found
+        Some(found)
     }
 
     async fn note(&mut self, found: &[Intent<'_>], over: &HashSet<CallKey>) -> Result<(), Unshipped> {

@@ -6,7 +6,10 @@
 use super::scan::{self, Value as Written};
 use super::{scaled, vocabulary};
 use bytes::Bytes;
-use serde_json::Value;
+use serde::Deserializer;
+use serde::de::{DeserializeSeed, MapAccess, SeqAccess, Visitor};
+use std::borrow::Cow;
+use std::fmt;
 
 /// Where texts stand, in the dialects of chat, completions, embeddings, messages and responses.
 const TEXTS: &[&str] = &[
@@ -102,9 +105,9 @@ impl Counter {
 
     fn body(&mut self, body: &[u8]) -> u64 {
         (self.tokens, self.counted, self.met) = (0, 0, 0);
-        if let Ok(value) = serde_json::from_slice::<Value>(body) {
-            self.walk(&value, false);
-        }
+        let mut json = serde_json::Deserializer::from_slice(body);
+        // What is no JSON was counted up to where it is none.
+        let _ = Walk { counter: self, is_text: false }.deserialize(&mut json);
         let messages = match self.roles {
             Some(roles @ 1..) => (roles + 1) * MESSAGE,
             _ => 0,
@@ -112,30 +115,93 @@ impl Counter {
         scaled(self.tokens, self.counted as u64, self.met as u64) + messages
     }
 
-    fn walk(&mut self, value: &Value, is_text: bool) {
-        match value {
-            Value::String(text) if is_text => {
-                self.met += text.len();
-                if self.counted < MOST_COUNTED {
-                    self.counted += text.len();
-                    self.tokens += self.text(text);
-                }
-            }
-            // A prompt may come as the tokens themselves.
-            Value::Number(_) if is_text => self.tokens += 1,
-            Value::Array(items) => items.iter().for_each(|item| self.walk(item, is_text)),
-            Value::Object(fields) => {
-                for (name, field) in fields {
-                    if name == "role"
-                        && let Some(roles) = &mut self.roles
-                    {
-                        *roles += 1;
-                    }
-                    self.walk(field, TEXTS.contains(&name.as_str()));
-                }
-            }
-            _ => {}
+    fn met_text(&mut self, text: &str) {
+        self.met += text.len();
+        if self.counted < MOST_COUNTED {
+            self.counted += text.len();
+            self.tokens += self.text(text);
         }
+    }
+}
+
+/// Goes through a body as it is read: a tree of one that is made of little else than brackets would take twenty times its
+/// size.
+struct Walk<'c> {
+    counter: &'c mut Counter,
+    /// It stands where texts do.
+    is_text: bool,
+}
+
+impl Walk<'_> {
+    fn inside(&mut self, is_text: bool) -> Walk<'_> {
+        Walk { counter: self.counter, is_text }
+    }
+
+    /// A prompt may come as the tokens themselves.
+    fn number<E>(self) -> Result<(), E> {
+        self.counter.tokens += u64::from(self.is_text);
+        Ok(())
+    }
+}
+
+impl<'de> DeserializeSeed<'de> for Walk<'_> {
+    type Value = ();
+
+    fn deserialize<D: Deserializer<'de>>(self, json: D) -> Result<(), D::Error> {
+        json.deserialize_any(self)
+    }
+}
+
+impl<'de> Visitor<'de> for Walk<'_> {
+    type Value = ();
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("JSON")
+    }
+
+    fn visit_str<E>(self, text: &str) -> Result<(), E> {
+        if self.is_text {
+            self.counter.met_text(text);
+        }
+        Ok(())
+    }
+
+    fn visit_u64<E>(self, _: u64) -> Result<(), E> {
+        self.number()
+    }
+
+    fn visit_i64<E>(self, _: i64) -> Result<(), E> {
+        self.number()
+    }
+
+    fn visit_f64<E>(self, _: f64) -> Result<(), E> {
+        self.number()
+    }
+
+    fn visit_bool<E>(self, _: bool) -> Result<(), E> {
+        Ok(())
+    }
+
+    fn visit_unit<E>(self) -> Result<(), E> {
+        Ok(())
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(mut self, mut items: A) -> Result<(), A::Error> {
+        let is_text = self.is_text;
+        while items.next_element_seed(self.inside(is_text))?.is_some() {}
+        Ok(())
+    }
+
+    fn visit_map<A: MapAccess<'de>>(mut self, mut fields: A) -> Result<(), A::Error> {
+        while let Some(name) = fields.next_key::<Cow<'de, str>>()? {
+            if name == "role"
+                && let Some(roles) = &mut self.counter.roles
+            {
+                *roles += 1;
+            }
+            fields.next_value_seed(self.inside(TEXTS.contains(&name.as_ref())))?;
+        }
+        Ok(())
     }
 }
 
