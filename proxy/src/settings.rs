@@ -46,3 +46,17 @@ pub struct Settings {
     #[command(flatten)]
     pub logs: conf::Logs,
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory as _;
+
+    #[test]
+    fn the_first_line_about_each_setting_fits_a_line() {
+        for argument in Settings::command().get_arguments() {
+            let help = argument.get_help().map(ToString::to_string).unwrap_or_default();
+            assert!(!help.is_empty() && help.len() < 100, "{}: {help}", argument.get_id());
+        }
+    }
+}

@@ -15,7 +15,9 @@ pub struct Catalogue {
     /// Service that has /pricing/{provider} and /general/{provider}; answers are kept for an hour.
     #[arg(long, env = "MODEL_CONFIGS_PROXY_URL")]
     pub model_configs_proxy_url: Option<String>,
-    /// Folder of prices in the log store (LOG_STORE_URL), or a URL of the same kinds; asked second: one {provider}.json each.
+    /// Folder of prices in the log store, or a URL of the same kinds; asked second.
+    ///
+    /// One `{provider}.json` each.
     #[arg(long, env = "MODEL_CONFIGS_PRICING_LOG_STORE_PATH")]
     pub model_configs_pricing_log_store_path: Option<String>,
     /// The same for capabilities.

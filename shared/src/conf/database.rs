@@ -18,7 +18,9 @@ pub struct Database {
     /// Longest wait for a connection, in milliseconds.
     #[arg(long, env = "DATABASE_CONNECT_TIMEOUT_MS", default_value_t = 5000)]
     pub database_connect_timeout_ms: u64,
-    /// Longest that a statement for a request to the admin service may run, in milliseconds; 0 is no bound. Jobs have their own. Not sent where DATABASE_LISTEN_URL tells of a pooler: set it for the role there.
+    /// Longest that a statement for a request to admin may run, in milliseconds; 0 is no bound.
+    ///
+    /// Jobs have their own. Not sent where DATABASE_LISTEN_URL names a pooler: set it for the role there.
     #[arg(long, env = "DATABASE_STATEMENT_TIMEOUT_MS", default_value_t = 15_000)]
     pub database_statement_timeout_ms: u32,
     /// TLS towards Postgres.

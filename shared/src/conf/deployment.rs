@@ -5,7 +5,9 @@ use std::fmt;
 #[derive(Clone, clap::Args)]
 #[command(next_help_heading = "Deployment")]
 pub struct Deployment {
-    /// Slug of the deployment that this proxy belongs to; it then serves that deployment's workspaces only.
+    /// Slug of the deployment that this proxy belongs to.
+    ///
+    /// It then serves that deployment's workspaces only.
     #[arg(long, env = "GATEWAY_DEPLOYMENT_SLUG", requires = "gateway_deployment_token")]
     pub gateway_deployment_slug: Option<String>,
     /// The deployment's token, shown once when it was made.

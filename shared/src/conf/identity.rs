@@ -8,11 +8,14 @@ pub struct Identity {
     /// What every new API key starts with.
     #[arg(long, env = "API_KEY_PREFIX", default_value = "pk_")]
     pub api_key_prefix: String,
-    /// Further header prefixes accepted as aliases of `x-gateway-`, comma separated (for example `x-acme-`).
+    /// Further header prefixes accepted as aliases of `x-gateway-`, comma separated.
+    ///
+    /// For example `x-acme-`.
     #[arg(long, env = "HEADER_PREFIX_ALIASES", value_delimiter = ',')]
     pub header_prefix_aliases: Vec<String>,
-    /// Headers whose values become metadata of their requests, as `header` or `header:name`, comma separated. Everything
-    /// else that names the same metadata wins.
+    /// Headers whose values become metadata, as `header` or `header:name`, comma separated.
+    ///
+    /// Everything else that names the same metadata wins.
     #[arg(long, env = "HEADERS_TO_METADATA", value_delimiter = ',')]
     pub headers_to_metadata: Vec<String>,
     /// Networks whose `X-Forwarded-For` is believed, comma separated.

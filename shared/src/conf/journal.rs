@@ -9,10 +9,14 @@ pub struct Journal {
     /// Whether calls are logged at all (ON or OFF). Without it there are no logs, no costs and no usage.
     #[arg(long, env = "JOURNAL", default_value = "ON", value_parser = on_or_off, action = clap::ArgAction::Set)]
     pub journal: bool,
-    /// Folder of what is not stored in Postgres yet. Several proxies may share it; each adopts what a dead one left.
+    /// Folder of what is not stored in Postgres yet.
+    ///
+    /// Several proxies may share it; each adopts what a dead one left.
     #[arg(long, env = "JOURNAL_DIR", default_value = ".run/journal")]
     pub journal_dir: PathBuf,
-    /// When the disk is told to keep what was written: power loss costs at most JOURNAL_FSYNC_MS, nothing, or more. A process that is killed loses nothing either way.
+    /// When the disk is told to keep what was written.
+    ///
+    /// Power loss costs at most JOURNAL_FSYNC_MS, nothing, or more. A process that is killed loses nothing either way.
     #[arg(long, env = "JOURNAL_FSYNC", value_enum, default_value_t = Fsync::Interval)]
     pub journal_fsync: Fsync,
     /// That interval, in milliseconds.
@@ -24,7 +28,9 @@ pub struct Journal {
     /// Most that the journal may hold on disk, in bytes.
     #[arg(long, env = "JOURNAL_MAX_BYTES", default_value_t = 4 << 30)]
     pub journal_max_bytes: u64,
-    /// What happens beyond that: the oldest logs are dropped and counted, or new calls are refused with 503.
+    /// What happens beyond that: drop the oldest logs, or refuse new calls with 503.
+    ///
+    /// Logs that are dropped are counted.
     #[arg(long, env = "JOURNAL_WHEN_FULL", value_enum, default_value_t = WhenFull::Drop)]
     pub journal_when_full: WhenFull,
     /// How often logs are sent to Postgres, in milliseconds.

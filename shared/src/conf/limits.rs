@@ -6,22 +6,37 @@ use std::fmt;
 #[derive(Clone, clap::Args)]
 #[command(next_help_heading = "Limits")]
 pub struct Limits {
-    /// Redis or Valkey that counts rates exactly (`redis://host:port`, `rediss://` for TLS; nodes of a Cluster with commas between them, or one and a comma). Without it proxies share rates by leases from Postgres. Budgets are always there.
+    /// Redis or Valkey that counts rates exactly (`redis://host:port`, `rediss://` for TLS).
+    ///
+    /// Nodes of a Cluster with commas between them, or one and a comma. Without it proxies share rates by leases from
+    /// Postgres. Budgets are always there.
     #[arg(long, env = "REDIS_URL", hide_env_values = true)]
     pub redis_url: Option<String>,
-    /// What happens to calls whose limits the store cannot be asked about, once what was set aside for this proxy is used up: they are refused (closed) or pass (open). Strict budgets are always closed.
+    /// Whether calls are refused (closed) or pass (open) while limits cannot be asked about.
+    ///
+    /// Applies once what was set aside for this proxy is used up. Strict budgets are always closed.
     #[arg(long, env = "LIMITS_STORE_AWAY", value_enum, default_value_t = StoreAway::Closed)]
     pub limits_store_away: StoreAway,
-    /// Longest that a call waits for the store of limits, in milliseconds. For a store that is known to be away nobody waits.
+    /// Longest that a call waits for the store of limits, in milliseconds.
+    ///
+    /// For a store that is known to be away nobody waits.
     #[arg(long, env = "LIMITS_WAIT_MS", default_value_t = 1000)]
     pub limits_wait_ms: u64,
-    /// A proxy that is not heard of for this long loses its part of rate limits to the others, in milliseconds.
+    /// Time without a sign after which a proxy loses its part of rate limits, in milliseconds.
+    ///
+    /// Its part goes to the others.
     #[arg(long, env = "LIMITS_LEASE_TTL_MS", default_value_t = 10_000, value_parser = clap::value_parser!(u64).range(500..=60_000))]
     pub limits_lease_ttl_ms: u64,
-    /// Most counters (a limit, or one group of a policy) that are held in memory; about 900 bytes each, at most 1,250 with the longest names of groups. Beyond it those that nothing is promised of are forgotten and asked for anew when needed; if there are none, further ones are treated as if the store were away.
+    /// Most counters (a limit, or one group of a policy) that are held in memory.
+    ///
+    /// About 900 bytes each, at most 1,250 with the longest names of groups. Beyond it those without reservations are
+    /// forgotten and asked for anew when needed; if there are none, further ones are treated as if the store were away.
     #[arg(long, env = "LIMITS_MAX_COUNTERS", default_value_t = 200_000)]
     pub limits_max_counters: usize,
-    /// What happens to calls of models without a known price under a budget of money that is not strict and does not say so itself (`unknown_price`): they pass and cost nothing (allow) or are refused (refuse). Strict budgets always refuse them.
+    /// Whether calls of models without a known price pass (allow) or are refused under budgets.
+    ///
+    /// For budgets of money that are not strict and do not say so themselves (`unknown_price`). Calls that pass cost
+    /// nothing. Strict budgets always refuse them.
     #[arg(long, env = "UNKNOWN_PRICE", value_enum, default_value_t = UnknownPrice::Allow)]
     pub unknown_price: UnknownPrice,
 }

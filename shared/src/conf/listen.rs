@@ -30,7 +30,9 @@ pub struct Listen {
     /// Most connections the admin service holds open; further ones wait until one ends.
     #[arg(long, env = "ADMIN_MAX_CONNECTIONS", default_value_t = 4096, value_parser = clap::value_parser!(u32).range(1..))]
     pub admin_max_connections: u32,
-    /// Most requests a minute that one key or token may send to the control plane, in each admin process; 0 is no limit.
+    /// Most control-plane requests a minute of one key or token; 0 is no limit.
+    ///
+    /// Counted in each admin process.
     #[arg(long, env = "ADMIN_REQUESTS_PER_MINUTE", default_value_t = 0)]
     pub admin_requests_per_minute: u32,
     /// Address of the proxy's metrics and health port.

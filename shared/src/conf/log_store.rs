@@ -5,7 +5,11 @@ use super::features::on_or_off;
 #[derive(Debug, Clone, clap::Args)]
 #[command(next_help_heading = "Log store")]
 pub struct LogStore {
-    /// Where bodies of logged calls and exports are kept: file://folder, s3://bucket/folder, gs://bucket/folder or az://container/folder. Both services must see the same place. Credentials come from the environment, by the names each cloud uses (AWS_*, GOOGLE_*, AZURE_*): keys, or a federated identity.
+    /// Where bodies of logged calls and exports are kept: file://, s3://, gs:// or az://.
+    ///
+    /// As file://folder, s3://bucket/folder, gs://bucket/folder or az://container/folder. Both services must see the
+    /// same place. Credentials come from the environment, by the names each cloud uses (AWS_*, GOOGLE_*, AZURE_*):
+    /// keys, or a federated identity.
     #[arg(long, env = "LOG_STORE_URL", default_value = "file://.run/logs")]
     pub log_store_url: String,
     /// Whether bodies and headers of calls are kept (ON or OFF). Without them a log is its row only.

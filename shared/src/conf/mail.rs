@@ -27,7 +27,9 @@ pub struct Mail {
     /// Sender of all mail.
     #[arg(long, env = "MAIL_FROM", default_value = "Portcullis <portcullis@localhost>")]
     pub mail_from: String,
-    /// Where people reach this installation; links in mail start with it. http://localhost:PROXY_PORT when absent.
+    /// Where people reach this installation; links in mail start with it.
+    ///
+    /// http://localhost:PROXY_PORT when absent.
     #[arg(long, env = "PUBLIC_URL")]
     pub public_url: Option<String>,
 }

@@ -6,10 +6,14 @@ use std::path::PathBuf;
 #[derive(Debug, Clone, clap::Args)]
 #[command(next_help_heading = "Outbound")]
 pub struct Outbound {
-    /// Hosts that customers may name although they are private or not https; subdomains match, comma separated.
+    /// Hosts that customers may name although they are private or not https, comma separated.
+    ///
+    /// Subdomains match.
     #[arg(long, env = "TRUSTED_CUSTOM_HOSTS", value_delimiter = ',')]
     pub trusted_custom_hosts: Vec<String>,
-    /// Whether customers may name any public host without TLS (http://): what is sent there can be read on the way (ON or OFF).
+    /// Whether customers may name any public host without TLS (ON or OFF).
+    ///
+    /// What is sent over http:// can be read on the way.
     #[arg(long, env = "PLAIN_CUSTOM_HOSTS", default_value = "OFF", value_parser = on_or_off, action = clap::ArgAction::Set)]
     pub plain_custom_hosts: bool,
     /// The gateway's own public host names, which a custom host may never name, comma separated.

@@ -11,28 +11,34 @@ pub struct Process {
     /// Largest JSON body of a first-class endpoint, in bytes.
     #[arg(long, env = "MAX_BODY_BYTES", default_value_t = 100 << 20)]
     pub max_body_bytes: usize,
-    /// Request bodies held in memory by all requests together, in bytes; beyond it new ones get 503. Bodies over 64 KiB of
-    /// one workspace may not hold more than is left: half when it is alone, a third each when there are two.
+    /// Request bodies held in memory by all requests together, in bytes; beyond it 503.
+    ///
+    /// Bodies over 64 KiB of one workspace may not hold more than is left: half when it is alone, a third each when
+    /// there are two.
     #[arg(long, env = "BODY_MEMORY_BYTES", default_value_t = 1 << 30)]
     pub body_memory_bytes: usize,
     /// Longest time a client may take to send its body, in milliseconds.
     #[arg(long, env = "BODY_TIMEOUT_MS", default_value_t = 60_000)]
     pub body_timeout_ms: u64,
-    /// Bytes a second that a body over 64 KiB must bring, or it is 408; measured over each BODY_RATE_PERIOD_MS.
+    /// Bytes a second that a body over 64 KiB must bring, or it is 408.
+    ///
+    /// Measured over each BODY_RATE_PERIOD_MS.
     #[arg(long, env = "BODY_MIN_BYTES_PER_S", default_value_t = 8192)]
     pub body_min_bytes_per_s: u64,
     /// That period, in milliseconds.
     #[arg(long, env = "BODY_RATE_PERIOD_MS", default_value_t = 10_000, value_parser = clap::value_parser!(u64).range(1..))]
     pub body_rate_period_ms: u64,
-    /// A client's connection is closed after this long without a request, in seconds. Longer than the idle timeout of a
-    /// load balancer in front, or it will send requests into closed connections.
+    /// A client's connection is closed after this long without a request, in seconds.
+    ///
+    /// Longer than the idle timeout of a load balancer in front, or it will send requests into closed connections.
     #[arg(long, env = "CLIENT_IDLE_TIMEOUT_S", default_value_t = 120, value_parser = clap::value_parser!(u64).range(1..))]
     pub client_idle_timeout_s: u64,
     /// Longest time from the first byte of a request's head to its last, over HTTP/1, in seconds.
     #[arg(long, env = "CLIENT_HEAD_TIMEOUT_S", default_value_t = 30, value_parser = clap::value_parser!(u64).range(1..))]
     pub client_head_timeout_s: u64,
-    /// A client that leaves its answer unread for this long is disconnected and its call cancelled, in seconds. The time
-    /// adds up while it reads less than a kilobyte a second.
+    /// A client that leaves its answer unread for this long is disconnected, in seconds.
+    ///
+    /// Its call is cancelled. The time adds up while it reads less than a kilobyte a second.
     #[arg(long, env = "CLIENT_WRITE_TIMEOUT_S", default_value_t = 60, value_parser = clap::value_parser!(u64).range(1..))]
     pub client_write_timeout_s: u64,
     /// Addresses of the admin service, comma separated.

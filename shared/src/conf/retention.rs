@@ -3,7 +3,9 @@
 #[derive(Debug, Clone, clap::Args)]
 #[command(next_help_heading = "Retention")]
 pub struct Retention {
-    /// Days that logs of calls, their bodies and exports of them are kept; 0 is for ever. Whole days (UTC) are dropped.
+    /// Days that logs of calls, their bodies and exports of them are kept; 0 is for ever.
+    ///
+    /// Whole days (UTC) are dropped.
     #[arg(long, env = "LOG_RETENTION_DISPLAY", default_value_t = 90, value_parser = days())]
     pub log_retention_display: u32,
     /// Days that metrics (what was used, by minute) are kept; 0 is for ever.

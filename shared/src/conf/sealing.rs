@@ -6,7 +6,9 @@ use std::path::PathBuf;
 #[derive(Clone, clap::Args)]
 #[command(next_help_heading = "Sealing of stored secrets")]
 pub struct Sealing {
-    /// File of master keys, one `id:base64` of 32 bytes a line, the first in use; read again when it changes.
+    /// File of master keys, one `id:base64` of 32 bytes a line, the first in use.
+    ///
+    /// Read again when it changes.
     #[arg(long, env = "GATEWAY_MASTER_KEY_FILE")]
     pub gateway_master_key_file: Option<PathBuf>,
     /// A single master key instead of the file, as 32 bytes in base64; it cannot be rotated.

@@ -8,7 +8,9 @@ pub struct Secrets {
     /// How long a fetched secret is fresh, in milliseconds; then it is renewed in the background.
     #[arg(long, env = "SECRETS_TTL_MS", default_value_t = 300_000)]
     pub secrets_ttl_ms: u64,
-    /// Whether secret references may use the cloud identity of this process, and so read what it may read (ON or OFF).
+    /// Whether secret references may use the cloud identity of this process (ON or OFF).
+    ///
+    /// They may then read what it may read.
     #[arg(long, env = "SECRETS_OWN_IDENTITY", default_value = "OFF", value_parser = on_or_off, action = clap::ArgAction::Set)]
     pub secrets_own_identity: bool,
     /// Address in place of AWS Secrets Manager and AWS STS, for private clouds.

@@ -14,7 +14,9 @@ pub struct Snapshot {
     /// Shortest time between two writes of the disk copy, in milliseconds.
     #[arg(long, env = "SNAPSHOT_SAVE_MS", default_value_t = 5_000)]
     pub snapshot_save_ms: u64,
-    /// A disk copy last confirmed longer ago than this is not used, in seconds: it could revive a revoked key.
+    /// A disk copy last confirmed longer ago than this is not used, in seconds.
+    ///
+    /// It could revive a revoked key.
     #[arg(long, env = "SNAPSHOT_MAX_AGE_S", default_value_t = 86_400)]
     pub snapshot_max_age_s: u64,
 }

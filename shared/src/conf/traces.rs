@@ -3,7 +3,9 @@
 #[derive(Debug, Clone, Default, clap::Args)]
 #[command(next_help_heading = "Traces")]
 pub struct Traces {
-    /// Address of an OpenTelemetry collector that takes OTLP over HTTP; traces go to its `/v1/traces`. Off when absent.
+    /// Address of an OpenTelemetry collector that takes OTLP over HTTP; off when absent.
+    ///
+    /// Traces go to its `/v1/traces`.
     #[arg(long, env = "OTEL_EXPORTER_OTLP_ENDPOINT")]
     pub otel_exporter_otlp_endpoint: Option<String>,
     /// Headers for the collector, as `name=value,name=value`.
