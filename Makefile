@@ -6,22 +6,28 @@ SHELL := /bin/bash
 TARGET := $(or $(CARGO_TARGET_DIR),target)
 # The programs of a running stack.
 BINS := --bin gateway-proxy --bin gateway-admin --bin gateway-dev --bin mock-provider
+# As it is shipped and measured.
+DIST := --profile dist --features proxy/jemalloc
 # More arguments for the test runner: make test ARGS='-E "test(snapshot)"'
 ARGS ?=
 
 # What `make prove` runs, one after the other; each is also a target: make prove-upload.
 PROOFS := upload streams disconnect disconnect-tokens outage propagation handover rotation catalogue brownout crash journal ingest logs exports storm groups tail hostile
 
-.PHONY: help run build test test-clients test-openapi prove prove-openapi prove-credentials prove-limits-simulation $(PROOFS:%=prove-%) build-proofs bench-faults lint fmt bench setup setup-test setup-bench
+.PHONY: help run build dist test test-clients test-openapi prove prove-openapi prove-credentials prove-limits-simulation $(PROOFS:%=prove-%) build-proofs bench-faults lint fmt fuzz bench setup setup-test setup-bench
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 22
 
 run: setup build ## start Postgres, admin, proxy and a mock provider; Ctrl-C stops them
-	@exec $(TARGET)/release/gateway-dev run
+	@exec $(TARGET)/desk/gateway-dev run
 
 build:
-	@cargo build --locked --release -p proxy -p admin -p bench $(BINS)
+	@[ -x $(TARGET)/desk/gateway-proxy ] || echo "The first build takes some minutes; cargo shows how far it is." >&2
+	@cargo build --locked --profile desk -p proxy -p admin -p bench $(BINS)
+
+dist: setup ## the two programs as people install them, in target/dist
+	@cargo build --locked $(DIST) -p proxy -p admin --bin gateway-proxy --bin gateway-admin
 
 test: setup-test ## every test, against a Postgres of its own
 	@cargo build --locked --workspace $(BINS)
@@ -48,6 +54,10 @@ lint: setup ## formatting, clippy without warnings, who may depend on whom, and 
 
 fmt: ## format everything
 	@cargo fmt --all
+	@cargo fmt --manifest-path tests/fuzz/Cargo.toml
+
+fuzz: setup ## arbitrary bytes into every reader of foreign ones, each for a minute (FUZZ_SECONDS=600, FUZZ_TARGETS="json jwt")
+	@FUZZ_SECONDS=$(or $(FUZZ_SECONDS),60) FUZZ_TARGETS="$(FUZZ_TARGETS)" tests/fuzz/run
 
 setup: ## install what building and running need, or say what to type
 	@.ci/setup run
@@ -61,14 +71,14 @@ setup-bench:
 bench: setup-bench ## compare direct, nginx, bare Pingora and Portcullis in one interleaved run
 	@bench/run
 
-prove: build-proofs ## what must hold under weight and in trouble, on release builds (some minutes)
-	@failed=0; for proof in $(PROOFS); do $(TARGET)/release/prove $$proof || failed=1; done; exit $$failed
+prove: build-proofs ## what must hold under weight and in trouble, on the programs that are shipped (some minutes)
+	@failed=0; for proof in $(PROOFS); do $(TARGET)/dist/prove $$proof || failed=1; done; exit $$failed
 
 # How long, where a proof has a length, and calls a second: make prove-tail SECONDS=600 RATE=1200
 PROOF_ARGS = $(if $(SECONDS),--seconds $(SECONDS)) $(if $(RATE),--rate $(RATE))
 
 $(PROOFS:%=prove-%): prove-%: build-proofs
-	@exec $(TARGET)/release/prove $* $(PROOF_ARGS)
+	@exec $(TARGET)/dist/prove $* $(PROOF_ARGS)
 
 bench-faults: prove-brownout ## what users notice of a provider in a brown-out, and what it is asked on top
 
@@ -83,4 +93,4 @@ prove-limits-simulation: setup-test ## that limits hold whatever happens to ten 
 	@LIMITS_RUNS=$(or $(RUNS),100000) cargo test --locked -p proxy --lib limits::simulation
 
 build-proofs: setup
-	@cargo build --locked --release -p proxy -p admin -p bench --bin gateway-proxy --bin gateway-admin --bin prove
+	@cargo build --locked $(DIST) -p proxy -p admin -p bench --bin gateway-proxy --bin gateway-admin --bin prove

@@ -1,4 +1,4 @@
-//! `make prove`: what the product promises under weight and in trouble, on the release programs. Each proof starts a
+//! `make prove`: what the product promises under weight and in trouble, on the programs that are shipped. Each proof starts a
 //! stack of its own, prints its figures, and says of every promise whether it held.
 
 mod brownout;

@@ -14,6 +14,7 @@ mod write_stall;
 
 use std::process::ExitCode;
 
+#[cfg(feature = "jemalloc")]
 #[global_allocator]
 static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 
