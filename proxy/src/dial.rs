@@ -2,12 +2,12 @@
 //! judged by name, and then for a connection, whose address the guard judges again; there is no other way out.
 //! Redirects are answers like any other here: nothing follows them.
 
-mod chunked;
+pub(crate) mod chunked;
 mod cork;
 pub mod errand;
 mod error;
 mod framing;
-mod h1;
+pub(crate) mod h1;
 mod inflate;
 #[cfg(test)]
 pub(crate) mod lab;

@@ -7,11 +7,11 @@
 pub mod body;
 pub mod bounds;
 mod charge;
-mod frame;
+pub(crate) mod frame;
 pub mod intent;
 pub mod meters;
 mod pace;
-mod reader;
+pub(crate) mod reader;
 pub mod record;
 mod segment;
 pub mod service;

@@ -15,6 +15,8 @@ pub mod engine;
 pub mod events;
 pub mod explain;
 pub mod fairness;
+#[doc(hidden)]
+pub mod fuzzing;
 pub mod headers;
 pub mod hosts;
 pub mod inline;

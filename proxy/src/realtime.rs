@@ -3,7 +3,7 @@
 //! of its responses are asked by `engine::session`.
 
 mod events;
-mod frames;
+pub(crate) mod frames;
 mod unfinished;
 mod websocket;
 

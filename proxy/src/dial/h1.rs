@@ -86,7 +86,7 @@ impl Http1 {
     pub async fn read_head(&mut self) -> Result<(), Class> {
         for _ in 0..MAX_INTERIM {
             let head = loop {
-                if let Some(head) = self.parse()? {
+                if let Some(head) = parse_head(&mut self.buffer)? {
                     break head;
                 }
                 if self.buffer.len() > MAX_HEAD {
@@ -104,38 +104,6 @@ impl Http1 {
             }
         }
         Err(Class::Protocol)
-    }
-
-    /// One head from the buffer, once it is all there. Names and values share the buffer's memory.
-    fn parse(&mut self) -> Result<Option<http::response::Parts>, Class> {
-        // Not filled: that would cost more than reading most heads.
-        let mut space = [const { MaybeUninit::uninit() }; MAX_HEADERS];
-        let mut parsed = httparse::Response::new(&mut []);
-        let rules = httparse::ParserConfig::default();
-        let length = match rules.parse_response_with_uninit_headers(&mut parsed, &self.buffer, &mut space) {
-            Ok(httparse::Status::Complete(length)) => length,
-            Ok(httparse::Status::Partial) => return Ok(None),
-            Err(_) => return Err(Class::Protocol),
-        };
-        let status = parsed.code.and_then(|code| StatusCode::from_u16(code).ok()).ok_or(Class::Protocol)?;
-        let version = if parsed.version == Some(1) { Version::HTTP_11 } else { Version::HTTP_10 };
-        let start = self.buffer.as_ptr() as usize;
-        let mut headers = HeaderMap::with_capacity(parsed.headers.len() + 10);
-        let mut values = Vec::with_capacity(parsed.headers.len());
-        for header in parsed.headers.iter() {
-            let name = HeaderName::from_bytes(header.name.as_bytes()).map_err(|_| Class::Protocol)?;
-            let offset = header.value.as_ptr() as usize - start;
-            values.push((name, offset, header.value.len()));
-        }
-        let bytes = self.buffer.split_to(length).freeze();
-        for (name, offset, length) in values {
-            // An empty value may point anywhere.
-            let value = if length == 0 { Bytes::new() } else { bytes.slice(offset..offset + length) };
-            headers.append(name, HeaderValue::from_maybe_shared(value).map_err(|_| Class::Protocol)?);
-        }
-        let (mut parts, ()) = http::Response::new(()).into_parts();
-        (parts.status, parts.version, parts.headers) = (status, version, headers);
-        Ok(Some(parts))
     }
 
     fn begin(&mut self, mut parts: http::response::Parts) -> Result<(), Class> {
@@ -226,6 +194,38 @@ impl Http1 {
         let is_clean = self.keeps_alive && matches!(self.body, Body::Done) && self.buffer.is_empty();
         is_clean.then_some((self.cork, self.promised))
     }
+}
+
+/// One head from the buffer, once it is all there. Names and values share the buffer's memory.
+pub fn parse_head(buffer: &mut BytesMut) -> Result<Option<http::response::Parts>, Class> {
+    // Not filled: that would cost more than reading most heads.
+    let mut space = [const { MaybeUninit::uninit() }; MAX_HEADERS];
+    let mut parsed = httparse::Response::new(&mut []);
+    let rules = httparse::ParserConfig::default();
+    let length = match rules.parse_response_with_uninit_headers(&mut parsed, buffer, &mut space) {
+        Ok(httparse::Status::Complete(length)) => length,
+        Ok(httparse::Status::Partial) => return Ok(None),
+        Err(_) => return Err(Class::Protocol),
+    };
+    let status = parsed.code.and_then(|code| StatusCode::from_u16(code).ok()).ok_or(Class::Protocol)?;
+    let version = if parsed.version == Some(1) { Version::HTTP_11 } else { Version::HTTP_10 };
+    let start = buffer.as_ptr() as usize;
+    let mut headers = HeaderMap::with_capacity(parsed.headers.len() + 10);
+    let mut values = Vec::with_capacity(parsed.headers.len());
+    for header in parsed.headers.iter() {
+        let name = HeaderName::from_bytes(header.name.as_bytes()).map_err(|_| Class::Protocol)?;
+        let offset = header.value.as_ptr() as usize - start;
+        values.push((name, offset, header.value.len()));
+    }
+    let bytes = buffer.split_to(length).freeze();
+    for (name, offset, length) in values {
+        // An empty value may point anywhere.
+        let value = if length == 0 { Bytes::new() } else { bytes.slice(offset..offset + length) };
+        headers.append(name, HeaderValue::from_maybe_shared(value).map_err(|_| Class::Protocol)?);
+    }
+    let (mut parts, ()) = http::Response::new(()).into_parts();
+    (parts.status, parts.version, parts.headers) = (status, version, headers);
+    Ok(Some(parts))
 }
 
 fn in_time(written: Result<io::Result<()>, Elapsed>) -> Result<(), Class> {
