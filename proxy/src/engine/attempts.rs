@@ -66,13 +66,13 @@ impl Engine {
             Err(refusal) => Err(refused(refusal)),
         };
         match outcome {
-            Ok(Answer { mut upstream, held, permit, .. }) => {
+            Ok(Answer { mut source, held, permit, .. }) => {
                 let after = visit.started.elapsed();
                 visit.head_after = Some(after);
                 self.metrics.first_byte(Lane::Engine, after);
                 self.metrics.overhead(after.saturating_sub(visit.upstream));
-                let ended = answer::deliver(client, &mut upstream, held, visit).await;
-                upstream.release();
+                let ended = answer::deliver(client, &mut source, held, visit).await;
+                source.release();
                 drop(permit);
                 ended
             }
@@ -130,7 +130,7 @@ impl Engine {
         match tried {
             Ok(answer) => {
                 self.metrics.attempt(Outcome::Answered);
-                answer.upstream.release();
+                answer.source.release();
             }
             Err(NotCalled::Ended(Ended::Failed(Failure { outcome: Some(outcome), .. }))) => {
                 self.metrics.attempt(outcome);
@@ -268,7 +268,7 @@ fn outcome(tried: &Result<Answer, Ended>, deadline: Option<Instant>) -> routing:
     let left = deadline.map_or(Duration::MAX, |deadline| deadline.saturating_duration_since(Instant::now()));
     match tried {
         Ok(answer) => {
-            let head = answer.upstream.head();
+            let head = answer.source.head();
             let status = head.status.as_u16();
             let asks = (status == 429).then(|| retry_after(&head.headers, Utc::now())).flatten();
             routing::Outcome { status, retry_after: asks, left, ..routing::Outcome::default() }
@@ -293,7 +293,7 @@ fn code(tried: &Result<Answer, Ended>) -> Option<&'static str> {
 fn held(tried: &Result<Answer, Ended>) -> Option<(&HeaderMap, &Bytes)> {
     let answer = tried.as_ref().ok()?;
     let (Held::Plain(first) | Held::Stream { first, .. }) = &answer.held;
-    Some((&answer.upstream.head().headers, first))
+    Some((&answer.source.head().headers, first))
 }
 
 /// Whose word a failure is.

@@ -7,7 +7,7 @@ use crate::fairness::Permit;
 use crate::metrics::Outcome;
 use crate::plan::Leaf;
 use crate::refusal::Refusal;
-use crate::stages::answer::{self, Ended, Failure, Held};
+use crate::stages::answer::{self, AnswerSource, Ended, Failure, Held};
 use crate::stages::classify::Endpoint;
 use crate::stages::prepare::{Meant, upstream_head};
 use crate::target::Target;
@@ -20,7 +20,7 @@ use std::time::{Duration, Instant};
 
 /// An answer whose beginning is held: the provider's, good or bad.
 pub(super) struct Answer {
-    pub upstream: Upstream,
+    pub source: AnswerSource,
     pub held: Held,
     /// Until its head came.
     pub waited: Duration,
@@ -66,7 +66,7 @@ impl Engine {
         let limit = call.deadline.map_or(limit, |deadline| limit.min(deadline));
         let called = self.send(target, request, call.body.clone(), limit, fresh).await;
         let is_over = || call.deadline.is_some_and(|deadline| deadline <= Instant::now());
-        let mut upstream = called.map_err(|error| match error {
+        let upstream = called.map_err(|error| match error {
             CallError::TooLate if is_over() => out_of_time().into(),
             CallError::Upstream(error) if error.class() == Class::FirstByteTimeout && is_over() => out_of_time().into(),
             CallError::TooLate => unreachable(target, Class::FirstByteTimeout, &"no connection in time").into(),
@@ -75,14 +75,15 @@ impl Engine {
             CallError::Upstream(error) => unreachable(target, error.class(), &error).into(),
         })?;
         let waited = call.asked.elapsed();
+        let mut source = AnswerSource::from(upstream);
         let held = {
-            let holding = pin!(answer::hold(&mut upstream, target, limit));
+            let holding = pin!(answer::hold(&mut source, target, limit));
             match call.deadline {
                 None => holding.await,
                 Some(deadline) => until(deadline, holding).await.unwrap_or_else(|_| Err(out_of_time())),
             }
         };
-        Ok(Answer { held: held?, upstream, waited, permit: None })
+        Ok(Answer { held: held?, source, waited, permit: None })
     }
 
     /// The head of the request for the provider, from the client's.

@@ -66,6 +66,6 @@ impl Engine {
 
 /// Whether waiting for the other attempt is pointless.
 fn is_good(called: &Called) -> bool {
-    let status = called.as_ref().map(|answer| answer.upstream.head().status.as_u16());
+    let status = called.as_ref().map(|answer| answer.source.head().status.as_u16());
     status.is_ok_and(|status| status < 500 && status != 408 && status != 429)
 }

@@ -1,4 +1,4 @@
-//! Upstream answer → client, on the engine lane, in two halves. `hold` reads until the answer is worth passing on;
+//! Answer → client, on the engine lane, from a provider or from memory (`AnswerSource`), in two halves. `hold` reads until the answer is worth passing on;
 //! until then nothing has reached the client and another attempt may take its place. `deliver` writes it: a plain
 //! answer whole, a stream event by event, with one error event in the client's dialect should it break off or end
 //! without having said that it is over.
@@ -8,11 +8,13 @@ mod ending;
 mod hold;
 mod late;
 mod pulse;
+mod source;
 
 pub use hold::{Held, hold};
 pub use pulse::{Pulse, beside};
+pub use source::{AnswerSource, StoredAnswer};
 
-use crate::dial::{Class, Upstream, UpstreamError};
+use crate::dial::{Class, UpstreamError};
 use crate::downstream::{ClientGone, Downstream};
 use crate::events::Splitter;
 use crate::metrics::Outcome;
@@ -53,29 +55,29 @@ impl From<ClientGone> for Ended {
 }
 
 /// Passes on an answer that was held, and what is still to come of it.
-pub async fn deliver(client: &mut impl Downstream, upstream: &mut Upstream, held: Held, visit: &mut Visit) -> Ended {
+pub async fn deliver(client: &mut impl Downstream, source: &mut AnswerSource, held: Held, visit: &mut Visit) -> Ended {
     let delivered = match held {
-        Held::Plain(first) if visit.pulse.has_begun => Box::pin(late::as_event(client, upstream, first, visit)).await,
-        Held::Plain(first) => plain(client, upstream, first, visit).await,
-        Held::Stream { first, splitter } => stream(client, upstream, first, splitter, visit).await,
+        Held::Plain(first) if visit.pulse.has_begun => Box::pin(late::as_event(client, source, first, visit)).await,
+        Held::Plain(first) => plain(client, source, first, visit).await,
+        Held::Stream { first, splitter } => stream(client, source, first, splitter, visit).await,
     };
     delivered.unwrap_or_else(|ended| ended)
 }
 
 async fn plain(
     client: &mut impl Downstream,
-    upstream: &mut Upstream,
+    source: &mut AnswerSource,
     first: Bytes,
     visit: &mut Visit,
 ) -> Result<Ended, Ended> {
     visit.pulse.every = None;
-    client.write_head(client_head(upstream.take_head(), visit)).await?;
-    let mut is_last = upstream.is_done();
+    client.write_head(client_head(source.take_head(), visit)).await?;
+    let mut is_last = source.is_done();
     visit.plain(&first, is_last);
     client.write_body(first, is_last).await?;
     while !is_last {
-        let piece = next(client, upstream, visit).await?.map_err(|broken| Ended::Torn(broken.class))?;
-        is_last = piece.is_none() || upstream.is_done();
+        let piece = next(client, source, visit).await?.map_err(|broken| Ended::Torn(broken.class))?;
+        is_last = piece.is_none() || source.is_done();
         let piece = piece.unwrap_or_default();
         visit.plain(&piece, is_last);
         client.write_body(piece, is_last).await?;
@@ -85,25 +87,25 @@ async fn plain(
 
 async fn stream(
     client: &mut impl Downstream,
-    upstream: &mut Upstream,
+    source: &mut AnswerSource,
     first: Bytes,
     mut splitter: Splitter,
     visit: &mut Visit,
 ) -> Result<Ended, Ended> {
     let mut head = None;
     if !visit.pulse.has_begun {
-        let mut new = client_head(upstream.take_head(), visit);
+        let mut new = client_head(source.take_head(), visit);
         // Should the stream break off, one event more will be written than was announced.
         new.remove_header(&header::CONTENT_LENGTH);
         head = Some(new);
         visit.pulse.has_begun = true;
     } else {
-        visit.answers(&upstream.head().headers);
+        visit.answers(&source.head().headers);
     }
     let mut ending = Ending::new(visit.dialect);
     let mut whole = first;
     loop {
-        let is_last = upstream.is_done();
+        let is_last = source.is_done();
         ending.see(&whole);
         let mut is_cut = false;
         if is_last {
@@ -131,7 +133,7 @@ async fn stream(
         if is_last {
             return Ok(Ended::Complete);
         }
-        let piece = match next(client, upstream, visit).await? {
+        let piece = match next(client, source, visit).await? {
             Ok(piece) => piece,
             Err(broken) => return Box::pin(break_off(client, visit, broken)).await,
         };
@@ -165,12 +167,12 @@ impl Broken {
 /// The next piece of the answer, unless the client leaves first. The outer error ends everything at once.
 async fn next(
     client: &mut impl Downstream,
-    upstream: &mut Upstream,
+    source: &mut AnswerSource,
     visit: &mut Visit,
 ) -> Result<Result<Option<Bytes>, Broken>, Ended> {
     let read = match visit.deadline {
-        None => Ok(beside(client, visit, pin!(upstream.read_body())).await?),
-        Some(deadline) => beside(client, visit, pin!(until(deadline, pin!(upstream.read_body())))).await?,
+        None => Ok(beside(client, visit, pin!(source.read_body())).await?),
+        Some(deadline) => beside(client, visit, pin!(until(deadline, pin!(source.read_body())))).await?,
     };
     Ok(match read {
         Ok(piece) => piece.map_err(|error| Broken::of(&error, visit)),
@@ -201,10 +203,10 @@ fn join(mut head: BytesMut, tail: Bytes) -> Bytes {
     head.freeze()
 }
 
-/// The upstream's head without its hop, and with ours. Edited as plain parts: Pingora's setters also keep each header's
+/// The provider's head without its hop, and with ours. Edited as plain parts: Pingora's setters also keep each header's
 /// spelling, which costs more than everything else here.
-fn client_head(upstream: ResponseHeader, visit: &mut Visit) -> ResponseHeader {
-    let mut parts = http::response::Parts::from(upstream);
+fn client_head(head: ResponseHeader, visit: &mut Visit) -> ResponseHeader {
+    let mut parts = http::response::Parts::from(head);
     let hops: Vec<HeaderName> = parts.headers.keys().filter(|name| is_hop_by_hop(name)).cloned().collect();
     for name in hops {
         parts.headers.remove(name);

@@ -5,8 +5,8 @@
 //! attempt too.
 
 use super::content::{Meaning, meaning, meaning_of_answer};
-use super::{Ended, Failure, join};
-use crate::dial::{Class, Upstream, UpstreamError};
+use super::{AnswerSource, Ended, Failure, join};
+use crate::dial::{Class, UpstreamError};
 use crate::events::{Splitter, events};
 use crate::metrics::Outcome;
 use crate::refusal::Refusal;
@@ -33,27 +33,27 @@ pub enum Held {
 }
 
 /// Reads the beginning of an answer. A stream has until `limit` for its first piece.
-pub async fn hold(upstream: &mut Upstream, target: &Target, limit: Instant) -> Result<Held, Ended> {
+pub async fn hold(source: &mut AnswerSource, target: &Target, limit: Instant) -> Result<Held, Ended> {
     let provider = &*target.provider.name;
-    if let Err(encoding) = upstream.inflate()
-        && is_read(upstream.head())
+    if let Err(encoding) = source.inflate()
+        && is_read(source.head())
     {
         return Err(unusable(&format!("it is compressed ({encoding}) although it was asked not to be"), provider));
     }
-    match is_event_stream(upstream.head()) {
-        true => stream(upstream, target, limit).await,
-        false => plain(upstream, provider).await,
+    match is_event_stream(source.head()) {
+        true => stream(source, target, limit).await,
+        false => plain(source, provider).await,
     }
 }
 
 /// JSON is looked at before it counts as an answer; other kinds, as speech, are passed on from their first piece.
-async fn plain(upstream: &mut Upstream, provider: &str) -> Result<Held, Ended> {
-    let is_success = upstream.head().status.is_success();
-    let is_json = has_content_type(upstream.head(), b"application/json");
+async fn plain(source: &mut AnswerSource, provider: &str) -> Result<Held, Ended> {
+    let is_success = source.head().status.is_success();
+    let is_json = has_content_type(source.head(), b"application/json");
     let mut held = BytesMut::new();
     loop {
-        let piece = upstream.read_body().await.map_err(|error| failed(&error, provider))?;
-        let is_whole = piece.is_none() || upstream.is_done();
+        let piece = source.read_body().await.map_err(|error| failed(&error, provider))?;
+        let is_whole = piece.is_none() || source.is_done();
         let piece = piece.unwrap_or_default();
         if is_whole || held.len() + piece.len() > HELD_WHOLE || (is_success && !is_json) {
             let first = join(held, piece);
@@ -76,15 +76,15 @@ fn check(body: &[u8], provider: &str) -> Result<(), Ended> {
     }
 }
 
-async fn stream(upstream: &mut Upstream, target: &Target, limit: Instant) -> Result<Held, Ended> {
+async fn stream(source: &mut AnswerSource, target: &Target, limit: Instant) -> Result<Held, Ended> {
     let provider = &*target.provider.name;
     let mut splitter = Splitter::default();
     let mut held = BytesMut::new();
     let (mut has_begun, mut is_first) = (false, true);
     loop {
         let read = match is_first {
-            true => until(limit, pin!(upstream.read_body())).await,
-            false => Ok(upstream.read_body().await),
+            true => until(limit, pin!(source.read_body())).await,
+            false => Ok(source.read_body().await),
         };
         is_first = false;
         let piece = read.map_err(|_| too_late(target))?.map_err(|error| failed(&error, provider))?;

@@ -1,8 +1,8 @@
 //! A plain answer to a client that was sent a stream's head already, because heartbeats had to go out first: it becomes
 //! an event, and an error one in the client's dialect.
 
-use super::{Broken, Ended, next};
-use crate::dial::{Upstream, UpstreamError};
+use super::{AnswerSource, Broken, Ended, next};
+use crate::dial::UpstreamError;
 use crate::downstream::Downstream;
 use crate::refusal::{Dialect, Refusal};
 use crate::visit::Visit;
@@ -13,14 +13,14 @@ const MOST: usize = 4 << 20;
 
 pub async fn as_event(
     client: &mut impl Downstream,
-    upstream: &mut Upstream,
+    source: &mut AnswerSource,
     first: Bytes,
     visit: &mut Visit,
 ) -> Result<Ended, Ended> {
-    let status = upstream.head().status.as_u16();
+    let status = source.head().status.as_u16();
     let mut body = BytesMut::from(first.as_ref());
-    while !upstream.is_done() {
-        match next(client, upstream, visit).await? {
+    while !source.is_done() {
+        match next(client, source, visit).await? {
             Ok(Some(piece)) => body.extend_from_slice(&piece),
             Ok(None) => break,
             Err(broken) => return super::break_off(client, visit, broken).await,
@@ -36,7 +36,7 @@ pub async fn as_event(
         }
     }
     visit.status = status;
-    visit.answers(&upstream.head().headers);
+    visit.answers(&source.head().headers);
     let event = event(&body, status, visit.dialect, visit.id());
     visit.late(&body, &event);
     client.write_body(event, true).await?;
