@@ -16,7 +16,7 @@ use crate::plan::{Hedging, Leaf};
 use crate::refusal::Refusal;
 use crate::routing::retry_after::retry_after;
 use crate::routing::{self, Course, Facts, Next, Speaker};
-use crate::stages::answer::{self, Ended, Failure, Held, beside};
+use crate::stages::answer::{self, Ended, Failure, Held, WireDialect, beside};
 use crate::stages::receive::{NotReceived, receive};
 use crate::stages::trace::add_user;
 use crate::usage::stream_options;
@@ -197,6 +197,7 @@ impl Engine {
             meant: &errand.meant,
             leaf,
             target,
+            wire: WireDialect::of_family(errand.endpoint.family()),
             body: form.as_ref().unwrap_or(json),
             edited: form.is_none().then_some(&edited),
             deadline: visit.deadline,

@@ -7,7 +7,7 @@ use crate::fairness::Permit;
 use crate::metrics::Outcome;
 use crate::plan::Leaf;
 use crate::refusal::Refusal;
-use crate::stages::answer::{self, AnswerSource, Ended, Failure, Held};
+use crate::stages::answer::{self, AnswerSource, Ended, Failure, Held, WireDialect};
 use crate::stages::classify::Endpoint;
 use crate::stages::prepare::{Meant, upstream_head};
 use crate::target::Target;
@@ -35,6 +35,8 @@ pub(super) struct Call<'c> {
     pub meant: &'c Meant,
     pub leaf: &'c Leaf,
     pub target: &'c Target,
+    /// What the target's answer is written in.
+    pub wire: WireDialect,
     pub body: &'c Bytes,
     /// The same before we wished for anything of our own; none of forms.
     pub edited: Option<&'c Bytes>,
@@ -77,7 +79,7 @@ impl Engine {
         let waited = call.asked.elapsed();
         let mut source = AnswerSource::from(upstream);
         let held = {
-            let holding = pin!(answer::hold(&mut source, target, limit));
+            let holding = pin!(answer::hold(&mut source, target, call.wire, limit));
             match call.deadline {
                 None => holding.await,
                 Some(deadline) => until(deadline, holding).await.unwrap_or_else(|_| Err(out_of_time())),

@@ -9,10 +9,12 @@ mod hold;
 mod late;
 mod pulse;
 mod source;
+mod wire;
 
 pub use hold::{Held, hold};
 pub use pulse::{Pulse, beside};
 pub use source::{AnswerSource, StoredAnswer};
+pub use wire::WireDialect;
 
 use crate::dial::{Class, UpstreamError};
 use crate::downstream::{ClientGone, Downstream};
@@ -59,7 +61,7 @@ pub async fn deliver(client: &mut impl Downstream, source: &mut AnswerSource, he
     let delivered = match held {
         Held::Plain(first) if visit.pulse.has_begun => Box::pin(late::as_event(client, source, first, visit)).await,
         Held::Plain(first) => plain(client, source, first, visit).await,
-        Held::Stream { first, splitter } => stream(client, source, first, splitter, visit).await,
+        Held::Stream { first, splitter, ending } => stream(client, source, first, splitter, ending, visit).await,
     };
     delivered.unwrap_or_else(|ended| ended)
 }
@@ -90,6 +92,7 @@ async fn stream(
     source: &mut AnswerSource,
     first: Bytes,
     mut splitter: Splitter,
+    mut ending: Ending,
     visit: &mut Visit,
 ) -> Result<Ended, Ended> {
     let mut head = None;
@@ -102,7 +105,6 @@ async fn stream(
     } else {
         visit.answers(&source.head().headers);
     }
-    let mut ending = Ending::new(visit.dialect);
     let mut whole = first;
     loop {
         let is_last = source.is_done();

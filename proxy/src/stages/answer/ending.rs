@@ -5,7 +5,7 @@
 //! never send the former; messages end with `message_stop`; responses with `response.completed`, `.incomplete`, `.failed`
 //! or `.cancelled`. A stream that brought an error has told its client. Streams of another kind are not judged.
 
-use crate::refusal::Dialect;
+use super::wire::WireDialect;
 use memchr::memmem::Finder;
 use std::sync::LazyLock;
 
@@ -22,14 +22,14 @@ const RESPONSE_ENDS: &[&[u8]] = &[b"completed\"", b"incomplete\"", b"failed\"", 
 
 #[derive(Debug)]
 pub struct Ending {
-    dialect: Dialect,
+    dialect: WireDialect,
     /// It is a stream of a kind whose end we know.
     is_known: bool,
     is_over: bool,
 }
 
 impl Ending {
-    pub fn new(dialect: Dialect) -> Self {
+    pub fn new(dialect: WireDialect) -> Self {
         Self { dialect, is_known: false, is_over: false }
     }
 
@@ -49,19 +49,17 @@ impl Ending {
 
     fn begins(&self) -> &'static Finder<'static> {
         match self.dialect {
-            Dialect::OpenAi | Dialect::ControlPlane | Dialect::Plain => &CHOICES,
-            Dialect::Anthropic => &MESSAGE_START,
-            Dialect::Responses => &RESPONSE,
+            WireDialect::OpenAi => &CHOICES,
+            WireDialect::Messages => &MESSAGE_START,
+            WireDialect::Responses => &RESPONSE,
         }
     }
 
     fn ends(&self, events: &[u8]) -> bool {
         match self.dialect {
-            Dialect::OpenAi | Dialect::ControlPlane | Dialect::Plain => {
-                has_value(events, &FINISH_REASON) || is_done(events)
-            }
-            Dialect::Anthropic => MESSAGE_STOP.find(events).is_some(),
-            Dialect::Responses => RESPONSE.find_iter(events).any(|at| {
+            WireDialect::OpenAi => has_value(events, &FINISH_REASON) || is_done(events),
+            WireDialect::Messages => MESSAGE_STOP.find(events).is_some(),
+            WireDialect::Responses => RESPONSE.find_iter(events).any(|at| {
                 let named = &events[at + RESPONSE.needle().len()..];
                 RESPONSE_ENDS.iter().any(|end| named.starts_with(end))
             }),
@@ -86,7 +84,7 @@ fn is_done(events: &[u8]) -> bool {
 mod tests {
     use super::*;
 
-    fn is_missing(dialect: Dialect, pieces: &[&str]) -> bool {
+    fn is_missing(dialect: WireDialect, pieces: &[&str]) -> bool {
         let mut ending = Ending::new(dialect);
         pieces.iter().for_each(|piece| ending.see(piece.as_bytes()));
         ending.is_missing()
@@ -98,27 +96,27 @@ mod tests {
         let started = "event: message_start\ndata: {\"type\": \"message_start\"}\n\n";
         let created = "data: {\"type\":\"response.created\"}\n\n";
         for (dialect, pieces, expected) in [
-            (Dialect::OpenAi, vec![said, said], true),
-            (Dialect::OpenAi, vec![said, "data: [DONE]\n\n"], false),
-            (Dialect::OpenAi, vec![said, "data:[DONE]"], false),
-            (Dialect::OpenAi, vec!["data: {\"choices\":[{\"finish_reason\": \"stop\"}]}\n\n"], false),
+            (WireDialect::OpenAi, vec![said, said], true),
+            (WireDialect::OpenAi, vec![said, "data: [DONE]\n\n"], false),
+            (WireDialect::OpenAi, vec![said, "data:[DONE]"], false),
+            (WireDialect::OpenAi, vec!["data: {\"choices\":[{\"finish_reason\": \"stop\"}]}\n\n"], false),
             (
-                Dialect::OpenAi,
+                WireDialect::OpenAi,
                 vec!["data: {\"choices\":[{\"text\":\"say \\\"finish_reason\\\":\\\"stop\\\"\"}]}\n\n"],
                 true,
             ),
-            (Dialect::OpenAi, vec!["data: {\"choices\":[{\"text\":\"then [DONE]\"}]}\n\n"], true),
-            (Dialect::OpenAi, vec![said, "data: {\"error\":{\"message\":\"m\"}}\n\n"], false),
-            (Dialect::OpenAi, vec!["data: {\"choices\":[],\"error\":null}\n\n"], true),
-            (Dialect::OpenAi, vec!["data: {\"type\":\"speech.audio.delta\"}\n\n"], false),
-            (Dialect::OpenAi, vec!["data: words of another kind\n\n"], false),
-            (Dialect::Anthropic, vec![started], true),
-            (Dialect::Anthropic, vec![started, "data: {\"type\":\"message_stop\"}\n\n"], false),
-            (Dialect::Anthropic, vec![started, "data: {\"type\":\"error\",\"error\":{}}\n\n"], false),
-            (Dialect::Responses, vec![created], true),
-            (Dialect::Responses, vec![created, "data: {\"type\":\"response.completed\"}\n\n"], false),
-            (Dialect::Responses, vec![created, "data: {\"type\":\"response.output_item.completed\"}\n\n"], true),
-            (Dialect::Responses, vec![created, "data: {\"type\":\"response.failed\",\"response\":{}}\n\n"], false),
+            (WireDialect::OpenAi, vec!["data: {\"choices\":[{\"text\":\"then [DONE]\"}]}\n\n"], true),
+            (WireDialect::OpenAi, vec![said, "data: {\"error\":{\"message\":\"m\"}}\n\n"], false),
+            (WireDialect::OpenAi, vec!["data: {\"choices\":[],\"error\":null}\n\n"], true),
+            (WireDialect::OpenAi, vec!["data: {\"type\":\"speech.audio.delta\"}\n\n"], false),
+            (WireDialect::OpenAi, vec!["data: words of another kind\n\n"], false),
+            (WireDialect::Messages, vec![started], true),
+            (WireDialect::Messages, vec![started, "data: {\"type\":\"message_stop\"}\n\n"], false),
+            (WireDialect::Messages, vec![started, "data: {\"type\":\"error\",\"error\":{}}\n\n"], false),
+            (WireDialect::Responses, vec![created], true),
+            (WireDialect::Responses, vec![created, "data: {\"type\":\"response.completed\"}\n\n"], false),
+            (WireDialect::Responses, vec![created, "data: {\"type\":\"response.output_item.completed\"}\n\n"], true),
+            (WireDialect::Responses, vec![created, "data: {\"type\":\"response.failed\",\"response\":{}}\n\n"], false),
         ] {
             assert_eq!(is_missing(dialect, &pieces), expected, "{dialect:?} {pieces:?}");
         }

@@ -4,8 +4,9 @@
 //! stream is held until its first content event: an error inside a 200, a cut or a stall before that is a failed
 //! attempt too.
 
-use super::content::{Meaning, meaning, meaning_of_answer};
-use super::{AnswerSource, Ended, Failure, join};
+use super::content::Meaning;
+use super::ending::Ending;
+use super::{AnswerSource, Ended, Failure, WireDialect, join};
 use crate::dial::{Class, UpstreamError};
 use crate::events::{Splitter, events};
 use crate::metrics::Outcome;
@@ -29,11 +30,16 @@ pub enum Held {
     /// The first bytes: all of them unless the answer is large.
     Plain(Bytes),
     /// Whole events up to the first with content.
-    Stream { first: Bytes, splitter: Splitter },
+    Stream { first: Bytes, splitter: Splitter, ending: Ending },
 }
 
-/// Reads the beginning of an answer. A stream has until `limit` for its first piece.
-pub async fn hold(source: &mut AnswerSource, target: &Target, limit: Instant) -> Result<Held, Ended> {
+/// Reads the beginning of an answer that is written in `wire`. A stream has until `limit` for its first piece.
+pub async fn hold(
+    source: &mut AnswerSource,
+    target: &Target,
+    wire: WireDialect,
+    limit: Instant,
+) -> Result<Held, Ended> {
     let provider = &*target.provider.name;
     if let Err(encoding) = source.inflate()
         && is_read(source.head())
@@ -41,13 +47,13 @@ pub async fn hold(source: &mut AnswerSource, target: &Target, limit: Instant) ->
         return Err(unusable(&format!("it is compressed ({encoding}) although it was asked not to be"), provider));
     }
     match is_event_stream(source.head()) {
-        true => stream(source, target, limit).await,
-        false => plain(source, provider).await,
+        true => stream(source, target, wire, limit).await,
+        false => plain(source, provider, wire).await,
     }
 }
 
 /// JSON is looked at before it counts as an answer; other kinds, as speech, are passed on from their first piece.
-async fn plain(source: &mut AnswerSource, provider: &str) -> Result<Held, Ended> {
+async fn plain(source: &mut AnswerSource, provider: &str, wire: WireDialect) -> Result<Held, Ended> {
     let is_success = source.head().status.is_success();
     let is_json = has_content_type(source.head(), b"application/json");
     let mut held = BytesMut::new();
@@ -58,7 +64,7 @@ async fn plain(source: &mut AnswerSource, provider: &str) -> Result<Held, Ended>
         if is_whole || held.len() + piece.len() > HELD_WHOLE || (is_success && !is_json) {
             let first = join(held, piece);
             if is_whole && is_success && is_json && !first.is_empty() {
-                check(&first, provider)?;
+                check(wire.body_meaning(&first), provider)?;
             }
             return Ok(Held::Plain(first));
         }
@@ -66,8 +72,8 @@ async fn plain(source: &mut AnswerSource, provider: &str) -> Result<Held, Ended>
     }
 }
 
-fn check(body: &[u8], provider: &str) -> Result<(), Ended> {
-    match meaning_of_answer(body) {
+fn check(meaning: Meaning, provider: &str) -> Result<(), Ended> {
+    match meaning {
         Meaning::Content | Meaning::Preamble => Ok(()),
         Meaning::Malformed => Err(unusable(&"it is not JSON", provider)),
         Meaning::Error(refusal) => {
@@ -76,7 +82,7 @@ fn check(body: &[u8], provider: &str) -> Result<(), Ended> {
     }
 }
 
-async fn stream(source: &mut AnswerSource, target: &Target, limit: Instant) -> Result<Held, Ended> {
+async fn stream(source: &mut AnswerSource, target: &Target, wire: WireDialect, limit: Instant) -> Result<Held, Ended> {
     let provider = &*target.provider.name;
     let mut splitter = Splitter::default();
     let mut held = BytesMut::new();
@@ -96,7 +102,7 @@ async fn stream(source: &mut AnswerSource, target: &Target, limit: Instant) -> R
         // A last event need not be followed by a blank line.
         let mut has_content = is_end && !whole.is_empty();
         for event in events(&whole) {
-            match meaning(&event.data) {
+            match wire.event_meaning(&event.data) {
                 Meaning::Preamble => has_begun = true,
                 Meaning::Content => has_content = true,
                 Meaning::Error(refusal) => {
@@ -112,7 +118,7 @@ async fn stream(source: &mut AnswerSource, target: &Target, limit: Instant) -> R
             return Err(unusable(&"the stream ended before its first content", provider));
         }
         if has_content || is_end || held.len() + whole.len() > HELD_EVENTS {
-            return Ok(Held::Stream { first: join(held, whole), splitter });
+            return Ok(Held::Stream { first: join(held, whole), splitter, ending: wire.ending() });
         }
         held.extend_from_slice(&whole);
     }
