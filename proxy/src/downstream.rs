@@ -1,6 +1,9 @@
 //! The client's side of a request, as the engine sees it. Pingora's session implements it in the binary; tests
 //! implement it without sockets.
 
+#[cfg(test)]
+pub(crate) mod lab;
+
 use bytes::Bytes;
 use pingora_http::{RequestHeader, ResponseHeader};
 use std::future::Future;

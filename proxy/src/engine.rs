@@ -9,6 +9,7 @@ mod hedge;
 mod passage;
 mod read_ahead;
 mod relayed_body;
+mod response_steps;
 mod session;
 mod turn;
 
@@ -93,6 +94,9 @@ pub struct Engine {
     pub trusted_proxies: Vec<IpNet>,
     pub body_memory: Arc<BodyMemory>,
     pub bounds: Limits,
+    /// Steps that tests put behind those of the plan.
+    #[cfg(test)]
+    pub more_steps: fn(&mut answer::Steps),
 }
 
 /// The settings the walk needs.

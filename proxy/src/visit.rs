@@ -71,8 +71,6 @@ pub struct Visit {
     pub config: Option<Arc<SavedConfig>>,
     /// What its limits promised it; none once that is settled, or when no limit speaks of it.
     pub admission: Option<Box<Admission>>,
-    /// The provider was asked for usage that the client did not ask for.
-    pub strips_usage: bool,
     /// The websocket that the connection has become.
     pub websocket: Option<Box<Websocket>>,
     presence: Option<Presence>,
@@ -118,7 +116,6 @@ impl Visit {
             log: None,
             config: None,
             admission: None,
-            strips_usage: false,
             websocket: None,
             presence: None,
         }
@@ -275,6 +272,13 @@ impl Visit {
         }
     }
 
+    /// A plain answer is about to leave that steps have changed.
+    pub fn changed(&mut self, read: &Bytes, passed: &Bytes) {
+        let Some(log) = &mut self.log else { return };
+        log.changed(read, passed);
+        self.note();
+    }
+
     /// A plain answer is about to leave as an event.
     pub fn late(&mut self, body: &[u8], event: &[u8]) {
         let Some(log) = &mut self.log else { return };
@@ -292,6 +296,13 @@ impl Visit {
         log.events(whole, passed);
         if is_last || log.is_told() {
             self.note();
+        }
+    }
+
+    /// Whole events came of which the client gets nothing but the error that comes next.
+    pub fn withholds(&mut self, whole: &[u8]) {
+        if let Some(log) = &mut self.log {
+            log.events(whole, &[]);
         }
     }
 

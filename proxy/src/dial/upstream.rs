@@ -277,6 +277,11 @@ impl Upstream {
         Ok(())
     }
 
+    /// The answer has a compression that `read_body` does not undo.
+    pub fn is_encoded(&self) -> bool {
+        self.inflate.is_none() && Encoding::of(&self.head().headers) != Encoding::Identity
+    }
+
     /// The next piece of the answer's body, never an empty one; `None` when it is complete.
     pub async fn read_body(&mut self) -> Result<Option<Bytes>, UpstreamError> {
         while !self.done {

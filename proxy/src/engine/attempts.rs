@@ -16,7 +16,7 @@ use crate::plan::{Hedging, Leaf};
 use crate::refusal::Refusal;
 use crate::routing::retry_after::retry_after;
 use crate::routing::{self, Course, Facts, Next, Speaker};
-use crate::stages::answer::{self, Ended, Failure, Held, WireDialect, beside};
+use crate::stages::answer::{self, Ended, Failure, WireDialect, beside};
 use crate::stages::receive::{NotReceived, receive};
 use crate::stages::trace::add_user;
 use crate::usage::stream_options;
@@ -66,12 +66,12 @@ impl Engine {
             Err(refusal) => Err(refused(refusal)),
         };
         match outcome {
-            Ok(Answer { mut source, held, permit, .. }) => {
+            Ok(Answer { mut source, held, mut steps, permit, .. }) => {
                 let after = visit.started.elapsed();
                 visit.head_after = Some(after);
                 self.metrics.first_byte(Lane::Engine, after);
                 self.metrics.overhead(after.saturating_sub(visit.upstream));
-                let ended = answer::deliver(client, &mut source, held, visit).await;
+                let ended = answer::deliver(client, &mut source, held, &mut steps, visit).await;
                 source.release();
                 drop(permit);
                 ended
@@ -188,7 +188,6 @@ impl Engine {
             && target.provider.row.has_stream_usage
             && visit.log.is_some();
         let asking = is_countable.then(|| stream_options::asking(&edited)).flatten();
-        visit.strips_usage = asking.is_some();
         let json = asking.as_ref().unwrap_or(&edited);
         let form = errand.form.as_ref().map(|form| form.edited(json));
         let asked = Instant::now();
@@ -200,6 +199,7 @@ impl Engine {
             wire: WireDialect::of_family(errand.endpoint.family()),
             body: form.as_ref().unwrap_or(json),
             edited: form.is_none().then_some(&edited),
+            asks_usage: asking.is_some(),
             deadline: visit.deadline,
             asked,
             turn: turn.as_ref(),
@@ -226,7 +226,7 @@ impl Engine {
         for fresh in [false, true] {
             let request = self.prepare(call, client.head()).map_err(refused)?;
             if let Some(log) = &mut visit.log {
-                log.sends(&request, call.target, call.edited, visit.strips_usage);
+                log.sends(&request, call.target, call.edited, call.asks_usage);
             }
             let called = match call.leaf.hedge.as_ref().and_then(Hedging::delay) {
                 None => beside(client, visit, pin!(self.call(call, request, fresh))).await?,
@@ -293,8 +293,7 @@ fn code(tried: &Result<Answer, Ended>) -> Option<&'static str> {
 /// What the provider answered, as far as it was read.
 fn held(tried: &Result<Answer, Ended>) -> Option<(&HeaderMap, &Bytes)> {
     let answer = tried.as_ref().ok()?;
-    let (Held::Plain(first) | Held::Stream { first, .. }) = &answer.held;
-    Some((&answer.source.head().headers, first))
+    Some((&answer.source.head().headers, answer.held.read()))
 }
 
 /// Whose word a failure is.

@@ -7,7 +7,7 @@ use crate::fairness::Permit;
 use crate::metrics::Outcome;
 use crate::plan::Leaf;
 use crate::refusal::Refusal;
-use crate::stages::answer::{self, AnswerSource, Ended, Failure, Held, WireDialect};
+use crate::stages::answer::{self, AnswerSource, Ended, Failure, Held, Steps, WireDialect};
 use crate::stages::classify::Endpoint;
 use crate::stages::prepare::{Meant, upstream_head};
 use crate::target::Target;
@@ -22,6 +22,7 @@ use std::time::{Duration, Instant};
 pub(super) struct Answer {
     pub source: AnswerSource,
     pub held: Held,
+    pub steps: Steps,
     /// Until its head came.
     pub waited: Duration,
     /// Its place among those under way, where these are limited.
@@ -40,6 +41,8 @@ pub(super) struct Call<'c> {
     pub body: &'c Bytes,
     /// The same before we wished for anything of our own; none of forms.
     pub edited: Option<&'c Bytes>,
+    /// We wished for usage that the client did not ask for.
+    pub asks_usage: bool,
     /// When the whole request must be over.
     pub deadline: Option<Instant>,
     /// When the target was turned to.
@@ -78,14 +81,15 @@ impl Engine {
         })?;
         let waited = call.asked.elapsed();
         let mut source = AnswerSource::from(upstream);
+        let mut steps = self.response_steps(call);
         let held = {
-            let holding = pin!(answer::hold(&mut source, target, call.wire, limit));
+            let holding = pin!(answer::hold(&mut source, target, call.wire, &mut steps, limit));
             match call.deadline {
                 None => holding.await,
                 Some(deadline) => until(deadline, holding).await.unwrap_or_else(|_| Err(out_of_time())),
             }
         };
-        Ok(Answer { held: held?, source, waited, permit: None })
+        Ok(Answer { held: held?, source, steps, waited, permit: None })
     }
 
     /// The head of the request for the provider, from the client's.

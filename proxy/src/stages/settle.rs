@@ -263,6 +263,16 @@ impl Log {
         }
     }
 
+    /// A plain answer passes that steps have changed: what the provider sent counts, what the client gets is kept.
+    pub fn changed(&mut self, read: &Bytes, passed: &Bytes) {
+        if let Some(sheet) = &mut self.sheet {
+            sheet.piece(passed);
+        }
+        if let Some(attempt) = &mut self.attempt {
+            attempt.reads(read, true);
+        }
+    }
+
     /// What a plain answer says of its usage, whatever the client gets of it.
     pub fn counts(&mut self, piece: &[u8], is_last: bool) {
         if let Some(attempt) = &mut self.attempt {

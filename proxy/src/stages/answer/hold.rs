@@ -1,12 +1,12 @@
 //! The first half of an answer: everything up to the point where it is worth passing on.
 //!
-//! A plain answer of ordinary size is gathered whole, so that a cut one is a failed attempt and not half a JSON. A
-//! stream is held until its first content event: an error inside a 200, a cut or a stall before that is a failed
-//! attempt too.
+//! A plain answer of ordinary size is gathered whole, so that a cut one is a failed attempt and not half a JSON; so is
+//! one that a step changes. A stream is held until its first content event: an error inside a 200, a cut or a stall before
+//! that is a failed attempt too.
 
 use super::content::Meaning;
 use super::ending::Ending;
-use super::{AnswerSource, Ended, Failure, WireDialect, join};
+use super::{AnswerSource, Ended, Failure, LARGEST_CHANGED_BODY, Steps, WireDialect, join};
 use crate::dial::{Class, UpstreamError};
 use crate::events::{Splitter, events};
 use crate::metrics::Outcome;
@@ -29,8 +29,34 @@ const HELD_EVENTS: usize = 64 << 10;
 pub enum Held {
     /// The first bytes: all of them unless the answer is large.
     Plain(Bytes),
+    /// All of a plain answer, which the steps have changed.
+    Changed(ChangedBody),
+    Stream(HeldStream),
+}
+
+pub struct ChangedBody {
+    /// What the provider sent.
+    pub read: Bytes,
+    /// What the client gets.
+    pub passed: Bytes,
+}
+
+pub struct HeldStream {
     /// Whole events up to the first with content.
-    Stream { first: Bytes, splitter: Splitter, ending: Ending },
+    pub first: Bytes,
+    pub splitter: Splitter,
+    pub ending: Ending,
+}
+
+impl Held {
+    /// What the provider sent, as far as it was read.
+    pub fn read(&self) -> &Bytes {
+        match self {
+            Self::Plain(first) => first,
+            Self::Changed(body) => &body.read,
+            Self::Stream(held) => &held.first,
+        }
+    }
 }
 
 /// Reads the beginning of an answer that is written in `wire`. A stream has until `limit` for its first piece.
@@ -38,6 +64,7 @@ pub async fn hold(
     source: &mut AnswerSource,
     target: &Target,
     wire: WireDialect,
+    steps: &mut Steps,
     limit: Instant,
 ) -> Result<Held, Ended> {
     let provider = &*target.provider.name;
@@ -48,27 +75,44 @@ pub async fn hold(
     }
     match is_event_stream(source.head()) {
         true => stream(source, target, wire, limit).await,
-        false => plain(source, provider, wire).await,
+        false => plain(source, provider, wire, steps).await,
     }
 }
 
-/// JSON is looked at before it counts as an answer; other kinds, as speech, are passed on from their first piece.
-async fn plain(source: &mut AnswerSource, provider: &str, wire: WireDialect) -> Result<Held, Ended> {
+/// JSON is looked at before it counts as an answer; other kinds, as speech, are passed on from their first piece. What a
+/// step changes is gathered whole, whatever it is.
+async fn plain(source: &mut AnswerSource, provider: &str, wire: WireDialect, steps: &mut Steps) -> Result<Held, Ended> {
     let is_success = source.head().status.is_success();
     let is_json = has_content_type(source.head(), b"application/json");
+    let is_changed = !steps.is_empty() && !source.is_encoded() && steps.take_body(source.head());
     let mut held = BytesMut::new();
     loop {
         let piece = source.read_body().await.map_err(|error| failed(&error, provider))?;
         let is_whole = piece.is_none() || source.is_done();
         let piece = piece.unwrap_or_default();
-        if is_whole || held.len() + piece.len() > HELD_WHOLE || (is_success && !is_json) {
+        let length = held.len() + piece.len();
+        if is_changed && length > LARGEST_CHANGED_BODY {
+            let why = format!("it is longer than the {LARGEST_CHANGED_BODY} bytes up to which answers can be changed");
+            return Err(unusable(&why, provider));
+        }
+        if is_whole || (!is_changed && (length > HELD_WHOLE || (is_success && !is_json))) {
             let first = join(held, piece);
             if is_whole && is_success && is_json && !first.is_empty() {
                 check(wire.body_meaning(&first), provider)?;
             }
-            return Ok(Held::Plain(first));
+            return match is_changed && !first.is_empty() {
+                true => changed(first, provider, steps).map(Held::Changed),
+                false => Ok(Held::Plain(first)),
+            };
         }
         held.extend_from_slice(&piece);
+    }
+}
+
+fn changed(read: Bytes, provider: &str, steps: &mut Steps) -> Result<ChangedBody, Ended> {
+    match steps.body(read.clone()) {
+        Ok(passed) => Ok(ChangedBody { read, passed }),
+        Err(why) => Err(unusable(&why, provider)),
     }
 }
 
@@ -118,7 +162,7 @@ async fn stream(source: &mut AnswerSource, target: &Target, wire: WireDialect, l
             return Err(unusable(&"the stream ended before its first content", provider));
         }
         if has_content || is_end || held.len() + whole.len() > HELD_EVENTS {
-            return Ok(Held::Stream { first: join(held, whole), splitter, ending: wire.ending() });
+            return Ok(Held::Stream(HeldStream { first: join(held, whole), splitter, ending: wire.ending() }));
         }
         held.extend_from_slice(&whole);
     }

@@ -35,10 +35,21 @@ pub async fn as_event(
             break;
         }
     }
-    visit.status = status;
+    tell(client, source, &body, &body, visit).await
+}
+
+/// `read` is what the provider sent, `passed` what the client gets of it.
+pub async fn tell(
+    client: &mut impl Downstream,
+    source: &mut AnswerSource,
+    read: &[u8],
+    passed: &[u8],
+    visit: &mut Visit,
+) -> Result<Ended, Ended> {
+    visit.status = source.head().status.as_u16();
     visit.answers(&source.head().headers);
-    let event = event(&body, status, visit.dialect, visit.id());
-    visit.late(&body, &event);
+    let event = event(passed, visit.status, visit.dialect, visit.id());
+    visit.late(read, &event);
     client.write_body(event, true).await?;
     Ok(Ended::Complete)
 }

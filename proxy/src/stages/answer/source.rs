@@ -56,6 +56,14 @@ impl AnswerSource {
         }
     }
 
+    /// Its bytes are compressed, and `read_body` leaves them so.
+    pub fn is_encoded(&self) -> bool {
+        match self {
+            Self::Upstream(upstream) => upstream.is_encoded(),
+            Self::Stored(_) => false,
+        }
+    }
+
     /// Gives back the connection, if there is one that can serve again.
     pub fn release(self) {
         match self {

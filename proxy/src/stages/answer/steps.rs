@@ -1,0 +1,105 @@
+//! What is changed of an answer on its way from the provider to the client: an ordered list of steps, made for each call
+//! of a target by `engine/response_steps.rs`.
+//!
+//! A step says what it does to a head, to a whole body and to a stream. It knows neither sockets nor the step before it.
+//! An empty list is the fast path: it is looked at once, and the bytes pass as they came.
+//!
+//! Plain bodies are changed before the commit point, so that an answer that cannot be changed is a failed attempt and
+//! the plan goes on. Streams are changed while they are delivered; one that cannot be changed any further is broken off
+//! with an error event.
+
+use bytes::{Bytes, BytesMut};
+use http::response::Parts;
+use pingora_http::ResponseHeader;
+use std::borrow::Cow;
+
+/// A plain answer that a step changes is gathered up to this size. A larger one is a failed attempt: it is neither cut
+/// nor passed on unchanged.
+pub const LARGEST_CHANGED_BODY: usize = 16 << 20;
+
+/// Lives as long as one answer, so that nothing of a failed attempt reaches the next.
+pub trait ResponseStep: Send {
+    /// The head that the client gets, before the gateway's own headers are put on it.
+    fn head(&self, _head: &mut Parts) {}
+
+    /// Whether it changes the body of a plain answer with this head, and so must be given all of it.
+    fn takes_body(&self, _head: &ResponseHeader) -> bool {
+        false
+    }
+
+    /// The whole body of a plain answer. Its `Content-Length` is set anew by whoever delivers it.
+    fn body(&mut self, body: Bytes) -> Result<Bytes, Unusable> {
+        Ok(body)
+    }
+
+    /// Whole events of a stream, at least one. What is returned are whole events too; the last event of all may lack its
+    /// blank line.
+    fn events(&mut self, events: Bytes) -> Result<Bytes, Unusable> {
+        Ok(events)
+    }
+
+    /// The stream is complete: events that were held back. Not called for a stream that breaks off.
+    fn finish(&mut self) -> Result<Bytes, Unusable> {
+        Ok(Bytes::new())
+    }
+}
+
+/// Why a step cannot make of an answer what it should.
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct Unusable(pub Cow<'static, str>);
+
+/// The steps of one answer, the first nearest to the provider.
+#[derive(Default)]
+pub struct Steps(Vec<Box<dyn ResponseStep>>);
+
+impl Steps {
+    pub fn push(&mut self, step: impl ResponseStep + 'static) {
+        self.0.push(Box::new(step));
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    pub fn head(&self, head: &mut Parts) {
+        self.0.iter().for_each(|step| step.head(head));
+    }
+
+    /// Whether a plain answer with this head must be gathered whole.
+    pub fn take_body(&self, head: &ResponseHeader) -> bool {
+        self.0.iter().any(|step| step.takes_body(head))
+    }
+
+    pub fn body(&mut self, body: Bytes) -> Result<Bytes, Unusable> {
+        self.0.iter_mut().try_fold(body, |body, step| step.body(body))
+    }
+
+    /// What the client gets of these events; `is_end` when no more will come.
+    pub fn events(&mut self, whole: &Bytes, is_end: bool) -> Result<Bytes, Unusable> {
+        let mut passed = whole.clone();
+        for step in &mut self.0 {
+            if !passed.is_empty() {
+                passed = step.events(passed)?;
+            }
+            if is_end {
+                passed = join_events(passed, step.finish()?);
+            }
+        }
+        Ok(passed)
+    }
+}
+
+/// An event that lacks its blank line must not run into the next.
+fn join_events(events: Bytes, more: Bytes) -> Bytes {
+    if more.is_empty() || events.is_empty() {
+        return if more.is_empty() { events } else { more };
+    }
+    let mut joined = BytesMut::with_capacity(events.len() + more.len() + 2);
+    joined.extend_from_slice(&events);
+    if ![&b"\n\n"[..], b"\r\n\r\n", b"\r\r"].iter().any(|blank| events.ends_with(blank)) {
+        joined.extend_from_slice(b"\n\n");
+    }
+    joined.extend_from_slice(&more);
+    joined.freeze()
+}
