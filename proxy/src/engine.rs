@@ -6,6 +6,8 @@ mod asked_model;
 mod attempts;
 mod call;
 mod hedge;
+#[cfg(test)]
+mod lab;
 mod passage;
 mod read_ahead;
 mod relayed_body;

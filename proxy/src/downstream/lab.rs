@@ -19,7 +19,7 @@ impl LabClient {
         let mut head = RequestHeader::build("POST", path.as_bytes(), None).unwrap();
         head.insert_header(header::CONTENT_TYPE, "application/json").unwrap();
         head.insert_header(header::CONTENT_LENGTH, body.len().to_string()).unwrap();
-        for (name, value) in headers {
+        for &(name, value) in headers {
             head.insert_header(HeaderName::from_static(name), HeaderValue::from_str(value).unwrap()).unwrap();
         }
         let body = Some(Bytes::copy_from_slice(body.as_bytes()));

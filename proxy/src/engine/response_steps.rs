@@ -17,3 +17,6 @@ impl Engine {
         steps
     }
 }
+
+#[cfg(test)]
+mod tests;

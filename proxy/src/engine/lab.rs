@@ -1,0 +1,136 @@
+//! An engine for tests, without Postgres and without Pingora: one key, one workspace, providers on loopback.
+
+use super::{Engine, Limits, Next};
+use crate::dial::lab;
+use crate::downstream::Downstream as _;
+use crate::downstream::lab::LabClient;
+use crate::fairness::Fairness;
+use crate::headers::Aliases;
+use crate::hosts::Hosts;
+use crate::inline::InlineConfigs;
+use crate::journal::Journal;
+use crate::metrics::Metrics;
+use crate::providers::Providers;
+use crate::secrets::Secrets;
+use crate::settings::Settings;
+use crate::snapshot::Snapshot;
+use crate::stages::admit::{Switches, Tariff};
+use crate::stages::answer::Steps;
+use crate::stages::headers_to_metadata::HeadersToMetadata;
+use crate::stages::identify::INFERENCE;
+use crate::stages::receive::{BodyMemory, Pace};
+use crate::tokens::{Tokens, trail};
+use crate::visit::Visit;
+use clap::Parser as _;
+use serde_json::Value;
+use shared::api_key::KeyHash;
+use shared::catalogue::{Fetch, Fetched, Sources};
+use shared::model::{ApiKey, KeyKind, Workspace};
+use shared::seal::{MasterKeys, Sealer};
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+use uuid::Uuid;
+
+const KEY: &str = "pk_lab";
+
+/// An engine whose answers go through these steps too. It logs calls and their bodies into a folder, if there is one.
+pub fn engine(journal: Option<&Path>, more_steps: fn(&mut Steps)) -> Engine {
+    let mut settings = Settings::parse_from(["test", "--database-url", "postgres://nobody@127.0.0.1:1/none"]);
+    let long = Duration::from_secs(20);
+    let metrics = Arc::new(Metrics::new().unwrap());
+    let journal = journal.map(|folder| {
+        settings.journal.journal_dir = folder.to_owned();
+        Journal::open(settings.journal.clone(), 1, metrics.journal.clone()).unwrap()
+    });
+    let dialer = Arc::new(lab::dialer());
+    let snapshot = Arc::new(Snapshot::of(vec![key()], vec![workspace()]));
+    let sealer = Arc::new(Sealer::new(MasterKeys::load(&settings.sealing).unwrap()));
+    let providers = Providers::load(None, &dialer).unwrap();
+    let sources = Sources::new(&settings.catalogue, &settings.log_store, providers.names(), Arc::new(Nowhere));
+    let (trail, _) = trail::trail(metrics.unrecorded_tokens.clone());
+    Engine {
+        tariff: Arc::new(Tariff { sources: Arc::new(sources.unwrap()), snapshot: snapshot.clone() }),
+        switches: Switches { things: true, policies: true, unknown_price: settings.limits.unknown_price },
+        secrets: Arc::new(Secrets::new(&settings.secrets, dialer.clone(), snapshot.clone(), sealer.clone())),
+        snapshot,
+        providers,
+        deployment: None,
+        hosts: Hosts::default(),
+        inline: InlineConfigs::new(settings.configs.limits()),
+        sealer,
+        tokens: Tokens::new(&settings.jwt, dialer.clone(), trail),
+        trusted_proxies: Vec::new(),
+        dialer,
+        fairness: Fairness::new(metrics.fairness.clone()),
+        limits: crate::limits::Limits::alone(settings.limits.clone(), metrics.limits.clone()),
+        metrics,
+        journal,
+        aliases: Aliases::default(),
+        headers_to_metadata: HeadersToMetadata::parse(&[]).unwrap(),
+        body_memory: BodyMemory::new(1 << 20),
+        bounds: Limits {
+            max_body: 1 << 20,
+            body_timeout: long,
+            body_pace: Pace { period: long, bytes: 0 },
+            first_byte: long,
+            stream_idle: long,
+            log_body: Some(1 << 20),
+        },
+        more_steps,
+    }
+}
+
+/// Asks for a chat, by this config.
+pub async fn chat(engine: &Engine, config: &Value, is_stream: bool) -> LabClient {
+    let body = serde_json::json!({ "model": "m", "messages": [], "stream": is_stream }).to_string();
+    let config = config.to_string();
+    let headers = [("x-gateway-api-key", KEY), ("x-gateway-config", &*config)];
+    let mut client = LabClient::post("/v1/chat/completions", &body, &headers);
+    let mut visit = Visit::begin();
+    let mut errand = match engine.open(client.head(), None, &mut visit).await {
+        Ok(Next::Engine(errand)) => errand,
+        other => panic!("{other:?}"),
+    };
+    lab::soon(engine.run(&mut client, &mut visit, &mut errand)).await;
+    client
+}
+
+fn workspace() -> Workspace {
+    Workspace {
+        id: Uuid::from_u128(1),
+        organisation_id: Uuid::from_u128(9),
+        slug: "home".into(),
+        status: "active".into(),
+        metadata: None,
+        is_metrics_only: false,
+        limits: None,
+        priority: 10,
+    }
+}
+
+fn key() -> ApiKey {
+    ApiKey {
+        id: Uuid::from_u128(2),
+        organisation_id: Uuid::from_u128(9),
+        workspace_id: Some(Uuid::from_u128(1)),
+        user_id: None,
+        kind: KeyKind::WorkspaceService,
+        hash: KeyHash::of(KEY.as_bytes()),
+        scopes: [INFERENCE.to_owned()].into(),
+        status: "active".into(),
+        expires_at: None,
+        previous: None,
+        limits: None,
+        defaults: None,
+    }
+}
+
+/// No service has price lists here.
+struct Nowhere;
+
+impl Fetch for Nowhere {
+    fn get<'a>(&'a self, _url: &'a str) -> Fetched<'a> {
+        Box::pin(async { Ok(None) })
+    }
+}
