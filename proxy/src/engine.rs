@@ -165,14 +165,14 @@ impl Engine {
     pub async fn open(&self, head: &RequestHeader, peer: Option<IpAddr>, visit: &mut Visit) -> Result<Next, Refusal> {
         let path = head.uri.path();
         let route = classify(&head.method, path);
-        visit.dialect = dialect(&route);
+        visit.request.dialect = dialect(&route);
         visit.enter(lane(&route), &self.metrics);
         if head_size(head) > MAX_HEAD {
             return Err(Refusal::headers_too_large(MAX_HEAD));
         }
         let headers = GatewayHeaders::of(&head.headers, &self.aliases)?;
-        visit.alias = headers.alias.clone();
-        visit.trace_id = trace_id(&headers)?;
+        visit.request.alias = headers.alias.clone();
+        visit.request.trace_id = trace_id(&headers)?;
         match route {
             Route::Greeting => Ok(Next::Greeting),
             Route::Preflight => Ok(Next::Preflight),
@@ -214,7 +214,7 @@ impl Engine {
         scopes: &[&str],
         visit: &Visit,
     ) -> Result<Principal, Refusal> {
-        let now = visit.began_at;
+        let now = visit.request.began_at;
         let caller = match identify(headers, &self.snapshot, scopes, now)? {
             Identified::Key(caller) => caller,
             Identified::Token { text, hash } => {
@@ -246,7 +246,7 @@ impl Engine {
         }
         let rules = self.bounds.log_body.filter(|_| !self.is_metrics_only(caller));
         let rules = rules.map(|most| Rules { most, is_debug: headers.is_debug() });
-        visit.log = Some(Log::open(journal, caller, head, headers, rules));
+        visit.observer.log = Some(Log::open(journal, caller, head, headers, rules));
         Ok(())
     }
 
@@ -267,10 +267,10 @@ impl Engine {
         visit: &mut Visit,
     ) -> Result<Arc<Plan>, Refusal> {
         let found = find(headers, caller, &self.snapshot, &self.inline)?;
-        if let Some(log) = &mut visit.log {
+        if let Some(log) = &mut visit.observer.log {
             log.planned(&found, metadata);
         }
-        visit.config = found.saved;
+        visit.routing.config = found.saved;
         Ok(found.plan)
     }
 
@@ -321,8 +321,8 @@ impl Engine {
             && headers.names_plain_provider()
             && headers.virtual_key.is_none()
         {
-            let target = self.resolver(visit.began_at).resolve(plan.leaf(0), headers, &caller, None)?.target;
-            visit.provider = Some(target.provider.label.clone());
+            let target = self.resolver(visit.request.began_at).resolve(plan.leaf(0), headers, &caller, None)?.target;
+            visit.routing.provider = Some(target.provider.label.clone());
             // A provider that keeps this endpoint elsewhere or not at all takes the caller's bytes as they are.
             if target.provider.row.native_path(endpoint.family()).is_none() {
                 let ask = Ask::new(endpoint.path().to_owned(), head, caller, metadata, plan)?;
@@ -382,7 +382,7 @@ impl Engine {
             }
             Ended::ClientGone => {
                 self.metrics.attempt(Outcome::ClientLeft);
-                visit.status = 499;
+                visit.answer.status = 499;
                 Delivered::ClientGone
             }
             Ended::Failed(failure) => {

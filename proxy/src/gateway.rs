@@ -100,7 +100,7 @@ impl ProxyHttp for Gateway {
         // take the answer with it. A client that waits for permission to send its body gets none.
         let waits = client.req_header().headers.contains_key(header::EXPECT);
         client.set_close_on_response_before_downstream_finish(waits);
-        ctx.visit.is_from_browser = client.req_header().headers.contains_key(header::ORIGIN);
+        ctx.visit.request.is_from_browser = client.req_header().headers.contains_key(header::ORIGIN);
         // Pinned where it stands, as what it waits for is: handed on, its state would be copied for every request.
         let walk = AssertUnwindSafe(pin!(self.walk(session, ctx))).catch_unwind().await;
         match walk {
@@ -138,7 +138,7 @@ impl ProxyHttp for Gateway {
             Some(Relay::ControlPlane) => {
                 let client = session.client_addr().and_then(|address| address.as_inet()).map(|address| address.ip());
                 let trusted = &self.engine.trusted_proxies;
-                relay::towards_admin(head, client, trusted, &ctx.visit.request_id(), aliases)
+                relay::towards_admin(head, client, trusted, &ctx.visit.request.id_header(), aliases)
             }
             None => Err(Refusal::internal()),
         };
@@ -146,7 +146,7 @@ impl ProxyHttp for Gateway {
             ctx.refusal = Some(refusal);
             Error::new(ErrorType::InternalError)
         })?;
-        if let (Some(Relay::Provider(passage)), Some(log)) = (&ctx.relay, &mut ctx.visit.log) {
+        if let (Some(Relay::Provider(passage)), Some(log)) = (&ctx.relay, &mut ctx.visit.observer.log) {
             log.sends_on(head, &passage.target);
         }
         Ok(())
@@ -160,14 +160,14 @@ impl ProxyHttp for Gateway {
         end_of_stream: bool,
         ctx: &mut Self::CTX,
     ) -> Result<()> {
-        if ctx.visit.websocket.is_some() {
+        if ctx.visit.answer.websocket.is_some() {
             let piece = body.as_deref().unwrap_or_default();
             return self.client_says(session.req_header(), piece, end_of_stream, ctx).await;
         }
         if let Some(Relay::Provider(passage)) = &mut ctx.relay {
             passage.rejoin(body);
         }
-        if let (Some(piece), Some(log)) = (&body, &mut ctx.visit.log) {
+        if let (Some(piece), Some(log)) = (&body, &mut ctx.visit.observer.log) {
             log.receives(piece);
         }
         if let Some(Relay::Provider(passage)) = &mut ctx.relay
@@ -191,30 +191,30 @@ impl ProxyHttp for Gateway {
             session.downstream_session.set_close_on_response_before_downstream_finish(false);
             return Ok(());
         }
-        visit.status = head.status.as_u16();
+        visit.answer.status = head.status.as_u16();
         if head.status == StatusCode::SWITCHING_PROTOCOLS {
             head.remove_header(&header::SEC_WEBSOCKET_EXTENSIONS);
-            visit.websocket = Websocket::of(&head.headers);
+            visit.answer.websocket = Websocket::of(&head.headers);
         }
-        visit.upstream = ctx.asked.map_or(Duration::ZERO, |asked| asked.elapsed());
+        visit.routing.upstream = ctx.asked.map_or(Duration::ZERO, |asked| asked.elapsed());
         // HTTP/1.0 knows no chunks: the end of the connection is the end of the answer.
         if session.req_header().version == Version::HTTP_10 && head.remove_header(&header::TRANSFER_ENCODING).is_some()
         {
             session.set_keepalive(None);
         }
-        let lane = visit.lane();
-        self.engine.metrics.first_byte(lane, visit.started.elapsed());
+        let lane = visit.observer.lane();
+        self.engine.metrics.first_byte(lane, visit.request.started.elapsed());
         if let Some(Relay::Provider(passage)) = &ctx.relay {
             self.engine.metrics.attempt(Outcome::Answered);
-            passage.answered(visit.status);
+            passage.answered(visit.answer.status);
         }
-        visit.head_after = Some(visit.started.elapsed());
-        if let Some(log) = &mut visit.log {
+        visit.answer.head_after = Some(visit.request.started.elapsed());
+        if let Some(log) = &mut visit.observer.log {
             log.relays(&head.headers);
         }
         visit.stamp_relayed(head);
         visit.answers(&head.headers);
-        if let (Some(Relay::Provider(passage)), true) = (&mut ctx.relay, visit.websocket.is_some()) {
+        if let (Some(Relay::Provider(passage)), true) = (&mut ctx.relay, visit.answer.websocket.is_some()) {
             passage.begin_session(visit);
         }
         Ok(())
@@ -228,7 +228,7 @@ impl ProxyHttp for Gateway {
         end_of_stream: bool,
         ctx: &mut Self::CTX,
     ) -> Result<Option<Duration>> {
-        if ctx.visit.websocket.is_none() {
+        if ctx.visit.answer.websocket.is_none() {
             ctx.visit.relays(body.as_ref().unwrap_or(&Bytes::new()), end_of_stream);
         } else if self.provider_says(session.req_header(), body, end_of_stream, ctx) {
             // A client that does not answer the farewell is waited for no longer than one that asks for nothing.
@@ -282,8 +282,8 @@ impl ProxyHttp for Gateway {
         let is_bad_head = *error.etype() == ErrorType::InvalidHTTPHeader;
         let is_client = *error.esource() == ErrorSource::Downstream && !is_bad_head;
         if is_client || session.response_written().is_some() {
-            ctx.visit.status = if is_client { 499 } else { ctx.visit.status };
-            let close = ctx.visit.websocket.as_mut().filter(|_| !is_client).and_then(|websocket| {
+            ctx.visit.answer.status = if is_client { 499 } else { ctx.visit.answer.status };
+            let close = ctx.visit.answer.websocket.as_mut().filter(|_| !is_client).and_then(|websocket| {
                 websocket.provider_ends();
                 websocket.farewell()
             });
@@ -308,17 +308,17 @@ impl ProxyHttp for Gateway {
 
     async fn logging(&self, session: &mut Session, error: Option<&Error>, ctx: &mut Self::CTX) {
         let visit = &mut ctx.visit;
-        if visit.status == 0 {
-            visit.status = session.response_written().map_or(499, |head| head.status.as_u16());
+        if visit.answer.status == 0 {
+            visit.answer.status = session.response_written().map_or(499, |head| head.status.as_u16());
         }
         tracing::debug!(
             request_id = visit.id(),
-            status = visit.status,
-            took_ms = visit.started.elapsed().as_millis() as u64,
+            status = visit.answer.status,
+            took_ms = visit.request.started.elapsed().as_millis() as u64,
             error = error.map(tracing::field::display),
             "answered"
         );
-        if let (Some(Relay::Provider(passage)), true) = (&mut ctx.relay, visit.websocket.is_some()) {
+        if let (Some(Relay::Provider(passage)), true) = (&mut ctx.relay, visit.answer.websocket.is_some()) {
             passage.end_session(visit);
         }
         let now = visit.settle(&self.engine.metrics);
@@ -400,7 +400,7 @@ impl Gateway {
         mut head: ResponseHeader,
         body: Bytes,
     ) -> Result<bool> {
-        ctx.visit.status = head.status.as_u16();
+        ctx.visit.answer.status = head.status.as_u16();
         ctx.visit.stamp(&mut head);
         ctx.visit.answers(&head.headers);
         ctx.visit.ends_with(&body);

@@ -106,7 +106,7 @@ impl Engine {
         let family = Family::of(&head.method, path).map(|(family, _)| family);
         let model = passage.model.as_deref();
         let wanted = self.wanted_of(visit, caller, metadata, family, &passage.target, model);
-        let is_admitted = visit.is_attempt_admitted();
+        let is_admitted = visit.observer.is_attempt_admitted();
         if !wanted.is_empty() {
             self.reserve(visit, &wanted, unread(head), true).await?;
         }
@@ -116,7 +116,7 @@ impl Engine {
         };
         turn.inspect_err(|_| {
             if !is_admitted {
-                visit.give_attempt_back()
+                visit.observer.give_attempt_back()
             }
         })
     }
@@ -131,7 +131,7 @@ impl Engine {
         let request = Request {
             caller,
             metadata,
-            config: visit.config.as_deref(),
+            config: visit.routing.config.as_deref(),
             family,
             attempted: None,
             is_trusted_only: false,
@@ -148,13 +148,13 @@ impl Engine {
         target: &Target,
         model: Option<&str>,
     ) -> Vec<Wanted> {
-        if visit.is_attempt_admitted() {
+        if visit.observer.is_attempt_admitted() {
             return Vec::new();
         }
         let request = Request {
             caller,
             metadata,
-            config: visit.config.as_deref(),
+            config: visit.routing.config.as_deref(),
             family,
             attempted: None,
             is_trusted_only: false,
@@ -181,10 +181,10 @@ impl Engine {
             Some(wanted) => refusal(wanted, &refused, self.limits.now()),
             None => Refusal::internal(),
         })?;
-        let admission = visit.admission.get_or_insert_with(|| Box::new(Admission::new(self.tariff.clone())));
+        let admission = visit.observer.admission.get_or_insert_with(|| Box::new(Admission::new(self.tariff.clone())));
         admission.shown.add(reservation.standings(), now);
         match of_attempt {
-            true => admission.admit_attempt(reservation, visit.option.clone()),
+            true => admission.admit_attempt(reservation, visit.routing.option.clone()),
             false => admission.admit(reservation, amounts),
         }
         Ok(())

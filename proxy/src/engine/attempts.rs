@@ -46,14 +46,14 @@ impl Engine {
             Some(Err(refusal)) => return refused(refusal),
         };
         let text = errand.form.as_ref().map_or(&body.bytes, Form::json).clone();
-        if let Some(log) = &mut visit.log {
+        if let Some(log) = &mut visit.observer.log {
             log.received(&text);
         }
         let outcome = match Fields::read(&text) {
             Ok(fields) => {
-                visit.parsed_after = Some(visit.started.elapsed());
+                visit.request.parsed_after = Some(visit.request.started.elapsed());
                 add_user(&mut errand.metadata, &fields);
-                if let Some(log) = &mut visit.log {
+                if let Some(log) = &mut visit.observer.log {
                     log.describe(&errand.metadata);
                     log.asked(&text);
                 }
@@ -67,10 +67,10 @@ impl Engine {
         };
         match outcome {
             Ok(Answer { mut source, held, mut steps, permit, .. }) => {
-                let after = visit.started.elapsed();
-                visit.head_after = Some(after);
+                let after = visit.request.started.elapsed();
+                visit.answer.head_after = Some(after);
                 self.metrics.first_byte(Lane::Engine, after);
-                self.metrics.overhead(after.saturating_sub(visit.upstream));
+                self.metrics.overhead(after.saturating_sub(visit.routing.upstream));
                 let ended = answer::deliver(client, &mut source, held, &mut steps, visit).await;
                 source.release();
                 drop(permit);
@@ -96,25 +96,25 @@ impl Engine {
         let wants_stream = fields.is_true("stream");
         loop {
             let leaf = course.leaf();
-            visit.option = course.node().option.clone();
-            visit.deadline = leaf.total_timeout.map(|total| visit.started + total);
-            client.end_by(visit.deadline);
-            visit.pulse.every = leaf.heartbeat.filter(|_| wants_stream);
+            visit.routing.option = course.node().option.clone();
+            visit.routing.deadline = leaf.total_timeout.map(|total| visit.request.started + total);
+            client.end_by(visit.routing.deadline);
+            visit.answer.pulse.every = leaf.heartbeat.filter(|_| wants_stream);
             let tried = self.try_target(client, visit, errand, leaf, body, fields).await;
             if matches!(tried, Err(Ended::ClientGone)) {
                 return tried;
             }
-            let outcome = outcome(&tried, visit.deadline);
+            let outcome = outcome(&tried, visit.routing.deadline);
             let facts = known(errand, fields, client.head());
             let next = course.after(&outcome, &mut moment(facts, &errand.caller, &mut rand::random::<f64>));
-            visit.retries = course.retry_count();
+            visit.routing.retries = course.retry_count();
             let wait = match next.map_err(refused)? {
                 Next::Deliver => return tried,
                 Next::Again(wait) => wait,
                 Next::Elsewhere => {
-                    let of_next = std::mem::replace(&mut visit.retries, course.retries_before());
+                    let of_next = std::mem::replace(&mut visit.routing.retries, course.retries_before());
                     visit.set_aside(outcome.status, code(&tried), held(&tried));
-                    visit.retries = of_next;
+                    visit.routing.retries = of_next;
                     Duration::ZERO
                 }
             };
@@ -159,11 +159,11 @@ impl Engine {
                 (&resolved.target, resolved.model.as_deref())
             }
         };
-        visit.provider = Some(target.provider.label.clone());
+        visit.routing.provider = Some(target.provider.label.clone());
         let named = model.or(asked_for.as_deref());
         visit.turn_to(target, named);
         let read = Read { text: body, fields };
-        let is_admitted = visit.is_attempt_admitted();
+        let is_admitted = visit.observer.is_attempt_admitted();
         self.admit_target(visit, errand, target, named, read, Some(&leaf.edits)).await.map_err(refused)?;
         if target.awaits_secrets() {
             beside(client, visit, Box::pin(self.secrets.gather(target))).await?.map_err(refused)?;
@@ -171,12 +171,12 @@ impl Engine {
         let turn = Turn::of(target, &errand.caller.workspace);
         let mut permit = None;
         if let Some(turn) = turn {
-            let taken = Box::pin(self.take_turn(turn, visit.deadline));
+            let taken = Box::pin(self.take_turn(turn, visit.routing.deadline));
             match beside(client, visit, taken).await? {
                 Ok(taken) => permit = Some(taken),
                 Err(refusal) => {
                     if !is_admitted {
-                        visit.give_attempt_back();
+                        visit.observer.give_attempt_back();
                     }
                     return Err(refused(refusal));
                 }
@@ -186,7 +186,7 @@ impl Engine {
         let is_countable = matches!(errand.endpoint.family(), Family::Chat | Family::Complete)
             && fields.is_true("stream")
             && target.provider.row.has_stream_usage
-            && visit.log.is_some();
+            && visit.observer.log.is_some();
         let asking = is_countable.then(|| stream_options::asking(&edited)).flatten();
         let json = asking.as_ref().unwrap_or(&edited);
         let form = errand.form.as_ref().map(|form| form.edited(json));
@@ -200,13 +200,13 @@ impl Engine {
             body: form.as_ref().unwrap_or(json),
             edited: form.is_none().then_some(&edited),
             asks_usage: asking.is_some(),
-            deadline: visit.deadline,
+            deadline: visit.routing.deadline,
             asked,
             turn: turn.as_ref(),
         };
         visit.leaves().map_err(refused)?;
         let called = self.call_or_redial(client, visit, call, permit).await;
-        visit.upstream += match &called {
+        visit.routing.upstream += match &called {
             Ok(answer) => answer.waited,
             Err(_) => asked.elapsed(),
         };
@@ -225,7 +225,7 @@ impl Engine {
     ) -> Result<Answer, Ended> {
         for fresh in [false, true] {
             let request = self.prepare(call, client.head()).map_err(refused)?;
-            if let Some(log) = &mut visit.log {
+            if let Some(log) = &mut visit.observer.log {
                 log.sends(&request, call.target, call.edited, call.asks_usage);
             }
             let called = match call.leaf.hedge.as_ref().and_then(Hedging::delay) {

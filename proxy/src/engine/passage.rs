@@ -259,15 +259,15 @@ impl Engine {
         headers: &GatewayHeaders<'_>,
         visit: &mut Visit,
     ) -> Result<Turned, Refusal> {
-        visit.option = course.node().option.clone();
+        visit.routing.option = course.node().option.clone();
         let leaf = course.leaf();
-        visit.deadline = leaf.total_timeout.map(|total| visit.started + total);
+        visit.routing.deadline = leaf.total_timeout.map(|total| visit.request.started + total);
         let insisted = leaf.edits.model().and_then(|json| serde_json::from_str::<String>(json).ok());
         let asked = ask.model.insisting(insisted);
         let resolved = self.resolver(Utc::now()).resolve(leaf, headers, &ask.caller, asked.as_deref())?;
         let Resolved { target, model } = resolved;
         self.check_model(ask, &target)?;
-        visit.provider = Some(target.provider.label.clone());
+        visit.routing.provider = Some(target.provider.label.clone());
         if realtime::leads_past_the_gateway(&ask.path) && matches!(target.credential, Credential::Stored(_)) {
             let why = "it would hand out a credential, or a session, that no limit holds for";
             return Err(Refusal::endpoint_not_supported(&target.provider.name, why));

@@ -32,14 +32,14 @@ type Promise = Option<Box<Admission>>;
 impl Passage {
     /// The connection has become a session: what it was promised is its first response's.
     pub fn begin_session(&mut self, visit: &mut Visit) {
-        self.promised.push_back(visit.admission.take());
+        self.promised.push_back(visit.observer.admission.take());
     }
 
     /// It is over. A response that was under way is charged, and so is a session without any; other promises are given
     /// back.
     pub fn end_session(&mut self, visit: &mut Visit) {
-        let is_charged = visit.websocket.as_ref().is_some_and(|websocket| websocket.is_rest_charged());
-        visit.admission = self.promised.pop_front().flatten().filter(|_| is_charged);
+        let is_charged = visit.answer.websocket.as_ref().is_some_and(|websocket| websocket.is_rest_charged());
+        visit.observer.admission = self.promised.pop_front().flatten().filter(|_| is_charged);
         self.promised.clear();
     }
 }
@@ -87,7 +87,7 @@ impl Engine {
         for event in events {
             match event {
                 Event::Began => {
-                    let running = visit.websocket.as_mut().map_or(0, |websocket| websocket.begin());
+                    let running = visit.answer.websocket.as_mut().map_or(0, |websocket| websocket.begin());
                     if passage.promised.len() < running as usize {
                         let (promise, admitted) = self.admit_begun(passage, head, visit);
                         passage.promised.push_back(promise);
@@ -115,7 +115,7 @@ impl Engine {
             return Ok(());
         }
         let checked = self.check_budgets(passage, head, visit).now_or_never();
-        visit.admission = None;
+        visit.observer.admission = None;
         // What must be waited for is asked again before the client goes on.
         if checked.is_none() && passage.owed == Owed::Nothing {
             passage.owed = Owed::Budgets;
@@ -159,7 +159,7 @@ impl Engine {
             return Ok(());
         }
         let left = self.reserve(visit, &budgets, Amounts::default(), false).await;
-        visit.admission = None;
+        visit.observer.admission = None;
         left
     }
 
@@ -177,7 +177,7 @@ impl Engine {
         if admitted.is_ok() && !of_attempt.is_empty() {
             admitted = self.reserve(visit, &of_attempt, Amounts::default(), true).await;
         }
-        let promise = visit.admission.take();
+        let promise = visit.observer.admission.take();
         admitted.map(|()| promise)
     }
 
@@ -197,13 +197,13 @@ impl Engine {
                 Ok(())
             }
         };
-        visit.admission = None;
+        visit.observer.admission = None;
         let (of_request, of_attempt) = self.limits_of_response(passage, head, visit);
         let now = self.limits.now();
         let charge = |wanted: &[admit::Wanted]| self.limits.charge_unasked(now, &asks(wanted, &Amounts::default()));
         let mut admission = Box::new(Admission::new(self.tariff.clone()));
         admission.admit(charge(&of_request), Amounts::default());
-        admission.admit_attempt(charge(&of_attempt), visit.option.clone());
+        admission.admit_attempt(charge(&of_attempt), visit.routing.option.clone());
         (Some(admission), refused)
     }
 

@@ -69,7 +69,7 @@ impl Engine {
         }
         let (_, caller, _) = passage.asked();
         let Some(turn) = Turn::of(&passage.target, &caller.workspace) else { return Ok(()) };
-        let permit = Box::pin(self.take_turn(turn, visit.deadline)).await;
+        let permit = Box::pin(self.take_turn(turn, visit.routing.deadline)).await;
         passage.permit = Some(permit?);
         Ok(())
     }

@@ -36,7 +36,7 @@ impl Engine {
         headers: &GatewayHeaders<'_>,
         visit: &Visit,
     ) -> Asker {
-        if let Some(key) = administrator(headers, &self.snapshot, visit.began_at) {
+        if let Some(key) = administrator(headers, &self.snapshot, visit.request.began_at) {
             return Asker(require_scopes(&key).map(|()| Asking::ForOrganisation(key)));
         }
         let caller = self.identify(head, peer, headers, SCOPES, visit).await;

@@ -14,8 +14,8 @@ impl Gateway {
         is_last: bool,
         ctx: &mut Ctx,
     ) -> Result<()> {
-        let Some(websocket) = &mut ctx.visit.websocket else { return Ok(()) };
-        let mut log = ctx.visit.log.as_mut();
+        let Some(websocket) = &mut ctx.visit.answer.websocket else { return Ok(()) };
+        let mut log = ctx.visit.observer.log.as_mut();
         let wanted = websocket.client_sends(piece, |text| {
             if let Some(log) = &mut log {
                 log.hears(text);
@@ -32,7 +32,7 @@ impl Gateway {
             }
             _ => Ok(()),
         };
-        if let (Err(refusal), Some(websocket)) = (&admitted, &mut ctx.visit.websocket) {
+        if let (Err(refusal), Some(websocket)) = (&admitted, &mut ctx.visit.answer.websocket) {
             self.engine.metrics.refused(refusal.code);
             websocket.refuse(refusal);
         }
@@ -50,8 +50,8 @@ impl Gateway {
         is_last: bool,
         ctx: &mut Ctx,
     ) -> bool {
-        let Some(websocket) = &mut ctx.visit.websocket else { return false };
-        let mut log = ctx.visit.log.as_mut();
+        let Some(websocket) = &mut ctx.visit.answer.websocket else { return false };
+        let mut log = ctx.visit.observer.log.as_mut();
         let events = websocket.provider_sends(body.as_deref().unwrap_or_default(), |text| {
             if let Some(log) = &mut log {
                 log.says(text);
@@ -61,7 +61,7 @@ impl Gateway {
             Some(Relay::Provider(passage)) => self.engine.hear(passage, head, &mut ctx.visit, events),
             _ => Ok(()),
         };
-        let Some(websocket) = &mut ctx.visit.websocket else { return false };
+        let Some(websocket) = &mut ctx.visit.answer.websocket else { return false };
         // Of a session that is ending only what it uses counts.
         if let (Err(refusal), false) = (heard, websocket.is_refused()) {
             self.engine.metrics.refused(refusal.code);

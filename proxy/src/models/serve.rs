@@ -34,10 +34,10 @@ impl Engine {
             Teller::Catalogue(slugs) => slugs,
             Teller::Provider => {
                 self.open_log(&caller, head, headers, visit)?;
-                if let Some(log) = &mut visit.log {
+                if let Some(log) = &mut visit.observer.log {
                     log.planned(&found, &metadata);
                 }
-                visit.config = found.saved;
+                visit.routing.config = found.saved;
                 let ask = Ask::new(path.to_owned(), head, caller, metadata, found.plan)?;
                 let mut passage = self.passage(ask, head, headers, visit)?;
                 passage.is_listing = true;

@@ -74,7 +74,9 @@ pub async fn deliver(
     visit: &mut Visit,
 ) -> Ended {
     let delivered = match held {
-        Held::Plain(first) if visit.pulse.has_begun => Box::pin(late::as_event(client, source, first, visit)).await,
+        Held::Plain(first) if visit.answer.pulse.has_begun => {
+            Box::pin(late::as_event(client, source, first, visit)).await
+        }
         Held::Plain(first) => plain(client, source, first, steps, visit).await,
         Held::Changed(body) => Box::pin(changed::deliver(client, source, body, steps, visit)).await,
         Held::Stream(held) => stream::deliver(client, source, held, steps, visit).await,
@@ -89,7 +91,7 @@ async fn plain(
     steps: &mut Steps,
     visit: &mut Visit,
 ) -> Result<Ended, Ended> {
-    visit.pulse.every = None;
+    visit.answer.pulse.every = None;
     client.write_head(client_head(source.take_head(), steps, visit)).await?;
     let mut is_last = source.is_done();
     visit.plain(&first, is_last);
@@ -130,7 +132,7 @@ async fn next(
     source: &mut AnswerSource,
     visit: &mut Visit,
 ) -> Result<Result<Option<Bytes>, Broken>, Ended> {
-    let read = match visit.deadline {
+    let read = match visit.routing.deadline {
         None => Ok(beside(client, visit, pin!(source.read_body())).await?),
         Some(deadline) => beside(client, visit, pin!(until(deadline, pin!(source.read_body())))).await?,
     };
@@ -144,15 +146,15 @@ async fn next(
 async fn break_off(client: &mut impl Downstream, visit: &mut Visit, broken: Broken) -> Result<Ended, Ended> {
     let Broken { class, refusal } = broken;
     tracing::warn!(request_id = visit.id(), class = class.label(), why = %refusal.message, "a stream broke off");
-    visit.error_code = Some(refusal.code);
-    let event = refusal.event(visit.dialect, visit.id());
+    visit.answer.error_code = Some(refusal.code);
+    let event = refusal.event(visit.request.dialect, visit.id());
     visit.ends_with(&event);
     client.write_body(event, true).await?;
     Ok(Ended::BrokenOff(class))
 }
 
 fn provider(visit: &Visit) -> &str {
-    visit.provider.as_ref().and_then(|name| name.to_str().ok()).unwrap_or("the provider")
+    visit.routing.provider.as_ref().and_then(|name| name.to_str().ok()).unwrap_or("the provider")
 }
 
 fn join(mut head: BytesMut, tail: Bytes) -> Bytes {
@@ -173,7 +175,7 @@ fn client_head(head: ResponseHeader, steps: &Steps, visit: &mut Visit) -> Respon
     }
     parts.version = http::Version::HTTP_11;
     steps.head(&mut parts);
-    visit.status = parts.status.as_u16();
+    visit.answer.status = parts.status.as_u16();
     visit.stamp_map(&mut parts.headers);
     visit.answers(&parts.headers);
     ResponseHeader::from(parts)

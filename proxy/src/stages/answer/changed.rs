@@ -13,10 +13,10 @@ pub async fn deliver(
     steps: &mut Steps,
     visit: &mut Visit,
 ) -> Result<Ended, Ended> {
-    if visit.pulse.has_begun {
+    if visit.answer.pulse.has_begun {
         return late::tell(client, source, &body.read, &body.passed, visit).await;
     }
-    visit.pulse.every = None;
+    visit.answer.pulse.every = None;
     let ChangedBody { read, passed } = body;
     let mut head = source.take_head();
     head.insert_header(header::CONTENT_LENGTH, HeaderValue::from(passed.len())).expect("a number is a header");

@@ -46,9 +46,9 @@ pub async fn tell(
     passed: &[u8],
     visit: &mut Visit,
 ) -> Result<Ended, Ended> {
-    visit.status = source.head().status.as_u16();
+    visit.answer.status = source.head().status.as_u16();
     visit.answers(&source.head().headers);
-    let event = event(passed, visit.status, visit.dialect, visit.id());
+    let event = event(passed, visit.answer.status, visit.request.dialect, visit.id());
     visit.late(read, &event);
     client.write_body(event, true).await?;
     Ok(Ended::Complete)

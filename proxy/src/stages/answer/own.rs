@@ -9,11 +9,11 @@ use pingora_http::ResponseHeader;
 
 /// Answers for the gateway itself.
 pub async fn refuse(client: &mut impl Downstream, visit: &mut Visit, refusal: &Refusal) -> Result<(), ClientGone> {
-    visit.error_code = Some(refusal.code);
-    let is_event = visit.pulse.has_begun;
+    visit.answer.error_code = Some(refusal.code);
+    let is_event = visit.answer.pulse.has_begun;
     let body = match is_event {
-        true => refusal.event(visit.dialect, visit.id()),
-        false => refusal.body(visit.dialect, visit.id()),
+        true => refusal.event(visit.request.dialect, visit.id()),
+        false => refusal.body(visit.request.dialect, visit.id()),
     };
     let head = refusal_head(visit, refusal, body.len());
     visit.answers(&head.headers);
@@ -30,7 +30,7 @@ pub async fn own(client: &mut impl Downstream, visit: &mut Visit, page: &serde_j
     let mut head = ResponseHeader::build_no_case(200, Some(8)).expect("200 is a status");
     let _ = head.insert_header(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
     let _ = head.insert_header(header::CONTENT_LENGTH, HeaderValue::from(body.len()));
-    visit.status = 200;
+    visit.answer.status = 200;
     visit.stamp(&mut head);
     client.write_head(head).await?;
     client.write_body(body, true).await
@@ -44,10 +44,10 @@ fn refusal_head(visit: &mut Visit, refusal: &Refusal, body_length: usize) -> Res
     if let Some(seconds) = refusal.retry_after_s {
         let _ = head.insert_header(header::RETRY_AFTER, HeaderValue::from(seconds));
     }
-    visit.status = refusal.status;
+    visit.answer.status = refusal.status;
     visit.stamp(&mut head);
     if let Some(hit) = &refusal.hit {
-        hit.stamp(visit.alias.as_deref(), |name, value| drop(head.insert_header(name, value)));
+        hit.stamp(visit.request.alias.as_deref(), |name, value| drop(head.insert_header(name, value)));
     }
     head
 }

@@ -30,7 +30,7 @@ pub async fn beside<T>(
     mut work: impl Future<Output = T> + Unpin,
 ) -> Result<T, Ended> {
     loop {
-        let every = visit.pulse.every;
+        let every = visit.answer.pulse.every;
         tokio::select! {
             biased;
             done = &mut work => return Ok(done),
@@ -43,10 +43,10 @@ pub async fn beside<T>(
 
 /// One heartbeat, with a head before it if there was none yet.
 async fn beat(client: &mut impl Downstream, visit: &mut Visit) -> Result<(), Ended> {
-    if !visit.pulse.has_begun {
+    if !visit.answer.pulse.has_begun {
         let head = own_head(visit);
         client.write_head(head).await?;
-        visit.pulse.has_begun = true;
+        visit.answer.pulse.has_begun = true;
     }
     client.write_body(Bytes::from_static(COMMENT), false).await?;
     Ok(())
@@ -64,7 +64,7 @@ fn own_head(visit: &mut Visit) -> ResponseHeader {
     let mut head = ResponseHeader::build_no_case(200, Some(12)).expect("200 is a status");
     let _ = head.insert_header(header::CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));
     let _ = head.insert_header(header::CACHE_CONTROL, HeaderValue::from_static("no-cache"));
-    visit.status = 200;
+    visit.answer.status = 200;
     visit.stamp(&mut head);
     head
 }

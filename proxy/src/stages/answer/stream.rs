@@ -17,12 +17,12 @@ pub async fn deliver(
 ) -> Result<Ended, Ended> {
     let HeldStream { first, mut splitter, mut ending } = held;
     let mut head = None;
-    if !visit.pulse.has_begun {
+    if !visit.answer.pulse.has_begun {
         let mut new = client_head(source.take_head(), steps, visit);
         // Should the stream break off, one event more will be written than was announced.
         new.remove_header(&header::CONTENT_LENGTH);
         head = Some(new);
-        visit.pulse.has_begun = true;
+        visit.answer.pulse.has_begun = true;
     } else {
         visit.answers(&source.head().headers);
     }
@@ -47,7 +47,7 @@ pub async fn deliver(
                     visit.withholds(&whole);
                     let broken = Broken::of(&UpstreamError::protocol(unusable.0), visit);
                     if head.is_some() {
-                        visit.pulse.has_begun = false;
+                        visit.answer.pulse.has_begun = false;
                         return Err(broken.into());
                     }
                     return Box::pin(break_off(client, visit, broken)).await;

@@ -189,7 +189,7 @@ async fn what_cannot_be_changed_fails_before_the_first_byte_and_breaks_off_after
     let first = source("text/event-stream", pieces(&[&unspeakable, DONE]));
     let (client, ended) = pass_in(&target(), &mut visit, first, upper_case()).await;
     assert_eq!(refused(&ended), (502, "invalid_upstream_response"));
-    assert!(client.answer.is_none() && client.pieces.is_empty() && !visit.pulse.has_begun);
+    assert!(client.answer.is_none() && client.pieces.is_empty() && !visit.answer.pulse.has_begun);
 
     let (client, ended) = pass(source("text/event-stream", pieces(&[STRASSE, &unspeakable, DONE])), upper_case()).await;
     assert!(matches!(ended, Ended::BrokenOff(Class::Protocol)), "{ended:?}");
@@ -225,7 +225,7 @@ async fn a_body_too_long_to_be_changed_is_refused_and_nothing_of_it_is_passed() 
 #[tokio::test]
 async fn after_a_heartbeat_a_changed_body_becomes_an_event() {
     let mut visit = Visit::begin();
-    visit.pulse.has_begun = true;
+    visit.answer.pulse.has_begun = true;
     let body = r#"{"choices":[{"message":{"content":"straße"}}]}"#;
     let (client, ended) =
         pass_in(&target(), &mut visit, source("application/json", pieces(&[body])), upper_case()).await;

@@ -1,0 +1,117 @@
+//! The headers that every answer carries, whoever wrote its body: which request it was, who answered and after how many
+//! tries, what is left of its limits, how long it took.
+
+use super::Visit;
+use super::server_timing::timing;
+use crate::headers::PREFIX;
+use http::{HeaderMap, HeaderName, HeaderValue, header};
+use pingora_http::ResponseHeader;
+
+/// Read once at compile time: a name costs as much to read as to insert.
+static REQUEST_ID: HeaderName = HeaderName::from_static("x-gateway-request-id");
+static TRACE_ID: HeaderName = HeaderName::from_static("x-gateway-trace-id");
+static PROVIDER: HeaderName = HeaderName::from_static("x-gateway-provider");
+static RETRY_COUNT: HeaderName = HeaderName::from_static("x-gateway-retry-attempt-count");
+static OPTION: HeaderName = HeaderName::from_static("x-gateway-last-used-option-index");
+static CACHE_STATUS: HeaderName = HeaderName::from_static("x-gateway-cache-status");
+static SERVER_TIMING: HeaderName = HeaderName::from_static("server-timing");
+/// What names of headers about rate limits begin with.
+const LIMITS: &str = "x-ratelimit-";
+
+impl Visit {
+    /// The headers every answer of ours carries, whoever wrote its body.
+    pub fn stamp(&mut self, head: &mut ResponseHeader) {
+        self.stamps(|name, value| drop(head.insert_header(name, value)));
+    }
+
+    /// The same for a provider's own head on the relay lane, which keeps what it says of its limits and times: ours stand
+    /// beside them under our prefix, and under the common names only where it says nothing.
+    pub fn stamp_relayed(&mut self, head: &mut ResponseHeader) {
+        let has_limits = head.headers.keys().any(|name| name.as_str().starts_with(LIMITS));
+        let has_timing = head.headers.contains_key(&SERVER_TIMING);
+        let alias = self.request.alias.clone();
+        self.stamps(|name, value| {
+            let is_limit = name.as_str().starts_with(LIMITS);
+            let is_timing = name == SERVER_TIMING;
+            if is_limit || is_timing {
+                let suffix = name.as_str().strip_prefix("x-").unwrap_or(name.as_str());
+                for prefix in [Some(PREFIX), alias.as_deref()].into_iter().flatten() {
+                    let _ = head.insert_header([prefix, suffix].concat(), value.clone());
+                }
+            }
+            if !(is_limit && has_limits || is_timing && has_timing) {
+                let _ = head.insert_header(name, value);
+            }
+        });
+    }
+
+    /// The same for a head that is still plain parts.
+    pub fn stamp_map(&mut self, head: &mut HeaderMap) {
+        self.stamps(|name, value| drop(head.insert(name, value)));
+    }
+
+    fn stamps(&mut self, mut put: impl FnMut(HeaderName, HeaderValue)) {
+        let started = self.request.started;
+        let own = self.answer.head_after.unwrap_or_else(|| started.elapsed()).saturating_sub(self.routing.upstream);
+        let request_id = self.request.id_header();
+        let trace = self.request.trace_id().clone();
+        let alias = self.request.alias.as_deref();
+        let mut ours = |name: &HeaderName, value: HeaderValue| {
+            if let Some(alias) = alias
+                && let Ok(aliased) = HeaderName::try_from([alias, &name.as_str()[PREFIX.len()..]].concat())
+            {
+                put(aliased, value.clone());
+            }
+            put(name.clone(), value);
+        };
+        ours(&REQUEST_ID, request_id);
+        ours(&TRACE_ID, trace);
+        if let Some(provider) = &self.routing.provider {
+            ours(&PROVIDER, provider.clone());
+            ours(&RETRY_COUNT, count(self.routing.retries));
+            ours(&OPTION, self.routing.option.clone());
+            ours(&CACHE_STATUS, HeaderValue::from_static("DISABLED"));
+        }
+        if let Some(admission) = &self.observer.admission {
+            admission.shown.stamp(&mut put);
+        }
+        put(SERVER_TIMING.clone(), timing(own, self.routing.upstream));
+        if self.request.is_from_browser {
+            put(header::ACCESS_CONTROL_ALLOW_ORIGIN, HeaderValue::from_static("*"));
+            put(header::ACCESS_CONTROL_EXPOSE_HEADERS, HeaderValue::from_static("*"));
+        }
+    }
+}
+
+fn count(retries: i8) -> HeaderValue {
+    match retries {
+        0 => HeaderValue::from_static("0"),
+        other => HeaderValue::from(i16::from(other)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_providers_own_limits_and_times_stay_beside_ours() {
+        let stamped = |sent: &[(&'static str, &'static str)]| {
+            let mut head = ResponseHeader::build(200, None).unwrap();
+            for (name, value) in sent {
+                head.insert_header(*name, *value).unwrap();
+            }
+            let mut visit = Visit::begin();
+            visit.request.alias = Some("x-acme-".into());
+            visit.stamp_relayed(&mut head);
+            head.headers.clone()
+        };
+        let own = stamped(&[("server-timing", "db;dur=1"), ("x-ratelimit-limit-requests", "7")]);
+        assert_eq!(own["server-timing"], "db;dur=1");
+        assert_eq!(own["x-ratelimit-limit-requests"], "7");
+        assert!(own["x-gateway-server-timing"].to_str().unwrap().starts_with("gateway;dur="));
+        assert_eq!(own["x-acme-server-timing"], own["x-gateway-server-timing"]);
+        let plain = stamped(&[]);
+        assert_eq!(plain["server-timing"], plain["x-gateway-server-timing"]);
+    }
+}

@@ -1,0 +1,50 @@
+//! Where a request stands: which target it has come to, and what its client has had of an answer.
+
+use crate::realtime::Websocket;
+use crate::snapshot::SavedConfig;
+use crate::stages::answer::Pulse;
+use http::HeaderValue;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// The way through the plan.
+pub struct RoutingState {
+    /// The saved config that the request follows.
+    pub config: Option<Arc<SavedConfig>>,
+    /// Known once a target is chosen.
+    pub provider: Option<HeaderValue>,
+    /// Which part of its config that target is.
+    pub option: HeaderValue,
+    /// Retries it took; -1 when they were given up.
+    pub retries: i8,
+    /// Time spent waiting for the upstream before its head came.
+    pub upstream: Duration,
+    /// When the whole request must be over.
+    pub deadline: Option<Instant>,
+}
+
+impl Default for RoutingState {
+    fn default() -> Self {
+        Self {
+            config: None,
+            provider: None,
+            option: HeaderValue::from_static("config"),
+            retries: 0,
+            upstream: Duration::ZERO,
+            deadline: None,
+        }
+    }
+}
+
+#[derive(Default)]
+pub struct AnswerState {
+    /// 0 as long as there is no answer.
+    pub status: u16,
+    /// Why the gateway answered itself, or ended the answer.
+    pub error_code: Option<&'static str>,
+    /// Since the start, when the head of the answer was there.
+    pub head_after: Option<Duration>,
+    pub pulse: Pulse,
+    /// The websocket that the connection has become.
+    pub websocket: Option<Box<Websocket>>,
+}
