@@ -1,30 +1,28 @@
 //! Pingora's callbacks, and nothing else: each gathers what a stage needs, calls it and acts on the result. The only
 //! file that knows `ProxyHttp`; it lives in the binary so that an edit elsewhere does not recompile Pingora's generics.
 //!
-//! Retries: the engine lane has its own loop. On the relay lane only a failed connect may be followed by another target,
-//! because a streamed body cannot be replayed.
+//! Retries: the engine lane has its own loop. That of the relay lane is in `to_provider`.
 
 mod client;
 mod deadline;
 mod pages;
 mod to_provider;
+mod walk;
 mod websocket;
 
 use crate::control_plane::ControlPlane;
 use crate::joining::Joining;
 use async_trait::async_trait;
 use bytes::Bytes;
-use client::Client;
 use futures::FutureExt as _;
 use http::{StatusCode, Version, header};
 use pingora_core::modules::http::HttpModules;
 use pingora_core::upstreams::peer::HttpPeer;
-use pingora_core::{Error, ErrorSource, ErrorType, Result, RetryType};
+use pingora_core::{Error, ErrorSource, ErrorType, Result};
 use pingora_http::{RequestHeader, ResponseHeader};
 use pingora_proxy::{FailToProxy, ProxyHttp, ProxyWarnLogContext, Session};
-use proxy::engine::{Delivered, Engine, Next, Passage};
-use proxy::explain::Explained;
-use proxy::metrics::{Lane, Outcome};
+use proxy::engine::{Engine, Passage};
+use proxy::metrics::Outcome;
 use proxy::realtime::Websocket;
 use proxy::refusal::Refusal;
 use proxy::stages::relay;
@@ -264,13 +262,7 @@ impl ProxyHttp for Gateway {
             ctx.refusal.get_or_insert_with(|| deadline::refusal(&ctx.visit, self.relay_refusal(target, &error)));
         }
         let mut error = error.more_context(format!("peer: {peer}"));
-        // Sent again only if the provider cannot have worked on it, or may work on it twice, and all of it is still here.
-        let is_idempotent = session.req_header().method.is_idempotent();
-        let is_repeatable = match error.retry {
-            RetryType::ReusedOnly => client_reused && is_idempotent,
-            RetryType::Decided(is_wished) => is_wished && (is_idempotent || proxy::dial::is_unprocessed(&error)),
-        };
-        error.set_retry(is_repeatable && !session.as_downstream().retry_buffer_truncated());
+        error.set_retry(to_provider::is_repeatable(session, &error, client_reused));
         if let (Some(Relay::Provider(passage)), false, None) = (&ctx.relay, error.retry(), session.response_written()) {
             passage.answered(503);
         }
@@ -335,77 +327,5 @@ impl ProxyHttp for Gateway {
     /// Attempts are counted by how they ended.
     fn suppress_proxy_warn_log(&self, _: &Session, _: &Self::CTX, _: &Error, _: ProxyWarnLogContext) -> bool {
         true
-    }
-}
-
-impl Gateway {
-    async fn walk(&self, session: &mut Session, ctx: &mut Ctx) -> Result<bool> {
-        let peer = session.client_addr().and_then(|address| address.as_inet()).map(|address| address.ip());
-        match self.engine.open(session.req_header(), peer, &mut ctx.visit).await {
-            Err(refusal) => self.refuse(session, ctx, &refusal).await,
-            Ok(Next::Greeting) => self.json_page(session, ctx, 200, Bytes::from_static(pages::GREETING)).await,
-            Ok(Next::Preflight) => self.own_page(session, ctx, pages::preflight()?, Bytes::new()).await,
-            Ok(Next::Engine(mut errand)) => {
-                let mut client = Client::new(session);
-                match pin!(self.engine.run(&mut client, &mut ctx.visit, &mut errand)).await {
-                    Delivered::Answered => Ok(true),
-                    Delivered::Torn => Err(Error::new_up(ErrorType::ReadError)),
-                    Delivered::ClientGone => Err(Error::new_down(ErrorType::ConnectionClosed)),
-                }
-            }
-            Ok(Next::Explain(asker)) => {
-                // What is read may have to be sent on.
-                session.downstream_session.enable_retry_buffering();
-                match Box::pin(self.engine.explain(&mut Client::new(session), &mut ctx.visit, asker)).await {
-                    Explained::Delivered(Delivered::Answered) => Ok(true),
-                    Explained::Delivered(_) => Err(Error::new_down(ErrorType::ConnectionClosed)),
-                    Explained::Past => {
-                        ctx.visit.enter(Lane::ControlPlane, &self.engine.metrics);
-                        ctx.relay = Some(Relay::ControlPlane);
-                        Ok(false)
-                    }
-                }
-            }
-            Ok(Next::Relay(departure)) => self.depart(session, ctx, departure).await,
-            Ok(Next::Pass(passage)) => {
-                ctx.relay = Some(Relay::Provider(passage));
-                Ok(false)
-            }
-            Ok(Next::Page { status, body }) => self.json_page(session, ctx, status, body).await,
-            Ok(Next::ControlPlane) => {
-                ctx.relay = Some(Relay::ControlPlane);
-                Ok(false)
-            }
-        }
-    }
-
-    async fn refuse(&self, session: &mut Session, ctx: &mut Ctx, refusal: &Refusal) -> Result<bool> {
-        if session.response_written().is_some() {
-            return Err(Error::new(ErrorType::InternalError));
-        }
-        match self.engine.refuse(&mut Client::new(session), &mut ctx.visit, refusal).await {
-            Delivered::Answered => Ok(true),
-            _ => Err(Error::new_down(ErrorType::ConnectionClosed)),
-        }
-    }
-
-    async fn json_page(&self, session: &mut Session, ctx: &mut Ctx, status: u16, body: Bytes) -> Result<bool> {
-        self.own_page(session, ctx, pages::json_head(status, body.len())?, body).await
-    }
-
-    async fn own_page(
-        &self,
-        session: &mut Session,
-        ctx: &mut Ctx,
-        mut head: ResponseHeader,
-        body: Bytes,
-    ) -> Result<bool> {
-        ctx.visit.answer.status = head.status.as_u16();
-        ctx.visit.stamp(&mut head);
-        ctx.visit.answers(&head.headers);
-        ctx.visit.ends_with(&body);
-        session.downstream_session.write_response_header(Box::new(head)).await?;
-        session.downstream_session.write_response_body(body, true).await?;
-        Ok(true)
     }
 }

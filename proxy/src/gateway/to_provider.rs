@@ -1,10 +1,11 @@
 //! The relay lane's way to a provider, as far as it needs the client's session: what is read of a body first, where it is
-//! sent, and what the client is told when that failed.
+//! sent, and the lane's whole retry loop. A streamed body cannot be replayed, so that a next address or target takes the
+//! place of one that was not reached, and the same call is sent again only while that is safe.
 
 use super::client::Client;
 use super::{Ctx, Gateway, Relay, deadline};
 use pingora_core::upstreams::peer::HttpPeer;
-use pingora_core::{Error, ErrorType, Result};
+use pingora_core::{Error, ErrorType, Result, RetryType};
 use pingora_proxy::Session;
 use proxy::engine::{Departure, MOST_READ_AHEAD, Passage};
 use proxy::metrics::Outcome;
@@ -109,4 +110,15 @@ impl Gateway {
             _ => Refusal::upstream_unreachable(provider, class.label()),
         }
     }
+}
+
+/// Whether a call whose connection failed is sent again: only if the provider cannot have worked on it, or may work on it
+/// twice, and all of it is still here.
+pub(super) fn is_repeatable(session: &Session, error: &Error, client_reused: bool) -> bool {
+    let is_idempotent = session.req_header().method.is_idempotent();
+    let is_wished = match error.retry {
+        RetryType::ReusedOnly => client_reused && is_idempotent,
+        RetryType::Decided(is_wished) => is_wished && (is_idempotent || proxy::dial::is_unprocessed(error)),
+    };
+    is_wished && !session.as_downstream().retry_buffer_truncated()
 }

@@ -1,0 +1,86 @@
+//! From the head of a request to its lane: what the engine decided is acted on, and what the gateway answers itself is
+//! written.
+
+use super::client::Client;
+use super::{Ctx, Gateway, Relay, pages};
+use bytes::Bytes;
+use pingora_core::{Error, ErrorType, Result};
+use pingora_http::ResponseHeader;
+use pingora_proxy::Session;
+use proxy::engine::{Delivered, Next};
+use proxy::explain::Explained;
+use proxy::metrics::Lane;
+use proxy::refusal::Refusal;
+use std::pin::pin;
+
+impl Gateway {
+    pub(super) async fn walk(&self, session: &mut Session, ctx: &mut Ctx) -> Result<bool> {
+        let peer = session.client_addr().and_then(|address| address.as_inet()).map(|address| address.ip());
+        match self.engine.open(session.req_header(), peer, &mut ctx.visit).await {
+            Err(refusal) => self.refuse(session, ctx, &refusal).await,
+            Ok(Next::Greeting) => self.json_page(session, ctx, 200, Bytes::from_static(pages::GREETING)).await,
+            Ok(Next::Preflight) => self.own_page(session, ctx, pages::preflight()?, Bytes::new()).await,
+            Ok(Next::Engine(mut errand)) => {
+                let mut client = Client::new(session);
+                match pin!(self.engine.run(&mut client, &mut ctx.visit, &mut errand)).await {
+                    Delivered::Answered => Ok(true),
+                    Delivered::Torn => Err(Error::new_up(ErrorType::ReadError)),
+                    Delivered::ClientGone => Err(Error::new_down(ErrorType::ConnectionClosed)),
+                }
+            }
+            Ok(Next::Explain(asker)) => {
+                // What is read may have to be sent on.
+                session.downstream_session.enable_retry_buffering();
+                match Box::pin(self.engine.explain(&mut Client::new(session), &mut ctx.visit, asker)).await {
+                    Explained::Delivered(Delivered::Answered) => Ok(true),
+                    Explained::Delivered(_) => Err(Error::new_down(ErrorType::ConnectionClosed)),
+                    Explained::Past => {
+                        ctx.visit.enter(Lane::ControlPlane, &self.engine.metrics);
+                        ctx.relay = Some(Relay::ControlPlane);
+                        Ok(false)
+                    }
+                }
+            }
+            Ok(Next::Relay(departure)) => self.depart(session, ctx, departure).await,
+            Ok(Next::Pass(passage)) => {
+                ctx.relay = Some(Relay::Provider(passage));
+                Ok(false)
+            }
+            Ok(Next::Page { status, body }) => self.json_page(session, ctx, status, body).await,
+            Ok(Next::ControlPlane) => {
+                ctx.relay = Some(Relay::ControlPlane);
+                Ok(false)
+            }
+        }
+    }
+
+    pub(super) async fn refuse(&self, session: &mut Session, ctx: &mut Ctx, refusal: &Refusal) -> Result<bool> {
+        if session.response_written().is_some() {
+            return Err(Error::new(ErrorType::InternalError));
+        }
+        match self.engine.refuse(&mut Client::new(session), &mut ctx.visit, refusal).await {
+            Delivered::Answered => Ok(true),
+            _ => Err(Error::new_down(ErrorType::ConnectionClosed)),
+        }
+    }
+
+    async fn json_page(&self, session: &mut Session, ctx: &mut Ctx, status: u16, body: Bytes) -> Result<bool> {
+        self.own_page(session, ctx, pages::json_head(status, body.len())?, body).await
+    }
+
+    async fn own_page(
+        &self,
+        session: &mut Session,
+        ctx: &mut Ctx,
+        mut head: ResponseHeader,
+        body: Bytes,
+    ) -> Result<bool> {
+        ctx.visit.answer.status = head.status.as_u16();
+        ctx.visit.stamp(&mut head);
+        ctx.visit.answers(&head.headers);
+        ctx.visit.ends_with(&body);
+        session.downstream_session.write_response_header(Box::new(head)).await?;
+        session.downstream_session.write_response_body(body, true).await?;
+        Ok(true)
+    }
+}
