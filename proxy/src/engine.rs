@@ -1,117 +1,81 @@
 //! The request's walk: what each stage decides, in order, for both lanes. Knows no socket of the client's: that side
 //! is a `Downstream`.
+//!
+//! What stages need from the process stands in services, each with what it needs and no more: `Authenticator` (who asks),
+//! `Recorder` (what is logged), `Planner` (which config), `Admitter` (which limits), `Router` (which target),
+//! `ProviderCalls` (the call). The walk hands a request from one to the next.
 
 mod admit;
+mod admitter;
 mod asked_model;
 mod attempts;
+mod authenticator;
+mod body_limits;
 mod call;
 mod hedge;
 #[cfg(test)]
 mod lab;
 mod passage;
+mod planner;
 mod read_ahead;
+mod recorder;
 mod relayed_body;
 mod response_steps;
+mod router;
 mod session;
 mod turn;
 
+pub use admitter::Admitter;
+pub use authenticator::Authenticator;
+pub use body_limits::BodyLimits;
+pub use call::ProviderCalls;
 pub use passage::{Ask, Passage};
+pub use planner::Planner;
 pub use read_ahead::{Departure, MOST as MOST_READ_AHEAD};
+pub use recorder::Recorder;
+pub use router::Router;
 
-use crate::bodies::Rules;
-use crate::deployment::{self, Identity};
-use crate::dial::Dialer;
 use crate::downstream::Downstream;
 use crate::explain::Asker;
-use crate::fairness::Fairness;
 use crate::headers::{Aliases, GatewayHeaders};
-use crate::hosts::Hosts;
-use crate::inline::InlineConfigs;
-use crate::journal::Journal;
 use crate::metrics::{Lane, Metrics, Outcome};
 use crate::multipart::{self, Form};
 use crate::plan::Plan;
-use crate::providers::Providers;
 use crate::refusal::Refusal;
 use crate::routing::Facts;
 use crate::routing::clock::Machine;
 use crate::routing::course::Moment;
-use crate::secrets::Secrets;
 use crate::snapshot::Snapshot;
-use crate::stages::admit::{Switches, Tariff};
 use crate::stages::answer::{self, Ended};
 use crate::stages::classify::{Endpoint, Route, classify, dialect};
-use crate::stages::headers_to_metadata::HeadersToMetadata;
-use crate::stages::identify::{INFERENCE, Identified, LISTING, Principal, identify};
-use crate::stages::plan::{find, wished_retry};
+use crate::stages::identify::{INFERENCE, LISTING, Principal};
+use crate::stages::plan::wished_retry;
 use crate::stages::prepare::Meant;
-use crate::stages::receive::{BodyMemory, Bounds, Pace, check_content_type};
-use crate::stages::resolve::Resolver;
-use crate::stages::settle::Log;
-use crate::stages::trace::{metadata, trace_id};
+use crate::stages::receive::check_content_type;
+use crate::stages::trace::trace_id;
 use crate::target::Target;
-use crate::tokens::{Refused, Tokens};
 use crate::visit::Visit;
 use bytes::Bytes;
-use chrono::{DateTime, Utc};
-use ipnet::IpNet;
 use pingora_http::RequestHeader;
 use serde_json::{Map, Value};
-use shared::client_ip::client_ip;
 use shared::config::Retry;
-use shared::jwt::failures::Failure as TokenFailure;
-use shared::seal::Sealer;
 use std::net::IpAddr;
 use std::sync::Arc;
-use std::time::Duration;
-use uuid::Uuid;
 
 /// Heads beyond this are refused with 431. Pingora itself gives up at 1 MiB or 256 headers.
 const MAX_HEAD: usize = 64 << 10;
 
 pub struct Engine {
     pub snapshot: Arc<Snapshot>,
-    pub dialer: Arc<Dialer>,
-    pub providers: Providers,
-    /// Which deployment this proxy is, if it says so.
-    pub deployment: Option<Identity>,
-    pub hosts: Hosts,
-    pub inline: InlineConfigs,
-    pub sealer: Arc<Sealer>,
-    pub secrets: Arc<Secrets>,
     pub metrics: Arc<Metrics>,
-    /// None when calls are not logged.
-    pub journal: Option<Arc<Journal>>,
-    /// Rate limits and budgets, as this replica shares them with others.
-    pub limits: Arc<crate::limits::Limits>,
-    /// Whose turn it is at providers that limit their concurrency.
-    pub fairness: Fairness,
-    /// Which limits hold at all.
-    pub switches: Switches,
-    pub tariff: Arc<Tariff>,
-    pub aliases: Aliases,
-    pub headers_to_metadata: HeadersToMetadata,
-    pub tokens: Tokens,
-    /// Peers whose word about the client's address is taken.
-    pub trusted_proxies: Vec<IpNet>,
-    pub body_memory: Arc<BodyMemory>,
-    pub bounds: Limits,
-    /// Steps that tests put behind those of the plan.
-    #[cfg(test)]
-    pub more_steps: fn(&mut answer::Steps),
-}
-
-/// The settings the walk needs.
-#[derive(Debug, Clone)]
-pub struct Limits {
-    pub max_body: usize,
-    pub body_timeout: Duration,
-    /// How fast a large body must come.
-    pub body_pace: Pace,
-    pub first_byte: Duration,
-    pub stream_idle: Duration,
-    /// How much of each body is kept beside a log; none when bodies are not kept.
-    pub log_body: Option<usize>,
+    pub aliases: Arc<Aliases>,
+    pub body_limits: BodyLimits,
+    pub authenticator: Authenticator,
+    pub recorder: Recorder,
+    pub planner: Planner,
+    pub admitter: Admitter,
+    pub router: Router,
+    pub calls: ProviderCalls,
 }
 
 /// Where a request goes after its head was read.
@@ -132,6 +96,14 @@ pub enum Next {
         status: u16,
         body: Bytes,
     },
+}
+
+/// What both lanes know of a request once its head was read.
+#[derive(Debug)]
+pub struct KnownRequest {
+    pub caller: Principal,
+    pub metadata: Map<String, Value>,
+    pub plan: Arc<Plan>,
 }
 
 /// What the engine lane knows of a request before it reads the body.
@@ -179,122 +151,57 @@ impl Engine {
             Route::ControlPlane => Ok(Next::ControlPlane),
             Route::Explain => Ok(Next::Explain(self.asker(head, peer, &headers, visit).await)),
             Route::Prompt => {
-                self.identify(head, peer, &headers, &[INFERENCE], visit).await?;
+                self.authenticator.identify(head, peer, &headers, &[INFERENCE], visit).await?;
                 Err(Refusal::not_implemented("running a prompt"))
             }
             Route::Ambiguous(family) => Err(Refusal::ambiguous_path(family.path())),
             Route::NotFound => Err(Refusal::not_found()),
             Route::MethodNotAllowed => Err(Refusal::method_not_allowed(head.method.as_str())),
             Route::Engine(endpoint) => {
-                let caller = self.identify(head, peer, &headers, &[INFERENCE], visit).await?;
-                self.open_log(&caller, head, &headers, visit)?;
-                self.open_engine(endpoint, head, &headers, caller, visit).await
+                let known = self.learn(head, peer, &headers, visit).await?;
+                self.open_engine(endpoint, head, &headers, known, visit).await
             }
             Route::Relay(path) => {
-                let caller = self.identify(head, peer, &headers, &[INFERENCE], visit).await?;
-                self.open_log(&caller, head, &headers, visit)?;
-                let metadata = metadata(headers.metadata, &head.headers, &caller, &self.headers_to_metadata)?;
-                let plan = self.plan(&headers, &caller, &metadata, visit)?;
-                let ask = Ask::new(path.into_owned(), head, caller, metadata, plan)?;
-                self.admit_head(head, visit, &ask).await?;
-                Ok(Next::Relay(Box::new(self.departure(ask, None, head, &headers))))
+                let known = self.learn(head, peer, &headers, visit).await?;
+                self.open_relay(path.into_owned(), None, head, &headers, known, visit).await
             }
             Route::Models { path, name } => {
-                let caller = self.identify(head, peer, &headers, LISTING, visit).await?;
+                let caller = self.authenticator.identify(head, peer, &headers, LISTING, visit).await?;
                 Box::pin(self.models(path, name, head, &headers, caller, visit)).await
             }
         }
     }
 
-    pub(crate) async fn identify(
+    /// What both lanes learn from the head, in this order: who asks, what the request says of itself, which config it
+    /// follows. From the first of these on it is logged.
+    async fn learn(
         &self,
         head: &RequestHeader,
         peer: Option<IpAddr>,
         headers: &GatewayHeaders<'_>,
-        scopes: &[&str],
-        visit: &Visit,
-    ) -> Result<Principal, Refusal> {
-        let now = visit.request.began_at;
-        let caller = match identify(headers, &self.snapshot, scopes, now)? {
-            Identified::Key(caller) => caller,
-            Identified::Token { text, hash } => {
-                // Boxed, or its state would be part of every request's.
-                let identified = Box::pin(self.tokens.identify(text, hash, &self.snapshot, scopes, now)).await;
-                identified.map_err(|refused| self.reject(refused, text, head, peer, visit))?
-            }
-        };
-        if let Some(deployment) = &self.deployment {
-            deployment.admit(&caller.workspace, &self.snapshot)?;
-        }
-        if let Some(token) = headers.client_auth {
-            deployment::admit(token.as_bytes(), &caller.workspace, &self.snapshot)?;
-        }
-        Ok(caller)
+        visit: &mut Visit,
+    ) -> Result<KnownRequest, Refusal> {
+        let caller = self.authenticator.identify(head, peer, headers, &[INFERENCE], visit).await?;
+        self.recorder.open_log(&caller, head, headers, visit)?;
+        let metadata = self.planner.metadata(headers, &head.headers, &caller)?;
+        let found = self.planner.find(headers, &caller)?;
+        let plan = self.planner.follow(found, &metadata, visit);
+        Ok(KnownRequest { caller, metadata, plan })
     }
 
-    /// From here on the request is somebody's, and is noted however it ends.
-    pub(crate) fn open_log(
+    /// To the relay lane, with its target if that is known already.
+    async fn open_relay(
         &self,
-        caller: &Principal,
+        path: String,
+        target: Option<Target>,
         head: &RequestHeader,
         headers: &GatewayHeaders<'_>,
+        known: KnownRequest,
         visit: &mut Visit,
-    ) -> Result<(), Refusal> {
-        let Some(journal) = &self.journal else { return Ok(()) };
-        if journal.is_refusing() {
-            return Err(Refusal::journal_full());
-        }
-        let rules = self.bounds.log_body.filter(|_| !self.is_metrics_only(caller));
-        let rules = rules.map(|most| Rules { most, is_debug: headers.is_debug() });
-        visit.observer.log = Some(Log::open(journal, caller, head, headers, rules));
-        Ok(())
-    }
-
-    /// Whether its workspace or its organisation wants nothing kept of what is said.
-    fn is_metrics_only(&self, caller: &Principal) -> bool {
-        caller.workspace.is_metrics_only
-            || self
-                .snapshot
-                .organisation(&caller.workspace.organisation_id)
-                .is_some_and(|organisation| organisation.is_metrics_only)
-    }
-
-    fn plan(
-        &self,
-        headers: &GatewayHeaders<'_>,
-        caller: &Principal,
-        metadata: &Map<String, Value>,
-        visit: &mut Visit,
-    ) -> Result<Arc<Plan>, Refusal> {
-        let found = find(headers, caller, &self.snapshot, &self.inline)?;
-        if let Some(log) = &mut visit.observer.log {
-            log.planned(&found, metadata);
-        }
-        visit.routing.config = found.saved;
-        Ok(found.plan)
-    }
-
-    /// Tells the audit trail of the organisation, later and elsewhere, and the client at once.
-    fn reject(
-        &self,
-        refused: Refused,
-        text: &[u8],
-        head: &RequestHeader,
-        peer: Option<IpAddr>,
-        visit: &Visit,
-    ) -> Refusal {
-        const LONGEST_PATH: usize = 2048;
-        let refusal = Refusal::rejected_token(&refused.rejection);
-        self.tokens.trail.note(refused.organisation_id.map(|organisation_id| TokenFailure {
-            organisation_id,
-            rejection: refused.rejection,
-            mask: shared::jwt::mask(&String::from_utf8_lossy(text)),
-            method: head.method.as_str().to_owned(),
-            path: head.uri.path().chars().take(LONGEST_PATH).collect(),
-            request_id: visit.id().parse().ok(),
-            client_ip: peer.map(|peer| client_ip(peer, &head.headers, &self.trusted_proxies)),
-        }));
-        refusal
+    ) -> Result<Next, Refusal> {
+        let ask = Ask::new(path, head, known)?;
+        self.admit_head(head, visit, &ask).await?;
+        Ok(Next::Relay(Box::new(self.router.departure(ask, target, head, headers))))
     }
 
     async fn open_engine(
@@ -302,17 +209,15 @@ impl Engine {
         endpoint: Endpoint,
         head: &RequestHeader,
         headers: &GatewayHeaders<'_>,
-        caller: Principal,
+        known: KnownRequest,
         visit: &mut Visit,
     ) -> Result<Next, Refusal> {
-        let metadata = metadata(headers.metadata, &head.headers, &caller, &self.headers_to_metadata)?;
-        let plan = self.plan(headers, &caller, &metadata, visit)?;
-        let needs_model = || self.may_need_model(&plan, headers, &caller);
+        let path = || endpoint.path().to_owned();
+        let plan = &known.plan;
+        let needs_model = || self.router.may_need_model(plan, headers, &known.caller);
         if endpoint.takes_forms() && !multipart::is_held(&head.headers, headers, !plan.is_nothing(), needs_model()) {
             visit.enter(Lane::Relay, &self.metrics);
-            let ask = Ask::new(endpoint.path().to_owned(), head, caller, metadata, plan)?;
-            self.admit_head(head, visit, &ask).await?;
-            return Ok(Next::Relay(Box::new(self.departure(ask, None, head, headers))));
+            return self.open_relay(path(), None, head, headers, known, visit).await;
         }
         let mut first = None;
         // A form may name another provider than the headers do.
@@ -321,19 +226,19 @@ impl Engine {
             && headers.names_plain_provider()
             && headers.virtual_key.is_none()
         {
-            let target = self.resolver(visit.request.began_at).resolve(plan.leaf(0), headers, &caller, None)?.target;
+            let resolver = self.router.resolver(visit.request.began_at);
+            let target = resolver.resolve(plan.leaf(0), headers, &known.caller, None)?.target;
             visit.routing.provider = Some(target.provider.label.clone());
             // A provider that keeps this endpoint elsewhere or not at all takes the caller's bytes as they are.
             if target.provider.row.native_path(endpoint.family()).is_none() {
-                let ask = Ask::new(endpoint.path().to_owned(), head, caller, metadata, plan)?;
-                self.admit_head(head, visit, &ask).await?;
-                return Ok(Next::Relay(Box::new(self.departure(ask, Some(target), head, headers))));
+                return self.open_relay(path(), Some(target), head, headers, known, visit).await;
             }
             first = Some(target);
         }
         if !endpoint.takes_forms() {
             check_content_type(headers.content_type)?;
         }
+        let KnownRequest { caller, metadata, plan } = known;
         Ok(Next::Engine(Box::new(Errand {
             endpoint,
             caller,
@@ -344,25 +249,6 @@ impl Engine {
             first,
             form: None,
         })))
-    }
-
-    pub(crate) fn resolver(&self, now: DateTime<Utc>) -> Resolver<'_> {
-        Resolver {
-            snapshot: &self.snapshot,
-            providers: &self.providers,
-            hosts: &self.hosts,
-            dialer: &self.dialer,
-            sealer: &self.sealer,
-            first_byte: self.bounds.first_byte,
-            stream_idle: self.bounds.stream_idle,
-            now,
-        }
-    }
-
-    /// What bounds a body of the workspace.
-    pub(crate) fn body_bounds(&self, max_bytes: usize, workspace: Uuid) -> Bounds<'_> {
-        let Limits { body_timeout: timeout, body_pace: pace, .. } = self.bounds;
-        Bounds { max_bytes, timeout, pace, memory: &self.body_memory, workspace }
     }
 
     /// One exchange on the engine lane, from the body to the last byte of the answer.

@@ -20,9 +20,9 @@ use crate::routing::Facts;
 use crate::stages::answer;
 use crate::stages::classify::{Route, classify};
 use crate::stages::identify::Principal;
-use crate::stages::plan::{Found, find};
+use crate::stages::plan::Found;
 use crate::stages::receive::{NotReceived, receive};
-use crate::stages::trace::{add_user, metadata};
+use crate::stages::trace::add_user;
 use crate::visit::Visit;
 use asker::Asking;
 use chrono::Utc;
@@ -86,8 +86,8 @@ enum Lane {
 impl Engine {
     /// Answers a question that is sent as the body.
     pub async fn explain(&self, client: &mut impl Downstream, visit: &mut Visit, asker: Asker) -> Explained {
-        let max_bytes = if asker.0.is_ok() { self.bounds.max_body.min(longest_question()) } else { LONGEST_PAST };
-        let bounds = self.body_bounds(max_bytes, asker.0.as_ref().map_or(Uuid::nil(), Asking::owner));
+        let max_bytes = if asker.0.is_ok() { self.body_limits.max_bytes.min(longest_question()) } else { LONGEST_PAST };
+        let bounds = self.body_limits.bounds(max_bytes, asker.0.as_ref().map_or(Uuid::nil(), Asking::owner));
         let explained = match (receive(client, &bounds).await, asker.0) {
             (Ok(body), _) if is_past(&body.bytes) => return Explained::Past,
             (Ok(body), Ok(asking)) => self.explanation(&body.bytes, asking).await,
@@ -105,11 +105,15 @@ impl Engine {
 
     async fn explanation(&self, question: &[u8], asking: Asking) -> Result<Value, Refusal> {
         let question: Question = serde_json::from_slice(question).map_err(Refusal::invalid_json)?;
-        let caller = asking.principal(question.workspace_id.as_deref(), self.deployment.as_ref(), &self.snapshot)?;
+        let caller = asking.principal(
+            question.workspace_id.as_deref(),
+            self.authenticator.deployment.as_ref(),
+            &self.snapshot,
+        )?;
         let caller = &caller;
         let hypothesis = hypothesis(question)?;
         let headers = GatewayHeaders::of(&hypothesis.headers, &self.aliases)?;
-        let found = find(&headers, caller, &self.snapshot, &self.inline)?;
+        let found = self.planner.find(&headers, caller)?;
         let nothing = Fields::default();
         let fields = match hypothesis.route {
             Lane::Engine(_) => Fields::read(&hypothesis.body)?,
@@ -117,7 +121,7 @@ impl Engine {
         };
         // Of a relayed body only the model is looked at.
         let params = if matches!(hypothesis.route, Lane::Engine(_)) { &fields } else { &nothing };
-        let mut metadata = metadata(headers.metadata, &hypothesis.headers, caller, &self.headers_to_metadata)?;
+        let mut metadata = self.planner.metadata(&headers, &hypothesis.headers, caller)?;
         add_user(&mut metadata, params);
         let view = View {
             facts: Facts { metadata: &metadata, params, pathname: hypothesis.uri.path() },
@@ -150,12 +154,15 @@ impl Engine {
         let reached = stops.iter().filter(|stop| stop.is_reached);
         let possible = reached.filter_map(|stop| {
             let model = model(found.plan.leaf(stop.at), &fields);
-            let resolved =
-                self.resolver(Utc::now()).resolve(found.plan.leaf(stop.at), &headers, caller, model.as_deref()).ok()?;
+            let resolved = self
+                .router
+                .resolver(Utc::now())
+                .resolve(found.plan.leaf(stop.at), &headers, caller, model.as_deref())
+                .ok()?;
             let (option, edits) = (&found.plan.node(stop.at).path, &found.plan.leaf(stop.at).edits);
             Some(Possible { option, target: resolved.target, model: resolved.model.or(model), edits })
         });
-        let limits = self.told_limits(&asked, &possible.collect::<Vec<_>>()).await;
+        let limits = self.admitter.told_limits(&asked, &possible.collect::<Vec<_>>()).await;
         Ok(json!({
             "object": "explanation",
             "lane": lane,
@@ -177,7 +184,7 @@ impl Engine {
         hypothesis: &Hypothesis,
     ) -> Value {
         let asked = model(leaf, fields);
-        let resolved = match self.resolver(Utc::now()).resolve(leaf, headers, caller, asked.as_deref()) {
+        let resolved = match self.router.resolver(Utc::now()).resolve(leaf, headers, caller, asked.as_deref()) {
             Ok(resolved) => resolved,
             Err(refusal) => return refused(&refusal),
         };

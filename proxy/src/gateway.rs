@@ -135,7 +135,7 @@ impl ProxyHttp for Gateway {
             Some(Relay::Provider(passage)) => passage.send_head(head, aliases),
             Some(Relay::ControlPlane) => {
                 let client = session.client_addr().and_then(|address| address.as_inet()).map(|address| address.ip());
-                let trusted = &self.engine.trusted_proxies;
+                let trusted = &self.engine.authenticator.trusted_proxies;
                 relay::towards_admin(head, client, trusted, &ctx.visit.request.id_header(), aliases)
             }
             None => Err(Refusal::internal()),
@@ -262,7 +262,8 @@ impl ProxyHttp for Gateway {
             ctx.refusal.get_or_insert_with(|| deadline::refusal(&ctx.visit, self.relay_refusal(target, &error)));
         }
         let mut error = error.more_context(format!("peer: {peer}"));
-        error.set_retry(to_provider::is_repeatable(session, &error, client_reused));
+        let is_repeatable = to_provider::is_repeatable(session, &error, client_reused);
+        error.set_retry(is_repeatable);
         if let (Some(Relay::Provider(passage)), false, None) = (&ctx.relay, error.retry(), session.response_written()) {
             passage.answered(503);
         }

@@ -113,7 +113,7 @@ impl Health {
     }
 
     fn circuits(&self) -> Response<Vec<u8>> {
-        let page = circuits::page(&self.engine.snapshot, &self.engine.inline, Instant::now());
+        let page = circuits::page(&self.engine.snapshot, &self.engine.planner.inline, Instant::now());
         answer(StatusCode::OK, "application/json", page.to_string())
     }
 
@@ -132,8 +132,8 @@ impl Health {
         for (table, rows) in snapshot.rows() {
             metrics.snapshot_rows.with_label_values(&[table]).set(rows as i64);
         }
-        metrics.body_bytes.set(self.engine.body_memory.used() as i64);
-        metrics.pool_idle.set(self.engine.dialer.idle_connections() as i64);
+        metrics.body_bytes.set(self.engine.body_limits.memory.used() as i64);
+        metrics.pool_idle.set(self.engine.calls.dialer.idle_connections() as i64);
         metrics.render()
     }
 }

@@ -24,7 +24,7 @@ use pingora_proxy::{HttpProxy, http_proxy};
 use proxy::background::Background;
 use proxy::deployment::Identity;
 use proxy::dial::Dialer;
-use proxy::engine::{Engine, Limits};
+use proxy::engine::{Admitter, Authenticator, BodyLimits, Engine, Planner, ProviderCalls, Recorder, Router};
 use proxy::fairness::Fairness;
 use proxy::headers::Aliases;
 use proxy::hosts::Hosts;
@@ -98,15 +98,15 @@ pub fn serve(settings: Settings) -> anyhow::Result<()> {
         server.add_service(background_service("deployment", sign));
     }
     server.add_service(admin_checks);
-    server.add_service(background_service("keyring", KeyringWatch(gateway.engine.sealer.clone())));
-    server.add_service(background_service("secrets", SecretsService(gateway.engine.secrets.clone())));
+    server.add_service(background_service("keyring", KeyringWatch(gateway.engine.router.sealer.clone())));
+    server.add_service(background_service("secrets", SecretsService(gateway.engine.calls.secrets.clone())));
     let writer = TrailService { writer: Mutex::new(writer), database: settings.database.clone() };
     server.add_service(background_service("audit trail", writer));
     if let Some(journal) = journal {
         let keeper = Mutex::new(Keeper::new(limits, journal.clone(), settings.database.clone()));
         server.add_service(background_service("limits", LimitsService(keeper)));
-        let sources = engine.tariff.sources.clone();
-        let traces = Traces::open(&settings.traces, engine.dialer.clone(), metrics.journal.clone())?;
+        let sources = engine.admitter.tariff.sources.clone();
+        let traces = Traces::open(&settings.traces, engine.calls.dialer.clone(), metrics.journal.clone())?;
         let pricer = Pricer::new(sources, snapshot.clone());
         let mut shipper = Shipper::new(settings.database.clone(), pricer, metrics.journal.clone(), traces);
         let aliases = Arc::new(Aliases::new(&settings.identity.header_prefix_aliases)?);
@@ -199,43 +199,66 @@ fn engine(
     (journal, limits): (Option<Arc<Journal>>, Arc<proxy::limits::Limits>),
 ) -> anyhow::Result<Engine> {
     let dialer = Arc::new(Dialer::new(&settings.upstream)?);
-    let upstream = &settings.upstream;
     let sealer = Arc::new(Sealer::new(MasterKeys::load(&settings.sealing)?));
+    let aliases = Arc::new(Aliases::new(&settings.identity.header_prefix_aliases)?);
     let providers = Providers::load(settings.catalogue.providers_file.as_deref(), &dialer)?;
     let sources =
         Sources::new(&settings.catalogue, &settings.log_store, providers.names(), Arc::new(Files(dialer.clone())))?;
+    let secrets = Secrets::new(&settings.secrets, dialer.clone(), snapshot.clone(), sealer.clone());
     Ok(Engine {
-        tariff: Arc::new(Tariff { sources: Arc::new(sources), snapshot: snapshot.clone() }),
-        switches: Switches {
-            things: settings.features.usage_limits_enabled,
-            policies: settings.features.policy_enabled,
-            unknown_price: settings.limits.unknown_price,
+        authenticator: Authenticator {
+            snapshot: snapshot.clone(),
+            tokens: Tokens::new(&settings.jwt, dialer.clone(), trail),
+            deployment: Identity::of(&settings.deployment),
+            trusted_proxies: settings.identity.trusted_proxies.clone(),
         },
-        secrets: Arc::new(Secrets::new(&settings.secrets, dialer.clone(), snapshot.clone(), sealer.clone())),
-        snapshot,
-        providers,
-        deployment: Identity::of(&settings.deployment),
-        hosts: Hosts::default(),
-        inline: InlineConfigs::new(settings.configs.limits()),
-        sealer,
-        tokens: Tokens::new(&settings.jwt, dialer.clone(), trail),
-        trusted_proxies: settings.identity.trusted_proxies.clone(),
-        dialer,
-        fairness: Fairness::new(metrics.fairness.clone()),
-        metrics,
-        journal,
-        limits,
-        aliases: Aliases::new(&settings.identity.header_prefix_aliases)?,
-        headers_to_metadata: HeadersToMetadata::parse(&settings.identity.headers_to_metadata)?,
-        body_memory: BodyMemory::new(settings.process.body_memory_bytes),
-        bounds: Limits {
-            max_body: settings.process.max_body_bytes,
-            body_timeout: Duration::from_millis(settings.process.body_timeout_ms),
-            body_pace: body_pace(settings),
-            first_byte: Duration::from_millis(upstream.upstream_first_byte_timeout_ms),
-            stream_idle: Duration::from_millis(upstream.upstream_stream_idle_timeout_ms),
+        recorder: Recorder {
+            snapshot: snapshot.clone(),
+            journal,
             log_body: settings.log_store.log_bodies.then_some(settings.log_store.log_body_bytes as usize),
         },
+        planner: Planner {
+            snapshot: snapshot.clone(),
+            inline: InlineConfigs::new(settings.configs.limits()),
+            headers_to_metadata: HeadersToMetadata::parse(&settings.identity.headers_to_metadata)?,
+        },
+        admitter: Admitter {
+            snapshot: snapshot.clone(),
+            limits,
+            switches: Switches {
+                things: settings.features.usage_limits_enabled,
+                policies: settings.features.policy_enabled,
+                unknown_price: settings.limits.unknown_price,
+            },
+            tariff: Arc::new(Tariff { sources: Arc::new(sources), snapshot: snapshot.clone() }),
+        },
+        router: Router {
+            snapshot: snapshot.clone(),
+            providers,
+            hosts: Hosts::default(),
+            dialer: dialer.clone(),
+            sealer,
+            aliases: aliases.clone(),
+            first_byte: Duration::from_millis(settings.upstream.upstream_first_byte_timeout_ms),
+            stream_idle: Duration::from_millis(settings.upstream.upstream_stream_idle_timeout_ms),
+            has_policies: settings.features.policy_enabled,
+        },
+        calls: ProviderCalls {
+            dialer,
+            secrets: Arc::new(secrets),
+            fairness: Fairness::new(metrics.fairness.clone()),
+            metrics: metrics.clone(),
+            aliases: aliases.clone(),
+        },
+        body_limits: BodyLimits {
+            max_bytes: settings.process.max_body_bytes,
+            timeout: Duration::from_millis(settings.process.body_timeout_ms),
+            pace: body_pace(settings),
+            memory: BodyMemory::new(settings.process.body_memory_bytes),
+        },
+        snapshot,
+        metrics,
+        aliases,
     })
 }
 

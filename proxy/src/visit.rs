@@ -19,7 +19,7 @@ use crate::stages::admit::Admission;
 use crate::target::Target;
 use bytes::Bytes;
 use http::HeaderMap;
-use observer::{Known, facts};
+use observer::{RestOfVisit, facts};
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -135,8 +135,8 @@ impl Visit {
         self.observer.count(metrics, self.answer.status, self.request.started)
     }
 
-    fn observed(&mut self) -> (&mut Observer, Known<'_>) {
+    fn observed(&mut self) -> (&mut Observer, RestOfVisit<'_>) {
         let Self { request, routing, answer, observer } = self;
-        (observer, Known { request, routing, answer })
+        (observer, RestOfVisit { request, routing, answer })
     }
 }

@@ -2,18 +2,16 @@
 //! passing on, or nothing is left to try. Until then the client has seen nothing.
 
 use super::admit::Read;
-use super::call::{Answer, Call, NotCalled, unreachable};
+use super::call::{Answer, Call, NotCalled, refused};
 use super::turn::Turn;
 use super::{Engine, Errand, moment};
 use crate::body::Fields;
 use crate::dial::Class;
 use crate::downstream::Downstream;
-use crate::fairness::Permit;
 use crate::headers::GatewayHeaders;
 use crate::metrics::{Lane, Outcome};
 use crate::multipart::{Form, MAX_HELD};
-use crate::plan::{Hedging, Leaf};
-use crate::refusal::Refusal;
+use crate::plan::Leaf;
 use crate::routing::retry_after::retry_after;
 use crate::routing::{self, Course, Facts, Next, Speaker};
 use crate::stages::answer::{self, Ended, Failure, WireDialect, beside};
@@ -27,14 +25,13 @@ use http::HeaderMap;
 use pingora_http::RequestHeader;
 use shared::providers::Family;
 use std::borrow::Cow;
-use std::pin::pin;
 use std::time::{Duration, Instant};
 
 impl Engine {
     pub(super) async fn exchange(&self, client: &mut impl Downstream, visit: &mut Visit, errand: &mut Errand) -> Ended {
         let most = if errand.endpoint.takes_forms() { MAX_HELD } else { usize::MAX };
-        let max_bytes = self.bounds.max_body.min(most);
-        let bounds = self.body_bounds(max_bytes, errand.caller.workspace.id);
+        let max_bytes = self.body_limits.max_bytes.min(most);
+        let bounds = self.body_limits.bounds(max_bytes, errand.caller.workspace.id);
         let body = match receive(client, &bounds).await {
             Ok(body) => body,
             Err(NotReceived::Gone) => return Ended::ClientGone,
@@ -118,24 +115,10 @@ impl Engine {
                     Duration::ZERO
                 }
             };
-            self.set_aside(tried.map_err(NotCalled::Ended));
+            self.calls.set_aside(tried.map_err(NotCalled::Ended));
             if !wait.is_zero() {
                 beside(client, visit, Box::pin(tokio::time::sleep(wait))).await?;
             }
-        }
-    }
-
-    /// Counts an attempt that another one replaces; its connection may serve again if its answer was read whole.
-    pub(super) fn set_aside(&self, tried: Result<Answer, NotCalled>) {
-        match tried {
-            Ok(answer) => {
-                self.metrics.attempt(Outcome::Answered);
-                answer.source.release();
-            }
-            Err(NotCalled::Ended(Ended::Failed(Failure { outcome: Some(outcome), .. }))) => {
-                self.metrics.attempt(outcome);
-            }
-            Err(_) => {}
         }
     }
 
@@ -154,7 +137,7 @@ impl Engine {
             Some(target) => (target, None),
             None => {
                 let headers = GatewayHeaders::of(&client.head().headers, &self.aliases).map_err(refused)?;
-                let resolver = self.resolver(Utc::now());
+                let resolver = self.router.resolver(Utc::now());
                 resolved = resolver.resolve(leaf, &headers, &errand.caller, asked_for.as_deref()).map_err(refused)?;
                 (&resolved.target, resolved.model.as_deref())
             }
@@ -166,12 +149,12 @@ impl Engine {
         let is_admitted = visit.observer.is_attempt_admitted();
         self.admit_target(visit, errand, target, named, read, Some(&leaf.edits)).await.map_err(refused)?;
         if target.awaits_secrets() {
-            beside(client, visit, Box::pin(self.secrets.gather(target))).await?.map_err(refused)?;
+            beside(client, visit, Box::pin(self.calls.secrets.gather(target))).await?.map_err(refused)?;
         }
         let turn = Turn::of(target, &errand.caller.workspace);
         let mut permit = None;
         if let Some(turn) = turn {
-            let taken = Box::pin(self.take_turn(turn, visit.routing.deadline));
+            let taken = Box::pin(self.calls.take_turn(turn, visit.routing.deadline));
             match beside(client, visit, taken).await? {
                 Ok(taken) => permit = Some(taken),
                 Err(refusal) => {
@@ -205,7 +188,7 @@ impl Engine {
             turn: turn.as_ref(),
         };
         visit.leaves().map_err(refused)?;
-        let called = self.call_or_redial(client, visit, call, permit).await;
+        let called = self.calls.call_or_redial(client, visit, call, permit).await;
         visit.routing.upstream += match &called {
             Ok(answer) => answer.waited,
             Err(_) => asked.elapsed(),
@@ -214,41 +197,6 @@ impl Engine {
             hedge.learn(asked.elapsed());
         }
         called
-    }
-
-    async fn call_or_redial(
-        &self,
-        client: &mut impl Downstream,
-        visit: &mut Visit,
-        call: Call<'_>,
-        permit: Option<Permit>,
-    ) -> Result<Answer, Ended> {
-        for fresh in [false, true] {
-            let request = self.prepare(call, client.head()).map_err(refused)?;
-            if let Some(log) = &mut visit.observer.log {
-                log.sends(&request, call.target, call.edited, call.asks_usage);
-            }
-            let called = match call.leaf.hedge.as_ref().and_then(Hedging::delay) {
-                None => beside(client, visit, pin!(self.call(call, request, fresh))).await?,
-                // Boxed, as all that is rare: its state would be part of every request's, and is copied with it.
-                Some(delay) => {
-                    let first = self.call(call, request, fresh);
-                    Box::pin(self.hedged(client, visit, call, first, delay)).await
-                }
-            };
-            match called {
-                Ok(mut answer) => {
-                    // A second attempt that won has its own.
-                    if answer.permit.is_none() {
-                        answer.permit = permit;
-                    }
-                    return Ok(answer);
-                }
-                Err(NotCalled::Ended(ended)) => return Err(ended),
-                Err(NotCalled::Unread) => self.metrics.pool_stale.inc(),
-            }
-        }
-        Err(unreachable(call.target, Class::Reset, &"a new connection was closed at once"))
     }
 }
 
@@ -307,8 +255,4 @@ fn speaker(failure: &Failure) -> Speaker {
         None if failure.refusal.is_fault() => Speaker::Fault,
         None => Speaker::Gateway,
     }
-}
-
-pub(super) fn refused(refusal: Refusal) -> Ended {
-    Ended::Failed(Failure { refusal, outcome: None })
 }

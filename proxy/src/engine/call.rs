@@ -1,21 +1,25 @@
 //! One call of one target: connect or take a held connection, send, and read until the answer is worth passing on.
 
-use super::Engine;
 use super::turn::Turn;
-use crate::dial::{Class, DialError, Request, Upstream, UpstreamError};
-use crate::fairness::Permit;
-use crate::metrics::Outcome;
-use crate::plan::Leaf;
+use crate::dial::{Class, DialError, Dialer, Request, Upstream, UpstreamError};
+use crate::downstream::Downstream;
+use crate::fairness::{Fairness, Permit};
+use crate::headers::Aliases;
+use crate::metrics::{Metrics, Outcome};
+use crate::plan::{Hedging, Leaf};
 use crate::refusal::Refusal;
-use crate::stages::answer::{self, AnswerSource, Ended, Failure, Held, Steps, WireDialect};
+use crate::secrets::Secrets;
+use crate::stages::answer::{self, AnswerSource, Ended, Failure, Held, Steps, WireDialect, beside};
 use crate::stages::classify::Endpoint;
 use crate::stages::prepare::{Meant, upstream_head};
 use crate::target::Target;
+use crate::visit::Visit;
 use crate::within::until;
 use bytes::Bytes;
 use http::header;
 use pingora_http::RequestHeader;
 use std::pin::pin;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// An answer whose beginning is held: the provider's, good or bad.
@@ -64,7 +68,70 @@ impl From<Ended> for NotCalled {
     }
 }
 
-impl Engine {
+/// What calls of providers need.
+pub struct ProviderCalls {
+    pub dialer: Arc<Dialer>,
+    pub secrets: Arc<Secrets>,
+    /// Whose turn it is at providers that limit their concurrency.
+    pub fairness: Fairness,
+    pub metrics: Arc<Metrics>,
+    pub aliases: Arc<Aliases>,
+    /// Steps that tests put behind those of the plan.
+    #[cfg(test)]
+    pub more_steps: fn(&mut Steps),
+}
+
+impl ProviderCalls {
+    /// One call, and a second on a new connection if the first was on one that had died.
+    pub(super) async fn call_or_redial(
+        &self,
+        client: &mut impl Downstream,
+        visit: &mut Visit,
+        call: Call<'_>,
+        permit: Option<Permit>,
+    ) -> Result<Answer, Ended> {
+        for fresh in [false, true] {
+            let request = self.prepare(call, client.head()).map_err(refused)?;
+            if let Some(log) = &mut visit.observer.log {
+                log.sends(&request, call.target, call.edited, call.asks_usage);
+            }
+            let called = match call.leaf.hedge.as_ref().and_then(Hedging::delay) {
+                None => beside(client, visit, pin!(self.call(call, request, fresh))).await?,
+                // Boxed, as all that is rare: its state would be part of every request's, and is copied with it.
+                Some(delay) => {
+                    let first = self.call(call, request, fresh);
+                    Box::pin(self.hedged(client, visit, call, first, delay)).await
+                }
+            };
+            match called {
+                Ok(mut answer) => {
+                    // A second attempt that won has its own.
+                    if answer.permit.is_none() {
+                        answer.permit = permit;
+                    }
+                    return Ok(answer);
+                }
+                Err(NotCalled::Ended(ended)) => return Err(ended),
+                Err(NotCalled::Unread) => self.metrics.pool_stale.inc(),
+            }
+        }
+        Err(unreachable(call.target, Class::Reset, &"a new connection was closed at once"))
+    }
+
+    /// Counts an attempt that another one replaces; its connection may serve again if its answer was read whole.
+    pub(super) fn set_aside(&self, tried: Result<Answer, NotCalled>) {
+        match tried {
+            Ok(answer) => {
+                self.metrics.attempt(Outcome::Answered);
+                answer.source.release();
+            }
+            Err(NotCalled::Ended(Ended::Failed(Failure { outcome: Some(outcome), .. }))) => {
+                self.metrics.attempt(outcome);
+            }
+            Err(_) => {}
+        }
+    }
+
     pub(super) async fn call(&self, call: Call<'_>, request: Request, fresh: bool) -> Result<Answer, NotCalled> {
         let target = call.target;
         let limit = call.asked + target.timeout;
@@ -153,7 +220,12 @@ impl From<UpstreamError> for CallError {
     }
 }
 
-pub(super) fn unreachable(target: &Target, class: Class, error: &dyn std::fmt::Display) -> Ended {
+/// We do not ask the provider.
+pub(super) fn refused(refusal: Refusal) -> Ended {
+    Ended::Failed(Failure { refusal, outcome: None })
+}
+
+fn unreachable(target: &Target, class: Class, error: &dyn std::fmt::Display) -> Ended {
     let provider = &target.provider.name;
     tracing::warn!(provider, class = class.label(), %error, "an upstream attempt failed");
     let refusal = match class {

@@ -2,9 +2,7 @@
 //! beside it, and the first good answer is passed on. The other is dropped, which cancels it. It comes out of the
 //! target's retry budget, so that a provider that is slow for everybody is not asked twice by everybody.
 
-use super::Engine;
-use super::attempts::refused;
-use super::call::{Answer, Call, NotCalled};
+use super::call::{Answer, Call, NotCalled, ProviderCalls, refused};
 use crate::downstream::Downstream;
 use crate::metrics::Outcome;
 use crate::stages::answer::beside;
@@ -15,7 +13,7 @@ use std::time::{Duration, Instant};
 
 type Called = Result<Answer, NotCalled>;
 
-impl Engine {
+impl ProviderCalls {
     /// Waits for `first`, and for a second attempt beside it once that has taken `delay`.
     pub(super) async fn hedged(
         &self,

@@ -1,6 +1,6 @@
 //! An engine for tests, without Postgres and without Pingora: one key, one workspace, providers on loopback.
 
-use super::{Engine, Limits, Next};
+use super::{Admitter, Authenticator, BodyLimits, Engine, Next, Planner, ProviderCalls, Recorder, Router};
 use crate::dial::lab;
 use crate::downstream::Downstream as _;
 use crate::downstream::lab::LabClient;
@@ -49,35 +49,54 @@ pub fn engine(journal: Option<&Path>, more_steps: fn(&mut Steps)) -> Engine {
     let providers = Providers::load(None, &dialer).unwrap();
     let sources = Sources::new(&settings.catalogue, &settings.log_store, providers.names(), Arc::new(Nowhere));
     let (trail, _) = trail::trail(metrics.unrecorded_tokens.clone());
+    let aliases = Arc::<Aliases>::default();
     Engine {
-        tariff: Arc::new(Tariff { sources: Arc::new(sources.unwrap()), snapshot: snapshot.clone() }),
-        switches: Switches { things: true, policies: true, unknown_price: settings.limits.unknown_price },
-        secrets: Arc::new(Secrets::new(&settings.secrets, dialer.clone(), snapshot.clone(), sealer.clone())),
-        snapshot,
-        providers,
-        deployment: None,
-        hosts: Hosts::default(),
-        inline: InlineConfigs::new(settings.configs.limits()),
-        sealer,
-        tokens: Tokens::new(&settings.jwt, dialer.clone(), trail),
-        trusted_proxies: Vec::new(),
-        dialer,
-        fairness: Fairness::new(metrics.fairness.clone()),
-        limits: crate::limits::Limits::alone(settings.limits.clone(), metrics.limits.clone()),
-        metrics,
-        journal,
-        aliases: Aliases::default(),
-        headers_to_metadata: HeadersToMetadata::parse(&[]).unwrap(),
-        body_memory: BodyMemory::new(1 << 20),
-        bounds: Limits {
-            max_body: 1 << 20,
-            body_timeout: long,
-            body_pace: Pace { period: long, bytes: 0 },
+        authenticator: Authenticator {
+            snapshot: snapshot.clone(),
+            tokens: Tokens::new(&settings.jwt, dialer.clone(), trail),
+            deployment: None,
+            trusted_proxies: Vec::new(),
+        },
+        recorder: Recorder { snapshot: snapshot.clone(), journal, log_body: Some(1 << 20) },
+        planner: Planner {
+            snapshot: snapshot.clone(),
+            inline: InlineConfigs::new(settings.configs.limits()),
+            headers_to_metadata: HeadersToMetadata::default(),
+        },
+        admitter: Admitter {
+            snapshot: snapshot.clone(),
+            limits: crate::limits::Limits::alone(settings.limits.clone(), metrics.limits.clone()),
+            switches: Switches { things: true, policies: true, unknown_price: settings.limits.unknown_price },
+            tariff: Arc::new(Tariff { sources: Arc::new(sources.unwrap()), snapshot: snapshot.clone() }),
+        },
+        calls: ProviderCalls {
+            dialer: dialer.clone(),
+            secrets: Arc::new(Secrets::new(&settings.secrets, dialer.clone(), snapshot.clone(), sealer.clone())),
+            fairness: Fairness::new(metrics.fairness.clone()),
+            metrics: metrics.clone(),
+            aliases: aliases.clone(),
+            more_steps,
+        },
+        router: Router {
+            snapshot: snapshot.clone(),
+            providers,
+            hosts: Hosts::default(),
+            dialer,
+            sealer,
+            aliases: aliases.clone(),
             first_byte: long,
             stream_idle: long,
-            log_body: Some(1 << 20),
+            has_policies: true,
         },
-        more_steps,
+        body_limits: BodyLimits {
+            max_bytes: 1 << 20,
+            timeout: long,
+            pace: Pace { period: long, bytes: 0 },
+            memory: BodyMemory::new(1 << 20),
+        },
+        snapshot,
+        metrics,
+        aliases,
     }
 }
 

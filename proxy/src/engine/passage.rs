@@ -3,7 +3,7 @@
 
 use super::asked_model::{AskedModel, Splice};
 use super::relayed_body::RelayedBody;
-use super::{Engine, moment, path_and_query};
+use super::{KnownRequest, Router, moment, path_and_query};
 use crate::body::Fields;
 use crate::fairness::Permit;
 use crate::headers::{Aliases, GatewayHeaders};
@@ -72,14 +72,9 @@ pub struct Ask {
 }
 
 impl Ask {
-    pub fn new(
-        path: String,
-        head: &RequestHeader,
-        caller: Principal,
-        metadata: Map<String, Value>,
-        plan: Arc<Plan>,
-    ) -> Result<Self, Refusal> {
+    pub fn new(path: String, head: &RequestHeader, known: KnownRequest) -> Result<Self, Refusal> {
         let model = AskedModel::in_head(&path, head.uri.query())?;
+        let KnownRequest { caller, metadata, plan } = known;
         Ok(Self { path, caller, metadata, plan, model })
     }
 }
@@ -170,7 +165,7 @@ impl Passage {
     }
 }
 
-impl Engine {
+impl Router {
     /// To the first target that can be asked.
     pub(crate) fn passage(
         &self,

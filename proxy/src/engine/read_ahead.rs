@@ -4,14 +4,12 @@
 
 use super::asked_model::AskedModel;
 use super::relayed_body::RelayedBody;
-use super::{Ask, Engine, Passage};
+use super::{Ask, Engine, Passage, Router};
 use crate::body::model_reader::ModelReader;
 use crate::downstream::{ClientGone, Downstream};
 use crate::headers::GatewayHeaders;
 use crate::multipart::{self, MAX_HELD};
-use crate::plan::{Plan, Source};
 use crate::refusal::Refusal;
-use crate::stages::identify::Principal;
 use crate::stages::receive::NotReceived;
 use crate::target::{Credential, Target};
 use crate::visit::Visit;
@@ -19,7 +17,6 @@ use crate::within::within;
 use bytes::Bytes;
 use http::{HeaderMap, Version, header};
 use pingora_http::RequestHeader;
-use std::collections::HashSet;
 use std::pin::pin;
 
 /// As far as the model is looked for; Pingora keeps as much to send it again.
@@ -50,7 +47,7 @@ struct Ahead {
     is_whole: bool,
 }
 
-impl Engine {
+impl Router {
     pub(super) fn departure(
         &self,
         mut ask: Ask,
@@ -81,30 +78,9 @@ impl Engine {
             false => Need::Nothing,
         }
     }
+}
 
-    /// Whether models are forbidden or limited, for this caller at this target.
-    pub(super) fn is_model_deciding(&self, target: &Target, caller: &Principal) -> bool {
-        let is_restricted = match &target.credential {
-            Credential::Stored(stored) => {
-                let integration = &stored.integration;
-                let models = || self.snapshot.models_of(&HashSet::from([integration.id]));
-                !integration.allow_all_models || models().iter().any(|model| !model.enabled)
-            }
-            Credential::Given(_) => false,
-        };
-        is_restricted || self.has_model_policies(caller)
-    }
-
-    /// Whether the model could decide something, whatever the target will be.
-    pub(super) fn may_need_model(&self, plan: &Plan, headers: &GatewayHeaders<'_>, caller: &Principal) -> bool {
-        may_be_stored(plan, headers) || self.has_model_policies(caller)
-    }
-
-    fn has_model_policies(&self, caller: &Principal) -> bool {
-        let policies = || self.snapshot.policies(&caller.workspace.id);
-        self.switches.policies && policies().is_some_and(|policies| policies.asks_about_models)
-    }
-
+impl Engine {
     /// To the first target that can be asked, once it is known what for.
     pub async fn depart(
         &self,
@@ -120,7 +96,7 @@ impl Engine {
                 client.write_continue().await?;
                 body.is_permitted = true;
             }
-            let reading = within(self.bounds.body_timeout, pin!(read_ahead(client, need))).await;
+            let reading = within(self.body_limits.timeout, pin!(read_ahead(client, need))).await;
             let ahead = reading.map_err(|_| Refusal::body_timeout())??;
             let is_json = client.head().headers.get(header::CONTENT_TYPE).is_none_or(|value| is_json(value.as_bytes()));
             ask.model = ahead.model(need, is_json);
@@ -133,8 +109,8 @@ impl Engine {
         }
         let headers = GatewayHeaders::of(&client.head().headers, &self.aliases)?;
         let mut passage = match target {
-            Some(target) => self.passage_to(target, ask, client.head(), visit)?,
-            None => self.passage(ask, client.head(), &headers, visit)?,
+            Some(target) => self.router.passage_to(target, ask, client.head(), visit)?,
+            None => self.router.passage(ask, client.head(), &headers, visit)?,
         };
         passage.begin_body(body);
         Ok(passage)
@@ -186,17 +162,6 @@ impl Ahead {
         first.is_some_and(|byte| matches!(byte, b'{' | b'[' | b'"' | b'-' | b'0'..=b'9' | b't' | b'f' | b'n'))
             && bytes.next() != Some(0)
     }
-}
-
-/// Whether a leaf could lead to an integration, whose models may be restricted. Without a provider in the headers the
-/// model may name one.
-fn may_be_stored(plan: &Plan, headers: &GatewayHeaders<'_>) -> bool {
-    let is_named = headers.names_plain_provider() && headers.virtual_key.is_none();
-    plan.leaves().any(|leaf| match leaf.source {
-        Source::Named(_) => false,
-        Source::Stored(_) => true,
-        Source::Request => !is_named,
-    })
 }
 
 fn has_body(head: &RequestHeader) -> bool {

@@ -13,9 +13,7 @@ use crate::realtime::{Event, Wanted};
 use crate::refusal::Refusal;
 use crate::stages::admit::told::Hit;
 use crate::stages::admit::{self, Admission, Amounts, asks};
-use crate::stages::identify::{INFERENCE, Identified, identify};
 use crate::visit::Visit;
-use chrono::Utc;
 use futures::FutureExt as _;
 use pingora_http::RequestHeader;
 use shared::providers::Family;
@@ -129,25 +127,8 @@ impl Engine {
             return Ok(());
         }
         passage.checked = Instant::now();
-        let now = Utc::now();
         let headers = GatewayHeaders::of(&head.headers, &self.aliases)?;
-        let identified = identify(&headers, &self.snapshot, &[INFERENCE], now)?;
-        let caller = passage.caller_mut();
-        match identified {
-            Identified::Key(present) => *caller = present,
-            Identified::Token { .. } => {
-                if caller.key.is_expired(now) {
-                    return Err(Refusal::expired_api_key());
-                }
-                let workspace = self.snapshot.workspace(&caller.workspace.id);
-                let workspace = workspace.filter(|workspace| workspace.status == "active");
-                caller.workspace = workspace.ok_or_else(Refusal::invalid_api_key)?;
-            }
-        }
-        match &self.deployment {
-            Some(deployment) => deployment.admit(&caller.workspace, &self.snapshot),
-            None => Ok(()),
-        }
+        self.authenticator.identify_again(passage.caller_mut(), &headers)
     }
 
     /// Whether every budget has something left. That a rate has nothing left ends a session only when it asks for more.
@@ -158,7 +139,7 @@ impl Engine {
         if budgets.is_empty() {
             return Ok(());
         }
-        let left = self.reserve(visit, &budgets, Amounts::default(), false).await;
+        let left = self.admitter.reserve(visit, &budgets, Amounts::default(), false).await;
         visit.observer.admission = None;
         left
     }
@@ -172,10 +153,10 @@ impl Engine {
         let (of_request, of_attempt) = self.limits_of_response(passage, head, visit);
         let mut admitted = Ok(());
         if !of_request.is_empty() {
-            admitted = self.reserve(visit, &of_request, Amounts::default(), false).await;
+            admitted = self.admitter.reserve(visit, &of_request, Amounts::default(), false).await;
         }
         if admitted.is_ok() && !of_attempt.is_empty() {
-            admitted = self.reserve(visit, &of_attempt, Amounts::default(), true).await;
+            admitted = self.admitter.reserve(visit, &of_attempt, Amounts::default(), true).await;
         }
         let promise = visit.observer.admission.take();
         admitted.map(|()| promise)
@@ -199,9 +180,10 @@ impl Engine {
         };
         visit.observer.admission = None;
         let (of_request, of_attempt) = self.limits_of_response(passage, head, visit);
-        let now = self.limits.now();
-        let charge = |wanted: &[admit::Wanted]| self.limits.charge_unasked(now, &asks(wanted, &Amounts::default()));
-        let mut admission = Box::new(Admission::new(self.tariff.clone()));
+        let now = self.admitter.limits.now();
+        let charge =
+            |wanted: &[admit::Wanted]| self.admitter.limits.charge_unasked(now, &asks(wanted, &Amounts::default()));
+        let mut admission = Box::new(Admission::new(self.admitter.tariff.clone()));
         admission.admit(charge(&of_request), Amounts::default());
         admission.admit_attempt(charge(&of_attempt), visit.routing.option.clone());
         (Some(admission), refused)
@@ -216,7 +198,7 @@ impl Engine {
         let (path, caller, metadata) = passage.asked();
         let family = Family::of(&head.method, path).map(|(family, _)| family);
         let model = passage.model.as_deref();
-        let of_request = self.wanted(visit, caller, metadata, family);
-        (of_request, self.wanted_of(visit, caller, metadata, family, &passage.target, model))
+        let of_request = self.admitter.wanted(visit, caller, metadata, family);
+        (of_request, self.admitter.wanted_of(visit, caller, metadata, family, &passage.target, model))
     }
 }

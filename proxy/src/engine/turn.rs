@@ -1,7 +1,7 @@
 //! A call's turn at a provider that limits its concurrency, on both lanes. Providers that do not cost one look at their
 //! row: no lock, no allocation.
 
-use super::{Engine, Passage};
+use super::{Passage, ProviderCalls};
 use crate::fairness::{Asker, Permit, Shed};
 use crate::limits::Unit;
 use crate::refusal::Refusal;
@@ -48,7 +48,7 @@ impl<'t> Turn<'t> {
     }
 }
 
-impl Engine {
+impl ProviderCalls {
     /// Waits for the turn; a refusal is that target's answer.
     pub(super) async fn take_turn(&self, turn: Turn<'_>, deadline: Option<Instant>) -> Result<Permit, Refusal> {
         let longest = Duration::from_millis(u64::from(turn.concurrency.max_wait_ms));

@@ -39,7 +39,7 @@ impl Engine {
         if let Some(key) = administrator(headers, &self.snapshot, visit.request.began_at) {
             return Asker(require_scopes(&key).map(|()| Asking::ForOrganisation(key)));
         }
-        let caller = self.identify(head, peer, headers, SCOPES, visit).await;
+        let caller = self.authenticator.identify(head, peer, headers, SCOPES, visit).await;
         Asker(caller.and_then(|caller| {
             require_scopes(&caller.key)?;
             Ok(Asking::InWorkspace(caller))

@@ -3,7 +3,7 @@
 
 use crate::body::Fields;
 use crate::body::edit::Edits;
-use crate::engine::Engine;
+use crate::engine::Admitter;
 use crate::limits::{Ask, Kind, Moment, Unit};
 use crate::snapshot::SavedConfig;
 use crate::stages::admit::told::{price_unknown, refusal};
@@ -33,7 +33,7 @@ pub struct Possible<'p> {
     pub edits: &'p Edits,
 }
 
-impl Engine {
+impl Admitter {
     /// Those of the request first, then those of each target.
     pub(super) async fn told_limits(&self, asked: &Asked<'_>, possible: &[Possible<'_>]) -> Vec<Value> {
         let Asked { caller, metadata, config, family, .. } = *asked;

@@ -46,27 +46,29 @@ impl Gateway {
         loop {
             if let Err(refusal) = self.engine.admit_passage(passage, session.req_header(), visit).await {
                 visit.set_aside(refusal.status, Some(refusal.code), None);
-                if !self.engine.reroute(passage, Some(&refusal), session.req_header(), visit)? {
+                if !self.engine.router.reroute(passage, Some(&refusal), session.req_header(), visit)? {
                     return Err(refusal);
                 }
                 continue;
             }
             let target = &passage.target;
             let timeout = deadline::within(target.timeout, visit, is_upgrade);
-            let refusal = match self.engine.secrets.gather(target).await {
+            let refusal = match self.engine.calls.secrets.gather(target).await {
                 Err(refusal) => refusal,
-                Ok(()) => match self.engine.dialer.peer(&target.origin, &passage.tried, is_upgrade, timeout).await {
-                    Ok(peer) => return Ok(peer),
-                    Err(error) => {
-                        self.engine.metrics.attempt(Outcome::Failed(error.class()));
-                        match error.class() {
-                            proxy::dial::Class::Blocked => Refusal::invalid_custom_host(&error),
-                            _ => Refusal::upstream_unreachable(&target.provider.name, &error),
+                Ok(()) => {
+                    match self.engine.calls.dialer.peer(&target.origin, &passage.tried, is_upgrade, timeout).await {
+                        Ok(peer) => return Ok(peer),
+                        Err(error) => {
+                            self.engine.metrics.attempt(Outcome::Failed(error.class()));
+                            match error.class() {
+                                proxy::dial::Class::Blocked => Refusal::invalid_custom_host(&error),
+                                _ => Refusal::upstream_unreachable(&target.provider.name, &error),
+                            }
                         }
                     }
-                },
+                }
             };
-            if !self.engine.reroute(passage, None, session.req_header(), visit)? {
+            if !self.engine.router.reroute(passage, None, session.req_header(), visit)? {
                 return Err(refusal);
             }
         }
@@ -82,12 +84,12 @@ impl Gateway {
     ) {
         let Some(Relay::Provider(passage)) = &mut ctx.relay else { return };
         let class = proxy::dial::Class::of(error);
-        let has_others = self.engine.dialer.demote(&passage.target.origin, peer, &mut passage.tried);
+        let has_others = self.engine.calls.dialer.demote(&passage.target.origin, peer, &mut passage.tried);
         if has_others && class.is_of_address() {
             return error.set_retry(true);
         }
         let failed = passage.target.clone();
-        let found = self.engine.reroute(passage, None, session.req_header(), &mut ctx.visit);
+        let found = self.engine.router.reroute(passage, None, session.req_header(), &mut ctx.visit);
         if matches!(found, Ok(true)) {
             self.engine.metrics.attempt(Outcome::Failed(class));
         } else {

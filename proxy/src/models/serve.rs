@@ -1,14 +1,12 @@
 //! `GET /models` and `GET /models/{id}`, from the caller to the answer.
 
 use super::{Query, Teller, available, named, page, teller, upstream};
-use crate::engine::{Ask, Engine, Next};
+use crate::engine::{Ask, Engine, KnownRequest, Next};
 use crate::headers::GatewayHeaders;
 use crate::metrics::Outcome;
 use crate::refusal::Refusal;
 use crate::stages::identify::Principal;
-use crate::stages::plan::find;
 use crate::stages::prepare::{Meant, upstream_head};
-use crate::stages::trace::metadata;
 use crate::target::Target;
 use crate::visit::Visit;
 use bytes::Bytes;
@@ -28,24 +26,21 @@ impl Engine {
         caller: Principal,
         visit: &mut Visit,
     ) -> Result<Next, Refusal> {
-        let metadata = metadata(headers.metadata, &head.headers, &caller, &self.headers_to_metadata)?;
-        let found = find(headers, &caller, &self.snapshot, &self.inline)?;
+        let metadata = self.planner.metadata(headers, &head.headers, &caller)?;
+        let found = self.planner.find(headers, &caller)?;
         let slugs = match teller(headers, &found.plan)? {
             Teller::Catalogue(slugs) => slugs,
             Teller::Provider => {
-                self.open_log(&caller, head, headers, visit)?;
-                if let Some(log) = &mut visit.observer.log {
-                    log.planned(&found, &metadata);
-                }
-                visit.routing.config = found.saved;
-                let ask = Ask::new(path.to_owned(), head, caller, metadata, found.plan)?;
-                let mut passage = self.passage(ask, head, headers, visit)?;
+                self.recorder.open_log(&caller, head, headers, visit)?;
+                let plan = self.planner.follow(found, &metadata, visit);
+                let ask = Ask::new(path.to_owned(), head, KnownRequest { caller, metadata, plan })?;
+                let mut passage = self.router.passage(ask, head, headers, visit)?;
                 passage.is_listing = true;
                 let target = &passage.target;
                 if name.is_some() || !upstream::is_known(&target.provider.name) {
                     return Ok(Next::Pass(Box::new(passage)));
                 }
-                self.secrets.gather(target).await?;
+                self.calls.secrets.gather(target).await?;
                 return self.ask(target, head, headers).await;
             }
         };
@@ -69,7 +64,7 @@ impl Engine {
         let mut asked = upstream_head(target, &place, head, &Meant::of(headers), None, &self.aliases)?;
         asked.method = Method::GET;
         asked.remove(&header::CONTENT_TYPE);
-        let (status, body) = upstream::ask(&self.dialer, target, asked).await?;
+        let (status, body) = upstream::ask(&self.calls.dialer, target, asked).await?;
         self.metrics.attempt(Outcome::Answered);
         let written = (status == 200).then(|| upstream::in_openai_form(&body, &target.provider.name)).flatten();
         Ok(Next::Page { status, body: written.map_or(body, |list| Bytes::from(list.to_string())) })

@@ -24,7 +24,7 @@ pub struct Observer {
 }
 
 /// The rest of the visit, for what is written of it.
-pub(super) struct Known<'v> {
+pub(super) struct RestOfVisit<'v> {
     pub request: &'v mut RequestIdentity,
     pub routing: &'v RoutingState,
     pub answer: &'v mut AnswerState,
@@ -87,14 +87,14 @@ impl Observer {
         }
     }
 
-    pub(super) fn ends_with(&mut self, bytes: &[u8], known: Known<'_>) {
+    pub(super) fn ends_with(&mut self, bytes: &[u8], known: RestOfVisit<'_>) {
         if let Some(log) = &mut self.log {
             log.tells(bytes);
             self.note(known);
         }
     }
 
-    pub(super) fn plain(&mut self, piece: &Bytes, is_last: bool, known: Known<'_>) {
+    pub(super) fn plain(&mut self, piece: &Bytes, is_last: bool, known: RestOfVisit<'_>) {
         let Some(log) = &mut self.log else { return };
         log.plain(piece, is_last);
         if is_last {
@@ -102,20 +102,20 @@ impl Observer {
         }
     }
 
-    pub(super) fn changed(&mut self, read: &Bytes, passed: &Bytes, known: Known<'_>) {
+    pub(super) fn changed(&mut self, read: &Bytes, passed: &Bytes, known: RestOfVisit<'_>) {
         let Some(log) = &mut self.log else { return };
         log.changed(read, passed);
         self.note(known);
     }
 
-    pub(super) fn late(&mut self, body: &[u8], event: &[u8], known: Known<'_>) {
+    pub(super) fn late(&mut self, body: &[u8], event: &[u8], known: RestOfVisit<'_>) {
         let Some(log) = &mut self.log else { return };
         log.counts(body, true);
         log.tells(event);
         self.note(known);
     }
 
-    pub(super) fn events(&mut self, whole: &[u8], passed: &[u8], is_last: bool, known: Known<'_>) {
+    pub(super) fn events(&mut self, whole: &[u8], passed: &[u8], is_last: bool, known: RestOfVisit<'_>) {
         let after = known.request.started.elapsed();
         let Some(log) = &mut self.log else { return };
         log.streams(after);
@@ -131,7 +131,7 @@ impl Observer {
         }
     }
 
-    pub(super) fn relays(&mut self, piece: &Bytes, is_last: bool, known: Known<'_>) {
+    pub(super) fn relays(&mut self, piece: &Bytes, is_last: bool, known: RestOfVisit<'_>) {
         let after = known.request.started.elapsed();
         let Some(log) = &mut self.log else { return };
         log.relayed(piece, is_last, after);
@@ -141,10 +141,10 @@ impl Observer {
     }
 
     /// Notes the request in the journal, once.
-    pub(super) fn note(&mut self, known: Known<'_>) {
+    pub(super) fn note(&mut self, known: RestOfVisit<'_>) {
         let Some(mut log) = self.log.take() else { return };
         let admission = self.admission.take();
-        let Known { request, routing, answer } = known;
+        let RestOfVisit { request, routing, answer } = known;
         let (mut status, mut error_code) = (answer.status, answer.error_code);
         let mut record_id = request.uuid();
         if let Some(websocket) = &answer.websocket {
@@ -163,8 +163,8 @@ impl Observer {
         log.settle(&Facts { record_id, ..facts }, admission);
     }
 
-    pub(super) fn note_response(&mut self, done: Done, admission: Option<Box<Admission>>, known: Known<'_>) {
-        let Known { request, routing, answer } = known;
+    pub(super) fn note_response(&mut self, done: Done, admission: Option<Box<Admission>>, known: RestOfVisit<'_>) {
+        let RestOfVisit { request, routing, answer } = known;
         let Some(websocket) = &mut answer.websocket else { return };
         let (number, took) = websocket.finish(&done);
         let Some(log) = &mut self.log else {
