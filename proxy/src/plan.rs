@@ -134,12 +134,12 @@ impl Plan {
         &self.nodes[index]
     }
 
-    /// The leaf at an index that is one: a course stands only on leaves.
+    /// The leaf at an index that is one: of a course, which stands only on leaves, or the one leaf of no config at all.
     pub fn leaf(&self, index: usize) -> &Leaf {
-        match &self.nodes[index].branch {
-            Branch::Leaf(leaf) => leaf,
-            _ => NOTHING.leaf(0),
-        }
+        let Branch::Leaf(leaf) = &self.nodes[index].branch else {
+            panic!("{} is no leaf, and courses stand only on leaves", self.nodes[index].path)
+        };
+        leaf
     }
 
     /// Each leaf with its place in the config.

@@ -2,7 +2,7 @@
 //! connection is closed or the stream reset. Only `release` gives a connection back, and only one that is clean.
 
 use std::pin::pin;
-use std::sync::{Arc, LazyLock};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
@@ -241,24 +241,24 @@ impl Upstream {
         self.note_end();
     }
 
-    /// The head of the answer, after `read_head`.
+    /// The head of the answer, once `read_head` has read it and until `take_head` has taken it.
     pub fn head(&self) -> &ResponseHeader {
         let head = match &self.exchange {
             Exchange::H1(session) => session.head(),
             Exchange::H2(stream) => stream.response_header(),
             Exchange::Ready(_) | Exchange::Over => None,
         };
-        head.unwrap_or(&NO_HEAD)
+        head.expect(HAS_HEAD)
     }
 
-    /// The head as the caller's own; `head` has none afterwards.
+    /// The head as the caller's own, once.
     pub fn take_head(&mut self) -> ResponseHeader {
         let head = match &mut self.exchange {
             Exchange::H1(session) => session.take_head(),
             Exchange::H2(stream) => stream.response_header().cloned(),
             Exchange::Ready(_) | Exchange::Over => None,
         };
-        let mut head = head.unwrap_or_else(|| NO_HEAD.clone());
+        let mut head = head.expect(HAS_HEAD);
         if self.inflate.is_some() {
             head.remove_header(&header::CONTENT_ENCODING);
             head.remove_header(&header::CONTENT_LENGTH);
@@ -374,8 +374,8 @@ impl Upstream {
     }
 }
 
-/// Stands in until a head was read, so that looking too early is not a crash.
-static NO_HEAD: LazyLock<ResponseHeader> = LazyLock::new(|| ResponseHeader::build(502, None).expect("502 is a status"));
+/// Why there is a head: whoever asks for it has waited for `read_head` without an error.
+const HAS_HEAD: &str = "the head was read, and not taken yet";
 
 fn over() -> UpstreamError {
     UpstreamError::new(Class::Protocol, "no request was sent on this connection")

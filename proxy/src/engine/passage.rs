@@ -227,9 +227,11 @@ impl Router {
         loop {
             let ask = &passage.ask;
             let facts = Facts { metadata: &ask.metadata, params: &params, pathname: head.uri.path() };
-            let next = course.leave(&outcome, &mut moment(facts, &ask.caller, &mut rand::random::<f64>))?;
-            if next != Next::Elsewhere {
+            let next = course.leave(&outcome, &mut moment(facts, &ask.caller, &mut rand::random::<f64>));
+            if !matches!(next, Ok(Next::Elsewhere)) {
+                // It stays where it stood, which is a leaf.
                 passage.way = course.pause();
+                next?;
                 return last.map_or(Ok(false), Err);
             }
             match self.at_leaf(&course, ask, head, &headers, visit) {

@@ -351,7 +351,6 @@ async fn using_a_call_out_of_order_is_an_error_not_a_crash() {
     let mut upstream = dialer.connect(&server.origin(&dialer), false).await.unwrap();
     assert_eq!(upstream.read_head().await.unwrap_err().class(), Class::Protocol);
     assert_eq!(upstream.read_body().await.unwrap_err().class(), Class::Protocol);
-    assert_eq!(upstream.head().status, 502);
     upstream.send(post(), Bytes::new()).await.unwrap();
     assert_eq!(upstream.send(post(), Bytes::new()).await.unwrap_err().class(), Class::Protocol);
 }
