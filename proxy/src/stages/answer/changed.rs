@@ -13,6 +13,7 @@ pub async fn deliver(
     steps: &mut Steps,
     visit: &mut Visit,
 ) -> Result<Ended, Ended> {
+    // It is in memory already: it becomes an event whatever its length.
     if visit.answer.pulse.has_begun {
         return late::tell(client, source, &body.read, &body.passed, visit).await;
     }
