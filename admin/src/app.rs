@@ -62,8 +62,6 @@ pub struct App {
     /// Whether bodies of logged calls are kept, and how much of each.
     pub keeps_bodies: bool,
     pub longest_body: usize,
-    /// The interface's document; the same for the life of the process.
-    pub openapi: bytes::Bytes,
 }
 
 impl App {
@@ -96,7 +94,6 @@ impl App {
             log_store: LogStore::open(&settings.log_store)?,
             keeps_bodies: settings.log_store.log_bodies,
             longest_body: settings.log_store.log_body_bytes as usize,
-            openapi: serde_json::to_vec(&crate::openapi::document())?.into(),
         })
     }
 }

@@ -2,6 +2,7 @@
 //! transaction, the audit record and the shape of answers are here, so that no resource can forget them. Scope, kind
 //! of key, role and feature were checked by the gate; the change notice is sent by the table's triggers.
 
+mod docs;
 mod resource;
 
 pub use resource::{Resource, Verb, shown};

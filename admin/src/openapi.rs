@@ -31,20 +31,18 @@ pub mod schema;
 
 pub use doc::{Doc, choices};
 
-use crate::resources;
-use crate::routes::Routes;
 use serde_json::{Map, Value, json};
-use shared::routes::operations;
+use shared::routes::{Operation, operations};
 
 /// The version of the interface description, and the release whose interface it is; neither is our own version.
 const INTERFACE_VERSION: &str = "2.0.0";
 const COMPATIBLE_RELEASE: &str = "1.12.0";
 
-pub fn document() -> Value {
-    let routes = resources::routes();
+/// `docs` are the descriptions of the operations that have one, `built` those that have a handler.
+pub fn document(docs: &[(&'static Operation, Doc)], built: &[&'static Operation]) -> Value {
     let mut schemas = Map::new();
     let mut paths = Map::new();
-    for (path, method, rendered) in rendered(&routes) {
+    for (path, method, rendered) in rendered(docs, built) {
         let item = paths.entry(path).or_insert_with(|| json!({}));
         item[method] = components::hoisted(rendered, &mut schemas);
     }
@@ -67,10 +65,10 @@ pub fn document() -> Value {
 }
 
 /// Path, method and description of everything, before what is named is moved to the components.
-fn rendered(routes: &Routes) -> Vec<(String, String, Value)> {
-    let doc_of = |operation| routes.docs().iter().find(|(one, _)| *one == operation).map(|(_, doc)| doc);
+fn rendered(docs: &[(&'static Operation, Doc)], built: &[&'static Operation]) -> Vec<(String, String, Value)> {
+    let doc_of = |operation| docs.iter().find(|(one, _)| *one == operation).map(|(_, doc)| doc);
     let managed = operations().map(|operation| {
-        let rendered = operation::rendered(operation, doc_of(operation), resources::is_built(operation));
+        let rendered = operation::rendered(operation, doc_of(operation), built.contains(&operation));
         (operation.path.replace("{*", "{"), operation.method.as_str().to_ascii_lowercase(), rendered)
     });
     managed.chain(inference::rendered()).collect()

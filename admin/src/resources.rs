@@ -22,13 +22,12 @@ mod users;
 mod virtual_keys;
 mod workspaces;
 
-use crate::app::App;
 use crate::error::ApiError;
-use crate::openapi::{Doc, schema};
+use crate::openapi::{self, Doc, schema};
 use crate::routes::Routes;
-use axum::extract::State;
 use axum::http::header;
 use axum::response::IntoResponse;
+use bytes::Bytes;
 use shared::routes::{Method, Operation};
 use std::sync::LazyLock;
 
@@ -64,7 +63,7 @@ pub fn routes() -> Routes {
         .merge(workspaces::routes())
         .get("/api-keys/self", own_key::describe)
         .post("/api-keys/{type}/{subType}", no_such_kind_of_key)
-        .get("/openapi.json", openapi)
+        .get("/openapi.json", openapi_json)
         .describe(docs())
 }
 
@@ -95,6 +94,17 @@ async fn no_such_kind_of_key() -> ApiError {
     ApiError::invalid("There is no such kind of API key")
 }
 
-pub async fn openapi(State(app): State<App>) -> impl IntoResponse {
-    ([(header::CONTENT_TYPE, "application/json")], app.openapi)
+/// `GET /openapi.json`, below `/v1` and at the root.
+pub async fn openapi_json() -> impl IntoResponse {
+    ([(header::CONTENT_TYPE, "application/json")], openapi_document())
+}
+
+/// The OpenAPI document of all operations; the same for the life of the process.
+pub fn openapi_document() -> Bytes {
+    static DOCUMENT: LazyLock<Bytes> = LazyLock::new(|| {
+        let routes = routes();
+        let document = openapi::document(routes.docs(), routes.built());
+        serde_json::to_vec(&document).expect("a JSON value can be written as JSON").into()
+    });
+    DOCUMENT.clone()
 }

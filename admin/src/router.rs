@@ -11,6 +11,8 @@ use axum::middleware::from_fn_with_state;
 use axum::routing::get;
 
 pub fn router(app: App) -> Router {
+    // Built now, so that no caller waits for it.
+    let _ = resources::openapi_document();
     let operations = resources::routes()
         .into_router()
         // `body::receive` has bounded the body already, by another figure than axum's.
@@ -22,7 +24,7 @@ pub fn router(app: App) -> Router {
         .route("/readyz", get(health::ready))
         .route("/metrics", get(health::metrics))
         .route("/docs", get(docs_page::show))
-        .route("/openapi.json", get(resources::openapi))
+        .route("/openapi.json", get(resources::openapi_json))
         .fallback_service(gated)
         .layer(from_fn_with_state(app.clone(), observe))
         .with_state(app)

@@ -258,6 +258,11 @@ impl Schema {
         self
     }
 
+    /// Empty when it has none.
+    pub fn title(&self) -> &str {
+        self.json["title"].as_str().unwrap_or_default()
+    }
+
     /// The same object under another name.
     pub fn titled(mut self, title: &str) -> Self {
         self.json["title"] = title.into();

@@ -1,0 +1,66 @@
+//! How the OpenAPI document shows the five verbs: one description for each, made of what the resource says about itself.
+
+use super::Resource;
+use crate::openapi::Doc;
+use crate::openapi::schema::{Schema, any_text, fixed, list, object, uuid, whole};
+use shared::routes::Method;
+use shared::table::Tenancy;
+
+impl Doc {
+    pub fn list<R: Resource>(item: &Schema) -> Self {
+        let title = format!("{}List", item.title());
+        let answer = object(&title)
+            .need("object", fixed("list"))
+            .need("total", whole(0..=i64::MAX).says("All matches, on this page and others."))
+            .need("data", list(item.clone()));
+        let doc = Self::new(Method::Get, R::PATH, &format!("List {}s", spoken(R::OBJECT)));
+        doc.pages(R::PAGES).in_workspace::<R>().answer(answer)
+    }
+
+    pub fn create<R: Resource>(body: Schema) -> Self {
+        let body = if has_workspaces::<R>() { body.may("workspace_id", workspace().or_null()) } else { body };
+        let doc = Self::new(Method::Post, R::PATH, &format!("Create {}", article(R::OBJECT)));
+        doc.body(body).answer(object("").need("id", uuid()).need("object", fixed(R::OBJECT)))
+    }
+
+    pub fn read<R: Resource>(item: &Schema) -> Self {
+        let doc = Self::new(Method::Get, &item_path::<R>(), &format!("Read {}", article(R::OBJECT)));
+        doc.in_workspace::<R>().answer(item.clone())
+    }
+
+    /// Absent fields keep their value; the answer is empty unless another is given.
+    pub fn update<R: Resource>(body: Schema) -> Self {
+        let body = if has_workspaces::<R>() { body.may("workspace_id", workspace().or_null()) } else { body };
+        let doc = Self::new(Method::Put, &item_path::<R>(), &format!("Change {}", article(R::OBJECT)));
+        doc.details("Sets the fields that are sent and keeps the others.").body(body)
+    }
+
+    pub fn delete<R: Resource>() -> Self {
+        Self::new(Method::Delete, &item_path::<R>(), &format!("Delete {}", article(R::OBJECT))).in_workspace::<R>()
+    }
+
+    fn in_workspace<R: Resource>(self) -> Self {
+        if has_workspaces::<R>() { self.filter("workspace_id", workspace()) } else { self }
+    }
+}
+
+fn workspace() -> Schema {
+    any_text().eg("ws-market-3f9a01").says("Id or slug of a workspace. A workspace's own key may leave it out.")
+}
+
+fn has_workspaces<R: Resource>() -> bool {
+    matches!(R::TABLE.tenancy, Tenancy::Either | Tenancy::Workspace("workspace_id"))
+}
+
+fn item_path<R: Resource>() -> String {
+    format!("{}/{{id}}", R::PATH)
+}
+
+fn spoken(object: &str) -> String {
+    object.replace('-', " ").replace("api key", "API key")
+}
+
+fn article(object: &str) -> String {
+    let word = if object.starts_with(['a', 'e', 'i', 'o']) { "an" } else { "a" };
+    format!("{word} {}", spoken(object))
+}
