@@ -7,7 +7,7 @@ use crate::caller::{Caller, Stranger, authenticate};
 use crate::credential::{Credential, credential};
 use crate::error::{ApiError, Refusal};
 use crate::http::Query;
-use crate::observe::shielded;
+use crate::panics::shielded;
 use crate::resources::is_built;
 use crate::{audit, body};
 use axum::extract::{Request, State};

@@ -14,6 +14,7 @@ mod expire_providers;
 mod expire_secrets;
 mod export_logs;
 mod log_days;
+pub mod outbox;
 mod purge_tombstones;
 mod remind_of_keys;
 mod reset_budgets;
@@ -23,7 +24,6 @@ mod watch_budgets;
 mod watch_policies;
 
 use crate::app::App;
-use crate::mail::outbox;
 use futures::FutureExt as _;
 use futures::future::BoxFuture;
 use std::panic::AssertUnwindSafe;

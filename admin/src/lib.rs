@@ -33,6 +33,7 @@ mod model_configs;
 pub mod observe;
 pub mod openapi;
 pub mod outbound;
+pub mod panics;
 pub mod request_limit;
 pub mod resources;
 pub mod router;

@@ -11,14 +11,14 @@ pub use crossing::{Crossing, Marks, is_raised};
 pub use rate::{KEY_RATES, RateLimit, Rates, USUAL_RATES, rate_limits};
 pub use usage::{UsageKind, UsageLimits, usage_limits};
 
-use crate::app::App;
 use crate::error::ApiError;
 use serde_json::Value;
+use shared::conf::Features;
 
 /// Refuses limits where the installation has switched them off. Removing one is always possible.
-pub fn allowed(app: &App, sent: Option<&Value>) -> Result<(), ApiError> {
+pub fn allowed(features: &Features, sent: Option<&Value>) -> Result<(), ApiError> {
     let removes = sent.is_none_or(|value| value.is_null() || value.as_array().is_some_and(Vec::is_empty));
-    if removes || app.features.usage_limits_enabled {
+    if removes || features.usage_limits_enabled {
         return Ok(());
     }
     Err(ApiError::FeatureOff { setting: "USAGE_LIMITS_ENABLED" })

@@ -1,10 +1,9 @@
 //! Mail: handed to one SMTP server, or, without one, only mentioned in the log. Sending happens after the change it
 //! speaks of and never holds up an answer. What somebody asked for is sent once, and whoever asked can ask again
-//! (resend); what nobody asked for goes through the outbox.
+//! (resend); what nobody asked for goes through the outbox of the jobs.
 
 pub mod budget;
 pub mod invitation;
-pub mod outbox;
 pub mod recipients;
 pub mod reminder;
 
@@ -55,7 +54,7 @@ impl Mail {
     }
 
     /// False when there is no server to hand it to.
-    async fn deliver(&self, letter: Letter) -> anyhow::Result<bool> {
+    pub async fn deliver(&self, letter: Letter) -> anyhow::Result<bool> {
         let Some(server) = &self.server else { return Ok(false) };
         let to = letter.to.parse().context("the recipient's address cannot be written to")?;
         let message = Message::builder().from(self.from.clone()).to(to).subject(one_line(&letter.subject));

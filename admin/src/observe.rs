@@ -3,19 +3,18 @@
 
 use crate::app::App;
 use crate::call::Seen;
-use crate::error::{ApiError, Refusal};
+use crate::error::Refusal;
 use crate::gate::Passage;
+use crate::panics::shielded;
 use axum::body::Body;
 use axum::extract::{ConnectInfo, Request, State};
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
-use futures::FutureExt as _;
 use prometheus::IntGauge;
 use shared::client_ip::{COUNTRY, client_ip, is_trusted};
 use shared::header_prefix::PREFIX;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
-use std::panic::AssertUnwindSafe;
 use std::time::Instant;
 use tracing::Instrument as _;
 use uuid::Uuid;
@@ -49,14 +48,6 @@ pub async fn observe(State(app): State<App>, mut request: Request, next: Next) -
     let response = observed.completed(response);
     observed.recorded(&app, &response);
     response
-}
-
-/// A panic in a handler is a bug and one client's 500; it must not cut the connection of others.
-pub async fn shielded(answer: impl Future<Output = Response>) -> Result<Response, ApiError> {
-    AssertUnwindSafe(answer).catch_unwind().await.map_err(|_| {
-        tracing::error!("a handler panicked; the panic's own message stands above");
-        ApiError::Internal
-    })
 }
 
 /// Counts a request also when its client leaves and the future is dropped.
@@ -187,6 +178,7 @@ fn known(method: &Method) -> &'static str {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::error::ApiError;
     use http_body_util::BodyExt as _;
 
     fn observed(alias: Option<&str>) -> Observed {

@@ -1,10 +1,10 @@
 //! Tells those who look after an API key, a day before, that it will expire or be rotated. Once for each moment: one
 //! that is moved is told of anew.
 
-use super::{Done, Job};
+use super::{Done, Job, outbox};
 use crate::http::Time;
 use crate::mail::reminder::{self, Subject};
-use crate::mail::{Letter, outbox, recipients};
+use crate::mail::{Letter, recipients};
 use chrono::{DateTime, Utc};
 use futures::FutureExt as _;
 use std::time::Duration;

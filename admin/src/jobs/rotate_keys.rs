@@ -1,11 +1,11 @@
 //! Rotates API keys whose policy says that it is time. The secret in use stays good for the policy's transition; the
 //! new one is drawn by nobody, and fetched by who may rotate the key. Those who look after the key are told by mail.
 
-use super::{Done, Job};
+use super::{Done, Job, outbox};
 use crate::audit::{self, Record};
 use crate::http::Time;
+use crate::mail::recipients;
 use crate::mail::reminder::{self, Subject};
-use crate::mail::{outbox, recipients};
 use crate::resources::rotation::{self, Fresh};
 use chrono::{DateTime, TimeDelta, Utc};
 use futures::FutureExt as _;

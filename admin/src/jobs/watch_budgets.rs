@@ -2,12 +2,12 @@
 //! mail and in the audit trail. What is used up is marked for lists and people; requests are refused by counters,
 //! marked or not.
 
-use super::{Done, Job};
+use super::{Done, Job, outbox};
 use crate::app::App;
 use crate::audit::{self, Record};
 use crate::limits::{Crossing, UsageLimits, number};
 use crate::mail::budget::{self, Subject};
-use crate::mail::{outbox, recipients};
+use crate::mail::recipients;
 use futures::FutureExt as _;
 use serde_json::{Value, json};
 use std::time::Duration;

@@ -2,12 +2,12 @@
 //! trail. What was told is remembered per group.
 
 use super::watch_budgets::action;
-use super::{Done, Job};
+use super::{Done, Job, outbox};
 use crate::app::App;
 use crate::audit::{self, Record};
 use crate::limits::{Crossing, Marks, number};
 use crate::mail::budget::{self, Subject};
-use crate::mail::{outbox, recipients};
+use crate::mail::recipients;
 use futures::FutureExt as _;
 use serde_json::json;
 use shared::model::policy::BudgetKind;

@@ -262,7 +262,7 @@ fn written(
     organisation: &Value,
 ) -> Result<Columns, ApiError> {
     for sent in [&body.usage_limits, &body.rate_limits] {
-        limits::allowed(action.app, sent.as_ref().value())?;
+        limits::allowed(&action.app.features, sent.as_ref().value())?;
     }
     let (mut icon, mut name) = (body.icon.try_map(naming::checked_icon)?.sent().map(Option::flatten), None);
     if let Some(sent) = body.name {

@@ -2,7 +2,7 @@
 
 use super::{admin_on, run};
 use crate::service::Service;
-use admin::mail::outbox;
+use admin::jobs::outbox;
 use chrono::{DateTime, TimeDelta, Utc};
 use harness::sink::{Sink, Speech};
 use serde_json::{Value, json};

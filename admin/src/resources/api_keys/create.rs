@@ -76,7 +76,7 @@ async fn create(app: &App, call: &Call, kind: KeyKind) -> Answer {
 
 async fn written(action: &Action<'_>, kind: KeyKind, new: NewKey) -> Result<Columns, ApiError> {
     for sent in [&new.usage_limits, &new.rate_limits] {
-        limits::allowed(action.app, sent.as_ref().value())?;
+        limits::allowed(&action.app.features, sent.as_ref().value())?;
     }
     if new.organisation_id.is_some_and(|id| id != action.organisation_id()) {
         return Err(ApiError::field("organisation_id", "must be the caller's organisation"));

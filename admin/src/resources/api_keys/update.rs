@@ -32,7 +32,7 @@ pub struct KeyChange {
 
 pub async fn written(action: &Action<'_>, current: &Key, body: KeyChange) -> Result<Columns, ApiError> {
     for sent in [&body.usage_limits, &body.rate_limits] {
-        limits::allowed(action.app, sent.as_ref().value())?;
+        limits::allowed(&action.app.features, sent.as_ref().value())?;
     }
     let now = Utc::now();
     let caller = &action.call.caller;

@@ -237,13 +237,13 @@ fn checked_usage(
     stored: Option<&UsageLimits>,
     now: DateTime<Utc>,
 ) -> Result<Option<UsageLimits>, ApiError> {
-    limits::allowed(action.app, Some(&sent))?;
+    limits::allowed(&action.app.features, Some(&sent))?;
     limits::usage_limits(sent, stored, now)
 }
 
 /// At most one; none is null.
 fn checked_rates(action: &Action<'_>, sent: Value) -> Result<Option<Value>, ApiError> {
-    limits::allowed(action.app, Some(&sent))?;
+    limits::allowed(&action.app.features, Some(&sent))?;
     let limits = limits::rate_limits(sent, &limits::USUAL_RATES)?;
     if limits.len() > 1 {
         return Err(ApiError::field("rate_limits", "must hold at most one"));

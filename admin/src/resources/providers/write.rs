@@ -147,7 +147,7 @@ async fn integration_for(action: &Action<'_>, name: &str, workspace: Uuid) -> Re
 /// The limits of something new.
 pub fn new_limits(action: &Action<'_>, usage: Value, rates: Value, now: DateTime<Utc>) -> Result<Columns, ApiError> {
     for sent in [&usage, &rates] {
-        limits::allowed(action.app, Some(sent))?;
+        limits::allowed(&action.app.features, Some(sent))?;
     }
     let usage = limits::usage_limits(usage, None, now)?;
     let rates = limits::rate_limits(rates, &limits::USUAL_RATES)?;
@@ -166,7 +166,7 @@ impl Limits {
     /// The columns that change. The status follows from the rest, so that room or time revive a provider.
     pub fn over(self, action: &Action<'_>, current: &Provider, now: DateTime<Utc>) -> Result<Columns, ApiError> {
         for sent in [&self.usage, &self.rates] {
-            limits::allowed(action.app, sent.as_ref().value())?;
+            limits::allowed(&action.app.features, sent.as_ref().value())?;
         }
         let stored = current.budget();
         let resets = self.resets == Some(true);

@@ -1,9 +1,9 @@
 //! Mail that must not get lost: written in the transaction of what it speaks of, handed over afterwards by whichever
 //! admin takes it first. A server that is away is asked again later; a letter that nobody takes for days is given up.
 
-use super::Letter;
 use crate::app::App;
 use crate::error::ApiError;
+use crate::mail::{Letter, budget, reminder};
 use std::time::Duration;
 use tokio_postgres::GenericClient;
 use uuid::Uuid;
@@ -73,7 +73,6 @@ pub async fn send(app: &App) -> Result<usize, ApiError> {
 
 /// What the log calls it.
 fn known(kind: &str) -> &'static str {
-    use super::{budget, reminder};
     let reminders = [reminder::KIND_EXPIRY, reminder::KIND_ROTATION, reminder::KIND_ROTATED];
     reminders
         .into_iter()
