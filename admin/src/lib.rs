@@ -10,6 +10,7 @@ pub mod audit;
 pub mod body;
 pub mod call;
 pub mod caller;
+pub mod cli;
 pub mod connections;
 pub mod credential;
 pub mod crud;

@@ -1,111 +1,22 @@
 //! `gateway-admin`: migrate, make organisations, verify the audit trail, or (by default) migrate as needed and serve.
 
-use admin::audit::verify::Report;
-use admin::logs::erase::Subject;
-use admin::settings::{AuditCommand, Command, KeysCommand, LimitsCommand, LogsCommand};
-use admin::{Settings, serve};
-use anyhow::Context as _;
-use shared::bootstrap::FirstKeys;
-use shared::seal::rotation::Progress;
+use admin::cli::{self, Arguments};
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    let settings: Settings = match shared::conf::load(std::env::args_os()) {
-        Ok(settings) => settings,
+    let arguments: Arguments = match shared::conf::load(std::env::args_os()) {
+        Ok(arguments) => arguments,
         Err(error) => error.exit(),
     };
-    if let Err(error) = shared::telemetry::init(&settings.logs, "admin") {
+    if let Err(error) = shared::telemetry::init(&arguments.settings.logs, "admin") {
         eprintln!("{error}");
         return ExitCode::FAILURE;
     }
-    match run(&settings) {
+    match cli::run(&arguments) {
         Ok(code) => code,
         Err(error) => {
             tracing::error!(error = format!("{error:#}"), "admin stopped");
             ExitCode::FAILURE
         }
     }
-}
-
-#[tokio::main]
-async fn run(settings: &Settings) -> anyhow::Result<ExitCode> {
-    match &settings.command {
-        Some(Command::Migrate) => serve::migrate(settings).await?,
-        Some(Command::CreateOrganisation { name, owner_email }) => {
-            show(&serve::create_organisation(settings, name, owner_email).await?);
-        }
-        Some(Command::Audit { command: AuditCommand::Verify { organisation, anchor } }) => {
-            return Ok(tell(&serve::verify_audit(settings, *organisation, *anchor).await?));
-        }
-        Some(Command::Keys { command }) => return keys(settings, command).await,
-        Some(Command::Limits { command: LimitsCommand::Holders }) => {
-            let holders = serve::limit_holders(settings).await?;
-            holders.iter().for_each(|holder| say(&holder.to_string()));
-        }
-        Some(Command::Limits { command: LimitsCommand::Release { holder } }) => {
-            say(&format!("{} leases given back", serve::release_limits(settings, *holder).await?));
-        }
-        Some(Command::Limits { command: LimitsCommand::Unconfirmed }) => {
-            let charges = serve::unconfirmed_charges(settings).await?;
-            charges.iter().for_each(|charge| say(&charge.to_string()));
-        }
-        Some(Command::Limits { command: LimitsCommand::Reconcile { request, verdict } }) => {
-            say(&format!("{} charges reconciled", serve::reconcile_charges(settings, *request, *verdict).await?));
-        }
-        Some(Command::Logs { command: LogsCommand::Erase { organisation, user, trace, mode } }) => {
-            let subject = Subject::of(user.clone(), trace.clone()).context("name a user or a trace")?;
-            say(&serve::erase_logs(settings, *organisation, &subject, *mode).await?.to_string());
-        }
-        None => {
-            serve::migrate(settings).await?;
-            if let Some(keys) = serve::first_start(settings).await? {
-                show(&keys);
-            }
-            serve::serve(settings).await?;
-        }
-    }
-    Ok(ExitCode::SUCCESS)
-}
-
-/// The only time an admin key is shown, as `NAME=value` lines that people and scripts both read. A key that the
-/// operator gave is not repeated.
-#[expect(clippy::print_stdout, reason = "the answer of the command")]
-fn show(keys: &FirstKeys) {
-    println!("ORGANISATION_ID={}", keys.organisation_id);
-    println!("WORKSPACE_ID={}", keys.workspace_id);
-    if keys.is_generated {
-        println!("# Shown once and stored only as a hash; keep it.");
-        println!("GATEWAY_ADMIN_KEY={}", keys.admin_key.key);
-    }
-}
-
-#[expect(clippy::print_stdout, reason = "the answer of the command")]
-fn say(words: &str) {
-    println!("{words}");
-}
-
-/// What became of the keys; 3 is not what a failure to find out ends with.
-#[expect(clippy::print_stdout, reason = "the answer of the command")]
-async fn keys(settings: &Settings, command: &KeysCommand) -> anyhow::Result<ExitCode> {
-    let mut tell = |progress: Progress| match progress {
-        Progress::Wrapped { keys } => println!("{keys} data keys are under the first master key now"),
-        Progress::Sealed { organisation, values } => {
-            println!("organisation {organisation}: {values} values sealed anew")
-        }
-    };
-    let report = match command {
-        KeysCommand::Status => serve::key_status(settings).await?,
-        KeysCommand::Verify => serve::verify_keys(settings).await?,
-        KeysCommand::Rotate { data_keys } => serve::rotate_keys(settings, *data_keys, &mut tell).await?,
-    };
-    println!("{report}");
-    let is_judged = !matches!(command, KeysCommand::Status);
-    Ok(if is_judged && !report.is_sound() { ExitCode::from(3) } else { ExitCode::SUCCESS })
-}
-
-/// Says what was found, and by the status whether the trail is intact; 3 is not what a failure to read it ends with.
-#[expect(clippy::print_stdout, reason = "the answer of the command")]
-fn tell(reports: &[Report]) -> ExitCode {
-    reports.iter().for_each(|report| println!("{report}"));
-    if reports.iter().all(Report::is_intact) { ExitCode::SUCCESS } else { ExitCode::from(3) }
 }

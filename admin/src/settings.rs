@@ -1,15 +1,9 @@
-//! What `gateway-admin` is told: settings by flag or environment, and which of its commands to follow.
+//! The settings of `gateway-admin`, by flag or environment, one group for each concern.
 
-use crate::audit::chain::End;
-use crate::logs::erase::Mode;
-use crate::unconfirmed::Verdict;
 use shared::conf;
-use uuid::Uuid;
 
-/// The control plane of Portcullis. Without a command it migrates the database, makes the first organisation when
-/// there is none, and serves.
+// No doc comment: clap would show it instead of what `cli::Arguments` says about the program.
 #[derive(Debug, clap::Parser)]
-#[command(name = "gateway-admin", version)]
 pub struct Settings {
     #[command(flatten)]
     pub database: conf::Database,
@@ -43,117 +37,4 @@ pub struct Settings {
     pub log_store: conf::LogStore,
     #[command(flatten)]
     pub logs: conf::Logs,
-    #[command(subcommand)]
-    pub command: Option<Command>,
-}
-
-#[derive(Debug, clap::Subcommand)]
-pub enum Command {
-    /// Bring the database to this version's schema, and stop.
-    Migrate,
-    /// Make a further organisation, and print its admin key once.
-    CreateOrganisation {
-        /// Name of the organisation.
-        #[arg(long)]
-        name: String,
-        /// E-mail address of its owner.
-        #[arg(long)]
-        owner_email: String,
-    },
-    /// The keys that stored secrets are sealed with.
-    Keys {
-        #[command(subcommand)]
-        command: KeysCommand,
-    },
-    /// What proxies hold of rate limits and budgets.
-    Limits {
-        #[command(subcommand)]
-        command: LimitsCommand,
-    },
-    /// Logs of calls.
-    Logs {
-        #[command(subcommand)]
-        command: LogsCommand,
-    },
-    /// The audit trail.
-    Audit {
-        #[command(subcommand)]
-        command: AuditCommand,
-    },
-}
-
-#[derive(Debug, clap::Subcommand)]
-pub enum KeysCommand {
-    /// Say which master keys are in the keyring and how many data keys are under each.
-    Status,
-    /// Put every data key under the first master key of the keyring, while everything runs. To rotate the master key: add
-    /// the new one as the first line, wait until all services have read it (a second), run this and `keys verify`,
-    /// then remove the old line.
-    Rotate {
-        /// Also give every organisation a new data key and seal its secrets anew.
-        #[arg(long)]
-        data_keys: bool,
-    },
-    /// Open every sealed value and say which do not open. Ends with status 0 when all do and every data key is under the
-    /// first master key, 3 when not, 1 when it could not be found out.
-    Verify,
-}
-
-#[derive(Debug, clap::Subcommand)]
-pub enum LimitsCommand {
-    /// Say which proxies hold parts of budgets, when each was last heard of, and how much it holds.
-    Holders,
-    /// Give back what a proxy held whose disk is lost. Until then it counts as spent, because nobody knows what its journal
-    /// would have said; afterwards what it spent and had not stored is not counted. Never for a proxy that still runs
-    /// or whose journal will come: that gives everything back by itself.
-    Release {
-        /// As `limits holders` names it.
-        #[arg(long, value_name = "UUID")]
-        holder: Uuid,
-    },
-    /// List what strict budgets promised to calls whose proxy died before they were over, the oldest first. It is charged
-    /// until somebody reconciles it, because the provider may have been paid.
-    Unconfirmed,
-    /// Settle what such a call was charged, after a look at the provider's bill.
-    Reconcile {
-        /// The request, as `limits unconfirmed` names it.
-        #[arg(long, value_name = "UUID")]
-        request: Uuid,
-        /// Whether the provider was paid: the charge stays (spent) or is taken back (unspent).
-        #[arg(long, value_enum)]
-        verdict: Verdict,
-    },
-}
-
-#[derive(Debug, clap::Subcommand)]
-pub enum LogsCommand {
-    /// Erase what the logs of an organisation hold of one person or one trace: rows, bodies and feedback. Calls that proxies
-    /// have yet to store, and files that were exported before, are not reached.
-    Erase {
-        #[arg(long, value_name = "UUID")]
-        organisation: Uuid,
-        /// As the metadata `_user` names them.
-        #[arg(long, required_unless_present = "trace", conflicts_with = "trace")]
-        user: Option<String>,
-        /// Id of the trace.
-        #[arg(long)]
-        trace: Option<String>,
-        /// Whether rows are kept for counting, without anything that could tell whose they were.
-        #[arg(long, value_enum)]
-        mode: Mode,
-    },
-}
-
-#[derive(Debug, clap::Subcommand)]
-pub enum AuditCommand {
-    /// Check the hash chain of the audit trail, say which records were edited, removed or added, and where it ends.
-    /// Ends with status 0 when it is intact, 3 when it is not, 1 when it could not be read.
-    Verify {
-        /// Only the trail of this organisation.
-        #[arg(long, value_name = "UUID")]
-        organisation: Option<Uuid>,
-        /// An end that was printed or logged earlier: the trail must still contain it.
-        #[arg(long, value_name = "NUMBER:HASH", requires = "organisation")]
-        anchor: Option<End>,
-    },
 }

@@ -1,0 +1,121 @@
+//! What the commands do, each with a database connection of its own.
+
+use crate::audit;
+use crate::audit::chain::End;
+use crate::audit::verify::{self, Report};
+use crate::leases::{self, Holder};
+use crate::line::Line;
+use crate::logs::erase::{self, Erased, Mode, Subject};
+use crate::settings::Settings;
+use crate::unconfirmed::{self, Unconfirmed, Verdict};
+use anyhow::Context as _;
+use shared::bootstrap::{self, FirstKeys};
+use shared::conf::Database;
+use shared::log_store::LogStore;
+use shared::seal::{MasterKeys, Sealer, report, rotation};
+use shared::{db, migrate};
+use std::time::Duration;
+use uuid::Uuid;
+
+/// Brings the schema up to date.
+pub async fn migrate(settings: &Settings) -> anyhow::Result<()> {
+    let mut client = db::connect_direct(&settings.database).await?;
+    let applied = migrate::run(&mut client).await?;
+    tracing::info!(migrations = ?applied.migrations, "the schema is current");
+    Ok(())
+}
+
+/// Makes the first organisation; `None` when there is one already.
+pub async fn first_start(settings: &Settings) -> anyhow::Result<Option<FirstKeys>> {
+    let mut client = db::connect(&settings.database).await?;
+    Ok(bootstrap::run(&mut client, &settings.bootstrap, &settings.identity.api_key_prefix).await?)
+}
+
+pub async fn create_organisation(settings: &Settings, name: &str, owner_email: &str) -> anyhow::Result<FirstKeys> {
+    let mut client = db::connect(&settings.database).await?;
+    Ok(bootstrap::create_organisation(&mut client, name, owner_email, &settings.identity.api_key_prefix).await?)
+}
+
+/// Verifies the audit trail of one organisation or of all.
+pub async fn verify_audit(
+    settings: &Settings,
+    organisation: Option<Uuid>,
+    anchor: Option<End>,
+) -> anyhow::Result<Vec<Report>> {
+    let mut client = db::connect(&settings.database).await?;
+    verify::verify(&mut client, organisation, anchor).await
+}
+
+/// How long replaced data keys stay, for proxies that have not heard of the new ones yet.
+const GRACE: Duration = Duration::from_secs(5);
+
+/// Which keys secrets are sealed with.
+pub async fn key_status(settings: &Settings) -> anyhow::Result<report::Report> {
+    let client = db::connect(&settings.database).await?;
+    Ok(report::status(&client, &sealer(settings)?).await?)
+}
+
+/// The same, after opening every secret.
+pub async fn verify_keys(settings: &Settings) -> anyhow::Result<report::Report> {
+    let client = db::connect(&settings.database).await?;
+    Ok(report::verify(&client, &sealer(settings)?).await?)
+}
+
+/// Puts everything under the first master key, and under new data keys if asked for; then says how things stand.
+pub async fn rotate_keys(
+    settings: &Settings,
+    data_keys: bool,
+    tell: &mut dyn FnMut(rotation::Progress),
+) -> anyhow::Result<report::Report> {
+    let (mut client, sealer) = (db::connect(&settings.database).await?, sealer(settings)?);
+    rotation::rewrap(&mut client, &sealer, tell).await?;
+    if data_keys {
+        rotation::replace_data_keys(&mut client, &sealer, GRACE, tell).await?;
+    }
+    Ok(report::status(&client, &sealer).await?)
+}
+
+/// Erases what the logs of an organisation hold of somebody, and records that the operator did.
+pub async fn erase_logs(
+    settings: &Settings,
+    organisation: Uuid,
+    subject: &Subject,
+    mode: Mode,
+) -> anyhow::Result<Erased> {
+    let client = db::connect(&settings.database).await?;
+    let known = client.query_opt("SELECT FROM organisations WHERE id = $1", &[&organisation]).await?;
+    known.context("there is no such organisation")?;
+    // Nobody waits for an answer here.
+    let unbounded = Database { database_statement_timeout_ms: 0, ..settings.database.clone() };
+    let line = Line::new(db::pool(&unbounded).await?, 1);
+    let erased = erase::erase(&line, &LogStore::open(&settings.log_store)?, organisation, subject, mode).await?;
+    let mut record = audit::Record::by_system(organisation, "logs", "delete");
+    record.resource_id = Some(subject.name().to_owned());
+    record.after = Some(erased.shown());
+    audit::record(&client, &record).await?;
+    Ok(erased)
+}
+
+/// Which proxies hold parts of budgets.
+pub async fn limit_holders(settings: &Settings) -> anyhow::Result<Vec<Holder>> {
+    leases::holders(&db::connect(&settings.database).await?).await
+}
+
+/// Gives back what a lost proxy held.
+pub async fn release_limits(settings: &Settings, holder: Uuid) -> anyhow::Result<u64> {
+    leases::release(&mut db::connect(&settings.database).await?, holder).await
+}
+
+/// What calls of dead proxies were promised, and nobody has confirmed.
+pub async fn unconfirmed_charges(settings: &Settings) -> anyhow::Result<Vec<Unconfirmed>> {
+    unconfirmed::list(&db::connect(&settings.database).await?).await
+}
+
+/// Settles what such a call was charged.
+pub async fn reconcile_charges(settings: &Settings, request: Uuid, verdict: Verdict) -> anyhow::Result<u64> {
+    unconfirmed::reconcile(&mut db::connect(&settings.database).await?, request, verdict).await
+}
+
+fn sealer(settings: &Settings) -> anyhow::Result<Sealer> {
+    Ok(Sealer::new(MasterKeys::load(&settings.sealing)?))
+}
