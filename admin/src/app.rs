@@ -1,15 +1,17 @@
 //! What every handler may use. Cheap to clone: axum does so for each request.
 
-use crate::line::Line;
-use crate::log_queries::LogQueries;
+pub mod metrics;
+
+use crate::backpressure::db_queue::Line;
+use crate::backpressure::log_queries::LogQueries;
+use crate::backpressure::request_limit::RequestLimit;
+use crate::identity::tokens::Tokens;
 use crate::mail::{self, Mail};
-use crate::metrics::Metrics;
-use crate::model_configs::Http;
 use crate::outbound::Outbound;
-use crate::request_limit::RequestLimit;
+use crate::outbound::model_configs::Http;
 use crate::settings::Settings;
-use crate::tokens::Tokens;
 use ipnet::IpNet;
+use metrics::Metrics;
 use shared::catalogue::Sources;
 use shared::conf::{DeploymentLimits, Features, Retention};
 use shared::config::Limits;

@@ -1,5 +1,5 @@
 //! The audit trail: who did what to which object, when, from where, and what came of it. A change is recorded in its
-//! own transaction (see `action.rs`), a refused attempt by the gate in one of its own. Rows are only ever added,
+//! own transaction (see `crud::Action`), a refused attempt by the gate in one of its own. Rows are only ever added,
 //! and chained by hashes (`chain.rs`, the job `chain_audit`), so that `verify.rs` finds it when somebody did otherwise.
 
 pub mod chain;
@@ -13,9 +13,9 @@ pub use subject::{Subject, subject};
 pub use token::{token, write_last_token_failures, write_token_failures};
 
 use crate::app::App;
-use crate::call::Origin;
-use crate::caller::Caller;
-use crate::error::ApiError;
+use crate::http::ApiError;
+use crate::identity::Caller;
+use crate::identity::call::Origin;
 use axum::http::StatusCode;
 use serde_json::Value;
 use shared::model::{ApiKey, KeyKind};

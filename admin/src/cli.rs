@@ -3,12 +3,14 @@
 
 mod arguments;
 mod commands;
+mod leases;
+mod unconfirmed;
 
 pub use arguments::Arguments;
 
 use crate::audit::verify::Report;
 use crate::logs::erase::Subject;
-use crate::serve;
+use crate::server;
 use crate::settings::Settings;
 use anyhow::Context as _;
 use arguments::{AuditCommand, Command, KeysCommand, LimitsCommand, LogsCommand};
@@ -52,7 +54,7 @@ pub async fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
             if let Some(keys) = commands::first_start(settings).await? {
                 show(&keys);
             }
-            serve::serve(settings).await?;
+            server::serve(settings).await?;
         }
     }
     Ok(ExitCode::SUCCESS)

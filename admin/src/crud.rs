@@ -2,18 +2,23 @@
 //! transaction, the audit record and the shape of answers are here, so that no resource can forget them. Scope, kind
 //! of key, role and feature were checked by the gate; the change notice is sent by the table's triggers.
 
+mod action;
 mod docs;
+pub mod free_slug;
+pub mod metadata_schema;
 mod resource;
+mod routes;
+pub mod tags;
+pub mod tenant_settings;
+pub mod versions;
 
+pub use action::{Action, Change};
 pub use resource::{Resource, Verb, shown};
+pub use routes::Routes;
 
-use crate::action::{Action, Change};
 use crate::app::App;
-use crate::call::Call;
-use crate::error::ApiError;
-use crate::http::json;
-use crate::routes::Routes;
-use crate::tenancy;
+use crate::http::{ApiError, json};
+use crate::identity::{Call, tenancy};
 use axum::Json;
 use axum::extract::{Path, State};
 use serde_json::{Value, json};

@@ -1,53 +1,45 @@
-//! The control plane. A request meets, in this order: `observe` (id, client address, log line, metrics, panics),
-//! `gate` (is it an operation, who asks, may they), and then its handler, which can rely on all of that. Handlers that
-//! change something do so through an `Action`, whose commit writes the audit record; plain resources get theirs from
-//! `crud`. Operations of the route table that have no handler yet answer 501, so nothing pretends.
+//! The control plane. A request passes `server` (`observe`: id, client address, log line, metrics, panics; `gate`: is it
+//! an operation, who asks, may they) and then its handler in `resources`, which can rely on all of that. Handlers that
+//! change something do so through a `crud::Action`, whose commit writes the audit record; plain resources get theirs
+//! from `crud`. Operations of the route table that have no handler yet answer 501, so nothing pretends.
+//!
+//! The rooms, from the ground up. A room uses those above it in this list, never one below:
+//!
+//! | Room | Holds |
+//! |---|---|
+//! | `settings` | what the operator sets, by flag or environment |
+//! | `http` | errors, JSON bodies, queries, pages, times, fields that may be absent |
+//! | `backpressure` | queues and limits that keep one caller from using up what all share |
+//! | `outbound` | connections to addresses outside, guarded |
+//! | `openapi` | how operations describe themselves, and the document made of that |
+//! | `identity` | who calls, with which role and scopes, and whose objects they may touch |
+//! | `limits` | rate and usage limits as the interface takes and shows them |
+//! | `mail` | messages, and the SMTP server that they are handed to |
+//! | `app` | the state that every handler may use: database, settings, services, metrics |
+//! | `audit` | the trail of who did what, chained by hashes and verified |
+//! | `crud` | the five verbs written once, versions, actions, routes, fields that several resources have |
+//! | `logs` | logs of calls: search, show, add, price, erase, export |
+//! | `resources` | the operations, one file or folder for each resource |
+//! | `jobs` | work that nobody asks for: expiry, rotation, reminders, resets, exports |
+//! | `server` | the running service: router, gate, observation, connections, health |
+//! | `cli` | the program `gateway-admin` and the commands of its operator |
 
-pub mod access;
-pub mod action;
 pub mod app;
 pub mod audit;
-pub mod body;
-pub mod call;
-pub mod caller;
+pub mod backpressure;
 pub mod cli;
-pub mod connections;
-pub mod credential;
 pub mod crud;
-pub mod docs_page;
-pub mod error;
-pub mod exports;
-pub mod free_slug;
-pub mod gate;
-pub mod health;
 pub mod http;
+pub mod identity;
 pub mod jobs;
-pub mod leases;
 pub mod limits;
-pub mod line;
-pub mod log_queries;
 pub mod logs;
 pub mod mail;
-pub mod metadata_schema;
-pub mod metrics;
-mod model_configs;
-pub mod observe;
 pub mod openapi;
 pub mod outbound;
-pub mod panics;
-pub mod request_limit;
 pub mod resources;
-pub mod router;
-pub mod routes;
-pub mod serve;
+pub mod server;
 pub mod settings;
-pub mod tags;
-pub mod tenancy;
-pub mod tenant_settings;
-pub mod tokens;
-pub mod unconfirmed;
-pub mod versions;
 
 pub use app::App;
-pub use error::ApiError;
 pub use settings::Settings;

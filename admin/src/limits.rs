@@ -11,7 +11,7 @@ pub use crossing::{Crossing, Marks, is_raised};
 pub use rate::{KEY_RATES, RateLimit, Rates, USUAL_RATES, rate_limits};
 pub use usage::{UsageKind, UsageLimits, usage_limits};
 
-use crate::error::ApiError;
+use crate::http::ApiError;
 use serde_json::Value;
 use shared::conf::Features;
 

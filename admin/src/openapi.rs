@@ -22,6 +22,7 @@
 
 mod components;
 mod doc;
+pub mod docs_page;
 #[cfg(test)]
 mod fits;
 mod inference;

@@ -2,6 +2,8 @@
 //! proxy's dialer obeys, the address that was judged is the one that is dialled, certificates are always verified,
 //! redirects are answers like any other, and what is read is bounded.
 
+pub mod model_configs;
+
 use anyhow::Context as _;
 use axum::http::{Request, header};
 use http_body_util::{BodyExt as _, Empty, Limited};

@@ -22,9 +22,9 @@ mod users;
 mod virtual_keys;
 mod workspaces;
 
-use crate::error::ApiError;
+use crate::crud::Routes;
+use crate::http::ApiError;
 use crate::openapi::{self, Doc, schema};
-use crate::routes::Routes;
 use axum::http::header;
 use axum::response::IntoResponse;
 use bytes::Bytes;

@@ -3,7 +3,7 @@
 //! are the right ones is tested beside them, as tables.
 
 use crate::service::Service;
-use admin::access::{SecuritySettings, Standing, effective_scopes};
+use admin::identity::access::{SecuritySettings, Standing, effective_scopes};
 use harness::{Answer, Client, client::whole};
 use http::Method;
 use shared::model::KeyKind;

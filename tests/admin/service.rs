@@ -61,7 +61,7 @@ impl Service {
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
         let origin = format!("http://{}", listener.local_addr().unwrap());
         let (stop, stopped) = oneshot::channel::<()>();
-        tokio::spawn(admin::serve::serve_on(listener, app, async {
+        tokio::spawn(admin::server::serve_on(listener, app, async {
             let _ = stopped.await;
         }));
         Self { database, origin, home, _stop: stop }

@@ -3,9 +3,9 @@
 
 use super::{Record, written};
 use crate::app::App;
-use crate::call::Origin;
-use crate::credential::{Credential, credential};
-use crate::error::ApiError;
+use crate::http::ApiError;
+use crate::identity::call::Origin;
+use crate::identity::credential::{Credential, credential};
 use shared::jwt;
 use shared::jwt::failures::Failure;
 use std::time::{Duration, Instant};

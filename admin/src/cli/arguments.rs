@@ -1,9 +1,9 @@
 //! The command line of `gateway-admin`: its settings, and which of its commands to follow.
 
 use crate::audit::chain::End;
+use crate::cli::unconfirmed::Verdict;
 use crate::logs::erase::Mode;
 use crate::settings::Settings;
-use crate::unconfirmed::Verdict;
 use uuid::Uuid;
 
 /// The control plane of Portcullis. Without a command it migrates the database, makes the first organisation when

@@ -3,11 +3,11 @@
 use crate::audit;
 use crate::audit::chain::End;
 use crate::audit::verify::{self, Report};
-use crate::leases::{self, Holder};
-use crate::line::Line;
+use crate::backpressure::db_queue::Line;
+use crate::cli::leases::{self, Holder};
+use crate::cli::unconfirmed::{self, Unconfirmed, Verdict};
 use crate::logs::erase::{self, Erased, Mode, Subject};
 use crate::settings::Settings;
-use crate::unconfirmed::{self, Unconfirmed, Verdict};
 use anyhow::Context as _;
 use shared::bootstrap::{self, FirstKeys};
 use shared::conf::Database;

@@ -1,9 +1,8 @@
 //! What a resource says about itself.
 
-use crate::action::Action;
-use crate::call::Call;
-use crate::error::ApiError;
-use crate::http::PageSizes;
+use crate::crud::Action;
+use crate::http::{ApiError, PageSizes};
+use crate::identity::Call;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};

@@ -4,7 +4,7 @@
 mod strict;
 
 use self::strict::Strict;
-use crate::error::ApiError;
+use crate::http::ApiError;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 

@@ -1,7 +1,7 @@
 //! Query strings: unknown names are ignored, the first of two equal names counts, empty values are no values. Pages
 //! may be asked for in snake or camel case, because both are in use.
 
-use crate::error::ApiError;
+use crate::http::ApiError;
 use std::borrow::Cow;
 use uuid::Uuid;
 

@@ -1,6 +1,6 @@
 //! Checks that many fields share: length in characters, slugs, e-mail addresses; and slugs made from names.
 
-use crate::error::ApiError;
+use crate::http::ApiError;
 
 /// Refuses text whose length in characters is outside `lengths`. Nothing is trimmed: what was sent is what is read.
 pub fn sized(field: &str, text: String, lengths: std::ops::RangeInclusive<usize>) -> Result<String, ApiError> {

@@ -1,6 +1,6 @@
 //! Times as they are written: RFC 3339 in UTC with milliseconds and `Z`, because one client decodes them strictly.
 
-use crate::error::ApiError;
+use crate::http::ApiError;
 use chrono::{DateTime, Datelike as _, NaiveDate, NaiveDateTime, NaiveTime, SecondsFormat, Utc};
 use serde::{Serialize, Serializer};
 use std::error::Error;

@@ -3,7 +3,7 @@
 use super::{Done, Job};
 use crate::app::App;
 use crate::audit::{self, Record};
-use crate::exports::files;
+use crate::logs::exports::files;
 use futures::FutureExt as _;
 use std::time::Duration;
 use tokio_postgres::Transaction;

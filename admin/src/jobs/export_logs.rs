@@ -3,7 +3,7 @@
 
 use super::{Done, Job};
 use crate::app::App;
-use crate::exports::step::{Failed, Running};
+use crate::logs::exports::step::{Failed, Running};
 use anyhow::Context as _;
 use futures::FutureExt as _;
 use shared::log_store::Error;

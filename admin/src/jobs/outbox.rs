@@ -2,7 +2,7 @@
 //! admin takes it first. A server that is away is asked again later; a letter that nobody takes for days is given up.
 
 use crate::app::App;
-use crate::error::ApiError;
+use crate::http::ApiError;
 use crate::mail::{Letter, budget, reminder};
 use std::time::Duration;
 use tokio_postgres::GenericClient;

@@ -1,7 +1,6 @@
 //! Rate limits: at most one per kind and unit.
 
-use crate::error::ApiError;
-use crate::http::json;
+use crate::http::{ApiError, json};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 

@@ -1,8 +1,7 @@
 //! When usage is set back to zero: on the first day of a week or month, or every so many days, always at midnight UTC.
 //! Weeks of things begin on Sunday, weeks of policies on Monday.
 
-use crate::error::ApiError;
-use crate::http::time;
+use crate::http::{ApiError, time};
 use chrono::{DateTime, Datelike as _, Days, NaiveDate, NaiveTime, Utc, Weekday};
 use serde::{Deserialize, Serialize};
 

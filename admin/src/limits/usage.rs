@@ -4,8 +4,7 @@
 use super::crossing::{Crossing, Marks};
 use super::number;
 use super::reset::{self, Period, Schedule};
-use crate::error::ApiError;
-use crate::http::{Time, json};
+use crate::http::{ApiError, Time, json};
 use chrono::{DateTime, SubsecRound as _, Utc, Weekday};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};

@@ -2,8 +2,8 @@
 //! workspace; its integration says which service that is, and may have prices of its own.
 
 use super::custom::CustomLog;
-use crate::error::ApiError;
-use crate::line::Line;
+use crate::backpressure::db_queue::Line;
+use crate::http::ApiError;
 use serde_json::Value;
 use shared::cost::OwnPrices;
 use shared::model::integration::region;

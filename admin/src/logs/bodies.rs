@@ -1,7 +1,7 @@
 //! Bodies of logs in the log store: written for reported calls, read for whoever looks at a log.
 
 use crate::app::App;
-use crate::error::ApiError;
+use crate::http::ApiError;
 use serde_json::{Map, Value, json};
 use shared::log_store;
 

@@ -1,6 +1,6 @@
 //! How many logs match a filter: exact up to a bound, and not at all where finding out would take long.
 
-use crate::error::ApiError;
+use crate::http::ApiError;
 use serde_json::Value;
 use shared::table::Filter;
 use tokio_postgres::GenericClient;

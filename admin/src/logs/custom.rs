@@ -1,8 +1,7 @@
 //! Logs that applications report themselves, of calls that did not pass through the gateway. Read strictly where a row
 //! depends on it; bodies are taken as they are.
 
-use crate::error::ApiError;
-use crate::http::{json, text};
+use crate::http::{ApiError, json, text};
 use serde::Deserialize;
 use serde_json::{Map, Value};
 

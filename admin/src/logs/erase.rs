@@ -6,8 +6,8 @@
 mod exports;
 pub mod late;
 
-use crate::error::ApiError;
-use crate::line::Line;
+use crate::backpressure::db_queue::Line;
+use crate::http::ApiError;
 use crate::logs::filters;
 use chrono::{DateTime, Utc};
 use futures::stream::{self, StreamExt as _, TryStreamExt as _};

@@ -1,8 +1,7 @@
 //! Which logs are asked for: the names of the interface as conditions over `request_logs`, their values bound. Whose logs
 //! is another question, which `view` answers.
 
-use crate::error::ApiError;
-use crate::http::{Query, time};
+use crate::http::{ApiError, Query, time};
 use crate::openapi::{Doc, schema};
 use chrono::{DateTime, TimeDelta, Utc};
 use rust_decimal::Decimal;

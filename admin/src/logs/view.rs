@@ -1,12 +1,10 @@
 //! Whose logs a caller sees: those of its organisation, there of the workspaces it may ask for, and of those only what
 //! came through its own keys where the data visibility settings say so.
 
-use crate::access::{Role, Standing};
-use crate::caller::Caller;
-use crate::error::ApiError;
-use crate::http::Query;
+use crate::http::{ApiError, Query};
+use crate::identity::access::{Role, Standing};
+use crate::identity::{Caller, tenancy};
 use crate::logs::filters;
-use crate::tenancy;
 use shared::table::Filter;
 use tokio_postgres::GenericClient;
 use uuid::Uuid;
@@ -129,7 +127,7 @@ async fn named(db: &impl GenericClient, organisation: Uuid, names: &str) -> Resu
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::access::security;
+    use crate::identity::access::security;
     use serde_json::json;
 
     #[test]

@@ -2,7 +2,7 @@
 //! so they cannot differ.
 
 use super::schema::{self, Schema, any_text, fixed, list, object};
-use crate::error::ApiError;
+use crate::http::ApiError;
 use serde_json::{Map, Value, json};
 use shared::routes::{Access, Method, Operation, Scopes};
 
@@ -48,7 +48,7 @@ fn kinds() -> Vec<(&'static str, &'static str, ApiError)> {
         (
             "RateLimited",
             "More at once, or more often, than allowed; `Retry-After` says when to come back",
-            ApiError::RateLimited { message: crate::log_queries::TOO_MANY, retry_after: 5 },
+            ApiError::RateLimited { message: crate::backpressure::log_queries::TOO_MANY, retry_after: 5 },
         ),
         ("Failed", "The server failed", ApiError::Internal),
         ("TooSlow", "The database took too long", ApiError::TooSlow),

@@ -15,13 +15,10 @@ pub mod rotate;
 mod rotation_policy;
 mod update;
 
-use crate::action::Action;
-use crate::call::Call;
-use crate::crud::{self, Resource};
-use crate::error::ApiError;
-use crate::http::Time;
+use crate::crud::{self, Action, Resource, Routes};
+use crate::http::{ApiError, Time};
+use crate::identity::Call;
 use crate::limits::UsageLimits;
-use crate::routes::Routes;
 use serde::Serialize;
 use serde_json::{Value, json};
 use shared::model::KeyKind;

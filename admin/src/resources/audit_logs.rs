@@ -1,13 +1,10 @@
 //! Reading the audit trail. It is written whether or not this is switched off (`AUDIT_LOGS_ENABLED`).
 
 use crate::app::App;
-use crate::call::Call;
-use crate::crud::Answer;
-use crate::error::ApiError;
-use crate::http::{PageSizes, Query, Time, time};
+use crate::crud::{Answer, Routes};
+use crate::http::{ApiError, PageSizes, Query, Time, time};
+use crate::identity::{Call, tenancy};
 use crate::openapi::{Doc, choices, schema};
-use crate::routes::Routes;
-use crate::tenancy;
 use axum::Json;
 use axum::extract::State;
 use chrono::{DateTime, TimeDelta, Utc};

@@ -3,14 +3,11 @@
 
 mod placement;
 
-use crate::action::{Action, Change};
 use crate::app::App;
-use crate::call::Call;
-use crate::crud::{self, Answer, Resource};
-use crate::error::ApiError;
-use crate::http::{Field, Time, text};
+use crate::crud::{self, Action, Answer, Change, Resource, Routes};
+use crate::http::{ApiError, Field, Time, text};
+use crate::identity::Call;
 use crate::openapi::{Doc, choices, schema};
-use crate::routes::Routes;
 use axum::Json;
 use axum::extract::State;
 use placement::{Bit, Kind};

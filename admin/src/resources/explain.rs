@@ -7,12 +7,10 @@ mod request;
 mod told;
 
 use crate::app::App;
-use crate::call::Call;
-use crate::crud::Answer;
-use crate::error::ApiError;
-use crate::http::text;
+use crate::crud::{Answer, Routes};
+use crate::http::{ApiError, text};
+use crate::identity::Call;
 use crate::logs::View;
-use crate::routes::Routes;
 use axum::Json;
 use axum::extract::State;
 use serde::Deserialize;

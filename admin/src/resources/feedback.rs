@@ -2,13 +2,10 @@
 //! models with; it may come before the log, so no log is looked for.
 
 use crate::app::App;
-use crate::call::Call;
-use crate::crud::Answer;
-use crate::error::ApiError;
-use crate::http::{json, text};
+use crate::crud::{Answer, Routes};
+use crate::http::{ApiError, json, text};
+use crate::identity::{Call, tenancy};
 use crate::openapi::{Doc, schema};
-use crate::routes::Routes;
-use crate::tenancy;
 use axum::Json;
 use axum::extract::{Path, State};
 use rust_decimal::Decimal;

@@ -23,13 +23,10 @@ pub use hidden::{add_hidden, change_hidden, without_secrets};
 pub use mappings::{Mapping, read as read_mappings};
 pub use secrets::Fields;
 
-use crate::action::Action;
-use crate::call::Call;
-use crate::crud::{self, Resource, Verb};
-use crate::error::ApiError;
-use crate::free_slug::Among;
-use crate::http::{PageSizes, Time, text};
-use crate::routes::Routes;
+use crate::crud::free_slug::Among;
+use crate::crud::{self, Action, Resource, Routes, Verb};
+use crate::http::{ApiError, PageSizes, Time, text};
+use crate::identity::Call;
 use serde::Serialize;
 use serde_json::{Value, json};
 use shared::model;

@@ -6,13 +6,10 @@ mod create;
 mod docs;
 
 use super::organisation::refuse_if_scim_only;
-use crate::action::{Action, Change};
 use crate::app::App;
-use crate::call::Call;
-use crate::crud::{self, Answer, Resource};
-use crate::error::ApiError;
-use crate::http::Time;
-use crate::routes::Routes;
+use crate::crud::{self, Action, Answer, Change, Resource, Routes};
+use crate::http::{ApiError, Time};
+use crate::identity::Call;
 use axum::Json;
 use axum::extract::{Path, State};
 use serde::de::IgnoredAny;

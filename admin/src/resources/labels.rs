@@ -1,13 +1,10 @@
 //! Labels: names that prompt versions are found by, as `production`. Those of the organisation are seen by all its
 //! workspaces; three exist everywhere and cannot be changed.
 
-use crate::action::Action;
-use crate::call::Call;
-use crate::crud::{self, Resource};
-use crate::error::ApiError;
-use crate::http::{Field, Time, text};
+use crate::crud::{self, Action, Resource, Routes};
+use crate::http::{ApiError, Field, Time, text};
+use crate::identity::Call;
 use crate::openapi::{Doc, schema};
-use crate::routes::Routes;
 use serde::{Deserialize, Serialize};
 use shared::table::{Columns, OnDelete, Table, Tenancy};
 use tokio_postgres::Row;

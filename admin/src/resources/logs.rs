@@ -7,13 +7,10 @@ mod erase;
 mod page;
 
 use crate::app::App;
-use crate::call::Call;
-use crate::crud::Answer;
-use crate::error::ApiError;
-use crate::http::{PageSizes, Time};
+use crate::crud::{Answer, Routes};
+use crate::http::{ApiError, PageSizes, Time};
+use crate::identity::{Call, tenancy};
 use crate::logs::{View, bodies, filters, row};
-use crate::routes::Routes;
-use crate::tenancy;
 use axum::Json;
 use axum::extract::{Path, State};
 use chrono::Utc;

@@ -2,9 +2,9 @@
 //! is asked for, and a miss says so in the form that clients of this list expect.
 
 use crate::app::App;
-use crate::error::ApiError;
+use crate::crud::Routes;
+use crate::http::ApiError;
 use crate::openapi::{Doc, schema};
-use crate::routes::Routes;
 use axum::extract::{Path, State};
 use axum::http::header;
 use axum::response::{IntoResponse, Response};

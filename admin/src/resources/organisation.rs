@@ -8,14 +8,10 @@ mod exclusions;
 mod security_settings;
 mod settings;
 
-use crate::action::{Action, Change};
 use crate::app::App;
-use crate::call::Call;
-use crate::crud::{Answer, Lock};
-use crate::error::ApiError;
-use crate::http::{Field, Time, text};
-use crate::metadata_schema;
-use crate::routes::Routes;
+use crate::crud::{Action, Answer, Change, Lock, Routes, metadata_schema};
+use crate::http::{ApiError, Field, Time, text};
+use crate::identity::Call;
 use axum::Json;
 use axum::extract::State;
 use serde::Deserialize;

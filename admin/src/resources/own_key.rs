@@ -1,9 +1,8 @@
 //! `GET /api-keys/self`: what the calling key is and may do. Any key may ask; it learns nothing it does not hold.
 
 use crate::app::App;
-use crate::call::Call;
-use crate::error::ApiError;
-use crate::http::Time;
+use crate::http::{ApiError, Time};
+use crate::identity::Call;
 use crate::limits::UsageLimits;
 use axum::Json;
 use axum::extract::State;

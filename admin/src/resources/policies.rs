@@ -12,11 +12,9 @@ mod usage;
 
 pub use usage::schedule_of;
 
-use crate::call::Call;
-use crate::crud;
-use crate::error::ApiError;
-use crate::routes::Routes;
-use crate::tenancy;
+use crate::crud::{self, Routes};
+use crate::http::ApiError;
+use crate::identity::{Call, tenancy};
 use serde::{Deserialize, Serialize};
 use shared::routes::Method;
 use shared::table::Filter;

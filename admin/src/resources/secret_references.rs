@@ -5,12 +5,9 @@ mod auth_config;
 mod docs;
 mod workspaces;
 
-use crate::action::Action;
-use crate::call::Call;
-use crate::crud::{self, Resource, Verb};
-use crate::error::ApiError;
-use crate::http::{Field, PageSizes, Time, text};
-use crate::routes::Routes;
+use crate::crud::{self, Action, Resource, Routes, Verb};
+use crate::http::{ApiError, Field, PageSizes, Time, text};
+use crate::identity::Call;
 use auth_config::AuthConfig;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};

@@ -2,13 +2,10 @@
 //! leaves is archived, and with them their memberships and keys. Owners cannot be changed or removed.
 
 use super::organisation::refuse_if_scim_only;
-use crate::action::Action;
-use crate::call::Call;
-use crate::crud::{self, Resource, Verb};
-use crate::error::ApiError;
-use crate::http::{Field, Time, text};
+use crate::crud::{self, Action, Resource, Routes, Verb};
+use crate::http::{ApiError, Field, Time, text};
+use crate::identity::Call;
 use crate::openapi::{Doc, choices, schema};
-use crate::routes::Routes;
 use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
 use shared::table::{Columns, Filter, OnDelete, Table, Tenancy};

@@ -4,14 +4,11 @@
 mod docs;
 mod old_names;
 
-use crate::action::Action;
-use crate::call::Call;
-use crate::crud::{self, Resource, Verb};
-use crate::error::ApiError;
-use crate::http::{Field, text};
+use crate::crud::{self, Action, Resource, Routes, Verb};
+use crate::http::{ApiError, Field, text};
+use crate::identity::Call;
 use crate::resources::integrations::{self, AccountChange, Fields};
 use crate::resources::providers::{self, Provider};
-use crate::routes::Routes;
 use chrono::Utc;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};

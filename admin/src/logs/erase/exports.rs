@@ -1,8 +1,8 @@
 //! Files of exports that may hold what was erased. Nobody can take a line out of them, so they go as a whole, and the
 //! export says that it has to be started again.
 
-use crate::error::ApiError;
-use crate::exports::files;
+use crate::http::ApiError;
+use crate::logs::exports::files;
 use chrono::{DateTime, Utc};
 use tokio_postgres::GenericClient;
 use uuid::Uuid;

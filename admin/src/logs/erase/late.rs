@@ -2,7 +2,7 @@
 //! an erasure is remembered and done again: often at first, ever more seldom, and no more after `KEPT_DAYS`.
 
 use super::{BATCH, Erased, Mode, Subject, apply, delete_bodies, find, salt};
-use crate::error::ApiError;
+use crate::http::ApiError;
 use chrono::{DateTime, Utc};
 use shared::log_store::LogStore;
 use tokio_postgres::{GenericClient, Row, Transaction};

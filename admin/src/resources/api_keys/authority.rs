@@ -1,10 +1,11 @@
 //! Who may be given a key's secret. Whoever has it can do all that the key can, so it is shown only to those who could
 //! do as much before: they hold every scope of it that counts, and their role is not below that of its owner.
 
-use crate::access::{Role, Standing, effective_scopes};
-use crate::action::Action;
-use crate::caller::{self, Caller};
-use crate::error::ApiError;
+use crate::crud::Action;
+use crate::http::ApiError;
+use crate::identity::Caller;
+use crate::identity::access::{Role, Standing, effective_scopes};
+use crate::identity::caller;
 use shared::model::KeyKind;
 use uuid::Uuid;
 
@@ -95,7 +96,7 @@ fn holds_scopes(caller: &Caller, power: Power<'_>, owner: Option<&Standing>) -> 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::access::SecuritySettings;
+    use crate::identity::access::SecuritySettings;
     use KeyKind::{OrganisationService, WorkspaceService, WorkspaceUser};
     use shared::api_key::KeyHash;
     use shared::model::ApiKey;

@@ -4,13 +4,11 @@
 use super::defaults::{self, Defaults};
 use super::place::Place;
 use super::{Key, authority, expiry, grant, issue, rotation_policy};
-use crate::action::{Action, Change};
 use crate::app::App;
-use crate::call::Call;
-use crate::crud::{self, Answer, Resource as _};
-use crate::error::ApiError;
-use crate::http::{Field, json, text, time};
-use crate::{limits, tenancy};
+use crate::crud::{self, Action, Answer, Change, Resource as _};
+use crate::http::{ApiError, Field, json, text, time};
+use crate::identity::{Call, tenancy};
+use crate::limits;
 use axum::Json;
 use axum::extract::State;
 use chrono::Utc;

@@ -1,9 +1,8 @@
 //! What a key gives to every request made with it: metadata, and a config that may or may not be overridden.
 
-use crate::action::Action;
-use crate::error::ApiError;
-use crate::http::{Field, text};
-use crate::{metadata_schema, tenancy};
+use crate::crud::{Action, metadata_schema};
+use crate::http::{ApiError, Field, text};
+use crate::identity::tenancy;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;

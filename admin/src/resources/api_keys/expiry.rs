@@ -1,7 +1,7 @@
 //! How long a key lives. People's keys have a default and a maximum; where there is a maximum, none lives for ever.
 //! Pure: the clock is an argument.
 
-use crate::error::ApiError;
+use crate::http::ApiError;
 use chrono::{DateTime, TimeDelta, Utc};
 
 /// What the workspace says about people's keys, in seconds; zero is none. Service keys have neither.

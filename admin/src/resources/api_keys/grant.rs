@@ -2,8 +2,8 @@
 //! what it holds; an admin key that makes a workspace's keys gives them anything, and further admin keys what it holds.
 
 use super::authority;
-use crate::caller::Caller;
-use crate::error::ApiError;
+use crate::http::ApiError;
+use crate::identity::Caller;
 use shared::model::KeyKind;
 use shared::scopes;
 

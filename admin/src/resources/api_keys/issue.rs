@@ -2,9 +2,8 @@
 
 use super::place::Place;
 use super::{Key, expiry, rotation_policy};
-use crate::crud::Resource as _;
-use crate::error::ApiError;
-use crate::metadata_schema;
+use crate::crud::{Resource as _, metadata_schema};
+use crate::http::ApiError;
 use chrono::{DateTime, Utc};
 use serde_json::{Map, Value, json};
 use shared::api_key::{self, KeyHash};

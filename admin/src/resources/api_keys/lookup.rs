@@ -1,10 +1,8 @@
 //! Which keys a caller may see and change: those of the kinds that its scopes name.
 
 use super::Key;
-use crate::call::Call;
-use crate::caller::Caller;
-use crate::error::ApiError;
-use crate::tenancy;
+use crate::http::ApiError;
+use crate::identity::{Call, Caller, tenancy};
 use shared::model::KeyKind;
 use shared::routes::Scopes;
 use shared::table::Filter;

@@ -2,8 +2,8 @@
 //! from.
 
 use super::expiry::Lifetimes;
-use crate::error::ApiError;
-use crate::tenant_settings;
+use crate::crud::tenant_settings;
+use crate::http::ApiError;
 use serde_json::{Map, Value};
 use tokio_postgres::Transaction;
 use uuid::Uuid;

@@ -3,12 +3,10 @@
 //! that is how it is fetched, and no secret is ever kept or mailed for it.
 
 use super::{Key, authority, rotation_policy};
-use crate::action::{Action, Change};
 use crate::app::App;
-use crate::call::Call;
-use crate::crud::{self, Answer, Resource as _};
-use crate::error::ApiError;
-use crate::http::Time;
+use crate::crud::{self, Action, Answer, Change, Resource as _};
+use crate::http::{ApiError, Time};
+use crate::identity::Call;
 use axum::Json;
 use axum::extract::{Path, State};
 use chrono::{DateTime, TimeDelta, Utc};

@@ -1,8 +1,7 @@
 //! When a key is due for a new secret, and how long the old one stays good. Weeks begin on Monday here. Pure: the
 //! clock is an argument.
 
-use crate::error::ApiError;
-use crate::http::{Time, json, time};
+use crate::http::{ApiError, Time, json, time};
 use chrono::{DateTime, Datelike as _, Days, NaiveDate, NaiveTime, TimeDelta, Utc};
 use serde::Deserialize;
 use serde_json::{Value, json};

@@ -1,7 +1,6 @@
 //! What is saved as a config: an object by the strict rules of the schema, or its JSON as text.
 
-use crate::error::ApiError;
-use crate::http::json;
+use crate::http::{ApiError, json};
 use serde_json::Value;
 use shared::config::{self, Limits, Strictness};
 

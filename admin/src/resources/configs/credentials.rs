@@ -2,8 +2,8 @@
 //! back stands for what is stored, but only where it would still go to the same place: otherwise whoever may write a
 //! config could send a credential that they cannot read to a host of their own.
 
-use crate::action::Action;
-use crate::error::ApiError;
+use crate::crud::Action;
+use crate::http::ApiError;
 use serde_json::Value;
 use shared::config::credentials::{self, Found, SealedText, destinations, plain, secrets};
 use shared::seal::Secret;

@@ -1,7 +1,7 @@
 //! Who relies on a config: the workspace whose default it is, keys and user keys that start from it.
 
-use crate::action::Action;
-use crate::error::ApiError;
+use crate::crud::Action;
+use crate::http::ApiError;
 use uuid::Uuid;
 
 /// Choosing a default touches two rows, so it is done one at a time: two would become the default at once, or wait for

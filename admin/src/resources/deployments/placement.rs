@@ -1,8 +1,8 @@
 //! Where a deployment stands and whom it serves: its kind and how many of one there may be, its address, its workspaces.
 
-use crate::action::Action;
-use crate::error::ApiError;
-use crate::tenancy;
+use crate::crud::Action;
+use crate::http::ApiError;
+use crate::identity::tenancy;
 use serde::{Deserialize, Deserializer, de};
 use serde_json::Value;
 use uuid::Uuid;

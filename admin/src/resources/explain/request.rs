@@ -1,9 +1,9 @@
 //! Finding a request of the past: the rows of all targets it tried, and the config it followed. Only what the caller's
 //! view has is found.
 
-use crate::error::ApiError;
+use crate::http::ApiError;
+use crate::identity::tenancy;
 use crate::logs::{View, filters, row};
-use crate::tenancy;
 use chrono::TimeDelta;
 use rust_decimal::Decimal;
 use serde_json::Value;

@@ -2,14 +2,11 @@
 //! either all of it happens or nothing does.
 
 use super::{DefaultProvider, Integration, list};
-use crate::action::{Action, Change};
 use crate::app::App;
-use crate::call::Call;
-use crate::crud::Answer;
-use crate::error::ApiError;
-use crate::http::{Field, Time};
+use crate::crud::{Action, Answer, Change};
+use crate::http::{ApiError, Field, Time};
+use crate::identity::{Call, tenancy};
 use crate::limits::{self, UsageLimits};
-use crate::tenancy;
 use axum::Json;
 use axum::extract::{Path, State};
 use chrono::{DateTime, Utc};

@@ -4,10 +4,8 @@
 use super::destination::{self, Brought, Destination};
 use super::secrets::Fields;
 use super::{DefaultProvider, Integration, Mapping, credentials, fields, mappings, pricing, require, slug_of};
-use crate::action::Action;
-use crate::error::ApiError;
-use crate::http::{Field, text};
-use crate::tags;
+use crate::crud::{Action, tags};
+use crate::http::{ApiError, Field, text};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use shared::model;

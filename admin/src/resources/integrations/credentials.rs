@@ -2,8 +2,8 @@
 //! what is sealed, with masks for what is shown.
 
 use super::secrets::{self, Fields, Parts};
-use crate::action::Action;
-use crate::error::ApiError;
+use crate::crud::Action;
+use crate::http::ApiError;
 use serde_json::{Value, json};
 use shared::api_key::KeyHash;
 use shared::model::Credentials;

@@ -1,9 +1,8 @@
 //! The provider that a workspace gets together with access to an integration.
 
 use super::Integration;
-use crate::action::Action;
-use crate::error::ApiError;
-use crate::http::text;
+use crate::crud::Action;
+use crate::http::{ApiError, text};
 use crate::resources::providers;
 use serde::Deserialize;
 use uuid::Uuid;

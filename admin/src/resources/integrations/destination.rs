@@ -3,7 +3,7 @@
 
 use super::credentials::Account;
 use super::secrets::{self, Fields};
-use crate::error::ApiError;
+use crate::http::ApiError;
 use serde_json::Value;
 use shared::outbound::Origin;
 use std::collections::{BTreeMap, BTreeSet};

@@ -2,7 +2,7 @@
 //! an update was laid over them. Fields that nobody described here are kept as they came.
 
 use super::secrets::Fields;
-use crate::error::ApiError;
+use crate::http::ApiError;
 use axum::http::{HeaderName, HeaderValue};
 use serde_json::Value;
 use shared::outbound::Guard;

@@ -2,10 +2,8 @@
 
 use super::secrets::{self, Fields};
 use super::{AccountChange, Integration, change};
-use crate::action::Action;
-use crate::crud::Resource as _;
-use crate::error::ApiError;
-use crate::http::text;
+use crate::crud::{Action, Resource as _};
+use crate::http::{ApiError, text};
 use uuid::Uuid;
 
 pub async fn add_hidden(

@@ -2,12 +2,10 @@
 //! those that it was granted. Accounts behind virtual keys are seen through these alone.
 
 use super::Integration;
-use crate::action::Action;
 use crate::app::App;
-use crate::call::Call;
-use crate::crud::{self, Answer, Resource as _};
-use crate::error::ApiError;
-use crate::{tags, tenancy};
+use crate::crud::{self, Action, Answer, Resource as _, tags};
+use crate::http::ApiError;
+use crate::identity::{Call, tenancy};
 use axum::Json;
 use axum::extract::{Path, State};
 use shared::table::Filter;

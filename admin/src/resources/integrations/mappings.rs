@@ -1,8 +1,7 @@
 //! Secret mappings: which fields of an account come from an outside secret manager, by way of a secret reference.
 
-use crate::action::Action;
-use crate::error::ApiError;
-use crate::http::{json, text};
+use crate::crud::Action;
+use crate::http::{ApiError, json, text};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use shared::outbound::Origin;

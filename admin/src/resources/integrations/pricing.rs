@@ -1,7 +1,7 @@
 //! Prices that an operator sets: factors on the catalogue's prices for a whole account, and prices of single models.
 //! Factors are strict, because a misspelt one would silently bill at the list price.
 
-use crate::error::ApiError;
+use crate::http::ApiError;
 use serde_json::{Map, Value};
 use shared::cost::{Multipliers, OwnPrices};
 

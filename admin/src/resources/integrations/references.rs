@@ -1,9 +1,8 @@
 //! Secret references, as far as accounts need them: which one a name means, and where it may be used.
 
-use crate::action::Action;
-use crate::error::ApiError;
-use crate::http::text;
-use crate::tenancy;
+use crate::crud::Action;
+use crate::http::{ApiError, text};
+use crate::identity::tenancy;
 use uuid::Uuid;
 
 /// The reference of this id or slug, if the workspace may use it; an account of the organisation needs one that every

@@ -3,10 +3,9 @@
 use super::{Invite, KeyDetails, Seat};
 use crate::app::App;
 use crate::audit::{self, Record};
-use crate::call::{Origin, Visit};
 use crate::crud::{self, Answer, Resource as _};
-use crate::error::ApiError;
-use crate::http::{json, text, time};
+use crate::http::{ApiError, json, text, time};
+use crate::identity::call::{Origin, Visit};
 use crate::resources::api_keys::issue::{self, Joiner, Promise};
 use crate::resources::organisation::refuse_if_scim_only;
 use axum::Json;

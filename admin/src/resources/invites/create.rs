@@ -1,17 +1,14 @@
 //! Inviting and inviting again: both draw a fresh token, so that an old link is dead once a new one is out.
 
 use super::{Invite, KeyDetails, Seat, may_invite};
-use crate::access::Role;
-use crate::action::{Action, Change};
 use crate::app::App;
-use crate::call::Call;
-use crate::crud::{self, Answer, Resource as _};
-use crate::error::ApiError;
-use crate::http::{text, time};
+use crate::crud::{self, Action, Answer, Change, Resource as _, metadata_schema};
+use crate::http::{ApiError, text, time};
+use crate::identity::access::Role;
+use crate::identity::{Call, tenancy};
 use crate::mail::invitation::Invitation;
 use crate::resources::api_keys::authority;
 use crate::resources::users;
-use crate::{metadata_schema, tenancy};
 use axum::Json;
 use axum::extract::{Path, State};
 use chrono::{DateTime, TimeDelta, Utc};

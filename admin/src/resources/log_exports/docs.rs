@@ -1,7 +1,7 @@
 //! How the OpenAPI document shows exports of logs.
 
 use super::LogExport;
-use crate::exports::{Format, fields};
+use crate::logs::exports::{Format, fields};
 use crate::openapi::Doc;
 use crate::openapi::schema::{self, Schema};
 use serde_json::json;

@@ -2,12 +2,12 @@
 
 use super::LogExport;
 use crate::app::App;
-use crate::call::{Call, Visit};
 use crate::crud::{self, Answer, Lock, Resource};
-use crate::error::ApiError;
-use crate::exports::files;
+use crate::http::ApiError;
+use crate::identity::call::Visit;
+use crate::identity::{Call, tenancy};
+use crate::logs::exports::files;
 use crate::logs::view::{View, Workspaces};
-use crate::tenancy;
 use axum::Json;
 use axum::extract::{Path, State};
 use axum::http::header;

@@ -1,12 +1,11 @@
 //! Starting an export, or starting it again from its beginning, and cancelling it.
 
 use super::{AT_REST, LogExport, checked_fields};
-use crate::action::{Action, Change};
 use crate::app::App;
-use crate::call::Call;
-use crate::crud::{self, Answer, Resource};
-use crate::error::ApiError;
-use crate::exports::files;
+use crate::crud::{self, Action, Answer, Change, Resource};
+use crate::http::ApiError;
+use crate::identity::Call;
+use crate::logs::exports::files;
 use axum::Json;
 use axum::extract::{Path, State};
 use chrono::{DateTime, Utc};

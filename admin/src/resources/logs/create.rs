@@ -1,12 +1,11 @@
 //! Logs that applications report themselves, as they are received and answered.
 
 use crate::app::App;
-use crate::call::Call;
-use crate::crud::Answer;
-use crate::error::ApiError;
+use crate::crud::{Answer, tenant_settings};
+use crate::http::ApiError;
+use crate::identity::Call;
 use crate::logs::{add, custom};
 use crate::openapi::{Doc, schema};
-use crate::tenant_settings;
 use axum::Json;
 use axum::extract::State;
 use serde_json::{Value, json};

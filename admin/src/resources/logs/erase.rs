@@ -1,11 +1,9 @@
 //! Erasing what the logs hold of one person or one trace, for who asks that their data be forgotten.
 
-use crate::action::{Action, Change};
 use crate::app::App;
-use crate::call::Call;
-use crate::crud::Answer;
-use crate::error::ApiError;
-use crate::http::text;
+use crate::crud::{Action, Answer, Change};
+use crate::http::{ApiError, text};
+use crate::identity::Call;
 use crate::logs::erase::{self, Mode, Subject};
 use crate::openapi::{Doc, schema};
 use axum::Json;

@@ -1,8 +1,7 @@
 //! A page of logs, newest first. There may be very many, so the total is exact up to a bound and where it can be counted
 //! soon, and says when it is not; whoever wants to go further than that goes on from the last log seen instead of by numbers.
 
-use crate::error::ApiError;
-use crate::http::{PageSizes, Query};
+use crate::http::{ApiError, PageSizes, Query};
 use crate::logs::count::{COUNTED, count};
 use crate::logs::{filters, row};
 use shared::table::Filter;

@@ -6,12 +6,10 @@ mod jwks;
 mod sign_in;
 
 use super::{Organisation, current, merge};
-use crate::action::{Action, Change};
 use crate::app::App;
-use crate::call::Call;
-use crate::crud::{Answer, Lock};
-use crate::error::ApiError;
-use crate::http::{Field, text};
+use crate::crud::{Action, Answer, Change, Lock};
+use crate::http::{ApiError, Field, text};
+use crate::identity::Call;
 use axum::Json;
 use axum::extract::State;
 use serde::Deserialize;

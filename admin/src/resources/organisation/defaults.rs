@@ -2,12 +2,10 @@
 //! be named, so for now only lists of none are accepted.
 
 use super::{Organisation, current, merge};
-use crate::action::{Action, Change};
 use crate::app::App;
-use crate::call::Call;
-use crate::crud::{Answer, Lock};
-use crate::error::ApiError;
-use crate::http::Field;
+use crate::crud::{Action, Answer, Change, Lock};
+use crate::http::{ApiError, Field};
+use crate::identity::Call;
 use axum::Json;
 use axum::extract::State;
 use serde::Deserialize;

@@ -1,6 +1,6 @@
 //! How the OpenAPI document shows the organisation and its settings.
 
-use crate::access::security;
+use crate::identity::access::security;
 use crate::openapi::Doc;
 use crate::openapi::schema::{self, Schema};
 use serde_json::{Value, json};

@@ -1,13 +1,10 @@
 //! Workspaces that the organisation's own guardrails leave out, for requests and for answers apart.
 
-use crate::action::{Action, Change};
 use crate::app::App;
-use crate::call::Call;
-use crate::crud::{self, Answer};
-use crate::error::ApiError;
-use crate::http::PageSizes;
+use crate::crud::{self, Action, Answer, Change};
+use crate::http::{ApiError, PageSizes};
+use crate::identity::{Call, tenancy};
 use crate::openapi::{Doc, schema};
-use crate::tenancy;
 use axum::extract::State;
 use serde::Deserialize;
 use serde_json::{Value, json};

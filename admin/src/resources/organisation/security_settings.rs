@@ -2,12 +2,11 @@
 //! that the organisation opened for override; opening one starts from the organisation's values everywhere.
 
 use super::{Organisation, current};
-use crate::access::security;
-use crate::action::{Action, Change};
 use crate::app::App;
-use crate::call::Call;
-use crate::crud::{Answer, Lock};
-use crate::error::ApiError;
+use crate::crud::{Action, Answer, Change, Lock};
+use crate::http::ApiError;
+use crate::identity::Call;
+use crate::identity::access::security;
 use axum::Json;
 use axum::extract::State;
 use serde_json::Value;

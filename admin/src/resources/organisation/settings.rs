@@ -2,11 +2,10 @@
 //! as null has its default again; settings that are not sent stay.
 
 use super::merge;
-use crate::access::security;
-use crate::error::ApiError;
-use crate::exports::fields;
-use crate::http::Field;
-use crate::tenant_settings::{count, seconds};
+use crate::crud::tenant_settings::{count, seconds};
+use crate::http::{ApiError, Field};
+use crate::identity::access::security;
+use crate::logs::exports::fields;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;

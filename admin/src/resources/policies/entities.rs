@@ -1,9 +1,8 @@
 //! The groups of a policy, and what each has used: read from the counters at the moment of the question. A group is
 //! shown as whom its first value names: a key, a workspace, a user, or something else in the metadata.
 
-use crate::call::Call;
-use crate::error::ApiError;
-use crate::http::Time;
+use crate::http::{ApiError, Time};
+use crate::identity::Call;
 use crate::limits::number;
 use chrono::{DateTime, Utc};
 use serde_json::{Value, json};

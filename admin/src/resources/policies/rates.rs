@@ -4,14 +4,11 @@
 use super::entities::{self, Entity, Wanted};
 use super::rule::{self, For};
 use super::{Status, Target, matched};
-use crate::action::Action;
 use crate::app::App;
-use crate::call::Call;
-use crate::crud::{self, Answer, Lock, Resource, Verb};
-use crate::error::ApiError;
-use crate::http::{Field, PageSizes, Time, text};
+use crate::crud::{self, Action, Answer, Lock, Resource, Verb};
+use crate::http::{ApiError, Field, PageSizes, Time, text};
+use crate::identity::{Call, tenancy};
 use crate::limits::number;
-use crate::tenancy;
 use axum::Json;
 use axum::extract::{Path, State};
 use chrono::{DateTime, DurationRound as _, SubsecRound as _, TimeDelta, Utc};

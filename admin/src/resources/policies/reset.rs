@@ -2,12 +2,10 @@
 //! Calls that began before still settle on the old counter.
 
 use super::usage::UsagePolicy;
-use crate::action::{Action, Change};
 use crate::app::App;
-use crate::call::Call;
-use crate::crud::{self, Answer};
-use crate::error::ApiError;
-use crate::tenancy;
+use crate::crud::{self, Action, Answer, Change};
+use crate::http::ApiError;
+use crate::identity::{Call, tenancy};
 use axum::Json;
 use axum::extract::{Path, State};
 use serde::Deserialize;

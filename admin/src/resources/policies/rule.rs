@@ -1,7 +1,6 @@
 //! Conditions and groups as they may be sent: at least one of each, bounded, and nothing that could never match.
 
-use crate::error::ApiError;
-use crate::http::text;
+use crate::http::{ApiError, text};
 use serde_json::{Value, json};
 use shared::model::policy::{Condition, GroupBy, Key, Values};
 

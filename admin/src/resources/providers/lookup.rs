@@ -2,10 +2,9 @@
 //! names a provider by its id.
 
 use crate::app::App;
-use crate::call::Call;
 use crate::crud::{self, Answer, Resource};
-use crate::error::ApiError;
-use crate::tenancy;
+use crate::http::ApiError;
+use crate::identity::{Call, tenancy};
 use axum::extract::{Path, State};
 
 pub async fn list<R: Resource>(state: State<App>, call: Call) -> Answer {

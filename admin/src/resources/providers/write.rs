@@ -1,12 +1,11 @@
 //! New providers and changes to them: whose integration it is, limits, expiry, and settings of its own.
 
 use super::{Provider, SLUGS};
-use crate::action::Action;
-use crate::error::ApiError;
-use crate::http::{Field, json, text, time};
+use crate::crud::{Action, tags};
+use crate::http::{ApiError, Field, json, text, time};
+use crate::identity::tenancy;
 use crate::limits::{self, UsageLimits};
 use crate::resources::integrations::{Account, Fields};
-use crate::{tags, tenancy};
 use chrono::{DateTime, Utc};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};

@@ -1,8 +1,8 @@
 //! What opens a manager: checked against the fields of its mode, split into what may be shown and what is sealed.
 
 use super::{SecretReference, place};
-use crate::action::Action;
-use crate::error::ApiError;
+use crate::crud::Action;
+use crate::http::ApiError;
 use serde_json::{Map, Value};
 use shared::api_key::mask;
 use shared::model::whole;

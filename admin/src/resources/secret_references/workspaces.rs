@@ -2,9 +2,9 @@
 //! accident, so it is refused.
 
 use super::SecretReference;
-use crate::action::Action;
-use crate::error::ApiError;
-use crate::tenancy;
+use crate::crud::Action;
+use crate::http::ApiError;
+use crate::identity::tenancy;
 use uuid::Uuid;
 
 /// For a new reference; empty stands for all.

@@ -1,6 +1,6 @@
 //! What virtual keys call things: providers by their old spellings, settings in camel case beside the other fields.
 
-use crate::error::ApiError;
+use crate::http::ApiError;
 use crate::resources::integrations::{Fields, Mapping, read_mappings};
 use serde_json::{Map, Value, json};
 

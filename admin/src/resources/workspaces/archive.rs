@@ -2,11 +2,10 @@
 //! leave, and its logs stay readable. Its name must be repeated, and what still lives in it stops a careless delete.
 
 use super::Workspace;
-use crate::action::{Action, Change};
 use crate::app::App;
-use crate::call::Call;
-use crate::crud::{self, Answer, Resource as _};
-use crate::error::ApiError;
+use crate::crud::{self, Action, Answer, Change, Resource as _};
+use crate::http::ApiError;
+use crate::identity::Call;
 use axum::Json;
 use axum::extract::{Path, State};
 use serde::Deserialize;

@@ -1,13 +1,12 @@
 //! How the OpenAPI document shows workspaces.
 
 use super::Workspace;
-use crate::access::security;
-use crate::crud::Resource as _;
+use crate::crud::{Resource as _, tenant_settings};
+use crate::identity::access::security;
 use crate::limits::{self, docs as limit_docs};
 use crate::openapi::schema::{self, Schema};
 use crate::openapi::{Doc, choices};
 use crate::resources::members;
-use crate::tenant_settings;
 
 pub fn docs(base: &str) -> Vec<Doc> {
     let item = format!("{base}/{{workspaceId}}");

@@ -1,7 +1,7 @@
 //! A workspace's icon is one emoji. It is kept apart from the name and shown before it; an emoji that leads a given
 //! name is taken for the icon, so that what was shown can be sent back.
 
-use crate::error::ApiError;
+use crate::http::ApiError;
 
 /// Icon and name of what was sent as a name.
 pub fn split(given: String) -> (Option<String>, String) {

@@ -1,9 +1,8 @@
 //! A workspace's defaults and its own security settings: what may be sent, and how it joins what is stored.
 
-use crate::access::security as known;
-use crate::error::ApiError;
-use crate::http::Field;
-use crate::metadata_schema;
+use crate::crud::metadata_schema;
+use crate::http::{ApiError, Field};
+use crate::identity::access::security as known;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;

@@ -2,9 +2,8 @@
 //! a change of issuer without a new secret forgets it, so that it is never sent to another host.
 
 use super::sign_in::Oidc;
-use crate::action::Action;
-use crate::error::ApiError;
-use crate::http::{Field, text};
+use crate::crud::Action;
+use crate::http::{ApiError, Field, text};
 use serde_json::{Value, json};
 use shared::api_key;
 use shared::seal::Place;

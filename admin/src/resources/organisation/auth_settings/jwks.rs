@@ -1,6 +1,6 @@
 //! A key set given by hand: public keys only. A private key here would be handed to everybody who may read settings.
 
-use crate::error::ApiError;
+use crate::http::ApiError;
 use serde_json::Value;
 
 const MOST_KEYS: usize = 100;

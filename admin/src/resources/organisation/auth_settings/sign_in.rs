@@ -1,7 +1,6 @@
 //! Sign-in by OIDC or SAML, and the mail domains whose people may sign in.
 
-use crate::error::ApiError;
-use crate::http::{Field, text};
+use crate::http::{ApiError, Field, text};
 use serde::Deserialize;
 use serde_json::{Value, json};
 

@@ -2,9 +2,8 @@
 //! they have room again.
 
 use super::{UsagePolicy, UsagePolicyChange, WEEK};
-use crate::action::Action;
-use crate::error::ApiError;
-use crate::http::Field;
+use crate::crud::Action;
+use crate::http::{ApiError, Field};
 use crate::limits::is_raised;
 use crate::limits::reset::{self as resets, Period, Schedule};
 use chrono::Utc;

@@ -3,8 +3,8 @@
 
 use crate::app::App;
 use crate::audit::{self, Record};
-use crate::call::Call;
-use crate::error::ApiError;
+use crate::http::ApiError;
+use crate::identity::Call;
 use serde_json::Value;
 use tokio_postgres::{Client, Transaction};
 use uuid::Uuid;

@@ -2,9 +2,11 @@
 //! correct the path.
 
 use crate::app::App;
-use crate::gate::gate;
-use crate::observe::observe;
-use crate::{docs_page, health, resources};
+use crate::openapi::docs_page;
+use crate::resources;
+use crate::server::gate::gate;
+use crate::server::health;
+use crate::server::observe::observe;
 use axum::Router;
 use axum::extract::DefaultBodyLimit;
 use axum::middleware::from_fn_with_state;

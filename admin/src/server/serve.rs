@@ -1,11 +1,10 @@
 //! A running service, and its end: listen, and on SIGTERM or SIGINT answer what has begun before leaving.
 
 use crate::app::App;
-use crate::audit;
-use crate::connections::{self, Limits};
-use crate::jobs;
-use crate::router::router;
+use crate::server::connections::{self, Limits};
+use crate::server::router::router;
 use crate::settings::Settings;
+use crate::{audit, jobs};
 use anyhow::Context as _;
 use shared::db;
 use std::net::SocketAddr;

@@ -2,7 +2,7 @@
 //! are all busy are only a crowd, and whoever waits patiently gets one. The pool cannot tell the two apart, so no more
 //! callers are let through to it than it has connections.
 
-use crate::error::ApiError;
+use crate::http::ApiError;
 use shared::db::{Pool, Pooled};
 use std::ops::{Deref, DerefMut};
 use std::sync::Arc;

@@ -2,10 +2,10 @@
 //! panics. Errors get their body here, because only here their request has an id.
 
 use crate::app::App;
-use crate::call::Seen;
-use crate::error::Refusal;
-use crate::gate::Passage;
-use crate::panics::shielded;
+use crate::http::Refusal;
+use crate::identity::call::Seen;
+use crate::server::gate::Passage;
+use crate::server::panics::shielded;
 use axum::body::Body;
 use axum::extract::{ConnectInfo, Request, State};
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, header};
@@ -178,7 +178,7 @@ fn known(method: &Method) -> &'static str {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::error::ApiError;
+    use crate::http::ApiError;
     use http_body_util::BodyExt as _;
 
     fn observed(alias: Option<&str>) -> Observed {

@@ -3,13 +3,10 @@
 
 mod diff;
 
-use crate::action::{Action, Change};
 use crate::app::App;
-use crate::call::Call;
-use crate::crud::{self, Answer, Lock, Resource, Verb};
-use crate::error::ApiError;
-use crate::http::Time;
-use crate::tenancy;
+use crate::crud::{self, Action, Answer, Change, Lock, Resource, Verb};
+use crate::http::{ApiError, Time};
+use crate::identity::{Call, tenancy};
 use axum::Json;
 use axum::extract::{Path, State};
 use serde::Deserialize;

@@ -1,9 +1,8 @@
 //! One request that the gate let in, as its handler sees it: who calls, with which query and body, and where the
 //! call came from. The body is whole, so a handler that fails leaves a complete audit record all the same.
 
-use crate::caller::Caller;
-use crate::error::ApiError;
-use crate::http::{Query, json};
+use crate::http::{ApiError, Query, json};
+use crate::identity::Caller;
 use axum::extract::FromRequestParts;
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, Uri};

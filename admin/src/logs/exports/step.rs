@@ -2,10 +2,9 @@
 //! it has got. Both happen in the job's transaction, so a step that was cut short is done again and nothing is twice.
 
 use crate::app::App;
-use crate::error::ApiError;
-use crate::exports::fields::{self, Source};
-use crate::exports::{Format, PER_FILE, files};
-use crate::http::{PageSizes, Query};
+use crate::http::{ApiError, PageSizes, Query};
+use crate::logs::exports::fields::{self, Source};
+use crate::logs::exports::{Format, PER_FILE, files};
 use crate::logs::filters;
 use crate::logs::view::{View, Workspaces};
 use bytes::Bytes;

@@ -1,8 +1,7 @@
 //! Settings that a workspace may have for itself and otherwise takes from its organisation: body logging, and what
 //! holds for the keys of people. Pure.
 
-use crate::error::ApiError;
-use crate::http::Field;
+use crate::http::{ApiError, Field};
 use crate::openapi::schema::{self, Schema};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};

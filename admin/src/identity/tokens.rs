@@ -1,9 +1,10 @@
 //! Callers that come with a token (JWT): whose it is, who signed it, and the person behind it. Keys are fetched while
 //! no database connection is held, or a slow key server would use them all up.
 
-use crate::caller::{Caller, Stranger, standing};
-use crate::error::ApiError;
-use crate::line::Line;
+use crate::backpressure::db_queue::Line;
+use crate::http::ApiError;
+use crate::identity::Caller;
+use crate::identity::caller::{Stranger, standing};
 use crate::outbound::Outbound;
 use chrono::{DateTime, Utc};
 use futures::FutureExt as _;

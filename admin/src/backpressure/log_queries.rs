@@ -2,7 +2,7 @@
 //! organisation. A search can take seconds whatever the indexes; without this, a few of them would hold every connection
 //! and everybody else's requests would wait.
 
-use crate::error::ApiError;
+use crate::http::ApiError;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;

@@ -1,8 +1,8 @@
 //! Where the files of an export lie, and the links by which they are fetched without a key.
 
 use crate::app::App;
-use crate::error::ApiError;
-use crate::exports::{Format, PER_FILE};
+use crate::http::ApiError;
+use crate::logs::exports::{Format, PER_FILE};
 use axum::body::Body;
 use bytes::Bytes;
 use futures::stream::{self, StreamExt as _, TryStreamExt as _};

@@ -2,14 +2,14 @@
 //! a caller the route table does not admit, and cannot forget to ask.
 
 use crate::app::App;
-use crate::call::{Call, Origin, Seen};
-use crate::caller::{Caller, Stranger, authenticate};
-use crate::credential::{Credential, credential};
-use crate::error::{ApiError, Refusal};
-use crate::http::Query;
-use crate::panics::shielded;
+use crate::audit;
+use crate::http::{ApiError, Query, Refusal, body};
+use crate::identity::call::{Origin, Seen};
+use crate::identity::caller::{Stranger, authenticate};
+use crate::identity::credential::{Credential, credential};
+use crate::identity::{Call, Caller};
 use crate::resources::is_built;
-use crate::{audit, body};
+use crate::server::panics::shielded;
 use axum::extract::{Request, State};
 use axum::http::{HeaderMap, StatusCode, Uri};
 use axum::middleware::Next;

@@ -1,6 +1,6 @@
 //! A panic in a handler is a bug and one client's 500; it must not cut the connection of others.
 
-use crate::error::ApiError;
+use crate::http::ApiError;
 use axum::response::Response;
 use futures::FutureExt as _;
 use std::panic::AssertUnwindSafe;

@@ -1,9 +1,8 @@
 //! Whose objects a call may touch. Every statement about an object carries this filter, so another organisation's
 //! object (or another workspace's, for a workspace's key) is as absent as one that never was.
 
-use crate::caller::Caller;
-use crate::error::ApiError;
-use crate::http::text;
+use crate::http::{ApiError, text};
+use crate::identity::Caller;
 use shared::table::{Filter, Table, Tenancy};
 use tokio_postgres::{GenericClient, Transaction};
 use uuid::Uuid;

@@ -1,7 +1,7 @@
 //! Who is asking: the credential looked up in the database, or a 401 that says why not.
 
-use crate::access::{self, Standing, security};
-use crate::error::ApiError;
+use crate::http::ApiError;
+use crate::identity::access::{self, Standing, security};
 use chrono::{DateTime, Utc};
 use serde_json::Value;
 use shared::api_key::KeyHash;

@@ -1,8 +1,7 @@
 //! Slugs that nobody chose: made from a name, with a random end where that one is taken. Whoever wants a slug waits for
 //! others who want the same, so that what was found free still is when it is used.
 
-use crate::error::ApiError;
-use crate::http::text;
+use crate::http::{ApiError, text};
 use tokio_postgres::Transaction;
 use uuid::Uuid;
 

@@ -1,7 +1,7 @@
 //! How often one credential may call the control plane. Off unless the operator sets it. Counted by this process alone, in
 //! minutes of the clock: it is a brake for scripts that run wild, not a price list.
 
-use crate::error::ApiError;
+use crate::http::ApiError;
 use chrono::{DateTime, Utc};
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};

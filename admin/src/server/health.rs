@@ -1,7 +1,7 @@
 //! For those who watch the process: alive, ready, metrics. No credentials; nothing here tells about tenants.
 
 use crate::app::App;
-use crate::error::ApiError;
+use crate::http::ApiError;
 use axum::Json;
 use axum::extract::State;
 use axum::http::header;

@@ -1,7 +1,7 @@
 //! Which credential a request carries, decided from its headers alone: `x-gateway-api-key` under any accepted prefix,
 //! else a bearer token. Provider headers mean nothing here; client libraries send them on every call.
 
-use crate::error::ApiError;
+use crate::http::ApiError;
 use axum::http::{HeaderMap, header};
 use shared::header_prefix::Aliases;
 use shared::jwt::looks_like_jwt;

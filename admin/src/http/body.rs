@@ -1,7 +1,7 @@
 //! Request bodies: read whole before a handler runs, because they are small JSON and the audit trail keeps them;
 //! bounded in size and time, because they come from outside.
 
-use crate::error::ApiError;
+use crate::http::ApiError;
 use axum::body::Body;
 use axum::http::{HeaderMap, header};
 use bytes::{Bytes, BytesMut};

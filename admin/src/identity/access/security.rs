@@ -1,7 +1,7 @@
 //! Security settings: switches of an organisation that widen or narrow what managers and members may do. A workspace
 //! has values of its own for those categories that its organisation opened for override.
 
-use crate::error::ApiError;
+use crate::http::ApiError;
 use crate::openapi::schema::{self, Schema};
 use serde_json::{Map, Value};
 

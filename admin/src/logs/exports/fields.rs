@@ -1,6 +1,6 @@
 //! The fields that an export can have, in the words of the interface, and where each comes from.
 
-use crate::error::ApiError;
+use crate::http::ApiError;
 
 pub struct Field {
     pub name: &'static str,

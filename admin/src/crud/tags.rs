@@ -1,7 +1,6 @@
 //! Tags: names and values that an operator puts on things, and finds them by.
 
-use crate::error::ApiError;
-use crate::http::{Query, text};
+use crate::http::{ApiError, Query, text};
 use serde_json::{Map, Value};
 use shared::table::Filter;
 

@@ -1,7 +1,7 @@
 //! What the metadata of keys or workspaces must look like: a JSON Schema of the little that string maps need. A
 //! keyword that would not be enforced is refused when the schema is written, not ignored when it should have held.
 
-use crate::error::ApiError;
+use crate::http::ApiError;
 use regex::{Regex, RegexBuilder};
 use serde::Deserialize;
 use serde_json::{Map, Value};

@@ -1,0 +1,13 @@
+//! Who calls and what they may touch: the credential of a request (`credential`), the caller behind it (`caller` for API
+//! keys, `tokens` for JWTs), what a role allows (`access`), which rows are visible (`tenancy`), and the request as its
+//! handler sees it (`call`).
+
+pub mod access;
+pub mod call;
+pub mod caller;
+pub mod credential;
+pub mod tenancy;
+pub mod tokens;
+
+pub use call::Call;
+pub use caller::Caller;
