@@ -2,13 +2,13 @@
 
 pub mod metrics;
 
-use crate::backpressure::db_queue::Line;
+use crate::backpressure::db_queue::DbQueue;
 use crate::backpressure::log_queries::LogQueries;
 use crate::backpressure::request_limit::RequestLimit;
 use crate::identity::tokens::Tokens;
 use crate::mail::{self, Mail};
 use crate::outbound::Outbound;
-use crate::outbound::model_configs::Http;
+use crate::outbound::model_configs::ModelConfigFetcher;
 use crate::settings::Settings;
 use ipnet::IpNet;
 use metrics::Metrics;
@@ -24,7 +24,7 @@ use std::sync::Arc;
 
 #[derive(Clone)]
 pub struct App {
-    pub db: Line,
+    pub db: DbQueue,
     /// How often one credential may call.
     pub request_limit: Arc<RequestLimit>,
     /// Turns of searching logs.
@@ -70,10 +70,11 @@ impl App {
     pub fn new(db: Pool, settings: &Settings) -> anyhow::Result<Self> {
         let providers = Providers::load(settings.catalogue.providers_file.as_deref())?;
         let slugs = providers.iter().map(|provider| &*provider.slug);
-        let model_configs = Sources::new(&settings.catalogue, &settings.log_store, slugs, Arc::new(Http::new()?))?;
+        let model_configs =
+            Sources::new(&settings.catalogue, &settings.log_store, slugs, Arc::new(ModelConfigFetcher::new()?))?;
         let outbound = Arc::new(Outbound::new(&settings.outbound)?);
         Ok(Self {
-            db: Line::new(db, settings.database.database_pool_size),
+            db: DbQueue::new(db, settings.database.database_pool_size),
             request_limit: Arc::new(RequestLimit::new(settings.listen.admin_requests_per_minute)),
             log_queries: LogQueries::new(settings.database.database_pool_size),
             features: Arc::new(settings.features.clone()),

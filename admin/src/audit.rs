@@ -15,7 +15,7 @@ pub use token::{token, write_last_token_failures, write_token_failures};
 use crate::app::App;
 use crate::http::ApiError;
 use crate::identity::Caller;
-use crate::identity::call::Origin;
+use crate::identity::call::RequestOrigin;
 use axum::http::StatusCode;
 use serde_json::Value;
 use shared::model::{ApiKey, KeyKind};
@@ -26,7 +26,7 @@ use uuid::Uuid;
 
 /// One line of the trail. Jobs fill it by hand, requests by `of`.
 #[derive(Debug, Default)]
-pub struct Record {
+pub struct AuditRecord {
     pub organisation_id: Uuid,
     pub workspace_id: Option<Uuid>,
     /// The person, or else the key; none when the gateway acted by itself.
@@ -51,13 +51,13 @@ pub struct Record {
     pub after: Option<Value>,
 }
 
-impl Record {
+impl AuditRecord {
     /// A request that succeeded; a failure adds its status and error.
-    pub fn of(origin: &Origin, caller: &Caller) -> Self {
+    pub fn of(origin: &RequestOrigin, caller: &Caller) -> Self {
         Self::of_key(origin, &caller.key)
     }
 
-    fn of_key(origin: &Origin, key: &ApiKey) -> Self {
+    fn of_key(origin: &RequestOrigin, key: &ApiKey) -> Self {
         let is_token = key.kind == KeyKind::Jwt;
         Self {
             workspace_id: key.workspace_id,
@@ -69,7 +69,7 @@ impl Record {
     }
 
     /// A request by somebody without a key, as who accepts an invitation.
-    pub fn of_visitor(origin: &Origin, organisation_id: Uuid) -> Self {
+    pub fn of_visitor(origin: &RequestOrigin, organisation_id: Uuid) -> Self {
         let subject = subject(origin.operation).unwrap_or(Subject { resource_type: "other", action: "manage" });
         Self {
             organisation_id,
@@ -104,7 +104,7 @@ impl Record {
 }
 
 /// Adds a row; part of the caller's transaction if `db` is one.
-pub async fn record(db: &impl GenericClient, record: &Record) -> Result<(), tokio_postgres::Error> {
+pub async fn record(db: &impl GenericClient, record: &AuditRecord) -> Result<(), tokio_postgres::Error> {
     const INSERT: &str =
         "INSERT INTO audit_logs (organisation_id, workspace_id, user_id, user_type, api_key_id, method,
             uri, query_params, request_headers, request_body, request_id, client_ip, country, resource_type, action,
@@ -136,11 +136,11 @@ pub async fn record(db: &impl GenericClient, record: &Record) -> Result<(), toki
 }
 
 /// Records what came of a write that no `Action` recorded: a refusal, with its reason. Reads are not recorded.
-pub async fn attempt(app: &App, origin: &Origin, key: &ApiKey, status: StatusCode, refused: Option<&ApiError>) {
+pub async fn attempt(app: &App, origin: &RequestOrigin, key: &ApiKey, status: StatusCode, refused: Option<&ApiError>) {
     if subject(origin.operation).is_none() || origin.is_recorded() {
         return;
     }
-    let mut row = Record::of_key(origin, key);
+    let mut row = AuditRecord::of_key(origin, key);
     row.response_status_code = status.as_u16().into();
     match refused {
         // Postgres cannot store NUL, and no error must escape the trail by containing one.
@@ -153,7 +153,7 @@ pub async fn attempt(app: &App, origin: &Origin, key: &ApiKey, status: StatusCod
     }
 }
 
-async fn written(app: &App, row: &Record) -> Result<(), ApiError> {
+async fn written(app: &App, row: &AuditRecord) -> Result<(), ApiError> {
     let db = app.db.get().await?;
     Ok(record(&*db, row).await?)
 }

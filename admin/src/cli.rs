@@ -8,8 +8,8 @@ mod unconfirmed;
 
 pub use arguments::Arguments;
 
-use crate::audit::verify::Report;
-use crate::logs::erase::Subject;
+use crate::audit::verify::ChainReport;
+use crate::logs::erase::ErasureSubject;
 use crate::server;
 use crate::settings::Settings;
 use anyhow::Context as _;
@@ -46,7 +46,7 @@ pub async fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
             say(&format!("{} charges reconciled", commands::reconcile_charges(settings, *request, *verdict).await?));
         }
         Some(Command::Logs { command: LogsCommand::Erase { organisation, user, trace, mode } }) => {
-            let subject = Subject::of(user.clone(), trace.clone()).context("name a user or a trace")?;
+            let subject = ErasureSubject::of(user.clone(), trace.clone()).context("name a user or a trace")?;
             say(&commands::erase_logs(settings, *organisation, &subject, *mode).await?.to_string());
         }
         None => {
@@ -98,7 +98,7 @@ async fn keys(settings: &Settings, command: &KeysCommand) -> anyhow::Result<Exit
 
 /// Says what was found, and by the status whether the trail is intact; 3 is not what a failure to read it ends with.
 #[expect(clippy::print_stdout, reason = "the answer of the command")]
-fn tell(reports: &[Report]) -> ExitCode {
+fn tell(reports: &[ChainReport]) -> ExitCode {
     reports.iter().for_each(|report| println!("{report}"));
-    if reports.iter().all(Report::is_intact) { ExitCode::SUCCESS } else { ExitCode::from(3) }
+    if reports.iter().all(ChainReport::is_intact) { ExitCode::SUCCESS } else { ExitCode::from(3) }
 }

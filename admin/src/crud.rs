@@ -58,7 +58,7 @@ pub async fn list<R: Resource>(State(app): State<App>, call: Call) -> Answer {
 pub async fn read<R: Resource>(State(app): State<App>, call: Call, Path(name): Path<String>) -> Answer {
     let db = app.db.get().await?;
     let workspace = tenancy::asked(&*db, &call.caller, call.query().text("workspace_id")).await?;
-    let found = find::<R>(&*db, &call, &name, workspace, Lock::No).await?;
+    let found = find::<R>(&*db, &call, &name, workspace, RowLock::No).await?;
     found.may_read(&call)?;
     Ok(Json(found.shown(&call)))
 }
@@ -126,7 +126,7 @@ pub async fn delete<R: Resource>(State(app): State<App>, call: Call, Path(name):
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Lock {
+pub enum RowLock {
     No,
     /// Until the transaction ends.
     ForUpdate,
@@ -138,14 +138,14 @@ pub async fn find<R: Resource>(
     call: &Call,
     name: &str,
     workspace: Option<Uuid>,
-    lock: Lock,
+    lock: RowLock,
 ) -> Result<R, ApiError> {
     let further = R::named(call, name)?;
     let named = tenancy::named(&R::TABLE, name).ok_or(ApiError::NotFound(R::OBJECT))?.join(further);
     let filter = live::<R>(tenancy::visible(&R::TABLE, &call.caller, workspace).join(named));
     let rows = match lock {
-        Lock::No => R::TABLE.find(db, &filter).await?,
-        Lock::ForUpdate => R::TABLE.lock(db, &filter).await?,
+        RowLock::No => R::TABLE.find(db, &filter).await?,
+        RowLock::ForUpdate => R::TABLE.lock(db, &filter).await?,
     };
     match rows.as_slice() {
         [] => Err(ApiError::NotFound(R::OBJECT)),
@@ -159,7 +159,7 @@ pub async fn held<R: Resource>(action: &mut Action<'_>, name: &str, asked: Optio
     let call = action.call;
     let asked = asked.or_else(|| call.query().text("workspace_id"));
     let workspace = tenancy::asked(&action.tx, &call.caller, asked).await?;
-    let row = find::<R>(&action.tx, call, name, workspace, Lock::ForUpdate).await?;
+    let row = find::<R>(&action.tx, call, name, workspace, RowLock::ForUpdate).await?;
     row.may_change(call)?;
     let is_shared = R::TABLE.tenancy == Tenancy::Either && row.workspace_id().is_none();
     if is_shared && call.caller.workspace_id().is_some() {

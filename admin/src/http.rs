@@ -9,7 +9,7 @@ pub mod query;
 pub mod text;
 pub mod time;
 
-pub use error::{ApiError, Refusal};
+pub use error::{ApiError, ErrorExtension};
 pub use field::Field;
 pub use query::{PageSizes, Query};
 pub use time::Time;

@@ -63,15 +63,15 @@ const RECOVER: Duration = Duration::from_secs(5);
 pub struct Job {
     pub name: &'static str,
     pub every: Duration,
-    pub work: Work,
+    pub work: JobWork,
 }
 
 /// Must be idempotent, and small enough for one transaction: what is left is done in the next.
-pub type Work = for<'a> fn(&'a App, &'a Transaction<'_>) -> BoxFuture<'a, anyhow::Result<Done>>;
+pub type JobWork = for<'a> fn(&'a App, &'a Transaction<'_>) -> BoxFuture<'a, anyhow::Result<JobRun>>;
 
 /// What a run did.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Done {
+pub struct JobRun {
     pub items: u64,
     /// False when there is more to do than fits into one run: the next follows at once.
     pub is_all: bool,
@@ -79,8 +79,8 @@ pub struct Done {
 
 /// What came of looking at a job.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub enum Turn {
-    Ran(Done),
+pub enum JobOutcome {
+    Ran(JobRun),
     /// It ran lately, here or elsewhere.
     NotDue {
         wait: Duration,
@@ -108,27 +108,27 @@ async fn keep_running(app: App, job: &'static Job) {
     }
 }
 
-fn pause(job: &Job, turn: &anyhow::Result<Turn>) -> Duration {
+fn pause(job: &Job, turn: &anyhow::Result<JobOutcome>) -> Duration {
     match turn {
-        Ok(Turn::Ran(done)) if !done.is_all => Duration::ZERO,
-        Ok(Turn::Ran(_) | Turn::Elsewhere) => job.every.min(LOOK),
-        Ok(Turn::NotDue { wait }) => (*wait).min(LOOK),
+        Ok(JobOutcome::Ran(done)) if !done.is_all => Duration::ZERO,
+        Ok(JobOutcome::Ran(_) | JobOutcome::Elsewhere) => job.every.min(LOOK),
+        Ok(JobOutcome::NotDue { wait }) => (*wait).min(LOOK),
         Err(_) => job.every.clamp(RECOVER, LOOK),
     }
 }
 
 /// Runs the job if it is due and nobody else is at it.
-pub async fn attempt(app: &App, job: &Job) -> anyhow::Result<Turn> {
+pub async fn attempt(app: &App, job: &Job) -> anyhow::Result<JobOutcome> {
     let start = Instant::now();
     let turn = in_transaction(app, job).await;
     match &turn {
-        Ok(Turn::Ran(done)) => {
+        Ok(JobOutcome::Ran(done)) => {
             app.metrics.job_duration.with_label_values(&[job.name]).observe(start.elapsed().as_secs_f64());
             if done.items > 0 {
                 tracing::info!(name = job.name, items = done.items, "a job did its work");
             }
         }
-        Ok(Turn::NotDue { .. } | Turn::Elsewhere) => {}
+        Ok(JobOutcome::NotDue { .. } | JobOutcome::Elsewhere) => {}
         Err(error) => {
             app.metrics.job_failures.with_label_values(&[job.name]).inc();
             tracing::error!(name = job.name, error = format!("{error:#}"), "a job failed and will be tried again");
@@ -137,14 +137,14 @@ pub async fn attempt(app: &App, job: &Job) -> anyhow::Result<Turn> {
     turn
 }
 
-async fn in_transaction(app: &App, job: &Job) -> anyhow::Result<Turn> {
+async fn in_transaction(app: &App, job: &Job) -> anyhow::Result<JobOutcome> {
     let mut db = app.db.get().await?;
     let tx = db.transaction().await?;
     // A bug in one run must not be the end of all later ones.
     let turn = AssertUnwindSafe(run_if_due(app, job, &tx)).catch_unwind().await;
     let turn = turn.unwrap_or_else(|_| Err(anyhow::anyhow!("it panicked; the panic's own message stands above")));
     // Awaited either way: whoever looks next must not find the lock of a run that is over.
-    if matches!(turn, Ok((Turn::Ran(_), _))) {
+    if matches!(turn, Ok((JobOutcome::Ran(_), _))) {
         tx.commit().await?;
     } else {
         // When this fails the session is gone, and the lock with it; the outcome tells more.
@@ -158,7 +158,7 @@ async fn in_transaction(app: &App, job: &Job) -> anyhow::Result<Turn> {
 }
 
 /// What came of it, and when the job last succeeded, here or on another admin, as far as that was seen.
-async fn run_if_due(app: &App, job: &Job, tx: &Transaction<'_>) -> anyhow::Result<(Turn, Option<f64>)> {
+async fn run_if_due(app: &App, job: &Job, tx: &Transaction<'_>) -> anyhow::Result<(JobOutcome, Option<f64>)> {
     // The timeouts free the lock when this admin hangs instead of dying.
     const BEGIN: &str = "SELECT set_config('statement_timeout', '60s', true), set_config('lock_timeout', '10s', true),
                                 set_config('idle_in_transaction_session_timeout', '60s', true),
@@ -172,19 +172,19 @@ async fn run_if_due(app: &App, job: &Job, tx: &Transaction<'_>) -> anyhow::Resul
                                                               last_success_at = EXCLUDED.last_success_at
                              RETURNING extract(epoch FROM last_success_at)::float8";
     if !tx.query_one(BEGIN, &[&LOCK, &job.name]).await?.try_get::<_, bool>("is_ours")? {
-        return Ok((Turn::Elsewhere, None));
+        return Ok((JobOutcome::Elsewhere, None));
     }
     if let Some(row) = tx.query_opt(DUE, &[&job.name]).await? {
         let wait: f64 = row.try_get("wait")?;
         if wait > 0.0 {
-            let turn = Turn::NotDue { wait: Duration::from_secs_f64(wait.min(LOOK.as_secs_f64())) };
+            let turn = JobOutcome::NotDue { wait: Duration::from_secs_f64(wait.min(LOOK.as_secs_f64())) };
             return Ok((turn, row.try_get("succeeded")?));
         }
     }
     let done = (job.work)(app, tx).await?;
     let next = if done.is_all { job.every.as_secs_f64() } else { 0.0 };
     let succeeded = tx.query_one(SUCCEEDED, &[&job.name, &next]).await?.try_get(0)?;
-    Ok((Turn::Ran(done), Some(succeeded)))
+    Ok((JobOutcome::Ran(done), Some(succeeded)))
 }
 
 #[cfg(test)]
@@ -200,18 +200,18 @@ mod tests {
 
     #[test]
     fn a_job_is_looked_at_again_at_once_when_work_is_left_and_within_a_minute_whatever_happened() {
-        let ran = |is_all| Ok(Turn::Ran(Done { items: 1, is_all }));
+        let ran = |is_all| Ok(JobOutcome::Ran(JobRun { items: 1, is_all }));
         let failed = || Err(anyhow::anyhow!("no"));
         let (often, seldom) = (Duration::from_secs(2), Duration::from_secs(3600));
         for (every, turn, expected) in [
             (often, ran(false), Duration::ZERO),
             (often, ran(true), often),
-            (often, Ok(Turn::Elsewhere), often),
-            (often, Ok(Turn::NotDue { wait: Duration::from_secs(1) }), Duration::from_secs(1)),
+            (often, Ok(JobOutcome::Elsewhere), often),
+            (often, Ok(JobOutcome::NotDue { wait: Duration::from_secs(1) }), Duration::from_secs(1)),
             (often, failed(), RECOVER),
             (seldom, ran(true), LOOK),
-            (seldom, Ok(Turn::Elsewhere), LOOK),
-            (seldom, Ok(Turn::NotDue { wait: seldom }), LOOK),
+            (seldom, Ok(JobOutcome::Elsewhere), LOOK),
+            (seldom, Ok(JobOutcome::NotDue { wait: seldom }), LOOK),
             (seldom, failed(), LOOK),
         ] {
             let job = Job { name: "x", every, work: purge_tombstones::JOB.work };

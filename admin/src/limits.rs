@@ -7,8 +7,8 @@ mod rate;
 pub mod reset;
 mod usage;
 
-pub use crossing::{Crossing, Marks, is_raised};
-pub use rate::{KEY_RATES, RateLimit, Rates, USUAL_RATES, rate_limits};
+pub use crossing::{BudgetCrossing, BudgetMarks, is_raised};
+pub use rate::{KEY_RATES, RateLimit, RateRules, USUAL_RATES, rate_limits};
 pub use usage::{UsageKind, UsageLimits, usage_limits};
 
 use crate::http::ApiError;

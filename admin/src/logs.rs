@@ -17,4 +17,4 @@ pub mod row;
 pub mod story;
 pub mod view;
 
-pub use view::View;
+pub use view::LogView;

@@ -78,7 +78,7 @@ fn docs() -> [Doc; 3] {
 
 /// How a key gets another secret, for the job that does it by schedule.
 pub mod rotation {
-    pub use super::api_keys::rotate::{Fresh, recorded, replace, transition};
+    pub use super::api_keys::rotate::{NewSecret, recorded, replace, transition};
 }
 
 /// When a usage-limits policy starts over, as its row says, for the job that does it.
@@ -86,7 +86,7 @@ pub use policies::schedule_of as policy_schedule;
 
 /// The table behind the longest lists, for the test that looks at its plans.
 pub fn key_table() -> shared::table::Table {
-    <api_keys::Key as crate::crud::Resource>::TABLE
+    <api_keys::ApiKeyRow as crate::crud::Resource>::TABLE
 }
 
 /// Catches what is none of the three kinds, so that a mistyped path is not taken for a provider's.

@@ -7,7 +7,7 @@ mod schedules;
 use crate::providers::granted;
 use crate::service::Service;
 use admin::App;
-use admin::jobs::{self, Done, JOBS, Job, Turn};
+use admin::jobs::{self, JOBS, Job, JobOutcome, JobRun};
 use futures::FutureExt as _;
 use futures::future::join_all;
 use harness::{Database, until};
@@ -42,7 +42,7 @@ pub async fn run(app: &App, name: &str) -> u64 {
     let mut items = 0;
     loop {
         match jobs::attempt(app, job).await.unwrap() {
-            Turn::Ran(done) => {
+            JobOutcome::Ran(done) => {
                 items += done.items;
                 if done.is_all {
                     return items;
@@ -65,11 +65,11 @@ async fn of_many_admins_that_look_at_once_one_runs_each_job() {
     let (one, other) = (admin_on(&database).await, admin_on(&database).await);
     for job in JOBS {
         let turns = (0..8).map(|n| jobs::attempt(if n % 2 == 0 { &one } else { &other }, job));
-        let turns: Vec<Turn> = join_all(turns).await.into_iter().map(Result::unwrap).collect();
-        let ran = turns.iter().filter(|turn| matches!(turn, Turn::Ran(_))).count();
+        let turns: Vec<JobOutcome> = join_all(turns).await.into_iter().map(Result::unwrap).collect();
+        let ran = turns.iter().filter(|turn| matches!(turn, JobOutcome::Ran(_))).count();
         assert_eq!(ran, 1, "{}: {turns:?}", job.name);
         let again = jobs::attempt(&other, job).await.unwrap();
-        assert!(matches!(again, Turn::NotDue { wait } if wait <= job.every), "{}: {again:?}", job.name);
+        assert!(matches!(again, JobOutcome::NotDue { wait } if wait <= job.every), "{}: {again:?}", job.name);
         assert_eq!(run(&other, job.name).await, 0, "{} found something to do twice", job.name);
     }
 }
@@ -185,9 +185,9 @@ async fn more_work_than_fits_into_one_run_is_done_by_the_next_at_once() {
                 FROM organisations, generate_series(1, 600) n";
     service.sql(keys).await;
     let job = JOBS.iter().find(|job| job.name == "expire_keys").unwrap();
-    assert_eq!(jobs::attempt(&app, job).await.unwrap(), Turn::Ran(Done { items: 500, is_all: false }));
-    assert_eq!(jobs::attempt(&app, job).await.unwrap(), Turn::Ran(Done { items: 100, is_all: true }));
-    assert!(matches!(jobs::attempt(&app, job).await.unwrap(), Turn::NotDue { .. }));
+    assert_eq!(jobs::attempt(&app, job).await.unwrap(), JobOutcome::Ran(JobRun { items: 500, is_all: false }));
+    assert_eq!(jobs::attempt(&app, job).await.unwrap(), JobOutcome::Ran(JobRun { items: 100, is_all: true }));
+    assert!(matches!(jobs::attempt(&app, job).await.unwrap(), JobOutcome::NotDue { .. }));
     assert_eq!(run(&app, "chain_audit").await, 600);
 }
 
@@ -202,7 +202,7 @@ async fn tombstones_are_forgotten_after_a_week() {
     assert_eq!(run(&app, "purge_tombstones").await, 0);
 }
 
-fn job(work: jobs::Work) -> Job {
+fn job(work: jobs::JobWork) -> Job {
     Job { name: "experiment", every: Duration::from_secs(60), work }
 }
 
@@ -230,19 +230,19 @@ async fn a_run_that_fails_or_panics_did_nothing_is_counted_and_can_be_tried_at_o
         }
         .boxed()
     });
-    let working = job(|_, tx| async move { Ok(Done { items: tx.execute(TRACE, &[]).await?, is_all: true }) }.boxed());
+    let working = job(|_, tx| async move { Ok(JobRun { items: tx.execute(TRACE, &[]).await?, is_all: true }) }.boxed());
     for wrong in [&failing, &panicking] {
         jobs::attempt(&one, wrong).await.unwrap_err();
         assert_eq!(traces(&database).await, 0);
     }
     assert_eq!(one.metrics.job_failures.with_label_values(&["experiment"]).get(), 2);
-    assert_eq!(jobs::attempt(&other, &working).await.unwrap(), Turn::Ran(Done { items: 1, is_all: true }));
+    assert_eq!(jobs::attempt(&other, &working).await.unwrap(), JobOutcome::Ran(JobRun { items: 1, is_all: true }));
     assert_eq!(traces(&database).await, 1);
     let (here, there) =
         [&one, &other].map(|app| app.metrics.job_last_success.with_label_values(&["experiment"])).into();
     assert_eq!(here.get(), 0.0);
     assert!(there.get() > 1.7e9, "{}", there.get());
-    assert!(matches!(jobs::attempt(&one, &working).await.unwrap(), Turn::NotDue { .. }));
+    assert!(matches!(jobs::attempt(&one, &working).await.unwrap(), JobOutcome::NotDue { .. }));
     assert_eq!(here.get(), there.get(), "an admin also knows what another one did");
 }
 
@@ -257,15 +257,15 @@ async fn a_run_whose_admin_dies_is_taken_over() {
         }
         .boxed()
     });
-    let working = job(|_, tx| async move { Ok(Done { items: tx.execute(TRACE, &[]).await?, is_all: true }) }.boxed());
+    let working = job(|_, tx| async move { Ok(JobRun { items: tx.execute(TRACE, &[]).await?, is_all: true }) }.boxed());
     let run = tokio::spawn(async move { jobs::attempt(&dying, &endless).await });
     let look = async || jobs::attempt(&other, &working).await.unwrap();
     let waiting = "SELECT 1 FROM pg_locks WHERE locktype = 'advisory' AND objsubid = 2 AND granted AND database =
                    (SELECT oid FROM pg_database WHERE datname = current_database())";
     let client = database.client().await;
     until("the run holds its lock", async || client.query_opt(waiting, &[]).await.unwrap().is_some()).await;
-    assert_eq!(look().await, Turn::Elsewhere);
+    assert_eq!(look().await, JobOutcome::Elsewhere);
     run.abort();
-    until("another admin runs it", async || matches!(look().await, Turn::Ran(_))).await;
+    until("another admin runs it", async || matches!(look().await, JobOutcome::Ran(_))).await;
     assert_eq!(traces(&database).await, 1, "only the run that ended counts");
 }

@@ -7,15 +7,15 @@
 
 mod walk;
 
-pub use walk::{Chained, Finding, Walk};
+pub use walk::{ChainFinding, ChainWalk, ChainedRecord};
 
 use sha2::{Digest as _, Sha256};
 use std::str::FromStr;
 
-pub type Hash = [u8; 32];
+pub type ChainHash = [u8; 32];
 
 /// What stands before the first record.
-pub const GENESIS: Hash = [0; 32];
+pub const GENESIS: ChainHash = [0; 32];
 
 /// Tells this way of hashing from any other. Columns that are added later need a new one beside it: old records keep
 /// the hash they have.
@@ -30,12 +30,12 @@ pub const FIELDS: &str = "ARRAY[id::text, organisation_id::text, workspace_id::t
 
 /// The end of a chain.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct End {
+pub struct ChainEnd {
     pub sequence: i64,
-    pub hash: Hash,
+    pub hash: ChainHash,
 }
 
-impl End {
+impl ChainEnd {
     pub const BEGINNING: Self = Self { sequence: 0, hash: GENESIS };
 
     /// The end after one more record.
@@ -46,13 +46,13 @@ impl End {
 }
 
 /// As it is printed, noted and given back: `17:9f86d0…`.
-impl std::fmt::Display for End {
+impl std::fmt::Display for ChainEnd {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "{}:{}", self.sequence, hex::encode(self.hash))
     }
 }
 
-impl FromStr for End {
+impl FromStr for ChainEnd {
     type Err = &'static str;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
@@ -66,7 +66,7 @@ impl FromStr for End {
 }
 
 /// Every field is preceded by its length, so that no text can move from one field into the next unnoticed.
-pub fn hash(previous: &[u8], sequence: i64, fields: &[Option<String>]) -> Hash {
+pub fn hash(previous: &[u8], sequence: i64, fields: &[Option<String>]) -> ChainHash {
     let mut hasher = Sha256::new();
     hasher.update(FORMAT);
     hasher.update((previous.len() as u64).to_be_bytes());
@@ -117,15 +117,15 @@ mod tests {
         spelled.extend([0; 32]);
         spelled.extend([0, 0, 0, 0, 0, 0, 0, 1]);
         spelled.extend([1, 0, 0, 0, 0, 0, 0, 0, 1, b'a', 0]);
-        assert_eq!(hash, Hash::from(Sha256::digest(spelled)));
+        assert_eq!(hash, ChainHash::from(Sha256::digest(spelled)));
     }
 
     #[test]
     fn an_end_is_read_as_it_is_printed() {
-        let end = End::BEGINNING.with(&fields(&[Some("a")]));
+        let end = ChainEnd::BEGINNING.with(&fields(&[Some("a")]));
         assert_eq!(end.to_string().parse(), Ok(end));
         for wrong in ["", "1", "1:", "1:00", "0:0000000000000000000000000000000000000000000000000000000000000000"] {
-            assert!(wrong.parse::<End>().is_err(), "{wrong}");
+            assert!(wrong.parse::<ChainEnd>().is_err(), "{wrong}");
         }
     }
 }

@@ -1,10 +1,10 @@
 //! Rejected tokens in the audit trail. Whoever can reach the service can send a token that names an organisation, so
 //! each organisation's trail takes a bounded number of rows for them; the rest is added up, and told in one row.
 
-use super::{Record, written};
+use super::{AuditRecord, written};
 use crate::app::App;
 use crate::http::ApiError;
-use crate::identity::call::Origin;
+use crate::identity::call::RequestOrigin;
 use crate::identity::credential::{Credential, credential};
 use shared::jwt;
 use shared::jwt::failures::Failure;
@@ -15,7 +15,7 @@ use uuid::Uuid;
 const GATHER: Duration = Duration::from_secs(1);
 
 /// Records that a token was refused; nothing when the caller came with something else.
-pub async fn token(app: &App, origin: &Origin, organisation: Option<Uuid>, refused: &ApiError) {
+pub async fn token(app: &App, origin: &RequestOrigin, organisation: Option<Uuid>, refused: &ApiError) {
     let Ok(Credential::Jwt(sent)) = credential(&origin.headers, &app.aliases) else { return };
     if matches!(refused, ApiError::Internal | ApiError::Unavailable) {
         return;
@@ -30,13 +30,13 @@ pub async fn token(app: &App, origin: &Origin, organisation: Option<Uuid>, refus
         return;
     };
     let mask = jwt::mask(&String::from_utf8_lossy(sent));
-    let row = Record {
+    let row = AuditRecord {
         resource_type: "jwt",
         action: "authenticate",
         resource_id: Some(mask.clone()),
         response_status_code: refused.status().as_u16().into(),
         error: Some(format!("{} {refused}", refused.code()).replace('\0', "\u{fffd}")),
-        ..Record::of_visitor(origin, organisation_id)
+        ..AuditRecord::of_visitor(origin, organisation_id)
     };
     origin.mark_recorded();
     // A statement of its own, or the lock would be held while the row is written.

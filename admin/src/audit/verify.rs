@@ -1,7 +1,7 @@
 //! `gateway-admin audit verify`: reads the trail of each organisation from its first record and says what does not
 //! fit. It sees one moment of the database, and holds one record at a time.
 
-use super::chain::{self, Chained, End, Finding, Walk};
+use super::chain::{self, ChainEnd, ChainFinding, ChainWalk, ChainedRecord};
 use anyhow::Context as _;
 use chrono::{DateTime, Utc};
 use futures::TryStreamExt as _;
@@ -12,24 +12,24 @@ use uuid::Uuid;
 
 /// What was found of one organisation.
 #[derive(Debug)]
-pub struct Report {
+pub struct ChainReport {
     pub organisation_id: Uuid,
     /// Records that were chained.
     pub records: u64,
     /// Records that the job has not reached yet, and since when the oldest of them waits.
     pub waiting: i64,
     pub waiting_since: Option<DateTime<Utc>>,
-    pub end: Option<End>,
-    pub findings: Vec<Finding>,
+    pub end: Option<ChainEnd>,
+    pub findings: Vec<ChainFinding>,
 }
 
-impl Report {
+impl ChainReport {
     pub fn is_intact(&self) -> bool {
         self.findings.is_empty()
     }
 }
 
-impl fmt::Display for Report {
+impl fmt::Display for ChainReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let state = if self.is_intact() { "intact" } else { "NOT INTACT" };
         write!(f, "organisation {}: {} records, {state}", self.organisation_id, self.records)?;
@@ -47,8 +47,8 @@ impl fmt::Display for Report {
 pub async fn verify(
     client: &mut Client,
     organisation: Option<Uuid>,
-    anchor: Option<End>,
-) -> anyhow::Result<Vec<Report>> {
+    anchor: Option<ChainEnd>,
+) -> anyhow::Result<Vec<ChainReport>> {
     // With those that only the trail still knows: somebody who can delete records can delete an organisation.
     const ORGANISATIONS: &str =
         "SELECT id FROM (SELECT id FROM organisations UNION SELECT organisation_id FROM audit_chains
@@ -67,7 +67,7 @@ pub async fn verify(
     Ok(reports)
 }
 
-async fn report(tx: &Transaction<'_>, organisation: Uuid, anchor: Option<End>) -> anyhow::Result<Report> {
+async fn report(tx: &Transaction<'_>, organisation: Uuid, anchor: Option<ChainEnd>) -> anyhow::Result<ChainReport> {
     const WAITING: &str = "SELECT count(*) AS waiting, min(created_at) AS since FROM audit_logs
                            WHERE organisation_id = $1 AND sequence IS NULL";
     let sql = format!(
@@ -75,14 +75,14 @@ async fn report(tx: &Transaction<'_>, organisation: Uuid, anchor: Option<End>) -
          WHERE organisation_id = $1 AND sequence IS NOT NULL ORDER BY sequence, id",
         chain::FIELDS
     );
-    let mut walk = Walk::new(anchor);
+    let mut walk = ChainWalk::new(anchor);
     let mut records = pin!(tx.query_raw(&sql, [&organisation]).await?);
     while let Some(row) = records.try_next().await? {
         walk.step(&chained(&row)?);
     }
     let end = known_end(tx, organisation).await?;
     let waiting = tx.query_one(WAITING, &[&organisation]).await?;
-    Ok(Report {
+    Ok(ChainReport {
         organisation_id: organisation,
         records: walk.count(),
         waiting: waiting.try_get("waiting")?,
@@ -92,8 +92,8 @@ async fn report(tx: &Transaction<'_>, organisation: Uuid, anchor: Option<End>) -
     })
 }
 
-fn chained(row: &Row) -> Result<Chained, tokio_postgres::Error> {
-    Ok(Chained {
+fn chained(row: &Row) -> Result<ChainedRecord, tokio_postgres::Error> {
+    Ok(ChainedRecord {
         id: row.try_get("id")?,
         sequence: row.try_get("sequence")?,
         previous_hash: row.try_get::<_, Option<_>>("previous_hash")?.unwrap_or_default(),
@@ -103,9 +103,9 @@ fn chained(row: &Row) -> Result<Chained, tokio_postgres::Error> {
 }
 
 /// Where the chain of an organisation ends, as it was noted with its last record.
-async fn known_end(tx: &Transaction<'_>, organisation: Uuid) -> anyhow::Result<Option<End>> {
+async fn known_end(tx: &Transaction<'_>, organisation: Uuid) -> anyhow::Result<Option<ChainEnd>> {
     const END: &str = "SELECT sequence, hash FROM audit_chains WHERE organisation_id = $1";
     let Some(row) = tx.query_opt(END, &[&organisation]).await? else { return Ok(None) };
     let hash = row.try_get::<_, &[u8]>("hash")?.try_into().context("a hash has 32 bytes")?;
-    Ok(Some(End { sequence: row.try_get("sequence")?, hash }))
+    Ok(Some(ChainEnd { sequence: row.try_get("sequence")?, hash }))
 }

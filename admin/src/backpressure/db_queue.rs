@@ -14,25 +14,25 @@ use tokio_postgres::Client;
 const PATIENCE: Duration = Duration::from_secs(30);
 
 #[derive(Clone)]
-pub struct Line {
+pub struct DbQueue {
     pool: Pool,
     places: Arc<Semaphore>,
 }
 
 /// A connection, and the place in front of it; both are given back when it is dropped.
-pub struct Turn<'a> {
+pub struct DbConnection<'a> {
     connection: Pooled<'a>,
     _place: SemaphorePermit<'a>,
 }
 
-impl Line {
+impl DbQueue {
     pub fn new(pool: Pool, connections: u32) -> Self {
         Self { pool, places: Arc::new(Semaphore::new(connections.max(1) as usize)) }
     }
 
     /// A connection, in the order of asking. Ask for one at a time: whoever holds one and waits for a second could
     /// wait for itself.
-    pub async fn get(&self) -> Result<Turn<'_>, ApiError> {
+    pub async fn get(&self) -> Result<DbConnection<'_>, ApiError> {
         let place = match tokio::time::timeout(PATIENCE, self.places.acquire()).await {
             Ok(Ok(place)) => place,
             Ok(Err(_)) | Err(_) => {
@@ -40,7 +40,7 @@ impl Line {
                 return Err(ApiError::Unavailable);
             }
         };
-        Ok(Turn { connection: self.pool.get().await?, _place: place })
+        Ok(DbConnection { connection: self.pool.get().await?, _place: place })
     }
 
     pub fn state(&self) -> bb8::State {
@@ -48,7 +48,7 @@ impl Line {
     }
 }
 
-impl Deref for Turn<'_> {
+impl Deref for DbConnection<'_> {
     type Target = Client;
 
     fn deref(&self) -> &Client {
@@ -56,7 +56,7 @@ impl Deref for Turn<'_> {
     }
 }
 
-impl DerefMut for Turn<'_> {
+impl DerefMut for DbConnection<'_> {
     fn deref_mut(&mut self) -> &mut Client {
         &mut self.connection
     }

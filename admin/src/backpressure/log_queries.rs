@@ -26,7 +26,7 @@ pub struct LogQueries {
 }
 
 /// The right to run one search; given back when it is dropped.
-pub struct Permit {
+pub struct LogQueryPermit {
     _all: OwnedSemaphorePermit,
     _own: OwnedSemaphorePermit,
 }
@@ -44,11 +44,14 @@ impl LogQueries {
     }
 
     /// Waits for a turn. Ask before taking a connection: whoever waits must not hold one.
-    pub async fn enter(&self, organisation: Uuid) -> Result<Permit, ApiError> {
+    pub async fn enter(&self, organisation: Uuid) -> Result<LogQueryPermit, ApiError> {
         let own = self.of(organisation);
         let both = async {
             let own = own.acquire_owned().await?;
-            Ok::<_, tokio::sync::AcquireError>(Permit { _all: self.all.clone().acquire_owned().await?, _own: own })
+            Ok::<_, tokio::sync::AcquireError>(LogQueryPermit {
+                _all: self.all.clone().acquire_owned().await?,
+                _own: own,
+            })
         };
         match tokio::time::timeout(self.patience, both).await {
             Ok(Ok(permit)) => Ok(permit),

@@ -13,12 +13,12 @@ const MINUTE: i64 = 60;
 pub struct RequestLimit {
     /// 0 is no limit.
     per_minute: u32,
-    counted: Mutex<Counted>,
+    counted: Mutex<MinuteCounts>,
 }
 
 /// The requests of one minute, by credential.
 #[derive(Default)]
-struct Counted {
+struct MinuteCounts {
     minute: i64,
     requests: HashMap<Uuid, u32>,
 }
@@ -36,7 +36,7 @@ impl RequestLimit {
         let seconds = now.timestamp();
         let mut counted = self.counted.lock().unwrap_or_else(PoisonError::into_inner);
         if counted.minute != seconds.div_euclid(MINUTE) {
-            *counted = Counted { minute: seconds.div_euclid(MINUTE), requests: HashMap::new() };
+            *counted = MinuteCounts { minute: seconds.div_euclid(MINUTE), requests: HashMap::new() };
         }
         let requests = counted.requests.entry(credential).or_default();
         if *requests >= self.per_minute {

@@ -1,8 +1,8 @@
 //! The command line of `gateway-admin`: its settings, and which of its commands to follow.
 
-use crate::audit::chain::End;
+use crate::audit::chain::ChainEnd;
 use crate::cli::unconfirmed::Verdict;
-use crate::logs::erase::Mode;
+use crate::logs::erase::ErasureMode;
 use crate::settings::Settings;
 use uuid::Uuid;
 
@@ -110,7 +110,7 @@ pub enum LogsCommand {
         trace: Option<String>,
         /// Whether rows are kept for counting, without anything that could tell whose they were.
         #[arg(long, value_enum)]
-        mode: Mode,
+        mode: ErasureMode,
     },
 }
 
@@ -124,6 +124,6 @@ pub enum AuditCommand {
         organisation: Option<Uuid>,
         /// An end that was printed or logged earlier: the trail must still contain it.
         #[arg(long, value_name = "NUMBER:HASH", requires = "organisation")]
-        anchor: Option<End>,
+        anchor: Option<ChainEnd>,
     },
 }

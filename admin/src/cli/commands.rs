@@ -1,12 +1,12 @@
 //! What the commands do, each with a database connection of its own.
 
 use crate::audit;
-use crate::audit::chain::End;
-use crate::audit::verify::{self, Report};
-use crate::backpressure::db_queue::Line;
+use crate::audit::chain::ChainEnd;
+use crate::audit::verify::{self, ChainReport};
+use crate::backpressure::db_queue::DbQueue;
 use crate::cli::leases::{self, Holder};
 use crate::cli::unconfirmed::{self, Unconfirmed, Verdict};
-use crate::logs::erase::{self, Erased, Mode, Subject};
+use crate::logs::erase::{self, Erased, ErasureMode, ErasureSubject};
 use crate::settings::Settings;
 use anyhow::Context as _;
 use shared::bootstrap::{self, FirstKeys};
@@ -40,8 +40,8 @@ pub async fn create_organisation(settings: &Settings, name: &str, owner_email: &
 pub async fn verify_audit(
     settings: &Settings,
     organisation: Option<Uuid>,
-    anchor: Option<End>,
-) -> anyhow::Result<Vec<Report>> {
+    anchor: Option<ChainEnd>,
+) -> anyhow::Result<Vec<ChainReport>> {
     let mut client = db::connect(&settings.database).await?;
     verify::verify(&mut client, organisation, anchor).await
 }
@@ -79,17 +79,17 @@ pub async fn rotate_keys(
 pub async fn erase_logs(
     settings: &Settings,
     organisation: Uuid,
-    subject: &Subject,
-    mode: Mode,
+    subject: &ErasureSubject,
+    mode: ErasureMode,
 ) -> anyhow::Result<Erased> {
     let client = db::connect(&settings.database).await?;
     let known = client.query_opt("SELECT FROM organisations WHERE id = $1", &[&organisation]).await?;
     known.context("there is no such organisation")?;
     // Nobody waits for an answer here.
     let unbounded = Database { database_statement_timeout_ms: 0, ..settings.database.clone() };
-    let line = Line::new(db::pool(&unbounded).await?, 1);
+    let line = DbQueue::new(db::pool(&unbounded).await?, 1);
     let erased = erase::erase(&line, &LogStore::open(&settings.log_store)?, organisation, subject, mode).await?;
-    let mut record = audit::Record::by_system(organisation, "logs", "delete");
+    let mut record = audit::AuditRecord::by_system(organisation, "logs", "delete");
     record.resource_id = Some(subject.name().to_owned());
     record.after = Some(erased.shown());
     audit::record(&client, &record).await?;

@@ -2,7 +2,7 @@
 //! be spent and not stored yet, so it outlives its proxy until that proxy's journal arrives. A journal on a lost disk never
 //! does: only somebody who knows that can say so, because nothing else tells a lost proxy from one that is cut off.
 
-use crate::audit::{self, Record};
+use crate::audit::{self, AuditRecord};
 use anyhow::bail;
 use chrono::{DateTime, Utc};
 use serde_json::json;
@@ -21,12 +21,12 @@ pub struct Holder {
     pub id: Uuid,
     /// When it was last heard of; absent when that is forgotten.
     pub seen_at: Option<DateTime<Utc>>,
-    pub held: Held,
+    pub held: HeldBudgets,
 }
 
 /// Parts of budgets by unit, as decimals.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
-pub struct Held {
+pub struct HeldBudgets {
     pub budgets: i64,
     amounts: BTreeMap<&'static str, String>,
 }
@@ -35,7 +35,7 @@ const HELD: &str = "count(*) AS budgets, trim_scale(sum(amount) FILTER (WHERE un
     trim_scale(sum(amount) FILTER (WHERE unit = 'tokens'))::text AS tokens,
     trim_scale(sum(amount) FILTER (WHERE unit = 'requests'))::text AS requests";
 
-impl Held {
+impl HeldBudgets {
     fn of(row: &Row) -> Result<Self, tokio_postgres::Error> {
         let mut amounts = BTreeMap::new();
         for (column, unit) in [("cost", "cents"), ("tokens", "tokens"), ("requests", "requests")] {
@@ -47,7 +47,7 @@ impl Held {
     }
 }
 
-impl fmt::Display for Held {
+impl fmt::Display for HeldBudgets {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "parts of {} budgets", self.budgets)?;
         self.amounts.iter().try_for_each(|(unit, amount)| write!(f, ", {amount} {unit}"))
@@ -71,7 +71,7 @@ pub async fn holders(db: &Client) -> anyhow::Result<Vec<Holder>> {
     );
     let rows = db.query(&holders, &[]).await?;
     let holder = |row: &Row| -> Result<Holder, tokio_postgres::Error> {
-        Ok(Holder { id: row.try_get("boot")?, seen_at: row.try_get("seen_at")?, held: Held::of(row)? })
+        Ok(Holder { id: row.try_get("boot")?, seen_at: row.try_get("seen_at")?, held: HeldBudgets::of(row)? })
     };
     Ok(rows.iter().map(holder).collect::<Result<_, _>>()?)
 }
@@ -91,8 +91,8 @@ pub async fn release(db: &mut Client, holder: Uuid) -> anyhow::Result<u64> {
     // By id, as everybody locks them.
     tx.execute("SELECT FROM limit_leases WHERE boot = $1 ORDER BY id FOR UPDATE", &[&holder]).await?;
     for row in tx.query(&held, &[&holder]).await? {
-        let held = Held::of(&row)?;
-        let mut record = Record::by_system(row.try_get("organisation_id")?, "limits", "release");
+        let held = HeldBudgets::of(&row)?;
+        let mut record = AuditRecord::by_system(row.try_get("organisation_id")?, "limits", "release");
         record.resource_id = Some(holder.to_string());
         record.before = Some(json!({ "budgets": held.budgets, "amounts": held.amounts }));
         audit::record(&tx, &record).await?;

@@ -1,7 +1,7 @@
 //! What strict budgets promised to calls whose proxy died before they were over. It is charged, because the provider may
 //! have been paid; only somebody who looks at the provider's bill can say whether it was.
 
-use crate::audit::{self, Record};
+use crate::audit::{self, AuditRecord};
 use anyhow::bail;
 use chrono::{DateTime, Utc};
 use serde_json::json;
@@ -102,7 +102,7 @@ pub async fn reconcile(db: &mut Client, request: Uuid, verdict: Verdict) -> anyh
     let gone = tx.query(&gone, &[&request]).await?;
     let gone = gone.iter().map(Unconfirmed::from_row).collect::<Result<Vec<_>, _>>()?;
     let Some(first) = gone.first() else { bail!("nothing of that request is unconfirmed") };
-    let mut record = Record::by_system(first.organisation_id, "limits", "reconcile");
+    let mut record = AuditRecord::by_system(first.organisation_id, "limits", "reconcile");
     record.resource_id = Some(request.to_string());
     let charges = gone.iter().map(|one| json!({ "scope": one.scope, "unit": one.unit, "amount": one.amount }));
     record.before = Some(json!({ "charges": charges.collect::<Vec<_>>() }));

@@ -2,7 +2,7 @@
 //! `Action` cannot commit without leaving a trace, and what it did not commit did not happen.
 
 use crate::app::App;
-use crate::audit::{self, Record};
+use crate::audit::{self, AuditRecord};
 use crate::http::ApiError;
 use crate::identity::Call;
 use serde_json::Value;
@@ -38,7 +38,7 @@ impl<'a> Action<'a> {
 
     /// Writes the audit record and makes all of it true.
     pub async fn commit(self, change: Change) -> Result<(), ApiError> {
-        let mut record = Record::of(&self.call.origin, &self.call.caller);
+        let mut record = AuditRecord::of(&self.call.origin, &self.call.caller);
         record.workspace_id = self.workspace_id;
         record.resource_id = Some(change.resource_id);
         (record.before, record.after) = (change.before, change.after);

@@ -7,13 +7,13 @@ use uuid::Uuid;
 
 /// Where a slug must be unique among rows that are not archived.
 #[derive(Debug, Clone, Copy)]
-pub struct Among {
+pub struct SlugScope {
     pub table: &'static str,
     /// The column of the owner: an organisation, a workspace.
     pub owner: &'static str,
 }
 
-impl Among {
+impl SlugScope {
     /// The slug of this name, or with a random end.
     pub async fn of_name(self, tx: &Transaction<'_>, owner: Uuid, name: &str) -> Result<String, ApiError> {
         let plain = text::slugified(name);

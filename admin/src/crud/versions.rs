@@ -4,7 +4,7 @@
 mod diff;
 
 use crate::app::App;
-use crate::crud::{self, Action, Answer, Change, Lock, Resource, Verb};
+use crate::crud::{self, Action, Answer, Change, Resource, RowLock, Verb};
 use crate::http::{ApiError, Time};
 use crate::identity::{Call, tenancy};
 use axum::Json;
@@ -135,7 +135,7 @@ pub async fn rollback<R: Versioned>(State(app): State<App>, call: Call, Path(nam
 
 async fn seen<R: Versioned>(db: &impl GenericClient, call: &Call, name: &str) -> Result<R, ApiError> {
     let workspace = tenancy::asked(db, &call.caller, call.query().text("workspace_id")).await?;
-    let found = crud::find::<R>(db, call, name, workspace, Lock::No).await?;
+    let found = crud::find::<R>(db, call, name, workspace, RowLock::No).await?;
     found.may_read(call)?;
     Ok(found)
 }

@@ -181,7 +181,7 @@ fn config_error(fault: &Fault) -> Value {
 
 /// An error on its way to `observe`, which turns it into a body.
 #[derive(Clone)]
-pub struct Refusal(pub std::sync::Arc<ApiError>);
+pub struct ErrorExtension(pub std::sync::Arc<ApiError>);
 
 impl IntoResponse for ApiError {
     fn into_response(self) -> Response {
@@ -204,7 +204,7 @@ impl IntoResponse for ApiError {
             }
             _ => {}
         }
-        response.extensions_mut().insert(Refusal(self.into()));
+        response.extensions_mut().insert(ErrorExtension(self.into()));
         response
     }
 }

@@ -5,17 +5,17 @@ pub mod security;
 
 pub use security::SecuritySettings;
 
-use Permission::{Always, If, Never};
+use RolePermission::{Always, If, Never};
 
 /// The roles of a workspace, lowest first. Owners and admins of the organisation are `Admin` in every workspace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Role {
+pub enum WorkspaceRole {
     Member,
     Manager,
     Admin,
 }
 
-impl Role {
+impl WorkspaceRole {
     /// A role of a workspace as it is stored and sent; some clients put `ws-` before it.
     pub fn parse(text: &str) -> Option<Self> {
         match text.strip_prefix("ws-").unwrap_or(text) {
@@ -40,14 +40,14 @@ impl Role {
 pub struct Standing {
     pub organisation_role: String,
     /// None for somebody who is not (or no longer) in the workspace: such a person may do nothing there.
-    pub role: Option<Role>,
+    pub role: Option<WorkspaceRole>,
     pub settings: SecuritySettings,
 }
 
 impl Standing {
     pub fn new(organisation_role: &str, member_role: Option<&str>, settings: SecuritySettings) -> Self {
-        let everywhere = matches!(organisation_role, "owner" | "admin").then_some(Role::Admin);
-        let role = everywhere.or_else(|| member_role.and_then(Role::parse));
+        let everywhere = matches!(organisation_role, "owner" | "admin").then_some(WorkspaceRole::Admin);
+        let role = everywhere.or_else(|| member_role.and_then(WorkspaceRole::parse));
         Self { organisation_role: organisation_role.to_owned(), role, settings }
     }
 
@@ -72,21 +72,21 @@ pub fn effective_scopes(held: &[String], standing: &Standing) -> Vec<String> {
 }
 
 /// Whether somebody of role `by` may give (or take away) `role`: nobody raises others above themselves.
-pub fn may_assign(by: Role, role: Role) -> bool {
-    by > Role::Member && role <= by
+pub fn may_assign(by: WorkspaceRole, role: WorkspaceRole) -> bool {
+    by > WorkspaceRole::Member && role <= by
 }
 
 /// Whether the role includes the scope, under these settings.
-pub fn grants(role: Role, settings: &SecuritySettings, scope: &str) -> bool {
-    if role == Role::Admin || IN_USE.contains(&scope) {
+pub fn grants(role: WorkspaceRole, settings: &SecuritySettings, scope: &str) -> bool {
+    if role == WorkspaceRole::Admin || IN_USE.contains(&scope) {
         return true;
     }
     let (family, verb) = scope.rsplit_once('.').unwrap_or((scope, ""));
     let Some(rule) = RULES.iter().find(|rule| rule.family == family) else { return false };
     let is_view = matches!(verb, "read" | "list" | "view" | "export" | "render");
     let permission = match (role, is_view) {
-        (Role::Member, true) => rule.members[0],
-        (Role::Member, false) => rule.members[1],
+        (WorkspaceRole::Member, true) => rule.members[0],
+        (WorkspaceRole::Member, false) => rule.members[1],
         (_, true) => rule.managers[0],
         (_, false) => rule.managers[1],
     };
@@ -111,24 +111,24 @@ static IN_USE: &[&str] = &[
 ];
 
 #[derive(Clone, Copy)]
-enum Permission {
+enum RolePermission {
     Always,
     Never,
     If(&'static str),
 }
 
 /// Viewing and changing the things of one family of scopes, for each role below `Admin`.
-struct Rule {
+struct ScopeRule {
     family: &'static str,
-    members: [Permission; 2],
-    managers: [Permission; 2],
+    members: [RolePermission; 2],
+    managers: [RolePermission; 2],
 }
 
-const fn rule(family: &'static str, members: [Permission; 2], managers: [Permission; 2]) -> Rule {
-    Rule { family, members, managers }
+const fn rule(family: &'static str, members: [RolePermission; 2], managers: [RolePermission; 2]) -> ScopeRule {
+    ScopeRule { family, members, managers }
 }
 
-static RULES: &[Rule] = &[
+static RULES: &[ScopeRule] = &[
     rule("workspaces", [Always, Never], [Always, If("managersUpdateWs")]),
     rule("workspace_users", [Always, Never], [Always, If("managersWriteWsUsers")]),
     rule(

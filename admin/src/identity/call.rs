@@ -19,13 +19,13 @@ use uuid::Uuid;
 #[derive(Debug, Clone)]
 pub struct Call {
     pub caller: Caller,
-    pub origin: Arc<Origin>,
+    pub origin: Arc<RequestOrigin>,
 }
 
 /// What is known of any request. `observe` finds the first three, the gate the rest.
 #[derive(Debug)]
-pub struct Origin {
-    pub seen: Seen,
+pub struct RequestOrigin {
+    pub seen: ClientInfo,
     pub operation: &'static Operation,
     pub uri: Uri,
     pub headers: HeaderMap,
@@ -35,21 +35,21 @@ pub struct Origin {
 }
 
 #[derive(Debug, Clone)]
-pub struct Seen {
+pub struct ClientInfo {
     pub request_id: Uuid,
     pub client_ip: IpAddr,
     pub country: Option<String>,
 }
 
-impl Seen {
+impl ClientInfo {
     /// Of a request that did not come through `observe`.
     pub fn nothing() -> Self {
         Self { request_id: Uuid::new_v4(), client_ip: Ipv4Addr::UNSPECIFIED.into(), country: None }
     }
 }
 
-impl Origin {
-    pub fn new(seen: Seen, operation: &'static Operation, uri: Uri, headers: HeaderMap) -> Self {
+impl RequestOrigin {
+    pub fn new(seen: ClientInfo, operation: &'static Operation, uri: Uri, headers: HeaderMap) -> Self {
         Self {
             seen,
             operation,
@@ -98,12 +98,12 @@ impl<S: Sync> FromRequestParts<S> for Call {
 
 /// For operations that need no credential.
 #[derive(Debug, Clone)]
-pub struct Visit(pub Arc<Origin>);
+pub struct PublicCall(pub Arc<RequestOrigin>);
 
-impl<S: Sync> FromRequestParts<S> for Visit {
+impl<S: Sync> FromRequestParts<S> for PublicCall {
     type Rejection = ApiError;
 
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, ApiError> {
-        parts.extensions.get::<Arc<Origin>>().cloned().map(Self).ok_or(ApiError::Internal)
+        parts.extensions.get::<Arc<RequestOrigin>>().cloned().map(Self).ok_or(ApiError::Internal)
     }
 }

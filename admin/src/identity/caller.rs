@@ -65,21 +65,21 @@ impl Caller {
 
 /// Why nobody was found, and whose key it was, if it is known: the audit trail names its organisation.
 #[derive(Debug)]
-pub struct Stranger {
+pub struct AuthFailure {
     pub refused: ApiError,
     pub key: Option<ApiKey>,
     /// The organisation that a rejected token is for.
     pub organisation_id: Option<Uuid>,
 }
 
-impl<E: Into<ApiError>> From<E> for Stranger {
+impl<E: Into<ApiError>> From<E> for AuthFailure {
     fn from(refused: E) -> Self {
         Self { refused: refused.into(), key: None, organisation_id: None }
     }
 }
 
 /// Finds the caller behind an API key; refuses what is unknown, archived, expired or belongs to an archived workspace.
-pub async fn authenticate(key: &[u8], db: &impl GenericClient, now: DateTime<Utc>) -> Result<Caller, Stranger> {
+pub async fn authenticate(key: &[u8], db: &impl GenericClient, now: DateTime<Utc>) -> Result<Caller, AuthFailure> {
     const FIND: &str = "SELECT k.id, k.organisation_id, k.workspace_id, k.user_id, k.kind, k.hash, k.scopes, k.status,
                k.expires_at, k.previous_hash, k.previous_expires_at, k.defaults, k.rate_limits, k.usage_limits, w.status AS workspace_status,
                w.security_settings AS workspace_settings,
@@ -99,11 +99,11 @@ pub async fn authenticate(key: &[u8], db: &impl GenericClient, now: DateTime<Utc
     let key = ApiKey::from_row(&row)?;
     if !key.opens_with(&hash, now) {
         let refused = ApiError::Unauthenticated("The API key was rotated, and its transition is over");
-        return Err(Stranger { refused, key: Some(key), organisation_id: None });
+        return Err(AuthFailure { refused, key: Some(key), organisation_id: None });
     }
     match refusal(&key, workspace, now) {
         Some(reason) => {
-            Err(Stranger { refused: ApiError::Unauthenticated(reason), key: Some(key), organisation_id: None })
+            Err(AuthFailure { refused: ApiError::Unauthenticated(reason), key: Some(key), organisation_id: None })
         }
         None => {
             let standing = key.user_id.map(|_| standing(&row)).transpose()?;

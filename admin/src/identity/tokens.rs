@@ -1,10 +1,10 @@
 //! Callers that come with a token (JWT): whose it is, who signed it, and the person behind it. Keys are fetched while
 //! no database connection is held, or a slow key server would use them all up.
 
-use crate::backpressure::db_queue::Line;
+use crate::backpressure::db_queue::DbQueue;
 use crate::http::ApiError;
 use crate::identity::Caller;
-use crate::identity::caller::{Stranger, standing};
+use crate::identity::caller::{AuthFailure, standing};
 use crate::outbound::Outbound;
 use chrono::{DateTime, Utc};
 use futures::FutureExt as _;
@@ -35,7 +35,7 @@ impl Tokens {
     }
 
     /// Finds the caller behind a token.
-    pub async fn authenticate(&self, db: &Line, text: &[u8], now: DateTime<Utc>) -> Result<Caller, Stranger> {
+    pub async fn authenticate(&self, db: &DbQueue, text: &[u8], now: DateTime<Utc>) -> Result<Caller, AuthFailure> {
         if !self.settings.jwt_enabled {
             return Err(ApiError::from(Rejection::SwitchedOff).into());
         }
@@ -50,7 +50,7 @@ impl Tokens {
             Ok(token) => caller(&*db.get().await?, token, text).await,
             Err(rejection) => Err(rejection.into()),
         };
-        found.map_err(|refused| Stranger { refused, key: None, organisation_id: Some(organisation.id) })
+        found.map_err(|refused| AuthFailure { refused, key: None, organisation_id: Some(organisation.id) })
     }
 
     async fn verified(

@@ -1,7 +1,7 @@
 //! Deletes folders of the log store that were noted as no longer needed. Deleting is not undone by a failure, so what is
 //! left of a folder is found by the next run.
 
-use super::{Done, Job};
+use super::{Job, JobRun};
 use crate::app::App;
 use futures::FutureExt as _;
 use std::time::Duration;
@@ -13,22 +13,22 @@ pub const JOB: Job =
 /// A folder may hold millions of objects; the transaction must not wait for them all.
 const LONGEST: Duration = Duration::from_secs(40);
 
-async fn work(app: &App, tx: &Transaction<'_>) -> anyhow::Result<Done> {
+async fn work(app: &App, tx: &Transaction<'_>) -> anyhow::Result<JobRun> {
     const NEXT: &str = "SELECT folder FROM object_deletions ORDER BY noted_at LIMIT 1 FOR UPDATE SKIP LOCKED";
     const DONE: &str = "DELETE FROM object_deletions WHERE folder = $1";
     const LATER: &str = "UPDATE object_deletions SET noted_at = clock_timestamp() WHERE folder = $1";
-    let Some(row) = tx.query_opt(NEXT, &[]).await? else { return Ok(Done { items: 0, is_all: true }) };
+    let Some(row) = tx.query_opt(NEXT, &[]).await? else { return Ok(JobRun { items: 0, is_all: true }) };
     let folder: &str = row.try_get("folder")?;
     match tokio::time::timeout(LONGEST, app.log_store.delete_prefix(folder)).await {
         Ok(Ok(_)) => {
             tx.execute(DONE, &[&folder]).await?;
-            Ok(Done { items: 1, is_all: false })
+            Ok(JobRun { items: 1, is_all: false })
         }
         Ok(Err(error)) => {
             tracing::error!(%error, folder, "a folder of the log store cannot be deleted now");
             tx.execute(LATER, &[&folder]).await?;
-            Ok(Done { items: 0, is_all: true })
+            Ok(JobRun { items: 0, is_all: true })
         }
-        Err(_) => Ok(Done { items: 0, is_all: false }),
+        Err(_) => Ok(JobRun { items: 0, is_all: false }),
     }
 }

@@ -1,8 +1,8 @@
 //! Marks API keys whose time is over. They were refused from that instant on, marked or not; the mark is for lists and
 //! people, and the audit trail says when it was set.
 
-use super::{Done, Job};
-use crate::audit::{self, Record};
+use super::{Job, JobRun};
+use crate::audit::{self, AuditRecord};
 use futures::FutureExt as _;
 use serde_json::json;
 use std::time::Duration;
@@ -13,7 +13,7 @@ pub const JOB: Job = Job { name: "expire_keys", every: Duration::from_secs(5), w
 
 const AT_ONCE: usize = 500;
 
-async fn work(tx: &Transaction<'_>) -> anyhow::Result<Done> {
+async fn work(tx: &Transaction<'_>) -> anyhow::Result<JobRun> {
     // A key that somebody is changing right now may get a later expiry; the next run sees what became of it.
     const EXPIRE: &str = "WITH due AS (
             SELECT id, status FROM api_keys
@@ -23,12 +23,12 @@ async fn work(tx: &Transaction<'_>) -> anyhow::Result<Done> {
         RETURNING k.id, k.organisation_id, k.workspace_id, due.status AS was";
     let rows = tx.query(EXPIRE, &[&(AT_ONCE as i64)]).await?;
     for row in &rows {
-        let mut record = Record::by_system(row.try_get("organisation_id")?, "api_keys", "update");
+        let mut record = AuditRecord::by_system(row.try_get("organisation_id")?, "api_keys", "update");
         record.workspace_id = row.try_get("workspace_id")?;
         record.resource_id = Some(row.try_get::<_, Uuid>("id")?.to_string());
         record.before = Some(json!({ "status": row.try_get::<_, &str>("was")? }));
         record.after = Some(json!({ "status": "expired" }));
         audit::record(tx, &record).await?;
     }
-    Ok(Done { items: rows.len() as u64, is_all: rows.len() < AT_ONCE })
+    Ok(JobRun { items: rows.len() as u64, is_all: rows.len() < AT_ONCE })
 }

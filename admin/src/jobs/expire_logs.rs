@@ -1,7 +1,7 @@
 //! Drops the days of logs that are older than `LOG_RETENTION_DISPLAY`. A day is a table of its own, so that this costs
 //! the same however many rows it had; the folders of its bodies in the log store are noted for `delete_objects`.
 
-use super::{Done, Job};
+use super::{Job, JobRun};
 use crate::app::App;
 use chrono::{Days, NaiveDate};
 use futures::FutureExt as _;
@@ -12,7 +12,7 @@ use tokio_postgres::Transaction;
 pub const JOB: Job =
     Job { name: "expire_logs", every: Duration::from_secs(15 * 60), work: |app, tx| work(app, tx).boxed() };
 
-async fn work(app: &App, tx: &Transaction<'_>) -> anyhow::Result<Done> {
+async fn work(app: &App, tx: &Transaction<'_>) -> anyhow::Result<JobRun> {
     // Dropping a day waits for everybody who reads or writes logs, and they wait behind it: better to come again later.
     const BE_BRIEF: &str = "SET LOCAL lock_timeout = '1s'";
     const TODAY: &str = "SELECT (now() AT TIME ZONE 'UTC')::date";
@@ -20,19 +20,19 @@ async fn work(app: &App, tx: &Transaction<'_>) -> anyhow::Result<Done> {
                         WHERE i.inhparent = 'request_logs'::regclass ORDER BY c.relname";
     let kept = app.retention.log_retention_display;
     let Some(oldest) = oldest_kept(tx.query_one(TODAY, &[]).await?.try_get(0)?, kept) else {
-        return Ok(Done { items: 0, is_all: true });
+        return Ok(JobRun { items: 0, is_all: true });
     };
     let mut due = Vec::new();
     for row in tx.query(DAYS, &[]).await? {
         due.extend(day_of(row.try_get(0)?).filter(|day| *day < oldest));
     }
     // One in each transaction, so that the lock is held as shortly as can be.
-    let Some(day) = due.first() else { return Ok(Done { items: 0, is_all: true }) };
+    let Some(day) = due.first() else { return Ok(JobRun { items: 0, is_all: true }) };
     note_bodies(tx, *day).await?;
     tx.batch_execute(BE_BRIEF).await?;
     tx.batch_execute(&format!("DROP TABLE {}", table_of(*day))).await?;
     tracing::info!(%day, kept_days = kept, "a day of logs was dropped");
-    Ok(Done { items: 1, is_all: due.len() == 1 })
+    Ok(JobRun { items: 1, is_all: due.len() == 1 })
 }
 
 /// Each workspace has a folder for each day. They are found by jumping from one to the next in the index, not by reading

@@ -1,7 +1,7 @@
 //! Deletes what was used, by minute, once it is older than `METRICS_RETENTION_DISPLAY`, and running totals of days and
 //! shorter that no limit looks at any more; windows of rates two days after they are over at the latest.
 
-use super::{Done, Job};
+use super::{Job, JobRun};
 use crate::app::App;
 use futures::FutureExt as _;
 use std::time::Duration;
@@ -15,7 +15,7 @@ const AT_ONCE: i64 = 10_000;
 const COUNTERS_KEPT: u32 = 62;
 const WINDOWS_KEPT: u32 = 2;
 
-async fn work(app: &App, tx: &Transaction<'_>) -> anyhow::Result<Done> {
+async fn work(app: &App, tx: &Transaction<'_>) -> anyhow::Result<JobRun> {
     // By place instead of by key, because the keys are long; `IN` would not use it.
     const METRICS: &str = "DELETE FROM usage_by_minute WHERE ctid = ANY (ARRAY(
         SELECT ctid FROM usage_by_minute WHERE minute < now() - make_interval(days => $1) LIMIT $2))";
@@ -28,7 +28,7 @@ async fn work(app: &App, tx: &Transaction<'_>) -> anyhow::Result<Done> {
         WHERE period <> 'total' AND (period IN ('minute', 'hour') OR scope = 'policy' OR scope LIKE '%\\_rate')
           AND starts_at < now() - make_interval(days => CASE period WHEN 'week' THEN $1 + 7 ELSE $1 END) LIMIT $2))";
     let kept = app.retention.metrics_retention_display;
-    let mut done = Done { items: 0, is_all: true };
+    let mut done = JobRun { items: 0, is_all: true };
     let shown: &[(&str, u32)] = &[(METRICS, kept), (COUNTERS, kept.max(COUNTERS_KEPT))];
     // Zero keeps what is shown for ever.
     let shown = if kept == 0 { &[] } else { shown };

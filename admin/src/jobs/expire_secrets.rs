@@ -1,8 +1,8 @@
 //! Forgets the secret that a key had before its rotation, once the transition is over. It was refused from that instant
 //! on; this removes its hash, and the audit trail says when.
 
-use super::{Done, Job};
-use crate::audit::{self, Record};
+use super::{Job, JobRun};
+use crate::audit::{self, AuditRecord};
 use crate::http::Time;
 use futures::FutureExt as _;
 use serde_json::json;
@@ -14,7 +14,7 @@ pub const JOB: Job = Job { name: "expire_secrets", every: Duration::from_secs(5)
 
 const AT_ONCE: usize = 500;
 
-async fn work(tx: &Transaction<'_>) -> anyhow::Result<Done> {
+async fn work(tx: &Transaction<'_>) -> anyhow::Result<JobRun> {
     // The first condition is that of the small index over keys that have two secrets.
     const FORGET: &str = "WITH due AS (
             SELECT id, previous_expires_at FROM api_keys
@@ -23,12 +23,12 @@ async fn work(tx: &Transaction<'_>) -> anyhow::Result<Done> {
         RETURNING k.id, k.organisation_id, k.workspace_id, due.previous_expires_at AS ended";
     let rows = tx.query(FORGET, &[&(AT_ONCE as i64)]).await?;
     for row in &rows {
-        let mut record = Record::by_system(row.try_get("organisation_id")?, "api_keys", "rotate");
+        let mut record = AuditRecord::by_system(row.try_get("organisation_id")?, "api_keys", "rotate");
         record.workspace_id = row.try_get("workspace_id")?;
         record.resource_id = Some(row.try_get::<_, Uuid>("id")?.to_string());
         record.before = Some(json!({ "transition_expires_at": row.try_get::<_, Time>("ended")? }));
         record.after = Some(json!({ "transition_expires_at": null }));
         audit::record(tx, &record).await?;
     }
-    Ok(Done { items: rows.len() as u64, is_all: rows.len() < AT_ONCE })
+    Ok(JobRun { items: rows.len() as u64, is_all: rows.len() < AT_ONCE })
 }

@@ -1,6 +1,6 @@
 //! Forgets deletes that every running proxy has long heard of. A proxy that was away longer reads everything anew.
 
-use super::{Done, Job};
+use super::{Job, JobRun};
 use futures::FutureExt as _;
 use std::time::Duration;
 use tokio_postgres::Transaction;
@@ -8,7 +8,7 @@ use tokio_postgres::Transaction;
 pub const JOB: Job =
     Job { name: "purge_tombstones", every: Duration::from_secs(60 * 60), work: |_, tx| work(tx).boxed() };
 
-async fn work(tx: &Transaction<'_>) -> anyhow::Result<Done> {
+async fn work(tx: &Transaction<'_>) -> anyhow::Result<JobRun> {
     let row = tx.query_one("SELECT purge_tombstones('7 days')", &[]).await?;
-    Ok(Done { items: row.try_get::<_, i64>(0)?.unsigned_abs(), is_all: true })
+    Ok(JobRun { items: row.try_get::<_, i64>(0)?.unsigned_abs(), is_all: true })
 }

@@ -1,9 +1,9 @@
 //! Tells those who look after an API key, a day before, that it will expire or be rotated. Once for each moment: one
 //! that is moved is told of anew.
 
-use super::{Done, Job, outbox};
+use super::{Job, JobRun, outbox};
 use crate::http::Time;
-use crate::mail::reminder::{self, Subject};
+use crate::mail::reminder::{self, ReminderKey};
 use crate::mail::{Letter, recipients};
 use chrono::{DateTime, Utc};
 use futures::FutureExt as _;
@@ -37,10 +37,10 @@ const ROTATING: &str = r#"WITH due AS (
     UPDATE api_keys k SET rotation_reminded_for = k.rotation_policy ->> 'next_rotation_at' FROM due WHERE k.id = due.id
     RETURNING k.id, k.organisation_id, k.name, k.mask, (k.rotation_policy ->> 'next_rotation_at')::timestamptz AS at"#;
 
-type Write = fn(String, &Subject<'_>, Time) -> Letter;
+type Write = fn(String, &ReminderKey<'_>, Time) -> Letter;
 
-async fn work(tx: &Transaction<'_>) -> anyhow::Result<Done> {
-    let mut done = Done { items: 0, is_all: true };
+async fn work(tx: &Transaction<'_>) -> anyhow::Result<JobRun> {
+    let mut done = JobRun { items: 0, is_all: true };
     for (sql, write) in [(EXPIRING, reminder::expires as Write), (ROTATING, reminder::is_due)] {
         let rows = tx.query(sql, &[&(AT_ONCE as i64)]).await?;
         for row in &rows {
@@ -54,7 +54,7 @@ async fn work(tx: &Transaction<'_>) -> anyhow::Result<Done> {
 
 async fn remind(tx: &Transaction<'_>, row: &Row, write: Write) -> anyhow::Result<()> {
     let (id, organisation): (Uuid, Uuid) = (row.try_get("id")?, row.try_get("organisation_id")?);
-    let key = Subject { id, name: row.try_get("name")?, mask: row.try_get("mask")? };
+    let key = ReminderKey { id, name: row.try_get("name")?, mask: row.try_get("mask")? };
     let at: DateTime<Utc> = row.try_get("at")?;
     for to in recipients::of_key(tx, id).await? {
         outbox::put(tx, organisation, &write(to, &key, Time(at))).await?;

@@ -1,10 +1,10 @@
 //! Resets budgets on keys, workspaces, providers and integrations whose time has come. Resets that were missed are made
 //! up for as one, as of the last of them.
 
-use super::watch_budgets::{THINGS, Thing};
-use super::{Done, Job};
+use super::watch_budgets::{BudgetOwner, THINGS};
+use super::{Job, JobRun};
 use crate::app::App;
-use crate::audit::{self, Record};
+use crate::audit::{self, AuditRecord};
 use crate::http::Time;
 use crate::limits::UsageLimits;
 use chrono::{DateTime, Utc};
@@ -19,7 +19,7 @@ pub const JOB: Job =
 
 const AT_ONCE: usize = 500;
 
-impl Thing {
+impl BudgetOwner {
     fn due(&self) -> String {
         let Self { table, budget, workspace, is_alive, called, .. } = self;
         // Times are written so that they sort as text; a cast would have to be made for every row.
@@ -45,8 +45,8 @@ impl Thing {
     }
 }
 
-async fn work(app: &App, tx: &Transaction<'_>) -> anyhow::Result<Done> {
-    let mut done = Done { items: 0, is_all: true };
+async fn work(app: &App, tx: &Transaction<'_>) -> anyhow::Result<JobRun> {
+    let mut done = JobRun { items: 0, is_all: true };
     if !app.features.usage_limits_enabled {
         return Ok(done);
     }
@@ -61,14 +61,14 @@ async fn work(app: &App, tx: &Transaction<'_>) -> anyhow::Result<Done> {
     Ok(done)
 }
 
-async fn reset(tx: &Transaction<'_>, thing: &Thing, row: &Row) -> anyhow::Result<()> {
+async fn reset(tx: &Transaction<'_>, thing: &BudgetOwner, row: &Row) -> anyhow::Result<()> {
     let (stored, now): (Value, DateTime<Utc>) = (row.try_get("budget")?, row.try_get("now")?);
     let limits = UsageLimits::from_stored(&stored, None).and_then(|limits| limits.caught_up(now));
     // A time without a schedule is not written by anybody; it must not stop the others.
     let Some((fresh, began)) = limits else { return Ok(()) };
     let id: Uuid = row.try_get("id")?;
     tx.execute(&thing.reset(), &[&id, &(thing.wrapped)(fresh.stored()), &began]).await?;
-    let mut record = Record::by_system(row.try_get("organisation_id")?, thing.resource_type, "update");
+    let mut record = AuditRecord::by_system(row.try_get("organisation_id")?, thing.resource_type, "update");
     record.workspace_id = row.try_get("workspace_id")?;
     record.resource_id = Some(row.try_get("called")?);
     record.before = Some(json!({ "usage_limits": stored }));

@@ -1,9 +1,9 @@
 //! Resets usage-limits policies whose time has come, with all their groups. Resets that were missed are made up for as
 //! one, as of the last of them.
 
-use super::{Done, Job};
+use super::{Job, JobRun};
 use crate::app::App;
-use crate::audit::{self, Record};
+use crate::audit::{self, AuditRecord};
 use crate::http::Time;
 use crate::resources::policy_schedule;
 use chrono::{DateTime, Utc};
@@ -18,20 +18,20 @@ pub const JOB: Job =
 
 const AT_ONCE: usize = 100;
 
-async fn work(app: &App, tx: &Transaction<'_>) -> anyhow::Result<Done> {
+async fn work(app: &App, tx: &Transaction<'_>) -> anyhow::Result<JobRun> {
     const DUE: &str =
         "SELECT id, organisation_id, workspace_id, periodic_reset, periodic_reset_days, next_usage_reset_at,
             last_reset_at, now() AS now
         FROM usage_limits_policies WHERE next_usage_reset_at <= now() AND status = 'active'
         ORDER BY next_usage_reset_at LIMIT $1 FOR UPDATE SKIP LOCKED";
     if !app.features.policy_enabled {
-        return Ok(Done { items: 0, is_all: true });
+        return Ok(JobRun { items: 0, is_all: true });
     }
     let rows = tx.query(DUE, &[&(AT_ONCE as i64)]).await?;
     for row in &rows {
         reset(tx, row).await?;
     }
-    Ok(Done { items: rows.len() as u64, is_all: rows.len() < AT_ONCE })
+    Ok(JobRun { items: rows.len() as u64, is_all: rows.len() < AT_ONCE })
 }
 
 async fn reset(tx: &Transaction<'_>, row: &Row) -> anyhow::Result<()> {
@@ -53,7 +53,7 @@ async fn reset(tx: &Transaction<'_>, row: &Row) -> anyhow::Result<()> {
     };
     tx.execute(RESET, &[&id, &began, &next]).await?;
     tx.execute(FORGET, &[&id, &began]).await?;
-    let mut record = Record::by_system(row.try_get("organisation_id")?, "policies", "update");
+    let mut record = AuditRecord::by_system(row.try_get("organisation_id")?, "policies", "update");
     record.workspace_id = row.try_get("workspace_id")?;
     record.resource_id = Some(id.to_string());
     record.before = Some(json!({ "last_reset_at": Time(last), "next_usage_reset_at": Time(due) }));

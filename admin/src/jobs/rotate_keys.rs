@@ -1,12 +1,12 @@
 //! Rotates API keys whose policy says that it is time. The secret in use stays good for the policy's transition; the
 //! new one is drawn by nobody, and fetched by who may rotate the key. Those who look after the key are told by mail.
 
-use super::{Done, Job, outbox};
-use crate::audit::{self, Record};
+use super::{Job, JobRun, outbox};
+use crate::audit::{self, AuditRecord};
 use crate::http::Time;
 use crate::mail::recipients;
-use crate::mail::reminder::{self, Subject};
-use crate::resources::rotation::{self, Fresh};
+use crate::mail::reminder::{self, ReminderKey};
+use crate::resources::rotation::{self, NewSecret};
 use chrono::{DateTime, TimeDelta, Utc};
 use futures::FutureExt as _;
 use serde_json::{Value, json};
@@ -18,7 +18,7 @@ pub const JOB: Job = Job { name: "rotate_keys", every: Duration::from_secs(30), 
 
 const AT_ONCE: usize = 100;
 
-async fn work(tx: &Transaction<'_>) -> anyhow::Result<Done> {
+async fn work(tx: &Transaction<'_>) -> anyhow::Result<JobRun> {
     // A transition that is still open is waited for: a key has at most two secrets.
     const DUE: &str = r#"SELECT id, organisation_id, workspace_id, name, mask, rotation_policy, now() AS now FROM api_keys
         WHERE rotation_policy IS NOT NULL AND status IN ('active', 'exhausted')
@@ -34,19 +34,19 @@ async fn work(tx: &Transaction<'_>) -> anyhow::Result<Done> {
         let (policy, now): (Value, DateTime<Utc>) = (row.try_get("rotation_policy")?, row.try_get("now")?);
         // A stored policy was checked; should it not be valid any more, the shortest transition does no harm.
         let transition = rotation::transition(Some(&policy), None).unwrap_or(TimeDelta::minutes(30));
-        let (fresh, ends) = (Fresh::unclaimed(), now + transition);
+        let (fresh, ends) = (NewSecret::unclaimed(), now + transition);
         let due = policy["next_rotation_at"].clone();
         rotation::replace(tx, id, &fresh, ends, Some(policy), now).await?;
-        let mut record = Record::by_system(organisation, "api_keys", "rotate");
+        let mut record = AuditRecord::by_system(organisation, "api_keys", "rotate");
         record.workspace_id = row.try_get("workspace_id")?;
         record.resource_id = Some(id.to_string());
         record.before = Some(json!({ "next_rotation_at": due }));
         record.after = Some(rotation::recorded(id, "auto", mask, fresh.mask(), Some(Time(ends))));
         audit::record(tx, &record).await?;
         for to in recipients::of_key(tx, id).await? {
-            let letter = reminder::was_rotated(to, &Subject { id, name, mask }, Time(ends));
+            let letter = reminder::was_rotated(to, &ReminderKey { id, name, mask }, Time(ends));
             outbox::put(tx, organisation, &letter).await?;
         }
     }
-    Ok(Done { items: rows.len() as u64, is_all: rows.len() < AT_ONCE })
+    Ok(JobRun { items: rows.len() as u64, is_all: rows.len() < AT_ONCE })
 }

@@ -2,11 +2,11 @@
 //! mail and in the audit trail. What is used up is marked for lists and people; requests are refused by counters,
 //! marked or not.
 
-use super::{Done, Job, outbox};
+use super::{Job, JobRun, outbox};
 use crate::app::App;
-use crate::audit::{self, Record};
-use crate::limits::{Crossing, UsageLimits, number};
-use crate::mail::budget::{self, Subject};
+use crate::audit::{self, AuditRecord};
+use crate::limits::{BudgetCrossing, UsageLimits, number};
+use crate::mail::budget::{self, BudgetNotice};
 use crate::mail::recipients;
 use futures::FutureExt as _;
 use serde_json::{Value, json};
@@ -20,7 +20,7 @@ pub const JOB: Job =
 const AT_ONCE: usize = 200;
 
 /// Something that a budget can be on. Written in the code, these become SQL; `t` is its row.
-pub struct Thing {
+pub struct BudgetOwner {
     pub table: &'static str,
     /// The budget inside its row, and back.
     pub budget: &'static str,
@@ -41,8 +41,8 @@ pub struct Thing {
     pub called: &'static str,
 }
 
-pub static THINGS: &[Thing] = &[
-    Thing {
+pub static THINGS: &[BudgetOwner] = &[
+    BudgetOwner {
         table: "api_keys",
         budget: "t.usage_limits",
         wrapped: |budget| budget,
@@ -57,7 +57,7 @@ pub static THINGS: &[Thing] = &[
         path: "/v1/api-keys/",
         called: "t.id::text",
     },
-    Thing {
+    BudgetOwner {
         table: "workspaces",
         budget: "(t.usage_limits -> 0)",
         wrapped: |budget| json!([budget]),
@@ -72,7 +72,7 @@ pub static THINGS: &[Thing] = &[
         path: "/v1/admin/workspaces/",
         called: "t.id::text",
     },
-    Thing {
+    BudgetOwner {
         table: "providers",
         budget: "t.usage_limits",
         wrapped: |budget| budget,
@@ -87,7 +87,7 @@ pub static THINGS: &[Thing] = &[
         path: "/v1/providers/",
         called: "t.id::text",
     },
-    Thing {
+    BudgetOwner {
         table: "integration_workspaces",
         budget: "t.usage_limits",
         wrapped: |budget| budget,
@@ -104,7 +104,7 @@ pub static THINGS: &[Thing] = &[
     },
 ];
 
-impl Thing {
+impl BudgetOwner {
     /// Those that have reached something of which nobody was told. One statement for all of them, whatever their number.
     fn reached(&self) -> String {
         let Self { table, budget, scope, scope_id, workspace, name, is_alive, called, .. } = self;
@@ -138,8 +138,8 @@ impl Thing {
     }
 }
 
-async fn work(app: &App, tx: &Transaction<'_>) -> anyhow::Result<Done> {
-    let mut done = Done { items: 0, is_all: true };
+async fn work(app: &App, tx: &Transaction<'_>) -> anyhow::Result<JobRun> {
+    let mut done = JobRun { items: 0, is_all: true };
     if !app.features.usage_limits_enabled {
         return Ok(done);
     }
@@ -154,25 +154,25 @@ async fn work(app: &App, tx: &Transaction<'_>) -> anyhow::Result<Done> {
     Ok(done)
 }
 
-async fn tell(tx: &Transaction<'_>, thing: &Thing, row: &Row) -> anyhow::Result<()> {
+async fn tell(tx: &Transaction<'_>, thing: &BudgetOwner, row: &Row) -> anyhow::Result<()> {
     let stored: Value = row.try_get("budget")?;
     let Some(limits) = UsageLimits::from_stored(&stored, row.try_get("used")?) else { return Ok(()) };
     let used = limits.used();
     // Used up before anybody heard of the threshold: it is told with the rest.
     let crossing = limits.marks().crossed(used);
-    let told = limits.clone().told(crossing.unwrap_or(Crossing::Exhausted));
+    let told = limits.clone().told(crossing.unwrap_or(BudgetCrossing::Exhausted));
     let (id, called): (Uuid, String) = (row.try_get("id")?, row.try_get("called")?);
     tx.execute(&thing.mark(), &[&id, &(thing.wrapped)(told.stored()), &limits.is_exhausted()]).await?;
     let Some(crossing) = crossing else { return Ok(()) };
     let (organisation, workspace): (Uuid, Option<Uuid>) =
         (row.try_get("organisation_id")?, row.try_get("workspace_id")?);
-    let mut record = Record::by_system(organisation, thing.resource_type, action(crossing));
+    let mut record = AuditRecord::by_system(organisation, thing.resource_type, action(crossing));
     record.workspace_id = workspace;
     record.resource_id = Some(called.clone());
     record.after = Some(json!({ "current_usage": number(used), "usage_limits": told.shown() }));
     audit::record(tx, &record).await?;
     let name: Option<String> = row.try_get("name")?;
-    let subject = Subject {
+    let subject = BudgetNotice {
         thing: &format!("{} {}", thing.spoken, name.as_deref().unwrap_or(&called)),
         kind: limits.kind().into(),
         marks: *limits.marks(),
@@ -188,9 +188,9 @@ async fn tell(tx: &Transaction<'_>, thing: &Thing, row: &Row) -> anyhow::Result<
 }
 
 /// What the audit trail calls it.
-pub fn action(crossing: Crossing) -> &'static str {
+pub fn action(crossing: BudgetCrossing) -> &'static str {
     match crossing {
-        Crossing::Threshold => "threshold_reached",
-        Crossing::Exhausted => "limit_reached",
+        BudgetCrossing::Threshold => "threshold_reached",
+        BudgetCrossing::Exhausted => "limit_reached",
     }
 }

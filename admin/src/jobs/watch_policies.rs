@@ -2,11 +2,11 @@
 //! trail. What was told is remembered per group.
 
 use super::watch_budgets::action;
-use super::{Done, Job, outbox};
+use super::{Job, JobRun, outbox};
 use crate::app::App;
-use crate::audit::{self, Record};
-use crate::limits::{Crossing, Marks, number};
-use crate::mail::budget::{self, Subject};
+use crate::audit::{self, AuditRecord};
+use crate::limits::{BudgetCrossing, BudgetMarks, number};
+use crate::mail::budget::{self, BudgetNotice};
 use crate::mail::recipients;
 use futures::FutureExt as _;
 use serde_json::json;
@@ -44,40 +44,40 @@ const REMEMBER: &str = "INSERT INTO policy_entities
     ON CONFLICT (policy_id, value_key) DO UPDATE SET is_threshold_alerts_sent = excluded.is_threshold_alerts_sent,
         is_exhausted_alerts_sent = excluded.is_exhausted_alerts_sent, status = excluded.status";
 
-async fn work(app: &App, tx: &Transaction<'_>) -> anyhow::Result<Done> {
+async fn work(app: &App, tx: &Transaction<'_>) -> anyhow::Result<JobRun> {
     if !app.features.policy_enabled {
-        return Ok(Done { items: 0, is_all: true });
+        return Ok(JobRun { items: 0, is_all: true });
     }
     let rows = tx.query(REACHED, &[&(AT_ONCE as i64)]).await?;
     for row in &rows {
         tell(tx, row).await?;
     }
-    Ok(Done { items: rows.len() as u64, is_all: rows.len() < AT_ONCE })
+    Ok(JobRun { items: rows.len() as u64, is_all: rows.len() < AT_ONCE })
 }
 
 async fn tell(tx: &Transaction<'_>, row: &Row) -> anyhow::Result<()> {
     let (id, organisation): (Uuid, Uuid) = (row.try_get("id")?, row.try_get("organisation_id")?);
     let workspace: Uuid = row.try_get("workspace_id")?;
     let (value_key, used): (String, f64) = (row.try_get("value_key")?, row.try_get("used")?);
-    let marks = Marks {
+    let marks = BudgetMarks {
         credit_limit: row.try_get("credit_limit")?,
         alert_threshold: row.try_get("alert_threshold")?,
         is_threshold_alerts_sent: row.try_get("told_threshold")?,
         is_exhausted_alerts_sent: row.try_get("told_exhausted")?,
     };
     let crossing = marks.crossed(used);
-    let told = marks.told(crossing.unwrap_or(Crossing::Exhausted));
+    let told = marks.told(crossing.unwrap_or(BudgetCrossing::Exhausted));
     let status = if marks.is_exhausted(used) { "exhausted" } else { "active" };
     let (threshold, exhausted) = (told.is_threshold_alerts_sent, told.is_exhausted_alerts_sent);
     tx.execute(REMEMBER, &[&organisation, &id, &value_key, &threshold, &exhausted, &status]).await?;
     let Some(crossing) = crossing else { return Ok(()) };
-    let mut record = Record::by_system(organisation, "policies", action(crossing));
+    let mut record = AuditRecord::by_system(organisation, "policies", action(crossing));
     record.workspace_id = Some(workspace);
     record.resource_id = Some(id.to_string());
     record.after = Some(json!({ "value_key": value_key, "current_usage": number(used), "status": status }));
     audit::record(tx, &record).await?;
     let name: Option<String> = row.try_get("name")?;
-    let subject = Subject {
+    let subject = BudgetNotice {
         thing: &format!("policy {} for {value_key}", name.unwrap_or_else(|| id.to_string())),
         kind: kind(row.try_get("type")?),
         marks,

@@ -2,7 +2,7 @@
 
 /// How far a budget goes, and what was told already.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
-pub struct Marks {
+pub struct BudgetMarks {
     pub credit_limit: Option<f64>,
     pub alert_threshold: Option<f64>,
     pub is_threshold_alerts_sent: bool,
@@ -10,29 +10,29 @@ pub struct Marks {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Crossing {
+pub enum BudgetCrossing {
     Threshold,
     Exhausted,
 }
 
-impl Marks {
+impl BudgetMarks {
     pub fn is_exhausted(&self, used: f64) -> bool {
         self.credit_limit.is_some_and(|limit| used >= limit)
     }
 
     /// What is to be told now. Who hears that nothing is left need not hear that little is left.
-    pub fn crossed(&self, used: f64) -> Option<Crossing> {
+    pub fn crossed(&self, used: f64) -> Option<BudgetCrossing> {
         if self.is_exhausted(used) {
-            return (!self.is_exhausted_alerts_sent).then_some(Crossing::Exhausted);
+            return (!self.is_exhausted_alerts_sent).then_some(BudgetCrossing::Exhausted);
         }
         let is_reached = self.alert_threshold.is_some_and(|threshold| used >= threshold);
-        (is_reached && !self.is_threshold_alerts_sent).then_some(Crossing::Threshold)
+        (is_reached && !self.is_threshold_alerts_sent).then_some(BudgetCrossing::Threshold)
     }
 
     /// The same once it was told.
-    pub fn told(mut self, crossing: Crossing) -> Self {
+    pub fn told(mut self, crossing: BudgetCrossing) -> Self {
         self.is_threshold_alerts_sent |= self.alert_threshold.is_some();
-        self.is_exhausted_alerts_sent |= crossing == Crossing::Exhausted;
+        self.is_exhausted_alerts_sent |= crossing == BudgetCrossing::Exhausted;
         self
     }
 
@@ -64,8 +64,8 @@ pub fn is_raised(new: Option<f64>, old: Option<f64>) -> bool {
 mod tests {
     use super::*;
 
-    fn marks(limit: f64, threshold: Option<f64>, sent: (bool, bool)) -> Marks {
-        Marks {
+    fn marks(limit: f64, threshold: Option<f64>, sent: (bool, bool)) -> BudgetMarks {
+        BudgetMarks {
             credit_limit: Some(limit),
             alert_threshold: threshold,
             is_threshold_alerts_sent: sent.0,
@@ -75,7 +75,7 @@ mod tests {
 
     #[test]
     fn each_mark_is_told_of_once_when_it_is_reached() {
-        use Crossing::{Exhausted, Threshold};
+        use BudgetCrossing::{Exhausted, Threshold};
         for (threshold, sent, used, expected) in [
             (Some(5.0), (false, false), 4.99, None),
             (Some(5.0), (false, false), 5.0, Some(Threshold)),
@@ -93,7 +93,7 @@ mod tests {
                 assert_eq!(marks.told(crossing).crossed(used), None, "told twice: {threshold:?} {sent:?} {used}");
             }
         }
-        let boundless = Marks { alert_threshold: None, credit_limit: None, ..marks(1.0, None, (false, false)) };
+        let boundless = BudgetMarks { alert_threshold: None, credit_limit: None, ..marks(1.0, None, (false, false)) };
         assert_eq!(boundless.crossed(1e15), None);
     }
 

@@ -1,6 +1,6 @@
 //! How limits are described, wherever they are sent and shown.
 
-use super::Rates;
+use super::RateRules;
 use crate::openapi::schema::{self, Schema};
 use serde_json::json;
 
@@ -50,16 +50,16 @@ fn eg() -> serde_json::Value {
 }
 
 /// As sent: an array, one object, or null for none.
-pub fn rate_limits(rates: &Rates) -> Schema {
+pub fn rate_limits(rates: &RateRules) -> Schema {
     let one = rate_limit(rates).closed();
     schema::either([schema::list(one.clone()), one, schema::nothing()]).says("At most one per type and unit.")
 }
 
-pub fn rate_limits_shown(rates: &Rates) -> Schema {
+pub fn rate_limits_shown(rates: &RateRules) -> Schema {
     schema::list(rate_limit(rates).closed())
 }
 
-fn rate_limit(rates: &Rates) -> Schema {
+fn rate_limit(rates: &RateRules) -> Schema {
     let title = if rates.least == 0 { "KeyRateLimit" } else { "RateLimit" };
     schema::object(title)
         .need("type", schema::choice(&["requests", "tokens"]))

@@ -21,17 +21,17 @@ pub enum RateKind {
 }
 
 /// What differs between the places that have rate limits.
-pub struct Rates {
+pub struct RateRules {
     pub units: &'static [&'static str],
     pub least: i64,
 }
 
-pub const USUAL_RATES: Rates = Rates { units: &["rpm", "rph", "rpd"], least: 1 };
+pub const USUAL_RATES: RateRules = RateRules { units: &["rpm", "rph", "rpd"], least: 1 };
 /// Zero blocks the key altogether.
-pub const KEY_RATES: Rates = Rates { units: &["rps", "rpm", "rph", "rpd", "rpw"], least: 0 };
+pub const KEY_RATES: RateRules = RateRules { units: &["rps", "rpm", "rph", "rpd", "rpw"], least: 0 };
 
 /// What was sent as `rate_limits`: an array, a single object, or null for none.
-pub fn rate_limits(sent: Value, rates: &Rates) -> Result<Vec<RateLimit>, ApiError> {
+pub fn rate_limits(sent: Value, rates: &RateRules) -> Result<Vec<RateLimit>, ApiError> {
     let sent = match sent {
         Value::Null => Value::Array(Vec::new()),
         one @ Value::Object(_) => Value::Array(vec![one]),
@@ -44,7 +44,7 @@ pub fn rate_limits(sent: Value, rates: &Rates) -> Result<Vec<RateLimit>, ApiErro
     Ok(limits)
 }
 
-fn checked(limit: &RateLimit, earlier: &[RateLimit], rates: &Rates) -> Result<(), ApiError> {
+fn checked(limit: &RateLimit, earlier: &[RateLimit], rates: &RateRules) -> Result<(), ApiError> {
     const MOST: i64 = 1_000_000_000_000_000;
     if !rates.units.contains(&limit.unit.as_str()) {
         return Err(ApiError::field("unit", format!("must be one of {}", rates.units.join(", "))));

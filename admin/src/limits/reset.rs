@@ -14,14 +14,14 @@ pub enum Period {
 
 /// How often; a number of days is counted from its first reset.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Schedule {
+pub enum ResetSchedule {
     /// With the day on which weeks begin.
     Weekly(Weekday),
     Monthly,
     Days(u16),
 }
 
-impl Schedule {
+impl ResetSchedule {
     /// At most one of the two may be given.
     pub fn checked(period: Option<Period>, days: Option<i64>, week: Weekday) -> Result<Option<Self>, ApiError> {
         match (period, days) {
@@ -81,7 +81,7 @@ impl Schedule {
 
 /// The first reset: as asked, or the next that the schedule has.
 pub fn first(
-    schedule: Option<Schedule>,
+    schedule: Option<ResetSchedule>,
     asked: Option<&str>,
     now: DateTime<Utc>,
 ) -> Result<Option<DateTime<Utc>>, ApiError> {
@@ -112,8 +112,8 @@ fn midnight(day: NaiveDate) -> DateTime<Utc> {
 mod tests {
     use super::*;
 
-    const SUNDAYS: Schedule = Schedule::Weekly(Weekday::Sun);
-    const MONDAYS: Schedule = Schedule::Weekly(Weekday::Mon);
+    const SUNDAYS: ResetSchedule = ResetSchedule::Weekly(Weekday::Sun);
+    const MONDAYS: ResetSchedule = ResetSchedule::Weekly(Weekday::Mon);
 
     fn at(text: &str) -> DateTime<Utc> {
         text.parse().unwrap()
@@ -130,10 +130,10 @@ mod tests {
             (SUNDAYS, "2026-01-18T00:00:00Z", "2026-01-25"),
             (MONDAYS, "2026-01-18T23:59:59Z", "2026-01-19"),
             (MONDAYS, "2026-01-19T00:00:00Z", "2026-01-26"),
-            (Schedule::Monthly, "2026-01-31T23:59:59Z", "2026-02-01"),
-            (Schedule::Monthly, "2026-12-01T00:00:00Z", "2027-01-01"),
-            (Schedule::Days(10), "2026-02-25T10:30:00Z", "2026-03-07"),
-            (Schedule::Days(1), "2026-02-25T00:00:00Z", "2026-02-26"),
+            (ResetSchedule::Monthly, "2026-01-31T23:59:59Z", "2026-02-01"),
+            (ResetSchedule::Monthly, "2026-12-01T00:00:00Z", "2027-01-01"),
+            (ResetSchedule::Days(10), "2026-02-25T10:30:00Z", "2026-03-07"),
+            (ResetSchedule::Days(1), "2026-02-25T00:00:00Z", "2026-02-26"),
         ] {
             assert_eq!(schedule.next(at(now)), day(expected), "{schedule:?} {now}");
         }
@@ -147,12 +147,12 @@ mod tests {
             // A first reset in the middle of a week.
             (SUNDAYS, "2026-01-21", "2026-01-22T10:00:00Z", "2026-01-21", "2026-01-25"),
             (MONDAYS, "2026-01-19", "2026-01-25T23:59:59Z", "2026-01-19", "2026-01-26"),
-            (Schedule::Monthly, "2026-02-01", "2026-02-28T23:59:59Z", "2026-02-01", "2026-03-01"),
-            (Schedule::Monthly, "2027-12-01", "2028-02-29T12:00:00Z", "2028-02-01", "2028-03-01"),
-            (Schedule::Days(30), "2026-01-31", "2026-01-31T00:00:00Z", "2026-01-31", "2026-03-02"),
-            (Schedule::Days(30), "2026-01-31", "2026-03-01T23:59:59Z", "2026-01-31", "2026-03-02"),
-            (Schedule::Days(7), "2026-01-01", "2026-01-29T08:00:00Z", "2026-01-29", "2026-02-05"),
-            (Schedule::Days(365), "2024-02-29", "2026-03-01T00:00:00Z", "2026-02-28", "2027-02-28"),
+            (ResetSchedule::Monthly, "2026-02-01", "2026-02-28T23:59:59Z", "2026-02-01", "2026-03-01"),
+            (ResetSchedule::Monthly, "2027-12-01", "2028-02-29T12:00:00Z", "2028-02-01", "2028-03-01"),
+            (ResetSchedule::Days(30), "2026-01-31", "2026-01-31T00:00:00Z", "2026-01-31", "2026-03-02"),
+            (ResetSchedule::Days(30), "2026-01-31", "2026-03-01T23:59:59Z", "2026-01-31", "2026-03-02"),
+            (ResetSchedule::Days(7), "2026-01-01", "2026-01-29T08:00:00Z", "2026-01-29", "2026-02-05"),
+            (ResetSchedule::Days(365), "2024-02-29", "2026-03-01T00:00:00Z", "2026-02-28", "2027-02-28"),
         ] {
             assert_eq!(schedule.caught_up(day(due), at(now)), (day(began), day(next)), "{schedule:?} {due} {now}");
         }

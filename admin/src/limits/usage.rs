@@ -1,9 +1,9 @@
 //! Usage limits: a budget in dollars or tokens, with a threshold for an early word and a time to start over. What was
 //! used so far survives a change of the limits. A reset is a new `last_reset_at`: counters are found by it.
 
-use super::crossing::{Crossing, Marks};
+use super::crossing::{BudgetCrossing, BudgetMarks};
 use super::number;
-use super::reset::{self, Period, Schedule};
+use super::reset::{self, Period, ResetSchedule};
 use crate::http::{ApiError, Time, json};
 use chrono::{DateTime, SubsecRound as _, Utc, Weekday};
 use serde::{Deserialize, Serialize};
@@ -17,8 +17,8 @@ const WEEK: Weekday = Weekday::Sun;
 #[derive(Debug, Clone, PartialEq)]
 pub struct UsageLimits {
     kind: UsageKind,
-    marks: Marks,
-    schedule: Option<Schedule>,
+    marks: BudgetMarks,
+    schedule: Option<ResetSchedule>,
     next_usage_reset_at: Option<DateTime<Utc>>,
     is_strict: bool,
     unknown_price: Option<UnknownPrice>,
@@ -86,8 +86,12 @@ fn checked(sent: Sent, now: DateTime<Utc>) -> Result<UsageLimits, ApiError> {
     {
         return Err(ApiError::field("alert_threshold", "must be less than credit_limit"));
     }
-    let schedule = Schedule::checked(sent.periodic_reset, sent.periodic_reset_days, WEEK)?;
-    let marks = Marks { credit_limit: sent.credit_limit, alert_threshold: sent.alert_threshold, ..Marks::default() };
+    let schedule = ResetSchedule::checked(sent.periodic_reset, sent.periodic_reset_days, WEEK)?;
+    let marks = BudgetMarks {
+        credit_limit: sent.credit_limit,
+        alert_threshold: sent.alert_threshold,
+        ..BudgetMarks::default()
+    };
     Ok(UsageLimits {
         kind: sent.kind.unwrap_or_default(),
         marks,
@@ -112,13 +116,13 @@ impl UsageLimits {
         let period = Period::deserialize(field("periodic_reset")).ok();
         Some(Self {
             kind: UsageKind::deserialize(field("type")).unwrap_or_default(),
-            marks: Marks {
+            marks: BudgetMarks {
                 credit_limit: field("credit_limit").as_f64(),
                 alert_threshold: field("alert_threshold").as_f64(),
                 is_threshold_alerts_sent: flag("is_threshold_alerts_sent"),
                 is_exhausted_alerts_sent: flag("is_exhausted_alerts_sent"),
             },
-            schedule: Schedule::checked(period, field("periodic_reset_days").as_i64(), WEEK).ok().flatten(),
+            schedule: ResetSchedule::checked(period, field("periodic_reset_days").as_i64(), WEEK).ok().flatten(),
             next_usage_reset_at: time("next_usage_reset_at"),
             is_strict: flag("strict"),
             unknown_price: UnknownPrice::deserialize(field("unknown_price")).ok(),
@@ -162,8 +166,8 @@ impl UsageLimits {
             "type": self.kind,
             "credit_limit": self.marks.credit_limit.map(number),
             "alert_threshold": self.marks.alert_threshold.map(number),
-            "periodic_reset": self.schedule.and_then(Schedule::period),
-            "periodic_reset_days": self.schedule.and_then(Schedule::days),
+            "periodic_reset": self.schedule.and_then(ResetSchedule::period),
+            "periodic_reset_days": self.schedule.and_then(ResetSchedule::days),
             "next_usage_reset_at": self.next_usage_reset_at.map(Time),
             "strict": self.is_strict,
             "unknown_price": self.unknown_price,
@@ -178,7 +182,7 @@ impl UsageLimits {
         self.kind
     }
 
-    pub fn marks(&self) -> &Marks {
+    pub fn marks(&self) -> &BudgetMarks {
         &self.marks
     }
 
@@ -188,8 +192,8 @@ impl UsageLimits {
 
     /// Usage back to zero from `at` on, and whoever was told is told again.
     pub fn reset(mut self, at: DateTime<Utc>) -> Self {
-        let Marks { credit_limit, alert_threshold, .. } = self.marks;
-        self.marks = Marks { credit_limit, alert_threshold, ..Marks::default() };
+        let BudgetMarks { credit_limit, alert_threshold, .. } = self.marks;
+        self.marks = BudgetMarks { credit_limit, alert_threshold, ..BudgetMarks::default() };
         self.is_expired_alerts_sent = false;
         // As precise as it is written down: it is part of a counter's name.
         self.last_reset_at = at.trunc_subsecs(3);
@@ -207,7 +211,7 @@ impl UsageLimits {
     }
 
     /// The same once it was told what happened.
-    pub fn told(mut self, crossing: Crossing) -> Self {
+    pub fn told(mut self, crossing: BudgetCrossing) -> Self {
         self.marks = self.marks.told(crossing);
         self
     }

@@ -2,7 +2,7 @@
 //! workspace; its integration says which service that is, and may have prices of its own.
 
 use super::custom::CustomLog;
-use crate::backpressure::db_queue::Line;
+use crate::backpressure::db_queue::DbQueue;
 use crate::http::ApiError;
 use serde_json::Value;
 use shared::cost::OwnPrices;
@@ -12,7 +12,7 @@ use std::sync::Arc;
 use uuid::Uuid;
 
 #[derive(Debug)]
-pub struct Account {
+pub struct LogAccount {
     pub slug: String,
     /// The provider, as price lists know it.
     pub service: String,
@@ -24,13 +24,13 @@ pub struct Account {
 }
 
 /// The accounts of some logs of one workspace; each is looked for once.
-pub struct Accounts {
+pub struct LogAccounts {
     organisation: Uuid,
     workspace: Uuid,
-    found: HashMap<(String, Option<String>), Arc<Account>>,
+    found: HashMap<(String, Option<String>), Arc<LogAccount>>,
 }
 
-impl Accounts {
+impl LogAccounts {
     pub fn of(organisation: Uuid, workspace: Uuid) -> Self {
         Self { organisation, workspace, found: HashMap::new() }
     }
@@ -38,10 +38,10 @@ impl Accounts {
     /// None where the log names no provider of the workspace.
     pub async fn find(
         &mut self,
-        db: &Line,
+        db: &DbQueue,
         log: &CustomLog,
         model: Option<&str>,
-    ) -> Result<Option<Arc<Account>>, ApiError> {
+    ) -> Result<Option<Arc<LogAccount>>, ApiError> {
         let Some(slug) = slug(log) else { return Ok(None) };
         let key = (slug.to_owned(), model.map(str::to_owned));
         if let Some(known) = self.found.get(&key) {
@@ -52,7 +52,7 @@ impl Accounts {
         Ok(Some(account))
     }
 
-    async fn read(&self, db: &Line, slug: &str, model: Option<&str>) -> Result<Account, ApiError> {
+    async fn read(&self, db: &DbQueue, slug: &str, model: Option<&str>) -> Result<LogAccount, ApiError> {
         const READ: &str = "SELECT p.slug, i.ai_provider_id, i.configurations, i.pricing_adjustments,
                 m.pricing_config, m.base_model_slug
             FROM providers p JOIN integrations i ON i.id = p.integration_id AND i.organisation_id = p.organisation_id
@@ -64,7 +64,7 @@ impl Accounts {
         })?;
         let (adjustments, price): (Option<Value>, Option<Value>) =
             (row.try_get("pricing_adjustments")?, row.try_get("pricing_config")?);
-        Ok(Account {
+        Ok(LogAccount {
             slug: row.try_get("slug")?,
             service: row.try_get("ai_provider_id")?,
             own: OwnPrices::read(adjustments.as_ref(), price.as_ref()).ok(),

@@ -1,9 +1,9 @@
 //! Reported calls become rows, by the way that the proxies' rows take (`shared::request_logs`): inserted, rolled up and
 //! counted in one transaction. Their bodies are stored before, so that no row promises what is not there.
 
-use super::account::{self, Account, Accounts};
+use super::account::{self, LogAccount, LogAccounts};
 use super::custom::CustomLog;
-use super::price::{self, Asked, Priced};
+use super::price::{self, PriceQuery, PricedUsage};
 use super::{bodies, mask};
 use crate::app::App;
 use crate::http::ApiError;
@@ -28,21 +28,21 @@ const AT_ONCE: usize = 8;
 /// Stores the logs and answers their ids, in the order they came.
 pub async fn add(app: &App, caller: &Caller, logs: Vec<CustomLog>, keeps_bodies: bool) -> Result<Vec<Uuid>, ApiError> {
     let workspace = caller.workspace_id().ok_or(ApiError::WrongKeyKind)?;
-    let place = Place { organisation: caller.organisation_id(), workspace, now: now() };
-    let mut accounts = Accounts::of(place.organisation, workspace);
+    let place = LogPlace { organisation: caller.organisation_id(), workspace, now: now() };
+    let mut accounts = LogAccounts::of(place.organisation, workspace);
     let mut made = Vec::with_capacity(logs.len());
     for log in logs {
         let [answered, requested] = models(&log);
         let account = accounts.find(&app.db, &log, requested.or(answered)).await?;
         made.push((log, account));
     }
-    let store = |(log, account): (CustomLog, Option<Arc<Account>>)| async move {
+    let store = |(log, account): (CustomLog, Option<Arc<LogAccount>>)| async move {
         let id = Uuid::new_v7(stamp(place.now));
         let account = account.as_deref();
         let priced = priced(app, &log, account).await;
         let key =
             if keeps_bodies { Some(bodies::store(app, place.at(id), body(&log, id, place)).await?) } else { None };
-        Ok::<_, ApiError>(row(&log, Stored { id, place, account, body_key: key }, caller, priced))
+        Ok::<_, ApiError>(row(&log, StoredLog { id, place, account, body_key: key }, caller, priced))
     };
     let rows: Vec<Value> = stream::iter(made).map(store).buffered(AT_ONCE).try_collect().await?;
     let ids = rows.iter().filter_map(|row| row["id"].as_str()?.parse().ok()).collect();
@@ -62,21 +62,21 @@ pub async fn add(app: &App, caller: &Caller, logs: Vec<CustomLog>, keeps_bodies:
 
 /// Whose logs they are, and of when.
 #[derive(Clone, Copy)]
-struct Place {
+struct LogPlace {
     organisation: Uuid,
     workspace: Uuid,
     now: DateTime<Utc>,
 }
 
 /// Where one of them stands.
-struct Stored<'a> {
+struct StoredLog<'a> {
     id: Uuid,
-    place: Place,
-    account: Option<&'a Account>,
+    place: LogPlace,
+    account: Option<&'a LogAccount>,
     body_key: Option<String>,
 }
 
-impl Place {
+impl LogPlace {
     fn at(self, id: Uuid) -> String {
         shared::log_store::body_path(self.organisation, self.workspace, self.now, id)
     }
@@ -104,18 +104,18 @@ fn named_in(body: &Value) -> Option<&str> {
     places.into_iter().find_map(Value::as_str).filter(|name| !name.is_empty() && name.len() <= 255)
 }
 
-async fn priced(app: &App, log: &CustomLog, account: Option<&Account>) -> Priced {
+async fn priced(app: &App, log: &CustomLog, account: Option<&LogAccount>) -> PricedUsage {
     let models: Vec<&str> = models(log).into_iter().flatten().collect();
-    let asked = Asked { provider: service(log, account), models: &models, account };
+    let asked = PriceQuery { provider: service(log, account), models: &models, account };
     price::priced(&app.model_configs, &asked, &log.response_body).await
 }
 
-fn service<'l>(log: &'l CustomLog, account: Option<&'l Account>) -> Option<&'l str> {
+fn service<'l>(log: &'l CustomLog, account: Option<&'l LogAccount>) -> Option<&'l str> {
     account.map(|account| account.service.as_str()).or(log.provider.as_deref())
 }
 
-fn row(log: &CustomLog, stored: Stored<'_>, caller: &Caller, priced: Priced) -> Value {
-    let Stored { id, place, account, body_key } = stored;
+fn row(log: &CustomLog, stored: StoredLog<'_>, caller: &Caller, priced: PricedUsage) -> Value {
+    let StoredLog { id, place, account, body_key } = stored;
     let [answered, requested] = models(log);
     let usage = &priced.usage;
     let cached = usage.cache_read.saturating_add(usage.cache_read_audio).saturating_add(usage.cache_read_image);
@@ -167,7 +167,7 @@ fn count(tokens: u64) -> u64 {
 }
 
 /// What the log store keeps.
-fn body(log: &CustomLog, id: Uuid, place: Place) -> Value {
+fn body(log: &CustomLog, id: Uuid, place: LogPlace) -> Value {
     let headers = |headers: &Map<String, Value>| mask::headers(headers.clone());
     json!({
         "_id": id,

@@ -6,7 +6,7 @@
 mod exports;
 pub mod late;
 
-use crate::backpressure::db_queue::Line;
+use crate::backpressure::db_queue::DbQueue;
 use crate::http::ApiError;
 use crate::logs::filters;
 use chrono::{DateTime, Utc};
@@ -19,14 +19,14 @@ use tokio_postgres::types::ToSql;
 use uuid::Uuid;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Subject {
+pub enum ErasureSubject {
     /// As applications name them in `_user`.
     User(String),
     Trace(String),
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-pub enum Mode {
+pub enum ErasureMode {
     /// Nothing remains.
     Delete,
     /// Rows remain for counting, without bodies, metadata, and names of traces and spans.
@@ -48,7 +48,7 @@ const BATCH: i64 = 500;
 /// Objects that are deleted at the same time.
 const AT_ONCE: usize = 16;
 
-impl Subject {
+impl ErasureSubject {
     /// Of the two that may be named, the one that is.
     pub fn of(user: Option<String>, trace: Option<String>) -> Option<Self> {
         let given = |text: &String| !text.is_empty();
@@ -76,11 +76,11 @@ impl Subject {
 }
 
 pub async fn erase(
-    db: &Line,
+    db: &DbQueue,
     store: &LogStore,
     organisation: Uuid,
-    subject: &Subject,
-    mode: Mode,
+    subject: &ErasureSubject,
+    mode: ErasureMode,
 ) -> Result<Erased, ApiError> {
     late::remember(&*db.get().await?, organisation, subject, mode).await?;
     let salt = salt();
@@ -107,7 +107,7 @@ fn salt() -> String {
 
 /// A batch of rows, column by column.
 #[derive(Default)]
-struct Found {
+struct LogBatch {
     times: Vec<DateTime<Utc>>,
     ids: Vec<Uuid>,
     workspaces: Vec<Uuid>,
@@ -115,12 +115,12 @@ struct Found {
     bodies: Vec<String>,
 }
 
-async fn find(db: &impl GenericClient, filter: &Filter) -> Result<Found, ApiError> {
+async fn find(db: &impl GenericClient, filter: &Filter) -> Result<LogBatch, ApiError> {
     let find = format!(
         "SELECT created_at, id, workspace_id, trace_id, body_key FROM request_logs WHERE {} LIMIT {BATCH}",
         filter.sql()
     );
-    let mut found = Found::default();
+    let mut found = LogBatch::default();
     for row in db.query(&find, &filter.values()).await? {
         found.times.push(row.try_get("created_at")?);
         found.ids.push(row.try_get("id")?);
@@ -147,8 +147,8 @@ async fn delete_bodies(store: &LogStore, paths: Vec<String>) -> Result<u64, ApiE
 async fn apply(
     tx: &impl GenericClient,
     organisation: Uuid,
-    found: &Found,
-    mode: Mode,
+    found: &LogBatch,
+    mode: ErasureMode,
     salt: &String,
 ) -> Result<Erased, ApiError> {
     const THESE: &str =
@@ -156,10 +156,10 @@ async fn apply(
     const THEIRS: &str =
         "organisation_id = $1 AND (workspace_id, trace_id) IN (SELECT * FROM unnest($2::uuid[], $3::text[]))";
     let (logs, feedback) = match mode {
-        Mode::Delete => {
+        ErasureMode::Delete => {
             (format!("DELETE FROM request_logs WHERE {THESE}"), format!("DELETE FROM feedback WHERE {THEIRS}"))
         }
-        Mode::Anonymise => (
+        ErasureMode::Anonymise => (
             format!(
                 "UPDATE request_logs SET metadata = '{{}}', trace_id = {}, span_id = NULL, span_name = NULL,
                      parent_span_id = NULL, hook_results = NULL, body_key = NULL WHERE {THESE}",
@@ -170,7 +170,7 @@ async fn apply(
     };
     let mut of_logs: Vec<&(dyn ToSql + Sync)> = vec![&organisation, &found.times, &found.ids];
     let mut of_feedback: Vec<&(dyn ToSql + Sync)> = vec![&organisation, &found.workspaces, &found.traces];
-    if mode == Mode::Anonymise {
+    if mode == ErasureMode::Anonymise {
         of_logs.push(salt);
         of_feedback.push(salt);
     }
@@ -182,11 +182,11 @@ async fn apply(
 }
 
 /// Feedback that speaks of the subject itself, logged or not.
-async fn rest_of_feedback(db: &Line, filter: &Filter, mode: Mode, salt: &String) -> Result<u64, ApiError> {
+async fn rest_of_feedback(db: &DbQueue, filter: &Filter, mode: ErasureMode, salt: &String) -> Result<u64, ApiError> {
     let mut values = filter.values();
     let sql = match mode {
-        Mode::Delete => format!("DELETE FROM feedback WHERE {}", filter.sql()),
-        Mode::Anonymise => {
+        ErasureMode::Delete => format!("DELETE FROM feedback WHERE {}", filter.sql()),
+        ErasureMode::Anonymise => {
             values.push(salt);
             let fresh = nameless(&format!("${}", values.len()));
             format!("UPDATE feedback SET metadata = '{{}}', trace_id = {fresh} WHERE {}", filter.sql())
@@ -227,17 +227,17 @@ mod tests {
     #[test]
     fn exactly_one_subject_is_named() {
         let some = |text: &str| Some(text.to_owned());
-        assert_eq!(Subject::of(some("ada"), None), Some(Subject::User("ada".into())));
-        assert_eq!(Subject::of(None, some("t")), Some(Subject::Trace("t".into())));
-        assert_eq!(Subject::of(some(""), some("t")), Some(Subject::Trace("t".into())));
+        assert_eq!(ErasureSubject::of(some("ada"), None), Some(ErasureSubject::User("ada".into())));
+        assert_eq!(ErasureSubject::of(None, some("t")), Some(ErasureSubject::Trace("t".into())));
+        assert_eq!(ErasureSubject::of(some(""), some("t")), Some(ErasureSubject::Trace("t".into())));
         for (user, trace) in [(None, None), (some("ada"), some("t")), (some(""), None)] {
-            assert_eq!(Subject::of(user, trace), None);
+            assert_eq!(ErasureSubject::of(user, trace), None);
         }
     }
 
     #[test]
     fn what_is_erased_is_of_one_organisation() {
-        for subject in [Subject::User("ada".into()), Subject::Trace("t".into())] {
+        for subject in [ErasureSubject::User("ada".into()), ErasureSubject::Trace("t".into())] {
             assert!(subject.filter(Uuid::nil()).sql().starts_with("organisation_id = $1 AND "), "{subject:?}");
         }
     }

@@ -6,7 +6,7 @@ pub mod files;
 pub mod format;
 pub mod step;
 
-pub use format::Format;
+pub use format::ExportFormat;
 
 /// Logs in a file; further ones are in the next.
 pub const PER_FILE: i64 = 50_000;

@@ -1,7 +1,7 @@
 //! What a reported call used and cost: the provider's own words in its answer, and the price list that the gateway's own
 //! calls are priced by.
 
-use super::account::Account;
+use super::account::LogAccount;
 use rust_decimal::Decimal;
 use serde_json::Value;
 use shared::catalogue::Sources;
@@ -11,7 +11,7 @@ use shared::request_logs::is_storable;
 use std::time::Instant;
 
 #[derive(Debug, Default)]
-pub struct Priced {
+pub struct PricedUsage {
     pub usage: Usage,
     /// The provider's words.
     pub reported: Option<Value>,
@@ -22,18 +22,18 @@ pub struct Priced {
 }
 
 /// What a price depends on beside usage.
-pub struct Asked<'a> {
+pub struct PriceQuery<'a> {
     pub provider: Option<&'a str>,
     /// The names of the model, the more exact one first.
     pub models: &'a [&'a str],
-    pub account: Option<&'a Account>,
+    pub account: Option<&'a LogAccount>,
 }
 
-pub async fn priced(sources: &Sources, asked: &Asked<'_>, answer: &Value) -> Priced {
+pub async fn priced(sources: &Sources, asked: &PriceQuery<'_>, answer: &Value) -> PricedUsage {
     let reported = reported(answer).cloned();
     let usage = reported.as_ref().and_then(Usage::read).unwrap_or_default();
     let reported = reported.filter(is_short);
-    let mut priced = Priced { usage, reported, ..Priced::default() };
+    let mut priced = PricedUsage { usage, reported, ..PricedUsage::default() };
     let Some(provider) = asked.provider else { return priced };
     if priced.usage == Usage::default() {
         priced.cost = Some(Decimal::ZERO);

@@ -2,7 +2,7 @@
 //! read, the answer and its description.
 
 use crate::http::Time;
-use crate::logs::View;
+use crate::logs::LogView;
 use crate::openapi::schema::{self, Schema};
 use rust_decimal::Decimal;
 use rust_decimal::prelude::ToPrimitive as _;
@@ -11,7 +11,7 @@ use tokio_postgres::{Error, Row};
 use uuid::Uuid;
 
 #[derive(Clone, Copy)]
-enum Kind {
+enum ColumnKind {
     Id,
     Text(&'static str),
     /// Whole numbers of each size.
@@ -23,66 +23,66 @@ enum Kind {
 }
 
 /// What is shown as it is stored; true when it can be null.
-static FIELDS: &[(&str, Kind, bool)] = &[
-    ("organisation_id", Kind::Id, false),
-    ("organisation_name", Kind::Text("Acme"), true),
-    ("workspace_id", Kind::Id, false),
-    ("workspace_slug", Kind::Text("ws-market-3f9a01"), true),
-    ("api_key_id", Kind::Id, true),
-    ("user_id", Kind::Id, true),
-    ("virtual_key", Kind::Text("openai-main"), true),
-    ("ai_org", Kind::Text("openai"), true),
-    ("ai_model", Kind::Text("gpt-4o-2024-08-06"), true),
-    ("requested_model", Kind::Text("gpt-4o"), true),
-    ("config", Kind::Text("pc-main-1f2e3d"), true),
-    ("config_id", Kind::Id, true),
-    ("config_version_id", Kind::Id, true),
-    ("prompt_id", Kind::Id, true),
-    ("prompt_slug", Kind::Text("pp-greeting-1f2e3d"), true),
-    ("prompt_version_id", Kind::Id, true),
-    ("mode", Kind::Text("single"), false),
-    ("last_used_option_index", Kind::Text("config.targets[1]"), true),
-    ("request_url", Kind::Text("/v1/chat/completions"), false),
-    ("request_method", Kind::Text("POST"), false),
-    ("response_status_code", Kind::Int, false),
-    ("is_success", Kind::Flag, false),
-    ("error_code", Kind::Text("AB01"), true),
-    ("response_time", Kind::Int, false),
-    ("upstream_response_time", Kind::Int, false),
-    ("gateway_processing_time", Kind::Int, false),
-    ("time_to_first_token", Kind::Int, true),
-    ("request_parsing_time", Kind::Int, true),
-    ("pre_processing_time", Kind::Int, true),
-    ("cache_processing_time", Kind::Int, true),
-    ("response_parsing_time", Kind::Int, true),
-    ("req_units", Kind::Long, false),
-    ("res_units", Kind::Long, false),
-    ("total_units", Kind::Long, false),
-    ("cache_read_tokens", Kind::Long, false),
-    ("cache_write_tokens", Kind::Long, false),
-    ("reasoning_tokens", Kind::Long, false),
-    ("audio_input_tokens", Kind::Long, false),
-    ("audio_output_tokens", Kind::Long, false),
-    ("usage_estimated", Kind::Flag, false),
-    ("cost_currency", Kind::Text("USD"), false),
-    ("price_model", Kind::Text("gpt-4o"), true),
-    ("price_version", Kind::Text("9f86d081884c7d65"), true),
-    ("unit_prices", Kind::Json, true),
-    ("cache_status", Kind::Text("DISABLED"), false),
-    ("cache_type", Kind::Text("simple"), true),
-    ("retry_success_count", Kind::Short, false),
-    ("attempt", Kind::Short, false),
-    ("is_proxy_call", Kind::Flag, false),
-    ("trace_id", Kind::Text("checkout-42"), false),
-    ("span_id", Kind::Text("step-1"), true),
-    ("span_name", Kind::Text("draft"), true),
-    ("parent_span_id", Kind::Text("step-0"), true),
-    ("internal_trace_id", Kind::Id, false),
-    ("source", Kind::Text("proxy"), false),
-    ("runtime", Kind::Text("node"), true),
-    ("runtime_version", Kind::Text("22.1.0"), true),
-    ("sdk_version", Kind::Text("1.9.0"), true),
-    ("hook_results", Kind::Json, true),
+static FIELDS: &[(&str, ColumnKind, bool)] = &[
+    ("organisation_id", ColumnKind::Id, false),
+    ("organisation_name", ColumnKind::Text("Acme"), true),
+    ("workspace_id", ColumnKind::Id, false),
+    ("workspace_slug", ColumnKind::Text("ws-market-3f9a01"), true),
+    ("api_key_id", ColumnKind::Id, true),
+    ("user_id", ColumnKind::Id, true),
+    ("virtual_key", ColumnKind::Text("openai-main"), true),
+    ("ai_org", ColumnKind::Text("openai"), true),
+    ("ai_model", ColumnKind::Text("gpt-4o-2024-08-06"), true),
+    ("requested_model", ColumnKind::Text("gpt-4o"), true),
+    ("config", ColumnKind::Text("pc-main-1f2e3d"), true),
+    ("config_id", ColumnKind::Id, true),
+    ("config_version_id", ColumnKind::Id, true),
+    ("prompt_id", ColumnKind::Id, true),
+    ("prompt_slug", ColumnKind::Text("pp-greeting-1f2e3d"), true),
+    ("prompt_version_id", ColumnKind::Id, true),
+    ("mode", ColumnKind::Text("single"), false),
+    ("last_used_option_index", ColumnKind::Text("config.targets[1]"), true),
+    ("request_url", ColumnKind::Text("/v1/chat/completions"), false),
+    ("request_method", ColumnKind::Text("POST"), false),
+    ("response_status_code", ColumnKind::Int, false),
+    ("is_success", ColumnKind::Flag, false),
+    ("error_code", ColumnKind::Text("AB01"), true),
+    ("response_time", ColumnKind::Int, false),
+    ("upstream_response_time", ColumnKind::Int, false),
+    ("gateway_processing_time", ColumnKind::Int, false),
+    ("time_to_first_token", ColumnKind::Int, true),
+    ("request_parsing_time", ColumnKind::Int, true),
+    ("pre_processing_time", ColumnKind::Int, true),
+    ("cache_processing_time", ColumnKind::Int, true),
+    ("response_parsing_time", ColumnKind::Int, true),
+    ("req_units", ColumnKind::Long, false),
+    ("res_units", ColumnKind::Long, false),
+    ("total_units", ColumnKind::Long, false),
+    ("cache_read_tokens", ColumnKind::Long, false),
+    ("cache_write_tokens", ColumnKind::Long, false),
+    ("reasoning_tokens", ColumnKind::Long, false),
+    ("audio_input_tokens", ColumnKind::Long, false),
+    ("audio_output_tokens", ColumnKind::Long, false),
+    ("usage_estimated", ColumnKind::Flag, false),
+    ("cost_currency", ColumnKind::Text("USD"), false),
+    ("price_model", ColumnKind::Text("gpt-4o"), true),
+    ("price_version", ColumnKind::Text("9f86d081884c7d65"), true),
+    ("unit_prices", ColumnKind::Json, true),
+    ("cache_status", ColumnKind::Text("DISABLED"), false),
+    ("cache_type", ColumnKind::Text("simple"), true),
+    ("retry_success_count", ColumnKind::Short, false),
+    ("attempt", ColumnKind::Short, false),
+    ("is_proxy_call", ColumnKind::Flag, false),
+    ("trace_id", ColumnKind::Text("checkout-42"), false),
+    ("span_id", ColumnKind::Text("step-1"), true),
+    ("span_name", ColumnKind::Text("draft"), true),
+    ("parent_span_id", ColumnKind::Text("step-0"), true),
+    ("internal_trace_id", ColumnKind::Id, false),
+    ("source", ColumnKind::Text("proxy"), false),
+    ("runtime", ColumnKind::Text("node"), true),
+    ("runtime_version", ColumnKind::Text("22.1.0"), true),
+    ("sdk_version", ColumnKind::Text("1.9.0"), true),
+    ("hook_results", ColumnKind::Json, true),
 ];
 
 /// The select list over `request_logs`.
@@ -101,7 +101,7 @@ pub fn columns() -> String {
 }
 
 /// All of a row but its bodies, as far as the view shows it.
-pub fn metrics(row: &Row, view: &View) -> Result<Value, Error> {
+pub fn metrics(row: &Row, view: &LogView) -> Result<Value, Error> {
     let id: Uuid = row.try_get("id")?;
     let mut shown = Map::new();
     shown.insert("id".into(), json!(id));
@@ -109,13 +109,13 @@ pub fn metrics(row: &Row, view: &View) -> Result<Value, Error> {
     shown.insert("created_at".into(), json!(row.try_get::<_, Time>("created_at")?));
     for (name, kind, _) in FIELDS {
         let value = match kind {
-            Kind::Id => json!(row.try_get::<_, Option<Uuid>>(name)?),
-            Kind::Text(_) => json!(row.try_get::<_, Option<&str>>(name)?),
-            Kind::Short => json!(row.try_get::<_, Option<i16>>(name)?),
-            Kind::Int => json!(row.try_get::<_, Option<i32>>(name)?),
-            Kind::Long => json!(row.try_get::<_, Option<i64>>(name)?),
-            Kind::Flag => json!(row.try_get::<_, Option<bool>>(name)?),
-            Kind::Json => row.try_get::<_, Option<Value>>(name)?.unwrap_or_default(),
+            ColumnKind::Id => json!(row.try_get::<_, Option<Uuid>>(name)?),
+            ColumnKind::Text(_) => json!(row.try_get::<_, Option<&str>>(name)?),
+            ColumnKind::Short => json!(row.try_get::<_, Option<i16>>(name)?),
+            ColumnKind::Int => json!(row.try_get::<_, Option<i32>>(name)?),
+            ColumnKind::Long => json!(row.try_get::<_, Option<i64>>(name)?),
+            ColumnKind::Flag => json!(row.try_get::<_, Option<bool>>(name)?),
+            ColumnKind::Json => row.try_get::<_, Option<Value>>(name)?.unwrap_or_default(),
         };
         shown.insert((*name).to_owned(), value);
     }
@@ -154,13 +154,13 @@ pub fn docs() -> Schema {
         .need("created_at", schema::time());
     let fields = FIELDS.iter().fold(base, |all, (name, kind, is_nullable)| {
         let field = match kind {
-            Kind::Id => schema::uuid(),
-            Kind::Text(example) => schema::any_text().eg(*example),
-            Kind::Short | Kind::Int | Kind::Long => schema::whole(-1..=i64::MAX),
-            Kind::Flag => schema::flag(),
-            Kind::Json => schema::anything(),
+            ColumnKind::Id => schema::uuid(),
+            ColumnKind::Text(example) => schema::any_text().eg(*example),
+            ColumnKind::Short | ColumnKind::Int | ColumnKind::Long => schema::whole(-1..=i64::MAX),
+            ColumnKind::Flag => schema::flag(),
+            ColumnKind::Json => schema::anything(),
         };
-        all.need(name, if *is_nullable && !matches!(kind, Kind::Json) { field.or_null() } else { field })
+        all.need(name, if *is_nullable && !matches!(kind, ColumnKind::Json) { field.or_null() } else { field })
     });
     fields
         .need("cost", schema::number(0).eg(0.025).or_null().says("US cents; null when no price is known."))

@@ -8,7 +8,7 @@ use shared::config::{Config, Inherited};
 
 /// A target that the log says was tried.
 #[derive(Debug, Clone)]
-pub struct Tried {
+pub struct TriedTarget {
     /// Its place, as `config.targets[1]`.
     pub option: String,
     pub status: i64,
@@ -16,7 +16,7 @@ pub struct Tried {
 
 /// One target of the story.
 #[derive(Debug)]
-pub struct Stop<'c> {
+pub struct StoryTarget<'c> {
     pub option: String,
     /// Which of the tried ones it is.
     pub tried: Option<usize>,
@@ -29,35 +29,35 @@ pub struct Stop<'c> {
 }
 
 /// The targets of a config, those that were tried first.
-pub fn told<'c>(config: &'c Config, tried: &[Tried]) -> Vec<Stop<'c>> {
+pub fn told<'c>(config: &'c Config, tried: &[TriedTarget]) -> Vec<StoryTarget<'c>> {
     let mut stops = Vec::new();
-    let root = Walk { option: "config".to_owned(), share: 1.0, why: Vec::new(), above: Inherited::default() };
+    let root = StoryWalk { option: "config".to_owned(), share: 1.0, why: Vec::new(), above: Inherited::default() };
     look(config, root, tried, &mut stops);
     stops.sort_by_key(|stop| stop.tried.unwrap_or(usize::MAX));
     stops
 }
 
 /// How far the way down has come.
-struct Walk {
+struct StoryWalk {
     option: String,
     share: f64,
     why: Vec<String>,
     above: Inherited,
 }
 
-fn look<'c>(node: &'c Config, here: Walk, tried: &[Tried], stops: &mut Vec<Stop<'c>>) {
+fn look<'c>(node: &'c Config, here: StoryWalk, tried: &[TriedTarget], stops: &mut Vec<StoryTarget<'c>>) {
     let settings = here.above.with(node);
     if node.targets.is_empty() {
-        let Walk { option, share, why, .. } = here;
+        let StoryWalk { option, share, why, .. } = here;
         let tried = tried.iter().position(|one| one.option == option);
-        stops.push(Stop { option, tried, share, why, target: node, settings });
+        stops.push(StoryTarget { option, tried, share, why, target: node, settings });
         return;
     }
     let options: Vec<String> = (0..node.targets.len()).map(|n| format!("{}.targets[{n}]", here.option)).collect();
-    let visits: Vec<Option<Visit>> = options.iter().map(|option| Visit::of(option, tried)).collect();
+    let visits: Vec<Option<TargetVisit>> = options.iter().map(|option| TargetVisit::of(option, tried)).collect();
     for (index, target) in node.targets.iter().enumerate() {
         let reason = reasons::reason(node, index, &options, &visits);
-        let walk = Walk {
+        let walk = StoryWalk {
             option: options[index].clone(),
             share: here.share * reason.share,
             why: here.why.iter().cloned().chain([format!("{}: {}", here.option, reason.text)]).collect(),
@@ -69,16 +69,17 @@ fn look<'c>(node: &'c Config, here: Walk, tried: &[Tried], stops: &mut Vec<Stop<
 
 /// When a target, or something below it, was tried.
 #[derive(Debug, Clone, Copy)]
-struct Visit {
+struct TargetVisit {
     first: usize,
     /// How the last try there ended.
     status: i64,
 }
 
-impl Visit {
-    fn of(option: &str, tried: &[Tried]) -> Option<Self> {
-        let is_there =
-            |one: &Tried| one.option.strip_prefix(option).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'));
+impl TargetVisit {
+    fn of(option: &str, tried: &[TriedTarget]) -> Option<Self> {
+        let is_there = |one: &TriedTarget| {
+            one.option.strip_prefix(option).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+        };
         let first = tried.iter().position(is_there)?;
         let last = tried.iter().rposition(is_there)?;
         Some(Self { first, status: tried[last].status })

@@ -2,7 +2,7 @@
 //! came through its own keys where the data visibility settings say so.
 
 use crate::http::{ApiError, Query};
-use crate::identity::access::{Role, Standing};
+use crate::identity::access::{Standing, WorkspaceRole};
 use crate::identity::{Caller, tenancy};
 use crate::logs::filters;
 use shared::table::Filter;
@@ -10,16 +10,16 @@ use tokio_postgres::GenericClient;
 use uuid::Uuid;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct View {
+pub struct LogView {
     pub organisation_id: Uuid,
-    pub workspaces: Workspaces,
+    pub workspaces: VisibleWorkspaces,
     /// Only what came through the keys of this person.
     pub user_id: Option<Uuid>,
     pub shows_metadata: bool,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Workspaces {
+pub enum VisibleWorkspaces {
     All,
     One(Uuid),
     Some(Vec<Uuid>),
@@ -28,19 +28,19 @@ pub enum Workspaces {
 /// How many workspaces can be asked for by name.
 const MOST_NAMES: usize = 100;
 
-impl View {
+impl LogView {
     /// Everything that the caller may see.
     pub fn whole(caller: &Caller) -> Result<Self, ApiError> {
-        Self::of(caller, caller.workspace_id().map_or(Workspaces::All, Workspaces::One))
+        Self::of(caller, caller.workspace_id().map_or(VisibleWorkspaces::All, VisibleWorkspaces::One))
     }
 
     /// What the caller sees when it asks for workspaces, by slugs or ids with commas or by `*`. Without them an admin key
     /// asks for the default workspace; a workspace's key always sees its own.
     pub async fn asked(db: &impl GenericClient, caller: &Caller, names: Option<&str>) -> Result<Self, ApiError> {
         let workspaces = match (caller.workspace_id(), names) {
-            (Some(own), _) => Workspaces::One(own),
-            (None, None) => Workspaces::One(tenancy::default_workspace(db, caller.organisation_id()).await?),
-            (None, Some("*")) => Workspaces::All,
+            (Some(own), _) => VisibleWorkspaces::One(own),
+            (None, None) => VisibleWorkspaces::One(tenancy::default_workspace(db, caller.organisation_id()).await?),
+            (None, Some("*")) => VisibleWorkspaces::All,
             (None, Some(names)) => named(db, caller.organisation_id(), names).await?,
         };
         Self::of(caller, workspaces)
@@ -48,7 +48,7 @@ impl View {
 
     /// The caller's view of workspaces that it was found to have a right to. Refuses people whose role may not see logs at
     /// all: one can reach a log by the scopes of an application, too.
-    pub fn of(caller: &Caller, workspaces: Workspaces) -> Result<Self, ApiError> {
+    pub fn of(caller: &Caller, workspaces: VisibleWorkspaces) -> Result<Self, ApiError> {
         let standing = caller.standing.as_deref();
         let may = |what: &str| standing.is_none_or(|standing| allows(standing, what));
         if !may("ViewLogs") {
@@ -66,9 +66,9 @@ impl View {
     pub fn filter(&self) -> Filter {
         let filter = Filter::default().equals("organisation_id", self.organisation_id);
         let filter = match &self.workspaces {
-            Workspaces::All => filter,
-            Workspaces::One(id) => filter.equals("workspace_id", *id),
-            Workspaces::Some(ids) => filter.one_of("workspace_id", ids.clone()),
+            VisibleWorkspaces::All => filter,
+            VisibleWorkspaces::One(id) => filter.equals("workspace_id", *id),
+            VisibleWorkspaces::Some(ids) => filter.one_of("workspace_id", ids.clone()),
         };
         match self.user_id {
             Some(user) => filter.equals("user_id", user),
@@ -91,9 +91,9 @@ fn allows(standing: &Standing, what: &str) -> bool {
         // Owners set the settings, and none shuts them out.
         _ if standing.organisation_role == "owner" => return true,
         _ if standing.is_organisation_admin() => "organisationAdmins",
-        Some(Role::Admin) => return true,
-        Some(Role::Manager) => "managers",
-        Some(Role::Member) => "members",
+        Some(WorkspaceRole::Admin) => return true,
+        Some(WorkspaceRole::Manager) => "managers",
+        Some(WorkspaceRole::Member) => "members",
         None => return false,
     };
     // Nothing narrows an organisation's administrators to their own data.
@@ -101,7 +101,7 @@ fn allows(standing: &Standing, what: &str) -> bool {
 }
 
 /// Workspaces by slug or id. Archived ones too: their logs outlive them.
-async fn named(db: &impl GenericClient, organisation: Uuid, names: &str) -> Result<Workspaces, ApiError> {
+async fn named(db: &impl GenericClient, organisation: Uuid, names: &str) -> Result<VisibleWorkspaces, ApiError> {
     const FIND: &str = "SELECT id, slug FROM workspaces
                         WHERE organisation_id = $1 AND (id = ANY($2) OR slug = ANY($3)) LIMIT 200";
     let names: Vec<&str> = names.split(',').map(str::trim).filter(|name| !name.is_empty()).collect();
@@ -119,8 +119,8 @@ async fn named(db: &impl GenericClient, organisation: Uuid, names: &str) -> Resu
         return Err(ApiError::NotFound("workspace"));
     }
     Ok(match found.as_slice() {
-        [(id, _)] => Workspaces::One(*id),
-        found => Workspaces::Some(found.iter().map(|(id, _)| *id).collect()),
+        [(id, _)] => VisibleWorkspaces::One(*id),
+        found => VisibleWorkspaces::Some(found.iter().map(|(id, _)| *id).collect()),
     })
 }
 
@@ -152,25 +152,25 @@ mod tests {
     #[test]
     fn every_view_is_of_one_organisation() {
         for (workspaces, user_id, expected) in [
-            (Workspaces::All, None, "organisation_id = $1"),
-            (Workspaces::One(Uuid::nil()), None, "organisation_id = $1 AND workspace_id = $2"),
-            (Workspaces::Some(vec![]), None, "organisation_id = $1 AND workspace_id = ANY($2)"),
+            (VisibleWorkspaces::All, None, "organisation_id = $1"),
+            (VisibleWorkspaces::One(Uuid::nil()), None, "organisation_id = $1 AND workspace_id = $2"),
+            (VisibleWorkspaces::Some(vec![]), None, "organisation_id = $1 AND workspace_id = ANY($2)"),
             (
-                Workspaces::One(Uuid::nil()),
+                VisibleWorkspaces::One(Uuid::nil()),
                 Some(Uuid::nil()),
                 "organisation_id = $1 AND workspace_id = $2 AND user_id = $3",
             ),
         ] {
-            let view = View { organisation_id: Uuid::nil(), workspaces, user_id, shows_metadata: true };
+            let view = LogView { organisation_id: Uuid::nil(), workspaces, user_id, shows_metadata: true };
             assert_eq!(view.filter().sql(), expected);
         }
     }
 
     #[test]
     fn who_may_not_see_metadata_may_not_search_by_it() {
-        let view = |shows_metadata| View {
+        let view = |shows_metadata| LogView {
             organisation_id: Uuid::nil(),
-            workspaces: Workspaces::All,
+            workspaces: VisibleWorkspaces::All,
             user_id: None,
             shows_metadata,
         };

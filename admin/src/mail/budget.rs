@@ -1,18 +1,18 @@
 //! Letters about a budget: that it goes to its end, and that it has.
 
 use super::Letter;
-use crate::limits::{Crossing, Marks, UsageKind, number};
+use crate::limits::{BudgetCrossing, BudgetMarks, UsageKind, number};
 use shared::model::policy::BudgetKind;
 
 pub const KIND_THRESHOLD: &str = "budget threshold";
 pub const KIND_EXHAUSTED: &str = "budget exhausted";
 
 /// What a letter is about.
-pub struct Subject<'a> {
+pub struct BudgetNotice<'a> {
     /// As people call it: `API key ci`.
     pub thing: &'a str,
     pub kind: BudgetKind,
-    pub marks: Marks,
+    pub marks: BudgetMarks,
     pub used: f64,
     /// Where it is changed: `PUT /v1/api-keys/…`.
     pub at: &'a str,
@@ -29,8 +29,8 @@ impl From<UsageKind> for BudgetKind {
     }
 }
 
-pub fn letter(to: String, budget: &Subject<'_>, crossing: Crossing) -> Letter {
-    let Subject { thing, kind, marks, used, at, is_dry_run } = budget;
+pub fn letter(to: String, budget: &BudgetNotice<'_>, crossing: BudgetCrossing) -> Letter {
+    let BudgetNotice { thing, kind, marks, used, at, is_dry_run } = budget;
     let amount = |value: f64| match kind {
         BudgetKind::Cost => format!("${}", (value * 100.0).round() / 100.0),
         BudgetKind::Tokens => format!("{} tokens", number(value)),
@@ -38,7 +38,7 @@ pub fn letter(to: String, budget: &Subject<'_>, crossing: Crossing) -> Letter {
     };
     let limit = amount(marks.credit_limit.unwrap_or_default());
     let (subject, happened, kind) = match crossing {
-        Crossing::Threshold => (
+        BudgetCrossing::Threshold => (
             format!("The budget of {thing} goes to its end"),
             format!(
                 "It has used {} of {limit} and reached its alert threshold, {}.",
@@ -47,7 +47,7 @@ pub fn letter(to: String, budget: &Subject<'_>, crossing: Crossing) -> Letter {
             ),
             KIND_THRESHOLD,
         ),
-        Crossing::Exhausted => {
+        BudgetCrossing::Exhausted => {
             let follows = if *is_dry_run {
                 "It is a dry run: nothing is refused."
             } else {
@@ -70,8 +70,8 @@ mod tests {
 
     #[test]
     fn a_letter_says_what_is_used_of_what_and_what_follows() {
-        let marks = Marks { credit_limit: Some(10.0), alert_threshold: Some(8.0), ..Marks::default() };
-        let cost = |is_dry_run| Subject {
+        let marks = BudgetMarks { credit_limit: Some(10.0), alert_threshold: Some(8.0), ..BudgetMarks::default() };
+        let cost = |is_dry_run| BudgetNotice {
             thing: "API key ci",
             kind: BudgetKind::Cost,
             marks,
@@ -79,13 +79,13 @@ mod tests {
             at: "PUT /v1/api-keys/k",
             is_dry_run,
         };
-        let near = letter("a@x.test".into(), &cost(false), Crossing::Threshold);
+        let near = letter("a@x.test".into(), &cost(false), BudgetCrossing::Threshold);
         assert_eq!(near.subject, "The budget of API key ci goes to its end");
         assert!(near.text.contains("has used $8.05 of $10 and reached its alert threshold, $8."), "{}", near.text);
-        let over = letter("a@x.test".into(), &cost(false), Crossing::Exhausted);
+        let over = letter("a@x.test".into(), &cost(false), BudgetCrossing::Exhausted);
         assert!(over.text.contains("refused (412)") && over.text.contains("PUT /v1/api-keys/k"), "{}", over.text);
-        assert!(letter("a@x.test".into(), &cost(true), Crossing::Exhausted).text.contains("nothing is refused"));
-        let tokens = Subject { kind: BudgetKind::Tokens, used: 9.0, ..cost(false) };
-        assert!(letter("a@x.test".into(), &tokens, Crossing::Threshold).text.contains("9 tokens of 10 tokens"));
+        assert!(letter("a@x.test".into(), &cost(true), BudgetCrossing::Exhausted).text.contains("nothing is refused"));
+        let tokens = BudgetNotice { kind: BudgetKind::Tokens, used: 9.0, ..cost(false) };
+        assert!(letter("a@x.test".into(), &tokens, BudgetCrossing::Threshold).text.contains("9 tokens of 10 tokens"));
     }
 }

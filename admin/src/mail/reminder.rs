@@ -9,13 +9,13 @@ pub const KIND_ROTATION: &str = "key rotation";
 pub const KIND_ROTATED: &str = "key rotated";
 
 /// The key that a letter is about.
-pub struct Subject<'a> {
+pub struct ReminderKey<'a> {
     pub id: uuid::Uuid,
     pub name: &'a str,
     pub mask: &'a str,
 }
 
-pub fn expires(to: String, key: &Subject<'_>, at: Time) -> Letter {
+pub fn expires(to: String, key: &ReminderKey<'_>, at: Time) -> Letter {
     let text = format!(
         "{}\n\nIt expires on {}. From then on it is refused.\nMove its end (PUT /v1/api-keys/{}) or replace it before.\n",
         described(key),
@@ -25,7 +25,7 @@ pub fn expires(to: String, key: &Subject<'_>, at: Time) -> Letter {
     Letter { to, subject: format!("API key {} expires soon", key.name), text, kind: KIND_EXPIRY }
 }
 
-pub fn is_due(to: String, key: &Subject<'_>, at: Time) -> Letter {
+pub fn is_due(to: String, key: &ReminderKey<'_>, at: Time) -> Letter {
     let text = format!(
         "{}\n\nIt gets a new secret on {} by its rotation policy. To choose the moment yourself, rotate it before \
          (POST /v1/api-keys/{}/rotate).\n",
@@ -36,7 +36,7 @@ pub fn is_due(to: String, key: &Subject<'_>, at: Time) -> Letter {
     Letter { to, subject: format!("API key {} is about to be rotated", key.name), text, kind: KIND_ROTATION }
 }
 
-pub fn was_rotated(to: String, key: &Subject<'_>, old_until: Time) -> Letter {
+pub fn was_rotated(to: String, key: &ReminderKey<'_>, old_until: Time) -> Letter {
     let text = format!(
         "{}\n\nIt was rotated by its policy. The secret in use works until {}.\nFetch the new one before \
          (POST /v1/api-keys/{}/rotate) and give it to your applications.\n",
@@ -47,7 +47,7 @@ pub fn was_rotated(to: String, key: &Subject<'_>, old_until: Time) -> Letter {
     Letter { to, subject: format!("API key {} was rotated", key.name), text, kind: KIND_ROTATED }
 }
 
-fn described(key: &Subject<'_>) -> String {
+fn described(key: &ReminderKey<'_>) -> String {
     format!("This is about the API key {} ({}, id {}) on Portcullis.", key.name, key.mask, key.id)
 }
 
@@ -61,7 +61,7 @@ mod tests {
 
     #[test]
     fn a_letter_names_the_key_the_moment_and_what_to_do() {
-        let key = Subject { id: uuid::Uuid::nil(), name: "ci", mask: "pk*****abc" };
+        let key = ReminderKey { id: uuid::Uuid::nil(), name: "ci", mask: "pk*****abc" };
         let at = Time("2026-01-05T10:30:00Z".parse().unwrap());
         for (letter, does) in [
             (expires("a@x.test".into(), &key, at), "PUT /v1/api-keys/00000000"),

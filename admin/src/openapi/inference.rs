@@ -5,7 +5,7 @@ mod families;
 use super::doc::Doc;
 use super::operation::{headers, operation_id, parameters, request_body, success};
 use super::schema;
-use families::{Family, Gives, families};
+use families::{Family, FamilyAnswer, families};
 use serde_json::{Value, json};
 
 /// Headers by which a caller chooses where a request goes.
@@ -67,15 +67,17 @@ fn operation(family: &Family) -> Value {
     rendered
 }
 
-fn answer(doc: &Doc, gives: Gives) -> Value {
+fn answer(doc: &Doc, gives: FamilyAnswer) -> Value {
     let mut answer = success(&doc.answer);
     match gives {
-        Gives::Json => {}
-        Gives::JsonOrEvents => answer["content"]["text/event-stream"] = json!({ "schema": { "type": "string" } }),
-        Gives::Bytes(kind) => {
+        FamilyAnswer::Json => {}
+        FamilyAnswer::JsonOrEvents => {
+            answer["content"]["text/event-stream"] = json!({ "schema": { "type": "string" } })
+        }
+        FamilyAnswer::Bytes(kind) => {
             answer["content"] = json!({ kind: { "schema": { "type": "string", "format": "binary" } } })
         }
-        Gives::Websocket => {
+        FamilyAnswer::Websocket => {
             answer["description"] = "The connection is a websocket from here on.".into();
             if let Some(answer) = answer.as_object_mut() {
                 answer.shift_remove("content");

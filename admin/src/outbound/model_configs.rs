@@ -9,9 +9,9 @@ use std::time::Duration;
 const TIMEOUT: Duration = Duration::from_secs(10);
 const MOST: usize = 16 << 20;
 
-pub struct Http(reqwest::Client);
+pub struct ModelConfigFetcher(reqwest::Client);
 
-impl Http {
+impl ModelConfigFetcher {
     pub fn new() -> anyhow::Result<Self> {
         Ok(Self(reqwest::Client::builder().timeout(TIMEOUT).build().context("a client for MODEL_CONFIGS_PROXY_URL")?))
     }
@@ -31,7 +31,7 @@ impl Http {
     }
 }
 
-impl Fetch for Http {
+impl Fetch for ModelConfigFetcher {
     fn get<'a>(&'a self, url: &'a str) -> Fetched<'a> {
         Box::pin(self.text(url))
     }

@@ -31,16 +31,16 @@ pub fn routes() -> Routes {
         .post("/api-keys/organisation/service", create::organisation_service)
         .post("/api-keys/workspace/service", create::workspace_service)
         .post("/api-keys/workspace/user", create::workspace_user)
-        .get("/api-keys", crud::list::<Key>)
-        .get("/api-keys/{id}", crud::read::<Key>)
-        .put("/api-keys/{id}", crud::update::<Key>)
-        .delete("/api-keys/{id}", crud::delete::<Key>)
+        .get("/api-keys", crud::list::<ApiKeyRow>)
+        .get("/api-keys/{id}", crud::read::<ApiKeyRow>)
+        .put("/api-keys/{id}", crud::update::<ApiKeyRow>)
+        .delete("/api-keys/{id}", crud::delete::<ApiKeyRow>)
         .post("/api-keys/{id}/rotate", rotate::rotate)
         .describe(docs::docs())
 }
 
 #[derive(Serialize)]
-pub struct Key {
+pub struct ApiKeyRow {
     id: Uuid,
     name: String,
     description: Option<String>,
@@ -77,7 +77,7 @@ pub struct Key {
     previous_expires_at: Option<Time>,
 }
 
-impl Resource for Key {
+impl Resource for ApiKeyRow {
     /// Creation differs by kind and shows a secret; see `create.rs`.
     type Create = serde::de::IgnoredAny;
     type Update = update::KeyChange;
@@ -173,10 +173,10 @@ impl Resource for Key {
     }
 }
 
-impl Key {
+impl ApiKeyRow {
     /// What whoever has its secret is able to do.
-    fn power(&self) -> authority::Power<'_> {
-        authority::Power { kind: self.kind, scopes: &self.scopes, workspace: self.workspace_id, owner: self.user_id }
+    fn power(&self) -> authority::KeyPower<'_> {
+        authority::KeyPower { kind: self.kind, scopes: &self.scopes, workspace: self.workspace_id, owner: self.user_id }
     }
 
     fn budget(&self) -> Option<UsageLimits> {

@@ -9,7 +9,7 @@ mod usage;
 use crate::app::App;
 use crate::audit;
 use crate::crud::versions::{self, Version, Versioned};
-use crate::crud::{self, Action, Answer, Lock, Resource, Routes, Verb};
+use crate::crud::{self, Action, Answer, Resource, Routes, RowLock, Verb};
 use crate::http::{ApiError, Time, text};
 use crate::identity::{Call, tenancy};
 use axum::Json;
@@ -267,7 +267,7 @@ async fn list(state: State<App>, call: Call) -> Answer {
 async fn read(State(app): State<App>, call: Call, Path(name): Path<String>) -> Answer {
     let db = app.db.get().await?;
     let workspace = tenancy::asked(&*db, &call.caller, call.query().text("workspace_id")).await?;
-    let config = crud::find::<Config>(&*db, &call, &name, workspace, Lock::No).await?;
+    let config = crud::find::<Config>(&*db, &call, &name, workspace, RowLock::No).await?;
     let Some(version) = call.query().text("version") else {
         return Ok(Json(config.whole(config.version_id, &config.config)));
     };

@@ -10,7 +10,7 @@ use crate::identity::Call;
 use crate::openapi::{Doc, choices, schema};
 use axum::Json;
 use axum::extract::State;
-use placement::{Bit, Kind};
+use placement::{DeploymentSwitch, Kind};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use shared::api_key::{self, KeyHash};
@@ -63,7 +63,7 @@ struct NewDeployment {
     deployment_config: Option<Map<String, Value>>,
     allow_all_workspaces: Option<bool>,
     workspaces: Option<Vec<String>>,
-    is_default: Option<Bit>,
+    is_default: Option<DeploymentSwitch>,
 }
 
 #[derive(Default, Deserialize)]
@@ -76,7 +76,7 @@ struct DeploymentChange {
     deployment_config: Option<Map<String, Value>>,
     allow_all_workspaces: Option<bool>,
     workspaces: Option<Vec<String>>,
-    is_default: Option<Bit>,
+    is_default: Option<DeploymentSwitch>,
 }
 
 impl Resource for Deployment {

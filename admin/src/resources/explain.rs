@@ -10,7 +10,7 @@ use crate::app::App;
 use crate::crud::{Answer, Routes};
 use crate::http::{ApiError, text};
 use crate::identity::Call;
-use crate::logs::View;
+use crate::logs::LogView;
 use axum::Json;
 use axum::extract::State;
 use serde::Deserialize;
@@ -35,7 +35,7 @@ async fn explain(State(app): State<App>, call: Call) -> Answer {
     }
     let Question { request_id } = call.body()?;
     let asked = text::sized("request_id", request_id, 1..=LONGEST)?;
-    let view = View::whole(&call.caller)?;
+    let view = LogView::whole(&call.caller)?;
     let db = app.db.get().await?;
     let request = request::find(&*db, &view, &asked).await?;
     let version = request::version(&*db, &request, &app.config_limits).await?;

@@ -73,14 +73,14 @@ struct Opinion {
 }
 
 /// An opinion that can be stored.
-struct Checked {
+struct CheckedFeedback {
     value: i32,
     weight: Option<Decimal>,
     metadata: Option<Value>,
 }
 
 impl Opinion {
-    fn checked(self) -> Result<Checked, ApiError> {
+    fn checked(self) -> Result<CheckedFeedback, ApiError> {
         let value = i32::try_from(self.value).ok().filter(|value| (-10..=10).contains(value));
         let value = value.ok_or_else(|| ApiError::field("value", "must be from -10 to 10"))?;
         let weight = self.weight.map(|weight| {
@@ -88,7 +88,11 @@ impl Opinion {
             let fitting = weight.filter(|weight| (Decimal::ZERO..=Decimal::ONE).contains(weight));
             fitting.ok_or_else(|| ApiError::field("weight", "must be from 0 to 1"))
         });
-        Ok(Checked { value, weight: weight.transpose()?, metadata: self.metadata.map(checked_metadata).transpose()? })
+        Ok(CheckedFeedback {
+            value,
+            weight: weight.transpose()?,
+            metadata: self.metadata.map(checked_metadata).transpose()?,
+        })
     }
 }
 
@@ -113,7 +117,7 @@ fn checked_metadata(sent: Value) -> Result<Value, ApiError> {
 }
 
 /// One or many, each with its trace.
-fn received(body: &[u8]) -> Result<Vec<(String, Checked)>, ApiError> {
+fn received(body: &[u8]) -> Result<Vec<(String, CheckedFeedback)>, ApiError> {
     let checked = |sent: NewFeedback| -> Result<_, ApiError> {
         let trace = text::sized("trace_id", sent.trace_id, 1..=LONGEST_TRACE)?;
         let opinion = Opinion { value: sent.value, weight: sent.weight, metadata: sent.metadata };

@@ -17,13 +17,13 @@ mod references;
 mod secrets;
 
 pub use change::AccountChange;
-pub use credentials::Account;
+pub use credentials::OpenedAccount;
 pub use default_provider::DefaultProvider;
 pub use hidden::{add_hidden, change_hidden, without_secrets};
 pub use mappings::{Mapping, read as read_mappings};
 pub use secrets::Fields;
 
-use crate::crud::free_slug::Among;
+use crate::crud::free_slug::SlugScope;
 use crate::crud::{self, Action, Resource, Routes, Verb};
 use crate::http::{ApiError, PageSizes, Time, text};
 use crate::identity::Call;
@@ -36,7 +36,7 @@ use shared::table::{Columns, OnDelete, Table, Tenancy};
 use tokio_postgres::Row;
 use uuid::Uuid;
 
-pub const SLUGS: Among = Among { table: "integrations", owner: "organisation_id" };
+pub const SLUGS: SlugScope = SlugScope { table: "integrations", owner: "organisation_id" };
 
 pub fn routes() -> Routes {
     Routes::default()

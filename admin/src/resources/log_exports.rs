@@ -10,10 +10,10 @@ use crate::crud::{self, Action, Answer, Resource, Routes};
 use crate::http::{ApiError, Field, Time, text};
 use crate::identity::{Call, Caller, tenancy};
 use crate::logs::count::{COUNTED, count};
-use crate::logs::exports::step::Page;
-use crate::logs::exports::{Format, fields, files};
+use crate::logs::exports::step::ExportPage;
+use crate::logs::exports::{ExportFormat, fields, files};
 use crate::logs::filters;
-use crate::logs::view::{View, Workspaces};
+use crate::logs::view::{LogView, VisibleWorkspaces};
 use axum::Json;
 use axum::extract::State;
 use serde::{Deserialize, Serialize};
@@ -143,7 +143,7 @@ impl Resource for LogExport {
 
     async fn create(action: &Action<'_>, body: NewExport) -> Result<Columns, ApiError> {
         let workspace = action.workspace_id.ok_or(ApiError::NotFound("workspace"))?;
-        let view = View::of(&action.call.caller, Workspaces::One(workspace))?;
+        let view = LogView::of(&action.call.caller, VisibleWorkspaces::One(workspace))?;
         let columns = Columns::default()
             .set("created_by", action.call.caller.actor_id())
             .set("own_data_of", view.user_id)
@@ -205,8 +205,8 @@ impl LogExport {
     }
 
     /// What the files may show: what its owner sees now, or, when somebody else acts on it, saw when it was last theirs.
-    fn view(&self, caller: &Caller) -> Result<View, ApiError> {
-        let mut view = View::of(caller, Workspaces::One(self.workspace_id))?;
+    fn view(&self, caller: &Caller) -> Result<LogView, ApiError> {
+        let mut view = LogView::of(caller, VisibleWorkspaces::One(self.workspace_id))?;
         if self.created_by != caller.actor_id() {
             view.user_id = self.own_data_of;
             view.shows_metadata &= self.shows_metadata;
@@ -221,15 +221,15 @@ fn is_person(caller: &Caller) -> bool {
 }
 
 fn checked_format(format: Option<&str>) -> Result<&'static str, ApiError> {
-    let format = Format::parse(format.unwrap_or(Format::NAMES[0]));
-    format.map(Format::as_str).ok_or_else(|| ApiError::field("format", "must be jsonl or csv"))
+    let format = ExportFormat::parse(format.unwrap_or(ExportFormat::NAMES[0]));
+    format.map(ExportFormat::as_str).ok_or_else(|| ApiError::field("format", "must be jsonl or csv"))
 }
 
 fn checked_description(text: String) -> Result<String, ApiError> {
     text::sized("description", text, 0..=1000)
 }
 
-async fn checked_fields(action: &Action<'_>, view: &View, asked: &[String]) -> Result<Vec<String>, ApiError> {
+async fn checked_fields(action: &Action<'_>, view: &LogView, asked: &[String]) -> Result<Vec<String>, ApiError> {
     let denied = denied(&action.tx, action.organisation_id()).await?;
     let chosen = fields::chosen(asked, &denied)?;
     if !view.shows_metadata && chosen.iter().any(|name| name == "metadata") {
@@ -239,9 +239,9 @@ async fn checked_fields(action: &Action<'_>, view: &View, asked: &[String]) -> R
 }
 
 /// The filters, checked, and how many logs match them as far as that is counted soon.
-async fn filtered(action: &Action<'_>, view: &View, filters: Map<String, Value>) -> Result<Columns, ApiError> {
+async fn filtered(action: &Action<'_>, view: &LogView, filters: Map<String, Value>) -> Result<Columns, ApiError> {
     let query = filters::of_json(&filters).map_err(|error| error.under("filters"))?;
-    Page::asked(&query).map_err(|error| error.under("filters"))?;
+    ExportPage::asked(&query).map_err(|error| error.under("filters"))?;
     let filter = view.narrowed(&query).map_err(|error| error.under("filters"))?;
     // What cannot be counted soon is known once the files are made.
     let (total, is_capped) = match count(&action.tx, &filter).await? {
@@ -269,7 +269,7 @@ async fn field_restrictions(State(app): State<App>, call: Call) -> Answer {
         None => tenancy::default_workspace(&*db, call.caller.organisation_id()).await?,
     };
     let mut kept = denied(&*db, call.caller.organisation_id()).await?;
-    if !View::of(&call.caller, Workspaces::One(workspace))?.shows_metadata {
+    if !LogView::of(&call.caller, VisibleWorkspaces::One(workspace))?.shows_metadata {
         kept.push("metadata".to_owned());
     }
     let (denied, allowed): (Vec<&str>, Vec<&str>) = fields::names().partition(|name| fields::is_denied(name, &kept));

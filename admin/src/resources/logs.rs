@@ -10,7 +10,7 @@ use crate::app::App;
 use crate::crud::{Answer, Routes};
 use crate::http::{ApiError, PageSizes, Time};
 use crate::identity::{Call, tenancy};
-use crate::logs::{View, bodies, filters, row};
+use crate::logs::{LogView, bodies, filters, row};
 use axum::Json;
 use axum::extract::{Path, State};
 use chrono::Utc;
@@ -35,7 +35,7 @@ async fn list(State(app): State<App>, call: Call) -> Answer {
     let beginning = filters::default_beginning(query, Utc::now())?;
     let _turn = app.log_queries.enter(call.caller.organisation_id()).await?;
     let db = app.db.get().await?;
-    let view = View::asked(&*db, &call.caller, query.text("workspace_slug")).await?;
+    let view = LogView::asked(&*db, &call.caller, query.text("workspace_slug")).await?;
     let filter = view.narrowed(query)?;
     let filter = match beginning {
         Some(beginning) => filter.and("created_at >= ?", beginning),
@@ -56,7 +56,7 @@ async fn list(State(app): State<App>, call: Call) -> Answer {
 
 async fn read(State(app): State<App>, call: Call, Path(id): Path<String>) -> Answer {
     const NONE: ApiError = ApiError::NotFound("log");
-    let view = View::whole(&call.caller)?;
+    let view = LogView::whole(&call.caller)?;
     let filter = view.filter().join(tenancy::id(&id).and_then(filters::by_id).ok_or(NONE)?);
     let db = app.db.get().await?;
     let find = format!("SELECT {} FROM request_logs WHERE {}", row::columns(), filter.sql());
@@ -73,7 +73,7 @@ async fn read(State(app): State<App>, call: Call, Path(id): Path<String>) -> Ans
 }
 
 /// The published shape.
-fn shown(row: &Row, view: &View, feedbacks: Vec<Value>) -> Result<Value, ApiError> {
+fn shown(row: &Row, view: &LogView, feedbacks: Vec<Value>) -> Result<Value, ApiError> {
     let metrics = row::metrics(row, view)?;
     Ok(json!({
         "_id": metrics["id"],
@@ -106,7 +106,7 @@ fn add_part(shown: &mut Value, part: Value) {
 }
 
 /// What people thought of the trace that a log is part of, newest first.
-async fn feedbacks(db: &impl GenericClient, log: &Row, view: &View) -> Result<Vec<Value>, ApiError> {
+async fn feedbacks(db: &impl GenericClient, log: &Row, view: &LogView) -> Result<Vec<Value>, ApiError> {
     const FIND: &str = "SELECT id, value, weight, metadata, created_at, last_updated_at FROM feedback
         WHERE organisation_id = $1 AND workspace_id = $2 AND trace_id = $3 ORDER BY created_at DESC, id DESC LIMIT 100";
     let workspace: Uuid = log.try_get("workspace_id")?;

@@ -3,13 +3,13 @@
 
 pub mod docs;
 
-use super::api_keys::authority::{self, Power};
-use super::api_keys::issue::{self, Joiner};
+use super::api_keys::authority::{self, KeyPower};
+use super::api_keys::issue::{self, NewMemberKey};
 use super::workspaces::Workspace;
 use crate::app::App;
-use crate::crud::{self, Action, Answer, Change, Lock, Routes};
+use crate::crud::{self, Action, Answer, Change, Routes, RowLock};
 use crate::http::{ApiError, PageSizes, Time, json};
-use crate::identity::access::{self, Role, SecuritySettings};
+use crate::identity::access::{self, SecuritySettings, WorkspaceRole};
 use crate::identity::{Call, tenancy};
 use axum::Json;
 use axum::extract::{Path, State};
@@ -71,7 +71,7 @@ pub async fn add(
         }
         let by = action.call.caller.actor_id();
         let is_shown = shows_keys && may_see_key(action, workspace, member.id).await?;
-        let joiner = Joiner { organisation, workspace, user: member.id, by, promise: None, is_shown };
+        let joiner = NewMemberKey { organisation, workspace, user: member.id, by, promise: None, is_shown };
         let made = issue::for_joiner(&action.tx, &action.app.api_key_prefix, joiner).await?;
         keys.extend(made.map(|made| issue::shown(workspace, member.id, &made, is_shown)));
     }
@@ -81,7 +81,7 @@ pub async fn add(
 /// Whether who adds a member may have the key that comes with joining.
 async fn may_see_key(action: &Action<'_>, workspace: Uuid, user: Uuid) -> Result<bool, ApiError> {
     let (kind, scopes) = (KeyKind::WorkspaceUser, issue::usual_scopes());
-    authority::may_hold(action, Power { kind, scopes: &scopes, workspace: Some(workspace), owner: Some(user) }).await
+    authority::may_hold(action, KeyPower { kind, scopes: &scopes, workspace: Some(workspace), owner: Some(user) }).await
 }
 
 /// Everybody in a workspace, for the workspace itself.
@@ -107,8 +107,11 @@ const TABLE: Table = Table {
 fn shown(row: &Row, settings: &SecuritySettings) -> Result<Value, tokio_postgres::Error> {
     let (id, org_role): (Uuid, &str) = (row.try_get("id")?, row.try_get("org_role")?);
     let role: &str = row.try_get("role")?;
-    let counts =
-        if matches!(org_role, "owner" | "admin") { Role::Admin } else { Role::parse(role).unwrap_or(Role::Member) };
+    let counts = if matches!(org_role, "owner" | "admin") {
+        WorkspaceRole::Admin
+    } else {
+        WorkspaceRole::parse(role).unwrap_or(WorkspaceRole::Member)
+    };
     let granted =
         scopes::all_for(KeyKind::WorkspaceUser).into_iter().filter(|one| access::grants(counts, settings, one));
     Ok(json!({
@@ -151,7 +154,7 @@ async fn invite(State(app): State<App>, call: Call, Path(workspace): Path<String
 async fn list(State(app): State<App>, call: Call, Path(workspace): Path<String>) -> Answer {
     let page = call.query().page(PageSizes::USUAL)?;
     let db = app.db.get().await?;
-    let workspace = crud::find::<Workspace>(&*db, &call, &workspace, None, Lock::No).await?;
+    let workspace = crud::find::<Workspace>(&*db, &call, &workspace, None, RowLock::No).await?;
     let mut filter = Filter::default().equals("workspace_id", workspace.id);
     if let Some(role) = call.query().text("role") {
         filter = filter.equals("role", role_of(role)?.as_str());
@@ -167,7 +170,7 @@ async fn list(State(app): State<App>, call: Call, Path(workspace): Path<String>)
 
 async fn read(State(app): State<App>, call: Call, Path((workspace, user)): Path<(String, String)>) -> Answer {
     let db = app.db.get().await?;
-    let workspace = crud::find::<Workspace>(&*db, &call, &workspace, None, Lock::No).await?;
+    let workspace = crud::find::<Workspace>(&*db, &call, &workspace, None, RowLock::No).await?;
     let member = member(&*db, workspace.id, &user).await?;
     Ok(Json(shown(&member, &workspace.effective_security())?))
 }
@@ -232,13 +235,13 @@ async fn member(db: &impl GenericClient, workspace: Uuid, user: &str) -> Result<
     TABLE.find(db, &filter).await?.pop().ok_or(ApiError::NotFound("member"))
 }
 
-fn role_of(text: &str) -> Result<Role, ApiError> {
-    Role::parse(text).ok_or_else(|| ApiError::field("role", "must be admin, manager or member"))
+fn role_of(text: &str) -> Result<WorkspaceRole, ApiError> {
+    WorkspaceRole::parse(text).ok_or_else(|| ApiError::field("role", "must be admin, manager or member"))
 }
 
 /// Service keys act for the workspace itself and give any role.
-fn may_give(call: &Call, role: Role) -> Result<(), ApiError> {
-    let by = call.caller.standing.as_ref().map_or(Some(Role::Admin), |standing| standing.role);
+fn may_give(call: &Call, role: WorkspaceRole) -> Result<(), ApiError> {
+    let by = call.caller.standing.as_ref().map_or(Some(WorkspaceRole::Admin), |standing| standing.role);
     if by.is_some_and(|by| access::may_assign(by, role)) {
         return Ok(());
     }

@@ -9,7 +9,7 @@ mod security_settings;
 mod settings;
 
 use crate::app::App;
-use crate::crud::{Action, Answer, Change, Lock, Routes, metadata_schema};
+use crate::crud::{Action, Answer, Change, Routes, RowLock, metadata_schema};
 use crate::http::{ApiError, Field, Time, text};
 use crate::identity::Call;
 use axum::Json;
@@ -85,7 +85,7 @@ struct SchemasChange {
 
 impl Organisation {
     /// `Lock::ForUpdate` keeps other changes waiting, so that a merge into a stored object loses nothing.
-    async fn load(db: &impl GenericClient, id: Uuid, lock: Lock) -> Result<Self, ApiError> {
+    async fn load(db: &impl GenericClient, id: Uuid, lock: RowLock) -> Result<Self, ApiError> {
         const HELD: &str = "SELECT FROM organisations WHERE id = $1 FOR UPDATE";
         const LOAD: &str = "SELECT o.id, o.name, o.settings, o.security_settings, o.metadata_schemas, o.auth_settings,
                 o.defaults, o.created_at, o.last_updated_at, w.id AS default_workspace_id,
@@ -93,7 +93,7 @@ impl Organisation {
                  ORDER BY u.created_at, u.id LIMIT 1) AS owner_id
             FROM organisations o LEFT JOIN workspaces w ON w.organisation_id = o.id AND w.is_default
             WHERE o.id = $1";
-        if lock == Lock::ForUpdate {
+        if lock == RowLock::ForUpdate {
             db.execute(HELD, &[&id]).await?;
         }
         Ok(Self::from_row(&db.query_one(LOAD, &[&id]).await?)?)
@@ -139,7 +139,7 @@ impl Organisation {
 /// The caller's organisation as it is now.
 async fn current(app: &App, call: &Call) -> Result<Organisation, ApiError> {
     let db = app.db.get().await?;
-    Organisation::load(&*db, call.caller.organisation_id(), Lock::No).await
+    Organisation::load(&*db, call.caller.organisation_id(), RowLock::No).await
 }
 
 async fn read(State(app): State<App>, call: Call) -> Answer {
@@ -156,7 +156,7 @@ async fn update(State(app): State<App>, call: Call) -> Answer {
     let mut db = app.db.get().await?;
     let action = Action::begin(&mut db, &app, &call).await?;
     let id = action.organisation_id();
-    let before = Organisation::load(&action.tx, id, Lock::ForUpdate).await?;
+    let before = Organisation::load(&action.tx, id, RowLock::ForUpdate).await?;
     let name = change.name.map(|name| text::name("name", name)).transpose()?;
     let stored = match change.settings {
         Some(change) => settings::changed(&before.settings, change).map_err(|error| error.under("settings"))?,
@@ -165,7 +165,7 @@ async fn update(State(app): State<App>, call: Call) -> Answer {
     let schemas = schemas_changed(&before.metadata_schemas, change.metadata_schemas.unwrap_or_default())?;
     action.tx.execute(UPDATE, &[&id, name.as_ref().unwrap_or(&before.name), &stored, &schemas]).await?;
     security_settings::copy_opened(&action, &before, &stored).await?;
-    let after = Organisation::load(&action.tx, id, Lock::No).await?.shown(&app.retention);
+    let after = Organisation::load(&action.tx, id, RowLock::No).await?.shown(&app.retention);
     let change =
         Change { resource_id: id.to_string(), before: Some(before.shown(&app.retention)), after: Some(after.clone()) };
     action.commit(change).await?;

@@ -6,9 +6,9 @@ mod lookup;
 mod write;
 
 pub use lookup::{list, read};
-pub use write::{Limits, archive_hidden, ends, new_limits, note};
+pub use write::{ProviderLimits, archive_hidden, ends, new_limits, note};
 
-use crate::crud::free_slug::Among;
+use crate::crud::free_slug::SlugScope;
 use crate::crud::{self, Action, Resource, Routes, Verb, tags};
 use crate::http::{ApiError, Time};
 use crate::identity::Call;
@@ -22,7 +22,7 @@ use shared::table::{Columns, Filter, OnDelete, Table, Tenancy};
 use tokio_postgres::Row;
 use uuid::Uuid;
 
-pub const SLUGS: Among = Among { table: "providers", owner: "workspace_id" };
+pub const SLUGS: SlugScope = SlugScope { table: "providers", owner: "workspace_id" };
 
 pub fn routes() -> Routes {
     Routes::default()

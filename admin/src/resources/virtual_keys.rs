@@ -159,7 +159,7 @@ async fn changed(action: &Action<'_>, current: &Provider, body: VirtualKeyChange
     let now = Utc::now();
     let ends = body.expires_at.try_map(|text| providers::ends(&text, now))?.sent();
     let limits =
-        providers::Limits { usage: body.usage_limits, rates: body.rate_limits, resets: body.reset_usage, ends };
+        providers::ProviderLimits { usage: body.usage_limits, rates: body.rate_limits, resets: body.reset_usage, ends };
     let columns = Columns::default()
         .set_if("name", body.name.map(|name| text::name("name", name)).transpose()?)
         .set_if("note", body.note.try_map(providers::note)?.sent())

@@ -17,14 +17,14 @@ use tokio::sync::Semaphore;
 use tower::Service as _;
 
 #[derive(Debug, Clone, Copy)]
-pub struct Limits {
+pub struct ConnectionLimits {
     pub connections: usize,
     /// From one answer to the whole head of the next request. Longer than the proxy keeps idle connections
     /// (`UPSTREAM_POOL_IDLE_MS`), or it would now and then send a request into one that was just closed.
     pub head: Duration,
 }
 
-impl Default for Limits {
+impl Default for ConnectionLimits {
     fn default() -> Self {
         Self { connections: 4096, head: Duration::from_secs(75) }
     }
@@ -34,7 +34,7 @@ impl Default for Limits {
 pub async fn serve(
     listener: TcpListener,
     router: Router,
-    limits: Limits,
+    limits: ConnectionLimits,
     open: IntGauge,
     stop: impl Future<Output = ()>,
 ) {
@@ -57,7 +57,7 @@ pub async fn serve(
         let Ok(service) = services.call(peer).await;
         let connection = http.serve_connection(TokioIo::new(stream), TowerToHyperService::new(service));
         let connection = graceful.watch(connection);
-        let present = Present::enter(&open);
+        let present = OpenConnection::enter(&open);
         tokio::spawn(async move {
             // Clients that leave or dawdle are everyday.
             if let Err(error) = connection.await {
@@ -94,16 +94,16 @@ fn is_about_one_connection(error: &io::Error) -> bool {
 }
 
 /// Counts as open until dropped, however the connection ends.
-struct Present(IntGauge);
+struct OpenConnection(IntGauge);
 
-impl Present {
+impl OpenConnection {
     fn enter(gauge: &IntGauge) -> Self {
         gauge.inc();
         Self(gauge.clone())
     }
 }
 
-impl Drop for Present {
+impl Drop for OpenConnection {
     fn drop(&mut self) {
         self.0.dec();
     }
@@ -124,7 +124,7 @@ mod tests {
         ended: tokio::task::JoinHandle<()>,
     }
 
-    async fn start(limits: Limits) -> Running {
+    async fn start(limits: ConnectionLimits) -> Running {
         let router = Router::new()
             .route("/", get(|ConnectInfo(peer): ConnectInfo<SocketAddr>| async move { peer.ip().to_string() }));
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
@@ -151,7 +151,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_connection_without_a_whole_head_is_closed_and_one_that_asks_is_answered() {
-        let running = start(Limits { connections: 9, head: Duration::from_millis(50) }).await;
+        let running = start(ConnectionLimits { connections: 9, head: Duration::from_millis(50) }).await;
         for begun in ["", "GET / HT", "GET / HTTP/1.1\r\nhost: x\r\n"] {
             let mut stream = TcpStream::connect(running.address).await.unwrap();
             stream.write_all(begun.as_bytes()).await.unwrap();
@@ -165,7 +165,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_connection_too_many_waits_until_another_ends() {
-        let running = start(Limits { connections: 2, ..Limits::default() }).await;
+        let running = start(ConnectionLimits { connections: 2, ..ConnectionLimits::default() }).await;
         let (mut one, mut two) =
             (TcpStream::connect(running.address).await.unwrap(), TcpStream::connect(running.address).await.unwrap());
         ask(&mut one).await;
@@ -184,7 +184,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_stop_closes_idle_connections_and_ends() {
-        let running = start(Limits::default()).await;
+        let running = start(ConnectionLimits::default()).await;
         let mut idle = TcpStream::connect(running.address).await.unwrap();
         ask(&mut idle).await;
         running.stop.send(()).unwrap();

@@ -3,9 +3,9 @@
 
 use crate::app::App;
 use crate::audit;
-use crate::http::{ApiError, Query, Refusal, body};
-use crate::identity::call::{Origin, Seen};
-use crate::identity::caller::{Stranger, authenticate};
+use crate::http::{ApiError, ErrorExtension, Query, body};
+use crate::identity::call::{ClientInfo, RequestOrigin};
+use crate::identity::caller::{AuthFailure, authenticate};
 use crate::identity::credential::{Credential, credential};
 use crate::identity::{Call, Caller};
 use crate::resources::is_built;
@@ -23,7 +23,7 @@ use tracing::Instrument as _;
 
 /// What the gate learned, for the log line and the metrics.
 #[derive(Clone)]
-pub struct Passage {
+pub struct GateOutcome {
     pub operation: &'static Operation,
     pub key: Option<Arc<ApiKey>>,
 }
@@ -55,7 +55,7 @@ async fn answered(app: App, operation: &'static Operation, request: Request, nex
             match is_within_limit.and_then(|()| permit(operation, caller.as_ref(), &app.features)) {
                 // Left out of the audit trail: whoever calls too often would fill it.
                 Err(refused @ ApiError::RateLimited { .. }) => {
-                    return tagged(refuse(refused, request), Passage { operation, key });
+                    return tagged(refuse(refused, request), GateOutcome { operation, key });
                 }
                 Err(refused) => {
                     if let Some(token) = caller.as_ref().and_then(|caller| caller.token.as_ref()) {
@@ -68,19 +68,25 @@ async fn answered(app: App, operation: &'static Operation, request: Request, nex
         }
     };
     if let Some(key) = &key {
-        let refusal = response.extensions().get::<Refusal>().cloned();
+        let refusal = response.extensions().get::<ErrorExtension>().cloned();
         audit::attempt(&app, &origin, key, response.status(), refusal.as_ref().map(|refusal| &*refusal.0)).await;
     }
-    tagged(response, Passage { operation, key })
+    tagged(response, GateOutcome { operation, key })
 }
 
-fn origin_of(operation: &'static Operation, request: &Request) -> Arc<Origin> {
-    let seen = request.extensions().get::<Seen>().cloned().unwrap_or_else(Seen::nothing);
-    Arc::new(Origin::new(seen, operation, request.uri().clone(), request.headers().clone()))
+fn origin_of(operation: &'static Operation, request: &Request) -> Arc<RequestOrigin> {
+    let seen = request.extensions().get::<ClientInfo>().cloned().unwrap_or_else(ClientInfo::nothing);
+    Arc::new(RequestOrigin::new(seen, operation, request.uri().clone(), request.headers().clone()))
 }
 
 /// Reads the body and lets the handler work. A panic is a failure like others: recorded, and answered in shape.
-async fn pass(app: &App, origin: &mut Arc<Origin>, caller: Option<Caller>, request: Request, next: Next) -> Response {
+async fn pass(
+    app: &App,
+    origin: &mut Arc<RequestOrigin>,
+    caller: Option<Caller>,
+    request: Request,
+    next: Next,
+) -> Response {
     let answered = match enter(request, origin, caller).await {
         Ok(request) => shielded(next.run(request)).await.inspect_err(|_| app.metrics.panics.inc()),
         Err(refused) => Err(refused),
@@ -90,7 +96,7 @@ async fn pass(app: &App, origin: &mut Arc<Origin>, caller: Option<Caller>, reque
 
 /// axum refuses a path that is no UTF-8 by itself, in a shape of its own.
 fn in_shape(response: Response) -> Response {
-    if response.status() == StatusCode::BAD_REQUEST && response.extensions().get::<Refusal>().is_none() {
+    if response.status() == StatusCode::BAD_REQUEST && response.extensions().get::<ErrorExtension>().is_none() {
         return ApiError::invalid("The path is not valid UTF-8").into_response();
     }
     response
@@ -116,7 +122,7 @@ fn relative(path: &str) -> Option<&str> {
     }
 }
 
-async fn admit(app: &App, operation: &Operation, headers: &HeaderMap) -> Result<Option<Caller>, Stranger> {
+async fn admit(app: &App, operation: &Operation, headers: &HeaderMap) -> Result<Option<Caller>, AuthFailure> {
     match operation.access {
         Access::Public => Ok(None),
         // Tokens are stored with the organisation's auth settings; nothing is behind them before SCIM is built.
@@ -150,7 +156,7 @@ fn permit(operation: &Operation, caller: Option<&Caller>, flags: &Features) -> R
 }
 
 /// Gives the handlers what they need: the canonical path, the call, and a body that is whole and bounded.
-async fn enter(request: Request, origin: &mut Arc<Origin>, caller: Option<Caller>) -> Result<Request, ApiError> {
+async fn enter(request: Request, origin: &mut Arc<RequestOrigin>, caller: Option<Caller>) -> Result<Request, ApiError> {
     let (mut parts, incoming) = request.into_parts();
     let whole = body::receive(incoming, &parts.headers, origin.operation.body_limit).await?;
     // Before the router: it would take an operation without a handler for a more general one that has one.
@@ -183,7 +189,7 @@ fn refuse(refused: ApiError, request: Request) -> Response {
     refused.into_response()
 }
 
-fn tagged(mut response: Response, passage: Passage) -> Response {
+fn tagged(mut response: Response, passage: GateOutcome) -> Response {
     response.extensions_mut().insert(passage);
     response
 }

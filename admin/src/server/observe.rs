@@ -2,9 +2,9 @@
 //! panics. Errors get their body here, because only here their request has an id.
 
 use crate::app::App;
-use crate::http::Refusal;
-use crate::identity::call::Seen;
-use crate::server::gate::Passage;
+use crate::http::ErrorExtension;
+use crate::identity::call::ClientInfo;
+use crate::server::gate::GateOutcome;
 use crate::server::panics::shielded;
 use axum::body::Body;
 use axum::extract::{ConnectInfo, Request, State};
@@ -23,7 +23,7 @@ const REQUEST_ID: &str = "request-id";
 const TRACE_ID: &str = "trace-id";
 
 /// Facts about a request that outlive it.
-struct Observed {
+struct ObservedRequest {
     id: Uuid,
     trace: HeaderValue,
     alias: Option<String>,
@@ -35,7 +35,7 @@ struct Observed {
 }
 
 pub async fn observe(State(app): State<App>, mut request: Request, next: Next) -> Response {
-    let observed = Observed::of(&request, &app);
+    let observed = ObservedRequest::of(&request, &app);
     request.extensions_mut().insert(observed.seen());
     let span = tracing::info_span!("request", request_id = %observed.id);
     let in_flight = InFlight::enter(&app.metrics.in_flight);
@@ -66,7 +66,7 @@ impl Drop for InFlight<'_> {
     }
 }
 
-impl Observed {
+impl ObservedRequest {
     fn of(request: &Request, app: &App) -> Self {
         let peer = request.extensions().get::<ConnectInfo<SocketAddr>>().map(|info| info.0.ip());
         // Without a socket (in tests) there is nobody to trust.
@@ -86,13 +86,13 @@ impl Observed {
         }
     }
 
-    fn seen(&self) -> Seen {
-        Seen { request_id: self.id, client_ip: self.client, country: self.country.clone() }
+    fn seen(&self) -> ClientInfo {
+        ClientInfo { request_id: self.id, client_ip: self.client, country: self.country.clone() }
     }
 
     /// Adds the body of an error and our headers, also under the alias the caller used.
     fn completed(&self, mut response: Response) -> Response {
-        if let Some(Refusal(refused)) = response.extensions().get().cloned() {
+        if let Some(ErrorExtension(refused)) = response.extensions().get().cloned() {
             let body = refused.body(&self.id.to_string()).to_string();
             let headers = response.headers_mut();
             headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
@@ -111,15 +111,15 @@ impl Observed {
     }
 
     fn recorded(&self, app: &App, response: &Response) {
-        let passage = response.extensions().get::<Passage>();
-        let refusal = response.extensions().get::<Refusal>();
+        let passage = response.extensions().get::<GateOutcome>();
+        let refusal = response.extensions().get::<ErrorExtension>();
         let operation = passage.map_or("none", |passage| passage.operation.path);
         let key = passage.and_then(|passage| passage.key.as_ref());
         let (status, method) = (response.status().as_u16(), known(&self.method));
         let elapsed = self.start.elapsed();
         app.metrics.requests.with_label_values(&[method, operation, response.status().as_str()]).inc();
         app.metrics.duration.with_label_values(&[method]).observe(elapsed.as_secs_f64());
-        if let Some(Refusal(refused)) = refusal {
+        if let Some(ErrorExtension(refused)) = refusal {
             app.metrics.refused.with_label_values(&[refused.code()]).inc();
         }
         tracing::info!(
@@ -181,8 +181,8 @@ mod tests {
     use crate::http::ApiError;
     use http_body_util::BodyExt as _;
 
-    fn observed(alias: Option<&str>) -> Observed {
-        Observed {
+    fn observed(alias: Option<&str>) -> ObservedRequest {
+        ObservedRequest {
             id: "0b0cb1f4-8a52-4c0e-8f0e-7a1f2f1f0a11".parse().unwrap(),
             trace: HeaderValue::from_static("trace-1"),
             alias: alias.map(str::to_owned),

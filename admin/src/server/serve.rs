@@ -1,7 +1,7 @@
 //! A running service, and its end: listen, and on SIGTERM or SIGINT answer what has begun before leaving.
 
 use crate::app::App;
-use crate::server::connections::{self, Limits};
+use crate::server::connections::{self, ConnectionLimits};
 use crate::server::router::router;
 use crate::settings::Settings;
 use crate::{audit, jobs};
@@ -45,7 +45,7 @@ pub async fn serve(settings: &Settings) -> anyhow::Result<()> {
 
 /// Answers on this listener; once `stop` is done it accepts nothing more and ends with the last answer.
 pub async fn serve_on(listener: TcpListener, app: App, stop: impl Future<Output = ()> + Send + 'static) {
-    let limits = Limits { connections: app.max_connections, ..Limits::default() };
+    let limits = ConnectionLimits { connections: app.max_connections, ..ConnectionLimits::default() };
     let open = app.metrics.connections.clone();
     let writing = tokio::spawn(audit::write_token_failures(app.clone()));
     connections::serve(listener, router(app.clone()), limits, open, stop).await;

@@ -3,8 +3,8 @@
 
 use crate::jobs::{admin_on, run};
 use crate::service::Service;
-use admin::audit::chain::{self, End};
-use admin::audit::verify::{Report, verify};
+use admin::audit::chain::{self, ChainEnd};
+use admin::audit::verify::{ChainReport, verify};
 use futures::future::join_all;
 use serde_json::json;
 use std::collections::BTreeSet;
@@ -36,7 +36,7 @@ async fn restore(client: &Client) {
     client.batch_execute(restore).await.unwrap();
 }
 
-async fn report(client: &mut Client, organisation: Uuid, anchor: Option<End>) -> Report {
+async fn report(client: &mut Client, organisation: Uuid, anchor: Option<ChainEnd>) -> ChainReport {
     let mut reports = verify(client, Some(organisation), anchor).await.unwrap();
     assert_eq!(reports.len(), 1);
     reports.remove(0)
@@ -67,7 +67,7 @@ async fn each_organisation_has_a_chain_of_its_own_that_goes_on_where_it_ended() 
         assert_eq!((report.records, report.waiting, report.end.unwrap().sequence), (records, 0, records as i64));
     }
     let all = verify(&mut client, None, None).await.unwrap();
-    assert!(all.len() == 2 && all.iter().all(Report::is_intact));
+    assert!(all.len() == 2 && all.iter().all(ChainReport::is_intact));
     let nobody = verify(&mut client, Some(Uuid::new_v4()), None).await.unwrap_err();
     assert!(nobody.to_string().contains("there is no organisation"), "{nobody}");
 }

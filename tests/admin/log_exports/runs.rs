@@ -2,7 +2,7 @@
 
 use super::{Place, draft, shown, start};
 use crate::jobs::{admin_on, run};
-use admin::jobs::{self, JOBS, Turn};
+use admin::jobs::{self, JOBS, JobOutcome};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 
@@ -11,7 +11,7 @@ async fn status(place: &Place, id: &str) -> String {
 }
 
 /// One step of whatever export is next.
-async fn step(app: &admin::App) -> Turn {
+async fn step(app: &admin::App) -> JobOutcome {
     let job = JOBS.iter().find(|job| job.name == "export_logs").unwrap();
     app.db.get().await.unwrap().execute("DELETE FROM jobs WHERE name = 'export_logs'", &[]).await.unwrap();
     jobs::attempt(app, job).await.unwrap()
@@ -118,7 +118,7 @@ async fn a_cancelled_export_leaves_no_files_and_can_be_started_anew() {
     let part = format!("exports/{}/{id}/1/000000", place.service.home.organisation_id);
     assert!(place.app.log_store.get(&part, 1 << 20).await.unwrap().is_some());
     assert_eq!(client.post(&format!("/logs/exports/{id}/cancel"), &json!({})).await.status, 200);
-    assert_eq!(step(&place.app).await, Turn::Ran(jobs::Done { items: 0, is_all: true }), "nothing goes on");
+    assert_eq!(step(&place.app).await, JobOutcome::Ran(jobs::JobRun { items: 0, is_all: true }), "nothing goes on");
     assert_eq!(run(&place.app, "delete_objects").await, 1);
     assert!(place.app.log_store.get(&part, 1 << 20).await.unwrap().is_none());
     start(&client, &id).await;

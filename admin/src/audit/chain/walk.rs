@@ -1,12 +1,12 @@
 //! A walk along a chain from its beginning, that finds what does not fit. Each fault is found once: after it the walk
 //! goes on from what is there.
 
-use super::{End, hash};
+use super::{ChainEnd, hash};
 use uuid::Uuid;
 
 /// A record as it is stored.
 #[derive(Debug, Clone)]
-pub struct Chained {
+pub struct ChainedRecord {
     pub id: Uuid,
     pub sequence: i64,
     pub previous_hash: Vec<u8>,
@@ -15,7 +15,7 @@ pub struct Chained {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum Finding {
+pub enum ChainFinding {
     #[error("record {sequence} ({id}) was edited: it does not give its hash")]
     Edited { sequence: i64, id: Uuid },
     #[error("record {sequence} ({id}) does not follow from the record before it: one of the two was replaced")]
@@ -37,18 +37,18 @@ fn records(from: i64, to: i64) -> String {
 }
 
 #[derive(Debug)]
-pub struct Walk {
+pub struct ChainWalk {
     /// The number and the hash of the last record seen.
     sequence: i64,
     hash: Vec<u8>,
-    anchor: Option<End>,
+    anchor: Option<ChainEnd>,
     count: u64,
-    findings: Vec<Finding>,
+    findings: Vec<ChainFinding>,
 }
 
-impl Walk {
-    pub fn new(anchor: Option<End>) -> Self {
-        let End { sequence, hash } = End::BEGINNING;
+impl ChainWalk {
+    pub fn new(anchor: Option<ChainEnd>) -> Self {
+        let ChainEnd { sequence, hash } = ChainEnd::BEGINNING;
         Self { sequence, hash: hash.to_vec(), anchor, count: 0, findings: Vec::new() }
     }
 
@@ -57,45 +57,45 @@ impl Walk {
     }
 
     /// The next record in the order of their numbers.
-    pub fn step(&mut self, record: &Chained) {
+    pub fn step(&mut self, record: &ChainedRecord) {
         let (sequence, id) = (record.sequence, record.id);
         self.count += 1;
         let expected = self.sequence + 1;
         if sequence < expected {
-            self.findings.push(Finding::Added { sequence, id });
+            self.findings.push(ChainFinding::Added { sequence, id });
             return;
         }
         if sequence > expected {
-            self.findings.push(Finding::Missing { from: expected, to: sequence - 1 });
+            self.findings.push(ChainFinding::Missing { from: expected, to: sequence - 1 });
         }
         if hash(&record.previous_hash, sequence, &record.fields).as_slice() != record.hash {
-            self.findings.push(Finding::Edited { sequence, id });
+            self.findings.push(ChainFinding::Edited { sequence, id });
         } else if sequence == expected && record.previous_hash != self.hash {
-            self.findings.push(Finding::Unlinked { sequence, id });
+            self.findings.push(ChainFinding::Unlinked { sequence, id });
         }
         if self.anchor.is_some_and(|anchor| anchor.sequence == sequence && anchor.hash.as_slice() != record.hash) {
-            self.findings.push(Finding::OtherAnchor { sequence });
+            self.findings.push(ChainFinding::OtherAnchor { sequence });
         }
         self.sequence = sequence;
         self.hash.clone_from(&record.hash);
     }
 
     /// Compares the last record with where the chain is known to end.
-    pub fn end(mut self, known: Option<End>) -> Vec<Finding> {
+    pub fn end(mut self, known: Option<ChainEnd>) -> Vec<ChainFinding> {
         let last = self.sequence;
         let must_reach = known.iter().chain(&self.anchor).map(|end| end.sequence).max().unwrap_or(0);
         match known {
-            None if last > 0 => self.findings.push(Finding::NoEnd),
+            None if last > 0 => self.findings.push(ChainFinding::NoEnd),
             Some(end) if end.sequence < last => {
-                self.findings.push(Finding::OtherEnd { sequence: end.sequence });
+                self.findings.push(ChainFinding::OtherEnd { sequence: end.sequence });
             }
             Some(end) if end.sequence == last && end.hash.as_slice() != self.hash => {
-                self.findings.push(Finding::OtherEnd { sequence: last });
+                self.findings.push(ChainFinding::OtherEnd { sequence: last });
             }
             _ => {}
         }
         if must_reach > last {
-            self.findings.push(Finding::Missing { from: last + 1, to: must_reach });
+            self.findings.push(ChainFinding::Missing { from: last + 1, to: must_reach });
         }
         self.findings
     }

@@ -5,7 +5,7 @@ use serde_json::Value;
 
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Difference {
-    pub op: Operation,
+    pub op: DiffOperation,
     /// As `targets[0].weight`; empty for the whole.
     pub path: String,
     pub from: Option<Value>,
@@ -14,7 +14,7 @@ pub struct Difference {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Operation {
+pub enum DiffOperation {
     Add,
     Remove,
     Replace,
@@ -45,9 +45,9 @@ fn compare(path: &str, from: Option<&Value>, to: Option<&Value>, found: &mut Vec
             }
             return;
         }
-        (None, Some(_)) => Operation::Add,
-        (Some(_), None) => Operation::Remove,
-        (Some(_), Some(_)) => Operation::Replace,
+        (None, Some(_)) => DiffOperation::Add,
+        (Some(_), None) => DiffOperation::Remove,
+        (Some(_), Some(_)) => DiffOperation::Replace,
     };
     found.push(Difference { op, path: path.to_owned(), from: from.cloned(), to: to.cloned() });
 }

@@ -5,7 +5,7 @@ use crate::http::ApiError;
 use crate::openapi::schema::{self, Schema};
 use serde_json::{Map, Value};
 
-pub struct Setting {
+pub struct SecuritySetting {
     pub name: &'static str,
     /// What `workspace_overrides` calls the group this setting belongs to.
     pub category: &'static str,
@@ -36,7 +36,7 @@ impl SecuritySettings {
 
 /// The workspace's value where its category is open for override, else the organisation's, else the default.
 pub fn effective(organisation: &Value, workspace: &Value, overrides: &Value) -> SecuritySettings {
-    let value = |setting: &Setting| {
+    let value = |setting: &SecuritySetting| {
         let is_open = overrides[setting.category].as_bool().unwrap_or(false);
         let own = workspace[setting.name].as_bool().filter(|_| is_open);
         own.or_else(|| organisation[setting.name].as_bool()).unwrap_or(setting.default)
@@ -44,7 +44,7 @@ pub fn effective(organisation: &Value, workspace: &Value, overrides: &Value) -> 
     SecuritySettings(SETTINGS.iter().map(value).collect())
 }
 
-pub fn setting(name: &str) -> Option<&'static Setting> {
+pub fn setting(name: &str) -> Option<&'static SecuritySetting> {
     SETTINGS.iter().find(|setting| setting.name == name)
 }
 
@@ -72,8 +72,8 @@ pub fn changed(stored: &Value, sent: &Map<String, Value>) -> Result<Value, ApiEr
 /// The organisation's values in categories that are open now and were not before.
 pub fn opened(organisation: &Value, before: &Value, now: &Value) -> Value {
     let is_open = |overrides: &Value, category: &str| overrides[category].as_bool().unwrap_or(false);
-    let is_opened = |one: &&Setting| !is_open(before, one.category) && is_open(now, one.category);
-    let value = |one: &Setting| organisation[one.name].as_bool().unwrap_or(one.default);
+    let is_opened = |one: &&SecuritySetting| !is_open(before, one.category) && is_open(now, one.category);
+    let value = |one: &SecuritySetting| organisation[one.name].as_bool().unwrap_or(one.default);
     let values = SETTINGS.iter().filter(is_opened).map(|one| (one.name.to_owned(), value(one).into()));
     Value::Object(values.collect())
 }
@@ -83,15 +83,15 @@ pub fn docs(title: &str) -> Schema {
     SETTINGS.iter().fold(schema::object(title), |all, one| all.may(one.name, schema::flag().eg(one.default))).closed()
 }
 
-const fn on(name: &'static str, category: &'static str) -> Setting {
-    Setting { name, category, default: true }
+const fn on(name: &'static str, category: &'static str) -> SecuritySetting {
+    SecuritySetting { name, category, default: true }
 }
 
-const fn off(name: &'static str, category: &'static str) -> Setting {
-    Setting { name, category, default: false }
+const fn off(name: &'static str, category: &'static str) -> SecuritySetting {
+    SecuritySetting { name, category, default: false }
 }
 
-pub static SETTINGS: &[Setting] = &[
+pub static SETTINGS: &[SecuritySetting] = &[
     on("membersViewAllData", "data_visibility"),
     on("managersViewAllData", "data_visibility"),
     on("membersViewAnalytics", "analytics"),

@@ -56,9 +56,9 @@ fn by_default_members_look_managers_change_and_admins_do_all() {
         ("mcp_servers.update", false, true),
         ("invented.read", false, false),
     ] {
-        assert_eq!(grants(Role::Member, &defaults(), scope), member, "member {scope}");
-        assert_eq!(grants(Role::Manager, &defaults(), scope), manager, "manager {scope}");
-        assert!(grants(Role::Admin, &defaults(), scope), "admin {scope}");
+        assert_eq!(grants(WorkspaceRole::Member, &defaults(), scope), member, "member {scope}");
+        assert_eq!(grants(WorkspaceRole::Manager, &defaults(), scope), manager, "manager {scope}");
+        assert!(grants(WorkspaceRole::Admin, &defaults(), scope), "admin {scope}");
     }
 }
 
@@ -68,24 +68,30 @@ fn a_setting_turns_its_right_for_its_role_alone() {
     let scopes: Vec<&str> = scopes::SCOPES.iter().map(|scope| scope.name).collect();
     for setting in security::SETTINGS {
         let turned = security::effective(&json!({ setting.name: !setting.default }), &json!({}), &json!({}));
-        let differs =
-            |role: Role| scopes.iter().any(|scope| grants(role, &turned, scope) != grants(role, &defaults(), scope));
+        let differs = |role: WorkspaceRole| {
+            scopes.iter().any(|scope| grants(role, &turned, scope) != grants(role, &defaults(), scope))
+        };
         // These decide which rows or fields of logs are seen, not whether.
         let is_fine = setting.name.contains("AllData")
             || setting.name.contains("LogMetadata")
             || setting.name.starts_with("organisation");
-        assert_eq!(differs(Role::Member), !is_fine && setting.name.starts_with("members"), "{}", setting.name);
-        assert_eq!(differs(Role::Manager), !is_fine && setting.name.starts_with("managers"), "{}", setting.name);
-        assert!(!differs(Role::Admin), "{}", setting.name);
+        assert_eq!(differs(WorkspaceRole::Member), !is_fine && setting.name.starts_with("members"), "{}", setting.name);
+        assert_eq!(
+            differs(WorkspaceRole::Manager),
+            !is_fine && setting.name.starts_with("managers"),
+            "{}",
+            setting.name
+        );
+        assert!(!differs(WorkspaceRole::Admin), "{}", setting.name);
     }
 }
 
 #[test]
 fn owners_and_admins_of_the_organisation_are_admins_everywhere_and_strangers_nothing() {
     for (organisation, member, role) in [
-        ("owner", None, Some(Role::Admin)),
-        ("admin", Some("member"), Some(Role::Admin)),
-        ("member", Some("manager"), Some(Role::Manager)),
+        ("owner", None, Some(WorkspaceRole::Admin)),
+        ("admin", Some("member"), Some(WorkspaceRole::Admin)),
+        ("member", Some("manager"), Some(WorkspaceRole::Manager)),
         ("member", None, None),
         ("", Some("invented"), None),
     ] {
@@ -106,11 +112,11 @@ fn creating_user_keys_comes_with_the_role() {
 #[test]
 fn nobody_gives_a_role_above_their_own() {
     for (by, role, allowed) in [
-        (Role::Manager, Role::Admin, false),
-        (Role::Manager, Role::Manager, true),
-        (Role::Manager, Role::Member, true),
-        (Role::Admin, Role::Admin, true),
-        (Role::Member, Role::Member, false),
+        (WorkspaceRole::Manager, WorkspaceRole::Admin, false),
+        (WorkspaceRole::Manager, WorkspaceRole::Manager, true),
+        (WorkspaceRole::Manager, WorkspaceRole::Member, true),
+        (WorkspaceRole::Admin, WorkspaceRole::Admin, true),
+        (WorkspaceRole::Member, WorkspaceRole::Member, false),
     ] {
         assert_eq!(may_assign(by, role), allowed, "{by:?} {role:?}");
     }

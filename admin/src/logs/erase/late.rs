@@ -1,7 +1,7 @@
 //! What arrives after it was erased. A proxy may hold logs on disk while Postgres is away, and bodies longer than that, so
 //! an erasure is remembered and done again: often at first, ever more seldom, and no more after `KEPT_DAYS`.
 
-use super::{BATCH, Erased, Mode, Subject, apply, delete_bodies, find, salt};
+use super::{BATCH, Erased, ErasureMode, ErasureSubject, apply, delete_bodies, find, salt};
 use crate::http::ApiError;
 use chrono::{DateTime, Utc};
 use shared::log_store::LogStore;
@@ -15,19 +15,19 @@ const BODIES: i64 = 200;
 pub async fn remember(
     db: &impl GenericClient,
     organisation: Uuid,
-    subject: &Subject,
-    mode: Mode,
+    subject: &ErasureSubject,
+    mode: ErasureMode,
 ) -> Result<(), ApiError> {
     const REMEMBER: &str = "INSERT INTO log_erasures (organisation_id, subject, name, mode) VALUES ($1, $2, $3, $4)
         ON CONFLICT (organisation_id, subject, name)
         DO UPDATE SET mode = excluded.mode, asked_at = now(), next_at = now()";
     let kind = match subject {
-        Subject::User(_) => "user",
-        Subject::Trace(_) => "trace",
+        ErasureSubject::User(_) => "user",
+        ErasureSubject::Trace(_) => "trace",
     };
     let mode = match mode {
-        Mode::Delete => "delete",
-        Mode::Anonymise => "anonymise",
+        ErasureMode::Delete => "delete",
+        ErasureMode::Anonymise => "anonymise",
     };
     db.execute(REMEMBER, &[&organisation, &kind, &subject.name(), &mode]).await?;
     Ok(())
@@ -46,7 +46,7 @@ pub async fn repeat(tx: &Transaction<'_>, store: &LogStore) -> Result<Option<Era
     const LATER: &str = "UPDATE log_erasures
         SET next_at = now() + greatest(interval '1 minute', (now() - asked_at) / 10) WHERE id = $1";
     let Some(due) = tx.query_opt(DUE, &[]).await? else { return Ok(None) };
-    let (organisation, mode): (Uuid, Mode) = (due.try_get("organisation_id")?, mode(&due)?);
+    let (organisation, mode): (Uuid, ErasureMode) = (due.try_get("organisation_id")?, mode(&due)?);
     let asked_at: DateTime<Utc> = due.try_get("asked_at")?;
     let filter = subject(&due)?.filter(organisation).and("created_at <= ?", asked_at);
     let found = find(tx, &filter).await?;
@@ -86,17 +86,17 @@ pub async fn forget(tx: &Transaction<'_>) -> Result<(), ApiError> {
     Ok(())
 }
 
-fn subject(row: &Row) -> Result<Subject, tokio_postgres::Error> {
+fn subject(row: &Row) -> Result<ErasureSubject, tokio_postgres::Error> {
     let name = row.try_get("name")?;
     Ok(match row.try_get("subject")? {
-        "user" => Subject::User(name),
-        _ => Subject::Trace(name),
+        "user" => ErasureSubject::User(name),
+        _ => ErasureSubject::Trace(name),
     })
 }
 
-fn mode(row: &Row) -> Result<Mode, tokio_postgres::Error> {
+fn mode(row: &Row) -> Result<ErasureMode, tokio_postgres::Error> {
     Ok(match row.try_get("mode")? {
-        "anonymise" => Mode::Anonymise,
-        _ => Mode::Delete,
+        "anonymise" => ErasureMode::Anonymise,
+        _ => ErasureMode::Delete,
     })
 }

@@ -2,32 +2,32 @@
 
 use crate::http::ApiError;
 
-pub struct Field {
+pub struct ExportField {
     pub name: &'static str,
-    pub source: Source,
+    pub source: FieldSource,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Source {
+pub enum FieldSource {
     /// An expression over a row of `request_logs`.
     Row(&'static str),
     /// The part of this name in the stored body.
     Body,
 }
 
-const fn row(name: &'static str) -> Field {
-    Field { name, source: Source::Row(name) }
+const fn row(name: &'static str) -> ExportField {
+    ExportField { name, source: FieldSource::Row(name) }
 }
 
-pub static FIELDS: &[Field] = &[
+pub static FIELDS: &[ExportField] = &[
     row("id"),
     row("trace_id"),
-    Field {
+    ExportField {
         name: "created_at",
-        source: Source::Row(r#"to_char(created_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')"#),
+        source: FieldSource::Row(r#"to_char(created_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')"#),
     },
-    Field { name: "request", source: Source::Body },
-    Field { name: "response", source: Source::Body },
+    ExportField { name: "request", source: FieldSource::Body },
+    ExportField { name: "response", source: FieldSource::Body },
     row("is_success"),
     row("ai_org"),
     row("ai_model"),
@@ -35,7 +35,7 @@ pub static FIELDS: &[Field] = &[
     row("res_units"),
     row("total_units"),
     row("request_url"),
-    Field { name: "cost", source: Source::Row("trim_scale(cost)") },
+    ExportField { name: "cost", source: FieldSource::Row("trim_scale(cost)") },
     row("cost_currency"),
     row("response_time"),
     row("response_status_code"),
@@ -63,7 +63,7 @@ pub fn accepted() -> Vec<&'static str> {
     names().chain(ALIASES.iter().map(|(alias, _)| *alias)).collect()
 }
 
-pub fn field(name: &str) -> Option<&'static Field> {
+pub fn field(name: &str) -> Option<&'static ExportField> {
     let name = ALIASES.iter().find(|(alias, _)| *alias == name).map_or(name, |(_, name)| *name);
     FIELDS.iter().find(|field| field.name == name)
 }

@@ -2,7 +2,7 @@
 
 use crate::app::App;
 use crate::http::ApiError;
-use crate::logs::exports::{Format, PER_FILE};
+use crate::logs::exports::{ExportFormat, PER_FILE};
 use axum::body::Body;
 use bytes::Bytes;
 use futures::stream::{self, StreamExt as _, TryStreamExt as _};
@@ -50,15 +50,20 @@ pub async fn links(
 }
 
 /// A file that a link opens.
-pub struct File {
-    pub format: Format,
+pub struct ExportFile {
+    pub format: ExportFormat,
     pub name: String,
     pub bytes: i64,
     parts: Vec<String>,
 }
 
 /// None when the link is not good, or no longer, or there is no such file.
-pub async fn opened(db: &impl GenericClient, export: Uuid, file: i32, token: &str) -> Result<Option<File>, ApiError> {
+pub async fn opened(
+    db: &impl GenericClient,
+    export: Uuid,
+    file: i32,
+    token: &str,
+) -> Result<Option<ExportFile>, ApiError> {
     const FIND: &str = "SELECT e.organisation_id, e.run, e.format, p.part, p.bytes
         FROM log_export_links l JOIN log_exports e ON e.id = l.export_id AND e.run = l.run AND e.status = 'success'
         JOIN log_export_parts p ON p.export_id = e.id
@@ -66,9 +71,9 @@ pub async fn opened(db: &impl GenericClient, export: Uuid, file: i32, token: &st
     let rows = db.query(FIND, &[&KeyHash::of(token.as_bytes()).0.as_slice(), &export, &(file - 1)]).await?;
     let Some(first) = rows.first() else { return Ok(None) };
     let (organisation, run): (Uuid, i32) = (first.try_get("organisation_id")?, first.try_get("run")?);
-    let format = Format::parse(first.try_get("format")?).ok_or(ApiError::Internal)?;
+    let format = ExportFormat::parse(first.try_get("format")?).ok_or(ApiError::Internal)?;
     let name = format!("logs-{export}-{file}.{}", format.as_str());
-    let mut found = File { format, name, bytes: 0, parts: Vec::new() };
+    let mut found = ExportFile { format, name, bytes: 0, parts: Vec::new() };
     for row in &rows {
         found.bytes += row.try_get::<_, i64>("bytes")?;
         found.parts.push(part_path(organisation, export, run, row.try_get("part")?));
@@ -76,7 +81,7 @@ pub async fn opened(db: &impl GenericClient, export: Uuid, file: i32, token: &st
     Ok(Some(found))
 }
 
-impl File {
+impl ExportFile {
     /// Its bytes, part after part as they are read.
     pub fn body(self, store: LogStore) -> Body {
         let parts = stream::iter(self.parts.into_iter().map(Ok)).and_then(move |path| {

@@ -3,12 +3,12 @@
 use serde_json::{Map, Value};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Format {
+pub enum ExportFormat {
     Jsonl,
     Csv,
 }
 
-impl Format {
+impl ExportFormat {
     pub const NAMES: [&str; 2] = ["jsonl", "csv"];
 
     pub fn parse(name: &str) -> Option<Self> {
@@ -94,9 +94,9 @@ mod tests {
 
     #[test]
     fn a_line_of_json_has_the_fields_in_the_order_they_were_asked_for() {
-        let line = Format::Jsonl.line(&fields(&["id", "cost"]), vec![json!("a\nb"), Value::Null]);
+        let line = ExportFormat::Jsonl.line(&fields(&["id", "cost"]), vec![json!("a\nb"), Value::Null]);
         assert_eq!(line, "{\"id\":\"a\\nb\",\"cost\":null}\n");
-        assert_eq!(Format::Jsonl.head(&fields(&["id"])), "");
+        assert_eq!(ExportFormat::Jsonl.head(&fields(&["id"])), "");
     }
 
     #[test]
@@ -114,7 +114,7 @@ mod tests {
         ] {
             assert_eq!(cell(&value), expected, "{value}");
         }
-        assert_eq!(Format::Csv.head(&fields(&["id", "cost"])), "id,cost\r\n");
-        assert_eq!(Format::Csv.line(&fields(&["id", "cost"]), vec![json!("x"), json!(2)]), "x,2\r\n");
+        assert_eq!(ExportFormat::Csv.head(&fields(&["id", "cost"])), "id,cost\r\n");
+        assert_eq!(ExportFormat::Csv.line(&fields(&["id", "cost"]), vec![json!("x"), json!(2)]), "x,2\r\n");
     }
 }

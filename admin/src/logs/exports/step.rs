@@ -3,10 +3,10 @@
 
 use crate::app::App;
 use crate::http::{ApiError, PageSizes, Query};
-use crate::logs::exports::fields::{self, Source};
-use crate::logs::exports::{Format, PER_FILE, files};
+use crate::logs::exports::fields::{self, FieldSource};
+use crate::logs::exports::{ExportFormat, PER_FILE, files};
 use crate::logs::filters;
-use crate::logs::view::{View, Workspaces};
+use crate::logs::view::{LogView, VisibleWorkspaces};
 use bytes::Bytes;
 use chrono::{DateTime, Utc};
 use futures::FutureExt as _;
@@ -30,13 +30,13 @@ const BODIES_AT_ONCE: usize = 4;
 const MOST_OF_BODY: usize = 64 << 20;
 
 /// What a step needs of an export.
-pub struct Running {
+pub struct RunningExport {
     pub id: Uuid,
     organisation_id: Uuid,
     workspace_id: Uuid,
     filters: Map<String, Value>,
     requested_data: Vec<String>,
-    format: Format,
+    format: ExportFormat,
     own_data_of: Option<Uuid>,
     shows_metadata: bool,
     run: i32,
@@ -48,7 +48,7 @@ pub struct Running {
 
 /// Why a step could not be done.
 #[derive(Debug, thiserror::Error)]
-pub enum Failed {
+pub enum StepError {
     /// It never will be.
     #[error("{0}")]
     Export(String),
@@ -58,7 +58,7 @@ pub enum Failed {
     Database(#[from] tokio_postgres::Error),
 }
 
-impl Running {
+impl RunningExport {
     pub const COLUMNS: &str = "id, organisation_id, workspace_id, filters, requested_data, format, own_data_of,
         shows_metadata, run, started_at, exported_records, parts, last_created_at, last_id";
 
@@ -72,7 +72,7 @@ impl Running {
             workspace_id: row.try_get("workspace_id")?,
             filters: filters.as_object().cloned().unwrap_or_default(),
             requested_data: row.try_get("requested_data")?,
-            format: Format::parse(row.try_get("format")?).unwrap_or(Format::Jsonl),
+            format: ExportFormat::parse(row.try_get("format")?).unwrap_or(ExportFormat::Jsonl),
             own_data_of: row.try_get("own_data_of")?,
             shows_metadata: row.try_get("shows_metadata")?,
             run: row.try_get("run")?,
@@ -84,9 +84,9 @@ impl Running {
     }
 
     /// Does the next step and answers how many logs it was; the export is a success once there are no more.
-    pub async fn step(&self, app: &App, tx: &Transaction<'_>) -> Result<u64, Failed> {
+    pub async fn step(&self, app: &App, tx: &Transaction<'_>) -> Result<u64, StepError> {
         let query = filters::of_json(&self.filters).map_err(refused)?;
-        let page = Page::asked(&query).map_err(refused)?;
+        let page = ExportPage::asked(&query).map_err(refused)?;
         let most = self.most(page);
         let rows = if most > 0 { self.next(tx, &query, page, most).await? } else { Vec::new() };
         let part = self.written(&app.log_store, &rows).await?;
@@ -101,21 +101,27 @@ impl Running {
     }
 
     /// A part never reaches into the next file.
-    fn most(&self, page: Page) -> i64 {
-        let has_bodies = self.sources().any(|source| source == Source::Body);
+    fn most(&self, page: ExportPage) -> i64 {
+        let has_bodies = self.sources().any(|source| source == FieldSource::Body);
         let at_once = if has_bodies { AT_ONCE_WITH_BODIES } else { AT_ONCE };
         at_once.min(PER_FILE - self.exported % PER_FILE).min(page.left(self.exported))
     }
 
-    fn sources(&self) -> impl Iterator<Item = Source> {
+    fn sources(&self) -> impl Iterator<Item = FieldSource> {
         self.requested_data.iter().filter_map(|name| fields::field(name)).map(|field| field.source)
     }
 
     /// Newest first, from where the last step ended; what is logged after the start is not part of it.
-    async fn next(&self, tx: &Transaction<'_>, query: &Query, page: Page, most: i64) -> Result<Vec<Row>, Failed> {
-        let view = View {
+    async fn next(
+        &self,
+        tx: &Transaction<'_>,
+        query: &Query,
+        page: ExportPage,
+        most: i64,
+    ) -> Result<Vec<Row>, StepError> {
+        let view = LogView {
             organisation_id: self.organisation_id,
-            workspaces: Workspaces::One(self.workspace_id),
+            workspaces: VisibleWorkspaces::One(self.workspace_id),
             user_id: self.own_data_of,
             shows_metadata: self.shows_metadata,
         };
@@ -145,20 +151,20 @@ impl Running {
 
     fn expressions(&self) -> String {
         let expressions = self.sources().map(|source| match source {
-            Source::Row(expression) => expression,
-            Source::Body => "NULL",
+            FieldSource::Row(expression) => expression,
+            FieldSource::Body => "NULL",
         });
         expressions.collect::<Vec<_>>().join(", ")
     }
 
     /// The text of a part: as many of the rows as it has room for.
-    async fn written(&self, store: &LogStore, rows: &[Row]) -> Result<Part, Failed> {
+    async fn written(&self, store: &LogStore, rows: &[Row]) -> Result<ExportPart, StepError> {
         let is_new_file = self.exported % PER_FILE == 0;
-        let mut part = Part { text: String::new(), records: 0 };
+        let mut part = ExportPart { text: String::new(), records: 0 };
         if is_new_file {
             part.text = self.format.head(&self.requested_data);
         }
-        let bodies = self.sources().any(|source| source == Source::Body);
+        let bodies = self.sources().any(|source| source == FieldSource::Body);
         // Boxed, because the compiler cannot see that a closure over borrowed rows fits any lifetime.
         let values: Vec<BoxFuture<'_, _>> = rows.iter().map(|row| self.values(store, row, bodies).boxed()).collect();
         let mut fetched = stream::iter(values).buffered(BODIES_AT_ONCE);
@@ -172,15 +178,15 @@ impl Running {
         Ok(part)
     }
 
-    async fn values(&self, store: &LogStore, row: &Row, bodies: bool) -> Result<Vec<Value>, Failed> {
+    async fn values(&self, store: &LogStore, row: &Row, bodies: bool) -> Result<Vec<Value>, StepError> {
         let fields: &str = row.try_get("fields")?;
-        let unreadable = |_| Failed::Export("a log cannot be read".into());
+        let unreadable = |_| StepError::Export("a log cannot be read".into());
         let mut values: Vec<Value> = serde_json::from_str(fields).map_err(unreadable)?;
         let key: Option<&str> = row.try_get("body_key")?;
         if let Some(key) = key.filter(|_| bodies) {
             let mut body = body(store, key).await?;
             for ((name, source), value) in self.requested_data.iter().zip(self.sources()).zip(&mut values) {
-                if source == Source::Body {
+                if source == FieldSource::Body {
                     *value = body.get_mut(name).map(Value::take).unwrap_or_default();
                 }
             }
@@ -188,7 +194,7 @@ impl Running {
         Ok(values)
     }
 
-    async fn store(&self, app: &App, tx: &Transaction<'_>, text: String, records: usize) -> Result<(), Failed> {
+    async fn store(&self, app: &App, tx: &Transaction<'_>, text: String, records: usize) -> Result<(), StepError> {
         const INSERT: &str = "INSERT INTO log_export_parts (export_id, file, part, records, bytes)
                               VALUES ($1, $2, $3, $4, $5)";
         let path = files::part_path(self.organisation_id, self.id, self.run, self.parts);
@@ -200,7 +206,13 @@ impl Running {
         Ok(())
     }
 
-    async fn note(&self, tx: &Transaction<'_>, exported: i64, last: Option<&Row>, is_last: bool) -> Result<(), Failed> {
+    async fn note(
+        &self,
+        tx: &Transaction<'_>,
+        exported: i64,
+        last: Option<&Row>,
+        is_last: bool,
+    ) -> Result<(), StepError> {
         const NOTE: &str = "UPDATE log_exports SET exported_records = $2, parts = parts + 1,
                 last_created_at = coalesce($3, last_created_at), last_id = coalesce($4, last_id),
                 next_step_at = clock_timestamp(), failures = 0, error = NULL, last_updated_at = now(),
@@ -217,13 +229,13 @@ impl Running {
     }
 }
 
-struct Part {
+struct ExportPart {
     text: String,
     records: usize,
 }
 
 /// The body that a row points to. One that is gone or damaged is nothing: the rest of the log is worth exporting.
-async fn body(store: &LogStore, key: &str) -> Result<Value, Failed> {
+async fn body(store: &LogStore, key: &str) -> Result<Value, StepError> {
     let unreadable = |error: Error| {
         tracing::warn!(%error, key, "a stored body cannot be exported");
         Value::Null
@@ -242,18 +254,18 @@ async fn body(store: &LogStore, key: &str) -> Result<Value, Failed> {
     Ok(unpacked.await.unwrap_or(Err(Error::Damaged)).unwrap_or_else(unreadable))
 }
 
-fn refused(error: ApiError) -> Failed {
-    Failed::Export(error.to_string())
+fn refused(error: ApiError) -> StepError {
+    StepError::Export(error.to_string())
 }
 
 /// Which of the matching logs: all, or one page of them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Page {
+pub struct ExportPage {
     skipped: i64,
     most: Option<i64>,
 }
 
-impl Page {
+impl ExportPage {
     const SIZES: PageSizes = PageSizes { default: PER_FILE, most: PER_FILE };
 
     /// All, unless a page is asked for by its size or its number.
@@ -277,8 +289,8 @@ impl Page {
 mod tests {
     use super::*;
 
-    fn page(query: &str) -> Page {
-        Page::asked(&Query::parse(Some(query)).unwrap()).unwrap()
+    fn page(query: &str) -> ExportPage {
+        ExportPage::asked(&Query::parse(Some(query)).unwrap()).unwrap()
     }
 
     #[test]
@@ -290,7 +302,7 @@ mod tests {
             ("current_page=2", 100_000, Some(50_000)),
             ("currentPage=3&pageSize=10", 30, Some(10)),
         ] {
-            assert_eq!(page(query), Page { skipped, most }, "{query}");
+            assert_eq!(page(query), ExportPage { skipped, most }, "{query}");
         }
     }
 
@@ -301,14 +313,14 @@ mod tests {
         assert!(!page("").is_filled_by(i64::MAX - 1));
     }
 
-    fn running(exported: i64, requested: &[&str]) -> Running {
-        Running {
+    fn running(exported: i64, requested: &[&str]) -> RunningExport {
+        RunningExport {
             id: Uuid::nil(),
             organisation_id: Uuid::nil(),
             workspace_id: Uuid::nil(),
             filters: Map::new(),
             requested_data: requested.iter().map(|name| (*name).to_owned()).collect(),
-            format: Format::Csv,
+            format: ExportFormat::Csv,
             own_data_of: None,
             shows_metadata: true,
             run: 1,

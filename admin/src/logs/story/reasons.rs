@@ -1,36 +1,36 @@
 //! One decision of a config: why a target of a group was tried, or was not.
 
-use super::Visit;
+use super::TargetVisit;
 use shared::config::{Config, Mode, Strategy};
 
-pub struct Reason {
+pub struct RoutingReason {
     pub share: f64,
     pub text: String,
 }
 
-impl Reason {
+impl RoutingReason {
     fn whole(text: impl Into<String>) -> Self {
         Self { share: 1.0, text: text.into() }
     }
 }
 
 /// Why the target at `index` of this group came to its turn, or did not.
-pub fn reason(group: &Config, index: usize, options: &[String], visits: &[Option<Visit>]) -> Reason {
+pub fn reason(group: &Config, index: usize, options: &[String], visits: &[Option<TargetVisit>]) -> RoutingReason {
     if visits.iter().all(Option::is_none) {
-        return Reason::whole("no target of this group was asked");
+        return RoutingReason::whole("no target of this group was asked");
     }
     match group.strategy.as_ref().map(|strategy| (strategy.mode, strategy)) {
-        Some((Mode::Fallback, strategy)) => Reason::whole(fallback(strategy, index, options, visits)),
+        Some((Mode::Fallback, strategy)) => RoutingReason::whole(fallback(strategy, index, options, visits)),
         Some((Mode::LoadBalance, strategy)) => balance(group, strategy, index, visits),
-        Some((Mode::Conditional, strategy)) => Reason::whole(condition(group, strategy, index, visits)),
-        Some((Mode::Single, _)) | None => Reason::whole(match visits[index] {
+        Some((Mode::Conditional, strategy)) => RoutingReason::whole(condition(group, strategy, index, visits)),
+        Some((Mode::Single, _)) | None => RoutingReason::whole(match visits[index] {
             Some(_) => "single asks its first healthy target",
             None => "single asks one target only",
         }),
     }
 }
 
-fn fallback(strategy: &Strategy, index: usize, options: &[String], visits: &[Option<Visit>]) -> String {
+fn fallback(strategy: &Strategy, index: usize, options: &[String], visits: &[Option<TargetVisit>]) -> String {
     let Some(visit) = visits[index] else {
         let is_passed = visits[index + 1..].iter().any(Option::is_some);
         return match is_passed {
@@ -49,7 +49,7 @@ fn fallback(strategy: &Strategy, index: usize, options: &[String], visits: &[Opt
     }
 }
 
-fn balance(group: &Config, strategy: &Strategy, index: usize, visits: &[Option<Visit>]) -> Reason {
+fn balance(group: &Config, strategy: &Strategy, index: usize, visits: &[Option<TargetVisit>]) -> RoutingReason {
     let weight = |target: &Config| target.weight.unwrap_or(1.0);
     let total: f64 = group.targets.iter().map(weight).sum();
     let own = weight(&group.targets[index]);
@@ -63,10 +63,10 @@ fn balance(group: &Config, strategy: &Strategy, index: usize, visits: &[Option<V
         }
         (Some(_), None) => format!("drawn by its weight, {:.1} % of the group's", share * 100.0),
     };
-    Reason { share, text }
+    RoutingReason { share, text }
 }
 
-fn condition(group: &Config, strategy: &Strategy, index: usize, visits: &[Option<Visit>]) -> String {
+fn condition(group: &Config, strategy: &Strategy, index: usize, visits: &[Option<TargetVisit>]) -> String {
     if visits[index].is_none() {
         return "the conditions led to another target".to_owned();
     }

@@ -8,8 +8,8 @@ fn config(value: &Value) -> Config {
     read(value, Strictness::Inline, &Limits::default()).unwrap_or_else(|faults| panic!("{faults:?}"))
 }
 
-fn tried(all: &[(&str, i64)]) -> Vec<Tried> {
-    all.iter().map(|(option, status)| Tried { option: (*option).to_owned(), status: *status }).collect()
+fn tried(all: &[(&str, i64)]) -> Vec<TriedTarget> {
+    all.iter().map(|(option, status)| TriedTarget { option: (*option).to_owned(), status: *status }).collect()
 }
 
 fn shown(config: &Config, all: &[(&str, i64)]) -> Vec<(String, Option<usize>, String)> {

@@ -9,7 +9,7 @@ pub struct Family {
     pub doc: Doc,
     /// The body is a form and not JSON.
     pub takes_form: bool,
-    pub gives: Gives,
+    pub gives: FamilyAnswer,
     /// One of these is needed.
     pub scopes: &'static [&'static str],
     /// What is not answers 501.
@@ -17,7 +17,7 @@ pub struct Family {
 }
 
 #[derive(Debug, Clone, Copy)]
-pub enum Gives {
+pub enum FamilyAnswer {
     Json,
     /// A stream of events when the request asks for one.
     JsonOrEvents,
@@ -25,7 +25,7 @@ pub enum Gives {
     Websocket,
 }
 
-impl Gives {
+impl FamilyAnswer {
     pub fn status(self) -> &'static str {
         match self {
             Self::Websocket => "101",
@@ -36,13 +36,13 @@ impl Gives {
 
 impl From<Doc> for Family {
     fn from(doc: Doc) -> Self {
-        Self { doc, takes_form: false, gives: Gives::Json, scopes: &["completions.write"], is_built: true }
+        Self { doc, takes_form: false, gives: FamilyAnswer::Json, scopes: &["completions.write"], is_built: true }
     }
 }
 
 impl Family {
     fn streams(mut self) -> Self {
-        self.gives = Gives::JsonOrEvents;
+        self.gives = FamilyAnswer::JsonOrEvents;
         self.doc = self.doc.details("With `stream: true` the answer is a stream of server-sent events.");
         self
     }
@@ -52,7 +52,7 @@ impl Family {
         self
     }
 
-    fn gives(mut self, gives: Gives) -> Self {
+    fn gives(mut self, gives: FamilyAnswer) -> Self {
         self.gives = gives;
         self
     }
@@ -148,7 +148,7 @@ fn media() -> Vec<Family> {
     let heard = || json!({ "text": "Hello." });
     let transcribe = form("TranscriptionRequest", "file", "whisper-1").may("stream", schema::flag());
     vec![
-        post("/audio/speech", "Speak a text", speech, json!({})).gives(Gives::Bytes("audio/mpeg")),
+        post("/audio/speech", "Speak a text", speech, json!({})).gives(FamilyAnswer::Bytes("audio/mpeg")),
         upload("/audio/transcriptions", "Write down speech", transcribe, heard()).streams(),
         upload("/audio/translations", "Translate speech", form("TranslationRequest", "file", "whisper-1"), heard()),
         post("/images/generations", "Make images", image, images()),
@@ -158,7 +158,7 @@ fn media() -> Vec<Family> {
             "A websocket, for `?model=` a model or `@slug/model`. A browser may send its key as the subprotocol \
                  `openai-insecure-api-key.<key>`.",
         ))
-        .gives(Gives::Websocket),
+        .gives(FamilyAnswer::Websocket),
     ]
 }
 
@@ -179,9 +179,9 @@ fn kept() -> Vec<Family> {
     let mut all = vec![
         Family::from(Doc::post("/files", "Upload a file").answer(object("file", "file-1"))).form(file),
         Family::from(Doc::get("/files/{id}/content", "Download a file"))
-            .gives(Gives::Bytes("application/octet-stream")),
+            .gives(FamilyAnswer::Bytes("application/octet-stream")),
         Family::from(Doc::get("/batches/{id}/output", "Download a batch's output"))
-            .gives(Gives::Bytes("application/octet-stream")),
+            .gives(FamilyAnswer::Bytes("application/octet-stream")),
     ];
     all.extend(
         [

@@ -4,14 +4,14 @@
 use crate::crud::Action;
 use crate::http::ApiError;
 use crate::identity::Caller;
-use crate::identity::access::{Role, Standing, effective_scopes};
+use crate::identity::access::{Standing, WorkspaceRole, effective_scopes};
 use crate::identity::caller;
 use shared::model::KeyKind;
 use uuid::Uuid;
 
 /// What a key is able to do.
 #[derive(Clone, Copy)]
-pub struct Power<'k> {
+pub struct KeyPower<'k> {
     pub kind: KeyKind,
     pub scopes: &'k [String],
     pub workspace: Option<Uuid>,
@@ -20,7 +20,7 @@ pub struct Power<'k> {
 }
 
 /// Whether the secret of such a key may be shown to the caller.
-pub async fn may_hold(action: &Action<'_>, power: Power<'_>) -> Result<bool, ApiError> {
+pub async fn may_hold(action: &Action<'_>, power: KeyPower<'_>) -> Result<bool, ApiError> {
     let owner = match power.owner {
         Some(user) => Some((user, standing(action, user, power.workspace).await?)),
         None => None,
@@ -51,7 +51,7 @@ pub fn has_rank(caller: &Caller, owner: Option<&(Uuid, Standing)>) -> bool {
         (None, _) | (_, None) => true,
         (Some(_), Some((user, _))) if caller.user_id() == Some(*user) => true,
         (Some(own), Some((_, theirs))) => {
-            own.role > Some(Role::Member)
+            own.role > Some(WorkspaceRole::Member)
                 && theirs.role <= own.role
                 && organisation_rank(theirs) <= organisation_rank(own)
         }
@@ -78,11 +78,11 @@ pub fn may_make_any(caller: &Caller, kind: KeyKind) -> bool {
 
 /// Whether the caller may promise a key with these scopes to somebody who is yet to come.
 pub fn may_promise(caller: &Caller, scopes: &[String]) -> bool {
-    holds_scopes(caller, Power { kind: KeyKind::WorkspaceUser, scopes, workspace: None, owner: None }, None)
+    holds_scopes(caller, KeyPower { kind: KeyKind::WorkspaceUser, scopes, workspace: None, owner: None }, None)
 }
 
 /// An admin key cannot hold all scopes of a workspace's keys. It may see the secret of such a key if it could make one.
-fn holds_scopes(caller: &Caller, power: Power<'_>, owner: Option<&Standing>) -> bool {
+fn holds_scopes(caller: &Caller, power: KeyPower<'_>, owner: Option<&Standing>) -> bool {
     if may_make_any(caller, power.kind) {
         return true;
     }
@@ -165,12 +165,12 @@ mod tests {
             (admin(&["audit_logs.list"]), OrganisationService, vec!["audit_logs.list"], true),
         ] {
             let scopes: Vec<String> = scopes.into_iter().map(str::to_owned).collect();
-            let power = Power { kind, scopes: &scopes, workspace: None, owner: None };
+            let power = KeyPower { kind, scopes: &scopes, workspace: None, owner: None };
             assert_eq!(holds_scopes(&by, power, None), shown, "{kind:?} {scopes:?} by {:?}", by.scopes);
         }
         // What the owner's role does not allow, the key cannot do.
         let scopes = ["prompts.update".to_owned(), "completions.write".to_owned()];
-        let power = Power { kind: WorkspaceUser, scopes: &scopes, workspace: None, owner: None };
+        let power = KeyPower { kind: WorkspaceUser, scopes: &scopes, workspace: None, owner: None };
         let by = service(&["completions.write"]);
         assert!(holds_scopes(&by, power, Some(&person("member", Some("member")))));
         assert!(!holds_scopes(&by, power, Some(&person("member", Some("manager")))));

@@ -2,8 +2,8 @@
 //! it may live.
 
 use super::defaults::{self, Defaults};
-use super::place::Place;
-use super::{Key, authority, expiry, grant, issue, rotation_policy};
+use super::place::KeySettings;
+use super::{ApiKeyRow, authority, expiry, grant, issue, rotation_policy};
 use crate::app::App;
 use crate::crud::{self, Action, Answer, Change, Resource as _};
 use crate::http::{ApiError, Field, json, text, time};
@@ -69,7 +69,7 @@ async fn create(app: &App, call: &Call, kind: KeyKind) -> Answer {
     let (made, key) = issue::issue(&action.tx, &app.api_key_prefix, columns).await?;
     let change = Change { resource_id: made.id.to_string(), before: None, after: Some(made.shown(call)) };
     action.commit(change).await?;
-    Ok(Json(json!({ "id": made.id, "key": key, "object": Key::OBJECT })))
+    Ok(Json(json!({ "id": made.id, "key": key, "object": ApiKeyRow::OBJECT })))
 }
 
 async fn written(action: &Action<'_>, kind: KeyKind, new: NewKey) -> Result<Columns, ApiError> {
@@ -117,16 +117,16 @@ async fn written(action: &Action<'_>, kind: KeyKind, new: NewKey) -> Result<Colu
 }
 
 /// What the workspace says, held so that it stays true; keys of services are bound by nothing.
-async fn place(action: &Action<'_>, kind: KeyKind) -> Result<Place, ApiError> {
+async fn place(action: &Action<'_>, kind: KeyKind) -> Result<KeySettings, ApiError> {
     match (kind, action.workspace_id) {
-        (KeyKind::OrganisationService, _) => Ok(Place::default()),
+        (KeyKind::OrganisationService, _) => Ok(KeySettings::default()),
         (_, None) => Err(ApiError::field("workspace_id", "is required")),
         (KeyKind::WorkspaceService, Some(workspace)) => {
             tenancy::hold(&action.tx, workspace).await?;
-            Ok(Place::default())
+            Ok(KeySettings::default())
         }
         (KeyKind::WorkspaceUser | KeyKind::Jwt, Some(workspace)) => {
-            let held = Place::held(&action.tx, action.organisation_id(), workspace).await?;
+            let held = KeySettings::held(&action.tx, action.organisation_id(), workspace).await?;
             let place = held.ok_or(ApiError::NotFound("workspace"))?;
             place.refuse_if_full()?;
             Ok(place)

@@ -1,6 +1,6 @@
 //! How the OpenAPI document shows API keys.
 
-use super::Key;
+use super::ApiKeyRow;
 use super::rotation_policy::SHORTEST_TRANSITION;
 use crate::crud::Resource as _;
 use crate::limits::{self, docs as limit_docs};
@@ -13,7 +13,7 @@ const KINDS: &[&str] = &["workspace-service", "workspace-user", "organisation-se
 pub fn docs() -> Vec<Doc> {
     let made = || {
         let secret = schema::any_text().eg("pk_…").says("The secret, shown this once.");
-        schema::shown("", Key::OBJECT).need("key", secret)
+        schema::shown("", ApiKeyRow::OBJECT).need("key", secret)
     };
     let wish = schema::object("Rotation").may("key_transition_period_ms", transition());
     let ends = schema::time().or_null().says("Until then both secrets work; null when nobody had seen the old one.");
@@ -30,20 +30,20 @@ pub fn docs() -> Vec<Doc> {
         Doc::post("/api-keys/workspace/user", "Create a key that acts for a person")
             .body(for_user(in_workspace(new("NewUserKey", "completions.write"))))
             .answer(made()),
-        Doc::list::<Key>(&key())
+        Doc::list::<ApiKeyRow>(&key())
             .filter("type", choices(KINDS))
             .filter("status", choices(&["active", "exhausted", "expired", "archived"]))
             .filter("ids", schema::any_text().eg("0b0cb1f4-8a52-4c0e-8f0e-7a1f2f1f0a11").says("UUIDs, by commas.")),
-        Doc::read::<Key>(&key()),
-        Doc::update::<Key>(schema::object("KeyChange").with(&sent()).optional().may("name", name().or_null())),
-        Doc::delete::<Key>(),
+        Doc::read::<ApiKeyRow>(&key()),
+        Doc::update::<ApiKeyRow>(schema::object("KeyChange").with(&sent()).optional().may("name", name().or_null())),
+        Doc::delete::<ApiKeyRow>(),
         Doc::post("/api-keys/{id}/rotate", "Give a key a new secret").body(wish).answer(rotated),
     ]
 }
 
 /// The calling key, about itself.
 pub fn own() -> Doc {
-    let own = schema::shown("OwnKey", Key::OBJECT)
+    let own = schema::shown("OwnKey", ApiKeyRow::OBJECT)
         .with(&described())
         .need("workspace_slug", schema::any_text().eg("ws-market-3f9a01").or_null())
         .need("usage_limits", schema::any_object().or_null());
@@ -136,7 +136,7 @@ fn key() -> Schema {
         .need("next_rotation_at", schema::time().or_null())
         .need("key_transition_period_ms", schema::whole(0..=i64::MAX).eg(3_600_000))
         .need("status", schema::any_text().eg("ACTIVE"));
-    schema::shown("Key", Key::OBJECT)
+    schema::shown("Key", ApiKeyRow::OBJECT)
         .with(&described())
         .need("creation_mode", schema::any_text().eg("manual"))
         .need("usage_limits", limit_docs::usage_state().or_null())

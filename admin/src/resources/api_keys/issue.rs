@@ -1,7 +1,7 @@
 //! The one place where keys come into being: a secret is drawn, its hash stored, and the secret handed back once.
 
-use super::place::Place;
-use super::{Key, expiry, rotation_policy};
+use super::place::KeySettings;
+use super::{ApiKeyRow, expiry, rotation_policy};
 use crate::crud::{Resource as _, metadata_schema};
 use crate::http::ApiError;
 use chrono::{DateTime, Utc};
@@ -14,26 +14,26 @@ use tokio_postgres::Transaction;
 use uuid::Uuid;
 
 /// Stores a key with these columns; the secret is known to the caller alone.
-pub async fn issue(tx: &Transaction<'_>, prefix: &str, columns: Columns) -> Result<(Key, String), ApiError> {
+pub async fn issue(tx: &Transaction<'_>, prefix: &str, columns: Columns) -> Result<(ApiKeyRow, String), ApiError> {
     let secret = api_key::generate(prefix);
     let columns = columns.set("hash", KeyHash::of(secret.as_bytes()).0.to_vec()).set("mask", api_key::mask(&secret));
-    let made = Key::from_row(&Key::TABLE.insert(tx, &columns).await?)?;
+    let made = ApiKeyRow::from_row(&ApiKeyRow::TABLE.insert(tx, &columns).await?)?;
     Ok((made, secret))
 }
 
 /// Somebody who joins a workspace, and what they were promised.
-pub struct Joiner {
+pub struct NewMemberKey {
     pub organisation: Uuid,
     pub workspace: Uuid,
     pub user: Uuid,
     /// Who let them in.
     pub by: Uuid,
-    pub promise: Option<Promise>,
+    pub promise: Option<PromisedKey>,
     /// Whether the secret will be shown to anybody.
     pub is_shown: bool,
 }
 
-pub struct Promise {
+pub struct PromisedKey {
     pub scopes: Vec<String>,
     pub name: Option<String>,
     pub expiry: Option<DateTime<Utc>>,
@@ -46,15 +46,19 @@ pub struct Promise {
 pub async fn for_joiner(
     tx: &Transaction<'_>,
     prefix: &str,
-    joiner: Joiner,
+    joiner: NewMemberKey,
 ) -> Result<Option<(Uuid, String)>, ApiError> {
-    let Some(place) = Place::held(tx, joiner.organisation, joiner.workspace).await? else { return Ok(None) };
+    let Some(place) = KeySettings::held(tx, joiner.organisation, joiner.workspace).await? else { return Ok(None) };
     let is_due = joiner.promise.is_some() || place.creates_keys;
     if !is_due || place.is_full() {
         return Ok(None);
     }
-    let promise =
-        joiner.promise.unwrap_or_else(|| Promise { scopes: usual_scopes(), name: None, expiry: None, metadata: None });
+    let promise = joiner.promise.unwrap_or_else(|| PromisedKey {
+        scopes: usual_scopes(),
+        name: None,
+        expiry: None,
+        metadata: None,
+    });
     let metadata = place.metadata(promise.metadata.as_ref());
     if !conforms(tx, joiner.organisation, &metadata).await? {
         tracing::info!(workspace_id = %joiner.workspace, "no key for who joined: its metadata would not fit the schema");

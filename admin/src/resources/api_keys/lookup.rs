@@ -1,6 +1,6 @@
 //! Which keys a caller may see and change: those of the kinds that its scopes name.
 
-use super::Key;
+use super::ApiKeyRow;
 use crate::http::ApiError;
 use crate::identity::{Call, Caller, tenancy};
 use shared::model::KeyKind;
@@ -57,7 +57,7 @@ pub fn require(caller: &Caller, kind: KeyKind, verb: &str) -> Result<(), ApiErro
 }
 
 /// For update, delete and rotate, which ask different scopes.
-pub fn may_change(key: &Key, call: &Call) -> Result<(), ApiError> {
+pub fn may_change(key: &ApiKeyRow, call: &Call) -> Result<(), ApiError> {
     let verb = match call.origin.operation.number {
         36 => "update",
         37 => "delete",

@@ -9,7 +9,7 @@ use tokio_postgres::Transaction;
 use uuid::Uuid;
 
 #[derive(Debug, Default)]
-pub struct Place {
+pub struct KeySettings {
     pub lifetimes: Lifetimes,
     /// The config that keys without one of their own use.
     pub user_config: Option<String>,
@@ -25,7 +25,7 @@ pub struct Place {
     keys: i64,
 }
 
-impl Place {
+impl KeySettings {
     /// Keeps the workspace from being archived meanwhile, and others from counting at the same time, so that the last
     /// free place is given once. None when there is no such active workspace.
     pub async fn held(tx: &Transaction<'_>, organisation: Uuid, workspace: Uuid) -> Result<Option<Self>, ApiError> {
@@ -109,17 +109,17 @@ mod tests {
         let own = json!({ "team": "red", "app": "x" });
         for (is_open, team) in [(0, "blue"), (1, "red")] {
             let settings = json!({ "user_key_metadata": { "team": "blue" }, "user_key_metadata_override": is_open });
-            let place = Place::said(&settings, &json!({}));
+            let place = KeySettings::said(&settings, &json!({}));
             assert_eq!(Value::Object(place.metadata(own.as_object())), json!({ "team": team, "app": "x" }));
             assert_eq!(Value::Object(place.metadata(None)), json!({ "team": "blue" }));
         }
-        assert!(Place::said(&json!({}), &json!({})).metadata(None).is_empty());
+        assert!(KeySettings::said(&json!({}), &json!({})).metadata(None).is_empty());
     }
 
     #[test]
     fn a_workspace_is_full_with_as_many_keys_as_it_may_have() {
         for (most, keys, is_full) in [(-1, 9, false), (0, 0, true), (2, 1, false), (2, 2, true)] {
-            let place = Place { most, keys, ..Place::default() };
+            let place = KeySettings { most, keys, ..KeySettings::default() };
             assert_eq!(place.is_full(), is_full, "{most} {keys}");
             assert_eq!(place.refuse_if_full().is_err(), is_full);
         }

@@ -2,7 +2,7 @@
 //! there are never more than two. A secret that nobody has seen (a schedule drew it) is replaced without further ado:
 //! that is how it is fetched, and no secret is ever kept or mailed for it.
 
-use super::{Key, authority, rotation_policy};
+use super::{ApiKeyRow, authority, rotation_policy};
 use crate::app::App;
 use crate::crud::{self, Action, Answer, Change, Resource as _};
 use crate::http::{ApiError, Time};
@@ -30,7 +30,7 @@ pub async fn rotate(State(app): State<App>, call: Call, Path(name): Path<String>
     let wish: Wish = call.body()?;
     let mut db = app.db.get().await?;
     let mut action = Action::begin(&mut db, &app, &call).await?;
-    let current = crud::held::<Key>(&mut action, &name, None).await?;
+    let current = crud::held::<ApiKeyRow>(&mut action, &name, None).await?;
     if current.id != call.caller.key.id && !authority::may_hold(&action, current.power()).await? {
         return Err(ApiError::Forbidden(NOT_SHOWN));
     }
@@ -41,7 +41,7 @@ pub async fn rotate(State(app): State<App>, call: Call, Path(name): Path<String>
     let transition = transition(current.rotation_policy.as_ref(), wish.key_transition_period_ms)?;
     let open = current.previous_expires_at.filter(|end| end.0 > now);
     let key = api_key::generate(&app.api_key_prefix);
-    let fresh = Fresh { hash: KeyHash::of(key.as_bytes()), mask: api_key::mask(&key), is_unclaimed: false };
+    let fresh = NewSecret { hash: KeyHash::of(key.as_bytes()), mask: api_key::mask(&key), is_unclaimed: false };
     let ends = if current.is_unclaimed {
         let hash = fresh.hash.0.to_vec();
         action.tx.execute(CLAIM, &[&current.id, &hash, &fresh.mask]).await?;
@@ -56,17 +56,17 @@ pub async fn rotate(State(app): State<App>, call: Call, Path(name): Path<String>
     let after = recorded(current.id, "manual", &current.key, &fresh.mask, ends);
     let change = Change { resource_id: current.id.to_string(), before: Some(current.shown(&call)), after: Some(after) };
     action.commit(change).await?;
-    Ok(Json(json!({ "id": current.id, "key": key, "key_transition_expires_at": ends, "object": Key::OBJECT })))
+    Ok(Json(json!({ "id": current.id, "key": key, "key_transition_expires_at": ends, "object": ApiKeyRow::OBJECT })))
 }
 
 /// What a rotation puts in place of a secret.
-pub struct Fresh {
+pub struct NewSecret {
     hash: KeyHash,
     mask: String,
     is_unclaimed: bool,
 }
 
-impl Fresh {
+impl NewSecret {
     /// A secret that not even this process knows: its hash is drawn, not computed.
     pub fn unclaimed() -> Self {
         Self { hash: KeyHash(rand::random()), mask: "*****".into(), is_unclaimed: true }
@@ -82,7 +82,7 @@ impl Fresh {
 pub async fn replace(
     tx: &Transaction<'_>,
     id: Uuid,
-    fresh: &Fresh,
+    fresh: &NewSecret,
     ends: DateTime<Utc>,
     policy: Option<Value>,
     now: DateTime<Utc>,

@@ -3,8 +3,8 @@
 use super::create::emails;
 use super::defaults::{self, Defaults};
 use super::expiry::{self, Lifetimes};
-use super::place::Place;
-use super::{Key, grant, rotation_policy};
+use super::place::KeySettings;
+use super::{ApiKeyRow, grant, rotation_policy};
 use crate::crud::Action;
 use crate::http::{ApiError, Field, text, time};
 use crate::limits::{self, UsageLimits};
@@ -29,7 +29,7 @@ pub struct KeyChange {
     rotation_policy: Field<Value>,
 }
 
-pub async fn written(action: &Action<'_>, current: &Key, body: KeyChange) -> Result<Columns, ApiError> {
+pub async fn written(action: &Action<'_>, current: &ApiKeyRow, body: KeyChange) -> Result<Columns, ApiError> {
     for sent in [&body.usage_limits, &body.rate_limits] {
         limits::allowed(&action.app.features, sent.as_ref().value())?;
     }
@@ -78,10 +78,10 @@ pub async fn written(action: &Action<'_>, current: &Key, body: KeyChange) -> Res
 }
 
 /// Only people's keys have bounds.
-async fn lifetimes(action: &Action<'_>, key: &Key) -> Result<Lifetimes, ApiError> {
+async fn lifetimes(action: &Action<'_>, key: &ApiKeyRow) -> Result<Lifetimes, ApiError> {
     match (key.kind, key.workspace_id) {
         (KeyKind::WorkspaceUser, Some(workspace)) => {
-            Ok(Place::seen(&action.tx, action.organisation_id(), workspace).await?.lifetimes)
+            Ok(KeySettings::seen(&action.tx, action.organisation_id(), workspace).await?.lifetimes)
         }
         _ => Ok(Lifetimes::default()),
     }
@@ -89,7 +89,7 @@ async fn lifetimes(action: &Action<'_>, key: &Key) -> Result<Lifetimes, ApiError
 
 /// The budget that replaces the present one, if anything was said about it.
 fn budget(
-    current: &Key,
+    current: &ApiKeyRow,
     sent: Field<Value>,
     resets: bool,
     now: DateTime<Utc>,

@@ -27,9 +27,9 @@ impl Kind {
 
 /// A switch that is written as 0 or 1; clients also send booleans.
 #[derive(Debug, Clone, Copy)]
-pub struct Bit(pub bool);
+pub struct DeploymentSwitch(pub bool);
 
-impl<'de> Deserialize<'de> for Bit {
+impl<'de> Deserialize<'de> for DeploymentSwitch {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         match Value::deserialize(deserializer)? {
             Value::Bool(flag) => Ok(Self(flag)),

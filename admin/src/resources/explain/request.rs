@@ -3,7 +3,7 @@
 
 use crate::http::ApiError;
 use crate::identity::tenancy;
-use crate::logs::{View, filters, row};
+use crate::logs::{LogView, filters, row};
 use chrono::TimeDelta;
 use rust_decimal::Decimal;
 use serde_json::Value;
@@ -18,21 +18,21 @@ const NOT_THERE: &str = "request; logs arrive within seconds of its end";
 const MOST_ROWS: i64 = 256;
 
 /// A request as its logs tell it.
-pub struct Request {
+pub struct LoggedRequest {
     /// One for each target that was tried, in their order; never empty.
-    pub attempts: Vec<Attempt>,
+    pub attempts: Vec<LoggedAttempt>,
     organisation_id: Uuid,
 }
 
-pub struct Attempt {
+pub struct LoggedAttempt {
     /// The row, as logs show it.
     pub log: Value,
     pub cost: Option<Decimal>,
 }
 
-impl Request {
+impl LoggedRequest {
     /// The log of the whole request: it is written when the request ends, under the id that the client saw.
-    pub fn last(&self) -> Option<&Attempt> {
+    pub fn last(&self) -> Option<&LoggedAttempt> {
         let last = self.attempts.last()?;
         let is_whole = last.log["id"] == last.log["internal_trace_id"] || last.log["source"] != "proxy";
         is_whole.then_some(last)
@@ -40,13 +40,13 @@ impl Request {
 }
 
 /// The version of a config that a request followed.
-pub struct Version {
+pub struct ConfigVersion {
     pub number: i32,
     pub config: Option<Config>,
 }
 
 /// By the id of any of its logs, or by a trace that has no other request.
-pub async fn find(db: &impl GenericClient, view: &View, asked: &str) -> Result<Request, ApiError> {
+pub async fn find(db: &impl GenericClient, view: &LogView, asked: &str) -> Result<LoggedRequest, ApiError> {
     const NAME: &str = "SELECT trace_id, internal_trace_id FROM request_logs WHERE";
     let named = match tenancy::id(asked).and_then(filters::by_id) {
         Some(by_id) => {
@@ -63,7 +63,7 @@ pub async fn find(db: &impl GenericClient, view: &View, asked: &str) -> Result<R
     let rows = db.query(&found, &filter.values()).await?;
     let mut attempts = Vec::with_capacity(rows.len());
     for row in &rows {
-        attempts.push(Attempt { log: row::metrics(row, view)?, cost: row.try_get("cost")? });
+        attempts.push(LoggedAttempt { log: row::metrics(row, view)?, cost: row.try_get("cost")? });
     }
     attempts.sort_by_key(|attempt| attempt.log["attempt"].as_i64());
     let Some(first) = attempts.first() else { return Err(ApiError::NotFound(NOT_THERE)) };
@@ -73,11 +73,11 @@ pub async fn find(db: &impl GenericClient, view: &View, asked: &str) -> Result<R
             "names a trace of several requests: ask for one of them by its own id, as GET /logs?trace_id= lists them",
         ));
     }
-    Ok(Request { attempts, organisation_id: view.organisation_id })
+    Ok(LoggedRequest { attempts, organisation_id: view.organisation_id })
 }
 
 /// All rows of one request: they begin with it, and a request does not take a day.
-fn of_request(view: &View, trace: String, request: Uuid) -> Filter {
+fn of_request(view: &LogView, trace: String, request: Uuid) -> Filter {
     let filter = view.filter().equals("trace_id", trace).equals("internal_trace_id", request);
     match filters::time_in(request) {
         Some(began) => {
@@ -88,7 +88,11 @@ fn of_request(view: &View, trace: String, request: Uuid) -> Filter {
 }
 
 /// None when the request followed no saved config, or that one is gone.
-pub async fn version(db: &impl GenericClient, request: &Request, limits: &Limits) -> Result<Option<Version>, ApiError> {
+pub async fn version(
+    db: &impl GenericClient,
+    request: &LoggedRequest,
+    limits: &Limits,
+) -> Result<Option<ConfigVersion>, ApiError> {
     const FIND: &str = "SELECT number, content FROM config_versions
                         WHERE organisation_id = $1 AND config_id = $2 AND id = $3";
     let id_of = |name: &str| request.attempts.first().and_then(|one| one.log[name].as_str()).and_then(tenancy::id);
@@ -97,5 +101,5 @@ pub async fn version(db: &impl GenericClient, request: &Request, limits: &Limits
     let content: Value = row.try_get("content")?;
     // Rules may have become stricter since it was saved.
     let config = read(&content, Strictness::Inline, limits).ok();
-    Ok(Some(Version { number: row.try_get("number")?, config }))
+    Ok(Some(ConfigVersion { number: row.try_get("number")?, config }))
 }

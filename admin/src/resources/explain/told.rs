@@ -1,14 +1,14 @@
 //! A past request as it is told. Values of parameters and credentials of its config stay out of it: names suffice to see
 //! what was changed.
 
-use super::request::{Attempt, Request, Version};
+use super::request::{ConfigVersion, LoggedAttempt, LoggedRequest};
 use crate::logs::row;
-use crate::logs::story::{self, Stop, Tried};
+use crate::logs::story::{self, StoryTarget, TriedTarget};
 use rust_decimal::Decimal;
 use serde_json::{Map, Value, json};
 use shared::config::{Config, Hedge, Inherited, Jitter};
 
-pub fn explanation(request: &Request, version: Option<&Version>) -> Value {
+pub fn explanation(request: &LoggedRequest, version: Option<&ConfigVersion>) -> Value {
     let (Some(first), Some(latest)) = (request.attempts.first(), request.attempts.last()) else { return Value::Null };
     let lane = if latest.log["is_proxy_call"] == true { "relay" } else { "engine" };
     json!({
@@ -25,7 +25,7 @@ pub fn explanation(request: &Request, version: Option<&Version>) -> Value {
 }
 
 /// A log does not say whether the request, its key or its workspace named the config.
-fn config(log: &Value, version: Option<&Version>) -> Value {
+fn config(log: &Value, version: Option<&ConfigVersion>) -> Value {
     let source = match (log["config"].as_str(), &log["config_id"]) {
         (None, _) => "none",
         (Some(_), Value::Null) => "inline",
@@ -40,12 +40,12 @@ fn config(log: &Value, version: Option<&Version>) -> Value {
     })
 }
 
-fn plan(request: &Request, config: Option<&Config>) -> Vec<Value> {
+fn plan(request: &LoggedRequest, config: Option<&Config>) -> Vec<Value> {
     // A request that was refused before it had a target tried none.
-    let asked: Vec<&Attempt> = request.attempts.iter().filter(|one| one.log["ai_org"].is_string()).collect();
-    let tried: Vec<Tried> = asked
+    let asked: Vec<&LoggedAttempt> = request.attempts.iter().filter(|one| one.log["ai_org"].is_string()).collect();
+    let tried: Vec<TriedTarget> = asked
         .iter()
-        .map(|one| Tried {
+        .map(|one| TriedTarget {
             option: option(one).to_owned(),
             status: one.log["response_status_code"].as_i64().unwrap_or(0),
         })
@@ -59,7 +59,7 @@ fn plan(request: &Request, config: Option<&Config>) -> Vec<Value> {
     }
 }
 
-fn entry(stop: &Stop<'_>, attempt: Option<&Attempt>) -> Value {
+fn entry(stop: &StoryTarget<'_>, attempt: Option<&LoggedAttempt>) -> Value {
     let mut why = stop.why.clone();
     why.extend(attempt.and_then(|attempt| of_retries(&attempt.log)));
     json!({
@@ -74,7 +74,7 @@ fn entry(stop: &Stop<'_>, attempt: Option<&Attempt>) -> Value {
 }
 
 /// Of a config that came with the request only its strategy is known, and its reasons are not.
-fn without_config(attempt: &Attempt, index: usize, tried: &[Tried]) -> Value {
+fn without_config(attempt: &LoggedAttempt, index: usize, tried: &[TriedTarget]) -> Value {
     let log = &attempt.log;
     let (mode, is_inline) = (log["mode"].as_str().unwrap_or_default(), log["config"].is_string());
     let first = match (index.checked_sub(1).and_then(|before| tried.get(before)), is_inline) {
@@ -102,12 +102,12 @@ fn of_retries(log: &Value) -> Option<String> {
     }
 }
 
-fn option(attempt: &Attempt) -> &str {
+fn option(attempt: &LoggedAttempt) -> &str {
     attempt.log["last_used_option_index"].as_str().unwrap_or("config")
 }
 
 /// Whom a target asked. Where that was reached is not logged.
-fn asked(attempt: &Attempt) -> Value {
+fn asked(attempt: &LoggedAttempt) -> Value {
     let log = &attempt.log;
     let model = if log["requested_model"].is_null() { &log["ai_model"] } else { &log["requested_model"] };
     target(&log["ai_org"], &log["virtual_key"], model)
@@ -183,7 +183,7 @@ fn outcome_of(log: &Value) -> Value {
 }
 
 /// Every target costs, not only the one that answered.
-fn outcome(request: &Request, last: &Attempt) -> Value {
+fn outcome(request: &LoggedRequest, last: &LoggedAttempt) -> Value {
     let log = &last.log;
     let mut outcome = outcome_of(log);
     if let Value::Object(outcome) = &mut outcome {

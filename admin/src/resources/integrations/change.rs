@@ -1,7 +1,7 @@
 //! New integrations and changes to them. Credentials are opened only when a change speaks of them, are laid over what is
 //! stored field by field, and judged as a whole before they are sealed again.
 
-use super::destination::{self, Brought, Destination};
+use super::destination::{self, Destination, SentSecrets};
 use super::secrets::Fields;
 use super::{DefaultProvider, Integration, Mapping, credentials, fields, mappings, pricing, require, slug_of};
 use crate::crud::{Action, tags};
@@ -79,7 +79,7 @@ pub async fn account(
     provider: &str,
     change: AccountChange,
 ) -> Result<Columns, ApiError> {
-    let mut account = credentials::Account::default();
+    let mut account = credentials::OpenedAccount::default();
     account.change(change.key, change.configurations, &Value::Null);
     let mapped = change.mappings.unwrap_or_default();
     judge(action, provider, &account, &mapped)?;
@@ -125,9 +125,9 @@ pub async fn account_changed(
     let is_touched = key.is_some() || configurations.is_some();
     let place = current.place();
     let (plain, sealed) = (&current.configurations, current.sealed.as_ref());
-    let mut account = credentials::Account::open(action, &place, plain, sealed).await?;
+    let mut account = credentials::OpenedAccount::open(action, &place, plain, sealed).await?;
     let before = Destination::of(&account.configurations);
-    let brought = Brought::of(key.as_ref(), configurations.as_ref(), &current.masks);
+    let brought = SentSecrets::of(key.as_ref(), configurations.as_ref(), &current.masks);
     account.change(key, configurations, &current.masks);
     let stored = mappings::stored(&current.secret_mappings);
     let mapped = sent.as_ref().unwrap_or(&stored);
@@ -169,12 +169,12 @@ async fn refuse_to_lead_models(action: &Action<'_>, integration: Uuid) -> Result
 fn judge(
     action: &Action<'_>,
     provider: &str,
-    account: &credentials::Account,
+    account: &credentials::OpenedAccount,
     mapped: &[Mapping],
 ) -> Result<(), ApiError> {
     let known = action.app.providers.get(provider);
     let known = known.ok_or_else(|| ApiError::field("ai_provider_id", "is not a provider that is known here"))?;
-    let account = fields::Account {
+    let account = fields::AccountToCheck {
         provider: known,
         key: account.key.as_deref(),
         configurations: &account.configurations,

@@ -1,7 +1,7 @@
 //! An account's key and settings on their way into the database and back: told apart into what may be read there and
 //! what is sealed, with masks for what is shown.
 
-use super::secrets::{self, Fields, Parts};
+use super::secrets::{self, Fields, SplitFields};
 use crate::crud::Action;
 use crate::http::ApiError;
 use serde_json::{Value, json};
@@ -12,12 +12,12 @@ use shared::table::Columns;
 
 /// Key and settings as they are used: nothing masked, nothing missing.
 #[derive(Default)]
-pub struct Account {
+pub struct OpenedAccount {
     pub key: Option<String>,
     pub configurations: Fields,
 }
 
-impl Account {
+impl OpenedAccount {
     /// What is stored, opened.
     pub async fn open(
         action: &Action<'_>,
@@ -60,7 +60,7 @@ impl Account {
 
     /// The columns `sealed` and `masks`, and the rest in the column `plain`.
     pub async fn columns(self, action: &Action<'_>, place: &Place, plain: &'static str) -> Result<Columns, ApiError> {
-        let Parts { plain: open, secret } = secrets::parted(self.configurations);
+        let SplitFields { plain: open, secret } = secrets::parted(self.configurations);
         let masks = json!({
             "key": self.key.as_deref().map(shared::api_key::mask),
             "configurations": secrets::masks(&secret),

@@ -1,7 +1,7 @@
 //! Where an account's credentials go. Whoever may change an account cannot read them, and must not be able to lead them
 //! to a host of their own: when a change leads to another place, it has to bring the credentials with it.
 
-use super::credentials::Account;
+use super::credentials::OpenedAccount;
 use super::secrets::{self, Fields};
 use crate::http::ApiError;
 use serde_json::Value;
@@ -45,12 +45,12 @@ pub fn origins(configurations: &Fields) -> Vec<Origin> {
 }
 
 /// The secrets that a change brings with it.
-pub struct Brought {
+pub struct SentSecrets {
     key: bool,
     fields: BTreeSet<String>,
 }
 
-impl Brought {
+impl SentSecrets {
     /// A mask that comes back is no secret.
     pub fn of(key: Option<&Option<String>>, sent: Option<&Fields>, masks: &Value) -> Self {
         let is_new = |key: &str| masks["key"].as_str() != Some(key);
@@ -62,7 +62,7 @@ impl Brought {
     }
 
     /// Refuses a change that leads secrets elsewhere which it does not bring.
-    pub fn check(&self, before: &Destination, after: &Account) -> Result<(), ApiError> {
+    pub fn check(&self, before: &Destination, after: &OpenedAccount) -> Result<(), ApiError> {
         const AGAIN: &str = "must be sent again, because this change leads it to another host";
         if *before == Destination::of(&after.configurations) {
             return Ok(());
@@ -94,9 +94,9 @@ mod tests {
             json!({ "custom_host": "https://a.test/v1", "custom_headers": { "x-a": "s" }, "azure_region": "eu" }),
         );
         let before = Destination::of(&stored);
-        let mut account = Account { key: Some("sk-0123456789abc".into()), configurations: stored };
+        let mut account = OpenedAccount { key: Some("sk-0123456789abc".into()), configurations: stored };
         let (key, sent) = (key.map(|key| key.map(str::to_owned)), fields(sent));
-        let brought = Brought::of(key.as_ref(), Some(&sent), &masks);
+        let brought = SentSecrets::of(key.as_ref(), Some(&sent), &masks);
         account.change(key, Some(sent), &masks);
         match brought.check(&before, &account) {
             Ok(()) => None,

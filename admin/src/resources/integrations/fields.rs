@@ -13,7 +13,7 @@ const LONGEST_KEY: usize = 4096;
 const LARGEST: usize = 256 << 10;
 
 /// What there is to judge.
-pub struct Account<'a> {
+pub struct AccountToCheck<'a> {
     pub provider: &'a Provider,
     pub key: Option<&'a str>,
     pub configurations: &'a Fields,
@@ -22,7 +22,7 @@ pub struct Account<'a> {
     pub hosts: &'a Guard,
 }
 
-impl Account<'_> {
+impl AccountToCheck<'_> {
     pub fn check(&self) -> Result<(), ApiError> {
         // It will stand in a header.
         let is_key = |key: &str| !key.trim().is_empty() && key.len() <= LONGEST_KEY && !key.contains(char::is_control);
@@ -235,7 +235,7 @@ mod tests {
 
     fn judged(provider: &str, key: Option<&str>, configurations: Value, mapped: &[&str]) -> Result<(), String> {
         let table = Providers::bundled().unwrap();
-        let account = Account {
+        let account = AccountToCheck {
             provider: table.get(provider).unwrap(),
             key,
             configurations: configurations.as_object().unwrap(),

@@ -1,10 +1,10 @@
 //! Which models of its provider an integration offers: the catalogue's, what was said about single ones, and own ones
 //! that no catalogue knows.
 
-use super::destination::{self, Brought, Destination};
+use super::destination::{self, Destination, SentSecrets};
 use super::fields;
 use super::secrets::{self, Fields};
-use super::{Account, Integration, list, mappings, pricing};
+use super::{Integration, OpenedAccount, list, mappings, pricing};
 use crate::app::App;
 use crate::crud::{Action, Answer, Change, Resource as _};
 use crate::http::{ApiError, Field, Time, text};
@@ -44,7 +44,7 @@ struct ModelsChange {
 }
 
 /// The integration's own secrets, sent again: whoever gives a model a host of its own leads them there.
-struct Again {
+struct ResentSecrets {
     key: Option<String>,
     configurations: Option<Fields>,
 }
@@ -64,7 +64,7 @@ struct ModelChange {
 }
 
 /// A row, as far as a change needs it.
-struct Stored {
+struct StoredModel {
     id: Uuid,
     is_own: bool,
     configurations: Option<Value>,
@@ -94,7 +94,7 @@ pub async fn update(State(app): State<App>, call: Call, Path(name): Path<String>
     let integration = list::held(&mut action, &name).await?;
     let before = shown(&action.tx, &integration, Base::new()).await?;
     let base = base_models(&app, &integration.ai_provider_id).await;
-    let again = Again { key: change.key, configurations: change.configurations };
+    let again = ResentSecrets { key: change.key, configurations: change.configurations };
     for (n, model) in change.models.into_iter().enumerate() {
         write(&action, &integration, &base, model, &again)
             .await
@@ -157,7 +157,7 @@ async fn write(
     integration: &Integration,
     base: &Base,
     model: ModelChange,
-    again: &Again,
+    again: &ResentSecrets,
 ) -> Result<(), ApiError> {
     let slug = text::sized("slug", model.slug, 1..=255)?;
     let stored = stored(action, integration.id, &slug).await?;
@@ -193,11 +193,11 @@ async fn write(
     Ok(())
 }
 
-async fn stored(action: &Action<'_>, integration: Uuid, slug: &str) -> Result<Option<Stored>, ApiError> {
+async fn stored(action: &Action<'_>, integration: Uuid, slug: &str) -> Result<Option<StoredModel>, ApiError> {
     let sql = format!("SELECT {} FROM integration_models WHERE integration_id = $1 AND slug = $2", TABLE.columns);
     let row = action.tx.query_opt(&sql, &[&integration, &slug]).await?;
     let stored = |row: Row| {
-        Ok::<_, tokio_postgres::Error>(Stored {
+        Ok::<_, tokio_postgres::Error>(StoredModel {
             id: row.try_get("id")?,
             is_own: row.try_get::<_, bool>("is_custom")? || row.try_get::<_, bool>("is_finetune")?,
             configurations: row.try_get("configurations")?,
@@ -213,9 +213,9 @@ async fn configured(
     action: &Action<'_>,
     integration: &Integration,
     id: Uuid,
-    stored: Option<&Stored>,
+    stored: Option<&StoredModel>,
     sent: Option<Fields>,
-    again: &Again,
+    again: &ResentSecrets,
 ) -> Result<Columns, ApiError> {
     let Some(sent) = sent else {
         let nothing = Columns::default().set("configurations", None::<Value>).set("sealed", None::<Vec<u8>>);
@@ -224,9 +224,9 @@ async fn configured(
     let place = IntegrationModel::place_of(action.organisation_id(), id);
     let (plain, masks) = stored
         .map_or((Value::Null, Value::Null), |one| (one.configurations.clone().unwrap_or_default(), one.masks.clone()));
-    let mut account = Account::open(action, &place, &plain, stored.and_then(|one| one.sealed.as_ref())).await?;
+    let mut account = OpenedAccount::open(action, &place, &plain, stored.and_then(|one| one.sealed.as_ref())).await?;
     let before = Destination::of(&account.configurations);
-    let brought = Brought::of(None, Some(&sent), &masks);
+    let brought = SentSecrets::of(None, Some(&sent), &masks);
     account.change(None, Some(sent), &masks);
     if let Some(value) = account.configurations.get("custom_host") {
         fields::host(value, action.app.outbound.guard()).map_err(|error| error.under("configurations.custom_host"))?;
@@ -242,7 +242,12 @@ async fn configured(
 }
 
 /// Whether the integration's own secrets may go to the host that a model gets.
-async fn led_to(action: &Action<'_>, integration: &Integration, model: &Fields, again: &Again) -> Result<(), ApiError> {
+async fn led_to(
+    action: &Action<'_>,
+    integration: &Integration,
+    model: &Fields,
+    again: &ResentSecrets,
+) -> Result<(), ApiError> {
     let origins = destination::origins(model);
     let own = integration.configurations.as_object().map(destination::origins).unwrap_or_default();
     if origins.iter().all(|origin| own.contains(origin)) {
@@ -250,7 +255,7 @@ async fn led_to(action: &Action<'_>, integration: &Integration, model: &Fields, 
     }
     mappings::may_go_to(action, &mappings::stored(&integration.secret_mappings), &origins).await?;
     let sealed = integration.sealed.as_ref();
-    let account = Account::open(action, &integration.place(), &integration.configurations, sealed).await?;
+    let account = OpenedAccount::open(action, &integration.place(), &integration.configurations, sealed).await?;
     let empty = Fields::new();
     let sent = again.configurations.as_ref().unwrap_or(&empty);
     match account.first_unknown(again.key.as_deref(), sent) {

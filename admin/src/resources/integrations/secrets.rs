@@ -20,14 +20,14 @@ const MASKED: &str = "masked_";
 
 /// Told apart: what may be stored and shown as it is, and what may not.
 #[derive(Debug, Default, PartialEq)]
-pub struct Parts {
+pub struct SplitFields {
     pub plain: Fields,
     pub secret: Fields,
 }
 
-pub fn parted(fields: Fields) -> Parts {
+pub fn parted(fields: Fields) -> SplitFields {
     let (secret, plain) = fields.into_iter().partition(|(name, value)| is_secret(name, value));
-    Parts { plain, secret }
+    SplitFields { plain, secret }
 }
 
 pub fn is_secret(name: &str, value: &Value) -> bool {

@@ -2,11 +2,11 @@
 
 use super::{Invite, KeyDetails, Seat};
 use crate::app::App;
-use crate::audit::{self, Record};
+use crate::audit::{self, AuditRecord};
 use crate::crud::{self, Answer, Resource as _};
 use crate::http::{ApiError, json, text, time};
-use crate::identity::call::{Origin, Visit};
-use crate::resources::api_keys::issue::{self, Joiner, Promise};
+use crate::identity::call::{PublicCall, RequestOrigin};
+use crate::resources::api_keys::issue::{self, NewMemberKey, PromisedKey};
 use crate::resources::organisation::refuse_if_scim_only;
 use axum::Json;
 use axum::extract::State;
@@ -24,7 +24,7 @@ struct Acceptance {
     last_name: Option<String>,
 }
 
-pub async fn accept(State(app): State<App>, Visit(origin): Visit) -> Answer {
+pub async fn accept(State(app): State<App>, PublicCall(origin): PublicCall) -> Answer {
     let body: Acceptance = json::read_directly(&origin.body)?;
     let mut db = app.db.get().await?;
     let Some((organisation, invite)) = invited(&*db, &body.token).await? else { return Err(unknown()) };
@@ -32,7 +32,7 @@ pub async fn accept(State(app): State<App>, Visit(origin): Visit) -> Answer {
     let joined = join(&tx, &app, organisation, &invite, body).await;
     match joined {
         Ok((user, reply)) => {
-            let mut record = Record::of_visitor(&origin, organisation);
+            let mut record = AuditRecord::of_visitor(&origin, organisation);
             record.user_id = Some(user);
             record.resource_id = Some(invite.id.to_string());
             record.after = Some(json!({ "user_id": user, "email": invite.email, "role": invite.role }));
@@ -127,14 +127,14 @@ async fn sit(
     }
     tx.execute(MEMBER, &[&workspace, &user, &organisation, &seat.role]).await?;
     let promise = details.map(promise);
-    let joiner = Joiner { organisation, workspace, user, by: user, promise, is_shown };
+    let joiner = NewMemberKey { organisation, workspace, user, by: user, promise, is_shown };
     let made = issue::for_joiner(tx, &app.api_key_prefix, joiner).await?;
     Ok(made.map(|made| issue::shown(workspace, user, &made, is_shown)))
 }
 
-fn promise(details: &KeyDetails) -> Promise {
+fn promise(details: &KeyDetails) -> PromisedKey {
     let metadata = details.metadata.as_ref();
-    Promise {
+    PromisedKey {
         scopes: details.scopes.clone(),
         name: details.name.clone().or_else(|| Some("Key of the invitation".into())),
         expiry: details.expiry.as_deref().and_then(|text| time::parsed("expiry", text).ok()),
@@ -151,12 +151,12 @@ fn is_user_already(error: tokio_postgres::Error) -> ApiError {
 
 async fn record_refusal(
     db: &impl GenericClient,
-    origin: &Origin,
+    origin: &RequestOrigin,
     organisation: Uuid,
     invite: &Invite,
     refused: &ApiError,
 ) -> Result<(), ApiError> {
-    let mut record = Record::of_visitor(origin, organisation);
+    let mut record = AuditRecord::of_visitor(origin, organisation);
     record.resource_id = Some(invite.id.to_string());
     record.response_status_code = refused.status().as_u16().into();
     record.error = Some(format!("{} {refused}", refused.code()));

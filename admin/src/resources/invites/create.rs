@@ -4,7 +4,7 @@ use super::{Invite, KeyDetails, Seat, may_invite};
 use crate::app::App;
 use crate::crud::{self, Action, Answer, Change, Resource as _, metadata_schema};
 use crate::http::{ApiError, text, time};
-use crate::identity::access::Role;
+use crate::identity::access::WorkspaceRole;
 use crate::identity::{Call, tenancy};
 use crate::mail::invitation::Invitation;
 use crate::resources::api_keys::authority;
@@ -53,7 +53,7 @@ pub async fn create(State(app): State<App>, call: Call) -> Answer {
     conforms(&action, key.as_ref()).await?;
     let seats = seats(&action, new.workspaces.unwrap_or_default()).await?;
     action.tx.execute(LAPSED, &[&action.organisation_id(), &email]).await?;
-    let link = Link::fresh(&app);
+    let link = InviteLink::fresh(&app);
     let columns = Columns::default()
         .set("organisation_id", action.organisation_id())
         .set("email", email)
@@ -82,7 +82,7 @@ pub async fn resend(State(app): State<App>, call: Call, Path(id): Path<String>) 
         return Err(ApiError::invalid(format!("This invite is {} and cannot be sent again", before.status)));
     }
     may_invite(&action, &before.email).await?;
-    let link = Link::fresh(&app);
+    let link = InviteLink::fresh(&app);
     let columns = Columns::default()
         .set("status", "pending")
         .set("token_hash", link.hash())
@@ -97,12 +97,12 @@ pub async fn resend(State(app): State<App>, call: Call, Path(id): Path<String>) 
 }
 
 /// What the person invited follows. The token stands behind the `#`, which browsers do not send to servers' logs.
-struct Link {
+struct InviteLink {
     token: String,
     url: String,
 }
 
-impl Link {
+impl InviteLink {
     fn fresh(app: &App) -> Self {
         let token = api_key::generate("");
         let url = format!("{}/invites/accept#token={token}", app.public_url);
@@ -114,7 +114,7 @@ impl Link {
     }
 }
 
-async fn letter(action: &Action<'_>, invite: &Invite, link: &Link) -> Result<crate::mail::Letter, ApiError> {
+async fn letter(action: &Action<'_>, invite: &Invite, link: &InviteLink) -> Result<crate::mail::Letter, ApiError> {
     const NAME: &str = "SELECT name FROM organisations WHERE id = $1";
     let row = action.tx.query_one(NAME, &[&action.organisation_id()]).await?;
     let invitation = Invitation {
@@ -139,8 +139,8 @@ async fn seats(action: &Action<'_>, sent: Vec<NewSeat>) -> Result<Vec<Seat>, Api
     let mut seats: Vec<Seat> = Vec::new();
     for (n, NewSeat { id, role }) in sent.into_iter().enumerate() {
         let field = |name: &str| format!("workspaces[{n}].{name}");
-        let role =
-            Role::parse(&role).ok_or_else(|| ApiError::field(field("role"), "must be of admin, manager, member"))?;
+        let role = WorkspaceRole::parse(&role)
+            .ok_or_else(|| ApiError::field(field("role"), "must be of admin, manager, member"))?;
         let found = tenancy::find_workspace(&action.tx, action.organisation_id(), &id).await?;
         let workspace_id = found.ok_or(ApiError::NotFound("workspace"))?;
         if seats.iter().any(|seat| seat.workspace_id == workspace_id) {

@@ -1,7 +1,7 @@
 //! How the OpenAPI document shows exports of logs.
 
 use super::LogExport;
-use crate::logs::exports::{Format, fields};
+use crate::logs::exports::{ExportFormat, fields};
 use crate::openapi::Doc;
 use crate::openapi::schema::{self, Schema};
 use serde_json::json;
@@ -71,7 +71,7 @@ fn sent() -> Schema {
     schema::object("NewExport")
         .need("filters", filters().or_null())
         .need("requested_data", requested_data())
-        .may("format", schema::choice(&Format::NAMES).or_null().says("`jsonl` unless given."))
+        .may("format", schema::choice(&ExportFormat::NAMES).or_null().says("`jsonl` unless given."))
         .may("description", description())
 }
 
@@ -79,7 +79,7 @@ fn change() -> Schema {
     schema::object("ExportChange")
         .may("filters", filters().or_null())
         .may("requested_data", requested_data().or_null())
-        .may("format", schema::choice(&Format::NAMES).or_null())
+        .may("format", schema::choice(&ExportFormat::NAMES).or_null())
         .may("description", description())
 }
 
@@ -90,7 +90,7 @@ fn export() -> Schema {
         .need("workspace_id", schema::uuid())
         .need("filters", filters())
         .need("requested_data", schema::list(schema::choice(&fields::names().collect::<Vec<_>>())))
-        .need("format", schema::choice(&Format::NAMES))
+        .need("format", schema::choice(&ExportFormat::NAMES))
         .need("status", schema::choice(&["draft", "in_progress", "success", "failed", "stopped"]))
         .need("description", description())
         .need("created_by", schema::uuid().says("The person, or the key that acts for nobody."))

@@ -2,12 +2,12 @@
 
 use super::LogExport;
 use crate::app::App;
-use crate::crud::{self, Answer, Lock, Resource};
+use crate::crud::{self, Answer, Resource, RowLock};
 use crate::http::ApiError;
-use crate::identity::call::Visit;
+use crate::identity::call::PublicCall;
 use crate::identity::{Call, tenancy};
 use crate::logs::exports::files;
-use crate::logs::view::{View, Workspaces};
+use crate::logs::view::{LogView, VisibleWorkspaces};
 use axum::Json;
 use axum::extract::{Path, State};
 use axum::http::header;
@@ -17,16 +17,16 @@ use serde_json::json;
 pub async fn links(State(app): State<App>, call: Call, Path(name): Path<String>) -> Answer {
     let db = app.db.get().await?;
     let workspace = tenancy::asked(&*db, &call.caller, call.query().text("workspace_id")).await?;
-    let export = crud::find::<LogExport>(&*db, &call, &name, workspace, Lock::No).await?;
+    let export = crud::find::<LogExport>(&*db, &call, &name, workspace, RowLock::No).await?;
     export.may_read(&call)?;
     export.must_be(&["success"], "downloaded")?;
-    must_fit(&export, &View::of(&call.caller, Workspaces::One(export.workspace_id))?)?;
+    must_fit(&export, &LogView::of(&call.caller, VisibleWorkspaces::One(export.workspace_id))?)?;
     let links = files::links(&app, &*db, export.id, export.run, export.files).await?;
     Ok(Json(json!({ "signed_url": links.first(), "signed_urls": links })))
 }
 
 /// A file was made for what its owner could see then. Who sees less now must make it anew.
-fn must_fit(export: &LogExport, view: &View) -> Result<(), ApiError> {
+fn must_fit(export: &LogExport, view: &LogView) -> Result<(), ApiError> {
     let shows_others = view.user_id.is_some() && view.user_id != export.own_data_of;
     let shows_metadata = !view.shows_metadata && export.requested_data.iter().any(|name| name == "metadata");
     match shows_others || shows_metadata {
@@ -38,7 +38,7 @@ fn must_fit(export: &LogExport, view: &View) -> Result<(), ApiError> {
 /// Needs no key: the link is the permission.
 pub async fn file(
     State(app): State<App>,
-    Visit(origin): Visit,
+    PublicCall(origin): PublicCall,
     Path((export, number)): Path<(String, String)>,
 ) -> Result<Response, ApiError> {
     const NO_FILE: ApiError = ApiError::NotFound("file, or the link to it is over");

@@ -4,7 +4,7 @@ use crate::app::App;
 use crate::crud::{Action, Answer, Change};
 use crate::http::{ApiError, text};
 use crate::identity::Call;
-use crate::logs::erase::{self, Mode, Subject};
+use crate::logs::erase::{self, ErasureMode, ErasureSubject};
 use crate::openapi::{Doc, schema};
 use axum::Json;
 use axum::extract::State;
@@ -25,7 +25,8 @@ pub async fn erase(State(app): State<App>, call: Call) -> Answer {
     let mode = mode(&request.mode)?;
     let user = request.user.map(|user| text::sized("user", user, 0..=1024)).transpose()?;
     let trace = request.trace_id.map(|trace| text::sized("trace_id", trace, 0..=1024)).transpose()?;
-    let subject = Subject::of(user, trace).ok_or_else(|| ApiError::invalid("Name either a user or a trace_id"))?;
+    let subject =
+        ErasureSubject::of(user, trace).ok_or_else(|| ApiError::invalid("Name either a user or a trace_id"))?;
     let erased = erase::erase(&app.db, &app.log_store, call.caller.organisation_id(), &subject, mode).await?;
     let mut db = app.db.get().await?;
     let action = Action::begin(&mut db, &app, &call).await?;
@@ -38,10 +39,10 @@ pub async fn erase(State(app): State<App>, call: Call) -> Answer {
     Ok(Json(answer))
 }
 
-fn mode(sent: &str) -> Result<Mode, ApiError> {
+fn mode(sent: &str) -> Result<ErasureMode, ApiError> {
     match sent {
-        "delete" => Ok(Mode::Delete),
-        "anonymise" => Ok(Mode::Anonymise),
+        "delete" => Ok(ErasureMode::Delete),
+        "anonymise" => Ok(ErasureMode::Anonymise),
         _ => Err(ApiError::field("mode", "must be delete or anonymise")),
     }
 }

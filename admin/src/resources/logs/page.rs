@@ -9,20 +9,20 @@ use tokio_postgres::types::ToSql;
 use tokio_postgres::{GenericClient, Row};
 use uuid::Uuid;
 
-pub struct Page {
+pub struct LogPage {
     size: i64,
     offset: i64,
     /// Only what is older than this log.
     after: Option<Uuid>,
 }
 
-pub struct Found {
+pub struct FoundLogs {
     pub total: i64,
     pub is_capped: bool,
     pub rows: Vec<Row>,
 }
 
-pub fn asked(query: &Query, sizes: PageSizes) -> Result<Page, ApiError> {
+pub fn asked(query: &Query, sizes: PageSizes) -> Result<LogPage, ApiError> {
     let (size, offset) = query.page(sizes)?;
     let after = query.uuid("after")?;
     if after.is_some_and(|id| filters::time_in(id).is_none()) {
@@ -32,10 +32,10 @@ pub fn asked(query: &Query, sizes: PageSizes) -> Result<Page, ApiError> {
         let message = format!("must not lead beyond {COUNTED} logs; go on with `after`");
         return Err(ApiError::field("current_page", message));
     }
-    Ok(Page { size, offset, after })
+    Ok(LogPage { size, offset, after })
 }
 
-pub async fn find(db: &impl GenericClient, filter: &Filter, page: &Page) -> Result<Found, ApiError> {
+pub async fn find(db: &impl GenericClient, filter: &Filter, page: &LogPage) -> Result<FoundLogs, ApiError> {
     let place = page.after.and_then(|id| Some((filters::time_in(id)?, id)));
     let mut values = filter.values();
     if let Some((time, id)) = &place {
@@ -51,14 +51,14 @@ pub async fn find(db: &impl GenericClient, filter: &Filter, page: &Page) -> Resu
         false => count(db, filter).await?,
     };
     Ok(match counted {
-        Some(counted) => Found { total: counted.min(COUNTED), is_capped: counted > COUNTED, rows },
-        None => Found { total: (page.offset + seen).min(COUNTED), is_capped: true, rows },
+        Some(counted) => FoundLogs { total: counted.min(COUNTED), is_capped: counted > COUNTED, rows },
+        None => FoundLogs { total: (page.offset + seen).min(COUNTED), is_capped: true, rows },
     })
 }
 
-impl Found {
+impl FoundLogs {
     /// What to send as `after` for the page behind this one; none when this one is not full.
-    pub fn next(&self, page: &Page) -> Result<Option<Uuid>, tokio_postgres::Error> {
+    pub fn next(&self, page: &LogPage) -> Result<Option<Uuid>, tokio_postgres::Error> {
         let is_full = i64::try_from(self.rows.len()).is_ok_and(|count| count == page.size);
         self.rows.last().filter(|_| is_full).map(|row| row.try_get("id")).transpose()
     }

@@ -7,7 +7,7 @@ mod sign_in;
 
 use super::{Organisation, current, merge};
 use crate::app::App;
-use crate::crud::{Action, Answer, Change, Lock};
+use crate::crud::{Action, Answer, Change, RowLock};
 use crate::http::{ApiError, Field, text};
 use crate::identity::Call;
 use axum::Json;
@@ -67,7 +67,7 @@ pub async fn update(State(app): State<App>, call: Call) -> Answer {
     let mut db = app.db.get().await?;
     let action = Action::begin(&mut db, &app, &call).await?;
     let id = action.organisation_id();
-    let before = Organisation::load(&action.tx, id, Lock::ForUpdate).await?.auth_settings;
+    let before = Organisation::load(&action.tx, id, RowLock::ForUpdate).await?.auth_settings;
     let secret = client_secret::taken(&mut change.oidc, &before["oidc"])?;
     let mut after = changed(&before, change, app.outbound.guard())?;
     client_secret::keep(&action, secret, &before["oidc"], &mut after["oidc"]).await?;

@@ -3,7 +3,7 @@
 
 use super::{Organisation, current, merge};
 use crate::app::App;
-use crate::crud::{Action, Answer, Change, Lock};
+use crate::crud::{Action, Answer, Change, RowLock};
 use crate::http::{ApiError, Field};
 use crate::identity::Call;
 use axum::Json;
@@ -33,7 +33,7 @@ pub async fn update(State(app): State<App>, call: Call) -> Answer {
     let mut db = app.db.get().await?;
     let action = Action::begin(&mut db, &app, &call).await?;
     let id = action.organisation_id();
-    let before = Organisation::load(&action.tx, id, Lock::ForUpdate).await?.defaults;
+    let before = Organisation::load(&action.tx, id, RowLock::ForUpdate).await?.defaults;
     let mut stored = before.as_object().cloned().unwrap_or_default();
     for (side, named) in
         [("input_guardrails", change.input_guardrails), ("output_guardrails", change.output_guardrails)]

@@ -29,12 +29,12 @@ struct Exclusion {
 
 /// The column of `workspaces` that says so.
 #[derive(Clone, Copy)]
-enum Side {
+enum ExclusionSide {
     Input,
     Output,
 }
 
-impl Side {
+impl ExclusionSide {
     const fn column(self) -> &'static str {
         match self {
             Self::Input => "excluded_from_input_guardrails",
@@ -44,19 +44,19 @@ impl Side {
 }
 
 pub async fn read_input(State(app): State<App>, call: Call) -> Answer {
-    read(&app, &call, Side::Input).await
+    read(&app, &call, ExclusionSide::Input).await
 }
 
 pub async fn read_output(State(app): State<App>, call: Call) -> Answer {
-    read(&app, &call, Side::Output).await
+    read(&app, &call, ExclusionSide::Output).await
 }
 
 pub async fn update_input(State(app): State<App>, call: Call) -> Answer {
-    update(&app, &call, Side::Input).await
+    update(&app, &call, ExclusionSide::Input).await
 }
 
 pub async fn update_output(State(app): State<App>, call: Call) -> Answer {
-    update(&app, &call, Side::Output).await
+    update(&app, &call, ExclusionSide::Output).await
 }
 
 pub fn docs() -> Vec<Doc> {
@@ -99,12 +99,12 @@ const TABLE: Table = Table {
     on_delete: OnDelete::Archive,
 };
 
-async fn read(app: &App, call: &Call, side: Side) -> Answer {
+async fn read(app: &App, call: &Call, side: ExclusionSide) -> Answer {
     let db = app.db.get().await?;
     listed(&*db, call, side).await
 }
 
-async fn listed(db: &impl GenericClient, call: &Call, side: Side) -> Answer {
+async fn listed(db: &impl GenericClient, call: &Call, side: ExclusionSide) -> Answer {
     let filter = tenancy::visible(&TABLE, &call.caller, None).holds("status = 'active'").holds(side.column());
     let found = TABLE.page(db, &filter, call.query().page(PageSizes::USUAL)?).await?;
     let data = found.rows.iter().map(shown).collect::<Result<Vec<_>, _>>()?;
@@ -119,7 +119,7 @@ fn shown(row: &Row) -> Result<Value, tokio_postgres::Error> {
     }))
 }
 
-async fn update(app: &App, call: &Call, side: Side) -> Answer {
+async fn update(app: &App, call: &Call, side: ExclusionSide) -> Answer {
     let change: ExclusionsChange = call.body()?;
     let mut db = app.db.get().await?;
     let action = Action::begin(&mut db, app, call).await?;
@@ -152,7 +152,7 @@ async fn update(app: &App, call: &Call, side: Side) -> Answer {
 }
 
 /// Those excluded now, held so that two changes at once are both kept.
-async fn excluded(action: &Action<'_>, side: Side) -> Result<Vec<Uuid>, ApiError> {
+async fn excluded(action: &Action<'_>, side: ExclusionSide) -> Result<Vec<Uuid>, ApiError> {
     const HOLD: &str = "SELECT FROM organisations WHERE id = $1 FOR NO KEY UPDATE";
     let organisation = action.organisation_id();
     action.tx.execute(HOLD, &[&organisation]).await?;

@@ -32,7 +32,7 @@ pub struct Entity {
 
 /// Which of them.
 #[derive(Debug, Default)]
-pub struct Wanted {
+pub struct EntityQuery {
     /// Value keys to be shown in any case.
     pub named: Vec<String>,
     pub types: Option<Vec<String>>,
@@ -43,14 +43,14 @@ pub struct Wanted {
 }
 
 /// The counters of a rate-limits policy in the running window.
-pub struct Window<'a> {
+pub struct RateCounters<'a> {
     pub prefix: &'a str,
     pub kind: &'a str,
     pub period: &'a str,
 }
 
 /// The counters of a usage-limits policy since its last reset.
-pub struct Budget<'a> {
+pub struct BudgetCounters<'a> {
     pub kind: &'a str,
     pub last_reset_at: DateTime<Utc>,
 }
@@ -120,8 +120,8 @@ pub async fn in_window(
     call: &Call,
     policy: Uuid,
     limit: f64,
-    window: &Window<'_>,
-    wanted: &Wanted,
+    window: &RateCounters<'_>,
+    wanted: &EntityQuery,
 ) -> Result<(i64, Vec<Entity>), ApiError> {
     let more: [&(dyn ToSql + Sync); 3] = [&window.prefix, &window.kind, &window.period];
     read(db, &query(IN_WINDOW), call, policy, limit, wanted, &more).await
@@ -132,8 +132,8 @@ pub async fn in_budget(
     call: &Call,
     policy: Uuid,
     limit: f64,
-    budget: &Budget<'_>,
-    wanted: &Wanted,
+    budget: &BudgetCounters<'_>,
+    wanted: &EntityQuery,
 ) -> Result<(i64, Vec<Entity>), ApiError> {
     let more: [&(dyn ToSql + Sync); 2] = [&budget.kind, &budget.last_reset_at];
     read(db, &query(IN_BUDGET), call, policy, limit, wanted, &more).await
@@ -145,11 +145,11 @@ async fn read(
     call: &Call,
     policy: Uuid,
     limit: f64,
-    wanted: &Wanted,
+    wanted: &EntityQuery,
     more: &[&(dyn ToSql + Sync)],
 ) -> Result<(i64, Vec<Entity>), ApiError> {
     let organisation = call.caller.organisation_id();
-    let Wanted { named, types, search, statuses, page: (size, offset) } = wanted;
+    let EntityQuery { named, types, search, statuses, page: (size, offset) } = wanted;
     let mut values: Vec<&(dyn ToSql + Sync)> =
         vec![&organisation, &policy, named, &limit, types, search, statuses, size, offset];
     values.extend(more);
@@ -165,7 +165,7 @@ async fn read(
     Ok((total, found))
 }
 
-impl Wanted {
+impl EntityQuery {
     /// As a query asks.
     pub fn of(call: &Call, page: (i64, i64)) -> Result<Self, ApiError> {
         let some = |chosen: Vec<String>| (!chosen.is_empty()).then_some(chosen);
@@ -220,8 +220,8 @@ impl Entity {
 
 /// The keys, workspaces and users that conditions name, as value keys.
 pub fn named(conditions: &Value) -> Vec<String> {
-    struct Named<'a>(&'a str);
-    impl Facts for Named<'_> {
+    struct NamedValue<'a>(&'a str);
+    impl Facts for NamedValue<'_> {
         fn value(&self, _: &Key) -> Option<Cow<'_, str>> {
             Some(Cow::Borrowed(self.0))
         }
@@ -235,7 +235,7 @@ pub fn named(conditions: &Value) -> Vec<String> {
     let mut found = Vec::new();
     for condition in conditions.iter().filter(|condition| is_somebody(&condition.key)) {
         let values = condition.value.iter().filter(|value| *value != "*");
-        found.extend(values.filter_map(|value| value_key([&condition.key], &Named(value))));
+        found.extend(values.filter_map(|value| value_key([&condition.key], &NamedValue(value))));
     }
     found.sort_unstable();
     found.dedup();

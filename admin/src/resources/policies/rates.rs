@@ -1,11 +1,11 @@
 //! Rate-limits policies: so many requests or tokens in each minute, hour or day. A new value holds in the running
 //! window; another unit or rule counts from zero.
 
-use super::entities::{self, Entity, Wanted};
-use super::rule::{self, For};
+use super::entities::{self, Entity, EntityQuery};
+use super::rule::{self, RuleFor};
 use super::{Status, Target, matched};
 use crate::app::App;
-use crate::crud::{self, Action, Answer, Lock, Resource, Verb};
+use crate::crud::{self, Action, Answer, Resource, RowLock, Verb};
 use crate::http::{ApiError, Field, PageSizes, Time, text};
 use crate::identity::{Call, tenancy};
 use crate::limits::number;
@@ -174,8 +174,8 @@ impl Resource for RatePolicy {
         Ok(Columns::default()
             .set("name", body.name.map(|name| text::name("name", name)).transpose()?)
             .set("description", body.description.map(described).transpose()?)
-            .set("conditions", rule::conditions(body.conditions, For::Rates)?)
-            .set("group_by", rule::group_by(body.group_by, For::Rates)?)
+            .set("conditions", rule::conditions(body.conditions, RuleFor::Rates)?)
+            .set("group_by", rule::group_by(body.group_by, RuleFor::Rates)?)
             .set("type", named_kind(body.kind))
             .set("unit", body.unit.as_str())
             .set("value", checked_value(body.value)?)
@@ -188,8 +188,8 @@ impl Resource for RatePolicy {
         if body.kind.is_some_and(|kind| named_kind(kind) != current.kind) {
             return Err(ApiError::field("type", "cannot be changed"));
         }
-        let conditions = body.conditions.map(|sent| rule::conditions(sent, For::Rates)).transpose()?;
-        let group_by = body.group_by.map(|sent| rule::group_by(sent, For::Rates)).transpose()?;
+        let conditions = body.conditions.map(|sent| rule::conditions(sent, RuleFor::Rates)).transpose()?;
+        let group_by = body.group_by.map(|sent| rule::group_by(sent, RuleFor::Rates)).transpose()?;
         let restarts = body.unit.is_some_and(|unit| unit.as_str() != current.unit)
             || conditions.as_ref().is_some_and(|sent| *sent != current.conditions)
             || group_by.as_ref().is_some_and(|sent| *sent != current.group_by)
@@ -244,7 +244,7 @@ impl Resource for RatePolicy {
 
 async fn found(db: &impl GenericClient, call: &Call, id: &str) -> Result<RatePolicy, ApiError> {
     let workspace = tenancy::asked(db, &call.caller, call.query().text("workspace_id")).await?;
-    crud::find(db, call, id, workspace, Lock::No).await
+    crud::find(db, call, id, workspace, RowLock::No).await
 }
 
 /// The policy, and when a request last matched it.
@@ -263,9 +263,9 @@ pub async fn entities(State(app): State<App>, call: Call, Path(id): Path<String>
     let policy = found(&*db, &call, &id).await?;
     let unit = Unit::of(&policy.unit);
     let page = call.query().page(PageSizes::USUAL)?;
-    let wanted = Wanted { named: entities::named(&policy.conditions), ..Wanted::of(&call, page)? };
+    let wanted = EntityQuery { named: entities::named(&policy.conditions), ..EntityQuery::of(&call, page)? };
     let prefix = RateLimitsPolicy::scope_prefix_of(policy.id, policy.counters_since);
-    let source = entities::Window { prefix: &prefix, kind: &policy.kind, period: unit.period() };
+    let source = entities::RateCounters { prefix: &prefix, kind: &policy.kind, period: unit.period() };
     let (total, found) = entities::in_window(&*db, &call, policy.id, policy.value, &source, &wanted).await?;
     let resets_at = Time(unit.window_end(Utc::now()));
     let shown = |entity: &Entity| {

@@ -11,12 +11,12 @@ pub const MOST_GROUPS: usize = 8;
 
 /// Which limits the rule is for: the kind of endpoint is a matter of rates alone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum For {
+pub enum RuleFor {
     Rates,
     Usage,
 }
 
-pub fn conditions(sent: Vec<Condition>, whose: For) -> Result<Value, ApiError> {
+pub fn conditions(sent: Vec<Condition>, whose: RuleFor) -> Result<Value, ApiError> {
     if !(1..=MOST_CONDITIONS).contains(&sent.len()) {
         return Err(ApiError::field("conditions", format!("must hold 1 to {MOST_CONDITIONS} conditions")));
     }
@@ -26,7 +26,7 @@ pub fn conditions(sent: Vec<Condition>, whose: For) -> Result<Value, ApiError> {
     Ok(json!(sent))
 }
 
-pub fn group_by(sent: Vec<GroupBy>, whose: For) -> Result<Value, ApiError> {
+pub fn group_by(sent: Vec<GroupBy>, whose: RuleFor) -> Result<Value, ApiError> {
     if !(1..=MOST_GROUPS).contains(&sent.len()) {
         return Err(ApiError::field("group_by", format!("must hold 1 to {MOST_GROUPS} keys")));
     }
@@ -40,7 +40,7 @@ pub fn group_by(sent: Vec<GroupBy>, whose: For) -> Result<Value, ApiError> {
     Ok(json!(sent))
 }
 
-fn checked(condition: &Condition, whose: For) -> Result<(), ApiError> {
+fn checked(condition: &Condition, whose: RuleFor) -> Result<(), ApiError> {
     suits(&condition.key, whose)?;
     values("value", &condition.value)?;
     let Some(excludes) = &condition.excludes else { return Ok(()) };
@@ -51,9 +51,9 @@ fn checked(condition: &Condition, whose: For) -> Result<(), ApiError> {
     Ok(())
 }
 
-fn suits(key: &Key, whose: For) -> Result<(), ApiError> {
+fn suits(key: &Key, whose: RuleFor) -> Result<(), ApiError> {
     match (key, whose) {
-        (Key::EndpointType, For::Usage) => Err(ApiError::field("key", "endpoint_type is for rate limits only")),
+        (Key::EndpointType, RuleFor::Usage) => Err(ApiError::field("key", "endpoint_type is for rate limits only")),
         _ => Ok(()),
     }
 }
@@ -83,15 +83,19 @@ mod tests {
     fn a_condition_that_cannot_be_meant_is_named() {
         let (many, long) = (vec!["x"; MOST_VALUES + 1], "x".repeat(LONGEST_VALUE + 1));
         for (sent, whose, expected) in [
-            (json!([]), For::Rates, Some("conditions")),
-            (json!([{ "key": "api_key", "value": "x" }]), For::Rates, None),
-            (json!([{ "key": "api_key", "value": "" }]), For::Rates, Some("conditions[0].value")),
-            (json!([{ "key": "api_key", "value": [] }]), For::Rates, Some("conditions[0].value")),
-            (json!([{ "key": "api_key", "value": many }]), For::Rates, Some("conditions[0].value")),
-            (json!([{ "key": "api_key", "value": long }]), For::Rates, Some("conditions[0].value")),
-            (json!([{ "key": "model", "value": "*", "excludes": "*" }]), For::Rates, Some("conditions[0].excludes")),
-            (json!([{ "key": "endpoint_type", "value": "chat" }]), For::Rates, None),
-            (json!([{ "key": "endpoint_type", "value": "chat" }]), For::Usage, Some("conditions[0].key")),
+            (json!([]), RuleFor::Rates, Some("conditions")),
+            (json!([{ "key": "api_key", "value": "x" }]), RuleFor::Rates, None),
+            (json!([{ "key": "api_key", "value": "" }]), RuleFor::Rates, Some("conditions[0].value")),
+            (json!([{ "key": "api_key", "value": [] }]), RuleFor::Rates, Some("conditions[0].value")),
+            (json!([{ "key": "api_key", "value": many }]), RuleFor::Rates, Some("conditions[0].value")),
+            (json!([{ "key": "api_key", "value": long }]), RuleFor::Rates, Some("conditions[0].value")),
+            (
+                json!([{ "key": "model", "value": "*", "excludes": "*" }]),
+                RuleFor::Rates,
+                Some("conditions[0].excludes"),
+            ),
+            (json!([{ "key": "endpoint_type", "value": "chat" }]), RuleFor::Rates, None),
+            (json!([{ "key": "endpoint_type", "value": "chat" }]), RuleFor::Usage, Some("conditions[0].key")),
         ] {
             let read: Vec<Condition> = serde_json::from_value(sent.clone()).unwrap();
             assert_eq!(conditions(read, whose).err().map(fault).as_deref(), expected, "{sent}");
@@ -106,7 +110,7 @@ mod tests {
             (json!([{ "key": "api_key" }, { "key": "api_key" }]), Some("group_by[1].key")),
         ] {
             let read: Vec<GroupBy> = serde_json::from_value(sent.clone()).unwrap();
-            assert_eq!(group_by(read, For::Usage).err().map(fault).as_deref(), expected, "{sent}");
+            assert_eq!(group_by(read, RuleFor::Usage).err().map(fault).as_deref(), expected, "{sent}");
         }
     }
 }

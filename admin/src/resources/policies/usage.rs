@@ -8,13 +8,13 @@ pub use budget::schedule_of;
 pub use read::{entities, read};
 
 use super::rates::described;
-use super::rule::{self, For};
+use super::rule::{self, RuleFor};
 use super::{Status, Target, matched, reset};
 use crate::crud::{self, Action, Resource, Verb};
 use crate::http::{ApiError, Field, Time, text};
 use crate::identity::Call;
 use crate::limits::number;
-use crate::limits::reset::{self as resets, Period, Schedule};
+use crate::limits::reset::{self as resets, Period, ResetSchedule};
 use budget::{amounts, scheduled};
 use chrono::{Utc, Weekday};
 use serde::{Deserialize, Serialize};
@@ -157,13 +157,13 @@ impl Resource for UsagePolicy {
         }
         super::own_organisation(action.call, body.organisation_id)?;
         amounts(body.kind, body.credit_limit, body.alert_threshold)?;
-        let schedule = Schedule::checked(body.periodic_reset, body.periodic_reset_days, WEEK)?;
+        let schedule = ResetSchedule::checked(body.periodic_reset, body.periodic_reset_days, WEEK)?;
         let next = resets::first(schedule, body.next_usage_reset_at.as_deref(), Utc::now())?;
         Ok(Columns::default()
             .set("name", body.name.map(|name| text::name("name", name)).transpose()?)
             .set("description", body.description.map(described).transpose()?)
-            .set("conditions", rule::conditions(body.conditions, For::Usage)?)
-            .set("group_by", rule::group_by(body.group_by, For::Usage)?)
+            .set("conditions", rule::conditions(body.conditions, RuleFor::Usage)?)
+            .set("group_by", rule::group_by(body.group_by, RuleFor::Usage)?)
             .set("type", body.kind.as_str())
             .set("credit_limit", body.credit_limit)
             .set("alert_threshold", body.alert_threshold)
@@ -189,8 +189,8 @@ impl Resource for UsagePolicy {
         let columns = Columns::default()
             .set_if("name", body.name.try_map(|name| text::name("name", name))?.sent())
             .set_if("description", body.description.try_map(described)?.sent())
-            .set_if("conditions", body.conditions.map(|sent| rule::conditions(sent, For::Usage)).transpose()?)
-            .set_if("group_by", body.group_by.map(|sent| rule::group_by(sent, For::Usage)).transpose()?)
+            .set_if("conditions", body.conditions.map(|sent| rule::conditions(sent, RuleFor::Usage)).transpose()?)
+            .set_if("group_by", body.group_by.map(|sent| rule::group_by(sent, RuleFor::Usage)).transpose()?)
             .set_if("credit_limit", body.credit_limit)
             .set_if("alert_threshold", body.alert_threshold.sent())
             .set_if("strict", body.strict)

@@ -5,7 +5,7 @@ use crate::crud::{Action, tags};
 use crate::http::{ApiError, Field, json, text, time};
 use crate::identity::tenancy;
 use crate::limits::{self, UsageLimits};
-use crate::resources::integrations::{Account, Fields};
+use crate::resources::integrations::{Fields, OpenedAccount};
 use chrono::{DateTime, Utc};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
@@ -82,8 +82,13 @@ pub async fn changed(action: &Action<'_>, current: &Provider, body: ProviderChan
         .set_if("tags", body.tags.try_map(tags::checked)?.sent())
         .set_if("concurrency", body.concurrency.try_map(concurrency)?.sent())
         .join(
-            Limits { usage: body.usage_limits, rates: body.rate_limits, resets: body.reset_usage, ends: expires_at }
-                .over(action, current, now)?,
+            ProviderLimits {
+                usage: body.usage_limits,
+                rates: body.rate_limits,
+                resets: body.reset_usage,
+                ends: expires_at,
+            }
+            .over(action, current, now)?,
         );
     let columns = match body.model_config.sent() {
         None => columns,
@@ -111,7 +116,7 @@ async fn configured(
     let stored = match current {
         Some(current) => {
             let plain = current.model_config.clone().unwrap_or_default();
-            Account::open(action, &place, &plain, current.sealed.as_ref()).await?.configurations
+            OpenedAccount::open(action, &place, &plain, current.sealed.as_ref()).await?.configurations
         }
         None => Fields::new(),
     };
@@ -120,7 +125,7 @@ async fn configured(
         Some(old) if masks.get(&name) == Some(&value) => (name, old.clone()),
         _ => (name, value),
     });
-    Account { key: None, configurations: config.collect() }.columns(action, &place, "model_config").await
+    OpenedAccount { key: None, configurations: config.collect() }.columns(action, &place, "model_config").await
 }
 
 /// The integration of this slug or id, if the workspace may use it; it stays usable until the transaction ends.
@@ -154,14 +159,14 @@ pub fn new_limits(action: &Action<'_>, usage: Value, rates: Value, now: DateTime
 }
 
 /// What a change says about how long and how much a provider may be used.
-pub struct Limits {
+pub struct ProviderLimits {
     pub usage: Field<Value>,
     pub rates: Field<Value>,
     pub resets: Option<bool>,
     pub ends: Option<Option<DateTime<Utc>>>,
 }
 
-impl Limits {
+impl ProviderLimits {
     /// The columns that change. The status follows from the rest, so that room or time revive a provider.
     pub fn over(self, action: &Action<'_>, current: &Provider, now: DateTime<Utc>) -> Result<Columns, ApiError> {
         for sent in [&self.usage, &self.rates] {

@@ -13,22 +13,22 @@ use serde_json::json;
 use uuid::Uuid;
 
 /// A table whose rows belong to workspaces and have a status.
-struct Dependent {
+struct DependentTable {
     table: &'static str,
     /// What it is called in the refusal, and which of its rows were made by people; none for what never stops a delete.
     counted: Option<(&'static str, &'static str)>,
 }
 
 /// Each new table of things in a workspace joins here.
-static DEPENDENTS: &[Dependent] = &[
-    Dependent { table: "api_keys", counted: Some(("API keys", "creation_mode <> 'auto'")) },
-    Dependent { table: "configs", counted: Some(("configs", "true")) },
-    Dependent { table: "labels", counted: None },
-    Dependent { table: "rate_limits_policies", counted: Some(("rate limits policies", "true")) },
-    Dependent { table: "usage_limits_policies", counted: Some(("usage limits policies", "true")) },
+static DEPENDENTS: &[DependentTable] = &[
+    DependentTable { table: "api_keys", counted: Some(("API keys", "creation_mode <> 'auto'")) },
+    DependentTable { table: "configs", counted: Some(("configs", "true")) },
+    DependentTable { table: "labels", counted: None },
+    DependentTable { table: "rate_limits_policies", counted: Some(("rate limits policies", "true")) },
+    DependentTable { table: "usage_limits_policies", counted: Some(("usage limits policies", "true")) },
     // First the handles, then the accounts that they are on.
-    Dependent { table: "providers", counted: Some(("providers", "creation_mode <> 'auto'")) },
-    Dependent { table: "integrations", counted: Some(("integrations", "NOT is_hidden")) },
+    DependentTable { table: "providers", counted: Some(("providers", "creation_mode <> 'auto'")) },
+    DependentTable { table: "integrations", counted: Some(("integrations", "NOT is_hidden")) },
 ];
 
 #[derive(Deserialize)]
@@ -79,7 +79,7 @@ async fn refuse_while_in_use(action: &Action<'_>, workspace: Uuid) -> Result<(),
 }
 
 async fn archive_dependents(action: &Action<'_>, workspace: Uuid) -> Result<(), ApiError> {
-    for Dependent { table, .. } in DEPENDENTS {
+    for DependentTable { table, .. } in DEPENDENTS {
         let sql = format!(
             "UPDATE {table} SET status = 'archived', last_updated_at = now() WHERE workspace_id = $1 AND status <> 'archived'"
         );

@@ -6,14 +6,14 @@ fn id(n: i64) -> Uuid {
     Uuid::from_u128(n as u128)
 }
 
-fn chained(before: End, text: &str) -> (Chained, End) {
+fn chained(before: End, text: &str) -> (ChainedRecord, End) {
     let fields = vec![Some(text.to_owned()), None];
     let end = before.with(&fields);
     let (previous_hash, hash) = (before.hash.to_vec(), end.hash.to_vec());
-    (Chained { id: id(end.sequence), sequence: end.sequence, previous_hash, hash, fields }, end)
+    (ChainedRecord { id: id(end.sequence), sequence: end.sequence, previous_hash, hash, fields }, end)
 }
 
-fn five() -> (Vec<Chained>, End) {
+fn five() -> (Vec<ChainedRecord>, End) {
     let mut end = End::BEGINNING;
     let mut records = Vec::new();
     for text in ["a", "b", "c", "d", "e"] {
@@ -24,14 +24,14 @@ fn five() -> (Vec<Chained>, End) {
     (records, end)
 }
 
-fn found(records: &[Chained], known: Option<End>, anchor: Option<End>) -> Vec<Finding> {
-    let mut walk = Walk::new(anchor);
+fn found(records: &[ChainedRecord], known: Option<End>, anchor: Option<End>) -> Vec<ChainFinding> {
+    let mut walk = ChainWalk::new(anchor);
     records.iter().for_each(|record| walk.step(record));
     walk.end(known)
 }
 
 /// Computes the hashes anew from the record at `from` on, as somebody would who knows how.
-fn recomputed(records: &mut [Chained], from: usize) -> End {
+fn recomputed(records: &mut [ChainedRecord], from: usize) -> End {
     let mut end = End::BEGINNING;
     for (n, record) in records.iter_mut().enumerate() {
         if n >= from {
@@ -58,7 +58,7 @@ fn an_edit_is_found_at_its_record() {
         let (mut records, end) = five();
         records[n].fields[0] = Some("x".into());
         let sequence = n as i64 + 1;
-        assert_eq!(found(&records, Some(end), None), [Finding::Edited { sequence, id: id(sequence) }]);
+        assert_eq!(found(&records, Some(end), None), [ChainFinding::Edited { sequence, id: id(sequence) }]);
     }
 }
 
@@ -70,8 +70,11 @@ fn an_edit_with_a_new_hash_is_found_at_the_next_record_or_at_the_end() {
         let record = &mut records[n];
         record.hash = hash(&record.previous_hash, record.sequence, &record.fields).to_vec();
         let next = n as i64 + 2;
-        let expected =
-            if n == 4 { Finding::OtherEnd { sequence: 5 } } else { Finding::Unlinked { sequence: next, id: id(next) } };
+        let expected = if n == 4 {
+            ChainFinding::OtherEnd { sequence: 5 }
+        } else {
+            ChainFinding::Unlinked { sequence: next, id: id(next) }
+        };
         assert_eq!(found(&records, Some(end), None), [expected]);
     }
 }
@@ -81,7 +84,7 @@ fn a_gap_is_found_wherever_it_is() {
     for (from, to) in [(1, 1), (1, 3), (2, 2), (3, 4), (5, 5), (4, 5), (1, 5)] {
         let (mut records, end) = five();
         records.retain(|record| !(from..=to).contains(&record.sequence));
-        assert_eq!(found(&records, Some(end), None), [Finding::Missing { from, to }]);
+        assert_eq!(found(&records, Some(end), None), [ChainFinding::Missing { from, to }]);
     }
 }
 
@@ -93,19 +96,19 @@ fn a_gap_that_was_closed_by_new_numbers_is_found() {
         record.sequence = n as i64 + 1;
     }
     let findings = found(&records, Some(end), None);
-    assert_eq!(findings.first(), Some(&Finding::Edited { sequence: 2, id: id(3) }), "{findings:?}");
-    assert_eq!(findings.last(), Some(&Finding::Missing { from: 5, to: 5 }), "{findings:?}");
+    assert_eq!(findings.first(), Some(&ChainFinding::Edited { sequence: 2, id: id(3) }), "{findings:?}");
+    assert_eq!(findings.last(), Some(&ChainFinding::Missing { from: 5, to: 5 }), "{findings:?}");
 }
 
 #[test]
 fn an_added_record_is_found() {
     let (mut records, end) = five();
-    let extra = Chained { id: id(9), ..records[2].clone() };
+    let extra = ChainedRecord { id: id(9), ..records[2].clone() };
     records.insert(3, extra);
-    assert_eq!(found(&records, Some(end), None), [Finding::Added { sequence: 3, id: id(9) }]);
+    assert_eq!(found(&records, Some(end), None), [ChainFinding::Added { sequence: 3, id: id(9) }]);
     let (mut records, end) = five();
     records.push(chained(end, "f").0);
-    assert_eq!(found(&records, Some(end), None), [Finding::OtherEnd { sequence: 5 }]);
+    assert_eq!(found(&records, Some(end), None), [ChainFinding::OtherEnd { sequence: 5 }]);
 }
 
 #[test]
@@ -113,13 +116,13 @@ fn a_chain_computed_anew_is_found_by_its_end_and_with_a_new_end_by_an_anchor() {
     let (mut records, end) = five();
     records[1].fields[0] = Some("x".into());
     let new_end = recomputed(&mut records, 1);
-    assert_eq!(found(&records, Some(end), None), [Finding::OtherEnd { sequence: 5 }]);
+    assert_eq!(found(&records, Some(end), None), [ChainFinding::OtherEnd { sequence: 5 }]);
     assert_eq!(found(&records, Some(new_end), None), []);
-    assert_eq!(found(&records, Some(new_end), Some(end)), [Finding::OtherAnchor { sequence: 5 }]);
-    assert_eq!(found(&records[..3], None, Some(end)).last(), Some(&Finding::Missing { from: 4, to: 5 }));
+    assert_eq!(found(&records, Some(new_end), Some(end)), [ChainFinding::OtherAnchor { sequence: 5 }]);
+    assert_eq!(found(&records[..3], None, Some(end)).last(), Some(&ChainFinding::Missing { from: 4, to: 5 }));
 }
 
 #[test]
 fn a_chain_whose_end_was_forgotten_is_not_whole() {
-    assert_eq!(found(&five().0, None, None), [Finding::NoEnd]);
+    assert_eq!(found(&five().0, None, None), [ChainFinding::NoEnd]);
 }

@@ -12,44 +12,49 @@ const MASK: &str = "masked_client_secret";
 
 /// What a change says about the secret.
 #[cfg_attr(test, derive(Debug, PartialEq))]
-pub enum Secret {
+pub enum ClientSecretChange {
     Keep,
     Forget,
     Replace(String),
 }
 
 /// Takes the secret out of what was sent. `stored` is the present `oidc` object.
-pub fn taken(sent: &mut Field<Oidc>, stored: &Value) -> Result<Secret, ApiError> {
+pub fn taken(sent: &mut Field<Oidc>, stored: &Value) -> Result<ClientSecretChange, ApiError> {
     let oidc = match sent {
-        Field::Absent => return Ok(Secret::Keep),
-        Field::Null => return Ok(Secret::Forget),
+        Field::Absent => return Ok(ClientSecretChange::Keep),
+        Field::Null => return Ok(ClientSecretChange::Forget),
         Field::Value(oidc) => oidc,
     };
     match std::mem::take(&mut oidc.client_secret) {
         Field::Value(secret) if stored[MASK].as_str() == Some(&secret) => Ok(kept_for(oidc, stored)),
-        Field::Value(secret) => Ok(Secret::Replace(text::sized("oidc.client_secret", secret, 1..=4096)?)),
-        Field::Null => Ok(Secret::Forget),
+        Field::Value(secret) => Ok(ClientSecretChange::Replace(text::sized("oidc.client_secret", secret, 1..=4096)?)),
+        Field::Null => Ok(ClientSecretChange::Forget),
         Field::Absent => Ok(kept_for(oidc, stored)),
     }
 }
 
-fn kept_for(oidc: &Oidc, stored: &Value) -> Secret {
-    if stored["issuer"].as_str() == Some(oidc.issuer()) { Secret::Keep } else { Secret::Forget }
+fn kept_for(oidc: &Oidc, stored: &Value) -> ClientSecretChange {
+    if stored["issuer"].as_str() == Some(oidc.issuer()) { ClientSecretChange::Keep } else { ClientSecretChange::Forget }
 }
 
 /// Seals or forgets it, and leaves its mask in the new `oidc` object.
-pub async fn keep(action: &Action<'_>, secret: Secret, before: &Value, after: &mut Value) -> Result<(), ApiError> {
+pub async fn keep(
+    action: &Action<'_>,
+    secret: ClientSecretChange,
+    before: &Value,
+    after: &mut Value,
+) -> Result<(), ApiError> {
     const WRITE: &str = "UPDATE organisations SET auth_secrets = $2 WHERE id = $1";
     let id = action.organisation_id();
     let (sealed, mask) = match secret {
-        Secret::Keep => {
+        ClientSecretChange::Keep => {
             if after.is_object() && !before[MASK].is_null() {
                 after[MASK] = before[MASK].clone();
             }
             return Ok(());
         }
-        Secret::Forget => (None, Value::Null),
-        Secret::Replace(secret) => {
+        ClientSecretChange::Forget => (None, Value::Null),
+        ClientSecretChange::Replace(secret) => {
             let mask = api_key::mask(&secret).into();
             let place = Place { organisation: id, table: "organisations", row: id, field: "auth_secrets" };
             let object = shared::seal::Secret::from(json!({ "oidc.client_secret": secret }).to_string());
@@ -71,23 +76,29 @@ mod tests {
     fn a_secret_stays_with_its_issuer() {
         let stored = json!({ "issuer": "https://id.test", "masked_client_secret": "s3*****ret" });
         for (sent, expected) in [
-            (json!({ "issuer": "https://id.test", "client_id": "c" }), Secret::Keep),
-            (json!({ "issuer": "https://id.test", "client_id": "c", "client_secret": "s3*****ret" }), Secret::Keep),
-            (json!({ "issuer": "https://other.test", "client_id": "c" }), Secret::Forget),
+            (json!({ "issuer": "https://id.test", "client_id": "c" }), ClientSecretChange::Keep),
+            (
+                json!({ "issuer": "https://id.test", "client_id": "c", "client_secret": "s3*****ret" }),
+                ClientSecretChange::Keep,
+            ),
+            (json!({ "issuer": "https://other.test", "client_id": "c" }), ClientSecretChange::Forget),
             (
                 json!({ "issuer": "https://other.test", "client_id": "c", "client_secret": "s3*****ret" }),
-                Secret::Forget,
+                ClientSecretChange::Forget,
             ),
-            (json!({ "issuer": "https://id.test", "client_id": "c", "client_secret": null }), Secret::Forget),
+            (
+                json!({ "issuer": "https://id.test", "client_id": "c", "client_secret": null }),
+                ClientSecretChange::Forget,
+            ),
             (
                 json!({ "issuer": "https://other.test", "client_id": "c", "client_secret": "new" }),
-                Secret::Replace("new".into()),
+                ClientSecretChange::Replace("new".into()),
             ),
         ] {
             let mut oidc = Field::Value(crate::http::json::read::<Oidc>(sent.clone()).unwrap());
             assert_eq!(taken(&mut oidc, &stored).unwrap(), expected, "{sent}");
         }
-        assert_eq!(taken(&mut Field::Absent, &stored).unwrap(), Secret::Keep);
-        assert_eq!(taken(&mut Field::Null, &stored).unwrap(), Secret::Forget);
+        assert_eq!(taken(&mut Field::Absent, &stored).unwrap(), ClientSecretChange::Keep);
+        assert_eq!(taken(&mut Field::Null, &stored).unwrap(), ClientSecretChange::Forget);
     }
 }

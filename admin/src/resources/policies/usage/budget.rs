@@ -5,7 +5,7 @@ use super::{UsagePolicy, UsagePolicyChange, WEEK};
 use crate::crud::Action;
 use crate::http::{ApiError, Field};
 use crate::limits::is_raised;
-use crate::limits::reset::{self as resets, Period, Schedule};
+use crate::limits::reset::{self as resets, Period, ResetSchedule};
 use chrono::Utc;
 use shared::model::policy::BudgetKind;
 use shared::table::Columns;
@@ -19,7 +19,7 @@ impl UsagePolicy {
         }
     }
 
-    fn schedule(&self) -> Result<Option<Schedule>, ApiError> {
+    fn schedule(&self) -> Result<Option<ResetSchedule>, ApiError> {
         schedule_of(self.periodic_reset.as_deref(), self.periodic_reset_days)
     }
 
@@ -28,17 +28,19 @@ impl UsagePolicy {
         let stored = self.schedule()?;
         let period = match &body.periodic_reset {
             Field::Value(period) => Some(*period),
-            Field::Absent if !matches!(body.periodic_reset_days, Field::Value(_)) => stored.and_then(Schedule::period),
+            Field::Absent if !matches!(body.periodic_reset_days, Field::Value(_)) => {
+                stored.and_then(ResetSchedule::period)
+            }
             Field::Absent | Field::Null => None,
         };
         let days = match &body.periodic_reset_days {
             Field::Value(days) => Some(*days),
             Field::Absent if !matches!(body.periodic_reset, Field::Value(_)) => {
-                stored.and_then(Schedule::days).map(i64::from)
+                stored.and_then(ResetSchedule::days).map(i64::from)
             }
             Field::Absent | Field::Null => None,
         };
-        let schedule = Schedule::checked(period, days, WEEK)?;
+        let schedule = ResetSchedule::checked(period, days, WEEK)?;
         let is_sent = body.periodic_reset.is_sent() || body.periodic_reset_days.is_sent();
         let columns = if is_sent { scheduled(schedule) } else { Columns::default() };
         let asked = match &body.next_usage_reset_at {
@@ -72,17 +74,17 @@ impl UsagePolicy {
 }
 
 /// A schedule as the two columns hold it.
-pub fn schedule_of(period: Option<&str>, days: Option<i16>) -> Result<Option<Schedule>, ApiError> {
+pub fn schedule_of(period: Option<&str>, days: Option<i16>) -> Result<Option<ResetSchedule>, ApiError> {
     let period = period.map(|text| if text == "weekly" { Period::Weekly } else { Period::Monthly });
-    Schedule::checked(period, days.map(i64::from), WEEK)
+    ResetSchedule::checked(period, days.map(i64::from), WEEK)
 }
 
-pub(super) fn scheduled(schedule: Option<Schedule>) -> Columns {
-    let period = schedule.and_then(Schedule::period).map(|period| match period {
+pub(super) fn scheduled(schedule: Option<ResetSchedule>) -> Columns {
+    let period = schedule.and_then(ResetSchedule::period).map(|period| match period {
         Period::Weekly => "weekly",
         Period::Monthly => "monthly",
     });
-    let days = schedule.and_then(Schedule::days).and_then(|days| i16::try_from(days).ok());
+    let days = schedule.and_then(ResetSchedule::days).and_then(|days| i16::try_from(days).ok());
     Columns::default().set("periodic_reset", period).set("periodic_reset_days", days)
 }
 

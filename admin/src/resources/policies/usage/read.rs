@@ -1,10 +1,10 @@
 //! A usage-limits policy as it is read: when a request last matched it, and what its groups have used.
 
-use super::super::entities::{self as groups, Wanted};
+use super::super::entities::{self as groups, EntityQuery};
 use super::super::matched;
 use super::UsagePolicy;
 use crate::app::App;
-use crate::crud::{self, Answer, Lock, Resource as _};
+use crate::crud::{self, Answer, Resource as _, RowLock};
 use crate::http::{ApiError, PageSizes};
 use crate::identity::{Call, tenancy};
 use crate::limits::number;
@@ -19,7 +19,7 @@ const MOST_SHOWN: i64 = 10_000;
 
 async fn found(db: &impl GenericClient, call: &Call, id: &str) -> Result<UsagePolicy, ApiError> {
     let workspace = tenancy::asked(db, &call.caller, call.query().text("workspace_id")).await?;
-    crud::find(db, call, id, workspace, Lock::No).await
+    crud::find(db, call, id, workspace, RowLock::No).await
 }
 
 /// The policy, when a request last matched it, and on demand what each group has used.
@@ -30,7 +30,7 @@ pub async fn read(State(app): State<App>, call: Call, Path(id): Path<String>) ->
     let mut shown = policy.shown(&call);
     matched::show(&mut shown, last, policy.created_at.0, Utc::now());
     if call.query().text("include_usage") == Some("true") {
-        let wanted = Wanted { page: (MOST_SHOWN, 0), ..Wanted::default() };
+        let wanted = EntityQuery { page: (MOST_SHOWN, 0), ..EntityQuery::default() };
         let (_, groups) = policy.groups(&*db, &call, &wanted).await?;
         let usage = groups.into_iter().map(|group| {
             let state = json!({
@@ -50,7 +50,7 @@ pub async fn entities(State(app): State<App>, call: Call, Path(id): Path<String>
     let db = app.db.get().await?;
     let policy = found(&*db, &call, &id).await?;
     let page = call.query().page(PageSizes::USUAL)?;
-    let wanted = Wanted { named: groups::named(&policy.conditions), ..Wanted::of(&call, page)? };
+    let wanted = EntityQuery { named: groups::named(&policy.conditions), ..EntityQuery::of(&call, page)? };
     let (total, groups) = policy.groups(&*db, &call, &wanted).await?;
     Ok(crud::listed(total, groups.iter().map(groups::Entity::shown_since).collect()))
 }
@@ -60,9 +60,9 @@ impl UsagePolicy {
         &self,
         db: &impl GenericClient,
         call: &Call,
-        wanted: &Wanted,
+        wanted: &EntityQuery,
     ) -> Result<(i64, Vec<groups::Entity>), ApiError> {
-        let budget = groups::Budget { kind: &self.kind, last_reset_at: self.last_reset_at.0 };
+        let budget = groups::BudgetCounters { kind: &self.kind, last_reset_at: self.last_reset_at.0 };
         groups::in_budget(db, call, self.id, self.credit_limit, &budget, wanted).await
     }
 }
