@@ -24,7 +24,7 @@ use tokio_postgres::GenericClient;
 use tokio_postgres::types::ToSql;
 use uuid::Uuid;
 
-/// One line of the trail. Jobs fill it by hand, requests by `of`.
+/// One line of the trail. Jobs fill it by hand, requests by `for_caller`.
 #[derive(Debug, Default)]
 pub struct AuditRecord {
     pub organisation_id: Uuid,
@@ -53,23 +53,23 @@ pub struct AuditRecord {
 
 impl AuditRecord {
     /// A request that succeeded; a failure adds its status and error.
-    pub fn of(origin: &RequestOrigin, caller: &Caller) -> Self {
-        Self::of_key(origin, &caller.key)
+    pub fn for_caller(origin: &RequestOrigin, caller: &Caller) -> Self {
+        Self::for_key(origin, &caller.key)
     }
 
-    fn of_key(origin: &RequestOrigin, key: &ApiKey) -> Self {
+    fn for_key(origin: &RequestOrigin, key: &ApiKey) -> Self {
         let is_token = key.kind == KeyKind::Jwt;
         Self {
             workspace_id: key.workspace_id,
             user_id: Some(key.user_id.unwrap_or(key.id)),
             user_type: if key.user_id.is_some() || is_token { "user" } else { "api_key" },
             api_key_id: (!is_token).then_some(key.id),
-            ..Self::of_visitor(origin, key.organisation_id)
+            ..Self::for_visitor(origin, key.organisation_id)
         }
     }
 
     /// A request by somebody without a key, as who accepts an invitation.
-    pub fn of_visitor(origin: &RequestOrigin, organisation_id: Uuid) -> Self {
+    pub fn for_visitor(origin: &RequestOrigin, organisation_id: Uuid) -> Self {
         let subject = subject(origin.operation).unwrap_or(Subject { resource_type: "other", action: "manage" });
         Self {
             organisation_id,
@@ -140,7 +140,7 @@ pub async fn attempt(app: &App, origin: &RequestOrigin, key: &ApiKey, status: St
     if subject(origin.operation).is_none() || origin.is_recorded() {
         return;
     }
-    let mut row = AuditRecord::of_key(origin, key);
+    let mut row = AuditRecord::for_key(origin, key);
     row.response_status_code = status.as_u16().into();
     match refused {
         // Postgres cannot store NUL, and no error must escape the trail by containing one.

@@ -46,7 +46,8 @@ pub async fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
             say(&format!("{} charges reconciled", commands::reconcile_charges(settings, *request, *verdict).await?));
         }
         Some(Command::Logs { command: LogsCommand::Erase { organisation, user, trace, mode } }) => {
-            let subject = ErasureSubject::of(user.clone(), trace.clone()).context("name a user or a trace")?;
+            let subject =
+                ErasureSubject::from_user_or_trace(user.clone(), trace.clone()).context("name a user or a trace")?;
             say(&commands::erase_logs(settings, *organisation, &subject, *mode).await?.to_string());
         }
         None => {

@@ -66,7 +66,7 @@ pub async fn read<R: Resource>(State(app): State<App>, call: Call, Path(name): P
 pub async fn create<R: Resource>(State(app): State<App>, call: Call) -> Answer {
     let body = call.object()?;
     let asked = R::asked_workspace(&body)?;
-    let new: R::Create = json::read(Value::Object(body))?;
+    let new: R::Create = json::parse(Value::Object(body))?;
     let mut db = app.db.get().await?;
     let mut action = Action::begin(&mut db, &app, &call).await?;
     action.workspace_id = tenancy::asked(&action.tx, &call.caller, asked.as_deref()).await?;
@@ -96,7 +96,7 @@ pub async fn create<R: Resource>(State(app): State<App>, call: Call) -> Answer {
 pub async fn update<R: Resource>(State(app): State<App>, call: Call, Path(name): Path<String>) -> Answer {
     let body = call.object()?;
     let asked = text_of(&body, "workspace_id")?;
-    let change: R::Update = json::read(Value::Object(body))?;
+    let change: R::Update = json::parse(Value::Object(body))?;
     let mut db = app.db.get().await?;
     let mut action = Action::begin(&mut db, &app, &call).await?;
     R::before_update(&action, &change).await?;

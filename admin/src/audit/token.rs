@@ -36,7 +36,7 @@ pub async fn token(app: &App, origin: &RequestOrigin, organisation: Option<Uuid>
         resource_id: Some(mask.clone()),
         response_status_code: refused.status().as_u16().into(),
         error: Some(format!("{} {refused}", refused.code()).replace('\0', "\u{fffd}")),
-        ..AuditRecord::of_visitor(origin, organisation_id)
+        ..AuditRecord::for_visitor(origin, organisation_id)
     };
     origin.mark_recorded();
     // A statement of its own, or the lock would be held while the row is written.

@@ -45,7 +45,7 @@ impl LogQueries {
 
     /// Waits for a turn. Ask before taking a connection: whoever waits must not hold one.
     pub async fn enter(&self, organisation: Uuid) -> Result<LogQueryPermit, ApiError> {
-        let own = self.of(organisation);
+        let own = self.semaphore_of(organisation);
         let both = async {
             let own = own.acquire_owned().await?;
             Ok::<_, tokio::sync::AcquireError>(LogQueryPermit {
@@ -59,7 +59,7 @@ impl LogQueries {
         }
     }
 
-    fn of(&self, organisation: Uuid) -> Arc<Semaphore> {
+    fn semaphore_of(&self, organisation: Uuid) -> Arc<Semaphore> {
         let mut known = self.organisations.lock().unwrap_or_else(PoisonError::into_inner);
         if known.len() >= REMEMBERED {
             // Permits and waiters hold a reference.

@@ -36,7 +36,7 @@ const HELD: &str = "count(*) AS budgets, trim_scale(sum(amount) FILTER (WHERE un
     trim_scale(sum(amount) FILTER (WHERE unit = 'requests'))::text AS requests";
 
 impl HeldBudgets {
-    fn of(row: &Row) -> Result<Self, tokio_postgres::Error> {
+    fn from_row(row: &Row) -> Result<Self, tokio_postgres::Error> {
         let mut amounts = BTreeMap::new();
         for (column, unit) in [("cost", "cents"), ("tokens", "tokens"), ("requests", "requests")] {
             if let Some(amount) = row.try_get::<_, Option<String>>(column)? {
@@ -71,7 +71,7 @@ pub async fn holders(db: &Client) -> anyhow::Result<Vec<Holder>> {
     );
     let rows = db.query(&holders, &[]).await?;
     let holder = |row: &Row| -> Result<Holder, tokio_postgres::Error> {
-        Ok(Holder { id: row.try_get("boot")?, seen_at: row.try_get("seen_at")?, held: HeldBudgets::of(row)? })
+        Ok(Holder { id: row.try_get("boot")?, seen_at: row.try_get("seen_at")?, held: HeldBudgets::from_row(row)? })
     };
     Ok(rows.iter().map(holder).collect::<Result<_, _>>()?)
 }
@@ -91,7 +91,7 @@ pub async fn release(db: &mut Client, holder: Uuid) -> anyhow::Result<u64> {
     // By id, as everybody locks them.
     tx.execute("SELECT FROM limit_leases WHERE boot = $1 ORDER BY id FOR UPDATE", &[&holder]).await?;
     for row in tx.query(&held, &[&holder]).await? {
-        let held = HeldBudgets::of(&row)?;
+        let held = HeldBudgets::from_row(&row)?;
         let mut record = AuditRecord::by_system(row.try_get("organisation_id")?, "limits", "release");
         record.resource_id = Some(holder.to_string());
         record.before = Some(json!({ "budgets": held.budgets, "amounts": held.amounts }));

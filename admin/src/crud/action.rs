@@ -38,7 +38,7 @@ impl<'a> Action<'a> {
 
     /// Writes the audit record and makes all of it true.
     pub async fn commit(self, change: Change) -> Result<(), ApiError> {
-        let mut record = AuditRecord::of(&self.call.origin, &self.call.caller);
+        let mut record = AuditRecord::for_caller(&self.call.origin, &self.call.caller);
         record.workspace_id = self.workspace_id;
         record.resource_id = Some(change.resource_id);
         (record.before, record.after) = (change.before, change.after);

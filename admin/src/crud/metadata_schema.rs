@@ -54,7 +54,7 @@ pub fn checked(schema: Value) -> Result<Value, ApiError> {
     if schema.to_string().len() > LARGEST {
         return Err(ApiError::invalid(format!("must not be larger than {LARGEST} bytes")));
     }
-    let read = read(&schema)?;
+    let read = parse(&schema)?;
     if read.kind != "object" {
         return Err(ApiError::field("type", "must be `object`"));
     }
@@ -78,7 +78,7 @@ pub fn conforms(schema: &Value, metadata: &Map<String, Value>) -> Result<(), Api
     if schema.is_null() {
         return Ok(());
     }
-    let schema = read(schema)?;
+    let schema = parse(schema)?;
     if let Some(missing) = schema.required.iter().find(|name| !metadata.contains_key(*name)) {
         return Err(ApiError::field(missing, "is required by the organisation's metadata schema"));
     }
@@ -111,8 +111,8 @@ impl Property {
     }
 }
 
-fn read(schema: &Value) -> Result<Schema, ApiError> {
-    crate::http::json::read(schema.clone())
+fn parse(schema: &Value) -> Result<Schema, ApiError> {
+    crate::http::json::parse(schema.clone())
 }
 
 /// Matching takes linear time whatever the pattern; its size is bounded here.

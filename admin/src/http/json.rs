@@ -31,7 +31,7 @@ pub fn value(body: &[u8]) -> Result<Value, ApiError> {
 }
 
 /// Reads a body into its type.
-pub fn read<T: DeserializeOwned>(body: Value) -> Result<T, ApiError> {
+pub fn parse<T: DeserializeOwned>(body: Value) -> Result<T, ApiError> {
     serde_path_to_error::deserialize(Strict(body)).map_err(|error| {
         let path = error.path().to_string();
         refusal(if path == "." { "" } else { &path }, &error.inner().to_string())
@@ -39,7 +39,7 @@ pub fn read<T: DeserializeOwned>(body: Value) -> Result<T, ApiError> {
 }
 
 /// Reads a body straight into its type, with no tree of it in between: for bodies of callers whom nobody knows yet.
-pub fn read_directly<T: DeserializeOwned>(body: &[u8]) -> Result<T, ApiError> {
+pub fn parse_bytes<T: DeserializeOwned>(body: &[u8]) -> Result<T, ApiError> {
     let body = if body.trim_ascii().is_empty() { b"{}" } else { body };
     // serde would also take an array for a struct.
     if !body.trim_ascii_start().starts_with(b"{") {
@@ -59,9 +59,9 @@ pub fn read_directly<T: DeserializeOwned>(body: &[u8]) -> Result<T, ApiError> {
     Ok(read)
 }
 
-/// As `read`, for a value found at `field` of the body.
-pub fn read_at<T: DeserializeOwned>(field: &str, body: Value) -> Result<T, ApiError> {
-    read(body).map_err(|error| error.under(field))
+/// As `parse`, for a value found at `field` of the body.
+pub fn parse_at<T: DeserializeOwned>(field: &str, body: Value) -> Result<T, ApiError> {
+    parse(body).map_err(|error| error.under(field))
 }
 
 /// Turns serde's message into one about the field. serde quotes the offending value; only what it expected is kept.
@@ -147,14 +147,14 @@ mod tests {
                 "is not a field of this object",
             ),
         ] {
-            match read::<Body>(body.clone()).unwrap_err() {
+            match parse::<Body>(body.clone()).unwrap_err() {
                 ApiError::Invalid { field: Some(at), message: text } => {
                     assert_eq!((at.as_str(), text.as_str()), (field, message), "{body}");
                 }
                 other => panic!("{body}: {other}"),
             }
         }
-        assert!(read::<Body>(json!({ "name": "a", "id": 1, "limits": null })).is_ok(), "other fields are ignored");
+        assert!(parse::<Body>(json!({ "name": "a", "id": 1, "limits": null })).is_ok(), "other fields are ignored");
     }
 
     #[test]
@@ -172,11 +172,11 @@ mod tests {
             "{",
             r#"{ "name": "a" } {}"#,
         ] {
-            let by_tree = object(body.as_bytes()).and_then(|object| read::<Body>(Value::Object(object))).unwrap_err();
-            let directly = read_directly::<Body>(body.as_bytes()).unwrap_err();
+            let by_tree = object(body.as_bytes()).and_then(|object| parse::<Body>(Value::Object(object))).unwrap_err();
+            let directly = parse_bytes::<Body>(body.as_bytes()).unwrap_err();
             assert_eq!(directly.to_string(), by_tree.to_string(), "{body}");
         }
-        assert!(read_directly::<Body>(br#" { "name": "a", "more": [1] } "#).is_ok());
+        assert!(parse_bytes::<Body>(br#" { "name": "a", "more": [1] } "#).is_ok());
     }
 
     #[test]

@@ -83,7 +83,7 @@ impl Call {
 
     /// The body, read into its type.
     pub fn body<T: DeserializeOwned>(&self) -> Result<T, ApiError> {
-        json::read(Value::Object(self.object()?))
+        json::parse(Value::Object(self.object()?))
     }
 }
 

@@ -37,7 +37,7 @@ pub fn rate_limits(sent: Value, rates: &RateRules) -> Result<Vec<RateLimit>, Api
         one @ Value::Object(_) => Value::Array(vec![one]),
         other => other,
     };
-    let limits: Vec<RateLimit> = json::read_at("rate_limits", sent)?;
+    let limits: Vec<RateLimit> = json::parse_at("rate_limits", sent)?;
     for (n, limit) in limits.iter().enumerate() {
         checked(limit, &limits[..n], rates).map_err(|error| error.under(&format!("rate_limits[{n}]")))?;
     }

@@ -67,7 +67,7 @@ pub fn usage_limits(
         Value::Array(_) => return Err(ApiError::field("usage_limits", "must hold at most one object")),
         other => other,
     };
-    let sent: Sent = json::read_at("usage_limits", sent)?;
+    let sent: Sent = json::parse_at("usage_limits", sent)?;
     let limits = checked(sent, now).map_err(|error| error.under("usage_limits"))?;
     Ok(Some(match stored {
         Some(old) => limits.replacing(old),

@@ -31,7 +31,7 @@ pub struct LogAccounts {
 }
 
 impl LogAccounts {
-    pub fn of(organisation: Uuid, workspace: Uuid) -> Self {
+    pub fn new(organisation: Uuid, workspace: Uuid) -> Self {
         Self { organisation, workspace, found: HashMap::new() }
     }
 
@@ -47,12 +47,12 @@ impl LogAccounts {
         if let Some(known) = self.found.get(&key) {
             return Ok(Some(known.clone()));
         }
-        let account = Arc::new(self.read(db, slug, model).await?);
+        let account = Arc::new(self.load(db, slug, model).await?);
         self.found.insert(key, account.clone());
         Ok(Some(account))
     }
 
-    async fn read(&self, db: &DbQueue, slug: &str, model: Option<&str>) -> Result<LogAccount, ApiError> {
+    async fn load(&self, db: &DbQueue, slug: &str, model: Option<&str>) -> Result<LogAccount, ApiError> {
         const READ: &str = "SELECT p.slug, i.ai_provider_id, i.configurations, i.pricing_adjustments,
                 m.pricing_config, m.base_model_slug
             FROM providers p JOIN integrations i ON i.id = p.integration_id AND i.organisation_id = p.organisation_id

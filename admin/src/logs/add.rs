@@ -4,7 +4,7 @@
 use super::account::{self, LogAccount, LogAccounts};
 use super::custom::CustomLog;
 use super::price::{self, PriceQuery, PricedUsage};
-use super::{bodies, mask};
+use super::{logged_body, mask};
 use crate::app::App;
 use crate::http::ApiError;
 use crate::identity::Caller;
@@ -29,7 +29,7 @@ const AT_ONCE: usize = 8;
 pub async fn add(app: &App, caller: &Caller, logs: Vec<CustomLog>, keeps_bodies: bool) -> Result<Vec<Uuid>, ApiError> {
     let workspace = caller.workspace_id().ok_or(ApiError::WrongKeyKind)?;
     let place = LogPlace { organisation: caller.organisation_id(), workspace, now: now() };
-    let mut accounts = LogAccounts::of(place.organisation, workspace);
+    let mut accounts = LogAccounts::new(place.organisation, workspace);
     let mut made = Vec::with_capacity(logs.len());
     for log in logs {
         let [answered, requested] = models(&log);
@@ -41,7 +41,7 @@ pub async fn add(app: &App, caller: &Caller, logs: Vec<CustomLog>, keeps_bodies:
         let account = account.as_deref();
         let priced = priced(app, &log, account).await;
         let key =
-            if keeps_bodies { Some(bodies::store(app, place.at(id), body(&log, id, place)).await?) } else { None };
+            if keeps_bodies { Some(logged_body::store(app, place.at(id), body(&log, id, place)).await?) } else { None };
         Ok::<_, ApiError>(row(&log, StoredLog { id, place, account, body_key: key }, caller, priced))
     };
     let rows: Vec<Value> = stream::iter(made).map(store).buffered(AT_ONCE).try_collect().await?;

@@ -73,15 +73,15 @@ pub fn received(body: &[u8]) -> Result<Vec<CustomLog>, ApiError> {
             Err(ApiError::invalid(format!("The body must have 1 to {MOST} items")))
         }
         Value::Array(items) => {
-            let one = |(n, item)| read(item).map_err(|error| error.under(&format!("[{n}]")));
+            let one = |(n, item)| parse(item).map_err(|error| error.under(&format!("[{n}]")));
             items.into_iter().enumerate().map(one).collect()
         }
-        one => Ok(vec![read(one)?]),
+        one => Ok(vec![parse(one)?]),
     }
 }
 
-fn read(item: Value) -> Result<CustomLog, ApiError> {
-    let Sent { request, response, metadata } = json::read(item)?;
+fn parse(item: Value) -> Result<CustomLog, ApiError> {
+    let Sent { request, response, metadata } = json::parse(item)?;
     let mut metadata = metadata.unwrap_or_default();
     let mut take = |names: [&str; 2]| taken(&mut metadata, names);
     let trace_id = take(["trace_id", "traceId"])?;

@@ -50,7 +50,7 @@ const AT_ONCE: usize = 16;
 
 impl ErasureSubject {
     /// Of the two that may be named, the one that is.
-    pub fn of(user: Option<String>, trace: Option<String>) -> Option<Self> {
+    pub fn from_user_or_trace(user: Option<String>, trace: Option<String>) -> Option<Self> {
         let given = |text: &String| !text.is_empty();
         match (user.filter(given), trace.filter(given)) {
             (Some(user), None) => Some(Self::User(user)),
@@ -227,11 +227,11 @@ mod tests {
     #[test]
     fn exactly_one_subject_is_named() {
         let some = |text: &str| Some(text.to_owned());
-        assert_eq!(ErasureSubject::of(some("ada"), None), Some(ErasureSubject::User("ada".into())));
-        assert_eq!(ErasureSubject::of(None, some("t")), Some(ErasureSubject::Trace("t".into())));
-        assert_eq!(ErasureSubject::of(some(""), some("t")), Some(ErasureSubject::Trace("t".into())));
+        assert_eq!(ErasureSubject::from_user_or_trace(some("ada"), None), Some(ErasureSubject::User("ada".into())));
+        assert_eq!(ErasureSubject::from_user_or_trace(None, some("t")), Some(ErasureSubject::Trace("t".into())));
+        assert_eq!(ErasureSubject::from_user_or_trace(some(""), some("t")), Some(ErasureSubject::Trace("t".into())));
         for (user, trace) in [(None, None), (some("ada"), some("t")), (some(""), None)] {
-            assert_eq!(ErasureSubject::of(user, trace), None);
+            assert_eq!(ErasureSubject::from_user_or_trace(user, trace), None);
         }
     }
 

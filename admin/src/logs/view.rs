@@ -31,7 +31,7 @@ const MOST_NAMES: usize = 100;
 impl LogView {
     /// Everything that the caller may see.
     pub fn whole(caller: &Caller) -> Result<Self, ApiError> {
-        Self::of(caller, caller.workspace_id().map_or(VisibleWorkspaces::All, VisibleWorkspaces::One))
+        Self::for_caller(caller, caller.workspace_id().map_or(VisibleWorkspaces::All, VisibleWorkspaces::One))
     }
 
     /// What the caller sees when it asks for workspaces, by slugs or ids with commas or by `*`. Without them an admin key
@@ -43,12 +43,12 @@ impl LogView {
             (None, Some("*")) => VisibleWorkspaces::All,
             (None, Some(names)) => named(db, caller.organisation_id(), names).await?,
         };
-        Self::of(caller, workspaces)
+        Self::for_caller(caller, workspaces)
     }
 
     /// The caller's view of workspaces that it was found to have a right to. Refuses people whose role may not see logs at
     /// all: one can reach a log by the scopes of an application, too.
-    pub fn of(caller: &Caller, workspaces: VisibleWorkspaces) -> Result<Self, ApiError> {
+    pub fn for_caller(caller: &Caller, workspaces: VisibleWorkspaces) -> Result<Self, ApiError> {
         let standing = caller.standing.as_deref();
         let may = |what: &str| standing.is_none_or(|standing| allows(standing, what));
         if !may("ViewLogs") {

@@ -15,7 +15,7 @@ pub fn rendered(operation: &Operation, doc: Option<&Doc>, is_built: bool) -> Val
         "description": description(operation, doc),
         "parameters": parameters(&segments, doc),
         "security": security(operation.access),
-        "responses": refusals::of(operation, is_built, doc.map_or(&[], |doc| &doc.also)),
+        "responses": refusals::for_operation(operation, is_built, doc.map_or(&[], |doc| &doc.also)),
         "x-scopes": scopes(operation.scopes),
         "x-implemented": is_built,
         "x-body-limit": operation.body_limit,

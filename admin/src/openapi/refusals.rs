@@ -58,7 +58,7 @@ fn kinds() -> Vec<(&'static str, &'static str, ApiError)> {
 }
 
 /// The refusals an operation may answer with.
-pub fn of(operation: &Operation, is_built: bool, also: &[u16]) -> Map<String, Value> {
+pub fn for_operation(operation: &Operation, is_built: bool, also: &[u16]) -> Map<String, Value> {
     let is_by_key = matches!(operation.access, Access::Keys(_));
     let is_write = operation.method != Method::Get;
     let missing = if operation.path.starts_with("/model-configs/") { "NotListed" } else { "NotFound" };

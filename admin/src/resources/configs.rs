@@ -25,7 +25,7 @@ pub fn routes() -> Routes {
     Routes::default()
         .get("/configs", list)
         .post("/configs", crud::create::<Config>)
-        .get("/configs/{slug}", read)
+        .get("/configs/{slug}", read_config)
         .put("/configs/{slug}", crud::update::<Config>)
         .delete("/configs/{slug}", crud::delete::<Config>)
         .get("/configs/{slug}/versions", versions::list::<Config>)
@@ -264,7 +264,7 @@ async fn list(state: State<App>, call: Call) -> Answer {
 }
 
 /// The current version, or the one that `version` asks for.
-async fn read(State(app): State<App>, call: Call, Path(name): Path<String>) -> Answer {
+async fn read_config(State(app): State<App>, call: Call, Path(name): Path<String>) -> Answer {
     let db = app.db.get().await?;
     let workspace = tenancy::asked(&*db, &call.caller, call.query().text("workspace_id")).await?;
     let config = crud::find::<Config>(&*db, &call, &name, workspace, RowLock::No).await?;

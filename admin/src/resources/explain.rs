@@ -3,8 +3,8 @@
 //! with a `request_id` on to here.
 
 mod docs;
+mod explanation;
 mod request;
-mod told;
 
 use crate::app::App;
 use crate::crud::{Answer, Routes};
@@ -40,5 +40,5 @@ async fn explain(State(app): State<App>, call: Call) -> Answer {
     let request = request::find(&*db, &view, &asked).await?;
     let version = request::version(&*db, &request, &app.config_limits).await?;
     drop(db);
-    Ok(Json(told::explanation(&request, version.as_ref())))
+    Ok(Json(explanation::explanation(&request, version.as_ref())))
 }

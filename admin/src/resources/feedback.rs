@@ -129,11 +129,11 @@ fn received(body: &[u8]) -> Result<Vec<(String, CheckedFeedback)>, ApiError> {
         }
         Value::Array(items) => {
             let one = |(n, item)| {
-                json::read(item).and_then(checked).map_err(|error: ApiError| error.under(&format!("[{n}]")))
+                json::parse(item).and_then(checked).map_err(|error: ApiError| error.under(&format!("[{n}]")))
             };
             items.into_iter().enumerate().map(one).collect()
         }
-        one => Ok(vec![json::read(one).and_then(checked)?]),
+        one => Ok(vec![json::parse(one).and_then(checked)?]),
     }
 }
 

@@ -20,7 +20,7 @@ pub use change::AccountChange;
 pub use credentials::OpenedAccount;
 pub use default_provider::DefaultProvider;
 pub use hidden::{add_hidden, change_hidden, without_secrets};
-pub use mappings::{Mapping, read as read_mappings};
+pub use mappings::{Mapping, parse as parse_mappings};
 pub use secrets::Fields;
 
 use crate::crud::free_slug::SlugScope;
@@ -42,7 +42,7 @@ pub fn routes() -> Routes {
     Routes::default()
         .post("/integrations", crud::create::<Integration>)
         .get("/integrations", list::list)
-        .get("/integrations/{slug}", list::read)
+        .get("/integrations/{slug}", list::read_integration)
         .put("/integrations/{slug}", list::update)
         .delete("/integrations/{slug}", list::delete)
         .get("/integrations/{slug}/models", models::list)

@@ -143,7 +143,7 @@ impl Resource for LogExport {
 
     async fn create(action: &Action<'_>, body: NewExport) -> Result<Columns, ApiError> {
         let workspace = action.workspace_id.ok_or(ApiError::NotFound("workspace"))?;
-        let view = LogView::of(&action.call.caller, VisibleWorkspaces::One(workspace))?;
+        let view = LogView::for_caller(&action.call.caller, VisibleWorkspaces::One(workspace))?;
         let columns = Columns::default()
             .set("created_by", action.call.caller.actor_id())
             .set("own_data_of", view.user_id)
@@ -206,7 +206,7 @@ impl LogExport {
 
     /// What the files may show: what its owner sees now, or, when somebody else acts on it, saw when it was last theirs.
     fn view(&self, caller: &Caller) -> Result<LogView, ApiError> {
-        let mut view = LogView::of(caller, VisibleWorkspaces::One(self.workspace_id))?;
+        let mut view = LogView::for_caller(caller, VisibleWorkspaces::One(self.workspace_id))?;
         if self.created_by != caller.actor_id() {
             view.user_id = self.own_data_of;
             view.shows_metadata &= self.shows_metadata;
@@ -269,7 +269,7 @@ async fn field_restrictions(State(app): State<App>, call: Call) -> Answer {
         None => tenancy::default_workspace(&*db, call.caller.organisation_id()).await?,
     };
     let mut kept = denied(&*db, call.caller.organisation_id()).await?;
-    if !LogView::of(&call.caller, VisibleWorkspaces::One(workspace))?.shows_metadata {
+    if !LogView::for_caller(&call.caller, VisibleWorkspaces::One(workspace))?.shows_metadata {
         kept.push("metadata".to_owned());
     }
     let (denied, allowed): (Vec<&str>, Vec<&str>) = fields::names().partition(|name| fields::is_denied(name, &kept));

@@ -10,7 +10,7 @@ use crate::app::App;
 use crate::crud::{Answer, Routes};
 use crate::http::{ApiError, PageSizes, Time};
 use crate::identity::{Call, tenancy};
-use crate::logs::{LogView, bodies, filters, row};
+use crate::logs::{LogView, filters, logged_body, row};
 use axum::Json;
 use axum::extract::{Path, State};
 use chrono::Utc;
@@ -23,7 +23,7 @@ pub fn routes() -> Routes {
     Routes::default()
         .get("/logs", list)
         .post("/logs", create::create)
-        .get("/logs/{logId}", read)
+        .get("/logs/{logId}", read_log)
         .post("/logs/erase", erase::erase)
         .describe(docs::docs())
         .describe([create::docs(), erase::docs()])
@@ -54,7 +54,7 @@ async fn list(State(app): State<App>, call: Call) -> Answer {
     })))
 }
 
-async fn read(State(app): State<App>, call: Call, Path(id): Path<String>) -> Answer {
+async fn read_log(State(app): State<App>, call: Call, Path(id): Path<String>) -> Answer {
     const NONE: ApiError = ApiError::NotFound("log");
     let view = LogView::whole(&call.caller)?;
     let filter = view.filter().join(tenancy::id(&id).and_then(filters::by_id).ok_or(NONE)?);
@@ -65,7 +65,7 @@ async fn read(State(app): State<App>, call: Call, Path(id): Path<String>) -> Ans
     drop(db);
     let mut log = shown(&row, &view, feedbacks)?;
     if let Some(path) = row.try_get::<_, Option<&str>>("body_key")? {
-        for (name, part) in bodies::read(&app, path).await {
+        for (name, part) in logged_body::load(&app, path).await {
             add_part(&mut log[name], part);
         }
     }

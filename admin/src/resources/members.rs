@@ -24,7 +24,8 @@ use uuid::Uuid;
 pub fn routes() -> Routes {
     ["/admin/workspaces", "/workspaces"].iter().fold(Routes::default(), |routes, base| {
         let (all, one) = (format!("{base}/{{workspaceId}}/users"), format!("{base}/{{workspaceId}}/users/{{userId}}"));
-        let routes = routes.post(&all, invite).get(&all, list).get(&one, read).put(&one, update).delete(&one, remove);
+        let routes =
+            routes.post(&all, invite).get(&all, list).get(&one, read_member).put(&one, update).delete(&one, remove);
         routes.describe(docs::docs(base))
     })
 }
@@ -41,7 +42,7 @@ pub struct NewMember {
 pub fn sent(users: Value) -> Result<Vec<NewMember>, ApiError> {
     let Value::Array(items) = users else { return Err(ApiError::field("users", "must be an array")) };
     let full = |item: Value| if item.is_string() { json!({ "id": item }) } else { item };
-    json::read_at("users", items.into_iter().map(full).collect())
+    json::parse_at("users", items.into_iter().map(full).collect())
 }
 
 /// Adds members in the action's transaction. Answers with the keys that came with it, where the organisation gives
@@ -85,7 +86,7 @@ async fn may_see_key(action: &Action<'_>, workspace: Uuid, user: Uuid) -> Result
 }
 
 /// Everybody in a workspace, for the workspace itself.
-pub async fn of(db: &impl GenericClient, workspace: &Workspace) -> Result<Vec<Value>, ApiError> {
+pub async fn load_members(db: &impl GenericClient, workspace: &Workspace) -> Result<Vec<Value>, ApiError> {
     const MOST: i64 = 1000;
     let filter = Filter::default().equals("workspace_id", workspace.id);
     let found = TABLE.page(db, &filter, (MOST, 0)).await?;
@@ -136,7 +137,7 @@ async fn invite(State(app): State<App>, call: Call, Path(workspace): Path<String
     let mut body = call.object()?;
     let members = match body.remove("users") {
         Some(users) => sent(users)?,
-        None => vec![json::read(Value::Object(body))?],
+        None => vec![json::parse(Value::Object(body))?],
     };
     if members.is_empty() {
         return Err(ApiError::field("users", "must name at least one user"));
@@ -168,7 +169,7 @@ async fn list(State(app): State<App>, call: Call, Path(workspace): Path<String>)
     Ok(crud::listed(found.total, data))
 }
 
-async fn read(State(app): State<App>, call: Call, Path((workspace, user)): Path<(String, String)>) -> Answer {
+async fn read_member(State(app): State<App>, call: Call, Path((workspace, user)): Path<(String, String)>) -> Answer {
     let db = app.db.get().await?;
     let workspace = crud::find::<Workspace>(&*db, &call, &workspace, None, RowLock::No).await?;
     let member = member(&*db, workspace.id, &user).await?;

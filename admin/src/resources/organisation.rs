@@ -22,13 +22,13 @@ use uuid::Uuid;
 
 pub fn routes() -> Routes {
     Routes::default()
-        .get("/admin/organisation", read)
+        .get("/admin/organisation", read_organisation)
         .put("/admin/organisation", update)
-        .get("/admin/organisation/defaults", defaults::read)
+        .get("/admin/organisation/defaults", defaults::read_defaults)
         .put("/admin/organisation/defaults", defaults::update)
-        .get("/admin/organisation/security-settings", security_settings::read)
+        .get("/admin/organisation/security-settings", security_settings::read_security_settings)
         .put("/admin/organisation/security-settings", security_settings::update)
-        .get("/admin/organisation/auth-settings", auth_settings::read)
+        .get("/admin/organisation/auth-settings", auth_settings::read_auth_settings)
         .put("/admin/organisation/auth-settings", auth_settings::update)
         .get("/workspace-exclusions/input-guardrails", exclusions::read_input)
         .get("/workspace-exclusions/output-guardrails", exclusions::read_output)
@@ -142,7 +142,7 @@ async fn current(app: &App, call: &Call) -> Result<Organisation, ApiError> {
     Organisation::load(&*db, call.caller.organisation_id(), RowLock::No).await
 }
 
-async fn read(State(app): State<App>, call: Call) -> Answer {
+async fn read_organisation(State(app): State<App>, call: Call) -> Answer {
     Ok(Json(current(&app, &call).await?.shown(&app.retention)))
 }
 

@@ -5,7 +5,7 @@ pub mod docs;
 mod lookup;
 mod write;
 
-pub use lookup::{list, read};
+pub use lookup::{list, read_by_name};
 pub use write::{ProviderLimits, archive_hidden, ends, new_limits, note};
 
 use crate::crud::free_slug::SlugScope;
@@ -28,7 +28,7 @@ pub fn routes() -> Routes {
     Routes::default()
         .post("/providers", crud::create::<Provider>)
         .get("/providers", list::<Provider>)
-        .get("/providers/{slug}", read::<Provider>)
+        .get("/providers/{slug}", read_by_name::<Provider>)
         .put("/providers/{slug}", crud::update::<Provider>)
         .delete("/providers/{slug}", crud::delete::<Provider>)
         .describe(docs::docs())
@@ -93,7 +93,7 @@ impl Provider {
         on_delete: OnDelete::Archive,
     };
 
-    pub fn read(row: &Row) -> Result<Self, tokio_postgres::Error> {
+    pub fn parse_row(row: &Row) -> Result<Self, tokio_postgres::Error> {
         Ok(Self {
             id: row.try_get("id")?,
             slug: row.try_get("slug")?,
@@ -171,7 +171,7 @@ impl Resource for Provider {
     const TABLE: Table = Self::ROWS;
 
     fn from_row(row: &Row) -> Result<Self, tokio_postgres::Error> {
-        Self::read(row)
+        Self::parse_row(row)
     }
 
     fn id(&self) -> Uuid {

@@ -20,7 +20,7 @@ pub fn routes() -> Routes {
     Routes::default()
         .post("/virtual-keys", crud::create::<VirtualKey>)
         .get("/virtual-keys", providers::list::<VirtualKey>)
-        .get("/virtual-keys/{slug}", providers::read::<VirtualKey>)
+        .get("/virtual-keys/{slug}", providers::read_by_name::<VirtualKey>)
         .put("/virtual-keys/{slug}", crud::update::<VirtualKey>)
         .delete("/virtual-keys/{slug}", crud::delete::<VirtualKey>)
         .describe(docs::docs())
@@ -72,7 +72,7 @@ impl Resource for VirtualKey {
     const TABLE: Table = Provider::ROWS;
 
     fn from_row(row: &Row) -> Result<Self, tokio_postgres::Error> {
-        Provider::read(row).map(Self)
+        Provider::parse_row(row).map(Self)
     }
 
     fn id(&self) -> Uuid {

@@ -28,7 +28,7 @@ pub fn routes() -> Routes {
         routes
             .get(base, crud::list::<Workspace>)
             .post(base, crud::create::<Workspace>)
-            .get(&item, read)
+            .get(&item, read_workspace)
             .put(&item, crud::update::<Workspace>)
             .delete(&item, archive::archive)
             .describe(docs::docs(base))
@@ -230,14 +230,14 @@ impl Workspace {
 }
 
 /// The workspace with its members. An archived one is shown to who asks for it by status and may list such.
-async fn read(State(app): State<App>, call: Call, Path(name): Path<String>) -> Answer {
+async fn read_workspace(State(app): State<App>, call: Call, Path(name): Path<String>) -> Answer {
     let named = tenancy::named(&Workspace::TABLE, &name).ok_or(ApiError::NotFound(Workspace::OBJECT))?;
     let filter = tenancy::visible(&Workspace::TABLE, &call.caller, None).join(named).one_of("status", statuses(&call)?);
     let db = app.db.get().await?;
     let rows = Workspace::TABLE.find(&*db, &filter).await?;
     let workspace = Workspace::from_row(rows.first().ok_or(ApiError::NotFound(Workspace::OBJECT))?)?;
     let mut shown = workspace.shown(&call);
-    shown["users"] = members::of(&*db, &workspace).await?.into();
+    shown["users"] = members::load_members(&*db, &workspace).await?.into();
     Ok(Json(shown))
 }
 

@@ -35,7 +35,7 @@ struct ObservedRequest {
 }
 
 pub async fn observe(State(app): State<App>, mut request: Request, next: Next) -> Response {
-    let observed = ObservedRequest::of(&request, &app);
+    let observed = ObservedRequest::from_request(&request, &app);
     request.extensions_mut().insert(observed.seen());
     let span = tracing::info_span!("request", request_id = %observed.id);
     let in_flight = InFlight::enter(&app.metrics.in_flight);
@@ -67,7 +67,7 @@ impl Drop for InFlight<'_> {
 }
 
 impl ObservedRequest {
-    fn of(request: &Request, app: &App) -> Self {
+    fn from_request(request: &Request, app: &App) -> Self {
         let peer = request.extensions().get::<ConnectInfo<SocketAddr>>().map(|info| info.0.ip());
         // Without a socket (in tests) there is nobody to trust.
         let peer = peer.unwrap_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED));

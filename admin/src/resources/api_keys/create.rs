@@ -2,7 +2,7 @@
 //! it may live.
 
 use super::defaults::{self, Defaults};
-use super::place::KeySettings;
+use super::key_settings::KeySettings;
 use super::{ApiKeyRow, authority, expiry, grant, issue, rotation_policy};
 use crate::app::App;
 use crate::crud::{self, Action, Answer, Change, Resource as _};
@@ -51,7 +51,7 @@ pub async fn workspace_user(State(app): State<App>, call: Call) -> Answer {
 async fn create(app: &App, call: &Call, kind: KeyKind) -> Answer {
     let body = call.object()?;
     let asked = crud::text_of(&body, "workspace_id")?;
-    let new: NewKey = json::read(Value::Object(body))?;
+    let new: NewKey = json::parse(Value::Object(body))?;
     let mut db = app.db.get().await?;
     let mut action = Action::begin(&mut db, app, call).await?;
     action.workspace_id = match kind {

@@ -1,6 +1,6 @@
 //! The one place where keys come into being: a secret is drawn, its hash stored, and the secret handed back once.
 
-use super::place::KeySettings;
+use super::key_settings::KeySettings;
 use super::{ApiKeyRow, expiry, rotation_policy};
 use crate::crud::{Resource as _, metadata_schema};
 use crate::http::ApiError;

@@ -32,7 +32,7 @@ enum Period {
 
 /// What was sent as `rotation_policy`, as it is stored and shown.
 pub fn checked(sent: Value, now: DateTime<Utc>) -> Result<Value, ApiError> {
-    let sent: Sent = json::read_at("rotation_policy", sent)?;
+    let sent: Sent = json::parse_at("rotation_policy", sent)?;
     policy(sent, now).map_err(|error| error.under("rotation_policy"))
 }
 

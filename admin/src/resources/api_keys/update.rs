@@ -3,7 +3,7 @@
 use super::create::emails;
 use super::defaults::{self, Defaults};
 use super::expiry::{self, Lifetimes};
-use super::place::KeySettings;
+use super::key_settings::KeySettings;
 use super::{ApiKeyRow, grant, rotation_policy};
 use crate::crud::Action;
 use crate::http::{ApiError, Field, text, time};

@@ -63,7 +63,7 @@ pub async fn created(action: &Action<'_>, body: NewIntegration) -> Result<Column
     let change = AccountChange {
         key: Some(body.key),
         configurations: body.configurations,
-        mappings: Some(mappings::read(body.secret_mappings, "configurations")?),
+        mappings: Some(mappings::parse(body.secret_mappings, "configurations")?),
     };
     let id = Uuid::new_v4();
     let columns = columns.join(account(action, id, &body.ai_provider_id, change).await?);
@@ -98,7 +98,7 @@ pub async fn changed(action: &Action<'_>, current: &Integration, body: Integrati
     if is_other(&body.ai_provider_id, &current.ai_provider_id) {
         return Err(ApiError::field("ai_provider_id", "cannot be changed"));
     }
-    let sent = body.secret_mappings.try_map(|sent| mappings::read(sent, "configurations"))?.sent();
+    let sent = body.secret_mappings.try_map(|sent| mappings::parse(sent, "configurations"))?.sent();
     let change = AccountChange {
         key: body.key.sent(),
         configurations: body.configurations,
@@ -126,14 +126,14 @@ pub async fn account_changed(
     let place = current.place();
     let (plain, sealed) = (&current.configurations, current.sealed.as_ref());
     let mut account = credentials::OpenedAccount::open(action, &place, plain, sealed).await?;
-    let before = Destination::of(&account.configurations);
-    let brought = SentSecrets::of(key.as_ref(), configurations.as_ref(), &current.masks);
+    let before = Destination::from_configurations(&account.configurations);
+    let brought = SentSecrets::from_change(key.as_ref(), configurations.as_ref(), &current.masks);
     account.change(key, configurations, &current.masks);
     let stored = mappings::stored(&current.secret_mappings);
     let mapped = sent.as_ref().unwrap_or(&stored);
     judge(action, &current.ai_provider_id, &account, mapped)?;
     brought.check(&before, &account)?;
-    if before != Destination::of(&account.configurations) {
+    if before != Destination::from_configurations(&account.configurations) {
         refuse_to_lead_models(action, current.id).await?;
     }
     let mut columns = Columns::default();

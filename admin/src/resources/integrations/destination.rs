@@ -25,7 +25,7 @@ static NAMES: &[&str] = &[
 pub struct Destination(BTreeMap<&'static str, String>);
 
 impl Destination {
-    pub fn of(configurations: &Fields) -> Self {
+    pub fn from_configurations(configurations: &Fields) -> Self {
         let text = |name: &str| configurations.get(name).and_then(Value::as_str);
         let address = |name: &'static str| Some((name, origin_text(text(name)?)));
         let name = |name: &'static str| Some((name, text(name)?.to_ascii_lowercase()));
@@ -52,7 +52,7 @@ pub struct SentSecrets {
 
 impl SentSecrets {
     /// A mask that comes back is no secret.
-    pub fn of(key: Option<&Option<String>>, sent: Option<&Fields>, masks: &Value) -> Self {
+    pub fn from_change(key: Option<&Option<String>>, sent: Option<&Fields>, masks: &Value) -> Self {
         let is_new = |key: &str| masks["key"].as_str() != Some(key);
         let own = |(name, value): &(&String, &Value)| masks["configurations"].get(name.as_str()) != Some(*value);
         Self {
@@ -64,7 +64,7 @@ impl SentSecrets {
     /// Refuses a change that leads secrets elsewhere which it does not bring.
     pub fn check(&self, before: &Destination, after: &OpenedAccount) -> Result<(), ApiError> {
         const AGAIN: &str = "must be sent again, because this change leads it to another host";
-        if *before == Destination::of(&after.configurations) {
+        if *before == Destination::from_configurations(&after.configurations) {
             return Ok(());
         }
         if after.key.is_some() && !self.key {
@@ -93,10 +93,10 @@ mod tests {
         let stored = fields(
             json!({ "custom_host": "https://a.test/v1", "custom_headers": { "x-a": "s" }, "azure_region": "eu" }),
         );
-        let before = Destination::of(&stored);
+        let before = Destination::from_configurations(&stored);
         let mut account = OpenedAccount { key: Some("sk-0123456789abc".into()), configurations: stored };
         let (key, sent) = (key.map(|key| key.map(str::to_owned)), fields(sent));
-        let brought = SentSecrets::of(key.as_ref(), Some(&sent), &masks);
+        let brought = SentSecrets::from_change(key.as_ref(), Some(&sent), &masks);
         account.change(key, Some(sent), &masks);
         match brought.check(&before, &account) {
             Ok(()) => None,

@@ -27,7 +27,7 @@ pub async fn list(State(app): State<App>, call: Call) -> Answer {
     Ok(crud::listed(found.total, data.collect::<Result<_, ApiError>>()?))
 }
 
-pub async fn read(State(app): State<App>, call: Call, Path(name): Path<String>) -> Answer {
+pub async fn read_integration(State(app): State<App>, call: Call, Path(name): Path<String>) -> Answer {
     let db = app.db.get().await?;
     let found = found(&*db, &call, &name).await?;
     found.may_read(&call)?;

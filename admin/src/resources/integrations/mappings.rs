@@ -28,11 +28,11 @@ pub enum Format {
 
 /// What was sent as `secret_mappings`, with each target written whole. `object` is where targets that are not `key`
 /// stand: `configurations`, `model_config`.
-pub fn read(sent: Value, object: &str) -> Result<Vec<Mapping>, ApiError> {
+pub fn parse(sent: Value, object: &str) -> Result<Vec<Mapping>, ApiError> {
     if sent.is_null() {
         return Ok(Vec::new());
     }
-    let mut mappings: Vec<Mapping> = json::read_at("secret_mappings", sent)?;
+    let mut mappings: Vec<Mapping> = json::parse_at("secret_mappings", sent)?;
     for n in 0..mappings.len() {
         let at = |field: &str| format!("secret_mappings[{n}].{field}");
         let target = whole(&mappings[n].target_field, object);
@@ -120,7 +120,7 @@ mod tests {
             ),
             (json!("key"), Err("secret_mappings")),
         ] {
-            let found = read(sent.clone(), "configurations");
+            let found = parse(sent.clone(), "configurations");
             match (found, expected) {
                 (Ok(found), Ok(expected)) => assert_eq!(targets(&found), expected, "{sent}"),
                 (Err(ApiError::Invalid { field, .. }), Err(expected)) => assert_eq!(field.as_deref(), Some(expected)),

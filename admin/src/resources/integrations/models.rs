@@ -225,8 +225,8 @@ async fn configured(
     let (plain, masks) = stored
         .map_or((Value::Null, Value::Null), |one| (one.configurations.clone().unwrap_or_default(), one.masks.clone()));
     let mut account = OpenedAccount::open(action, &place, &plain, stored.and_then(|one| one.sealed.as_ref())).await?;
-    let before = Destination::of(&account.configurations);
-    let brought = SentSecrets::of(None, Some(&sent), &masks);
+    let before = Destination::from_configurations(&account.configurations);
+    let brought = SentSecrets::from_change(None, Some(&sent), &masks);
     account.change(None, Some(sent), &masks);
     if let Some(value) = account.configurations.get("custom_host") {
         fields::host(value, action.app.outbound.guard()).map_err(|error| error.under("configurations.custom_host"))?;
@@ -235,7 +235,7 @@ async fn configured(
         fields::headers(value).map_err(|error| error.under("configurations.custom_headers"))?;
     }
     brought.check(&before, &account)?;
-    if before != Destination::of(&account.configurations) {
+    if before != Destination::from_configurations(&account.configurations) {
         led_to(action, integration, &account.configurations, again).await?;
     }
     account.columns(action, &place, "configurations").await

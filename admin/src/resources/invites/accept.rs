@@ -25,14 +25,14 @@ struct Acceptance {
 }
 
 pub async fn accept(State(app): State<App>, PublicCall(origin): PublicCall) -> Answer {
-    let body: Acceptance = json::read_directly(&origin.body)?;
+    let body: Acceptance = json::parse_bytes(&origin.body)?;
     let mut db = app.db.get().await?;
     let Some((organisation, invite)) = invited(&*db, &body.token).await? else { return Err(unknown()) };
     let tx = db.transaction().await?;
     let joined = join(&tx, &app, organisation, &invite, body).await;
     match joined {
         Ok((user, reply)) => {
-            let mut record = AuditRecord::of_visitor(&origin, organisation);
+            let mut record = AuditRecord::for_visitor(&origin, organisation);
             record.user_id = Some(user);
             record.resource_id = Some(invite.id.to_string());
             record.after = Some(json!({ "user_id": user, "email": invite.email, "role": invite.role }));
@@ -156,7 +156,7 @@ async fn record_refusal(
     invite: &Invite,
     refused: &ApiError,
 ) -> Result<(), ApiError> {
-    let mut record = AuditRecord::of_visitor(origin, organisation);
+    let mut record = AuditRecord::for_visitor(origin, organisation);
     record.resource_id = Some(invite.id.to_string());
     record.response_status_code = refused.status().as_u16().into();
     record.error = Some(format!("{} {refused}", refused.code()));

@@ -20,7 +20,7 @@ pub async fn links(State(app): State<App>, call: Call, Path(name): Path<String>)
     let export = crud::find::<LogExport>(&*db, &call, &name, workspace, RowLock::No).await?;
     export.may_read(&call)?;
     export.must_be(&["success"], "downloaded")?;
-    must_fit(&export, &LogView::of(&call.caller, VisibleWorkspaces::One(export.workspace_id))?)?;
+    must_fit(&export, &LogView::for_caller(&call.caller, VisibleWorkspaces::One(export.workspace_id))?)?;
     let links = files::links(&app, &*db, export.id, export.run, export.files).await?;
     Ok(Json(json!({ "signed_url": links.first(), "signed_urls": links })))
 }

@@ -25,8 +25,8 @@ pub async fn erase(State(app): State<App>, call: Call) -> Answer {
     let mode = mode(&request.mode)?;
     let user = request.user.map(|user| text::sized("user", user, 0..=1024)).transpose()?;
     let trace = request.trace_id.map(|trace| text::sized("trace_id", trace, 0..=1024)).transpose()?;
-    let subject =
-        ErasureSubject::of(user, trace).ok_or_else(|| ApiError::invalid("Name either a user or a trace_id"))?;
+    let subject = ErasureSubject::from_user_or_trace(user, trace)
+        .ok_or_else(|| ApiError::invalid("Name either a user or a trace_id"))?;
     let erased = erase::erase(&app.db, &app.log_store, call.caller.organisation_id(), &subject, mode).await?;
     let mut db = app.db.get().await?;
     let action = Action::begin(&mut db, &app, &call).await?;

@@ -48,7 +48,7 @@ struct ScimChange {
     group_based_user_provisioning: Field<bool>,
 }
 
-pub async fn read(State(app): State<App>, call: Call) -> Answer {
+pub async fn read_auth_settings(State(app): State<App>, call: Call) -> Answer {
     Ok(Json(shown(&current(&app, &call).await?.auth_settings)))
 }
 
@@ -203,7 +203,7 @@ mod tests {
     use crate::http::json;
 
     fn apply(stored: Value, sent: Value) -> Result<Value, String> {
-        let change = json::read(sent).map_err(|error| error.to_string())?;
+        let change = json::parse(sent).map_err(|error| error.to_string())?;
         changed(&stored, change, &Guard::default()).map_err(|error| error.to_string())
     }
 

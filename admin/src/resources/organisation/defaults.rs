@@ -20,7 +20,7 @@ struct DefaultsChange {
 
 const MOST_GUARDRAILS: usize = 100;
 
-pub async fn read(State(app): State<App>, call: Call) -> Answer {
+pub async fn read_defaults(State(app): State<App>, call: Call) -> Answer {
     Ok(Json(shown(&current(&app, &call).await?.defaults)))
 }
 

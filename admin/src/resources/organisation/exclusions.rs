@@ -44,11 +44,11 @@ impl ExclusionSide {
 }
 
 pub async fn read_input(State(app): State<App>, call: Call) -> Answer {
-    read(&app, &call, ExclusionSide::Input).await
+    read_exclusions(&app, &call, ExclusionSide::Input).await
 }
 
 pub async fn read_output(State(app): State<App>, call: Call) -> Answer {
-    read(&app, &call, ExclusionSide::Output).await
+    read_exclusions(&app, &call, ExclusionSide::Output).await
 }
 
 pub async fn update_input(State(app): State<App>, call: Call) -> Answer {
@@ -99,7 +99,7 @@ const TABLE: Table = Table {
     on_delete: OnDelete::Archive,
 };
 
-async fn read(app: &App, call: &Call, side: ExclusionSide) -> Answer {
+async fn read_exclusions(app: &App, call: &Call, side: ExclusionSide) -> Answer {
     let db = app.db.get().await?;
     listed(&*db, call, side).await
 }

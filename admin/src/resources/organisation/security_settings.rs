@@ -11,7 +11,7 @@ use axum::Json;
 use axum::extract::State;
 use serde_json::Value;
 
-pub async fn read(State(app): State<App>, call: Call) -> Answer {
+pub async fn read_security_settings(State(app): State<App>, call: Call) -> Answer {
     Ok(Json(shown(&current(&app, &call).await?.security_settings)))
 }
 

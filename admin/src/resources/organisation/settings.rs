@@ -153,7 +153,7 @@ mod tests {
     use crate::http::json;
 
     fn apply(stored: Value, sent: Value) -> Result<Value, String> {
-        let change = json::read(sent).map_err(|error| error.to_string())?;
+        let change = json::parse(sent).map_err(|error| error.to_string())?;
         changed(&stored, change).map_err(|error| error.to_string())
     }
 

@@ -124,7 +124,7 @@ pub async fn in_window(
     wanted: &EntityQuery,
 ) -> Result<(i64, Vec<Entity>), ApiError> {
     let more: [&(dyn ToSql + Sync); 3] = [&window.prefix, &window.kind, &window.period];
-    read(db, &query(IN_WINDOW), call, policy, limit, wanted, &more).await
+    load_entities(db, &query(IN_WINDOW), call, policy, limit, wanted, &more).await
 }
 
 pub async fn in_budget(
@@ -136,10 +136,10 @@ pub async fn in_budget(
     wanted: &EntityQuery,
 ) -> Result<(i64, Vec<Entity>), ApiError> {
     let more: [&(dyn ToSql + Sync); 2] = [&budget.kind, &budget.last_reset_at];
-    read(db, &query(IN_BUDGET), call, policy, limit, wanted, &more).await
+    load_entities(db, &query(IN_BUDGET), call, policy, limit, wanted, &more).await
 }
 
-async fn read(
+async fn load_entities(
     db: &impl GenericClient,
     sql: &str,
     call: &Call,
@@ -167,7 +167,7 @@ async fn read(
 
 impl EntityQuery {
     /// As a query asks.
-    pub fn of(call: &Call, page: (i64, i64)) -> Result<Self, ApiError> {
+    pub fn for_call(call: &Call, page: (i64, i64)) -> Result<Self, ApiError> {
         let some = |chosen: Vec<String>| (!chosen.is_empty()).then_some(chosen);
         Ok(Self {
             named: Vec::new(),

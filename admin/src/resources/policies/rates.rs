@@ -90,7 +90,7 @@ enum Unit {
 }
 
 impl Unit {
-    fn of(text: &str) -> Self {
+    fn parse(text: &str) -> Self {
         match text {
             "rpm" => Self::Rpm,
             "rph" => Self::Rph,
@@ -248,10 +248,10 @@ async fn found(db: &impl GenericClient, call: &Call, id: &str) -> Result<RatePol
 }
 
 /// The policy, and when a request last matched it.
-pub async fn read(State(app): State<App>, call: Call, Path(id): Path<String>) -> Answer {
+pub async fn read_policy(State(app): State<App>, call: Call, Path(id): Path<String>) -> Answer {
     let db = app.db.get().await?;
     let policy = found(&*db, &call, &id).await?;
-    let last = matched::in_windows(&*db, policy.organisation_id, policy.id, Unit::of(&policy.unit).period()).await?;
+    let last = matched::in_windows(&*db, policy.organisation_id, policy.id, Unit::parse(&policy.unit).period()).await?;
     let mut shown = policy.shown(&call);
     matched::show(&mut shown, last, policy.created_at.0, Utc::now());
     Ok(Json(shown))
@@ -261,9 +261,9 @@ pub async fn read(State(app): State<App>, call: Call, Path(id): Path<String>) ->
 pub async fn entities(State(app): State<App>, call: Call, Path(id): Path<String>) -> Answer {
     let db = app.db.get().await?;
     let policy = found(&*db, &call, &id).await?;
-    let unit = Unit::of(&policy.unit);
+    let unit = Unit::parse(&policy.unit);
     let page = call.query().page(PageSizes::USUAL)?;
-    let wanted = EntityQuery { named: entities::named(&policy.conditions), ..EntityQuery::of(&call, page)? };
+    let wanted = EntityQuery { named: entities::named(&policy.conditions), ..EntityQuery::for_call(&call, page)? };
     let prefix = RateLimitsPolicy::scope_prefix_of(policy.id, policy.counters_since);
     let source = entities::RateCounters { prefix: &prefix, kind: &policy.kind, period: unit.period() };
     let (total, found) = entities::in_window(&*db, &call, policy.id, policy.value, &source, &wanted).await?;

@@ -1,11 +1,11 @@
 //! Usage-limits policies: a budget of money, tokens or requests for each group, with an early word and a time to start
-//! over. What a budget may be and what a change of it means is said in `budget`, what was used is shown by `read`.
+//! over. What a budget may be and what a change of it means is said in `budget`, what was used is shown by `usage_now`.
 
 mod budget;
-mod read;
+mod usage_now;
 
 pub use budget::schedule_of;
-pub use read::{entities, read};
+pub use usage_now::{entities, read_policy};
 
 use super::rates::described;
 use super::rule::{self, RuleFor};

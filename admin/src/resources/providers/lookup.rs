@@ -12,7 +12,7 @@ pub async fn list<R: Resource>(state: State<App>, call: Call) -> Answer {
     crud::list::<R>(state, call).await
 }
 
-pub async fn read<R: Resource>(state: State<App>, call: Call, name: Path<String>) -> Answer {
+pub async fn read_by_name<R: Resource>(state: State<App>, call: Call, name: Path<String>) -> Answer {
     in_workspace(&call, &name)?;
     crud::read::<R>(state, call, name).await
 }

@@ -229,7 +229,7 @@ pub fn note(text: String) -> Result<String, ApiError> {
 }
 
 fn concurrency(sent: Value) -> Result<Value, ApiError> {
-    let sent: Concurrency = json::read_at("concurrency", sent)?;
+    let sent: Concurrency = json::parse_at("concurrency", sent)?;
     if !(1..=1_000_000).contains(&sent.max_in_flight) {
         return Err(ApiError::field("concurrency.max_in_flight", "must be from 1 to 1000000"));
     }

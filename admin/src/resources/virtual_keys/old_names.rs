@@ -1,7 +1,7 @@
 //! What virtual keys call things: providers by their old spellings, settings in camel case beside the other fields.
 
 use crate::http::ApiError;
-use crate::resources::integrations::{Fields, Mapping, read_mappings};
+use crate::resources::integrations::{Fields, Mapping, parse_mappings};
 use serde_json::{Map, Value, json};
 
 static PROVIDERS: &[(&str, &str)] = &[
@@ -83,7 +83,7 @@ pub fn fill(provider: &str, fields: &mut Fields) {
 
 /// Mappings onto `key` and `model_config.<setting>`, as integrations have them.
 pub fn mappings(sent: Value) -> Result<Vec<Mapping>, ApiError> {
-    let mut mappings = read_mappings(sent, "model_config")?;
+    let mut mappings = parse_mappings(sent, "model_config")?;
     for one in &mut mappings {
         if let Some(name) = one.target_field.strip_prefix("model_config.") {
             one.target_field = format!("configurations.{}", setting(name));

@@ -95,7 +95,7 @@ mod tests {
                 ClientSecretChange::Replace("new".into()),
             ),
         ] {
-            let mut oidc = Field::Value(crate::http::json::read::<Oidc>(sent.clone()).unwrap());
+            let mut oidc = Field::Value(crate::http::json::parse::<Oidc>(sent.clone()).unwrap());
             assert_eq!(taken(&mut oidc, &stored).unwrap(), expected, "{sent}");
         }
         assert_eq!(taken(&mut Field::Absent, &stored).unwrap(), ClientSecretChange::Keep);

@@ -128,7 +128,7 @@ mod tests {
         let oidc = |more: Value| {
             let mut body = json!({ "issuer": "https://id.test", "client_id": "c" });
             body.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
-            crate::http::json::read::<Oidc>(body).and_then(Oidc::checked).is_ok()
+            crate::http::json::parse::<Oidc>(body).and_then(Oidc::checked).is_ok()
         };
         for (more, accepted) in [
             (json!({}), true),

@@ -32,7 +32,7 @@ impl KeySettings {
         const COUNT: &str = "SELECT count(*) FROM api_keys
                              WHERE organisation_id = $1 AND workspace_id = $2 AND kind = 'workspace-user'
                                AND status <> 'archived'";
-        let Some(mut place) = Self::read(tx, organisation, workspace, "FOR NO KEY UPDATE OF w").await? else {
+        let Some(mut place) = Self::load(tx, organisation, workspace, "FOR NO KEY UPDATE OF w").await? else {
             return Ok(None);
         };
         if place.most >= 0 {
@@ -43,7 +43,7 @@ impl KeySettings {
 
     /// Without counting, for a key that exists.
     pub async fn seen(tx: &Transaction<'_>, organisation: Uuid, workspace: Uuid) -> Result<Self, ApiError> {
-        Self::read(tx, organisation, workspace, "").await?.ok_or(ApiError::NotFound("workspace"))
+        Self::load(tx, organisation, workspace, "").await?.ok_or(ApiError::NotFound("workspace"))
     }
 
     pub fn is_full(&self) -> bool {
@@ -69,7 +69,7 @@ impl KeySettings {
         weaker.into_iter().chain([stronger]).flatten().map(|(name, value)| (name.clone(), value.clone())).collect()
     }
 
-    async fn read(
+    async fn load(
         tx: &Transaction<'_>,
         organisation: Uuid,
         workspace: Uuid,

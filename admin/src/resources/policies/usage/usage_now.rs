@@ -23,7 +23,7 @@ async fn found(db: &impl GenericClient, call: &Call, id: &str) -> Result<UsagePo
 }
 
 /// The policy, when a request last matched it, and on demand what each group has used.
-pub async fn read(State(app): State<App>, call: Call, Path(id): Path<String>) -> Answer {
+pub async fn read_policy(State(app): State<App>, call: Call, Path(id): Path<String>) -> Answer {
     let db = app.db.get().await?;
     let policy = found(&*db, &call, &id).await?;
     let last = matched::in_all(&*db, policy.organisation_id, policy.id).await?;
@@ -50,7 +50,7 @@ pub async fn entities(State(app): State<App>, call: Call, Path(id): Path<String>
     let db = app.db.get().await?;
     let policy = found(&*db, &call, &id).await?;
     let page = call.query().page(PageSizes::USUAL)?;
-    let wanted = EntityQuery { named: groups::named(&policy.conditions), ..EntityQuery::of(&call, page)? };
+    let wanted = EntityQuery { named: groups::named(&policy.conditions), ..EntityQuery::for_call(&call, page)? };
     let (total, groups) = policy.groups(&*db, &call, &wanted).await?;
     Ok(crud::listed(total, groups.iter().map(groups::Entity::shown_since).collect()))
 }

@@ -14,7 +14,7 @@ pub struct TriedTarget {
     pub status: i64,
 }
 
-/// One target of the story.
+/// One target of the config, and why the request did or did not go there.
 #[derive(Debug)]
 pub struct StoryTarget<'c> {
     pub option: String,
@@ -29,7 +29,7 @@ pub struct StoryTarget<'c> {
 }
 
 /// The targets of a config, those that were tried first.
-pub fn told<'c>(config: &'c Config, tried: &[TriedTarget]) -> Vec<StoryTarget<'c>> {
+pub fn explain_routing<'c>(config: &'c Config, tried: &[TriedTarget]) -> Vec<StoryTarget<'c>> {
     let mut stops = Vec::new();
     let root = StoryWalk { option: "config".to_owned(), share: 1.0, why: Vec::new(), above: Inherited::default() };
     look(config, root, tried, &mut stops);
@@ -54,7 +54,7 @@ fn look<'c>(node: &'c Config, here: StoryWalk, tried: &[TriedTarget], stops: &mu
         return;
     }
     let options: Vec<String> = (0..node.targets.len()).map(|n| format!("{}.targets[{n}]", here.option)).collect();
-    let visits: Vec<Option<TargetVisit>> = options.iter().map(|option| TargetVisit::of(option, tried)).collect();
+    let visits: Vec<Option<TargetVisit>> = options.iter().map(|option| TargetVisit::find(option, tried)).collect();
     for (index, target) in node.targets.iter().enumerate() {
         let reason = reasons::reason(node, index, &options, &visits);
         let walk = StoryWalk {
@@ -76,7 +76,7 @@ struct TargetVisit {
 }
 
 impl TargetVisit {
-    fn of(option: &str, tried: &[TriedTarget]) -> Option<Self> {
+    fn find(option: &str, tried: &[TriedTarget]) -> Option<Self> {
         let is_there = |one: &TriedTarget| {
             one.option.strip_prefix(option).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
         };

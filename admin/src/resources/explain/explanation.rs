@@ -2,8 +2,8 @@
 //! what was changed.
 
 use super::request::{ConfigVersion, LoggedAttempt, LoggedRequest};
+use crate::logs::routing_story::{self, StoryTarget, TriedTarget};
 use crate::logs::row;
-use crate::logs::story::{self, StoryTarget, TriedTarget};
 use rust_decimal::Decimal;
 use serde_json::{Map, Value, json};
 use shared::config::{Config, Hedge, Inherited, Jitter};
@@ -51,7 +51,7 @@ fn plan(request: &LoggedRequest, config: Option<&Config>) -> Vec<Value> {
         })
         .collect();
     match config {
-        Some(config) => story::told(config, &tried)
+        Some(config) => routing_story::explain_routing(config, &tried)
             .iter()
             .map(|stop| entry(stop, stop.tried.and_then(|index| asked.get(index)).copied()))
             .collect(),

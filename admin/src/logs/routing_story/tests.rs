@@ -13,7 +13,7 @@ fn tried(all: &[(&str, i64)]) -> Vec<TriedTarget> {
 }
 
 fn shown(config: &Config, all: &[(&str, i64)]) -> Vec<(String, Option<usize>, String)> {
-    let stops = told(config, &tried(all));
+    let stops = explain_routing(config, &tried(all));
     stops.iter().map(|stop| (stop.option.clone(), stop.tried, stop.why.join("; "))).collect()
 }
 
@@ -80,7 +80,7 @@ fn reasons_and_settings_gather_on_the_way_down() {
         ],
     }));
     let all = tried(&[("config.targets[0].targets[1]", 500), ("config.targets[1]", 200)]);
-    let stops = told(&config, &all);
+    let stops = explain_routing(&config, &all);
     assert_eq!(stops[0].why.len(), 2, "{:?}", stops[0].why);
     assert_eq!((stops[0].settings.request_timeout, stops[0].share), (Some(50), 0.5));
     assert_eq!(stops[0].settings.retry.as_ref().map(|retry| retry.attempts), Some(2));
@@ -100,6 +100,6 @@ fn a_request_that_asked_nobody_says_so_of_every_target() {
 fn a_place_is_not_taken_for_another_that_begins_alike() {
     let targets: Vec<Value> = (0..11).map(|n| json!({ "provider": format!("@p{n}") })).collect();
     let config = config(&json!({ "strategy": { "mode": "fallback" }, "targets": targets }));
-    let stops = told(&config, &tried(&[("config.targets[10]", 200)]));
+    let stops = explain_routing(&config, &tried(&[("config.targets[10]", 200)]));
     assert_eq!(stops.iter().filter(|stop| stop.tried.is_some()).count(), 1);
 }
