@@ -4,12 +4,11 @@
 
 pub mod chain;
 pub mod mask;
-mod subject;
+mod object_name;
 mod token;
 pub mod verify;
 
 pub use mask::masked;
-pub use subject::{Subject, subject};
 pub use token::{token, write_last_token_failures, write_token_failures};
 
 use crate::app::App;
@@ -19,6 +18,7 @@ use crate::identity::call::RequestOrigin;
 use axum::http::StatusCode;
 use serde_json::Value;
 use shared::model::{ApiKey, KeyKind};
+use shared::routes::AuditName;
 use std::net::IpAddr;
 use tokio_postgres::GenericClient;
 use tokio_postgres::types::ToSql;
@@ -70,7 +70,7 @@ impl AuditRecord {
 
     /// A request by somebody without a key, as who accepts an invitation.
     pub fn for_visitor(origin: &RequestOrigin, organisation_id: Uuid) -> Self {
-        let subject = subject(origin.operation).unwrap_or(Subject { resource_type: "other", action: "manage" });
+        let name = origin.operation.audit.unwrap_or(AuditName { resource_type: "other", action: "manage" });
         Self {
             organisation_id,
             user_type: "user",
@@ -82,9 +82,9 @@ impl AuditRecord {
             request_id: Some(origin.seen.request_id),
             client_ip: Some(origin.seen.client_ip),
             country: origin.seen.country.clone(),
-            resource_type: subject.resource_type,
-            action: subject.action,
-            resource_id: subject::named_in_path(origin.operation, &origin.uri),
+            resource_type: name.resource_type,
+            action: name.action,
+            resource_id: object_name::named_in_path(origin.operation, &origin.uri),
             response_status_code: 200,
             ..Self::default()
         }
@@ -137,7 +137,7 @@ pub async fn record(db: &impl GenericClient, record: &AuditRecord) -> Result<(),
 
 /// Records what came of a write that no `Action` recorded: a refusal, with its reason. Reads are not recorded.
 pub async fn attempt(app: &App, origin: &RequestOrigin, key: &ApiKey, status: StatusCode, refused: Option<&ApiError>) {
-    if subject(origin.operation).is_none() || origin.is_recorded() {
+    if origin.operation.audit.is_none() || origin.is_recorded() {
         return;
     }
     let mut row = AuditRecord::for_key(origin, key);
@@ -161,3 +161,6 @@ async fn written(app: &App, row: &AuditRecord) -> Result<(), ApiError> {
 fn shortened(path: &str) -> String {
     path.chars().filter(|c| *c != '\0').take(2048).collect()
 }
+
+#[cfg(test)]
+mod guess_tests;

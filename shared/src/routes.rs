@@ -13,7 +13,7 @@ mod operation;
 mod template;
 mod tenancy;
 
-pub use operation::{Access, Feature, KeySet, Method, Operation, PUBLIC_BODY, Scopes};
+pub use operation::{Access, AuditName, Feature, KeySet, Method, Operation, PUBLIC_BODY, Scopes};
 
 /// What a method and path mean to the control plane.
 #[derive(Debug, Clone, Copy, PartialEq)]

@@ -152,7 +152,7 @@ impl Resource for Integration {
     }
 
     fn may_change(&self, call: &Call) -> Result<(), ApiError> {
-        require(call, self.workspace_id, if call.origin.operation.number == 44 { "delete" } else { "update" })
+        require(call, self.workspace_id, if call.origin.operation.deletes_object() { "delete" } else { "update" })
     }
 
     async fn after(&self, verb: Verb, action: &Action<'_>) -> Result<(), ApiError> {

@@ -134,8 +134,7 @@ impl Provider {
         shown["provider"] = shown["ai_provider_name"].clone();
         shown["usage_limits"] = limits.map_or(Value::Null, |limits| limits.shown());
         shown["model_config"] = self.shown_config();
-        let is_list = matches!(call.origin.operation.number, 51 | 56);
-        if is_list && self.rate_limits.as_array().is_none_or(Vec::is_empty) {
+        if call.origin.operation.is_list() && self.rate_limits.as_array().is_none_or(Vec::is_empty) {
             shown["rate_limits"] = Value::Null;
         }
         shown

@@ -200,7 +200,7 @@ impl Resource for SecretReference {
     fn shown(&self, call: &Call) -> Value {
         let mut shown = crud::shown(Self::OBJECT, self);
         shown["status"] = "ACTIVE".into();
-        if call.origin.operation.number == LIST
+        if call.origin.operation.is_list()
             && let Some(fields) = shown.as_object_mut()
         {
             fields.retain(|name, _| LISTED.contains(&name.as_str()));
@@ -213,7 +213,6 @@ impl Resource for SecretReference {
     }
 }
 
-const LIST: u16 = 116;
 static LISTED: &[&str] = &["id", "name", "slug", "manager_type", "status", "created_at", "last_updated_at", "object"];
 
 /// Tables with `secret_mappings`: each one joins here with what its rows are called.

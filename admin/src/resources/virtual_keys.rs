@@ -101,8 +101,7 @@ impl Resource for VirtualKey {
 
     fn shown(&self, call: &Call) -> Value {
         let mut shown = self.0.shown_as(Self::OBJECT, call);
-        let is_list = call.origin.operation.number == 56;
-        if !is_list {
+        if !call.origin.operation.is_list() {
             shown["key"] = "".into();
             shown["masked_api_key"] = json!(self.0.masked_key);
         }

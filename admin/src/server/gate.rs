@@ -34,7 +34,7 @@ pub async fn gate(State(app): State<App>, request: Request, next: Next) -> Respo
         Err(refused) => return refuse(refused, request),
     };
     let answered = answered(app, operation, request, next);
-    if audit::subject(operation).is_none() {
+    if operation.audit.is_none() {
         return answered.await;
     }
     // In a task of its own: a client that leaves before its answer would otherwise take the record of its attempt along.

@@ -13,33 +13,36 @@ const DELETE: &[&str] = &["organisation_integrations.delete", "workspace_integra
 const MODEL_LIST: usize = 4 << 20;
 
 pub(super) static INTEGRATIONS: &[Operation] = &[
-    post(40, "/integrations", ANY, CREATE),
+    post(40, "/integrations", ANY, CREATE).audited("integrations", "create"),
     get(41, "/integrations", ANY, LIST),
     get(42, "/integrations/{slug}", ANY, READ),
-    put(43, "/integrations/{slug}", ANY, UPDATE),
-    delete(44, "/integrations/{slug}", ANY, DELETE),
+    put(43, "/integrations/{slug}", ANY, UPDATE).audited("integrations", "update"),
+    delete(44, "/integrations/{slug}", ANY, DELETE).audited("integrations", "delete"),
     get(45, "/integrations/{slug}/models", ANY, READ),
-    put(46, "/integrations/{slug}/models", ANY, UPDATE).body_up_to(MODEL_LIST),
-    put(0, "/integrations/{slug}/integration-models", ANY, UPDATE).body_up_to(MODEL_LIST),
-    delete(47, "/integrations/{slug}/models", ANY, UPDATE),
+    put(46, "/integrations/{slug}/models", ANY, UPDATE).audited("integrations", "update").body_up_to(MODEL_LIST),
+    put(0, "/integrations/{slug}/integration-models", ANY, UPDATE)
+        .audited("integrations", "update")
+        .body_up_to(MODEL_LIST),
+    delete(47, "/integrations/{slug}/models", ANY, UPDATE).audited("integrations", "delete"),
     get(48, "/integrations/{slug}/workspaces", A, &["organisation_integrations.read"]),
-    put(49, "/integrations/{slug}/workspaces", A, &["organisation_integrations.update"]),
+    put(49, "/integrations/{slug}/workspaces", A, &["organisation_integrations.update"])
+        .audited("integrations", "update"),
 ];
 
 pub(super) static PROVIDERS: &[Operation] = &[
-    post(50, "/providers", ANY, &["providers.create"]),
+    post(50, "/providers", ANY, &["providers.create"]).audited("providers", "create"),
     get(51, "/providers", ANY, &["providers.list"]),
     get(52, "/providers/{slug}", ANY, &["providers.read"]),
-    put(53, "/providers/{slug}", ANY, &["providers.update"]),
-    delete(54, "/providers/{slug}", ANY, &["providers.delete"]),
+    put(53, "/providers/{slug}", ANY, &["providers.update"]).audited("providers", "update"),
+    delete(54, "/providers/{slug}", ANY, &["providers.delete"]).audited("providers", "delete"),
 ];
 
 pub(super) static VIRTUAL_KEYS: &[Operation] = &[
-    post(55, "/virtual-keys", ANY, &["virtual_keys.create"]),
+    post(55, "/virtual-keys", ANY, &["virtual_keys.create"]).audited("virtual_keys", "create"),
     get(56, "/virtual-keys", ANY, &["virtual_keys.list"]),
     get(57, "/virtual-keys/{slug}", ANY, &["virtual_keys.read"]),
-    put(58, "/virtual-keys/{slug}", ANY, &["virtual_keys.update"]),
-    delete(59, "/virtual-keys/{slug}", ANY, &["virtual_keys.delete"]),
+    put(58, "/virtual-keys/{slug}", ANY, &["virtual_keys.update"]).audited("virtual_keys", "update"),
+    delete(59, "/virtual-keys/{slug}", ANY, &["virtual_keys.delete"]).audited("virtual_keys", "delete"),
 ];
 
 /// Public price lists; a model's name may contain slashes.
@@ -51,16 +54,17 @@ pub(super) static MODEL_CONFIGS: &[Operation] = &[
 
 pub(super) static SECRET_REFERENCES: &[Operation] = &[
     get(116, "/secret-references", A, &["secret_references.list"]),
-    post(117, "/secret-references", A, &["secret_references.create"]),
+    post(117, "/secret-references", A, &["secret_references.create"]).audited("secret_references", "create"),
     get(118, "/secret-references/{idOrSlug}", A, &["secret_references.read"]),
-    put(119, "/secret-references/{idOrSlug}", A, &["secret_references.update"]),
-    delete(120, "/secret-references/{idOrSlug}", A, &["secret_references.delete"]),
+    put(119, "/secret-references/{idOrSlug}", A, &["secret_references.update"]).audited("secret_references", "update"),
+    delete(120, "/secret-references/{idOrSlug}", A, &["secret_references.delete"])
+        .audited("secret_references", "delete"),
 ];
 
 pub(super) static DEPLOYMENTS: &[Operation] = &[
-    post(121, "/deployments", A, &["deployments.create"]),
+    post(121, "/deployments", A, &["deployments.create"]).audited("deployments", "create"),
     get(122, "/deployments", A, &["deployments.list"]),
     get(123, "/deployments/{idOrSlug}", A, &["deployments.read"]),
-    put(124, "/deployments/{idOrSlug}", A, &["deployments.update"]),
-    delete(125, "/deployments/{idOrSlug}", A, &["deployments.delete"]),
+    put(124, "/deployments/{idOrSlug}", A, &["deployments.update"]).audited("deployments", "update"),
+    delete(125, "/deployments/{idOrSlug}", A, &["deployments.delete"]).audited("deployments", "delete"),
 ];

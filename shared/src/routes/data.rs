@@ -48,17 +48,23 @@ pub(super) static LOGS: &[Operation] = &[
     post(184, "/logs", WORKSPACE, &["completions.write", "logs.write"]).all_scopes().body_up_to(LOG_BODY),
     get(185, "/logs/{logId}", ANY, &["logs.view", "logs.read", "logs.write", "completions.write"]),
     get(186, "/logs", ANY, &["logs.list"]),
-    post(187, "/logs/exports", ANY, &["logs.export"]).when(Feature::DataExports),
+    post(187, "/logs/exports", ANY, &["logs.export"]).audited("log_exports", "create").when(Feature::DataExports),
     get(188, "/logs/exports", ANY, &["logs.export"]).when(Feature::DataExports),
     get(189, "/logs/exports/{exportId}", ANY, &["logs.export"]).when(Feature::DataExports),
-    put(190, "/logs/exports/{exportId}", ANY, &["logs.export"]).when(Feature::DataExports),
-    post(191, "/logs/exports/{exportId}/start", ANY, &["logs.export"]).when(Feature::DataExports),
-    post(192, "/logs/exports/{exportId}/cancel", ANY, &["logs.export"]).when(Feature::DataExports),
+    put(190, "/logs/exports/{exportId}", ANY, &["logs.export"])
+        .audited("log_exports", "update")
+        .when(Feature::DataExports),
+    post(191, "/logs/exports/{exportId}/start", ANY, &["logs.export"])
+        .audited("log_exports", "export")
+        .when(Feature::DataExports),
+    post(192, "/logs/exports/{exportId}/cancel", ANY, &["logs.export"])
+        .audited("log_exports", "manage")
+        .when(Feature::DataExports),
     get(193, "/logs/exports/{exportId}/download", ANY, &["logs.export"]).when(Feature::DataExports),
     get(194, "/logs/exports/field-restrictions", ANY, &["logs.export"]).when(Feature::DataExports),
     // The link that a download gives out is the credential.
     get(0, "/logs/exports/{exportId}/files/{number}", Access::Public, &[]).when(Feature::DataExports),
-    post(0, "/logs/erase", A, &["logs.delete"]),
+    post(0, "/logs/erase", A, &["logs.delete"]).audited("logs", "delete"),
 ];
 
 pub(super) static AUDIT_LOGS: &[Operation] =

@@ -21,15 +21,18 @@ const ROTATE: &[&str] = &[
 ];
 
 pub(super) static API_KEYS: &[Operation] = &[
-    post(31, "/api-keys/organisation/service", A, &["organisation_service_api_keys.create"]),
-    post(32, "/api-keys/workspace/service", keys(true, true, false, false), &["workspace_service_api_keys.create"]),
-    post(33, "/api-keys/workspace/user", keys(true, true, true, false), &["workspace_user_api_keys.create"]),
+    post(31, "/api-keys/organisation/service", A, &["organisation_service_api_keys.create"])
+        .audited("api_keys", "create"),
+    post(32, "/api-keys/workspace/service", keys(true, true, false, false), &["workspace_service_api_keys.create"])
+        .audited("api_keys", "create"),
+    post(33, "/api-keys/workspace/user", keys(true, true, true, false), &["workspace_user_api_keys.create"])
+        .audited("api_keys", "create"),
     // Every other pair of kinds is answered 400, not passed to a provider.
-    post(0, "/api-keys/{type}/{subType}", ANY, &[]),
+    post(0, "/api-keys/{type}/{subType}", ANY, &[]).audited("api_keys", "create"),
     get(34, "/api-keys", ANY, LIST),
     get(35, "/api-keys/{id}", ANY, READ),
-    put(36, "/api-keys/{id}", ANY, UPDATE),
-    delete(37, "/api-keys/{id}", ANY, DELETE),
-    post(38, "/api-keys/{id}/rotate", ANY, ROTATE),
+    put(36, "/api-keys/{id}", ANY, UPDATE).audited("api_keys", "update"),
+    delete(37, "/api-keys/{id}", ANY, DELETE).audited("api_keys", "delete"),
+    post(38, "/api-keys/{id}/rotate", ANY, ROTATE).audited("api_keys", "rotate"),
     get(39, "/api-keys/self", ANY, &[]),
 ];

@@ -16,6 +16,15 @@ pub struct Operation {
     pub feature: Option<Feature>,
     /// The longest body it reads, in bytes. A body becomes a tree many times its size.
     pub body_limit: usize,
+    /// How the audit trail names it. None for reads, and for use: rendering a prompt, sending feedback.
+    pub audit: Option<AuditName>,
+}
+
+/// What a change does to what, in the words of the audit trail.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct AuditName {
+    pub resource_type: &'static str,
+    pub action: &'static str,
 }
 
 /// Whoever calls a public operation is a stranger: nothing larger than a token and a name is read from it.
@@ -171,7 +180,16 @@ type Names = &'static [&'static str];
 
 pub(super) const fn get(number: u16, path: &'static str, access: Access, any_scope: Names) -> Operation {
     let body_limit = if matches!(access, Access::Public) { PUBLIC_BODY } else { BODY_WITHOUT_OBJECT };
-    Operation { number, method: Method::Get, path, access, scopes: Scopes::Any(any_scope), feature: None, body_limit }
+    Operation {
+        number,
+        method: Method::Get,
+        path,
+        access,
+        scopes: Scopes::Any(any_scope),
+        feature: None,
+        body_limit,
+        audit: None,
+    }
 }
 
 pub(super) const fn post(number: u16, path: &'static str, access: Access, any_scope: Names) -> Operation {
@@ -196,6 +214,21 @@ const fn with_object(method: Method, operation: Operation) -> Operation {
 }
 
 impl Operation {
+    /// Lists a collection, instead of reading the object that the path names.
+    pub fn is_list(&self) -> bool {
+        self.method == Method::Get && !self.path.ends_with('}')
+    }
+
+    /// Deletes the object that the path names, and not something below it.
+    pub fn deletes_object(&self) -> bool {
+        self.method == Method::Delete && self.path.ends_with('}')
+    }
+
+    /// Every row that changes something says how the audit trail names it.
+    pub(super) const fn audited(self, resource_type: &'static str, action: &'static str) -> Self {
+        Self { audit: Some(AuditName { resource_type, action }), ..self }
+    }
+
     pub(super) const fn when(self, feature: Feature) -> Self {
         Self { feature: Some(feature), ..self }
     }

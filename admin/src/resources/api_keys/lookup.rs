@@ -4,7 +4,7 @@ use super::ApiKeyRow;
 use crate::http::ApiError;
 use crate::identity::{Call, Caller, tenancy};
 use shared::model::KeyKind;
-use shared::routes::Scopes;
+use shared::routes::{Method, Scopes};
 use shared::table::Filter;
 
 const KINDS: [KeyKind; 3] = [KeyKind::OrganisationService, KeyKind::WorkspaceService, KeyKind::WorkspaceUser];
@@ -58,9 +58,9 @@ pub fn require(caller: &Caller, kind: KeyKind, verb: &str) -> Result<(), ApiErro
 
 /// For update, delete and rotate, which ask different scopes.
 pub fn may_change(key: &ApiKeyRow, call: &Call) -> Result<(), ApiError> {
-    let verb = match call.origin.operation.number {
-        36 => "update",
-        37 => "delete",
+    let verb = match call.origin.operation.method {
+        Method::Put => "update",
+        Method::Delete => "delete",
         _ => "rotate",
     };
     require(&call.caller, key.kind, verb)?;
