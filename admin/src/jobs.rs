@@ -6,12 +6,10 @@
 mod chain_audit;
 mod delete_objects;
 mod erase_late;
+mod expire;
 mod expire_exports;
-mod expire_keys;
 mod expire_logs;
 mod expire_metrics;
-mod expire_providers;
-mod expire_secrets;
 mod export_logs;
 mod log_days;
 pub mod outbox;
@@ -36,9 +34,9 @@ pub static JOBS: &[Job] = &[
     delete_objects::JOB,
     erase_late::JOB,
     expire_exports::JOB,
-    expire_keys::JOB,
-    expire_providers::JOB,
-    expire_secrets::JOB,
+    expire::KEYS,
+    expire::PROVIDERS,
+    expire::SECRETS,
     expire_logs::JOB,
     expire_metrics::JOB,
     export_logs::JOB,
