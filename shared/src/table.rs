@@ -3,10 +3,13 @@
 
 mod columns;
 mod filter;
+pub mod row;
 
 pub use columns::Columns;
 pub use filter::Filter;
+pub use row::RowError;
 
+use std::fmt;
 use tokio_postgres::types::ToSql;
 use tokio_postgres::{Error, GenericClient, Row};
 use uuid::Uuid;
@@ -15,12 +18,29 @@ use uuid::Uuid;
 #[derive(Debug, Clone, Copy)]
 pub struct Table {
     pub name: &'static str,
-    /// The select list: columns, or expressions over one row, `(SELECT … ) AS name` included.
-    pub columns: &'static str,
+    pub columns: SelectList,
     /// The column by which a row can be found beside its id.
     pub slug: Option<&'static str>,
     pub tenancy: Tenancy,
     pub on_delete: OnDelete,
+}
+
+/// What is read of each row.
+#[derive(Debug, Clone, Copy)]
+pub enum SelectList {
+    /// The columns that the fields of a type are named after: `SelectList::Fields(row::fields::<Label>)`.
+    Fields(fn() -> Vec<&'static str>),
+    /// Columns, or expressions over one row, `(SELECT … ) AS name` included.
+    Sql(&'static str),
+}
+
+impl fmt::Display for SelectList {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Fields(names) => f.write_str(&names().join(", ")),
+            Self::Sql(text) => f.write_str(text),
+        }
+    }
 }
 
 /// To whom rows belong, beside their organisation.
@@ -136,7 +156,7 @@ mod tests {
     fn a_page_filters_both_its_total_and_its_rows_and_binds_every_value() {
         let table = Table {
             name: "labels",
-            columns: "id, name",
+            columns: SelectList::Sql("id, name"),
             slug: None,
             tenancy: Tenancy::Organisation,
             on_delete: OnDelete::Delete,

@@ -6,7 +6,7 @@ use crate::identity::Call;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
-use shared::table::{Columns, Filter, Table};
+use shared::table::{Columns, Filter, RowError, Table};
 use tokio_postgres::Row;
 use uuid::Uuid;
 
@@ -35,7 +35,8 @@ pub trait Resource: Serialize + Send + Sync + Sized + 'static {
     /// Whether an admin key that names no workspace makes it in the organisation's default one.
     const DEFAULT_WORKSPACE: bool = false;
 
-    fn from_row(row: &Row) -> Result<Self, tokio_postgres::Error>;
+    /// `row::read(row)` where every field is a column.
+    fn from_row(row: &Row) -> Result<Self, RowError>;
     fn id(&self) -> Uuid;
 
     /// The workspace it belongs to; none for what belongs to the organisation.

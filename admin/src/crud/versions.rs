@@ -11,8 +11,8 @@ use axum::Json;
 use axum::extract::{Path, State};
 use serde::Deserialize;
 use serde_json::{Value, json};
-use shared::table::Columns;
-use tokio_postgres::{GenericClient, Row};
+use shared::table::{Columns, row};
+use tokio_postgres::GenericClient;
 use uuid::Uuid;
 
 /// A resource that is kept in versions. Its own row holds the current content and the id of its version; its `after`
@@ -35,6 +35,7 @@ pub trait Versioned: Resource {
     fn restored(action: &Action<'_>, content: Value) -> Result<Columns, ApiError>;
 }
 
+#[derive(Deserialize)]
 pub struct Version {
     pub id: Uuid,
     pub number: i32,
@@ -43,17 +44,6 @@ pub struct Version {
 }
 
 const COLUMNS: &str = "id, number, content, created_at";
-
-impl Version {
-    fn from_row(row: &Row) -> Result<Self, tokio_postgres::Error> {
-        Ok(Self {
-            id: row.try_get("id")?,
-            number: row.try_get("number")?,
-            content: row.try_get("content")?,
-            created_at: row.try_get("created_at")?,
-        })
-    }
-}
 
 /// Notes the resource's current version, unless it is known. The row is new or locked, so numbers do not collide.
 pub async fn keep<R: Versioned>(resource: &R, action: &Action<'_>) -> Result<(), ApiError> {
@@ -76,7 +66,7 @@ pub async fn find<R: Versioned>(db: &impl GenericClient, resource: &R, name: &st
     let id = tenancy::id(name).ok_or(NO_SUCH)?;
     let sql = format!("SELECT {COLUMNS} FROM {} WHERE id = $1 AND {} = $2", R::VERSIONS, R::OWNER);
     match db.query_opt(&sql, &[&id, &resource.id()]).await? {
-        Some(row) => Ok(Version::from_row(&row)?),
+        Some(row) => Ok(row::read(&row)?),
         None => Err(NO_SUCH),
     }
 }
@@ -92,7 +82,7 @@ pub async fn list<R: Versioned>(State(app): State<App>, call: Call, Path(name): 
     let sql = format!("SELECT {COLUMNS} FROM {table} WHERE {owner} = $1 ORDER BY number DESC LIMIT $2 OFFSET $3");
     let rows = db.query(&sql, &[&id, &size, &offset]).await?;
     let data: Result<Vec<_>, ApiError> =
-        rows.iter().map(|row| Ok(resource.shown_version(&call, &Version::from_row(row)?))).collect();
+        rows.iter().map(|row| Ok(resource.shown_version(&call, &row::read::<Version>(row)?))).collect();
     Ok(Json(json!({ "success": true, "object": "list", "total": total, "data": data? })))
 }
 

@@ -8,6 +8,7 @@ use shared::config::Fault;
 use shared::jwt::Rejection;
 use shared::routes::Scopes;
 use shared::seal::SealError;
+use shared::table::RowError;
 
 #[derive(Debug, thiserror::Error)]
 pub enum ApiError {
@@ -270,6 +271,15 @@ impl From<SealError> for ApiError {
     }
 }
 
+impl From<RowError> for ApiError {
+    fn from(error: RowError) -> Self {
+        match error {
+            RowError::Postgres(error) => Self::from(error),
+            shape @ RowError::Shape(_) => Self::from(anyhow::Error::from(shape)),
+        }
+    }
+}
+
 /// For rows that do not read as they should.
 impl From<anyhow::Error> for ApiError {
     fn from(error: anyhow::Error) -> Self {
@@ -292,106 +302,4 @@ fn means_away(sql_state: &str) -> bool {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_body_carries_both_published_shapes_and_the_request_id() {
-        let error =
-            ApiError::Invalid { field: Some("usage_limits.credit_limit".into()), message: "must be ≥ 1".into() };
-        let body = error.body("r-1");
-        assert_eq!(
-            body,
-            json!({
-                "success": false,
-                "message": "usage_limits.credit_limit: must be ≥ 1",
-                "data": {
-                    "message": "usage_limits.credit_limit: must be ≥ 1",
-                    "errorCode": "AB01",
-                    "errors": [{ "field": "usage_limits.credit_limit", "message": "must be ≥ 1" }],
-                },
-                "error": {
-                    "message": "usage_limits.credit_limit: must be ≥ 1",
-                    "type": "invalid_request_error",
-                    "param": "usage_limits.credit_limit",
-                    "code": "AB01",
-                },
-                "request_id": "r-1",
-            })
-        );
-    }
-
-    #[test]
-    fn each_refusal_has_its_status_and_code() {
-        for (error, status, code) in [
-            (ApiError::invalid("x"), 400, "AB01"),
-            (ApiError::TooLarge { limit: 1 }, 413, "AB01"),
-            (ApiError::NoSuchPath, 404, "AB02"),
-            (ApiError::WrongMethod { allow: "GET".into() }, 405, "AB02"),
-            (ApiError::WrongKeyKind, 403, "AB03"),
-            (ApiError::MissingScope { needs: Scopes::Any(&["a"]) }, 403, "AB03"),
-            (ApiError::Internal, 500, "AB04"),
-            (ApiError::Unavailable, 503, "AB04"),
-            (ApiError::NoMasterKey, 503, "AB04"),
-            (ApiError::Forbidden("x"), 403, "AB03"),
-            (ApiError::Unauthenticated("x"), 401, "AB05"),
-            (ApiError::Token(Rejection::Malformed), 401, "AB05"),
-            (ApiError::Token(Rejection::NoScope), 403, "AB03"),
-            (ApiError::Conflict("x".into()), 409, "AB07"),
-            (ApiError::NotFound("label"), 404, "AB08"),
-            (ApiError::NotListed("price"), 404, "AB08"),
-            (ApiError::FeatureOff { setting: "X" }, 402, "AB09"),
-            (ApiError::LimitReached { message: "x".into(), setting: "X" }, 402, "AB09"),
-            (ApiError::RateLimited { message: "x", retry_after: 1 }, 429, "AB06"),
-            (ApiError::TooSlow, 504, "AB04"),
-            (ApiError::NotBuilt, 501, "AB10"),
-        ] {
-            assert_eq!((error.status().as_u16(), error.code()), (status, code), "{error}");
-        }
-    }
-
-    #[test]
-    fn what_postgres_refuses_because_of_the_values_is_the_senders_fault() {
-        for (sql_state, status) in [
-            ("23505", Some(409)),
-            ("23503", Some(404)),
-            ("23514", Some(400)),
-            ("22021", Some(400)),
-            ("57014", Some(504)),
-            ("42601", None),
-        ] {
-            assert_eq!(refusal(sql_state).map(|error| error.status().as_u16()), status, "{sql_state}");
-        }
-    }
-
-    #[test]
-    fn an_error_of_a_part_is_named_by_its_whole_path() {
-        for (inner, path) in [(None, "limits"), (Some("value"), "limits.value"), (Some("[0].value"), "limits[0].value")]
-        {
-            let error = ApiError::Invalid { field: inner.map(str::to_owned), message: "x".into() }.under("limits");
-            assert!(error.to_string().starts_with(&format!("{path}: ")), "{error}");
-        }
-    }
-
-    #[test]
-    fn a_server_that_leaves_is_away_and_one_that_refuses_a_statement_is_not() {
-        for (sql_state, is_away) in
-            [("08006", true), ("53300", true), ("57P01", true), ("57P03", true), ("57014", false), ("23505", false)]
-        {
-            assert_eq!(means_away(sql_state), is_away, "{sql_state}");
-        }
-    }
-
-    #[tokio::test]
-    async fn a_connection_that_fails_is_answered_as_unavailable() {
-        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let port = listener.local_addr().unwrap().port();
-        let hangs_up = tokio::spawn(async move { drop(listener.accept().await) });
-        let url = format!("postgres://u@127.0.0.1:{port}/x");
-        for _ in ["hung up on", "nobody there"] {
-            let error = tokio_postgres::connect(&url, tokio_postgres::NoTls).await.err().unwrap();
-            assert!(matches!(ApiError::from(error), ApiError::Unavailable));
-        }
-        hangs_up.await.unwrap();
-    }
-}
+mod tests;

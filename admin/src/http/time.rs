@@ -2,11 +2,11 @@
 
 use crate::http::ApiError;
 use chrono::{DateTime, Datelike as _, NaiveDate, NaiveDateTime, NaiveTime, SecondsFormat, Utc};
-use serde::{Serialize, Serializer};
+use serde::{Deserialize, Serialize, Serializer};
 use std::error::Error;
 use tokio_postgres::types::{FromSql, Type};
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
 pub struct Time(pub DateTime<Utc>);
 
 impl std::fmt::Display for Time {

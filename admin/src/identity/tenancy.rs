@@ -84,13 +84,18 @@ pub async fn find_workspace(db: &impl GenericClient, organisation: Uuid, name: &
 #[cfg(test)]
 mod tests {
     use super::*;
-    use shared::table::OnDelete;
+    use shared::table::{OnDelete, SelectList};
 
     #[test]
     fn a_path_names_a_row_by_id_or_by_slug_where_there_is_one() {
         let by = |slug: Option<&'static str>, name: &str| {
-            let table =
-                Table { name: "t", columns: "id", slug, tenancy: Tenancy::Organisation, on_delete: OnDelete::Delete };
+            let table = Table {
+                name: "t",
+                columns: SelectList::Sql("id"),
+                slug,
+                tenancy: Tenancy::Organisation,
+                on_delete: OnDelete::Delete,
+            };
             named(&table, name).map(|filter| filter.sql())
         };
         const ID: &str = "0b0cb1f4-8a52-4c0e-8f0e-7a1f2f1f0a11";

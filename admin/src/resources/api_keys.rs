@@ -22,7 +22,7 @@ use crate::limits::UsageLimits;
 use serde::Serialize;
 use serde_json::{Value, json};
 use shared::model::KeyKind;
-use shared::table::{Columns, Filter, OnDelete, Table, Tenancy};
+use shared::table::{Columns, Filter, OnDelete, RowError, SelectList, Table, Tenancy};
 use tokio_postgres::Row;
 use uuid::Uuid;
 
@@ -85,17 +85,17 @@ impl Resource for ApiKeyRow {
     const PATH: &'static str = "/api-keys";
     const TABLE: Table = Table {
         name: "api_keys",
-        columns: "id, name, description, mask, kind, organisation_id, workspace_id, user_id, status, creation_mode,
+        columns: SelectList::Sql("id, name, description, mask, kind, organisation_id, workspace_id, user_id, status, creation_mode,
             rate_limits, usage_limits, reset_usage, expires_at, expiry_enforced, last_reset_at, scopes, defaults,
             alert_emails, rotation_policy, last_rotated_at, is_unclaimed, previous_expires_at, created_at, last_updated_at,
             budget_used(organisation_id, 'api_key', id::text, usage_limits) AS used,
-            budget_unconfirmed(organisation_id, 'api_key', id::text, usage_limits) AS unconfirmed",
+            budget_unconfirmed(organisation_id, 'api_key', id::text, usage_limits) AS unconfirmed"),
         slug: None,
         tenancy: Tenancy::Workspace("workspace_id"),
         on_delete: OnDelete::Archive,
     };
 
-    fn from_row(row: &Row) -> Result<Self, tokio_postgres::Error> {
+    fn from_row(row: &Row) -> Result<Self, RowError> {
         Ok(Self {
             id: row.try_get("id")?,
             name: row.try_get("name")?,

@@ -10,7 +10,7 @@ use axum::extract::State;
 use chrono::{DateTime, TimeDelta, Utc};
 use serde::Serialize;
 use serde_json::{Value, json};
-use shared::table::{Filter, OnDelete, Table, Tenancy};
+use shared::table::{Filter, OnDelete, SelectList, Table, Tenancy};
 use std::net::IpAddr;
 use tokio_postgres::Row;
 use uuid::Uuid;
@@ -73,10 +73,12 @@ fn docs() -> Doc {
 
 const TABLE: Table = Table {
     name: "audit_logs",
-    columns: "id, created_at, method, uri, request_id, request_body::text AS request_body,
+    columns: SelectList::Sql(
+        "id, created_at, method, uri, request_id, request_body::text AS request_body,
               query_params::text AS query_params, request_headers::text AS request_headers, user_id, user_type,
               api_key_id, organisation_id, workspace_id, response_status_code, resource_type, resource_id, action,
               host(client_ip) AS client_ip, country, error, before, after, sequence, encode(hash, 'hex') AS hash",
+    ),
     slug: None,
     tenancy: Tenancy::Organisation,
     on_delete: OnDelete::Archive,

@@ -17,7 +17,7 @@ use axum::extract::{Path, State};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use shared::config::credentials::masked;
-use shared::table::{Columns, Filter, OnDelete, Table, Tenancy};
+use shared::table::{Columns, Filter, OnDelete, RowError, SelectList, Table, Tenancy};
 use tokio_postgres::Row;
 use uuid::Uuid;
 
@@ -81,15 +81,16 @@ impl Resource for Config {
     const DEFAULT_WORKSPACE: bool = true;
     const TABLE: Table = Table {
         name: "configs",
-        columns:
+        columns: SelectList::Sql(
             "id, name, slug, organisation_id, workspace_id, is_default AND status = 'active' AS is_default, status,
                   owner_id, updated_by, created_at, last_updated_at, config, version_id",
+        ),
         slug: Some("slug"),
         tenancy: Tenancy::Workspace("workspace_id"),
         on_delete: OnDelete::Archive,
     };
 
-    fn from_row(row: &Row) -> Result<Self, tokio_postgres::Error> {
+    fn from_row(row: &Row) -> Result<Self, RowError> {
         Ok(Self {
             id: row.try_get("id")?,
             name: row.try_get("name")?,

@@ -14,7 +14,7 @@ use placement::{DeploymentSwitch, Kind};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use shared::api_key::{self, KeyHash};
-use shared::table::{Columns, Filter, OnDelete, Table, Tenancy};
+use shared::table::{Columns, Filter, OnDelete, RowError, SelectList, Table, Tenancy};
 use tokio_postgres::Row;
 use uuid::Uuid;
 
@@ -87,17 +87,19 @@ impl Resource for Deployment {
     const UNIQUE: &'static str = "slug";
     const TABLE: Table = Table {
         name: "deployments",
-        columns: "id, name, slug, type, url, deployment_config, allow_all_workspaces, is_default, organisation_id,
+        columns: SelectList::Sql(
+            "id, name, slug, type, url, deployment_config, allow_all_workspaces, is_default, organisation_id,
             created_by, created_at, last_updated_at,
             ARRAY(SELECT w.slug FROM workspaces w WHERE w.id = ANY(workspace_ids) ORDER BY w.slug) AS workspaces,
             (SELECT s.last_sync_at FROM deployment_syncs s WHERE s.deployment_id = deployments.id) AS last_sync_at,
             deployment_status(deployments) AS shown_status",
+        ),
         slug: Some("slug"),
         tenancy: Tenancy::Organisation,
         on_delete: OnDelete::Archive,
     };
 
-    fn from_row(row: &Row) -> Result<Self, tokio_postgres::Error> {
+    fn from_row(row: &Row) -> Result<Self, RowError> {
         Ok(Self {
             id: row.try_get("id")?,
             name: row.try_get("name")?,

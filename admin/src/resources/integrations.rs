@@ -32,7 +32,7 @@ use serde_json::{Value, json};
 use shared::model;
 use shared::routes::Scopes;
 use shared::seal::Sealed;
-use shared::table::{Columns, OnDelete, Table, Tenancy};
+use shared::table::{Columns, OnDelete, RowError, SelectList, Table, Tenancy};
 use tokio_postgres::Row;
 use uuid::Uuid;
 
@@ -94,18 +94,20 @@ impl Resource for Integration {
     const PAGES: PageSizes = PageSizes { default: 100, most: 100 };
     const TABLE: Table = Table {
         name: "integrations",
-        columns: "id, slug, name, description, ai_provider_id, organisation_id, workspace_id, status, tags, created_at,
+        columns: SelectList::Sql(
+            "id, slug, name, description, ai_provider_id, organisation_id, workspace_id, status, tags, created_at,
             last_updated_at, configurations, masks, sealed, secret_mappings, pricing_adjustments, allow_all_models,
             global_workspace_access, created_by,
             (SELECT w.slug FROM workspaces w WHERE w.id = integrations.workspace_id) AS workspace_slug,
             (SELECT count(*) FROM integration_workspaces g
              WHERE g.integration_id = integrations.id AND g.enabled) AS workspace_count",
+        ),
         slug: Some("slug"),
         tenancy: Tenancy::Either,
         on_delete: OnDelete::Archive,
     };
 
-    fn from_row(row: &Row) -> Result<Self, tokio_postgres::Error> {
+    fn from_row(row: &Row) -> Result<Self, RowError> {
         Ok(Self {
             id: row.try_get("id")?,
             slug: row.try_get("slug")?,

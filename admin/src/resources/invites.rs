@@ -15,7 +15,7 @@ use axum::extract::{Path, State};
 use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
-use shared::table::{Columns, Filter, OnDelete, Table, Tenancy};
+use shared::table::{Columns, Filter, OnDelete, RowError, SelectList, Table, Tenancy};
 use tokio_postgres::Row;
 use uuid::Uuid;
 
@@ -78,16 +78,18 @@ impl Resource for Invite {
     const PATH: &'static str = "/admin/users/invites";
     const TABLE: Table = Table {
         name: "user_invites",
-        columns: "id, email, role, workspaces, first_name, last_name, invited_by, created_at, last_updated_at,
+        columns: SelectList::Sql(
+            "id, email, role, workspaces, first_name, last_name, invited_by, created_at, last_updated_at,
                   expires_at, accepted_at, workspace_api_key_details,
                   (CASE WHEN status = 'pending' AND expires_at <= now() THEN 'expired' ELSE status END) AS status",
+        ),
         slug: None,
         tenancy: Tenancy::Organisation,
         on_delete: OnDelete::Delete,
     };
     const UNIQUE: &'static str = "e-mail address";
 
-    fn from_row(row: &Row) -> Result<Self, tokio_postgres::Error> {
+    fn from_row(row: &Row) -> Result<Self, RowError> {
         let (seats, key): (Value, Option<Value>) =
             (row.try_get("workspaces")?, row.try_get("workspace_api_key_details")?);
         Ok(Self {

@@ -6,7 +6,7 @@ use crate::http::{ApiError, Field, Time, text};
 use crate::identity::Call;
 use crate::openapi::{Doc, schema};
 use serde::{Deserialize, Serialize};
-use shared::table::{Columns, OnDelete, Table, Tenancy};
+use shared::table::{Columns, OnDelete, RowError, SelectList, Table, Tenancy, row};
 use tokio_postgres::Row;
 use uuid::Uuid;
 
@@ -38,7 +38,7 @@ fn docs() -> [Doc; 5] {
     ]
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, Deserialize)]
 struct Label {
     id: Uuid,
     name: String,
@@ -74,26 +74,14 @@ impl Resource for Label {
     const PATH: &'static str = "/labels";
     const TABLE: Table = Table {
         name: "labels",
-        columns: "id, name, description, color_code, organisation_id, workspace_id, is_universal, status, created_at,
-                  last_updated_at",
+        columns: SelectList::Fields(row::fields::<Label>),
         slug: None,
         tenancy: Tenancy::Either,
         on_delete: OnDelete::Archive,
     };
 
-    fn from_row(row: &Row) -> Result<Self, tokio_postgres::Error> {
-        Ok(Self {
-            id: row.try_get("id")?,
-            name: row.try_get("name")?,
-            description: row.try_get("description")?,
-            color_code: row.try_get("color_code")?,
-            organisation_id: row.try_get("organisation_id")?,
-            workspace_id: row.try_get("workspace_id")?,
-            is_universal: row.try_get("is_universal")?,
-            status: row.try_get("status")?,
-            created_at: row.try_get("created_at")?,
-            last_updated_at: row.try_get("last_updated_at")?,
-        })
+    fn from_row(row: &Row) -> Result<Self, RowError> {
+        row::read(row)
     }
 
     fn id(&self) -> Uuid {

@@ -19,7 +19,7 @@ use axum::extract::State;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use shared::model::KeyKind;
-use shared::table::{Columns, Filter, OnDelete, Table, Tenancy};
+use shared::table::{Columns, Filter, OnDelete, RowError, SelectList, Table, Tenancy};
 use tokio_postgres::{GenericClient, Row};
 use uuid::Uuid;
 
@@ -91,15 +91,17 @@ impl Resource for LogExport {
     const DEFAULT_WORKSPACE: bool = true;
     const TABLE: Table = Table {
         name: "log_exports",
-        columns: "id, organisation_id, workspace_id, filters, requested_data, format, status, description, created_by,
+        columns: SelectList::Sql(
+            "id, organisation_id, workspace_id, filters, requested_data, format, status, description, created_by,
                   total_records, total_is_capped, exported_records, error, run, own_data_of, shows_metadata, created_at,
                   last_updated_at",
+        ),
         slug: None,
         tenancy: Tenancy::Workspace("workspace_id"),
         on_delete: OnDelete::Delete,
     };
 
-    fn from_row(row: &Row) -> Result<Self, tokio_postgres::Error> {
+    fn from_row(row: &Row) -> Result<Self, RowError> {
         let (status, exported): (String, i64) = (row.try_get("status")?, row.try_get("exported_records")?);
         Ok(Self {
             id: row.try_get("id")?,

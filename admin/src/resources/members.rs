@@ -17,7 +17,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use shared::model::KeyKind;
 use shared::scopes;
-use shared::table::{Filter, OnDelete, Table, Tenancy};
+use shared::table::{Filter, OnDelete, SelectList, Table, Tenancy};
 use tokio_postgres::{GenericClient, Row};
 use uuid::Uuid;
 
@@ -99,7 +99,9 @@ const TABLE: Table = Table {
     name: "(SELECT m.user_id AS id, m.workspace_id, m.organisation_id, m.role, m.settings, m.created_at,
                    m.last_updated_at, u.first_name, u.last_name, u.email, u.role AS org_role
             FROM workspace_members m JOIN users u ON u.id = m.user_id AND u.status = 'active') AS members",
-    columns: "id, workspace_id, role, settings, created_at, last_updated_at, first_name, last_name, email, org_role",
+    columns: SelectList::Sql(
+        "id, workspace_id, role, settings, created_at, last_updated_at, first_name, last_name, email, org_role",
+    ),
     slug: None,
     tenancy: Tenancy::Workspace("workspace_id"),
     on_delete: OnDelete::Delete,

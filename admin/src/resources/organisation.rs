@@ -17,7 +17,8 @@ use axum::extract::State;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use shared::conf::Retention;
-use tokio_postgres::{GenericClient, Row};
+use shared::table::row;
+use tokio_postgres::GenericClient;
 use uuid::Uuid;
 
 pub fn routes() -> Routes {
@@ -53,6 +54,7 @@ pub async fn refuse_if_scim_only(db: &impl GenericClient, organisation: Uuid) ->
     Ok(())
 }
 
+#[derive(Deserialize)]
 pub(super) struct Organisation {
     id: Uuid,
     name: String,
@@ -84,7 +86,7 @@ struct SchemasChange {
 }
 
 impl Organisation {
-    /// `Lock::ForUpdate` keeps other changes waiting, so that a merge into a stored object loses nothing.
+    /// `RowLock::ForUpdate` keeps other changes waiting, so that a merge into a stored object loses nothing.
     async fn load(db: &impl GenericClient, id: Uuid, lock: RowLock) -> Result<Self, ApiError> {
         const HELD: &str = "SELECT FROM organisations WHERE id = $1 FOR UPDATE";
         const LOAD: &str = "SELECT o.id, o.name, o.settings, o.security_settings, o.metadata_schemas, o.auth_settings,
@@ -96,23 +98,7 @@ impl Organisation {
         if lock == RowLock::ForUpdate {
             db.execute(HELD, &[&id]).await?;
         }
-        Ok(Self::from_row(&db.query_one(LOAD, &[&id]).await?)?)
-    }
-
-    fn from_row(row: &Row) -> Result<Self, tokio_postgres::Error> {
-        Ok(Self {
-            id: row.try_get("id")?,
-            name: row.try_get("name")?,
-            owner_id: row.try_get("owner_id")?,
-            default_workspace_id: row.try_get("default_workspace_id")?,
-            settings: row.try_get("settings")?,
-            security_settings: row.try_get("security_settings")?,
-            metadata_schemas: row.try_get("metadata_schemas")?,
-            auth_settings: row.try_get("auth_settings")?,
-            defaults: row.try_get("defaults")?,
-            created_at: row.try_get("created_at")?,
-            last_updated_at: row.try_get("last_updated_at")?,
-        })
+        Ok(row::read(&db.query_one(LOAD, &[&id]).await?)?)
     }
 
     /// With what the operator set for all organisations.

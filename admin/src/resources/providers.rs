@@ -18,7 +18,7 @@ use chrono::Utc;
 use serde::Serialize;
 use serde_json::{Value, json};
 use shared::seal::Sealed;
-use shared::table::{Columns, Filter, OnDelete, Table, Tenancy};
+use shared::table::{Columns, Filter, OnDelete, RowError, SelectList, Table, Tenancy};
 use tokio_postgres::Row;
 use uuid::Uuid;
 
@@ -79,7 +79,7 @@ pub struct Provider {
 impl Provider {
     pub const ROWS: Table = Table {
         name: "providers",
-        columns: "id, slug, name, note, status, workspace_id, organisation_id, integration_id, model_config, usage_limits,
+        columns: SelectList::Sql("id, slug, name, note, status, workspace_id, organisation_id, integration_id, model_config, usage_limits,
             rate_limits, reset_usage, expires_at, last_reset_at, tags, concurrency, masks, sealed, created_at, last_updated_at,
             budget_used(organisation_id, 'provider', workspace_id || '/' || slug, usage_limits) AS used,
             budget_unconfirmed(organisation_id, 'provider', workspace_id || '/' || slug, usage_limits) AS unconfirmed,
@@ -87,7 +87,7 @@ impl Provider {
             (SELECT i.slug FROM integrations i WHERE i.id = providers.integration_id) AS integration_slug,
             (SELECT i.is_hidden FROM integrations i WHERE i.id = providers.integration_id) AS is_integration_hidden,
             (SELECT i.masks ->> 'key' FROM integrations i WHERE i.id = providers.integration_id) AS masked_key,
-            (SELECT w.name FROM workspaces w WHERE w.id = providers.workspace_id) AS workspace_name",
+            (SELECT w.name FROM workspaces w WHERE w.id = providers.workspace_id) AS workspace_name"),
         slug: Some("slug"),
         tenancy: Tenancy::Workspace("workspace_id"),
         on_delete: OnDelete::Archive,
@@ -169,8 +169,8 @@ impl Resource for Provider {
     const UNIQUE: &'static str = "slug";
     const TABLE: Table = Self::ROWS;
 
-    fn from_row(row: &Row) -> Result<Self, tokio_postgres::Error> {
-        Self::parse_row(row)
+    fn from_row(row: &Row) -> Result<Self, RowError> {
+        Ok(Self::parse_row(row)?)
     }
 
     fn id(&self) -> Uuid {

@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use shared::model::SecretReference as Stored;
 use shared::secrets::{ManagerKind, allowed_hosts};
-use shared::table::{Columns, Filter, OnDelete, Table, Tenancy};
+use shared::table::{Columns, Filter, OnDelete, RowError, SelectList, Table, Tenancy};
 use std::collections::BTreeMap;
 use tokio_postgres::Row;
 use uuid::Uuid;
@@ -88,17 +88,19 @@ impl Resource for SecretReference {
     const UNIQUE: &'static str = "slug";
     const TABLE: Table = Table {
         name: "secret_references",
-        columns: "id, organisation_id, name, slug, description, manager_type, auth_config, sealed_auth_config,
+        columns: SelectList::Sql(
+            "id, organisation_id, name, slug, description, manager_type, auth_config, sealed_auth_config,
             secret_path, secret_key, allow_all_workspaces, allowed_hosts, tags, created_by, created_at, last_updated_at,
             (SELECT coalesce(array_agg(w.slug ORDER BY w.slug), '{}') FROM workspaces w
              WHERE w.id = ANY (secret_references.allowed_workspaces)) AS allowed_slugs",
+        ),
         slug: Some("slug"),
         tenancy: Tenancy::Organisation,
         // Nothing is left of credentials that are not wanted any more.
         on_delete: OnDelete::Delete,
     };
 
-    fn from_row(row: &Row) -> Result<Self, tokio_postgres::Error> {
+    fn from_row(row: &Row) -> Result<Self, RowError> {
         Ok(Self {
             id: row.try_get("id")?,
             organisation_id: row.try_get("organisation_id")?,

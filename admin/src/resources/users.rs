@@ -8,7 +8,7 @@ use crate::identity::Call;
 use crate::openapi::{Doc, choices, schema};
 use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
-use shared::table::{Columns, Filter, OnDelete, Table, Tenancy};
+use shared::table::{Columns, Filter, OnDelete, RowError, SelectList, Table, Tenancy, row};
 use tokio_postgres::Row;
 use uuid::Uuid;
 
@@ -50,7 +50,7 @@ fn docs() -> [Doc; 4] {
     ]
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, Deserialize)]
 struct User {
     id: Uuid,
     first_name: Option<String>,
@@ -99,30 +99,22 @@ impl Resource for User {
     const PATH: &'static str = "/admin/users";
     const TABLE: Table = Table {
         name: "users",
-        columns: "id, first_name, last_name, role, email, status, created_at, last_updated_at,
+        columns: SelectList::Sql(
+            "id, first_name, last_name, role, email, status, created_at, last_updated_at,
+                  last_updated_at AS updated_at,
                   (SELECT coalesce(array_agg(w.slug ORDER BY w.created_at, w.id), '{}') FROM workspaces w
                    WHERE w.organisation_id = users.organisation_id AND w.status = 'active' AND users.status = 'active'
                      AND (users.role IN ('owner', 'admin') OR EXISTS (SELECT FROM workspace_members m
                           WHERE m.workspace_id = w.id AND m.user_id = users.id))) AS workspace_ids",
+        ),
         slug: None,
         tenancy: Tenancy::Organisation,
         on_delete: OnDelete::Archive,
     };
     const UNIQUE: &'static str = "e-mail address";
 
-    fn from_row(row: &Row) -> Result<Self, tokio_postgres::Error> {
-        Ok(Self {
-            id: row.try_get("id")?,
-            first_name: row.try_get("first_name")?,
-            last_name: row.try_get("last_name")?,
-            role: row.try_get("role")?,
-            email: row.try_get("email")?,
-            status: row.try_get("status")?,
-            workspace_ids: row.try_get("workspace_ids")?,
-            created_at: row.try_get("created_at")?,
-            last_updated_at: row.try_get("last_updated_at")?,
-            updated_at: row.try_get("last_updated_at")?,
-        })
+    fn from_row(row: &Row) -> Result<Self, RowError> {
+        row::read(row)
     }
 
     fn id(&self) -> Uuid {

@@ -12,7 +12,7 @@ use crate::resources::providers::{self, Provider};
 use chrono::Utc;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
-use shared::table::{Columns, Filter, Table};
+use shared::table::{Columns, Filter, RowError, Table};
 use tokio_postgres::Row;
 use uuid::Uuid;
 
@@ -71,8 +71,8 @@ impl Resource for VirtualKey {
     const UNIQUE: &'static str = "slug";
     const TABLE: Table = Provider::ROWS;
 
-    fn from_row(row: &Row) -> Result<Self, tokio_postgres::Error> {
-        Provider::parse_row(row).map(Self)
+    fn from_row(row: &Row) -> Result<Self, RowError> {
+        Ok(Self(Provider::parse_row(row)?))
     }
 
     fn id(&self) -> Uuid {

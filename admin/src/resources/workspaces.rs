@@ -18,7 +18,7 @@ use axum::extract::{Path, State};
 use chrono::Utc;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
-use shared::table::{Columns, Filter, OnDelete, Table, Tenancy};
+use shared::table::{Columns, Filter, OnDelete, RowError, SelectList, Table, Tenancy, row};
 use tokio_postgres::Row;
 use uuid::Uuid;
 
@@ -35,7 +35,7 @@ pub fn routes() -> Routes {
     })
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, Deserialize)]
 pub struct Workspace {
     pub id: Uuid,
     slug: String,
@@ -47,9 +47,9 @@ pub struct Workspace {
     defaults: Option<Value>,
     pub usage_limits: Option<Value>,
     /// What was used of the budget.
-    #[serde(skip)]
+    #[serde(skip_serializing)]
     used: Option<f64>,
-    #[serde(skip)]
+    #[serde(skip_serializing)]
     unconfirmed: Option<f64>,
     rate_limits: Option<Value>,
     /// Its own values; `effective` says which count.
@@ -63,9 +63,9 @@ pub struct Workspace {
     scim_source_id: Option<String>,
     created_at: Time,
     last_updated_at: Time,
-    #[serde(skip)]
+    #[serde(skip_serializing)]
     organisation_settings: Value,
-    #[serde(skip)]
+    #[serde(skip_serializing)]
     organisation_security: Value,
 }
 
@@ -94,45 +94,22 @@ impl Resource for Workspace {
     const UNIQUE: &'static str = "name or slug";
     const TABLE: Table = Table {
         name: "workspaces",
-        columns: "id, slug, name, icon, description, is_default, status, defaults, usage_limits, rate_limits,
+        columns: SelectList::Sql(
+            "id, slug, name, icon, description, is_default, status, defaults, usage_limits, rate_limits,
             security_settings, settings, priority, last_reset_at, organisation_id, created_by, creation_source,
             scim_source_id, created_at, last_updated_at,
             budget_used(organisation_id, 'workspace', id::text, usage_limits -> 0) AS used,
             budget_unconfirmed(organisation_id, 'workspace', id::text, usage_limits -> 0) AS unconfirmed,
             (SELECT o.settings FROM organisations o WHERE o.id = organisation_id) AS organisation_settings,
             (SELECT o.security_settings FROM organisations o WHERE o.id = organisation_id) AS organisation_security",
+        ),
         slug: Some("slug"),
         tenancy: Tenancy::Workspace("id"),
         on_delete: OnDelete::Archive,
     };
 
-    fn from_row(row: &Row) -> Result<Self, tokio_postgres::Error> {
-        Ok(Self {
-            id: row.try_get("id")?,
-            slug: row.try_get("slug")?,
-            name: row.try_get("name")?,
-            icon: row.try_get("icon")?,
-            description: row.try_get("description")?,
-            is_default: row.try_get("is_default")?,
-            status: row.try_get("status")?,
-            defaults: row.try_get("defaults")?,
-            usage_limits: row.try_get("usage_limits")?,
-            used: row.try_get("used")?,
-            unconfirmed: row.try_get("unconfirmed")?,
-            rate_limits: row.try_get("rate_limits")?,
-            security_settings: row.try_get("security_settings")?,
-            settings: row.try_get("settings")?,
-            priority: row.try_get("priority")?,
-            last_reset_at: row.try_get("last_reset_at")?,
-            organisation_id: row.try_get("organisation_id")?,
-            created_by: row.try_get("created_by")?,
-            creation_source: row.try_get("creation_source")?,
-            scim_source_id: row.try_get("scim_source_id")?,
-            created_at: row.try_get("created_at")?,
-            last_updated_at: row.try_get("last_updated_at")?,
-            organisation_settings: row.try_get("organisation_settings")?,
-            organisation_security: row.try_get("organisation_security")?,
-        })
+    fn from_row(row: &Row) -> Result<Self, RowError> {
+        row::read(row)
     }
 
     fn id(&self) -> Uuid {

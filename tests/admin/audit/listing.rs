@@ -3,7 +3,7 @@
 use crate::service::Service;
 use harness::Client;
 use serde_json::{Value, json};
-use shared::table::{Filter, OnDelete, Table, Tenancy};
+use shared::table::{Filter, OnDelete, SelectList, Table, Tenancy};
 use uuid::Uuid;
 
 async fn read(client: &Client, query: &str) -> Value {
@@ -147,7 +147,7 @@ async fn a_page_of_a_long_trail_is_found_by_an_index() {
         .await;
     let table = Table {
         name: "audit_logs",
-        columns: "uri",
+        columns: SelectList::Sql("uri"),
         slug: None,
         tenancy: Tenancy::Organisation,
         on_delete: OnDelete::Archive,

@@ -15,7 +15,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use shared::model::IntegrationModel;
 use shared::seal::Sealed;
-use shared::table::{Columns, OnDelete, Table, Tenancy};
+use shared::table::{Columns, OnDelete, SelectList, Table, Tenancy};
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Instant;
 use tokio_postgres::{GenericClient, Row};
@@ -23,9 +23,10 @@ use uuid::Uuid;
 
 const TABLE: Table = Table {
     name: "integration_models",
-    columns:
+    columns: SelectList::Sql(
         "id, slug, enabled, is_custom, is_finetune, base_model_slug, pricing_config, configurations, sealed, masks,
               created_at, last_updated_at",
+    ),
     slug: None,
     tenancy: Tenancy::Organisation,
     on_delete: OnDelete::Delete,

@@ -8,7 +8,7 @@ use crate::openapi::{Doc, schema};
 use axum::extract::State;
 use serde::Deserialize;
 use serde_json::{Value, json};
-use shared::table::{OnDelete, Table, Tenancy};
+use shared::table::{OnDelete, SelectList, Table, Tenancy};
 use tokio_postgres::{GenericClient, Row};
 use uuid::Uuid;
 
@@ -93,7 +93,7 @@ pub fn docs() -> Vec<Doc> {
 
 const TABLE: Table = Table {
     name: "workspaces",
-    columns: "id, slug",
+    columns: SelectList::Sql("id, slug"),
     slug: Some("slug"),
     tenancy: Tenancy::Workspace("id"),
     on_delete: OnDelete::Archive,

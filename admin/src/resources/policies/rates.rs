@@ -16,14 +16,14 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use shared::model::RateLimitsPolicy;
 use shared::model::policy::{Condition, GroupBy, RateKind};
-use shared::table::{Columns, Filter, OnDelete, Table, Tenancy};
+use shared::table::{Columns, Filter, OnDelete, RowError, SelectList, Table, Tenancy, row};
 use tokio_postgres::{GenericClient, Row};
 use uuid::Uuid;
 
 pub const UNITS: [&str; 3] = ["rpm", "rph", "rpd"];
 pub const KINDS: [&str; 2] = ["requests", "tokens"];
 
-#[derive(Serialize)]
+#[derive(Serialize, Deserialize)]
 pub struct RatePolicy {
     pub id: Uuid,
     name: Option<String>,
@@ -42,7 +42,7 @@ pub struct RatePolicy {
     organisation_id: Uuid,
     created_at: Time,
     last_updated_at: Time,
-    #[serde(skip)]
+    #[serde(skip_serializing)]
     counters_since: DateTime<Utc>,
 }
 
@@ -132,33 +132,14 @@ impl Resource for RatePolicy {
     const PATH: &'static str = "/policies/rate-limits";
     const TABLE: Table = Table {
         name: "rate_limits_policies",
-        columns: "id, name, description, conditions, group_by, type, unit, value, dry_run, include_none,
-                  trusted_metadata, status, workspace_id, organisation_id, created_at, last_updated_at, counters_since",
+        columns: SelectList::Fields(row::fields::<RatePolicy>),
         slug: None,
         tenancy: Tenancy::Workspace("workspace_id"),
         on_delete: OnDelete::Archive,
     };
 
-    fn from_row(row: &Row) -> Result<Self, tokio_postgres::Error> {
-        Ok(Self {
-            id: row.try_get("id")?,
-            name: row.try_get("name")?,
-            description: row.try_get("description")?,
-            conditions: row.try_get("conditions")?,
-            group_by: row.try_get("group_by")?,
-            kind: row.try_get("type")?,
-            unit: row.try_get("unit")?,
-            value: row.try_get("value")?,
-            dry_run: row.try_get("dry_run")?,
-            include_none: row.try_get("include_none")?,
-            trusted_metadata: row.try_get("trusted_metadata")?,
-            status: row.try_get("status")?,
-            workspace_id: row.try_get("workspace_id")?,
-            organisation_id: row.try_get("organisation_id")?,
-            created_at: row.try_get("created_at")?,
-            last_updated_at: row.try_get("last_updated_at")?,
-            counters_since: row.try_get("counters_since")?,
-        })
+    fn from_row(row: &Row) -> Result<Self, RowError> {
+        row::read(row)
     }
 
     fn id(&self) -> Uuid {

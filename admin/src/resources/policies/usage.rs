@@ -20,7 +20,7 @@ use chrono::{Utc, Weekday};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use shared::model::policy::{BudgetKind, Condition, GroupBy, UnknownPrice};
-use shared::table::{Columns, Filter, OnDelete, Table, Tenancy};
+use shared::table::{Columns, Filter, OnDelete, RowError, SelectList, Table, Tenancy, row};
 use tokio_postgres::Row;
 use uuid::Uuid;
 
@@ -28,7 +28,7 @@ pub const KINDS: [&str; 3] = ["cost", "tokens", "requests"];
 /// The day on which weeks of policies begin.
 pub const WEEK: Weekday = Weekday::Mon;
 
-#[derive(Serialize)]
+#[derive(Serialize, Deserialize)]
 pub struct UsagePolicy {
     pub id: Uuid,
     name: Option<String>,
@@ -108,39 +108,14 @@ impl Resource for UsagePolicy {
     const PATH: &'static str = "/policies/usage-limits";
     const TABLE: Table = Table {
         name: "usage_limits_policies",
-        columns: "id, name, description, conditions, group_by, type, credit_limit, alert_threshold, periodic_reset,
-                  periodic_reset_days, next_usage_reset_at, last_reset_at, strict, unknown_price, dry_run,
-                  include_none, trusted_metadata, status, workspace_id, organisation_id, created_at, last_updated_at",
+        columns: SelectList::Fields(row::fields::<UsagePolicy>),
         slug: None,
         tenancy: Tenancy::Workspace("workspace_id"),
         on_delete: OnDelete::Archive,
     };
 
-    fn from_row(row: &Row) -> Result<Self, tokio_postgres::Error> {
-        Ok(Self {
-            id: row.try_get("id")?,
-            name: row.try_get("name")?,
-            description: row.try_get("description")?,
-            conditions: row.try_get("conditions")?,
-            group_by: row.try_get("group_by")?,
-            kind: row.try_get("type")?,
-            credit_limit: row.try_get("credit_limit")?,
-            alert_threshold: row.try_get("alert_threshold")?,
-            periodic_reset: row.try_get("periodic_reset")?,
-            periodic_reset_days: row.try_get("periodic_reset_days")?,
-            next_usage_reset_at: row.try_get("next_usage_reset_at")?,
-            last_reset_at: row.try_get("last_reset_at")?,
-            strict: row.try_get("strict")?,
-            unknown_price: row.try_get("unknown_price")?,
-            dry_run: row.try_get("dry_run")?,
-            include_none: row.try_get("include_none")?,
-            trusted_metadata: row.try_get("trusted_metadata")?,
-            status: row.try_get("status")?,
-            workspace_id: row.try_get("workspace_id")?,
-            organisation_id: row.try_get("organisation_id")?,
-            created_at: row.try_get("created_at")?,
-            last_updated_at: row.try_get("last_updated_at")?,
-        })
+    fn from_row(row: &Row) -> Result<Self, RowError> {
+        row::read(row)
     }
 
     fn id(&self) -> Uuid {
