@@ -23,8 +23,6 @@
 mod components;
 mod doc;
 pub mod docs_page;
-#[cfg(test)]
-mod fits;
 mod inference;
 mod operation;
 mod refusals;

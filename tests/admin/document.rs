@@ -1,7 +1,7 @@
 //! The OpenAPI document against what is really answered: every answer has a documented status, fits its schema, and has
 //! no field that the schema does not know.
 
-#[path = "../../admin/src/openapi/fits.rs"]
+#[path = "../../admin/src/openapi/tests/fits.rs"]
 mod fits;
 
 use crate::configs;

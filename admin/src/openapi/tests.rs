@@ -1,8 +1,10 @@
 //! That the document is complete and true to itself.
 
-use super::fits::faults;
+mod fits;
+
 use super::*;
 use crate::resources;
+use fits::faults;
 use std::collections::BTreeSet;
 
 /// Resources, by their tag, that are built and still to be described.
