@@ -1,4 +1,5 @@
-//! What every handler may use. Cheap to clone: axum does so for each request.
+//! The state that every handler may use: database, settings, services, metrics. Cheap to clone, because axum clones it
+//! for each request. It knows no handler: what is made of handlers (routes, the OpenAPI document) is made above it.
 
 pub mod metrics;
 
@@ -27,13 +28,13 @@ pub struct App {
     pub db: DbQueue,
     /// How often one credential may call.
     pub request_limit: Arc<RequestLimit>,
-    /// Turns of searching logs.
+    /// How many searches of logs run at once.
     pub log_queries: LogQueries,
     pub features: Arc<Features>,
     pub metrics: Arc<Metrics>,
     /// Names under which the `x-gateway-` headers are accepted.
     pub aliases: Arc<Aliases>,
-    /// Peers whose word about the client's address and the request's id is taken.
+    /// Peers whose headers about the client's address and the request's id are trusted.
     pub trusted_proxies: Arc<[IpNet]>,
     /// What new keys start with.
     pub api_key_prefix: Arc<str>,
@@ -44,7 +45,7 @@ pub struct App {
     pub sealer: Arc<Sealer>,
     /// Whether secret references may use the gateway's own identity.
     pub lends_identity: bool,
-    /// The way to addresses that customers name.
+    /// Connects to addresses that customers name.
     pub outbound: Arc<Outbound>,
     pub tokens: Arc<Tokens>,
     /// What links in mail start with; no slash at its end.

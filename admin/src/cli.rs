@@ -1,5 +1,5 @@
-//! The program `gateway-admin`: what its command line says, and doing it. Commands of an operator stand here and not
-//! with the resources, because nobody calls them over HTTP.
+//! The program `gateway-admin`: parses the command line and runs the command. Commands of the operator are here and
+//! not with the resources, because nobody calls them over HTTP.
 
 mod arguments;
 mod commands;

@@ -1,4 +1,4 @@
-//! Work that nobody asks for at the moment: keys expire, the audit trail is chained. Every admin runs this, and any
+//! Background jobs: keys expire, the audit trail is chained, exports are written. Every admin runs them, and any
 //! number of them together run each job as often as one would: an advisory lock says who works now, a row says when it
 //! is due. Lock, work and row are one transaction, so a job that fails or whose admin dies did nothing, and a second
 //! run finds nothing left to do. A job is one file and two lines here.
@@ -75,7 +75,7 @@ pub struct JobRun {
     pub is_all: bool,
 }
 
-/// What came of looking at a job.
+/// The outcome of checking whether a job is due.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum JobOutcome {
     Ran(JobRun),

@@ -1,6 +1,6 @@
-//! Mail: handed to one SMTP server, or, without one, only mentioned in the log. Sending happens after the change it
-//! speaks of and never holds up an answer. What somebody asked for is sent once, and whoever asked can ask again
-//! (resend); what nobody asked for goes through the outbox of the jobs.
+//! Mail: handed to one SMTP server, or, without one, only mentioned in the log. Mail is sent after the change that it
+//! reports and never delays an answer. What a caller asked for is sent once, and the caller can ask again (resend);
+//! alerts and reminders go through `jobs::outbox`.
 
 pub mod budget;
 pub mod invitation;

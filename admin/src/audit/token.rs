@@ -1,5 +1,5 @@
-//! Rejected tokens in the audit trail. Whoever can reach the service can send a token that names an organisation, so
-//! each organisation's trail takes a bounded number of rows for them; the rest is added up, and told in one row.
+//! Rejected tokens in the audit trail. Anybody who can reach the service can send a token that names an organisation,
+//! so each organisation's trail takes a bounded number of rows for them; the rest is counted and written as one row.
 
 use super::{AuditRecord, written};
 use crate::app::App;

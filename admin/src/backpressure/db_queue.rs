@@ -1,6 +1,6 @@
-//! The line before the database. A connection that cannot be made is an outage and answered soon; connections that
-//! are all busy are only a crowd, and whoever waits patiently gets one. The pool cannot tell the two apart, so no more
-//! callers are let through to it than it has connections.
+//! The queue for database connections. A connection that cannot be made is an outage and is answered soon; when all
+//! connections are merely busy, callers wait for one. The pool cannot tell the two apart, so no more callers are let
+//! through to it than it has connections.
 
 use crate::http::ApiError;
 use shared::db::{Pool, Pooled};

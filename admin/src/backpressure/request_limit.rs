@@ -1,5 +1,5 @@
-//! How often one credential may call the control plane. Off unless the operator sets it. Counted by this process alone, in
-//! minutes of the clock: it is a brake for scripts that run wild, not a price list.
+//! How often one credential may call the control plane. Off unless the operator sets it. Counted by this process
+//! alone, per minute of the clock: it stops scripts that run wild and is not meant to be exact.
 
 use crate::http::ApiError;
 use chrono::{DateTime, Utc};

@@ -1,4 +1,4 @@
-//! The command line of `gateway-admin`: its settings, and which of its commands to follow.
+//! The command line of `gateway-admin`: its settings and its commands.
 
 use crate::audit::chain::ChainEnd;
 use crate::cli::unconfirmed::Verdict;

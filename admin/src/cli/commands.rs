@@ -1,4 +1,4 @@
-//! What the commands do, each with a database connection of its own.
+//! What each command does, with a database connection of its own.
 
 use crate::audit;
 use crate::audit::chain::ChainEnd;

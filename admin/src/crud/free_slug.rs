@@ -1,5 +1,5 @@
-//! Slugs that nobody chose: made from a name, with a random end where that one is taken. Whoever wants a slug waits for
-//! others who want the same, so that what was found free still is when it is used.
+//! Slugs generated from a name, with a random end where the plain one is taken. An advisory lock makes two that want
+//! the same slug wait for each other, so a slug that was found free is still free when it is used.
 
 use crate::http::{ApiError, text};
 use tokio_postgres::Transaction;

@@ -1,4 +1,4 @@
-//! What a resource says about itself.
+//! The trait `Resource`: the facts about one resource that the five verbs need.
 
 use crate::crud::Action;
 use crate::http::{ApiError, PageSizes};
@@ -70,7 +70,7 @@ pub trait Resource: Serialize + Send + Sync + Sized + 'static {
         Ok(search.map_or_else(Filter::default, |text| Filter::default().contains("name", text)))
     }
 
-    /// What else must hold of the row that a path names. Archived ones are not found unless this speaks of `status`.
+    /// What else must hold of the row that a path names. Archived ones are not found unless this filters by `status`.
     fn named(_: &Call, _name: &str) -> Result<Filter, ApiError> {
         Ok(Filter::default())
     }

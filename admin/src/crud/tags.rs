@@ -1,4 +1,4 @@
-//! Tags: names and values that an operator puts on things, and finds them by.
+//! Tags: names and values that an operator puts on objects and filters lists by.
 
 use crate::http::{ApiError, Query, text};
 use serde_json::{Map, Value};

@@ -1,5 +1,5 @@
-//! Versions: what a resource said, each time it said something else. A version never changes, so whoever noted its id
-//! finds the same content for ever; going back makes a new version with the old content.
+//! Versions of a resource's content: each change adds one. A version never changes, so its id always finds the same
+//! content; a rollback adds a new version with the old content.
 
 mod diff;
 

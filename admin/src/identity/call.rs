@@ -22,7 +22,7 @@ pub struct Call {
     pub origin: Arc<RequestOrigin>,
 }
 
-/// What is known of any request. `observe` finds the first three, the gate the rest.
+/// What is known of any request. `observe` fills `seen`, the gate the rest.
 #[derive(Debug)]
 pub struct RequestOrigin {
     pub seen: ClientInfo,

@@ -1,4 +1,4 @@
-//! Who is asking: the credential looked up in the database, or a 401 that says why not.
+//! The caller of a request: the API key looked up in the database, or a 401 that says why it was refused.
 
 use crate::http::ApiError;
 use crate::identity::access::{self, Standing, security};

@@ -1,5 +1,5 @@
-//! Whose objects a call may touch. Every statement about an object carries this filter, so another organisation's
-//! object (or another workspace's, for a workspace's key) is as absent as one that never was.
+//! Which objects a call may touch. Every statement about an object carries this filter, so an object of another
+//! organisation (or of another workspace, for a workspace's key) is answered as if it did not exist.
 
 use crate::http::{ApiError, text};
 use crate::identity::Caller;

@@ -1,5 +1,5 @@
-//! Makes the tables of the days to come, so that no call finds its day missing. Whoever writes a log makes a missing one
-//! himself, but then under load, and all writers at midnight at once.
+//! Creates the tables of the coming days of logs. A writer that finds no table for its day creates it, but all writers
+//! would do so under load at midnight.
 
 use super::{Job, JobRun};
 use futures::FutureExt as _;

@@ -1,5 +1,6 @@
-//! Mail that must not get lost: written in the transaction of what it speaks of, handed over afterwards by whichever
-//! admin takes it first. A server that is away is asked again later; a letter that nobody takes for days is given up.
+//! Mail that must not get lost: written in the transaction that it reports on, and handed to the SMTP server
+//! afterwards by whichever admin takes it first. When the server does not answer, it is tried again later; after some
+//! days a letter is given up.
 
 use crate::app::App;
 use crate::http::ApiError;

@@ -1,4 +1,5 @@
-//! Forgets deletes that every running proxy has long heard of. A proxy that was away longer reads everything anew.
+//! Deletes tombstones (records of deleted rows) that every running proxy has read long ago. A proxy that was away for
+//! longer reads everything anew.
 
 use super::{Job, JobRun};
 use futures::FutureExt as _;

@@ -1,5 +1,5 @@
-//! Tells those who look after an API key, a day before, that it will expire or be rotated. Once for each moment: one
-//! that is moved is told of anew.
+//! Sends mail a day before an API key expires or is rotated, once for each date: when the date is moved, another mail
+//! is sent.
 
 use super::{Job, JobRun, outbox};
 use crate::http::Time;

@@ -37,7 +37,7 @@ async fn work(app: &App, tx: &Transaction<'_>) -> anyhow::Result<JobRun> {
 async fn reset(tx: &Transaction<'_>, row: &Row) -> anyhow::Result<()> {
     const RESET: &str = "UPDATE usage_limits_policies
         SET last_reset_at = $2, next_usage_reset_at = $3, last_updated_at = now() WHERE id = $1";
-    // What was told and reset of single groups belongs to the period before, unless they were reset since.
+    // Alerts and resets of single groups belongs to the period before, unless they were reset since.
     const FORGET: &str =
         "DELETE FROM policy_entities WHERE policy_id = $1 AND coalesce(last_reset_at, '-infinity') < $2";
     let (id, now): (Uuid, DateTime<Utc>) = (row.try_get("id")?, row.try_get("now")?);

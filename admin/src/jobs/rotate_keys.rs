@@ -1,5 +1,6 @@
-//! Rotates API keys whose policy says that it is time. The secret in use stays good for the policy's transition; the
-//! new one is drawn by nobody, and fetched by who may rotate the key. Those who look after the key are told by mail.
+//! Rotates API keys whose rotation policy is due. The secret in use stays valid for the policy's transition. The new
+//! secret is not shown to anybody: somebody who may rotate the key fetches it by rotating again. Those responsible for
+//! the key get a mail.
 
 use super::{Job, JobRun, outbox};
 use crate::audit::{self, AuditRecord};

@@ -1,6 +1,6 @@
-//! Tells of budgets on keys, workspaces, providers and integrations that reach their threshold or their end: once, by
-//! mail and in the audit trail. What is used up is marked for lists and people; requests are refused by counters,
-//! marked or not.
+//! Sends alerts when a budget on a key, workspace, provider or integration reaches its threshold or its limit: once,
+//! by mail and in the audit trail. A budget that is used up is marked for lists; requests are refused by counters,
+//! whether it is marked or not.
 
 use super::{Job, JobRun, outbox};
 use crate::app::App;
@@ -105,7 +105,7 @@ pub static THINGS: &[BudgetOwner] = &[
 ];
 
 impl BudgetOwner {
-    /// Those that have reached something of which nobody was told. One statement for all of them, whatever their number.
+    /// Those that crossed a threshold or limit for which no alert was sent yet. One statement for all of them, whatever their number.
     fn reached(&self) -> String {
         let Self { table, budget, scope, scope_id, workspace, name, is_alive, called, .. } = self;
         let factor = format!("CASE {budget} ->> 'type' WHEN 'cost' THEN 100 ELSE 1 END");
@@ -158,9 +158,9 @@ async fn tell(tx: &Transaction<'_>, thing: &BudgetOwner, row: &Row) -> anyhow::R
     let stored: Value = row.try_get("budget")?;
     let Some(limits) = UsageLimits::from_stored(&stored, row.try_get("used")?) else { return Ok(()) };
     let used = limits.used();
-    // Used up before anybody heard of the threshold: it is told with the rest.
+    // Used up before the alert of the threshold was sent: one alert covers both.
     let crossing = limits.marks().crossed(used);
-    let told = limits.clone().told(crossing.unwrap_or(BudgetCrossing::Exhausted));
+    let told = limits.clone().after_alert(crossing.unwrap_or(BudgetCrossing::Exhausted));
     let (id, called): (Uuid, String) = (row.try_get("id")?, row.try_get("called")?);
     tx.execute(&thing.mark(), &[&id, &(thing.wrapped)(told.stored()), &limits.is_exhausted()]).await?;
     let Some(crossing) = crossing else { return Ok(()) };

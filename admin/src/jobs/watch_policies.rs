@@ -1,5 +1,5 @@
-//! Tells of groups of usage-limits policies that reach their threshold or their end, once, by mail and in the audit
-//! trail. What was told is remembered per group.
+//! Sends alerts when a group of a usage-limits policy reaches its threshold or its limit, once, by mail and in the
+//! audit trail. Which alerts were sent is stored per group.
 
 use super::watch_budgets::action;
 use super::{Job, JobRun, outbox};
@@ -20,7 +20,7 @@ pub const JOB: Job =
 
 const AT_ONCE: usize = 200;
 
-/// Groups that have reached something of which nobody was told.
+/// Groups that crossed a threshold or limit for which no alert was sent yet.
 const REACHED: &str =
     "SELECT p.id, p.organisation_id, p.workspace_id, p.name, p.type, p.credit_limit, p.alert_threshold,
         p.dry_run, g.value_key, g.used::float8 AS used, g.told_threshold, g.told_exhausted
@@ -66,7 +66,7 @@ async fn tell(tx: &Transaction<'_>, row: &Row) -> anyhow::Result<()> {
         is_exhausted_alerts_sent: row.try_get("told_exhausted")?,
     };
     let crossing = marks.crossed(used);
-    let told = marks.told(crossing.unwrap_or(BudgetCrossing::Exhausted));
+    let told = marks.after_alert(crossing.unwrap_or(BudgetCrossing::Exhausted));
     let status = if marks.is_exhausted(used) { "exhausted" } else { "active" };
     let (threshold, exhausted) = (told.is_threshold_alerts_sent, told.is_exhausted_alerts_sent);
     tx.execute(REMEMBER, &[&organisation, &id, &value_key, &threshold, &exhausted, &status]).await?;

@@ -1,6 +1,6 @@
-//! What usage makes of a budget: a threshold and a limit that are each told of once, when they are reached.
+//! Whether usage crosses a budget's threshold or limit; each crossing is reported once.
 
-/// How far a budget goes, and what was told already.
+/// A budget's threshold and limit, and which alerts about them were sent.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct BudgetMarks {
     pub credit_limit: Option<f64>,
@@ -20,7 +20,7 @@ impl BudgetMarks {
         self.credit_limit.is_some_and(|limit| used >= limit)
     }
 
-    /// What is to be told now. Who hears that nothing is left need not hear that little is left.
+    /// The alert to send now, if any. The alert that the limit is reached replaces the one about the threshold.
     pub fn crossed(&self, used: f64) -> Option<BudgetCrossing> {
         if self.is_exhausted(used) {
             return (!self.is_exhausted_alerts_sent).then_some(BudgetCrossing::Exhausted);
@@ -29,8 +29,8 @@ impl BudgetMarks {
         (is_reached && !self.is_threshold_alerts_sent).then_some(BudgetCrossing::Threshold)
     }
 
-    /// The same once it was told.
-    pub fn told(mut self, crossing: BudgetCrossing) -> Self {
+    /// The same after the alert was sent.
+    pub fn after_alert(mut self, crossing: BudgetCrossing) -> Self {
         self.is_threshold_alerts_sent |= self.alert_threshold.is_some();
         self.is_exhausted_alerts_sent |= crossing == BudgetCrossing::Exhausted;
         self
@@ -90,7 +90,11 @@ mod tests {
             let crossed = marks.crossed(used);
             assert_eq!(crossed, expected, "{threshold:?} {sent:?} {used}");
             if let Some(crossing) = crossed {
-                assert_eq!(marks.told(crossing).crossed(used), None, "told twice: {threshold:?} {sent:?} {used}");
+                assert_eq!(
+                    marks.after_alert(crossing).crossed(used),
+                    None,
+                    "told twice: {threshold:?} {sent:?} {used}"
+                );
             }
         }
         let boundless = BudgetMarks { alert_threshold: None, credit_limit: None, ..marks(1.0, None, (false, false)) };

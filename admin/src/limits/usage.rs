@@ -190,7 +190,7 @@ impl UsageLimits {
         self.used
     }
 
-    /// Usage back to zero from `at` on, and whoever was told is told again.
+    /// Usage is counted from zero from `at` on, and alerts may be sent again.
     pub fn reset(mut self, at: DateTime<Utc>) -> Self {
         let BudgetMarks { credit_limit, alert_threshold, .. } = self.marks;
         self.marks = BudgetMarks { credit_limit, alert_threshold, ..BudgetMarks::default() };
@@ -210,9 +210,9 @@ impl UsageLimits {
         Some((fresh, began))
     }
 
-    /// The same once it was told what happened.
-    pub fn told(mut self, crossing: BudgetCrossing) -> Self {
-        self.marks = self.marks.told(crossing);
+    /// The same after the alert was sent.
+    pub fn after_alert(mut self, crossing: BudgetCrossing) -> Self {
+        self.marks = self.marks.after_alert(crossing);
         self
     }
 

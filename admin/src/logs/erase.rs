@@ -181,7 +181,7 @@ async fn apply(
     Ok(Erased { logs, bodies: 0, feedback, exports })
 }
 
-/// Feedback that speaks of the subject itself, logged or not.
+/// Feedback that names the subject itself, logged or not.
 async fn rest_of_feedback(db: &DbQueue, filter: &Filter, mode: ErasureMode, salt: &String) -> Result<u64, ApiError> {
     let mut values = filter.values();
     let sql = match mode {

@@ -1,6 +1,6 @@
 //! Why a past request went where it went: what its log says it tried, read against the config it followed. Every target of
-//! the config is told, those that were tried first and in their order. Chance and circuits leave no trace in a log, so of
-//! what was passed over only the possible reasons are told.
+//! the config is listed, those that were tried first and in their order. Chance and circuits leave no trace in a log, so
+//! for targets that were passed over only the possible reasons are given.
 
 mod reasons;
 

@@ -1,6 +1,6 @@
-//! Who is told. About what happens to an API key: the person it belongs to; for a service's key those who run its
-//! workspace and its organisation; and whoever the key names. About budgets: those who run the workspace and the
-//! organisation, and whoever the key names that the budget is on.
+//! Who gets a mail. About an API key: the person it belongs to; for a service's key the admins and managers of its
+//! workspace and the admins of its organisation; and the addresses that the key names. About budgets: the same admins
+//! and managers, and the addresses of the key that the budget is on.
 
 use tokio_postgres::GenericClient;
 use uuid::Uuid;

@@ -1,5 +1,5 @@
 //! `POST /explain` for a request of the past: what it tried, in which order and why, and what came of it, from its logs and
-//! the version of the config it followed. What would become of a request is told by the proxy, which passes only questions
+//! the version of the config it followed. What would become of a request is answered by the proxy, which passes only questions
 //! with a `request_id` on to here.
 
 mod docs;

@@ -1,4 +1,4 @@
-//! Logs of calls: listing them, and reading one with its bodies, both as far as `logs::View` lets the caller see; reporting
+//! Logs of calls: listing them, and reading one with its bodies, both as far as `logs::LogView` lets the caller see; reporting
 //! calls that did not pass through the gateway; and erasing.
 
 mod create;

@@ -139,7 +139,7 @@ async fn created(action: &Action<'_>, body: NewVirtualKey) -> Result<Columns, Ap
         mappings: Some(old_names::mappings(body.secret_mappings)?),
     };
     let integration = integrations::add_hidden(action, workspace, &name, provider, change).await;
-    let integration = integration.map_err(old_names::told)?;
+    let integration = integration.map_err(old_names::error_in_old_names)?;
     Ok(columns
         .set("slug", slug)
         .set("integration_id", integration)
@@ -177,7 +177,7 @@ async fn changed(action: &Action<'_>, current: &Provider, body: VirtualKeyChange
     if !current.is_integration_hidden {
         return Err(ApiError::field("key", "belongs to the integration of this provider; change it there"));
     }
-    integrations::change_hidden(action, current.integration, change).await.map_err(old_names::told)?;
+    integrations::change_hidden(action, current.integration, change).await.map_err(old_names::error_in_old_names)?;
     if given.is_empty() {
         // The row itself must change too, for those who follow it and for its time of change.
         return Ok(columns.set("masks", current.masks.clone()));

@@ -1,5 +1,5 @@
-//! The one door to the handlers: is this an operation, who asks, may they. A handler behind it cannot be reached by
-//! a caller the route table does not admit, and cannot forget to ask.
+//! The gate before all handlers: is this an operation, who calls, may they. No handler can be reached by a caller whom
+//! the route table does not admit, and none can forget to check.
 
 use crate::app::App;
 use crate::audit;

@@ -1,5 +1,5 @@
-//! A walk along a chain from its beginning, that finds what does not fit. Each fault is found once: after it the walk
-//! goes on from what is there.
+//! Reads a chain from its first record and reports each record that does not fit. Each fault is reported once: the
+//! walk continues from the record that it found.
 
 use super::{ChainEnd, hash};
 use uuid::Uuid;

@@ -1,4 +1,4 @@
-//! That errors are answered in shape, and that Postgres's own are told apart.
+//! The bodies of errors, and how errors of Postgres become ours.
 
 use super::*;
 

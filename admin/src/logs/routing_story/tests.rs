@@ -1,4 +1,4 @@
-//! What is told of past requests, strategy by strategy.
+//! Explanations of past requests, strategy by strategy.
 
 use super::*;
 use serde_json::{Value, json};

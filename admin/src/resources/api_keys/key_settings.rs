@@ -1,5 +1,4 @@
-//! What a workspace says about the keys of its people: how long they live, how many there may be, what they start
-//! from.
+//! What a workspace sets for the keys of its people: how long they live, how many there may be, and their defaults.
 
 use super::expiry::Lifetimes;
 use crate::crud::tenant_settings;

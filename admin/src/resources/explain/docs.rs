@@ -113,7 +113,7 @@ fn outcome() -> Schema {
         .need("targets_tried", schema::whole(0..=i64::MAX))
 }
 
-/// What is told of each try, and summed up for the request.
+/// The fields of each try, and their sums for the request.
 fn counted(object: Schema) -> Schema {
     let count = || schema::whole(0..=i64::MAX);
     object

@@ -1,5 +1,5 @@
-//! A past request as it is told. Values of parameters and credentials of its config stay out of it: names suffice to see
-//! what was changed.
+//! A past request as `POST /explain` shows it. Values of parameters and credentials of its config are left out: names
+//! suffice to see what was changed.
 
 use super::request::{ConfigVersion, LoggedAttempt, LoggedRequest};
 use crate::logs::routing_story::{self, StoryTarget, TriedTarget};
@@ -160,7 +160,7 @@ fn settings(given: &Inherited) -> Value {
     })
 }
 
-/// What is told of each try, and of the request as a whole.
+/// The fields that each try and the request as a whole have.
 const FIELDS: &[(&str, &str)] = &[
     ("status", "response_status_code"),
     ("is_success", "is_success"),

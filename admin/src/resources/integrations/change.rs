@@ -1,4 +1,4 @@
-//! New integrations and changes to them. Credentials are opened only when a change speaks of them, are laid over what is
+//! New integrations and changes to them. Credentials are opened only when a change touches them, are laid over what is
 //! stored field by field, and judged as a whole before they are sealed again.
 
 use super::destination::{self, Destination, SentSecrets};

@@ -114,7 +114,7 @@ const RATE_KEYS: [&str; 9] = [
 const USAGE_KEYS: [&str; 8] =
     ["api_key", "organisation_id", "workspace_id", "virtual_key", "provider", "config", "prompt", "model"];
 
-/// What every policy needs: whom it speaks of, and how they are grouped.
+/// What every policy needs: which requests it applies to, and how they are grouped.
 fn rule(title: &str, keys: &[&str]) -> Schema {
     schema::object(title).need("conditions", conditions(keys)).need("group_by", group_by(keys))
 }

@@ -238,7 +238,7 @@ pub async fn read_policy(State(app): State<App>, call: Call, Path(id): Path<Stri
     Ok(Json(shown))
 }
 
-/// Whom the policy speaks of by name, and who was counted in the running window.
+/// The groups that the policy names, and those that were counted in the running window.
 pub async fn entities(State(app): State<App>, call: Call, Path(id): Path<String>) -> Answer {
     let db = app.db.get().await?;
     let policy = found(&*db, &call, &id).await?;

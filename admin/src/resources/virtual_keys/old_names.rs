@@ -92,8 +92,8 @@ pub fn mappings(sent: Value) -> Result<Vec<Mapping>, ApiError> {
     Ok(mappings)
 }
 
-/// A refusal of the account, in the words of who sent it.
-pub fn told(error: ApiError) -> ApiError {
+/// An error about the account, with the field names of virtual keys.
+pub fn error_in_old_names(error: ApiError) -> ApiError {
     let ApiError::Invalid { field: Some(field), message } = error else { return error };
     let field = match field.as_str() {
         "ai_provider_id" => "provider".to_owned(),
@@ -221,8 +221,8 @@ mod tests {
             ("configurations.aws_region", "awsRegion"),
             ("configurations.azure_deployment_config[0].alias", "deploymentConfig[0].alias"),
         ] {
-            let told = told(ApiError::field(field, "x"));
-            assert!(matches!(told, ApiError::Invalid { field: Some(found), .. } if found == expected), "{field}");
+            let error = error_in_old_names(ApiError::field(field, "x"));
+            assert!(matches!(error, ApiError::Invalid { field: Some(found), .. } if found == expected), "{field}");
         }
     }
 

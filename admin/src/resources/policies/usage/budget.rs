@@ -51,7 +51,7 @@ impl UsagePolicy {
         Ok(columns.set("next_usage_reset_at", resets::first(schedule, asked, Utc::now())?))
     }
 
-    /// Groups that have room again are active and will be told again; a threshold further away is told again too.
+    /// Groups that have room again become active and may get alerts again; so do those below a raised threshold.
     pub(super) async fn wake(&self, action: &Action<'_>, limit: f64, threshold: Option<f64>) -> Result<(), ApiError> {
         const WAKE: &str = "UPDATE policy_entities e
             SET status = 'active', is_threshold_alerts_sent = false, is_exhausted_alerts_sent = false
