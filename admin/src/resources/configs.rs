@@ -17,7 +17,7 @@ use axum::extract::{Path, State};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use shared::config::credentials::masked;
-use shared::table::{Columns, Filter, OnDelete, RowError, SelectList, Table, Tenancy};
+use shared::table::{Columns, Filter, OnDelete, RowError, SelectList, Table, Tenancy, row};
 use tokio_postgres::Row;
 use uuid::Uuid;
 
@@ -34,7 +34,7 @@ pub fn routes() -> Routes {
         .describe(docs::docs())
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, Deserialize)]
 pub struct Config {
     id: Uuid,
     name: String,
@@ -48,9 +48,9 @@ pub struct Config {
     created_at: Time,
     last_updated_at: Time,
     /// Its credentials are sealed; whatever is shown of it is masked.
-    #[serde(skip)]
+    #[serde(skip_serializing)]
     config: Value,
-    #[serde(skip)]
+    #[serde(skip_serializing)]
     version_id: Uuid,
 }
 
@@ -82,7 +82,7 @@ impl Resource for Config {
     const TABLE: Table = Table {
         name: "configs",
         columns: SelectList::Sql(
-            "id, name, slug, organisation_id, workspace_id, is_default AND status = 'active' AS is_default, status,
+            "id, name, slug, organisation_id, workspace_id, (is_default AND status = 'active')::int AS is_default, status,
                   owner_id, updated_by, created_at, last_updated_at, config, version_id",
         ),
         slug: Some("slug"),
@@ -91,21 +91,7 @@ impl Resource for Config {
     };
 
     fn from_row(row: &Row) -> Result<Self, RowError> {
-        Ok(Self {
-            id: row.try_get("id")?,
-            name: row.try_get("name")?,
-            slug: row.try_get("slug")?,
-            organisation_id: row.try_get("organisation_id")?,
-            workspace_id: row.try_get("workspace_id")?,
-            is_default: row.try_get::<_, bool>("is_default")?.into(),
-            status: row.try_get("status")?,
-            owner_id: row.try_get("owner_id")?,
-            updated_by: row.try_get("updated_by")?,
-            created_at: row.try_get("created_at")?,
-            last_updated_at: row.try_get("last_updated_at")?,
-            config: row.try_get("config")?,
-            version_id: row.try_get("version_id")?,
-        })
+        row::read(row)
     }
 
     fn id(&self) -> Uuid {

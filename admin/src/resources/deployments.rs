@@ -14,7 +14,7 @@ use placement::{DeploymentSwitch, Kind};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use shared::api_key::{self, KeyHash};
-use shared::table::{Columns, Filter, OnDelete, RowError, SelectList, Table, Tenancy};
+use shared::table::{Columns, Filter, OnDelete, RowError, SelectList, Table, Tenancy, row};
 use tokio_postgres::Row;
 use uuid::Uuid;
 
@@ -32,7 +32,7 @@ pub fn routes() -> Routes {
         .describe(docs())
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, Deserialize)]
 struct Deployment {
     id: Uuid,
     name: String,
@@ -88,11 +88,11 @@ impl Resource for Deployment {
     const TABLE: Table = Table {
         name: "deployments",
         columns: SelectList::Sql(
-            "id, name, slug, type, url, deployment_config, allow_all_workspaces, is_default, organisation_id,
+            "id, name, slug, type, url, deployment_config, allow_all_workspaces, is_default::int AS is_default, organisation_id,
             created_by, created_at, last_updated_at,
             ARRAY(SELECT w.slug FROM workspaces w WHERE w.id = ANY(workspace_ids) ORDER BY w.slug) AS workspaces,
             (SELECT s.last_sync_at FROM deployment_syncs s WHERE s.deployment_id = deployments.id) AS last_sync_at,
-            deployment_status(deployments) AS shown_status",
+            deployment_status(deployments) AS status",
         ),
         slug: Some("slug"),
         tenancy: Tenancy::Organisation,
@@ -100,23 +100,7 @@ impl Resource for Deployment {
     };
 
     fn from_row(row: &Row) -> Result<Self, RowError> {
-        Ok(Self {
-            id: row.try_get("id")?,
-            name: row.try_get("name")?,
-            slug: row.try_get("slug")?,
-            kind: row.try_get("type")?,
-            url: row.try_get("url")?,
-            deployment_config: row.try_get("deployment_config")?,
-            allow_all_workspaces: row.try_get("allow_all_workspaces")?,
-            workspaces: row.try_get("workspaces")?,
-            is_default: i32::from(row.try_get::<_, bool>("is_default")?),
-            organisation_id: row.try_get("organisation_id")?,
-            status: row.try_get("shown_status")?,
-            last_sync_at: row.try_get("last_sync_at")?,
-            created_by: row.try_get("created_by")?,
-            created_at: row.try_get("created_at")?,
-            last_updated_at: row.try_get("last_updated_at")?,
-        })
+        row::read(row)
     }
 
     fn id(&self) -> Uuid {
