@@ -4,16 +4,18 @@
 use crate::audit::{self, AuditRecord};
 use anyhow::bail;
 use chrono::{DateTime, Utc};
+use serde::Deserialize;
 use serde_json::json;
+use shared::table::row;
 use std::fmt;
-use tokio_postgres::{Client, Row};
+use tokio_postgres::Client;
 use uuid::Uuid;
 
 /// As many are listed at once.
 pub const LISTED: i64 = 1000;
 
 /// One charge of such a call.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug, PartialEq, Eq, Deserialize)]
 pub struct Unconfirmed {
     pub request_id: Uuid,
     pub organisation_id: Uuid,
@@ -48,23 +50,7 @@ impl fmt::Display for Unconfirmed {
     }
 }
 
-const COLUMNS: &str =
-    "request_id, organisation_id, boot, charged_at, scope, scope_id, trim_scale(amount)::text AS amount, unit";
-
-impl Unconfirmed {
-    fn from_row(row: &Row) -> Result<Self, tokio_postgres::Error> {
-        Ok(Self {
-            request_id: row.try_get("request_id")?,
-            organisation_id: row.try_get("organisation_id")?,
-            holder: row.try_get("boot")?,
-            charged_at: row.try_get("charged_at")?,
-            scope: row.try_get("scope")?,
-            scope_id: row.try_get("scope_id")?,
-            amount: row.try_get("amount")?,
-            unit: row.try_get("unit")?,
-        })
-    }
-}
+const COLUMNS: &str = "request_id, organisation_id, boot AS holder, charged_at, scope, scope_id, trim_scale(amount)::text AS amount, unit";
 
 /// The oldest first.
 pub async fn list(db: &Client) -> anyhow::Result<Vec<Unconfirmed>> {
@@ -73,7 +59,7 @@ pub async fn list(db: &Client) -> anyhow::Result<Vec<Unconfirmed>> {
          ORDER BY charged_at, request_id, attempt, scope, scope_id LIMIT {LISTED}"
     );
     let rows = db.query(&list, &[]).await?;
-    Ok(rows.iter().map(Unconfirmed::from_row).collect::<Result<_, _>>()?)
+    Ok(rows.iter().map(row::read::<Unconfirmed>).collect::<Result<_, _>>()?)
 }
 
 /// Takes all charges of a request off the list, and off their counters if nothing was spent. Recorded for its organisation.
@@ -100,7 +86,7 @@ pub async fn reconcile(db: &mut Client, request: Uuid, verdict: Verdict) -> anyh
         tx.execute(TAKE_BACK, &[&request]).await?;
     }
     let gone = tx.query(&gone, &[&request]).await?;
-    let gone = gone.iter().map(Unconfirmed::from_row).collect::<Result<Vec<_>, _>>()?;
+    let gone = gone.iter().map(row::read::<Unconfirmed>).collect::<Result<Vec<_>, _>>()?;
     let Some(first) = gone.first() else { bail!("nothing of that request is unconfirmed") };
     let mut record = AuditRecord::by_system(first.organisation_id, "limits", "reconcile");
     record.resource_id = Some(request.to_string());

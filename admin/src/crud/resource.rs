@@ -108,8 +108,7 @@ pub trait Resource: Serialize + Send + Sync + Sized + 'static {
 
 /// A row with the `object` that every answer carries.
 pub fn shown(object: &str, row: &impl Serialize) -> Value {
-    // Plain structs of plain values always serialise.
-    let mut value = serde_json::to_value(row).unwrap_or_default();
+    let mut value = serde_json::to_value(row).expect("a plain struct of plain values can be written as JSON");
     if let Value::Object(fields) = &mut value {
         fields.insert("object".into(), object.into());
     }

@@ -8,11 +8,10 @@ use crate::openapi::{Doc, choices, schema};
 use axum::Json;
 use axum::extract::State;
 use chrono::{DateTime, TimeDelta, Utc};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
-use shared::table::{Filter, OnDelete, SelectList, Table, Tenancy};
+use shared::table::{Filter, OnDelete, SelectList, Table, Tenancy, row};
 use std::net::IpAddr;
-use tokio_postgres::Row;
 use uuid::Uuid;
 
 pub fn routes() -> Routes {
@@ -74,7 +73,7 @@ fn docs() -> Doc {
 const TABLE: Table = Table {
     name: "audit_logs",
     columns: SelectList::Sql(
-        "id, created_at, method, uri, request_id, request_body::text AS request_body,
+        "id, created_at AS timestamp, method, uri, request_id, request_body::text AS request_body,
               query_params::text AS query_params, request_headers::text AS request_headers, user_id, user_type,
               api_key_id, organisation_id, workspace_id, response_status_code, resource_type, resource_id, action,
               host(client_ip) AS client_ip, country, error, before, after, sequence, encode(hash, 'hex') AS hash",
@@ -88,7 +87,7 @@ const TABLE: Table = Table {
 const USUAL_DAYS: i64 = 30;
 
 /// A record as it is shown. The parts of the request are texts that hold JSON: that is how clients know them.
-#[derive(Serialize)]
+#[derive(Serialize, Deserialize)]
 struct AuditLog {
     id: Uuid,
     timestamp: Time,
@@ -123,7 +122,7 @@ async fn list(State(app): State<App>, call: Call) -> Answer {
     let _turn = app.log_queries.enter(call.caller.organisation_id()).await?;
     let db = app.db.get().await?;
     let found = TABLE.page(&*db, &filter, page).await?;
-    let records = found.rows.iter().map(record).collect::<Result<Vec<_>, _>>()?;
+    let records = found.rows.iter().map(row::read::<AuditLog>).collect::<Result<Vec<_>, _>>()?;
     // The odd name is the published one.
     Ok(Json(json!({ "records": records, "total": found.total, "object": "analytics-graph" })))
 }
@@ -190,35 +189,6 @@ fn period(query: &Query, now: DateTime<Utc>) -> Result<(DateTime<Utc>, DateTime<
         return Err(ApiError::field("end_time", "must not be before start_time"));
     }
     Ok((from, until + TimeDelta::milliseconds(1)))
-}
-
-fn record(row: &Row) -> Result<AuditLog, tokio_postgres::Error> {
-    Ok(AuditLog {
-        id: row.try_get("id")?,
-        timestamp: row.try_get("created_at")?,
-        method: row.try_get("method")?,
-        uri: row.try_get("uri")?,
-        request_id: row.try_get("request_id")?,
-        request_body: row.try_get("request_body")?,
-        query_params: row.try_get("query_params")?,
-        request_headers: row.try_get("request_headers")?,
-        user_id: row.try_get("user_id")?,
-        user_type: row.try_get("user_type")?,
-        api_key_id: row.try_get("api_key_id")?,
-        organisation_id: row.try_get("organisation_id")?,
-        workspace_id: row.try_get("workspace_id")?,
-        response_status_code: row.try_get("response_status_code")?,
-        resource_type: row.try_get("resource_type")?,
-        resource_id: row.try_get("resource_id")?,
-        action: row.try_get("action")?,
-        client_ip: row.try_get("client_ip")?,
-        country: row.try_get("country")?,
-        error: row.try_get("error")?,
-        before: row.try_get("before")?,
-        after: row.try_get("after")?,
-        sequence: row.try_get("sequence")?,
-        hash: row.try_get("hash")?,
-    })
 }
 
 #[cfg(test)]
