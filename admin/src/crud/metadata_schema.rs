@@ -8,8 +8,8 @@ use serde_json::{Map, Value};
 use std::collections::BTreeMap;
 
 #[derive(Deserialize)]
-#[serde(deny_unknown_fields, rename_all = "camelCase")]
-struct Schema {
+#[serde(expecting = "struct Schema", deny_unknown_fields, rename_all = "camelCase")]
+struct MetadataSchema {
     #[serde(rename = "type")]
     kind: String,
     additional_properties: bool,
@@ -111,7 +111,7 @@ impl Property {
     }
 }
 
-fn parse(schema: &Value) -> Result<Schema, ApiError> {
+fn parse(schema: &Value) -> Result<MetadataSchema, ApiError> {
     crate::http::json::parse(schema.clone())
 }
 

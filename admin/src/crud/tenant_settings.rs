@@ -31,22 +31,22 @@ fn within(field: &str, sent: i64, range: RangeInclusive<i64>) -> Result<i64, Api
 
 /// Settings as sent; what is absent is kept, null returns to the organisation's value.
 #[derive(Debug, Default, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct Sent {
-    debug_log: Field<Flag>,
+#[serde(expecting = "struct Sent", default, deny_unknown_fields)]
+pub struct SentTenantSettings {
+    debug_log: Field<BoolOrBit>,
     user_api_key_ttl: Field<i64>,
     user_api_key_max_ttl: Field<i64>,
     user_api_key_count: Field<i64>,
     user_key_metadata: Field<BTreeMap<String, String>>,
-    user_key_metadata_override: Field<Flag>,
+    user_key_metadata_override: Field<BoolOrBit>,
 }
 
 /// `true`, `false`, 1 or 0.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(try_from = "Value")]
-pub struct Flag(pub bool);
+pub struct BoolOrBit(pub bool);
 
-impl TryFrom<Value> for Flag {
+impl TryFrom<Value> for BoolOrBit {
     type Error = &'static str;
 
     fn try_from(value: Value) -> Result<Self, &'static str> {
@@ -59,7 +59,7 @@ impl TryFrom<Value> for Flag {
     }
 }
 
-impl Sent {
+impl SentTenantSettings {
     /// The stored settings with these put over them. Errors are named below `settings`.
     pub fn over(self, stored: &Value) -> Result<Value, ApiError> {
         let ttl = self.user_api_key_ttl.try_map(|sent| seconds("settings.user_api_key_ttl", sent))?;
@@ -154,12 +154,13 @@ mod tests {
     fn what_is_sent_is_put_over_what_is_stored() {
         let stored = json!({ "user_api_key_ttl": 60, "user_api_key_count": 3 });
         let sent = json!({ "user_api_key_ttl": null, "debug_log": false, "user_key_metadata": { "a": "b" } });
-        let merged = serde_json::from_value::<Sent>(sent).unwrap().over(&stored).unwrap();
+        let merged = serde_json::from_value::<SentTenantSettings>(sent).unwrap().over(&stored).unwrap();
         assert_eq!(merged, json!({ "user_api_key_count": 3, "debug_log": 0, "user_key_metadata": { "a": "b" } }));
-        let wrong = serde_json::from_value::<Sent>(json!({ "user_api_key_count": -2 })).unwrap().over(&stored);
+        let wrong =
+            serde_json::from_value::<SentTenantSettings>(json!({ "user_api_key_count": -2 })).unwrap().over(&stored);
         assert!(wrong.unwrap_err().to_string().starts_with("settings.user_api_key_count"));
         for wrong in [json!({ "debug_log": 2 }), json!({ "user_key_metadata": { "a": 1 } }), json!({ "x": 1 })] {
-            assert!(serde_json::from_value::<Sent>(wrong.clone()).is_err(), "{wrong}");
+            assert!(serde_json::from_value::<SentTenantSettings>(wrong.clone()).is_err(), "{wrong}");
         }
     }
 }

@@ -1,5 +1,6 @@
 //! Request bodies as JSON. Errors name the field by its path and never repeat a value: a mistyped secret would end
-//! up in the answer and in the log.
+//! up in the answer and in the log. serde's words about a mismatch name the type; one that was renamed keeps them by
+//! `#[serde(expecting = "…")]`.
 
 mod strict;
 

@@ -22,7 +22,7 @@ const fn job(name: &'static str, work: super::JobWork) -> Job {
 const AT_ONCE: usize = 500;
 
 /// One kind of end. Columns and conditions are written here and become SQL.
-struct Expiry {
+struct ExpiryRule {
     table: &'static str,
     /// The column that says how it was before.
     before: &'static str,
@@ -35,7 +35,7 @@ struct Expiry {
     shown: fn(&Row) -> Result<(Value, Value), tokio_postgres::Error>,
 }
 
-const ENDED_KEYS: Expiry = Expiry {
+const ENDED_KEYS: ExpiryRule = ExpiryRule {
     table: "api_keys",
     before: "status",
     is_over: "expires_at IS NOT NULL AND expires_at <= now() AND status IN ('active', 'exhausted')",
@@ -46,9 +46,9 @@ const ENDED_KEYS: Expiry = Expiry {
     shown: |row| Ok((json!({ "status": row.try_get::<_, &str>("was")? }), json!({ "status": "expired" }))),
 };
 
-const ENDED_PROVIDERS: Expiry = Expiry { table: "providers", resource_type: "providers", ..ENDED_KEYS };
+const ENDED_PROVIDERS: ExpiryRule = ExpiryRule { table: "providers", resource_type: "providers", ..ENDED_KEYS };
 
-const REPLACED_SECRETS: Expiry = Expiry {
+const REPLACED_SECRETS: ExpiryRule = ExpiryRule {
     table: "api_keys",
     before: "previous_expires_at",
     // The first condition is that of the small index over keys that have two secrets.
@@ -63,8 +63,8 @@ const REPLACED_SECRETS: Expiry = Expiry {
     },
 };
 
-async fn expire(tx: &Transaction<'_>, expiry: &Expiry) -> anyhow::Result<JobRun> {
-    let &Expiry { table, before, is_over, order, set, resource_type, action, shown } = expiry;
+async fn expire(tx: &Transaction<'_>, rule: &ExpiryRule) -> anyhow::Result<JobRun> {
+    let &ExpiryRule { table, before, is_over, order, set, resource_type, action, shown } = rule;
     // What somebody is changing right now may get a later end; the next run sees what became of it.
     let sql = format!(
         "WITH due AS (

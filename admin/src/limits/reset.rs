@@ -6,8 +6,8 @@ use chrono::{DateTime, Datelike as _, Days, NaiveDate, NaiveTime, Utc, Weekday};
 use serde::{Deserialize, Serialize};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Period {
+#[serde(expecting = "enum Period", rename_all = "lowercase")]
+pub enum ResetPeriod {
     Weekly,
     Monthly,
 }
@@ -23,21 +23,21 @@ pub enum ResetSchedule {
 
 impl ResetSchedule {
     /// At most one of the two may be given.
-    pub fn checked(period: Option<Period>, days: Option<i64>, week: Weekday) -> Result<Option<Self>, ApiError> {
+    pub fn checked(period: Option<ResetPeriod>, days: Option<i64>, week: Weekday) -> Result<Option<Self>, ApiError> {
         match (period, days) {
             (Some(_), Some(_)) => Err(ApiError::field("periodic_reset_days", "cannot stand beside periodic_reset")),
-            (Some(Period::Weekly), None) => Ok(Some(Self::Weekly(week))),
-            (Some(Period::Monthly), None) => Ok(Some(Self::Monthly)),
+            (Some(ResetPeriod::Weekly), None) => Ok(Some(Self::Weekly(week))),
+            (Some(ResetPeriod::Monthly), None) => Ok(Some(Self::Monthly)),
             (None, Some(days)) if (1..=365).contains(&days) => Ok(Some(Self::Days(days as u16))),
             (None, Some(_)) => Err(ApiError::field("periodic_reset_days", "must be from 1 to 365")),
             (None, None) => Ok(None),
         }
     }
 
-    pub fn period(self) -> Option<Period> {
+    pub fn period(self) -> Option<ResetPeriod> {
         match self {
-            Self::Weekly(_) => Some(Period::Weekly),
-            Self::Monthly => Some(Period::Monthly),
+            Self::Weekly(_) => Some(ResetPeriod::Weekly),
+            Self::Monthly => Some(ResetPeriod::Monthly),
             Self::Days(_) => None,
         }
     }

@@ -3,7 +3,7 @@
 
 use super::crossing::{BudgetCrossing, BudgetMarks};
 use super::number;
-use super::reset::{self, Period, ResetSchedule};
+use super::reset::{self, ResetPeriod, ResetSchedule};
 use crate::http::{ApiError, Time, json};
 use chrono::{DateTime, SubsecRound as _, Utc, Weekday};
 use serde::{Deserialize, Serialize};
@@ -39,13 +39,13 @@ pub enum UsageKind {
 
 /// As sent: nothing beyond these fields.
 #[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Sent {
+#[serde(expecting = "struct Sent", deny_unknown_fields)]
+struct SentUsageLimits {
     #[serde(rename = "type", default)]
     kind: Option<UsageKind>,
     credit_limit: Option<f64>,
     alert_threshold: Option<f64>,
-    periodic_reset: Option<Period>,
+    periodic_reset: Option<ResetPeriod>,
     periodic_reset_days: Option<i64>,
     next_usage_reset_at: Option<String>,
     strict: Option<bool>,
@@ -67,7 +67,7 @@ pub fn usage_limits(
         Value::Array(_) => return Err(ApiError::field("usage_limits", "must hold at most one object")),
         other => other,
     };
-    let sent: Sent = json::parse_at("usage_limits", sent)?;
+    let sent: SentUsageLimits = json::parse_at("usage_limits", sent)?;
     let limits = checked(sent, now).map_err(|error| error.under("usage_limits"))?;
     Ok(Some(match stored {
         Some(old) => limits.replacing(old),
@@ -75,7 +75,7 @@ pub fn usage_limits(
     }))
 }
 
-fn checked(sent: Sent, now: DateTime<Utc>) -> Result<UsageLimits, ApiError> {
+fn checked(sent: SentUsageLimits, now: DateTime<Utc>) -> Result<UsageLimits, ApiError> {
     for (field, value) in [("credit_limit", sent.credit_limit), ("alert_threshold", sent.alert_threshold)] {
         if value.is_some_and(|value| !(1.0..=1e15).contains(&value)) {
             return Err(ApiError::field(field, "must be ≥ 1"));
@@ -113,7 +113,7 @@ impl UsageLimits {
         let field = |name: &str| stored.get(name).unwrap_or(&Value::Null);
         let time = |name: &str| field(name).as_str().and_then(|text| text.parse().ok());
         let flag = |name: &str| field(name).as_bool().unwrap_or(false);
-        let period = Period::deserialize(field("periodic_reset")).ok();
+        let period = ResetPeriod::deserialize(field("periodic_reset")).ok();
         Some(Self {
             kind: UsageKind::deserialize(field("type")).unwrap_or_default(),
             marks: BudgetMarks {

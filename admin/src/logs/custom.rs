@@ -34,7 +34,8 @@ pub struct CustomLog {
 }
 
 #[derive(Deserialize)]
-struct Sent {
+#[serde(expecting = "struct Sent")]
+struct SentLog {
     request: SentRequest,
     response: SentResponse,
     #[serde(default)]
@@ -81,7 +82,7 @@ pub fn received(body: &[u8]) -> Result<Vec<CustomLog>, ApiError> {
 }
 
 fn parse(item: Value) -> Result<CustomLog, ApiError> {
-    let Sent { request, response, metadata } = json::parse(item)?;
+    let SentLog { request, response, metadata } = json::parse(item)?;
     let mut metadata = metadata.unwrap_or_default();
     let mut take = |names: [&str; 2]| taken(&mut metadata, names);
     let trace_id = take(["trace_id", "traceId"])?;

@@ -1,7 +1,7 @@
 //! A new key, of one of three kinds. What differs between them is whose it is, which scopes it can have and how long
 //! it may live.
 
-use super::defaults::{self, Defaults};
+use super::defaults::{self, SentKeyDefaults};
 use super::key_settings::KeySettings;
 use super::{ApiKeyRow, authority, expiry, grant, issue, rotation_policy};
 use crate::app::App;
@@ -30,7 +30,7 @@ struct NewKey {
     #[serde(default)]
     usage_limits: Field<Value>,
     #[serde(default)]
-    defaults: Field<Defaults>,
+    defaults: Field<SentKeyDefaults>,
     alert_emails: Option<Vec<String>>,
     expires_at: Option<String>,
     rotation_policy: Option<Value>,

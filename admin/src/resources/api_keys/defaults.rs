@@ -10,14 +10,14 @@ use uuid::Uuid;
 
 /// As sent, key by key; unknown ones are ignored because clients send back what they read.
 #[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-pub struct Defaults {
+#[serde(expecting = "struct Defaults", default)]
+pub struct SentKeyDefaults {
     metadata: Field<BTreeMap<String, String>>,
     pub config_id: Field<String>,
     allow_config_override: Option<bool>,
 }
 
-impl Defaults {
+impl SentKeyDefaults {
     /// Over what is stored; metadata is replaced whole.
     pub fn over(self, stored: &Value) -> Result<Value, ApiError> {
         const MOST: usize = 100;
@@ -46,7 +46,7 @@ fn put(merged: &mut Map<String, Value>, name: &str, sent: Option<Value>) {
 
 /// Refuses a config that is not there for the key's workspace, or for the organisation where it has none. It cannot be
 /// archived before the transaction ends.
-pub async fn hold_config(action: &Action<'_>, workspace: Option<Uuid>, sent: &Defaults) -> Result<(), ApiError> {
+pub async fn hold_config(action: &Action<'_>, workspace: Option<Uuid>, sent: &SentKeyDefaults) -> Result<(), ApiError> {
     const HOLD: &str = "SELECT FROM configs WHERE organisation_id = $1 AND ($2::uuid IS NULL OR workspace_id = $2)
                         AND (slug = $3 OR id = $4) AND status = 'active' LIMIT 1 FOR SHARE";
     let Field::Value(name) = &sent.config_id else { return Ok(()) };
@@ -91,10 +91,10 @@ mod tests {
                 json!({ "metadata": null, "config_id": "pc-1", "allow_config_override": true }),
             ),
         ] {
-            let sent: Defaults = serde_json::from_value(sent).unwrap();
+            let sent: SentKeyDefaults = serde_json::from_value(sent).unwrap();
             assert_eq!(sent.over(&stored).unwrap(), expected);
         }
-        let long: Defaults = serde_json::from_value(json!({ "config_id": "" })).unwrap();
+        let long: SentKeyDefaults = serde_json::from_value(json!({ "config_id": "" })).unwrap();
         assert!(long.over(&stored).is_err());
     }
 }

@@ -12,9 +12,9 @@ pub const SHORTEST_TRANSITION: i64 = 1_800_000;
 const LONGEST_TRANSITION: i64 = 365 * 24 * 3600 * 1000;
 
 #[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Sent {
-    rotation_period: Option<Period>,
+#[serde(expecting = "struct Sent", deny_unknown_fields)]
+struct SentRotationPolicy {
+    rotation_period: Option<RotationPeriod>,
     rotation_period_days: Option<i64>,
     next_rotation_at: Option<String>,
     key_transition_period_ms: Option<i64>,
@@ -24,15 +24,15 @@ struct Sent {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "lowercase")]
-enum Period {
+#[serde(expecting = "enum Period", rename_all = "lowercase")]
+enum RotationPeriod {
     Weekly,
     Monthly,
 }
 
 /// What was sent as `rotation_policy`, as it is stored and shown.
 pub fn checked(sent: Value, now: DateTime<Utc>) -> Result<Value, ApiError> {
-    let sent: Sent = json::parse_at("rotation_policy", sent)?;
+    let sent: SentRotationPolicy = json::parse_at("rotation_policy", sent)?;
     policy(sent, now).map_err(|error| error.under("rotation_policy"))
 }
 
@@ -41,7 +41,7 @@ pub fn every(days: i64, now: DateTime<Utc>) -> Value {
     stored(None, Some(days), next(None, Some(days), now), SHORTEST_TRANSITION)
 }
 
-fn policy(sent: Sent, now: DateTime<Utc>) -> Result<Value, ApiError> {
+fn policy(sent: SentRotationPolicy, now: DateTime<Utc>) -> Result<Value, ApiError> {
     let days = sent.rotation_period_days;
     if sent.rotation_period.is_some() && days.is_some() {
         return Err(ApiError::field("rotation_period_days", "cannot stand beside rotation_period"));
@@ -63,9 +63,9 @@ fn policy(sent: Sent, now: DateTime<Utc>) -> Result<Value, ApiError> {
     Ok(stored(sent.rotation_period, days, next, transition))
 }
 
-fn stored(period: Option<Period>, days: Option<i64>, next: DateTime<Utc>, transition_ms: i64) -> Value {
+fn stored(period: Option<RotationPeriod>, days: Option<i64>, next: DateTime<Utc>, transition_ms: i64) -> Value {
     json!({
-        "rotation_period": period.map(|period| if period == Period::Weekly { "weekly" } else { "monthly" }),
+        "rotation_period": period.map(|period| if period == RotationPeriod::Weekly { "weekly" } else { "monthly" }),
         "rotation_period_days": days,
         "next_rotation_at": Time(next),
         "key_transition_period_ms": transition_ms,
@@ -86,34 +86,34 @@ pub fn transition(asked: Option<i64>, period_ms: Option<i64>) -> Result<i64, Api
 
 /// The period of a stored policy.
 pub fn period_ms(stored: &Value) -> Option<i64> {
-    length_ms(Period::deserialize(&stored["rotation_period"]).ok(), stored["rotation_period_days"].as_i64())
+    length_ms(RotationPeriod::deserialize(&stored["rotation_period"]).ok(), stored["rotation_period_days"].as_i64())
 }
 
 /// A stored policy once its rotation was done: the next one is due a period later, or never.
 pub fn advanced(mut stored: Value, now: DateTime<Utc>) -> Value {
-    let period = Period::deserialize(&stored["rotation_period"]).ok();
+    let period = RotationPeriod::deserialize(&stored["rotation_period"]).ok();
     let days = stored["rotation_period_days"].as_i64();
     let is_periodic = period.is_some() || days.is_some();
     stored["next_rotation_at"] = if is_periodic { json!(Time(next(period, days, now))) } else { Value::Null };
     stored
 }
 
-fn length_ms(period: Option<Period>, days: Option<i64>) -> Option<i64> {
+fn length_ms(period: Option<RotationPeriod>, days: Option<i64>) -> Option<i64> {
     let days = match period {
-        Some(Period::Weekly) => Some(7),
-        Some(Period::Monthly) => Some(28),
+        Some(RotationPeriod::Weekly) => Some(7),
+        Some(RotationPeriod::Monthly) => Some(28),
         None => days,
     };
     days.map(|days| TimeDelta::days(days).num_milliseconds())
 }
 
-fn next(period: Option<Period>, days: Option<i64>, now: DateTime<Utc>) -> DateTime<Utc> {
+fn next(period: Option<RotationPeriod>, days: Option<i64>, now: DateTime<Utc>) -> DateTime<Utc> {
     let today = now.date_naive();
     let day = match period {
-        Some(Period::Weekly) => {
+        Some(RotationPeriod::Weekly) => {
             today.checked_add_days(Days::new(7 - u64::from(today.weekday().num_days_from_monday())))
         }
-        Some(Period::Monthly) => {
+        Some(RotationPeriod::Monthly) => {
             let (year, month) =
                 if today.month() == 12 { (today.year() + 1, 1) } else { (today.year(), today.month() + 1) };
             NaiveDate::from_ymd_opt(year, month, 1)

@@ -1,7 +1,7 @@
 //! Changes to a key. What it is and whose it is cannot change; moving its end into the future revives it.
 
 use super::create::emails;
-use super::defaults::{self, Defaults};
+use super::defaults::{self, SentKeyDefaults};
 use super::expiry::{self, Lifetimes};
 use super::key_settings::KeySettings;
 use super::{ApiKeyRow, grant, rotation_policy};
@@ -23,7 +23,7 @@ pub struct KeyChange {
     rate_limits: Field<Value>,
     usage_limits: Field<Value>,
     reset_usage: Option<bool>,
-    defaults: Field<Defaults>,
+    defaults: Field<SentKeyDefaults>,
     alert_emails: Field<Vec<String>>,
     expires_at: Field<String>,
     rotation_policy: Field<Value>,

@@ -17,7 +17,7 @@ use uuid::Uuid;
 
 #[derive(Deserialize)]
 struct AccessChange {
-    workspaces: Option<Vec<WorkspaceChange>>,
+    workspaces: Option<Vec<WorkspaceAccessChange>>,
     global_workspace_access: Option<Global>,
     #[serde(default, alias = "override_existing_workspaces_access")]
     override_existing_workspace_access: bool,
@@ -26,7 +26,8 @@ struct AccessChange {
 }
 
 #[derive(Clone, Deserialize)]
-struct WorkspaceChange {
+#[serde(expecting = "struct WorkspaceChange")]
+struct WorkspaceAccessChange {
     /// Its place in the request, for what is wrong with it.
     #[serde(skip)]
     at: Option<String>,
@@ -119,7 +120,7 @@ async fn grant(
     action: &Action<'_>,
     integration: &Integration,
     workspace: Uuid,
-    sent: WorkspaceChange,
+    sent: WorkspaceAccessChange,
     general: &DefaultProvider,
     overrides: bool,
     now: DateTime<Utc>,
@@ -134,8 +135,11 @@ async fn grant(
 }
 
 /// The workspaces by id, each once. In the order of ids, so that two such requests cannot wait for each other.
-async fn resolved(action: &Action<'_>, sent: Vec<WorkspaceChange>) -> Result<Vec<(Uuid, WorkspaceChange)>, ApiError> {
-    let mut targets: Vec<(Uuid, WorkspaceChange)> = Vec::new();
+async fn resolved(
+    action: &Action<'_>,
+    sent: Vec<WorkspaceAccessChange>,
+) -> Result<Vec<(Uuid, WorkspaceAccessChange)>, ApiError> {
+    let mut targets: Vec<(Uuid, WorkspaceAccessChange)> = Vec::new();
     for (n, mut one) in sent.into_iter().enumerate() {
         let field = format!("workspaces[{n}].id");
         one.at = Some(format!("workspaces[{n}]"));
@@ -152,11 +156,11 @@ async fn resolved(action: &Action<'_>, sent: Vec<WorkspaceChange>) -> Result<Vec
 }
 
 /// All that exist, each with the limits for all.
-async fn every_workspace(action: &Action<'_>, global: &Value) -> Result<Vec<(Uuid, WorkspaceChange)>, ApiError> {
+async fn every_workspace(action: &Action<'_>, global: &Value) -> Result<Vec<(Uuid, WorkspaceAccessChange)>, ApiError> {
     const ALL: &str = "SELECT id FROM workspaces WHERE organisation_id = $1 AND status = 'active' ORDER BY id";
     // What is stored for all carries counters at zero, which nobody may send.
     let limits = UsageLimits::from_stored(&global["usage_limits"], None).map(|limits| limits.sent());
-    let one = WorkspaceChange {
+    let one = WorkspaceAccessChange {
         at: None,
         id: String::new(),
         enabled: true,
@@ -172,7 +176,7 @@ async fn every_workspace(action: &Action<'_>, global: &Value) -> Result<Vec<(Uui
 async fn disable_others(
     action: &Action<'_>,
     integration: Uuid,
-    targets: &[(Uuid, WorkspaceChange)],
+    targets: &[(Uuid, WorkspaceAccessChange)],
 ) -> Result<(), ApiError> {
     const DISABLE: &str = "UPDATE integration_workspaces SET enabled = false, last_updated_at = now()
                            WHERE integration_id = $1 AND enabled AND workspace_id <> ALL($2)";
@@ -186,7 +190,7 @@ async fn set(
     action: &Action<'_>,
     integration: Uuid,
     workspace: Uuid,
-    sent: WorkspaceChange,
+    sent: WorkspaceAccessChange,
     overrides: bool,
     now: DateTime<Utc>,
 ) -> Result<bool, ApiError> {

@@ -13,12 +13,12 @@ use std::collections::BTreeMap;
 #[derive(Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct SettingsChange {
-    debug_log: Field<Flag>,
+    debug_log: Field<SwitchSetting>,
     user_api_key_ttl: Field<i64>,
     user_api_key_max_ttl: Field<i64>,
     user_api_key_count: Field<i64>,
-    user_api_key_auto_create: Field<Flag>,
-    user_api_key_rotation_period: Field<Period>,
+    user_api_key_auto_create: Field<SwitchSetting>,
+    user_api_key_rotation_period: Field<RotationSetting>,
     block_inline_config: Field<bool>,
     export_settings: Field<ExportSettings>,
     scim_only_user_management: Field<bool>,
@@ -28,14 +28,14 @@ pub struct SettingsChange {
 /// A switch that is written as 0 or 1; clients also send booleans.
 #[derive(Deserialize)]
 #[serde(untagged, expecting = "0 or 1")]
-enum Flag {
+enum SwitchSetting {
     Number(i64),
     Bool(bool),
 }
 
 #[derive(Deserialize)]
 #[serde(untagged, expecting = "a number of days, `weekly` or `monthly`")]
-enum Period {
+enum RotationSetting {
     Days(i64),
     Name(String),
 }
@@ -84,7 +84,7 @@ pub fn changed(stored: &Value, change: SettingsChange) -> Result<Value, ApiError
     );
     let auto = change.user_api_key_auto_create.try_map(|flag| flag.checked("user_api_key_auto_create"))?;
     merge(&mut settings, "user_api_key_auto_create", auto);
-    let period = change.user_api_key_rotation_period.try_map(Period::days)?;
+    let period = change.user_api_key_rotation_period.try_map(RotationSetting::days)?;
     merge(&mut settings, "user_api_key_rotation_period", period);
     merge(&mut settings, "block_inline_config", change.block_inline_config);
     merge(&mut settings, "export_settings", change.export_settings.try_map(ExportSettings::checked)?);
@@ -99,7 +99,7 @@ pub fn changed(stored: &Value, change: SettingsChange) -> Result<Value, ApiError
     Ok(Value::Object(settings))
 }
 
-impl Flag {
+impl SwitchSetting {
     fn checked(self, field: &str) -> Result<i64, ApiError> {
         match self {
             Self::Number(number @ (0 | 1)) => Ok(number),
@@ -109,7 +109,7 @@ impl Flag {
     }
 }
 
-impl Period {
+impl RotationSetting {
     fn days(self) -> Result<i64, ApiError> {
         match self {
             Self::Days(days @ 1..=365) => Ok(days),

@@ -14,7 +14,7 @@ use crate::crud::{self, Action, Resource, Verb};
 use crate::http::{ApiError, Field, Time, text};
 use crate::identity::Call;
 use crate::limits::number;
-use crate::limits::reset::{self as resets, Period, ResetSchedule};
+use crate::limits::reset::{self as resets, ResetPeriod, ResetSchedule};
 use budget::{amounts, scheduled};
 use chrono::{Utc, Weekday};
 use serde::{Deserialize, Serialize};
@@ -65,7 +65,7 @@ pub struct NewUsagePolicy {
     kind: BudgetKind,
     credit_limit: f64,
     alert_threshold: Option<f64>,
-    periodic_reset: Option<Period>,
+    periodic_reset: Option<ResetPeriod>,
     periodic_reset_days: Option<i64>,
     next_usage_reset_at: Option<String>,
     strict: Option<bool>,
@@ -89,7 +89,7 @@ pub struct UsagePolicyChange {
     kind: Option<BudgetKind>,
     credit_limit: Option<f64>,
     alert_threshold: Field<f64>,
-    periodic_reset: Field<Period>,
+    periodic_reset: Field<ResetPeriod>,
     periodic_reset_days: Field<i64>,
     next_usage_reset_at: Field<String>,
     strict: Option<bool>,

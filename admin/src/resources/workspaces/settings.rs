@@ -9,15 +9,15 @@ use std::collections::BTreeMap;
 
 /// What every request of the workspace starts from. Fields beyond these are ignored: clients send back what they read.
 #[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-pub struct Defaults {
+#[serde(expecting = "struct Defaults", default)]
+pub struct WorkspaceDefaults {
     metadata: Field<BTreeMap<String, String>>,
     input_guardrails: Field<Vec<String>>,
     output_guardrails: Field<Vec<String>>,
     user_api_key_config: Field<String>,
 }
 
-impl Defaults {
+impl WorkspaceDefaults {
     /// Key by key over what is stored; metadata is replaced whole.
     pub fn over(self, stored: Option<&Value>) -> Result<Value, ApiError> {
         let mut merged = stored.and_then(Value::as_object).cloned().unwrap_or_default();
@@ -34,9 +34,9 @@ impl Defaults {
 }
 
 /// Refuses metadata of a new workspace that the organisation's schema does not allow.
-pub fn conform(schema: &Value, sent: &Field<Defaults>) -> Result<(), ApiError> {
+pub fn conform(schema: &Value, sent: &Field<WorkspaceDefaults>) -> Result<(), ApiError> {
     let metadata = match sent {
-        Field::Value(Defaults { metadata: Field::Value(metadata), .. }) => {
+        Field::Value(WorkspaceDefaults { metadata: Field::Value(metadata), .. }) => {
             metadata.iter().map(|(name, value)| (name.clone(), value.as_str().into())).collect()
         }
         _ => Map::new(),
@@ -106,10 +106,10 @@ mod tests {
             (json!({ "metadata": { "c": "3" } }), json!({ "metadata": { "c": "3" }, "user_api_key_config": "pc-1" })),
             (json!({ "user_api_key_config": null, "is_default": 1 }), json!({ "metadata": { "a": "1", "b": "2" } })),
         ] {
-            let sent: Defaults = serde_json::from_value(sent).unwrap();
+            let sent: WorkspaceDefaults = serde_json::from_value(sent).unwrap();
             assert_eq!(sent.over(Some(&stored)).unwrap(), expected);
         }
-        assert!(serde_json::from_value::<Defaults>(json!({ "metadata": { "a": 1 } })).is_err());
+        assert!(serde_json::from_value::<WorkspaceDefaults>(json!({ "metadata": { "a": 1 } })).is_err());
     }
 
     #[test]

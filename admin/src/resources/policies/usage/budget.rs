@@ -5,7 +5,7 @@ use super::{UsagePolicy, UsagePolicyChange, WEEK};
 use crate::crud::Action;
 use crate::http::{ApiError, Field};
 use crate::limits::is_raised;
-use crate::limits::reset::{self as resets, Period, ResetSchedule};
+use crate::limits::reset::{self as resets, ResetPeriod, ResetSchedule};
 use chrono::Utc;
 use shared::model::policy::BudgetKind;
 use shared::table::Columns;
@@ -75,14 +75,14 @@ impl UsagePolicy {
 
 /// A schedule as the two columns hold it.
 pub fn schedule_of(period: Option<&str>, days: Option<i16>) -> Result<Option<ResetSchedule>, ApiError> {
-    let period = period.map(|text| if text == "weekly" { Period::Weekly } else { Period::Monthly });
+    let period = period.map(|text| if text == "weekly" { ResetPeriod::Weekly } else { ResetPeriod::Monthly });
     ResetSchedule::checked(period, days.map(i64::from), WEEK)
 }
 
 pub(super) fn scheduled(schedule: Option<ResetSchedule>) -> Columns {
     let period = schedule.and_then(ResetSchedule::period).map(|period| match period {
-        Period::Weekly => "weekly",
-        Period::Monthly => "monthly",
+        ResetPeriod::Weekly => "weekly",
+        ResetPeriod::Monthly => "monthly",
     });
     let days = schedule.and_then(ResetSchedule::days).and_then(|days| i16::try_from(days).ok());
     Columns::default().set("periodic_reset", period).set("periodic_reset_days", days)
