@@ -11,7 +11,6 @@ mod invites;
 mod labels;
 mod log_exports;
 mod logs;
-mod members;
 mod model_configs;
 mod organisation;
 mod own_key;
@@ -58,7 +57,7 @@ pub fn routes() -> Routes {
         .merge(secret_references::routes())
         .merge(users::routes())
         .merge(invites::routes())
-        .merge(members::routes())
+        .merge(workspaces::members::routes())
         .merge(model_configs::routes())
         .merge(workspaces::routes())
         .get("/api-keys/self", own_key::describe)

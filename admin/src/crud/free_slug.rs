@@ -13,6 +13,9 @@ pub struct SlugScope {
     pub owner: &'static str,
 }
 
+/// Slugs of providers, which integrations make too.
+pub const PROVIDER_SLUGS: SlugScope = SlugScope { table: "providers", owner: "workspace_id" };
+
 impl SlugScope {
     /// The slug of this name, or with a random end.
     pub async fn of_name(self, tx: &Transaction<'_>, owner: Uuid, name: &str) -> Result<String, ApiError> {

@@ -8,7 +8,6 @@ mod write;
 pub use lookup::{list, read_by_name};
 pub use write::{ProviderLimits, archive_hidden, ends, new_limits, note};
 
-use crate::crud::free_slug::SlugScope;
 use crate::crud::{self, Action, Resource, Routes, Verb, tags};
 use crate::http::{ApiError, Time};
 use crate::identity::Call;
@@ -21,8 +20,6 @@ use shared::seal::Sealed;
 use shared::table::{Columns, Filter, OnDelete, RowError, SelectList, Table, Tenancy};
 use tokio_postgres::Row;
 use uuid::Uuid;
-
-pub const SLUGS: SlugScope = SlugScope { table: "providers", owner: "workspace_id" };
 
 pub fn routes() -> Routes {
     Routes::default()

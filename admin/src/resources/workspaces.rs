@@ -3,10 +3,10 @@
 
 mod archive;
 mod docs;
+pub mod members;
 mod naming;
 mod settings;
 
-use super::members;
 use crate::app::App;
 use crate::crud::{self, Action, Answer, Resource, Routes, Verb, tenant_settings};
 use crate::http::{ApiError, Field, Time, text};

@@ -2,8 +2,8 @@
 
 use super::Integration;
 use crate::crud::Action;
+use crate::crud::free_slug::PROVIDER_SLUGS;
 use crate::http::{ApiError, text};
-use crate::resources::providers;
 use serde::Deserialize;
 use uuid::Uuid;
 
@@ -49,7 +49,7 @@ impl DefaultProvider {
             return Ok(());
         }
         let wanted = self.default_provider_slug.as_ref().unwrap_or(&integration.slug);
-        let slug = match providers::SLUGS.is_free(tx, workspace, wanted).await? {
+        let slug = match PROVIDER_SLUGS.is_free(tx, workspace, wanted).await? {
             true => wanted.clone(),
             false if self.default_provider_slug.is_some() => {
                 return Err(ApiError::field("default_provider_slug", "is taken in this workspace"));

@@ -1,6 +1,7 @@
 //! New providers and changes to them: whose integration it is, limits, expiry, and settings of its own.
 
-use super::{Provider, SLUGS};
+use super::Provider;
+use crate::crud::free_slug::PROVIDER_SLUGS;
 use crate::crud::{Action, tags};
 use crate::http::{ApiError, Field, json, text, time};
 use crate::identity::tenancy;
@@ -57,7 +58,7 @@ pub async fn created(action: &Action<'_>, body: NewProvider) -> Result<Columns, 
     let slug = match body.slug {
         Some(slug) => {
             let slug = text::slug("slug", slug)?;
-            if !SLUGS.is_free(&action.tx, workspace, &slug).await? {
+            if !PROVIDER_SLUGS.is_free(&action.tx, workspace, &slug).await? {
                 return Err(ApiError::Conflict("There is a provider with this slug already".into()));
             }
             slug

@@ -1,12 +1,11 @@
 //! How the OpenAPI document shows workspaces.
 
-use super::Workspace;
+use super::{Workspace, members};
 use crate::crud::{Resource as _, tenant_settings};
 use crate::identity::access::security;
 use crate::limits::{self, docs as limit_docs};
 use crate::openapi::schema::{self, Schema};
 use crate::openapi::{Doc, choices};
-use crate::resources::members;
 
 pub fn docs(base: &str) -> Vec<Doc> {
     let item = format!("{base}/{{workspaceId}}");

@@ -3,14 +3,14 @@
 
 pub mod docs;
 
-use super::api_keys::authority::{self, KeyPower};
-use super::api_keys::issue::{self, NewMemberKey};
-use super::workspaces::Workspace;
+use super::Workspace;
 use crate::app::App;
 use crate::crud::{self, Action, Answer, Change, Routes, RowLock};
 use crate::http::{ApiError, PageSizes, Time, json};
 use crate::identity::access::{self, SecuritySettings, WorkspaceRole};
 use crate::identity::{Call, tenancy};
+use crate::resources::api_keys::authority::{self, KeyPower};
+use crate::resources::api_keys::issue::{self, NewMemberKey};
 use axum::Json;
 use axum::extract::{Path, State};
 use serde::Deserialize;
