@@ -5,16 +5,19 @@ use crate::http::{ApiError, Time};
 use crate::identity::Call;
 use crate::limits::number;
 use chrono::{DateTime, Utc};
+use serde::Deserialize;
 use serde_json::{Value, json};
 use shared::model::policy::{Condition, Facts, Key, value_key};
+use shared::table::row;
 use std::borrow::Cow;
+use tokio_postgres::GenericClient;
 use tokio_postgres::types::ToSql;
-use tokio_postgres::{GenericClient, Row};
 use uuid::Uuid;
 
 pub const TYPES: [&str; 4] = ["api_key", "workspace", "user", "metadata"];
 pub const STATUSES: [&str; 2] = ["active", "exhausted"];
 
+#[derive(Deserialize)]
 pub struct Entity {
     id: Uuid,
     pub value_key: String,
@@ -57,7 +60,7 @@ pub struct BudgetCounters<'a> {
 
 /// $10 prefix, $11 unit, $12 period.
 const IN_WINDOW: &str = "SELECT substr(c.scope_id, length($10::text) + 1) AS value_key, c.value::float8 AS used,
-        c.starts_at AS since, false AS told_threshold, false AS told_exhausted, 0::float8 AS unconfirmed
+        c.starts_at AS since, false AS is_threshold_alerts_sent, false AS is_exhausted_alerts_sent, 0::float8 AS unconfirmed
     FROM usage_counters c
     WHERE c.organisation_id = $1 AND c.scope = 'policy' AND left(c.scope_id, 36) = $2::uuid::text
       AND starts_with(c.scope_id, $10) AND c.unit = $11 AND c.period = $12::text
@@ -66,8 +69,9 @@ const IN_WINDOW: &str = "SELECT substr(c.scope_id, length($10::text) + 1) AS val
 /// $10 unit, $11 the policy's last reset. A group that was reset alone counts from then on.
 const IN_BUDGET: &str = "SELECT coalesce(c.value_key, e.value_key) AS value_key,
         coalesce(c.value * CASE $10::text WHEN 'cost' THEN 0.01 ELSE 1 END, 0)::float8 AS used,
-        greatest(e.last_reset_at, $11::timestamptz) AS since, coalesce(e.is_threshold_alerts_sent, false) AS told_threshold,
-        coalesce(e.is_exhausted_alerts_sent, false) AS told_exhausted,
+        greatest(e.last_reset_at, $11::timestamptz) AS since,
+        coalesce(e.is_threshold_alerts_sent, false) AS is_threshold_alerts_sent,
+        coalesce(e.is_exhausted_alerts_sent, false) AS is_exhausted_alerts_sent,
         coalesce(c.unconfirmed * CASE $10::text WHEN 'cost' THEN 0.01 ELSE 1 END, 0)::float8 AS unconfirmed
     FROM (SELECT substr(u.scope_id, 38) AS value_key, u.value,
             (SELECT sum(i.amount) FROM limit_intents i WHERE i.organisation_id = $1 AND i.scope = 'policy'
@@ -159,7 +163,7 @@ async fn load_entities(
     let mut found = Vec::new();
     for row in &rows {
         if row.try_get::<_, Option<Uuid>>("id")?.is_some() {
-            found.push(Entity::from_row(row)?);
+            found.push(row::read(row)?);
         }
     }
     Ok((total, found))
@@ -180,22 +184,6 @@ impl EntityQuery {
 }
 
 impl Entity {
-    fn from_row(row: &Row) -> Result<Self, tokio_postgres::Error> {
-        Ok(Self {
-            id: row.try_get("id")?,
-            value_key: row.try_get("value_key")?,
-            used: row.try_get("used")?,
-            unconfirmed: row.try_get("unconfirmed")?,
-            status: row.try_get("status")?,
-            entity_type: row.try_get("entity_type")?,
-            entity_id: row.try_get("entity_id")?,
-            name: row.try_get("name")?,
-            since: row.try_get("since")?,
-            is_threshold_alerts_sent: row.try_get("told_threshold")?,
-            is_exhausted_alerts_sent: row.try_get("told_exhausted")?,
-        })
-    }
-
     pub fn shown(&self) -> Value {
         json!({
             "id": self.id,
