@@ -6,15 +6,15 @@ fn id(n: i64) -> Uuid {
     Uuid::from_u128(n as u128)
 }
 
-fn chained(before: End, text: &str) -> (ChainedRecord, End) {
+fn chained(before: ChainEnd, text: &str) -> (ChainedRecord, ChainEnd) {
     let fields = vec![Some(text.to_owned()), None];
     let end = before.with(&fields);
     let (previous_hash, hash) = (before.hash.to_vec(), end.hash.to_vec());
     (ChainedRecord { id: id(end.sequence), sequence: end.sequence, previous_hash, hash, fields }, end)
 }
 
-fn five() -> (Vec<ChainedRecord>, End) {
-    let mut end = End::BEGINNING;
+fn five() -> (Vec<ChainedRecord>, ChainEnd) {
+    let mut end = ChainEnd::BEGINNING;
     let mut records = Vec::new();
     for text in ["a", "b", "c", "d", "e"] {
         let (record, next) = chained(end, text);
@@ -24,21 +24,21 @@ fn five() -> (Vec<ChainedRecord>, End) {
     (records, end)
 }
 
-fn found(records: &[ChainedRecord], known: Option<End>, anchor: Option<End>) -> Vec<ChainFinding> {
+fn found(records: &[ChainedRecord], known: Option<ChainEnd>, anchor: Option<ChainEnd>) -> Vec<ChainFinding> {
     let mut walk = ChainWalk::new(anchor);
     records.iter().for_each(|record| walk.step(record));
     walk.end(known)
 }
 
 /// Computes the hashes anew from the record at `from` on, as somebody would who knows how.
-fn recomputed(records: &mut [ChainedRecord], from: usize) -> End {
-    let mut end = End::BEGINNING;
+fn recomputed(records: &mut [ChainedRecord], from: usize) -> ChainEnd {
+    let mut end = ChainEnd::BEGINNING;
     for (n, record) in records.iter_mut().enumerate() {
         if n >= from {
             record.previous_hash = end.hash.to_vec();
             record.hash = end.with(&record.fields).hash.to_vec();
         }
-        end = End { sequence: record.sequence, hash: record.hash.as_slice().try_into().unwrap() };
+        end = ChainEnd { sequence: record.sequence, hash: record.hash.as_slice().try_into().unwrap() };
     }
     end
 }
@@ -48,7 +48,7 @@ fn a_chain_that_nobody_touched_has_no_findings() {
     let (records, end) = five();
     assert_eq!(found(&records, Some(end), Some(end)), []);
     assert_eq!(found(&[], None, None), []);
-    let third = End { sequence: 3, hash: records[2].hash.as_slice().try_into().unwrap() };
+    let third = ChainEnd { sequence: 3, hash: records[2].hash.as_slice().try_into().unwrap() };
     assert_eq!(found(&records, Some(end), Some(third)), []);
 }
 
