@@ -13,14 +13,14 @@ use crate::outbound::model_configs::ModelConfigFetcher;
 use crate::settings::Settings;
 use ipnet::IpNet;
 use metrics::Metrics;
-use shared::catalogue::Sources;
-use shared::conf::{DeploymentLimits, Features, Retention};
-use shared::config::Limits;
 use shared::db::Pool;
-use shared::header_prefix::Aliases;
+use shared::headers::header_prefix::Aliases;
 use shared::log_store::LogStore;
+use shared::prices::Sources;
 use shared::providers::Providers;
 use shared::seal::{MasterKeys, Sealer};
+use shared::settings::config_limits::ConfigLimits;
+use shared::settings::{DeploymentLimits, Features, Retention};
 use std::sync::Arc;
 
 #[derive(Clone)]
@@ -39,7 +39,7 @@ pub struct App {
     /// What new keys start with.
     pub api_key_prefix: Arc<str>,
     /// How large a config may be.
-    pub config_limits: Arc<Limits>,
+    pub config_limits: Arc<ConfigLimits>,
     pub mail: Mail,
     /// Seals what must not be read from the database.
     pub sealer: Arc<Sealer>,
@@ -69,10 +69,10 @@ pub struct App {
 
 impl App {
     pub fn new(db: Pool, settings: &Settings) -> anyhow::Result<Self> {
-        let providers = Providers::load(settings.catalogue.providers_file.as_deref())?;
+        let providers = Providers::load(settings.prices.providers_file.as_deref())?;
         let slugs = providers.iter().map(|provider| &*provider.slug);
         let model_configs =
-            Sources::new(&settings.catalogue, &settings.log_store, slugs, Arc::new(ModelConfigFetcher::new()?))?;
+            Sources::new(&settings.prices, &settings.log_store, slugs, Arc::new(ModelConfigFetcher::new()?))?;
         let outbound = Arc::new(Outbound::new(&settings.outbound)?);
         Ok(Self {
             db: DbQueue::new(db, settings.database.database_pool_size),
@@ -103,9 +103,9 @@ impl App {
 }
 
 /// Configs may name the operator's own providers too.
-fn config_limits(settings: &Settings) -> anyhow::Result<Limits> {
+fn config_limits(settings: &Settings) -> anyhow::Result<ConfigLimits> {
     let mut limits = settings.configs.limits();
-    let providers = Providers::load(settings.catalogue.providers_file.as_deref())?;
+    let providers = Providers::load(settings.prices.providers_file.as_deref())?;
     limits.further_providers = providers.iter().map(|provider| provider.slug.to_string()).collect();
     Ok(limits)
 }

@@ -15,7 +15,7 @@ use crate::settings::Settings;
 use anyhow::Context as _;
 use arguments::{AuditCommand, Command, KeysCommand, LimitsCommand, LogsCommand};
 use shared::bootstrap::FirstKeys;
-use shared::seal::rotation::Progress;
+use shared::key_rotation::rotation::Progress;
 use std::process::ExitCode;
 
 /// Follows the command, or serves until a signal says otherwise.

@@ -22,7 +22,7 @@ use crate::identity::{Call, tenancy};
 use axum::Json;
 use axum::extract::{Path, State};
 use serde_json::{Value, json};
-use shared::table::{Filter, OnDelete, Tenancy};
+use shared::db::table::{Filter, OnDelete, Tenancy};
 use tokio_postgres::{GenericClient, Row};
 use uuid::Uuid;
 

@@ -13,7 +13,7 @@ pub use usage::{UsageKind, UsageLimits, usage_limits};
 
 use crate::http::ApiError;
 use serde_json::Value;
-use shared::conf::Features;
+use shared::settings::Features;
 
 /// Refuses limits where the installation has switched them off. Removing one is always possible.
 pub fn allowed(features: &Features, sent: Option<&Value>) -> Result<(), ApiError> {

@@ -12,8 +12,8 @@ use lettre::message::Mailbox;
 use lettre::transport::smtp::authentication::Credentials;
 use lettre::transport::smtp::client::{Certificate, Tls, TlsParameters};
 use lettre::{AsyncSmtpTransport, AsyncTransport as _, Message, Tokio1Executor};
-use shared::conf;
-use shared::conf::mail::SmtpTls;
+use shared::settings;
+use shared::settings::mail::SmtpTls;
 use std::time::Duration;
 
 /// One message to one person.
@@ -34,7 +34,7 @@ pub struct Mail {
 const TIMEOUT: Duration = Duration::from_secs(30);
 
 impl Mail {
-    pub fn new(settings: &conf::Mail) -> anyhow::Result<Self> {
+    pub fn new(settings: &settings::Mail) -> anyhow::Result<Self> {
         let from = settings.mail_from.parse().context("MAIL_FROM must be an address, as `Name <name@host>`")?;
         let server = settings.smtp_host.as_deref().map(|host| transport(host, settings)).transpose()?;
         Ok(Self { server, from })
@@ -64,7 +64,7 @@ impl Mail {
 }
 
 /// What links start with, without a slash at its end.
-pub fn public_url(settings: &conf::Mail, proxy_port: u16) -> anyhow::Result<String> {
+pub fn public_url(settings: &settings::Mail, proxy_port: u16) -> anyhow::Result<String> {
     let Some(text) = &settings.public_url else { return Ok(format!("http://localhost:{proxy_port}")) };
     let url = url::Url::parse(text).ok().filter(|url| matches!(url.scheme(), "http" | "https"));
     match url {
@@ -73,7 +73,7 @@ pub fn public_url(settings: &conf::Mail, proxy_port: u16) -> anyhow::Result<Stri
     }
 }
 
-fn transport(host: &str, settings: &conf::Mail) -> anyhow::Result<AsyncSmtpTransport<Tokio1Executor>> {
+fn transport(host: &str, settings: &settings::Mail) -> anyhow::Result<AsyncSmtpTransport<Tokio1Executor>> {
     let (tls, usual_port) = match settings.smtp_tls {
         SmtpTls::Off => (Tls::None, 587),
         SmtpTls::Starttls => (Tls::Required(trust(host, settings)?), 587),
@@ -92,7 +92,7 @@ fn transport(host: &str, settings: &conf::Mail) -> anyhow::Result<AsyncSmtpTrans
     Ok(builder.build())
 }
 
-fn trust(host: &str, settings: &conf::Mail) -> anyhow::Result<TlsParameters> {
+fn trust(host: &str, settings: &settings::Mail) -> anyhow::Result<TlsParameters> {
     let mut parameters = TlsParameters::builder(host.to_owned());
     if let Some(path) = &settings.smtp_ca {
         let pem = std::fs::read(path).with_context(|| format!("cannot read SMTP_CA {}", path.display()))?;
@@ -112,8 +112,8 @@ fn one_line(text: &str) -> String {
 mod tests {
     use super::*;
 
-    fn settings() -> conf::Mail {
-        conf::Mail {
+    fn settings() -> settings::Mail {
+        settings::Mail {
             smtp_host: Some("mail.test".into()),
             smtp_port: None,
             smtp_tls: SmtpTls::Starttls,
@@ -129,9 +129,9 @@ mod tests {
     fn settings_that_cannot_work_are_refused_by_name_and_without_the_password() {
         assert!(Mail::new(&settings()).is_ok());
         for (settings, name) in [
-            (conf::Mail { smtp_tls: SmtpTls::Off, ..settings() }, "SMTP_TLS"),
-            (conf::Mail { mail_from: "nobody".into(), ..settings() }, "MAIL_FROM"),
-            (conf::Mail { smtp_ca: Some("/nowhere.pem".into()), ..settings() }, "SMTP_CA"),
+            (settings::Mail { smtp_tls: SmtpTls::Off, ..settings() }, "SMTP_TLS"),
+            (settings::Mail { mail_from: "nobody".into(), ..settings() }, "MAIL_FROM"),
+            (settings::Mail { smtp_ca: Some("/nowhere.pem".into()), ..settings() }, "SMTP_CA"),
         ] {
             let error = format!("{:#}", Mail::new(&settings).err().unwrap());
             assert!(error.contains(name) && !error.contains("s3cret"), "{error}");
@@ -141,7 +141,7 @@ mod tests {
 
     #[tokio::test]
     async fn without_a_server_nothing_is_sent_and_nothing_fails() {
-        let mail = Mail::new(&conf::Mail { smtp_host: None, ..settings() }).unwrap();
+        let mail = Mail::new(&settings::Mail { smtp_host: None, ..settings() }).unwrap();
         let letter = Letter { to: "nobody".into(), subject: String::new(), text: String::new(), kind: "test" };
         assert!(!mail.deliver(letter).await.unwrap());
     }
@@ -149,7 +149,7 @@ mod tests {
     #[test]
     fn links_lead_to_the_public_url_or_else_to_this_machine() {
         let given = |text: Option<&str>| {
-            let settings = conf::Mail { public_url: text.map(Into::into), ..settings() };
+            let settings = settings::Mail { public_url: text.map(Into::into), ..settings() };
             public_url(&settings, 8787).ok()
         };
         for (text, expected) in [

@@ -4,7 +4,7 @@ use admin::cli::{self, Arguments};
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    let arguments: Arguments = match shared::conf::load(std::env::args_os()) {
+    let arguments: Arguments = match shared::settings::load(std::env::args_os()) {
         Ok(arguments) => arguments,
         Err(error) => error.exit(),
     };

@@ -10,8 +10,8 @@ use http_body_util::{BodyExt as _, Empty, Limited};
 use hyper_util::rt::TokioIo;
 use openssl::ssl::{SslConnector, SslMethod, SslVersion};
 use openssl::x509::X509;
-use shared::conf;
 use shared::outbound::{Guard, Host, Origin, check_address};
+use shared::settings;
 use std::net::SocketAddr;
 use std::pin::Pin;
 use tokio::io::{AsyncRead, AsyncWrite};
@@ -27,7 +27,7 @@ trait Stream: AsyncRead + AsyncWrite + Send + Unpin {}
 impl<T: AsyncRead + AsyncWrite + Send + Unpin> Stream for T {}
 
 impl Outbound {
-    pub fn new(settings: &conf::Outbound) -> anyhow::Result<Self> {
+    pub fn new(settings: &settings::Outbound) -> anyhow::Result<Self> {
         let mut builder = SslConnector::builder(SslMethod::tls_client())?;
         builder.set_min_proto_version(Some(SslVersion::TLS1_2))?;
         if let Some(path) = &settings.upstream_ca_file {

@@ -84,7 +84,7 @@ pub mod rotation {
 pub use policies::schedule_of as policy_schedule;
 
 /// The table behind the longest lists, for the test that looks at its plans.
-pub fn key_table() -> shared::table::Table {
+pub fn key_table() -> shared::db::table::Table {
     <api_keys::ApiKeyRow as crate::crud::Resource>::TABLE
 }
 

@@ -1,40 +1,40 @@
 //! The settings of `gateway-admin`, by flag or environment, one group for each concern.
 
-use shared::conf;
+use shared::settings;
 
 // No doc comment: clap would show it instead of what `cli::Arguments` says about the program.
 #[derive(Debug, clap::Parser)]
 pub struct Settings {
     #[command(flatten)]
-    pub database: conf::Database,
+    pub database: settings::Database,
     #[command(flatten)]
-    pub listen: conf::Listen,
+    pub listen: settings::Listen,
     #[command(flatten)]
-    pub identity: conf::Identity,
+    pub identity: settings::Identity,
     #[command(flatten)]
-    pub jwt: conf::Jwt,
+    pub jwt: settings::Jwt,
     #[command(flatten)]
-    pub outbound: conf::Outbound,
+    pub outbound: settings::Outbound,
     #[command(flatten)]
-    pub features: conf::Features,
+    pub features: settings::Features,
     #[command(flatten)]
-    pub bootstrap: conf::Bootstrap,
+    pub bootstrap: settings::Bootstrap,
     #[command(flatten)]
-    pub sealing: conf::Sealing,
+    pub sealing: settings::Sealing,
     #[command(flatten)]
-    pub secrets: conf::Secrets,
+    pub secrets: settings::Secrets,
     #[command(flatten)]
-    pub mail: conf::Mail,
+    pub mail: settings::Mail,
     #[command(flatten)]
-    pub catalogue: conf::Catalogue,
+    pub prices: settings::PriceSettings,
     #[command(flatten)]
-    pub configs: conf::Configs,
+    pub configs: settings::Configs,
     #[command(flatten)]
-    pub deployment_limits: conf::DeploymentLimits,
+    pub deployment_limits: settings::DeploymentLimits,
     #[command(flatten)]
-    pub retention: conf::Retention,
+    pub retention: settings::Retention,
     #[command(flatten)]
-    pub log_store: conf::LogStore,
+    pub log_store: settings::LogStoreSettings,
     #[command(flatten)]
-    pub logs: conf::Logs,
+    pub logs: settings::Logs,
 }

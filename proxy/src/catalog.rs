@@ -1,43 +1,10 @@
-//! A workspace's providers: which integration stands behind `@slug`, and whether the workspace may use it and the
-//! model it asks for.
+//! What a workspace has, looked up by name: the plan a request follows, the provider behind `@slug`, its credential and
+//! models; and the target of one attempt that is made of these (`resolve`).
 
-use crate::refusal::Refusal;
-use crate::snapshot::Snapshot;
-use chrono::{DateTime, Utc};
-use shared::model::{Integration, IntegrationModel, Provider, Workspace};
-use std::sync::Arc;
-
-#[derive(Debug, Clone)]
-pub struct Entry {
-    pub provider: Arc<Provider>,
-    pub integration: Arc<Integration>,
-}
-
-/// Other workspaces' providers do not exist here.
-pub fn find(snapshot: &Snapshot, workspace: &Workspace, slug: &str, now: DateTime<Utc>) -> Result<Entry, Refusal> {
-    let provider = snapshot.provider(workspace.id, slug).ok_or_else(|| Refusal::unknown_slug(slug))?;
-    let integration = snapshot.integration(&provider.integration_id).ok_or_else(|| Refusal::unknown_slug(slug))?;
-    if provider.status == "expired" || provider.is_expired(now) {
-        return Err(Refusal::provider_not_available(slug, "it has expired"));
-    }
-    let is_granted = match integration.workspace_id {
-        Some(owner) => owner == workspace.id,
-        None => {
-            integration.organisation_id == workspace.organisation_id
-                && snapshot.integration_workspace(integration.id, workspace.id).is_some_and(|grant| grant.enabled)
-        }
-    };
-    if integration.status != "active" || !is_granted {
-        return Err(Refusal::provider_not_available(slug, "its integration is not enabled for this workspace"));
-    }
-    Ok(Entry { provider, integration })
-}
-
-impl Entry {
-    /// The model as the integration knows it, if it says anything about it, once it is sure that it may be used.
-    pub fn model(&self, snapshot: &Snapshot, model: &str) -> Result<Option<Arc<IntegrationModel>>, Refusal> {
-        let known = snapshot.integration_model(self.integration.id, model);
-        let is_allowed = known.as_ref().map_or(self.integration.allow_all_models, |known| known.enabled);
-        if is_allowed { Ok(known) } else { Err(Refusal::model_not_allowed(model, &self.provider.slug)) }
-    }
-}
+pub mod choose_plan;
+pub mod models;
+pub mod providers;
+pub mod resolve;
+pub mod secrets;
+pub mod target;
+pub mod workspace_provider;

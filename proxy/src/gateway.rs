@@ -4,14 +4,19 @@
 //! Retries: the engine lane has its own loop. That of the relay lane is in `to_provider`.
 
 mod client;
+pub(crate) mod client_connection;
+pub(crate) mod control_plane;
 mod deadline;
+pub(crate) mod idle_timeout;
 mod pages;
+pub(crate) mod ticks;
 mod to_provider;
 mod walk;
 mod websocket;
+pub(crate) mod write_stall;
 
-use crate::control_plane::ControlPlane;
-use crate::joining::Joining;
+use crate::gateway::client_connection::ClientConnection;
+use crate::gateway::control_plane::ControlPlane;
 use async_trait::async_trait;
 use bytes::Bytes;
 use futures::FutureExt as _;
@@ -21,13 +26,12 @@ use pingora_core::upstreams::peer::HttpPeer;
 use pingora_core::{Error, ErrorSource, ErrorType, Result};
 use pingora_http::{RequestHeader, ResponseHeader};
 use pingora_proxy::{FailToProxy, ProxyHttp, ProxyWarnLogContext, Session};
-use proxy::engine::{Engine, Passage};
+use proxy::catalog::target::Target;
 use proxy::metrics::Outcome;
 use proxy::realtime::Websocket;
 use proxy::refusal::Refusal;
-use proxy::stages::relay;
-use proxy::target::Target;
 use proxy::visit::Visit;
+use proxy::walk::{Engine, Passage, relay};
 use std::panic::AssertUnwindSafe;
 use std::pin::pin;
 use std::sync::Arc;
@@ -89,8 +93,8 @@ impl ProxyHttp for Gateway {
         client.set_total_drain_timeout(Some(DRAIN));
         // Off by default; a request that came early would then end the one before it.
         client.set_pipelining_enabled(true);
-        // Pingora itself waits for ever between requests, and for an answer to be read: `Joining` does not.
-        Joining::begins(client.stream());
+        // Pingora itself waits for ever between requests, and for an answer to be read: `ClientConnection` does not.
+        ClientConnection::begins(client.stream());
         if client.is_http2() {
             client.set_write_timeout(Some(self.write_timeout));
         }
@@ -192,7 +196,7 @@ impl ProxyHttp for Gateway {
         visit.answer.status = head.status.as_u16();
         if head.status == StatusCode::SWITCHING_PROTOCOLS {
             head.remove_header(&header::SEC_WEBSOCKET_EXTENSIONS);
-            visit.answer.websocket = Websocket::of(&head.headers);
+            visit.answer.websocket = Websocket::from_answer_head(&head.headers);
         }
         visit.routing.upstream = ctx.asked.map_or(Duration::ZERO, |asked| asked.elapsed());
         // HTTP/1.0 knows no chunks: the end of the connection is the end of the answer.
@@ -230,7 +234,7 @@ impl ProxyHttp for Gateway {
             ctx.visit.relays(body.as_ref().unwrap_or(&Bytes::new()), end_of_stream);
         } else if self.provider_says(session.req_header(), body, end_of_stream, ctx) {
             // A client that does not answer the farewell is waited for no longer than one that asks for nothing.
-            Joining::ends(session.downstream_session.stream(), Instant::now());
+            ClientConnection::ends(session.downstream_session.stream(), Instant::now());
         }
         if let Some(limit) = deadline::for_write(&mut ctx.visit, self.write_timeout)? {
             session.downstream_session.set_write_timeout(Some(limit));
@@ -315,7 +319,7 @@ impl ProxyHttp for Gateway {
             passage.end_session(visit);
         }
         let now = visit.settle(&self.engine.metrics);
-        Joining::ends(session.downstream_session.stream(), now);
+        ClientConnection::ends(session.downstream_session.stream(), now);
         // With it goes its place among the calls under way.
         ctx.relay = None;
     }

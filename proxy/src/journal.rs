@@ -4,11 +4,11 @@
 //! Each I/O thread has a file of its own, so appending is one uncontended lock and one `write`. Files are closed by
 //! size, or by the shipper when it has nothing else to send.
 
-pub mod body;
-pub mod bounds;
+pub mod body_frame;
 mod charge;
 pub(crate) mod frame;
 pub mod intent;
+pub mod logged_body;
 pub mod meters;
 mod pace;
 pub(crate) mod reader;
@@ -17,22 +17,23 @@ mod segment;
 pub mod service;
 pub mod ship;
 pub mod traces;
-mod untold;
+mod uncounted_tokens;
 pub mod upload;
+pub mod usage;
 mod writer;
 
 pub use charge::{Charge, Charges};
 pub use intent::Intent;
-pub use meters::Meters;
+pub use meters::JournalMeters;
 pub use record::{Mode, Record};
 
-use crate::usage::Spoken;
+use crate::journal::usage::UncountedCall;
 use anyhow::Context as _;
-use body::Parts;
-use frame::Kind;
+use body_frame::Parts;
+use frame::FrameKind;
 use parking_lot::Mutex;
-use segment::{Held, Mark, Segment};
-use shared::conf::journal::{Fsync, Journal as Settings, WhenFull};
+use segment::{ClosedSegment, Mark, Segment};
+use shared::settings::journal::{Fsync, Journal as Settings, WhenFull};
 use std::cell::Cell;
 use std::collections::{HashSet, VecDeque};
 use std::fs::{DirBuilder, File};
@@ -43,9 +44,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed};
 use std::time::{Duration, Instant, SystemTime};
 use tokio::sync::{Notify, watch};
-use untold::Untold;
+use uncounted_tokens::UncountedCalls;
 use uuid::Uuid;
-use writer::{Writer, Written};
+use writer::{JournalWriter, Written};
 
 pub struct Journal {
     settings: Settings,
@@ -53,13 +54,13 @@ pub struct Journal {
     mark: Mark,
     /// Everything that was noted until then is in Postgres.
     shipped_until: Mutex<Option<Instant>>,
-    writers: Vec<Mutex<Writer>>,
+    writers: Vec<Mutex<JournalWriter>>,
     threads_seen: AtomicUsize,
     files_made: AtomicU64,
     /// Files to ship, the oldest first.
-    closed: Mutex<VecDeque<Held>>,
+    closed: Mutex<VecDeque<ClosedSegment>>,
     /// Files whose records are stored and whose bodies are not, the oldest first.
-    bodies: Mutex<VecDeque<Held>>,
+    bodies: Mutex<VecDeque<ClosedSegment>>,
     /// Files that a later version wrote and this process has given up.
     left: Mutex<HashSet<PathBuf>>,
     /// Bytes of the one whose bodies are being sent.
@@ -73,8 +74,8 @@ pub struct Journal {
     wake: Notify,
     /// Everything that was noted before the shipper last looked is in Postgres.
     is_empty: watch::Sender<bool>,
-    untold: Arc<Untold>,
-    meters: Arc<Meters>,
+    untold: Arc<UncountedCalls>,
+    meters: Arc<JournalMeters>,
 }
 
 thread_local! {
@@ -84,7 +85,7 @@ thread_local! {
 
 impl Journal {
     /// Makes the folder; a proxy that cannot write there should not start.
-    pub fn open(settings: Settings, threads: usize, meters: Arc<Meters>) -> anyhow::Result<Arc<Self>> {
+    pub fn open(settings: Settings, threads: usize, meters: Arc<JournalMeters>) -> anyhow::Result<Arc<Self>> {
         let folder = &settings.journal_dir;
         let made = DirBuilder::new().recursive(true).mode(0o700).create(folder);
         made.with_context(|| format!("JOURNAL_DIR: {}", folder.display()))?;
@@ -174,7 +175,7 @@ impl Journal {
 
     /// The texts of a call that does not say what it used, to be counted before its record is stored. Comes before the
     /// record does.
-    pub fn untold(&self, id: Uuid, spoken: Spoken) {
+    pub fn untold(&self, id: Uuid, spoken: UncountedCall) {
         self.untold.put(id, spoken);
     }
 
@@ -214,7 +215,7 @@ impl Journal {
 
     /// Files with bodies that are not in the log store yet, in bytes.
     fn bodies_backlog(&self) -> u64 {
-        self.bodies.lock().iter().map(Held::length).sum::<u64>() + self.uploading.load(Relaxed)
+        self.bodies.lock().iter().map(ClosedSegment::length).sum::<u64>() + self.uploading.load(Relaxed)
     }
 
     /// Closes what the threads have been writing for so long, so that it can be shipped. False when something had to stay
@@ -232,7 +233,7 @@ impl Journal {
         is_all
     }
 
-    fn retry(&self, slot: usize, writer: &mut Writer) -> io::Result<()> {
+    fn retry(&self, slot: usize, writer: &mut JournalWriter) -> io::Result<()> {
         writer.retry(|| self.create(slot))?;
         if self.is_always_synced() { writer.sync() } else { Ok(()) }
     }
@@ -254,16 +255,17 @@ impl Journal {
         for writer in &self.writers {
             until = writer.lock().since().map_or(until, |since| until.min(since));
         }
-        until = self.closed.lock().iter().filter_map(Held::created).fold(until, Instant::min);
+        until = self.closed.lock().iter().filter_map(ClosedSegment::created).fold(until, Instant::min);
         let mut shipped = self.shipped_until.lock();
         *shipped = Some(shipped.map_or(until, |known| known.max(until)));
     }
 
     /// Handles to what is not synced yet, so that nobody waits while that is done.
     fn handles(&self) -> Vec<File> {
-        let handle = |writer: &Mutex<Writer>| writer.lock().segment.as_ref().and_then(|segment| segment.handle().ok());
+        let handle =
+            |writer: &Mutex<JournalWriter>| writer.lock().segment.as_ref().and_then(|segment| segment.handle().ok());
         let mut handles: Vec<File> = self.writers.iter().filter_map(handle).collect();
-        handles.extend(self.closed.lock().iter_mut().filter_map(Held::unsynced));
+        handles.extend(self.closed.lock().iter_mut().filter_map(ClosedSegment::unsynced));
         handles
     }
 
@@ -282,7 +284,7 @@ impl Journal {
             if self.left.lock().contains(&path) {
                 continue;
             }
-            match Held::adopt(&path) {
+            match ClosedSegment::adopt(&path) {
                 Ok(Some(held)) => {
                     tracing::info!(segment = held.name(), bytes = held.length(), "adopted a file of the journal");
                     match held.has_only_bodies() {
@@ -298,13 +300,13 @@ impl Journal {
 
     /// Frees a file that a later version wrote: whoever can read it adopts it. It keeps its name, so that nothing is given
     /// back of the limits that its records are charged to.
-    fn leave(&self, held: Held) {
+    fn leave(&self, held: ClosedSegment) {
         self.meters.left.inc();
         tracing::warn!(segment = held.name(), "a later version wrote this file of the journal; it waits for one");
         self.left.lock().insert(held.path().to_owned());
     }
 
-    fn keep_for_bodies(&self, held: Held) {
+    fn keep_for_bodies(&self, held: ClosedSegment) {
         self.bodies.lock().push_back(held);
         self.bodies_wake.notify_one();
     }
@@ -326,7 +328,7 @@ impl Journal {
                 while bytes > most {
                     let Some(oldest) = self.bodies.lock().pop_front() else { break };
                     bytes = bytes.saturating_sub(oldest.length());
-                    let calls = oldest.reader(oldest.uploaded).and_then(|mut rest| rest.count(Kind::Body));
+                    let calls = oldest.reader(oldest.uploaded).and_then(|mut rest| rest.count(FrameKind::Body));
                     let calls = calls.unwrap_or(1);
                     self.meters.bodies_lost.inc_by(calls);
                     tracing::error!(
@@ -341,7 +343,7 @@ impl Journal {
                 while bytes > most {
                     let Some(oldest) = self.closed.lock().pop_front() else { break };
                     bytes -= oldest.length();
-                    let records = oldest.reader(oldest.shipped).and_then(|mut rest| rest.count(Kind::Record));
+                    let records = oldest.reader(oldest.shipped).and_then(|mut rest| rest.count(FrameKind::Record));
                     let records = records.unwrap_or(1);
                     self.meters.lost.inc_by(records);
                     tracing::error!(

@@ -1,44 +1,40 @@
-//! The gateway's data plane. A request is classified, its caller identified, its body received, its target planned,
-//! the target dialled and its answer passed on; each step is a file in `stages`. `dial` opens every outbound socket,
-//! `snapshot` holds all control-plane data in memory, so that no request waits for Postgres. Pingora's callbacks are
-//! known to the binary alone.
+//! The gateway's data plane. Pingora's callbacks and the process around them are the binary's (`gateway`, `serve`); the
+//! rooms here are listed in the order in which a request meets them. They depend on each other in no circle, which
+//! `.ci/directions` checks.
+//!
+//! - `walk`: the order of a request, on both lanes: what is decided when, and what follows when a target fails
+//! - `request`: a request and its formats: head, path, body, forms, server-sent events. No decisions about it
+//! - `identity`: who is asking: keys, tokens, deployments, and the metadata a caller gives
+//! - `catalog`: what a workspace has: its config, providers, models and credentials, and the target made of them
+//! - `routing`: which target comes next: compiled plans, conditions, retries, circuit breakers. Pure
+//! - `admission`: which limits apply to a request, how much it may use, and what the client is told of them
+//! - `limits`: counters, reservations and leases of rate limits and budgets; turns at providers that limit concurrency
+//! - `net`: the sockets: every outbound connection, and the client as the other rooms see it
+//! - `answer`: the way back: until when another attempt may take its place, delivery, heartbeats, errors inside streams
+//! - `realtime`: websocket sessions, watched while their bytes pass
+//! - `visit`: the state of one request from its first byte to its last, and the record that is made of it
+//! - `journal`: the log of calls: on disk, to Postgres, to the log store, as traces; what a call used
+//! - `snapshot`: everything of the control plane, in memory; no request waits for Postgres
+//! - `refusal`: why the gateway answered a request itself: status, code, sentence
+//! - `metrics`: every metric
+//! - `fuzzing`: readers of foreign bytes, shown to the fuzz targets alone
+//! - `runtime`: settings, the background threads, timeouts, numbers kept per thread
 
-pub mod background;
-pub mod bodies;
-pub mod body;
+pub mod admission;
+pub mod answer;
 pub mod catalog;
-pub mod circuits;
-pub mod deployment;
-pub mod dial;
-pub mod downstream;
-pub mod engine;
-pub mod events;
-pub mod explain;
-pub mod fairness;
 #[doc(hidden)]
 pub mod fuzzing;
-pub mod headers;
-pub mod hosts;
-pub mod inline;
+pub mod identity;
 pub mod journal;
-pub mod json;
 pub mod limits;
 pub mod metrics;
-pub mod models;
-pub mod multipart;
-pub mod plan;
-pub mod providers;
+pub mod net;
 pub mod realtime;
 pub mod refusal;
-pub mod request_id;
+pub mod request;
 pub mod routing;
-pub mod secrets;
-pub mod settings;
+pub mod runtime;
 pub mod snapshot;
-pub mod stages;
-mod stripes;
-pub mod target;
-pub mod tokens;
-pub mod usage;
 pub mod visit;
-pub mod within;
+pub mod walk;

@@ -1,40 +1,41 @@
 //! Rate limits and budgets: may this request pass, given what was used and what others are promised?
 //!
 //! One algebra for requests, tokens and money: a request *reserves* what it may use of each of its limits, all or nothing,
-//! and *settles* with what it used. Replicas share a limit by leases from a store (`keeper`), so that deciding is local:
+//! and *settles* with what it used. Replicas share a limit by leases from a store (`lease_keeper`), so that deciding is local:
 //! a few uncontended locks, no I/O. Only a request that finds its lease empty waits for the one under way.
 
 pub mod counter;
+mod counter_kind;
+pub mod fairness;
 mod grant;
-pub mod keeper;
-mod look;
+pub mod lease_keeper;
+mod limit_status;
 pub mod meters;
 mod postgres;
-mod rates;
-mod remote;
+mod redis_rates;
+mod redis_reserve;
 mod reservation;
 mod shards;
 mod share;
 #[cfg(test)]
-mod simulation;
-mod sort;
+mod simulation_tests;
 
-pub use counter::{Ask, Counter, Kind, Limit, Moment, Scope, Unit, Window};
-pub use look::Look;
-pub use meters::Meters;
+pub use counter::{Counter, Limit, LimitAsk, LimitKind, Micros, Scope, Unit, Window};
+pub use counter_kind::CounterKind;
+pub use limit_status::LimitStatus;
+pub use meters::LimitMeters;
 pub use postgres::release;
-pub use reservation::{Due, Refusal, Reservation, Spent, Standing, Why};
-pub use sort::Sort;
+pub use reservation::{Due, LimitRefusal, LimitStanding, Reservation, Spent, Why};
 
 use parking_lot::Mutex;
-use rates::Redis;
-use reservation::{Held, Place};
-pub use shards::Found;
-use shards::{Entry, Shards, Slot, with_all};
+use redis_rates::Redis;
+use reservation::{HeldAmount, TakenFrom};
+pub use shards::ShareHandle;
+use shards::{Shards, ShareEntry, Slot, with_all};
+use share::LimitVerdict;
 pub use share::MOST;
-use share::Verdict;
-use shared::conf;
-use shared::conf::limits::StoreAway;
+use shared::settings;
+use shared::settings::limits::StoreAway;
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering::Relaxed};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -42,7 +43,7 @@ use tokio::sync::{Notify, watch};
 use tokio::time::Instant;
 
 pub struct Limits {
-    settings: conf::Limits,
+    settings: settings::LimitSettings,
     shares: Shards,
     /// Whether there are other replicas, and a store to share with them.
     is_shared: bool,
@@ -62,28 +63,28 @@ pub struct Limits {
     redis_next: AtomicI64,
     is_leaving: AtomicBool,
     has_left: Notify,
-    meters: Arc<Meters>,
+    meters: Arc<LimitMeters>,
 }
 
-enum Attempt {
+enum ReserveAttempt {
     Taken(Reservation),
-    Refused(Refusal),
+    Refused(LimitRefusal),
     /// Until the receiver sees its sender go.
     Wait(watch::Receiver<()>),
 }
 
 impl Limits {
     /// For a process that shares its limits with nobody: all of each is its own, until it ends.
-    pub fn alone(settings: conf::Limits, meters: Arc<Meters>) -> Arc<Self> {
+    pub fn alone(settings: settings::LimitSettings, meters: Arc<LimitMeters>) -> Arc<Self> {
         Self::new(settings, meters, false)
     }
 
     /// For one of several replicas; a `Keeper` must run for it.
-    pub fn shared(settings: conf::Limits, meters: Arc<Meters>) -> Arc<Self> {
+    pub fn shared(settings: settings::LimitSettings, meters: Arc<LimitMeters>) -> Arc<Self> {
         Self::new(settings, meters, true)
     }
 
-    fn new(settings: conf::Limits, meters: Arc<Meters>, is_shared: bool) -> Arc<Self> {
+    fn new(settings: settings::LimitSettings, meters: Arc<LimitMeters>, is_shared: bool) -> Arc<Self> {
         Arc::new(Self {
             shares: Shards::new(settings.limits_max_counters),
             settings,
@@ -91,7 +92,7 @@ impl Limits {
             queue: Mutex::default(),
             wake: Notify::new(),
             offset: AtomicI64::new(0),
-            trusted_until: AtomicI64::new(if is_shared { 0 } else { Moment::MAX }),
+            trusted_until: AtomicI64::new(if is_shared { 0 } else { Micros::MAX }),
             is_away: AtomicBool::new(false),
             redis: OnceLock::new(),
             is_redis_away: AtomicBool::new(false),
@@ -102,24 +103,24 @@ impl Limits {
         })
     }
 
-    pub fn meters(&self) -> &Meters {
+    pub fn meters(&self) -> &LimitMeters {
         &self.meters
     }
 
     /// Now, by Postgres' clock: windows begin at the same moment on every machine.
-    pub fn now(&self) -> Moment {
+    pub fn now(&self) -> Micros {
         let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-        Moment::try_from(since.as_micros()).unwrap_or(Moment::MAX).saturating_add(self.offset.load(Relaxed))
+        Micros::try_from(since.as_micros()).unwrap_or(Micros::MAX).saturating_add(self.offset.load(Relaxed))
     }
 
     /// Takes what is asked of every limit, or nothing of any. Waits only while the store is being asked.
-    pub async fn reserve(self: &Arc<Self>, now: Moment, asks: &[Ask<'_>]) -> Result<Reservation, Refusal> {
+    pub async fn reserve(self: &Arc<Self>, now: Micros, asks: &[LimitAsk<'_>]) -> Result<Reservation, LimitRefusal> {
         if !self.needs_redis(asks) {
             match self.attempt(now, asks, false) {
-                Attempt::Taken(reservation) => return self.counted(Ok(reservation)),
-                Attempt::Refused(refusal) => return self.counted(Err(refusal)),
+                ReserveAttempt::Taken(reservation) => return self.counted(Ok(reservation)),
+                ReserveAttempt::Refused(refusal) => return self.counted(Err(refusal)),
                 // Kept apart: hardly any request waits, and none should carry what that takes.
-                Attempt::Wait(waits) => {
+                ReserveAttempt::Wait(waits) => {
                     return self.counted(Box::pin(self.reserve_leased(now, asks, Some(waits))).await);
                 }
             }
@@ -127,14 +128,14 @@ impl Limits {
         self.counted(Box::pin(self.reserve_with_redis(now, asks)).await)
     }
 
-    fn needs_redis(&self, asks: &[Ask<'_>]) -> bool {
-        let has_rates = || asks.iter().any(|ask| matches!(ask.limit.kind, Kind::Rate(_)));
+    fn needs_redis(&self, asks: &[LimitAsk<'_>]) -> bool {
+        let has_rates = || asks.iter().any(|ask| matches!(ask.limit.kind, LimitKind::Rate(_)));
         self.is_shared && self.settings.redis_url.is_some() && has_rates()
     }
 
-    fn counted(&self, reserved: Result<Reservation, Refusal>) -> Result<Reservation, Refusal> {
+    fn counted(&self, reserved: Result<Reservation, LimitRefusal>) -> Result<Reservation, LimitRefusal> {
         match &reserved {
-            Err(Refusal { why: Why::StoreAway, .. }) => self.meters.away.inc(),
+            Err(LimitRefusal { why: Why::StoreAway, .. }) => self.meters.away.inc(),
             Err(_) => self.meters.refused.inc(),
             Ok(reservation) => {
                 for held in reservation.held.iter().filter(|held| held.is_over) {
@@ -148,10 +149,10 @@ impl Limits {
     /// `waits` is what an attempt ended with that was made just now.
     async fn reserve_leased(
         self: &Arc<Self>,
-        now: Moment,
-        asks: &[Ask<'_>],
+        now: Micros,
+        asks: &[LimitAsk<'_>],
         mut waits: Option<watch::Receiver<()>>,
-    ) -> Result<Reservation, Refusal> {
+    ) -> Result<Reservation, LimitRefusal> {
         let mut moment = now;
         let mut began = None;
         let mut is_late = false;
@@ -159,9 +160,9 @@ impl Limits {
             let mut waiting = match waits.take() {
                 Some(waits) => waits,
                 None => match self.attempt(moment, asks, is_late) {
-                    Attempt::Taken(reservation) => return Ok(reservation),
-                    Attempt::Refused(refusal) => return Err(refusal),
-                    Attempt::Wait(waits) => waits,
+                    ReserveAttempt::Taken(reservation) => return Ok(reservation),
+                    ReserveAttempt::Refused(refusal) => return Err(refusal),
+                    ReserveAttempt::Wait(waits) => waits,
                 },
             };
             let began = *began.get_or_insert_with(|| {
@@ -171,25 +172,30 @@ impl Limits {
             let longest = Duration::from_millis(self.settings.limits_wait_ms);
             let _ = tokio::time::timeout(longest.saturating_sub(began.elapsed()), waiting.changed()).await;
             is_late = began.elapsed() >= longest;
-            moment = now.saturating_add(Moment::try_from(began.elapsed().as_micros()).unwrap_or(0));
+            moment = now.saturating_add(Micros::try_from(began.elapsed().as_micros()).unwrap_or(0));
         }
     }
 
     /// Decides with all shares of the request held: looks at every limit before anything is taken of one.
-    fn attempt(self: &Arc<Self>, now: Moment, asks: &[Ask<'_>], is_late: bool) -> Attempt {
+    fn attempt(self: &Arc<Self>, now: Micros, asks: &[LimitAsk<'_>], is_late: bool) -> ReserveAttempt {
         let trusted_until = self.trusted_until.load(Relaxed);
         let is_away = is_late || self.is_away.load(Relaxed);
-        let slot = |ask: &Ask<'_>| self.shares.find_or_make(now, ask.limit, ask.found);
+        let slot = |ask: &LimitAsk<'_>| self.shares.find_or_make(now, ask.limit, ask.found);
         let slots: Vec<_> = asks.iter().map(slot).collect();
         let taken = with_all(&slots, |shares| {
             let mut waits = None;
             for (index, ask) in asks.iter().enumerate() {
                 let limit = ask.limit;
-                let refuse = |share: Option<&mut Entry>, why| {
+                let refuse = |share: Option<&mut ShareEntry>, why| {
                     let remaining = share.map_or(0, |entry| entry.share.remaining());
-                    Err(Attempt::Refused(Refusal { index, remaining, resets_at: limit.kind.ends_at(now), why }))
+                    Err(ReserveAttempt::Refused(LimitRefusal {
+                        index,
+                        remaining,
+                        resets_at: limit.kind.ends_at(now),
+                        why,
+                    }))
                 };
-                let is_strict = matches!(limit.kind, Kind::Budget { strict: true, .. });
+                let is_strict = matches!(limit.kind, LimitKind::Budget { strict: true, .. });
                 if is_strict && ask.amount == u64::MAX && !limit.dry_run {
                     return refuse(None, Why::Unbounded);
                 }
@@ -198,25 +204,25 @@ impl Limits {
                     Some(entry) => {
                         self.turn(entry, now, limit);
                         match entry.share.verdict(now, limit, amount, trusted_until) {
-                            Verdict::Wait if is_away => Verdict::Away,
+                            LimitVerdict::Wait if is_away => LimitVerdict::Away,
                             verdict => verdict,
                         }
                     }
                     // There is no room for it: as if the store could not be asked about it.
-                    None => Verdict::Away,
+                    None => LimitVerdict::Away,
                 };
                 match verdict {
                     _ if limit.dry_run => {}
-                    Verdict::Pass => {}
-                    Verdict::Refuse if matches!(limit.kind, Kind::Rate(_)) => {
+                    LimitVerdict::Pass => {}
+                    LimitVerdict::Refuse if matches!(limit.kind, LimitKind::Rate(_)) => {
                         return refuse(shares.entry(index), Why::Rate);
                     }
-                    Verdict::Refuse => return refuse(shares.entry(index), Why::Budget),
-                    Verdict::Away if is_strict || self.settings.limits_store_away == StoreAway::Closed => {
+                    LimitVerdict::Refuse => return refuse(shares.entry(index), Why::Budget),
+                    LimitVerdict::Away if is_strict || self.settings.limits_store_away == StoreAway::Closed => {
                         return refuse(shares.entry(index), Why::StoreAway);
                     }
-                    Verdict::Away => {}
-                    Verdict::Wait => waits = waits.or(Some(index)),
+                    LimitVerdict::Away => {}
+                    LimitVerdict::Wait => waits = waits.or(Some(index)),
                 }
             }
             let Some(first) = waits else {
@@ -228,7 +234,7 @@ impl Limits {
             for (index, ask) in asks.iter().enumerate().skip(first) {
                 let Some(entry) = shares.entry(index) else { continue };
                 let amount = ask.amount();
-                if entry.share.verdict(now, ask.limit, amount, trusted_until) == Verdict::Wait {
+                if entry.share.verdict(now, ask.limit, amount, trusted_until) == LimitVerdict::Wait {
                     receiver = receiver.or_else(|| Some(entry.subscribe()));
                     if entry.share.wait(now, ask.limit.kind, amount, trusted_until) {
                         self.ask_for(&ask.limit.counter);
@@ -236,15 +242,15 @@ impl Limits {
                 }
             }
             // Whoever waits has found a share to wait for, so there is one.
-            Err(Attempt::Wait(receiver.unwrap_or_else(|| watch::channel(()).1)))
+            Err(ReserveAttempt::Wait(receiver.unwrap_or_else(|| watch::channel(()).1)))
         });
         match taken {
-            Ok(held) => Attempt::Taken(Reservation { held, slots, limits: self.clone() }),
+            Ok(held) => ReserveAttempt::Taken(Reservation { held, slots, limits: self.clone() }),
             Err(otherwise) => otherwise,
         }
     }
 
-    fn turn(&self, entry: &mut Entry, now: Moment, limit: &Limit) {
+    fn turn(&self, entry: &mut ShareEntry, now: Micros, limit: &Limit) {
         match self.is_shared {
             true => entry.share.turn(now, limit),
             false => entry.share.turn_alone(now, limit),
@@ -252,57 +258,63 @@ impl Limits {
     }
 
     /// After every limit let it pass.
-    fn take(&self, entry: Option<&mut Entry>, ask: &Ask<'_>, now: Moment, trusted_until: Moment) -> Held {
+    fn take(
+        &self,
+        entry: Option<&mut ShareEntry>,
+        ask: &LimitAsk<'_>,
+        now: Micros,
+        trusted_until: Micros,
+    ) -> HeldAmount {
         let (limit, amount) = (ask.limit, ask.amount());
-        let held = |starts_at, ends_at| Held {
+        let held = |starts_at, ends_at| HeldAmount {
             counter: limit.counter.clone(),
             starts_at,
             ends_at,
-            place: Place::Nowhere,
+            place: TakenFrom::Nowhere,
             amount: 0,
             cap: limit.cap,
             remaining: 0,
             is_dry_run: limit.dry_run,
-            is_strict: matches!(limit.kind, Kind::Budget { strict: true, .. }),
+            is_strict: matches!(limit.kind, LimitKind::Budget { strict: true, .. }),
             is_over: false,
         };
-        let Some(Entry { share, .. }) = entry else {
+        let Some(ShareEntry { share, .. }) = entry else {
             self.meters.unleased.inc();
             return held(limit.kind.starts_at(now), limit.kind.ends_at(now));
         };
         let mut held = held(share.starts_at(), share.ends_at());
         match share.verdict(now, limit, amount, trusted_until) {
-            Verdict::Pass => {
+            LimitVerdict::Pass => {
                 if let Some(lease) = share.take(now, amount) {
-                    (held.place, held.amount) = (Place::Lease(lease), amount);
+                    (held.place, held.amount) = (TakenFrom::Lease(lease), amount);
                 }
                 if self.is_shared && share.runs_low(now) {
                     self.ask_for(&limit.counter);
                 }
             }
-            Verdict::Wait => {
+            LimitVerdict::Wait => {
                 self.meters.unleased.inc();
                 if share.wait(now, limit.kind, amount, trusted_until) {
                     self.ask_for(&limit.counter);
                 }
             }
-            Verdict::Refuse => held.is_over = true,
-            Verdict::Away => self.meters.unleased.inc(),
+            LimitVerdict::Refuse => held.is_over = true,
+            LimitVerdict::Away => self.meters.unleased.inc(),
         }
         held.remaining = share.remaining();
         held
     }
 
-    fn settle(&self, now: Moment, held: &Held, slot: Option<&Slot>, spent: u64) {
+    fn settle(&self, now: Micros, held: &HeldAmount, slot: Option<&Slot>, spent: u64) {
         let lease = match held.place {
-            Place::Lease(lease) => lease,
-            Place::Redis => {
+            TakenFrom::Lease(lease) => lease,
+            TakenFrom::Redis => {
                 if let Some(redis) = self.redis.get() {
                     redis.correct(&held.counter, held.starts_at, held.amount, spent);
                 }
                 return;
             }
-            Place::Nowhere => return,
+            TakenFrom::Nowhere => return,
         };
         if let Some(mut entry) = slot.map(Slot::lock) {
             entry.share.settle(now, lease, held.amount, spent);
@@ -330,19 +342,19 @@ impl Limits {
     }
 }
 
-impl Entry {
+impl ShareEntry {
     fn subscribe(&mut self) -> watch::Receiver<()> {
         self.waiting.get_or_insert_with(|| watch::channel(()).0).subscribe()
     }
 }
 
-impl Ask<'_> {
+impl LimitAsk<'_> {
     /// What is reserved. A request that may use more than a limit allows at all would otherwise never pass a rate; one
     /// that nobody can put a bound on takes the least. Never nothing: that would pass a limit of zero.
     fn amount(&self) -> u64 {
         match (self.amount, self.limit.kind) {
             (u64::MAX, _) => 1,
-            (amount, Kind::Budget { strict: true, .. }) => amount,
+            (amount, LimitKind::Budget { strict: true, .. }) => amount,
             (amount, _) => amount.min(self.limit.cap.max(1)),
         }
     }

@@ -1,16 +1,6 @@
 //! `gateway-proxy`: reads its settings, then serves until told to leave.
-
-mod control_plane;
-mod follow;
 mod gateway;
-mod health;
-mod idle;
-mod joining;
-mod leave;
 mod serve;
-mod sign;
-mod ticks;
-mod write_stall;
 
 use std::process::ExitCode;
 
@@ -20,7 +10,7 @@ static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 
 fn main() -> ExitCode {
     without_huge_pages();
-    let settings: proxy::settings::Settings = match shared::conf::load(std::env::args_os()) {
+    let settings: proxy::runtime::settings::Settings = match shared::settings::load(std::env::args_os()) {
         Ok(settings) => settings,
         Err(error) => error.exit(),
     };

@@ -3,19 +3,18 @@
 
 mod numbers;
 
-use crate::dial::Class;
-use crate::fairness;
-use crate::journal::Meters;
-use crate::limits;
+use crate::journal::JournalMeters;
+use crate::limits::{self, fairness};
+use crate::net::dial::Class;
 use crate::refusal::CODES;
-use numbers::{Counter, Draft, Numbers, Times};
+use numbers::{Draft, Numbers, StripedCounter, Times};
 use prometheus::{IntCounter, IntCounterVec, IntGauge, IntGaugeVec, Opts, Registry, TextEncoder};
 use std::sync::Arc;
 use std::time::Duration;
 
 const LANES: &[&str] = &["engine", "relay", "control_plane", "own"];
 const STATUS_CLASSES: &[&str] = &["2xx", "3xx", "4xx", "5xx", "499"];
-/// How an upstream attempt ended, in the order of `attempt`, which numbers the failures of `dial::Class` after them.
+/// How an upstream attempt ended, in the order of `attempt`, which numbers the failures of `net::dial::Class` after them.
 const ENDINGS: &[&str] = &["answered", "stream_error", "client_left", "overtaken"];
 const WINNERS: &[&str] = &["first", "second"];
 /// Up to which microseconds the time of a request is told apart.
@@ -65,14 +64,14 @@ pub struct Metrics {
     registry: Registry,
     numbers: Numbers,
     /// Of each lane, by class of status.
-    requests: Vec<Counter>,
+    requests: Vec<StripedCounter>,
     duration: Vec<Times>,
     first_byte: Vec<Times>,
     overhead: Times,
-    in_flight: Vec<Counter>,
+    in_flight: Vec<StripedCounter>,
     /// The endings, then the failures.
-    attempts: Vec<Counter>,
-    pool_reused: Counter,
+    attempts: Vec<StripedCounter>,
+    pool_reused: StripedCounter,
     refused: Vec<IntCounter>,
     hedges: Vec<IntCounter>,
     pub pool_idle: IntGauge,
@@ -91,9 +90,9 @@ pub struct Metrics {
     pub panics: IntCounter,
     pub unrecorded_tokens: IntCounter,
     pub draining: IntGauge,
-    pub journal: Arc<Meters>,
-    pub limits: Arc<limits::Meters>,
-    pub fairness: Arc<fairness::Meters>,
+    pub journal: Arc<JournalMeters>,
+    pub limits: Arc<limits::LimitMeters>,
+    pub fairness: Arc<fairness::FairnessMeters>,
 }
 
 impl Metrics {
@@ -204,9 +203,9 @@ impl Metrics {
                 "gateway_jwt_failures_unrecorded_total",
                 "Rejected tokens that no audit trail knows, because they are of no organisation.",
             )?,
-            journal: Arc::new(Meters::new(&registry)?),
-            limits: Arc::new(limits::Meters::new(&registry)?),
-            fairness: Arc::new(fairness::Meters::new(&registry)?),
+            journal: Arc::new(JournalMeters::new(&registry)?),
+            limits: Arc::new(limits::LimitMeters::new(&registry)?),
+            fairness: Arc::new(fairness::FairnessMeters::new(&registry)?),
             draining: gauge(&registry, "gateway_draining", "1 while the process finishes its last requests.")?,
             registry,
         })

@@ -1,14 +1,14 @@
 //! Realtime sessions (`GET /realtime`, a websocket): the model stands in the query, and a browser, which cannot set
 //! headers, brings its key among the subprotocols it offers. What is said in them is watched by `websocket`; the limits
-//! of its responses are asked by `engine::session`.
+//! of its responses are asked by `walk::session`.
 
 mod events;
 pub(crate) mod frames;
 mod unfinished;
 mod websocket;
 
-pub use events::{Done, Event};
-pub use websocket::{Wanted, Websocket};
+pub use events::{Done, RealtimeEvent};
+pub use websocket::{SessionNeeds, Websocket};
 
 use crate::refusal::Refusal;
 use http::HeaderValue;

@@ -1,11 +1,11 @@
 //! Why the gateway answered a request itself: status, machine-readable code, sentence, and the label it is counted
 //! under. One shape for all of them that OpenAI and Anthropic SDKs and the control plane's clients can each parse.
 
-use crate::stages::admit::told::Hit;
+use crate::admission::limit_refusal::LimitHit;
 use bytes::Bytes;
 use serde_json::json;
 use shared::config::Fault;
-use shared::jwt::Rejection;
+use shared::identity::jwt::Rejection;
 use std::borrow::Cow;
 
 /// Which error body the route's clients expect.
@@ -32,7 +32,7 @@ pub struct Refusal {
     /// Everything that is wrong with a config, each with its own code and place.
     pub errors: Box<[Fault]>,
     /// The limit that was reached.
-    pub hit: Option<Box<Hit>>,
+    pub hit: Option<Box<LimitHit>>,
 }
 
 /// Every code a refusal can carry; metrics use it as a label, so the set is closed.
@@ -326,21 +326,21 @@ impl Refusal {
         Self::new(503, "server_error", "overloaded", message).retry_in(1)
     }
 
-    pub fn rate_limited(message: String, wait_s: u32, hit: Hit) -> Self {
+    pub fn rate_limited(message: String, wait_s: u32, hit: LimitHit) -> Self {
         Self::new(429, "rate_limit_error", "rate_limit_exceeded", message).retry_in(wait_s).at(hit)
     }
 
-    pub fn budget_exhausted(message: String, hit: Hit) -> Self {
+    pub fn budget_exhausted(message: String, hit: LimitHit) -> Self {
         Self::new(412, "usage_limit_exceeded", "budget_exhausted", message).at(hit)
     }
 
     /// A budget of money that does not let calls pass whose price nobody knows.
-    pub fn price_unknown(message: String, hit: Hit) -> Self {
+    pub fn price_unknown(message: String, hit: LimitHit) -> Self {
         Self::new(412, "usage_limit_exceeded", "price_unknown", message).at(hit)
     }
 
     /// The store of limits does not answer, and requests do not pass unlimited.
-    pub fn limits_unknown(message: String, hit: Hit) -> Self {
+    pub fn limits_unknown(message: String, hit: LimitHit) -> Self {
         Self::new(503, "server_error", "limits_unavailable", message).retry_in(1).at(hit)
     }
 
@@ -349,7 +349,7 @@ impl Refusal {
         matches!(code, Some("rate_limit_exceeded" | "budget_exhausted" | "price_unknown" | "limits_unavailable"))
     }
 
-    fn at(mut self, hit: Hit) -> Self {
+    fn at(mut self, hit: LimitHit) -> Self {
         self.hit = Some(Box::new(hit));
         self
     }
@@ -466,8 +466,8 @@ mod tests {
     use super::*;
     use serde_json::Value;
 
-    fn hit() -> Hit {
-        Hit { scope: "policy", rate: None, wait_ms: None, unit: crate::limits::Unit::Requests }
+    fn hit() -> LimitHit {
+        LimitHit { scope: "policy", rate: None, wait_ms: None, unit: crate::limits::Unit::Requests }
     }
 
     fn every() -> Vec<Refusal> {

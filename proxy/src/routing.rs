@@ -6,15 +6,17 @@ pub mod breaker;
 pub mod budget;
 pub mod clock;
 pub mod course;
+pub mod inline_configs;
 pub mod latency;
+pub mod plan;
 pub mod query;
 pub mod retry;
 pub mod retry_after;
 
 #[cfg(test)]
-mod properties;
+mod property_tests;
 #[cfg(test)]
-mod simulator;
+mod simulator_tests;
 
-pub use course::{Course, Next, Outcome, Speaker, Way};
-pub use query::Facts;
+pub use course::{AfterAttempt, AttemptResult, Course, Speaker, Way};
+pub use query::RequestFacts;

@@ -6,12 +6,17 @@
 //! socket by that same text. A new process with fewer threads would leave some of them unserved, so the number of
 //! threads must not shrink in a hand-over.
 
-use crate::control_plane::ControlPlane;
+pub(crate) mod deployment_heartbeat;
+pub(crate) mod drain;
+pub(crate) mod follow;
+pub(crate) mod health;
+
 use crate::gateway::Gateway;
-use crate::health::{Health, HealthPort};
-use crate::idle::LONGEST;
-use crate::joining::{JoiningApp, Patience};
-use crate::leave::{Leave, Signals};
+use crate::gateway::client_connection::{ClientConnectionApp, ConnectionTimeouts};
+use crate::gateway::control_plane::ControlPlane;
+use crate::gateway::idle_timeout::LONGEST;
+use crate::serve::drain::{Drain, Signals};
+use crate::serve::health::{Health, HealthPort};
 use anyhow::Context as _;
 use pingora_core::apps::HttpServerOptions;
 use pingora_core::listeners::tls::TlsSettings;
@@ -21,33 +26,33 @@ use pingora_core::server::{RunArgs, Server};
 use pingora_core::services::background::background_service;
 use pingora_core::services::listening::Service;
 use pingora_proxy::{HttpProxy, http_proxy};
-use proxy::background::Background;
-use proxy::deployment::Identity;
-use proxy::dial::Dialer;
-use proxy::engine::{Admitter, Authenticator, BodyLimits, Engine, Planner, ProviderCalls, Recorder, Router};
-use proxy::fairness::Fairness;
-use proxy::headers::Aliases;
-use proxy::hosts::Hosts;
-use proxy::inline::InlineConfigs;
+use proxy::admission::{Switches, Tariff};
+use proxy::catalog::providers::Providers;
+use proxy::catalog::secrets::Secrets;
+use proxy::identity::deployment::DeploymentIdentity;
+use proxy::identity::headers_to_metadata::HeadersToMetadata;
+use proxy::identity::tokens::trail::{Trail, TrailWriter};
+use proxy::identity::tokens::{Tokens, trail};
 use proxy::journal::Journal;
 use proxy::journal::ship::{Pricer, Shipper};
 use proxy::journal::traces::Traces;
 use proxy::journal::upload::Uploader;
-use proxy::limits::keeper::Keeper;
+use proxy::limits::fairness::Fairness;
+use proxy::limits::lease_keeper::LeaseKeeper;
 use proxy::metrics::Metrics;
-use proxy::providers::Providers;
-use proxy::secrets::Secrets;
-use proxy::settings::Settings;
+use proxy::net::custom_hosts::Hosts;
+use proxy::net::dial::Dialer;
+use proxy::request::headers::Aliases;
+use proxy::request::receive::{BodyMemory, BodyPace};
+use proxy::routing::inline_configs::InlineConfigs;
+use proxy::runtime::background::Background;
+use proxy::runtime::settings::Settings;
 use proxy::snapshot::Snapshot;
-use proxy::stages::admit::{Switches, Tariff};
-use proxy::stages::headers_to_metadata::HeadersToMetadata;
-use proxy::stages::receive::{BodyMemory, Pace};
-use proxy::tokens::Tokens;
-use proxy::tokens::trail::{self, Trail, Writer};
-use shared::catalogue::{Fetch, Fetched, Sources};
-use shared::conf::Process;
+use proxy::walk::{Admitter, Authenticator, BodyLimits, Engine, Planner, ProviderCalls, Recorder, Router};
 use shared::log_store::LogStore;
+use shared::prices::{FetchedPrices, PriceFetch, Sources};
 use shared::seal::{MasterKeys, Sealer};
+use shared::settings::Process;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -79,7 +84,7 @@ pub fn serve(settings: Settings) -> anyhow::Result<()> {
     let write_timeout = patience(&settings).write;
     let gateway = Gateway { engine: engine.clone(), control_plane: Arc::new(control_plane), write_timeout };
     let drain = Duration::from_secs(settings.process.drain_timeout_s);
-    let leave = Arc::new(Leave::new(metrics.clone(), journal.clone(), limits.clone(), drain));
+    let leave = Arc::new(Drain::new(metrics.clone(), journal.clone(), limits.clone(), drain));
 
     let conf = server_conf(&settings)?;
     let opt = Opt { upgrade: settings.upgrade, ..Opt::default() };
@@ -87,14 +92,18 @@ pub fn serve(settings: Settings) -> anyhow::Result<()> {
     server.bootstrap();
 
     let background = Background::start().context("threads for work in the background")?;
-    let follower = crate::follow::Follow::new(&settings, snapshot.clone(), background.handle());
+    let follower = follow::Follow::new(&settings, snapshot.clone(), background.handle());
     let following = server.add_service(background_service("snapshot", follower));
     for index in 0..threads {
         let service = listener_service(&server.configuration, gateway.clone(), &settings, index)?;
         server.add_service(service).add_dependency(&following);
     }
-    if let Some(identity) = Identity::of(&settings.deployment) {
-        let sign = crate::sign::Sign { identity, database: settings.database.clone(), snapshot: snapshot.clone() };
+    if let Some(identity) = DeploymentIdentity::from_settings(&settings.deployment) {
+        let sign = deployment_heartbeat::DeploymentHeartbeat {
+            identity,
+            database: settings.database.clone(),
+            snapshot: snapshot.clone(),
+        };
         server.add_service(background_service("deployment", sign));
     }
     server.add_service(admin_checks);
@@ -103,7 +112,7 @@ pub fn serve(settings: Settings) -> anyhow::Result<()> {
     let writer = TrailService { writer: Mutex::new(writer), database: settings.database.clone() };
     server.add_service(background_service("audit trail", writer));
     if let Some(journal) = journal {
-        let keeper = Mutex::new(Keeper::new(limits, journal.clone(), settings.database.clone()));
+        let keeper = Mutex::new(LeaseKeeper::new(limits, journal.clone(), settings.database.clone()));
         server.add_service(background_service("limits", LimitsService(keeper)));
         let sources = engine.admitter.tariff.sources.clone();
         let traces = Traces::open(&settings.traces, engine.calls.dialer.clone(), metrics.journal.clone())?;
@@ -127,8 +136,8 @@ pub fn serve(settings: Settings) -> anyhow::Result<()> {
 
 /// Writes rejected tokens to the audit trail, apart from the threads that carry requests.
 struct TrailService {
-    writer: Mutex<Writer>,
-    database: shared::conf::Database,
+    writer: Mutex<TrailWriter>,
+    database: shared::settings::Database,
 }
 
 #[async_trait::async_trait]
@@ -139,7 +148,7 @@ impl pingora_core::services::background::BackgroundService for TrailService {
 }
 
 /// Asks the store for parts of limits, apart from the threads that carry requests.
-struct LimitsService(Mutex<Keeper>);
+struct LimitsService(Mutex<LeaseKeeper>);
 
 #[async_trait::async_trait]
 impl pingora_core::services::background::BackgroundService for LimitsService {
@@ -152,10 +161,10 @@ impl pingora_core::services::background::BackgroundService for LimitsService {
 /// Price lists from the operator's service, fetched through the dialer and so under its rules.
 struct Files(Arc<Dialer>);
 
-impl Fetch for Files {
-    fn get<'a>(&'a self, url: &'a str) -> Fetched<'a> {
+impl PriceFetch for Files {
+    fn get<'a>(&'a self, url: &'a str) -> FetchedPrices<'a> {
         Box::pin(async move {
-            let text = proxy::tokens::fetch::fetch(&self.0, url).await.map_err(anyhow::Error::msg)?;
+            let text = proxy::identity::tokens::fetch::fetch(&self.0, url).await.map_err(anyhow::Error::msg)?;
             Ok(Some(String::from_utf8(text)?))
         })
     }
@@ -182,7 +191,7 @@ impl pingora_core::services::background::BackgroundService for SecretsService {
 }
 
 /// Lets the drain end the process as soon as it is idle.
-struct DrainService(Arc<Leave>);
+struct DrainService(Arc<Drain>);
 
 #[async_trait::async_trait]
 impl pingora_core::services::background::BackgroundService for DrainService {
@@ -201,15 +210,15 @@ fn engine(
     let dialer = Arc::new(Dialer::new(&settings.upstream)?);
     let sealer = Arc::new(Sealer::new(MasterKeys::load(&settings.sealing)?));
     let aliases = Arc::new(Aliases::new(&settings.identity.header_prefix_aliases)?);
-    let providers = Providers::load(settings.catalogue.providers_file.as_deref(), &dialer)?;
+    let providers = Providers::load(settings.prices.providers_file.as_deref(), &dialer)?;
     let sources =
-        Sources::new(&settings.catalogue, &settings.log_store, providers.names(), Arc::new(Files(dialer.clone())))?;
+        Sources::new(&settings.prices, &settings.log_store, providers.names(), Arc::new(Files(dialer.clone())))?;
     let secrets = Secrets::new(&settings.secrets, dialer.clone(), snapshot.clone(), sealer.clone());
     Ok(Engine {
         authenticator: Authenticator {
             snapshot: snapshot.clone(),
             tokens: Tokens::new(&settings.jwt, dialer.clone(), trail),
-            deployment: Identity::of(&settings.deployment),
+            deployment: DeploymentIdentity::from_settings(&settings.deployment),
             trusted_proxies: settings.identity.trusted_proxies.clone(),
         },
         recorder: Recorder {
@@ -262,10 +271,10 @@ fn engine(
     })
 }
 
-fn body_pace(settings: &Settings) -> Pace {
+fn body_pace(settings: &Settings) -> BodyPace {
     let Process { body_min_bytes_per_s, body_rate_period_ms, .. } = settings.process;
     let bytes = body_min_bytes_per_s.saturating_mul(body_rate_period_ms) / 1000;
-    Pace { period: Duration::from_millis(body_rate_period_ms), bytes: usize::try_from(bytes).unwrap_or(usize::MAX) }
+    BodyPace { period: Duration::from_millis(body_rate_period_ms), bytes: usize::try_from(bytes).unwrap_or(usize::MAX) }
 }
 
 fn listener_service(
@@ -273,14 +282,14 @@ fn listener_service(
     gateway: Gateway,
     settings: &Settings,
     index: usize,
-) -> anyhow::Result<Service<JoiningApp<HttpProxy<Gateway>>>> {
+) -> anyhow::Result<Service<ClientConnectionApp<HttpProxy<Gateway>>>> {
     let mut options = HttpServerOptions::default();
     options.h2c = true;
     let patience = patience(settings);
     options.h2_idle_timeout = Some(patience.idle);
     let mut proxy = http_proxy(conf, gateway);
     proxy.server_options = Some(options);
-    let mut service = Service::new(format!("proxy {index}"), JoiningApp::new(proxy, patience));
+    let mut service = Service::new(format!("proxy {index}"), ClientConnectionApp::new(proxy, patience));
     service.threads = Some(1);
     let listen = &settings.listen;
     service.add_listener(listener(address(listen.proxy_host, listen.proxy_port, index)));
@@ -294,10 +303,10 @@ fn listener_service(
     Ok(service)
 }
 
-fn patience(settings: &Settings) -> Patience {
+fn patience(settings: &Settings) -> ConnectionTimeouts {
     let seconds = |seconds: u64| Duration::from_secs(seconds).min(LONGEST);
     let process = &settings.process;
-    Patience {
+    ConnectionTimeouts {
         idle: seconds(process.client_idle_timeout_s),
         head: seconds(process.client_head_timeout_s),
         write: seconds(process.client_write_timeout_s),

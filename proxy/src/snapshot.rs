@@ -2,17 +2,17 @@
 //! allocation; the follower alone writes it.
 //!
 //! Rows come from Postgres (`feed`, driven by `follower`) or, while Postgres is away at start, from the copy on disk
-//! (`disk`, written by `keeper`). What is not here does not exist: an unknown key is refused also while Postgres is
+//! (`disk`, written by `disk_keeper`). What is not here does not exist: an unknown key is refused also while Postgres is
 //! away. To follow a further table, say what it is in `tables`, and add a field and its line in `collections`.
 
 pub mod backoff;
 pub mod collection;
 pub mod disk;
+pub mod disk_keeper;
 pub mod feed;
 pub mod follower;
-pub mod keeper;
+pub mod list_pool;
 mod policies;
-pub mod pool;
 pub mod saved_config;
 pub mod sharded;
 mod tables;
@@ -25,11 +25,12 @@ use chrono::{DateTime, Utc};
 use collection::{Collection, Followed, Frozen, Incoming, Merged};
 use policies::ByWorkspace;
 use saved_config::ConfigKey;
-use shared::api_key::KeyHash;
+use shared::identity::api_key::KeyHash;
 use shared::model::{
-    ApiKey, DataKey, Deployment, EmailDigest, Integration, IntegrationModel, IntegrationWorkspace, Organisation,
-    Person, PolicyEntity, Provider, RateLimitsPolicy, SecretReference, UsageLimitsPolicy, Workspace,
+    ApiKey, Deployment, EmailDigest, Integration, IntegrationModel, IntegrationWorkspace, Organisation, Person,
+    PolicyEntity, Provider, RateLimitsPolicy, SecretReference, UsageLimitsPolicy, Workspace,
 };
+use shared::seal::data_key::DataKey;
 use std::collections::HashSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -58,7 +59,7 @@ pub struct Snapshot {
     /// How often the rows changed that `policies` is made of, when it was made.
     policies_of: AtomicU64,
     /// Rows change only while this is held for writing, so a copy taken while it is read is whole.
-    progress: watch::Sender<Progress>,
+    progress: watch::Sender<FeedProgress>,
     loaded: AtomicBool,
     connected: AtomicBool,
     resting: AtomicBool,
@@ -80,7 +81,7 @@ pub struct Catalog {
 
 /// How far the feed has come. Metrics, readiness and the disk copy go by it.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Progress {
+pub struct FeedProgress {
     /// Successful reads of the feed, with or without news.
     pub reads: u64,
     /// How many of them had to read everything.
@@ -102,8 +103,8 @@ pub struct Confirmed {
 }
 
 /// The rows of one moment, for the disk copy. Taking it costs the number of shards, not of rows.
-pub struct View {
-    pub progress: Progress,
+pub struct SnapshotView {
+    pub progress: FeedProgress,
     pub tables: Vec<Box<dyn Frozen>>,
 }
 
@@ -127,7 +128,7 @@ impl Snapshot {
             policy_entities: Collection::empty(),
             policies: ByWorkspace::default(),
             policies_of: AtomicU64::new(0),
-            progress: watch::Sender::new(Progress::default()),
+            progress: watch::Sender::new(FeedProgress::default()),
             loaded: AtomicBool::new(false),
             connected: AtomicBool::new(false),
             resting: AtomicBool::new(false),
@@ -138,7 +139,7 @@ impl Snapshot {
     }
 
     /// A snapshot of just these rows, as if read from Postgres a moment ago.
-    pub fn of(api_keys: Vec<ApiKey>, workspaces: Vec<Workspace>) -> Self {
+    pub fn with_rows(api_keys: Vec<ApiKey>, workspaces: Vec<Workspace>) -> Self {
         let snapshot = Self::empty();
         snapshot.api_keys.replace(api_keys);
         snapshot.workspaces.replace(workspaces);
@@ -320,12 +321,12 @@ impl Snapshot {
         self.progress.borrow().cursor
     }
 
-    pub fn progress(&self) -> Progress {
+    pub fn progress(&self) -> FeedProgress {
         *self.progress.borrow()
     }
 
     /// Wakes at every read of the feed: to wait for a first load, or for a change to have arrived.
-    pub fn subscribe(&self) -> watch::Receiver<Progress> {
+    pub fn subscribe(&self) -> watch::Receiver<FeedProgress> {
         self.progress.subscribe()
     }
 
@@ -359,9 +360,12 @@ impl Snapshot {
         self.read_rows.load(Ordering::Relaxed)
     }
 
-    pub fn view(&self) -> View {
+    pub fn view(&self) -> SnapshotView {
         let progress = self.progress.borrow();
-        View { progress: *progress, tables: self.collections().iter().map(|collection| collection.frozen()).collect() }
+        SnapshotView {
+            progress: *progress,
+            tables: self.collections().iter().map(|collection| collection.frozen()).collect(),
+        }
     }
 
     /// Puts changed rows among the others.
@@ -406,7 +410,7 @@ impl Snapshot {
     }
 
     /// Requests ask whether anything is loaded, and must not wait for the one who loads: hence a flag of its own.
-    fn advance(&self, step: impl FnOnce(&mut Progress)) {
+    fn advance(&self, step: impl FnOnce(&mut FeedProgress)) {
         self.progress.send_modify(|progress| {
             step(progress);
             let changes = self.rate_policies.changes() + self.usage_policies.changes();

@@ -5,6 +5,7 @@
 mod identity;
 mod observer;
 mod server_timing;
+pub mod settle;
 mod stamp;
 mod state;
 
@@ -12,11 +13,11 @@ pub use identity::RequestIdentity;
 pub use observer::Observer;
 pub use state::{AnswerState, RoutingState};
 
+use crate::admission::Admission;
+use crate::catalog::target::Target;
 use crate::metrics::{Lane, Metrics};
 use crate::realtime::Done;
 use crate::refusal::Refusal;
-use crate::stages::admit::Admission;
-use crate::target::Target;
 use bytes::Bytes;
 use http::HeaderMap;
 use observer::{RestOfVisit, facts};

@@ -4,16 +4,17 @@
 
 use bytes::Bytes;
 use pingora_http::{RequestHeader, ResponseHeader};
-use proxy::body::Fields;
-use proxy::body::edit::Edits;
-use proxy::downstream::{ClientGone, Downstream};
-use proxy::plan::{Plan, compile};
+use proxy::net::downstream::{ClientGone, Downstream};
+use proxy::request::body::Fields;
+use proxy::request::body::edit::Edits;
+use proxy::request::receive::{BodyMemory, BodyPace, Bounds, receive};
 use proxy::routing::clock::Machine;
-use proxy::routing::course::Moment;
-use proxy::routing::{Course, Facts};
-use proxy::stages::receive::{BodyMemory, Bounds, Pace, receive};
+use proxy::routing::course::RoutingInputs;
+use proxy::routing::plan::{Plan, compile};
+use proxy::routing::{Course, RequestFacts};
 use serde_json::{Map, Value, json};
-use shared::config::{Limits, ParamPath, Strictness, read};
+use shared::config::{ParamPath, Strictness, parse_config};
+use shared::settings::config_limits::ConfigLimits;
 use stats_alloc::{INSTRUMENTED_SYSTEM, Region, StatsAlloc};
 use std::alloc::System;
 use std::time::Duration;
@@ -48,17 +49,20 @@ fn growth(work: impl Fn(&Bytes) -> usize) -> usize {
 }
 
 fn plan(config: &Value) -> Plan {
-    compile(&read(config, Strictness::Inline, &Limits::default()).unwrap_or_else(|faults| panic!("{faults:?}")))
+    compile(
+        &parse_config(config, Strictness::Inline, &ConfigLimits::default())
+            .unwrap_or_else(|faults| panic!("{faults:?}")),
+    )
 }
 
 /// One test, so that nothing else allocates meanwhile.
 #[test]
 fn what_a_request_allocates_does_not_grow_with_its_body() {
-    let reading = growth(|body| allocated(|| Fields::read(body).unwrap()).0);
+    let reading = growth(|body| allocated(|| Fields::parse_object(body).unwrap()).0);
     assert!(reading <= SLACK, "reading the fields: {reading} bytes more");
 
     let unchanged = growth(|body| {
-        let fields = Fields::read(body).unwrap();
+        let fields = Fields::parse_object(body).unwrap();
         allocated(|| Edits::default().apply(body, &fields, None)).0
     });
     assert!(unchanged <= SLACK, "a body without changes: {unchanged} bytes more");
@@ -66,7 +70,7 @@ fn what_a_request_allocates_does_not_grow_with_its_body() {
     let overrides = json!({ "model": "other", "temperature": 0 });
     let edits = Edits::new(overrides.as_object(), None, vec![ParamPath::parse("seed").unwrap()]);
     let changed = growth(|body| {
-        let fields = Fields::read(body).unwrap();
+        let fields = Fields::parse_object(body).unwrap();
         allocated(|| edits.apply(body, &fields, None)).0
     });
     assert!(
@@ -82,10 +86,10 @@ fn what_a_request_allocates_does_not_grow_with_its_body() {
         { "provider": "@b" },
     ] }));
     let routing = growth(|body| {
-        let (metadata, fields) = (Map::new(), Fields::read(body).unwrap());
+        let (metadata, fields) = (Map::new(), Fields::parse_object(body).unwrap());
         let mut chance = || 0.5;
-        let facts = Facts { metadata: &metadata, params: &fields, pathname: "/" };
-        let mut moment = Moment { facts, scope: b"w", clock: &Machine, chance: &mut chance };
+        let facts = RequestFacts { metadata: &metadata, params: &fields, pathname: "/" };
+        let mut moment = RoutingInputs { facts, scope: b"w", clock: &Machine, chance: &mut chance };
         allocated(|| drop(Course::begin(&plan, &mut moment).unwrap())).0
     });
     assert!(routing <= SLACK, "routing by conditions and prompt prefix: {routing} bytes more");
@@ -95,7 +99,7 @@ fn what_a_request_allocates_does_not_grow_with_its_body() {
         let mut client = Client::sending(body);
         let memory = BodyMemory::new(usize::MAX);
         let timeout = Duration::from_secs(9);
-        let pace = Pace { period: timeout, bytes: 0 };
+        let pace = BodyPace { period: timeout, bytes: 0 };
         let bounds = Bounds { max_bytes: usize::MAX, timeout, pace, memory: &memory, workspace: Uuid::nil() };
         allocated(|| drop(runtime.block_on(receive(&mut client, &bounds)).unwrap())).0
     });

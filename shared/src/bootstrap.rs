@@ -3,8 +3,9 @@
 //! There are no default credentials: a key is given by the operator or drawn at random, handed to the caller once to be
 //! shown, and stored only as its hash.
 
+use crate::identity::{api_key, scopes};
 use crate::model::KeyKind;
-use crate::{api_key, conf, scopes};
+use crate::settings;
 use std::fmt;
 use tokio_postgres::{Client, GenericClient, Transaction};
 use uuid::Uuid;
@@ -52,7 +53,7 @@ pub struct FirstKeys {
 /// Makes the first organisation; `None` when there is one already.
 pub async fn run(
     client: &mut Client,
-    settings: &conf::Bootstrap,
+    settings: &settings::Bootstrap,
     api_key_prefix: &str,
 ) -> Result<Option<FirstKeys>, BootstrapError> {
     let transaction = client.transaction().await?;
@@ -156,7 +157,7 @@ async fn insert(db: &Transaction<'_>, tenant: NewTenant<'_>, prefix: &str) -> Re
 }
 
 fn stored_form(key: &str) -> (Vec<u8>, String) {
-    (api_key::KeyHash::of(key.as_bytes()).0.to_vec(), api_key::mask(key))
+    (api_key::KeyHash::from_key(key.as_bytes()).0.to_vec(), api_key::mask(key))
 }
 
 fn checked_name<'a>(setting: &'static str, name: &'a str) -> Result<&'a str, BootstrapError> {

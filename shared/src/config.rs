@@ -10,7 +10,6 @@ mod forward;
 mod hooks;
 mod host;
 mod inherited;
-mod limits;
 mod node;
 mod object;
 mod param_path;
@@ -22,16 +21,17 @@ mod settings;
 mod strategy;
 mod tree;
 
+pub use crate::settings::config_limits::ConfigLimits;
 pub use fault::{Code, Fault};
 pub use host::check as check_custom_host;
 pub use inherited::Inherited;
-pub use limits::Limits;
 pub use node::FIELDS;
 pub use param_path::{ParamPath, ParamStep};
 pub use placement::{Placement, field_names as placement_fields};
-pub use query::{Key, Operator, Pattern, Query, number_of};
+pub use query::{Pattern, Query, QueryKey, QueryOperator, number_of};
 pub use tree::{
-    Cache, CacheMode, CircuitBreaker, Condition, Config, Hedge, HookSet, Jitter, Mode, Retry, Sticky, Strategy,
+    Cache, CacheMode, CircuitBreaker, ConfigCondition, ConfigNode, Hedge, HookSet, Jitter, Retry, Sticky, Strategy,
+    StrategyMode,
 };
 
 use fault::{Path, Reading};
@@ -47,9 +47,9 @@ pub enum Strictness {
 }
 
 /// Reads a config, or says everything that is wrong with it.
-pub fn read(value: &Value, strictness: Strictness, limits: &Limits) -> Result<Config, Vec<Fault>> {
+pub fn parse_config(value: &Value, strictness: Strictness, limits: &ConfigLimits) -> Result<ConfigNode, Vec<Fault>> {
     let mut reading = Reading::new(strictness, limits);
-    let config = node::read(&mut reading, Path::ROOT, value, 0);
+    let config = node::parse(&mut reading, Path::ROOT, value, 0);
     reading.result(config)
 }
 

@@ -16,11 +16,11 @@ mod usage;
 pub use adjust::Multipliers;
 pub use flat::{cents, nano_cents};
 pub use formula::{Calculate, Expr};
-pub use own_prices::{OwnPrices, Unreadable, listed_name};
+pub use own_prices::{OwnPrices, UnreadablePrices, listed_name};
 pub use price::Price;
 pub use pricing::{CustomPricing, Entry, FixedCost, PricingConfig, Rate, Rates};
-pub use rates::{Mode, Terms};
-pub use usage::{Counts, Images, Told, Usage};
+pub use rates::{PriceMode, Terms};
+pub use usage::{Counts, Images, ReportedUsage, Usage};
 
 use rates::Effective;
 use rust_decimal::Decimal;
@@ -53,7 +53,7 @@ impl Cost {
 }
 
 pub fn cost(usage: &Usage, entry: &Entry, terms: &Terms<'_>) -> Result<Cost, TooLarge> {
-    let rates = Effective::of(entry, usage, terms);
+    let rates = Effective::for_usage(entry, usage, terms);
     let cost = match rates.calculate {
         Some(formulas) => Cost {
             request: formulas.request(usage, &rates)?,
@@ -80,7 +80,7 @@ pub fn unit_prices(usage: &Usage, entry: &Entry, terms: &Terms<'_>) -> String {
 }
 
 fn written_prices(usage: &Usage, entry: &Entry, terms: &Terms<'_>) -> String {
-    let rates = Effective::of(entry, usage, terms);
+    let rates = Effective::for_usage(entry, usage, terms);
     let kinds: [(u64, &[&'static str]); 10] = [
         (usage.input, &["request_text_token", "request_token"]),
         (usage.cache_read, &["cache_read_text_input_token", "cached_text_input_token", "cache_read_input_token"]),

@@ -3,19 +3,23 @@
 //! bb8 hides why it cannot connect until its wait is over, so the pool is made only after one plain connection has
 //! succeeded: a wrong certificate or password stops the start at once, with its own message.
 
+pub mod limit_intents;
+pub mod migrate;
+pub mod request_logs;
+pub mod table;
 mod tls;
 
-use crate::conf;
+use crate::settings;
 use bb8_postgres::PostgresConnectionManager;
 use postgres_openssl::TlsStream;
 use std::time::Duration;
 use tokio_postgres::config::{Config, Host};
 use tokio_postgres::{Client, Socket};
 
-pub type Pool = bb8::Pool<PostgresConnectionManager<tls::Offer>>;
+pub type Pool = bb8::Pool<PostgresConnectionManager<tls::TlsOffer>>;
 
 /// A connection on loan.
-pub type Pooled<'a> = bb8::PooledConnection<'a, PostgresConnectionManager<tls::Offer>>;
+pub type Pooled<'a> = bb8::PooledConnection<'a, PostgresConnectionManager<tls::TlsOffer>>;
 
 /// A connection that nobody drives yet: its owner polls it, and so sees the notices of LISTEN.
 pub type Connection = tokio_postgres::Connection<Socket, TlsStream<Socket>>;
@@ -39,9 +43,9 @@ pub enum DbError {
 }
 
 /// Makes the pool. Fails at once, with the real reason, when Postgres cannot be reached with these settings.
-pub async fn pool(settings: &conf::Database) -> Result<Pool, DbError> {
+pub async fn pool(settings: &settings::Database) -> Result<Pool, DbError> {
     connect(settings).await?;
-    let target = Target::of(settings, Url::Main)?.bounded(settings);
+    let target = Target::from_settings(settings, Url::Main)?.bounded(settings);
     bb8::Pool::builder()
         .max_size(settings.database_pool_size.max(1))
         .connection_timeout(target.timeout)
@@ -52,23 +56,23 @@ pub async fn pool(settings: &conf::Database) -> Result<Pool, DbError> {
 }
 
 /// One connection, driven by a task of its own until the client is dropped.
-pub async fn connect(settings: &conf::Database) -> Result<Client, DbError> {
-    let (client, connection) = Target::of(settings, Url::Main)?.connect().await?;
+pub async fn connect(settings: &settings::Database) -> Result<Client, DbError> {
+    let (client, connection) = Target::from_settings(settings, Url::Main)?.connect().await?;
     drive(connection);
     Ok(client)
 }
 
 /// As `connect`, but past a transaction pooler when `DATABASE_LISTEN_URL` names a way: for what needs a session of
 /// its own, such as the lock that migrations take.
-pub async fn connect_direct(settings: &conf::Database) -> Result<Client, DbError> {
+pub async fn connect_direct(settings: &settings::Database) -> Result<Client, DbError> {
     let (client, connection) = connect_listen(settings).await?;
     drive(connection);
     Ok(client)
 }
 
 /// A direct connection for LISTEN. Nothing happens on it until the caller polls the second half (`poll_message`).
-pub async fn connect_listen(settings: &conf::Database) -> Result<(Client, Connection), DbError> {
-    Target::of(settings, Url::Direct)?.connect().await
+pub async fn connect_listen(settings: &settings::Database) -> Result<(Client, Connection), DbError> {
+    Target::from_settings(settings, Url::Direct)?.connect().await
 }
 
 /// The whole chain of causes: the driver's own text for most failures is just "db error".
@@ -104,12 +108,12 @@ const ONE_CORE: &str = "-c max_parallel_workers_per_gather=0";
 /// The settings, understood.
 struct Target {
     config: Config,
-    tls: tls::Offer,
+    tls: tls::TlsOffer,
     timeout: Duration,
 }
 
 impl Target {
-    fn of(settings: &conf::Database, url: Url) -> Result<Self, DbError> {
+    fn from_settings(settings: &settings::Database, url: Url) -> Result<Self, DbError> {
         let (setting, url) = match (url, &settings.database_listen_url) {
             (Url::Direct, Some(url)) => ("DATABASE_LISTEN_URL", url),
             _ => ("DATABASE_URL", &settings.database_url),
@@ -130,7 +134,7 @@ impl Target {
     /// With a bound for each statement, which takes one core of the database at most: whoever searches must not slow those
     /// down who write. As parameters of the session, so that no statement can be sent without them; a transaction pooler
     /// would refuse that, or hand the session to somebody else.
-    fn bounded(mut self, settings: &conf::Database) -> Self {
+    fn bounded(mut self, settings: &settings::Database) -> Self {
         let longest = settings.database_statement_timeout_ms;
         if longest > 0 && settings.database_listen_url.is_none() {
             let given = self.config.get_options().map(|given| format!("{given} ")).unwrap_or_default();
@@ -200,14 +204,14 @@ impl bb8::ErrorSink<tokio_postgres::Error> for LogFailures {
 mod tests {
     use super::*;
 
-    fn settings(url: &str) -> conf::Database {
-        conf::Database {
+    fn settings(url: &str) -> settings::Database {
+        settings::Database {
             database_url: url.into(),
             database_listen_url: None,
             database_pool_size: 2,
             database_connect_timeout_ms: 300,
             database_statement_timeout_ms: 0,
-            db_ssl: conf::DbSsl::Preferred,
+            db_ssl: settings::DbSsl::Preferred,
             db_ssl_ca: None,
             db_ssl_cert: None,
             db_ssl_key: None,
@@ -225,7 +229,7 @@ mod tests {
             "hunter2",
             "",
         ] {
-            let error = Target::of(&settings(url), Url::Main).err().unwrap();
+            let error = Target::from_settings(&settings(url), Url::Main).err().unwrap();
             for text in [error.to_string(), format!("{error:?}")] {
                 assert!(!text.contains("ter2"), "{url}: {text}");
             }
@@ -251,7 +255,7 @@ mod tests {
             let mut settings = settings(url);
             settings.database_statement_timeout_ms = longest;
             settings.database_listen_url = direct.map(str::to_owned);
-            let target = Target::of(&settings, Url::Main).unwrap().bounded(&settings);
+            let target = Target::from_settings(&settings, Url::Main).unwrap().bounded(&settings);
             target.config.get_options().map(str::to_owned)
         };
         let with_option = "postgres://u@h/x?options=-c%20search_path%3Da";
@@ -267,7 +271,7 @@ mod tests {
         let mut settings = settings("postgres://u@pooler/x");
         settings.database_listen_url = Some("postgres://u@direct/x".into());
         for (url, expected) in [(Url::Main, "pooler:5432"), (Url::Direct, "direct:5432")] {
-            assert_eq!(address(&Target::of(&settings, url).unwrap().config), expected);
+            assert_eq!(address(&Target::from_settings(&settings, url).unwrap().config), expected);
         }
     }
 

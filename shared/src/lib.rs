@@ -1,27 +1,37 @@
-//! What both services must agree on: settings, the database and its schema, API keys, the control plane's
-//! route table, and the row types that admin writes and the proxy reads. Nothing here knows Pingora or axum.
+//! What both services must agree on. Nothing here knows Pingora or axum. The rooms, from the ground up:
+//!
+//! - `settings`: every setting, one struct per concern
+//! - `telemetry`: log lines
+//! - `headers`: the gateway's own headers, those that may be forwarded, and the client's address
+//! - `outbound`: which hosts may be called: origins and the guard against internal addresses
+//! - `db`: the connection to Postgres, its schema, and the SQL that both services run
+//! - `identity`: API keys, tokens (JWT) and the scopes they hold
+//! - `seal`: encryption of stored secrets
+//! - `secrets`: credentials that outside secret managers hold
+//! - `providers`: the bundled table of providers and their endpoints
+//! - `config`: the config object: parsed and checked
+//! - `model`: rows that admin writes and the proxy reads, one noun per file
+//! - `key_rotation`: new keys for sealed values, and a report on the old
+//! - `cost`: usage × prices, in exact decimals
+//! - `log_store`: the object store of bodies and exports
+//! - `prices`: prices of models and the order of their sources
+//! - `routes`: the control plane's route table
+//! - `bootstrap`: the first tenant
 
-pub mod api_key;
 pub mod bootstrap;
-pub mod catalogue;
-pub mod client_ip;
-pub mod conf;
 pub mod config;
 pub mod cost;
 pub mod db;
-pub mod forwarded_headers;
-pub mod header_prefix;
-pub mod jwt;
-pub mod limit_intents;
+pub mod headers;
+pub mod identity;
+pub mod key_rotation;
 pub mod log_store;
-pub mod migrate;
 pub mod model;
 pub mod outbound;
+pub mod prices;
 pub mod providers;
-pub mod request_logs;
 pub mod routes;
-pub mod scopes;
 pub mod seal;
 pub mod secrets;
-pub mod table;
+pub mod settings;
 pub mod telemetry;

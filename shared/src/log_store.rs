@@ -67,7 +67,9 @@ impl LogStore {
     pub async fn read(&self, path: &str) -> Result<Option<(u64, BoxStream<'static, Result<Bytes, Error>>)>, Error> {
         let path = self.place(path)?;
         match within(self.store.get(&path)).await {
-            Ok(found) => Ok(Some((found.meta.size, found.into_stream().map_err(|error| Error::of(&error)).boxed()))),
+            Ok(found) => {
+                Ok(Some((found.meta.size, found.into_stream().map_err(|error| Error::from_store(&error)).boxed())))
+            }
             Err(Error::NotFound) => Ok(None),
             Err(error) => Err(error),
         }
@@ -89,7 +91,7 @@ impl LogStore {
         let mut deleted = 0;
         let mut gone = self.store.delete_stream(found);
         while let Some(one) = gone.next().await {
-            match one.map_err(|error| Error::of(&error)) {
+            match one.map_err(|error| Error::from_store(&error)) {
                 Ok(_) | Err(Error::NotFound) => deleted += 1,
                 Err(error) => return Err(error),
             }
@@ -147,7 +149,7 @@ pub fn unpack(packed: &[u8], most: usize) -> Result<Vec<u8>, Error> {
 
 async fn within<T>(action: impl Future<Output = object_store::Result<T>>) -> Result<T, Error> {
     match tokio::time::timeout(LONGEST, action).await {
-        Ok(done) => done.map_err(|error| Error::of(&error)),
+        Ok(done) => done.map_err(|error| Error::from_store(&error)),
         Err(_) => Err(Error::Away("it does not answer in time".into())),
     }
 }

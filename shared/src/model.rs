@@ -2,7 +2,6 @@
 
 pub mod api_key;
 pub mod config;
-pub mod data_key;
 pub mod deployment;
 pub mod integration;
 pub mod limits;
@@ -13,9 +12,9 @@ pub mod provider;
 pub mod secret_reference;
 pub mod workspace;
 
+pub use crate::seal::data_key::DataKey;
 pub use api_key::{ApiKey, KeyDefaults, KeyKind, PreviousSecret};
 pub use config::Config;
-pub use data_key::DataKey;
 pub use deployment::Deployment;
 pub use integration::{Credentials, Integration, IntegrationModel, IntegrationWorkspace};
 pub use limits::ThingLimits;

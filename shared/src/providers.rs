@@ -19,10 +19,10 @@ const BUNDLED: &str = include_str!("../../conf/providers.toml");
 
 /// Providers by name. Built once; a look-up allocates nothing.
 #[derive(Debug)]
-pub struct Providers(HashMap<Box<str>, Arc<Provider>>);
+pub struct Providers(HashMap<Box<str>, Arc<ProviderEntry>>);
 
 #[derive(Debug)]
-pub struct Provider {
+pub struct ProviderEntry {
     /// The name requests use.
     pub slug: Box<str>,
     /// The name people use.
@@ -36,11 +36,11 @@ pub struct Provider {
     pub adapter: Option<Box<str>>,
     /// Streams of chat and completions end with their usage when `stream_options` asks for it.
     pub has_stream_usage: bool,
-    offers: [Offer; Family::ALL.len()],
+    offers: [FamilyOffer; Family::ALL.len()],
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum Offer {
+enum FamilyOffer {
     None,
     /// Bodies go as they are, to this path.
     Native(Box<str>),
@@ -83,11 +83,11 @@ impl Providers {
         Ok(all)
     }
 
-    pub fn get(&self, slug: &str) -> Option<&Arc<Provider>> {
+    pub fn get(&self, slug: &str) -> Option<&Arc<ProviderEntry>> {
         self.0.get(slug)
     }
 
-    pub fn iter(&self) -> impl Iterator<Item = &Arc<Provider>> {
+    pub fn iter(&self) -> impl Iterator<Item = &Arc<ProviderEntry>> {
         self.0.values()
     }
 }
@@ -96,7 +96,7 @@ fn rows(place: &str, text: &str) -> Result<BTreeMap<String, Row>, BadTable> {
     toml::from_str(text).map_err(|error| BadTable { place: place.to_owned(), problem: error.to_string() })
 }
 
-fn providers(place: &str, rows: BTreeMap<String, Row>) -> Result<HashMap<Box<str>, Arc<Provider>>, BadTable> {
+fn providers(place: &str, rows: BTreeMap<String, Row>) -> Result<HashMap<Box<str>, Arc<ProviderEntry>>, BadTable> {
     let providers = rows.into_iter().map(|(slug, row)| {
         let place = format!("{place} [{slug}]");
         let provider = row.provider(&slug).map_err(|problem| BadTable { place, problem })?;
@@ -105,11 +105,11 @@ fn providers(place: &str, rows: BTreeMap<String, Row>) -> Result<HashMap<Box<str
     providers.collect()
 }
 
-impl Provider {
+impl ProviderEntry {
     /// Where bodies of this family go as they are, relative to the base URL.
     pub fn native_path(&self, family: Family) -> Option<&str> {
         match &self.offers[family as usize] {
-            Offer::Native(path) if !matches!(self.auth, Auth::Signed) => Some(path),
+            FamilyOffer::Native(path) if !matches!(self.auth, Auth::Signed) => Some(path),
             _ => None,
         }
     }
@@ -121,7 +121,7 @@ impl Provider {
 
     /// The families that wait for an adapter.
     pub fn adapted(&self) -> impl Iterator<Item = Family> {
-        Family::ALL.into_iter().filter(|family| self.offers[*family as usize] == Offer::Adapted)
+        Family::ALL.into_iter().filter(|family| self.offers[*family as usize] == FamilyOffer::Adapted)
     }
 
     /// Where a request for `path` (relative to `/v1`) goes, relative to the base URL: the family's place at this
@@ -130,19 +130,19 @@ impl Provider {
         if matches!(self.auth, Auth::Signed) {
             return Err(NotOffered::NeedsSignature);
         }
-        let Some((family, rest)) = Family::of(method, path) else { return Ok(path.into()) };
+        let Some((family, rest)) = Family::from_path(method, path) else { return Ok(path.into()) };
         match &self.offers[family as usize] {
-            Offer::Native(own) if **own == *family.path() => Ok(path.into()),
-            Offer::Native(own) => Ok([own, rest].concat().into()),
-            Offer::Adapted => Err(NotOffered::NeedsAdapter(family)),
-            Offer::None if family.passes_unlisted() || self.passes_everything() => Ok(path.into()),
-            Offer::None => Err(NotOffered::Missing(family)),
+            FamilyOffer::Native(own) if **own == *family.path() => Ok(path.into()),
+            FamilyOffer::Native(own) => Ok([own, rest].concat().into()),
+            FamilyOffer::Adapted => Err(NotOffered::NeedsAdapter(family)),
+            FamilyOffer::None if family.passes_unlisted() || self.passes_everything() => Ok(path.into()),
+            FamilyOffer::None => Err(NotOffered::Missing(family)),
         }
     }
 
     /// A provider of which only its address is known takes every path as it comes.
     fn passes_everything(&self) -> bool {
-        self.offers.iter().all(|offer| *offer == Offer::None)
+        self.offers.iter().all(|offer| *offer == FamilyOffer::None)
     }
 }
 

@@ -5,7 +5,7 @@
 //! on purpose: provider headers count there, and the proxy serves them itself.
 
 mod authoring;
-mod catalogue;
+mod catalog;
 mod data;
 mod keys;
 mod mcp;
@@ -64,12 +64,12 @@ fn group_of(path: &str) -> &'static [Operation] {
         b"workspace-exclusions" => tenancy::WORKSPACE_EXCLUSIONS,
         b"scim" => tenancy::SCIM,
         b"api-keys" => keys::API_KEYS,
-        b"integrations" => catalogue::INTEGRATIONS,
-        b"providers" => catalogue::PROVIDERS,
-        b"virtual-keys" => catalogue::VIRTUAL_KEYS,
-        b"model-configs" => catalogue::MODEL_CONFIGS,
-        b"secret-references" => catalogue::SECRET_REFERENCES,
-        b"deployments" => catalogue::DEPLOYMENTS,
+        b"integrations" => catalog::INTEGRATIONS,
+        b"providers" => catalog::PROVIDERS,
+        b"virtual-keys" => catalog::VIRTUAL_KEYS,
+        b"model-configs" => catalog::MODEL_CONFIGS,
+        b"secret-references" => catalog::SECRET_REFERENCES,
+        b"deployments" => catalog::DEPLOYMENTS,
         b"configs" => authoring::CONFIGS,
         b"explain" => authoring::EXPLAIN,
         b"prompts" => authoring::PROMPTS,
@@ -94,9 +94,9 @@ static GROUPS: &[&[Operation]] = &[
     tenancy::WORKSPACES,
     tenancy::WORKSPACE_EXCLUSIONS,
     keys::API_KEYS,
-    catalogue::INTEGRATIONS,
-    catalogue::PROVIDERS,
-    catalogue::VIRTUAL_KEYS,
+    catalog::INTEGRATIONS,
+    catalog::PROVIDERS,
+    catalog::VIRTUAL_KEYS,
     authoring::CONFIGS,
     authoring::EXPLAIN,
     authoring::PROMPTS,
@@ -105,9 +105,9 @@ static GROUPS: &[&[Operation]] = &[
     authoring::GUARDRAILS,
     authoring::PLUGINS,
     authoring::POLICIES,
-    catalogue::MODEL_CONFIGS,
-    catalogue::SECRET_REFERENCES,
-    catalogue::DEPLOYMENTS,
+    catalog::MODEL_CONFIGS,
+    catalog::SECRET_REFERENCES,
+    catalog::DEPLOYMENTS,
     mcp::MCP_INTEGRATIONS,
     mcp::MCP_SERVERS,
     data::FEEDBACK,

@@ -6,18 +6,16 @@
 //! was moved to another row does not open.
 
 mod cipher;
-mod documents;
+pub mod data_key;
 mod envelope;
 mod inventory;
 mod keyring;
 mod master;
-pub mod report;
-pub mod rotation;
 mod sealer;
 mod secret;
 
-pub use cipher::Key;
-pub use envelope::{Place, Sealed};
+pub use cipher::SealingKey;
+pub use envelope::{Sealed, SealedPlace};
 pub use inventory::{DOCUMENTS, SEALED, SealedColumn, SealedDocument};
 pub use keyring::Keyring;
 pub use master::MasterKeys;

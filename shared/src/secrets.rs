@@ -22,7 +22,7 @@ pub use azure::is_vault_url;
 pub use fetch::{Endpoints, Fetcher};
 pub use http::{Http, Request, Response};
 pub use own_identity::OwnIdentity;
-pub use reference::{Access, BadAccess, Field, ManagerKind, Reference, fields};
+pub use reference::{BadAccess, Field, ManagerAccess, ManagerKind, Reference, fields};
 pub use store::Store;
 pub use value::pick;
 

@@ -1,8 +1,8 @@
 //! Log lines: JSON by default, on standard error, so that standard output stays free for what a command answers.
 //! Pingora speaks through the `log` crate; its lines come out here too.
 
-use crate::conf::Logs;
-use crate::conf::logs::LogFormat;
+use crate::settings::Logs;
+use crate::settings::logs::LogFormat;
 use std::fmt;
 use tracing::{Event, Subscriber};
 use tracing_subscriber::EnvFilter;
@@ -28,7 +28,7 @@ const TALKATIVE: &[&str] = &["pingora_core", "pingora_proxy", "pingora_http", "h
 pub fn init(settings: &Logs, service: &'static str) -> Result<(), TelemetryError> {
     let lines = tracing_subscriber::fmt().with_env_filter(filter(&settings.log_level)?).with_writer(std::io::stderr);
     match settings.log_format {
-        LogFormat::Json => lines.json().event_format(JsonLine::of(service)).try_init(),
+        LogFormat::Json => lines.json().event_format(JsonLine::new(service)).try_init(),
         LogFormat::Text => lines.with_ansi(false).try_init(),
     }
     .map_err(TelemetryError::Twice)
@@ -55,7 +55,7 @@ struct JsonLine {
 }
 
 impl JsonLine {
-    fn of(service: &'static str) -> Self {
+    fn new(service: &'static str) -> Self {
         let rest = tracing_subscriber::fmt::format().json().flatten_event(true).with_span_list(false);
         Self { start: format!("{{\"service\":\"{service}\","), rest }
     }
@@ -99,7 +99,7 @@ mod tests {
         let writer = captured.clone();
         let subscriber = tracing_subscriber::fmt()
             .json()
-            .event_format(JsonLine::of("proxy"))
+            .event_format(JsonLine::new("proxy"))
             .with_writer(move || writer.clone())
             .finish();
         tracing::subscriber::with_default(subscriber, || {

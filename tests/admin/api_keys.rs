@@ -60,7 +60,7 @@ async fn a_key_of_each_kind_works_at_once_and_shows_its_secret_once() {
             (&key["type"], &key["status"], &key["creation_mode"]),
             (&json!(kind), &json!("active"), &json!("api"))
         );
-        assert_eq!(key["key"], json!(shared::api_key::mask(secret)));
+        assert_eq!(key["key"], json!(shared::identity::api_key::mask(secret)));
         for text in [shown.text(), admin.get("/api-keys").await.text()] {
             assert!(!text.contains(secret), "{text}");
         }

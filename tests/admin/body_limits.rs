@@ -23,7 +23,7 @@ fn in_pieces(size: usize) -> reqwest::Body {
 #[tokio::test]
 async fn every_operation_refuses_a_body_over_its_own_limit_and_says_the_limit() {
     let service = Service::start().await;
-    let every_scope: Vec<&str> = shared::scopes::SCOPES.iter().map(|scope| scope.name).collect();
+    let every_scope: Vec<&str> = shared::identity::scopes::SCOPES.iter().map(|scope| scope.name).collect();
     let mut clients = Vec::new();
     for kind in [OrganisationService, WorkspaceService, WorkspaceUser] {
         clients.push((kind, service.client().with_key(&service.key(kind, &every_scope).await.key)));

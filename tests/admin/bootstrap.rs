@@ -1,16 +1,16 @@
 //! First start and further tenants: one of everything, keys shown once and stored as hashes.
 
 use harness::Database;
-use shared::api_key::KeyHash;
 use shared::bootstrap::{self, BootstrapError};
-use shared::conf;
+use shared::identity::api_key::KeyHash;
+use shared::identity::scopes;
 use shared::model::{ApiKey, KeyKind};
-use shared::scopes;
+use shared::settings;
 use tokio_postgres::Client;
 use uuid::Uuid;
 
-fn settings(admin_key: Option<&str>) -> conf::Bootstrap {
-    conf::Bootstrap {
+fn settings(admin_key: Option<&str>) -> settings::Bootstrap {
+    settings::Bootstrap {
         bootstrap_organisation: "Default".into(),
         bootstrap_owner_email: "owner@localhost".into(),
         bootstrap_admin_key: admin_key.map(Into::into),
@@ -19,7 +19,7 @@ fn settings(admin_key: Option<&str>) -> conf::Bootstrap {
 
 async fn key_by_hash(client: &Client, key: &str) -> Option<ApiKey> {
     let query = format!("SELECT {} FROM api_keys WHERE hash = $1", ApiKey::COLUMNS);
-    let hash = KeyHash::of(key.as_bytes()).0.to_vec();
+    let hash = KeyHash::from_key(key.as_bytes()).0.to_vec();
     let row = client.query_opt(&query, &[&hash]).await.unwrap()?;
     Some(ApiKey::from_row(&row).unwrap())
 }
@@ -103,7 +103,7 @@ async fn settings_that_cannot_be_used_leave_the_store_empty() {
     let database = Database::fresh().await;
     let mut client = database.client().await;
     let weak = settings(Some("changeme"));
-    let nobody = conf::Bootstrap { bootstrap_owner_email: "nobody".into(), ..settings(None) };
+    let nobody = settings::Bootstrap { bootstrap_owner_email: "nobody".into(), ..settings(None) };
     for (settings, name) in [(weak, "BOOTSTRAP_ADMIN_KEY"), (nobody, "BOOTSTRAP_OWNER_EMAIL")] {
         let error = bootstrap::run(&mut client, &settings, "pk_").await.err().unwrap().to_string();
         assert!(error.starts_with(name) && !error.contains("changeme"), "{error}");

@@ -175,11 +175,11 @@ async fn a_role_that_may_only_read_can_follow_the_feed() {
     let role = format!("reader_{}", Uuid::new_v4().simple());
     let grant = format!("CREATE ROLE {role}; GRANT SELECT ON ALL TABLES IN SCHEMA public TO {role}; SET ROLE {role}");
     client.batch_execute(&grant).await.unwrap();
-    let seen = shared::migrate::check(&client).await;
+    let seen = db::migrate::check(&client).await;
     let rows = client.query("SELECT epoch, tombstones_purged_to::text FROM feed_epoch", &[]).await;
     let refused = client.execute("UPDATE workspaces SET name = 'x'", &[]).await;
     client.batch_execute(&format!("RESET ROLE; DROP OWNED BY {role}; DROP ROLE {role}")).await.unwrap();
-    assert_eq!(seen.unwrap(), shared::migrate::SchemaState::Known);
+    assert_eq!(seen.unwrap(), db::migrate::SchemaState::Known);
     assert_eq!(rows.unwrap().len(), 1);
     assert!(refused.is_err());
 }

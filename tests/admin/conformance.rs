@@ -123,7 +123,7 @@ async fn every_operation_refuses_a_missing_and_an_unknown_credential() {
 async fn every_operation_admits_the_kinds_of_key_it_names_and_no_other() {
     let service = Service::start().await;
     let mut wrong: Vec<String> = Vec::new();
-    let every_scope: Vec<&str> = shared::scopes::SCOPES.iter().map(|scope| scope.name).collect();
+    let every_scope: Vec<&str> = shared::identity::scopes::SCOPES.iter().map(|scope| scope.name).collect();
     let mut clients = HashMap::new();
     for kind in KINDS {
         clients.insert(kind.as_str(), service.client().with_key(&service.key(kind, &every_scope).await.key));

@@ -4,8 +4,8 @@ mod server;
 
 use bench::mock::Authority;
 use server::Postgres;
-use shared::conf::{Database, DbSsl};
 use shared::db::{self, DbError};
+use shared::settings::{Database, DbSsl};
 use std::path::PathBuf;
 use tempfile::TempDir;
 
@@ -90,9 +90,9 @@ async fn migrations_run_over_a_verified_connection() {
         ..settings(server.url("db.example"), DbSsl::VerifyIdentity)
     };
     let mut client = db::connect_direct(&settings).await.unwrap();
-    let applied = shared::migrate::run(&mut client).await.unwrap();
+    let applied = db::migrate::run(&mut client).await.unwrap();
     assert!(!applied.migrations.is_empty());
-    assert_eq!(shared::migrate::check(&client).await.unwrap(), shared::migrate::SchemaState::Known);
+    assert_eq!(db::migrate::check(&client).await.unwrap(), db::migrate::SchemaState::Known);
 }
 
 /// The pool, a connection and a direct connection must agree.

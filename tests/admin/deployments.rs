@@ -3,7 +3,7 @@
 use crate::service::Service;
 use harness::{Answer, Client};
 use serde_json::{Value, json};
-use shared::api_key::KeyHash;
+use shared::identity::api_key::KeyHash;
 
 async fn make(client: &Client, body: Value) -> Answer {
     client.post("/deployments", &body).await
@@ -67,7 +67,7 @@ async fn a_deployment_is_made_read_changed_and_gone_and_its_token_is_shown_once(
     assert!(trail.iter().all(|row| !row.to_string().contains(&token)), "the token is in the audit trail");
     let db = service.database.client().await;
     let hash: Vec<u8> = db.query_one("SELECT token_hash FROM deployments", &[]).await.unwrap().get(0);
-    assert_eq!(hash, KeyHash::of(token.as_bytes()).0);
+    assert_eq!(hash, KeyHash::from_key(token.as_bytes()).0);
 }
 
 #[tokio::test]

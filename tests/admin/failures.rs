@@ -36,7 +36,7 @@ async fn a_failure_of_ours_is_a_500_in_shape_without_its_cause() {
 async fn the_log_names_the_cause_of_a_500_under_its_request_id() {
     let (database, folder) = (Database::fresh().await, tempfile::tempdir().unwrap());
     let port = Reservation::any().unwrap();
-    let key = shared::api_key::generate("pk_");
+    let key = shared::identity::api_key::generate("pk_");
     let environment = [
         ("DATABASE_URL", database.url()),
         ("ADMIN_PORT", port.port().to_string()),

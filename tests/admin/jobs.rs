@@ -14,7 +14,7 @@ use harness::{Database, until};
 use http::StatusCode;
 use serde_json::json;
 use shared::model::KeyKind;
-use shared::{conf, db};
+use shared::{db, settings};
 use std::ffi::OsString;
 use std::time::Duration;
 
@@ -31,7 +31,7 @@ pub async fn admin_with(database: &Database, settings: &[&str]) -> App {
     let url = format!("--database-url={}", database.url());
     let arguments = ["gateway-admin", &url, "--database-pool-size=4", LOG_STORE];
     let arguments = arguments.into_iter().chain(settings.iter().copied());
-    let settings: admin::Settings = conf::load(arguments.map(OsString::from)).expect("the settings are valid");
+    let settings: admin::Settings = settings::load(arguments.map(OsString::from)).expect("the settings are valid");
     App::new(db::pool(&settings.database).await.unwrap(), &settings).unwrap()
 }
 

@@ -37,7 +37,10 @@ async fn who_is_added_gets_a_key_if_the_organisation_says_so() {
     let key = admin.get(&format!("/api-keys/{}", keys[0]["id"].as_str().unwrap())).await.json();
     assert_eq!((&key["type"], &key["creation_mode"]), (&json!("workspace-user"), &json!("auto")));
     assert_eq!((&key["user_id"], &key["expiry_enforced"]), (&json!(user), &json!(1)));
-    assert_eq!(key["scopes"].as_array().unwrap().len(), shared::scopes::all_for(KeyKind::WorkspaceUser).len());
+    assert_eq!(
+        key["scopes"].as_array().unwrap().len(),
+        shared::identity::scopes::all_for(KeyKind::WorkspaceUser).len()
+    );
     assert_eq!(key["rotation_policy"]["rotation_period_days"], 30);
     assert_eq!(key["is_unclaimed"], false);
     let secret = keys[0]["key"].as_str().unwrap();
@@ -52,7 +55,7 @@ async fn who_accepts_an_invitation_gets_the_promised_key_or_the_one_that_everybo
     let admin = service.administrator();
     give_keys(&admin, json!({})).await;
     for (email, details, scopes) in [
-        ("a@x.test", json!(null), shared::scopes::all_for(KeyKind::WorkspaceUser).len()),
+        ("a@x.test", json!(null), shared::identity::scopes::all_for(KeyKind::WorkspaceUser).len()),
         ("b@x.test", json!({ "scopes": ["completions.write"] }), 1),
     ] {
         let body = json!({ "email": email, "role": "member", "workspace_api_key_details": details,

@@ -46,7 +46,7 @@ async fn a_page_of_a_hundred_thousand_keys_is_read_from_an_index() {
     assert_eq!(list["data"][0]["name"], "k1", "newest first");
     let last = admin.get("/api-keys?workspace_id=elsewhere&page_size=100&current_page=1").await.json();
     assert_eq!(last["data"][0]["name"], "k1010");
-    let filter = shared::table::Filter::default()
+    let filter = shared::db::table::Filter::default()
         .equals("organisation_id", service.home.organisation_id)
         .equals("workspace_id", service.home.workspace_id)
         .one_of("kind", vec!["workspace-service"])

@@ -1,9 +1,10 @@
 //! The schema's history: applied once, survived by old code, refused when it is not ours.
 
 use harness::Database;
-use shared::migrate::{self, Applied, MigrateError, SchemaState};
+use shared::bootstrap;
+use shared::db;
+use shared::db::migrate::{self, Applied, MigrateError, SchemaState};
 use shared::model::{ApiKey, Workspace};
-use shared::{bootstrap, db};
 use std::time::Duration;
 
 #[tokio::test]

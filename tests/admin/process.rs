@@ -68,7 +68,7 @@ async fn the_first_start_on_an_empty_database_prints_a_working_key_once() {
 #[tokio::test]
 async fn a_key_that_the_operator_gave_works_and_is_not_repeated() {
     let machine = Machine::with(Database::fresh().await).await;
-    let key = shared::api_key::generate("pk_");
+    let key = shared::identity::api_key::generate("pk_");
     let process = machine.start(&[], &[("BOOTSTRAP_ADMIN_KEY", &key)]);
     machine.until_ready().await;
     assert_eq!(machine.client().with_key(&key).get("/api-keys/self").await.status, 200);
@@ -142,7 +142,7 @@ async fn each_request_leaves_one_log_line_with_the_clients_address_and_no_secret
 #[tokio::test]
 async fn a_request_that_has_begun_is_answered_before_the_process_leaves() {
     let machine = Machine::with(Database::fresh().await).await;
-    let key = shared::api_key::generate("pk_");
+    let key = shared::identity::api_key::generate("pk_");
     let mut process = machine.start(&[], &[("BOOTSTRAP_ADMIN_KEY", &key)]);
     machine.until_ready().await;
     let mut slow = TcpStream::connect(("127.0.0.1", machine.port.port())).await.unwrap();

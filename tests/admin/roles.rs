@@ -34,7 +34,7 @@ async fn call(client: &Client, operation: &Operation) -> Answer {
 #[tokio::test]
 async fn every_role_may_do_what_it_includes_and_nothing_else() {
     let service = Service::start().await;
-    let every_scope: Vec<&str> = shared::scopes::SCOPES.iter().map(|scope| scope.name).collect();
+    let every_scope: Vec<&str> = shared::identity::scopes::SCOPES.iter().map(|scope| scope.name).collect();
     let held: Vec<String> = every_scope.iter().map(|scope| (*scope).to_owned()).collect();
     let (mut passed, mut refused) = (0, 0);
     for (organisation_role, role) in PEOPLE {

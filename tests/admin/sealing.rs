@@ -4,18 +4,19 @@ mod rotation;
 
 use harness::Database;
 use shared::bootstrap;
-use shared::conf;
-use shared::model::DataKey;
-use shared::seal::{Keyring, MasterKeys, Place, SealError, Sealer};
+use shared::seal::data_key::DataKey;
+use shared::seal::{Keyring, MasterKeys, SealError, SealedPlace, Sealer};
+use shared::settings;
 use uuid::Uuid;
 
 pub fn sealer(keyring: &str) -> Sealer {
-    let settings = conf::Sealing { gateway_master_key_file: None, gateway_master_key: Some(keyring.trim().to_owned()) };
+    let settings =
+        settings::Sealing { gateway_master_key_file: None, gateway_master_key: Some(keyring.trim().to_owned()) };
     Sealer::new(MasterKeys::load(&settings).unwrap())
 }
 
-fn place(organisation: Uuid) -> Place {
-    Place { organisation, table: "integrations", row: Uuid::from_u128(7), field: "sealed" }
+fn place(organisation: Uuid) -> SealedPlace {
+    SealedPlace { organisation, table: "integrations", row: Uuid::from_u128(7), field: "sealed" }
 }
 
 async fn organisation(database: &Database) -> Uuid {
@@ -72,7 +73,7 @@ async fn each_organisation_has_a_key_of_its_own_and_another_master_key_opens_not
     let unnamed = sealer(&Keyring::generate("n").unwrap());
     assert!(matches!(unnamed.open(&client, &place(one), &sealed).await, Err(SealError::UnknownMasterKey(_))));
     let keyless = Sealer::new(
-        MasterKeys::load(&conf::Sealing { gateway_master_key_file: None, gateway_master_key: None }).unwrap(),
+        MasterKeys::load(&settings::Sealing { gateway_master_key_file: None, gateway_master_key: None }).unwrap(),
     );
     let tx = client.transaction().await.unwrap();
     assert!(matches!(keyless.seal(&tx, &place(one), b"x").await, Err(SealError::NoMasterKey)));

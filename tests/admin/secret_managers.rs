@@ -65,7 +65,7 @@ async fn secrets_come_from_aws_to_who_signs_and_may_and_to_nobody_else() {
         let denied = text(&fetcher, &by_key(keys, "prod/openai")).await;
         assert!(matches!(denied, Err(FetchError::Denied(_))), "{who}: {denied:?}");
     }
-    let own = OwnIdentity::of([
+    let own = OwnIdentity::from_variables([
         ("AWS_ACCESS_KEY_ID".to_owned(), assumer.0.clone()),
         ("AWS_SECRET_ACCESS_KEY".to_owned(), assumer.1.clone()),
     ]);

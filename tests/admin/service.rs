@@ -4,11 +4,12 @@
 use crate::jobs::LOG_STORE;
 use harness::{Client, Database};
 use serde_json::Value;
-use shared::api_key::KeyHash;
 use shared::bootstrap::{self, FirstKeys};
+use shared::identity::api_key::{self, KeyHash};
+use shared::identity::scopes;
 use shared::model::KeyKind;
 use shared::seal::Keyring;
-use shared::{api_key, conf, db, scopes};
+use shared::{db, settings};
 use std::ffi::OsString;
 use tokio::sync::oneshot;
 use uuid::Uuid;
@@ -53,7 +54,7 @@ impl Service {
         let url = format!("--database-url={url}");
         let arguments = ["gateway-admin", &url, "--database-pool-size=4", LOG_STORE];
         let arguments = arguments.into_iter().chain(settings.iter().copied());
-        let settings: admin::Settings = conf::load(arguments.map(OsString::from)).expect("the settings are valid");
+        let settings: admin::Settings = settings::load(arguments.map(OsString::from)).expect("the settings are valid");
         let mut client = database.client().await;
         let home = bootstrap::create_organisation(&mut client, "Home", "owner@home.test", "pk_").await.unwrap();
         let pool = db::pool(&settings.database).await.expect("the database answers");
@@ -97,7 +98,7 @@ impl Service {
         let key = api_key::generate("pk_");
         let workspace = (kind != KeyKind::OrganisationService).then_some(workspace);
         let user = (kind == KeyKind::WorkspaceUser).then_some(user);
-        let (hash, mask) = (KeyHash::of(key.as_bytes()).0.to_vec(), api_key::mask(&key));
+        let (hash, mask) = (KeyHash::from_key(key.as_bytes()).0.to_vec(), api_key::mask(&key));
         let values: [&(dyn tokio_postgres::types::ToSql + Sync); 7] =
             [&organisation.organisation_id, &workspace, &user, &kind.as_str(), &hash, &mask, &scopes];
         let row = self.database.client().await.query_one(INSERT, &values).await.unwrap();

@@ -4,8 +4,8 @@
 use rust_decimal::Decimal;
 use serde::Deserialize;
 use serde_json::Value;
-use shared::catalogue::{Matched, bundled_prices};
-use shared::cost::{Entry, Images, Mode, Multipliers, OwnPrices, PricingConfig, Terms, Usage, cost};
+use shared::cost::{Entry, Images, Multipliers, OwnPrices, PriceMode, PricingConfig, Terms, Usage, cost};
+use shared::prices::{Matched, bundled_prices};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
@@ -45,7 +45,7 @@ fn vectors() -> Vec<(String, Vector)> {
 
 /// A provider's own usage object; what no usage object has (images by piece, seconds) stands beside it.
 fn usage_of(written: &Value) -> Usage {
-    let mut usage = Usage::read(written).unwrap_or_default();
+    let mut usage = Usage::parse(written).unwrap_or_default();
     if let Some(units) = written.get("units") {
         usage.units = serde_json::from_value::<BTreeMap<String, Decimal>>(units.clone()).unwrap();
     }
@@ -61,8 +61,8 @@ fn usage_of(written: &Value) -> Usage {
 fn every_vector_costs_what_was_worked_out_by_hand() {
     let precision: Decimal = "0.0000000001".parse().unwrap();
     for (provider, vector) in vectors() {
-        let own = OwnPrices::read(vector.pricing_adjustments.as_ref(), vector.model_pricing_config.as_ref()).unwrap();
-        let mode = vector.mode.as_deref().map_or(Mode::Standard, Mode::of_service_tier);
+        let own = OwnPrices::parse(vector.pricing_adjustments.as_ref(), vector.model_pricing_config.as_ref()).unwrap();
+        let mode = vector.mode.as_deref().map_or(PriceMode::Standard, PriceMode::of_service_tier);
         let stored = own.terms(vector.region.as_deref(), mode);
         let terms = Terms {
             own_price: vector.own_price.as_ref().or(stored.own_price),

@@ -1,7 +1,7 @@
 //! A database for one test: a clone of the migrated template, dropped with the value.
 
 use bench::postgres::{template, testing};
-use shared::conf;
+use shared::settings;
 use std::future::Future;
 use tokio_postgres::Client;
 use uuid::Uuid;
@@ -43,14 +43,14 @@ impl Database {
     }
 
     /// The settings with which a service reaches this database.
-    pub fn settings(&self) -> conf::Database {
-        conf::Database {
+    pub fn settings(&self) -> settings::Database {
+        settings::Database {
             database_url: self.url(),
             database_listen_url: None,
             database_pool_size: 4,
             database_connect_timeout_ms: 5000,
             database_statement_timeout_ms: 0,
-            db_ssl: conf::DbSsl::Preferred,
+            db_ssl: settings::DbSsl::Preferred,
             db_ssl_ca: None,
             db_ssl_cert: None,
             db_ssl_key: None,

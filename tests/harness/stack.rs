@@ -7,9 +7,10 @@ use bench::mock::{self, Mock};
 use bench::ports::Reservation;
 use http::StatusCode;
 use serde_json::{Value, json};
+use shared::identity::scopes;
 use shared::model::KeyKind;
 use shared::seal::Keyring;
-use shared::{bootstrap, conf, scopes};
+use shared::{bootstrap, settings};
 use std::time::Duration;
 use tempfile::TempDir;
 use uuid::Uuid;
@@ -300,7 +301,7 @@ fn usual_environment(database: &Database, [proxy, admin, metrics]: [u16; 3]) -> 
 }
 
 async fn first_organisation(database: &Database, http: &Client) -> Organisation {
-    let settings = conf::Bootstrap {
+    let settings = settings::Bootstrap {
         bootstrap_organisation: "Default".into(),
         bootstrap_owner_email: "owner@localhost".into(),
         bootstrap_admin_key: None,

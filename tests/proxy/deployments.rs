@@ -3,8 +3,8 @@
 
 use harness::{Stack, chat};
 use serde_json::{Value, json};
-use shared::api_key::KeyHash;
 use shared::bootstrap;
+use shared::identity::api_key::KeyHash;
 use uuid::Uuid;
 
 const TOKEN: &str = "gwd_0123456789012345678901234567890123456789012";
@@ -19,7 +19,7 @@ async fn deploy(stack: &Stack, slug: &str, token: &str, workspaces: &[Uuid]) {
     const MAKE: &str = "INSERT INTO deployments
         (organisation_id, name, slug, type, token_hash, allow_all_workspaces, workspace_ids)
         VALUES ($1, 'Site', $2, 'production', $3, $4, $5)";
-    let hash = KeyHash::of(token.as_bytes()).0;
+    let hash = KeyHash::from_key(token.as_bytes()).0;
     let db = stack.database.client().await;
     let values: &[&(dyn tokio_postgres::types::ToSql + Sync)] =
         &[&stack.home.id, &slug, &hash.as_slice(), &workspaces.is_empty(), &workspaces];

@@ -5,17 +5,17 @@ use harness::client::whole;
 use harness::{Stack, chat};
 use http::Method;
 use serde_json::json;
-use shared::providers::{Auth, Family, Provider, Providers};
+use shared::providers::{Auth, Family, ProviderEntry, Providers};
 use std::sync::Arc;
 
-fn all() -> Vec<Arc<Provider>> {
+fn all() -> Vec<Arc<ProviderEntry>> {
     let mut rows: Vec<_> = Providers::bundled().unwrap().iter().cloned().collect();
     rows.sort_by(|one, other| one.slug.cmp(&other.slug));
     rows
 }
 
 /// What stands before the row's paths on its own host, so that the mock is asked as the provider would be.
-fn base_path(row: &Provider) -> String {
+fn base_path(row: &ProviderEntry) -> String {
     let url = row.base_url.as_deref().and_then(|url| url::Url::parse(url).ok());
     url.map_or(String::new(), |url| url.path().trim_end_matches('/').to_owned())
 }

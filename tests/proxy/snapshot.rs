@@ -5,7 +5,7 @@ mod follower;
 
 use harness::Database;
 use proxy::snapshot::Snapshot;
-use shared::api_key::KeyHash;
+use shared::identity::api_key::KeyHash;
 use std::collections::BTreeSet;
 use std::time::Duration;
 use tokio_postgres::{Client, GenericClient};
@@ -61,7 +61,7 @@ async fn delete(db: &impl GenericClient, id: Uuid) {
 }
 
 fn hash(secret: &str) -> KeyHash {
-    KeyHash::of(secret.as_bytes())
+    KeyHash::from_key(secret.as_bytes())
 }
 
 /// The status of the key with this secret, if the snapshot knows it.

@@ -6,8 +6,8 @@ use crate::app::App;
 use crate::http::ApiError;
 use crate::identity::call::RequestOrigin;
 use crate::identity::credential::{Credential, credential};
-use shared::jwt;
-use shared::jwt::failures::Failure;
+use shared::identity::jwt;
+use shared::identity::jwt::failures::Failure;
 use std::time::{Duration, Instant};
 use uuid::Uuid;
 

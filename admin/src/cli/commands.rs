@@ -10,10 +10,11 @@ use crate::logs::erase::{self, Erased, ErasureMode, ErasureSubject};
 use crate::settings::Settings;
 use anyhow::Context as _;
 use shared::bootstrap::{self, FirstKeys};
-use shared::conf::Database;
+use shared::db::{self, migrate};
+use shared::key_rotation::{report, rotation};
 use shared::log_store::LogStore;
-use shared::seal::{MasterKeys, Sealer, report, rotation};
-use shared::{db, migrate};
+use shared::seal::{MasterKeys, Sealer};
+use shared::settings::Database;
 use std::time::Duration;
 use uuid::Uuid;
 

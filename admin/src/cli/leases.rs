@@ -6,7 +6,7 @@ use crate::audit::{self, AuditRecord};
 use anyhow::bail;
 use chrono::{DateTime, Utc};
 use serde_json::json;
-use shared::limit_intents;
+use shared::db::limit_intents;
 use std::collections::BTreeMap;
 use std::fmt;
 use tokio_postgres::{Client, Row};

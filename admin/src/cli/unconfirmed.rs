@@ -6,7 +6,7 @@ use anyhow::bail;
 use chrono::{DateTime, Utc};
 use serde::Deserialize;
 use serde_json::json;
-use shared::table::row;
+use shared::db::table::row;
 use std::fmt;
 use tokio_postgres::Client;
 use uuid::Uuid;

@@ -3,8 +3,8 @@
 use super::Resource;
 use crate::openapi::Doc;
 use crate::openapi::schema::{Schema, any_text, fixed, list, object, uuid, whole};
+use shared::db::table::Tenancy;
 use shared::routes::Method;
-use shared::table::Tenancy;
 
 impl Doc {
     pub fn list<R: Resource>(item: &Schema) -> Self {

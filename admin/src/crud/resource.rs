@@ -6,7 +6,7 @@ use crate::identity::Call;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
-use shared::table::{Columns, Filter, RowError, Table};
+use shared::db::table::{Columns, Filter, RowError, Table};
 use tokio_postgres::Row;
 use uuid::Uuid;
 

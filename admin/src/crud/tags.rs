@@ -2,7 +2,7 @@
 
 use crate::http::{ApiError, Query, text};
 use serde_json::{Map, Value};
-use shared::table::Filter;
+use shared::db::table::Filter;
 
 const MOST: usize = 100;
 

@@ -11,7 +11,7 @@ use axum::Json;
 use axum::extract::{Path, State};
 use serde::Deserialize;
 use serde_json::{Value, json};
-use shared::table::{Columns, row};
+use shared::db::table::{Columns, row};
 use tokio_postgres::GenericClient;
 use uuid::Uuid;
 

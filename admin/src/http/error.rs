@@ -5,10 +5,10 @@ use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use serde_json::{Value, json};
 use shared::config::Fault;
-use shared::jwt::Rejection;
+use shared::db::table::RowError;
+use shared::identity::jwt::Rejection;
 use shared::routes::Scopes;
 use shared::seal::SealError;
-use shared::table::RowError;
 
 #[derive(Debug, thiserror::Error)]
 pub enum ApiError {

@@ -4,8 +4,8 @@ use crate::http::ApiError;
 use crate::identity::access::{self, Standing, security};
 use chrono::{DateTime, Utc};
 use serde_json::Value;
-use shared::api_key::KeyHash;
-use shared::jwt::Token;
+use shared::identity::api_key::KeyHash;
+use shared::identity::jwt::VerifiedToken;
 use shared::model::ApiKey;
 use std::sync::Arc;
 use tokio_postgres::{GenericClient, Row};
@@ -18,7 +18,7 @@ pub struct Caller {
     /// The person behind the key; service keys act for nobody.
     pub standing: Option<Arc<Standing>>,
     /// What the token says, if the caller came with one instead of a key.
-    pub token: Option<Arc<Token>>,
+    pub token: Option<Arc<VerifiedToken>>,
     /// The scopes that count: those of the key, for a person's key narrowed by role and security settings.
     pub scopes: Arc<[String]>,
 }
@@ -91,7 +91,7 @@ pub async fn authenticate(key: &[u8], db: &impl GenericClient, now: DateTime<Utc
         LEFT JOIN workspace_members m ON m.workspace_id = k.workspace_id AND m.user_id = k.user_id AND u.status = 'active'
         LEFT JOIN organisations o ON o.id = k.organisation_id AND k.user_id IS NOT NULL
         WHERE k.hash = $1 OR k.previous_hash = $1";
-    let hash = KeyHash::of(key);
+    let hash = KeyHash::from_key(key);
     let Some(row) = db.query_opt(FIND, &[&hash.0.as_slice()]).await? else {
         return Err(ApiError::Unauthenticated("The API key is not known").into());
     };

@@ -3,8 +3,8 @@
 
 use crate::http::ApiError;
 use axum::http::{HeaderMap, header};
-use shared::header_prefix::Aliases;
-use shared::jwt::looks_like_jwt;
+use shared::headers::header_prefix::Aliases;
+use shared::identity::jwt::looks_like_jwt;
 
 #[derive(PartialEq)]
 pub enum Credential<'a> {

@@ -3,7 +3,7 @@
 
 use crate::http::{ApiError, text};
 use crate::identity::Caller;
-use shared::table::{Filter, Table, Tenancy};
+use shared::db::table::{Filter, Table, Tenancy};
 use tokio_postgres::{GenericClient, Transaction};
 use uuid::Uuid;
 
@@ -84,7 +84,7 @@ pub async fn find_workspace(db: &impl GenericClient, organisation: Uuid, name: &
 #[cfg(test)]
 mod tests {
     use super::*;
-    use shared::table::{OnDelete, SelectList};
+    use shared::db::table::{OnDelete, SelectList};
 
     #[test]
     fn a_path_names_a_row_by_id_or_by_slug_where_there_is_one() {

@@ -9,24 +9,24 @@ use crate::outbound::Outbound;
 use chrono::{DateTime, Utc};
 use futures::FutureExt as _;
 use parking_lot::Mutex;
-use shared::api_key::KeyHash;
-use shared::conf;
-use shared::jwt::{Failures, KeyRing, Rejection, Token, Unverified, key_ring};
+use shared::identity::api_key::KeyHash;
+use shared::identity::jwt::{Failures, KeyRing, Rejection, Unverified, VerifiedToken, key_ring};
 use shared::model::{ApiKey, KeyKind, Organisation};
+use shared::settings;
 use std::sync::Arc;
 use std::time::Instant;
 use tokio_postgres::{GenericClient, Row};
 use uuid::Uuid;
 
 pub struct Tokens {
-    settings: conf::Jwt,
+    settings: settings::Jwt,
     ring: KeyRing,
     /// Rejected ones that have no row in an audit trail yet.
     pub failures: Mutex<Failures>,
 }
 
 impl Tokens {
-    pub fn new(settings: &conf::Jwt, outbound: Arc<Outbound>) -> Self {
+    pub fn new(settings: &settings::Jwt, outbound: Arc<Outbound>) -> Self {
         let fetch = move |url: String| {
             let outbound = outbound.clone();
             async move { outbound.get(&url, key_ring::LONGEST_SET).await }.boxed()
@@ -39,7 +39,7 @@ impl Tokens {
         if !self.settings.jwt_enabled {
             return Err(ApiError::from(Rejection::SwitchedOff).into());
         }
-        let unverified = Unverified::read(text).map_err(ApiError::from)?;
+        let unverified = Unverified::parse(text).map_err(ApiError::from)?;
         let named = unverified.organisation_id(&self.settings).map_err(ApiError::from)?;
         let organisation = organisation(&*db.get().await?, named).await?;
         let Some(organisation) = organisation else {
@@ -58,7 +58,7 @@ impl Tokens {
         token: &Unverified<'_>,
         organisation: &Organisation,
         now: DateTime<Utc>,
-    ) -> Result<Token, Rejection> {
+    ) -> Result<VerifiedToken, Rejection> {
         let source = organisation.token_keys.as_ref().ok_or(Rejection::NoKeySet)?;
         let current = self.ring.keys(organisation.id, source, token.kid(), Instant::now()).await?;
         token.verify(&current.keys, &organisation.token_rules, &self.settings, now)
@@ -73,7 +73,7 @@ async fn organisation(db: &impl GenericClient, id: Uuid) -> Result<Option<Organi
 
 /// The token's workspace, and the person if the organisation knows them by their e-mail address. Whoever was removed is
 /// refused: a token that acts for nobody is bound by no role, so theirs would reach further than before.
-async fn caller(db: &impl GenericClient, token: Token, text: &[u8]) -> Result<Caller, ApiError> {
+async fn caller(db: &impl GenericClient, token: VerifiedToken, text: &[u8]) -> Result<Caller, ApiError> {
     const FIND: &str = "SELECT w.id AS workspace_id, w.security_settings AS workspace_settings, u.id AS user_id,
                u.status AS user_status, u.role AS organisation_role, m.role AS member_role, o.security_settings AS organisation_settings,
                o.settings -> 'workspace_overrides' AS overrides
@@ -103,14 +103,14 @@ async fn caller(db: &impl GenericClient, token: Token, text: &[u8]) -> Result<Ca
 }
 
 /// The key that the token stands for.
-fn acting_key(token: &Token, row: &Row, text: &[u8]) -> Result<ApiKey, tokio_postgres::Error> {
+fn acting_key(token: &VerifiedToken, row: &Row, text: &[u8]) -> Result<ApiKey, tokio_postgres::Error> {
     Ok(ApiKey {
         id: token.id,
         organisation_id: token.organisation_id,
         workspace_id: row.try_get("workspace_id")?,
         user_id: row.try_get("user_id")?,
         kind: KeyKind::Jwt,
-        hash: KeyHash::of(text),
+        hash: KeyHash::from_key(text),
         scopes: token.scopes.clone(),
         status: "active".into(),
         expires_at: Some(token.ends_at()),

@@ -8,7 +8,7 @@ use crate::http::{ApiError, Time, json};
 use chrono::{DateTime, SubsecRound as _, Utc, Weekday};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
-use shared::conf::limits::UnknownPrice;
+use shared::settings::limits::UnknownPrice;
 
 /// The day on which weeks of keys, providers and workspaces begin.
 const WEEK: Weekday = Weekday::Sun;

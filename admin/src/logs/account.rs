@@ -67,7 +67,7 @@ impl LogAccounts {
         Ok(LogAccount {
             slug: row.try_get("slug")?,
             service: row.try_get("ai_provider_id")?,
-            own: OwnPrices::read(adjustments.as_ref(), price.as_ref()).ok(),
+            own: OwnPrices::parse(adjustments.as_ref(), price.as_ref()).ok(),
             base_model: row.try_get("base_model_slug")?,
             region: region(&row.try_get::<_, Value>("configurations")?).map(str::to_owned),
         })

@@ -1,4 +1,4 @@
-//! Reported calls become rows, by the way that the proxies' rows take (`shared::request_logs`): inserted, rolled up and
+//! Reported calls become rows, by the way that the proxies' rows take (`db::request_logs`): inserted, rolled up and
 //! counted in one transaction. Their bodies are stored before, so that no row promises what is not there.
 
 use super::account::{self, LogAccount, LogAccounts};
@@ -11,7 +11,7 @@ use crate::identity::Caller;
 use chrono::{DateTime, Utc};
 use futures::stream::{self, StreamExt as _, TryStreamExt as _};
 use serde_json::{Map, Value, json};
-use shared::request_logs;
+use shared::db::request_logs;
 use std::sync::Arc;
 use uuid::Uuid;
 

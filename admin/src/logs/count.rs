@@ -2,7 +2,7 @@
 
 use crate::http::ApiError;
 use serde_json::Value;
-use shared::table::Filter;
+use shared::db::table::Filter;
 use tokio_postgres::GenericClient;
 
 /// Totals are counted, and pages numbered, up to here.

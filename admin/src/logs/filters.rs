@@ -6,7 +6,7 @@ use crate::openapi::{Doc, schema};
 use chrono::{DateTime, TimeDelta, Utc};
 use rust_decimal::Decimal;
 use serde_json::{Map, Value, json};
-use shared::table::Filter;
+use shared::db::table::Filter;
 use uuid::Uuid;
 
 static COUNTS: &[(&str, &str)] = &[

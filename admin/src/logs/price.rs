@@ -4,10 +4,10 @@
 use super::account::LogAccount;
 use rust_decimal::Decimal;
 use serde_json::Value;
-use shared::catalogue::Sources;
-use shared::catalogue::sources::Document;
-use shared::cost::{Entry, Mode, OwnPrices, Usage, cents, unit_prices};
-use shared::request_logs::is_storable;
+use shared::cost::{Entry, OwnPrices, PriceMode, Usage, cents, unit_prices};
+use shared::db::request_logs::is_storable;
+use shared::prices::Sources;
+use shared::prices::sources::Document;
 use std::time::Instant;
 
 #[derive(Debug, Default)]
@@ -31,7 +31,7 @@ pub struct PriceQuery<'a> {
 
 pub async fn priced(sources: &Sources, asked: &PriceQuery<'_>, answer: &Value) -> PricedUsage {
     let reported = reported(answer).cloned();
-    let usage = reported.as_ref().and_then(Usage::read).unwrap_or_default();
+    let usage = reported.as_ref().and_then(Usage::parse).unwrap_or_default();
     let reported = reported.filter(is_short);
     let mut priced = PricedUsage { usage, reported, ..PricedUsage::default() };
     let Some(provider) = asked.provider else { return priced };
@@ -52,7 +52,7 @@ pub async fn priced(sources: &Sources, asked: &PriceQuery<'_>, answer: &Value) -
         None if own.has_price() => (asked.models.last().copied().unwrap_or_default(), Entry::unlisted()),
         None => return priced,
     };
-    let tier = answer["service_tier"].as_str().map_or(Mode::Standard, Mode::of_service_tier);
+    let tier = answer["service_tier"].as_str().map_or(PriceMode::Standard, PriceMode::of_service_tier);
     let region = asked.account.and_then(|account| account.region.as_deref());
     let terms = own.terms(region, tier);
     // What no column can hold was never used.
@@ -75,7 +75,7 @@ fn reported(answer: &Value) -> Option<&Value> {
         Value::Array(events) => events.iter().rev().find_map(reported),
         answer => {
             let places = [&answer["usage"], &answer["usageMetadata"], &answer["response"]["usage"], &answer["meta"]];
-            places.into_iter().find(|place| Usage::read(place).is_some())
+            places.into_iter().find(|place| Usage::parse(place).is_some())
         }
     }
 }
@@ -98,7 +98,7 @@ mod tests {
             (json!("text"), None),
             (json!(null), None),
         ] {
-            let found = reported(&answer).and_then(Usage::read);
+            let found = reported(&answer).and_then(Usage::parse);
             assert_eq!(found.map(|usage| (usage.prompt_tokens(), usage.completion_tokens())), tokens, "{answer}");
         }
     }

@@ -4,7 +4,7 @@
 
 mod reasons;
 
-use shared::config::{Config, Inherited};
+use shared::config::{ConfigNode, Inherited};
 
 /// A target that the log says was tried.
 #[derive(Debug, Clone)]
@@ -24,12 +24,12 @@ pub struct StoryTarget<'c> {
     pub share: f64,
     /// One sentence for each decision above it, outermost first.
     pub why: Vec<String>,
-    pub target: &'c Config,
+    pub target: &'c ConfigNode,
     pub settings: Inherited,
 }
 
 /// The targets of a config, those that were tried first.
-pub fn explain_routing<'c>(config: &'c Config, tried: &[TriedTarget]) -> Vec<StoryTarget<'c>> {
+pub fn explain_routing<'c>(config: &'c ConfigNode, tried: &[TriedTarget]) -> Vec<StoryTarget<'c>> {
     let mut stops = Vec::new();
     let root = StoryWalk { option: "config".to_owned(), share: 1.0, why: Vec::new(), above: Inherited::default() };
     look(config, root, tried, &mut stops);
@@ -45,7 +45,7 @@ struct StoryWalk {
     above: Inherited,
 }
 
-fn look<'c>(node: &'c Config, here: StoryWalk, tried: &[TriedTarget], stops: &mut Vec<StoryTarget<'c>>) {
+fn look<'c>(node: &'c ConfigNode, here: StoryWalk, tried: &[TriedTarget], stops: &mut Vec<StoryTarget<'c>>) {
     let settings = here.above.with(node);
     if node.targets.is_empty() {
         let StoryWalk { option, share, why, .. } = here;

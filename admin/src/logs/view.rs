@@ -5,7 +5,7 @@ use crate::http::{ApiError, Query};
 use crate::identity::access::{Standing, WorkspaceRole};
 use crate::identity::{Caller, tenancy};
 use crate::logs::filters;
-use shared::table::Filter;
+use shared::db::table::Filter;
 use tokio_postgres::GenericClient;
 use uuid::Uuid;
 

@@ -3,7 +3,7 @@
 
 use anyhow::Context as _;
 use reqwest::StatusCode;
-use shared::catalogue::{Fetch, Fetched};
+use shared::prices::{FetchedPrices, PriceFetch};
 use std::time::Duration;
 
 const TIMEOUT: Duration = Duration::from_secs(10);
@@ -31,8 +31,8 @@ impl ModelConfigFetcher {
     }
 }
 
-impl Fetch for ModelConfigFetcher {
-    fn get<'a>(&'a self, url: &'a str) -> Fetched<'a> {
+impl PriceFetch for ModelConfigFetcher {
+    fn get<'a>(&'a self, url: &'a str) -> FetchedPrices<'a> {
         Box::pin(self.text(url))
     }
 }

@@ -21,8 +21,8 @@ use crate::identity::Call;
 use crate::limits::UsageLimits;
 use serde::Serialize;
 use serde_json::{Value, json};
+use shared::db::table::{Columns, Filter, OnDelete, RowError, SelectList, Table, Tenancy};
 use shared::model::KeyKind;
-use shared::table::{Columns, Filter, OnDelete, RowError, SelectList, Table, Tenancy};
 use tokio_postgres::Row;
 use uuid::Uuid;
 

@@ -10,7 +10,7 @@ use axum::extract::State;
 use chrono::{DateTime, TimeDelta, Utc};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
-use shared::table::{Filter, OnDelete, SelectList, Table, Tenancy, row};
+use shared::db::table::{Filter, OnDelete, SelectList, Table, Tenancy, row};
 use std::net::IpAddr;
 use uuid::Uuid;
 

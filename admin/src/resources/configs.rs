@@ -17,7 +17,7 @@ use axum::extract::{Path, State};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use shared::config::credentials::masked;
-use shared::table::{Columns, Filter, OnDelete, RowError, SelectList, Table, Tenancy, row};
+use shared::db::table::{Columns, Filter, OnDelete, RowError, SelectList, Table, Tenancy, row};
 use tokio_postgres::Row;
 use uuid::Uuid;
 

@@ -13,8 +13,8 @@ use axum::extract::State;
 use placement::{DeploymentSwitch, Kind};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
-use shared::api_key::{self, KeyHash};
-use shared::table::{Columns, Filter, OnDelete, RowError, SelectList, Table, Tenancy, row};
+use shared::db::table::{Columns, Filter, OnDelete, RowError, SelectList, Table, Tenancy, row};
+use shared::identity::api_key::{self, KeyHash};
 use tokio_postgres::Row;
 use uuid::Uuid;
 
@@ -196,7 +196,7 @@ async fn create(State(app): State<App>, call: Call) -> Answer {
     let columns = Deployment::create(&action, new).await?;
     let columns = columns
         .set("organisation_id", action.organisation_id())
-        .set("token_hash", KeyHash::of(token.as_bytes()).0.to_vec());
+        .set("token_hash", KeyHash::from_key(token.as_bytes()).0.to_vec());
     let row = Deployment::TABLE.insert(&action.tx, &columns).await.map_err(crud::refused::<Deployment>)?;
     let made = Deployment::from_row(&row)?;
     let change = Change { resource_id: made.id.to_string(), before: None, after: Some(made.shown(&call)) };

@@ -29,10 +29,10 @@ use crate::http::{ApiError, PageSizes, Time, text};
 use crate::identity::Call;
 use serde::Serialize;
 use serde_json::{Value, json};
+use shared::db::table::{Columns, OnDelete, RowError, SelectList, Table, Tenancy};
 use shared::model;
 use shared::routes::Scopes;
 use shared::seal::Sealed;
-use shared::table::{Columns, OnDelete, RowError, SelectList, Table, Tenancy};
 use tokio_postgres::Row;
 use uuid::Uuid;
 
@@ -193,7 +193,7 @@ impl Integration {
         if self.workspace_id.is_some() { "workspace" } else { "organisation" }
     }
 
-    fn place(&self) -> shared::seal::Place {
+    fn place(&self) -> shared::seal::SealedPlace {
         model::Integration::place_of(self.organisation_id, self.id)
     }
 

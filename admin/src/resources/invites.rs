@@ -15,7 +15,7 @@ use axum::extract::{Path, State};
 use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
-use shared::table::{Columns, Filter, OnDelete, RowError, SelectList, Table, Tenancy};
+use shared::db::table::{Columns, Filter, OnDelete, RowError, SelectList, Table, Tenancy};
 use tokio_postgres::Row;
 use uuid::Uuid;
 

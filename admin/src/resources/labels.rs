@@ -6,7 +6,7 @@ use crate::http::{ApiError, Field, Time, text};
 use crate::identity::Call;
 use crate::openapi::{Doc, schema};
 use serde::{Deserialize, Serialize};
-use shared::table::{Columns, OnDelete, RowError, SelectList, Table, Tenancy, row};
+use shared::db::table::{Columns, OnDelete, RowError, SelectList, Table, Tenancy, row};
 use tokio_postgres::Row;
 use uuid::Uuid;
 

@@ -18,8 +18,8 @@ use axum::Json;
 use axum::extract::State;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
+use shared::db::table::{Columns, Filter, OnDelete, RowError, SelectList, Table, Tenancy};
 use shared::model::KeyKind;
-use shared::table::{Columns, Filter, OnDelete, RowError, SelectList, Table, Tenancy};
 use tokio_postgres::{GenericClient, Row};
 use uuid::Uuid;
 

@@ -16,8 +16,8 @@ use axum::Json;
 use axum::extract::State;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
-use shared::conf::Retention;
-use shared::table::row;
+use shared::db::table::row;
+use shared::settings::Retention;
 use tokio_postgres::GenericClient;
 use uuid::Uuid;
 

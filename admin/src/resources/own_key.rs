@@ -7,7 +7,7 @@ use crate::limits::UsageLimits;
 use axum::Json;
 use axum::extract::State;
 use serde_json::{Value, json};
-use shared::jwt::Token;
+use shared::identity::jwt::VerifiedToken;
 use tokio_postgres::Row;
 
 pub async fn describe(State(app): State<App>, call: Call) -> Result<Json<Value>, ApiError> {
@@ -55,7 +55,7 @@ fn description(call: &Call, row: &Row) -> Result<Value, tokio_postgres::Error> {
 }
 
 /// A token is stored nowhere: what it says of itself is all there is.
-fn described(call: &Call, token: &Token) -> Value {
+fn described(call: &Call, token: &VerifiedToken) -> Value {
     let key = &call.caller.key;
     json!({
         "object": "api-key",

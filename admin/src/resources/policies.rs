@@ -16,8 +16,8 @@ use crate::crud::{self, Routes};
 use crate::http::ApiError;
 use crate::identity::{Call, tenancy};
 use serde::{Deserialize, Serialize};
+use shared::db::table::Filter;
 use shared::routes::Method;
-use shared::table::Filter;
 
 const STATUSES: [&str; 2] = ["active", "archived"];
 

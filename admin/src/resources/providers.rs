@@ -16,8 +16,8 @@ use crate::resources::integrations::Fields;
 use chrono::Utc;
 use serde::Serialize;
 use serde_json::{Value, json};
+use shared::db::table::{Columns, Filter, OnDelete, RowError, SelectList, Table, Tenancy};
 use shared::seal::Sealed;
-use shared::table::{Columns, Filter, OnDelete, RowError, SelectList, Table, Tenancy};
 use tokio_postgres::Row;
 use uuid::Uuid;
 

@@ -11,9 +11,9 @@ use crate::identity::Call;
 use auth_config::AuthConfig;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
+use shared::db::table::{Columns, Filter, OnDelete, RowError, SelectList, Table, Tenancy};
 use shared::model::SecretReference as Stored;
 use shared::secrets::{ManagerKind, allowed_hosts};
-use shared::table::{Columns, Filter, OnDelete, RowError, SelectList, Table, Tenancy};
 use std::collections::BTreeMap;
 use tokio_postgres::Row;
 use uuid::Uuid;
@@ -293,6 +293,6 @@ fn key(text: String) -> Result<String, ApiError> {
 }
 
 /// Where the credentials of a reference are sealed to.
-fn place(action: &Action<'_>, id: Uuid) -> shared::seal::Place {
+fn place(action: &Action<'_>, id: Uuid) -> shared::seal::SealedPlace {
     Stored::place(action.organisation_id(), id)
 }

@@ -8,7 +8,7 @@ use crate::identity::Call;
 use crate::openapi::{Doc, choices, schema};
 use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
-use shared::table::{Columns, Filter, OnDelete, RowError, SelectList, Table, Tenancy, row};
+use shared::db::table::{Columns, Filter, OnDelete, RowError, SelectList, Table, Tenancy, row};
 use tokio_postgres::Row;
 use uuid::Uuid;
 

@@ -12,7 +12,7 @@ use crate::resources::providers::{self, Provider};
 use chrono::Utc;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
-use shared::table::{Columns, Filter, RowError, Table};
+use shared::db::table::{Columns, Filter, RowError, Table};
 use tokio_postgres::Row;
 use uuid::Uuid;
 

@@ -18,7 +18,7 @@ use axum::extract::{Path, State};
 use chrono::Utc;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
-use shared::table::{Columns, Filter, OnDelete, RowError, SelectList, Table, Tenancy, row};
+use shared::db::table::{Columns, Filter, OnDelete, RowError, SelectList, Table, Tenancy, row};
 use tokio_postgres::Row;
 use uuid::Uuid;
 

@@ -15,9 +15,9 @@ use axum::http::{HeaderMap, StatusCode, Uri};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use chrono::Utc;
-use shared::conf::Features;
 use shared::model::ApiKey;
 use shared::routes::{self, Access, Lookup, Operation};
+use shared::settings::Features;
 use std::sync::Arc;
 use tracing::Instrument as _;
 

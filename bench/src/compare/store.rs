@@ -4,8 +4,10 @@ use std::fs;
 use std::path::Path;
 
 use anyhow::Context;
+use shared::bootstrap;
+use shared::db::migrate;
+use shared::identity::scopes;
 use shared::model::KeyKind;
-use shared::{bootstrap, migrate, scopes};
 use uuid::Uuid;
 
 use super::usage;

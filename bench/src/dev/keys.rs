@@ -2,7 +2,7 @@
 //! never does this: there a key is shown once and only its hash is stored.
 
 use super::folder::RunFolder;
-use shared::api_key::{self, KeyHash};
+use shared::identity::api_key::{self, KeyHash};
 use std::fmt::Write as _;
 use tokio_postgres::Client;
 
@@ -41,7 +41,7 @@ impl Keys {
 /// Whether this database knows the key and would accept it.
 pub async fn is_known(client: &Client, key: &str) -> anyhow::Result<bool> {
     const KNOWN: &str = "SELECT 1 FROM api_keys WHERE hash = $1 AND status = 'active'";
-    let hash = KeyHash::of(key.as_bytes());
+    let hash = KeyHash::from_key(key.as_bytes());
     Ok(client.query_opt(KNOWN, &[&hash.0.as_slice()]).await?.is_some())
 }
 
@@ -49,7 +49,7 @@ pub async fn is_known(client: &Client, key: &str) -> anyhow::Result<bool> {
 pub async fn widen(client: &Client, key: &str, scopes: &[&str]) -> anyhow::Result<()> {
     const WIDEN: &str = "UPDATE api_keys SET scopes = ARRAY(SELECT DISTINCT unnest(scopes || $2::text[]) ORDER BY 1)
         WHERE hash = $1 AND NOT scopes @> $2::text[]";
-    let hash = KeyHash::of(key.as_bytes());
+    let hash = KeyHash::from_key(key.as_bytes());
     client.execute(WIDEN, &[&hash.0.as_slice(), &scopes]).await?;
     Ok(())
 }

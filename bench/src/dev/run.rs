@@ -11,7 +11,7 @@ use crate::postgres::{Options, Purpose, Server};
 use anyhow::{Context as _, bail};
 use clap::Parser as _;
 use shared::seal::Keyring;
-use shared::{bootstrap, conf, db};
+use shared::{bootstrap, db, settings};
 use std::path::PathBuf;
 use std::time::Duration;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
@@ -203,11 +203,11 @@ fn has_master_key() -> bool {
 }
 
 /// How the services reach this database, TLS settings included.
-fn database_settings(url: &str) -> anyhow::Result<conf::Database> {
+fn database_settings(url: &str) -> anyhow::Result<settings::Database> {
     #[derive(clap::Parser)]
     struct Only {
         #[command(flatten)]
-        database: conf::Database,
+        database: settings::Database,
     }
     Ok(Only::try_parse_from(["gateway-dev", "--database-url", url])?.database)
 }

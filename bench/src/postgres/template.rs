@@ -12,7 +12,7 @@ pub const CLONE_PREFIX: &str = "t_";
 
 /// The template's name; made first if it does not exist. `url` names any database of the server.
 pub async fn ensure(url: &str) -> anyhow::Result<String> {
-    let name = format!("gw_template_{}", shared::migrate::fingerprint());
+    let name = format!("gw_template_{}", shared::db::migrate::fingerprint());
     let client = connect(url, "postgres").await?;
     client.execute("SELECT pg_advisory_lock($1)", &[&LOCK]).await?;
     let made = make(&client, url, &name).await;
@@ -48,7 +48,7 @@ async fn make(client: &Client, url: &str, name: &str) -> anyhow::Result<()> {
     client.batch_execute(&format!("DROP DATABASE IF EXISTS \"{half}\" WITH (FORCE)")).await?;
     client.batch_execute(&format!("CREATE DATABASE \"{half}\"")).await?;
     let mut inside = connect(url, &half).await?;
-    shared::migrate::run(&mut inside).await.context("the migrations failed")?;
+    shared::db::migrate::run(&mut inside).await.context("the migrations failed")?;
     drop(inside);
     // A session that is ending still counts as a user of the database, and a template must have none.
     client

@@ -1,12 +1,12 @@
 //! The client of a request, as the engine sees it: Pingora's session, with answers framed, and writes joined and bounded
-//! by the deadline of the request. A client that does not read at all is given up by its connection (`Joining`).
+//! by the deadline of the request. A client that does not read at all is given up by its connection (`ClientConnection`).
 
-use crate::joining::Joining;
+use crate::gateway::client_connection::ClientConnection;
 use bytes::Bytes;
 use http::{HeaderValue, StatusCode, Version, header};
 use pingora_http::{RequestHeader, ResponseHeader};
 use pingora_proxy::Session;
-use proxy::downstream::{ClientGone, Downstream};
+use proxy::net::downstream::{ClientGone, Downstream};
 use std::future::Future;
 use std::pin::pin;
 use std::task::Poll;
@@ -92,9 +92,9 @@ impl Downstream for Client<'_> {
         let session = &mut self.session.downstream_session;
         // A head with a length waits for its body anyway.
         let is_sent_at_once = !head.headers.contains_key(header::CONTENT_LENGTH);
-        Joining::set_more(session.stream(), is_sent_at_once && !first.is_empty());
+        ClientConnection::set_more(session.stream(), is_sent_at_once && !first.is_empty());
         let written = by(self.deadline, pin!(session.write_response_header(Box::new(head)))).await;
-        Joining::set_more(session.stream(), false);
+        ClientConnection::set_more(session.stream(), false);
         written?;
         self.write_body(first, end).await
     }
@@ -102,7 +102,7 @@ impl Downstream for Client<'_> {
     async fn write_body(&mut self, bytes: Bytes, end: bool) -> Result<(), ClientGone> {
         let session = &mut self.session.downstream_session;
         if end && !bytes.is_empty() && self.is_chunked {
-            Joining::set_more(session.stream(), true);
+            ClientConnection::set_more(session.stream(), true);
         }
         by(self.deadline, pin!(session.write_response_body(bytes, end))).await
     }

@@ -7,12 +7,12 @@ use super::{Ctx, Gateway, Relay, deadline};
 use pingora_core::upstreams::peer::HttpPeer;
 use pingora_core::{Error, ErrorType, Result, RetryType};
 use pingora_proxy::Session;
-use proxy::engine::{Departure, MOST_READ_AHEAD, Passage};
+use proxy::catalog::target::Target;
 use proxy::metrics::Outcome;
 use proxy::refusal::Refusal;
-use proxy::stages::receive::NotReceived;
-use proxy::target::Target;
+use proxy::request::receive::NotReceived;
 use proxy::visit::Visit;
+use proxy::walk::{Departure, MOST_READ_AHEAD, Passage};
 
 impl Gateway {
     /// What is read of the body before its target is chosen, Pingora sends again.
@@ -61,7 +61,7 @@ impl Gateway {
                         Err(error) => {
                             self.engine.metrics.attempt(Outcome::Failed(error.class()));
                             match error.class() {
-                                proxy::dial::Class::Blocked => Refusal::invalid_custom_host(&error),
+                                proxy::net::dial::Class::Blocked => Refusal::invalid_custom_host(&error),
                                 _ => Refusal::upstream_unreachable(&target.provider.name, &error),
                             }
                         }
@@ -83,7 +83,7 @@ impl Gateway {
         error: &mut Error,
     ) {
         let Some(Relay::Provider(passage)) = &mut ctx.relay else { return };
-        let class = proxy::dial::Class::of(error);
+        let class = proxy::net::dial::Class::from_error(error);
         let has_others = self.engine.calls.dialer.demote(&passage.target.origin, peer, &mut passage.tried);
         if has_others && class.is_of_address() {
             return error.set_retry(true);
@@ -101,7 +101,7 @@ impl Gateway {
     /// Counts a failed attempt and says it to the client. Without a target it was the control plane's.
     pub(super) fn relay_refusal(&self, target: Option<&Target>, error: &Error) -> Refusal {
         let Some(target) = target else { return Refusal::control_plane_unavailable() };
-        let class = proxy::dial::Class::of(error);
+        let class = proxy::net::dial::Class::from_error(error);
         self.engine.metrics.attempt(Outcome::Failed(class));
         let provider = &target.provider.name;
         match error.etype() {
@@ -120,7 +120,7 @@ pub(super) fn is_repeatable(session: &Session, error: &Error, client_reused: boo
     let is_idempotent = session.req_header().method.is_idempotent();
     let is_wished = match error.retry {
         RetryType::ReusedOnly => client_reused && is_idempotent,
-        RetryType::Decided(is_wished) => is_wished && (is_idempotent || proxy::dial::is_unprocessed(error)),
+        RetryType::Decided(is_wished) => is_wished && (is_idempotent || proxy::net::dial::is_unprocessed(error)),
     };
     is_wished && !session.as_downstream().retry_buffer_truncated()
 }

@@ -7,10 +7,10 @@ use bytes::Bytes;
 use pingora_core::{Error, ErrorType, Result};
 use pingora_http::ResponseHeader;
 use pingora_proxy::Session;
-use proxy::engine::{Delivered, Next};
-use proxy::explain::Explained;
 use proxy::metrics::Lane;
 use proxy::refusal::Refusal;
+use proxy::walk::explain::Explained;
+use proxy::walk::{Delivered, NextStep};
 use std::pin::pin;
 
 impl Gateway {
@@ -18,9 +18,9 @@ impl Gateway {
         let peer = session.client_addr().and_then(|address| address.as_inet()).map(|address| address.ip());
         match self.engine.open(session.req_header(), peer, &mut ctx.visit).await {
             Err(refusal) => self.refuse(session, ctx, &refusal).await,
-            Ok(Next::Greeting) => self.json_page(session, ctx, 200, Bytes::from_static(pages::GREETING)).await,
-            Ok(Next::Preflight) => self.own_page(session, ctx, pages::preflight()?, Bytes::new()).await,
-            Ok(Next::Engine(mut errand)) => {
+            Ok(NextStep::Greeting) => self.json_page(session, ctx, 200, Bytes::from_static(pages::GREETING)).await,
+            Ok(NextStep::Preflight) => self.own_page(session, ctx, pages::preflight()?, Bytes::new()).await,
+            Ok(NextStep::Engine(mut errand)) => {
                 let mut client = Client::new(session);
                 match pin!(self.engine.run(&mut client, &mut ctx.visit, &mut errand)).await {
                     Delivered::Answered => Ok(true),
@@ -28,7 +28,7 @@ impl Gateway {
                     Delivered::ClientGone => Err(Error::new_down(ErrorType::ConnectionClosed)),
                 }
             }
-            Ok(Next::Explain(asker)) => {
+            Ok(NextStep::Explain(asker)) => {
                 // What is read may have to be sent on.
                 session.downstream_session.enable_retry_buffering();
                 match Box::pin(self.engine.explain(&mut Client::new(session), &mut ctx.visit, asker)).await {
@@ -41,13 +41,13 @@ impl Gateway {
                     }
                 }
             }
-            Ok(Next::Relay(departure)) => self.depart(session, ctx, departure).await,
-            Ok(Next::Pass(passage)) => {
+            Ok(NextStep::Relay(departure)) => self.depart(session, ctx, departure).await,
+            Ok(NextStep::Pass(passage)) => {
                 ctx.relay = Some(Relay::Provider(passage));
                 Ok(false)
             }
-            Ok(Next::Page { status, body }) => self.json_page(session, ctx, status, body).await,
-            Ok(Next::ControlPlane) => {
+            Ok(NextStep::Page { status, body }) => self.json_page(session, ctx, status, body).await,
+            Ok(NextStep::ControlPlane) => {
                 ctx.relay = Some(Relay::ControlPlane);
                 Ok(false)
             }

@@ -1,7 +1,7 @@
 //! The counters that a record is charged to. Every call writes one for each of its limits, so they are packed as bytes,
 //! which the record carries as one field; what older processes wrote has a list of words.
 
-use crate::limits::{Due, Sort};
+use crate::limits::{CounterKind, Due};
 use serde::de::{Error, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::borrow::Cow;
@@ -12,7 +12,7 @@ use uuid::Uuid;
 /// what the row says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Charge<'a> {
-    pub sort: Sort,
+    pub sort: CounterKind,
     pub scope_id: &'a str,
     /// Microseconds since 1970.
     pub starts_at: i64,
@@ -66,7 +66,7 @@ fn unpack(packed: &[u8]) -> Option<(Charge<'_>, &[u8])> {
     let (starts_at, rest) = rest.split_first_chunk()?;
     let (lease, rest) = rest.split_first_chunk()?;
     let charge = Charge {
-        sort: Sort::of_code(*code)?,
+        sort: CounterKind::from_code(*code)?,
         scope_id: std::str::from_utf8(scope_id).ok()?,
         starts_at: i64::from_le_bytes(*starts_at),
         lease: Some(Uuid::from_bytes(*lease)).filter(|lease| !lease.is_nil()),
@@ -122,7 +122,7 @@ impl<'de> Visitor<'de> for ChargesVisitor {
         type InWords<'w> = (&'w str, &'w str, &'w str, &'w str, i64, Option<Uuid>);
         let mut packed = Charges::default();
         while let Some((scope, scope_id, unit, period, starts_at, lease)) = list.next_element::<InWords<'de>>()? {
-            let sort = Sort::of_words(scope, unit, period);
+            let sort = CounterKind::from_words(scope, unit, period);
             let sort = sort.ok_or_else(|| A::Error::custom("nobody knows this sort of counter"))?;
             packed.push(&Charge { sort, scope_id, starts_at, lease });
         }
@@ -138,7 +138,7 @@ mod tests {
         [("policy", "cost", "total", None), ("api_key_rate", "tokens", "day", Some(Uuid::from_u128(7)))];
 
     fn charge<'a>((scope, unit, period, lease): (&str, &str, &str, Option<Uuid>), scope_id: &'a str) -> Charge<'a> {
-        Charge { sort: Sort::of_words(scope, unit, period).unwrap(), scope_id, starts_at: -5, lease }
+        Charge { sort: CounterKind::from_words(scope, unit, period).unwrap(), scope_id, starts_at: -5, lease }
     }
 
     #[test]

@@ -2,7 +2,7 @@
 //! die in the middle of a write, so whatever does not check out at the end of a file is dropped; what stands before it
 //! is whole.
 
-use super::body::Parts;
+use super::body_frame::Parts;
 
 /// Written before every record. A reader leaves kinds that it does not know to a later program.
 const RECORD: u8 = 1;
@@ -86,7 +86,7 @@ fn begin_sum(code: u8) -> crc32fast::Hasher {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
+pub enum FrameKind {
     Record,
     Body,
     Intent,
@@ -94,9 +94,9 @@ pub enum Kind {
 
 /// What stands before a record or its bodies.
 #[derive(Debug)]
-pub struct Head {
+pub struct FrameHead {
     /// None of a later version's.
-    pub kind: Option<Kind>,
+    pub kind: Option<FrameKind>,
     code: u8,
     pub length: usize,
     sum: u32,
@@ -116,14 +116,14 @@ pub enum Tail {
     Unknown,
 }
 
-impl Head {
+impl FrameHead {
     /// From the next bytes of a file of which so many are left.
-    pub fn read(bytes: &[u8], left: u64) -> Result<Self, Tail> {
+    pub fn parse(bytes: &[u8], left: u64) -> Result<Self, Tail> {
         let code = *bytes.first().ok_or(Tail::Nothing)?;
         let kind = match code {
-            RECORD => Some(Kind::Record),
-            BODY => Some(Kind::Body),
-            INTENT => Some(Kind::Intent),
+            RECORD => Some(FrameKind::Record),
+            BODY => Some(FrameKind::Body),
+            INTENT => Some(FrameKind::Intent),
             0 => return Err(Tail::Damaged),
             _ => None,
         };
@@ -131,8 +131,8 @@ impl Head {
         let number = |at: usize| u32::from_le_bytes([head[at], head[at + 1], head[at + 2], head[at + 3]]);
         let length = number(1) as usize;
         let longest = match kind {
-            Some(Kind::Record | Kind::Intent) => LONGEST_RECORD,
-            Some(Kind::Body) | None => LONGEST_BODY,
+            Some(FrameKind::Record | FrameKind::Intent) => LONGEST_RECORD,
+            Some(FrameKind::Body) | None => LONGEST_BODY,
         };
         match (HEAD + length) as u64 {
             _ if length > longest => Err(Tail::Damaged),
@@ -147,7 +147,7 @@ impl Head {
     }
 
     /// The kind of a frame whose bytes add up to this.
-    pub fn check(&self, sum: crc32fast::Hasher) -> Result<Kind, Tail> {
+    pub fn check(&self, sum: crc32fast::Hasher) -> Result<FrameKind, Tail> {
         match sum.finalize() == self.sum {
             true => self.kind.ok_or(Tail::Unknown),
             // The last of a file may have been torn; pages of it can reach the disk in any order.
@@ -167,7 +167,7 @@ mod tests {
             let mut out = b"before".to_vec();
             let pushed = push(&mut out, |out| out.resize(out.len() + length, b'x'));
             assert_eq!((pushed.is_ok(), out.len() > b"before".len()), (is_taken, is_taken), "{length}");
-            let head = Head::read(&out[b"before".len()..], out.len() as u64);
+            let head = FrameHead::parse(&out[b"before".len()..], out.len() as u64);
             assert_eq!(head.is_ok(), is_taken, "{length}");
         }
     }

@@ -40,11 +40,11 @@ mod tests {
     use super::super::Charge;
     use super::super::record::fields_of;
     use super::*;
-    use crate::limits::Sort;
+    use crate::limits::CounterKind;
 
     #[test]
     fn an_intent_is_read_back_as_it_was_written() {
-        let sort = Sort::of_words("policy", "cost", "total").unwrap();
+        let sort = CounterKind::from_words("policy", "cost", "total").unwrap();
         let charge = Charge { sort, scope_id: "p/é", starts_at: 5, lease: Some(Uuid::from_u128(3)) };
         let intent = Intent {
             boot: Uuid::from_u128(1),

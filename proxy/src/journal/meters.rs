@@ -2,7 +2,7 @@
 
 use prometheus::{Gauge, IntCounter, IntGauge, Registry};
 
-pub struct Meters {
+pub struct JournalMeters {
     pub records: IntCounter,
     pub shipped: IntCounter,
     pub lost: IntCounter,
@@ -24,7 +24,7 @@ pub struct Meters {
     pub bodies_backlog_bytes: IntGauge,
 }
 
-impl Meters {
+impl JournalMeters {
     pub fn new(registry: &Registry) -> prometheus::Result<Self> {
         let counter = |name: &str, help: &str| -> prometheus::Result<IntCounter> {
             let counter = IntCounter::new(name, help)?;

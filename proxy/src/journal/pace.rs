@@ -9,11 +9,11 @@ const LATE: Duration = Duration::from_secs(5);
 const LONGEST_REST: Duration = Duration::from_millis(50);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Pace {
+pub struct ShipPace {
     is_full: bool,
 }
 
-impl Pace {
+impl ShipPace {
     /// For what takes time and no processor.
     pub const FULL: Self = Self { is_full: true };
 
@@ -44,9 +44,13 @@ mod tests {
     fn what_is_late_is_sent_in_large_pieces() {
         let now = SystemTime::UNIX_EPOCH + Duration::from_secs(1000);
         for (age, expected) in [(0, 250), (5, 250), (6, 4000)] {
-            assert_eq!(Pace::for_file(now - Duration::from_secs(age), now).piece(4000), expected, "{age} s");
+            assert_eq!(ShipPace::for_file(now - Duration::from_secs(age), now).piece(4000), expected, "{age} s");
         }
-        assert_eq!(Pace::for_file(now + Duration::from_secs(60), now).piece(4000), 250, "a clock that was set back");
-        assert_eq!(Pace::for_file(now, now).piece(3), 1);
+        assert_eq!(
+            ShipPace::for_file(now + Duration::from_secs(60), now).piece(4000),
+            250,
+            "a clock that was set back"
+        );
+        assert_eq!(ShipPace::for_file(now, now).piece(3), 1);
     }
 }

@@ -1,7 +1,7 @@
 //! A file of the journal, frame by frame. Files wait on disk while Postgres or the log store is away, bodies and all; no
 //! more of one is ever in memory than what is being sent of it.
 
-use super::frame::{self, Kind, Tail};
+use super::frame::{self, FrameKind, Tail};
 use std::io::{self, BufRead};
 use std::ops::Range;
 
@@ -26,7 +26,7 @@ pub struct Records {
 }
 
 /// The bytes of a record and of its bodies.
-type Call<'b> = (&'b [u8], &'b [u8]);
+type RecordAndBodies<'b> = (&'b [u8], &'b [u8]);
 
 impl Records {
     pub fn len(&self) -> usize {
@@ -64,10 +64,10 @@ impl<R: BufRead> Reader<R> {
         let mut records = Records::default();
         while records.len() < most && records.bytes.len() < most_bytes {
             let start = records.bytes.len();
-            match self.next(&mut records.bytes, |kind| kind != Kind::Body)? {
-                Ok(Kind::Record) => records.places.push(start..records.bytes.len()),
-                Ok(Kind::Intent) => records.intents.push(start..records.bytes.len()),
-                Ok(Kind::Body) => records.bodies += 1,
+            match self.next(&mut records.bytes, |kind| kind != FrameKind::Body)? {
+                Ok(FrameKind::Record) => records.places.push(start..records.bytes.len()),
+                Ok(FrameKind::Intent) => records.intents.push(start..records.bytes.len()),
+                Ok(FrameKind::Body) => records.bodies += 1,
                 Err(tail) => {
                     records.tail = Some(tail);
                     break;
@@ -78,26 +78,26 @@ impl<R: BufRead> Reader<R> {
     }
 
     /// The next record that has bodies, with them; `bytes` is where they are put. Else what stands after the last one.
-    pub fn call<'b>(&mut self, bytes: &'b mut Vec<u8>) -> io::Result<Result<Call<'b>, Tail>> {
+    pub fn call<'b>(&mut self, bytes: &'b mut Vec<u8>) -> io::Result<Result<RecordAndBodies<'b>, Tail>> {
         let mut record_end = None;
         bytes.clear();
         loop {
             let start = bytes.len();
-            match (self.next(bytes, |kind| kind != Kind::Intent)?, record_end) {
-                (Ok(Kind::Record), _) => {
+            match (self.next(bytes, |kind| kind != FrameKind::Intent)?, record_end) {
+                (Ok(FrameKind::Record), _) => {
                     bytes.drain(..start);
                     record_end = Some(bytes.len());
                 }
-                (Ok(Kind::Body), Some(end)) => return Ok(Ok(bytes.split_at(end))),
-                (Ok(Kind::Body), None) => bytes.clear(),
-                (Ok(Kind::Intent), _) => {}
+                (Ok(FrameKind::Body), Some(end)) => return Ok(Ok(bytes.split_at(end))),
+                (Ok(FrameKind::Body), None) => bytes.clear(),
+                (Ok(FrameKind::Intent), _) => {}
                 (Err(tail), _) => return Ok(Err(tail)),
             }
         }
     }
 
     /// How many of a kind are left.
-    pub fn count(&mut self, kind: Kind) -> io::Result<u64> {
+    pub fn count(&mut self, kind: FrameKind) -> io::Result<u64> {
         let mut count = 0;
         loop {
             match self.next(&mut Vec::new(), |_| false)? {
@@ -108,12 +108,16 @@ impl<R: BufRead> Reader<R> {
     }
 
     /// Goes past one frame, whose bytes are added to `out` if its kind is wanted.
-    fn next(&mut self, out: &mut Vec<u8>, is_wanted: impl Fn(Kind) -> bool) -> io::Result<Result<Kind, Tail>> {
+    fn next(
+        &mut self,
+        out: &mut Vec<u8>,
+        is_wanted: impl Fn(FrameKind) -> bool,
+    ) -> io::Result<Result<FrameKind, Tail>> {
         let left = self.length.saturating_sub(self.at);
         let mut head = [0; frame::HEAD];
         let head = &mut head[..usize::try_from(left).unwrap_or(usize::MAX).min(frame::HEAD)];
         self.from.read_exact(head)?;
-        let head = match frame::Head::read(head, left) {
+        let head = match frame::FrameHead::parse(head, left) {
             Ok(head) => head,
             Err(tail) => return Ok(Err(tail)),
         };

@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 /// A text of the bytes it was read from.
-type Text<'a> = Option<&'a str>;
+type RecordText<'a> = Option<&'a str>;
 
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Record<'a> {
@@ -25,27 +25,27 @@ pub struct Record<'a> {
     pub api_key_id: Uuid,
     pub user_id: Option<Uuid>,
     #[serde(borrow)]
-    pub virtual_key: Text<'a>,
+    pub virtual_key: RecordText<'a>,
     pub integration_id: Option<Uuid>,
     #[serde(borrow)]
-    pub ai_org: Text<'a>,
+    pub ai_org: RecordText<'a>,
     /// As it was asked for, and as the answer names it.
     #[serde(borrow)]
-    pub requested_model: Text<'a>,
+    pub requested_model: RecordText<'a>,
     #[serde(borrow)]
-    pub answered_model: Text<'a>,
+    pub answered_model: RecordText<'a>,
     #[serde(borrow)]
-    pub config: Text<'a>,
+    pub config: RecordText<'a>,
     pub config_id: Option<Uuid>,
     pub config_version_id: Option<Uuid>,
     pub mode: Mode,
     #[serde(borrow)]
-    pub option: Text<'a>,
+    pub option: RecordText<'a>,
     pub method: &'a str,
     pub url: &'a str,
     pub status: u16,
     #[serde(borrow)]
-    pub error_code: Text<'a>,
+    pub error_code: RecordText<'a>,
     /// Milliseconds.
     pub response_time: u32,
     pub upstream_time: u32,
@@ -58,27 +58,27 @@ pub struct Record<'a> {
     /// Prompt and completion tokens as we guess them, for when the provider does not say.
     pub estimate: Option<(u64, u64)>,
     #[serde(borrow)]
-    pub service_tier: Text<'a>,
+    pub service_tier: RecordText<'a>,
     pub retries: i8,
     pub attempt: u8,
     pub is_stream: bool,
     pub is_relayed: bool,
     pub trace_id: &'a str,
     #[serde(borrow)]
-    pub span_id: Text<'a>,
+    pub span_id: RecordText<'a>,
     #[serde(borrow)]
-    pub span_name: Text<'a>,
+    pub span_name: RecordText<'a>,
     #[serde(borrow)]
-    pub parent_span_id: Text<'a>,
+    pub parent_span_id: RecordText<'a>,
     /// A JSON object; none when it is empty.
     #[serde(borrow)]
-    pub metadata: Text<'a>,
+    pub metadata: RecordText<'a>,
     #[serde(borrow)]
-    pub runtime: Text<'a>,
+    pub runtime: RecordText<'a>,
     #[serde(borrow)]
-    pub runtime_version: Text<'a>,
+    pub runtime_version: RecordText<'a>,
     #[serde(borrow)]
-    pub sdk_version: Text<'a>,
+    pub sdk_version: RecordText<'a>,
     /// Milliseconds from the start of the request until this target was turned to.
     #[serde(default)]
     pub turned_after: u32,
@@ -177,7 +177,9 @@ mod tests {
     #[test]
     fn a_record_is_read_back_as_it_was_written() {
         let record = Record {
-            id: crate::request_id::new(std::time::UNIX_EPOCH + std::time::Duration::from_millis(1_700_000_000_123)),
+            id: crate::request::request_id::new(
+                std::time::UNIX_EPOCH + std::time::Duration::from_millis(1_700_000_000_123),
+            ),
             internal_trace_id: Uuid::from_u128(7),
             ai_org: Some("openai"),
             usage: vec![r#"{"prompt_tokens":1}"#],

@@ -22,12 +22,12 @@ const MARK: &str = "boot";
 /// A file that is being written.
 #[derive(Debug)]
 pub struct Segment {
-    held: Held,
+    held: ClosedSegment,
 }
 
 /// A file that nobody writes any more.
 #[derive(Debug)]
-pub struct Held {
+pub struct ClosedSegment {
     file: File,
     path: PathBuf,
     length: u64,
@@ -48,7 +48,7 @@ impl Segment {
     /// `is_durable` when its name is to survive a loss of power.
     pub fn create(folder: &Path, name: &str, is_durable: bool) -> io::Result<Self> {
         let (file, path) = locked(folder, name, ENDING, is_durable)?;
-        let mut held = Held::new(file, path, 0, SystemTime::now());
+        let mut held = ClosedSegment::new(file, path, 0, SystemTime::now());
         held.created = Some(Instant::now());
         Ok(Self { held })
     }
@@ -97,7 +97,7 @@ impl Segment {
         self.held.file.try_clone()
     }
 
-    pub fn close(self) -> Held {
+    pub fn close(self) -> ClosedSegment {
         self.held
     }
 }
@@ -188,7 +188,7 @@ fn write_all(file: &mut File, mut bytes: &mut [IoSlice<'_>]) -> io::Result<()> {
     Ok(())
 }
 
-impl Held {
+impl ClosedSegment {
     /// Takes a file over unless another process has it.
     pub fn adopt(path: &Path) -> io::Result<Option<Self>> {
         let file = match OpenOptions::new().read(true).write(true).open(path) {
@@ -312,13 +312,13 @@ mod tests {
         segment.append(&mut [IoSlice::new(b"a"), IoSlice::new(b""), IoSlice::new(b"bc")]).unwrap();
         let paths = found(folder.path()).unwrap();
         assert_eq!(paths.len(), 1);
-        assert!(Held::adopt(&paths[0]).unwrap().is_none());
+        assert!(ClosedSegment::adopt(&paths[0]).unwrap().is_none());
         drop(segment);
-        let held = Held::adopt(&paths[0]).unwrap().unwrap();
+        let held = ClosedSegment::adopt(&paths[0]).unwrap().unwrap();
         assert_eq!((fs::read(&paths[0]).unwrap(), held.name()), (b"abc".to_vec(), "boot-0-0".into()));
-        assert!(Held::adopt(&paths[0]).unwrap().is_none());
+        assert!(ClosedSegment::adopt(&paths[0]).unwrap().is_none());
         held.remove().unwrap();
-        assert!(Held::adopt(&paths[0]).unwrap().is_none());
+        assert!(ClosedSegment::adopt(&paths[0]).unwrap().is_none());
         assert!(found(folder.path()).unwrap().is_empty());
     }
 
@@ -329,9 +329,9 @@ mod tests {
         assert!(!held.has_only_bodies());
         held.keep_for_bodies().unwrap();
         let paths = found(folder.path()).unwrap();
-        assert!(Held::adopt(&paths[0]).unwrap().is_none(), "it is still held");
+        assert!(ClosedSegment::adopt(&paths[0]).unwrap().is_none(), "it is still held");
         drop(held);
-        let held = Held::adopt(&paths[0]).unwrap().unwrap();
+        let held = ClosedSegment::adopt(&paths[0]).unwrap().unwrap();
         assert!(held.has_only_bodies() && held.name() == "boot-0-0");
     }
 

@@ -4,7 +4,7 @@ use super::Journal;
 use super::segment::{Mark, sync_folder};
 use super::ship::{Shipped, Shipper, Unshipped};
 use super::upload::Uploader;
-use shared::conf::journal::Fsync;
+use shared::settings::journal::Fsync;
 use std::fs::File;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;

@@ -13,23 +13,23 @@ pub use price::{Priced, Pricer};
 
 use super::frame::Tail;
 use super::intent::Intent;
-use super::meters::Meters;
-use super::pace::Pace;
+use super::meters::JournalMeters;
+use super::pace::ShipPace;
 use super::reader::Records;
 use super::record::{Record, Undecodable};
-use super::segment::Held;
+use super::segment::ClosedSegment;
 use super::traces::Traces;
-use super::untold::Untold;
+use super::uncounted_tokens::UncountedCalls;
 use crate::limits;
 use chrono::{DateTime, TimeDelta, Utc};
 use intents::CallKey;
-use row::Row;
-use shared::{conf, db};
+use row::LogRow;
+use shared::{db, settings};
 use std::collections::HashSet;
 use std::io;
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
-use store::Failure;
+use store::StoreFailure;
 use tokio_postgres::Client;
 use uuid::Uuid;
 
@@ -40,9 +40,9 @@ const BATCH_BYTES: usize = 4 << 20;
 const LONGEST: Duration = Duration::from_secs(60);
 
 pub struct Shipper {
-    database: conf::Database,
+    database: settings::Database,
     pricer: Pricer,
-    meters: Arc<Meters>,
+    meters: Arc<JournalMeters>,
     traces: Option<Traces>,
     client: Option<Client>,
 }
@@ -61,7 +61,7 @@ pub enum Shipped {
 
 /// What became of some records.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Sent {
+enum ShipOutcome {
     All,
     /// Those before one of a later version.
     UpToNewer,
@@ -74,23 +74,32 @@ pub struct Unshipped {
 }
 
 impl Shipper {
-    pub fn new(database: conf::Database, pricer: Pricer, meters: Arc<Meters>, traces: Option<Traces>) -> Self {
+    pub fn new(
+        database: settings::Database,
+        pricer: Pricer,
+        meters: Arc<JournalMeters>,
+        traces: Option<Traces>,
+    ) -> Self {
         Self { database, pricer, meters, traces, client: None }
     }
 
     /// Sends the records of a file that are not stored yet. Those that do not say what they used may be in `untold`.
-    pub(super) async fn ship(&mut self, held: &mut Held, untold: &Untold) -> Result<Shipped, Unshipped> {
+    pub(super) async fn ship(
+        &mut self,
+        held: &mut ClosedSegment,
+        untold: &UncountedCalls,
+    ) -> Result<Shipped, Unshipped> {
         let unread = |error: io::Error| Unshipped { error: error.to_string() };
         // Nothing is read while there is nobody to send it to.
         self.connected().await?;
         let name = held.name();
         let mut reader = held.reader(held.shipped).map_err(unread)?;
-        let pace = Pace::for_file(held.since(), SystemTime::now());
+        let pace = ShipPace::for_file(held.since(), SystemTime::now());
         loop {
             let began = Instant::now();
             let records = reader.records(pace.piece(BATCH), BATCH_BYTES).map_err(unread)?;
             if !records.is_empty() {
-                if self.send(&name, &records, untold).await? == Sent::UpToNewer {
+                if self.send(&name, &records, untold).await? == ShipOutcome::UpToNewer {
                     return Ok(Shipped::UpToNewer);
                 }
                 pace.rest(began.elapsed()).await;
@@ -120,12 +129,17 @@ impl Shipper {
         }
     }
 
-    async fn send(&mut self, segment: &str, records: &Records, untold: &Untold) -> Result<Sent, Unshipped> {
+    async fn send(
+        &mut self,
+        segment: &str,
+        records: &Records,
+        untold: &UncountedCalls,
+    ) -> Result<ShipOutcome, Unshipped> {
         // A promise that a later version wrote is noted by one that can read it, before anything behind it is.
-        let Some(promised) = self.intents(segment, records) else { return Ok(Sent::UpToNewer) };
+        let Some(promised) = self.intents(segment, records) else { return Ok(ShipOutcome::UpToNewer) };
         let mut rows = Vec::with_capacity(records.len());
         let mut seen = HashSet::with_capacity(records.len());
-        let (mut bad, mut estimated, mut sent) = (Vec::new(), Vec::new(), Sent::All);
+        let (mut bad, mut estimated, mut sent) = (Vec::new(), Vec::new(), ShipOutcome::All);
         for frame in records.iter() {
             match Record::decode(frame) {
                 Ok(record) if !seen.insert(record.id) => {}
@@ -141,10 +155,10 @@ impl Shipper {
                     if let Some(traces) = &mut self.traces {
                         traces.note(&record, &priced);
                     }
-                    rows.push((Row::new(record, priced), frame));
+                    rows.push((LogRow::new(record, priced), frame));
                 }
                 Err(Undecodable::Newer) => {
-                    sent = Sent::UpToNewer;
+                    sent = ShipOutcome::UpToNewer;
                     break;
                 }
                 Err(Undecodable::Malformed(error)) => bad.push((frame, error.to_string())),
@@ -172,7 +186,7 @@ impl Shipper {
         &mut self,
         segment: &str,
         promised: &[Intent<'_>],
-        rows: &[(Row<'_>, &[u8])],
+        rows: &[(LogRow<'_>, &[u8])],
         bad: &[(&[u8], String)],
     ) -> Result<(), Unshipped> {
         let mut over: HashSet<_> = rows.iter().map(|(row, _)| row.call_key()).collect();
@@ -219,7 +233,7 @@ impl Shipper {
     async fn store(
         &mut self,
         segment: &str,
-        rows: &[(Row<'_>, &[u8])],
+        rows: &[(LogRow<'_>, &[u8])],
         bad: &[(&[u8], String)],
     ) -> Result<Vec<CallKey>, Unshipped> {
         self.connected().await?;
@@ -235,9 +249,9 @@ impl Shipper {
                     self.meters.shipped.inc_by(stored);
                     settle(client, part).await?;
                 }
-                Ok(Err(Failure::Postgres(error))) => return Err(Unshipped { error }),
+                Ok(Err(StoreFailure::Postgres(error))) => return Err(Unshipped { error }),
                 // One record is to blame: the others must not wait for it.
-                Ok(Err(Failure::Rows(reason))) => match part {
+                Ok(Err(StoreFailure::Rows(reason))) => match part {
                     [(row, frame)] => {
                         reject(client, &self.meters, segment, frame, &reason).await?;
                         rejected.push(row.call_key());
@@ -294,7 +308,7 @@ impl Unshipped {
 }
 
 /// Takes away what was promised to calls whose records are stored.
-async fn settle(client: &Client, part: &[(Row<'_>, &[u8])]) -> Result<(), Unshipped> {
+async fn settle(client: &Client, part: &[(LogRow<'_>, &[u8])]) -> Result<(), Unshipped> {
     match tokio::time::timeout(LONGEST, intents::settle(client, part.iter().map(|(row, _)| row))).await {
         Ok(settled) => settled.map_err(|error| Unshipped { error: db::explain(&error) }),
         Err(_) => Err(Unshipped::no_answer()),
@@ -302,7 +316,13 @@ async fn settle(client: &Client, part: &[(Row<'_>, &[u8])]) -> Result<(), Unship
 }
 
 /// Puts a record aside that cannot be stored.
-async fn reject(client: &Client, meters: &Meters, segment: &str, frame: &[u8], reason: &str) -> Result<(), Unshipped> {
+async fn reject(
+    client: &Client,
+    meters: &JournalMeters,
+    segment: &str,
+    frame: &[u8],
+    reason: &str,
+) -> Result<(), Unshipped> {
     let rejected = tokio::time::timeout(LONGEST, store::reject(client, segment, frame, reason)).await;
     let is_new = rejected.map_err(|_| Unshipped::no_answer())?.map_err(|error| Unshipped { error })?;
     if is_new {

@@ -2,9 +2,9 @@
 
 use super::reader::Reader;
 use super::*;
-use crate::bodies::kept::Kept;
+use crate::journal::logged_body::captured::CapturedBody;
 use bytes::Bytes;
-use shared::conf::journal::Journal as Settings;
+use shared::settings::journal::Journal as Settings;
 use std::path::Path;
 use tempfile::TempDir;
 
@@ -22,7 +22,7 @@ fn settings(folder: &Path) -> Settings {
 }
 
 fn open(settings: Settings) -> Arc<Journal> {
-    let meters = Meters::new(&prometheus::Registry::new()).unwrap();
+    let meters = JournalMeters::new(&prometheus::Registry::new()).unwrap();
     Journal::open(settings, 2, Arc::new(meters)).unwrap()
 }
 
@@ -51,7 +51,7 @@ fn what_a_dead_process_left_is_adopted_with_all_its_whole_records() {
         let path = segment::found(&folder.path().join("journal")).unwrap().remove(0);
         let bytes = std::fs::read(&path).unwrap();
         let mut reader = Reader::new(&bytes[..], 0, bytes.len() as u64);
-        assert_eq!(u128::from(reader.count(Kind::Record).unwrap()), number + 1);
+        assert_eq!(u128::from(reader.count(FrameKind::Record).unwrap()), number + 1);
         file = Some(path);
     }
     // Killed in the middle of a write.
@@ -77,7 +77,7 @@ fn a_file_that_was_left_to_a_later_version_is_free_for_it_and_not_taken_again() 
     journal.leave(held);
     journal.adopt();
     assert_eq!((ids(&journal).len(), journal.meters.left.get()), (0, 1));
-    assert!(Held::adopt(&path).unwrap().is_some(), "whoever can read it may");
+    assert!(ClosedSegment::adopt(&path).unwrap().is_some(), "whoever can read it may");
     std::fs::remove_file(path).unwrap();
     journal.adopt();
     assert!(journal.left.lock().is_empty(), "what is gone is forgotten");
@@ -255,7 +255,8 @@ fn beyond_its_size_the_oldest_are_dropped_and_counted_or_new_calls_are_refused()
 
 /// Notes a call with a body of a thousand bytes.
 fn append_with_body(journal: &Journal, number: u128) {
-    let (request, response) = (Kept::whole(&Bytes::from(vec![b'x'; 1000]), usize::MAX), Kept::default());
+    let (request, response) =
+        (CapturedBody::whole(&Bytes::from(vec![b'x'; 1000]), usize::MAX), CapturedBody::default());
     let parts = Parts {
         heads: b"",
         asked_end: 0,
@@ -300,14 +301,14 @@ fn a_disk_that_refuses_costs_a_body_and_no_record() {
     journal.harvest(Duration::ZERO);
     assert_eq!(ids(&journal), [1, 2]);
     assert_eq!((journal.meters.lost.get(), journal.meters.bodies_lost.get()), (0, 1));
-    assert_eq!(journal.closed.lock()[0].reader(0).unwrap().count(Kind::Body).unwrap(), 1);
+    assert_eq!(journal.closed.lock()[0].reader(0).unwrap().count(FrameKind::Body).unwrap(), 1);
 }
 
 #[test]
 fn a_folder_that_cannot_be_written_stops_the_start() {
     let folder = TempDir::new().unwrap();
     std::fs::write(folder.path().join("journal"), "a file").unwrap();
-    let meters = Arc::new(Meters::new(&prometheus::Registry::new()).unwrap());
+    let meters = Arc::new(JournalMeters::new(&prometheus::Registry::new()).unwrap());
     let error = Journal::open(settings(folder.path()), 1, meters).err().unwrap();
     assert!(error.to_string().contains("JOURNAL_DIR"), "{error}");
 }

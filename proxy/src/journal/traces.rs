@@ -8,16 +8,16 @@
 mod collector;
 pub mod span;
 
-use super::meters::Meters;
+use super::meters::JournalMeters;
 use super::record::Record;
 use super::ship::Priced;
-use crate::dial::Dialer;
+use crate::net::dial::Dialer;
 use bytes::Bytes;
-use collector::{Collector, Room};
+use collector::{Collector, QueueRoom};
 use http::{HeaderName, HeaderValue};
 use serde_json::{Value, json};
-use shared::conf;
 use shared::outbound::path_of;
+use shared::settings;
 use std::sync::Arc;
 use tokio::sync::mpsc::{self, Sender};
 
@@ -28,23 +28,27 @@ const MOST_WAITING: usize = 64;
 
 pub struct Traces {
     service: String,
-    meters: Arc<Meters>,
+    meters: Arc<JournalMeters>,
     /// Of records that are not stored yet.
     noted: Vec<Value>,
     collector: Arc<Collector>,
     /// To the task that sends them; none before the first are sent.
-    queue: Option<Sender<Batch>>,
+    queue: Option<Sender<TraceBatch>>,
 }
 
 /// One request to the collector.
-pub struct Batch {
+pub struct TraceBatch {
     body: Bytes,
     spans: usize,
 }
 
 impl Traces {
     /// None when no collector is named.
-    pub fn open(settings: &conf::Traces, dialer: Arc<Dialer>, meters: Arc<Meters>) -> anyhow::Result<Option<Self>> {
+    pub fn open(
+        settings: &settings::Traces,
+        dialer: Arc<Dialer>,
+        meters: Arc<JournalMeters>,
+    ) -> anyhow::Result<Option<Self>> {
         let Some(endpoint) = &settings.otel_exporter_otlp_endpoint else { return Ok(None) };
         let url = format!("{}/v1/traces", endpoint.trim_end_matches('/'));
         let named = |rule| anyhow::anyhow!("OTEL_EXPORTER_OTLP_ENDPOINT: {rule}");
@@ -54,7 +58,7 @@ impl Traces {
             headers: headers(settings.otel_exporter_otlp_headers.as_deref().unwrap_or_default())?,
             dialer,
             meters: meters.clone(),
-            room: Room::default(),
+            room: QueueRoom::default(),
         };
         Ok(Some(Self {
             service: settings.otel_service_name.clone(),
@@ -67,7 +71,7 @@ impl Traces {
 
     /// Keeps the spans of a record until the next `send`.
     pub fn note(&mut self, record: &Record<'_>, priced: &Priced<'_>) {
-        self.noted.extend(span::of(record, priced));
+        self.noted.extend(span::spans(record, priced));
     }
 
     /// Queues what was noted for the collector. Never waits and never fails: what has no room is dropped.
@@ -82,7 +86,10 @@ impl Traces {
             let body = Bytes::from(envelope(&self.service, spans).to_string());
             let (bytes, spans) = (body.len(), spans.len());
             let is_queued = self.collector.room.take(bytes)
-                && queue.try_send(Batch { body, spans }).inspect_err(|_| self.collector.room.give_back(bytes)).is_ok();
+                && queue
+                    .try_send(TraceBatch { body, spans })
+                    .inspect_err(|_| self.collector.room.give_back(bytes))
+                    .is_ok();
             match is_queued {
                 true => self.meters.spans_waiting.add(i64::try_from(spans).unwrap_or(i64::MAX)),
                 false => {

@@ -2,17 +2,17 @@
 //! object has the same name and bytes whenever it is made, so a file may be sent any number of times.
 
 use super::Journal;
-use super::body::Body;
+use super::body_frame::StoredBodies;
 use super::frame::Tail;
-use super::pace::Pace;
+use super::pace::ShipPace;
 use super::reader::Reader;
 use super::record::{Record, Undecodable};
-use super::segment::Held;
-use crate::bodies::object::object;
+use super::segment::ClosedSegment;
+use crate::journal::logged_body::object::object;
 use bytes::Bytes;
 use futures::stream::{StreamExt as _, TryStreamExt as _};
 use parking_lot::Mutex;
-use shared::header_prefix::Aliases;
+use shared::headers::header_prefix::Aliases;
 use shared::log_store::{LogStore, Packer, body_path};
 use std::io::{self, BufRead};
 use std::sync::Arc;
@@ -36,7 +36,7 @@ pub struct Uploader {
 }
 
 /// Objects to be stored, and how far into their file they reach.
-struct Batch {
+struct UploadBatch {
     objects: Vec<(String, Bytes)>,
     /// Frames that are no body of ours.
     bad: u64,
@@ -99,10 +99,10 @@ impl Journal {
     }
 
     /// Stores what is not stored yet of a file.
-    async fn upload_file(&self, uploader: &Uploader, held: &mut Held) -> Result<Uploaded, String> {
+    async fn upload_file(&self, uploader: &Uploader, held: &mut ClosedSegment) -> Result<Uploaded, String> {
         let (at_once, pace) = match uploader.store.is_folder() {
-            true => (TO_FOLDER, Pace::for_file(held.since(), SystemTime::now())),
-            false => (TO_BUCKET, Pace::FULL),
+            true => (TO_FOLDER, ShipPace::for_file(held.since(), SystemTime::now())),
+            false => (TO_BUCKET, ShipPace::FULL),
         };
         loop {
             let began = Instant::now();
@@ -135,8 +135,13 @@ impl Journal {
 }
 
 /// Makes the next objects of a file, holding no more than one body of it at a time.
-fn batch(mut reader: Reader<impl BufRead>, pace: Pace, aliases: &Aliases, packer: &mut Packer) -> io::Result<Batch> {
-    let mut batch = Batch { objects: Vec::new(), bad: 0, is_newer: false, end: reader.at(), is_last: true };
+fn batch(
+    mut reader: Reader<impl BufRead>,
+    pace: ShipPace,
+    aliases: &Aliases,
+    packer: &mut Packer,
+) -> io::Result<UploadBatch> {
+    let mut batch = UploadBatch { objects: Vec::new(), bad: 0, is_newer: false, end: reader.at(), is_last: true };
     let (mut size, mut bytes) = (0, Vec::new());
     loop {
         let (record, body) = match reader.call(&mut bytes)? {
@@ -146,7 +151,7 @@ fn batch(mut reader: Reader<impl BufRead>, pace: Pace, aliases: &Aliases, packer
                 break;
             }
         };
-        match (Record::decode(record), Body::decode(body)) {
+        match (Record::decode(record), StoredBodies::decode(body)) {
             (Ok(record), Some(body)) => {
                 let path = body_path(record.organisation_id, record.workspace_id, record.created_at(), record.id);
                 let packed = packer.pack(&object(&record, &body, aliases)?)?;

@@ -3,11 +3,11 @@
 //! A disk that is full or read-only does not cost a record at once: up to `KEPT` bytes wait in memory for it to come
 //! back. Only beyond that are records lost, and counted.
 
-use super::body::Parts;
+use super::body_frame::Parts;
 use super::frame;
 use super::intent::Intent;
 use super::record::Record;
-use super::segment::{Held, Segment};
+use super::segment::{ClosedSegment, Segment};
 use std::io::{self, IoSlice};
 use std::time::{Duration, Instant};
 
@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 const KEPT: usize = 4 << 20;
 
 #[derive(Debug, Default)]
-pub struct Writer {
+pub struct JournalWriter {
     pub segment: Option<Segment>,
     buffer: Vec<u8>,
     /// Frames the disk did not take.
@@ -24,7 +24,7 @@ pub struct Writer {
     /// When the first of them came.
     waiting_since: Option<Instant>,
     /// Files that end in something which could not be cut off.
-    broken: Vec<Held>,
+    broken: Vec<ClosedSegment>,
 }
 
 /// What became of a record.
@@ -41,7 +41,7 @@ pub enum Written {
     TooLong,
 }
 
-impl Writer {
+impl JournalWriter {
     /// Writes a record, and its bodies behind it, with one call; `create` makes the file when there is none. Bodies are
     /// not kept in memory: what the disk refuses of them is lost, and so is what no reader would take.
     pub fn append(
@@ -127,7 +127,7 @@ impl Writer {
     /// No record that was not written or is not shipped yet came before this; none when there is none.
     pub fn since(&self) -> Option<Instant> {
         let open = self.segment.as_ref().filter(|segment| segment.length() > 0).and_then(Segment::created);
-        let broken = self.broken.iter().filter_map(Held::created);
+        let broken = self.broken.iter().filter_map(ClosedSegment::created);
         broken.chain(open).chain(self.waiting_since).min()
     }
 
@@ -137,7 +137,7 @@ impl Writer {
     }
 
     /// The file so far, if anything is in it and it is this old. The next record begins another.
-    pub fn close(&mut self, age: Duration) -> impl Iterator<Item = Held> {
+    pub fn close(&mut self, age: Duration) -> impl Iterator<Item = ClosedSegment> {
         let is_due = |segment: &mut Segment| {
             segment.length() > 0 && segment.created().is_none_or(|created| created.elapsed() >= age)
         };

@@ -1,8 +1,8 @@
 //! What is counted, and how far it may go. A counter is one unit of one thing; its windows and periods are rows of
 //! `usage_counters`, so that an expired window or a reset budget is nothing but another beginning.
 
-use super::shards::Found;
-use super::sort::Sort;
+use super::counter_kind::CounterKind;
+use super::shards::ShareHandle;
 use foldhash::quality::RandomState;
 use sha2::{Digest as _, Sha256};
 use std::hash::{BuildHasher as _, Hash, Hasher};
@@ -10,9 +10,9 @@ use std::sync::{Arc, LazyLock};
 use uuid::Uuid;
 
 /// Microseconds since 1970 by Postgres' clock.
-pub type Moment = i64;
+pub type Micros = i64;
 
-pub const SECOND: Moment = 1_000_000;
+pub const SECOND: Micros = 1_000_000;
 
 /// Longer ids are exchanged for their hash: values of metadata come from clients, and end in keys of tables.
 pub const LONGEST_ID: usize = 256;
@@ -53,13 +53,13 @@ pub enum Window {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
+pub enum LimitKind {
     Rate(Window),
     Budget {
         /// Reserves the worst case and is never overspent.
         strict: bool,
         /// When its present period began (`last_reset_at`).
-        since: Moment,
+        since: Micros,
     },
 }
 
@@ -71,7 +71,7 @@ pub struct Counter(Arc<Inner>);
 struct Inner {
     hash: u64,
     organisation: Uuid,
-    sort: Sort,
+    sort: CounterKind,
     scope_id: Box<str>,
 }
 
@@ -80,27 +80,27 @@ struct Inner {
 pub struct Limit {
     pub counter: Counter,
     pub cap: u64,
-    pub kind: Kind,
+    pub kind: LimitKind,
     /// Counts and reports, and never refuses.
     pub dry_run: bool,
 }
 
 /// What a request wants of a limit. `u64::MAX` when nobody can say how much that is at most.
 #[derive(Debug, Clone, Copy)]
-pub struct Ask<'l> {
+pub struct LimitAsk<'l> {
     pub limit: &'l Limit,
     pub amount: u64,
     /// Where its share was found before, or is noted, by the same `Limits`.
-    pub found: Option<&'l Found>,
+    pub found: Option<&'l ShareHandle>,
 }
 
 impl Counter {
-    pub fn new(organisation: Uuid, scope: Scope, scope_id: impl Into<String>, unit: Unit, kind: Kind) -> Self {
+    pub fn new(organisation: Uuid, scope: Scope, scope_id: impl Into<String>, unit: Unit, kind: LimitKind) -> Self {
         /// By chance, so that nobody can choose values that fall together.
         static SPREAD: LazyLock<RandomState> = LazyLock::new(RandomState::default);
         let window = match kind {
-            Kind::Rate(window) => Some(window),
-            Kind::Budget { .. } => None,
+            LimitKind::Rate(window) => Some(window),
+            LimitKind::Budget { .. } => None,
         };
         let mut scope_id = scope_id.into();
         if scope_id.len() > LONGEST_ID || scope_id.contains('\0') {
@@ -110,14 +110,14 @@ impl Counter {
         let scope_id: Box<str> = scope_id.as_str().into();
         let kinds = [scope as u8, unit as u8, window.map_or(u8::MAX, |window| window as u8), 0];
         let hash = SPREAD.hash_one((organisation.as_u128(), u32::from_le_bytes(kinds), &*scope_id));
-        Self(Arc::new(Inner { hash, organisation, sort: Sort { scope, unit, window }, scope_id }))
+        Self(Arc::new(Inner { hash, organisation, sort: CounterKind { scope, unit, window }, scope_id }))
     }
 
     pub fn organisation(&self) -> Uuid {
         self.0.organisation
     }
 
-    pub fn sort(&self) -> Sort {
+    pub fn sort(&self) -> CounterKind {
         self.0.sort
     }
 
@@ -152,9 +152,9 @@ impl Hash for Counter {
     }
 }
 
-impl Kind {
+impl LimitKind {
     /// When the window or period began that this moment falls in.
-    pub fn starts_at(self, now: Moment) -> Moment {
+    pub fn starts_at(self, now: Micros) -> Micros {
         match self {
             Self::Rate(window) => now - (now - window.offset()).rem_euclid(window.length()),
             Self::Budget { since, .. } => since,
@@ -162,7 +162,7 @@ impl Kind {
     }
 
     /// When it ends; a budget does not by itself.
-    pub fn ends_at(self, now: Moment) -> Option<Moment> {
+    pub fn ends_at(self, now: Micros) -> Option<Micros> {
         match self {
             Self::Rate(window) => Some(self.starts_at(now) + window.length()),
             Self::Budget { .. } => None,
@@ -176,7 +176,7 @@ impl Kind {
 }
 
 impl Window {
-    pub const fn length(self) -> Moment {
+    pub const fn length(self) -> Micros {
         match self {
             Self::Minute => 60 * SECOND,
             Self::Hour => 3600 * SECOND,
@@ -187,7 +187,7 @@ impl Window {
     }
 
     /// When the first one began: 1970 began on a Thursday.
-    const fn offset(self) -> Moment {
+    const fn offset(self) -> Micros {
         match self {
             Self::Second | Self::Minute | Self::Hour | Self::Day => 0,
             Self::Week => 4 * 86_400 * SECOND,
@@ -226,7 +226,7 @@ fn shortened(id: &str) -> String {
 mod tests {
     use super::*;
 
-    fn counter(id: &str, kind: Kind) -> Counter {
+    fn counter(id: &str, kind: LimitKind) -> Counter {
         Counter::new(Uuid::nil(), Scope::Policy, id, Unit::Requests, kind)
     }
 
@@ -234,12 +234,12 @@ mod tests {
     fn windows_are_aligned_to_utc_and_a_budget_begins_when_it_says() {
         let now = 1_700_000_123 * SECOND + 7;
         for (kind, starts, ends) in [
-            (Kind::Rate(Window::Second), 1_700_000_123, Some(1_700_000_124)),
-            (Kind::Rate(Window::Minute), 1_700_000_100, Some(1_700_000_160)),
-            (Kind::Rate(Window::Hour), 1_699_999_200, Some(1_700_002_800)),
-            (Kind::Rate(Window::Day), 1_699_920_000, Some(1_700_006_400)),
-            (Kind::Rate(Window::Week), 1_699_833_600, Some(1_700_438_400)),
-            (Kind::Budget { strict: false, since: 5 * SECOND }, 5, None),
+            (LimitKind::Rate(Window::Second), 1_700_000_123, Some(1_700_000_124)),
+            (LimitKind::Rate(Window::Minute), 1_700_000_100, Some(1_700_000_160)),
+            (LimitKind::Rate(Window::Hour), 1_699_999_200, Some(1_700_002_800)),
+            (LimitKind::Rate(Window::Day), 1_699_920_000, Some(1_700_006_400)),
+            (LimitKind::Rate(Window::Week), 1_699_833_600, Some(1_700_438_400)),
+            (LimitKind::Budget { strict: false, since: 5 * SECOND }, 5, None),
         ] {
             assert_eq!((kind.starts_at(now) / SECOND, kind.ends_at(now).map(|end| end / SECOND)), (starts, ends));
         }
@@ -247,16 +247,17 @@ mod tests {
 
     #[test]
     fn counters_are_equal_by_what_they_count_and_not_by_cap_or_period() {
-        let (budget, later) = (Kind::Budget { strict: true, since: 1 }, Kind::Budget { strict: false, since: 2 });
+        let (budget, later) =
+            (LimitKind::Budget { strict: true, since: 1 }, LimitKind::Budget { strict: false, since: 2 });
         assert_eq!(counter("a", budget), counter("a", later));
         assert_ne!(counter("a", budget), counter("b", budget));
-        assert_ne!(counter("a", budget), counter("a", Kind::Rate(Window::Day)));
-        assert_ne!(counter("a", Kind::Rate(Window::Hour)), counter("a", Kind::Rate(Window::Day)));
+        assert_ne!(counter("a", budget), counter("a", LimitKind::Rate(Window::Day)));
+        assert_ne!(counter("a", LimitKind::Rate(Window::Hour)), counter("a", LimitKind::Rate(Window::Day)));
     }
 
     #[test]
     fn ids_that_clients_made_long_or_odd_stay_short_and_apart() {
-        let kind = Kind::Rate(Window::Day);
+        let kind = LimitKind::Rate(Window::Day);
         let (one, other) = ("é".repeat(5000) + "1", "é".repeat(5000) + "2");
         for id in [&one, &other, "a\0b"] {
             let counter = counter(id, kind);

@@ -3,7 +3,7 @@
 
 /// What the store knows of a counter when it is asked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Standing {
+pub struct StoreStanding {
     /// Used, and settled.
     pub value: u64,
     /// In leases that are open, of everybody.
@@ -22,7 +22,7 @@ pub struct Wish {
 
 /// What it gets, and what nobody has after that. Less than its request lacks would only lie with it, and two that each
 /// hold a part of the last piece would wait for one another for ever.
-pub fn grant(standing: Standing, wish: Wish, replicas: u64) -> (u64, u64) {
+pub fn grant(standing: StoreStanding, wish: Wish, replicas: u64) -> (u64, u64) {
     let left = wish.cap.saturating_sub(standing.value).saturating_sub(standing.promised);
     let piece = left / replicas.max(1).saturating_mul(2);
     let granted = if wish.need > left { 0 } else { wish.want.min(piece).max(wish.need).max(1).min(left) };
@@ -46,7 +46,7 @@ mod tests {
             (900, 100, 500, 40, (0, 0)),
             (900, 300, 500, 40, (0, 0)),
         ] {
-            let found = grant(Standing { value, promised }, Wish { want, need, cap: 1000 }, 3);
+            let found = grant(StoreStanding { value, promised }, Wish { want, need, cap: 1000 }, 3);
             assert_eq!(found, expected, "{value} used, {promised} promised, {want} wanted, {need} needed");
         }
     }
@@ -57,7 +57,7 @@ mod tests {
             value in any::<u64>(), promised in any::<u64>(), want in any::<u64>(), need in any::<u64>(),
             cap in any::<u64>(), replicas in 0..1000_u64,
         ) {
-            let (granted, left) = grant(Standing { value, promised }, Wish { want, need, cap }, replicas);
+            let (granted, left) = grant(StoreStanding { value, promised }, Wish { want, need, cap }, replicas);
             let all = [value, promised, granted, left].into_iter().map(u128::from).sum::<u128>();
             prop_assert!(all == u128::from(cap) || granted == 0 && left == 0 && all >= u128::from(cap));
         }

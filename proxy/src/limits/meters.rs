@@ -2,7 +2,7 @@
 
 use prometheus::{IntCounter, IntCounterVec, IntGauge, Opts, Registry};
 
-pub struct Meters {
+pub struct LimitMeters {
     pub refused: IntCounter,
     pub away: IntCounter,
     pub unleased: IntCounter,
@@ -16,7 +16,7 @@ pub struct Meters {
     unpriced_refused: IntCounter,
 }
 
-impl Meters {
+impl LimitMeters {
     pub fn new(registry: &Registry) -> prometheus::Result<Self> {
         let counter = |name: &str, help: &str| -> prometheus::Result<IntCounter> {
             let counter = IntCounter::new(name, help)?;

@@ -4,11 +4,12 @@
 //!
 //! Orders of locking, everywhere: windows of seconds by their hash, then counters by key, then leases by id.
 
-use super::counter::{Counter, Moment};
-use super::grant::{Standing, grant};
-use super::share::{Answer, Question};
+use super::counter::{Counter, Micros};
+use super::grant::{StoreStanding, grant};
+use super::share::{LeaseAnswer, LeaseQuestion};
 use chrono::{DateTime, Utc};
-use shared::{conf, db, limit_intents};
+use shared::db::{self, limit_intents};
+use shared::settings;
 use std::time::Duration;
 use tokio_postgres::types::ToSql;
 use tokio_postgres::{Client, Error, Transaction};
@@ -18,7 +19,7 @@ use uuid::Uuid;
 const PATIENCE: Duration = Duration::from_secs(2);
 
 pub struct Postgres {
-    database: conf::Database,
+    database: settings::Database,
     /// Of this process; leases bear it.
     boot: Uuid,
     /// Who was not seen for this long holds no rates any more, in seconds.
@@ -29,7 +30,7 @@ pub struct Postgres {
 /// What the store says of itself and of the replicas.
 #[derive(Debug, Clone, Copy)]
 pub struct Beat {
-    pub clock: Moment,
+    pub clock: Micros,
     pub replicas: u64,
 }
 
@@ -41,12 +42,16 @@ pub struct Shrink {
 }
 
 impl Postgres {
-    pub fn new(database: conf::Database, boot: Uuid, ttl: Duration) -> Self {
+    pub fn new(database: settings::Database, boot: Uuid, ttl: Duration) -> Self {
         Self { database, boot, ttl: ttl.as_secs_f64(), client: None }
     }
 
     /// One answer for each question.
-    pub async fn grant(&mut self, asked: &[(Counter, Question)], replicas: u64) -> Result<Vec<Answer>, String> {
+    pub async fn grant(
+        &mut self,
+        asked: &[(Counter, LeaseQuestion)],
+        replicas: u64,
+    ) -> Result<Vec<LeaseAnswer>, String> {
         let (boot, ttl) = (self.boot, self.ttl);
         self.within(async |client| granted(client, asked, boot, ttl, replicas).await).await
     }
@@ -123,7 +128,7 @@ pub async fn release(client: &mut Client, boot: Uuid) -> Result<(), Error> {
 }
 
 /// The keys of counters as columns.
-struct Keys<'k> {
+struct CounterKeys<'k> {
     organisations: Vec<Uuid>,
     scopes: Vec<&'k str>,
     scope_ids: Vec<&'k str>,
@@ -134,8 +139,8 @@ struct Keys<'k> {
     ends: Vec<Option<DateTime<Utc>>>,
 }
 
-impl<'k> Keys<'k> {
-    fn of(asked: &'k [(Counter, Question)]) -> Self {
+impl<'k> CounterKeys<'k> {
+    fn from_questions(asked: &'k [(Counter, LeaseQuestion)]) -> Self {
         Self {
             organisations: asked.iter().map(|(counter, _)| counter.organisation()).collect(),
             scopes: asked.iter().map(|(counter, _)| counter.sort().scope()).collect(),
@@ -149,7 +154,7 @@ impl<'k> Keys<'k> {
     }
 }
 
-fn time(moment: Moment) -> DateTime<Utc> {
+fn time(moment: Micros) -> DateTime<Utc> {
     DateTime::from_timestamp_micros(moment).unwrap_or_default()
 }
 
@@ -198,19 +203,19 @@ const LEASED: &str = "
 
 async fn granted(
     client: &mut Client,
-    asked: &[(Counter, Question)],
+    asked: &[(Counter, LeaseQuestion)],
     boot: Uuid,
     ttl: f64,
     replicas: u64,
-) -> Result<Vec<Answer>, Error> {
-    let keys = Keys::of(asked);
-    let Keys { organisations, scopes, scope_ids, units, periods, starts, leases, ends } = &keys;
+) -> Result<Vec<LeaseAnswer>, Error> {
+    let keys = CounterKeys::from_questions(asked);
+    let CounterKeys { organisations, scopes, scope_ids, units, periods, starts, leases, ends } = &keys;
     let transaction = client.transaction().await?;
     if periods.contains(&"second") {
         transaction.execute(SECONDS, &[organisations, scopes, scope_ids, units, periods, starts]).await?;
     }
     transaction.execute(MISSING, &[organisations, scopes, scope_ids, units, periods, starts]).await?;
-    let mut standings = vec![(Standing { value: 0, promised: 0 }, false); asked.len()];
+    let mut standings = vec![(StoreStanding { value: 0, promised: 0 }, false); asked.len()];
     for row in transaction.query(LOCKED, &[organisations, scopes, scope_ids, units, periods, starts]).await? {
         let (at, value): (i64, i64) = (row.try_get(0)?, row.try_get(1)?);
         if let Some((standing, _)) = standings.get_mut(place(at)) {
@@ -226,9 +231,9 @@ async fn granted(
     }
     let answers = asked.iter().zip(standings).map(|((_, question), (standing, others))| {
         let (granted, left) = grant(standing, question.wish, replicas);
-        Answer { granted, left, others }
+        LeaseAnswer { granted, left, others }
     });
-    let answers: Vec<Answer> = answers.collect();
+    let answers: Vec<LeaseAnswer> = answers.collect();
     let amounts: Vec<i64> = answers.iter().map(|answer| answer.granted.min(super::share::MOST).cast_signed()).collect();
     transaction
         .execute(LEASED, &[organisations, scopes, scope_ids, units, periods, starts, leases, ends, &boot, &amounts])

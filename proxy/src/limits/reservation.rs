@@ -2,7 +2,7 @@
 //! request can keep what it did not use.
 
 use super::Limits;
-use super::counter::{Ask, Counter, Moment, Unit, Window};
+use super::counter::{Counter, LimitAsk, Micros, Unit, Window};
 use super::shards::Slot;
 use std::sync::Arc;
 use uuid::Uuid;
@@ -10,17 +10,17 @@ use uuid::Uuid;
 /// Everything a request was promised, of all its limits.
 pub struct Reservation {
     pub(super) limits: Arc<Limits>,
-    pub(super) held: Vec<Held>,
+    pub(super) held: Vec<HeldAmount>,
     /// For each, where its share is.
     pub(super) slots: Vec<Option<Arc<Slot>>>,
 }
 
 #[derive(Debug, Clone)]
-pub(super) struct Held {
+pub(super) struct HeldAmount {
     pub counter: Counter,
-    pub starts_at: Moment,
-    pub ends_at: Option<Moment>,
-    pub place: Place,
+    pub starts_at: Micros,
+    pub ends_at: Option<Micros>,
+    pub place: TakenFrom,
     pub amount: u64,
     pub cap: u64,
     pub remaining: u64,
@@ -32,7 +32,7 @@ pub(super) struct Held {
 
 /// Where the amount was taken from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Place {
+pub(super) enum TakenFrom {
     Lease(Uuid),
     /// A window in Redis.
     Redis,
@@ -51,12 +51,12 @@ pub struct Spent {
 
 /// How a limit stands after a request was admitted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Standing {
+pub struct LimitStanding {
     pub unit: Unit,
     pub cap: u64,
     pub remaining: u64,
     /// When its window ends.
-    pub resets_at: Option<Moment>,
+    pub resets_at: Option<Micros>,
     pub is_dry_run: bool,
     /// It would have refused, were it not a dry run.
     pub is_over: bool,
@@ -66,18 +66,18 @@ pub struct Standing {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Due<'r> {
     pub counter: &'r Counter,
-    pub starts_at: Moment,
+    pub starts_at: Micros,
     pub lease: Option<Uuid>,
 }
 
 /// Nothing was taken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Refusal {
+pub struct LimitRefusal {
     /// Which of the asks.
     pub index: usize,
     pub remaining: u64,
     /// When its window ends.
-    pub resets_at: Option<Moment>,
+    pub resets_at: Option<Micros>,
     pub why: Why,
 }
 
@@ -93,12 +93,12 @@ pub enum Why {
 
 impl Limits {
     /// What has happened already is charged to these limits whether they would have let it pass or not.
-    pub fn charge_unasked(self: &Arc<Self>, now: Moment, asks: &[Ask<'_>]) -> Reservation {
-        let held = asks.iter().map(|Ask { limit, .. }| Held {
+    pub fn charge_unasked(self: &Arc<Self>, now: Micros, asks: &[LimitAsk<'_>]) -> Reservation {
+        let held = asks.iter().map(|LimitAsk { limit, .. }| HeldAmount {
             counter: limit.counter.clone(),
             starts_at: limit.kind.starts_at(now),
             ends_at: limit.kind.ends_at(now),
-            place: Place::Nowhere,
+            place: TakenFrom::Nowhere,
             amount: 0,
             cap: limit.cap,
             remaining: 0,
@@ -110,11 +110,11 @@ impl Limits {
     }
 }
 
-impl Held {
+impl HeldAmount {
     fn due(&self) -> Due<'_> {
         let lease = match self.place {
-            Place::Lease(lease) => Some(lease).filter(|lease| !lease.is_nil()),
-            Place::Redis | Place::Nowhere => None,
+            TakenFrom::Lease(lease) => Some(lease).filter(|lease| !lease.is_nil()),
+            TakenFrom::Redis | TakenFrom::Nowhere => None,
         };
         Due { counter: &self.counter, starts_at: self.starts_at, lease }
     }
@@ -130,7 +130,7 @@ impl Reservation {
     /// place) is charged to those of tokens and cost alone.
     pub fn charges(&self) -> impl Iterator<Item = Due<'_>> {
         let stored = self.held.iter().filter(|held| held.counter.window() != Some(Window::Second));
-        stored.map(Held::due)
+        stored.map(HeldAmount::due)
     }
 
     /// What was taken from strict budgets, which must know it before the call leaves.
@@ -145,8 +145,8 @@ impl Reservation {
     }
 
     /// One for each ask, in their order.
-    pub fn standings(&self) -> impl Iterator<Item = Standing> {
-        self.held.iter().map(|held| Standing {
+    pub fn standings(&self) -> impl Iterator<Item = LimitStanding> {
+        self.held.iter().map(|held| LimitStanding {
             unit: held.counter.unit(),
             cap: held.cap,
             remaining: held.remaining,

@@ -2,7 +2,7 @@
 //! always taken in the same order. Where a share is, is found by its counter in one of many maps, or remembered by whoever
 //! found it before: what somebody remembers is not forgotten here.
 
-use super::counter::{Counter, Limit, Moment};
+use super::counter::{Counter, Limit, Micros};
 use super::share::Share;
 use parking_lot::{Mutex, MutexGuard};
 use std::collections::HashMap;
@@ -16,23 +16,23 @@ pub const SHARDS: usize = 256;
 /// Limits of one request that need no memory of their own to be decided.
 const FEW: usize = 8;
 
-type Shard = HashMap<Counter, Arc<Slot>, BuildHasherDefault<Known>>;
+type ShareMap = HashMap<Counter, Arc<Slot>, BuildHasherDefault<KnownHash>>;
 
-pub struct Entry {
+pub struct ShareEntry {
     pub share: Share,
     /// Requests that wait for the store; they wake when this is dropped.
     pub waiting: Option<watch::Sender<()>>,
 }
 
 /// Where a share is kept.
-pub struct Slot(Mutex<Entry>);
+pub struct Slot(Mutex<ShareEntry>);
 
 /// Where the share of a limit was found, so that it need not be looked for again.
 #[derive(Clone, Default)]
-pub struct Found(OnceLock<Arc<Slot>>);
+pub struct ShareHandle(OnceLock<Arc<Slot>>);
 
 pub struct Shards {
-    shards: Box<[Mutex<Shard>]>,
+    shards: Box<[Mutex<ShareMap>]>,
     /// How many shares there are, and may be. Only who makes or forgets one writes here.
     count: AtomicUsize,
     most: usize,
@@ -40,9 +40,9 @@ pub struct Shards {
 
 /// Counters know their hash.
 #[derive(Default)]
-struct Known(u64);
+struct KnownHash(u64);
 
-impl Hasher for Known {
+impl Hasher for KnownHash {
     fn finish(&self) -> u64 {
         self.0
     }
@@ -59,12 +59,12 @@ impl Hasher for Known {
 }
 
 impl Slot {
-    pub fn lock(&self) -> MutexGuard<'_, Entry> {
+    pub fn lock(&self) -> MutexGuard<'_, ShareEntry> {
         self.0.lock()
     }
 }
 
-impl fmt::Debug for Found {
+impl fmt::Debug for ShareHandle {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(if self.0.get().is_some() { "found" } else { "not found yet" })
     }
@@ -80,12 +80,12 @@ impl Shards {
     }
 
     /// Does something with the share of a counter, if there is one.
-    pub fn with<T>(&self, counter: &Counter, work: impl FnOnce(&mut Entry) -> T) -> Option<T> {
+    pub fn with<T>(&self, counter: &Counter, work: impl FnOnce(&mut ShareEntry) -> T) -> Option<T> {
         self.find(counter).map(|slot| work(&mut slot.lock()))
     }
 
     /// Makes the share if there is none; none when there is no room for it.
-    pub fn find_or_make(&self, now: Moment, limit: &Limit, found: Option<&Found>) -> Option<Arc<Slot>> {
+    pub fn find_or_make(&self, now: Micros, limit: &Limit, found: Option<&ShareHandle>) -> Option<Arc<Slot>> {
         if let Some(slot) = found.and_then(|found| found.0.get()) {
             return Some(slot.clone());
         }
@@ -96,7 +96,7 @@ impl Shards {
         Some(slot)
     }
 
-    fn look_or_make(&self, now: Moment, limit: &Limit) -> Option<Arc<Slot>> {
+    fn look_or_make(&self, now: Micros, limit: &Limit) -> Option<Arc<Slot>> {
         let mut shard = self.shards[shard_of(&limit.counter)].lock();
         if let Some(slot) = shard.get(&limit.counter) {
             return Some(slot.clone());
@@ -109,7 +109,7 @@ impl Shards {
         } else {
             self.count.fetch_add(1, Relaxed);
         }
-        let slot = Arc::new(Slot(Mutex::new(Entry { share: Share::new(now, limit), waiting: None })));
+        let slot = Arc::new(Slot(Mutex::new(ShareEntry { share: Share::new(now, limit), waiting: None })));
         shard.insert(limit.counter.clone(), slot.clone());
         Some(slot)
     }
@@ -120,7 +120,7 @@ impl Shards {
     }
 
     /// Goes over every share, a shard at a time.
-    pub fn each(&self, mut work: impl FnMut(&mut Entry)) {
+    pub fn each(&self, mut work: impl FnMut(&mut ShareEntry)) {
         for shard in &self.shards {
             shard.lock().values().for_each(|slot| work(&mut slot.lock()));
         }
@@ -132,7 +132,7 @@ impl Shards {
         &self,
         from: usize,
         [looks, finds]: [usize; 2],
-        mut look: impl FnMut(&Counter, &mut Entry) -> (bool, usize),
+        mut look: impl FnMut(&Counter, &mut ShareEntry) -> (bool, usize),
     ) -> usize {
         let (mut looked, mut found) = (0, 0);
         for step in 0..SHARDS {
@@ -163,14 +163,14 @@ fn is_unknown(slot: &Arc<Slot>) -> bool {
 }
 
 /// The shares of one request, all held.
-pub struct Held<'h, 's> {
+pub struct LockedShares<'h, 's> {
     slots: &'s [Option<Arc<Slot>>],
     /// One for each slot; none where another slot of the request is the same.
-    guards: &'h mut [Option<MutexGuard<'s, Entry>>],
+    guards: &'h mut [Option<MutexGuard<'s, ShareEntry>>],
 }
 
 /// Does something with all of these held at once.
-pub fn with_all<'s, T>(slots: &'s [Option<Arc<Slot>>], work: impl FnOnce(&mut Held<'_, 's>) -> T) -> T {
+pub fn with_all<'s, T>(slots: &'s [Option<Arc<Slot>>], work: impl FnOnce(&mut LockedShares<'_, 's>) -> T) -> T {
     let mut few = [const { None }; FEW];
     let mut many;
     let guards = match slots.len() <= FEW {
@@ -192,12 +192,12 @@ pub fn with_all<'s, T>(slots: &'s [Option<Arc<Slot>>], work: impl FnOnce(&mut He
         guards[index] = Some(slot.lock());
         last = address;
     }
-    work(&mut Held { slots, guards })
+    work(&mut LockedShares { slots, guards })
 }
 
-impl Held<'_, '_> {
+impl LockedShares<'_, '_> {
     /// The share of one of the slots; none where there is no slot.
-    pub fn entry(&mut self, index: usize) -> Option<&mut Entry> {
+    pub fn entry(&mut self, index: usize) -> Option<&mut ShareEntry> {
         let is_same = |other: &Option<Arc<Slot>>| match (other, &self.slots[index]) {
             (Some(other), Some(slot)) => Arc::ptr_eq(other, slot),
             _ => false,
@@ -217,12 +217,12 @@ pub(super) fn shard_of(counter: &Counter) -> usize {
 
 #[cfg(test)]
 mod tests {
-    use super::super::counter::{Kind, Scope, Unit, Window};
+    use super::super::counter::{LimitKind, Scope, Unit, Window};
     use super::*;
     use uuid::Uuid;
 
     fn limit(id: &str) -> Limit {
-        let kind = Kind::Rate(Window::Minute);
+        let kind = LimitKind::Rate(Window::Minute);
         let counter = Counter::new(Uuid::nil(), Scope::Policy, id, Unit::Requests, kind);
         Limit { counter, cap: 1, kind, dry_run: false }
     }
@@ -234,7 +234,7 @@ mod tests {
 
     #[test]
     fn what_somebody_remembers_is_neither_forgotten_nor_pushed_out() {
-        let (shards, found) = (Shards::new(1), Found::default());
+        let (shards, found) = (Shards::new(1), ShareHandle::default());
         let one = limit("a");
         let is_neighbour = |limit: &Limit| shard_of(&limit.counter) == shard_of(&one.counter);
         let other = (0..).map(|n| limit(&n.to_string())).find(is_neighbour).unwrap();
@@ -263,7 +263,7 @@ mod tests {
                     let entry = held.entry(index);
                     assert_eq!(entry.is_some(), slot.is_some());
                     if let Some(entry) = entry {
-                        entry.share.take(index as Moment, 1);
+                        entry.share.take(index as Micros, 1);
                     }
                 }
                 assert!(slots.iter().flatten().all(|slot| slot.0.is_locked()));

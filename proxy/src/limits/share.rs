@@ -6,37 +6,37 @@
 
 mod leases;
 
-use super::counter::{Kind, Limit, Moment, SECOND};
+use super::counter::{Limit, LimitKind, Micros, SECOND};
 use super::grant::Wish;
 use leases::Leases;
 use uuid::Uuid;
 
 /// Not used for this long, the rest of a lease goes back to the store.
-const IDLE_RATE: Moment = SECOND / 3;
-const IDLE_BUDGET: Moment = 2 * SECOND;
+const IDLE_RATE: Micros = SECOND / 3;
+const IDLE_BUDGET: Micros = 2 * SECOND;
 /// Not used for this long, the share itself is forgotten.
-const FORGOTTEN: Moment = 10 * SECOND;
+const FORGOTTEN: Micros = 10 * SECOND;
 /// Pieces double when one lasts less than this and halve when one lasts longer than that.
-const SHORT: Moment = SECOND / 2;
-const LONG: Moment = 4 * SECOND;
+const SHORT: Micros = SECOND / 2;
+const LONG: Micros = 4 * SECOND;
 /// Nothing is put off for longer than this. What is, was noted by a clock that has been set back since.
-const LONGEST_PAUSE: Moment = 2 * SECOND;
+const LONGEST_PAUSE: Micros = 2 * SECOND;
 /// A request may come so late that the next window has begun meanwhile. One that is further ahead was noted by a clock that
 /// has been set back since.
-const LATEST: Moment = 2 * SECOND;
+const LATEST: Micros = 2 * SECOND;
 /// No amount is larger: sums of a few cannot overflow.
 pub const MOST: u64 = 1 << 60;
 
 #[derive(Debug, Clone)]
 pub struct Share {
     /// The window or period all this speaks of.
-    starts_at: Moment,
+    starts_at: Micros,
     /// Of a rate's window.
-    ends_at: Option<Moment>,
+    ends_at: Option<Micros>,
     /// As the limit last said.
     cap: u64,
     leases: Leases,
-    asking: Asking,
+    asking: LeaseRequestState,
     /// What requests that wait lack: the largest, and all.
     need: u64,
     demand: u64,
@@ -46,23 +46,23 @@ pub struct Share {
     elsewhere: u64,
     dry: Option<Dry>,
     /// The store did not answer; it is not asked before this.
-    away_until: Moment,
+    away_until: Micros,
     failures: u8,
-    used_at: Moment,
-    renewed_at: Moment,
+    used_at: Micros,
+    renewed_at: Micros,
 }
 
 /// The store had no more.
 #[derive(Debug, Clone, Copy)]
 struct Dry {
-    until: Moment,
+    until: Micros,
     cap: u64,
     /// What it still had, too little for whoever waited.
     left: u64,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Asking {
+enum LeaseRequestState {
     Not,
     Queued,
     Sent { lease: Uuid },
@@ -70,7 +70,7 @@ enum Asking {
 
 /// Whether a request may pass.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Verdict {
+pub enum LimitVerdict {
     Pass,
     Refuse,
     /// The store must be asked first.
@@ -81,17 +81,17 @@ pub enum Verdict {
 
 /// A question to the store.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Question {
+pub struct LeaseQuestion {
     /// The lease to add to, or to make.
     pub lease: Uuid,
-    pub starts_at: Moment,
-    pub ends_at: Option<Moment>,
+    pub starts_at: Micros,
+    pub ends_at: Option<Micros>,
     pub wish: Wish,
 }
 
 /// The store's answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Answer {
+pub struct LeaseAnswer {
     pub granted: u64,
     /// What nobody holds.
     pub left: u64,
@@ -111,13 +111,13 @@ pub struct Swept {
 }
 
 impl Share {
-    pub fn new(now: Moment, limit: &Limit) -> Self {
+    pub fn new(now: Micros, limit: &Limit) -> Self {
         Self {
             starts_at: limit.kind.starts_at(now),
             ends_at: limit.kind.ends_at(now),
             cap: limit.cap,
             leases: Leases::default(),
-            asking: Asking::Not,
+            asking: LeaseRequestState::Not,
             need: 0,
             demand: 0,
             chunk: (limit.cap / 128).max(1),
@@ -131,7 +131,7 @@ impl Share {
     }
 
     /// Goes over to the window that this moment falls in, and to the limit as it is now.
-    pub fn turn(&mut self, now: Moment, limit: &Limit) {
+    pub fn turn(&mut self, now: Micros, limit: &Limit) {
         let starts_at = limit.kind.starts_at(now);
         // Somebody who still holds an older copy of the limit does not turn time back; a clock that was ahead does.
         let was_ahead = self.ends_at.is_some() && self.starts_at > now.saturating_add(LATEST);
@@ -151,18 +151,18 @@ impl Share {
         self.cap = limit.cap;
     }
 
-    fn forget_pauses_of_a_clock_ahead(&mut self, now: Moment) {
+    fn forget_pauses_of_a_clock_ahead(&mut self, now: Micros) {
         let latest = now.saturating_add(LONGEST_PAUSE);
         if self.away_until > latest {
             self.away_until = 0;
         }
         if self.ends_at.is_none() {
-            self.dry = self.dry.filter(|dry| dry.until <= latest || dry.until == Moment::MAX);
+            self.dry = self.dry.filter(|dry| dry.until <= latest || dry.until == Micros::MAX);
         }
     }
 
     /// The same where there is no store: all of the cap is this replica's.
-    pub fn turn_alone(&mut self, now: Moment, limit: &Limit) {
+    pub fn turn_alone(&mut self, now: Micros, limit: &Limit) {
         let (cap, starts_at) = (self.cap, self.starts_at);
         self.cap = 0;
         self.turn(now, limit);
@@ -170,13 +170,13 @@ impl Share {
         let more = (starts_at == self.starts_at).then_some(whole - before);
         self.leases.alone(now, self.starts_at, whole, more);
         self.elsewhere = 0;
-        self.dry = Some(Dry { until: Moment::MAX, cap: u64::MAX, left: 0 });
+        self.dry = Some(Dry { until: Micros::MAX, cap: u64::MAX, left: 0 });
     }
 
     /// `trusted_until`: how long leases of rates hold unless the store hears of this replica again.
-    pub fn verdict(&self, now: Moment, limit: &Limit, amount: u64, trusted_until: Moment) -> Verdict {
+    pub fn verdict(&self, now: Micros, limit: &Limit, amount: u64, trusted_until: Micros) -> LimitVerdict {
         if limit.cap == 0 || limit.kind.is_exact() && amount > limit.cap {
-            return Verdict::Refuse;
+            return LimitVerdict::Refuse;
         }
         let balance = self.balance(now, trusted_until);
         let is_there = match limit.kind.is_exact() {
@@ -184,23 +184,23 @@ impl Share {
             false => balance > 0,
         };
         match self.dry {
-            _ if is_there => Verdict::Pass,
+            _ if is_there => LimitVerdict::Pass,
             Some(dry) if now < dry.until && limit.cap <= dry.cap && lacking(limit.kind, amount, balance) > dry.left => {
-                Verdict::Refuse
+                LimitVerdict::Refuse
             }
-            _ if now < self.away_until => Verdict::Away,
-            _ => Verdict::Wait,
+            _ if now < self.away_until => LimitVerdict::Away,
+            _ => LimitVerdict::Wait,
         }
     }
 
     /// Promises so much to a request that may pass. Answers the lease it is from.
-    pub fn take(&mut self, now: Moment, amount: u64) -> Option<Uuid> {
+    pub fn take(&mut self, now: Micros, amount: u64) -> Option<Uuid> {
         self.used_at = now;
         self.leases.take(amount)
     }
 
     /// A request waits for this. True when the store is to be asked on its account.
-    pub fn wait(&mut self, now: Moment, kind: Kind, amount: u64, trusted_until: Moment) -> bool {
+    pub fn wait(&mut self, now: Micros, kind: LimitKind, amount: u64, trusted_until: Micros) -> bool {
         let balance = self.balance(now, trusted_until);
         self.need = self.need.max(lacking(kind, amount, balance));
         self.demand = self.demand.saturating_add(amount.min(MOST)).min(MOST);
@@ -208,33 +208,33 @@ impl Share {
     }
 
     /// True when the lease runs low and the store is to be asked, though nobody waits yet.
-    pub fn runs_low(&mut self, now: Moment) -> bool {
+    pub fn runs_low(&mut self, now: Micros) -> bool {
         let is_low = self.leases.has_current() && self.own() < (self.chunk / 2).cast_signed();
         let is_dry = self.dry.is_some_and(|dry| now < dry.until && self.cap <= dry.cap);
         is_low && !is_dry && now >= self.away_until && self.queue()
     }
 
     fn queue(&mut self) -> bool {
-        let is_new = self.asking == Asking::Not;
+        let is_new = self.asking == LeaseRequestState::Not;
         if is_new {
-            self.asking = Asking::Queued;
+            self.asking = LeaseRequestState::Queued;
         }
         is_new
     }
 
     /// What to ask the store; `fresh` is the id of a lease if there is to be a new one.
-    pub fn ask(&mut self, now: Moment, fresh: Uuid, trusted_until: Moment) -> Question {
+    pub fn ask(&mut self, now: Micros, fresh: Uuid, trusted_until: Micros) -> LeaseQuestion {
         let is_held = self.ends_at.is_none() || now < trusted_until;
         let lease = self.leases.lasting(now, self.ends_at.is_some()).filter(|_| is_held).unwrap_or(fresh);
         let wish = Wish { want: self.demand.max(self.chunk), need: self.need, cap: self.cap };
         (self.need, self.demand) = (0, 0);
-        self.asking = Asking::Sent { lease };
-        Question { lease, starts_at: self.starts_at, ends_at: self.ends_at, wish }
+        self.asking = LeaseRequestState::Sent { lease };
+        LeaseQuestion { lease, starts_at: self.starts_at, ends_at: self.ends_at, wish }
     }
 
     /// The store has answered. True when it is to be asked again, for those who came meanwhile.
-    pub fn answered(&mut self, now: Moment, question: &Question, answer: Answer) -> bool {
-        self.asking = Asking::Not;
+    pub fn answered(&mut self, now: Micros, question: &LeaseQuestion, answer: LeaseAnswer) -> bool {
+        self.asking = LeaseRequestState::Not;
         (self.away_until, self.failures) = (0, 0);
         if question.starts_at != self.starts_at {
             if self.ends_at.is_none() {
@@ -260,7 +260,7 @@ impl Share {
     }
 
     /// Leases that others hold may come back soon; what is used up comes back with the next window.
-    fn dry_until(&self, now: Moment, others: bool) -> Moment {
+    fn dry_until(&self, now: Micros, others: bool) -> Micros {
         match (self.ends_at, others) {
             (Some(end), false) => end,
             (Some(end), true) => end.min(now + SECOND / 5),
@@ -270,8 +270,8 @@ impl Share {
     }
 
     /// The store did not answer. It may have granted the lease all the same.
-    pub fn unanswered(&mut self, now: Moment, question: &Question) {
-        self.asking = Asking::Not;
+    pub fn unanswered(&mut self, now: Micros, question: &LeaseQuestion) {
+        self.asking = LeaseRequestState::Not;
         (self.need, self.demand) = (0, 0);
         self.away_until = now + SECOND / 5 * (1 << self.failures.min(3));
         self.failures = self.failures.saturating_add(1);
@@ -281,12 +281,12 @@ impl Share {
     }
 
     /// A request is over and used so much of what it had been promised.
-    pub fn settle(&mut self, now: Moment, lease: Uuid, promised: u64, spent: u64) {
+    pub fn settle(&mut self, now: Micros, lease: Uuid, promised: u64, spent: u64) {
         self.leases.settle(now, lease, promised, spent);
     }
 
     /// Looks for what can be given back. Everything that was settled before `shipped` is in the store.
-    pub fn sweep(&mut self, now: Moment, shipped: Moment, trusted_until: Moment) -> Swept {
+    pub fn sweep(&mut self, now: Micros, shipped: Micros, trusted_until: Micros) -> Swept {
         let mut swept = Swept::default();
         self.used_at = self.used_at.min(now);
         self.leases.settled_by(now);
@@ -294,7 +294,7 @@ impl Share {
             self.leases.clear();
         }
         let idle = if self.ends_at.is_some() { IDLE_RATE } else { IDLE_BUDGET };
-        if self.asking == Asking::Not {
+        if self.asking == LeaseRequestState::Not {
             swept.shrink = self.leases.rest(now - self.used_at > idle, self.starts_at, shipped);
             // There will be something again.
             self.dry = self.dry.filter(|_| swept.shrink.is_none());
@@ -303,22 +303,22 @@ impl Share {
             self.lapse(now);
         }
         let asked = match self.asking {
-            Asking::Sent { lease } => Some(lease),
-            Asking::Not | Asking::Queued => None,
+            LeaseRequestState::Sent { lease } => Some(lease),
+            LeaseRequestState::Not | LeaseRequestState::Queued => None,
         };
         self.leases.release(shipped, asked, &mut swept);
         swept.is_empty = self.leases.is_empty()
-            && self.asking == Asking::Not
+            && self.asking == LeaseRequestState::Not
             && now - self.used_at > FORGOTTEN
             && self.dry.is_none_or(|dry| now >= dry.until);
         swept
     }
 
     /// The store did not hear of this replica for too long: others may have what it held of a rate.
-    pub fn lapse(&mut self, now: Moment) {
+    pub fn lapse(&mut self, now: Micros) {
         if self.ends_at.is_some() {
             self.leases.retire();
-            if let Asking::Sent { lease } = self.asking {
+            if let LeaseRequestState::Sent { lease } = self.asking {
                 self.leases.disown(now, lease, self.starts_at);
             }
         }
@@ -336,28 +336,28 @@ impl Share {
         own.saturating_add(self.elsewhere).min(self.cap)
     }
 
-    pub fn starts_at(&self) -> Moment {
+    pub fn starts_at(&self) -> Micros {
         self.starts_at
     }
 
-    pub fn ends_at(&self) -> Option<Moment> {
+    pub fn ends_at(&self) -> Option<Micros> {
         self.ends_at
     }
 
     /// Whether it can be forgotten to make room: it holds nothing, and what it knows can be asked again. One that was made
     /// just now is another limit of the request that wants room.
-    pub fn is_idle(&self, now: Moment) -> bool {
+    pub fn is_idle(&self, now: Micros) -> bool {
         let is_over = self.is_over_alone(now);
         let is_new = self.used_at >= now;
-        is_over || !is_new && self.leases.is_empty() && self.asking == Asking::Not
+        is_over || !is_new && self.leases.is_empty() && self.asking == LeaseRequestState::Not
     }
 
     /// Where there is no store, a share is forgotten when its window is over.
-    pub fn is_over_alone(&self, now: Moment) -> bool {
+    pub fn is_over_alone(&self, now: Micros) -> bool {
         self.ends_at.is_some_and(|end| now >= end)
     }
 
-    fn balance(&self, now: Moment, trusted_until: Moment) -> i64 {
+    fn balance(&self, now: Micros, trusted_until: Micros) -> i64 {
         if self.ends_at.is_none() || now < trusted_until { self.own() } else { 0 }
     }
 
@@ -367,7 +367,7 @@ impl Share {
 }
 
 /// What a request needs beyond what is there.
-fn lacking(kind: Kind, amount: u64, balance: i64) -> u64 {
+fn lacking(kind: LimitKind, amount: u64, balance: i64) -> u64 {
     let needed = if kind.is_exact() { amount.min(MOST).cast_signed() } else { 1 };
     needed.saturating_sub(balance).max(0).cast_unsigned()
 }

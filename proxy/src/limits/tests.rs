@@ -4,35 +4,35 @@ use super::*;
 use prometheus::Registry;
 use uuid::Uuid;
 
-const NOW: Moment = 1_700_000_000 * counter::SECOND;
+const NOW: Micros = 1_700_000_000 * counter::SECOND;
 
-fn settings() -> conf::Limits {
-    conf::Limits {
+fn settings() -> settings::LimitSettings {
+    settings::LimitSettings {
         redis_url: None,
         limits_store_away: StoreAway::Closed,
         limits_wait_ms: 50,
         limits_lease_ttl_ms: 10_000,
         limits_max_counters: 10_000,
-        unknown_price: conf::limits::UnknownPrice::Allow,
+        unknown_price: settings::limits::UnknownPrice::Allow,
     }
 }
 
-fn limits(settings: conf::Limits) -> Arc<Limits> {
-    Limits::alone(settings, Arc::new(Meters::new(&Registry::new()).unwrap()))
+fn limits(settings: settings::LimitSettings) -> Arc<Limits> {
+    Limits::alone(settings, Arc::new(LimitMeters::new(&Registry::new()).unwrap()))
 }
 
-fn limit(id: &str, unit: Unit, kind: Kind, cap: u64) -> Arc<Limit> {
+fn limit(id: &str, unit: Unit, kind: LimitKind, cap: u64) -> Arc<Limit> {
     let counter = Counter::new(Uuid::nil(), Scope::Policy, id, unit, kind);
     Arc::new(Limit { counter, cap, kind, dry_run: false })
 }
 
-fn ask(limit: &Arc<Limit>, amount: u64) -> Ask<'_> {
-    Ask { limit, amount, found: None }
+fn ask(limit: &Arc<Limit>, amount: u64) -> LimitAsk<'_> {
+    LimitAsk { limit, amount, found: None }
 }
 
-const MINUTE: Kind = Kind::Rate(Window::Minute);
-const STRICT: Kind = Kind::Budget { strict: true, since: 1 };
-const DEFAULT: Kind = Kind::Budget { strict: false, since: 1 };
+const MINUTE: LimitKind = LimitKind::Rate(Window::Minute);
+const STRICT: LimitKind = LimitKind::Budget { strict: true, since: 1 };
+const DEFAULT: LimitKind = LimitKind::Budget { strict: false, since: 1 };
 
 fn tokens(tokens: u64) -> Spent {
     Spent { requests: 1, tokens, nano_cents: 0 }
@@ -56,9 +56,12 @@ async fn nothing_is_taken_when_one_limit_refuses() {
 
 #[tokio::test]
 async fn a_rate_of_zero_refuses_whether_or_not_redis_can_be_asked() {
-    let settings =
-        conf::Limits { redis_url: Some("redis://nowhere".into()), limits_store_away: StoreAway::Open, ..settings() };
-    let limits = Limits::shared(settings, Arc::new(Meters::new(&Registry::new()).unwrap()));
+    let settings = settings::LimitSettings {
+        redis_url: Some("redis://nowhere".into()),
+        limits_store_away: StoreAway::Open,
+        ..settings()
+    };
+    let limits = Limits::shared(settings, Arc::new(LimitMeters::new(&Registry::new()).unwrap()));
     let (wide, none) = (limit("a", Unit::Requests, MINUTE, 10), limit("b", Unit::Tokens, MINUTE, 0));
     assert!(limits.reserve(NOW, &[ask(&wide, 1)]).await.is_ok(), "the setting lets calls pass");
     let refusal = limits.reserve(NOW, &[ask(&wide, 1), ask(&none, 1)]).await.err().unwrap();
@@ -108,7 +111,7 @@ async fn another_window_or_a_reset_or_a_higher_cap_begins_anew_at_once() {
     limits.reserve(NOW, &[ask(&rate, 1)]).await.unwrap().settle(tokens(0));
     assert!(limits.reserve(NOW, &[ask(&rate, 1)]).await.is_err());
     assert!(limits.reserve(NOW + Window::Minute.length(), &[ask(&rate, 1)]).await.is_ok());
-    let budget = |since, cap| limit("budget", Unit::Tokens, Kind::Budget { strict: false, since }, cap);
+    let budget = |since, cap| limit("budget", Unit::Tokens, LimitKind::Budget { strict: false, since }, cap);
     limits.reserve(NOW, &[ask(&budget(1, 10), 10)]).await.unwrap().settle(tokens(10));
     assert!(limits.reserve(NOW, &[ask(&budget(1, 10), 1)]).await.is_err());
     limits.reserve(NOW, &[ask(&budget(1, 12), 2)]).await.unwrap().settle(tokens(2));
@@ -135,7 +138,7 @@ async fn a_look_says_what_a_request_would_meet_and_takes_nothing() {
     let limits = limits(settings());
     let (rate, strict) = (limit("rate", Unit::Requests, MINUTE, 2), limit("strict", Unit::Tokens, STRICT, 10));
     let met = |limit: &Arc<Limit>, amount| {
-        let look = limits.look(NOW, &ask(limit, amount));
+        let look = limits.status(NOW, &ask(limit, amount));
         (look.remaining, look.refusal)
     };
     assert_eq!(met(&rate, 1), (Some(2), None));
@@ -150,8 +153,8 @@ async fn a_look_says_what_a_request_would_meet_and_takes_nothing() {
     }
     drop((first, second));
     assert_eq!((met(&rate, 1), met(&strict, 10)), ((Some(2), None), (Some(10), None)));
-    let shared = Limits::shared(settings(), Arc::new(Meters::new(&Registry::new()).unwrap()));
-    let look = shared.look(NOW, &ask(&rate, 1));
+    let shared = Limits::shared(settings(), Arc::new(LimitMeters::new(&Registry::new()).unwrap()));
+    let look = shared.status(NOW, &ask(&rate, 1));
     assert_eq!((look.remaining, look.refusal), (None, None), "only the store could say");
 }
 
@@ -197,7 +200,7 @@ async fn threads_together_take_no_more_than_there_is() {
 
 #[tokio::test]
 async fn groups_beyond_the_room_for_them_push_out_those_of_windows_that_are_over() {
-    let limits = limits(conf::Limits { limits_max_counters: 2560, ..settings() });
+    let limits = limits(settings::LimitSettings { limits_max_counters: 2560, ..settings() });
     let reserve = |n: u32, now| {
         let (limits, group) = (limits.clone(), limit(&n.to_string(), Unit::Requests, MINUTE, 1));
         async move { limits.reserve(now, &[ask(&group, 1)]).await.map(|taken| taken.settle(Spent::default())) }
@@ -214,8 +217,8 @@ async fn groups_beyond_the_room_for_them_push_out_those_of_windows_that_are_over
 
 #[tokio::test]
 async fn a_request_does_not_push_out_its_own_limits() {
-    let meters = Arc::new(Meters::new(&Registry::new()).unwrap());
-    let room_for_one = conf::Limits { limits_max_counters: 1, ..settings() };
+    let meters = Arc::new(LimitMeters::new(&Registry::new()).unwrap());
+    let room_for_one = settings::LimitSettings { limits_max_counters: 1, ..settings() };
     let limits = Limits::shared(room_for_one, meters.clone());
     let groups: Vec<_> = (0..300).map(|n| limit(&n.to_string(), Unit::Requests, MINUTE, 1)).collect();
     let shard = |limit: &Limit| shards::shard_of(&limit.counter);

@@ -1,6 +1,6 @@
 //! The metrics that every request adds to, each thread to its own stripe, in the form that Prometheus reads.
 
-use crate::stripes::Stripes;
+use crate::runtime::stripes::Stripes;
 use prometheus::core::{Collector, Desc};
 use prometheus::proto::{self, LabelPair, MetricFamily, MetricType};
 use std::collections::HashMap;
@@ -10,7 +10,7 @@ use std::time::Duration;
 
 /// One number of each thread.
 #[derive(Debug, Clone, Copy)]
-pub struct Counter(usize);
+pub struct StripedCounter(usize);
 
 /// A histogram: how many took up to each of its bounds, how many longer, and all of them together.
 #[derive(Debug, Clone, Copy)]
@@ -24,25 +24,25 @@ pub struct Times {
 pub type Labels = Vec<(&'static str, &'static str)>;
 
 /// The name of a family, and what it says to people.
-pub type Named = (&'static str, &'static str);
+pub type FamilyName = (&'static str, &'static str);
 
 /// One for each row of a family.
 type Handles<T> = prometheus::Result<Vec<T>>;
 
 struct Family {
     desc: Desc,
-    rows: Vec<Row>,
+    rows: Vec<FamilyRow>,
 }
 
-struct Row {
+struct FamilyRow {
     labels: Labels,
-    value: Value,
+    value: FamilyValue,
 }
 
 #[derive(Clone, Copy)]
-enum Value {
-    Counter(Counter),
-    Gauge(Counter),
+enum FamilyValue {
+    Counter(StripedCounter),
+    Gauge(StripedCounter),
     Times(Times),
 }
 
@@ -54,36 +54,36 @@ pub struct Draft {
 }
 
 impl Draft {
-    pub fn counters(&mut self, named: Named, rows: impl IntoIterator<Item = Labels>) -> Handles<Counter> {
-        let places = self.family(named, rows, 1, |at| Value::Counter(Counter(at)))?;
-        Ok(places.into_iter().map(Counter).collect())
+    pub fn counters(&mut self, named: FamilyName, rows: impl IntoIterator<Item = Labels>) -> Handles<StripedCounter> {
+        let places = self.family(named, rows, 1, |at| FamilyValue::Counter(StripedCounter(at)))?;
+        Ok(places.into_iter().map(StripedCounter).collect())
     }
 
     /// One without labels.
-    pub fn counter(&mut self, named: Named) -> prometheus::Result<Counter> {
+    pub fn counter(&mut self, named: FamilyName) -> prometheus::Result<StripedCounter> {
         let at = self.length;
         self.counters(named, [vec![]])?;
-        Ok(Counter(at))
+        Ok(StripedCounter(at))
     }
 
-    pub fn gauges(&mut self, named: Named, rows: impl IntoIterator<Item = Labels>) -> Handles<Counter> {
-        let places = self.family(named, rows, 1, |at| Value::Gauge(Counter(at)))?;
-        Ok(places.into_iter().map(Counter).collect())
+    pub fn gauges(&mut self, named: FamilyName, rows: impl IntoIterator<Item = Labels>) -> Handles<StripedCounter> {
+        let places = self.family(named, rows, 1, |at| FamilyValue::Gauge(StripedCounter(at)))?;
+        Ok(places.into_iter().map(StripedCounter).collect())
     }
 
     pub fn times(
         &mut self,
-        named: Named,
+        named: FamilyName,
         bounds: &'static [u64],
         rows: impl IntoIterator<Item = Labels>,
     ) -> Handles<Times> {
         let times = |first| Times { first, bounds };
-        let places = self.family(named, rows, bounds.len() + 2, |at| Value::Times(times(at)))?;
+        let places = self.family(named, rows, bounds.len() + 2, |at| FamilyValue::Times(times(at)))?;
         Ok(places.into_iter().map(times).collect())
     }
 
     /// One without labels.
-    pub fn time(&mut self, named: Named, bounds: &'static [u64]) -> prometheus::Result<Times> {
+    pub fn time(&mut self, named: FamilyName, bounds: &'static [u64]) -> prometheus::Result<Times> {
         let first = self.length;
         self.times(named, bounds, [vec![]])?;
         Ok(Times { first, bounds })
@@ -92,15 +92,15 @@ impl Draft {
     /// Each row takes so many numbers; answers where those of each begin.
     fn family(
         &mut self,
-        (name, help): Named,
+        (name, help): FamilyName,
         rows: impl IntoIterator<Item = Labels>,
         numbers: usize,
-        value: impl Fn(usize) -> Value,
+        value: impl Fn(usize) -> FamilyValue,
     ) -> Handles<usize> {
         let (mut places, mut family) = (Vec::new(), Vec::new());
         for labels in rows {
             places.push(self.length);
-            family.push(Row { labels, value: value(self.length) });
+            family.push(FamilyRow { labels, value: value(self.length) });
             self.length += numbers;
         }
         let names =
@@ -111,26 +111,26 @@ impl Draft {
     }
 
     pub fn begin(self) -> Numbers {
-        Numbers(Arc::new(Kept { stripes: Stripes::new(self.length), families: self.families }))
+        Numbers(Arc::new(StripedNumbers { stripes: Stripes::new(self.length), families: self.families }))
     }
 }
 
 /// The numbers themselves; a clone is the same ones.
 #[derive(Clone)]
-pub struct Numbers(Arc<Kept>);
+pub struct Numbers(Arc<StripedNumbers>);
 
-struct Kept {
+struct StripedNumbers {
     stripes: Stripes,
     families: Vec<Family>,
 }
 
 impl Numbers {
-    pub fn inc(&self, counter: Counter) {
+    pub fn inc(&self, counter: StripedCounter) {
         self.0.stripes.own()[counter.0].fetch_add(1, Relaxed);
     }
 
     /// Only of a gauge. What one thread began may end on another: the numbers of both then make sense together alone.
-    pub fn dec(&self, gauge: Counter) {
+    pub fn dec(&self, gauge: StripedCounter) {
         self.0.stripes.own()[gauge.0].fetch_sub(1, Relaxed);
     }
 
@@ -145,24 +145,24 @@ impl Numbers {
         let _ = sum.fetch_update(Relaxed, Relaxed, add);
     }
 
-    pub fn sum(&self, gauge: Counter) -> i64 {
+    pub fn sum(&self, gauge: StripedCounter) -> i64 {
         self.0.stripes.total(gauge.0) as i64
     }
 
-    fn metric(&self, row: &Row) -> proto::Metric {
+    fn metric(&self, row: &FamilyRow) -> proto::Metric {
         let mut metric = proto::Metric::from_label(row.labels.iter().map(|(name, value)| pair(name, value)).collect());
         match row.value {
-            Value::Counter(counter) => {
+            FamilyValue::Counter(counter) => {
                 let mut shown = proto::Counter::default();
                 shown.set_value(self.0.stripes.total(counter.0) as f64);
                 metric.set_counter(shown);
             }
-            Value::Gauge(gauge) => {
+            FamilyValue::Gauge(gauge) => {
                 let mut shown = proto::Gauge::default();
                 shown.set_value(self.sum(gauge) as f64);
                 metric.set_gauge(shown);
             }
-            Value::Times(times) => metric.set_histogram(self.histogram(times)),
+            FamilyValue::Times(times) => metric.set_histogram(self.histogram(times)),
         }
         metric
     }
@@ -205,9 +205,9 @@ impl Collector for Numbers {
             shown.set_name(family.desc.fq_name.clone());
             shown.set_help(family.desc.help.clone());
             shown.set_field_type(match family.rows.first().map(|row| row.value) {
-                Some(Value::Times(_)) => MetricType::HISTOGRAM,
-                Some(Value::Gauge(_)) => MetricType::GAUGE,
-                Some(Value::Counter(_)) | None => MetricType::COUNTER,
+                Some(FamilyValue::Times(_)) => MetricType::HISTOGRAM,
+                Some(FamilyValue::Gauge(_)) => MetricType::GAUGE,
+                Some(FamilyValue::Counter(_)) | None => MetricType::COUNTER,
             });
             shown.set_metric(family.rows.iter().map(|row| self.metric(row)).collect());
             shown

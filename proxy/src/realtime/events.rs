@@ -25,7 +25,7 @@ const HARMLESS: [&str; 10] = [
 
 /// What a provider says of a response.
 #[derive(Debug, PartialEq, Eq)]
-pub enum Event {
+pub enum RealtimeEvent {
     Began,
     Done(Done),
     /// Some of what the response says: so many letters of text, or of encoded sound.
@@ -68,21 +68,21 @@ struct FromClient<'e> {
 
 /// An event that cannot be read although it should say what was used.
 #[derive(Debug, PartialEq, Eq)]
-pub struct Unreadable;
+pub struct UnreadableEvent;
 
-impl Event {
+impl RealtimeEvent {
     /// None for events that say nothing of a response.
-    pub fn read(text: &[u8]) -> Result<Option<Self>, Unreadable> {
+    pub fn parse(text: &[u8]) -> Result<Option<Self>, UnreadableEvent> {
         let Ok(event) = serde_json::from_slice::<FromProvider<'_>>(text) else {
             return match memmem::find(text, b"response.done") {
-                Some(_) => Err(Unreadable),
+                Some(_) => Err(UnreadableEvent),
                 None => Ok(None),
             };
         };
         let said = event.delta.map_or(0, |delta| delta.get().len() as u64);
         Ok(match &*event.kind {
             "response.created" => Some(Self::Began),
-            "response.done" => Some(Self::Done(Done::read(event.response)?)),
+            "response.done" => Some(Self::Done(Done::from_response(event.response)?)),
             "error" => Some(Self::Error),
             kind if kind.ends_with("audio.delta") => Some(Self::Audio(said)),
             kind if kind.ends_with(".delta") => Some(Self::Text(said)),
@@ -92,12 +92,12 @@ impl Event {
 }
 
 impl Done {
-    fn read(response: Option<Response<'_>>) -> Result<Self, Unreadable> {
+    fn from_response(response: Option<Response<'_>>) -> Result<Self, UnreadableEvent> {
         let Some(response) = response else { return Ok(Self::default()) };
         // A response that was cancelled before it began uses nothing and says so by saying nothing.
         let usage = response.usage.map(RawValue::get).filter(|usage| *usage != "null");
         if usage.is_some_and(|usage| usage.len() > LONGEST_USAGE) {
-            return Err(Unreadable);
+            return Err(UnreadableEvent);
         }
         let is_failed = response.status.as_deref() == Some("failed");
         Ok(Self { usage: usage.map(str::to_owned), is_failed })
@@ -106,7 +106,7 @@ impl Done {
 
 /// What an event of a client does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
+pub enum ClientEventKind {
     BeginsResponse,
     /// Sound, whose size says little about tokens.
     Audio,
@@ -115,8 +115,8 @@ pub enum Kind {
     Unknown,
 }
 
-impl Kind {
-    pub fn of(text: &[u8]) -> Self {
+impl ClientEventKind {
+    pub fn parse(text: &[u8]) -> Self {
         match serde_json::from_slice::<FromClient<'_>>(text) {
             Ok(event) if event.kind == "response.create" => Self::BeginsResponse,
             Ok(event) if event.kind == "input_audio_buffer.append" => Self::Audio,
@@ -132,35 +132,37 @@ mod tests {
 
     #[test]
     fn an_event_says_what_becomes_of_a_response() {
-        let done = |usage: Option<&str>, is_failed| Some(Event::Done(Done { usage: usage.map(Into::into), is_failed }));
+        let done = |usage: Option<&str>, is_failed| {
+            Some(RealtimeEvent::Done(Done { usage: usage.map(Into::into), is_failed }))
+        };
         for (text, found) in [
-            (r#"{"type":"response.created","response":{"id":"r"}}"#, Ok(Some(Event::Began))),
+            (r#"{"type":"response.created","response":{"id":"r"}}"#, Ok(Some(RealtimeEvent::Began))),
             (r#"{"type":"response.done","response":{"usage":{"a":1}}}"#, Ok(done(Some(r#"{"a":1}"#), false))),
             (r#"{"response":{"usage":null,"status":"failed"},"type":"response.done"}"#, Ok(done(None, true))),
             (r#"{"type":"response\u002edone"}"#, Ok(done(None, false))),
-            (r#"{"type":"response.output_text.delta","delta":"four"}"#, Ok(Some(Event::Text(6)))),
-            (r#"{"type":"response.output_audio.delta","delta":"AAAA"}"#, Ok(Some(Event::Audio(6)))),
-            (r#"{"type":"error","error":{}}"#, Ok(Some(Event::Error))),
+            (r#"{"type":"response.output_text.delta","delta":"four"}"#, Ok(Some(RealtimeEvent::Text(6)))),
+            (r#"{"type":"response.output_audio.delta","delta":"AAAA"}"#, Ok(Some(RealtimeEvent::Audio(6)))),
+            (r#"{"type":"error","error":{}}"#, Ok(Some(RealtimeEvent::Error))),
             (r#"{"type":"conversation.item.created","item":"response.done"}"#, Ok(None)),
             ("not JSON", Ok(None)),
-            (r#"{"type":"response.done","response":"#, Err(Unreadable)),
+            (r#"{"type":"response.done","response":"#, Err(UnreadableEvent)),
         ] {
-            assert_eq!(Event::read(text.as_bytes()), found, "{text}");
+            assert_eq!(RealtimeEvent::parse(text.as_bytes()), found, "{text}");
         }
     }
 
     #[test]
     fn only_what_surely_begins_no_response_is_harmless() {
         for (text, kind) in [
-            (r#"{"type":"response.create"}"#, Kind::BeginsResponse),
-            (r#"{"type":"response\u002ecreate"}"#, Kind::BeginsResponse),
-            (r#"{"type":"session.update","type":"response.create"}"#, Kind::Unknown),
-            (r#"{"type":"something.new"}"#, Kind::Unknown),
-            ("not JSON", Kind::Unknown),
-            (r#"{"type":"input_audio_buffer.append","audio":"AAAA"}"#, Kind::Audio),
-            (r#"{"type":"conversation.item.create","item":{"type":"response.create"}}"#, Kind::Harmless),
+            (r#"{"type":"response.create"}"#, ClientEventKind::BeginsResponse),
+            (r#"{"type":"response\u002ecreate"}"#, ClientEventKind::BeginsResponse),
+            (r#"{"type":"session.update","type":"response.create"}"#, ClientEventKind::Unknown),
+            (r#"{"type":"something.new"}"#, ClientEventKind::Unknown),
+            ("not JSON", ClientEventKind::Unknown),
+            (r#"{"type":"input_audio_buffer.append","audio":"AAAA"}"#, ClientEventKind::Audio),
+            (r#"{"type":"conversation.item.create","item":{"type":"response.create"}}"#, ClientEventKind::Harmless),
         ] {
-            assert_eq!(Kind::of(text.as_bytes()), kind, "{text}");
+            assert_eq!(ClientEventKind::parse(text.as_bytes()), kind, "{text}");
         }
     }
 }

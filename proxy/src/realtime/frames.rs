@@ -15,7 +15,7 @@ const CLOSE: u8 = 8;
 
 /// What was found.
 #[derive(Debug, PartialEq, Eq)]
-pub enum Part<'p> {
+pub enum FramePart<'p> {
     /// A whole text.
     Text(&'p [u8]),
     /// A text that could not be read: compressed, or too long.
@@ -34,7 +34,7 @@ pub struct Frames {
     /// What was gathered of a message, and of a frame that controls.
     message: Vec<u8>,
     control: Vec<u8>,
-    text: Text,
+    text: TextState,
     is_lost: bool,
     /// Where in the last piece a frame ended, or the piece began between two; none when it is all of one frame.
     boundary: Option<usize>,
@@ -52,7 +52,7 @@ struct Frame {
 
 /// Whether a text is under way, in however many frames.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-enum Text {
+enum TextState {
     #[default]
     No,
     Gathered,
@@ -72,7 +72,7 @@ impl Frames {
     }
 
     /// Looks at bytes that pass.
-    pub fn push(&mut self, bytes: &[u8], mut found: impl FnMut(Part<'_>)) {
+    pub fn push(&mut self, bytes: &[u8], mut found: impl FnMut(FramePart<'_>)) {
         self.boundary = self.is_between_frames().then_some(0);
         let mut passed = 0;
         while passed < bytes.len() && !self.is_lost {
@@ -87,14 +87,14 @@ impl Frames {
     }
 
     /// Takes bytes of a head.
-    fn begin(&mut self, bytes: &[u8], found: &mut impl FnMut(Part<'_>)) -> usize {
+    fn begin(&mut self, bytes: &[u8], found: &mut impl FnMut(FramePart<'_>)) -> usize {
         let wanted = if self.head_length < 2 { 2 } else { head_length(self.head[1]) };
         let taken = bytes.len().min(wanted - self.head_length);
         self.head[self.head_length..self.head_length + taken].copy_from_slice(&bytes[..taken]);
         self.head_length += taken;
         if self.head_length >= 2 && self.head_length == head_length(self.head[1]) {
             self.head_length = 0;
-            let frame = Frame::of(&self.head);
+            let frame = Frame::parse(&self.head);
             self.enter(frame, self.head[0] & 0x40 != 0);
             if frame.left == 0 && !self.is_lost {
                 self.end(frame, None, found);
@@ -110,14 +110,14 @@ impl Frames {
             return;
         }
         match frame.opcode {
-            TEXT => self.text = if is_compressed { Text::Unread } else { Text::Gathered },
+            TEXT => self.text = if is_compressed { TextState::Unread } else { TextState::Gathered },
             0 => {}
-            _ => self.text = Text::Binary,
+            _ => self.text = TextState::Binary,
         }
     }
 
     /// Takes bytes of a payload.
-    fn go_on(&mut self, mut frame: Frame, bytes: &[u8], found: &mut impl FnMut(Part<'_>)) -> usize {
+    fn go_on(&mut self, mut frame: Frame, bytes: &[u8], found: &mut impl FnMut(FramePart<'_>)) -> usize {
         let taken = usize::try_from(frame.left).unwrap_or(usize::MAX).min(bytes.len());
         let piece = &bytes[..taken];
         let before = frame.length - frame.left;
@@ -131,9 +131,9 @@ impl Frames {
         }
         if frame.is_control() {
             append(&mut self.control, piece, frame.mask, before);
-        } else if self.text == Text::Gathered {
+        } else if self.text == TextState::Gathered {
             if self.message.len() + taken > LONGEST {
-                self.text = Text::Unread;
+                self.text = TextState::Unread;
                 self.message = Vec::new();
             } else {
                 append(&mut self.message, piece, frame.mask, before);
@@ -146,11 +146,11 @@ impl Frames {
     }
 
     /// A frame is over; `whole` is its payload where it was not gathered.
-    fn end(&mut self, frame: Frame, whole: Option<&[u8]>, found: &mut impl FnMut(Part<'_>)) {
+    fn end(&mut self, frame: Frame, whole: Option<&[u8]>, found: &mut impl FnMut(FramePart<'_>)) {
         self.frame = None;
         if frame.is_control() {
             if frame.opcode == CLOSE {
-                found(Part::Close(self.control.first_chunk().map(|code| u16::from_be_bytes(*code))));
+                found(FramePart::Close(self.control.first_chunk().map(|code| u16::from_be_bytes(*code))));
             }
             self.control.clear();
             return;
@@ -158,12 +158,12 @@ impl Frames {
         if !frame.is_final {
             return;
         }
-        let text = std::mem::replace(&mut self.text, Text::No);
+        let text = std::mem::replace(&mut self.text, TextState::No);
         match text {
-            Text::Gathered => found(Part::Text(whole.unwrap_or(&self.message))),
-            Text::Unread => found(Part::Unread),
-            Text::Binary => found(Part::Binary),
-            Text::No => {}
+            TextState::Gathered => found(FramePart::Text(whole.unwrap_or(&self.message))),
+            TextState::Unread => found(FramePart::Unread),
+            TextState::Binary => found(FramePart::Binary),
+            TextState::No => {}
         }
         self.message.clear();
         self.message.shrink_to(KEPT);
@@ -172,7 +172,7 @@ impl Frames {
 
 impl Frame {
     /// Of a head that is whole.
-    fn of(head: &[u8; HEAD]) -> Self {
+    fn parse(head: &[u8; HEAD]) -> Self {
         let [first, second, rest @ ..] = head;
         let (length, after) = match second & 0x7f {
             126 => (u64::from(u16::from_be_bytes([rest[0], rest[1]])), 2),
@@ -236,10 +236,10 @@ mod tests {
         let mut all = Vec::new();
         frames.push(bytes, |part| {
             all.push(match part {
-                Part::Text(text) => String::from_utf8_lossy(text).into_owned(),
-                Part::Unread => "unread".to_owned(),
-                Part::Binary => "bytes".to_owned(),
-                Part::Close(code) => format!("close {code:?}"),
+                FramePart::Text(text) => String::from_utf8_lossy(text).into_owned(),
+                FramePart::Unread => "unread".to_owned(),
+                FramePart::Binary => "bytes".to_owned(),
+                FramePart::Close(code) => format!("close {code:?}"),
             });
         });
         all

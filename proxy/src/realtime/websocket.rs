@@ -1,8 +1,8 @@
 //! A websocket session, watched from aside while its bytes pass as they are: its responses, one after the other, whether
 //! somebody closed it, and who broke it off if nobody did. The gateway may end it too, between two frames.
 
-use super::events::{Done, Event, Kind};
-use super::frames::{Frames, Part};
+use super::events::{ClientEventKind, Done, RealtimeEvent};
+use super::frames::{FramePart, Frames};
 use super::unfinished::Unfinished;
 use crate::refusal::Refusal;
 use bytes::Bytes;
@@ -22,7 +22,7 @@ const LONGEST_REASON: usize = 123;
 pub struct Websocket {
     from_provider: Frames,
     from_client: Frames,
-    ending: Ending,
+    ending: SessionEnding,
     /// The last frame that the client gets, until it has got it.
     farewell: Option<Bytes>,
     has_said_farewell: bool,
@@ -39,7 +39,7 @@ pub struct Websocket {
 
 /// How a session ended; the first to end it counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Ending {
+pub enum SessionEnding {
     None,
     /// By a close frame of either side.
     Closed,
@@ -53,7 +53,7 @@ pub enum Ending {
 
 /// What a session needs before what a client sent may pass.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Wanted {
+pub struct SessionNeeds {
     /// So many responses must have been admitted.
     pub responses: u32,
     /// Whether a message came at all.
@@ -67,13 +67,13 @@ struct Read {
 
 impl Websocket {
     /// Of an upgrade to a websocket; other protocols are not watched.
-    pub fn of(head: &HeaderMap) -> Option<Box<Self>> {
+    pub fn from_answer_head(head: &HeaderMap) -> Option<Box<Self>> {
         let upgrade = head.get(header::UPGRADE)?;
         upgrade.as_bytes().eq_ignore_ascii_case(b"websocket").then(|| {
             Box::new(Self {
                 from_provider: Frames::default(),
                 from_client: Frames::default(),
-                ending: Ending::None,
+                ending: SessionEnding::None,
                 farewell: None,
                 has_said_farewell: false,
                 asked: 0,
@@ -87,65 +87,65 @@ impl Websocket {
     }
 
     /// What a piece from the provider says of responses. Its texts are shown to `heard`, but for sound.
-    pub fn provider_sends(&mut self, piece: &[u8], mut heard: impl FnMut(&[u8])) -> Vec<Event> {
+    pub fn provider_sends(&mut self, piece: &[u8], mut heard: impl FnMut(&[u8])) -> Vec<RealtimeEvent> {
         let Self { from_provider, ending, asked, unfinished, has_gaps, .. } = self;
         let mut events = Vec::new();
         from_provider.push(piece, |part| match part {
-            Part::Text(text) => {
-                let event = Event::read(text);
-                if !matches!(event, Ok(Some(Event::Audio(_)))) {
+            FramePart::Text(text) => {
+                let event = RealtimeEvent::parse(text);
+                if !matches!(event, Ok(Some(RealtimeEvent::Audio(_)))) {
                     heard(text);
                 }
                 match event {
                     Err(_) => *has_gaps = true,
-                    Ok(Some(Event::Text(letters))) => unfinished.says_text(letters),
-                    Ok(Some(Event::Audio(letters))) => unfinished.says_audio(letters),
-                    Ok(Some(Event::Error)) => *asked = asked.saturating_sub(1),
-                    Ok(Some(event @ (Event::Began | Event::Done(_)))) => events.push(event),
+                    Ok(Some(RealtimeEvent::Text(letters))) => unfinished.says_text(letters),
+                    Ok(Some(RealtimeEvent::Audio(letters))) => unfinished.says_audio(letters),
+                    Ok(Some(RealtimeEvent::Error)) => *asked = asked.saturating_sub(1),
+                    Ok(Some(event @ (RealtimeEvent::Began | RealtimeEvent::Done(_)))) => events.push(event),
                     Ok(None) => {}
                 }
             }
-            Part::Unread => *has_gaps = true,
-            Part::Binary => {}
-            Part::Close(code) if *ending == Ending::None => {
-                *ending = if code.is_some_and(is_fault) { Ending::Failed } else { Ending::Closed };
+            FramePart::Unread => *has_gaps = true,
+            FramePart::Binary => {}
+            FramePart::Close(code) if *ending == SessionEnding::None => {
+                *ending = if code.is_some_and(is_fault) { SessionEnding::Failed } else { SessionEnding::Closed };
             }
-            Part::Close(_) => {}
+            FramePart::Close(_) => {}
         });
         events
     }
 
     /// What a piece from the client needs before it may pass. Its texts are shown to `heard`, but for sound.
-    pub fn client_sends(&mut self, piece: &[u8], mut heard: impl FnMut(&[u8])) -> Wanted {
+    pub fn client_sends(&mut self, piece: &[u8], mut heard: impl FnMut(&[u8])) -> SessionNeeds {
         let Self { from_client, ending, asked, unfinished, .. } = self;
-        let mut wanted = Wanted::default();
+        let mut wanted = SessionNeeds::default();
         from_client.push(piece, |part| {
             let kind = match part {
-                Part::Text(text) => {
-                    let kind = Kind::of(text);
-                    unfinished.hears(text.len() as u64, kind == Kind::Audio);
-                    if kind != Kind::Audio {
+                FramePart::Text(text) => {
+                    let kind = ClientEventKind::parse(text);
+                    unfinished.hears(text.len() as u64, kind == ClientEventKind::Audio);
+                    if kind != ClientEventKind::Audio {
                         heard(text);
                     }
                     kind
                 }
                 // Nobody knows what it says.
-                Part::Unread | Part::Binary => Kind::Unknown,
-                Part::Close(_) => {
-                    if *ending == Ending::None {
-                        *ending = Ending::Closed;
+                FramePart::Unread | FramePart::Binary => ClientEventKind::Unknown,
+                FramePart::Close(_) => {
+                    if *ending == SessionEnding::None {
+                        *ending = SessionEnding::Closed;
                     }
                     return;
                 }
             };
             wanted.is_message = true;
             match kind {
-                Kind::BeginsResponse => {
+                ClientEventKind::BeginsResponse => {
                     *asked = asked.saturating_add(1);
                     wanted.responses = wanted.responses.max(*asked);
                 }
-                Kind::Unknown => wanted.responses = wanted.responses.max(1),
-                Kind::Audio | Kind::Harmless => {}
+                ClientEventKind::Unknown => wanted.responses = wanted.responses.max(1),
+                ClientEventKind::Audio | ClientEventKind::Harmless => {}
             }
         });
         wanted
@@ -173,15 +173,15 @@ impl Websocket {
 
     /// The gateway ends the session.
     pub fn refuse(&mut self, refusal: &Refusal) {
-        if self.ending == Ending::None {
-            self.ending = Ending::Refused(refusal.status, refusal.code);
+        if self.ending == SessionEnding::None {
+            self.ending = SessionEnding::Refused(refusal.status, refusal.code);
             self.farewell = Some(close(POLICY, &refusal.message));
         }
     }
 
     /// Whether nothing may pass any more.
     pub fn is_refused(&self) -> bool {
-        matches!(self.ending, Ending::Refused(..))
+        matches!(self.ending, SessionEnding::Refused(..))
     }
 
     /// What the client gets in place of the piece that `provider_sends` has just seen. True when that is the farewell.
@@ -205,8 +205,8 @@ impl Websocket {
 
     /// The provider's side is over. If nobody closed the session, the client is to be told.
     pub fn provider_ends(&mut self) {
-        if self.ending == Ending::None {
-            self.ending = Ending::ProviderLost;
+        if self.ending == SessionEnding::None {
+            self.ending = SessionEnding::ProviderLost;
             self.farewell = Some(close(INTERNAL_ERROR, LOST));
         }
     }
@@ -218,14 +218,14 @@ impl Websocket {
     }
 
     pub fn client_ends(&mut self) {
-        if self.ending == Ending::None {
-            self.ending = Ending::ClientLost;
+        if self.ending == SessionEnding::None {
+            self.ending = SessionEnding::ClientLost;
         }
     }
 
     /// Whether the session itself is to be noted: what its responses used is noted with each of them.
     pub fn has_rest(&self) -> bool {
-        let is_well = matches!(self.ending, Ending::None | Ending::Closed);
+        let is_well = matches!(self.ending, SessionEnding::None | SessionEnding::Closed);
         self.finished == 0 || self.running > 0 || self.has_gaps || !is_well
     }
 
@@ -248,11 +248,11 @@ impl Websocket {
     /// The status and the code of the whole session, for the log: what the client got was a 101 in any case.
     pub fn outcome(&self) -> (u16, Option<&'static str>) {
         match self.ending {
-            Ending::None | Ending::Closed => (200, None),
-            Ending::Failed => (502, Some("upstream_error")),
-            Ending::ProviderLost => (502, Some("invalid_upstream_response")),
-            Ending::ClientLost => (499, None),
-            Ending::Refused(status, code) => (status, Some(code)),
+            SessionEnding::None | SessionEnding::Closed => (200, None),
+            SessionEnding::Failed => (502, Some("upstream_error")),
+            SessionEnding::ProviderLost => (502, Some("invalid_upstream_response")),
+            SessionEnding::ClientLost => (499, None),
+            SessionEnding::Refused(status, code) => (status, Some(code)),
         }
     }
 }

@@ -3,8 +3,8 @@
 //! Sticky choice needs no memory and agrees between replicas: each target draws a number from the key, stretched by
 //! its weight, and the highest wins (rendezvous hashing). A target that leaves takes only its own keys with it.
 
-use crate::body::Fields;
-use crate::routing::Facts;
+use crate::request::body::Fields;
+use crate::routing::RequestFacts;
 use serde::Deserialize;
 use serde::de::{Deserializer as _, Error as _, SeqAccess, Visitor};
 use serde_json::Value;
@@ -43,7 +43,13 @@ fn fraction(key: &[u8], name: &str) -> f64 {
 }
 
 /// What makes requests stick together. None when the request has none of the fields: it sticks to nothing.
-pub fn sticky_key(sticky: &Sticky, scope: &[u8], path: &str, facts: &Facts<'_>, unix_seconds: u64) -> Option<Vec<u8>> {
+pub fn sticky_key(
+    sticky: &Sticky,
+    scope: &[u8],
+    path: &str,
+    facts: &RequestFacts<'_>,
+    unix_seconds: u64,
+) -> Option<Vec<u8>> {
     if !sticky.enabled {
         return None;
     }
@@ -70,7 +76,7 @@ fn period(key: &[u8; 32], ttl_seconds: u64, unix_seconds: u64) -> u64 {
     (unix_seconds + offset) / ttl
 }
 
-fn field_of(field: &str, facts: &Facts<'_>) -> Option<Vec<u8>> {
+fn field_of(field: &str, facts: &RequestFacts<'_>) -> Option<Vec<u8>> {
     if field == "prompt_prefix" {
         return prompt_prefix(facts.params);
     }
@@ -184,8 +190,8 @@ mod tests {
         let sticky =
             Sticky { enabled: true, hash_fields: fields.iter().map(|f| (*f).to_owned()).collect(), ttl_seconds: 100 };
         let metadata: Map<String, Value> = metadata.as_object().cloned().unwrap();
-        let params = Fields::read(body.as_bytes()).unwrap();
-        let facts = Facts { metadata: &metadata, params: &params, pathname: "/" };
+        let params = Fields::parse_object(body.as_bytes()).unwrap();
+        let facts = RequestFacts { metadata: &metadata, params: &params, pathname: "/" };
         sticky_key(&sticky, b"scope", "config", &facts, at)
     }
 

@@ -8,11 +8,11 @@ use std::time::{Duration, Instant};
 #[derive(Debug)]
 pub struct Breaker {
     rules: Rules,
-    state: Mutex<State>,
+    state: Mutex<BreakerState>,
 }
 
 #[derive(Debug, Default)]
-struct State {
+struct BreakerState {
     failures: u64,
     successes: u64,
     last_failure: Option<Instant>,
@@ -60,7 +60,7 @@ impl Breaker {
     }
 
     /// The state after what time alone has changed: an open circuit closes, and old failures are forgotten.
-    fn settled(&self, now: Instant) -> parking_lot::MutexGuard<'_, State> {
+    fn settled(&self, now: Instant) -> parking_lot::MutexGuard<'_, BreakerState> {
         let mut state = self.state.lock();
         let is_over =
             |since: Option<Instant>| since.is_some_and(|since| now.saturating_duration_since(since) >= self.cooldown());
@@ -69,7 +69,7 @@ impl Breaker {
             None => is_over(state.last_failure),
         };
         if forgets {
-            *state = State::default();
+            *state = BreakerState::default();
         }
         state
     }
@@ -85,7 +85,7 @@ impl Breaker {
         }
     }
 
-    fn is_enough(&self, state: &State) -> bool {
+    fn is_enough(&self, state: &BreakerState) -> bool {
         let total = state.failures + state.successes;
         let by_count = self.rules.failure_threshold.is_some_and(|most| state.failures >= most);
         let by_share = self.rules.failure_threshold_percentage.is_some_and(|most| {

@@ -2,16 +2,16 @@
 
 use super::balance;
 use super::clock::Clock;
-use super::query::{Facts, holds};
+use super::query::{RequestFacts, holds};
 use super::retry::Retries;
-use crate::plan::{Branch, Leaf, Node, Plan};
 use crate::refusal::Refusal;
+use crate::routing::plan::{Branch, Leaf, Node, Plan};
 use shared::config::Retry;
 use std::time::Duration;
 
 /// How an attempt ended.
 #[derive(Debug, Clone)]
-pub struct Outcome {
+pub struct AttemptResult {
     /// The provider's, or the one we would answer with.
     pub status: u16,
     pub speaker: Speaker,
@@ -33,7 +33,7 @@ pub enum Speaker {
     Fault,
 }
 
-impl Default for Outcome {
+impl Default for AttemptResult {
     fn default() -> Self {
         Self { status: 200, speaker: Speaker::Provider, retry_after: None, left: Duration::MAX }
     }
@@ -41,7 +41,7 @@ impl Default for Outcome {
 
 /// What is to be done after an attempt.
 #[derive(Debug, PartialEq, Eq)]
-pub enum Next {
+pub enum AfterAttempt {
     /// Pass the last answer on, whatever it is.
     Deliver,
     /// The same target again after this wait.
@@ -51,8 +51,8 @@ pub enum Next {
 }
 
 /// What decisions depend on besides the plan.
-pub struct Moment<'m> {
-    pub facts: Facts<'m>,
+pub struct RoutingInputs<'m> {
+    pub facts: RequestFacts<'m>,
     /// Whose keys these are: sticky choices of different workspaces have nothing to do with each other.
     pub scope: &'m [u8],
     pub clock: &'m dyn Clock,
@@ -94,12 +94,16 @@ impl Way {
 }
 
 impl<'p> Course<'p> {
-    pub fn begin(plan: &'p Plan, moment: &mut Moment<'_>) -> Result<Self, Refusal> {
+    pub fn begin(plan: &'p Plan, moment: &mut RoutingInputs<'_>) -> Result<Self, Refusal> {
         Self::begin_retrying(plan, None, moment)
     }
 
     /// With what the request wishes where the plan says nothing.
-    pub fn begin_retrying(plan: &'p Plan, retry: Option<&'p Retry>, moment: &mut Moment<'_>) -> Result<Self, Refusal> {
+    pub fn begin_retrying(
+        plan: &'p Plan,
+        retry: Option<&'p Retry>,
+        moment: &mut RoutingInputs<'_>,
+    ) -> Result<Self, Refusal> {
         let mut course = Self { plan, way: Way::default(), retry };
         course.descend(0, moment)?;
         Ok(course)
@@ -132,24 +136,24 @@ impl<'p> Course<'p> {
         self.way.retries_before
     }
 
-    pub fn after(&mut self, outcome: &Outcome, moment: &mut Moment<'_>) -> Result<Next, Refusal> {
+    pub fn after(&mut self, outcome: &AttemptResult, moment: &mut RoutingInputs<'_>) -> Result<AfterAttempt, Refusal> {
         let leaf = self.leaf();
         let rules = leaf.retry.as_ref().or(self.retry);
         let wait = rules
             .and_then(|rules| self.way.retries.next(rules, &leaf.budget, outcome, moment.clock.now(), moment.chance));
         match wait {
-            Some(wait) => Ok(Next::Again(wait)),
+            Some(wait) => Ok(AfterAttempt::Again(wait)),
             None => self.leave(outcome, moment),
         }
     }
 
     /// What follows when the present target is not tried again. However often it was tried, that is one outcome.
-    pub fn leave(&mut self, outcome: &Outcome, moment: &mut Moment<'_>) -> Result<Next, Refusal> {
+    pub fn leave(&mut self, outcome: &AttemptResult, moment: &mut RoutingInputs<'_>) -> Result<AfterAttempt, Refusal> {
         if let (Some(breaker), Speaker::Provider | Speaker::Network) = (&self.leaf().breaker, outcome.speaker) {
             breaker.record(outcome.status, moment.clock.now());
         }
         if outcome.speaker == Speaker::Fault || outcome.left.is_zero() {
-            return Ok(Next::Deliver);
+            return Ok(AfterAttempt::Deliver);
         }
         while let Some(fallback) = self.way.fallbacks.last_mut() {
             let statuses = match &self.plan.node(fallback.node).branch {
@@ -162,14 +166,14 @@ impl<'p> Course<'p> {
             };
             if let Some(next) = goes_on.then(|| fallback.left.pop()).flatten() {
                 self.descend(next, moment)?;
-                return Ok(Next::Elsewhere);
+                return Ok(AfterAttempt::Elsewhere);
             }
             self.way.fallbacks.pop();
         }
-        Ok(Next::Deliver)
+        Ok(AfterAttempt::Deliver)
     }
 
-    fn descend(&mut self, from: usize, moment: &mut Moment<'_>) -> Result<(), Refusal> {
+    fn descend(&mut self, from: usize, moment: &mut RoutingInputs<'_>) -> Result<(), Refusal> {
         let mut at = from;
         loop {
             let node = self.plan.node(at);

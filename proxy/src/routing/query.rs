@@ -1,55 +1,55 @@
 //! Whether a condition's query holds for a request.
 
-use crate::body::Fields;
+use crate::request::body::Fields;
 use serde_json::{Map, Value};
-use shared::config::{Key, Operator, Query, number_of};
+use shared::config::{Query, QueryKey, QueryOperator, number_of};
 use std::borrow::Cow;
 
 /// What queries and sticky keys can ask of a request.
 #[derive(Clone, Copy)]
-pub struct Facts<'r> {
+pub struct RequestFacts<'r> {
     pub metadata: &'r Map<String, Value>,
     /// The client's body before any change; empty when it is not JSON.
     pub params: &'r Fields<'r>,
     pub pathname: &'r str,
 }
 
-impl Facts<'_> {
-    fn look<T>(&self, key: &Key, look: impl FnOnce(Option<&Value>) -> T) -> T {
+impl RequestFacts<'_> {
+    fn look<T>(&self, key: &QueryKey, look: impl FnOnce(Option<&Value>) -> T) -> T {
         match key {
-            Key::Metadata(name) => look(self.metadata.get(name)),
-            Key::Param(name) => self.params.compare(name, look),
-            Key::Pathname => look(Some(&Value::from(self.pathname))),
-            Key::Nothing => look(None),
+            QueryKey::Metadata(name) => look(self.metadata.get(name)),
+            QueryKey::Param(name) => self.params.compare(name, look),
+            QueryKey::Pathname => look(Some(&Value::from(self.pathname))),
+            QueryKey::Nothing => look(None),
         }
     }
 }
 
-pub fn holds(query: &Query, facts: &Facts<'_>) -> bool {
+pub fn holds(query: &Query, facts: &RequestFacts<'_>) -> bool {
     match query {
         Query::All(queries) => queries.iter().all(|query| holds(query, facts)),
         Query::Any(queries) => queries.iter().any(|query| holds(query, facts)),
         Query::Test { key, operator } => {
-            let equal = if matches!(key, Key::Metadata(_)) { equal_as_text } else { equal };
+            let equal = if matches!(key, QueryKey::Metadata(_)) { equal_as_text } else { equal };
             facts.look(key, |found| passes(operator, found, equal))
         }
     }
 }
 
-fn passes(operator: &Operator, found: Option<&Value>, equal: fn(&Value, &Value) -> bool) -> bool {
+fn passes(operator: &QueryOperator, found: Option<&Value>, equal: fn(&Value, &Value) -> bool) -> bool {
     let number = || found.map_or(f64::NAN, number_of);
     match operator {
-        Operator::Equal(wanted) => found.is_some_and(|found| equal(found, wanted)),
-        Operator::NotEqual(wanted) => !found.is_some_and(|found| equal(found, wanted)),
+        QueryOperator::Equal(wanted) => found.is_some_and(|found| equal(found, wanted)),
+        QueryOperator::NotEqual(wanted) => !found.is_some_and(|found| equal(found, wanted)),
         // Not a number is neither less nor more than anything.
-        Operator::Greater(bound) => number() > *bound,
-        Operator::GreaterOrEqual(bound) => number() >= *bound,
-        Operator::Less(bound) => number() < *bound,
-        Operator::LessOrEqual(bound) => number() <= *bound,
-        Operator::In(wanted) => found.is_some_and(|found| wanted.iter().any(|one| equal(found, one))),
-        Operator::NotIn(wanted) => !found.is_some_and(|found| wanted.iter().any(|one| equal(found, one))),
-        Operator::Matches(pattern) => found.and_then(text).is_some_and(|text| pattern.is_in(&text)),
-        Operator::Never => false,
+        QueryOperator::Greater(bound) => number() > *bound,
+        QueryOperator::GreaterOrEqual(bound) => number() >= *bound,
+        QueryOperator::Less(bound) => number() < *bound,
+        QueryOperator::LessOrEqual(bound) => number() <= *bound,
+        QueryOperator::In(wanted) => found.is_some_and(|found| wanted.iter().any(|one| equal(found, one))),
+        QueryOperator::NotIn(wanted) => !found.is_some_and(|found| wanted.iter().any(|one| equal(found, one))),
+        QueryOperator::Matches(pattern) => found.and_then(text).is_some_and(|text| pattern.is_in(&text)),
+        QueryOperator::Never => false,
     }
 }
 
@@ -84,15 +84,16 @@ fn text(value: &Value) -> Option<Cow<'_, str>> {
 mod tests {
     use super::*;
     use serde_json::json;
-    use shared::config::{Limits, Strictness, read};
+    use shared::config::{Strictness, parse_config};
+    use shared::settings::config_limits::ConfigLimits;
 
     fn query(query: Value) -> Query {
         let config = json!({
             "strategy": { "mode": "conditional", "conditions": [{ "query": query, "then": "a" }], "default": "a" },
             "targets": [{ "name": "a", "provider": "@p" }],
         });
-        let config =
-            read(&config, Strictness::Inline, &Limits::default()).unwrap_or_else(|faults| panic!("{faults:?}"));
+        let config = parse_config(&config, Strictness::Inline, &ConfigLimits::default())
+            .unwrap_or_else(|faults| panic!("{faults:?}"));
         config.strategy.unwrap().conditions.remove(0).query
     }
 
@@ -100,9 +101,9 @@ mod tests {
     fn each_operator_says_what_the_contract_says() {
         let metadata = json!({ "tier": "pro", "count": "5", "text": "12px", "flag": "true" });
         let body = br#"{"model":"gpt-4o","temperature":0.7,"user":null,"nested":{"a":1}}"#;
-        let params = Fields::read(body).unwrap();
+        let params = Fields::parse_object(body).unwrap();
         let facts =
-            Facts { metadata: metadata.as_object().unwrap(), params: &params, pathname: "/v1/chat/completions" };
+            RequestFacts { metadata: metadata.as_object().unwrap(), params: &params, pathname: "/v1/chat/completions" };
         for (written, expected) in [
             (json!({ "metadata.tier": "pro" }), true),
             (json!({ "metadata.tier": { "$eq": "pro" } }), true),

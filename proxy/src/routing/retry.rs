@@ -1,7 +1,7 @@
 //! Whether the same target is tried again, and after which wait.
 
 use super::budget::Budget;
-use super::{Outcome, Speaker};
+use super::{AttemptResult, Speaker};
 use shared::config::{Jitter, Retry};
 use std::time::{Duration, Instant};
 
@@ -27,7 +27,7 @@ impl Retries {
         &mut self,
         rules: &Retry,
         budget: &Budget,
-        outcome: &Outcome,
+        outcome: &AttemptResult,
         now: Instant,
         chance: &mut dyn FnMut() -> f64,
     ) -> Option<Duration> {
@@ -49,7 +49,7 @@ impl Retries {
         if self.gave_up { -1 } else { i8::try_from(self.made).unwrap_or(i8::MAX) }
     }
 
-    fn wait(&mut self, rules: &Retry, outcome: &Outcome, chance: &mut dyn FnMut() -> f64) -> Option<Duration> {
+    fn wait(&mut self, rules: &Retry, outcome: &AttemptResult, chance: &mut dyn FnMut() -> f64) -> Option<Duration> {
         if let Some(asked) = outcome.retry_after.filter(|_| rules.use_retry_after_header && outcome.status == 429) {
             let fits = asked < LONGEST_WAIT && self.obeyed + asked <= LONGEST_WAIT;
             self.obeyed += asked;
@@ -67,7 +67,7 @@ impl Retries {
     }
 }
 
-fn is_worth_it(rules: &Retry, outcome: &Outcome) -> bool {
+fn is_worth_it(rules: &Retry, outcome: &AttemptResult) -> bool {
     let listed = rules.on_status_codes.as_deref().unwrap_or(DEFAULT_STATUSES);
     match outcome.speaker {
         Speaker::Provider => listed.contains(&outcome.status),
@@ -90,11 +90,11 @@ mod tests {
         }
     }
 
-    fn status(status: u16) -> Outcome {
-        Outcome { status, ..Outcome::default() }
+    fn status(status: u16) -> AttemptResult {
+        AttemptResult { status, ..AttemptResult::default() }
     }
 
-    fn waits(rules: &Retry, outcomes: &[Outcome]) -> (Vec<Option<u64>>, i8) {
+    fn waits(rules: &Retry, outcomes: &[AttemptResult]) -> (Vec<Option<u64>>, i8) {
         let (budget, mut retries, now) = (Budget::new(100.0), Retries::default(), Instant::now());
         let waits = outcomes
             .iter()
@@ -105,7 +105,7 @@ mod tests {
 
     #[test]
     fn waits_double_until_the_attempts_are_used_up() {
-        let failed: Vec<Outcome> = (0..6).map(|_| status(500)).collect();
+        let failed: Vec<AttemptResult> = (0..6).map(|_| status(500)).collect();
         let expected = [Some(1000), Some(2000), Some(4000), Some(8000), Some(16000), None];
         assert_eq!(waits(&rules(5), &failed), (expected.to_vec(), -1));
         assert_eq!(waits(&rules(0), &failed[..1]), (vec![None], 0));
@@ -116,7 +116,7 @@ mod tests {
     #[test]
     fn only_what_is_worth_it_is_tried_again() {
         let listed = |codes: &[u16]| Retry { on_status_codes: Some(codes.to_vec()), ..rules(1) };
-        let network = Outcome { status: 503, speaker: Speaker::Network, ..Outcome::default() };
+        let network = AttemptResult { status: 503, speaker: Speaker::Network, ..AttemptResult::default() };
         for (rules, outcome, again) in [
             (rules(1), status(429), true),
             (rules(1), status(529), true),
@@ -127,9 +127,9 @@ mod tests {
             (listed(&[400]), status(500), false),
             (listed(&[]), status(500), false),
             (listed(&[]), network.clone(), true),
-            (rules(1), Outcome { speaker: Speaker::Fault, ..network.clone() }, false),
-            (rules(1), Outcome { speaker: Speaker::Gateway, ..status(429) }, false),
-            (rules(1), Outcome { left: Duration::from_millis(900), ..status(500) }, false),
+            (rules(1), AttemptResult { speaker: Speaker::Fault, ..network.clone() }, false),
+            (rules(1), AttemptResult { speaker: Speaker::Gateway, ..status(429) }, false),
+            (rules(1), AttemptResult { left: Duration::from_millis(900), ..status(500) }, false),
         ] {
             let (waits, _) = waits(&rules, std::slice::from_ref(&outcome));
             assert_eq!(waits[0].is_some(), again, "{rules:?} {outcome:?}");
@@ -139,11 +139,11 @@ mod tests {
     #[test]
     fn a_provider_is_obeyed_on_429_as_long_as_it_asks_for_little() {
         let obedient = Retry { use_retry_after_header: true, ..rules(5) };
-        let asks = |seconds| Outcome { retry_after: Some(Duration::from_secs(seconds)), ..status(429) };
+        let asks = |seconds| AttemptResult { retry_after: Some(Duration::from_secs(seconds)), ..status(429) };
         assert_eq!(waits(&obedient, &[asks(3), status(500), asks(0)]), (vec![Some(3000), Some(0), Some(0)], 3));
         assert_eq!(waits(&obedient, &[asks(60)]), (vec![None], -1));
         assert_eq!(waits(&obedient, &[asks(40), asks(21)]), (vec![Some(40_000), None], -1));
-        let elsewhere = Outcome { retry_after: Some(Duration::from_secs(3)), ..status(503) };
+        let elsewhere = AttemptResult { retry_after: Some(Duration::from_secs(3)), ..status(503) };
         assert_eq!(waits(&obedient, &[elsewhere]), (vec![Some(1000)], 1));
         assert_eq!(waits(&rules(5), &[asks(3)]), (vec![Some(1000)], 1));
     }

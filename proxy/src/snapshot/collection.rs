@@ -1,7 +1,7 @@
 //! The rows of one followed table. Requests find a row by its key (an API key by its hash), but changes arrive by
 //! row id, so the writer keeps an index from id to key: when a key is rotated, the old hash must stop working.
 
-use super::pool::Pool;
+use super::list_pool::ListPool;
 use super::sharded::{Shard, Sharded};
 use parking_lot::Mutex;
 use serde::Serialize;
@@ -31,7 +31,7 @@ pub trait Tracked: Serialize + DeserializeOwned + Send + Sync + 'static {
     /// Takes over from the row that it replaces what must outlive the change.
     fn follow(&mut self, _before: &Self) {}
     /// Lets what is equal in many rows be one value in memory.
-    fn share(&mut self, _pool: &mut Pool) {}
+    fn share(&mut self, _pool: &mut ListPool) {}
 }
 
 /// A collection without its row type, so that feed and disk copy walk over all of them alike.
@@ -82,19 +82,19 @@ impl AddAssign for Merged {
 
 pub struct Collection<T: Tracked> {
     rows: Sharded<T::Key, T>,
-    keys_by_id: Mutex<HashMap<Uuid, Keys<T::Key>>>,
-    pool: Mutex<Pool>,
+    keys_by_id: Mutex<HashMap<Uuid, RowKeys<T::Key>>>,
+    pool: Mutex<ListPool>,
     changes: AtomicU64,
 }
 
 /// What finds a row now. Further keys are few, so none of them costs no allocation.
-struct Keys<K> {
+struct RowKeys<K> {
     key: K,
     others: Box<[K]>,
 }
 
-impl<K: Eq> Keys<K> {
-    fn of<T: Tracked<Key = K>>(row: &T) -> Self {
+impl<K: Eq> RowKeys<K> {
+    fn for_row<T: Tracked<Key = K>>(row: &T) -> Self {
         Self { key: row.key(), others: row.other_keys().into() }
     }
 
@@ -150,8 +150,8 @@ impl<T: Tracked> Collection<T> {
             }
         }
         for row in &rows {
-            let old = keys_by_id.insert(row.id(), Keys::of(row));
-            vacated.extend(old.into_iter().flat_map(Keys::into_all).map(|key| (row.id(), key)));
+            let old = keys_by_id.insert(row.id(), RowKeys::for_row(row));
+            vacated.extend(old.into_iter().flat_map(RowKeys::into_all).map(|key| (row.id(), key)));
         }
         vacated.retain(|(id, key)| self.rows.get(key).is_some_and(|holder| holder.id() == *id));
         let put = rows.len();
@@ -165,14 +165,14 @@ impl<T: Tracked> Collection<T> {
     pub fn replace(&self, mut rows: Vec<T>) {
         let mut keys_by_id = self.keys_by_id.lock();
         self.follow(&mut rows, &keys_by_id);
-        *keys_by_id = rows.iter().map(|row| (row.id(), Keys::of(row))).collect();
+        *keys_by_id = rows.iter().map(|row| (row.id(), RowKeys::for_row(row))).collect();
         self.rows.replace(by_key(rows));
         self.changes.fetch_add(1, Ordering::Relaxed);
     }
 }
 
 impl<T: Tracked> Collection<T> {
-    fn follow(&self, rows: &mut [T], keys_by_id: &HashMap<Uuid, Keys<T::Key>>) {
+    fn follow(&self, rows: &mut [T], keys_by_id: &HashMap<Uuid, RowKeys<T::Key>>) {
         for row in rows {
             let before = keys_by_id.get(&row.id()).and_then(|keys| self.rows.get(&keys.key));
             if let Some(before) = before.filter(|before| before.id() == row.id()) {

@@ -4,7 +4,7 @@
 //! copy that is too old, or from the future, could revive a revoked key and is not used. Confirmations between two
 //! writes go to a small file beside it, which names the copy it speaks of. It holds key hashes and no secrets.
 
-use super::{Confirmed, Snapshot, View};
+use super::{Confirmed, Snapshot, SnapshotView};
 use chrono::{DateTime, TimeDelta, Utc};
 use serde::{Deserialize, Serialize};
 use std::fs::{DirBuilder, File, OpenOptions, TryLockError};
@@ -39,7 +39,7 @@ struct Confirmation {
 }
 
 #[derive(Debug, thiserror::Error)]
-pub enum Unusable {
+pub enum UnusableCopy {
     #[error("there is none")]
     Missing,
     #[error("it cannot be read: {0}")]
@@ -55,12 +55,12 @@ pub enum Unusable {
 }
 
 /// The age of what was confirmed then, if that is young enough to be trusted.
-pub fn trusted_age(confirmed_at: DateTime<Utc>, now: DateTime<Utc>, most: Duration) -> Result<Duration, Unusable> {
+pub fn trusted_age(confirmed_at: DateTime<Utc>, now: DateTime<Utc>, most: Duration) -> Result<Duration, UnusableCopy> {
     if confirmed_at > now + CLOCK_TOLERANCE {
-        return Err(Unusable::FromTheFuture);
+        return Err(UnusableCopy::FromTheFuture);
     }
     let age = (now - confirmed_at).to_std().unwrap_or_default();
-    if age > most { Err(Unusable::TooOld { age, most }) } else { Ok(age) }
+    if age > most { Err(UnusableCopy::TooOld { age, most }) } else { Ok(age) }
 }
 
 impl Folder {
@@ -69,17 +69,17 @@ impl Folder {
     }
 
     /// Fills the snapshot from the copy, wholly or not at all. Returns the age of what was loaded.
-    pub fn load(&self, snapshot: &Snapshot, now: DateTime<Utc>, most: Duration) -> Result<Duration, Unusable> {
+    pub fn load(&self, snapshot: &Snapshot, now: DateTime<Utc>, most: Duration) -> Result<Duration, UnusableCopy> {
         let mut lines = match File::open(self.copy_path()) {
             Ok(file) => BufReader::with_capacity(1 << 16, file),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Err(Unusable::Missing),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Err(UnusableCopy::Missing),
             Err(error) => return Err(error.into()),
         };
         let mut line = String::new();
         let header = read_header(&mut lines, &mut line)?;
         let followed = snapshot.collections();
         if header.version != VERSION || !followed.iter().map(|table| table.table()).eq(header.tables.iter()) {
-            return Err(Unusable::Foreign);
+            return Err(UnusableCopy::Foreign);
         }
         let confirmed_at =
             self.confirmation_of(header.copy).map_or(header.confirmed_at, |at| at.max(header.confirmed_at));
@@ -90,7 +90,7 @@ impl Folder {
         loop {
             line.clear();
             if lines.read_line(&mut line)? == 0 {
-                return Err(Unusable::Damaged("it ends too early".into()));
+                return Err(UnusableCopy::Damaged("it ends too early".into()));
             }
             let (table, rest) = line.trim_end().split_once(' ').ok_or_else(|| damaged_at(rows))?;
             if table == "end" {
@@ -106,7 +106,7 @@ impl Folder {
     }
 
     /// Writes a whole new copy and returns its name; None when another process is writing one at this moment.
-    pub fn save(&self, view: &View, confirmed_at: DateTime<Utc>) -> io::Result<Option<Uuid>> {
+    pub fn save(&self, view: &SnapshotView, confirmed_at: DateTime<Utc>) -> io::Result<Option<Uuid>> {
         let Some(_lock) = self.lock()? else { return Ok(None) };
         let header = Header {
             version: VERSION,
@@ -178,7 +178,7 @@ impl Folder {
     }
 }
 
-fn read_header(lines: &mut BufReader<File>, line: &mut String) -> Result<Header, Unusable> {
+fn read_header(lines: &mut BufReader<File>, line: &mut String) -> Result<Header, UnusableCopy> {
     #[derive(Deserialize)]
     struct Versioned {
         version: u32,
@@ -186,14 +186,16 @@ fn read_header(lines: &mut BufReader<File>, line: &mut String) -> Result<Header,
     lines.read_line(line)?;
     match serde_json::from_str(line) {
         Ok(header) => Ok(header),
-        Err(_) if serde_json::from_str::<Versioned>(line).is_ok_and(|v| v.version != VERSION) => Err(Unusable::Foreign),
-        Err(error) => Err(Unusable::Damaged(format!("its first line: {error}"))),
+        Err(_) if serde_json::from_str::<Versioned>(line).is_ok_and(|v| v.version != VERSION) => {
+            Err(UnusableCopy::Foreign)
+        }
+        Err(error) => Err(UnusableCopy::Damaged(format!("its first line: {error}"))),
     }
 }
 
 /// Says where, and not what: the line names a customer's key.
-fn damaged_at(rows: usize) -> Unusable {
-    Unusable::Damaged(format!("line {}", rows + 2))
+fn damaged_at(rows: usize) -> UnusableCopy {
+    UnusableCopy::Damaged(format!("line {}", rows + 2))
 }
 
 #[cfg(test)]

@@ -34,11 +34,11 @@ const UNSEEN: &str = "changed_xid >= $1::text::xid8 AND NOT pg_visible_in_snapsh
 /// One reader's place in the feed. It outlives connections.
 #[derive(Default)]
 pub struct Feed {
-    last: Option<Moment>,
+    last: Option<FeedMark>,
 }
 
 #[derive(Debug, Clone)]
-struct Moment {
+struct FeedMark {
     epoch: Uuid,
     recovered: Option<String>,
     /// Tombstones of this transaction and older ones may be gone.
@@ -87,7 +87,7 @@ impl Feed {
     ) -> Result<News, FeedError> {
         let begin = client.build_transaction().isolation_level(IsolationLevel::RepeatableRead).read_only(true);
         let transaction = patiently(begin.start()).await?;
-        let moment = Moment::of(&transaction).await?;
+        let moment = FeedMark::load(&transaction).await?;
         let reload = must_reload(self.last.as_ref(), &moment);
         let since = self.last.as_ref().filter(|_| reload.is_none());
 
@@ -114,7 +114,7 @@ impl Feed {
     }
 }
 
-fn must_reload(last: Option<&Moment>, now: &Moment) -> Option<Reload> {
+fn must_reload(last: Option<&FeedMark>, now: &FeedMark) -> Option<Reload> {
     let Some(last) = last else { return Some(Reload::FirstRead) };
     if last.epoch != now.epoch {
         return Some(Reload::EpochChanged);
@@ -126,8 +126,8 @@ fn must_reload(last: Option<&Moment>, now: &Moment) -> Option<Reload> {
     (now.purged_to != last.purged_to && now.purged_to >= last.oldest_open).then_some(Reload::TombstonesPurged)
 }
 
-impl Moment {
-    async fn of(transaction: &Transaction<'_>) -> Result<Self, FeedError> {
+impl FeedMark {
+    async fn load(transaction: &Transaction<'_>) -> Result<Self, FeedError> {
         let row = patiently(transaction.query_typed_one(MOMENT, &[])).await?;
         Ok(Self {
             epoch: row.try_get("epoch")?,
@@ -148,7 +148,7 @@ async fn read_rows(
     transaction: &Transaction<'_>,
     table: &str,
     columns: &str,
-    since: Option<&Moment>,
+    since: Option<&FeedMark>,
     into: &mut dyn Incoming,
 ) -> Result<(), FeedError> {
     let (sql, values) = match since {
@@ -165,7 +165,7 @@ async fn read_rows(
 async fn read_tombstones(
     transaction: &Transaction<'_>,
     table: &str,
-    since: &Moment,
+    since: &FeedMark,
     into: &mut dyn Incoming,
 ) -> Result<(), FeedError> {
     let sql = format!("SELECT row_id FROM tombstones WHERE {UNSEEN} AND table_name = $3");
@@ -192,9 +192,9 @@ fn transaction_id(text: &str) -> Result<u64, FeedError> {
 mod tests {
     use super::*;
 
-    fn moment(epoch: u128, oldest_open: u64, purged_to: u64) -> Moment {
+    fn moment(epoch: u128, oldest_open: u64, purged_to: u64) -> FeedMark {
         let recovered = Some("yesterday".to_owned());
-        Moment { epoch: Uuid::from_u128(epoch), recovered, purged_to, visible: String::new(), oldest_open }
+        FeedMark { epoch: Uuid::from_u128(epoch), recovered, purged_to, visible: String::new(), oldest_open }
     }
 
     #[test]
@@ -205,7 +205,7 @@ mod tests {
             (Some(moment(1, 100, 0)), moment(1, 900, 0), None),
             (Some(moment(1, 100, 0)), moment(2, 900, 0), Some(Reload::EpochChanged)),
             (Some(moment(1, 100, 0)), moment(1, 99, 0), Some(Reload::HistoryLost)),
-            (Some(moment(1, 100, 0)), Moment { recovered: None, ..moment(1, 900, 0) }, Some(Reload::HistoryLost)),
+            (Some(moment(1, 100, 0)), FeedMark { recovered: None, ..moment(1, 900, 0) }, Some(Reload::HistoryLost)),
             (Some(moment(1, 100, 0)), moment(1, 900, 99), None),
             (Some(moment(1, 100, 0)), moment(1, 900, 100), Some(Reload::TombstonesPurged)),
             (Some(moment(1, 100, 120)), moment(1, 100, 120), None),

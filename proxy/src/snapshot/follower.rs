@@ -1,15 +1,15 @@
 //! Keeps the snapshot in step with Postgres for as long as the process lives: starts from the disk copy if it may,
 //! connects, listens for notices, reads what changed, and comes back after every failure. Requests never wait for it.
 
-use super::disk::{Folder, Unusable};
+use super::disk::{Folder, UnusableCopy};
+use super::disk_keeper::DiskKeeper;
 use super::feed::{Feed, FeedError, News};
-use super::keeper::Keeper;
 use super::{Snapshot, backoff};
 use anyhow::Context as _;
 use chrono::Utc;
 use futures::future::poll_fn;
-use shared::db::{self, explain};
-use shared::{conf, migrate};
+use shared::db::{self, explain, migrate};
+use shared::settings;
 use std::convert::Infallible;
 use std::pin::pin;
 use std::sync::Arc;
@@ -31,12 +31,12 @@ const SESSION: &str =
 
 pub struct Follower {
     snapshot: Arc<Snapshot>,
-    database: conf::Database,
-    settings: conf::Snapshot,
+    database: settings::Database,
+    settings: settings::Snapshot,
 }
 
 impl Follower {
-    pub fn new(snapshot: Arc<Snapshot>, database: conf::Database, settings: conf::Snapshot) -> Self {
+    pub fn new(snapshot: Arc<Snapshot>, database: settings::Database, settings: settings::Snapshot) -> Self {
         Self { snapshot, database, settings }
     }
 
@@ -45,7 +45,7 @@ impl Follower {
         let folder = Arc::new(Folder::at(&self.settings.snapshot_dir));
         self.restore(&folder).await;
         let pause = Duration::from_millis(self.settings.snapshot_save_ms);
-        let keep = Keeper::new(Arc::clone(&self.snapshot), folder, pause).run(shutdown.clone());
+        let keep = DiskKeeper::new(Arc::clone(&self.snapshot), folder, pause).run(shutdown.clone());
         let mut stop = shutdown;
         let follow = async {
             tokio::select! {
@@ -62,7 +62,7 @@ impl Follower {
         let (folder, snapshot) = (Arc::clone(folder), Arc::clone(&self.snapshot));
         match tokio::task::spawn_blocking(move || folder.load(&snapshot, Utc::now(), most)).await {
             Ok(Ok(age)) => tracing::info!(age_s = age.as_secs(), "the snapshot starts from its disk copy"),
-            Ok(Err(Unusable::Missing)) => {}
+            Ok(Err(UnusableCopy::Missing)) => {}
             Ok(Err(reason)) => tracing::warn!(%reason, "the snapshot's disk copy is not used"),
             Err(error) => tracing::error!(%error, "reading the snapshot's disk copy failed"),
         }

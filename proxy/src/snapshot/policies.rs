@@ -4,7 +4,7 @@
 use super::collection::Collection;
 use arc_swap::ArcSwap;
 use foldhash::fast::RandomState;
-use shared::model::policy::{Key, Rule};
+use shared::model::policy::{PolicyKey, Rule};
 use shared::model::{RateLimitsPolicy, UsageLimitsPolicy};
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -60,5 +60,6 @@ impl ByWorkspace {
 }
 
 fn asks_about_model(rule: &Rule) -> bool {
-    rule.conditions.iter().any(|one| one.key == Key::Model) || rule.group_by.iter().any(|one| one.key == Key::Model)
+    rule.conditions.iter().any(|one| one.key == PolicyKey::Model)
+        || rule.group_by.iter().any(|one| one.key == PolicyKey::Model)
 }

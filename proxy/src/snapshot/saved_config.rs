@@ -2,10 +2,11 @@
 //! as long as what it says: a new name, or a turn as the workspace's default, does not reset them.
 
 use super::collection::Tracked;
-use crate::plan::{Plan, compile};
+use crate::routing::plan::{Plan, compile};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
-use shared::config::{Limits, Strictness, read};
+use shared::config::{Strictness, parse_config};
 use shared::model::Config;
+use shared::settings::config_limits::ConfigLimits;
 use std::sync::Arc;
 use tokio_postgres::Row;
 use uuid::Uuid;
@@ -29,14 +30,14 @@ impl SavedConfig {
     /// it may be was judged when it was saved.
     fn new(row: Config) -> anyhow::Result<Self> {
         let any = usize::MAX;
-        let limits = Limits {
+        let limits = ConfigLimits {
             root_targets: any,
             conditional_root_targets: any,
             nested_targets: any,
             hash_fields: any,
-            ..Limits::default()
+            ..ConfigLimits::default()
         };
-        let config = read(&row.config, Strictness::Inline, &limits);
+        let config = parse_config(&row.config, Strictness::Inline, &limits);
         let mut config =
             config.map_err(|faults| anyhow::anyhow!("{}", faults.first().map_or("", |fault| &fault.message)))?;
         config.sealed_in(row.organisation_id, row.id);

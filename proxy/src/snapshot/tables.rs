@@ -1,12 +1,13 @@
 //! The tables the proxy follows: what each row is found by.
 
 use super::collection::Tracked;
-use super::pool::Pool;
-use shared::api_key::KeyHash;
+use super::list_pool::ListPool;
+use shared::identity::api_key::KeyHash;
 use shared::model::{
-    ApiKey, DataKey, Deployment, EmailDigest, Integration, IntegrationModel, IntegrationWorkspace, Organisation,
-    Person, PolicyEntity, Provider, RateLimitsPolicy, SecretReference, UsageLimitsPolicy, Workspace,
+    ApiKey, Deployment, EmailDigest, Integration, IntegrationModel, IntegrationWorkspace, Organisation, Person,
+    PolicyEntity, Provider, RateLimitsPolicy, SecretReference, UsageLimitsPolicy, Workspace,
 };
+use shared::seal::data_key::DataKey;
 use tokio_postgres::Row;
 use uuid::Uuid;
 
@@ -31,7 +32,7 @@ impl Tracked for ApiKey {
         self.previous.iter().map(|previous| previous.hash).collect()
     }
 
-    fn share(&mut self, pool: &mut Pool) {
+    fn share(&mut self, pool: &mut ListPool) {
         pool.share(&mut self.scopes);
     }
 }

@@ -1,7 +1,7 @@
 //! Which request it is: its ids, when it came, and what its route and its headers say of how to answer it.
 
 use crate::refusal::Dialect;
-use crate::request_id;
+use crate::request::request_id;
 use chrono::{DateTime, Utc};
 use http::HeaderValue;
 use std::time::{Duration, Instant, SystemTime};

@@ -2,12 +2,12 @@
 //! flight. It decides nothing about the request; that it cannot write an intent is the one thing that stops a call.
 
 use super::{AnswerState, RequestIdentity, RoutingState};
+use crate::admission::Admission;
 use crate::metrics::{Lane, Metrics};
 use crate::realtime::Done;
 use crate::refusal::Refusal;
-use crate::request_id;
-use crate::stages::admit::Admission;
-use crate::stages::settle::{Facts, Log};
+use crate::request::request_id;
+use crate::visit::settle::{Log, RecordFacts};
 use bytes::Bytes;
 use http::HeaderMap;
 use std::sync::Arc;
@@ -75,7 +75,7 @@ impl Observer {
     }
 
     /// Notes the present target, which another one replaces.
-    pub(super) fn set_aside(&mut self, facts: &Facts<'_>, answered: Option<(&HeaderMap, &Bytes)>) {
+    pub(super) fn set_aside(&mut self, facts: &RecordFacts<'_>, answered: Option<(&HeaderMap, &Bytes)>) {
         if let Some(log) = &mut self.log {
             log.set_aside(facts, answered, self.admission.as_deref_mut());
         }
@@ -120,7 +120,7 @@ impl Observer {
         let Some(log) = &mut self.log else { return };
         log.streams(after);
         log.events(whole, passed);
-        if is_last || log.is_told() {
+        if is_last || log.is_complete() {
             self.note(known);
         }
     }
@@ -135,7 +135,7 @@ impl Observer {
         let after = known.request.started.elapsed();
         let Some(log) = &mut self.log else { return };
         log.relayed(piece, is_last, after);
-        if is_last || log.is_told() {
+        if is_last || log.is_complete() {
             self.note(known);
         }
     }
@@ -160,7 +160,7 @@ impl Observer {
             }
         }
         let facts = facts(request, routing, answer.head_after, status, error_code);
-        log.settle(&Facts { record_id, ..facts }, admission);
+        log.settle(&RecordFacts { record_id, ..facts }, admission);
     }
 
     pub(super) fn note_response(&mut self, done: Done, admission: Option<Box<Admission>>, known: RestOfVisit<'_>) {
@@ -173,7 +173,7 @@ impl Observer {
         let record_id = if number == 0 { request.uuid() } else { request_id::new(SystemTime::now() - took) };
         let (status, error_code) = if done.is_failed { (502, Some("upstream_error")) } else { (200, None) };
         let facts = facts(request, routing, answer.head_after, status, error_code);
-        log.settle_response(&Facts { record_id, ..facts }, took, done.usage, admission);
+        log.settle_response(&RecordFacts { record_id, ..facts }, took, done.usage, admission);
     }
 
     /// Counts the finished request. What its limits promised it is settled, if no record did that. Tells when that was.
@@ -194,10 +194,10 @@ pub(super) fn facts<'v>(
     head_after: Option<Duration>,
     status: u16,
     error_code: Option<&'static str>,
-) -> Facts<'v> {
+) -> RecordFacts<'v> {
     request.trace_id();
     let trace_id = request.trace_id.as_ref().and_then(|trace_id| trace_id.to_str().ok());
-    Facts {
+    RecordFacts {
         request_id: request.uuid(),
         record_id: request.uuid(),
         started: request.started,

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 /// Written digit by digit: this is on every answer, and formatting costs several times as much.
 pub fn timing(own: Duration, upstream: Duration) -> HeaderValue {
-    let mut text = Line { bytes: [0; 80], length: 0 };
+    let mut text = TimingText { bytes: [0; 80], length: 0 };
     text.push(b"gateway;dur=");
     text.push_millis(own);
     text.push(b", upstream;dur=");
@@ -14,12 +14,12 @@ pub fn timing(own: Duration, upstream: Duration) -> HeaderValue {
 }
 
 /// A text that needs no memory of its own; what does not fit is left out.
-struct Line {
+struct TimingText {
     bytes: [u8; 80],
     length: usize,
 }
 
-impl Line {
+impl TimingText {
     fn push(&mut self, part: &[u8]) {
         if let Some(room) = self.bytes.get_mut(self.length..self.length + part.len()) {
             room.copy_from_slice(part);

@@ -3,7 +3,7 @@
 
 use super::Visit;
 use super::server_timing::timing;
-use crate::headers::PREFIX;
+use crate::request::headers::PREFIX;
 use http::{HeaderMap, HeaderName, HeaderValue, header};
 use pingora_http::ResponseHeader;
 

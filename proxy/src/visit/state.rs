@@ -1,8 +1,8 @@
 //! Where a request stands: which target it has come to, and what its client has had of an answer.
 
+use crate::answer::Heartbeats;
 use crate::realtime::Websocket;
 use crate::snapshot::SavedConfig;
-use crate::stages::answer::Pulse;
 use http::HeaderValue;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -44,7 +44,7 @@ pub struct AnswerState {
     pub error_code: Option<&'static str>,
     /// Since the start, when the head of the answer was there.
     pub head_after: Option<Duration>,
-    pub pulse: Pulse,
+    pub pulse: Heartbeats,
     /// The websocket that the connection has become.
     pub websocket: Option<Box<Websocket>>,
 }

@@ -4,8 +4,8 @@
 //! The name of the data key is in plain text because a rotation searches for it, the mask because answers show it.
 
 use super::object::snake;
-use crate::api_key::mask;
-use crate::seal::{Place, SealError, Sealed};
+use crate::identity::api_key::mask;
+use crate::seal::{SealError, Sealed, SealedPlace};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::Value;
@@ -55,19 +55,19 @@ pub fn is_secret(name: &str) -> bool {
 
 /// A secret field of a config: its name, and where it stands as a JSON pointer.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Found {
+pub struct SecretField {
     pub name: String,
     pub pointer: String,
 }
 
 /// Every secret field of a config and its targets, in the order they stand.
-pub fn secrets(config: &Value) -> Vec<Found> {
+pub fn secrets(config: &Value) -> Vec<SecretField> {
     let mut found = Vec::new();
     collect(config, "", &mut found);
     found
 }
 
-fn collect(node: &Value, at: &str, found: &mut Vec<Found>) {
+fn collect(node: &Value, at: &str, found: &mut Vec<SecretField>) {
     for (key, value) in node.as_object().into_iter().flatten() {
         let name = snake(key);
         if name == "targets" {
@@ -75,7 +75,7 @@ fn collect(node: &Value, at: &str, found: &mut Vec<Found>) {
                 collect(target, &format!("{at}/{key}/{index}"), found);
             }
         } else if is_secret(&name) && !value.is_null() {
-            found.push(Found { name: name.into_owned(), pointer: format!("{at}/{key}") });
+            found.push(SecretField { name: name.into_owned(), pointer: format!("{at}/{key}") });
         }
     }
 }
@@ -128,7 +128,7 @@ impl<'t> SealedText<'t> {
         (sealed.data_key_id().ok()? == Uuid::try_parse(data_key).ok()?).then_some(Self { sealed, mask })
     }
 
-    pub fn of(value: &'t Value) -> Option<Self> {
+    pub fn from_value(value: &'t Value) -> Option<Self> {
         Self::parse(value.as_str()?)
     }
 
@@ -140,9 +140,9 @@ impl<'t> SealedText<'t> {
 
 /// The config as it may be shown: a mask in the place of each secret.
 pub fn masked(mut config: Value) -> Value {
-    for Found { pointer, .. } in secrets(&config) {
+    for SecretField { pointer, .. } in secrets(&config) {
         if let Some(value) = config.pointer_mut(&pointer) {
-            let shown = SealedText::of(value).map_or_else(|| mask(&plain(value)), |text| text.mask.to_owned());
+            let shown = SealedText::from_value(value).map_or_else(|| mask(&plain(value)), |text| text.mask.to_owned());
             *value = shown.into();
         }
     }
@@ -150,19 +150,20 @@ pub fn masked(mut config: Value) -> Value {
 }
 
 /// Where the secrets of a config belong, those of its older versions included.
-pub fn place(organisation: Uuid, config: Uuid) -> Place {
-    Place { organisation, table: "configs", row: config, field: "config" }
+pub fn place(organisation: Uuid, config: Uuid) -> SealedPlace {
+    SealedPlace { organisation, table: "configs", row: config, field: "config" }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::{Limits, Strictness, read};
-    use crate::seal::{Key, Secret};
+    use crate::config::{Strictness, parse_config};
+    use crate::seal::{SealingKey, Secret};
+    use crate::settings::config_limits::ConfigLimits;
     use serde_json::json;
 
-    fn sealed(row: u128, secret: &str) -> (Key, String) {
-        let key = Key::random().unwrap();
+    fn sealed(row: u128, secret: &str) -> (SealingKey, String) {
+        let key = SealingKey::random().unwrap();
         let place = place(Uuid::from_u128(1), Uuid::from_u128(row));
         let sealed = Sealed::seal(Uuid::from_u128(9), &key, &place, secret.as_bytes()).unwrap();
         (key, written(&sealed, secret).unwrap())
@@ -192,7 +193,7 @@ mod tests {
             config["targets"][0][key] = json!(host);
             let found = destinations(&config, "/targets/0/api_key");
             assert_eq!(found, BTreeMap::from([("custom_host", &json!(host)), ("provider", &json!("groq"))]), "{key}");
-            let read = read(&config["targets"][0], Strictness::Inline, &Limits::default()).unwrap();
+            let read = parse_config(&config["targets"][0], Strictness::Inline, &ConfigLimits::default()).unwrap();
             assert_eq!((read.custom_host.as_deref(), read.provider.as_deref()), (Some(host), Some("groq")), "{key}");
         }
         let above = json!({ "customHost": "https://a.test", "provider": "x", "resource_name": "r", "targets": [
@@ -222,9 +223,9 @@ mod tests {
     fn a_placement_opens_for_its_own_row_and_hides_what_is_not_opened() {
         let (key, text) = sealed(2, r#"{"private_key":"x"}"#);
         let config = json!({ "provider": "vertex-ai", "vertex_service_account_json": text, "vertex_region": "r", "api_key": "k" });
-        let open = |place: &Place, sealed: &Sealed| -> Result<Secret, SealError> { sealed.open(&key, place) };
+        let open = |place: &SealedPlace, sealed: &Sealed| -> Result<Secret, SealError> { sealed.open(&key, place) };
         for (row, opens) in [(2, true), (3, false)] {
-            let mut config = read(&config, Strictness::Saved, &Limits::default()).unwrap();
+            let mut config = parse_config(&config, Strictness::Saved, &ConfigLimits::default()).unwrap();
             config.sealed_in(Uuid::from_u128(1), Uuid::from_u128(row));
             let placement = &config.placement;
             assert_eq!(placement.text("vertex_service_account_json"), None, "not before it is opened");
@@ -241,7 +242,7 @@ mod tests {
     fn what_a_caller_writes_inline_is_taken_at_its_word() {
         let (_, text) = sealed(2, "secret-of-another");
         let config = json!({ "provider": "openai", "api_key": text });
-        let config = read(&config, Strictness::Inline, &Limits::default()).unwrap();
+        let config = parse_config(&config, Strictness::Inline, &ConfigLimits::default()).unwrap();
         let opened = config.placement.opened(|_, _| panic!("nothing here is sealed"));
         assert_eq!(opened.unwrap().text("api_key"), Some(&*text));
     }

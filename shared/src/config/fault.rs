@@ -1,6 +1,7 @@
 //! What is wrong with a config, and where.
 
-use super::{Config, Limits, Strictness};
+use super::{ConfigNode, Strictness};
+use crate::settings::config_limits::ConfigLimits;
 use serde::Serialize;
 use std::fmt;
 
@@ -73,25 +74,25 @@ impl fmt::Display for Fault {
 #[derive(Clone, Copy)]
 pub struct Path<'a> {
     parent: Option<&'a Path<'a>>,
-    step: Step<'a>,
+    step: PathStep<'a>,
 }
 
 #[derive(Clone, Copy)]
-enum Step<'a> {
+enum PathStep<'a> {
     Root,
     Key(&'a str),
     Index(usize),
 }
 
 impl<'a> Path<'a> {
-    pub const ROOT: &'static Path<'static> = &Path { parent: None, step: Step::Root };
+    pub const ROOT: &'static Path<'static> = &Path { parent: None, step: PathStep::Root };
 
     pub fn key(&'a self, key: &'a str) -> Path<'a> {
-        Path { parent: Some(self), step: Step::Key(key) }
+        Path { parent: Some(self), step: PathStep::Key(key) }
     }
 
     pub fn index(&'a self, index: usize) -> Path<'a> {
-        Path { parent: Some(self), step: Step::Index(index) }
+        Path { parent: Some(self), step: PathStep::Index(index) }
     }
 }
 
@@ -101,10 +102,10 @@ impl fmt::Display for Path<'_> {
             parent.fmt(f)?;
         }
         match (self.step, self.parent.map(|parent| parent.step)) {
-            (Step::Root, _) => Ok(()),
-            (Step::Key(key), Some(Step::Root) | None) => f.write_str(key),
-            (Step::Key(key), Some(_)) => write!(f, ".{key}"),
-            (Step::Index(index), _) => write!(f, "[{index}]"),
+            (PathStep::Root, _) => Ok(()),
+            (PathStep::Key(key), Some(PathStep::Root) | None) => f.write_str(key),
+            (PathStep::Key(key), Some(_)) => write!(f, ".{key}"),
+            (PathStep::Index(index), _) => write!(f, "[{index}]"),
         }
     }
 }
@@ -112,7 +113,7 @@ impl fmt::Display for Path<'_> {
 /// One reading of one config: the rules it is read by and what was found wrong so far.
 pub struct Reading<'l> {
     pub strictness: Strictness,
-    pub limits: &'l Limits,
+    pub limits: &'l ConfigLimits,
     /// Counted over the whole config.
     pub tests: usize,
     pub patterns: usize,
@@ -120,7 +121,7 @@ pub struct Reading<'l> {
 }
 
 impl<'l> Reading<'l> {
-    pub fn new(strictness: Strictness, limits: &'l Limits) -> Self {
+    pub fn new(strictness: Strictness, limits: &'l ConfigLimits) -> Self {
         Self { strictness, limits, tests: 0, patterns: 0, faults: Vec::new() }
     }
 
@@ -139,7 +140,7 @@ impl<'l> Reading<'l> {
         }
     }
 
-    pub fn result(self, config: Config) -> Result<Config, Vec<Fault>> {
+    pub fn result(self, config: ConfigNode) -> Result<ConfigNode, Vec<Fault>> {
         if self.faults.is_empty() { Ok(config) } else { Err(self.faults) }
     }
 }

@@ -1,10 +1,10 @@
 //! `forward_headers`: the client's headers that a config sends on.
 
 use super::fault::{Code, Reading};
-use super::object::Object;
-use crate::forwarded_headers;
+use super::object::ConfigObject;
+use crate::headers::forwarded_headers;
 
-pub fn read(reading: &mut Reading<'_>, node: &mut Object<'_, '_>) -> Option<Vec<String>> {
+pub fn parse(reading: &mut Reading<'_>, node: &mut ConfigObject<'_, '_>) -> Option<Vec<String>> {
     let names = node.texts(reading, "forward_headers")?;
     let path = node.path.key("forward_headers");
     let mut kept = Vec::with_capacity(names.len());

@@ -2,7 +2,7 @@
 
 use super::HookSet;
 use super::fault::{Code, Path, Reading};
-use super::object::{self, Object};
+use super::object::{self, ConfigObject};
 use serde_json::Value;
 
 const TYPES: &[(&str, ())] = &[("guardrail", ()), ("mutator", ())];
@@ -11,7 +11,7 @@ const RESERVED: &[&str] =
     &["id", "type", "deny", "async", "sequential", "on_fail", "on_success", "guardrail_version_id", "soft_deny_200"];
 
 /// The three lists of one side.
-pub fn read(reading: &mut Reading<'_>, node: &mut Object<'_, '_>, names: [&str; 3]) -> HookSet {
+pub fn parse(reading: &mut Reading<'_>, node: &mut ConfigObject<'_, '_>, names: [&str; 3]) -> HookSet {
     let [hooks, guardrails, mutators] = names;
     HookSet {
         hooks: list(reading, node, hooks, hook),
@@ -22,7 +22,7 @@ pub fn read(reading: &mut Reading<'_>, node: &mut Object<'_, '_>, names: [&str; 
 
 fn list(
     reading: &mut Reading<'_>,
-    node: &mut Object<'_, '_>,
+    node: &mut ConfigObject<'_, '_>,
     name: &str,
     check: fn(&mut Reading<'_>, &Path<'_>, &Value),
 ) -> Option<Vec<Value>> {
@@ -35,7 +35,7 @@ fn list(
 }
 
 fn hook(reading: &mut Reading<'_>, path: &Path<'_>, value: &Value) {
-    let Some(mut fields) = Object::verbatim(reading, path, value) else { return };
+    let Some(mut fields) = ConfigObject::verbatim(reading, path, value) else { return };
     if !fields.has("id") {
         reading.fault(&path.key("id"), Code::Missing, "is required");
     }
@@ -49,7 +49,7 @@ fn hook(reading: &mut Reading<'_>, path: &Path<'_>, value: &Value) {
 }
 
 fn check(reading: &mut Reading<'_>, path: &Path<'_>, value: &Value) {
-    let Some(mut fields) = Object::verbatim(reading, path, value) else { return };
+    let Some(mut fields) = ConfigObject::verbatim(reading, path, value) else { return };
     for name in ["id", "parameters"] {
         if !fields.has(name) {
             reading.fault(&path.key(name), Code::Missing, "is required");
@@ -68,7 +68,7 @@ fn reference(reading: &mut Reading<'_>, path: &Path<'_>, value: &Value) {
         object::text(reading, path, value);
         return;
     }
-    let Some(mut fields) = Object::verbatim(reading, path, value) else {
+    let Some(mut fields) = ConfigObject::verbatim(reading, path, value) else {
         return;
     };
     let names_a_saved_one = fields.has("id");
@@ -84,7 +84,7 @@ fn reference(reading: &mut Reading<'_>, path: &Path<'_>, value: &Value) {
     }
 }
 
-fn reserved(reading: &mut Reading<'_>, fields: &mut Object<'_, '_>) {
+fn reserved(reading: &mut Reading<'_>, fields: &mut ConfigObject<'_, '_>) {
     for name in RESERVED {
         match *name {
             "type" => drop(fields.choice(reading, name, TYPES)),

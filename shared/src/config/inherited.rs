@@ -1,7 +1,7 @@
 //! What a target inherits: everything that has been said on the way down to it. The proxy compiles plans by this rule, and
 //! admin explains past requests by it.
 
-use super::{Cache, CircuitBreaker, Config, Hedge, ParamPath, Retry};
+use super::{Cache, CircuitBreaker, ConfigNode, Hedge, ParamPath, Retry};
 use serde_json::{Map, Value};
 
 /// What has been said above. Objects of parameters are merged, the rest is replaced by whoever says it last.
@@ -29,7 +29,7 @@ pub struct Inherited {
 impl Inherited {
     /// The same after a node further down has spoken.
     #[must_use]
-    pub fn with(&self, node: &Config) -> Self {
+    pub fn with(&self, node: &ConfigNode) -> Self {
         let merged = |above: &Map<String, Value>, own: &Option<Map<String, Value>>| {
             let mut merged = above.clone();
             merged.extend(own.iter().flatten().map(|(key, value)| (key.clone(), value.clone())));

@@ -1,8 +1,8 @@
 //! Reading one node and, below it, its targets.
 
 use super::fault::{Code, Path, Reading};
-use super::object::{self, Object};
-use super::tree::{Config, Mode};
+use super::object::{self, ConfigObject};
+use super::tree::{ConfigNode, StrategyMode};
 use super::{ParamPath, forward, hooks, host, placement, rules, settings, strategy};
 use serde_json::Value;
 
@@ -47,22 +47,22 @@ pub static FIELDS: &[&str] = &[
     "weight",
 ];
 
-pub fn read(reading: &mut Reading<'_>, path: &Path<'_>, value: &Value, depth: usize) -> Config {
+pub fn parse(reading: &mut Reading<'_>, path: &Path<'_>, value: &Value, depth: usize) -> ConfigNode {
     if depth > reading.limits.depth {
         let message = format!("targets must not nest deeper than {} levels", reading.limits.depth);
         reading.fault(path, Code::TooDeep, message);
-        return Config::default();
+        return ConfigNode::default();
     }
-    let Some(mut node) = Object::read(reading, path, value) else { return Config::default() };
+    let Some(mut node) = ConfigObject::parse(reading, path, value) else { return ConfigNode::default() };
     if node.has("options") {
         let message = "is of an old version of configs: use strategy and targets";
         reading.fault(&path.key("options"), Code::OldVersion, message);
-        return Config::default();
+        return ConfigNode::default();
     }
     let faults = reading.faults();
     let sent_targets = node.take("targets");
     let mut config = own(reading, &mut node);
-    config.placement = placement::read(reading, &mut node);
+    config.placement = placement::parse(reading, &mut node);
     let reads_well = reading.faults() == faults;
     match targets(reading, path, sent_targets, &config, depth) {
         Some(targets) => config.targets = targets,
@@ -76,14 +76,14 @@ pub fn read(reading: &mut Reading<'_>, path: &Path<'_>, value: &Value, depth: us
 }
 
 /// Everything but the targets and what belongs to one provider.
-fn own(reading: &mut Reading<'_>, node: &mut Object<'_, '_>) -> Config {
+fn own(reading: &mut Reading<'_>, node: &mut ConfigObject<'_, '_>) -> ConfigNode {
     let path = node.path;
     let legacy_codes = node.statuses(reading, "on_status_codes");
-    let mut strategy = node.take("strategy").and_then(|value| strategy::read(reading, &path.key("strategy"), value));
+    let mut strategy = node.take("strategy").and_then(|value| strategy::parse(reading, &path.key("strategy"), value));
     if let Some(strategy) = &mut strategy {
         strategy.on_status_codes = strategy.on_status_codes.take().or(legacy_codes);
     }
-    Config {
+    ConfigNode {
         strategy,
         name: node.text(reading, "name"),
         id: node.text(reading, "id"),
@@ -103,25 +103,25 @@ fn own(reading: &mut Reading<'_>, node: &mut Object<'_, '_>) -> Config {
         stream_heartbeat: node.integer(reading, "stream_heartbeat", 100..=LONGEST_MS),
         hedge: node.take("hedge").and_then(|value| settings::hedge(reading, &path.key("hedge"), value)),
         custom_host: custom_host(reading, node),
-        forward_headers: forward::read(reading, node),
+        forward_headers: forward::parse(reading, node),
         strict_open_ai_compliance: compliance(reading, node),
         fetch_integrated_models: node.flag(reading, "fetch_integrated_models"),
-        input_hooks: hooks::read(reading, node, INPUT),
-        output_hooks: hooks::read(reading, node, OUTPUT),
+        input_hooks: hooks::parse(reading, node, INPUT),
+        output_hooks: hooks::parse(reading, node, OUTPUT),
         cb_config: node
             .take("cb_config")
             .and_then(|value| settings::circuit_breaker(reading, &path.key("cb_config"), value)),
-        ..Config::default()
+        ..ConfigNode::default()
     }
 }
 
 /// Two spellings are about, as of the header.
-fn compliance(reading: &mut Reading<'_>, node: &mut Object<'_, '_>) -> Option<bool> {
+fn compliance(reading: &mut Reading<'_>, node: &mut ConfigObject<'_, '_>) -> Option<bool> {
     let ours = node.flag(reading, "strict_open_ai_compliance");
     ours.or(node.flag(reading, "strict_openai_compliance"))
 }
 
-fn custom_host(reading: &mut Reading<'_>, node: &mut Object<'_, '_>) -> Option<String> {
+fn custom_host(reading: &mut Reading<'_>, node: &mut ConfigObject<'_, '_>) -> Option<String> {
     let url = node.text(reading, "custom_host")?;
     if let Err(rule) = host::check(&url) {
         reading.fault(&node.path.key("custom_host"), Code::BadHost, format!("is not usable: {rule}"));
@@ -129,7 +129,7 @@ fn custom_host(reading: &mut Reading<'_>, node: &mut Object<'_, '_>) -> Option<S
     Some(url)
 }
 
-fn drop_params(reading: &mut Reading<'_>, node: &mut Object<'_, '_>) -> Option<Vec<ParamPath>> {
+fn drop_params(reading: &mut Reading<'_>, node: &mut ConfigObject<'_, '_>) -> Option<Vec<ParamPath>> {
     let texts = node.texts(reading, "drop_params")?;
     let path = node.path.key("drop_params");
     let paths = texts.iter().enumerate().filter_map(|(index, text)| {
@@ -148,13 +148,13 @@ fn targets(
     reading: &mut Reading<'_>,
     path: &Path<'_>,
     value: Option<&Value>,
-    config: &Config,
+    config: &ConfigNode,
     depth: usize,
-) -> Option<Vec<Config>> {
+) -> Option<Vec<ConfigNode>> {
     let path = path.key("targets");
     let Some(value) = value else { return Some(Vec::new()) };
     let items = object::array(reading, &path, value)?;
-    let is_conditional = config.strategy.as_ref().is_some_and(|strategy| strategy.mode == Mode::Conditional);
+    let is_conditional = config.strategy.as_ref().is_some_and(|strategy| strategy.mode == StrategyMode::Conditional);
     let most = match (depth, is_conditional) {
         (0, true) => reading.limits.conditional_root_targets,
         (0, false) => reading.limits.root_targets,
@@ -168,6 +168,6 @@ fn targets(
         reading.fault(&path, Code::Empty, "must have a target");
         return None;
     }
-    let read = items.iter().enumerate().map(|(index, item)| read(reading, &path.index(index), item, depth + 1));
+    let read = items.iter().enumerate().map(|(index, item)| parse(reading, &path.index(index), item, depth + 1));
     Some(read.collect())
 }

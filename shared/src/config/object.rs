@@ -6,14 +6,14 @@ use serde_json::{Map, Value};
 use std::borrow::Cow;
 use std::ops::RangeInclusive;
 
-pub struct Object<'v, 'p> {
+pub struct ConfigObject<'v, 'p> {
     pub path: &'p Path<'p>,
     fields: Vec<(Cow<'v, str>, &'v Value)>,
 }
 
-impl<'v, 'p> Object<'v, 'p> {
+impl<'v, 'p> ConfigObject<'v, 'p> {
     /// An object whose keys may also be in camel case.
-    pub fn read(reading: &mut Reading<'_>, path: &'p Path<'p>, value: &'v Value) -> Option<Self> {
+    pub fn parse(reading: &mut Reading<'_>, path: &'p Path<'p>, value: &'v Value) -> Option<Self> {
         let fields = fields(reading, path, value)?;
         let mut object = Self { path, fields: Vec::with_capacity(fields.len()) };
         for (key, value) in fields {

@@ -3,8 +3,8 @@
 
 use super::credentials::{self, SealedText};
 use super::fault::{Code, Path, Reading};
-use super::object::{self, Object};
-use crate::seal::{Place, SealError, Sealed, Secret};
+use super::object::{self, ConfigObject};
+use crate::seal::{SealError, Sealed, SealedPlace, Secret};
 use serde_json::Value;
 use std::borrow::Cow;
 use std::fmt;
@@ -14,7 +14,7 @@ use uuid::Uuid;
 pub struct Placement {
     fields: Vec<(String, Value)>,
     /// Where sealed values belong; none when there are none.
-    sealed_in: Option<Place>,
+    sealed_in: Option<SealedPlace>,
     /// Whether a credential here was saved with the config rather than sent with a request.
     has_saved_credential: bool,
 }
@@ -23,7 +23,7 @@ impl Placement {
     /// Nothing of what is still sealed.
     pub fn get(&self, name: &str) -> Option<&Value> {
         let (_, value) = self.fields.iter().find(|(other, _)| other == name)?;
-        let is_sealed = self.sealed_in.is_some() && SealedText::of(value).is_some();
+        let is_sealed = self.sealed_in.is_some() && SealedText::from_value(value).is_some();
         (!is_sealed).then_some(value)
     }
 
@@ -41,7 +41,7 @@ impl Placement {
 
     /// Says whose row the fields were read from: from now on sealed values are secrets, not texts.
     pub(super) fn seal_in(&mut self, organisation: Uuid, config: Uuid) {
-        let has_sealed = self.fields.iter().any(|(_, value)| SealedText::of(value).is_some());
+        let has_sealed = self.fields.iter().any(|(_, value)| SealedText::from_value(value).is_some());
         self.sealed_in = has_sealed.then(|| credentials::place(organisation, config));
         self.has_saved_credential = has_sealed || self.names().any(credentials::is_secret);
     }
@@ -55,12 +55,12 @@ impl Placement {
     /// With its sealed values in plain text, for the head of one request.
     pub fn opened(
         &self,
-        open: impl Fn(&Place, &Sealed) -> Result<Secret, SealError>,
+        open: impl Fn(&SealedPlace, &Sealed) -> Result<Secret, SealError>,
     ) -> Result<Cow<'_, Self>, SealError> {
         let Some(place) = &self.sealed_in else { return Ok(Cow::Borrowed(self)) };
         let mut fields = self.fields.clone();
         for (_, value) in &mut fields {
-            if let Some(text) = SealedText::of(value) {
+            if let Some(text) = SealedText::from_value(value) {
                 let secret = open(place, &text.sealed)?;
                 *value = secret.expose_text().ok_or(SealError::Malformed)?.into();
             }
@@ -77,7 +77,7 @@ impl fmt::Debug for Placement {
 }
 
 /// Takes what is left of a node after everything of our own was taken.
-pub fn read(reading: &mut Reading<'_>, node: &mut Object<'_, '_>) -> Placement {
+pub fn parse(reading: &mut Reading<'_>, node: &mut ConfigObject<'_, '_>) -> Placement {
     let mut placement = Placement::default();
     for (name, value) in node.rest() {
         let path = node.path.key(&name);
@@ -158,7 +158,7 @@ fn are_deployments(reading: &mut Reading<'_>, path: &Path<'_>, value: &Value) ->
     let Some(items) = object::array(reading, path, value) else { return false };
     for (index, item) in items.iter().enumerate() {
         let path = path.index(index);
-        let Some(mut deployment) = Object::read(reading, &path, item) else { continue };
+        let Some(mut deployment) = ConfigObject::parse(reading, &path, item) else { continue };
         if !deployment.has("deployment_id") {
             reading.fault(&path.key("deployment_id"), Code::Missing, "is required");
         }

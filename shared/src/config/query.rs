@@ -14,11 +14,11 @@ const DEEPEST: usize = 32;
 pub enum Query {
     All(Vec<Query>),
     Any(Vec<Query>),
-    Test { key: Key, operator: Operator },
+    Test { key: QueryKey, operator: QueryOperator },
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Key {
+pub enum QueryKey {
     Metadata(String),
     /// A field of the client's body, as it was before any override.
     Param(String),
@@ -28,7 +28,7 @@ pub enum Key {
 }
 
 #[derive(Debug, Clone, PartialEq)]
-pub enum Operator {
+pub enum QueryOperator {
     Equal(Value),
     NotEqual(Value),
     Greater(f64),
@@ -57,7 +57,7 @@ impl PartialEq for Pattern {
     }
 }
 
-pub fn read(reading: &mut Reading<'_>, path: &Path<'_>, value: &Value) -> Query {
+pub fn parse(reading: &mut Reading<'_>, path: &Path<'_>, value: &Value) -> Query {
     query(reading, path, value, 0)
 }
 
@@ -105,14 +105,14 @@ fn queries(reading: &mut Reading<'_>, path: &Path<'_>, value: &Value, depth: usi
 }
 
 /// `metadata.<k>`, `params.<k>` or `url.pathname`: two segments, no deeper.
-fn key(reading: &mut Reading<'_>, path: &Path<'_>, name: &str) -> Key {
+fn key(reading: &mut Reading<'_>, path: &Path<'_>, name: &str) -> QueryKey {
     let key = match name.split_once('.') {
-        Some(("metadata", rest)) if is_segment(rest) => Key::Metadata(rest.to_owned()),
-        Some(("params", rest)) if is_segment(rest) => Key::Param(rest.to_owned()),
-        Some(("url", "pathname")) => Key::Pathname,
-        _ => Key::Nothing,
+        Some(("metadata", rest)) if is_segment(rest) => QueryKey::Metadata(rest.to_owned()),
+        Some(("params", rest)) if is_segment(rest) => QueryKey::Param(rest.to_owned()),
+        Some(("url", "pathname")) => QueryKey::Pathname,
+        _ => QueryKey::Nothing,
     };
-    if key == Key::Nothing && reading.is_saved() {
+    if key == QueryKey::Nothing && reading.is_saved() {
         reading.fault(path, Code::BadQuery, "must be metadata.<key>, params.<key> or url.pathname");
     }
     key
@@ -123,10 +123,10 @@ fn is_segment(text: &str) -> bool {
 }
 
 /// A value to be equal to, or an object of operators.
-fn tests(reading: &mut Reading<'_>, path: &Path<'_>, key: Key, value: &Value) -> Query {
+fn tests(reading: &mut Reading<'_>, path: &Path<'_>, key: QueryKey, value: &Value) -> Query {
     let Value::Object(operators) = value else {
         count(reading, path);
-        return Query::Test { key, operator: Operator::Equal(value.clone()) };
+        return Query::Test { key, operator: QueryOperator::Equal(value.clone()) };
     };
     if operators.is_empty() && reading.is_saved() {
         reading.fault(path, Code::BadQuery, "must have an operator");
@@ -135,7 +135,7 @@ fn tests(reading: &mut Reading<'_>, path: &Path<'_>, key: Key, value: &Value) ->
     if parts.len() == 1 { parts.swap_remove(0) } else { Query::All(parts) }
 }
 
-fn all_of(reading: &mut Reading<'_>, path: &Path<'_>, key: &Key, operators: &Map<String, Value>) -> Vec<Query> {
+fn all_of(reading: &mut Reading<'_>, path: &Path<'_>, key: &QueryKey, operators: &Map<String, Value>) -> Vec<Query> {
     let read = operators.iter().map(|(name, operand)| {
         count(reading, path);
         let operator = operator(reading, &path.key(name), name, operand);
@@ -144,20 +144,20 @@ fn all_of(reading: &mut Reading<'_>, path: &Path<'_>, key: &Key, operators: &Map
     read.collect()
 }
 
-fn operator(reading: &mut Reading<'_>, path: &Path<'_>, name: &str, operand: &Value) -> Operator {
+fn operator(reading: &mut Reading<'_>, path: &Path<'_>, name: &str, operand: &Value) -> QueryOperator {
     match name {
-        "$eq" => Operator::Equal(operand.clone()),
-        "$ne" => Operator::NotEqual(operand.clone()),
-        "$gt" => Operator::Greater(bound(reading, path, operand)),
-        "$gte" => Operator::GreaterOrEqual(bound(reading, path, operand)),
-        "$lt" => Operator::Less(bound(reading, path, operand)),
-        "$lte" => Operator::LessOrEqual(bound(reading, path, operand)),
-        "$in" => list(reading, path, operand).map_or(Operator::Never, Operator::In),
-        "$nin" => list(reading, path, operand).map_or(Operator::Never, Operator::NotIn),
-        "$regex" => pattern(reading, path, operand).map_or(Operator::Never, Operator::Matches),
+        "$eq" => QueryOperator::Equal(operand.clone()),
+        "$ne" => QueryOperator::NotEqual(operand.clone()),
+        "$gt" => QueryOperator::Greater(bound(reading, path, operand)),
+        "$gte" => QueryOperator::GreaterOrEqual(bound(reading, path, operand)),
+        "$lt" => QueryOperator::Less(bound(reading, path, operand)),
+        "$lte" => QueryOperator::LessOrEqual(bound(reading, path, operand)),
+        "$in" => list(reading, path, operand).map_or(QueryOperator::Never, QueryOperator::In),
+        "$nin" => list(reading, path, operand).map_or(QueryOperator::Never, QueryOperator::NotIn),
+        "$regex" => pattern(reading, path, operand).map_or(QueryOperator::Never, QueryOperator::Matches),
         _ => {
             reading.fault(path, Code::BadQuery, "is not an operator");
-            Operator::Never
+            QueryOperator::Never
         }
     }
 }

@@ -2,10 +2,10 @@
 
 use super::fault::{Code, Path, Reading};
 use super::providers;
-use super::tree::{Config, Mode};
+use super::tree::{ConfigNode, StrategyMode};
 use serde_json::Value;
 
-pub fn check(reading: &mut Reading<'_>, path: &Path<'_>, config: &Config, depth: usize) {
+pub fn check(reading: &mut Reading<'_>, path: &Path<'_>, config: &ConfigNode, depth: usize) {
     shape(reading, path, config);
     names(reading, path, config);
     weights(reading, path, config);
@@ -19,7 +19,7 @@ pub fn check(reading: &mut Reading<'_>, path: &Path<'_>, config: &Config, depth:
     }
 }
 
-fn shape(reading: &mut Reading<'_>, path: &Path<'_>, config: &Config) {
+fn shape(reading: &mut Reading<'_>, path: &Path<'_>, config: &ConfigNode) {
     match (&config.strategy, !config.targets.is_empty()) {
         (Some(_), false) => reading.fault(&path.key("targets"), Code::Missing, "is required with a strategy"),
         (None, true) => reading.fault(&path.key("strategy"), Code::Missing, "is required with targets"),
@@ -28,7 +28,7 @@ fn shape(reading: &mut Reading<'_>, path: &Path<'_>, config: &Config) {
 }
 
 /// Targets are found by name: two of one name, or none, would send requests to the wrong place.
-fn names(reading: &mut Reading<'_>, path: &Path<'_>, config: &Config) {
+fn names(reading: &mut Reading<'_>, path: &Path<'_>, config: &ConfigNode) {
     let targets = path.key("targets");
     let named: Vec<Option<&str>> = config.targets.iter().map(|target| target.name.as_deref()).collect();
     for (index, name) in named.iter().enumerate() {
@@ -37,7 +37,9 @@ fn names(reading: &mut Reading<'_>, path: &Path<'_>, config: &Config) {
             reading.fault(&target.key("name"), Code::DuplicateName, "is the name of another target beside it");
         }
     }
-    let Some(strategy) = config.strategy.as_ref().filter(|strategy| strategy.mode == Mode::Conditional) else { return };
+    let Some(strategy) = config.strategy.as_ref().filter(|strategy| strategy.mode == StrategyMode::Conditional) else {
+        return;
+    };
     let strategy_path = path.key("strategy");
     let conditions = strategy_path.key("conditions");
     for (index, condition) in strategy.conditions.iter().enumerate() {
@@ -51,14 +53,14 @@ fn names(reading: &mut Reading<'_>, path: &Path<'_>, config: &Config) {
     }
 }
 
-fn weights(reading: &mut Reading<'_>, path: &Path<'_>, config: &Config) {
-    let is_balanced = config.strategy.as_ref().is_some_and(|strategy| strategy.mode == Mode::LoadBalance);
+fn weights(reading: &mut Reading<'_>, path: &Path<'_>, config: &ConfigNode) {
+    let is_balanced = config.strategy.as_ref().is_some_and(|strategy| strategy.mode == StrategyMode::LoadBalance);
     if is_balanced && !config.targets.is_empty() && config.targets.iter().all(|target| target.weight == Some(0.0)) {
         reading.fault(&path.key("targets"), Code::NoWeight, "must have a target whose weight is not 0");
     }
 }
 
-fn passthrough(reading: &mut Reading<'_>, path: &Path<'_>, config: &Config) {
+fn passthrough(reading: &mut Reading<'_>, path: &Path<'_>, config: &ConfigNode) {
     let excluded = config.strategy.is_some()
         || !config.targets.is_empty()
         || config.override_params.is_some()
@@ -70,7 +72,7 @@ fn passthrough(reading: &mut Reading<'_>, path: &Path<'_>, config: &Config) {
     }
 }
 
-fn provider(reading: &mut Reading<'_>, path: &Path<'_>, config: &Config) {
+fn provider(reading: &mut Reading<'_>, path: &Path<'_>, config: &ConfigNode) {
     let Some(name) = config.provider.as_deref() else { return };
     match name.strip_prefix('@') {
         Some("") => reading.fault(&path.key("provider"), Code::Empty, "must have a slug after the @"),
@@ -87,13 +89,13 @@ fn provider(reading: &mut Reading<'_>, path: &Path<'_>, config: &Config) {
     }
 }
 
-fn has_vertex_account(config: &Config) -> bool {
+fn has_vertex_account(config: &ConfigNode) -> bool {
     let has = |name| config.placement.has(name);
     has("vertex_region") && (has("vertex_project_id") || has("vertex_service_account_json"))
 }
 
 /// Targets at all levels below each target of the root.
-fn fan_out(reading: &mut Reading<'_>, path: &Path<'_>, config: &Config, depth: usize) {
+fn fan_out(reading: &mut Reading<'_>, path: &Path<'_>, config: &ConfigNode, depth: usize) {
     if depth != 1 {
         return;
     }
@@ -104,12 +106,12 @@ fn fan_out(reading: &mut Reading<'_>, path: &Path<'_>, config: &Config, depth: u
     }
 }
 
-fn descendants(config: &Config) -> usize {
+fn descendants(config: &ConfigNode) -> usize {
     config.targets.iter().map(|target| 1 + descendants(target)).sum()
 }
 
 /// Whether the node leads anywhere or changes anything.
-fn is_useful(config: &Config) -> bool {
+fn is_useful(config: &ConfigNode) -> bool {
     let has = |name| config.placement.has(name);
     let provider = config.provider.as_deref();
     let named_by_model = config.override_params.as_ref().and_then(|params| params.get("model"));

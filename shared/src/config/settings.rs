@@ -1,7 +1,7 @@
 //! The small objects inside a node: cache, retry, circuit breaker, hedging.
 
 use super::fault::{Code, Path, Reading};
-use super::object::{self, Object};
+use super::object::{self, ConfigObject};
 use super::tree::{Cache, CacheMode, CircuitBreaker, Hedge, Jitter, Retry};
 use serde_json::Value;
 
@@ -16,7 +16,7 @@ pub fn cache(reading: &mut Reading<'_>, path: &Path<'_>, value: &Value) -> Optio
         let mode = object::choice(reading, path, value, MODES)?;
         return Some(Cache { mode, max_age_seconds: None });
     }
-    let mut fields = Object::read(reading, path, value)?;
+    let mut fields = ConfigObject::parse(reading, path, value)?;
     if !fields.has("mode") {
         reading.fault(&path.key("mode"), Code::Missing, "is required");
     }
@@ -27,7 +27,7 @@ pub fn cache(reading: &mut Reading<'_>, path: &Path<'_>, value: &Value) -> Optio
 }
 
 pub fn retry(reading: &mut Reading<'_>, path: &Path<'_>, value: &Value) -> Option<Retry> {
-    let mut fields = Object::read(reading, path, value)?;
+    let mut fields = ConfigObject::parse(reading, path, value)?;
     if !fields.has("attempts") {
         reading.fault(&path.key("attempts"), Code::Missing, "is required");
     }
@@ -51,7 +51,7 @@ pub fn retry(reading: &mut Reading<'_>, path: &Path<'_>, value: &Value) -> Optio
 
 /// Its keys are kept verbatim, so there is no camel case here.
 pub fn circuit_breaker(reading: &mut Reading<'_>, path: &Path<'_>, value: &Value) -> Option<CircuitBreaker> {
-    let mut fields = Object::verbatim(reading, path, value)?;
+    let mut fields = ConfigObject::verbatim(reading, path, value)?;
     if !fields.has("failure_threshold") && !fields.has("failure_threshold_percentage") {
         reading.fault(&path.key("failure_threshold"), Code::Missing, "is required, or failure_threshold_percentage");
     }
@@ -73,7 +73,7 @@ pub fn circuit_breaker(reading: &mut Reading<'_>, path: &Path<'_>, value: &Value
 
 /// A fixed delay or a percentile of what was seen, not both.
 pub fn hedge(reading: &mut Reading<'_>, path: &Path<'_>, value: &Value) -> Option<Hedge> {
-    let mut fields = Object::read(reading, path, value)?;
+    let mut fields = ConfigObject::parse(reading, path, value)?;
     match (fields.has("after_ms"), fields.has("percentile")) {
         (true, true) => reading.fault(path, Code::Exclusive, "must have after_ms or percentile, not both"),
         (false, false) => reading.fault(path, Code::Missing, "must have after_ms or percentile"),

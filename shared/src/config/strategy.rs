@@ -1,26 +1,26 @@
 //! How a node chooses among its targets.
 
 use super::fault::{Code, Path, Reading};
-use super::object::Object;
-use super::tree::{Condition, Mode, Sticky, Strategy};
+use super::object::ConfigObject;
+use super::tree::{ConfigCondition, Sticky, Strategy, StrategyMode};
 use super::{query, settings};
 use serde_json::Value;
 
-const MODES: &[(&str, Mode)] = &[
-    ("single", Mode::Single),
-    ("loadbalance", Mode::LoadBalance),
-    ("fallback", Mode::Fallback),
-    ("conditional", Mode::Conditional),
+const MODES: &[(&str, StrategyMode)] = &[
+    ("single", StrategyMode::Single),
+    ("loadbalance", StrategyMode::LoadBalance),
+    ("fallback", StrategyMode::Fallback),
+    ("conditional", StrategyMode::Conditional),
 ];
 const TTL_SECONDS: u64 = 3600;
 
-pub fn read(reading: &mut Reading<'_>, path: &Path<'_>, value: &Value) -> Option<Strategy> {
-    let mut fields = Object::read(reading, path, value)?;
+pub fn parse(reading: &mut Reading<'_>, path: &Path<'_>, value: &Value) -> Option<Strategy> {
+    let mut fields = ConfigObject::parse(reading, path, value)?;
     if !fields.has("mode") {
         reading.fault(&path.key("mode"), Code::Missing, "is required");
     }
     let mode = fields.choice(reading, "mode", MODES);
-    let is_conditional = mode == Some(Mode::Conditional);
+    let is_conditional = mode == Some(StrategyMode::Conditional);
     for name in ["conditions", "default"] {
         if is_conditional && !fields.has(name) {
             reading.fault(&path.key(name), Code::Missing, "is required with the mode conditional");
@@ -46,21 +46,21 @@ pub fn read(reading: &mut Reading<'_>, path: &Path<'_>, value: &Value) -> Option
     Some(Strategy { mode: mode?, on_status_codes, conditions, default, sticky, cb_config })
 }
 
-fn condition(reading: &mut Reading<'_>, path: &Path<'_>, value: &Value) -> Option<Condition> {
-    let mut fields = Object::verbatim(reading, path, value)?;
+fn condition(reading: &mut Reading<'_>, path: &Path<'_>, value: &Value) -> Option<ConfigCondition> {
+    let mut fields = ConfigObject::verbatim(reading, path, value)?;
     for name in ["query", "then"] {
         if !fields.has(name) {
             reading.fault(&path.key(name), Code::Missing, "is required");
         }
     }
-    let query = fields.take("query").map(|value| query::read(reading, &path.key("query"), value));
+    let query = fields.take("query").map(|value| query::parse(reading, &path.key("query"), value));
     let then = fields.text(reading, "then");
     fields.finish(reading);
-    Some(Condition { query: query?, then: then? })
+    Some(ConfigCondition { query: query?, then: then? })
 }
 
 fn sticky(reading: &mut Reading<'_>, path: &Path<'_>, value: &Value) -> Option<Sticky> {
-    let mut fields = Object::read(reading, path, value)?;
+    let mut fields = ConfigObject::parse(reading, path, value)?;
     if !fields.has("enabled") && reading.is_saved() {
         reading.fault(&path.key("enabled"), Code::Missing, "is required");
     }

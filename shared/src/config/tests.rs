@@ -5,12 +5,12 @@ mod refused;
 use super::*;
 use serde_json::json;
 
-fn saved(value: Value) -> Result<Config, Vec<Fault>> {
-    read(&value, Strictness::Saved, &Limits::default())
+fn saved(value: Value) -> Result<ConfigNode, Vec<Fault>> {
+    parse_config(&value, Strictness::Saved, &ConfigLimits::default())
 }
 
-fn inline(value: Value) -> Result<Config, Vec<Fault>> {
-    read(&value, Strictness::Inline, &Limits::default())
+fn inline(value: Value) -> Result<ConfigNode, Vec<Fault>> {
+    parse_config(&value, Strictness::Inline, &ConfigLimits::default())
 }
 
 fn contract_examples() -> Vec<Value> {

@@ -6,9 +6,9 @@ use uuid::Uuid;
 
 /// A node: the root, or a target, which is a config again.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Config {
+pub struct ConfigNode {
     pub strategy: Option<Strategy>,
-    pub targets: Vec<Config>,
+    pub targets: Vec<ConfigNode>,
     pub name: Option<String>,
     pub id: Option<String>,
     /// A name from the table of providers, or `@slug`.
@@ -41,7 +41,7 @@ pub struct Config {
     pub placement: Placement,
 }
 
-impl Config {
+impl ConfigNode {
     /// Says whose row this was read from, so that its sealed credentials can be opened there and nowhere else.
     pub fn sealed_in(&mut self, organisation: Uuid, config: Uuid) {
         self.placement.seal_in(organisation, config);
@@ -53,16 +53,16 @@ impl Config {
 
 #[derive(Debug, Clone, PartialEq)]
 pub struct Strategy {
-    pub mode: Mode,
+    pub mode: StrategyMode,
     pub on_status_codes: Option<Vec<u16>>,
-    pub conditions: Vec<Condition>,
+    pub conditions: Vec<ConfigCondition>,
     pub default: Option<String>,
     pub sticky: Option<Sticky>,
     pub cb_config: Option<CircuitBreaker>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Mode {
+pub enum StrategyMode {
     Single,
     LoadBalance,
     Fallback,
@@ -70,7 +70,7 @@ pub enum Mode {
 }
 
 #[derive(Debug, Clone, PartialEq)]
-pub struct Condition {
+pub struct ConfigCondition {
     pub query: Query,
     /// The name of a target beside it.
     pub then: String,

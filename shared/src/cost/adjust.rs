@@ -37,13 +37,13 @@ const KEYS: &[&str] = &[
 const LONGEST_UNIT: usize = 64;
 
 impl Multipliers {
-    pub fn of(&self, key: &str) -> Decimal {
+    pub fn factor(&self, key: &str) -> Decimal {
         self.set(key).or_else(|| self.set("default")).unwrap_or(Decimal::ONE)
     }
 
     pub fn of_unit(&self, name: &str) -> Decimal {
         let named = self.0.iter().find(|(key, _)| key.strip_prefix("additional_units.") == Some(name));
-        named.and_then(|(_, value)| value.map(|value| value.0)).unwrap_or_else(|| self.of("default"))
+        named.and_then(|(_, value)| value.map(|value| value.0)).unwrap_or_else(|| self.factor("default"))
     }
 
     /// Whether a key means anything, so that a misspelt discount is refused instead of ignored.
@@ -71,7 +71,7 @@ mod tests {
             (r#"{"default":0.9,"request_token":"0.5"}"#, "request_token", "0.5"),
             (r#"{"default":0.9,"request_token":0}"#, "request_token", "0"),
         ] {
-            assert_eq!(multipliers(text).of(key).to_string(), expected, "{text}");
+            assert_eq!(multipliers(text).factor(key).to_string(), expected, "{text}");
         }
         let units = multipliers(r#"{"default":0.9,"additional_units.web_search":2}"#);
         assert_eq!((units.of_unit("web_search"), units.of_unit("x")), (Decimal::TWO, "0.9".parse().unwrap()));

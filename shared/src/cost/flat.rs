@@ -2,7 +2,7 @@
 //! are of this kind and nearly all calls are text, and limits ask for every call, before it and after it.
 
 use super::pricing::Entry;
-use super::rates::{Effective, Mode, Terms};
+use super::rates::{Effective, PriceMode, Terms};
 use super::usage::Usage;
 use super::{cost, response_text, text, thinking, written};
 use rust_decimal::Decimal;
@@ -23,12 +23,12 @@ pub struct Flat {
 
 impl Flat {
     /// None when a price depends on more, or has more decimals.
-    pub fn of(entry: &Entry) -> Option<Self> {
+    pub fn from_entry(entry: &Entry) -> Option<Self> {
         let config = &entry.pricing_config;
         if entry.custom_pricing.is_some() || config.fixed_cost.is_some() || config.calculate.is_some() {
             return None;
         }
-        let rates = Effective::of(entry, &Usage::default(), &Terms::default());
+        let rates = Effective::for_usage(entry, &Usage::default(), &Terms::default());
         let whole = |price: Option<Decimal>| {
             let mut price = price.unwrap_or_default().normalize();
             if price.scale() > SCALE {
@@ -90,7 +90,7 @@ pub fn cents(usage: &Usage, entry: &Entry, terms: &Terms<'_>) -> Option<Decimal>
 
 /// Whether a call is plain: priced by the list alone.
 pub fn is_listed(terms: &Terms<'_>) -> bool {
-    terms.own_price.is_none() && terms.multipliers.is_none() && terms.mode != Mode::Batch
+    terms.own_price.is_none() && terms.multipliers.is_none() && terms.mode != PriceMode::Batch
 }
 
 fn flat_price(usage: &Usage, entry: &Entry, terms: &Terms<'_>) -> Option<u128> {

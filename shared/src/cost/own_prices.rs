@@ -5,7 +5,7 @@
 
 use super::adjust::Multipliers;
 use super::pricing::PricingConfig;
-use super::rates::{Mode, Terms};
+use super::rates::{PriceMode, Terms};
 use crate::model::{Integration, IntegrationModel};
 use serde::Deserialize as _;
 use serde_json::{Map, Value};
@@ -19,31 +19,31 @@ pub struct OwnPrices {
 
 #[derive(Debug, thiserror::Error)]
 #[error("{field} cannot be read: {cause}")]
-pub struct Unreadable {
+pub struct UnreadablePrices {
     pub field: &'static str,
     cause: serde_json::Error,
 }
 
 impl OwnPrices {
     /// `model` is what the integration says about the model that was called, if it says anything.
-    pub fn of(integration: &Integration, model: Option<&IntegrationModel>) -> Result<Self, Unreadable> {
+    pub fn for_model(integration: &Integration, model: Option<&IntegrationModel>) -> Result<Self, UnreadablePrices> {
         let price = model.and_then(|model| model.pricing_config.as_ref());
-        Self::read(integration.pricing_adjustments.as_ref(), price)
+        Self::parse(integration.pricing_adjustments.as_ref(), price)
     }
 
     /// The same from the two columns: `pricing_adjustments` of the integration, `pricing_config` of the model.
-    pub fn read(adjustments: Option<&Value>, price: Option<&Value>) -> Result<Self, Unreadable> {
+    pub fn parse(adjustments: Option<&Value>, price: Option<&Value>) -> Result<Self, UnreadablePrices> {
         let price = price.filter(|price| !price.is_null()).map(PricingConfig::deserialize).transpose();
         let factors = adjustments.and_then(|adjustments| adjustments["multiplier"].as_object()).map(dotted);
         let multipliers = factors.map(|factors| Multipliers::deserialize(Value::Object(factors))).transpose();
         Ok(Self {
-            price: price.map_err(|cause| Unreadable { field: "pricing_config", cause })?,
-            multipliers: multipliers.map_err(|cause| Unreadable { field: "pricing_adjustments", cause })?,
+            price: price.map_err(|cause| UnreadablePrices { field: "pricing_config", cause })?,
+            multipliers: multipliers.map_err(|cause| UnreadablePrices { field: "pricing_adjustments", cause })?,
         })
     }
 
     /// For `cost`. A model that no list knows is billed over `Entry::default()` when it has a price of its own.
-    pub fn terms<'a>(&'a self, region: Option<&'a str>, mode: Mode) -> Terms<'a> {
+    pub fn terms<'a>(&'a self, region: Option<&'a str>, mode: PriceMode) -> Terms<'a> {
         Terms { region, mode, own_price: self.price.as_ref(), multipliers: self.multipliers.as_ref() }
     }
 
@@ -115,15 +115,15 @@ mod tests {
             "additional_units": { "web_search": { "price": 100 } },
         } } }))
         .unwrap();
-        let mut usage = Usage::read(&json!({ "prompt_tokens": 1, "num_search_queries": 1 })).unwrap();
+        let mut usage = Usage::parse(&json!({ "prompt_tokens": 1, "num_search_queries": 1 })).unwrap();
         usage.images = Some(Images { quality: "hd".into(), size: "x".into(), count: 1 });
         for factors in [
             json!({ "default": 3, "image": { "default": 2 }, "additional_units": { "web_search": 0.5 } }),
             json!({ "default": 3, "image.default": 2, "additional_units.web_search": 0.5 }),
         ] {
             let integration = integration(Some(json!({ "multiplier": factors })));
-            let own = OwnPrices::of(&integration, None).unwrap();
-            let found = cost(&usage, &entry, &own.terms(None, Mode::Standard)).unwrap();
+            let own = OwnPrices::for_model(&integration, None).unwrap();
+            let found = cost(&usage, &entry, &own.terms(None, PriceMode::Standard)).unwrap();
             assert_eq!(found.cents().to_string(), "73", "3 + 2×10 + 0.5×100: {factors}");
         }
     }
@@ -133,17 +133,17 @@ mod tests {
         let integration = integration(Some(json!({ "multiplier": { "response_token": 0.5, "request_token": null } })));
         let price = json!({ "type": "static", "pay_as_you_go": {
             "request_token": { "price": 0.00025 }, "response_token": { "price": "0.001" } } });
-        let own = OwnPrices::of(&integration, Some(&model(None, Some(price)))).unwrap();
+        let own = OwnPrices::for_model(&integration, Some(&model(None, Some(price)))).unwrap();
         assert!(own.has_price());
-        let usage = Usage::read(&json!({ "prompt_tokens": 1000, "completion_tokens": 100 })).unwrap();
-        let found = cost(&usage, &Entry::default(), &own.terms(None, Mode::Standard)).unwrap();
+        let usage = Usage::parse(&json!({ "prompt_tokens": 1000, "completion_tokens": 100 })).unwrap();
+        let found = cost(&usage, &Entry::default(), &own.terms(None, PriceMode::Standard)).unwrap();
         assert_eq!(found.cents().to_string(), "0.3", "1000×0.00025 + 100×0.001×0.5");
     }
 
     #[test]
     fn an_integration_that_says_nothing_leaves_the_list_as_it_is() {
         for adjustments in [None, Some(json!({})), Some(json!({ "multiplier": null })), Some(Value::Null)] {
-            let own = OwnPrices::of(&integration(adjustments), Some(&model(None, None))).unwrap();
+            let own = OwnPrices::for_model(&integration(adjustments), Some(&model(None, None))).unwrap();
             assert_eq!(own, OwnPrices::default());
         }
         assert_eq!(listed_name(None, "gpt-x"), "gpt-x");
@@ -154,7 +154,7 @@ mod tests {
     #[test]
     fn what_cannot_be_read_is_told_by_its_field() {
         let field = |adjustments: Value, price: Value| {
-            OwnPrices::read(Some(&adjustments), Some(&price)).err().map(|error| error.field)
+            OwnPrices::parse(Some(&adjustments), Some(&price)).err().map(|error| error.field)
         };
         let rate = |price: Value| json!({ "pay_as_you_go": { "request_token": { "price": price } } });
         assert_eq!(field(json!({ "multiplier": { "default": -1 } }), Value::Null), Some("pricing_adjustments"));

@@ -53,7 +53,7 @@ impl Entry {
 
     /// Its price in whole numbers, if that is all it says.
     pub(super) fn flat(&self) -> Option<&Flat> {
-        self.derived.flat.get_or_init(|| Flat::of(self)).as_ref()
+        self.derived.flat.get_or_init(|| Flat::from_entry(self)).as_ref()
     }
 }
 

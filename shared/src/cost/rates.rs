@@ -11,14 +11,14 @@ use rust_decimal::Decimal;
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Terms<'a> {
     pub region: Option<&'a str>,
-    pub mode: Mode,
-    /// The integration's own price for this model; it takes the place of the catalogue's.
+    pub mode: PriceMode,
+    /// The integration's own price for this model; it takes the place of the catalog's.
     pub own_price: Option<&'a PricingConfig>,
     pub multipliers: Option<&'a Multipliers>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Mode {
+pub enum PriceMode {
     #[default]
     Standard,
     Batch,
@@ -27,7 +27,7 @@ pub enum Mode {
     Fast,
 }
 
-impl Mode {
+impl PriceMode {
     pub const fn name(self) -> &'static str {
         match self {
             Self::Standard => "standard",
@@ -60,7 +60,7 @@ pub struct Effective<'a> {
 }
 
 impl<'a> Effective<'a> {
-    pub fn of(entry: &'a Entry, usage: &Usage, terms: &Terms<'a>) -> Self {
+    pub fn for_usage(entry: &'a Entry, usage: &Usage, terms: &Terms<'a>) -> Self {
         let list = &entry.pricing_config;
         let main = terms.own_price.unwrap_or(list);
         let custom = match terms.own_price {
@@ -71,7 +71,7 @@ impl<'a> Effective<'a> {
         let in_mode = custom.and_then(|(_, (mode, _))| mode.pricing_config.as_ref());
         // A batch price of the region and mode is more particular than the list's plain one.
         let has_own_batch = custom.is_some_and(|(_, (_, is_exact))| is_exact);
-        let batch = main.batch_config.as_ref().filter(|_| terms.mode == Mode::Batch && !has_own_batch);
+        let batch = main.batch_config.as_ref().filter(|_| terms.mode == PriceMode::Batch && !has_own_batch);
         let fixed = main.fixed_cost.or(list.fixed_cost);
         Self {
             layers: [rates(tier), batch.or(rates(in_mode)), rates(in_mode), main.pay_as_you_go.as_ref()],
@@ -116,13 +116,13 @@ impl<'a> Effective<'a> {
     fn multiplied(&self, price: Decimal, key: &str) -> Option<Decimal> {
         match self.multipliers {
             None => Some(price),
-            Some(multipliers) => price.checked_mul(multipliers.of(key)),
+            Some(multipliers) => price.checked_mul(multipliers.factor(key)),
         }
     }
 }
 
 fn default_multiplier(multipliers: Option<&Multipliers>) -> Decimal {
-    multipliers.map_or(Decimal::ONE, |multipliers| multipliers.of("default"))
+    multipliers.map_or(Decimal::ONE, |multipliers| multipliers.factor("default"))
 }
 
 fn rates(config: Option<&PricingConfig>) -> Option<&Rates> {
@@ -136,7 +136,7 @@ fn mode_pricing<'a>(custom: &'a CustomPricing, terms: &Terms<'_>) -> Option<(&'a
     let modes = &region.execution_modes;
     match modes.get(terms.mode.name()) {
         Some(mode) => Some((mode, true)),
-        None => modes.get(Mode::Standard.name()).map(|mode| (mode, false)),
+        None => modes.get(PriceMode::Standard.name()).map(|mode| (mode, false)),
     }
 }
 

@@ -21,7 +21,7 @@ fn a_cost_that_cannot_be_counted_is_an_error_and_no_panic() {
             json!({ "prompt_tokens": 1, "completion_tokens": 1 }),
         ),
     ] {
-        let usage = Usage::read(&usage).unwrap();
+        let usage = Usage::parse(&usage).unwrap();
         assert_eq!(cost(&usage, &entry(rates.clone()), &Terms::default()), Err(TooLarge), "{rates}");
     }
 }
@@ -32,7 +32,7 @@ fn the_parts_of_a_cost_are_told_apart() {
         "request_token": { "price": 1 }, "response_token": { "price": 2 }, "additional_units": { "web_search": { "price": 3 } },
     });
     let usage = json!({ "prompt_tokens": 10, "completion_tokens": 5, "num_search_queries": 1 });
-    let found = cost(&Usage::read(&usage).unwrap(), &entry(rates), &Terms::default()).unwrap();
+    let found = cost(&Usage::parse(&usage).unwrap(), &entry(rates), &Terms::default()).unwrap();
     assert_eq!((found.request, found.response, found.units), (10.into(), 10.into(), 3.into()));
     assert_eq!((found.cents().to_string(), found.usd().to_string()), ("23".into(), "0.23".into()));
 }
@@ -40,6 +40,6 @@ fn the_parts_of_a_cost_are_told_apart() {
 #[test]
 fn cents_are_stored_with_ten_decimals() {
     let rates = json!({ "request_token": { "price": "0.00000000006" } });
-    let found = cost(&Usage::read(&json!({ "prompt_tokens": 1 })).unwrap(), &entry(rates), &Terms::default()).unwrap();
+    let found = cost(&Usage::parse(&json!({ "prompt_tokens": 1 })).unwrap(), &entry(rates), &Terms::default()).unwrap();
     assert_eq!(found.cents().to_string(), "0.0000000001");
 }

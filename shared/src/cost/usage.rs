@@ -6,12 +6,12 @@ mod cloud;
 mod counts;
 mod openai;
 mod pieces;
+mod reported;
 mod skim;
-mod told;
 mod words;
 
 pub use counts::Counts;
-pub use told::Told;
+pub use reported::ReportedUsage;
 
 use rust_decimal::Decimal;
 use serde::Deserialize as _;
@@ -52,19 +52,19 @@ pub struct Images {
 
 impl Usage {
     /// Reads the `usage` (or `usageMetadata`) object of an answer; None when it is none that we know.
-    pub fn read(usage: &Value) -> Option<Self> {
-        Self::of(&Counts::deserialize(usage).ok()?, || Words::deserialize(usage).ok())
+    pub fn parse(usage: &Value) -> Option<Self> {
+        Self::from_counts(&Counts::deserialize(usage).ok()?, || Words::deserialize(usage).ok())
     }
 
     /// `words` are the same as a whole, for those that are not counted on the way.
-    fn of<'w>(counts: &Counts, words: impl FnOnce() -> Option<Words<'w>>) -> Option<Self> {
+    fn from_counts<'w>(counts: &Counts, words: impl FnOnce() -> Option<Words<'w>>) -> Option<Self> {
         let seen = counts.seen;
         Some(match () {
             () if seen.gemini => cloud::gemini(&words()?),
             () if seen.bedrock => cloud::bedrock(&words()?),
             () if seen.cohere => cloud::cohere(&words()?),
-            () if seen.input && !seen.prompt && seen.anthropic => anthropic::read(counts),
-            () if seen.openai => openai::read(counts),
+            () if seen.input && !seen.prompt && seen.anthropic => anthropic::usage_of(counts),
+            () if seen.openai => openai::usage_of(counts),
             () if seen.seconds => pieces::seconds(&words()?),
             () if seen.images => pieces::images(&words()?),
             () => return None,

@@ -13,10 +13,10 @@
 
 mod offer;
 
-pub use offer::Offer;
+pub use offer::TlsOffer;
 
 use super::DbError;
-use crate::conf::{Database, DbSsl};
+use crate::settings::{Database, DbSsl};
 use openssl::error::ErrorStack;
 use openssl::ssl::{SslConnector, SslFiletype, SslMethod, SslVerifyMode, SslVersion};
 use openssl::x509::X509;
@@ -51,14 +51,14 @@ pub fn mode(db_ssl: DbSsl, url: SslMode, setting: &'static str) -> Result<SslMod
 }
 
 /// What to check once TLS is spoken.
-pub fn offer(settings: &Database) -> Result<Offer, DbError> {
+pub fn offer(settings: &Database) -> Result<TlsOffer, DbError> {
     SHARED.offer(settings)
 }
 
 impl Connectors {
-    fn offer(&self, settings: &Database) -> Result<Offer, DbError> {
+    fn offer(&self, settings: &Database) -> Result<TlsOffer, DbError> {
         if settings.db_ssl == DbSsl::Disabled {
-            return Ok(Offer(None));
+            return Ok(TlsOffer(None));
         }
         let wanted = fingerprint(settings)?;
         // Held while one is made, so that many connections at once do not make one each.
@@ -66,11 +66,11 @@ impl Connectors {
         if let Some((of, made)) = &*last
             && *of == wanted
         {
-            return Ok(Offer(Some(made.clone())));
+            return Ok(TlsOffer(Some(made.clone())));
         }
         let made = Arc::new(connector(settings)?);
         *last = Some((wanted, made.clone()));
-        Ok(Offer(Some(made)))
+        Ok(TlsOffer(Some(made)))
     }
 }
 

@@ -20,7 +20,7 @@ pub enum Error {
 
 impl Error {
     /// The client's own words quote addresses, answers and what was signed; only what is surely harmless is kept.
-    pub(super) fn of(error: &object_store::Error) -> Self {
+    pub(super) fn from_store(error: &object_store::Error) -> Self {
         match error {
             object_store::Error::NotFound { .. } => Self::NotFound,
             object_store::Error::PermissionDenied { .. } | object_store::Error::Unauthenticated { .. } => Self::Refused,

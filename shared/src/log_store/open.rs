@@ -3,7 +3,7 @@
 
 use super::LogStore;
 use super::crypto::OpenSsl;
-use crate::conf;
+use crate::settings;
 use anyhow::Context as _;
 use object_store::aws::AmazonS3Builder;
 use object_store::azure::MicrosoftAzureBuilder;
@@ -19,7 +19,7 @@ use std::time::Duration;
 impl LogStore {
     /// Makes the folder, or checks that the URL and the credentials have the right form. No bucket is asked yet: it may
     /// be away for a while without keeping a service from starting.
-    pub fn open(settings: &conf::LogStore) -> anyhow::Result<Self> {
+    pub fn open(settings: &settings::LogStoreSettings) -> anyhow::Result<Self> {
         let url = settings.log_store_url.trim();
         let (scheme, rest) =
             url.split_once("://").context("LOG_STORE_URL: it must begin with file://, s3://, gs:// or az://")?;

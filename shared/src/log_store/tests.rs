@@ -1,10 +1,10 @@
 //! That objects come back as they were put, and that a folder is gone when it is deleted.
 
 use super::*;
-use crate::conf;
+use crate::settings;
 
-fn settings(url: &str) -> conf::LogStore {
-    conf::LogStore { log_store_url: url.into(), log_bodies: true, log_body_bytes: 1 << 20 }
+fn settings(url: &str) -> settings::LogStoreSettings {
+    settings::LogStoreSettings { log_store_url: url.into(), log_bodies: true, log_body_bytes: 1 << 20 }
 }
 
 fn store() -> (LogStore, tempfile::TempDir) {

@@ -27,7 +27,7 @@ impl Writer {
     /// Waits while too much is under way.
     pub async fn write(&mut self, piece: Bytes) -> Result<(), Error> {
         self.written += piece.len() as u64;
-        self.inner.put(piece).await.map_err(|error| Error::of(&error))
+        self.inner.put(piece).await.map_err(|error| Error::from_store(&error))
     }
 
     /// Bytes so far.
@@ -41,6 +41,6 @@ impl Writer {
 
     /// Leaves nothing behind. One that is merely dropped may leave parts that the bucket's own rules sweep away.
     pub async fn abort(mut self) -> Result<(), Error> {
-        self.inner.abort().await.map_err(|error| Error::of(&error))
+        self.inner.abort().await.map_err(|error| Error::from_store(&error))
     }
 }

@@ -1,7 +1,7 @@
 //! An API key as the proxy and the caller check need it. The key itself is never stored.
 
 use super::limits::ThingLimits;
-use crate::api_key::KeyHash;
+use crate::identity::api_key::KeyHash;
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -104,7 +104,7 @@ impl ApiKey {
             expires_at: row.try_get("expires_at")?,
             previous: previous(row)?,
             defaults: defaults(row.try_get("defaults")?)?,
-            limits: ThingLimits::of_row(row)?,
+            limits: ThingLimits::from_row(row)?,
         })
     }
 

@@ -1,7 +1,7 @@
 //! A gateway deployment as its proxies need it.
 
 use super::Workspace;
-use crate::api_key::KeyHash;
+use crate::identity::api_key::KeyHash;
 use serde::{Deserialize, Serialize};
 use tokio_postgres::Row;
 use uuid::Uuid;

@@ -1,7 +1,7 @@
 //! An integration as the proxy needs it: the account of a provider, its credentials sealed.
 
 use super::limits::ThingLimits;
-use crate::seal::{Place, Sealed, Secret};
+use crate::seal::{Sealed, SealedPlace, Secret};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use std::fmt;
@@ -55,12 +55,12 @@ impl Integration {
     }
 
     /// Where `sealed` belongs.
-    pub fn place(&self) -> Place {
+    pub fn place(&self) -> SealedPlace {
         Self::place_of(self.organisation_id, self.id)
     }
 
-    pub fn place_of(organisation: Uuid, id: Uuid) -> Place {
-        Place { organisation, table: "integrations", row: id, field: "sealed" }
+    pub fn place_of(organisation: Uuid, id: Uuid) -> SealedPlace {
+        SealedPlace { organisation, table: "integrations", row: id, field: "sealed" }
     }
 }
 
@@ -140,12 +140,12 @@ impl IntegrationModel {
     }
 
     /// Where `sealed` belongs.
-    pub fn place(&self) -> Place {
+    pub fn place(&self) -> SealedPlace {
         Self::place_of(self.organisation_id, self.id)
     }
 
-    pub fn place_of(organisation: Uuid, id: Uuid) -> Place {
-        Place { organisation, table: "integration_models", row: id, field: "sealed" }
+    pub fn place_of(organisation: Uuid, id: Uuid) -> SealedPlace {
+        SealedPlace { organisation, table: "integration_models", row: id, field: "sealed" }
     }
 }
 
@@ -171,7 +171,7 @@ impl IntegrationWorkspace {
             integration_id: row.try_get("integration_id")?,
             workspace_id: row.try_get("workspace_id")?,
             enabled: row.try_get("enabled")?,
-            limits: ThingLimits::of_row(row)?,
+            limits: ThingLimits::from_row(row)?,
         })
     }
 }

@@ -46,7 +46,7 @@ fn cost() -> BudgetKind {
 
 impl ThingLimits {
     /// From `rate_limits`, an array, and `usage_limits`, an object; none when there are none.
-    pub fn of_row(row: &Row) -> Result<Option<Arc<Self>>, tokio_postgres::Error> {
+    pub fn from_row(row: &Row) -> Result<Option<Arc<Self>>, tokio_postgres::Error> {
         let rates: Option<Json<Vec<Rate>>> = row.try_get("rate_limits")?;
         let budget: Option<Json<Budget>> = row.try_get("usage_limits")?;
         let rates = rates.map(|rates| rates.0).unwrap_or_default();

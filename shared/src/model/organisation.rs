@@ -1,7 +1,7 @@
 //! An organisation as the data plane needs it: whose tokens it accepts, what it keeps of its calls, and what it lets
 //! requests choose.
 
-use crate::jwt::{KeySource, TokenRules};
+use crate::identity::jwt::{KeySource, TokenRules};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use tokio_postgres::Row;
@@ -34,7 +34,7 @@ impl Organisation {
         let audiences: Option<Value> = row.try_get("jwt_audiences")?;
         Ok(Self {
             id: row.try_get("id")?,
-            token_keys: KeySource::of(url, inline),
+            token_keys: KeySource::from_settings(url, inline),
             is_metrics_only: row.try_get("is_metrics_only")?,
             token_rules: TokenRules::from_settings(row.try_get("jwt_issuer")?, audiences.as_ref()),
             blocks_inline_config: row.try_get("blocks_inline_config")?,

@@ -4,9 +4,9 @@
 mod rule;
 mod text;
 
-pub use crate::conf::limits::UnknownPrice;
-pub use crate::jwt::limits::{RateKind, RateUnit};
-pub use rule::{Condition, Facts, GroupBy, Key, Rule, Values, names_model};
+pub use crate::identity::jwt::limits::{RateKind, RateUnit};
+pub use crate::settings::limits::UnknownPrice;
+pub use rule::{Condition, ConditionValues, Facts, GroupBy, PolicyKey, Rule, names_model};
 pub use text::{push_id, push_value_key, value_key};
 
 use chrono::{DateTime, Utc};

@@ -1,7 +1,7 @@
 //! A provider as the proxy needs it: a workspace's handle on an integration, `@slug` in requests.
 
 use super::limits::ThingLimits;
-use crate::seal::{Place, Sealed};
+use crate::seal::{Sealed, SealedPlace};
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -53,7 +53,7 @@ impl Provider {
             integration_id: row.try_get("integration_id")?,
             slug: row.try_get("slug")?,
             status: row.try_get("status")?,
-            limits: ThingLimits::of_row(row)?,
+            limits: ThingLimits::from_row(row)?,
             expires_at: row.try_get("expires_at")?,
             model_config: row.try_get("model_config")?,
             sealed: row.try_get::<_, Option<&[u8]>>("sealed")?.map(Sealed::from),
@@ -68,11 +68,11 @@ impl Provider {
     }
 
     /// Where `sealed` belongs.
-    pub fn place(&self) -> Place {
+    pub fn place(&self) -> SealedPlace {
         Self::place_of(self.organisation_id, self.id)
     }
 
-    pub fn place_of(organisation: Uuid, id: Uuid) -> Place {
-        Place { organisation, table: "providers", row: id, field: "sealed" }
+    pub fn place_of(organisation: Uuid, id: Uuid) -> SealedPlace {
+        SealedPlace { organisation, table: "providers", row: id, field: "sealed" }
     }
 }

@@ -1,7 +1,7 @@
 //! A reference to a secret in an outside manager, as the proxy needs it: with its credentials still sealed.
 
 use crate::outbound::Origin;
-use crate::seal::{Place, Sealed, Secret};
+use crate::seal::{Sealed, SealedPlace, Secret};
 use crate::secrets::{BadAccess, ManagerKind, Reference, allowed_hosts};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -47,8 +47,8 @@ impl SecretReference {
     }
 
     /// Where the credentials are sealed to.
-    pub fn place(organisation: Uuid, id: Uuid) -> Place {
-        Place { organisation, table: "secret_references", row: id, field: "sealed_auth_config" }
+    pub fn place(organisation: Uuid, id: Uuid) -> SealedPlace {
+        SealedPlace { organisation, table: "secret_references", row: id, field: "sealed_auth_config" }
     }
 
     pub fn serves(&self, workspace: Uuid) -> bool {

@@ -102,7 +102,7 @@ impl Family {
     }
 
     /// The family of a request, and what follows the family's path.
-    pub fn of<'p>(method: &Method, path: &'p str) -> Option<(Self, &'p str)> {
+    pub fn from_path<'p>(method: &Method, path: &'p str) -> Option<(Self, &'p str)> {
         Self::ALL.into_iter().find_map(|family| {
             let rest = path.strip_prefix(family.path())?;
             let is_member = match family {
@@ -155,7 +155,7 @@ mod tests {
             (Method::POST, "/moderations", Some((Family::Moderate, ""))),
             (Method::GET, "/moderations", None),
         ] {
-            assert_eq!(Family::of(&method, path), expected, "{method} {path}");
+            assert_eq!(Family::from_path(&method, path), expected, "{method} {path}");
         }
     }
 }

@@ -1,6 +1,6 @@
 //! A row of the table as it is written, and what makes it a provider.
 
-use super::{Auth, Family, Offer, Provider};
+use super::{Auth, Family, FamilyOffer, ProviderEntry};
 use http::{HeaderName, HeaderValue};
 use serde::Deserialize;
 use std::collections::BTreeMap;
@@ -27,7 +27,7 @@ pub(super) struct Row {
 }
 
 impl Row {
-    pub(super) fn provider(self, slug: &str) -> Result<Provider, String> {
+    pub(super) fn provider(self, slug: &str) -> Result<ProviderEntry, String> {
         let is_slug = slug.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-');
         if !is_slug || slug.is_empty() {
             return Err("a provider's name is made of small letters, digits and hyphens".into());
@@ -35,7 +35,7 @@ impl Row {
         if self.adapter.is_some() == self.adapted.is_empty() {
             return Err("`adapter` and `adapted` go together".into());
         }
-        Ok(Provider {
+        Ok(ProviderEntry {
             slug: slug.into(),
             base_url: self.base_url()?.map(Into::into),
             auth: Auth::parse(self.auth.as_deref().unwrap_or("bearer"))?,
@@ -68,17 +68,17 @@ impl Row {
         headers.collect()
     }
 
-    fn offers(&self) -> Result<[Offer; Family::ALL.len()], String> {
-        let mut offers = [const { Offer::None }; Family::ALL.len()];
+    fn offers(&self) -> Result<[FamilyOffer; Family::ALL.len()], String> {
+        let mut offers = [const { FamilyOffer::None }; Family::ALL.len()];
         for family in &self.endpoints {
             let path = self.paths.get(family).map_or(family.path(), String::as_str);
             if !path.starts_with('/') || path.contains(['?', '#', '{', ' ']) {
                 return Err(format!("paths: {} is no plain path", family.name()));
             }
-            take(&mut offers[*family as usize], Offer::Native(path.into()), *family)?;
+            take(&mut offers[*family as usize], FamilyOffer::Native(path.into()), *family)?;
         }
         for family in &self.adapted {
-            take(&mut offers[*family as usize], Offer::Adapted, *family)?;
+            take(&mut offers[*family as usize], FamilyOffer::Adapted, *family)?;
         }
         match self.paths.keys().find(|family| !self.endpoints.contains(family)) {
             Some(family) => Err(format!("paths: {} is not among the endpoints", family.name())),
@@ -87,8 +87,8 @@ impl Row {
     }
 }
 
-fn take(slot: &mut Offer, offer: Offer, family: Family) -> Result<(), String> {
-    if *slot != Offer::None {
+fn take(slot: &mut FamilyOffer, offer: FamilyOffer, family: Family) -> Result<(), String> {
+    if *slot != FamilyOffer::None {
         return Err(format!("{} is listed twice", family.name()));
     }
     *slot = offer;

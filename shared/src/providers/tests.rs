@@ -2,7 +2,7 @@
 
 use super::*;
 
-fn table(text: &str) -> Result<HashMap<Box<str>, Arc<Provider>>, String> {
+fn table(text: &str) -> Result<HashMap<Box<str>, Arc<ProviderEntry>>, String> {
     rows("t", text).and_then(|rows| providers("t", rows)).map_err(|error| error.to_string())
 }
 

@@ -145,7 +145,7 @@ impl Feature {
         }
     }
 
-    pub const fn is_on(self, flags: &crate::conf::Features) -> bool {
+    pub const fn is_on(self, flags: &crate::settings::Features) -> bool {
         match self {
             Self::Guardrails => flags.guardrails_enabled,
             Self::DataExports => flags.data_exports_enabled,

@@ -30,7 +30,7 @@ fn from_slash(path: &[u8]) -> &[u8] {
 
 /// Of two templates that fit one path, the one with a literal where they first differ.
 pub fn is_more_specific(one: &str, other: &str) -> bool {
-    let mut pairs = one.split('/').map(Segment::of).zip(other.split('/').map(Segment::of));
+    let mut pairs = one.split('/').map(Segment::parse).zip(other.split('/').map(Segment::parse));
     pairs.find(|(a, b)| a != b).is_some_and(|(a, b)| a < b)
 }
 
@@ -43,7 +43,7 @@ enum Segment {
 }
 
 impl Segment {
-    fn of(segment: &str) -> Self {
+    fn parse(segment: &str) -> Self {
         if segment.starts_with("{*") {
             Self::Rest
         } else if segment.starts_with('{') {

@@ -201,11 +201,11 @@ fn every_kind_of_key_that_may_call_an_operation_can_hold_its_scopes() {
         let Access::Keys(kinds) = operation.access else { continue };
         for kind in [OrganisationService, WorkspaceService, WorkspaceUser] {
             let by_role = kind == WorkspaceUser && operation.path.starts_with("/api-keys");
-            let held: Vec<String> = crate::scopes::all_for(kind).into_iter().map(str::to_owned).collect();
+            let held: Vec<String> = crate::identity::scopes::all_for(kind).into_iter().map(str::to_owned).collect();
             let callable = kinds.contains(kind) && !by_role;
             assert!(!callable || operation.scopes.are_met_by(&held), "{kind:?}: {operation:?}");
         }
-        let jwt: Vec<String> = crate::scopes::all_for_jwt().into_iter().map(str::to_owned).collect();
+        let jwt: Vec<String> = crate::identity::scopes::all_for_jwt().into_iter().map(str::to_owned).collect();
         let callable = kinds.jwt && !operation.path.starts_with("/api-keys");
         assert!(!callable || operation.scopes.are_met_by(&jwt), "{operation:?}");
     }
@@ -214,7 +214,7 @@ fn every_kind_of_key_that_may_call_an_operation_can_hold_its_scopes() {
 #[test]
 fn no_operation_needs_a_scope_that_does_not_exist() {
     for scope in operations().flat_map(|one| one.scopes.listed()) {
-        assert!(crate::scopes::SCOPES.iter().any(|one| one.name == *scope), "{scope}");
+        assert!(crate::identity::scopes::SCOPES.iter().any(|one| one.name == *scope), "{scope}");
     }
 }
 

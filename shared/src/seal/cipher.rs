@@ -13,9 +13,9 @@ const TAG_BYTES: usize = 16;
 
 /// A key for sealing, whether master or data key.
 #[derive(Clone)]
-pub struct Key(Zeroizing<[u8; KEY_BYTES]>);
+pub struct SealingKey(Zeroizing<[u8; KEY_BYTES]>);
 
-impl Key {
+impl SealingKey {
     pub fn random() -> Result<Self, SealError> {
         let mut bytes = Zeroizing::new([0; KEY_BYTES]);
         rand_bytes(bytes.as_mut_slice())?;
@@ -51,7 +51,7 @@ impl Key {
     }
 }
 
-impl fmt::Debug for Key {
+impl fmt::Debug for SealingKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Key(…)")
     }
@@ -63,7 +63,7 @@ mod tests {
 
     #[test]
     fn what_is_sealed_opens_with_the_same_key_and_place_alone() {
-        let (key, other) = (Key::random().unwrap(), Key::random().unwrap());
+        let (key, other) = (SealingKey::random().unwrap(), SealingKey::random().unwrap());
         let sealed = key.seal(b"here", b"s3cret").unwrap();
         assert_eq!(key.open(b"here", &sealed).unwrap().expose(), b"s3cret");
         assert!(matches!(key.open(b"there", &sealed), Err(SealError::Refused)));
@@ -78,7 +78,7 @@ mod tests {
 
     #[test]
     fn the_same_value_is_never_sealed_alike_twice() {
-        let key = Key::random().unwrap();
+        let key = SealingKey::random().unwrap();
         assert_ne!(key.seal(b"", b"s3cret").unwrap(), key.seal(b"", b"s3cret").unwrap());
         assert_eq!(key.open(b"", &key.seal(b"", b"").unwrap()).unwrap().expose(), b"");
     }
@@ -87,7 +87,8 @@ mod tests {
     #[test]
     fn the_cipher_is_the_one_of_the_specification() {
         let bytes = |text: &str| hex::decode(text).unwrap();
-        let key = Key::from_bytes(&bytes("feffe9928665731c6d6a8f9467308308feffe9928665731c6d6a8f9467308308")).unwrap();
+        let key =
+            SealingKey::from_bytes(&bytes("feffe9928665731c6d6a8f9467308308feffe9928665731c6d6a8f9467308308")).unwrap();
         let about = bytes("feedfacedeadbeeffeedfacedeadbeefabaddad2");
         let sealed = bytes(
             "cafebabefacedbaddecaf888\
@@ -96,6 +97,6 @@ mod tests {
         );
         let plain = "d9313225f88406e5a55909c5aff5269a86a7a9531534f7da2e4c303d8a318a721c3c0c95956809532fcf0e2449a6b525b16aedf5aa0de657ba637b39";
         assert_eq!(hex::encode(key.open(&about, &sealed).unwrap().expose()), plain);
-        assert!(Key::from_bytes(&[0; 31]).is_none());
+        assert!(SealingKey::from_bytes(&[0; 31]).is_none());
     }
 }

@@ -4,7 +4,7 @@
 //! A value: 1, id of the data key (16 bytes), nonce, ciphertext, tag. A data key: 1, length and id of the master key,
 //! nonce, ciphertext, tag.
 
-use super::{Key, Keyring, SealError, Secret};
+use super::{Keyring, SealError, SealingKey, Secret};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -16,7 +16,7 @@ const VERSION: u8 = 1;
 
 /// Where a sealed value is stored. It opens nowhere else.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Place {
+pub struct SealedPlace {
     pub organisation: Uuid,
     pub table: &'static str,
     pub row: Uuid,
@@ -24,7 +24,7 @@ pub struct Place {
     pub field: &'static str,
 }
 
-impl Place {
+impl SealedPlace {
     fn about(&self) -> Vec<u8> {
         let names = format!("{}\0{}", self.table, self.field);
         [self.organisation.as_bytes(), self.row.as_bytes().as_slice(), names.as_bytes()].concat()
@@ -54,36 +54,36 @@ impl Sealed {
         }
     }
 
-    pub(crate) fn seal(id: Uuid, key: &Key, place: &Place, plain: &[u8]) -> Result<Self, SealError> {
+    pub(crate) fn seal(id: Uuid, key: &SealingKey, place: &SealedPlace, plain: &[u8]) -> Result<Self, SealError> {
         let text = key.seal(&place.about(), plain)?;
         Ok(Self([&[VERSION], id.as_bytes().as_slice(), &text].concat().into()))
     }
 
-    pub(crate) fn open(&self, key: &Key, place: &Place) -> Result<Secret, SealError> {
+    pub(crate) fn open(&self, key: &SealingKey, place: &SealedPlace) -> Result<Secret, SealError> {
         self.data_key_id()?;
         key.open(&place.about(), &self.0[17..])
     }
 
     /// A data key, sealed by the active master key.
-    pub(super) fn wrap(ring: &Keyring, organisation: Uuid, id: Uuid, key: &Key) -> Result<Self, SealError> {
+    pub(crate) fn wrap(ring: &Keyring, organisation: Uuid, id: Uuid, key: &SealingKey) -> Result<Self, SealError> {
         let (name, master) = ring.active();
         let length = u8::try_from(name.len()).map_err(|_| SealError::Malformed)?;
         let text = master.seal(&about_key(organisation, id), key.expose())?;
         Ok(Self([&[VERSION, length], name.as_bytes(), &text].concat().into()))
     }
 
-    pub(super) fn unwrap(&self, ring: &Keyring, organisation: Uuid, id: Uuid) -> Result<Key, SealError> {
+    pub(crate) fn unwrap(&self, ring: &Keyring, organisation: Uuid, id: Uuid) -> Result<SealingKey, SealError> {
         let [VERSION, length, rest @ ..] = &*self.0 else { return Err(SealError::Malformed) };
         let (name, text) = rest.split_at_checked(usize::from(*length)).ok_or(SealError::Malformed)?;
         let name = std::str::from_utf8(name).map_err(|_| SealError::Malformed)?;
         let master = ring.key(name).ok_or_else(|| SealError::UnknownMasterKey(name.to_owned()))?;
         let key = master.open(&about_key(organisation, id), text)?;
-        Key::from_bytes(key.expose()).ok_or(SealError::Malformed)
+        SealingKey::from_bytes(key.expose()).ok_or(SealError::Malformed)
     }
 }
 
 fn about_key(organisation: Uuid, id: Uuid) -> Vec<u8> {
-    Place { organisation, table: "data_keys", row: id, field: "wrapped" }.about()
+    SealedPlace { organisation, table: "data_keys", row: id, field: "wrapped" }.about()
 }
 
 impl From<Vec<u8>> for Sealed {
@@ -122,21 +122,26 @@ impl<'de> Deserialize<'de> for Sealed {
 mod tests {
     use super::*;
 
-    fn place() -> Place {
-        Place { organisation: Uuid::from_u128(1), table: "integrations", row: Uuid::from_u128(2), field: "sealed" }
+    fn place() -> SealedPlace {
+        SealedPlace {
+            organisation: Uuid::from_u128(1),
+            table: "integrations",
+            row: Uuid::from_u128(2),
+            field: "sealed",
+        }
     }
 
     #[test]
     fn a_value_opens_only_where_it_was_sealed() {
-        let (id, key) = (Uuid::from_u128(9), Key::random().unwrap());
+        let (id, key) = (Uuid::from_u128(9), SealingKey::random().unwrap());
         let sealed = Sealed::seal(id, &key, &place(), b"s3cret").unwrap();
         assert_eq!(sealed.data_key_id().unwrap(), id);
         assert_eq!(sealed.open(&key, &place()).unwrap().expose(), b"s3cret");
         for moved in [
-            Place { organisation: Uuid::from_u128(3), ..place() },
-            Place { table: "integration", ..place() },
-            Place { row: Uuid::from_u128(3), ..place() },
-            Place { field: "s", ..place() },
+            SealedPlace { organisation: Uuid::from_u128(3), ..place() },
+            SealedPlace { table: "integration", ..place() },
+            SealedPlace { row: Uuid::from_u128(3), ..place() },
+            SealedPlace { field: "s", ..place() },
         ] {
             assert!(matches!(sealed.open(&key, &moved), Err(SealError::Refused)), "{moved:?}");
         }
@@ -147,7 +152,7 @@ mod tests {
     fn a_data_key_opens_with_the_master_key_that_wrapped_it_and_for_its_organisation_alone() {
         let (one, two) = (Keyring::generate("one").unwrap(), Keyring::generate("two").unwrap());
         let (old, both) = (Keyring::parse(&one).unwrap(), Keyring::parse(&format!("{two}{one}")).unwrap());
-        let (organisation, id, key) = (Uuid::from_u128(1), Uuid::from_u128(2), Key::random().unwrap());
+        let (organisation, id, key) = (Uuid::from_u128(1), Uuid::from_u128(2), SealingKey::random().unwrap());
         let wrapped = Sealed::wrap(&old, organisation, id, &key).unwrap();
         assert_eq!(wrapped.unwrap(&both, organisation, id).unwrap().expose(), key.expose());
         let again = Sealed::wrap(&both, organisation, id, &key).unwrap();
@@ -161,7 +166,7 @@ mod tests {
 
     #[test]
     fn bytes_of_another_form_are_refused_and_not_followed() {
-        let (key, ring) = (Key::random().unwrap(), Keyring::parse(&Keyring::generate("a").unwrap()).unwrap());
+        let (key, ring) = (SealingKey::random().unwrap(), Keyring::parse(&Keyring::generate("a").unwrap()).unwrap());
         for bytes in [&[][..], &[1], &[2; 64], &[1; 17], &[1; 18], &[1, 255], &[1, 3, 97]] {
             let sealed = Sealed::from(bytes);
             assert!(sealed.open(&key, &place()).is_err(), "{bytes:?}");

@@ -1,6 +1,6 @@
 //! Where sealed values are stored. A rotation walks over this list, so a column that is not on it would lose its key.
 
-use super::Place;
+use super::SealedPlace;
 use uuid::Uuid;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -36,7 +36,7 @@ pub static DOCUMENTS: &[SealedDocument] = &[
 ];
 
 impl SealedColumn {
-    pub fn place(&self, organisation: Uuid, row: Uuid) -> Place {
-        Place { organisation, table: self.table, row, field: self.column }
+    pub fn place(&self, organisation: Uuid, row: Uuid) -> SealedPlace {
+        SealedPlace { organisation, table: self.table, row, field: self.column }
     }
 }

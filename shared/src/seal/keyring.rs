@@ -1,7 +1,7 @@
 //! The master keys of an installation: lines of `id:base64`, 32 bytes each. The first seals; the others only open what
 //! they sealed before, until a rotation has replaced them. Problems are told by line, never with its text.
 
-use super::{Key, SealError};
+use super::{SealError, SealingKey};
 use base64::Engine as _;
 use base64::alphabet::STANDARD;
 use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
@@ -15,14 +15,14 @@ const BASE64: GeneralPurpose = GeneralPurpose::new(
 
 #[derive(Debug, Clone)]
 pub struct Keyring {
-    active: (String, Key),
-    others: Vec<(String, Key)>,
+    active: (String, SealingKey),
+    others: Vec<(String, SealingKey)>,
 }
 
 impl Keyring {
     /// The text of a keyring file. Empty lines and lines that begin with `#` are skipped.
     pub fn parse(text: &str) -> Result<Self, String> {
-        let mut keys: Vec<(String, Key)> = Vec::new();
+        let mut keys: Vec<(String, SealingKey)> = Vec::new();
         for (n, line) in text.lines().enumerate() {
             let line = line.trim();
             if line.is_empty() || line.starts_with('#') {
@@ -49,21 +49,21 @@ impl Keyring {
 
     /// The text of a new keyring with one new key.
     pub fn generate(id: &str) -> Result<String, SealError> {
-        Ok(format!("{id}:{}\n", BASE64.encode(Key::random()?.expose())))
+        Ok(format!("{id}:{}\n", BASE64.encode(SealingKey::random()?.expose())))
     }
 
     /// The key that seals.
-    pub fn active(&self) -> (&str, &Key) {
+    pub fn active(&self) -> (&str, &SealingKey) {
         (&self.active.0, &self.active.1)
     }
 
-    pub fn key(&self, id: &str) -> Option<&Key> {
+    pub fn key(&self, id: &str) -> Option<&SealingKey> {
         self.all().find(|(one, _)| one == id).map(|(_, key)| key)
     }
 
     /// The same keys in the same order.
     pub fn is_same(&self, other: &Self) -> bool {
-        let holds = |id: &str, key: &Key| other.key(id).is_some_and(|one| one.expose() == key.expose());
+        let holds = |id: &str, key: &SealingKey| other.key(id).is_some_and(|one| one.expose() == key.expose());
         self.ids() == other.ids() && self.all().all(|(id, key)| holds(id, key))
     }
 
@@ -72,12 +72,12 @@ impl Keyring {
         self.all().map(|(id, _)| id.as_str()).collect()
     }
 
-    fn all(&self) -> impl Iterator<Item = &(String, Key)> {
+    fn all(&self) -> impl Iterator<Item = &(String, SealingKey)> {
         std::iter::once(&self.active).chain(&self.others)
     }
 }
 
-fn entry(line: &str) -> Result<(String, Key), String> {
+fn entry(line: &str) -> Result<(String, SealingKey), String> {
     let (id, text) = line.split_once(':').ok_or("it must read `id:base64`")?;
     let is_id = (1..=64).contains(&id.len()) && id.bytes().all(|b| b.is_ascii_alphanumeric() || b"._-".contains(&b));
     if !is_id {
@@ -86,15 +86,15 @@ fn entry(line: &str) -> Result<(String, Key), String> {
     Ok((id.to_owned(), key_of(text)?))
 }
 
-fn unnamed(text: &str) -> Result<(String, Key), String> {
+fn unnamed(text: &str) -> Result<(String, SealingKey), String> {
     let key = key_of(text)?;
     let fingerprint = Sha256::digest([b"master key id".as_slice(), key.expose()].concat());
     Ok((hex::encode(&fingerprint[..4]), key))
 }
 
-fn key_of(text: &str) -> Result<Key, String> {
+fn key_of(text: &str) -> Result<SealingKey, String> {
     let bytes = BASE64.decode(text.trim()).ok().map(zeroize::Zeroizing::new);
-    let key = bytes.and_then(|bytes| Key::from_bytes(&bytes));
+    let key = bytes.and_then(|bytes| SealingKey::from_bytes(&bytes));
     key.ok_or_else(|| "the key must be 32 bytes in base64 (`openssl rand -base64 32`)".into())
 }
 

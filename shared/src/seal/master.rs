@@ -2,7 +2,7 @@
 //! one key in the environment. A file that became unreadable keeps the keys that it had.
 
 use super::Keyring;
-use crate::conf;
+use crate::settings;
 use anyhow::Context as _;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, PoisonError, RwLock};
@@ -15,11 +15,13 @@ pub struct MasterKeys {
 
 impl MasterKeys {
     /// No keys at all is no error: then nothing can be sealed, and whoever tries is told so.
-    pub fn load(settings: &conf::Sealing) -> anyhow::Result<Self> {
+    pub fn load(settings: &settings::Sealing) -> anyhow::Result<Self> {
         let file = settings.gateway_master_key_file.clone();
         let ring = match (&file, &settings.gateway_master_key) {
             (Some(_), Some(_)) => anyhow::bail!("set GATEWAY_MASTER_KEY_FILE or GATEWAY_MASTER_KEY, not both"),
-            (Some(path), None) => Some(read(path).map_err(anyhow::Error::msg).context("GATEWAY_MASTER_KEY_FILE")?),
+            (Some(path), None) => {
+                Some(load_keyring(path).map_err(anyhow::Error::msg).context("GATEWAY_MASTER_KEY_FILE")?)
+            }
             (None, Some(key)) => Some(Keyring::single(key).map_err(anyhow::Error::msg).context("GATEWAY_MASTER_KEY")?),
             (None, None) => None,
         };
@@ -33,7 +35,7 @@ impl MasterKeys {
     /// Reads the file again. True when the keys or their order are others now.
     pub fn reload(&self) -> Result<bool, String> {
         let Some(path) = &self.file else { return Ok(false) };
-        let ring = read(path)?;
+        let ring = load_keyring(path)?;
         let is_same = self.current().is_some_and(|old| old.is_same(&ring));
         if !is_same {
             *self.current.write().unwrap_or_else(PoisonError::into_inner) = Some(Arc::new(ring));
@@ -42,7 +44,7 @@ impl MasterKeys {
     }
 }
 
-fn read(path: &Path) -> Result<Keyring, String> {
+fn load_keyring(path: &Path) -> Result<Keyring, String> {
     let text = std::fs::read_to_string(path).map(zeroize::Zeroizing::new);
     let text = text.map_err(|error| format!("the keyring {} cannot be read: {error}", path.display()))?;
     Keyring::parse(&text).map_err(|problem| format!("the keyring {}: {problem}", path.display()))
@@ -52,8 +54,11 @@ fn read(path: &Path) -> Result<Keyring, String> {
 mod tests {
     use super::*;
 
-    fn settings(file: Option<&Path>, key: Option<&str>) -> conf::Sealing {
-        conf::Sealing { gateway_master_key_file: file.map(Path::to_owned), gateway_master_key: key.map(str::to_owned) }
+    fn settings(file: Option<&Path>, key: Option<&str>) -> settings::Sealing {
+        settings::Sealing {
+            gateway_master_key_file: file.map(Path::to_owned),
+            gateway_master_key: key.map(str::to_owned),
+        }
     }
 
     #[test]

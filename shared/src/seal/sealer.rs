@@ -2,8 +2,8 @@
 //! each time, because another process may have replaced it a moment ago. Opening needs no database where the reader
 //! has the data keys already, as the proxy does.
 
-use super::{Key, MasterKeys, Place, SealError, Sealed, Secret};
-use crate::model::DataKey;
+use super::{MasterKeys, SealError, Sealed, SealedPlace, SealingKey, Secret};
+use crate::seal::data_key::DataKey;
 use std::collections::HashMap;
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
@@ -16,7 +16,7 @@ const LOOK: Duration = Duration::from_secs(1);
 #[derive(Debug)]
 pub struct Sealer {
     master: MasterKeys,
-    data_keys: RwLock<HashMap<Uuid, Arc<Key>>>,
+    data_keys: RwLock<HashMap<Uuid, Arc<SealingKey>>>,
 }
 
 impl Sealer {
@@ -35,7 +35,7 @@ impl Sealer {
 
     /// Seals with the organisation's data key, which is made if there is none. It cannot be retired before the
     /// transaction ends.
-    pub async fn seal(&self, tx: &Transaction<'_>, place: &Place, secret: &[u8]) -> Result<Sealed, SealError> {
+    pub async fn seal(&self, tx: &Transaction<'_>, place: &SealedPlace, secret: &[u8]) -> Result<Sealed, SealError> {
         if !self.has_master_key() {
             return Err(SealError::NoMasterKey);
         }
@@ -44,7 +44,12 @@ impl Sealer {
     }
 
     /// Opens a value whose data key is looked up as needed.
-    pub async fn open(&self, db: &impl GenericClient, place: &Place, sealed: &Sealed) -> Result<Secret, SealError> {
+    pub async fn open(
+        &self,
+        db: &impl GenericClient,
+        place: &SealedPlace,
+        sealed: &Sealed,
+    ) -> Result<Secret, SealError> {
         let id = sealed.data_key_id()?;
         let known = self.data_keys.read().unwrap_or_else(PoisonError::into_inner).get(&id).cloned();
         if let Some(key) = known {
@@ -56,7 +61,7 @@ impl Sealer {
     }
 
     /// Opens a value with its data key; no database is asked.
-    pub fn open_with(&self, data_key: &DataKey, place: &Place, sealed: &Sealed) -> Result<Secret, SealError> {
+    pub fn open_with(&self, data_key: &DataKey, place: &SealedPlace, sealed: &Sealed) -> Result<Secret, SealError> {
         if sealed.data_key_id()? != data_key.id || data_key.organisation_id != place.organisation {
             return Err(SealError::Refused);
         }
@@ -64,7 +69,7 @@ impl Sealer {
     }
 
     /// The counterpart of `open_with`.
-    pub fn seal_with(&self, data_key: &DataKey, place: &Place, secret: &[u8]) -> Result<Sealed, SealError> {
+    pub fn seal_with(&self, data_key: &DataKey, place: &SealedPlace, secret: &[u8]) -> Result<Sealed, SealError> {
         Sealed::seal(data_key.id, &*self.unwrapped(data_key)?, place, secret)
     }
 
@@ -72,12 +77,12 @@ impl Sealer {
     pub fn new_data_key(&self, organisation: Uuid) -> Result<DataKey, SealError> {
         let ring = self.master.current().ok_or(SealError::NoMasterKey)?;
         let id = Uuid::new_v4();
-        let wrapped = Sealed::wrap(&ring, organisation, id, &Key::random()?)?;
+        let wrapped = Sealed::wrap(&ring, organisation, id, &SealingKey::random()?)?;
         Ok(DataKey { id, organisation_id: organisation, wrapped })
     }
 
     /// The unwrapped key; unwrapped keys are kept until the keyring changes.
-    pub(super) fn unwrapped(&self, data_key: &DataKey) -> Result<Arc<Key>, SealError> {
+    pub(super) fn unwrapped(&self, data_key: &DataKey) -> Result<Arc<SealingKey>, SealError> {
         let known = self.data_keys.read().unwrap_or_else(PoisonError::into_inner).get(&data_key.id).cloned();
         if let Some(key) = known {
             return Ok(key);
@@ -92,7 +97,7 @@ impl Sealer {
         Ok(key)
     }
 
-    fn unwrap(&self, data_key: &DataKey) -> Result<Key, SealError> {
+    fn unwrap(&self, data_key: &DataKey) -> Result<SealingKey, SealError> {
         let ring = self.master.current().ok_or(SealError::NoMasterKey)?;
         data_key.wrapped.unwrap(&ring, data_key.organisation_id, data_key.id)
     }
@@ -114,7 +119,7 @@ impl Sealer {
             }
             let ring = self.master.current().ok_or(SealError::NoMasterKey)?;
             let id = Uuid::new_v4();
-            let wrapped = Sealed::wrap(&ring, organisation, id, &Key::random()?)?;
+            let wrapped = Sealed::wrap(&ring, organisation, id, &SealingKey::random()?)?;
             tx.execute(MAKE, &[&id, &organisation, &wrapped.as_bytes(), &ring.active().0]).await?;
         }
         Err(SealError::Unsettled)

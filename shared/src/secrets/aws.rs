@@ -2,7 +2,7 @@
 //! answer. Nothing here sends or signs.
 
 use super::http::{Request, Response, form};
-use super::sigv4::Keys;
+use super::sigv4::AwsKeys;
 use super::{FetchError, plain, refused, text};
 use crate::seal::Secret;
 use base64::Engine as _;
@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 /// Keys that end.
 #[derive(Debug, Clone)]
 pub struct Lent {
-    pub keys: Keys,
+    pub keys: AwsKeys,
     pub until: Option<DateTime<Utc>>,
 }
 
@@ -99,7 +99,11 @@ pub fn assumed(response: &Response) -> Result<Lent, FetchError> {
     }
     let need = |name: &str| element(name).map(Secret::from).ok_or(FetchError::Malformed("no keys from STS"));
     Ok(Lent {
-        keys: Keys { id: need("AccessKeyId")?, secret: need("SecretAccessKey")?, session: Some(need("SessionToken")?) },
+        keys: AwsKeys {
+            id: need("AccessKeyId")?,
+            secret: need("SecretAccessKey")?,
+            session: Some(need("SessionToken")?),
+        },
         until: element("Expiration").and_then(|time| time.parse().ok()),
     })
 }
@@ -113,7 +117,7 @@ pub fn lent(response: &Response) -> Result<Lent, FetchError> {
     let field = |name: &str| body[name].as_str().map(str::to_owned);
     let need = |name: &str| field(name).map(Secret::from).ok_or(FetchError::Malformed("no keys from the machine"));
     Ok(Lent {
-        keys: Keys {
+        keys: AwsKeys {
             id: need("AccessKeyId")?,
             secret: need("SecretAccessKey")?,
             session: field("Token").map(Secret::from),

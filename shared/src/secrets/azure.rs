@@ -1,7 +1,7 @@
 //! Azure Key Vault: tokens from Entra or from the identity that Azure gave this machine, and the secret itself.
 
 use super::http::{Request, Response, escape, form};
-use super::login::Token;
+use super::login::LoginToken;
 use super::{FetchError, plain, refused, text};
 use crate::seal::Secret;
 use std::time::Duration;
@@ -81,7 +81,7 @@ pub fn token_of_app(endpoint: &str, header: &str, client: Option<&str>, audience
     Request::get(format!("{endpoint}?{}", form(&pairs))).with("x-identity-header", header).to_own_identity()
 }
 
-pub fn token(response: &Response) -> Result<Token, FetchError> {
+pub fn token(response: &Response) -> Result<LoginToken, FetchError> {
     let body = response.json().unwrap_or_default();
     if !response.is_success() {
         let code = plain(body["error"].as_str().unwrap_or_default());
@@ -91,7 +91,7 @@ pub fn token(response: &Response) -> Result<Token, FetchError> {
     // A number from Entra, a text from machines.
     let seconds = &body["expires_in"];
     let seconds = seconds.as_u64().or_else(|| seconds.as_str()?.parse().ok()).unwrap_or(300);
-    Ok(Token { token: token.to_owned().into(), lasts: Duration::from_secs(seconds) })
+    Ok(LoginToken { token: token.to_owned().into(), lasts: Duration::from_secs(seconds) })
 }
 
 /// `path` is the secret's name, with `/version` behind it if it is not the latest one.

@@ -6,9 +6,9 @@ mod from_azure;
 mod from_vault;
 
 use super::http::{Http, Request, Response};
-use super::login::{Login, Logins, Token};
-use super::reference::{Access, Reference};
-use super::value::Fetched;
+use super::login::{Login, LoginToken, Logins};
+use super::reference::{ManagerAccess, Reference};
+use super::value::FetchedSecret;
 use super::{FetchError, OwnIdentity};
 use crate::seal::Secret;
 use std::time::Instant;
@@ -52,7 +52,7 @@ impl Fetcher {
     }
 
     /// The secret as its manager holds it now.
-    pub async fn fetch(&self, reference: &Reference) -> Result<Fetched, FetchError> {
+    pub async fn fetch(&self, reference: &Reference) -> Result<FetchedSecret, FetchError> {
         let was_kept = self.logins.find(&reference.login, Instant::now()).is_some();
         match self.attempt(reference).await {
             Err(FetchError::Denied(_)) if was_kept => {
@@ -63,22 +63,22 @@ impl Fetcher {
         }
     }
 
-    async fn attempt(&self, reference: &Reference) -> Result<Fetched, FetchError> {
+    async fn attempt(&self, reference: &Reference) -> Result<FetchedSecret, FetchError> {
         match &reference.access {
-            Access::AwsKey { .. } | Access::AwsRole { .. } | Access::AwsOwn { .. } => {
-                self.ask_aws(reference).await.map(|text| Fetched { text, is_always_map: false })
+            ManagerAccess::AwsKey { .. } | ManagerAccess::AwsRole { .. } | ManagerAccess::AwsOwn { .. } => {
+                self.ask_aws(reference).await.map(|text| FetchedSecret { text, is_always_map: false })
             }
-            Access::AzureEntra { vault_url, .. }
-            | Access::AzureManaged { vault_url, .. }
-            | Access::AzureOwn { vault_url } => {
-                self.ask_azure(reference, vault_url).await.map(|text| Fetched { text, is_always_map: false })
+            ManagerAccess::AzureEntra { vault_url, .. }
+            | ManagerAccess::AzureManaged { vault_url, .. }
+            | ManagerAccess::AzureOwn { vault_url } => {
+                self.ask_azure(reference, vault_url).await.map(|text| FetchedSecret { text, is_always_map: false })
             }
-            Access::VaultToken { address, namespace, .. }
-            | Access::VaultAppRole { address, namespace, .. }
-            | Access::VaultKubernetes { address, namespace, .. } => self
+            ManagerAccess::VaultToken { address, namespace, .. }
+            | ManagerAccess::VaultAppRole { address, namespace, .. }
+            | ManagerAccess::VaultKubernetes { address, namespace, .. } => self
                 .ask_vault(reference, address, namespace.as_deref())
                 .await
-                .map(|text| Fetched { text, is_always_map: true }),
+                .map(|text| FetchedSecret { text, is_always_map: true }),
         }
     }
 
@@ -86,7 +86,7 @@ impl Fetcher {
         self.http.send(request).await.map_err(FetchError::Away)
     }
 
-    fn kept(&self, reference: &Reference, token: Token) -> Secret {
+    fn kept(&self, reference: &Reference, token: LoginToken) -> Secret {
         let login = Login::Token(token.token.clone());
         self.logins.keep(reference.login, login, token.lasts, Instant::now());
         token.token

@@ -1,6 +1,6 @@
 //! What a login gave us, kept until shortly before it ends, so that not every fetch logs in.
 
-use super::sigv4::Keys;
+use super::sigv4::AwsKeys;
 use crate::seal::Secret;
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 /// A token and how long it is good.
 #[derive(Debug, Clone)]
-pub struct Token {
+pub struct LoginToken {
     pub token: Secret,
     pub lasts: Duration,
 }
@@ -16,7 +16,7 @@ pub struct Token {
 #[derive(Debug, Clone)]
 pub enum Login {
     Token(Secret),
-    Aws(Keys),
+    Aws(AwsKeys),
 }
 
 /// By the fingerprint of the credentials that were shown.

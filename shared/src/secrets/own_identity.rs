@@ -2,7 +2,7 @@
 //! Azure and Kubernetes hand identities to what they run. Read once at the start; files when they are needed, because
 //! they are renewed.
 
-use super::sigv4::Keys;
+use super::sigv4::AwsKeys;
 use super::{FetchError, text};
 use crate::seal::Secret;
 use std::collections::BTreeMap;
@@ -47,10 +47,10 @@ impl fmt::Debug for OwnIdentity {
 
 impl OwnIdentity {
     pub fn from_environment() -> Self {
-        Self::of(NAMES.iter().filter_map(|name| Some(((*name).to_owned(), std::env::var(name).ok()?))))
+        Self::from_variables(NAMES.iter().filter_map(|name| Some(((*name).to_owned(), std::env::var(name).ok()?))))
     }
 
-    pub fn of(variables: impl IntoIterator<Item = (String, String)>) -> Self {
+    pub fn from_variables(variables: impl IntoIterator<Item = (String, String)>) -> Self {
         let given = variables.into_iter().filter(|(_, value)| !value.is_empty());
         Self { variables: given.map(|(name, value)| (name, value.into())).collect(), is_withheld: false }
     }
@@ -73,9 +73,9 @@ impl OwnIdentity {
         self.variable("AWS_REGION").or_else(|| self.variable("AWS_DEFAULT_REGION"))
     }
 
-    pub fn aws_keys(&self) -> Option<Keys> {
+    pub fn aws_keys(&self) -> Option<AwsKeys> {
         let secret = |name: &str| self.variables.get(name).cloned();
-        Some(Keys {
+        Some(AwsKeys {
             id: secret("AWS_ACCESS_KEY_ID")?,
             secret: secret("AWS_SECRET_ACCESS_KEY")?,
             session: secret("AWS_SESSION_TOKEN"),
@@ -84,16 +84,16 @@ impl OwnIdentity {
 
     /// The content of the file that a variable names.
     pub async fn file(&self, name: &str) -> Option<String> {
-        read(self.variable(name)?).await
+        read_file(self.variable(name)?).await
     }
 
     pub async fn kubernetes_token(&self) -> Result<String, FetchError> {
         let path = self.variable("KUBERNETES_TOKEN_FILE").unwrap_or(KUBERNETES_TOKEN);
-        read(path).await.ok_or(FetchError::NoIdentity("there is no Kubernetes service account token"))
+        read_file(path).await.ok_or(FetchError::NoIdentity("there is no Kubernetes service account token"))
     }
 }
 
-async fn read(path: &str) -> Option<String> {
+async fn read_file(path: &str) -> Option<String> {
     let size = tokio::fs::metadata(path).await.ok()?.len();
     let text = if size <= LARGEST_FILE { tokio::fs::read_to_string(path).await.ok()? } else { return None };
     Some(text.trim().to_owned())
@@ -105,7 +105,7 @@ mod tests {
 
     #[test]
     fn it_prints_names_only_and_can_be_withheld() {
-        let own = OwnIdentity::of([("AWS_SECRET_ACCESS_KEY".to_owned(), "s3cret".to_owned())]);
+        let own = OwnIdentity::from_variables([("AWS_SECRET_ACCESS_KEY".to_owned(), "s3cret".to_owned())]);
         assert_eq!(format!("{own:?}"), r#"["AWS_SECRET_ACCESS_KEY"]"#);
         assert!(own.shown().is_ok() && OwnIdentity::none().shown().is_err());
         assert!(own.aws_keys().is_none(), "half of a pair is no key");

@@ -26,7 +26,7 @@ pub struct Field {
 #[derive(Debug, Clone)]
 pub struct Reference {
     pub id: Uuid,
-    pub access: Access,
+    pub access: ManagerAccess,
     pub secret_path: String,
     /// The entry of a secret that holds several.
     pub secret_key: Option<String>,
@@ -45,7 +45,7 @@ impl Reference {
         secret_path: String,
         secret_key: Option<String>,
     ) -> Result<Self, BadAccess> {
-        let access = Access::read(kind, config)?;
+        let access = ManagerAccess::parse(kind, config)?;
         let sorted: BTreeMap<&String, &Value> = config.iter().collect();
         let config = serde_json::to_vec(&sorted).unwrap_or_default();
         let hash = |path: &str| {
@@ -58,7 +58,7 @@ impl Reference {
 }
 
 #[derive(Debug, Clone)]
-pub enum Access {
+pub enum ManagerAccess {
     AwsKey {
         id: Secret,
         secret: Secret,
@@ -212,10 +212,10 @@ pub fn fields(kind: ManagerKind, config: &Map<String, Value>) -> Result<&'static
 
 const LONGEST: usize = 4096;
 
-impl Access {
+impl ManagerAccess {
     /// Reads a whole config, secret fields included. What does not belong to the mode is refused, so that a mistyped
     /// name is not silently missing.
-    pub fn read(kind: ManagerKind, config: &Map<String, Value>) -> Result<Self, BadAccess> {
+    pub fn parse(kind: ManagerKind, config: &Map<String, Value>) -> Result<Self, BadAccess> {
         let fields = fields(kind, config)?;
         let is_known = |name: &str| name == kind.mode_field() || fields.iter().any(|field| field.name == name);
         if let Some(unknown) = config.keys().find(|name| !is_known(name)) {
@@ -336,8 +336,8 @@ mod tests {
     use super::*;
     use serde_json::json;
 
-    fn read(kind: &str, config: &Value) -> Result<Access, BadAccess> {
-        Access::read(ManagerKind::parse(kind).unwrap(), config.as_object().unwrap())
+    fn read(kind: &str, config: &Value) -> Result<ManagerAccess, BadAccess> {
+        ManagerAccess::parse(ManagerKind::parse(kind).unwrap(), config.as_object().unwrap())
     }
 
     #[test]

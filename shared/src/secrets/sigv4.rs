@@ -9,14 +9,14 @@ use sha2::{Digest as _, Sha256};
 
 /// Keys of AWS, for ever or for a while.
 #[derive(Debug, Clone)]
-pub struct Keys {
+pub struct AwsKeys {
     pub id: Secret,
     pub secret: Secret,
     pub session: Option<Secret>,
 }
 
 /// Adds the date, the session and the signature. The headers that the request has already are signed too.
-pub fn signed(request: Request, keys: &Keys, region: &str, service: &str, now: DateTime<Utc>) -> Request {
+pub fn signed(request: Request, keys: &AwsKeys, region: &str, service: &str, now: DateTime<Utc>) -> Request {
     let (stamp, day) = (now.format("%Y%m%dT%H%M%SZ").to_string(), now.format("%Y%m%d").to_string());
     let mut request = request.with("x-amz-date", stamp.clone());
     if let Some(session) = &keys.session {
@@ -75,8 +75,8 @@ fn canonical_query(query: &str) -> String {
 mod tests {
     use super::*;
 
-    fn keys() -> Keys {
-        Keys {
+    fn keys() -> AwsKeys {
+        AwsKeys {
             id: "AKIDEXAMPLE".to_owned().into(),
             secret: "wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY".to_owned().into(),
             session: None,
@@ -113,7 +113,7 @@ mod tests {
 
     #[test]
     fn a_session_is_sent_and_signed() {
-        let keys = Keys { session: Some("token".to_owned().into()), ..keys() };
+        let keys = AwsKeys { session: Some("token".to_owned().into()), ..keys() };
         let signed = signed(Request::get("https://x.test".into()), &keys, "r", "s", Utc::now());
         let header = |name: &str| signed.headers.iter().find(|(one, _)| *one == name).map(|(_, value)| value.as_str());
         assert_eq!(header("x-amz-security-token"), Some("token"));

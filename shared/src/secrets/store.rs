@@ -5,7 +5,7 @@
 use super::FetchError;
 use super::fetch::Fetcher;
 use super::reference::Reference;
-use super::value::{Fetched, pick};
+use super::value::{FetchedSecret, pick};
 use crate::seal::Secret;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -24,19 +24,19 @@ const FIRST_PAUSE: Duration = Duration::from_secs(5);
 pub struct Store {
     fetcher: Fetcher,
     ttl: Duration,
-    entries: Mutex<HashMap<[u8; 32], Arc<Entry>>>,
+    entries: Mutex<HashMap<[u8; 32], Arc<SecretEntry>>>,
 }
 
-struct Entry {
+struct SecretEntry {
     reference: Reference,
-    state: Mutex<State>,
+    state: Mutex<SecretState>,
     /// Whoever holds it fetches; the others wait for the outcome.
     turn: tokio::sync::Mutex<()>,
 }
 
 #[derive(Default)]
-struct State {
-    value: Option<(Arc<Fetched>, Instant)>,
+struct SecretState {
+    value: Option<(Arc<FetchedSecret>, Instant)>,
     refusal: Option<(FetchError, Instant)>,
     /// Not before this, after a failure.
     retry_at: Option<Instant>,
@@ -44,32 +44,32 @@ struct State {
     used_at: Option<Instant>,
 }
 
-enum Look {
-    Fresh(Arc<Fetched>),
+enum SecretLookup {
+    Fresh(Arc<FetchedSecret>),
     /// Good to use, and to be renewed if it is due.
-    Stale(Arc<Fetched>, bool),
+    Stale(Arc<FetchedSecret>, bool),
     Refused(FetchError),
     Absent,
 }
 
-impl State {
-    fn look(&self, ttl: Duration, now: Instant) -> Look {
+impl SecretState {
+    fn look(&self, ttl: Duration, now: Instant) -> SecretLookup {
         if let Some((value, since)) = &self.value {
             let age = now.saturating_duration_since(*since);
             if age < ttl {
-                return Look::Fresh(Arc::clone(value));
+                return SecretLookup::Fresh(Arc::clone(value));
             }
             if age < MOST_STALE {
-                return Look::Stale(Arc::clone(value), self.retry_at.is_none_or(|at| at <= now));
+                return SecretLookup::Stale(Arc::clone(value), self.retry_at.is_none_or(|at| at <= now));
             }
         }
         match &self.refusal {
-            Some((refusal, until)) if now < *until => Look::Refused(refusal.clone()),
-            _ => Look::Absent,
+            Some((refusal, until)) if now < *until => SecretLookup::Refused(refusal.clone()),
+            _ => SecretLookup::Absent,
         }
     }
 
-    fn settle(&mut self, outcome: Result<Arc<Fetched>, FetchError>, ttl: Duration, now: Instant) {
+    fn settle(&mut self, outcome: Result<Arc<FetchedSecret>, FetchError>, ttl: Duration, now: Instant) {
         match outcome {
             Ok(value) => {
                 (self.value, self.refusal) = (Some((value, now)), None);
@@ -102,15 +102,15 @@ impl Store {
     pub async fn value(self: &Arc<Self>, reference: &Reference, key: Option<&str>) -> Result<Secret, FetchError> {
         let entry = self.entry(reference);
         let fetched = match entry.look(self.ttl) {
-            Look::Fresh(value) => value,
-            Look::Stale(value, is_due) => {
+            SecretLookup::Fresh(value) => value,
+            SecretLookup::Stale(value, is_due) => {
                 if is_due {
                     self.renew(entry);
                 }
                 value
             }
-            Look::Refused(refusal) => return Err(refusal),
-            Look::Absent => self.fetch(&entry).await?,
+            SecretLookup::Refused(refusal) => return Err(refusal),
+            SecretLookup::Absent => self.fetch(&entry).await?,
         };
         pick(&fetched, key.or(reference.secret_key.as_deref()))
     }
@@ -126,19 +126,20 @@ impl Store {
     }
 
     /// What is to be renewed now; what nobody uses any more is dropped.
-    fn aging(&self, now: Instant) -> Vec<Arc<Entry>> {
+    fn aging(&self, now: Instant) -> Vec<Arc<SecretEntry>> {
         let mut entries = self.entries.lock().unwrap_or_else(PoisonError::into_inner);
         entries.retain(|_, entry| entry.state().used_at.is_some_and(|at| now.saturating_duration_since(at) < UNUSED));
         let soon = now + self.ttl / 5;
-        let is_aging = |entry: &&Arc<Entry>| matches!(entry.state().look(self.ttl, soon), Look::Stale(_, true));
+        let is_aging =
+            |entry: &&Arc<SecretEntry>| matches!(entry.state().look(self.ttl, soon), SecretLookup::Stale(_, true));
         entries.values().filter(is_aging).cloned().collect()
     }
 
-    fn entry(&self, reference: &Reference) -> Arc<Entry> {
+    fn entry(&self, reference: &Reference) -> Arc<SecretEntry> {
         let mut entries = self.entries.lock().unwrap_or_else(PoisonError::into_inner);
         let made = || {
             let (reference, state) = (reference.clone(), Mutex::default());
-            Arc::new(Entry { reference, state, turn: tokio::sync::Mutex::default() })
+            Arc::new(SecretEntry { reference, state, turn: tokio::sync::Mutex::default() })
         };
         let entry = Arc::clone(entries.entry(reference.fingerprint).or_insert_with(made));
         entry.state().used_at = Some(Instant::now());
@@ -146,16 +147,16 @@ impl Store {
     }
 
     /// Of many who come first, one asks and all get its answer.
-    async fn fetch(&self, entry: &Entry) -> Result<Arc<Fetched>, FetchError> {
+    async fn fetch(&self, entry: &SecretEntry) -> Result<Arc<FetchedSecret>, FetchError> {
         let _turn = entry.turn.lock().await;
         match entry.look(self.ttl) {
-            Look::Fresh(value) | Look::Stale(value, _) => Ok(value),
-            Look::Refused(refusal) => Err(refusal),
-            Look::Absent => self.ask(entry).await,
+            SecretLookup::Fresh(value) | SecretLookup::Stale(value, _) => Ok(value),
+            SecretLookup::Refused(refusal) => Err(refusal),
+            SecretLookup::Absent => self.ask(entry).await,
         }
     }
 
-    fn renew(self: &Arc<Self>, entry: Arc<Entry>) {
+    fn renew(self: &Arc<Self>, entry: Arc<SecretEntry>) {
         let store = Arc::clone(self);
         tokio::spawn(async move {
             // Somebody is at it already.
@@ -167,19 +168,19 @@ impl Store {
         });
     }
 
-    async fn ask(&self, entry: &Entry) -> Result<Arc<Fetched>, FetchError> {
+    async fn ask(&self, entry: &SecretEntry) -> Result<Arc<FetchedSecret>, FetchError> {
         let outcome = self.fetcher.fetch(&entry.reference).await.map(Arc::new);
         entry.state().settle(outcome.clone(), self.ttl, Instant::now());
         outcome
     }
 }
 
-impl Entry {
-    fn state(&self) -> std::sync::MutexGuard<'_, State> {
+impl SecretEntry {
+    fn state(&self) -> std::sync::MutexGuard<'_, SecretState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn look(&self, ttl: Duration) -> Look {
+    fn look(&self, ttl: Duration) -> SecretLookup {
         self.state().look(ttl, Instant::now())
     }
 }

@@ -6,14 +6,14 @@ use serde_json::Value;
 
 /// A secret as its manager holds it.
 #[derive(Debug, Clone)]
-pub struct Fetched {
+pub struct FetchedSecret {
     pub text: Secret,
     /// The manager knows nothing but maps, so a map of one entry stands for that entry.
     pub is_always_map: bool,
 }
 
 /// The entry named by `key`, or the whole. Entries that are no text are given as JSON.
-pub fn pick(fetched: &Fetched, key: Option<&str>) -> Result<Secret, FetchError> {
+pub fn pick(fetched: &FetchedSecret, key: Option<&str>) -> Result<Secret, FetchError> {
     let entries = || match serde_json::from_slice(fetched.text.expose()) {
         Ok(Value::Object(entries)) => Some(entries),
         _ => None,
@@ -50,7 +50,7 @@ mod tests {
             (r#"{"k":"v"}"#, true, None, Some("v")),
             (r#"{"k":"v","n":1}"#, true, None, Some(r#"{"k":"v","n":1}"#)),
         ] {
-            let fetched = Fetched { text: text.to_owned().into(), is_always_map };
+            let fetched = FetchedSecret { text: text.to_owned().into(), is_always_map };
             let found = pick(&fetched, key);
             assert_eq!(found.as_ref().ok().and_then(Secret::expose_text), expected, "{text} {key:?}");
         }

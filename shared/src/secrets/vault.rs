@@ -1,7 +1,7 @@
 //! HashiCorp Vault (and what speaks its interface): logins, and secrets of the key-value engines of both versions.
 
 use super::http::{Request, Response, escape};
-use super::login::Token;
+use super::login::LoginToken;
 use super::{FetchError, refused, text};
 use crate::seal::Secret;
 use serde_json::{Value, json};
@@ -22,7 +22,7 @@ fn login(address: &str, method: &str, body: &Value, namespace: Option<&str>) -> 
 }
 
 /// Vault answers 400 to credentials that it does not know.
-pub fn logged_in(response: &Response) -> Result<Token, FetchError> {
+pub fn logged_in(response: &Response) -> Result<LoginToken, FetchError> {
     if !response.is_success() {
         return Err(refused(response.status, "the login failed"));
     }
@@ -31,7 +31,7 @@ pub fn logged_in(response: &Response) -> Result<Token, FetchError> {
     let token = auth["client_token"].as_str().ok_or(FetchError::Malformed("no token"))?;
     // Zero is for ever; an hour is as good, and notices a revocation.
     let seconds = auth["lease_duration"].as_u64().filter(|seconds| *seconds > 0).unwrap_or(3600);
-    Ok(Token { token: token.to_owned().into(), lasts: Duration::from_secs(seconds) })
+    Ok(LoginToken { token: token.to_owned().into(), lasts: Duration::from_secs(seconds) })
 }
 
 pub fn get_secret(address: &str, path: &str, token: &Secret, namespace: Option<&str>) -> Request {

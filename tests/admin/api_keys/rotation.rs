@@ -30,11 +30,11 @@ async fn a_rotated_key_opens_with_both_secrets_until_the_transition_ends() {
     assert_eq!((open(&old).await, open(&new).await), (old["id"].clone(), old["id"].clone()));
     assert_eq!(outcome(&admin.post(&rotate, &json!({})).await), (409, "AB07".into()), "never three secrets");
     let shown = admin.get(&path(&old)).await.json();
-    assert_eq!(shown["key"], json!(shared::api_key::mask(secret(&new))));
+    assert_eq!(shown["key"], json!(shared::identity::api_key::mask(secret(&new))));
     assert!(shown["last_rotated_at"].is_string());
     let trail = service.trail(service.home.organisation_id).await;
     let record = trail.iter().find(|row| row["action"] == "rotate").unwrap();
-    assert_eq!(record["after"]["old_key_masked"], json!(shared::api_key::mask(secret(&old))));
+    assert_eq!(record["after"]["old_key_masked"], json!(shared::identity::api_key::mask(secret(&old))));
     assert_eq!(record["after"]["rotation_mode"], "manual");
     assert!(![secret(&old), secret(&new)].iter().any(|one| record.to_string().contains(one)));
     service.sql("UPDATE api_keys SET previous_expires_at = now() WHERE previous_hash IS NOT NULL").await;

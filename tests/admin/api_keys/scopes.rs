@@ -3,8 +3,8 @@
 use super::{ADMIN, SERVICE, USER, create, outcome, path};
 use crate::service::Service;
 use serde_json::json;
+use shared::identity::scopes;
 use shared::model::KeyKind;
-use shared::scopes;
 
 #[tokio::test]
 async fn the_scope_that_counts_is_that_of_the_keys_kind() {

@@ -3,7 +3,7 @@
 use crate::service::Service;
 use harness::Client;
 use serde_json::{Value, json};
-use shared::table::{Filter, OnDelete, SelectList, Table, Tenancy};
+use shared::db::table::{Filter, OnDelete, SelectList, Table, Tenancy};
 use uuid::Uuid;
 
 async fn read(client: &Client, query: &str) -> Value {

@@ -71,7 +71,7 @@ async fn a_rotation_by_schedule_is_recorded_and_those_who_look_after_the_key_are
     assert_eq!((&record["user_type"], &record["action"]), (&json!("system"), &json!("rotate")), "{record}");
     let after = &record["after"];
     assert_eq!((&after["rotation_mode"], &after["api_key_id"]), (&json!("auto"), &key["id"]), "{record}");
-    assert_eq!(after["old_key_masked"], json!(shared::api_key::mask(secret(&key))));
+    assert_eq!(after["old_key_masked"], json!(shared::identity::api_key::mask(secret(&key))));
     assert!(after["transition_expires_at"].is_string());
     let letters = letters(&service).await;
     let to: Vec<_> = letters.iter().map(|(to, kind, _)| (to.as_str(), kind.as_str())).collect();

@@ -3,8 +3,8 @@
 use super::{Place, draft, shown, start};
 use harness::Client;
 use serde_json::{Value, json};
+use shared::identity::scopes;
 use shared::model::KeyKind;
-use shared::scopes;
 
 const SECURITY: &str = "/admin/organisation/security-settings";
 

@@ -8,8 +8,9 @@ use crate::service::Service;
 use harness::Client;
 use http::Method;
 use serde_json::{Value, json};
+use shared::bootstrap;
+use shared::identity::scopes;
 use shared::model::KeyKind;
-use shared::{bootstrap, scopes};
 
 fn call(trace: &str) -> Value {
     json!({

@@ -5,12 +5,14 @@ use crate::configs;
 use crate::integrations::account;
 use crate::service::Service;
 use serde_json::json;
-use shared::seal::{Keyring, MasterKeys, SEALED, Sealer, report, rotation};
+use shared::key_rotation::{report, rotation};
+use shared::seal::{Keyring, MasterKeys, SEALED, Sealer};
 use std::path::Path;
 use std::time::Duration;
 
 fn from_file(path: &Path) -> Sealer {
-    let settings = shared::conf::Sealing { gateway_master_key_file: Some(path.to_owned()), gateway_master_key: None };
+    let settings =
+        shared::settings::Sealing { gateway_master_key_file: Some(path.to_owned()), gateway_master_key: None };
     Sealer::new(MasterKeys::load(&settings).unwrap())
 }
 

@@ -3,13 +3,14 @@
 
 use libfuzzer_sys::fuzz_target;
 use serde_json::Value;
-use shared::config::{self, Limits, Strictness, credentials};
+use shared::config::{self, Strictness, credentials};
+use shared::settings::config_limits::ConfigLimits;
 
 fuzz_target!(|data: &[u8]| {
     let Ok(value) = serde_json::from_slice::<Value>(data) else { return };
-    let limits = Limits::default();
+    let limits = ConfigLimits::default();
     for strictness in [Strictness::Saved, Strictness::Inline] {
-        if let Err(faults) = config::read(&value, strictness, &limits) {
+        if let Err(faults) = config::parse_config(&value, strictness, &limits) {
             assert!(!faults.is_empty());
         }
     }

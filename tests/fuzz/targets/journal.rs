@@ -4,7 +4,7 @@
 use libfuzzer_sys::fuzz_target;
 use proxy::fuzzing::{Reader, push_frame};
 use proxy::journal::Record;
-use proxy::journal::body::Body;
+use proxy::journal::body_frame::StoredBodies;
 
 fuzz_target!(|data: &[u8]| {
     let mut reader = Reader::new(data, 0, data.len() as u64);
@@ -21,9 +21,9 @@ fuzz_target!(|data: &[u8]| {
     assert!(read <= data.len() && reader.at() <= data.len() as u64);
     let (mut reader, mut bytes) = (Reader::new(data, 0, data.len() as u64), Vec::new());
     while let Ok(Ok((record, body))) = reader.call(&mut bytes) {
-        let _ = (Record::decode(record).is_ok(), Body::decode(body));
+        let _ = (Record::decode(record).is_ok(), StoredBodies::decode(body));
     }
-    let _ = (Record::decode(data).is_ok(), Body::decode(data));
+    let _ = (Record::decode(data).is_ok(), StoredBodies::decode(data));
     let mut written = Vec::new();
     push_frame(&mut written, |out| out.extend_from_slice(data)).expect("it is short");
     let mut reader = Reader::new(&written[..], 0, written.len() as u64);

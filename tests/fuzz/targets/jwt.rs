@@ -4,17 +4,17 @@
 use chrono::DateTime;
 use clap::{CommandFactory as _, FromArgMatches as _};
 use libfuzzer_sys::fuzz_target;
-use shared::conf;
-use shared::jwt::{Keys, Token, TokenRules, Unverified, looks_like_jwt};
+use shared::settings;
+use shared::identity::jwt::{TokenRules, Unverified, VerifiedToken, WebKeySet, looks_like_jwt};
 use std::sync::LazyLock;
 
 #[derive(clap::Parser)]
 struct Settings {
     #[command(flatten)]
-    jwt: conf::Jwt,
+    jwt: settings::Jwt,
 }
 
-static SETTINGS: LazyLock<conf::Jwt> = LazyLock::new(|| {
+static SETTINGS: LazyLock<settings::Jwt> = LazyLock::new(|| {
     let matches = Settings::command().get_matches_from(["fuzz"]);
     Settings::from_arg_matches(&matches).expect("every setting has a default").jwt
 });
@@ -22,15 +22,15 @@ static SETTINGS: LazyLock<conf::Jwt> = LazyLock::new(|| {
 fuzz_target!(|data: &[u8]| {
     let now = DateTime::from_timestamp(1_768_473_000, 0).expect("it is a time");
     let _ = looks_like_jwt(data);
-    if let Ok(token) = Unverified::read(data) {
+    if let Ok(token) = Unverified::parse(data) {
         let _ = token.organisation_id(&SETTINGS);
-        if let Ok(keys) = Keys::parse(br#"{"keys":[]}"#) {
+        if let Ok(keys) = WebKeySet::parse(br#"{"keys":[]}"#) {
             assert!(token.verify(&keys, &TokenRules::default(), &SETTINGS, now).is_err());
         }
     }
     // The claims themselves, and the sets of keys that organisations name, are foreign too.
     if let Ok(serde_json::Value::Object(claims)) = serde_json::from_slice(data) {
-        let _ = Token::of(&claims, &SETTINGS, now);
+        let _ = VerifiedToken::from_claims(&claims, &SETTINGS, now);
     }
-    let _ = Keys::parse(data);
+    let _ = WebKeySet::parse(data);
 });

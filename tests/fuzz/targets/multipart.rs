@@ -4,7 +4,7 @@
 use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, header};
 use libfuzzer_sys::fuzz_target;
-use proxy::multipart::Form;
+use proxy::request::multipart::Form;
 use serde_json::Value;
 
 fuzz_target!(|data: &[u8]| {
@@ -22,13 +22,13 @@ fuzz_target!(|data: &[u8]| {
     let Some(content_type) = content_type else { return };
     headers.insert(header::CONTENT_TYPE, content_type);
     let body = Bytes::copy_from_slice(body);
-    let Ok(Some(form)) = Form::of(&headers, &body) else { return };
+    let Ok(Some(form)) = Form::from_request(&headers, &body) else { return };
     let fields: Value = serde_json::from_slice(form.json()).expect("the fields are JSON");
     assert_eq!(form.edited(form.json()), body);
     let Value::Object(mut fields) = fields else { panic!("the fields are no object") };
     fields.insert("model".into(), "another".into());
     let edited = form.edited(&Bytes::from(Value::Object(fields).to_string()));
-    let again = Form::of(&headers, &edited).ok().flatten().expect("an edited form is a form");
+    let again = Form::from_request(&headers, &edited).ok().flatten().expect("an edited form is a form");
     let again: Value = serde_json::from_slice(again.json()).expect("the fields are JSON");
     assert_eq!(again["model"], "another");
 });

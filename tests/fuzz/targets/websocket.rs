@@ -4,13 +4,13 @@
 use fuzz::pieces;
 use http::{HeaderMap, HeaderValue, header};
 use libfuzzer_sys::fuzz_target;
-use proxy::fuzzing::{Frames, Part};
+use proxy::fuzzing::{FramePart, Frames};
 use proxy::realtime::Websocket;
 
 fn found<'d>(pieces: impl Iterator<Item = &'d [u8]>) -> (Vec<String>, bool) {
     let (mut frames, mut found) = (Frames::new(true), Vec::new());
     for piece in pieces {
-        frames.push(piece, |part: Part<'_>| found.push(format!("{part:?}")));
+        frames.push(piece, |part: FramePart<'_>| found.push(format!("{part:?}")));
     }
     (found, frames.is_between_frames())
 }
@@ -20,7 +20,7 @@ fuzz_target!(|data: &[u8]| {
     assert_eq!(found(parts), found(std::iter::once(whole)));
     let mut head = HeaderMap::new();
     head.insert(header::UPGRADE, HeaderValue::from_static("websocket"));
-    let mut session = Websocket::of(&head).expect("it is a websocket");
+    let mut session = Websocket::from_answer_head(&head).expect("it is a websocket");
     for (index, piece) in pieces(data).1.enumerate() {
         match index % 3 {
             0 => drop(session.client_sends(piece, |_| {})),

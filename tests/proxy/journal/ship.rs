@@ -5,11 +5,11 @@ use clap::Parser as _;
 use harness::Database;
 use proxy::journal::ship::{Pricer, Shipper};
 use proxy::journal::upload::Uploader;
-use proxy::journal::{Journal, Meters, Record};
+use proxy::journal::{Journal, JournalMeters, Record};
 use proxy::snapshot::Snapshot;
-use shared::catalogue::{Fetch, Fetched, Sources};
-use shared::conf::{self, AllSettings};
 use shared::log_store::LogStore;
+use shared::prices::{FetchedPrices, PriceFetch, Sources};
+use shared::settings::{self, AllSettings};
 use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
@@ -24,8 +24,8 @@ const USAGE: &str = r#"{"prompt_tokens":1000,"completion_tokens":100}"#;
 
 struct Nowhere;
 
-impl Fetch for Nowhere {
-    fn get<'a>(&'a self, _: &'a str) -> Fetched<'a> {
+impl PriceFetch for Nowhere {
+    fn get<'a>(&'a self, _: &'a str) -> FetchedPrices<'a> {
         Box::pin(async { Ok(None) })
     }
 }
@@ -35,16 +35,20 @@ pub fn settings() -> AllSettings {
 }
 
 /// A journal in this folder, and what ships it.
-pub fn open(folder: &Path, database: conf::Database) -> (Arc<Journal>, Shipper, Arc<Meters>) {
+pub fn open(folder: &Path, database: settings::Database) -> (Arc<Journal>, Shipper, Arc<JournalMeters>) {
     open_with(folder, database, settings().journal)
 }
 
-fn open_with(folder: &Path, database: conf::Database, journal: conf::Journal) -> (Arc<Journal>, Shipper, Arc<Meters>) {
+fn open_with(
+    folder: &Path,
+    database: settings::Database,
+    journal: settings::Journal,
+) -> (Arc<Journal>, Shipper, Arc<JournalMeters>) {
     let settings = settings();
-    let meters = Arc::new(Meters::new(&prometheus::Registry::new()).unwrap());
-    let journal = conf::Journal { journal_dir: folder.into(), journal_ship_ms: 10, ..journal };
+    let meters = Arc::new(JournalMeters::new(&prometheus::Registry::new()).unwrap());
+    let journal = settings::Journal { journal_dir: folder.into(), journal_ship_ms: 10, ..journal };
     let journal = Journal::open(journal, 2, meters.clone()).unwrap();
-    let sources = Sources::new(&settings.catalogue, &settings.log_store, [].into_iter(), Arc::new(Nowhere)).unwrap();
+    let sources = Sources::new(&settings.prices, &settings.log_store, [].into_iter(), Arc::new(Nowhere)).unwrap();
     let pricer = Pricer::new(sources, Arc::new(Snapshot::empty()));
     (journal, Shipper::new(database, pricer, meters.clone(), None), meters)
 }
@@ -52,7 +56,7 @@ fn open_with(folder: &Path, database: conf::Database, journal: conf::Journal) ->
 /// Nothing here has bodies; a store is there all the same.
 pub fn uploader() -> Uploader {
     let url = concat!("file://", env!("CARGO_TARGET_TMPDIR"), "/journal-store").to_owned();
-    let store = LogStore::open(&conf::LogStore { log_store_url: url, ..settings().log_store }).unwrap();
+    let store = LogStore::open(&settings::LogStoreSettings { log_store_url: url, ..settings().log_store }).unwrap();
     Uploader::new(store, Arc::default())
 }
 
@@ -62,7 +66,7 @@ pub async fn ship_until<T: FromSqlOwned + PartialEq + std::fmt::Debug>(
     database: &Database,
     query: &str,
     expected: T,
-) -> Arc<Meters> {
+) -> Arc<JournalMeters> {
     let (journal, mut shipper, meters) = open(folder, database.settings());
     let client = database.client().await;
     let uploader = uploader();
@@ -90,7 +94,7 @@ pub async fn one<T: FromSqlOwned>(client: &Client, query: &str) -> T {
 }
 
 pub fn record(tenant: (Uuid, Uuid)) -> Record<'static> {
-    let id = proxy::request_id::new(SystemTime::now());
+    let id = proxy::request::request_id::new(SystemTime::now());
     Record {
         id,
         internal_trace_id: id,
@@ -236,7 +240,7 @@ async fn a_row_holds_exact_costs_its_prices_and_only_what_postgres_can_store() {
     ];
     let start = SystemTime::now();
     for (number, record) in records.iter_mut().enumerate() {
-        record.id = proxy::request_id::new(start + Duration::from_millis(number as u64));
+        record.id = proxy::request::request_id::new(start + Duration::from_millis(number as u64));
     }
     leave(folder.path(), &records);
     ship_until(folder.path(), &database, LOGS, 4_i64).await;
@@ -269,7 +273,7 @@ async fn the_table_of_a_day_is_made_when_its_first_record_arrives() {
     let days_ago = |days: u64| SystemTime::now() - Duration::from_secs(days * 86_400);
     let records: Vec<_> = [0, 1, 40]
         .into_iter()
-        .map(|days| Record { id: proxy::request_id::new(days_ago(days)), ..record(tenant()) })
+        .map(|days| Record { id: proxy::request::request_id::new(days_ago(days)), ..record(tenant()) })
         .collect();
     leave(folder.path(), &records);
     ship_until(folder.path(), &database, LOGS, 3_i64).await;
@@ -303,7 +307,7 @@ async fn a_day_that_is_dropped_before_its_rows_come_is_made_again_and_nothing_is
 async fn how_much_is_stored_is_known_although_calls_never_cease() {
     let (database, folder) = (Database::fresh().await, TempDir::new().unwrap());
     // A few records fill a file, so that one is closed whenever the shipper looks.
-    let small = conf::Journal { journal_segment_bytes: 2000, ..settings().journal };
+    let small = settings::Journal { journal_segment_bytes: 2000, ..settings().journal };
     let (journal, mut shipper, _) = open_with(folder.path(), database.settings(), small);
     let calls = async {
         loop {

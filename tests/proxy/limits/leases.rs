@@ -2,9 +2,9 @@
 
 use super::replica::{NANO_CENTS, PATIENCE, Replica, TOKENS, ask, limit, settings, until};
 use harness::Database;
-use proxy::limits::{Kind, Unit, Why, Window};
-use shared::conf;
-use shared::conf::limits::StoreAway;
+use proxy::limits::{LimitKind, Unit, Why, Window};
+use shared::settings;
+use shared::settings::limits::StoreAway;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
@@ -12,7 +12,7 @@ use tempfile::TempDir;
 use tokio::time::{Instant, sleep};
 use uuid::Uuid;
 
-const STRICT: Kind = Kind::Budget { strict: true, since: 1_700_000_000_000_000 };
+const STRICT: LimitKind = LimitKind::Budget { strict: true, since: 1_700_000_000_000_000 };
 const LEASES: &str = "SELECT count(*) FROM limit_leases";
 const VALUE: &str = "SELECT trim_scale(sum(value))::text FROM usage_counters WHERE scope = 'policy'";
 
@@ -24,7 +24,7 @@ fn organisation() -> Uuid {
 async fn three_uneven_replicas_use_a_rate_up_and_never_pass_it() {
     const CAP: u64 = 300;
     let (database, folder) = (Database::fresh().await, TempDir::new().unwrap());
-    let rate = limit(organisation(), Unit::Requests, Kind::Rate(Window::Day), CAP);
+    let rate = limit(organisation(), Unit::Requests, LimitKind::Rate(Window::Day), CAP);
     let passed = Arc::new(AtomicU64::new(0));
     let end = Instant::now() + PATIENCE;
     let clients: Vec<_> = [40_usize, 8, 1]
@@ -121,9 +121,9 @@ async fn without_the_store_calls_go_on_within_the_lease_and_then_as_the_setting_
         [(StoreAway::Closed, false, false), (StoreAway::Open, false, true), (StoreAway::Open, true, false)]
     {
         let folder = TempDir::new().unwrap();
-        let limits = conf::Limits { limits_store_away: setting, ..settings().limits };
+        let limits = settings::LimitSettings { limits_store_away: setting, ..settings().limits };
         let replica = Replica::start_with(folder.path(), database.settings(), limits);
-        let kind = Kind::Budget { strict, since: 1_700_000_000_000_000 };
+        let kind = LimitKind::Budget { strict, since: 1_700_000_000_000_000 };
         let budget = limit(organisation(), Unit::Requests, kind, 100);
         let end = Instant::now() + PATIENCE;
         loop {

@@ -5,9 +5,9 @@ use super::{limited, requests};
 use bench::ports::Reservation;
 use bench::process::{self, Signal};
 use harness::{Database, Stack, chat};
-use proxy::limits::{Kind, Spent, Unit, Why, Window};
+use proxy::limits::{LimitKind, Spent, Unit, Why, Window};
 use serde_json::json;
-use shared::conf;
+use shared::settings;
 use std::net::TcpStream;
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
@@ -63,7 +63,8 @@ impl Server {
     }
 
     fn replica(&self, folder: &TempDir, name: &str, database: &Database) -> Arc<Replica> {
-        let limits = conf::Limits { redis_url: Some(self.url.clone()), limits_wait_ms: 5000, ..settings().limits };
+        let limits =
+            settings::LimitSettings { redis_url: Some(self.url.clone()), limits_wait_ms: 5000, ..settings().limits };
         Arc::new(Replica::start_with(&folder.path().join(name), database.settings(), limits))
     }
 }
@@ -76,7 +77,7 @@ async fn a_window_in_redis_admits_exactly_its_cap_alone_and_in_a_cluster() {
         let (server, folder) = (Server::start(is_cluster).await, TempDir::new().unwrap());
         let replicas = ["a", "b"].map(|name| server.replica(&folder, name, &database));
         let home = Uuid::new_v4();
-        let day = Kind::Rate(Window::Day);
+        let day = LimitKind::Rate(Window::Day);
         let (rate, wide) = (limit(home, Unit::Requests, day, CAP), limit(home, Unit::Tokens, day, 1_000_000));
         for replica in &replicas {
             reached(replica).await;
@@ -108,8 +109,8 @@ async fn a_window_in_redis_admits_exactly_its_cap_alone_and_in_a_cluster() {
 
 /// What a call does not use can be used by others, and what another limit refuses takes nothing.
 async fn given_back(replica: &Replica, home: Uuid) {
-    let rate = limit(home, Unit::Tokens, Kind::Rate(Window::Hour), 1000);
-    let spent = Kind::Budget { strict: true, since: 1 };
+    let rate = limit(home, Unit::Tokens, LimitKind::Rate(Window::Hour), 1000);
+    let spent = LimitKind::Budget { strict: true, since: 1 };
     let none = limit(home, Unit::Tokens, spent, 0);
     assert_eq!(replica.reserve(&[ask(&rate, 900), ask(&none, 1)]).await.err().unwrap().why, Why::Budget);
     let taken = replica.reserve(&[ask(&rate, 900)]).await.unwrap();
@@ -124,7 +125,7 @@ async fn given_back(replica: &Replica, home: Uuid) {
 }
 
 async fn reached(replica: &Replica) {
-    let probe = limit(Uuid::new_v4(), Unit::Requests, Kind::Rate(Window::Day), 1);
+    let probe = limit(Uuid::new_v4(), Unit::Requests, LimitKind::Rate(Window::Day), 1);
     let end = Instant::now() + PATIENCE;
     while let Err(refusal) = replica.reserve(&[ask(&probe, 1)]).await {
         assert!(refusal.why == Why::StoreAway && Instant::now() < end, "{refusal:?}");
@@ -140,10 +141,10 @@ async fn rates_are_refused_while_redis_is_away_and_budgets_go_on() {
     reached(&replica).await;
     drop(server);
     let home = Uuid::new_v4();
-    let rate = limit(home, Unit::Requests, Kind::Rate(Window::Day), 100);
+    let rate = limit(home, Unit::Requests, LimitKind::Rate(Window::Day), 100);
     let refusal = replica.reserve(&[ask(&rate, 1)]).await.err().unwrap();
     assert_eq!(refusal.why, Why::StoreAway);
-    let budget = limit(home, Unit::Requests, Kind::Budget { strict: true, since: 1 }, 100);
+    let budget = limit(home, Unit::Requests, LimitKind::Budget { strict: true, since: 1 }, 100);
     let end = Instant::now() + PATIENCE;
     while let Err(refusal) = replica.reserve(&[ask(&budget, 1)]).await {
         assert!(Instant::now() < end, "{refusal:?}");

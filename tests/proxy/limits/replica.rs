@@ -5,12 +5,14 @@ use harness::Database;
 use proxy::journal::ship::{Pricer, Shipper};
 use proxy::journal::upload::Uploader;
 use proxy::journal::{self, Charge, Journal, Record};
-use proxy::limits::keeper::Keeper;
-use proxy::limits::{Ask, Counter, Kind, Limit, Limits, Meters, Refusal, Reservation, Scope, Spent, Unit};
+use proxy::limits::lease_keeper::LeaseKeeper;
+use proxy::limits::{
+    Counter, Limit, LimitAsk, LimitKind, LimitMeters, LimitRefusal, Limits, Reservation, Scope, Spent, Unit,
+};
 use proxy::snapshot::Snapshot;
-use shared::catalogue::{Fetch, Fetched, Sources};
-use shared::conf::{self, AllSettings};
 use shared::log_store::LogStore;
+use shared::prices::{FetchedPrices, PriceFetch, Sources};
+use shared::settings::{self, AllSettings};
 use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
@@ -29,8 +31,8 @@ pub const NANO_CENTS: u64 = 350_000_000;
 
 struct Nowhere;
 
-impl Fetch for Nowhere {
-    fn get<'a>(&'a self, _: &'a str) -> Fetched<'a> {
+impl PriceFetch for Nowhere {
+    fn get<'a>(&'a self, _: &'a str) -> FetchedPrices<'a> {
         Box::pin(async { Ok(None) })
     }
 }
@@ -57,23 +59,23 @@ pub fn settings() -> AllSettings {
 impl Replica {
     pub fn start(folder: &Path, database: &Database) -> Self {
         // A machine that is busy with other tests takes its time.
-        let limits = conf::Limits { limits_wait_ms: 20_000, ..settings().limits };
+        let limits = settings::LimitSettings { limits_wait_ms: 20_000, ..settings().limits };
         Self::start_with(folder, database.settings(), limits)
     }
 
-    pub fn start_with(folder: &Path, database: conf::Database, limits: conf::Limits) -> Self {
+    pub fn start_with(folder: &Path, database: settings::Database, limits: settings::LimitSettings) -> Self {
         let all = settings();
         let registry = prometheus::Registry::new();
-        let meters = Arc::new(journal::Meters::new(&registry).unwrap());
-        let folder = conf::Journal { journal_dir: folder.into(), journal_ship_ms: 20, ..all.journal };
+        let meters = Arc::new(journal::JournalMeters::new(&registry).unwrap());
+        let folder = settings::Journal { journal_dir: folder.into(), journal_ship_ms: 20, ..all.journal };
         let journal = Journal::open(folder, 2, meters.clone()).unwrap();
-        let limits = Limits::shared(limits, Arc::new(Meters::new(&registry).unwrap()));
-        let mut keeper = Keeper::new(limits.clone(), journal.clone(), database.clone());
-        let sources = Sources::new(&all.catalogue, &all.log_store, ["openai"].into_iter(), Arc::new(Nowhere)).unwrap();
+        let limits = Limits::shared(limits, Arc::new(LimitMeters::new(&registry).unwrap()));
+        let mut keeper = LeaseKeeper::new(limits.clone(), journal.clone(), database.clone());
+        let sources = Sources::new(&all.prices, &all.log_store, ["openai"].into_iter(), Arc::new(Nowhere)).unwrap();
         let pricer = Pricer::new(sources, Arc::new(Snapshot::empty()));
         let mut shipper = Shipper::new(database, pricer, meters, None);
         let url = concat!("file://", env!("CARGO_TARGET_TMPDIR"), "/limits-store").to_owned();
-        let store = LogStore::open(&conf::LogStore { log_store_url: url, ..all.log_store }).unwrap();
+        let store = LogStore::open(&settings::LogStoreSettings { log_store_url: url, ..all.log_store }).unwrap();
         let uploader = Uploader::new(store, Arc::default());
         let shipping = journal.clone();
         Self {
@@ -95,12 +97,12 @@ impl Replica {
         self.keeper.abort();
     }
 
-    pub async fn reserve(&self, asks: &[Ask<'_>]) -> Result<Reservation, Refusal> {
+    pub async fn reserve(&self, asks: &[LimitAsk<'_>]) -> Result<Reservation, LimitRefusal> {
         self.limits.reserve(self.limits.now(), asks).await
     }
 
     /// A call from beginning to end.
-    pub async fn call(&self, asks: &[Ask<'_>]) -> Result<(), Refusal> {
+    pub async fn call(&self, asks: &[LimitAsk<'_>]) -> Result<(), LimitRefusal> {
         let taken = self.reserve(asks).await?;
         self.finish(taken, asks[0].limit.counter.organisation());
         Ok(())
@@ -114,7 +116,7 @@ impl Replica {
 }
 
 pub fn record(organisation: Uuid) -> Record<'static> {
-    let id = proxy::request_id::new(SystemTime::now());
+    let id = proxy::request::request_id::new(SystemTime::now());
     Record {
         id,
         internal_trace_id: id,
@@ -132,13 +134,13 @@ pub fn record(organisation: Uuid) -> Record<'static> {
     }
 }
 
-pub fn limit(organisation: Uuid, unit: Unit, kind: Kind, cap: u64) -> Arc<Limit> {
+pub fn limit(organisation: Uuid, unit: Unit, kind: LimitKind, cap: u64) -> Arc<Limit> {
     let counter = Counter::new(organisation, Scope::Policy, "policy/user:a", unit, kind);
     Arc::new(Limit { counter, cap, kind, dry_run: false })
 }
 
-pub fn ask(limit: &Arc<Limit>, amount: u64) -> Ask<'_> {
-    Ask { limit, amount, found: None }
+pub fn ask(limit: &Arc<Limit>, amount: u64) -> LimitAsk<'_> {
+    LimitAsk { limit, amount, found: None }
 }
 
 /// Waits until the query answers as expected.

@@ -4,7 +4,7 @@ use super::replica::{Replica, ask, limit, until};
 use super::{limited, patient, requests};
 use futures::future::join_all;
 use harness::{Database, chat};
-use proxy::limits::{Kind, Unit, Window};
+use proxy::limits::{LimitKind, Unit, Window};
 use serde_json::json;
 use std::collections::HashMap;
 use tempfile::TempDir;
@@ -28,7 +28,7 @@ async fn replicas_together_admit_no_more_in_a_second_than_its_cap() {
     const CAP: u64 = 5;
     let (database, folder) = (Database::fresh().await, TempDir::new().unwrap());
     let replicas = ["a", "b", "c"].map(|name| Replica::start(&folder.path().join(name), &database));
-    let rate = limit(Uuid::new_v4(), Unit::Requests, Kind::Rate(Window::Second), CAP);
+    let rate = limit(Uuid::new_v4(), Unit::Requests, LimitKind::Rate(Window::Second), CAP);
     let mut admitted: HashMap<_, u64> = HashMap::new();
     let calls = replicas.iter().flat_map(|replica| (0..30).map(move |_| replica));
     let taken = join_all(calls.map(async |replica| replica.reserve(&[ask(&rate, 1)]).await)).await;

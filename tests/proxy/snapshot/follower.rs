@@ -4,7 +4,8 @@ use super::*;
 use bench::postgres::{Options, Purpose, Server};
 use chrono::{DateTime, Utc};
 use proxy::snapshot::Follower;
-use shared::{conf, db, migrate};
+use shared::db::{self, migrate};
+use shared::settings;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::sync::Arc;
@@ -19,14 +20,14 @@ struct Running {
 }
 
 impl Running {
-    fn start(database: conf::Database, settings: conf::Snapshot) -> Self {
+    fn start(database: settings::Database, settings: settings::Snapshot) -> Self {
         let snapshot = Arc::new(Snapshot::empty());
         let (stop, stopped) = watch::channel(false);
         let task = tokio::spawn(Follower::new(Arc::clone(&snapshot), database, settings).run(stopped));
         Self { snapshot, stop, task }
     }
 
-    async fn loaded(database: conf::Database, settings: conf::Snapshot) -> Self {
+    async fn loaded(database: settings::Database, settings: settings::Snapshot) -> Self {
         let running = Self::start(database, settings);
         running.until("it has read from Postgres", |snapshot| snapshot.progress().reads > 0).await;
         running
@@ -45,8 +46,8 @@ impl Running {
 }
 
 /// Polls so rarely that only notices can explain what arrives.
-fn settings(folder: &Path) -> conf::Snapshot {
-    conf::Snapshot {
+fn settings(folder: &Path) -> settings::Snapshot {
+    settings::Snapshot {
         snapshot_dir: folder.join("snapshot"),
         snapshot_poll_ms: 3_600_000,
         snapshot_save_ms: 1,
@@ -55,19 +56,19 @@ fn settings(folder: &Path) -> conf::Snapshot {
 }
 
 /// Nobody listens there.
-fn away() -> conf::Database {
+fn away() -> settings::Database {
     let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     at(&format!("postgres://nobody@{port}/nothing"))
 }
 
-fn at(url: &str) -> conf::Database {
-    conf::Database {
+fn at(url: &str) -> settings::Database {
+    settings::Database {
         database_url: url.to_owned(),
         database_listen_url: None,
         database_pool_size: 1,
         database_connect_timeout_ms: 5000,
         database_statement_timeout_ms: 0,
-        db_ssl: conf::DbSsl::Disabled,
+        db_ssl: settings::DbSsl::Disabled,
         db_ssl_ca: None,
         db_ssl_cert: None,
         db_ssl_key: None,
@@ -100,7 +101,7 @@ async fn notices_alone_bring_keys_in_and_take_them_out() {
 async fn polling_alone_brings_changes_that_nobody_announced() {
     let (tenant, folder) = (Tenant::new().await, TempDir::new().unwrap());
     tenant.client.batch_execute("ALTER TABLE api_keys DISABLE TRIGGER announce_change").await.unwrap();
-    let settings = conf::Snapshot { snapshot_poll_ms: 20, ..settings(folder.path()) };
+    let settings = settings::Snapshot { snapshot_poll_ms: 20, ..settings(folder.path()) };
     let running = Running::loaded(tenant.database.settings(), settings).await;
     tenant.insert(&tenant.client, "a").await;
     running.until("the new key is known", |snapshot| status(snapshot, "a").is_some()).await;
@@ -209,7 +210,7 @@ async fn a_copy_older_than_allowed_or_damaged_is_not_used() {
     tenant.insert(&tenant.client, "a").await;
     Running::loaded(tenant.database.settings(), settings(folder.path())).await.stop().await;
 
-    let strict = conf::Snapshot { snapshot_max_age_s: 0, ..settings(folder.path()) };
+    let strict = settings::Snapshot { snapshot_max_age_s: 0, ..settings(folder.path()) };
     let refused = Running::start(away(), strict);
     refused.until("it looked for Postgres, after the disk", |snapshot| snapshot.failures() > 0).await;
     assert!(!refused.snapshot.is_loaded() && status(&refused.snapshot, "a").is_none());
@@ -229,7 +230,7 @@ async fn a_copy_older_than_allowed_or_damaged_is_not_used() {
 #[tokio::test]
 async fn without_changes_the_copy_is_confirmed_and_not_written_again() {
     let (tenant, folder) = (Tenant::new().await, TempDir::new().unwrap());
-    let settings = conf::Snapshot { snapshot_poll_ms: 1, ..settings(folder.path()) };
+    let settings = settings::Snapshot { snapshot_poll_ms: 1, ..settings(folder.path()) };
     let running = Running::loaded(tenant.database.settings(), settings).await;
     let copy = folder.path().join("snapshot/rows.jsonl");
     until("the copy is written", async || copy.exists()).await;

@@ -2,8 +2,8 @@
 
 use super::*;
 use serde_json::json;
+use shared::identity::scopes;
 use shared::model::KeyKind;
-use shared::scopes;
 
 fn defaults() -> SecuritySettings {
     SecuritySettings::default()

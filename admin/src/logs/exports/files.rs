@@ -6,7 +6,7 @@ use crate::logs::exports::{ExportFormat, PER_FILE};
 use axum::body::Body;
 use bytes::Bytes;
 use futures::stream::{self, StreamExt as _, TryStreamExt as _};
-use shared::api_key::{self, KeyHash};
+use shared::identity::api_key::{self, KeyHash};
 use shared::log_store::{Error, LogStore};
 use tokio_postgres::GenericClient;
 use uuid::Uuid;
@@ -44,7 +44,7 @@ pub async fn links(
     const INSERT: &str = "INSERT INTO log_export_links (token_hash, export_id, run, expires_at)
                           VALUES ($1, $2, $3, now() + make_interval(hours => $4))";
     let token = api_key::generate("");
-    db.execute(INSERT, &[&KeyHash::of(token.as_bytes()).0.as_slice(), &export, &run, &LINK_HOURS]).await?;
+    db.execute(INSERT, &[&KeyHash::from_key(token.as_bytes()).0.as_slice(), &export, &run, &LINK_HOURS]).await?;
     let link = |file| format!("{}/v1/logs/exports/{export}/files/{file}?token={token}", app.public_url);
     Ok((1..=files).map(link).collect())
 }
@@ -68,7 +68,7 @@ pub async fn opened(
         FROM log_export_links l JOIN log_exports e ON e.id = l.export_id AND e.run = l.run AND e.status = 'success'
         JOIN log_export_parts p ON p.export_id = e.id
         WHERE l.token_hash = $1 AND l.expires_at > now() AND e.id = $2 AND p.file = $3 ORDER BY p.part";
-    let rows = db.query(FIND, &[&KeyHash::of(token.as_bytes()).0.as_slice(), &export, &(file - 1)]).await?;
+    let rows = db.query(FIND, &[&KeyHash::from_key(token.as_bytes()).0.as_slice(), &export, &(file - 1)]).await?;
     let Some(first) = rows.first() else { return Ok(None) };
     let (organisation, run): (Uuid, i32) = (first.try_get("organisation_id")?, first.try_get("run")?);
     let format = ExportFormat::parse(first.try_get("format")?).ok_or(ApiError::Internal)?;

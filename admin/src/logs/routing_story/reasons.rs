@@ -1,7 +1,7 @@
 //! One decision of a config: why a target of a group was tried, or was not.
 
 use super::TargetVisit;
-use shared::config::{Config, Mode, Strategy};
+use shared::config::{ConfigNode, Strategy, StrategyMode};
 
 pub struct RoutingReason {
     pub share: f64,
@@ -15,15 +15,15 @@ impl RoutingReason {
 }
 
 /// Why the target at `index` of this group came to its turn, or did not.
-pub fn reason(group: &Config, index: usize, options: &[String], visits: &[Option<TargetVisit>]) -> RoutingReason {
+pub fn reason(group: &ConfigNode, index: usize, options: &[String], visits: &[Option<TargetVisit>]) -> RoutingReason {
     if visits.iter().all(Option::is_none) {
         return RoutingReason::whole("no target of this group was asked");
     }
     match group.strategy.as_ref().map(|strategy| (strategy.mode, strategy)) {
-        Some((Mode::Fallback, strategy)) => RoutingReason::whole(fallback(strategy, index, options, visits)),
-        Some((Mode::LoadBalance, strategy)) => balance(group, strategy, index, visits),
-        Some((Mode::Conditional, strategy)) => RoutingReason::whole(condition(group, strategy, index, visits)),
-        Some((Mode::Single, _)) | None => RoutingReason::whole(match visits[index] {
+        Some((StrategyMode::Fallback, strategy)) => RoutingReason::whole(fallback(strategy, index, options, visits)),
+        Some((StrategyMode::LoadBalance, strategy)) => balance(group, strategy, index, visits),
+        Some((StrategyMode::Conditional, strategy)) => RoutingReason::whole(condition(group, strategy, index, visits)),
+        Some((StrategyMode::Single, _)) | None => RoutingReason::whole(match visits[index] {
             Some(_) => "single asks its first healthy target",
             None => "single asks one target only",
         }),
@@ -49,8 +49,8 @@ fn fallback(strategy: &Strategy, index: usize, options: &[String], visits: &[Opt
     }
 }
 
-fn balance(group: &Config, strategy: &Strategy, index: usize, visits: &[Option<TargetVisit>]) -> RoutingReason {
-    let weight = |target: &Config| target.weight.unwrap_or(1.0);
+fn balance(group: &ConfigNode, strategy: &Strategy, index: usize, visits: &[Option<TargetVisit>]) -> RoutingReason {
+    let weight = |target: &ConfigNode| target.weight.unwrap_or(1.0);
     let total: f64 = group.targets.iter().map(weight).sum();
     let own = weight(&group.targets[index]);
     let share = if total > 0.0 { own / total } else { 0.0 };
@@ -66,7 +66,7 @@ fn balance(group: &Config, strategy: &Strategy, index: usize, visits: &[Option<T
     RoutingReason { share, text }
 }
 
-fn condition(group: &Config, strategy: &Strategy, index: usize, visits: &[Option<TargetVisit>]) -> String {
+fn condition(group: &ConfigNode, strategy: &Strategy, index: usize, visits: &[Option<TargetVisit>]) -> String {
     if visits[index].is_none() {
         return "the conditions led to another target".to_owned();
     }

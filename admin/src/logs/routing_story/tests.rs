@@ -2,17 +2,18 @@
 
 use super::*;
 use serde_json::{Value, json};
-use shared::config::{Limits, Strictness, read};
+use shared::config::{Strictness, parse_config};
+use shared::settings::config_limits::ConfigLimits;
 
-fn config(value: &Value) -> Config {
-    read(value, Strictness::Inline, &Limits::default()).unwrap_or_else(|faults| panic!("{faults:?}"))
+fn config(value: &Value) -> ConfigNode {
+    parse_config(value, Strictness::Inline, &ConfigLimits::default()).unwrap_or_else(|faults| panic!("{faults:?}"))
 }
 
 fn tried(all: &[(&str, i64)]) -> Vec<TriedTarget> {
     all.iter().map(|(option, status)| TriedTarget { option: (*option).to_owned(), status: *status }).collect()
 }
 
-fn shown(config: &Config, all: &[(&str, i64)]) -> Vec<(String, Option<usize>, String)> {
+fn shown(config: &ConfigNode, all: &[(&str, i64)]) -> Vec<(String, Option<usize>, String)> {
     let stops = explain_routing(config, &tried(all));
     stops.iter().map(|stop| (stop.option.clone(), stop.tried, stop.why.join("; "))).collect()
 }

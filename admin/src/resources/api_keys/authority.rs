@@ -98,7 +98,7 @@ mod tests {
     use super::*;
     use crate::identity::access::SecuritySettings;
     use KeyKind::{OrganisationService, WorkspaceService, WorkspaceUser};
-    use shared::api_key::KeyHash;
+    use shared::identity::api_key::KeyHash;
     use shared::model::ApiKey;
 
     fn caller(kind: KeyKind, scopes: &[&str], standing: Option<Standing>) -> Caller {

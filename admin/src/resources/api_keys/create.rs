@@ -14,8 +14,8 @@ use axum::extract::State;
 use chrono::Utc;
 use serde::Deserialize;
 use serde_json::{Value, json};
+use shared::db::table::Columns;
 use shared::model::KeyKind;
-use shared::table::Columns;
 use uuid::Uuid;
 
 #[derive(Deserialize)]

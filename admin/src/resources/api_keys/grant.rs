@@ -4,8 +4,8 @@
 use super::authority;
 use crate::http::ApiError;
 use crate::identity::Caller;
+use shared::identity::scopes;
 use shared::model::KeyKind;
-use shared::scopes;
 
 /// The scopes asked for, or all that can be given. `held` are those the key has already: they need no giver.
 pub fn granted(
@@ -42,7 +42,7 @@ pub fn granted(
 mod tests {
     use super::*;
     use KeyKind::{OrganisationService, WorkspaceService, WorkspaceUser};
-    use shared::api_key::KeyHash;
+    use shared::identity::api_key::KeyHash;
     use shared::model::ApiKey;
     use uuid::Uuid;
 

@@ -6,17 +6,18 @@ use crate::crud::{Resource as _, metadata_schema};
 use crate::http::ApiError;
 use chrono::{DateTime, Utc};
 use serde_json::{Map, Value, json};
-use shared::api_key::{self, KeyHash};
+use shared::db::table::Columns;
+use shared::identity::api_key::{self, KeyHash};
+use shared::identity::scopes;
 use shared::model::KeyKind;
-use shared::scopes;
-use shared::table::Columns;
 use tokio_postgres::Transaction;
 use uuid::Uuid;
 
 /// Stores a key with these columns; the secret is known to the caller alone.
 pub async fn issue(tx: &Transaction<'_>, prefix: &str, columns: Columns) -> Result<(ApiKeyRow, String), ApiError> {
     let secret = api_key::generate(prefix);
-    let columns = columns.set("hash", KeyHash::of(secret.as_bytes()).0.to_vec()).set("mask", api_key::mask(&secret));
+    let columns =
+        columns.set("hash", KeyHash::from_key(secret.as_bytes()).0.to_vec()).set("mask", api_key::mask(&secret));
     let made = ApiKeyRow::from_row(&ApiKeyRow::TABLE.insert(tx, &columns).await?)?;
     Ok((made, secret))
 }

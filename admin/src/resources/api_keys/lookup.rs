@@ -3,9 +3,9 @@
 use super::ApiKeyRow;
 use crate::http::ApiError;
 use crate::identity::{Call, Caller, tenancy};
+use shared::db::table::Filter;
 use shared::model::KeyKind;
 use shared::routes::{Method, Scopes};
-use shared::table::Filter;
 
 const KINDS: [KeyKind; 3] = [KeyKind::OrganisationService, KeyKind::WorkspaceService, KeyKind::WorkspaceUser];
 

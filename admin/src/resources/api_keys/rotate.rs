@@ -12,7 +12,7 @@ use axum::extract::{Path, State};
 use chrono::{DateTime, TimeDelta, Utc};
 use serde::Deserialize;
 use serde_json::{Value, json};
-use shared::api_key::{self, KeyHash};
+use shared::identity::api_key::{self, KeyHash};
 use tokio_postgres::Transaction;
 use uuid::Uuid;
 
@@ -41,7 +41,7 @@ pub async fn rotate(State(app): State<App>, call: Call, Path(name): Path<String>
     let transition = transition(current.rotation_policy.as_ref(), wish.key_transition_period_ms)?;
     let open = current.previous_expires_at.filter(|end| end.0 > now);
     let key = api_key::generate(&app.api_key_prefix);
-    let fresh = NewSecret { hash: KeyHash::of(key.as_bytes()), mask: api_key::mask(&key), is_unclaimed: false };
+    let fresh = NewSecret { hash: KeyHash::from_key(key.as_bytes()), mask: api_key::mask(&key), is_unclaimed: false };
     let ends = if current.is_unclaimed {
         let hash = fresh.hash.0.to_vec();
         action.tx.execute(CLAIM, &[&current.id, &hash, &fresh.mask]).await?;

@@ -11,8 +11,8 @@ use crate::limits::{self, UsageLimits};
 use chrono::{DateTime, Utc};
 use serde::Deserialize;
 use serde_json::{Value, json};
+use shared::db::table::Columns;
 use shared::model::KeyKind;
-use shared::table::Columns;
 
 #[derive(Default, Deserialize)]
 #[serde(default)]

@@ -2,7 +2,8 @@
 
 use crate::http::{ApiError, json};
 use serde_json::Value;
-use shared::config::{self, Limits, Strictness};
+use shared::config::{self, Strictness};
+use shared::settings::config_limits::ConfigLimits;
 
 /// Every proxy keeps every config in memory.
 const LARGEST: usize = 1 << 20;
@@ -22,8 +23,8 @@ pub fn parsed(sent: Value) -> Result<Value, ApiError> {
     Ok(sent)
 }
 
-pub fn checked(sent: Value, limits: &Limits) -> Result<Value, ApiError> {
-    match config::read(&sent, Strictness::Saved, limits) {
+pub fn checked(sent: Value, limits: &ConfigLimits) -> Result<Value, ApiError> {
+    match config::parse_config(&sent, Strictness::Saved, limits) {
         Ok(_) => Ok(sent),
         Err(faults) => Err(ApiError::Config(faults)),
     }
@@ -40,7 +41,7 @@ mod tests {
 
     #[test]
     fn a_config_is_an_object_or_its_text_and_follows_the_schema() {
-        let limits = Limits::default();
+        let limits = ConfigLimits::default();
         for (sent, accepted) in [
             (json!({ "provider": "@a" }), true),
             (json!("{\"provider\":\"@a\"}"), true),

@@ -5,7 +5,7 @@
 use crate::crud::Action;
 use crate::http::ApiError;
 use serde_json::Value;
-use shared::config::credentials::{self, Found, SealedText, destinations, plain, secrets};
+use shared::config::credentials::{self, SealedText, SecretField, destinations, plain, secrets};
 use shared::seal::Secret;
 use std::collections::BTreeSet;
 use uuid::Uuid;
@@ -15,7 +15,7 @@ const STARS: &str = "*****";
 
 /// Puts the stored value in the place of each mask, and says where; `stored` is the present config.
 pub fn kept(sent: &mut Value, stored: &Value) -> Result<BTreeSet<String>, ApiError> {
-    let old: Vec<(Found, String, &Value)> = secrets(stored)
+    let old: Vec<(SecretField, String, &Value)> = secrets(stored)
         .into_iter()
         .filter_map(|found| {
             let value = stored.pointer(&found.pointer)?;
@@ -47,7 +47,8 @@ pub fn kept(sent: &mut Value, stored: &Value) -> Result<BTreeSet<String>, ApiErr
 }
 
 fn mask_of(value: &Value) -> String {
-    SealedText::of(value).map_or_else(|| shared::api_key::mask(&plain(value)), |text| text.mask.to_owned())
+    SealedText::from_value(value)
+        .map_or_else(|| shared::identity::api_key::mask(&plain(value)), |text| text.mask.to_owned())
 }
 
 /// Seals what is not kept. A credential that was sent again is left as it was, so that no version is made of it.
@@ -60,10 +61,10 @@ pub async fn sealed(
 ) -> Result<Value, ApiError> {
     let place = credentials::place(action.organisation_id(), id);
     let sealer = &action.app.sealer;
-    for Found { pointer, .. } in secrets(&config) {
+    for SecretField { pointer, .. } in secrets(&config) {
         let Some(value) = config.pointer_mut(&pointer).filter(|_| !kept.contains(&pointer)) else { continue };
         let secret = Secret::from(plain(value));
-        let before = stored.pointer(&pointer).and_then(|old| Some((old, SealedText::of(old)?)));
+        let before = stored.pointer(&pointer).and_then(|old| Some((old, SealedText::from_value(old)?)));
         if let Some((old, text)) = before
             && sealer.open(&action.tx, &place, &text.sealed).await.is_ok_and(|open| open.expose() == secret.expose())
         {
@@ -77,7 +78,7 @@ pub async fn sealed(
 }
 
 /// `/targets/0/api_key` is `config.targets[0].api_key`.
-fn refused(found: &Found, why: &str) -> ApiError {
+fn refused(found: &SecretField, why: &str) -> ApiError {
     let mut path = String::from("config");
     for part in found.pointer.split('/').skip(1) {
         match part.parse::<usize>() {

@@ -6,7 +6,7 @@ use crate::logs::routing_story::{self, StoryTarget, TriedTarget};
 use crate::logs::row;
 use rust_decimal::Decimal;
 use serde_json::{Map, Value, json};
-use shared::config::{Config, Hedge, Inherited, Jitter};
+use shared::config::{ConfigNode, Hedge, Inherited, Jitter};
 
 pub fn explanation(request: &LoggedRequest, version: Option<&ConfigVersion>) -> Value {
     let (Some(first), Some(latest)) = (request.attempts.first(), request.attempts.last()) else { return Value::Null };
@@ -40,7 +40,7 @@ fn config(log: &Value, version: Option<&ConfigVersion>) -> Value {
     })
 }
 
-fn plan(request: &LoggedRequest, config: Option<&Config>) -> Vec<Value> {
+fn plan(request: &LoggedRequest, config: Option<&ConfigNode>) -> Vec<Value> {
     // A request that was refused before it had a target tried none.
     let asked: Vec<&LoggedAttempt> = request.attempts.iter().filter(|one| one.log["ai_org"].is_string()).collect();
     let tried: Vec<TriedTarget> = asked
@@ -114,7 +114,7 @@ fn asked(attempt: &LoggedAttempt) -> Value {
 }
 
 /// Whom a target would have asked, as its config names it.
-fn planned(config: &Config) -> Value {
+fn planned(config: &ConfigNode) -> Value {
     let named = config.provider.as_deref();
     let slug = config.virtual_key.as_deref().or(named.filter(|name| name.starts_with('@')));
     let slug = slug.map(|slug| slug.trim_start_matches('@'));

@@ -7,8 +7,9 @@ use crate::logs::{LogView, filters, row};
 use chrono::TimeDelta;
 use rust_decimal::Decimal;
 use serde_json::Value;
-use shared::config::{Config, Limits, Strictness, read};
-use shared::table::Filter;
+use shared::config::{ConfigNode, Strictness, parse_config};
+use shared::db::table::Filter;
+use shared::settings::config_limits::ConfigLimits;
 use tokio_postgres::GenericClient;
 use uuid::Uuid;
 
@@ -42,7 +43,7 @@ impl LoggedRequest {
 /// The version of a config that a request followed.
 pub struct ConfigVersion {
     pub number: i32,
-    pub config: Option<Config>,
+    pub config: Option<ConfigNode>,
 }
 
 /// By the id of any of its logs, or by a trace that has no other request.
@@ -91,7 +92,7 @@ fn of_request(view: &LogView, trace: String, request: Uuid) -> Filter {
 pub async fn version(
     db: &impl GenericClient,
     request: &LoggedRequest,
-    limits: &Limits,
+    limits: &ConfigLimits,
 ) -> Result<Option<ConfigVersion>, ApiError> {
     const FIND: &str = "SELECT number, content FROM config_versions
                         WHERE organisation_id = $1 AND config_id = $2 AND id = $3";
@@ -100,6 +101,6 @@ pub async fn version(
     let Some(row) = db.query_opt(FIND, &[&request.organisation_id, &config, &version]).await? else { return Ok(None) };
     let content: Value = row.try_get("content")?;
     // Rules may have become stricter since it was saved.
-    let config = read(&content, Strictness::Inline, limits).ok();
+    let config = parse_config(&content, Strictness::Inline, limits).ok();
     Ok(Some(ConfigVersion { number: row.try_get("number")?, config }))
 }

@@ -8,8 +8,8 @@ use crate::crud::{Action, tags};
 use crate::http::{ApiError, Field, text};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
+use shared::db::table::Columns;
 use shared::model;
-use shared::table::Columns;
 use uuid::Uuid;
 
 #[derive(Deserialize)]

@@ -5,10 +5,10 @@ use super::secrets::{self, Fields, SplitFields};
 use crate::crud::Action;
 use crate::http::ApiError;
 use serde_json::{Value, json};
-use shared::api_key::KeyHash;
+use shared::db::table::Columns;
+use shared::identity::api_key::KeyHash;
 use shared::model::Credentials;
-use shared::seal::{Place, Sealed};
-use shared::table::Columns;
+use shared::seal::{Sealed, SealedPlace};
 
 /// Key and settings as they are used: nothing masked, nothing missing.
 #[derive(Default)]
@@ -21,7 +21,7 @@ impl OpenedAccount {
     /// What is stored, opened.
     pub async fn open(
         action: &Action<'_>,
-        place: &Place,
+        place: &SealedPlace,
         plain: &Value,
         sealed: Option<&Sealed>,
     ) -> Result<Self, ApiError> {
@@ -49,7 +49,7 @@ impl OpenedAccount {
 
     /// The first of its secrets that is not among these, as one knows them who can read them.
     pub fn first_unknown(&self, key: Option<&str>, sent: &Fields) -> Option<String> {
-        let is_equal = |a: &str, b: &str| KeyHash::of(a.as_bytes()) == KeyHash::of(b.as_bytes());
+        let is_equal = |a: &str, b: &str| KeyHash::from_key(a.as_bytes()) == KeyHash::from_key(b.as_bytes());
         if self.key.as_deref().is_some_and(|own| !key.is_some_and(|key| is_equal(own, key))) {
             return Some("key".into());
         }
@@ -59,10 +59,15 @@ impl OpenedAccount {
     }
 
     /// The columns `sealed` and `masks`, and the rest in the column `plain`.
-    pub async fn columns(self, action: &Action<'_>, place: &Place, plain: &'static str) -> Result<Columns, ApiError> {
+    pub async fn columns(
+        self,
+        action: &Action<'_>,
+        place: &SealedPlace,
+        plain: &'static str,
+    ) -> Result<Columns, ApiError> {
         let SplitFields { plain: open, secret } = secrets::parted(self.configurations);
         let masks = json!({
-            "key": self.key.as_deref().map(shared::api_key::mask),
+            "key": self.key.as_deref().map(shared::identity::api_key::mask),
             "configurations": secrets::masks(&secret),
         });
         let credentials = Credentials { key: self.key, configurations: secret };

@@ -6,7 +6,7 @@ use crate::http::ApiError;
 use axum::http::{HeaderName, HeaderValue};
 use serde_json::Value;
 use shared::outbound::Guard;
-use shared::providers::{Auth, Provider};
+use shared::providers::{Auth, ProviderEntry};
 
 const LONGEST_KEY: usize = 4096;
 /// All settings together, in bytes.
@@ -14,7 +14,7 @@ const LARGEST: usize = 256 << 10;
 
 /// What there is to judge.
 pub struct AccountToCheck<'a> {
-    pub provider: &'a Provider,
+    pub provider: &'a ProviderEntry,
     pub key: Option<&'a str>,
     pub configurations: &'a Fields,
     /// Fields that come from outside secrets: `key`, `configurations.<field>`.

@@ -8,7 +8,7 @@ use crate::http::ApiError;
 use crate::identity::{Call, tenancy};
 use axum::Json;
 use axum::extract::{Path, State};
-use shared::table::Filter;
+use shared::db::table::Filter;
 use tokio_postgres::GenericClient;
 use uuid::Uuid;
 

@@ -22,7 +22,7 @@ pub fn adjustments(sent: Map<String, Value>) -> Result<Value, ApiError> {
     }
     let sent = Value::Object(sent);
     // Whatever the rules above let pass must be readable where costs are worked out.
-    OwnPrices::read(Some(&sent), None).map_err(|error| ApiError::field(error.field, NO_PRICE))?;
+    OwnPrices::parse(Some(&sent), None).map_err(|error| ApiError::field(error.field, NO_PRICE))?;
     Ok(sent)
 }
 
@@ -55,7 +55,7 @@ pub fn model_price(sent: Map<String, Value>) -> Result<Value, ApiError> {
         Some(_) => return Err(ApiError::field(at, "must be an object")),
     }
     let sent = Value::Object(sent);
-    OwnPrices::read(None, Some(&sent)).map_err(|error| ApiError::field(error.field, NO_PRICE))?;
+    OwnPrices::parse(None, Some(&sent)).map_err(|error| ApiError::field(error.field, NO_PRICE))?;
     Ok(sent)
 }
 

@@ -3,7 +3,7 @@
 
 use crate::audit::mask;
 use serde_json::{Map, Value};
-use shared::api_key;
+use shared::identity::api_key;
 
 pub type Fields = Map<String, Value>;
 

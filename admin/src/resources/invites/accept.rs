@@ -12,7 +12,7 @@ use axum::Json;
 use axum::extract::State;
 use serde::Deserialize;
 use serde_json::{Value, json};
-use shared::api_key::KeyHash;
+use shared::identity::api_key::KeyHash;
 use tokio_postgres::types::ToSql;
 use tokio_postgres::{GenericClient, Transaction};
 use uuid::Uuid;
@@ -55,7 +55,7 @@ fn unknown() -> ApiError {
 
 async fn invited(db: &impl GenericClient, token: &str) -> Result<Option<(Uuid, Invite)>, ApiError> {
     let sql = format!("SELECT organisation_id, {} FROM user_invites WHERE token_hash = $1", Invite::TABLE.columns);
-    let hash = KeyHash::of(token.as_bytes()).0.to_vec();
+    let hash = KeyHash::from_key(token.as_bytes()).0.to_vec();
     let Some(row) = db.query_opt(&sql, &[&hash]).await? else { return Ok(None) };
     Ok(Some((row.try_get("organisation_id")?, Invite::from_row(&row)?)))
 }
@@ -74,7 +74,7 @@ async fn join(
     const USER: &str = "INSERT INTO users (organisation_id, email, role, first_name, last_name)
                         VALUES ($1, $2, $3, $4, $5) RETURNING id";
     const JOINED: &str = "UPDATE user_invites SET user_id = $2 WHERE id = $1";
-    let hash = KeyHash::of(body.token.as_bytes()).0.to_vec();
+    let hash = KeyHash::from_key(body.token.as_bytes()).0.to_vec();
     if tx.execute(TAKE, &[&invite.id, &hash]).await? == 0 {
         return Err(unknown());
     }

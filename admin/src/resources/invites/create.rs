@@ -14,10 +14,10 @@ use axum::extract::{Path, State};
 use chrono::{DateTime, TimeDelta, Utc};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
-use shared::api_key::{self, KeyHash};
+use shared::db::table::Columns;
+use shared::identity::api_key::{self, KeyHash};
+use shared::identity::scopes;
 use shared::model::KeyKind;
-use shared::scopes;
-use shared::table::Columns;
 
 const DAYS: i64 = 7;
 
@@ -110,7 +110,7 @@ impl InviteLink {
     }
 
     fn hash(&self) -> Vec<u8> {
-        KeyHash::of(self.token.as_bytes()).0.to_vec()
+        KeyHash::from_key(self.token.as_bytes()).0.to_vec()
     }
 }
 

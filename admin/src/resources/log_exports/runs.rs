@@ -10,7 +10,7 @@ use axum::Json;
 use axum::extract::{Path, State};
 use chrono::{DateTime, Utc};
 use serde_json::json;
-use shared::table::Columns;
+use shared::db::table::Columns;
 use uuid::Uuid;
 
 pub async fn start(State(app): State<App>, call: Call, Path(name): Path<String>) -> Answer {

@@ -4,7 +4,7 @@
 use crate::http::{ApiError, PageSizes, Query};
 use crate::logs::count::{COUNTED, count};
 use crate::logs::{filters, row};
-use shared::table::Filter;
+use shared::db::table::Filter;
 use tokio_postgres::types::ToSql;
 use tokio_postgres::{GenericClient, Row};
 use uuid::Uuid;

@@ -14,7 +14,7 @@ use axum::Json;
 use axum::extract::State;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
-use shared::api_key::{self, KeyHash};
+use shared::identity::api_key::{self, KeyHash};
 use shared::outbound::Guard;
 
 #[derive(Default, Deserialize)]
@@ -169,7 +169,7 @@ impl ScimChange {
 fn checked_token(token: &str) -> Result<KeyHash, ApiError> {
     let is_strong = (32..=255).contains(&token.len()) && token.bytes().all(|byte| byte.is_ascii_graphic());
     if is_strong {
-        return Ok(KeyHash::of(token.as_bytes()));
+        return Ok(KeyHash::from_key(token.as_bytes()));
     }
     Err(ApiError::field("scim.token", "must be 32 to 255 visible ASCII characters"))
 }

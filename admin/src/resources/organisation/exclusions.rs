@@ -8,7 +8,7 @@ use crate::openapi::{Doc, schema};
 use axum::extract::State;
 use serde::Deserialize;
 use serde_json::{Value, json};
-use shared::table::{OnDelete, SelectList, Table, Tenancy};
+use shared::db::table::{OnDelete, SelectList, Table, Tenancy};
 use tokio_postgres::{GenericClient, Row};
 use uuid::Uuid;
 

@@ -7,8 +7,8 @@ use crate::limits::number;
 use chrono::{DateTime, Utc};
 use serde::Deserialize;
 use serde_json::{Value, json};
-use shared::model::policy::{Condition, Facts, Key, value_key};
-use shared::table::row;
+use shared::db::table::row;
+use shared::model::policy::{Condition, Facts, PolicyKey, value_key};
 use std::borrow::Cow;
 use tokio_postgres::GenericClient;
 use tokio_postgres::types::ToSql;
@@ -210,14 +210,14 @@ impl Entity {
 pub fn named(conditions: &Value) -> Vec<String> {
     struct NamedValue<'a>(&'a str);
     impl Facts for NamedValue<'_> {
-        fn value(&self, _: &Key) -> Option<Cow<'_, str>> {
+        fn value(&self, _: &PolicyKey) -> Option<Cow<'_, str>> {
             Some(Cow::Borrowed(self.0))
         }
     }
     let conditions: Vec<Condition> = serde_json::from_value(conditions.clone()).unwrap_or_default();
-    let is_somebody = |key: &Key| match key {
-        Key::ApiKey | Key::WorkspaceId => true,
-        Key::Metadata(field) => field == "_user",
+    let is_somebody = |key: &PolicyKey| match key {
+        PolicyKey::ApiKey | PolicyKey::WorkspaceId => true,
+        PolicyKey::Metadata(field) => field == "_user",
         _ => false,
     };
     let mut found = Vec::new();

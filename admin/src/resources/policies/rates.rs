@@ -14,9 +14,9 @@ use axum::extract::{Path, State};
 use chrono::{DateTime, DurationRound as _, SubsecRound as _, TimeDelta, Utc};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
+use shared::db::table::{Columns, Filter, OnDelete, RowError, SelectList, Table, Tenancy, row};
 use shared::model::RateLimitsPolicy;
 use shared::model::policy::{Condition, GroupBy, RateKind};
-use shared::table::{Columns, Filter, OnDelete, RowError, SelectList, Table, Tenancy, row};
 use tokio_postgres::{GenericClient, Row};
 use uuid::Uuid;
 

@@ -2,7 +2,7 @@
 
 use crate::http::{ApiError, text};
 use serde_json::{Value, json};
-use shared::model::policy::{Condition, GroupBy, Key, Values};
+use shared::model::policy::{Condition, ConditionValues, GroupBy, PolicyKey};
 
 pub const MOST_CONDITIONS: usize = 20;
 pub const MOST_VALUES: usize = 100;
@@ -51,14 +51,16 @@ fn checked(condition: &Condition, whose: RuleFor) -> Result<(), ApiError> {
     Ok(())
 }
 
-fn suits(key: &Key, whose: RuleFor) -> Result<(), ApiError> {
+fn suits(key: &PolicyKey, whose: RuleFor) -> Result<(), ApiError> {
     match (key, whose) {
-        (Key::EndpointType, RuleFor::Usage) => Err(ApiError::field("key", "endpoint_type is for rate limits only")),
+        (PolicyKey::EndpointType, RuleFor::Usage) => {
+            Err(ApiError::field("key", "endpoint_type is for rate limits only"))
+        }
         _ => Ok(()),
     }
 }
 
-fn values(field: &str, values: &Values) -> Result<(), ApiError> {
+fn values(field: &str, values: &ConditionValues) -> Result<(), ApiError> {
     if !(1..=MOST_VALUES).contains(&values.iter().count()) {
         return Err(ApiError::field(field, format!("must hold 1 to {MOST_VALUES} texts")));
     }

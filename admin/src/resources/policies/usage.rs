@@ -19,8 +19,8 @@ use budget::{amounts, scheduled};
 use chrono::{Utc, Weekday};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use shared::db::table::{Columns, Filter, OnDelete, RowError, SelectList, Table, Tenancy, row};
 use shared::model::policy::{BudgetKind, Condition, GroupBy, UnknownPrice};
-use shared::table::{Columns, Filter, OnDelete, RowError, SelectList, Table, Tenancy, row};
 use tokio_postgres::Row;
 use uuid::Uuid;
 

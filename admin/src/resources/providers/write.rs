@@ -10,8 +10,8 @@ use crate::resources::integrations::{Fields, OpenedAccount};
 use chrono::{DateTime, Utc};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
+use shared::db::table::Columns;
 use shared::model::{self, Concurrency};
-use shared::table::Columns;
 use uuid::Uuid;
 
 #[derive(Deserialize)]

@@ -4,11 +4,11 @@ use super::{SecretReference, place};
 use crate::crud::Action;
 use crate::http::ApiError;
 use serde_json::{Map, Value};
-use shared::api_key::mask;
+use shared::identity::api_key::mask;
 use shared::model::whole;
 use shared::outbound::Origin;
 use shared::seal::Sealed;
-use shared::secrets::{Access, BadAccess, ManagerKind, fields};
+use shared::secrets::{BadAccess, ManagerAccess, ManagerKind, fields};
 use uuid::Uuid;
 
 const WITHHELD: &str = "names a way that uses the gateway's own identity, which is not lent to references here; the \
@@ -31,7 +31,7 @@ impl AuthConfig {
     /// `lends_identity`: whether the operator lets references speak for the gateway itself.
     pub fn checked(kind: ManagerKind, mut config: Map<String, Value>, lends_identity: bool) -> Result<Self, ApiError> {
         config.retain(|_, value| !value.is_null());
-        match Access::read(kind, &config) {
+        match ManagerAccess::parse(kind, &config) {
             Ok(access) if access.uses_own_identity() && !lends_identity => {
                 Err(ApiError::field(format!("auth_config.{}", kind.mode_field()), WITHHELD))
             }

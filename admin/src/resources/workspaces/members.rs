@@ -15,9 +15,9 @@ use axum::Json;
 use axum::extract::{Path, State};
 use serde::Deserialize;
 use serde_json::{Value, json};
+use shared::db::table::{Filter, OnDelete, SelectList, Table, Tenancy};
+use shared::identity::scopes;
 use shared::model::KeyKind;
-use shared::scopes;
-use shared::table::{Filter, OnDelete, SelectList, Table, Tenancy};
 use tokio_postgres::{GenericClient, Row};
 use uuid::Uuid;
 

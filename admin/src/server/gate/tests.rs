@@ -1,7 +1,7 @@
 //! The order of refusals, and what counts as a control-plane path.
 
 use super::*;
-use shared::api_key::KeyHash;
+use shared::identity::api_key::KeyHash;
 use shared::model::KeyKind;
 use shared::routes::Lookup;
 use uuid::Uuid;

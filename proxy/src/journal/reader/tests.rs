@@ -1,8 +1,8 @@
 //! Files as they are written, cut and damaged, and what is read from them.
 
 use super::*;
-use crate::bodies::kept::Kept;
-use crate::journal::body::Parts;
+use crate::journal::body_frame::Parts;
+use crate::journal::logged_body::captured::CapturedBody;
 use proptest::prelude::*;
 use std::io::BufReader;
 
@@ -17,7 +17,7 @@ fn written(bodies: &[Vec<u8>]) -> (Vec<u8>, Vec<usize>) {
 }
 
 fn push_text(out: &mut Vec<u8>, text: &[u8]) {
-    let kept = Kept::default();
+    let kept = CapturedBody::default();
     let parts = Parts {
         heads: text,
         asked_end: 0,
@@ -66,7 +66,7 @@ fn bodies_are_found_with_their_records_and_passed_over_by_who_wants_records() {
     let end = file.len() as u64;
     assert_eq!(all(&file), (vec![vec![1], vec![2], vec![3]], end, Tail::Nothing));
     assert_eq!(
-        (reader(&file, 0).count(Kind::Record).unwrap(), reader(&file, first).count(Kind::Body).unwrap()),
+        (reader(&file, 0).count(FrameKind::Record).unwrap(), reader(&file, first).count(FrameKind::Body).unwrap()),
         (3, 1)
     );
     let whole = calls(&file, 0);

@@ -34,9 +34,9 @@ impl Default for Copied {
 
 impl Copied {
     /// A row of so many columns.
-    pub fn row(&mut self, columns: u16) -> Fields<'_> {
+    pub fn row(&mut self, columns: u16) -> RowColumns<'_> {
         self.0.put_u16(columns);
-        Fields { out: &mut self.0, missing: columns }
+        RowColumns { out: &mut self.0, missing: columns }
     }
 
     /// What there is so far, when it is enough to be sent.
@@ -56,12 +56,12 @@ impl Copied {
 }
 
 /// The columns of one row, in their order.
-pub struct Fields<'f> {
+pub struct RowColumns<'f> {
     out: &'f mut BytesMut,
     missing: u16,
 }
 
-impl Fields<'_> {
+impl RowColumns<'_> {
     pub fn uuid(&mut self, value: Option<Uuid>) {
         self.fixed(value.map(Uuid::into_bytes));
     }

@@ -2,7 +2,7 @@
 //! and taken away when its record is stored. One that is taken away after it was charged (its process was given up, and its
 //! journal came after all) is taken off the counter again: what the call really used is in its record.
 
-use super::row::Row;
+use super::row::LogRow;
 use crate::journal::intent::Intent;
 use crate::limits::MOST;
 use chrono::{DateTime, Utc};
@@ -67,7 +67,7 @@ pub async fn note(client: &Client, intents: &[Intent<'_>], over: &HashSet<CallKe
 }
 
 /// The calls of stored rows are over.
-pub async fn settle<'r, 'f: 'r>(client: &Client, rows: impl Iterator<Item = &'r Row<'f>>) -> Result<(), Error> {
+pub async fn settle<'r, 'f: 'r>(client: &Client, rows: impl Iterator<Item = &'r LogRow<'f>>) -> Result<(), Error> {
     const SETTLE: &str = "
         WITH gone AS (DELETE FROM limit_intents i USING unnest($1::uuid[], $2::smallint[]) AS k (request_id, attempt)
                 WHERE i.request_id = k.request_id AND i.attempt = k.attempt RETURNING i.*),
@@ -77,7 +77,7 @@ pub async fn settle<'r, 'f: 'r>(client: &Client, rows: impl Iterator<Item = &'r 
         WHERE c.organisation_id = due.organisation_id AND c.scope = due.scope AND c.scope_id = due.scope_id
             AND c.unit = due.unit AND c.period = due.period AND c.starts_at = due.starts_at";
     let (requests, attempts): (Vec<Uuid>, Vec<i16>) =
-        rows.filter(|row| row.is_of_a_budget()).map(Row::call_key).unzip();
+        rows.filter(|row| row.is_of_a_budget()).map(LogRow::call_key).unzip();
     if requests.is_empty() {
         return Ok(());
     }

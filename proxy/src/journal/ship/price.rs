@@ -4,10 +4,10 @@
 use crate::journal::record::Record;
 use crate::snapshot::Snapshot;
 use rust_decimal::Decimal;
-use shared::catalogue::Sources;
-use shared::catalogue::sources::Document;
-use shared::cost::{Entry, Mode, OwnPrices, Told, Unreadable, Usage, cents, unit_prices};
-use shared::request_logs::is_storable;
+use shared::cost::{Entry, OwnPrices, PriceMode, ReportedUsage, UnreadablePrices, Usage, cents, unit_prices};
+use shared::db::request_logs::is_storable;
+use shared::prices::Sources;
+use shared::prices::sources::Document;
 use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Instant;
@@ -73,12 +73,12 @@ struct Account {
     region: Option<String>,
 }
 
-fn account(record: &Record<'_>, snapshot: &Snapshot) -> Result<Account, Unreadable> {
+fn account(record: &Record<'_>, snapshot: &Snapshot) -> Result<Account, UnreadablePrices> {
     let found = record.integration_id.and_then(|id| Some((id, snapshot.integration(&id)?)));
     let Some((id, integration)) = found else { return Ok(Account::default()) };
     let model = record.requested_model.and_then(|model| snapshot.integration_model(id, model));
     Ok(Account {
-        own: OwnPrices::of(&integration, model.as_deref())?,
+        own: OwnPrices::for_model(&integration, model.as_deref())?,
         base_model: model.and_then(|model| model.base_model_slug.clone()),
         region: integration.region().map(str::to_owned),
     })
@@ -86,12 +86,12 @@ fn account(record: &Record<'_>, snapshot: &Snapshot) -> Result<Account, Unreadab
 
 /// What the provider says, else what we guess.
 fn used<'r>(record: &Record<'r>) -> Priced<'r> {
-    let told = Told::of(record.usage.iter().copied());
+    let told = ReportedUsage::from_pieces(record.usage.iter().copied());
     let (said, reported) = told.map_or((None, None), |told| (told.usage, Some(told.text)));
     let usage = Usage::known(said, record.estimate);
     Priced { usage, reported, is_estimated: record.estimate.is_some(), ..Priced::default() }
 }
 
-fn mode(record: &Record<'_>) -> Mode {
-    record.service_tier.map_or(Mode::Standard, Mode::of_service_tier)
+fn mode(record: &Record<'_>) -> PriceMode {
+    record.service_tier.map_or(PriceMode::Standard, PriceMode::of_service_tier)
 }

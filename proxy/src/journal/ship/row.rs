@@ -5,9 +5,9 @@ use super::copied::{Copied, Unwritable};
 use super::intents::CallKey;
 use super::price::Priced;
 use crate::journal::Charge;
-use crate::journal::bounds::{self, cut, cut_bytes};
 use crate::journal::record::Record;
 use crate::journal::traces::span;
+use crate::request::text_bounds::{self, cut, cut_bytes};
 use chrono::{DateTime, NaiveDate, Utc};
 use rust_decimal::Decimal;
 use serde_json::Value;
@@ -15,7 +15,7 @@ use shared::log_store::body_path;
 use std::borrow::Cow;
 use uuid::Uuid;
 
-pub struct Row<'r> {
+pub struct LogRow<'r> {
     record: Record<'r>,
     created_at: DateTime<Utc>,
     api_key_id: Option<Uuid>,
@@ -43,7 +43,7 @@ pub struct Row<'r> {
     body_key: Option<String>,
 }
 
-/// In the order in which `Row::write` puts them.
+/// In the order in which `LogRow::write` puts them.
 pub const COLUMNS: &str = "id, created_at, organisation_id, workspace_id, api_key_id, user_id, virtual_key, \
     integration_id, ai_org, ai_model, requested_model, config, config_id, config_version_id, mode, \
     last_used_option_index, request_url, request_method, response_status_code, error_code, response_time, \
@@ -74,11 +74,11 @@ struct Texts<'r> {
     sdk_version: Option<Cow<'r, str>>,
 }
 
-impl<'r> Row<'r> {
+impl<'r> LogRow<'r> {
     pub fn new(record: Record<'r>, priced: Priced<'r>) -> Self {
         let text = |text: Option<&'r str>, most: usize| text.map(|text| clean(cut(text, most)));
-        let slug = |text: Option<&'r str>| text.map(|text| clean(cut_bytes(text, bounds::SLUG)));
-        let model = |name| text(name, bounds::MODEL);
+        let slug = |text: Option<&'r str>| text.map(|text| clean(cut_bytes(text, text_bounds::SLUG)));
+        let model = |name| text(name, text_bounds::MODEL);
         let (requested, answered) = (model(record.requested_model), model(record.answered_model));
         let usage = &priced.usage;
         let prompt = usage.prompt_tokens();
@@ -100,17 +100,17 @@ impl<'r> Row<'r> {
                 virtual_key: slug(record.virtual_key),
                 ai_org: slug(record.ai_org),
                 config: slug(record.config),
-                option: text(record.option, bounds::NAME),
-                url: clean(cut(record.url, bounds::URL)),
-                method: clean(cut(record.method, bounds::METHOD)),
-                error_code: text(record.error_code, bounds::NAME),
-                trace_id: clean(cut(record.trace_id, bounds::NAME)),
-                span_id: Some(text(record.span_id, bounds::NAME).unwrap_or_else(|| span::id(&record).into())),
-                span_name: text(record.span_name, bounds::NAME),
-                parent_span_id: text(record.parent_span_id, bounds::NAME),
-                runtime: text(record.runtime, bounds::NAME),
-                runtime_version: text(record.runtime_version, bounds::NAME),
-                sdk_version: text(record.sdk_version, bounds::NAME),
+                option: text(record.option, text_bounds::NAME),
+                url: clean(cut(record.url, text_bounds::URL)),
+                method: clean(cut(record.method, text_bounds::METHOD)),
+                error_code: text(record.error_code, text_bounds::NAME),
+                trace_id: clean(cut(record.trace_id, text_bounds::NAME)),
+                span_id: Some(text(record.span_id, text_bounds::NAME).unwrap_or_else(|| span::id(&record).into())),
+                span_name: text(record.span_name, text_bounds::NAME),
+                parent_span_id: text(record.parent_span_id, text_bounds::NAME),
+                runtime: text(record.runtime, text_bounds::NAME),
+                runtime_version: text(record.runtime_version, text_bounds::NAME),
+                sdk_version: text(record.sdk_version, text_bounds::NAME),
             },
             status: record.status.into(),
             response_time: millis(record.response_time),
@@ -122,7 +122,7 @@ impl<'r> Row<'r> {
             is_estimated: priced.is_estimated,
             usage: priced.reported.and_then(Json::of_provider),
             cost: priced.cost,
-            price_model: priced.price_model.map(|model| clean(cut(&model, bounds::MODEL)).into_owned()),
+            price_model: priced.price_model.map(|model| clean(cut(&model, text_bounds::MODEL)).into_owned()),
             unit_prices: priced.unit_prices.map(|text| Json(text.into())),
             price_version: priced.price_version,
             retries: record.retries.into(),
@@ -300,7 +300,7 @@ mod tests {
     #[test]
     fn a_row_has_a_value_for_each_column() {
         assert_eq!(COLUMNS.split(',').count(), usize::from(COUNT));
-        Row::new(Record::default(), Priced::default()).write(&mut Copied::default()).unwrap();
+        LogRow::new(Record::default(), Priced::default()).write(&mut Copied::default()).unwrap();
     }
 
     #[test]
@@ -349,14 +349,14 @@ mod tests {
             trace_id: &long,
             ..Record::default()
         };
-        let row = Row::new(record, Priced { price_model: Some(long.clone()), ..Priced::default() });
+        let row = LogRow::new(record, Priced { price_model: Some(long.clone()), ..Priced::default() });
         let slugs = [&row.texts.virtual_key, &row.texts.ai_org, &row.texts.config];
         assert!(slugs.iter().all(|slug| slug.as_ref().is_some_and(|slug| slug.len() == 252)));
-        assert_eq!(row.model.map(|model| model.chars().count()), Some(bounds::MODEL));
-        assert_eq!(row.price_model.map(|model| model.chars().count()), Some(bounds::MODEL));
+        assert_eq!(row.model.map(|model| model.chars().count()), Some(text_bounds::MODEL));
+        assert_eq!(row.price_model.map(|model| model.chars().count()), Some(text_bounds::MODEL));
         let [url, method, trace] =
             [row.texts.url, row.texts.method, row.texts.trace_id].map(|text| text.chars().count());
-        assert_eq!([url, method, trace], [bounds::URL, bounds::METHOD, bounds::NAME]);
+        assert_eq!([url, method, trace], [text_bounds::URL, text_bounds::METHOD, text_bounds::NAME]);
     }
 
     #[test]

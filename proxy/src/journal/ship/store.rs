@@ -2,11 +2,11 @@
 
 use super::charge;
 use super::copied::Copied;
-use super::row::{self, Row};
-use crate::journal::bounds::cut;
+use super::row::{self, LogRow};
+use crate::request::text_bounds::cut;
 use futures::{SinkExt as _, pin_mut};
 use sha2::{Digest as _, Sha256};
-use shared::{db, request_logs};
+use shared::db::{self, request_logs};
 use std::collections::BTreeSet;
 use tokio_postgres::error::{DbError, SqlState};
 use tokio_postgres::{Client, Error};
@@ -14,7 +14,7 @@ use uuid::Uuid;
 
 /// Why a batch was not stored.
 #[derive(Debug)]
-pub enum Failure {
+pub enum StoreFailure {
     /// Nothing is wrong with the rows; later it will work.
     Postgres(String),
     /// Postgres will never take one of them.
@@ -37,12 +37,12 @@ pub async fn prepare(client: &Client) -> Result<(), Error> {
 /// Stores the rows and answers how many were new.
 pub async fn store<'r, 'f: 'r>(
     client: &mut Client,
-    rows: impl ExactSizeIterator<Item = &'r Row<'f>> + Clone,
-) -> Result<u64, Failure> {
+    rows: impl ExactSizeIterator<Item = &'r LogRow<'f>> + Clone,
+) -> Result<u64, StoreFailure> {
     if rows.len() == 0 {
         return Ok(0);
     }
-    let days: BTreeSet<_> = rows.clone().map(Row::day).collect();
+    let days: BTreeSet<_> = rows.clone().map(LogRow::day).collect();
     for day in days {
         client.execute("SELECT request_logs_day($1)", &[&day]).await.map_err(blame)?;
     }
@@ -53,7 +53,7 @@ pub async fn store<'r, 'f: 'r>(
     pin_mut!(sink);
     let mut copied = Copied::default();
     for row in rows.clone() {
-        row.write(&mut copied).map_err(|error| Failure::Rows(error.to_string()))?;
+        row.write(&mut copied).map_err(|error| StoreFailure::Rows(error.to_string()))?;
         if let Some(full) = copied.full() {
             sink.feed(full).await.map_err(blame)?;
         }
@@ -62,7 +62,7 @@ pub async fn store<'r, 'f: 'r>(
     sink.as_mut().finish().await.map_err(blame)?;
     let fresh = request_logs::add_staged(&transaction, row::COLUMNS, count).await.map_err(blame)?;
     if fresh > 0 {
-        charge::charge(&transaction, rows.flat_map(Row::charges)).await.map_err(blame)?;
+        charge::charge(&transaction, rows.flat_map(LogRow::charges)).await.map_err(blame)?;
     }
     transaction.commit().await.map_err(blame)?;
     Ok(fresh)
@@ -86,17 +86,19 @@ fn of_bytes(record: &[u8]) -> Uuid {
 }
 
 /// Bad data is the rows' fault; everything else (away, busy, full, not migrated, not allowed) passes or is mended.
-fn blame(error: Error) -> Failure {
+fn blame(error: Error) -> StoreFailure {
     let words = db::explain(&error);
     let constraint = error.as_db_error().and_then(DbError::constraint);
     match error.code() {
         // A row without a table for its day, which was there a moment ago: retention has dropped it, and it is made again.
-        Some(&SqlState::CHECK_VIOLATION) if constraint.is_none() => Failure::Postgres(words),
+        Some(&SqlState::CHECK_VIOLATION) if constraint.is_none() => StoreFailure::Postgres(words),
         // 22: data exception, 23: integrity constraint, 54: longer or deeper than Postgres takes.
-        Some(code) if ["22", "23", "54"].iter().any(|class| code.code().starts_with(class)) => Failure::Rows(words),
-        Some(_) => Failure::Postgres(words),
+        Some(code) if ["22", "23", "54"].iter().any(|class| code.code().starts_with(class)) => {
+            StoreFailure::Rows(words)
+        }
+        Some(_) => StoreFailure::Postgres(words),
         // A value that could not even be written in Postgres's form.
-        None if words.starts_with("error serializing") => Failure::Rows(words),
-        None => Failure::Postgres(words),
+        None if words.starts_with("error serializing") => StoreFailure::Rows(words),
+        None => StoreFailure::Postgres(words),
     }
 }

@@ -1,9 +1,9 @@
 //! The collector of an operator, and the task that sends it what is queued. One request at a time: a collector that hangs
 //! costs this task its time, and nobody else theirs.
 
-use super::Batch;
-use crate::dial::{Dialer, errand};
-use crate::journal::Meters;
+use super::TraceBatch;
+use crate::journal::JournalMeters;
+use crate::net::dial::{Dialer, errand};
 use bytes::Bytes;
 use http::uri::PathAndQuery;
 use http::{HeaderName, HeaderValue, header};
@@ -26,17 +26,17 @@ pub struct Collector {
     pub origin: Arc<Origin>,
     pub path: PathAndQuery,
     pub headers: Vec<(HeaderName, HeaderValue)>,
-    pub meters: Arc<Meters>,
-    pub room: Room,
+    pub meters: Arc<JournalMeters>,
+    pub room: QueueRoom,
 }
 
 /// Bytes of what is queued and not sent yet.
 #[derive(Debug, Default)]
-pub struct Room {
+pub struct QueueRoom {
     taken: AtomicUsize,
 }
 
-impl Room {
+impl QueueRoom {
     /// False when there is no room for so many bytes.
     pub fn take(&self, bytes: usize) -> bool {
         let more = |taken: usize| taken.checked_add(bytes).filter(|taken| *taken <= MOST_WAITING_BYTES);
@@ -50,8 +50,8 @@ impl Room {
 
 impl Collector {
     /// Sends what is queued until nobody can queue anything any more. What the collector does not take is dropped.
-    pub async fn run(self: Arc<Self>, mut batches: Receiver<Batch>) {
-        while let Some(Batch { body, spans }) = batches.recv().await {
+    pub async fn run(self: Arc<Self>, mut batches: Receiver<TraceBatch>) {
+        while let Some(TraceBatch { body, spans }) = batches.recv().await {
             match self.deliver(&body).await {
                 Ok(()) => self.meters.spans.inc_by(spans as u64),
                 Err(error) => {
@@ -105,7 +105,7 @@ mod tests {
 
     #[test]
     fn no_more_bytes_are_queued_than_there_is_room_for() {
-        let room = Room::default();
+        let room = QueueRoom::default();
         assert!(room.take(MOST_WAITING_BYTES - 1) && !room.take(2) && room.take(1));
         assert!(!room.take(1) && !room.take(usize::MAX));
         room.give_back(5);

@@ -12,7 +12,7 @@ const CLIENT: u8 = 3;
 const FAILED: u8 = 2;
 
 /// The span of the target that was tried, and with the last of a request's targets the one of the whole request.
-pub fn of(record: &Record<'_>, priced: &Priced<'_>) -> Vec<Value> {
+pub fn spans(record: &Record<'_>, priced: &Priced<'_>) -> Vec<Value> {
     let is_last = record.id == record.internal_trace_id;
     let mut spans = Vec::with_capacity(2);
     if record.ai_org.is_some() {
@@ -178,7 +178,7 @@ mod tests {
     use std::time::{Duration, UNIX_EPOCH};
 
     fn id(millis: u64) -> Uuid {
-        crate::request_id::new(UNIX_EPOCH + Duration::from_millis(millis))
+        crate::request::request_id::new(UNIX_EPOCH + Duration::from_millis(millis))
     }
 
     fn attribute<'s>(span: &'s Value, key: &str) -> Option<&'s Value> {
@@ -214,7 +214,7 @@ mod tests {
             ..common
         };
         let priced = Priced { usage: Usage { input: 3, output: 4, ..Usage::default() }, ..Priced::default() };
-        let spans = [of(&failed, &Priced::default()), of(&last, &priced)].concat();
+        let spans = [spans(&failed, &Priced::default()), spans(&last, &priced)].concat();
         let [first, second, whole] = &spans[..] else { panic!("{spans:?}") };
         assert!(spans.iter().all(|span| span["traceId"] == whole["traceId"]));
         assert_eq!((&first["parentSpanId"], &second["parentSpanId"]), (&whole["spanId"], &whole["spanId"]));
@@ -239,7 +239,7 @@ mod tests {
             parent_span_id: Some("not an id"),
             ..Record::default()
         };
-        let span = &of(&own, &Priced::default())[0];
+        let span = &spans(&own, &Priced::default())[0];
         assert_eq!((span["traceId"].as_str(), span["spanId"].as_str()), (Some(trace), Some("00f067aa0ba902b7")));
         assert_eq!(span.get("parentSpanId"), None);
         for name in ["", "any words", "00000000-0000-0000-0000-000000000000"] {

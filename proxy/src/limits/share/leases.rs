@@ -4,18 +4,18 @@
 //! Calls may use more than their lease had, where nobody could say before what they would use. Until the store is told,
 //! that counts against whatever it grants in ignorance; from then on it has charged it, and here it is forgotten.
 
-use super::super::counter::{Moment, SECOND};
+use super::super::counter::{Micros, SECOND};
 use super::{MOST, Swept};
 use uuid::Uuid;
 
 /// A budget's lease is exchanged for another after this long, so that whatever the store and this replica count
 /// differently (prices that were estimated) is put right.
-const OLD: Moment = 60 * SECOND;
+const OLD: Micros = 60 * SECOND;
 /// One that was overdrawn is exchanged after this long: the store charged what it lacked to the counter, and what was
 /// granted since stands for more than is left of it here.
-const OLD_OVERDRAWN: Moment = 2 * SECOND;
+const OLD_OVERDRAWN: Micros = 2 * SECOND;
 /// The record of a call and its settlement are not quite the same moment.
-pub const MARGIN: Moment = SECOND;
+pub const MARGIN: Micros = SECOND;
 
 #[derive(Debug, Clone, Default)]
 pub struct Leases {
@@ -28,14 +28,14 @@ pub struct Leases {
 struct Lease {
     id: Uuid,
     /// The period it is of.
-    starts_at: Moment,
+    starts_at: Micros,
     /// Below zero when calls used more than was there.
     balance: i64,
     was_overdrawn: bool,
     /// Promised to running requests.
     held: u64,
-    since: Moment,
-    settled_at: Moment,
+    since: Micros,
+    settled_at: Micros,
 }
 
 impl Leases {
@@ -49,7 +49,7 @@ impl Leases {
     }
 
     /// What is there in this period, less what leases before were overdrawn by and the store was not told yet.
-    pub fn own(&self, starts_at: Moment) -> i64 {
+    pub fn own(&self, starts_at: Micros) -> i64 {
         let of_this = self.retired.iter().filter(|lease| lease.starts_at == starts_at);
         let owed = of_this.fold(0_i64, |owed, lease| owed.saturating_add(lease.balance.min(0)));
         self.current.as_ref().map_or(0, |lease| lease.balance).saturating_add(owed)
@@ -62,7 +62,7 @@ impl Leases {
         Some(lease.id)
     }
 
-    pub fn settle(&mut self, now: Moment, id: Uuid, promised: u64, spent: u64) {
+    pub fn settle(&mut self, now: Micros, id: Uuid, promised: u64, spent: u64) {
         let (promised, spent) = (promised.min(MOST), spent.min(MOST));
         if let Some(lease) = self.current.iter_mut().chain(&mut self.retired).find(|lease| lease.id == id) {
             lease.add(promised.cast_signed() - spent.cast_signed());
@@ -72,7 +72,7 @@ impl Leases {
     }
 
     /// Nothing can have been settled later than now: a clock that has been set back since said so.
-    pub fn settled_by(&mut self, now: Moment) {
+    pub fn settled_by(&mut self, now: Micros) {
         for lease in self.current.iter_mut().chain(&mut self.retired) {
             lease.settled_at = lease.settled_at.min(now);
             lease.since = lease.since.min(now);
@@ -80,7 +80,7 @@ impl Leases {
     }
 
     /// The one that the store can add to.
-    pub fn lasting(&self, now: Moment, is_rate: bool) -> Option<Uuid> {
+    pub fn lasting(&self, now: Micros, is_rate: bool) -> Option<Uuid> {
         let is_lasting = |lease: &&Lease| match lease.was_overdrawn {
             true => now - lease.since < OLD_OVERDRAWN,
             false => is_rate || now - lease.since < OLD,
@@ -89,7 +89,7 @@ impl Leases {
     }
 
     /// The store granted so much, by that lease. One that was retired meanwhile stays so.
-    pub fn grant(&mut self, now: Moment, id: Uuid, starts_at: Moment, granted: i64) {
+    pub fn grant(&mut self, now: Micros, id: Uuid, starts_at: Micros, granted: i64) {
         match &mut self.current {
             Some(lease) if lease.id == id => lease.add(granted),
             _ if granted == 0 || self.retired.iter().any(|lease| lease.id == id) => {}
@@ -98,7 +98,7 @@ impl Leases {
     }
 
     /// Where there is no store: one lease has the whole cap, or, once it is there, more of it.
-    pub fn alone(&mut self, now: Moment, starts_at: Moment, whole: i64, more: Option<i64>) {
+    pub fn alone(&mut self, now: Micros, starts_at: Micros, whole: i64, more: Option<i64>) {
         self.retired.clear();
         match (&mut self.current, more) {
             (Some(lease), Some(more)) => lease.balance += more,
@@ -107,7 +107,7 @@ impl Leases {
     }
 
     /// A lease that may exist and is not used goes back.
-    pub fn disown(&mut self, now: Moment, id: Uuid, starts_at: Moment) {
+    pub fn disown(&mut self, now: Micros, id: Uuid, starts_at: Micros) {
         if !self.current.iter().chain(&self.retired).any(|lease| lease.id == id) {
             self.retired.push(Lease::new(id, starts_at, 0, now));
         }
@@ -125,7 +125,7 @@ impl Leases {
 
     /// Gives up the present lease when it is idle, or was overdrawn and the store knows it all. Answers what of it goes back
     /// before that.
-    pub fn rest(&mut self, is_idle: bool, starts_at: Moment, shipped: Moment) -> Option<(Uuid, u64)> {
+    pub fn rest(&mut self, is_idle: bool, starts_at: Micros, shipped: Micros) -> Option<(Uuid, u64)> {
         let spare = self.own(starts_at);
         let lease = self.current.as_mut().filter(|lease| is_idle || lease.was_overdrawn && lease.is_over(shipped))?;
         let shrink = (spare > 0).then_some((lease.id, spare.max(0).cast_unsigned()));
@@ -137,7 +137,7 @@ impl Leases {
     }
 
     /// Notes the leases of which everything is in the store; not one that it is being asked about.
-    pub fn release(&mut self, shipped: Moment, asked: Option<Uuid>, swept: &mut Swept) {
+    pub fn release(&mut self, shipped: Micros, asked: Option<Uuid>, swept: &mut Swept) {
         for lease in self.retired.iter_mut().filter(|lease| lease.is_over(shipped) && asked != Some(lease.id)) {
             swept.release.push(lease.id);
             // The store has charged what it lacks. What was kept back for it goes back: whether it was granted before that,
@@ -159,7 +159,7 @@ impl Leases {
 }
 
 impl Lease {
-    fn new(id: Uuid, starts_at: Moment, balance: i64, now: Moment) -> Self {
+    fn new(id: Uuid, starts_at: Micros, balance: i64, now: Micros) -> Self {
         Self { id, starts_at, balance, was_overdrawn: false, held: 0, since: now, settled_at: now }
     }
 
@@ -169,7 +169,7 @@ impl Lease {
     }
 
     /// Whether everything that was taken from it is in the store.
-    fn is_over(&self, shipped: Moment) -> bool {
+    fn is_over(&self, shipped: Micros) -> bool {
         self.held == 0 && self.settled_at + MARGIN < shipped
     }
 }

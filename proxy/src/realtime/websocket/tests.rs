@@ -5,7 +5,8 @@ use http::HeaderValue;
 use serde_json::{Value, json};
 
 fn session() -> Box<Websocket> {
-    Websocket::of(&HeaderMap::from_iter([(header::UPGRADE, HeaderValue::from_static("WebSocket"))])).unwrap()
+    Websocket::from_answer_head(&HeaderMap::from_iter([(header::UPGRADE, HeaderValue::from_static("WebSocket"))]))
+        .unwrap()
 }
 
 fn text(payload: &str) -> Vec<u8> {
@@ -28,8 +29,8 @@ fn hear(session: &mut Websocket, piece: &[u8]) -> Vec<Option<String>> {
     let mut over = Vec::new();
     for event in session.provider_sends(piece, |_| {}) {
         match event {
-            Event::Began => assert!(session.begin() > 0),
-            Event::Done(done) => {
+            RealtimeEvent::Began => assert!(session.begin() > 0),
+            RealtimeEvent::Done(done) => {
                 session.finish(&done);
                 over.push(done.usage);
             }
@@ -39,7 +40,7 @@ fn hear(session: &mut Websocket, piece: &[u8]) -> Vec<Option<String>> {
     over
 }
 
-fn say(session: &mut Websocket, event: &Value) -> Wanted {
+fn say(session: &mut Websocket, event: &Value) -> SessionNeeds {
     session.client_sends(&text(&event.to_string()), |_| {})
 }
 
@@ -82,7 +83,7 @@ fn every_response_that_is_asked_for_needs_leave() {
     let mut session = session();
     let create = json!({ "type": "response.create" });
     let audio = json!({ "type": "input_audio_buffer.append", "audio": "AAAA" });
-    assert_eq!(say(&mut session, &audio), Wanted { responses: 0, is_message: true });
+    assert_eq!(say(&mut session, &audio), SessionNeeds { responses: 0, is_message: true });
     assert_eq!(say(&mut session, &json!({ "type": "new" })).responses, 1, "nobody knows what it does");
     assert_eq!(say(&mut session, &create).responses, 1);
     assert_eq!(say(&mut session, &create).responses, 2, "the first is under way");
@@ -90,7 +91,7 @@ fn every_response_that_is_asked_for_needs_leave() {
     hear(&mut session, &done(&json!(null)));
     assert_eq!(say(&mut session, &create).responses, 1);
     assert_eq!(session.client_sends(&[0x82, 1, 0], |_| {}).responses, 1, "nor of what is no text");
-    assert_eq!(session.client_sends(&[0x89, 0], |_| {}), Wanted::default(), "a ping asks for nothing");
+    assert_eq!(session.client_sends(&[0x89, 0], |_| {}), SessionNeeds::default(), "a ping asks for nothing");
 }
 
 #[test]
@@ -169,6 +170,9 @@ fn the_close_frame_has_a_code_and_a_reason_that_fit() {
 
 #[test]
 fn other_upgrades_are_not_watched() {
-    assert!(Websocket::of(&HeaderMap::new()).is_none());
-    assert!(Websocket::of(&HeaderMap::from_iter([(header::UPGRADE, HeaderValue::from_static("h2c"))])).is_none());
+    assert!(Websocket::from_answer_head(&HeaderMap::new()).is_none());
+    assert!(
+        Websocket::from_answer_head(&HeaderMap::from_iter([(header::UPGRADE, HeaderValue::from_static("h2c"))]))
+            .is_none()
+    );
 }

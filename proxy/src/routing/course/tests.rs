@@ -3,22 +3,26 @@
 
 use super::super::clock::Still;
 use super::*;
-use crate::body::Fields;
-use crate::plan::compile;
+use crate::request::body::Fields;
+use crate::routing::plan::compile;
 use serde_json::{Map, Value, json};
-use shared::config::{Limits, Strictness, read};
+use shared::config::{Strictness, parse_config};
+use shared::settings::config_limits::ConfigLimits;
 use std::time::Instant;
 
 fn plan(config: &Value) -> Plan {
-    compile(&read(config, Strictness::Inline, &Limits::default()).unwrap_or_else(|faults| panic!("{faults:?}")))
+    compile(
+        &parse_config(config, Strictness::Inline, &ConfigLimits::default())
+            .unwrap_or_else(|faults| panic!("{faults:?}")),
+    )
 }
 
 /// Walks a plan with these statuses as outcomes and says which targets were tried, by their last digits.
 fn walk_at(plan: &Plan, statuses: &[u16], chance: f64, metadata: &Value, now: Instant) -> Result<String, Refusal> {
     let (metadata, params) = (metadata.as_object().cloned().unwrap_or_default(), Fields::default());
     let (clock, mut chance) = (Still::at(now), || chance);
-    let mut moment = Moment {
-        facts: Facts { metadata: &metadata, params: &params, pathname: "/v1/chat/completions" },
+    let mut moment = RoutingInputs {
+        facts: RequestFacts { metadata: &metadata, params: &params, pathname: "/v1/chat/completions" },
         scope: b"w",
         clock: &clock,
         chance: &mut chance,
@@ -26,11 +30,11 @@ fn walk_at(plan: &Plan, statuses: &[u16], chance: f64, metadata: &Value, now: In
     let mut course = Course::begin(plan, &mut moment)?;
     let mut tried = vec![short(&course.node().path)];
     for status in statuses {
-        let outcome = Outcome { status: *status, ..Outcome::default() };
+        let outcome = AttemptResult { status: *status, ..AttemptResult::default() };
         match course.after(&outcome, &mut moment)? {
-            Next::Deliver => return Ok(tried.join(" ") + "."),
-            Next::Again(wait) => tried.push(format!("+{}", wait.as_secs())),
-            Next::Elsewhere => tried.push(short(&course.node().path)),
+            AfterAttempt::Deliver => return Ok(tried.join(" ") + "."),
+            AfterAttempt::Again(wait) => tried.push(format!("+{}", wait.as_secs())),
+            AfterAttempt::Elsewhere => tried.push(short(&course.node().path)),
         }
     }
     Ok(tried.join(" "))
@@ -149,13 +153,13 @@ fn our_own_refusal_is_not_repeated_and_not_held_against_the_target_but_another_m
     let plan = plan(&config);
     let (metadata, params, now) = (Map::new(), Fields::default(), Instant::now());
     let mut chance = || 0.0;
-    let facts = Facts { metadata: &metadata, params: &params, pathname: "/" };
+    let facts = RequestFacts { metadata: &metadata, params: &params, pathname: "/" };
     let clock = Still::at(now);
-    let mut moment = Moment { facts, scope: b"", clock: &clock, chance: &mut chance };
+    let mut moment = RoutingInputs { facts, scope: b"", clock: &clock, chance: &mut chance };
     let mut course = Course::begin(&plan, &mut moment).unwrap();
-    let limited = Outcome { status: 429, speaker: Speaker::Gateway, ..Outcome::default() };
-    assert_eq!(course.after(&limited, &mut moment).unwrap(), Next::Elsewhere);
-    assert_eq!(course.after(&limited, &mut moment).unwrap(), Next::Deliver);
+    let limited = AttemptResult { status: 429, speaker: Speaker::Gateway, ..AttemptResult::default() };
+    assert_eq!(course.after(&limited, &mut moment).unwrap(), AfterAttempt::Elsewhere);
+    assert_eq!(course.after(&limited, &mut moment).unwrap(), AfterAttempt::Deliver);
     assert!(plan.leaves().all(|leaf| !leaf.breaker.as_ref().unwrap().is_open(now)));
 }
 
@@ -179,14 +183,14 @@ fn a_fault_of_our_own_and_the_end_of_the_time_end_everything() {
     let plan = plan(&config);
     let (metadata, params) = (Map::new(), Fields::default());
     for outcome in [
-        Outcome { status: 500, speaker: Speaker::Fault, ..Outcome::default() },
-        Outcome { status: 500, left: Duration::ZERO, ..Outcome::default() },
+        AttemptResult { status: 500, speaker: Speaker::Fault, ..AttemptResult::default() },
+        AttemptResult { status: 500, left: Duration::ZERO, ..AttemptResult::default() },
     ] {
         let mut chance = || 0.0;
-        let facts = Facts { metadata: &metadata, params: &params, pathname: "/" };
+        let facts = RequestFacts { metadata: &metadata, params: &params, pathname: "/" };
         let clock = Still::at(Instant::now());
-        let mut moment = Moment { facts, scope: b"", clock: &clock, chance: &mut chance };
+        let mut moment = RoutingInputs { facts, scope: b"", clock: &clock, chance: &mut chance };
         let mut course = Course::begin(&plan, &mut moment).unwrap();
-        assert_eq!(course.after(&outcome, &mut moment).unwrap(), Next::Deliver);
+        assert_eq!(course.after(&outcome, &mut moment).unwrap(), AfterAttempt::Deliver);
     }
 }

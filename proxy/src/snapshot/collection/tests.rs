@@ -1,7 +1,7 @@
 //! Changes as the feed hands them over, applied to keys in memory.
 
 use super::*;
-use shared::api_key::KeyHash;
+use shared::identity::api_key::KeyHash;
 use shared::model::{ApiKey, KeyKind, PreviousSecret};
 
 fn key(id: u128, secret: &str) -> ApiKey {
@@ -11,7 +11,7 @@ fn key(id: u128, secret: &str) -> ApiKey {
         workspace_id: None,
         user_id: None,
         kind: KeyKind::OrganisationService,
-        hash: KeyHash::of(secret.as_bytes()),
+        hash: KeyHash::from_key(secret.as_bytes()),
         scopes: ["completions.write".into()].into(),
         status: "active".into(),
         expires_at: None,
@@ -29,7 +29,7 @@ fn loaded(rows: &[(u128, &str)]) -> Collection<ApiKey> {
 
 /// Which row each of these secrets opens.
 fn opened(keys: &Collection<ApiKey>, secrets: &[&str]) -> Vec<Option<u128>> {
-    secrets.iter().map(|secret| keys.find(&KeyHash::of(secret.as_bytes())).map(|key| key.id.as_u128())).collect()
+    secrets.iter().map(|secret| keys.find(&KeyHash::from_key(secret.as_bytes())).map(|key| key.id.as_u128())).collect()
 }
 
 #[test]
@@ -44,7 +44,7 @@ fn a_rotated_key_opens_with_its_new_secret_only() {
 fn a_rotated_key_opens_with_both_secrets_until_it_is_written_without_the_first() {
     let rotated = |id, secret: &str, previous: &str| {
         let expires_at = chrono::DateTime::from_timestamp(1_800_000_000, 0).unwrap();
-        let previous = PreviousSecret { hash: KeyHash::of(previous.as_bytes()), expires_at };
+        let previous = PreviousSecret { hash: KeyHash::from_key(previous.as_bytes()), expires_at };
         ApiKey { previous: Some(Box::new(previous)), ..key(id, secret) }
     };
     let keys = loaded(&[(1, "a"), (2, "other")]);
@@ -104,7 +104,7 @@ fn a_change_of_one_key_among_200_000_copies_one_shard_and_a_rotation_two() {
     let mut revoked = key(7, "7");
     revoked.status = "archived".into();
     assert_eq!(keys.merge(&[], vec![revoked]).shards, 1);
-    assert_eq!(keys.find(&KeyHash::of(b"7")).unwrap().status, "archived");
+    assert_eq!(keys.find(&KeyHash::from_key(b"7")).unwrap().status, "archived");
     assert!(keys.merge(&[], vec![key(7, "seven")]).shards <= 2);
     assert_eq!(keys.len(), 200_000);
 }
@@ -123,7 +123,7 @@ fn rows_come_back_from_their_lines_as_they_were() {
     }
     incoming.replace();
     for secret in ["a", "b"] {
-        let hash = KeyHash::of(secret.as_bytes());
+        let hash = KeyHash::from_key(secret.as_bytes());
         assert_eq!(copy.find(&hash), keys.find(&hash));
     }
     assert_eq!(copy.len(), 2);

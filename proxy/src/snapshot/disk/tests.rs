@@ -1,7 +1,7 @@
 //! Copies written and read in a temporary folder.
 
 use super::*;
-use shared::api_key::KeyHash;
+use shared::identity::api_key::KeyHash;
 use shared::model::{ApiKey, KeyKind, Workspace};
 use std::os::unix::fs::PermissionsExt as _;
 use tempfile::TempDir;
@@ -20,7 +20,7 @@ fn filled() -> Snapshot {
         workspace_id: Some(workspace),
         user_id: None,
         kind: KeyKind::WorkspaceService,
-        hash: KeyHash::of(&n.to_be_bytes()),
+        hash: KeyHash::from_key(&n.to_be_bytes()),
         scopes: ["completions.write".into()].into(),
         status: "active".into(),
         expires_at: Some(noon()),
@@ -38,7 +38,7 @@ fn filled() -> Snapshot {
         limits: None,
         priority: 10,
     };
-    Snapshot::of(keys.collect(), vec![workspace])
+    Snapshot::with_rows(keys.collect(), vec![workspace])
 }
 
 /// A folder whose copy was confirmed at noon.
@@ -49,7 +49,7 @@ fn written() -> (TempDir, Folder, Uuid) {
     (place, folder, copy)
 }
 
-fn load(folder: &Folder, now: DateTime<Utc>) -> (Snapshot, Result<Duration, Unusable>) {
+fn load(folder: &Folder, now: DateTime<Utc>) -> (Snapshot, Result<Duration, UnusableCopy>) {
     let snapshot = Snapshot::empty();
     let loaded = folder.load(&snapshot, now, DAY);
     assert_eq!(snapshot.is_loaded(), loaded.is_ok());
@@ -64,7 +64,7 @@ fn a_copy_brings_every_row_back_with_its_age() {
     assert_eq!(loaded.unwrap(), Duration::from_secs(90));
     let original = filled();
     for n in 0..50_u128 {
-        let hash = KeyHash::of(&n.to_be_bytes());
+        let hash = KeyHash::from_key(&n.to_be_bytes());
         assert_eq!(snapshot.api_key(&hash), original.api_key(&hash));
     }
     assert_eq!(snapshot.workspace(&Uuid::from_u128(2)), original.workspace(&Uuid::from_u128(2)));
@@ -84,7 +84,7 @@ fn freshness_counts_from_the_confirmation_and_never_from_the_future() {
 fn a_copy_too_old_is_refused_until_postgres_confirmed_it_again() {
     let (_place, folder, copy) = written();
     let late = noon() + TimeDelta::hours(30);
-    assert!(matches!(load(&folder, late).1, Err(Unusable::TooOld { .. })));
+    assert!(matches!(load(&folder, late).1, Err(UnusableCopy::TooOld { .. })));
     assert!(folder.confirm(copy, noon() + TimeDelta::hours(29)).unwrap());
     assert_eq!(load(&folder, late).1.unwrap(), Duration::from_secs(3600));
 }
@@ -95,14 +95,14 @@ fn a_confirmation_of_another_copy_makes_nothing_younger() {
     assert!(folder.confirm(first, noon() + TimeDelta::hours(29)).unwrap());
     folder.save(&filled().view(), noon()).unwrap().unwrap();
     assert!(!folder.confirm(first, noon() + TimeDelta::hours(29)).unwrap());
-    assert!(matches!(load(&folder, noon() + TimeDelta::hours(30)).1, Err(Unusable::TooOld { .. })));
+    assert!(matches!(load(&folder, noon() + TimeDelta::hours(30)).1, Err(UnusableCopy::TooOld { .. })));
 }
 
 #[test]
 fn a_missing_copy_is_missing_and_cannot_be_confirmed() {
     let place = TempDir::new().unwrap();
     let folder = Folder::at(&place.path().join("snapshot"));
-    assert!(matches!(load(&folder, noon()).1, Err(Unusable::Missing)));
+    assert!(matches!(load(&folder, noon()).1, Err(UnusableCopy::Missing)));
     assert!(!folder.confirm(Uuid::from_u128(1), noon()).unwrap());
 }
 
@@ -115,7 +115,7 @@ fn a_copy_cut_at_any_line_or_inside_one_is_refused_whole() {
     assert_eq!(*last, whole.len());
     for cut in rest.iter().flat_map(|end| [*end, end - 7]).chain([0, 1, whole.len() - 2]) {
         std::fs::write(folder.copy_path(), &whole[..cut]).unwrap();
-        assert!(matches!(load(&folder, noon()).1, Err(Unusable::Damaged(_))), "cut at {cut}");
+        assert!(matches!(load(&folder, noon()).1, Err(UnusableCopy::Damaged(_))), "cut at {cut}");
     }
 }
 
@@ -125,7 +125,7 @@ fn a_copy_with_a_broken_or_strange_line_is_refused_whole() {
     let whole = std::fs::read_to_string(folder.copy_path()).unwrap();
     for (from, to) in [("api_keys {", "api_keys ["), ("api_keys {", "strangers {"), ("end 51", "end 50")] {
         std::fs::write(folder.copy_path(), whole.replacen(from, to, 1)).unwrap();
-        assert!(matches!(load(&folder, noon()).1, Err(Unusable::Damaged(_))), "{from} to {to}");
+        assert!(matches!(load(&folder, noon()).1, Err(UnusableCopy::Damaged(_))), "{from} to {to}");
     }
 }
 
@@ -145,7 +145,7 @@ fn a_copy_of_another_version_or_with_other_tables_is_foreign() {
     ] {
         std::fs::write(folder.copy_path(), format!("{other}\n{rows}")).unwrap();
         let refused = load(&folder, noon()).1.unwrap_err();
-        assert!(matches!(refused, Unusable::Foreign), "{other}: {refused}");
+        assert!(matches!(refused, UnusableCopy::Foreign), "{other}: {refused}");
     }
 }
 

@@ -3,7 +3,7 @@
 use super::Usage;
 use super::counts::Counts;
 
-pub fn read(counts: &Counts) -> Usage {
+pub fn usage_of(counts: &Counts) -> Usage {
     let hour = counts.hour;
     let by_lifetime = counts.five_minutes.saturating_add(hour);
     let counted = Usage {

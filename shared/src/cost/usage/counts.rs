@@ -57,68 +57,70 @@ pub struct Seen {
 
 impl Counts {
     /// Notes that a key stands there.
-    pub(super) fn see(&mut self, object: Object, key: Key) {
-        if object != Object::Whole {
+    pub(super) fn see(&mut self, object: UsageObject, key: UsageKey) {
+        if object != UsageObject::Whole {
             return;
         }
         let seen = &mut self.seen;
         match key {
-            Key::Prompt => (seen.openai, seen.prompt) = (true, true),
-            Key::Input => (seen.openai, seen.input) = (true, true),
-            Key::Completion | Key::Output | Key::Total => seen.openai = true,
-            Key::CacheRead | Key::CacheCreation | Key::Lifetimes | Key::Tools => seen.anthropic = true,
-            Key::Gemini => seen.gemini = true,
-            Key::Bedrock => seen.bedrock = true,
-            Key::Cohere => seen.cohere = true,
-            Key::Seconds => seen.seconds = true,
-            Key::Images => seen.images = true,
+            UsageKey::Prompt => (seen.openai, seen.prompt) = (true, true),
+            UsageKey::Input => (seen.openai, seen.input) = (true, true),
+            UsageKey::Completion | UsageKey::Output | UsageKey::Total => seen.openai = true,
+            UsageKey::CacheRead | UsageKey::CacheCreation | UsageKey::Lifetimes | UsageKey::Tools => {
+                seen.anthropic = true
+            }
+            UsageKey::Gemini => seen.gemini = true,
+            UsageKey::Bedrock => seen.bedrock = true,
+            UsageKey::Cohere => seen.cohere = true,
+            UsageKey::Seconds => seen.seconds = true,
+            UsageKey::Images => seen.images = true,
             _ => {}
         }
     }
 
     /// Keeps what stands there, if it is wanted. Of several the first above 0 holds.
-    pub(super) fn take(&mut self, object: Object, key: Key, count: u64) {
+    pub(super) fn take(&mut self, object: UsageObject, key: UsageKey, count: u64) {
         let parts = match object {
-            Object::Whole => return self.take_own(key, count),
-            Object::Inward => &mut self.inward,
-            Object::Outward => &mut self.outward,
-            Object::Lifetimes | Object::Tools | Object::OfCached => {
+            UsageObject::Whole => return self.take_own(key, count),
+            UsageObject::Inward => &mut self.inward,
+            UsageObject::Outward => &mut self.outward,
+            UsageObject::Lifetimes | UsageObject::Tools | UsageObject::OfCached => {
                 let place = match (object, key) {
-                    (Object::Lifetimes, Key::Hour) => &mut self.hour,
-                    (Object::Lifetimes, Key::FiveMinutes) => &mut self.five_minutes,
-                    (Object::Tools, Key::Searches) => &mut self.searches,
-                    (Object::OfCached, Key::Audio) => &mut self.inward.of_cached[0],
-                    (Object::OfCached, Key::Image) => &mut self.inward.of_cached[1],
+                    (UsageObject::Lifetimes, UsageKey::Hour) => &mut self.hour,
+                    (UsageObject::Lifetimes, UsageKey::FiveMinutes) => &mut self.five_minutes,
+                    (UsageObject::Tools, UsageKey::Searches) => &mut self.searches,
+                    (UsageObject::OfCached, UsageKey::Audio) => &mut self.inward.of_cached[0],
+                    (UsageObject::OfCached, UsageKey::Image) => &mut self.inward.of_cached[1],
                     _ => return,
                 };
                 return keep(place, count);
             }
-            Object::Other => return,
+            UsageObject::Other => return,
         };
         let place = match key {
-            Key::Cached => &mut parts.cached,
-            Key::CacheWrite => &mut parts.cache_write,
-            Key::Audio => &mut parts.audio,
-            Key::Image => &mut parts.image,
-            Key::Reasoning => &mut parts.reasoning,
+            UsageKey::Cached => &mut parts.cached,
+            UsageKey::CacheWrite => &mut parts.cache_write,
+            UsageKey::Audio => &mut parts.audio,
+            UsageKey::Image => &mut parts.image,
+            UsageKey::Reasoning => &mut parts.reasoning,
             _ => return,
         };
         keep(place, count);
     }
 
-    fn take_own(&mut self, key: Key, count: u64) {
+    fn take_own(&mut self, key: UsageKey, count: u64) {
         let place = match key {
-            Key::Prompt => &mut self.prompt,
-            Key::Input => &mut self.input,
-            Key::Completion => &mut self.completion,
-            Key::Output => &mut self.output,
-            Key::Total => &mut self.total,
-            Key::Reasoning => &mut self.reasoning,
-            Key::CacheHit => &mut self.cached[0],
-            Key::Cached => &mut self.cached[1],
-            Key::CacheRead => &mut self.cache_read,
-            Key::CacheCreation => &mut self.cache_creation,
-            Key::SearchQueries => &mut self.search_queries,
+            UsageKey::Prompt => &mut self.prompt,
+            UsageKey::Input => &mut self.input,
+            UsageKey::Completion => &mut self.completion,
+            UsageKey::Output => &mut self.output,
+            UsageKey::Total => &mut self.total,
+            UsageKey::Reasoning => &mut self.reasoning,
+            UsageKey::CacheHit => &mut self.cached[0],
+            UsageKey::Cached => &mut self.cached[1],
+            UsageKey::CacheRead => &mut self.cache_read,
+            UsageKey::CacheCreation => &mut self.cache_creation,
+            UsageKey::SearchQueries => &mut self.search_queries,
             _ => return,
         };
         keep(place, count);
@@ -133,7 +135,7 @@ fn keep(place: &mut u64, count: u64) {
 
 /// An object of the usage.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Object {
+pub(super) enum UsageObject {
     Whole,
     Inward,
     Outward,
@@ -143,22 +145,22 @@ pub(super) enum Object {
     Other,
 }
 
-impl Object {
+impl UsageObject {
     /// The one that stands at a key of this one.
-    pub(super) fn at(self, key: Key) -> Self {
+    pub(super) fn at(self, key: UsageKey) -> Self {
         match (self, key) {
-            (Self::Whole, Key::Inward) => Self::Inward,
-            (Self::Whole, Key::Outward) => Self::Outward,
-            (Self::Whole, Key::Lifetimes) => Self::Lifetimes,
-            (Self::Whole, Key::Tools) => Self::Tools,
-            (Self::Inward, Key::OfCached) => Self::OfCached,
+            (Self::Whole, UsageKey::Inward) => Self::Inward,
+            (Self::Whole, UsageKey::Outward) => Self::Outward,
+            (Self::Whole, UsageKey::Lifetimes) => Self::Lifetimes,
+            (Self::Whole, UsageKey::Tools) => Self::Tools,
+            (Self::Inward, UsageKey::OfCached) => Self::OfCached,
             _ => Self::Other,
         }
     }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Key {
+pub(super) enum UsageKey {
     Prompt,
     Input,
     Completion,
@@ -189,8 +191,8 @@ pub(super) enum Key {
     Other,
 }
 
-impl Key {
-    pub(super) fn of(name: &str) -> Self {
+impl UsageKey {
+    pub(super) fn from_name(name: &str) -> Self {
         match name {
             "prompt_tokens" => Self::Prompt,
             "input_tokens" => Self::Input,
@@ -227,23 +229,23 @@ impl Key {
 impl<'de> Deserialize<'de> for Counts {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let mut counts = Self::default();
-        deserializer.deserialize_any(Place { counts: &mut counts, object: None, key: Key::Other })?;
+        deserializer.deserialize_any(CountPlace { counts: &mut counts, object: None, key: UsageKey::Other })?;
         Ok(counts)
     }
 }
 
-impl<'de> Deserialize<'de> for Key {
+impl<'de> Deserialize<'de> for UsageKey {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         struct KeyVisitor;
         impl Visitor<'_> for KeyVisitor {
-            type Value = Key;
+            type Value = UsageKey;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.write_str("a name")
             }
 
-            fn visit_str<E: Error>(self, name: &str) -> Result<Key, E> {
-                Ok(Key::of(name))
+            fn visit_str<E: Error>(self, name: &str) -> Result<UsageKey, E> {
+                Ok(UsageKey::from_name(name))
             }
         }
         deserializer.deserialize_str(KeyVisitor)
@@ -251,26 +253,26 @@ impl<'de> Deserialize<'de> for Key {
 }
 
 /// Where a value stands. The whole stands nowhere.
-struct Place<'c> {
+struct CountPlace<'c> {
     counts: &'c mut Counts,
-    object: Option<Object>,
-    key: Key,
+    object: Option<UsageObject>,
+    key: UsageKey,
 }
 
-impl<'de> DeserializeSeed<'de> for Place<'_> {
+impl<'de> DeserializeSeed<'de> for CountPlace<'_> {
     type Value = ();
 
     /// What stands at a name that means nothing is not read: a number or an escape in it that is out of range takes nothing
     /// from what the others say.
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
         match self.key {
-            Key::Other => IgnoredAny::deserialize(deserializer).map(drop),
+            UsageKey::Other => IgnoredAny::deserialize(deserializer).map(drop),
             _ => deserializer.deserialize_any(self),
         }
     }
 }
 
-impl<'de> Visitor<'de> for Place<'_> {
+impl<'de> Visitor<'de> for CountPlace<'_> {
     type Value = ();
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -310,10 +312,10 @@ impl<'de> Visitor<'de> for Place<'_> {
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut fields: A) -> Result<(), A::Error> {
-        let object = self.object.map_or(Object::Whole, |object| object.at(self.key));
+        let object = self.object.map_or(UsageObject::Whole, |object| object.at(self.key));
         while let Some(key) = fields.next_key()? {
             self.counts.see(object, key);
-            fields.next_value_seed(Place { counts: self.counts, object: Some(object), key })?;
+            fields.next_value_seed(CountPlace { counts: self.counts, object: Some(object), key })?;
         }
         Ok(())
     }

@@ -4,7 +4,7 @@
 use super::Usage;
 use super::counts::Counts;
 
-pub fn read(counts: &Counts) -> Usage {
+pub fn usage_of(counts: &Counts) -> Usage {
     let (inward, outward) = (&counts.inward, &counts.outward);
     let prompt = first([counts.prompt, counts.input]);
     let completion = first([counts.completion, counts.output]);

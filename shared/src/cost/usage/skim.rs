@@ -1,7 +1,7 @@
 //! Usage read without a parser, where it is as plain as it mostly is: objects of whole numbers. Whatever else stands there
 //! is left to the parser; what is read here is JSON, and means the same.
 
-use super::counts::{Counts, Key, Object};
+use super::counts::{Counts, UsageKey, UsageObject};
 
 /// Deeper than any that we know.
 const DEEPEST: usize = 5;
@@ -34,7 +34,7 @@ enum Next {
 fn walk(text: &str, counts: &mut Counts) -> Option<usize> {
     let bytes = text.as_bytes();
     let (b'{', mut at) = byte(bytes, 0)? else { return None };
-    let mut open = [Object::Whole; DEEPEST];
+    let mut open = [UsageObject::Whole; DEEPEST];
     let mut deep = 0;
     let mut next = Next::KeyOrEnd;
     loop {
@@ -89,12 +89,12 @@ fn is_blank(byte: &u8) -> bool {
 }
 
 /// What stands behind a quote.
-fn key_at(text: &str, at: usize) -> Option<(Key, usize)> {
+fn key_at(text: &str, at: usize) -> Option<(UsageKey, usize)> {
     let end = quote(text.as_bytes(), at)?;
     let name = text.get(at..end)?;
-    match Key::of(name) {
+    match UsageKey::from_name(name) {
         // It may be another one, escaped.
-        Key::Other if name.bytes().any(|byte| byte == b'\\' || byte < b' ') => None,
+        UsageKey::Other if name.bytes().any(|byte| byte == b'\\' || byte < b' ') => None,
         key => Some((key, end + 1)),
     }
 }

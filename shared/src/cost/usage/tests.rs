@@ -6,13 +6,13 @@ use serde_json::json;
 #[test]
 fn what_is_no_usage_is_not_read() {
     for value in [json!(null), json!({}), json!([]), json!("x"), json!({ "tokens": 3 })] {
-        assert_eq!(Usage::read(&value), None, "{value}");
+        assert_eq!(Usage::parse(&value), None, "{value}");
     }
 }
 
 #[test]
 fn a_part_larger_than_the_whole_leaves_nothing_and_never_underflows() {
-    let usage = Usage::read(&json!({
+    let usage = Usage::parse(&json!({
         "prompt_tokens": 10, "completion_tokens": 1,
         "prompt_tokens_details": { "cached_tokens": 50, "audio_tokens": 50 },
         "completion_tokens_details": { "reasoning_tokens": 9, "audio_tokens": 9 },
@@ -23,9 +23,9 @@ fn a_part_larger_than_the_whole_leaves_nothing_and_never_underflows() {
 
 #[test]
 fn counts_that_are_no_whole_numbers_count_as_none() {
-    let usage = Usage::read(&json!({ "prompt_tokens": -5, "completion_tokens": "7", "total_tokens": null })).unwrap();
+    let usage = Usage::parse(&json!({ "prompt_tokens": -5, "completion_tokens": "7", "total_tokens": null })).unwrap();
     assert_eq!(usage, Usage::default());
-    let most = Usage::read(
+    let most = Usage::parse(
         &json!({ "promptTokenCount": u64::MAX, "toolUsePromptTokenCount": 5, "candidatesTokenCount": u64::MAX, "thoughtsTokenCount": 1 }),
     );
     assert_eq!(most.unwrap().completion_tokens(), u64::MAX);
@@ -50,7 +50,7 @@ fn each_wire_format_is_known_by_its_keys() {
         ),
         (json!({ "billed_units": { "input_tokens": 10.0, "output_tokens": 5 } }), 10, 5),
     ] {
-        let read = Usage::read(&usage).unwrap();
+        let read = Usage::parse(&usage).unwrap();
         assert_eq!((read.prompt_tokens(), read.completion_tokens()), (prompt, completion), "{usage}");
     }
 }

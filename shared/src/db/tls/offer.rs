@@ -11,12 +11,12 @@ use tokio_postgres::tls::{MakeTlsConnect, TlsConnect};
 
 /// What every connection of the same settings shares.
 #[derive(Clone)]
-pub struct Offer(pub(super) Option<Arc<MakeTlsConnector>>);
+pub struct TlsOffer(pub(super) Option<Arc<MakeTlsConnector>>);
 
 /// The same for one connection.
 pub struct Handshake(Option<TlsConnector>);
 
-impl MakeTlsConnect<Socket> for Offer {
+impl MakeTlsConnect<Socket> for TlsOffer {
     type Stream = TlsStream<Socket>;
     type TlsConnect = Handshake;
     type Error = ErrorStack;

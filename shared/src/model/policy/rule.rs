@@ -24,23 +24,23 @@ pub struct Rule {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Condition {
-    pub key: Key,
+    pub key: PolicyKey,
     /// One of these; `*` is any value at all.
-    pub value: Values,
+    pub value: ConditionValues,
     /// And none of these.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub excludes: Option<Values>,
+    pub excludes: Option<ConditionValues>,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct GroupBy {
-    pub key: Key,
+    pub key: PolicyKey,
 }
 
 /// What a request can be asked about.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub enum Key {
+pub enum PolicyKey {
     ApiKey,
     OrganisationId,
     WorkspaceId,
@@ -56,7 +56,7 @@ pub enum Key {
 
 /// One text or several, shown as it was sent.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Values {
+pub enum ConditionValues {
     One(String),
     Several(Vec<String>),
 }
@@ -64,10 +64,10 @@ pub enum Values {
 /// What is known of a request, or of one attempt.
 pub trait Facts {
     /// The value that requests are grouped by; none when there is none.
-    fn value(&self, key: &Key) -> Option<Cow<'_, str>>;
+    fn value(&self, key: &PolicyKey) -> Option<Cow<'_, str>>;
 
     /// Whether a condition that says `wanted` means this request. Things with several names answer to all of them.
-    fn is(&self, key: &Key, wanted: &str) -> bool {
+    fn is(&self, key: &PolicyKey, wanted: &str) -> bool {
         self.value(key).is_some_and(|value| value == wanted)
     }
 }
@@ -93,22 +93,27 @@ impl Rule {
 
     /// Whether it can be judged only once a target is chosen.
     pub fn is_per_attempt(&self) -> bool {
-        self.keys().any(Key::is_per_attempt)
+        self.keys().any(PolicyKey::is_per_attempt)
     }
 
     /// Whether all requests of a caller to an endpoint are one to it.
     pub fn is_by_caller(&self) -> bool {
-        self.keys().all(|key| matches!(key, Key::ApiKey | Key::OrganisationId | Key::WorkspaceId | Key::EndpointType))
+        self.keys().all(|key| {
+            matches!(
+                key,
+                PolicyKey::ApiKey | PolicyKey::OrganisationId | PolicyKey::WorkspaceId | PolicyKey::EndpointType
+            )
+        })
     }
 
-    fn keys(&self) -> impl Iterator<Item = &Key> {
+    fn keys(&self) -> impl Iterator<Item = &PolicyKey> {
         self.conditions.iter().map(|one| &one.key).chain(self.group_by.iter().map(|one| &one.key))
     }
 }
 
 impl Condition {
     pub fn holds(&self, facts: &impl Facts) -> bool {
-        let names = |values: &Values| {
+        let names = |values: &ConditionValues| {
             values.iter().any(|one| match one {
                 "*" => facts.value(&self.key).is_some(),
                 one => facts.is(&self.key, one),
@@ -118,7 +123,7 @@ impl Condition {
     }
 }
 
-impl Key {
+impl PolicyKey {
     /// Known of an attempt, not of the request.
     pub fn is_per_attempt(&self) -> bool {
         matches!(self, Self::VirtualKey | Self::Provider | Self::Model)
@@ -144,7 +149,7 @@ impl Key {
     }
 }
 
-impl fmt::Display for Key {
+impl fmt::Display for PolicyKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}{}", self.prefix(), self.field())
     }
@@ -156,20 +161,20 @@ impl fmt::Display for Key {
 )]
 pub struct NoSuchKey;
 
-impl FromStr for Key {
+impl FromStr for PolicyKey {
     type Err = NoSuchKey;
 
     fn from_str(text: &str) -> Result<Self, NoSuchKey> {
-        const PLAIN: [Key; 9] = [
-            Key::ApiKey,
-            Key::OrganisationId,
-            Key::WorkspaceId,
-            Key::Config,
-            Key::Prompt,
-            Key::EndpointType,
-            Key::VirtualKey,
-            Key::Provider,
-            Key::Model,
+        const PLAIN: [PolicyKey; 9] = [
+            PolicyKey::ApiKey,
+            PolicyKey::OrganisationId,
+            PolicyKey::WorkspaceId,
+            PolicyKey::Config,
+            PolicyKey::Prompt,
+            PolicyKey::EndpointType,
+            PolicyKey::VirtualKey,
+            PolicyKey::Provider,
+            PolicyKey::Model,
         ];
         if let Some(field) = text.strip_prefix("metadata.") {
             let is_name = (1..=128).contains(&field.chars().count()) && !field.contains(char::is_control);
@@ -179,19 +184,19 @@ impl FromStr for Key {
     }
 }
 
-impl Serialize for Key {
+impl Serialize for PolicyKey {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_str(self)
     }
 }
 
-impl<'de> Deserialize<'de> for Key {
+impl<'de> Deserialize<'de> for PolicyKey {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         String::deserialize(deserializer)?.parse().map_err(D::Error::custom)
     }
 }
 
-impl Values {
+impl ConditionValues {
     pub fn iter(&self) -> impl Iterator<Item = &str> {
         let all = match self {
             Self::One(one) => std::slice::from_ref(one),
@@ -201,7 +206,7 @@ impl Values {
     }
 }
 
-impl Serialize for Values {
+impl Serialize for ConditionValues {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         match self {
             Self::One(one) => one.serialize(serializer),
@@ -210,26 +215,26 @@ impl Serialize for Values {
     }
 }
 
-impl<'de> Deserialize<'de> for Values {
+impl<'de> Deserialize<'de> for ConditionValues {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         struct Either;
         impl<'de> Visitor<'de> for Either {
-            type Value = Values;
+            type Value = ConditionValues;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.write_str("a string or a list of strings")
             }
 
-            fn visit_str<E: Error>(self, text: &str) -> Result<Values, E> {
-                Ok(Values::One(text.to_owned()))
+            fn visit_str<E: Error>(self, text: &str) -> Result<ConditionValues, E> {
+                Ok(ConditionValues::One(text.to_owned()))
             }
 
-            fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Values, A::Error> {
+            fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<ConditionValues, A::Error> {
                 let mut several = Vec::new();
                 while let Some(text) = items.next_element()? {
                     several.push(text);
                 }
-                Ok(Values::Several(several))
+                Ok(ConditionValues::Several(several))
             }
         }
         deserializer.deserialize_any(Either)

@@ -1,7 +1,7 @@
 //! Names of groups: `<key>:<value>` joined by `|`. They come from whoever sends requests, so they are bounded, and no
 //! value can be made to look like two.
 
-use super::{Facts, Key};
+use super::{Facts, PolicyKey};
 use sha2::{Digest as _, Sha256};
 use uuid::Uuid;
 
@@ -11,7 +11,7 @@ const LONGEST_VALUE: usize = 120;
 const LONGEST: usize = 200;
 
 /// The name of the group that a request belongs to; none when it lacks one of the values.
-pub fn value_key<'a>(keys: impl IntoIterator<Item = &'a Key>, facts: &impl Facts) -> Option<String> {
+pub fn value_key<'a>(keys: impl IntoIterator<Item = &'a PolicyKey>, facts: &impl Facts) -> Option<String> {
     let mut name = String::new();
     push_value_key(&mut name, keys, facts, false).then_some(name)
 }
@@ -21,7 +21,7 @@ pub fn value_key<'a>(keys: impl IntoIterator<Item = &'a Key>, facts: &impl Facts
 /// no value can be made to look like.
 pub fn push_value_key<'a>(
     out: &mut String,
-    keys: impl IntoIterator<Item = &'a Key>,
+    keys: impl IntoIterator<Item = &'a PolicyKey>,
     facts: &impl Facts,
     include_none: bool,
 ) -> bool {
@@ -82,13 +82,13 @@ mod tests {
     struct Sent(&'static [(&'static str, &'static str)]);
 
     impl Facts for Sent {
-        fn value(&self, key: &Key) -> Option<Cow<'_, str>> {
+        fn value(&self, key: &PolicyKey) -> Option<Cow<'_, str>> {
             let name = key.to_string();
             self.0.iter().find(|(one, _)| *one == name).map(|(_, value)| Cow::Borrowed(*value))
         }
     }
 
-    fn keys(names: &[&str]) -> Vec<Key> {
+    fn keys(names: &[&str]) -> Vec<PolicyKey> {
         names.iter().map(|name| name.parse().unwrap()).collect()
     }
 
@@ -127,7 +127,7 @@ mod tests {
         static LONG: std::sync::LazyLock<String> = std::sync::LazyLock::new(|| "x".repeat(1 << 16));
         struct Long;
         impl Facts for Long {
-            fn value(&self, _: &Key) -> Option<Cow<'_, str>> {
+            fn value(&self, _: &PolicyKey) -> Option<Cow<'_, str>> {
                 Some(Cow::Borrowed(LONG.as_str()))
             }
         }

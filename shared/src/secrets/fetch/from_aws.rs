@@ -2,20 +2,20 @@
 
 use super::Fetcher;
 use crate::seal::Secret;
-use crate::secrets::FetchError;
 use crate::secrets::aws::{self, Lent};
 use crate::secrets::http::Request;
 use crate::secrets::login::Login;
-use crate::secrets::reference::{Access, Reference};
-use crate::secrets::sigv4::{self, Keys};
+use crate::secrets::reference::{ManagerAccess, Reference};
+use crate::secrets::sigv4::AwsKeys;
+use crate::secrets::{FetchError, sigv4};
 use chrono::Utc;
 use std::time::{Duration, Instant};
 
 impl Fetcher {
     pub(super) async fn ask_aws(&self, reference: &Reference) -> Result<Secret, FetchError> {
         let region = match &reference.access {
-            Access::AwsKey { region, .. } | Access::AwsRole { region, .. } => region,
-            Access::AwsOwn { region: Some(region) } => region,
+            ManagerAccess::AwsKey { region, .. } | ManagerAccess::AwsRole { region, .. } => region,
+            ManagerAccess::AwsOwn { region: Some(region) } => region,
             _ => self.own.shown()?.region().ok_or(FetchError::NoIdentity("AWS_REGION is not set"))?,
         };
         let keys = self.aws_keys(reference, region).await?;
@@ -28,16 +28,16 @@ impl Fetcher {
         self.endpoints.aws.clone().unwrap_or_else(|| aws::endpoint(service, region))
     }
 
-    async fn aws_keys(&self, reference: &Reference, region: &str) -> Result<Keys, FetchError> {
-        if let Access::AwsKey { id, secret, .. } = &reference.access {
-            return Ok(Keys { id: id.clone(), secret: secret.clone(), session: None });
+    async fn aws_keys(&self, reference: &Reference, region: &str) -> Result<AwsKeys, FetchError> {
+        if let ManagerAccess::AwsKey { id, secret, .. } = &reference.access {
+            return Ok(AwsKeys { id: id.clone(), secret: secret.clone(), session: None });
         }
         if let Some(Login::Aws(keys)) = self.logins.find(&reference.login, Instant::now()) {
             return Ok(keys);
         }
         let own = self.own_aws_keys(region).await?;
         let lent = match &reference.access {
-            Access::AwsRole { role_arn, external_id, .. } => {
+            ManagerAccess::AwsRole { role_arn, external_id, .. } => {
                 let request = aws::assume_role(&self.aws_endpoint("sts", region), role_arn, external_id.as_ref());
                 let request = sigv4::signed(request, &own.keys, region, "sts", Utc::now());
                 aws::assumed(&self.send(request).await?)?

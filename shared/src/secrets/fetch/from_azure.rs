@@ -4,7 +4,7 @@ use super::Fetcher;
 use crate::seal::Secret;
 use crate::secrets::http::Request;
 use crate::secrets::login::Login;
-use crate::secrets::reference::{Access, Reference};
+use crate::secrets::reference::{ManagerAccess, Reference};
 use crate::secrets::{FetchError, azure};
 use chrono::Utc;
 use std::time::Instant;
@@ -27,10 +27,10 @@ impl Fetcher {
         let audience = azure::audience(vault_url);
         let login = self.endpoints.azure_login.as_deref().unwrap_or_else(|| azure::login_host(vault_url));
         let client = match &reference.access {
-            Access::AzureEntra { tenant, client, secret, .. } => {
+            ManagerAccess::AzureEntra { tenant, client, secret, .. } => {
                 return Ok(azure::token_by_secret(login, tenant, client, secret, &audience));
             }
-            Access::AzureManaged { client, .. } => client.as_deref(),
+            ManagerAccess::AzureManaged { client, .. } => client.as_deref(),
             _ => {
                 let own = self.own.shown()?;
                 let known = (own.variable("AZURE_TENANT_ID"), own.variable("AZURE_CLIENT_ID"));

@@ -3,7 +3,7 @@
 use super::Fetcher;
 use crate::seal::Secret;
 use crate::secrets::login::Login;
-use crate::secrets::reference::{Access, Reference};
+use crate::secrets::reference::{ManagerAccess, Reference};
 use crate::secrets::{FetchError, vault};
 use std::time::Instant;
 
@@ -29,17 +29,17 @@ impl Fetcher {
         address: &str,
         namespace: Option<&str>,
     ) -> Result<Secret, FetchError> {
-        if let Access::VaultToken { token, .. } = &reference.access {
+        if let ManagerAccess::VaultToken { token, .. } = &reference.access {
             return Ok(token.clone());
         }
         if let Some(Login::Token(token)) = self.logins.find(&reference.login, Instant::now()) {
             return Ok(token);
         }
         let request = match &reference.access {
-            Access::VaultAppRole { role_id, secret_id, .. } => {
+            ManagerAccess::VaultAppRole { role_id, secret_id, .. } => {
                 vault::login_by_approle(address, role_id, secret_id, namespace)
             }
-            Access::VaultKubernetes { role, .. } => {
+            ManagerAccess::VaultKubernetes { role, .. } => {
                 let jwt = self.own.shown()?.kubernetes_token().await?;
                 vault::login_by_kubernetes(address, role, &jwt, namespace)
             }

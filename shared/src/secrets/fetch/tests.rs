@@ -48,7 +48,7 @@ fn reference(kind: &str, config: &Value, path: &str) -> Reference {
 }
 
 fn own(pairs: &[(&str, &str)]) -> OwnIdentity {
-    OwnIdentity::of(pairs.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())))
+    OwnIdentity::from_variables(pairs.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())))
 }
 
 async fn fetched(fetcher: &Fetcher, reference: &Reference) -> Result<String, FetchError> {

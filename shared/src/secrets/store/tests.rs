@@ -8,13 +8,13 @@ use std::collections::VecDeque;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use uuid::Uuid;
 
-fn said(look: &Look) -> &'static str {
+fn said(look: &SecretLookup) -> &'static str {
     match look {
-        Look::Fresh(_) => "fresh",
-        Look::Stale(_, true) => "due",
-        Look::Stale(_, false) => "stale",
-        Look::Refused(_) => "refused",
-        Look::Absent => "absent",
+        SecretLookup::Fresh(_) => "fresh",
+        SecretLookup::Stale(_, true) => "due",
+        SecretLookup::Stale(_, false) => "stale",
+        SecretLookup::Refused(_) => "refused",
+        SecretLookup::Absent => "absent",
     }
 }
 
@@ -22,9 +22,9 @@ fn said(look: &Look) -> &'static str {
 fn a_value_is_fresh_for_its_time_kept_while_the_manager_is_away_and_dropped_when_denied() {
     let start = Instant::now();
     let at = |seconds: u64| start + Duration::from_secs(seconds);
-    let value = || Ok(Arc::new(Fetched { text: "v".to_owned().into(), is_always_map: false }));
+    let value = || Ok(Arc::new(FetchedSecret { text: "v".to_owned().into(), is_always_map: false }));
     let away = || Err(FetchError::Away("x".into()));
-    let mut state = State::default();
+    let mut state = SecretState::default();
     assert_eq!(said(&state.look(TTL, start)), "absent");
     state.settle(value(), TTL, start);
     for (seconds, expected) in [(0, "fresh"), (299, "fresh"), (300, "due"), (24 * 3600, "absent")] {

@@ -5,8 +5,8 @@ use super::sign_in::Oidc;
 use crate::crud::Action;
 use crate::http::{ApiError, Field, text};
 use serde_json::{Value, json};
-use shared::api_key;
-use shared::seal::Place;
+use shared::identity::api_key;
+use shared::seal::SealedPlace;
 
 const MASK: &str = "masked_client_secret";
 
@@ -56,7 +56,7 @@ pub async fn keep(
         ClientSecretChange::Forget => (None, Value::Null),
         ClientSecretChange::Replace(secret) => {
             let mask = api_key::mask(&secret).into();
-            let place = Place { organisation: id, table: "organisations", row: id, field: "auth_secrets" };
+            let place = SealedPlace { organisation: id, table: "organisations", row: id, field: "auth_secrets" };
             let object = shared::seal::Secret::from(json!({ "oidc.client_secret": secret }).to_string());
             (Some(action.app.sealer.seal(&action.tx, &place, object.expose()).await?.to_vec()), mask)
         }

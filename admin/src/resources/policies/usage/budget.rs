@@ -7,8 +7,8 @@ use crate::http::{ApiError, Field};
 use crate::limits::is_raised;
 use crate::limits::reset::{self as resets, ResetPeriod, ResetSchedule};
 use chrono::Utc;
+use shared::db::table::Columns;
 use shared::model::policy::BudgetKind;
-use shared::table::Columns;
 
 impl UsagePolicy {
     pub(super) fn kind(&self) -> BudgetKind {

@@ -7,13 +7,13 @@ use std::collections::HashMap;
 struct Request(HashMap<&'static str, &'static str>);
 
 impl Facts for Request {
-    fn value(&self, key: &Key) -> Option<Cow<'_, str>> {
+    fn value(&self, key: &PolicyKey) -> Option<Cow<'_, str>> {
         self.0.get(key.to_string().as_str()).map(|value| Cow::Borrowed(*value))
     }
 
-    fn is(&self, key: &Key, wanted: &str) -> bool {
+    fn is(&self, key: &PolicyKey, wanted: &str) -> bool {
         match key {
-            Key::Model => names_model(wanted, self.0.get("provider").copied(), self.0["model"]),
+            PolicyKey::Model => names_model(wanted, self.0.get("provider").copied(), self.0["model"]),
             _ => self.value(key).is_some_and(|value| value == wanted),
         }
     }

@@ -1,0 +1,143 @@
+//! What a request was promised, from its admission to its record: which counters its records are charged to, and what is
+//! settled when it is over. Dropped unsettled, everything is given back.
+
+use super::amounts::{Amounts, Item, Tariff};
+use super::limit_refusal::RateHeaders;
+use crate::journal::usage::UsageReader;
+use crate::journal::{Charge, Charges};
+use crate::limits::{Reservation, Spent, Unit};
+use http::HeaderValue;
+use shared::cost::Usage;
+use std::sync::Arc;
+
+pub struct Admission {
+    tariff: Arc<Tariff>,
+    /// Of the limits that were looked at before a target was chosen.
+    request: Option<Reservation>,
+    /// Of those of the present target.
+    attempt: Option<Reservation>,
+    /// Which target that is.
+    option: Option<HeaderValue>,
+    /// What targets used that others took the place of.
+    before: Spent,
+    amounts: Amounts,
+    /// What the client is told about its rates.
+    pub shown: RateHeaders,
+}
+
+/// What a target is known to have used.
+pub struct Used<'u> {
+    pub found: &'u UsageReader,
+    pub guess: Option<(u64, u64)>,
+    pub item: Item<'u>,
+}
+
+impl Admission {
+    pub fn new(tariff: Arc<Tariff>) -> Self {
+        Self {
+            tariff,
+            request: None,
+            attempt: None,
+            option: None,
+            before: Spent::default(),
+            amounts: Amounts::default(),
+            shown: RateHeaders::default(),
+        }
+    }
+
+    pub fn admit(&mut self, reservation: Reservation, amounts: Amounts) {
+        self.amounts = amounts;
+        self.request = Some(reservation);
+    }
+
+    pub fn admit_attempt(&mut self, reservation: Reservation, option: HeaderValue) {
+        (self.attempt, self.option) = (Some(reservation), Some(option));
+    }
+
+    /// Another target is turned to, and there is no record that would say what the one before used.
+    pub fn leave_attempt_unless(&mut self, option: &HeaderValue) {
+        if self.option.as_ref().is_some_and(|admitted| admitted != option)
+            && let Some(attempt) = self.attempt.take()
+        {
+            attempt.settle(Spent { requests: 1, ..Spent::default() });
+        }
+    }
+
+    /// Whether the present target was let pass already: a retry goes on with what it was promised.
+    pub fn has_attempt(&self) -> bool {
+        self.attempt.is_some()
+    }
+
+    pub fn give_attempt_back(&mut self) {
+        self.attempt = None;
+    }
+
+    /// The counters of a record. Where another target takes over, the request is not counted yet.
+    pub fn charges(&self, is_last: bool) -> Charges<'static> {
+        let request = self.request.iter().flat_map(Reservation::charges);
+        let request = request.filter(|due| is_last || due.counter.unit() != Unit::Requests);
+        request.chain(self.attempt.iter().flat_map(Reservation::charges)).map(Charge::from).collect()
+    }
+
+    /// What strict budgets promised to the call that is about to leave; none without any.
+    pub fn promises(&self) -> Option<(Charges<'static>, Vec<u64>)> {
+        let promises = || self.request.iter().chain(&self.attempt).flat_map(Reservation::promises);
+        promises().next()?;
+        Some((promises().map(|(due, _)| Charge::from(due)).collect(), promises().map(|(_, amount)| amount).collect()))
+    }
+
+    /// Another target takes the place of the present one, whose record is written.
+    pub fn set_aside(&mut self, used: &Used<'_>) {
+        let spent = self.spent(used);
+        if let Some(attempt) = self.attempt.take() {
+            attempt.settle(spent);
+        }
+        self.before.tokens = self.before.tokens.saturating_add(spent.tokens);
+        self.before.nano_cents = self.before.nano_cents.saturating_add(spent.nano_cents);
+    }
+
+    /// The last record is written.
+    pub fn settle(mut self: Box<Self>, used: &Used<'_>) {
+        self.set_aside(used);
+        if let Some(request) = self.request.take() {
+            request.settle(Spent { requests: 1, ..self.before });
+        }
+    }
+
+    /// A limit or a mistake stood against the last target: only what others used before it stays used.
+    pub fn give_back(mut self: Box<Self>) {
+        if let Some(request) = self.request.take() {
+            request.settle(self.before);
+        }
+    }
+
+    /// The request is over and nobody looked at what it used.
+    pub fn settle_unseen(mut self: Box<Self>) {
+        let spent = Spent {
+            requests: 1,
+            tokens: self.amounts.tokens.unwrap_or(0),
+            nano_cents: self.amounts.nano_cents.unwrap_or(0),
+        };
+        for reservation in [self.attempt.take(), self.request.take()].into_iter().flatten() {
+            reservation.settle(spent);
+        }
+    }
+
+    fn spent(&self, used_up: &Used<'_>) -> Spent {
+        let held = || self.request.iter().chain(&self.attempt);
+        let costs = held().any(|reservation| reservation.is_of(Unit::Cost));
+        if !costs && !held().any(|reservation| reservation.is_of(Unit::Tokens)) {
+            return Spent { requests: 1, ..Spent::default() };
+        }
+        let usage = Usage::known(used_up.found.told(), used_up.guess);
+        let tokens = usage.prompt_tokens().saturating_add(usage.completion_tokens());
+        let nano_cents = match costs && !usage.is_nothing() {
+            true => {
+                let prices = self.tariff.sources.known(used_up.item.service);
+                self.tariff.nano_cents(&usage, &used_up.item, prices.as_deref()).unwrap_or(0)
+            }
+            false => 0,
+        };
+        Spent { requests: 1, tokens, nano_cents }
+    }
+}

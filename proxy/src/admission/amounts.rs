@@ -1,0 +1,121 @@
+//! How much a request may use of each unit, before it is made: a guess, and for strict budgets a bound (`expected`). Prices
+//! are those that are known in memory; the journal works the exact ones out.
+
+use super::expected::Expected;
+use crate::limits::{Limit, LimitKind, Unit};
+use crate::snapshot::Snapshot;
+use shared::cost::{Entry, OwnPrices, PriceMode, Terms, Usage, nano_cents};
+use shared::prices::Sources;
+use shared::prices::sources::Document;
+use std::sync::Arc;
+use std::time::Duration;
+use uuid::Uuid;
+
+/// What a request wants of limits, by their unit. None is what nobody can say.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Amounts {
+    pub tokens: Option<u64>,
+    pub most_tokens: Option<u64>,
+    pub nano_cents: Option<u64>,
+    pub most_nano_cents: Option<u64>,
+}
+
+impl Amounts {
+    pub fn for_limit(&self, limit: &Limit) -> u64 {
+        let is_strict = matches!(limit.kind, LimitKind::Budget { strict: true, .. });
+        let known = match (limit.counter.unit(), is_strict) {
+            (Unit::Requests, _) => Some(1),
+            (Unit::Tokens, false) => self.tokens,
+            (Unit::Tokens, true) => self.most_tokens,
+            (Unit::Cost, false) => self.nano_cents,
+            (Unit::Cost, true) => self.most_nano_cents,
+        };
+        known.unwrap_or(u64::MAX)
+    }
+}
+
+/// Whose price a call has.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Item<'i> {
+    /// The provider, as price lists know it.
+    pub service: &'i str,
+    pub integration: Option<Uuid>,
+    pub requested: Option<&'i str>,
+    pub answered: Option<&'i str>,
+    pub tier: Option<&'i str>,
+}
+
+/// What things cost, as far as this process knows.
+pub struct Tariff {
+    pub sources: Arc<Sources>,
+    pub snapshot: Arc<Snapshot>,
+}
+
+impl Tariff {
+    /// A provider's prices. Waits for those that are not in memory, shortly.
+    pub async fn learn(&self, service: &str) -> Option<Arc<Document>> {
+        const PATIENCE: Duration = Duration::from_millis(250);
+        self.sources.learn(service, PATIENCE).await
+    }
+
+    /// None when the price is not known.
+    pub fn nano_cents(&self, usage: &Usage, item: &Item<'_>, prices: Option<&Document>) -> Option<u64> {
+        let listed = |base: Option<&str>| {
+            let names = [item.answered, item.requested, base].into_iter().flatten();
+            let found = prices.and_then(Document::as_prices)?.find_any(item.service, names)?;
+            Some(found.entry)
+        };
+        let mode = item.tier.map_or(PriceMode::Standard, PriceMode::of_service_tier);
+        let Some(id) = item.integration else {
+            return nano_cents(usage, listed(None)?, &Terms { mode, ..Terms::default() });
+        };
+        let integration = self.snapshot.integration(&id);
+        let model = item.requested.and_then(|model| self.snapshot.integration_model(id, model));
+        let own = match &integration {
+            Some(integration) => OwnPrices::for_model(integration, model.as_deref()).ok()?,
+            None => OwnPrices::default(),
+        };
+        let entry = match listed(model.as_ref().and_then(|model| model.base_model_slug.as_deref())) {
+            Some(entry) => entry,
+            None if own.has_price() => Entry::unlisted(),
+            None => return None,
+        };
+        let region = integration.as_ref().and_then(|integration| integration.region());
+        nano_cents(usage, entry, &own.terms(region, mode))
+    }
+
+    /// What a request is expected to cost; for strict budgets also at most.
+    pub async fn price(&self, amounts: &mut Amounts, expected: &Expected, item: &Item<'_>, is_strict: bool) {
+        let prices = self.learn(item.service).await;
+        let nano_cents = |usage: &Usage| self.nano_cents(usage, item, prices.as_deref());
+        let plain = Usage { input: expected.input, output: expected.output, ..Usage::default() };
+        amounts.nano_cents = nano_cents(&plain);
+        if !is_strict {
+            return;
+        }
+        let most = Usage { input: expected.most_input, output: expected.most_output, ..Usage::default() };
+        // Reading for the first time may cost more when it is kept for the next, and a provider that does not know the tier
+        // that is asked for bills its usual one.
+        let kept = Usage { input: 0, cache_write: expected.most_input, ..most.clone() };
+        let plain = Item { tier: None, ..*item };
+        let most_of = |item: &Item<'_>| {
+            let nano_cents = |usage: &Usage| self.nano_cents(usage, item, prices.as_deref());
+            nano_cents(&most).max(nano_cents(&kept))
+        };
+        let dearest = most_of(item).zip(most_of(&plain)).map(|(one, other)| one.max(other));
+        amounts.most_nano_cents = dearest.filter(|_| expected.is_bounded);
+    }
+}
+
+impl Amounts {
+    /// Of a request that may go to either of two targets.
+    pub fn or(self, other: Self) -> Self {
+        let both = |one: Option<u64>, other: Option<u64>| one.zip(other).map(|(one, other)| one.max(other));
+        Self {
+            tokens: self.tokens.max(other.tokens),
+            most_tokens: both(self.most_tokens, other.most_tokens),
+            nano_cents: self.nano_cents.max(other.nano_cents),
+            most_nano_cents: both(self.most_nano_cents, other.most_nano_cents),
+        }
+    }
+}

@@ -1,0 +1,92 @@
+//! What policies can ask about a request, and about one attempt of it.
+
+use crate::identity::identify::Principal;
+use crate::snapshot::SavedConfig;
+use serde_json::{Map, Value};
+use shared::model::Provider;
+use shared::model::policy::{Facts, PolicyKey, names_model};
+use shared::providers::Family;
+use std::borrow::Cow;
+use std::sync::Arc;
+use uuid::Uuid;
+
+#[derive(Debug, Clone, Copy)]
+pub struct LimitedRequest<'r> {
+    pub caller: &'r Principal,
+    pub metadata: &'r Map<String, Value>,
+    pub config: Option<&'r SavedConfig>,
+    /// None for paths that are no family's.
+    pub family: Option<Family>,
+    /// Known once a target is chosen.
+    pub attempted: Option<Attempted<'r>>,
+    /// Only what the key and the workspace say of themselves counts as metadata.
+    pub is_trusted_only: bool,
+}
+
+impl LimitedRequest<'_> {
+    /// The workspace's word stands above the key's, as everywhere.
+    fn metadata(&self, field: &str) -> Option<&Value> {
+        if !self.is_trusted_only {
+            return self.metadata.get(field);
+        }
+        let of_key = self.caller.key.defaults.as_ref().and_then(|defaults| defaults.metadata.get(field));
+        self.caller.workspace.metadata.as_ref().and_then(|metadata| metadata.get(field)).or(of_key)
+    }
+}
+
+#[derive(Debug, Clone, Copy)]
+pub struct Attempted<'r> {
+    /// The workspace's handle, when a stored credential is used.
+    pub provider: Option<&'r Arc<Provider>>,
+    /// Whose service it is.
+    pub service: &'r str,
+    pub model: Option<&'r str>,
+}
+
+impl Facts for LimitedRequest<'_> {
+    fn value(&self, key: &PolicyKey) -> Option<Cow<'_, str>> {
+        let id = |id: Uuid| Some(Cow::Owned(super::written(id)));
+        match key {
+            PolicyKey::ApiKey => id(self.caller.key.id),
+            PolicyKey::OrganisationId => id(self.caller.workspace.organisation_id),
+            PolicyKey::WorkspaceId => id(self.caller.workspace.id),
+            PolicyKey::Metadata(field) => match self.metadata(field)? {
+                Value::String(text) => Some(Cow::Borrowed(text)),
+                Value::Null => None,
+                other => Some(Cow::Owned(other.to_string())),
+            },
+            PolicyKey::Config => Some(Cow::Borrowed(&self.config?.row.slug)),
+            // Prompts are not run yet.
+            PolicyKey::Prompt => None,
+            PolicyKey::EndpointType => Some(Cow::Borrowed(self.family?.name())),
+            PolicyKey::VirtualKey => Some(Cow::Borrowed(&self.attempted?.provider?.slug)),
+            PolicyKey::Provider => Some(Cow::Borrowed(self.attempted?.service)),
+            PolicyKey::Model => Some(Cow::Borrowed(self.attempted?.model?)),
+        }
+    }
+
+    fn is(&self, key: &PolicyKey, wanted: &str) -> bool {
+        let is_id = |id: Uuid| wanted.parse() == Ok(id);
+        let slug = |wanted: &str| wanted.strip_prefix('@').unwrap_or(wanted).to_owned();
+        match key {
+            PolicyKey::ApiKey => is_id(self.caller.key.id),
+            PolicyKey::OrganisationId => is_id(self.caller.workspace.organisation_id),
+            PolicyKey::WorkspaceId => wanted == self.caller.workspace.slug || is_id(self.caller.workspace.id),
+            PolicyKey::Config => self.config.is_some_and(|config| wanted == config.row.slug || is_id(config.row.id)),
+            PolicyKey::VirtualKey => {
+                let provider = self.attempted.and_then(|attempted| attempted.provider);
+                provider.is_some_and(|provider| slug(wanted) == provider.slug || is_id(provider.id))
+            }
+            PolicyKey::Provider => self.attempted.is_some_and(|attempted| {
+                wanted == attempted.service || attempted.provider.is_some_and(|provider| slug(wanted) == provider.slug)
+            }),
+            PolicyKey::Model => self.attempted.is_some_and(|attempted| {
+                let provider = attempted.provider.map(|provider| provider.slug.as_str());
+                attempted.model.is_some_and(|model| names_model(wanted, provider, model))
+            }),
+            PolicyKey::Metadata(_) | PolicyKey::Prompt | PolicyKey::EndpointType => {
+                self.value(key).is_some_and(|value| value == wanted)
+            }
+        }
+    }
+}

@@ -1,0 +1,196 @@
+//! Answer → client, on the engine lane, in two halves. `hold` reads an answer from its source, a provider or memory,
+//! until it is worth passing on; until then nothing has reached the client and another attempt may take its place.
+//! `deliver` writes it: a plain answer whole, a stream event by event. In between stand the `Steps` that change an
+//! answer; most answers have none.
+
+mod changed;
+mod content;
+mod ending;
+mod heartbeat;
+mod hold;
+mod late_event;
+mod own;
+mod source;
+mod steps;
+mod stream;
+mod strip_usage;
+#[cfg(test)]
+mod tests;
+#[cfg(test)]
+pub(crate) mod upper_case;
+mod wire;
+
+pub use heartbeat::{Heartbeats, beside};
+pub use hold::{ChangedBody, HeldStart, HeldStream, hold};
+pub use own::{own, refuse};
+pub use source::{AnswerSource, StoredAnswer};
+pub use steps::{LARGEST_CHANGED_BODY, ResponseStep, Steps, Unusable};
+pub use strip_usage::StripUsage;
+pub use wire::WireDialect;
+
+use crate::metrics::Outcome;
+use crate::net::dial::{Class, UpstreamError};
+use crate::net::downstream::{ClientGone, Downstream};
+use crate::refusal::Refusal;
+use crate::runtime::timeout::with_deadline;
+use crate::visit::Visit;
+use bytes::{Bytes, BytesMut};
+use http::HeaderName;
+use pingora_http::ResponseHeader;
+use std::pin::pin;
+
+#[derive(Debug)]
+pub enum Ended {
+    /// The whole answer was delivered.
+    Complete,
+    /// Nothing was sent to the client yet: the caller may answer otherwise.
+    Failed(AnswerFailure),
+    /// The client has had a well-formed error event.
+    BrokenOff(Class),
+    /// The client has half a body; its connection must not look complete.
+    Torn(Class),
+    ClientGone,
+}
+
+#[derive(Debug)]
+pub struct AnswerFailure {
+    pub refusal: Refusal,
+    /// How the attempt ended, if there was one.
+    pub outcome: Option<Outcome>,
+}
+
+impl From<ClientGone> for Ended {
+    fn from(_: ClientGone) -> Self {
+        Self::ClientGone
+    }
+}
+
+/// Passes on an answer that was held, and what is still to come of it.
+pub async fn deliver(
+    client: &mut impl Downstream,
+    source: &mut AnswerSource,
+    held: HeldStart,
+    steps: &mut Steps,
+    visit: &mut Visit,
+) -> Ended {
+    let delivered = match held {
+        HeldStart::Plain(first) if visit.answer.pulse.has_begun => {
+            Box::pin(late_event::as_event(client, source, first, visit)).await
+        }
+        HeldStart::Plain(first) => plain(client, source, first, steps, visit).await,
+        HeldStart::Changed(body) => Box::pin(changed::deliver(client, source, body, steps, visit)).await,
+        HeldStart::Stream(held) => stream::deliver(client, source, held, steps, visit).await,
+    };
+    delivered.unwrap_or_else(|ended| ended)
+}
+
+async fn plain(
+    client: &mut impl Downstream,
+    source: &mut AnswerSource,
+    first: Bytes,
+    steps: &mut Steps,
+    visit: &mut Visit,
+) -> Result<Ended, Ended> {
+    visit.answer.pulse.every = None;
+    client.write_head(client_head(source.take_head(), steps, visit)).await?;
+    let mut is_last = source.is_done();
+    visit.plain(&first, is_last);
+    client.write_body(first, is_last).await?;
+    while !is_last {
+        let piece = next(client, source, visit).await?.map_err(|broken| Ended::Torn(broken.class))?;
+        is_last = piece.is_none() || source.is_done();
+        let piece = piece.unwrap_or_default();
+        visit.plain(&piece, is_last);
+        client.write_body(piece, is_last).await?;
+    }
+    Ok(Ended::Complete)
+}
+
+/// Why an answer that has begun does not go on.
+struct Broken {
+    class: Class,
+    refusal: Refusal,
+}
+
+impl Broken {
+    fn from_upstream(error: &UpstreamError, visit: &Visit) -> Self {
+        Self { class: error.class(), refusal: Refusal::invalid_upstream_response(provider(visit), error) }
+    }
+}
+
+/// For an answer of which the client has had nothing.
+impl From<Broken> for Ended {
+    fn from(broken: Broken) -> Self {
+        let outcome = Some(Outcome::Failed(broken.class));
+        Self::Failed(AnswerFailure { refusal: broken.refusal, outcome })
+    }
+}
+
+/// The next piece of the answer, unless the client leaves first. The outer error ends everything at once.
+async fn next(
+    client: &mut impl Downstream,
+    source: &mut AnswerSource,
+    visit: &mut Visit,
+) -> Result<Result<Option<Bytes>, Broken>, Ended> {
+    let read = match visit.routing.deadline {
+        None => Ok(beside(client, visit, pin!(source.read_body())).await?),
+        Some(deadline) => beside(client, visit, pin!(with_deadline(deadline, pin!(source.read_body())))).await?,
+    };
+    Ok(match read {
+        Ok(piece) => piece.map_err(|error| Broken::from_upstream(&error, visit)),
+        Err(_) => Err(Broken { class: Class::FirstByteTimeout, refusal: Refusal::out_of_time() }),
+    })
+}
+
+/// Ends a stream that has begun: whole events were passed on, so one more is well-formed whatever happened.
+async fn break_off(client: &mut impl Downstream, visit: &mut Visit, broken: Broken) -> Result<Ended, Ended> {
+    let Broken { class, refusal } = broken;
+    tracing::warn!(request_id = visit.id(), class = class.label(), why = %refusal.message, "a stream broke off");
+    visit.answer.error_code = Some(refusal.code);
+    let event = refusal.event(visit.request.dialect, visit.id());
+    visit.ends_with(&event);
+    client.write_body(event, true).await?;
+    Ok(Ended::BrokenOff(class))
+}
+
+fn provider(visit: &Visit) -> &str {
+    visit.routing.provider.as_ref().and_then(|name| name.to_str().ok()).unwrap_or("the provider")
+}
+
+fn join(mut head: BytesMut, tail: Bytes) -> Bytes {
+    if head.is_empty() {
+        return tail;
+    }
+    head.extend_from_slice(&tail);
+    head.freeze()
+}
+
+/// The provider's head without its hop, as the steps leave it, and with our headers. Edited as plain parts: Pingora's
+/// setters also keep each header's spelling, which costs more than everything else here.
+fn client_head(head: ResponseHeader, steps: &Steps, visit: &mut Visit) -> ResponseHeader {
+    let mut parts = http::response::Parts::from(head);
+    let hops: Vec<HeaderName> = parts.headers.keys().filter(|name| is_hop_by_hop(name)).cloned().collect();
+    for name in hops {
+        parts.headers.remove(name);
+    }
+    parts.version = http::Version::HTTP_11;
+    steps.head(&mut parts);
+    visit.answer.status = parts.status.as_u16();
+    visit.stamp_map(&mut parts.headers);
+    visit.answers(&parts.headers);
+    ResponseHeader::from(parts)
+}
+
+fn is_hop_by_hop(name: &HeaderName) -> bool {
+    matches!(
+        name.as_str(),
+        "connection"
+            | "transfer-encoding"
+            | "upgrade"
+            | "te"
+            | "trailer"
+            | "keep-alive"
+            | "proxy-connection"
+            | "proxy-authenticate"
+    )
+}

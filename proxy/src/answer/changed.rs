@@ -1,0 +1,28 @@
+//! A plain answer that steps have changed. It is whole, and its length is its own: the provider's would cut it or leave
+//! the client waiting. Usage is read from what the provider sent, and what is logged is what the client gets.
+
+use super::{AnswerSource, ChangedBody, Ended, Steps, client_head, late_event};
+use crate::net::downstream::Downstream;
+use crate::visit::Visit;
+use http::{HeaderValue, header};
+
+pub async fn deliver(
+    client: &mut impl Downstream,
+    source: &mut AnswerSource,
+    body: ChangedBody,
+    steps: &mut Steps,
+    visit: &mut Visit,
+) -> Result<Ended, Ended> {
+    // It is in memory already: it becomes an event whatever its length.
+    if visit.answer.pulse.has_begun {
+        return late_event::tell(client, source, &body.read, &body.passed, visit).await;
+    }
+    visit.answer.pulse.every = None;
+    let ChangedBody { read, passed } = body;
+    let mut head = source.take_head();
+    head.insert_header(header::CONTENT_LENGTH, HeaderValue::from(passed.len())).expect("a number is a header");
+    client.write_head(client_head(head, steps, visit)).await?;
+    visit.changed(&read, &passed);
+    client.write_body(passed, true).await?;
+    Ok(Ended::Complete)
+}

@@ -1,0 +1,124 @@
+//! Whether a stream has said that it is over. A provider, or something on the way to it, may end one in the middle so that
+//! it looks complete: without its end marker it is not, and the client must hear of it.
+//!
+//! By the dialect: chats and completions end with `[DONE]`, or when a choice has its `finish_reason`, since some providers
+//! never send the former; messages end with `message_stop`; responses with `response.completed`, `.incomplete`, `.failed`
+//! or `.cancelled`. A stream that brought an error has told its client. Streams of another kind are not judged.
+
+use super::wire::WireDialect;
+use memchr::memmem::Finder;
+use std::sync::LazyLock;
+
+/// In quotes, which a text inside JSON cannot have without a backslash before the second.
+static FINISH_REASON: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new("\"finish_reason\""));
+static ERROR: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new("\"error\""));
+static CHOICES: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new("\"choices\""));
+static DONE: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new("[DONE]"));
+static MESSAGE_START: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new("\"message_start\""));
+static MESSAGE_STOP: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new("\"message_stop\""));
+static RESPONSE: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new("\"response."));
+
+const RESPONSE_ENDS: &[&[u8]] = &[b"completed\"", b"incomplete\"", b"failed\"", b"cancelled\""];
+
+#[derive(Debug)]
+pub struct StreamEnding {
+    dialect: WireDialect,
+    /// It is a stream of a kind whose end we know.
+    is_known: bool,
+    is_over: bool,
+}
+
+impl StreamEnding {
+    pub fn new(dialect: WireDialect) -> Self {
+        Self { dialect, is_known: false, is_over: false }
+    }
+
+    /// Whole events have come, or what is left at the end.
+    pub fn see(&mut self, events: &[u8]) {
+        if self.is_over {
+            return;
+        }
+        self.is_known = self.is_known || self.begins().find(events).is_some();
+        self.is_over = self.ends(events) || has_value(events, &ERROR);
+    }
+
+    /// Whether a stream that ends now has not said so.
+    pub fn is_missing(&self) -> bool {
+        self.is_known && !self.is_over
+    }
+
+    fn begins(&self) -> &'static Finder<'static> {
+        match self.dialect {
+            WireDialect::OpenAi => &CHOICES,
+            WireDialect::Messages => &MESSAGE_START,
+            WireDialect::Responses => &RESPONSE,
+        }
+    }
+
+    fn ends(&self, events: &[u8]) -> bool {
+        match self.dialect {
+            WireDialect::OpenAi => has_value(events, &FINISH_REASON) || is_done(events),
+            WireDialect::Messages => MESSAGE_STOP.find(events).is_some(),
+            WireDialect::Responses => RESPONSE.find_iter(events).any(|at| {
+                let named = &events[at + RESPONSE.needle().len()..];
+                RESPONSE_ENDS.iter().any(|end| named.starts_with(end))
+            }),
+        }
+    }
+}
+
+/// Whether the key stands there with a value that is not null.
+fn has_value(events: &[u8], key: &Finder<'_>) -> bool {
+    key.find_iter(events).any(|at| {
+        let rest = events[at + key.needle().len()..].trim_ascii_start();
+        rest.strip_prefix(b":").is_some_and(|value| !value.trim_ascii_start().starts_with(b"null"))
+    })
+}
+
+/// Whether an event says that it was the last. The words may also be part of a text.
+fn is_done(events: &[u8]) -> bool {
+    DONE.find_iter(events).any(|at| events[..at].trim_ascii_end().ends_with(b"data:"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn is_missing(dialect: WireDialect, pieces: &[&str]) -> bool {
+        let mut ending = StreamEnding::new(dialect);
+        pieces.iter().for_each(|piece| ending.see(piece.as_bytes()));
+        ending.is_missing()
+    }
+
+    #[test]
+    fn a_stream_ends_with_what_its_dialect_ends_with() {
+        let said = "data: {\"choices\":[{\"delta\":{\"content\":\"a\"},\"finish_reason\":null}]}\n\n";
+        let started = "event: message_start\ndata: {\"type\": \"message_start\"}\n\n";
+        let created = "data: {\"type\":\"response.created\"}\n\n";
+        for (dialect, pieces, expected) in [
+            (WireDialect::OpenAi, vec![said, said], true),
+            (WireDialect::OpenAi, vec![said, "data: [DONE]\n\n"], false),
+            (WireDialect::OpenAi, vec![said, "data:[DONE]"], false),
+            (WireDialect::OpenAi, vec!["data: {\"choices\":[{\"finish_reason\": \"stop\"}]}\n\n"], false),
+            (
+                WireDialect::OpenAi,
+                vec!["data: {\"choices\":[{\"text\":\"say \\\"finish_reason\\\":\\\"stop\\\"\"}]}\n\n"],
+                true,
+            ),
+            (WireDialect::OpenAi, vec!["data: {\"choices\":[{\"text\":\"then [DONE]\"}]}\n\n"], true),
+            (WireDialect::OpenAi, vec![said, "data: {\"error\":{\"message\":\"m\"}}\n\n"], false),
+            (WireDialect::OpenAi, vec!["data: {\"choices\":[],\"error\":null}\n\n"], true),
+            (WireDialect::OpenAi, vec!["data: {\"type\":\"speech.audio.delta\"}\n\n"], false),
+            (WireDialect::OpenAi, vec!["data: words of another kind\n\n"], false),
+            (WireDialect::Messages, vec![started], true),
+            (WireDialect::Messages, vec![started, "data: {\"type\":\"message_stop\"}\n\n"], false),
+            (WireDialect::Messages, vec![started, "data: {\"type\":\"error\",\"error\":{}}\n\n"], false),
+            (WireDialect::Responses, vec![created], true),
+            (WireDialect::Responses, vec![created, "data: {\"type\":\"response.completed\"}\n\n"], false),
+            (WireDialect::Responses, vec![created, "data: {\"type\":\"response.output_item.completed\"}\n\n"], true),
+            (WireDialect::Responses, vec![created, "data: {\"type\":\"response.failed\",\"response\":{}}\n\n"], false),
+        ] {
+            assert_eq!(is_missing(dialect, &pieces), expected, "{dialect:?} {pieces:?}");
+        }
+    }
+}

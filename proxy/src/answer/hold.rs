@@ -1,0 +1,213 @@
+//! The first half of an answer: everything up to the point where it is worth passing on.
+//!
+//! A plain answer of ordinary size is gathered whole, so that a cut one is a failed attempt and not half a JSON; so is
+//! one that a step changes. A stream is held until its first content event: an error inside a 200, a cut or a stall before
+//! that is a failed attempt too.
+
+use super::content::Meaning;
+use super::ending::StreamEnding;
+use super::{AnswerFailure, AnswerSource, Ended, LARGEST_CHANGED_BODY, Steps, WireDialect, join};
+use crate::catalog::target::Target;
+use crate::metrics::Outcome;
+use crate::net::dial::{Class, UpstreamError};
+use crate::refusal::Refusal;
+use crate::request::sse::{Splitter, events};
+use crate::runtime::timeout::with_deadline;
+use bytes::{Bytes, BytesMut};
+use http::header;
+use pingora_http::ResponseHeader;
+use std::pin::pin;
+use std::time::Instant;
+
+/// A plain answer up to this size is held until it is whole.
+const HELD_WHOLE: usize = 256 << 10;
+
+/// A stream that sends this much without content is passed on as it is.
+const HELD_EVENTS: usize = 64 << 10;
+
+/// What has been read of an answer that can be passed on.
+pub enum HeldStart {
+    /// The first bytes: all of them unless the answer is large.
+    Plain(Bytes),
+    /// All of a plain answer, which the steps have changed.
+    Changed(ChangedBody),
+    Stream(HeldStream),
+}
+
+pub struct ChangedBody {
+    /// What the provider sent.
+    pub read: Bytes,
+    /// What the client gets.
+    pub passed: Bytes,
+}
+
+pub struct HeldStream {
+    /// Whole events up to the first with content.
+    pub first: Bytes,
+    pub splitter: Splitter,
+    pub ending: StreamEnding,
+}
+
+impl HeldStart {
+    /// What the provider sent, as far as it was read.
+    pub fn read(&self) -> &Bytes {
+        match self {
+            Self::Plain(first) => first,
+            Self::Changed(body) => &body.read,
+            Self::Stream(held) => &held.first,
+        }
+    }
+}
+
+/// Reads the beginning of an answer that is written in `wire`. A stream has until `limit` for its first piece.
+pub async fn hold(
+    source: &mut AnswerSource,
+    target: &Target,
+    wire: WireDialect,
+    steps: &mut Steps,
+    limit: Instant,
+) -> Result<HeldStart, Ended> {
+    let provider = &*target.provider.name;
+    if let Err(encoding) = source.inflate()
+        && is_read(source.head())
+    {
+        return Err(unusable(&format!("it is compressed ({encoding}) although it was asked not to be"), provider));
+    }
+    match is_event_stream(source.head()) {
+        true => stream(source, target, wire, limit).await,
+        false => plain(source, provider, wire, steps).await,
+    }
+}
+
+/// JSON is looked at before it counts as an answer; other kinds, as speech, are passed on from their first piece. What a
+/// step changes is gathered whole, whatever it is.
+async fn plain(
+    source: &mut AnswerSource,
+    provider: &str,
+    wire: WireDialect,
+    steps: &mut Steps,
+) -> Result<HeldStart, Ended> {
+    let is_success = source.head().status.is_success();
+    let is_json = has_content_type(source.head(), b"application/json");
+    let is_changed = !steps.is_empty() && !source.is_encoded() && steps.take_body(source.head());
+    let mut held = BytesMut::new();
+    loop {
+        let piece = source.read_body().await.map_err(|error| failed(&error, provider))?;
+        let is_whole = piece.is_none() || source.is_done();
+        let piece = piece.unwrap_or_default();
+        let length = held.len() + piece.len();
+        if is_changed && length > LARGEST_CHANGED_BODY {
+            let why = format!("it is longer than the {LARGEST_CHANGED_BODY} bytes up to which answers can be changed");
+            return Err(unusable(&why, provider));
+        }
+        if is_whole || (!is_changed && (length > HELD_WHOLE || (is_success && !is_json))) {
+            let first = join(held, piece);
+            if is_whole && is_success && is_json && !first.is_empty() {
+                check(wire.body_meaning(&first), provider)?;
+            }
+            return match is_changed && !first.is_empty() {
+                true => changed(first, provider, steps).map(HeldStart::Changed),
+                false => Ok(HeldStart::Plain(first)),
+            };
+        }
+        held.extend_from_slice(&piece);
+    }
+}
+
+fn changed(read: Bytes, provider: &str, steps: &mut Steps) -> Result<ChangedBody, Ended> {
+    match steps.body(read.clone()) {
+        Ok(passed) => Ok(ChangedBody { read, passed }),
+        Err(why) => Err(unusable(&why, provider)),
+    }
+}
+
+fn check(meaning: Meaning, provider: &str) -> Result<(), Ended> {
+    match meaning {
+        Meaning::Content | Meaning::Preamble => Ok(()),
+        Meaning::Malformed => Err(unusable(&"it is not JSON", provider)),
+        Meaning::Error(refusal) => {
+            Err(Ended::Failed(AnswerFailure { refusal: *refusal, outcome: Some(Outcome::StreamError) }))
+        }
+    }
+}
+
+async fn stream(
+    source: &mut AnswerSource,
+    target: &Target,
+    wire: WireDialect,
+    limit: Instant,
+) -> Result<HeldStart, Ended> {
+    let provider = &*target.provider.name;
+    let mut splitter = Splitter::default();
+    let mut held = BytesMut::new();
+    let (mut has_begun, mut is_first) = (false, true);
+    loop {
+        let read = match is_first {
+            true => with_deadline(limit, pin!(source.read_body())).await,
+            false => Ok(source.read_body().await),
+        };
+        is_first = false;
+        let piece = read.map_err(|_| too_late(target))?.map_err(|error| failed(&error, provider))?;
+        let is_end = piece.is_none();
+        let whole = match piece {
+            Some(piece) => splitter.push(piece).map_err(|error| unusable(&error, provider))?,
+            None => splitter.rest(),
+        };
+        // A last event need not be followed by a blank line.
+        let mut has_content = is_end && !whole.is_empty();
+        for event in events(&whole) {
+            match wire.event_meaning(&event.data) {
+                Meaning::Preamble => has_begun = true,
+                Meaning::Content => has_content = true,
+                Meaning::Error(refusal) => {
+                    return Err(Ended::Failed(AnswerFailure {
+                        refusal: *refusal,
+                        outcome: Some(Outcome::StreamError),
+                    }));
+                }
+                Meaning::Malformed => return Err(unusable(&"an event is not JSON", provider)),
+            }
+            if has_content {
+                break;
+            }
+        }
+        if is_end && !has_content && (has_begun || held.is_empty()) {
+            return Err(unusable(&"the stream ended before its first content", provider));
+        }
+        if has_content || is_end || held.len() + whole.len() > HELD_EVENTS {
+            return Ok(HeldStart::Stream(HeldStream { first: join(held, whole), splitter, ending: wire.ending() }));
+        }
+        held.extend_from_slice(&whole);
+    }
+}
+
+/// The head came in time, and nothing after it.
+fn too_late(target: &Target) -> Ended {
+    Ended::Failed(AnswerFailure {
+        refusal: target.timed_out(),
+        outcome: Some(Outcome::Failed(Class::FirstByteTimeout)),
+    })
+}
+
+fn failed(error: &UpstreamError, provider: &str) -> Ended {
+    let refusal = Refusal::invalid_upstream_response(provider, error);
+    Ended::Failed(AnswerFailure { refusal, outcome: Some(Outcome::Failed(error.class())) })
+}
+
+fn unusable(why: &dyn std::fmt::Display, provider: &str) -> Ended {
+    let refusal = Refusal::invalid_upstream_response(provider, why);
+    Ended::Failed(AnswerFailure { refusal, outcome: Some(Outcome::Failed(Class::Protocol)) })
+}
+
+fn is_event_stream(head: &ResponseHeader) -> bool {
+    head.status.is_success() && has_content_type(head, b"text/event-stream")
+}
+
+/// Whether we look inside. Others are passed on in whatever they are wrapped.
+fn is_read(head: &ResponseHeader) -> bool {
+    is_event_stream(head) || (head.status.is_success() && has_content_type(head, b"application/json"))
+}
+
+fn has_content_type(head: &ResponseHeader, kind: &[u8]) -> bool {
+    head.headers.get(header::CONTENT_TYPE).is_some_and(|value| value.as_bytes().starts_with(kind))
+}

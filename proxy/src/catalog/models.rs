@@ -1,0 +1,153 @@
+//! The models that a workspace can ask for, as `GET /models` lists them: every model of every provider that it may use,
+//! under the name `@slug/model` that requests take. Told from the snapshot and the bundled catalog, unless the request
+//! or its config names a provider, who is then asked itself.
+
+mod query;
+pub(crate) mod upstream;
+
+use crate::catalog::workspace_provider::{self, WorkspaceProvider};
+use crate::refusal::Refusal;
+use crate::request::headers::GatewayHeaders;
+use crate::routing::plan::{Plan, ProviderSource};
+use crate::snapshot::Snapshot;
+use chrono::{DateTime, Utc};
+pub(crate) use query::Query;
+use serde::Serialize;
+use serde_json::{Value, json};
+use shared::model::{IntegrationModel, Workspace};
+use shared::prices;
+use std::collections::{HashMap, HashSet};
+use std::sync::{Arc, LazyLock};
+use uuid::Uuid;
+
+/// Who tells which models there are.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum ModelListSource {
+    /// The workspace's catalog, or what it has of these providers.
+    Catalog(Option<Vec<String>>),
+    Provider,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub(crate) struct Model {
+    id: String,
+    slug: String,
+    /// What a model of one's own is made from.
+    canonical_slug: String,
+    object: &'static str,
+    created: i64,
+    owned_by: String,
+    #[serde(skip)]
+    provider: String,
+}
+
+/// The names that are bundled for each provider, by its id.
+static BUNDLED: LazyLock<HashMap<&'static str, Vec<String>>> = LazyLock::new(|| {
+    let listed = prices::bundled_providers().filter_map(|provider| {
+        let prices = prices::bundled_prices(provider)?;
+        let names = prices.iter().map(|(name, _)| name.to_owned()).filter(|name| name != "default");
+        Some((provider, names.collect()))
+    });
+    listed.collect()
+});
+
+pub(crate) fn list_source(headers: &GatewayHeaders<'_>, plan: &Plan) -> Result<ModelListSource, Refusal> {
+    let text = |name| headers_text(name).map_err(|()| Refusal::invalid_provider("?"));
+    let in_header = match (text(headers.virtual_key)?, text(headers.provider)?) {
+        (Some(slug), _) => Some(ProviderSource::Stored(slug.trim_start_matches('@').to_owned())),
+        (None, Some(name)) => Some(match name.strip_prefix('@') {
+            Some(slug) => ProviderSource::Stored(slug.to_owned()),
+            None => ProviderSource::Named(name.to_owned()),
+        }),
+        (None, None) => headers.named_by_mode().map(|name| ProviderSource::Named(name.to_owned())),
+    };
+    let in_plan: Vec<&ProviderSource> = plan.leaves().map(|leaf| &leaf.source).collect();
+    let bears = in_header.is_some() || in_plan.iter().any(|source| **source != ProviderSource::Request);
+    if !bears {
+        return Ok(ModelListSource::Catalog(None));
+    }
+    let asked = headers.fetch_integrated_models.and_then(|value| value.to_str().ok());
+    let is_integrated = asked.is_some_and(|text| text.trim().eq_ignore_ascii_case("true"));
+    if !is_integrated && !plan.leaves().any(|leaf| leaf.fetch_integrated_models) {
+        return Ok(ModelListSource::Provider);
+    }
+    // A target that takes any provider opens them all; so does a name that is no handle of the workspace.
+    let is_open = in_header.is_none() && in_plan.contains(&&ProviderSource::Request);
+    let named = in_plan.into_iter().chain(in_header.as_ref());
+    let slugs: Vec<String> = named
+        .filter_map(|source| match source {
+            ProviderSource::Stored(slug) => Some(slug.clone()),
+            ProviderSource::Named(_) | ProviderSource::Request => None,
+        })
+        .collect();
+    Ok(ModelListSource::Catalog((!is_open && !slugs.is_empty()).then_some(slugs)))
+}
+
+fn headers_text(value: Option<&http::HeaderValue>) -> Result<Option<&str>, ()> {
+    value.map(|value| value.to_str().map(str::trim).map_err(drop)).transpose()
+}
+
+/// All models that the workspace may ask for, by name. One pass over the providers and the models that integrations
+/// say something about: this is no hot path, and an index would cost every change.
+pub(crate) fn available(
+    snapshot: &Snapshot,
+    workspace: &Workspace,
+    slugs: Option<&[String]>,
+    now: DateTime<Utc>,
+) -> Vec<Model> {
+    let is_asked_for = |slug: &String| slugs.is_none_or(|slugs| slugs.contains(slug));
+    let of_workspace = snapshot.providers_of(workspace.id).into_iter().filter(|provider| is_asked_for(&provider.slug));
+    let entries: Vec<WorkspaceProvider> = of_workspace
+        .filter_map(|provider| workspace_provider::find(snapshot, workspace, &provider.slug, now).ok())
+        .collect();
+    let integrations: HashSet<Uuid> = entries.iter().map(|entry| entry.integration.id).collect();
+    let mut said: HashMap<Uuid, Vec<Arc<IntegrationModel>>> = HashMap::new();
+    for model in snapshot.models_of(&integrations) {
+        said.entry(model.integration_id).or_default().push(model);
+    }
+    let mut models: Vec<Model> = entries
+        .iter()
+        .flat_map(|entry| models_of_provider(entry, said.get(&entry.integration.id).map_or(&[][..], Vec::as_slice)))
+        .collect();
+    models.sort_by(|one, other| one.id.cmp(&other.id));
+    models
+}
+
+/// What an integration says about a model wins; of the rest all or none are allowed.
+fn models_of_provider(entry: &WorkspaceProvider, said: &[Arc<IntegrationModel>]) -> Vec<Model> {
+    let integration = &entry.integration;
+    let is_spoken_of: HashSet<&str> = said.iter().map(|model| model.slug.as_str()).collect();
+    let bundled = BUNDLED.get(integration.ai_provider_id.as_str()).map_or(&[][..], Vec::as_slice).iter();
+    let rest = bundled.filter(|name| integration.allow_all_models && !is_spoken_of.contains(name.as_str()));
+    let rest = rest.map(|name| (name.as_str(), name.as_str()));
+    let own = said.iter().filter(|model| model.enabled);
+    let own = own.map(|model| (model.slug.as_str(), model.base_model_slug.as_deref().unwrap_or(&model.slug)));
+    let slug = &entry.provider.slug;
+    let listed = rest.chain(own).map(|(name, base)| Model {
+        id: format!("@{slug}/{name}"),
+        slug: name.to_owned(),
+        canonical_slug: base.to_owned(),
+        object: "model",
+        created: entry.provider.created_at.timestamp(),
+        owned_by: integration.ai_provider_id.clone(),
+        provider: slug.clone(),
+    });
+    listed.collect()
+}
+
+pub(crate) fn page(mut models: Vec<Model>, query: &Query) -> Value {
+    models.retain(|model| query.wants(&model.owned_by, &model.provider));
+    query.sort(&mut models);
+    let total = models.len();
+    let data: Vec<Model> = models.into_iter().skip(query.offset).take(query.limit.unwrap_or(usize::MAX)).collect();
+    json!({ "object": "list", "total": total, "data": data })
+}
+
+/// By its whole name, or by the model's own as the first provider by name has it.
+pub(crate) fn named<'m>(models: &'m [Model], name: &str) -> Option<&'m Model> {
+    let whole = models.iter().find(|model| model.id == name);
+    whole.or_else(|| models.iter().find(|model| model.slug == name))
+}
+
+#[cfg(test)]
+mod tests;

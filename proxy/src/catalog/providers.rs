@@ -1,0 +1,48 @@
+//! The table of providers, each with the origin that the dialer made of its address.
+
+use crate::net::dial::{Dialer, Origin};
+use anyhow::Context as _;
+use bytes::Bytes;
+use foldhash::fast::RandomState;
+use http::HeaderValue;
+use std::collections::HashMap;
+use std::path::Path;
+use std::sync::Arc;
+
+#[derive(Debug)]
+pub struct Provider {
+    pub name: String,
+    /// The same as answers tell it: a text that is never given back, so that telling it counts no references.
+    pub label: HeaderValue,
+    /// Where it is when the request names no other place; some have no place of their own.
+    pub origin: Option<Arc<Origin>>,
+    pub row: Arc<shared::providers::ProviderEntry>,
+}
+
+pub struct Providers(HashMap<Box<str>, Arc<Provider>, RandomState>);
+
+impl Providers {
+    /// The bundled table with the rows of an operator's file over it.
+    pub fn load(file: Option<&Path>, dialer: &Dialer) -> anyhow::Result<Self> {
+        let rows = shared::providers::Providers::load(file)?;
+        let providers = rows.iter().map(|row| Ok((row.slug.clone(), Arc::new(provider(row, dialer)?))));
+        Ok(Self(providers.collect::<anyhow::Result<_>>()?))
+    }
+
+    pub fn get(&self, name: &str) -> Option<&Arc<Provider>> {
+        self.0.get(name)
+    }
+
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.0.keys().map(|name| &**name)
+    }
+}
+
+fn provider(row: &Arc<shared::providers::ProviderEntry>, dialer: &Dialer) -> anyhow::Result<Provider> {
+    let origin = row.base_url.as_deref().map(|url| dialer.known_host(url)).transpose();
+    let origin = origin.with_context(|| format!("the address of the provider {}", row.slug))?;
+    let name = row.slug.to_string();
+    let label = HeaderValue::from_maybe_shared(Bytes::from_static(name.clone().leak().as_bytes()))
+        .with_context(|| format!("the name of the provider {name}"))?;
+    Ok(Provider { name, label, origin, row: row.clone() })
+}

@@ -1,0 +1,308 @@
+//! A leaf of the plan and what the request says → the target of one attempt: which provider, at which address, with
+//! which credential, under which name of the model. A stored credential is bound to the address it was stored for.
+
+use crate::catalog::choose_plan::{SAVED_ONLY, blocks_inline};
+use crate::catalog::providers::{Provider, Providers};
+use crate::catalog::secrets::mapping::{check_hosts, mapped};
+use crate::catalog::target::{Credential, Stored, Target};
+use crate::catalog::workspace_provider::{self, WorkspaceProvider};
+use crate::identity::identify::{Principal, service_key, strip_bearer};
+use crate::net::custom_hosts::Hosts;
+use crate::net::dial::{Dialer, Origin};
+use crate::realtime;
+use crate::refusal::Refusal;
+use crate::request::headers::GatewayHeaders;
+use crate::routing::plan::{Leaf, ProviderSource, SENT};
+use crate::snapshot::Snapshot;
+use chrono::{DateTime, Utc};
+use http::{HeaderName, HeaderValue};
+use serde_json::Value;
+use shared::config::Placement;
+use shared::model::IntegrationModel;
+use shared::seal::data_key::DataKey;
+use shared::seal::{SealError, Sealed, Sealer};
+use std::borrow::Cow;
+use std::sync::Arc;
+use std::time::Duration;
+
+const OTHER_ADDRESS: &str = "a stored credential goes to its own address alone";
+const NO_PROVIDER: &str = "it holds a credential and does not name the provider that the credential is for";
+const NO_ADDRESS: &str = "this provider has no address of its own, so the request must name one";
+
+/// Everything a target is found in.
+pub struct TargetResolver<'e> {
+    pub snapshot: &'e Snapshot,
+    pub providers: &'e Providers,
+    pub hosts: &'e Hosts,
+    pub dialer: &'e Dialer,
+    pub sealer: &'e Arc<Sealer>,
+    pub first_byte: Duration,
+    pub stream_idle: Duration,
+    pub now: DateTime<Utc>,
+}
+
+/// A target, and the model's name there when it differs from what stands in the body.
+pub struct Resolved {
+    pub target: Target,
+    pub model: Option<String>,
+}
+
+impl TargetResolver<'_> {
+    pub fn resolve(
+        &self,
+        leaf: &Leaf,
+        headers: &GatewayHeaders<'_>,
+        caller: &Principal,
+        model: Option<&str>,
+    ) -> Result<Resolved, Refusal> {
+        if let Some(what) = leaf.unsupported {
+            return Err(Refusal::not_implemented(what));
+        }
+        match &leaf.source {
+            ProviderSource::Named(name) => self.named(name, leaf, headers).map(plain),
+            ProviderSource::Stored(slug) => self.stored(slug, leaf, headers, caller, model),
+            ProviderSource::Request => self.requested(leaf, headers, caller, model),
+        }
+    }
+
+    /// The model may name the provider; else the headers do.
+    fn requested(
+        &self,
+        leaf: &Leaf,
+        headers: &GatewayHeaders<'_>,
+        caller: &Principal,
+        model: Option<&str>,
+    ) -> Result<Resolved, Refusal> {
+        let in_header = text(headers.virtual_key)?.or(text(headers.provider)?).or(headers.named_by_mode());
+        if let Some((slug, _)) = model.and_then(split_model)
+            // Some providers' models begin with an @ of their own.
+            && (in_header.is_none() || self.snapshot.provider(caller.workspace.id, slug).is_some())
+        {
+            return self.stored(slug, leaf, headers, caller, model);
+        }
+        let name = in_header.ok_or_else(Refusal::missing_provider)?;
+        match (name.strip_prefix('@'), headers.virtual_key.is_some()) {
+            (Some(slug), _) => self.stored(slug, leaf, headers, caller, model),
+            (None, true) => self.stored(name, leaf, headers, caller, model),
+            // Whoever saved the credential did not say for whom it is, and a caller must not choose.
+            (None, false) if leaf.placement.has_saved_credential() => Err(Refusal::invalid_config(NO_PROVIDER.into())),
+            (None, false) if blocks_inline(self.snapshot, caller) => Err(Refusal::provider_not_saved(SAVED_ONLY)),
+            (None, false) => self.named(name, leaf, headers).map(plain),
+        }
+    }
+
+    fn named(&self, name: &str, leaf: &Leaf, headers: &GatewayHeaders<'_>) -> Result<Target, Refusal> {
+        let provider = self.provider(name)?;
+        let origin = match leaf.placement.has_saved_credential() {
+            true => self.bound_to(self.saved_home(leaf, &provider)?, leaf, headers)?,
+            false => match self.custom_host(leaf, headers)? {
+                Some(origin) => origin,
+                None => own_origin(&provider)?,
+            },
+        };
+        let placement = self.placement(leaf)?;
+        let key = placement.text("api_key").map(HeaderValue::try_from).transpose();
+        let key = key.map_err(|_| Refusal::invalid_config("api_key is no header value".into()))?;
+        let credential = Credential::Given(key.or_else(|| own_credential(headers, name)));
+        Ok(Target { credential, headers: extras(leaf, |_| None), ..self.target(provider, origin, leaf, headers)? })
+    }
+
+    fn stored(
+        &self,
+        slug: &str,
+        leaf: &Leaf,
+        headers: &GatewayHeaders<'_>,
+        caller: &Principal,
+        model: Option<&str>,
+    ) -> Result<Resolved, Refusal> {
+        let entry = workspace_provider::find(self.snapshot, &caller.workspace, slug, self.now)?;
+        let bare = model.and_then(split_model).filter(|(named, _)| *named == slug).map(|(_, bare)| bare);
+        let known = bare.or(model).map(|model| entry.model(self.snapshot, model)).transpose()?.flatten();
+        let integration = &entry.integration;
+        let mapped = mapped(integration, &caller.workspace, self.snapshot)?;
+        let provider = self.provider(&integration.ai_provider_id)?;
+        let home = self.home(&entry, known.as_deref(), &provider)?;
+        let origin = self.bound_to(home, leaf, headers)?;
+        check_hosts(&mapped, integration, &origin, &provider)?;
+        let own = |name: &str| integration.configurations.get(name).and_then(Value::as_str).map(Cow::Borrowed);
+        let target = Target {
+            headers: extras(leaf, own),
+            credential: Credential::Stored(Arc::new(Stored {
+                provider: entry.provider.clone(),
+                data_key: self.data_key(integration.sealed.as_ref()),
+                model: known.filter(|model| model.sealed.is_some()).map(|model| {
+                    let data_key = self.data_key(model.sealed.as_ref());
+                    (model, data_key)
+                }),
+                mapped,
+                sealer: self.sealer.clone(),
+                integration: entry.integration.clone(),
+            })),
+            ..self.target(provider, origin, leaf, headers)?
+        };
+        Ok(Resolved { target, model: bare.map(str::to_owned) })
+    }
+
+    /// Where an integration's credential belongs: the model's own host, else the integration's, else the provider's.
+    fn home(
+        &self,
+        entry: &WorkspaceProvider,
+        model: Option<&IntegrationModel>,
+        provider: &Provider,
+    ) -> Result<Arc<Origin>, Refusal> {
+        let host =
+            |value: Option<&Value>| value.and_then(|value| value.get("custom_host")?.as_str().map(str::to_owned));
+        let stored = host(model.and_then(|model| model.configurations.as_ref()))
+            .or_else(|| host(Some(&entry.integration.configurations)));
+        match stored {
+            Some(url) => self.hosts.origin(self.dialer, &url).map_err(Refusal::invalid_custom_host),
+            None => own_origin(provider),
+        }
+    }
+
+    /// Where a saved config's credential belongs: the host that the config names, else the provider's.
+    fn saved_home(&self, leaf: &Leaf, provider: &Provider) -> Result<Arc<Origin>, Refusal> {
+        match &leaf.custom_host {
+            Some(url) => self.hosts.origin(self.dialer, url).map_err(Refusal::invalid_custom_host),
+            None => own_origin(provider),
+        }
+    }
+
+    /// The address that was asked for, as long as it is of the origin that a stored credential belongs to.
+    fn bound_to(&self, home: Arc<Origin>, leaf: &Leaf, headers: &GatewayHeaders<'_>) -> Result<Arc<Origin>, Refusal> {
+        match self.custom_host(leaf, headers)? {
+            Some(asked) if asked != home => Err(Refusal::invalid_custom_host(OTHER_ADDRESS)),
+            Some(asked) => Ok(asked),
+            None => Ok(home),
+        }
+    }
+
+    fn data_key(&self, sealed: Option<&Sealed>) -> Option<Arc<DataKey>> {
+        let id = sealed?.data_key_id().ok()?;
+        self.snapshot.data_key(&id)
+    }
+
+    /// The target's own fields, its credentials opened.
+    fn placement<'l>(&self, leaf: &'l Leaf) -> Result<Cow<'l, Placement>, Refusal> {
+        let opened = leaf.placement.opened(|place, sealed| {
+            let id = sealed.data_key_id()?;
+            let key = self.snapshot.data_key(&id).ok_or(SealError::UnknownDataKey(id))?;
+            self.sealer.open_with(&key, place, sealed)
+        });
+        opened.map_err(|error| {
+            tracing::error!(%error, "a credential in a saved config cannot be opened");
+            Refusal::internal()
+        })
+    }
+
+    fn provider(&self, name: &str) -> Result<Arc<Provider>, Refusal> {
+        self.providers.get(name).cloned().ok_or_else(|| Refusal::invalid_provider(name))
+    }
+
+    /// Of the header, else of the config.
+    fn custom_host(&self, leaf: &Leaf, headers: &GatewayHeaders<'_>) -> Result<Option<Arc<Origin>>, Refusal> {
+        let url = match headers.custom_host {
+            Some(url) => url.to_str().map_err(|_| Refusal::invalid_custom_host("it is not text"))?,
+            None => match &leaf.custom_host {
+                Some(url) => url.as_str(),
+                None => return Ok(None),
+            },
+        };
+        self.hosts.origin(self.dialer, url).map(Some).map_err(Refusal::invalid_custom_host)
+    }
+
+    fn target(
+        &self,
+        provider: Arc<Provider>,
+        origin: Arc<Origin>,
+        leaf: &Leaf,
+        headers: &GatewayHeaders<'_>,
+    ) -> Result<Target, Refusal> {
+        let timeout = timeout(headers)?.or(leaf.request_timeout);
+        Ok(Target {
+            provider,
+            origin,
+            credential: Credential::Given(None),
+            headers: Vec::new(),
+            timeout: timeout.unwrap_or(self.first_byte),
+            is_ceiling: timeout.is_none(),
+            stream_idle: leaf.stream_idle.unwrap_or(self.stream_idle),
+        })
+    }
+}
+
+fn own_origin(provider: &Provider) -> Result<Arc<Origin>, Refusal> {
+    provider.origin.clone().ok_or_else(|| Refusal::invalid_custom_host(NO_ADDRESS))
+}
+
+fn plain(target: Target) -> Resolved {
+    Resolved { target, model: None }
+}
+
+/// `@slug/model`, cut at the first slash.
+fn split_model(model: &str) -> Option<(&str, &str)> {
+    model.strip_prefix('@')?.split_once('/').filter(|(slug, bare)| !slug.is_empty() && !bare.is_empty())
+}
+
+/// `Authorization` is the provider's credential when the request names that provider, or none. `x-api-key` is it only
+/// when the service key came in its own header; otherwise it may be the service key. That one never leaves the gateway,
+/// also when a client sends it in both places.
+fn own_credential(headers: &GatewayHeaders<'_>, provider: &str) -> Option<HeaderValue> {
+    if headers.provider.is_some_and(|named| named.as_bytes().trim_ascii() != provider.as_bytes()) {
+        return None;
+    }
+    let service_key = service_key(headers);
+    let x_api_key = headers.api_key.and(headers.x_api_key);
+    let mut sent = [headers.authorization, x_api_key].into_iter().flatten();
+    let sent = sent.find(|value| Some(strip_bearer(value)) != service_key).cloned();
+    let offered = || headers.websocket_key.and_then(realtime::key).filter(|key| Some(*key) != service_key);
+    sent.or_else(|| HeaderValue::from_bytes(offered()?).ok())
+}
+
+pub(crate) fn extras<'v>(
+    leaf: &'v Leaf,
+    stored: impl Fn(&str) -> Option<Cow<'v, str>>,
+) -> Vec<(HeaderName, HeaderValue)> {
+    let value = |field: &str| leaf.placement.text(field).map(Cow::Borrowed).or_else(|| stored(field));
+    let found = SENT.iter().filter_map(|(field, header)| {
+        let value = HeaderValue::try_from(value(field)?.as_ref()).ok()?;
+        Some((HeaderName::from_static(header), value))
+    });
+    found.collect()
+}
+
+fn text(value: Option<&HeaderValue>) -> Result<Option<&str>, Refusal> {
+    value.map(|value| value.to_str().map(str::trim).map_err(|_| Refusal::invalid_provider("?"))).transpose()
+}
+
+fn timeout(headers: &GatewayHeaders<'_>) -> Result<Option<Duration>, Refusal> {
+    let Some(value) = headers.request_timeout else { return Ok(None) };
+    let millis: Option<u64> = value.to_str().ok().and_then(|text| text.trim().parse().ok());
+    match millis {
+        Some(millis @ 1..) => Ok(Some(Duration::from_millis(millis))),
+        _ => Err(Refusal::invalid_header("x-gateway-request-timeout", "a whole number of milliseconds above 0")),
+    }
+}
+
+#[cfg(test)]
+mod credential_home_tests;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_model_names_a_provider_by_everything_before_its_first_slash() {
+        for (model, split) in [
+            ("@prod/gpt-4o", Some(("prod", "gpt-4o"))),
+            ("@prod/org/model", Some(("prod", "org/model"))),
+            ("gpt-4o", None),
+            ("org/model", None),
+            ("@prod", None),
+            ("@/m", None),
+            ("@prod/", None),
+        ] {
+            assert_eq!(split_model(model), split, "{model}");
+        }
+    }
+}

@@ -1,0 +1,120 @@
+//! Where one attempt goes: a provider, its address, and what it is given to know us by.
+
+use crate::catalog::providers::Provider;
+use crate::catalog::secrets::mapping::Mapped;
+use crate::net::dial::Origin;
+use crate::refusal::Refusal;
+use http::{HeaderName, HeaderValue};
+use serde_json::Value;
+use shared::model::{Credentials, Integration, IntegrationModel};
+use shared::seal::data_key::DataKey;
+use shared::seal::{Sealed, SealedPlace, Sealer};
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+#[derive(Debug, Clone)]
+pub struct Target {
+    pub provider: Arc<Provider>,
+    pub origin: Arc<Origin>,
+    pub credential: Credential,
+    /// What belongs to the account or the config: an organisation, a beta. Stronger than the provider's defaults.
+    pub headers: Vec<(HeaderName, HeaderValue)>,
+    /// Longest wait for the head of the answer.
+    pub timeout: Duration,
+    /// That is the gateway's own limit, since neither the request nor its config has one.
+    pub is_ceiling: bool,
+    /// Longest silence inside it.
+    pub stream_idle: Duration,
+}
+
+impl Target {
+    /// What the client is told when that time has passed.
+    pub fn timed_out(&self) -> Refusal {
+        let ms = self.timeout.as_millis();
+        if self.is_ceiling { Refusal::gateway_timeout(ms) } else { Refusal::timeout(ms) }
+    }
+
+    /// Whether a part of its credential is kept elsewhere, and has to be gathered before it is asked.
+    pub fn awaits_secrets(&self) -> bool {
+        matches!(&self.credential, Credential::Stored(stored) if !stored.mapped.is_empty())
+    }
+}
+
+#[derive(Debug, Clone)]
+pub enum Credential {
+    /// The caller's own or the config's, if there is one.
+    Given(Option<HeaderValue>),
+    /// Opened when the head of a request is built, and nowhere else.
+    Stored(Arc<Stored>),
+}
+
+/// An integration's sealed credentials with what opens them.
+pub struct Stored {
+    /// The workspace's handle on it.
+    pub provider: Arc<shared::model::Provider>,
+    pub integration: Arc<Integration>,
+    pub data_key: Option<Arc<DataKey>>,
+    /// The model that was asked for, if the integration has headers for it alone.
+    pub model: Option<(Arc<IntegrationModel>, Option<Arc<DataKey>>)>,
+    /// What a secret manager holds of them; `Secrets::gather` brings it.
+    pub mapped: Vec<Mapped>,
+    pub sealer: Arc<Sealer>,
+}
+
+impl Stored {
+    /// In plain text: for the head of one request. Failing to open is ours to mend, so the caller learns only that.
+    pub fn open(&self) -> Result<Credentials, Refusal> {
+        let sealed = self.integration.sealed.as_ref();
+        let mut opened = self.unseal(sealed, &self.integration.place(), self.data_key.as_deref())?;
+        if let Some((model, data_key)) = &self.model {
+            let own = self.unseal(model.sealed.as_ref(), &model.place(), data_key.as_deref())?;
+            merge_headers(&mut opened, own);
+        }
+        match self.mapped.iter().find(|mapped| !mapped.put(&mut opened)) {
+            None => Ok(opened),
+            Some(mapped) => {
+                let why =
+                    format!("the value of the secret reference `{}` has not the form it should", mapped.reference.slug);
+                Err(Refusal::secret_unavailable(&self.integration.slug, why))
+            }
+        }
+    }
+
+    fn unseal(
+        &self,
+        sealed: Option<&Sealed>,
+        place: &SealedPlace,
+        key: Option<&DataKey>,
+    ) -> Result<Credentials, Refusal> {
+        let Some(sealed) = sealed else { return Ok(Credentials::default()) };
+        match key.map(|key| self.sealer.open_with(key, place, sealed)) {
+            Some(Ok(secret)) => Credentials::parse(&secret).ok_or_else(|| self.unopened("it is of no known form")),
+            Some(Err(error)) => Err(self.unopened(error)),
+            None => Err(self.unopened("its data key is not known here")),
+        }
+    }
+
+    fn unopened(&self, why: impl fmt::Display) -> Refusal {
+        tracing::error!(integration = self.integration.slug, %why, "a stored credential cannot be opened");
+        Refusal::internal()
+    }
+}
+
+impl fmt::Debug for Stored {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Stored({})", self.integration.slug)
+    }
+}
+
+/// A model's own headers join those of its account, and win.
+fn merge_headers(opened: &mut Credentials, own: Credentials) {
+    for (field, value) in own.configurations {
+        match (opened.configurations.get_mut(&field), value) {
+            (Some(Value::Object(present)), Value::Object(more)) => present.extend(more),
+            (_, value) => {
+                opened.configurations.insert(field, value);
+            }
+        }
+    }
+}

@@ -1,0 +1,347 @@
+//! Client connections on which writes can be joined, and which end when nothing is asked on them, when the head of a
+//! request does not come, and when an answer is not read. Pingora sends the head of an answer without a length at once,
+//! and the last chunk before the end of the body: two packets where the gateway has both parts in hand, and two wake-ups
+//! of the client. Whoever knows that more follows at once says so, and the next flush is left to what follows.
+
+use crate::gateway::idle_timeout::IdleTimeout;
+use crate::gateway::ticks;
+use crate::gateway::write_stall::WriteStall;
+use async_trait::async_trait;
+use pingora_core::apps::ServerApp;
+use pingora_core::protocols::raw_connect::ProxyDigest;
+use pingora_core::protocols::tls::{SslDigest, TlsRef};
+use pingora_core::protocols::{
+    ALPN, GetProxyDigest, GetSocketDigest, GetTimingDigest, Peek, Shutdown, SocketDigest, Ssl, Stream, TimingDigest,
+    UniqueID, UniqueIDType,
+};
+use pingora_core::server::ShutdownWatch;
+use std::io;
+use std::pin::Pin;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::{Arc, Once};
+use std::task::{Context, Poll};
+use std::time::{Duration, Instant};
+use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, ReadBuf};
+
+/// What an HTTP/2 connection begins with.
+const PREFACE: &[u8; 24] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
+
+/// How long a connection waits for its client.
+#[derive(Debug, Clone, Copy)]
+pub struct ConnectionTimeouts {
+    /// For a request.
+    pub idle: Duration,
+    /// For the rest of a head that has begun.
+    pub head: Duration,
+    /// For an answer to be read.
+    pub write: Duration,
+}
+
+/// An application on one thread, whose connections are `ClientConnection`.
+pub struct ClientConnectionApp<A> {
+    app: Arc<A>,
+    patience: ConnectionTimeouts,
+    ticks: Once,
+}
+
+impl<A> ClientConnectionApp<A> {
+    pub fn new(app: A, patience: ConnectionTimeouts) -> Self {
+        Self { app: Arc::new(app), patience, ticks: Once::new() }
+    }
+}
+
+#[async_trait]
+impl<A: ServerApp + Send + Sync + 'static> ServerApp for ClientConnectionApp<A> {
+    async fn process_new(self: &Arc<Self>, stream: Stream, shutdown: &ShutdownWatch) -> Option<Stream> {
+        self.ticks.call_once(ticks::start);
+        self.app.process_new(Box::new(ClientConnection::new(stream, self.patience)), shutdown).await
+    }
+
+    async fn cleanup(&self) {
+        self.app.cleanup().await;
+    }
+}
+
+#[derive(Debug)]
+pub struct ClientConnection {
+    inner: Stream,
+    /// Set for the one flush that is to be left out.
+    is_more: AtomicBool,
+    idle: IdleTimeout,
+    write_stall: WriteStall,
+    /// Was read to learn whether it is HTTP/2, and is to be read again.
+    peeked: Vec<u8>,
+    /// How much of HTTP/2's preface has not come. After it Pingora watches over the connection: it knows its streams.
+    preface: usize,
+}
+
+impl ClientConnection {
+    fn new(inner: Stream, patience: ConnectionTimeouts) -> Self {
+        let preface = if inner.selected_alpn_proto() == Some(ALPN::H2) { PREFACE.len() } else { 0 };
+        Self {
+            inner,
+            is_more: AtomicBool::new(false),
+            idle: IdleTimeout::new(patience.idle, patience.head),
+            write_stall: WriteStall::new(patience.write),
+            peeked: Vec::new(),
+            preface,
+        }
+    }
+
+    /// Whether the next flush is left out, because more is written at once.
+    pub fn set_more(stream: Option<&Stream>, is_more: bool) {
+        if let Some(joining) = Self::from_stream(stream) {
+            joining.is_more.store(is_more, Relaxed);
+        }
+    }
+
+    /// A request has come.
+    pub fn begins(stream: Option<&Stream>) {
+        if let Some(joining) = Self::from_stream(stream) {
+            joining.idle.end();
+        }
+    }
+
+    /// It is answered, and the next may come.
+    pub fn ends(stream: Option<&Stream>, now: Instant) {
+        if let Some(joining) = Self::from_stream(stream) {
+            joining.idle.begin(now);
+        }
+    }
+
+    fn from_stream(stream: Option<&Stream>) -> Option<&Self> {
+        stream?.as_any().downcast_ref()
+    }
+
+    /// Some of what was peeked at is read again.
+    fn read_again(&mut self, buf: &mut ReadBuf<'_>) {
+        let length = self.peeked.len().min(buf.remaining());
+        buf.put_slice(&self.peeked[..length]);
+        self.peeked.drain(..length);
+        self.count_preface(length);
+    }
+
+    fn count_preface(&mut self, read: usize) {
+        if self.preface > 0 {
+            self.preface = self.preface.saturating_sub(read);
+            if self.preface == 0 {
+                self.idle.end();
+            }
+        }
+    }
+}
+
+impl AsyncRead for ClientConnection {
+    fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+        if !self.peeked.is_empty() {
+            self.read_again(buf);
+            return Poll::Ready(Ok(()));
+        }
+        let before = buf.filled().len();
+        match Pin::new(&mut self.inner).poll_read(cx, buf) {
+            // As if the client had closed it.
+            Poll::Pending => self.idle.poll_over(cx).map(Ok),
+            read => {
+                self.idle.hear();
+                self.count_preface(buf.filled().len() - before);
+                read
+            }
+        }
+    }
+}
+
+impl AsyncWrite for ClientConnection {
+    fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
+        let written = Pin::new(&mut self.inner).poll_write(cx, buf);
+        self.write_stall.watch(cx, written, |bytes| *bytes)
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        if self.is_more.swap(false, Relaxed) {
+            return Poll::Ready(Ok(()));
+        }
+        let flushed = Pin::new(&mut self.inner).poll_flush(cx);
+        self.write_stall.watch(cx, flushed, |()| 0)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        let shut = Pin::new(&mut self.inner).poll_shutdown(cx);
+        self.write_stall.watch(cx, shut, |()| 0)
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        bufs: &[io::IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        let written = Pin::new(&mut self.inner).poll_write_vectored(cx, bufs);
+        self.write_stall.watch(cx, written, |bytes| *bytes)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.inner.is_write_vectored()
+    }
+}
+
+#[async_trait]
+impl Shutdown for ClientConnection {
+    async fn shutdown(&mut self) {
+        Shutdown::shutdown(&mut *self.inner).await;
+    }
+}
+
+#[async_trait]
+impl Peek for ClientConnection {
+    /// Pingora asks whether HTTP/2 is spoken, which is known from the first byte that differs. The stream's own answer
+    /// would wait for all of them without a limit.
+    async fn try_peek(&mut self, buf: &mut [u8]) -> io::Result<bool> {
+        let mut length = 0;
+        while length < buf.len() && PREFACE.starts_with(&buf[..length]) {
+            match self.read(&mut buf[length..]).await? {
+                0 => return Err(io::ErrorKind::UnexpectedEof.into()),
+                read => length += read,
+            }
+        }
+        self.preface = if buf == PREFACE { PREFACE.len() } else { 0 };
+        self.peeked = buf[..length].to_vec();
+        Ok(true)
+    }
+}
+
+impl UniqueID for ClientConnection {
+    fn id(&self) -> UniqueIDType {
+        self.inner.id()
+    }
+}
+
+impl Ssl for ClientConnection {
+    fn get_ssl(&self) -> Option<&TlsRef> {
+        self.inner.get_ssl()
+    }
+
+    fn get_ssl_digest(&self) -> Option<Arc<SslDigest>> {
+        self.inner.get_ssl_digest()
+    }
+
+    fn selected_alpn_proto(&self) -> Option<ALPN> {
+        self.inner.selected_alpn_proto()
+    }
+}
+
+impl GetTimingDigest for ClientConnection {
+    fn get_timing_digest(&self) -> Vec<Option<TimingDigest>> {
+        self.inner.get_timing_digest()
+    }
+
+    fn get_read_pending_time(&self) -> Duration {
+        self.inner.get_read_pending_time()
+    }
+
+    fn get_write_pending_time(&self) -> Duration {
+        self.inner.get_write_pending_time()
+    }
+}
+
+impl GetProxyDigest for ClientConnection {
+    fn get_proxy_digest(&self) -> Option<Arc<ProxyDigest>> {
+        self.inner.get_proxy_digest()
+    }
+
+    fn set_proxy_digest(&mut self, digest: ProxyDigest) {
+        self.inner.set_proxy_digest(digest);
+    }
+}
+
+impl GetSocketDigest for ClientConnection {
+    fn get_socket_digest(&self) -> Option<Arc<SocketDigest>> {
+        self.inner.get_socket_digest()
+    }
+
+    fn set_socket_digest(&mut self, digest: SocketDigest) {
+        self.inner.set_socket_digest(digest);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::atomic::AtomicUsize;
+    use tokio::io::AsyncWriteExt as _;
+
+    const ENDLESS: ConnectionTimeouts =
+        ConnectionTimeouts { idle: Duration::MAX, head: Duration::MAX, write: Duration::MAX };
+
+    /// Counts what is flushed.
+    #[derive(Debug)]
+    struct Counted(Arc<AtomicUsize>);
+
+    impl AsyncRead for Counted {
+        fn poll_read(self: Pin<&mut Self>, _: &mut Context<'_>, _: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+            Poll::Pending
+        }
+    }
+
+    impl AsyncWrite for Counted {
+        fn poll_write(self: Pin<&mut Self>, _: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+            Poll::Ready(Ok(bytes.len()))
+        }
+
+        fn poll_flush(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+            self.0.fetch_add(1, Relaxed);
+            Poll::Ready(Ok(()))
+        }
+
+        fn poll_shutdown(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+            Poll::Ready(Ok(()))
+        }
+    }
+
+    #[async_trait]
+    impl Shutdown for Counted {
+        async fn shutdown(&mut self) {}
+    }
+
+    impl UniqueID for Counted {
+        fn id(&self) -> UniqueIDType {
+            0
+        }
+    }
+
+    impl Ssl for Counted {}
+    impl Peek for Counted {}
+
+    impl GetTimingDigest for Counted {
+        fn get_timing_digest(&self) -> Vec<Option<TimingDigest>> {
+            Vec::new()
+        }
+    }
+
+    impl GetProxyDigest for Counted {
+        fn get_proxy_digest(&self) -> Option<Arc<ProxyDigest>> {
+            None
+        }
+    }
+
+    impl GetSocketDigest for Counted {
+        fn get_socket_digest(&self) -> Option<Arc<SocketDigest>> {
+            None
+        }
+    }
+
+    #[tokio::test]
+    async fn one_flush_is_left_to_what_follows_and_no_other() {
+        let flushed = Arc::new(AtomicUsize::new(0));
+        let inner = Box::new(Counted(flushed.clone()));
+        let mut stream: Stream = Box::new(ClientConnection::new(inner, ENDLESS));
+        ClientConnection::set_more(Some(&stream), true);
+        for expected in [0, 1, 2] {
+            stream.write_all(b"part").await.unwrap();
+            stream.flush().await.unwrap();
+            assert_eq!(flushed.load(Relaxed), expected);
+        }
+        ClientConnection::set_more(Some(&stream), true);
+        ClientConnection::set_more(Some(&stream), false);
+        stream.flush().await.unwrap();
+        assert_eq!(flushed.load(Relaxed), 3, "it was called off");
+    }
+}

@@ -1,0 +1,160 @@
+//! The wait of a client's connection for a request: its first, and each one after an answer. Pingora would set a timer for
+//! each; here a connection has one for all its life, which is looked at again only when it ends: then either nothing came
+//! since, or it goes on. A head that has begun to come has a limit of its own, however slowly it comes.
+
+use std::pin::Pin;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use std::task::{Context, Poll, ready};
+use std::time::{Duration, Instant};
+use tokio::time::{Sleep, sleep_until};
+
+/// Nobody waits longer, whatever is set.
+pub const LONGEST: Duration = Duration::from_secs(365 * 86_400);
+
+#[derive(Debug)]
+pub struct IdleTimeout {
+    /// The longest wait for the first byte of a request.
+    limit: Duration,
+    /// The longest wait for the rest of its head.
+    head_limit: Duration,
+    opened: Instant,
+    /// When the wait began, in milliseconds after the connection was opened and one more; zero when there is none.
+    since: AtomicU64,
+    /// Something came since; when exactly is not worth a look at the clock.
+    has_heard: AtomicBool,
+    /// When the head must be whole that came in part, and the wait in which it came.
+    head_over: Option<(u64, Instant)>,
+    timer: Option<Pin<Box<Sleep>>>,
+}
+
+impl IdleTimeout {
+    /// Of a connection that was just opened: its first request is waited for already.
+    pub fn new(limit: Duration, head_limit: Duration) -> Self {
+        let (since, has_heard) = (AtomicU64::new(1), AtomicBool::new(false));
+        let (limit, head_limit) = (limit.min(LONGEST), head_limit.min(LONGEST));
+        Self { limit, head_limit, opened: Instant::now(), since, has_heard, head_over: None, timer: None }
+    }
+
+    /// A request is over.
+    pub fn begin(&self, now: Instant) {
+        let since = now.saturating_duration_since(self.opened).as_millis();
+        self.since.store(u64::try_from(since).unwrap_or(u64::MAX - 1) + 1, Relaxed);
+        self.has_heard.store(false, Relaxed);
+    }
+
+    /// A request has come.
+    pub fn end(&self) {
+        self.since.store(0, Relaxed);
+    }
+
+    /// Something came: the head of a request, or a part of it.
+    pub fn hear(&self) {
+        self.has_heard.store(true, Relaxed);
+    }
+
+    /// Asked when nothing more is there to be read; ready when the wait for it has lasted too long.
+    pub fn poll_over(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        let wait = self.since.load(Relaxed);
+        let Some(since) = wait.checked_sub(1) else { return Poll::Pending };
+        let over = match self.has_heard.load(Relaxed) {
+            true => self.head_over(wait),
+            false => self.opened + Duration::from_millis(since) + self.limit,
+        };
+        let timer = self.timer.get_or_insert_with(|| Box::pin(sleep_until(over.into())));
+        // One that ends early is left to end; the limit of a head may be before the end of the present one.
+        if timer.deadline().into_std() > over {
+            timer.as_mut().reset(over.into());
+        }
+        loop {
+            ready!(timer.as_mut().poll(cx));
+            if timer.deadline().into_std() >= over {
+                return Poll::Ready(());
+            }
+            timer.as_mut().reset(over.into());
+        }
+    }
+
+    /// Counts from the first time that only a part of the head was there.
+    fn head_over(&mut self, wait: u64) -> Instant {
+        match self.head_over {
+            Some((known, over)) if known == wait => over,
+            _ => {
+                let over = tokio::time::Instant::now().into_std() + self.head_limit;
+                self.head_over = Some((wait, over));
+                over
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::future::poll_fn;
+    use tokio::time::{advance, timeout};
+
+    const LIMIT: Duration = Duration::from_secs(10);
+    const HEAD_LIMIT: Duration = Duration::from_secs(3);
+    const SECOND: Duration = Duration::from_secs(1);
+
+    fn now() -> Instant {
+        tokio::time::Instant::now().into_std()
+    }
+
+    fn opened() -> IdleTimeout {
+        IdleTimeout { opened: now(), ..IdleTimeout::new(LIMIT, HEAD_LIMIT) }
+    }
+
+    async fn is_over(idle: &mut IdleTimeout, within: Duration) -> bool {
+        timeout(within, poll_fn(|cx| idle.poll_over(cx))).await.is_ok()
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn only_a_wait_ends_and_it_counts_from_its_own_beginning() {
+        let mut idle = opened();
+        assert!(!is_over(&mut idle, LIMIT - SECOND).await);
+        idle.end();
+        advance(9 * LIMIT).await;
+        assert!(!is_over(&mut idle, LIMIT).await, "a request is under way");
+        idle.begin(now());
+        assert!(!is_over(&mut idle, LIMIT - SECOND).await, "the timer of the first wait is long over");
+        assert!(is_over(&mut idle, 2 * SECOND).await);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn the_first_request_is_not_waited_for_longer_than_another() {
+        let mut idle = opened();
+        assert!(!is_over(&mut idle, LIMIT - SECOND).await);
+        assert!(is_over(&mut idle, 2 * SECOND).await);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_head_that_comes_slowly_has_a_limit_from_its_first_byte() {
+        let mut idle = opened();
+        assert!(!is_over(&mut idle, 5 * SECOND).await);
+        for _ in 0..2 {
+            idle.hear();
+            assert!(!is_over(&mut idle, SECOND).await);
+        }
+        idle.hear();
+        assert!(is_over(&mut idle, 2 * SECOND).await, "every byte would prolong it");
+        idle.end();
+        idle.begin(now());
+        assert!(!is_over(&mut idle, LIMIT - SECOND).await, "what came before the wait says nothing");
+        idle.hear();
+        assert!(!is_over(&mut idle, HEAD_LIMIT - SECOND).await, "nor does the limit of another head");
+        assert!(is_over(&mut idle, 2 * SECOND).await);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_head_that_came_in_part_at_once_is_waited_for_anew_each_time() {
+        let mut idle = opened();
+        for _ in 0..3 {
+            idle.hear();
+            assert!(!is_over(&mut idle, HEAD_LIMIT - SECOND).await);
+            idle.end();
+            advance(LIMIT).await;
+            idle.begin(now());
+        }
+    }
+}

@@ -1,0 +1,147 @@
+//! Headers → principal: whose key is it, and may it be used here? Decided from the snapshot alone. A token (JWT) may
+//! need keys that must be fetched first, so it is only recognised here; `tokens` does the rest.
+
+use crate::realtime;
+use crate::refusal::Refusal;
+use crate::request::headers::GatewayHeaders;
+use crate::snapshot::Snapshot;
+use chrono::{DateTime, Utc};
+use http::HeaderValue;
+use shared::identity::api_key::KeyHash;
+use shared::identity::jwt::{VerifiedToken, looks_like_jwt};
+use shared::model::{ApiKey, Workspace};
+use std::sync::Arc;
+
+#[derive(Debug, Clone)]
+pub struct Principal {
+    pub key: Arc<ApiKey>,
+    pub workspace: Arc<Workspace>,
+    /// What the token says, if it was one: limits and defaults of its own. `key` is then what the token stands for.
+    pub token: Option<Arc<VerifiedToken>>,
+}
+
+/// Whom the headers name.
+#[derive(Debug)]
+pub enum Identified<'h> {
+    Key(Principal),
+    /// A token, and its hash, by which it may be known already.
+    Token {
+        text: &'h [u8],
+        hash: KeyHash,
+    },
+}
+
+/// Inference needs this scope; only workspace keys can have it.
+pub const INFERENCE: &str = "completions.write";
+/// Whoever may ask a model may also see which there are.
+pub const LISTING: &[&str] = &["models.list", INFERENCE];
+
+pub fn identify<'h>(
+    headers: &GatewayHeaders<'h>,
+    snapshot: &Snapshot,
+    scopes: &[&str],
+    now: DateTime<Utc>,
+) -> Result<Identified<'h>, Refusal> {
+    let sent = service_key(headers).ok_or_else(Refusal::missing_api_key)?;
+    if !snapshot.is_loaded() {
+        return Err(Refusal::not_ready());
+    }
+    let hash = KeyHash::from_key(sent);
+    // Keys are looked up first: a request with a key pays nothing for tokens.
+    let Some(key) = snapshot.api_key(&hash) else {
+        return if looks_like_jwt(sent) {
+            Ok(Identified::Token { text: sent, hash })
+        } else {
+            Err(Refusal::invalid_api_key())
+        };
+    };
+    check_usable(&key, &hash, now)?;
+    let Some(workspace) = key.workspace_id else {
+        return Err(Refusal::insufficient_scope(INFERENCE));
+    };
+    let workspace = snapshot.workspace(&workspace).ok_or_else(Refusal::invalid_api_key)?;
+    if workspace.status != "active" {
+        return Err(Refusal::invalid_api_key());
+    }
+    if !has_one(&key.scopes, scopes) {
+        return Err(Refusal::insufficient_scope(scopes.first().unwrap_or(&INFERENCE)));
+    }
+    Ok(Identified::Key(Principal { key, workspace, token: None }))
+}
+
+/// The admin key that the headers name, if they name one that can be used.
+pub fn administrator(headers: &GatewayHeaders<'_>, snapshot: &Snapshot, now: DateTime<Utc>) -> Option<Arc<ApiKey>> {
+    let hash = KeyHash::from_key(service_key(headers)?);
+    let key = snapshot.api_key(&hash).filter(|key| key.workspace_id.is_none())?;
+    check_usable(&key, &hash, now).ok().map(|()| key)
+}
+
+fn check_usable(key: &ApiKey, hash: &KeyHash, now: DateTime<Utc>) -> Result<(), Refusal> {
+    if !key.opens_with(hash, now) {
+        return Err(Refusal::invalid_api_key());
+    }
+    if key.is_expired(now) {
+        return Err(Refusal::expired_api_key());
+    }
+    if key.status == "archived" {
+        return Err(Refusal::invalid_api_key());
+    }
+    Ok(())
+}
+
+/// Whether one of these scopes is held.
+pub fn has_one(held: &[String], scopes: &[&str]) -> bool {
+    held.iter().any(|scope| scopes.contains(&scope.as_str()))
+}
+
+/// Where the service key is: its own header; else `Authorization`, unless that authenticates a plainly named
+/// provider; else `x-api-key`, as Anthropic's SDKs send it; else a subprotocol, as browsers must.
+pub fn service_key<'a>(headers: &GatewayHeaders<'a>) -> Option<&'a [u8]> {
+    if let Some(key) = headers.api_key {
+        return Some(strip_bearer(key));
+    }
+    match headers.authorization {
+        Some(key) if !headers.names_plain_provider() => Some(strip_bearer(key)),
+        Some(_) => None,
+        None => headers.x_api_key.map(HeaderValue::as_bytes).or_else(|| headers.websocket_key.and_then(realtime::key)),
+    }
+}
+
+pub fn strip_bearer(value: &HeaderValue) -> &[u8] {
+    let bytes = value.as_bytes().trim_ascii();
+    match bytes.get(..7) {
+        Some(scheme) if scheme.eq_ignore_ascii_case(b"bearer ") => bytes[7..].trim_ascii(),
+        _ => bytes,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::request::headers::Aliases;
+    use http::{HeaderMap, HeaderName};
+
+    #[test]
+    fn the_service_key_is_found_where_each_client_puts_it() {
+        for (pairs, found) in [
+            (vec![("x-gateway-api-key", "k"), ("authorization", "Bearer p")], Some("k")),
+            (vec![("authorization", "Bearer k")], Some("k")),
+            (vec![("authorization", "bearer k"), ("x-gateway-provider", "@prod")], Some("k")),
+            (vec![("authorization", "Bearer p"), ("x-gateway-provider", "openai")], None),
+            (vec![("authorization", "Bearer p"), ("x-api-key", "k"), ("x-gateway-provider", "openai")], None),
+            (vec![("x-api-key", "k"), ("x-gateway-provider", "openai")], Some("k")),
+            (vec![("x-api-key", "k")], Some("k")),
+            (vec![("sec-websocket-protocol", "realtime, openai-insecure-api-key.k")], Some("k")),
+            (vec![("sec-websocket-protocol", "openai-insecure-api-key.k"), ("authorization", "Bearer a")], Some("a")),
+            (vec![("sec-websocket-protocol", "realtime")], None),
+            (vec![], None),
+        ] {
+            let mut head = HeaderMap::new();
+            for (name, value) in &pairs {
+                head.insert(HeaderName::from_static(name), HeaderValue::from_static(value));
+            }
+            let headers = GatewayHeaders::from_headers(&head, &Aliases::default()).unwrap();
+            assert_eq!(service_key(&headers), found.map(str::as_bytes), "{pairs:?}");
+        }
+    }
+}

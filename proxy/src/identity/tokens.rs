@@ -1,0 +1,136 @@
+//! Callers that come with a token (JWT) instead of a key. A token is verified once and then remembered for minutes, so
+//! that a client's next requests cost a look into a map; organisation, workspace and person are looked up in the
+//! snapshot each time, so that changed settings, archived workspaces and removed people count at once.
+
+pub mod fetch;
+pub mod trail;
+mod verified;
+
+use crate::identity::identify::{INFERENCE, Principal, has_one};
+use crate::net::dial::Dialer;
+use crate::snapshot::Snapshot;
+use chrono::{DateTime, Utc};
+use serde_json::Value;
+use shared::identity::api_key::KeyHash;
+use shared::identity::jwt::{KeyRing, Rejection, Unverified, VerifiedToken};
+use shared::model::{ApiKey, KeyDefaults, KeyKind, Organisation, Workspace};
+use shared::settings;
+use std::sync::Arc;
+use std::time::Instant;
+use trail::Trail;
+use uuid::Uuid;
+use verified::{Memory, Verified};
+
+pub struct Tokens {
+    settings: settings::Jwt,
+    ring: KeyRing,
+    memory: Memory,
+    pub trail: Trail,
+}
+
+/// Why a token was refused, and whose audit trail should know.
+#[derive(Debug)]
+pub struct RefusedToken {
+    pub rejection: Rejection,
+    pub organisation_id: Option<Uuid>,
+}
+
+impl Tokens {
+    pub fn new(settings: &settings::Jwt, dialer: Arc<Dialer>, trail: Trail) -> Self {
+        Self { settings: settings.clone(), ring: KeyRing::new(fetch::through(dialer)), memory: Memory::new(), trail }
+    }
+
+    /// Who is behind the token. Waits only when its keys must be fetched first.
+    pub async fn identify(
+        &self,
+        text: &[u8],
+        hash: KeyHash,
+        snapshot: &Snapshot,
+        scopes: &[&str],
+        now: DateTime<Utc>,
+    ) -> Result<Principal, RefusedToken> {
+        if let Some(known) = self.memory.find(&hash, snapshot, now) {
+            return known.principal(snapshot, scopes).map_err(|rejection| known.refused(rejection));
+        }
+        let (unverified, organisation) = self.parse(text, snapshot).map_err(|rejection| {
+            // Where there is one organisation, a token that names none can only have meant it.
+            RefusedToken { rejection, organisation_id: snapshot.only_organisation().map(|one| one.id) }
+        })?;
+        let verified = self.verify(&unverified, &organisation, hash, snapshot, now).await;
+        let organisation_id = Some(organisation.id);
+        let verified = verified.map_err(|rejection| RefusedToken { rejection, organisation_id })?;
+        let principal = verified.principal(snapshot, scopes);
+        self.memory.keep(hash, verified, now);
+        principal.map_err(|rejection| RefusedToken { rejection, organisation_id })
+    }
+
+    fn parse<'t>(&self, text: &'t [u8], snapshot: &Snapshot) -> Result<(Unverified<'t>, Arc<Organisation>), Rejection> {
+        if !self.settings.jwt_enabled {
+            return Err(Rejection::SwitchedOff);
+        }
+        let token = Unverified::parse(text)?;
+        let named = token.organisation_id(&self.settings)?;
+        let organisation = snapshot.organisation(&named).ok_or(Rejection::UnknownOrganisation)?;
+        Ok((token, organisation))
+    }
+
+    async fn verify(
+        &self,
+        unverified: &Unverified<'_>,
+        organisation: &Arc<Organisation>,
+        hash: KeyHash,
+        snapshot: &Snapshot,
+        now: DateTime<Utc>,
+    ) -> Result<Verified, Rejection> {
+        let source = organisation.token_keys.as_ref().ok_or(Rejection::NoKeySet)?;
+        let current = self.ring.keys(organisation.id, source, unverified.kid(), Instant::now()).await?;
+        let token = unverified.verify(&current.keys, &organisation.token_rules, &self.settings, now)?;
+        let workspace = snapshot.workspace_named(organisation.id, &token.workspace);
+        let workspace = workspace.ok_or_else(|| Rejection::Workspace(token.workspace.clone()))?;
+        let key = Arc::new(acting_key(&token, &workspace, hash));
+        Ok(Verified::new(organisation.clone(), key, Arc::new(token), current, now))
+    }
+}
+
+/// The key that the token stands for.
+fn acting_key(token: &VerifiedToken, workspace: &Workspace, hash: KeyHash) -> ApiKey {
+    ApiKey {
+        id: token.id,
+        organisation_id: token.organisation_id,
+        workspace_id: Some(workspace.id),
+        user_id: None,
+        kind: KeyKind::Jwt,
+        hash,
+        scopes: token.scopes.clone(),
+        status: "active".into(),
+        expires_at: Some(token.ends_at()),
+        previous: None,
+        limits: None,
+        defaults: defaults(token),
+    }
+}
+
+fn defaults(token: &VerifiedToken) -> Option<Arc<KeyDefaults>> {
+    let metadata = token.metadata.iter().map(|(name, value)| (name.clone(), Value::from(value.as_str()))).collect();
+    let defaults = KeyDefaults { config: token.config_id.clone(), metadata, allow_config_override: None };
+    (defaults != KeyDefaults::default()).then(|| Arc::new(defaults))
+}
+
+impl Verified {
+    fn principal(&self, snapshot: &Snapshot, scopes: &[&str]) -> Result<Principal, Rejection> {
+        let workspace = self.key.workspace_id.and_then(|id| snapshot.workspace(&id));
+        let workspace = workspace.filter(|workspace| workspace.status == "active");
+        let workspace = workspace.ok_or_else(|| Rejection::Workspace(self.token.workspace.clone()))?;
+        if self.person.is_some_and(|email| snapshot.is_removed(self.key.organisation_id, email)) {
+            return Err(Rejection::Person(self.token.person.clone().unwrap_or_default()));
+        }
+        if !has_one(&self.key.scopes, scopes) {
+            return Err(Rejection::MissingScope((*scopes.first().unwrap_or(&INFERENCE)).into()));
+        }
+        Ok(Principal { key: self.key.clone(), workspace, token: Some(self.token.clone()) })
+    }
+
+    fn refused(&self, rejection: Rejection) -> RefusedToken {
+        RefusedToken { rejection, organisation_id: Some(self.key.organisation_id) }
+    }
+}

@@ -1,0 +1,180 @@
+//! Tokens that were verified a moment ago, by their hash. Held in parts with a lock each, so that requests on
+//! different cores rarely meet; none is held across anything slow.
+
+use crate::snapshot::Snapshot;
+use chrono::{DateTime, TimeDelta, Utc};
+use parking_lot::RwLock;
+use shared::identity::api_key::KeyHash;
+use shared::identity::jwt::{Current, VerifiedToken, WebKeySet};
+use shared::model::{ApiKey, EmailDigest, Organisation};
+use std::collections::HashMap;
+use std::sync::Arc;
+
+/// After so long a token is verified anew.
+const LONGEST: TimeDelta = TimeDelta::minutes(5);
+const PARTS: usize = 64;
+/// A part that is full of live tokens starts anew: nobody can fill the memory.
+const MOST_IN_PART: usize = 256;
+
+pub struct Verified {
+    organisation: Arc<Organisation>,
+    pub key: Arc<ApiKey>,
+    pub token: Arc<VerifiedToken>,
+    /// Whom it is for, as people are found in the snapshot.
+    pub person: Option<EmailDigest>,
+    keys: Arc<WebKeySet>,
+    until: DateTime<Utc>,
+}
+
+impl Verified {
+    /// `current` are the keys that one of them signed it with.
+    pub fn new(
+        organisation: Arc<Organisation>,
+        key: Arc<ApiKey>,
+        token: Arc<VerifiedToken>,
+        current: Current,
+        now: DateTime<Utc>,
+    ) -> Self {
+        let fresh_for = TimeDelta::from_std(current.fresh_for).map_or(LONGEST, |fresh_for| fresh_for.min(LONGEST));
+        let until = token.ends_at().min(now + fresh_for);
+        let person = token.person.as_deref().map(EmailDigest::new);
+        Self { organisation, key, token, person, keys: current.keys, until }
+    }
+
+    /// Any change of the organisation's row or of its keys ends it: the key that signed it may be gone.
+    fn is_current(&self, snapshot: &Snapshot, now: DateTime<Utc>) -> bool {
+        let organisation = snapshot.organisation(&self.organisation.id);
+        now < self.until
+            && !self.keys.is_withdrawn()
+            && organisation.is_some_and(|now| Arc::ptr_eq(&now, &self.organisation))
+    }
+}
+
+pub struct Memory(Box<[VerifiedPart]>);
+
+type VerifiedPart = RwLock<HashMap<KeyHash, Arc<Verified>>>;
+
+impl Memory {
+    pub fn new() -> Self {
+        Self((0..PARTS).map(|_| VerifiedPart::default()).collect())
+    }
+
+    pub fn find(&self, hash: &KeyHash, snapshot: &Snapshot, now: DateTime<Utc>) -> Option<Arc<Verified>> {
+        let found = self.part(hash).read().get(hash).cloned();
+        found.filter(|verified| verified.is_current(snapshot, now))
+    }
+
+    pub fn keep(&self, hash: KeyHash, verified: Verified, now: DateTime<Utc>) {
+        let mut part = self.part(&hash).write();
+        if part.len() >= MOST_IN_PART {
+            part.retain(|_, verified| now < verified.until);
+        }
+        if part.len() >= MOST_IN_PART {
+            part.clear();
+        }
+        part.insert(hash, Arc::new(verified));
+    }
+
+    fn part(&self, hash: &KeyHash) -> &VerifiedPart {
+        &self.0[usize::from(hash.0[0]) % PARTS]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use shared::model::KeyKind;
+    use std::time::Duration;
+    use uuid::Uuid;
+
+    fn now() -> DateTime<Utc> {
+        DateTime::from_timestamp(1_800_000_000, 0).unwrap()
+    }
+
+    fn verified_with(
+        organisation: &Arc<Organisation>,
+        lives: i64,
+        keys: &Arc<WebKeySet>,
+        fresh_for: Duration,
+    ) -> Verified {
+        let token = VerifiedToken {
+            id: Uuid::nil(),
+            organisation_id: organisation.id,
+            workspace: "w".into(),
+            scopes: [].into(),
+            expires_at: now() + TimeDelta::seconds(lives) - shared::identity::jwt::claims::LEEWAY,
+            person: None,
+            jti: None,
+            config_id: None,
+            metadata: Default::default(),
+            usage_limits: Vec::new(),
+            rate_limits: Vec::new(),
+        };
+        let key = ApiKey {
+            id: Uuid::nil(),
+            organisation_id: organisation.id,
+            workspace_id: None,
+            user_id: None,
+            kind: KeyKind::Jwt,
+            hash: KeyHash([0; 32]),
+            scopes: [].into(),
+            status: "active".into(),
+            expires_at: None,
+            previous: None,
+            limits: None,
+            defaults: None,
+        };
+        let current = Current { keys: keys.clone(), fresh_for };
+        Verified::new(organisation.clone(), Arc::new(key), Arc::new(token), current, now())
+    }
+
+    fn verified(organisation: &Arc<Organisation>, lives: i64) -> Verified {
+        verified_with(organisation, lives, &Arc::default(), Duration::MAX)
+    }
+
+    #[test]
+    fn a_token_is_remembered_until_it_ends_at_most_five_minutes_and_while_its_organisation_is_unchanged() {
+        let row = Organisation { id: Uuid::new_v4(), ..Organisation::default() };
+        let snapshot = Snapshot::with_rows(Vec::new(), Vec::new()).with_organisations(vec![row.clone()]);
+        let organisation = snapshot.organisation(&row.id).unwrap();
+        let (memory, hash) = (Memory::new(), KeyHash([7; 32]));
+        for (lives, after, found) in
+            [(3600, 0, true), (3600, 299, true), (3600, 300, false), (100, 99, true), (100, 100, false)]
+        {
+            memory.keep(hash, verified(&organisation, lives), now());
+            let kept = memory.find(&hash, &snapshot, now() + TimeDelta::seconds(after));
+            assert_eq!(kept.is_some(), found, "lives {lives} s, asked after {after} s");
+        }
+        memory.keep(hash, verified(&organisation, 3600), now());
+        assert!(memory.find(&KeyHash([8; 32]), &snapshot, now()).is_none());
+        let changed = snapshot.with_organisations(vec![row]);
+        assert!(memory.find(&hash, &changed, now()).is_none(), "the organisation was written anew");
+    }
+
+    #[test]
+    fn a_token_is_forgotten_when_its_keys_are_replaced_or_due_to_be_asked_for() {
+        let row = Organisation { id: Uuid::new_v4(), ..Organisation::default() };
+        let snapshot = Snapshot::with_rows(Vec::new(), Vec::new()).with_organisations(vec![row.clone()]);
+        let organisation = snapshot.organisation(&row.id).unwrap();
+        let (memory, hash, keys) = (Memory::new(), KeyHash([7; 32]), Arc::new(WebKeySet::default()));
+        memory.keep(hash, verified_with(&organisation, 3600, &keys, Duration::from_secs(20)), now());
+        for (after, found) in [(19, true), (20, false)] {
+            let kept = memory.find(&hash, &snapshot, now() + TimeDelta::seconds(after));
+            assert_eq!(kept.is_some(), found, "asked after {after} s");
+        }
+        keys.withdraw();
+        assert!(memory.find(&hash, &snapshot, now()).is_none(), "its key may be withdrawn");
+    }
+
+    #[test]
+    fn the_memory_is_bounded() {
+        let organisation = Arc::new(Organisation::default());
+        let memory = Memory::new();
+        for n in 0..4 * MOST_IN_PART as u32 {
+            let mut hash = [0; 32];
+            hash[4..8].copy_from_slice(&n.to_be_bytes());
+            memory.keep(KeyHash(hash), verified(&organisation, 3600), now());
+        }
+        assert!(memory.0[0].read().len() <= MOST_IN_PART);
+    }
+}

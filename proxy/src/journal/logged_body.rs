@@ -1,0 +1,12 @@
+//! What a client sent and got, beside the row of its log. Gathered while it passes, without copying what can be shared;
+//! written to the journal with the record, and turned into an object of the log store by whoever ships it.
+//!
+//! What must not be kept never reaches the disk: secrets are masked before the journal, not after.
+
+pub mod captured;
+pub mod exchange;
+pub mod head_lines;
+pub mod mask;
+pub mod object;
+
+pub use exchange::{LoggedExchange, Rules};

@@ -1,0 +1,99 @@
+//! Texts of calls whose provider did not say what they used, until they are counted. In memory only: what must not be
+//! kept must not reach the disk either. A process that dies before leaves the rough figure that stands in the record.
+
+use crate::journal::usage::UncountedCall;
+use parking_lot::Mutex;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use uuid::Uuid;
+
+/// Calls that wait for their record to be stored, and bytes of their texts. Of what is beyond, the rough figure counts.
+const MOST: usize = 50_000;
+const MOST_BYTES: usize = 16 << 20;
+
+#[derive(Debug, Default)]
+pub struct UncountedCalls {
+    waiting: Mutex<UncountedTexts>,
+}
+
+#[derive(Debug, Default)]
+struct UncountedTexts {
+    /// By the id of the record, the oldest first.
+    texts: BTreeMap<Uuid, Arc<UncountedCall>>,
+    bytes: usize,
+    counted: BTreeMap<Uuid, (u64, u64)>,
+}
+
+impl UncountedCalls {
+    /// To be called before the record can be found by whoever ships it.
+    pub fn put(&self, id: Uuid, spoken: UncountedCall) {
+        let size = spoken.size();
+        let mut waiting = self.waiting.lock();
+        if waiting.texts.len() < MOST && waiting.bytes + size <= MOST_BYTES {
+            waiting.bytes += size;
+            waiting.texts.insert(id, Arc::new(spoken));
+        }
+    }
+
+    pub fn has_texts(&self) -> bool {
+        !self.waiting.lock().texts.is_empty()
+    }
+
+    /// Counts what waits, without keeping anybody waiting meanwhile.
+    pub fn count(&self) {
+        let next = || self.waiting.lock().texts.first_key_value().map(|(id, spoken)| (*id, spoken.clone()));
+        while let Some((id, spoken)) = next() {
+            let tokens = spoken.tokens();
+            let mut waiting = self.waiting.lock();
+            waiting.texts.remove(&id);
+            waiting.bytes = waiting.bytes.saturating_sub(spoken.size());
+            waiting.counted.insert(id, tokens);
+            if waiting.counted.len() > MOST {
+                waiting.counted.pop_first();
+            }
+        }
+    }
+
+    /// Prompt and completion tokens of a call.
+    pub fn tokens(&self, id: Uuid) -> Option<(u64, u64)> {
+        self.waiting.lock().counted.get(&id).copied()
+    }
+
+    /// Its record is stored.
+    pub fn forget(&self, id: Uuid) {
+        self.waiting.lock().counted.remove(&id);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::journal::usage::AnsweredText;
+    use bytes::Bytes;
+
+    fn said(text: &str) -> UncountedCall {
+        let answered = AnsweredText::Stream(text.into(), text.len() as u64);
+        UncountedCall { model: None, asked: Bytes::new(), answered }
+    }
+
+    #[test]
+    fn texts_become_figures_and_are_gone() {
+        let (untold, id) = (UncountedCalls::default(), Uuid::from_u128(1));
+        untold.put(id, said(" one two"));
+        assert_eq!((untold.tokens(id), untold.has_texts()), (None, true));
+        untold.count();
+        assert_eq!((untold.tokens(id), untold.has_texts()), (Some((0, 2)), false));
+        untold.forget(id);
+        assert_eq!((untold.tokens(id), untold.waiting.lock().bytes), (None, 0));
+    }
+
+    #[test]
+    fn what_waits_is_bounded() {
+        let (untold, text) = (UncountedCalls::default(), "a ".repeat(1 << 20));
+        for id in 0..20 {
+            untold.put(Uuid::from_u128(id), said(&text));
+        }
+        let waiting = untold.waiting.lock();
+        assert!(waiting.bytes <= MOST_BYTES && (4..=8).contains(&waiting.texts.len()), "{}", waiting.texts.len());
+    }
+}

@@ -1,0 +1,194 @@
+//! What an answer says of its own cost, found on the side while the same bytes are passed on: the `usage` object as the
+//! provider wrote it, the model's name, and how much text a stream has brought so far. Nothing is parsed that need not
+//! be, and nothing here can fail: an answer in no form we know simply says nothing.
+
+pub mod audio;
+pub mod decoder;
+mod estimate;
+pub mod images;
+pub mod native_model;
+mod scan;
+pub mod stream_options;
+mod vocabulary;
+
+pub use estimate::{AnsweredText, UncountedCall, rough_tokens};
+
+use crate::request::sse::events;
+use crate::request::text_bounds;
+use memchr::memmem;
+use scan::{ScannedKey, ScannedValue};
+use shared::cost::{Counts, Usage};
+use std::sync::LazyLock;
+
+static MODEL: LazyLock<ScannedKey> = LazyLock::new(|| ScannedKey::new("\"model\""));
+static SERVICE_TIER: LazyLock<ScannedKey> = LazyLock::new(|| ScannedKey::new("\"service_tier\""));
+static USAGE: LazyLock<ScannedKey> = LazyLock::new(|| ScannedKey::new("\"usage\""));
+static USAGE_METADATA: LazyLock<ScannedKey> = LazyLock::new(|| ScannedKey::new("\"usageMetadata\""));
+static MODEL_VERSION: LazyLock<ScannedKey> = LazyLock::new(|| ScannedKey::new("\"modelVersion\""));
+static META: LazyLock<ScannedKey> = LazyLock::new(|| ScannedKey::new("\"meta\""));
+
+/// Longest object that is taken for usage.
+const LONGEST: usize = 8 << 10;
+/// What is kept of the end of an answer that comes in pieces: usage may stand in two of them.
+const TAIL: usize = 2 * LONGEST;
+/// What is kept of the text of a stream, for the case that it never says how long it was.
+const MOST_TEXT: usize = 256 << 10;
+
+/// Gathers what one answer says.
+#[derive(Debug, Default)]
+pub struct UsageReader {
+    /// The first and the last mention: Anthropic reports what was read at the start, what was written at the end.
+    pub usage: Vec<String>,
+    /// What the one mention of a plain answer counts, where that was seen on the way.
+    counts: Counts,
+    is_counted: bool,
+    pub model: Option<String>,
+    pub service_tier: Option<String>,
+    /// The text of a stream so far, as JSON writes it.
+    text: Vec<u8>,
+    /// How long it is; more than is kept if it is very long.
+    text_length: u64,
+    tail: Vec<u8>,
+    is_begun: bool,
+    /// Whether a stream has said everything about its usage.
+    pub is_final: bool,
+}
+
+impl UsageReader {
+    /// A piece of a plain answer.
+    pub fn plain(&mut self, piece: &[u8], is_last: bool) {
+        if !self.is_begun {
+            self.is_begun = true;
+            let beginning = &piece[..piece.len().min(LONGEST)];
+            self.model = scan::name_after(beginning, &MODEL, text_bounds::MODEL);
+            self.service_tier = scan::name_after(piece, &SERVICE_TIER, text_bounds::WORD);
+        }
+        if is_last && self.tail.is_empty() {
+            self.note_last(piece);
+            return;
+        }
+        self.tail.extend_from_slice(piece);
+        let tail = std::mem::take(&mut self.tail);
+        self.note_last(&tail);
+        self.tail = tail;
+        if self.tail.len() > TAIL {
+            self.tail.drain(..self.tail.len() - TAIL);
+        }
+    }
+
+    /// Whether some of a plain answer has come.
+    pub fn has_begun(&self) -> bool {
+        self.is_begun
+    }
+
+    /// Whole events of a stream.
+    pub fn events(&mut self, whole: &[u8]) {
+        for event in events(whole) {
+            self.event(&event.data);
+        }
+    }
+
+    fn event(&mut self, data: &[u8]) {
+        if !data.starts_with(b"{") {
+            self.is_final |= data == b"[DONE]";
+            return;
+        }
+        // Responses repeat all their text in events that end a part.
+        let is_response = memmem::find(&data[..data.len().min(64)], b"\"response.").is_some();
+        for (key, value) in scan::keys(data) {
+            match (key, value) {
+                (b"delta", ScannedValue::Text(text)) if is_response => self.says(text),
+                (
+                    b"content" | b"text" | b"reasoning_content" | b"reasoning" | b"thinking" | b"partial_json"
+                    | b"arguments" | b"refusal",
+                    ScannedValue::Text(text),
+                ) if !is_response => self.says(text),
+                (b"usage" | b"usageMetadata", ScannedValue::Object(object)) => self.note(object),
+                (b"model" | b"modelVersion", ScannedValue::Text(text)) if self.model.is_none() => {
+                    self.model = scan::name(text, text_bounds::MODEL);
+                }
+                (b"service_tier", ScannedValue::Text(text)) => self.service_tier = scan::name(text, text_bounds::WORD),
+                (
+                    b"type",
+                    ScannedValue::Text(b"message_stop" | b"response.completed" | b"response.incomplete" | b"message-end"),
+                )
+                // Gemini's streams end without a word of their own.
+                | (b"finishReason", ScannedValue::Text(_)) => self.is_final = true,
+                _ => {}
+            }
+        }
+    }
+
+    fn says(&mut self, text: &[u8]) {
+        let room = MOST_TEXT - self.text.len();
+        self.text.extend_from_slice(&text[..text.len().min(room)]);
+        self.text_length += text.len() as u64;
+    }
+
+    /// Completion tokens by the text of a stream that came.
+    pub fn rough_tokens(&self) -> u64 {
+        scaled(scan::characters(&self.text).div_ceil(4), self.text.len() as u64, self.text_length)
+    }
+
+    /// What a stream has said, for whoever counts it.
+    pub fn take_text(&mut self) -> (Vec<u8>, u64) {
+        (std::mem::take(&mut self.text), std::mem::take(&mut self.text_length))
+    }
+
+    fn note_last(&mut self, bytes: &[u8]) {
+        let mut is_counted = false;
+        let quick = |rest: &[u8]| {
+            let end = self.counts.skim(rest);
+            is_counted = end.is_some();
+            end
+        };
+        if let Some(object) = scan::last_object(bytes, &USAGE, LONGEST, quick) {
+            self.replace(object);
+            self.is_counted = is_counted;
+        } else if let Some(object) = scan::last_object(bytes, &USAGE_METADATA, LONGEST, |_| None) {
+            self.replace(object);
+            if self.model.is_none() {
+                self.model = scan::name_after(bytes, &MODEL_VERSION, text_bounds::MODEL);
+            }
+        } else if let Some(object) = scan::last_object(bytes, &META, LONGEST, |_| None)
+            // Cohere's; others keep other things there.
+            && memmem::find(object, b"\"billed_units\"").is_some()
+        {
+            self.replace(object);
+        }
+    }
+
+    fn replace(&mut self, object: &[u8]) {
+        self.usage.clear();
+        self.note(object);
+    }
+
+    fn note(&mut self, object: &[u8]) {
+        let Ok(text) = str::from_utf8(object) else { return };
+        if text.len() > LONGEST || text == "{}" {
+            return;
+        }
+        self.usage.truncate(1);
+        self.usage.push(text.to_owned());
+        self.is_counted = false;
+    }
+
+    /// What was used, as far as the answer says.
+    pub fn told(&self) -> Option<Usage> {
+        match &self.usage[..] {
+            [whole] if self.is_counted => Usage::counted(&self.counts, whole),
+            pieces => Usage::told(pieces),
+        }
+    }
+}
+
+/// What `tokens` of a part make of the whole.
+fn scaled(tokens: u64, part: u64, whole: u64) -> u64 {
+    if part >= whole || part == 0 {
+        return tokens;
+    }
+    u64::try_from(u128::from(tokens) * u128::from(whole) / u128::from(part)).unwrap_or(u64::MAX)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,68 @@
+//! The model of a call that is passed to a provider in its own interface: some name it in the path, others in the body.
+//! What stands in the path decides whether the call may pass; a guess at the body is for the log and its price alone.
+
+use super::scan::{self, ScannedKey};
+use crate::request::text_bounds::{self, cut};
+use percent_encoding::percent_decode_str;
+use std::sync::LazyLock;
+
+static MODEL: LazyLock<ScannedKey> = LazyLock::new(|| ScannedKey::new("\"model\""));
+/// How far into a body is looked.
+const FAR: usize = 8 << 10;
+
+/// `…/models/{model}:{method}` of Google, `…/model/{model}/{method}` of Bedrock, `…/deployments/{model}/{method}` of Azure:
+/// the model as it is written.
+pub fn segment(path: &str) -> Option<&str> {
+    let google = || path.rsplit_once("/models/")?.1.split_once(':').map(|(model, _)| model);
+    let in_folder = |folder: &str| path.rsplit_once(folder)?.1.split_once('/').map(|(model, _)| model);
+    let found = google().or_else(|| in_folder("/model/")).or_else(|| in_folder("/deployments/"));
+    found.filter(|name| !name.contains('/'))
+}
+
+/// The same in plain text.
+pub fn in_path(path: &str) -> Option<String> {
+    let name = percent_decode_str(segment(path)?).decode_utf8().ok()?;
+    (!name.is_empty()).then(|| cut(&name, text_bounds::MODEL).to_owned())
+}
+
+/// In the beginning of a JSON body.
+pub fn in_body(beginning: &[u8]) -> Option<String> {
+    let is_object = beginning.trim_ascii_start().starts_with(b"{");
+    let looked_at = &beginning[..beginning.len().min(FAR)];
+    scan::name_after(looked_at, &MODEL, text_bounds::MODEL).filter(|name| is_object && !name.is_empty())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_path_names_its_model_in_three_ways() {
+        for (path, model) in [
+            ("/v1/v1beta/models/gemini-2.0-flash:generateContent", Some("gemini-2.0-flash")),
+            ("/v1/projects/p/locations/l/publishers/google/models/g:streamGenerateContent", Some("g")),
+            ("/v1/model/anthropic.claude-x%3A0/converse", Some("anthropic.claude-x:0")),
+            ("/v1/model/m/invoke-with-response-stream", Some("m")),
+            ("/v1/deployments/my-gpt/chat/completions", Some("my-gpt")),
+            ("/v1/models/ft-1", None),
+            ("/v1/model/m", None),
+            ("/v1/models/a/b:c", None),
+            ("/v1/model//converse", None),
+            ("/v1/chat/completions", None),
+        ] {
+            assert_eq!(in_path(path).as_deref(), model, "{path}");
+        }
+    }
+
+    #[test]
+    fn a_body_names_its_model_if_it_is_an_object() {
+        for (body, model) in [
+            (r#" {"messages":[],"model":"command-r"}"#, Some("command-r")),
+            (r#"{"model":7}"#, None),
+            (r#"["model":"x"]"#, None),
+            ("", None),
+        ] {
+            assert_eq!(in_body(body.as_bytes()).as_deref(), model, "{body}");
+        }
+    }
+}

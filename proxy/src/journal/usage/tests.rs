@@ -1,0 +1,161 @@
+//! Answers as providers write them, and what is found in them.
+
+use super::UsageReader;
+use shared::cost::Usage;
+
+fn plain(body: &str) -> UsageReader {
+    let mut found = UsageReader::default();
+    found.plain(body.as_bytes(), true);
+    found
+}
+
+fn stream(events: &[&str]) -> UsageReader {
+    let mut found = UsageReader::default();
+    for event in events {
+        found.events(format!("data: {event}\n\n").as_bytes());
+    }
+    found
+}
+
+#[test]
+fn plain_answers_of_every_dialect_give_up_their_usage() {
+    for (body, model, usage) in [
+        (
+            r#"{"id":"c","object":"chat.completion","model":"gpt-4o-2024-08-06","choices":[{"message":{"content":"say \"usage\": {\"a\":1}"}}],"usage":{"prompt_tokens":9,"completion_tokens":1,"prompt_tokens_details":{"cached_tokens":2}},"service_tier":"default"}"#,
+            Some("gpt-4o-2024-08-06"),
+            Some(r#"{"prompt_tokens":9,"completion_tokens":1,"prompt_tokens_details":{"cached_tokens":2}}"#),
+        ),
+        (
+            r#"{"object":"list","data":[{"embedding":[0.1]}],"model":"e","usage": {"prompt_tokens":3,"total_tokens":3}}"#,
+            Some("e"),
+            Some(r#"{"prompt_tokens":3,"total_tokens":3}"#),
+        ),
+        (
+            r#"{"type":"message","model":"claude","content":[],"usage":{"input_tokens":1,"output_tokens":2},"stop_reason":"end_turn"}"#,
+            Some("claude"),
+            Some(r#"{"input_tokens":1,"output_tokens":2}"#),
+        ),
+        (
+            r#"{"candidates":[],"usageMetadata":{"promptTokenCount":4},"modelVersion":"g"}"#,
+            Some("g"),
+            Some(r#"{"promptTokenCount":4}"#),
+        ),
+        (
+            r#"{"results":[],"meta":{"api_version":{"version":"2"},"billed_units":{"search_units":3}}}"#,
+            None,
+            Some(r#"{"api_version":{"version":"2"},"billed_units":{"search_units":3}}"#),
+        ),
+        (r#"{"results":[],"meta":{"pages":3}}"#, None, None),
+        (r#"{"choices":[],"usage":null}"#, None, None),
+        (r#"{"choices":[],"usage":{}}"#, None, None),
+        ("not json", None, None),
+        ("", None, None),
+    ] {
+        let found = plain(body);
+        assert_eq!(found.model.as_deref(), model, "{body}");
+        assert_eq!(found.usage.last().map(String::as_str), usage, "{body}");
+    }
+}
+
+#[test]
+fn usage_is_found_wherever_a_long_answer_is_cut() {
+    let body = format!(
+        r#"{{"model":"e","data":[{}],"usage":{{"prompt_tokens":3,"total_tokens":3}}}}"#,
+        vec!["0.123456"; 4000].join(",")
+    );
+    let bytes = body.as_bytes();
+    for cut in (bytes.len() - 60)..bytes.len() {
+        let mut found = UsageReader::default();
+        found.plain(&bytes[..1000], false);
+        found.plain(&bytes[1000..cut], false);
+        found.plain(&bytes[cut..], true);
+        assert_eq!(found.usage, [r#"{"prompt_tokens":3,"total_tokens":3}"#], "{cut}");
+        assert_eq!(found.model.as_deref(), Some("e"));
+    }
+}
+
+#[test]
+fn streams_of_every_dialect_give_up_their_usage_and_the_text_so_far() {
+    let chat = stream(&[
+        r#"{"model":"m","choices":[{"delta":{"role":"assistant","content":""}}],"usage":null}"#,
+        r#"{"model":"m","choices":[{"delta":{"content":"1234"}}],"usage":null}"#,
+        r#"{"model":"m","choices":[{"delta":{"content":"5\n\u00e9"}}]}"#,
+        r#"{"model":"m","choices":[],"usage":{"prompt_tokens":2,"completion_tokens":3}}"#,
+        "[DONE]",
+    ]);
+    assert_eq!((chat.rough_tokens(), chat.is_final), (2, true));
+    assert_eq!(chat.usage, [r#"{"prompt_tokens":2,"completion_tokens":3}"#]);
+    assert_eq!(chat.model.as_deref(), Some("m"));
+
+    let messages = stream(&[
+        r#"{"type":"message_start","message":{"model":"claude","content":[],"usage":{"input_tokens":5,"output_tokens":1}}}"#,
+        r#"{"type":"content_block_start","content_block":{"type":"text","text":""}}"#,
+        r#"{"type":"content_block_delta","delta":{"type":"text_delta","text":"12345"}}"#,
+        r#"{"type":"content_block_delta","delta":{"type":"input_json_delta","partial_json":"{\"a\""}}"#,
+        r#"{"type":"message_delta","delta":{"stop_reason":"end_turn"},"usage":{"output_tokens":7}}"#,
+        r#"{"type":"message_stop"}"#,
+    ]);
+    assert_eq!((messages.rough_tokens(), messages.is_final), (3, true));
+    assert_eq!(messages.usage, [r#"{"input_tokens":5,"output_tokens":1}"#, r#"{"output_tokens":7}"#]);
+
+    let responses = stream(&[
+        r#"{"type":"response.created","response":{"model":"gpt","usage":null}}"#,
+        r#"{"type":"response.output_text.delta","delta":"1234"}"#,
+        r#"{"type":"response.output_text.done","text":"1234"}"#,
+        r#"{"type":"response.completed","response":{"model":"gpt","output":[{"content":[{"text":"1234"}]}],"usage":{"input_tokens":1,"output_tokens":1}}}"#,
+    ]);
+    assert_eq!((responses.rough_tokens(), responses.is_final), (1, true));
+    assert_eq!(responses.usage, [r#"{"input_tokens":1,"output_tokens":1}"#]);
+}
+
+#[test]
+fn a_stream_that_reports_as_it_goes_keeps_its_first_and_last_words() {
+    let found = stream(&[
+        r#"{"choices":[{"text":"a"}],"usage":{"completion_tokens":1}}"#,
+        r#"{"choices":[{"text":"b"}],"usage":{"completion_tokens":2}}"#,
+        r#"{"choices":[{"text":"c"}],"usage":{"completion_tokens":3}}"#,
+    ]);
+    assert_eq!(found.usage, [r#"{"completion_tokens":1}"#, r#"{"completion_tokens":3}"#]);
+    assert!(!found.is_final);
+}
+
+#[test]
+fn a_very_long_stream_is_not_kept_whole_and_counts_all_the_same() {
+    let said = "12345678".repeat(1000);
+    let event = format!(r#"{{"choices":[{{"delta":{{"content":"{said}"}}}}]}}"#);
+    let mut found = stream(&vec![event.as_str(); 100]);
+    assert_eq!(found.rough_tokens(), 200_000);
+    let (text, length) = found.take_text();
+    assert_eq!((text.len(), length), (super::MOST_TEXT, 800_000));
+}
+
+#[test]
+fn what_is_counted_on_the_way_is_what_its_words_say() {
+    let usages = [
+        r#"{"prompt_tokens":9,"completion_tokens":5,"prompt_tokens_details":{"cached_tokens":2},"completion_tokens_details":{"reasoning_tokens":3}}"#,
+        r#"{ "input_tokens": 7, "cache_read_input_tokens": 4, "cache_creation": {"ephemeral_1h_input_tokens": 1}, "output_tokens": 2 }"#,
+        // Not plain, or in words that are read as a whole.
+        r#"{"prompt_tokens":9,"completion_tokens":5,"cost":0.25,"by":"x}"}"#,
+        r#"{"inputTokens":3,"outputTokens":4}"#,
+        r#"{"seconds":12,"type":"duration"}"#,
+        r#"{"prompt_tokens":18446744073709551615}"#,
+    ];
+    for (usage, counted) in usages.into_iter().zip([true, true, false, true, false, false]) {
+        let body =
+            format!(r#"{{"usage":null,"choices":[{{"usage":{{"prompt_tokens":1}}}}],"usage":{usage},"model":"é"}}"#);
+        let found = plain(&body);
+        assert_eq!((&found.usage[..], found.is_counted), (&[usage.to_owned()][..], counted), "{usage}");
+        let words = Usage::told(&found.usage);
+        assert!(words.is_some() && found.told() == words, "{usage}");
+    }
+    for found in [plain(r#"{"usage":{}}"#), plain("{}")] {
+        assert_eq!(found.told(), None);
+    }
+    let mut pieces = UsageReader::default();
+    for (piece, is_last) in
+        [(r#"{"usage":{"prompt_tokens":1}"#, false), (r#","usage":{"prompt_tokens":2,"x":"y"}}"#, true)]
+    {
+        pieces.plain(piece.as_bytes(), is_last);
+    }
+    assert_eq!(pieces.told().map(|usage| usage.input), Some(2), "the last word, though it was not counted");
+}

@@ -1,0 +1,149 @@
+//! Rates in Redis or Valkey: windows are counters there, and all rates of a request are looked at and taken by one script,
+//! so that no window ever admits more than its cap. Budgets stay in Postgres, whose journal knows what was spent.
+//!
+//! The keys of an organisation share one hash tag: a script may touch only keys of one node of a Cluster.
+
+use super::counter::{Counter, Limit, Micros, SECOND};
+use redis::aio::{ConnectionLike, ConnectionManager, ConnectionManagerConfig};
+use redis::cluster::ClusterClientBuilder;
+use redis::cluster_async::ClusterConnection;
+use redis::{Client, RedisError, Script};
+use std::fmt::Write as _;
+use std::sync::LazyLock;
+use std::time::Duration;
+use tokio::sync::mpsc;
+
+/// Takes all, or says which of them has not enough and how much of it is used. A dry run takes and never refuses.
+static TAKE: LazyLock<Script> = LazyLock::new(|| {
+    Script::new(
+        "for i = 1, #KEYS do
+             local used = tonumber(redis.call('GET', KEYS[i]) or '0')
+             if ARGV[4 * i] == '0' and used + tonumber(ARGV[4 * i - 3]) > tonumber(ARGV[4 * i - 2]) then
+                 return {i, used}
+             end
+         end
+         local answer = {0}
+         for i = 1, #KEYS do
+             answer[i + 1] = redis.call('INCRBY', KEYS[i], ARGV[4 * i - 3])
+             redis.call('PEXPIRE', KEYS[i], ARGV[4 * i - 1])
+         end
+         return answer",
+    )
+});
+
+/// A window that is over is not brought back.
+static CORRECT: LazyLock<Script> = LazyLock::new(|| {
+    Script::new("if redis.call('EXISTS', KEYS[1]) == 1 then redis.call('INCRBY', KEYS[1], ARGV[1]) end return 0")
+});
+
+/// Whoever asks while a connection is being mended waits for the next attempt, so attempts stay close together.
+const MEND_EVERY: Duration = Duration::from_millis(300);
+
+/// A window is kept a little longer than it lasts, because clocks differ.
+const KEPT: Micros = 60 * SECOND;
+
+#[derive(Clone)]
+enum Link {
+    Single(ConnectionManager),
+    Cluster(ClusterConnection),
+}
+
+pub struct Redis {
+    link: Link,
+    corrections: mpsc::UnboundedSender<(String, i64)>,
+}
+
+/// What the script said.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Taken {
+    /// What is used of each.
+    All(Vec<u64>),
+    Refused {
+        index: usize,
+        used: u64,
+    },
+}
+
+impl Redis {
+    /// `urls`: one server, or several nodes of a Cluster with commas between them.
+    pub async fn connect(urls: &str, patience: Duration) -> Result<Self, RedisError> {
+        let nodes: Vec<&str> = urls.split(',').map(str::trim).filter(|url| !url.is_empty()).collect();
+        let link = match urls.contains(',') {
+            true => {
+                let cluster = ClusterClientBuilder::new(nodes).connection_timeout(patience).response_timeout(patience);
+                Link::Cluster(cluster.build()?.get_async_connection().await?)
+            }
+            false => {
+                let config = ConnectionManagerConfig::new()
+                    .set_max_delay(MEND_EVERY)
+                    .set_connection_timeout(Some(patience))
+                    .set_response_timeout(Some(patience));
+                Link::Single(ConnectionManager::new_with_config(Client::open(urls.trim())?, config).await?)
+            }
+        };
+        let (corrections, waiting) = mpsc::unbounded_channel();
+        tokio::spawn(correct(link.clone(), waiting));
+        Ok(Self { link, corrections })
+    }
+
+    pub async fn take(&self, now: Micros, asks: &[(&Limit, u64)]) -> Result<Taken, RedisError> {
+        let mut script = TAKE.prepare_invoke();
+        for (limit, amount) in asks {
+            let lasts = limit.kind.ends_at(now).map_or(0, |end| end - now) + KEPT;
+            script.key(key(&limit.counter, limit.kind.starts_at(now)));
+            script.arg(*amount).arg(limit.cap).arg(lasts / 1000).arg(u8::from(limit.dry_run));
+        }
+        let said: Vec<i64> = match self.link.clone() {
+            Link::Single(mut link) => script.invoke_async(&mut link).await?,
+            Link::Cluster(mut link) => script.invoke_async(&mut link).await?,
+        };
+        let amount = |said: &i64| said.max(&0).unsigned_abs();
+        Ok(match said.split_first() {
+            Some((0, used)) => Taken::All(used.iter().map(amount).collect()),
+            Some((index, used)) => {
+                Taken::Refused { index: usize::try_from(index - 1).unwrap_or(0), used: used.first().map_or(0, amount) }
+            }
+            None => Taken::All(Vec::new()),
+        })
+    }
+
+    /// What a call did not use, or used beyond what it had taken. Nobody waits for it.
+    pub fn correct(&self, counter: &Counter, starts_at: Micros, taken: u64, spent: u64) {
+        let more = spent.min(super::share::MOST).cast_signed() - taken.min(super::share::MOST).cast_signed();
+        if more != 0 {
+            // Only a process that ends has nobody to take it.
+            let _ = self.corrections.send((key(counter, starts_at), more));
+        }
+    }
+}
+
+async fn correct(link: Link, mut waiting: mpsc::UnboundedReceiver<(String, i64)>) {
+    async fn send(mut link: impl ConnectionLike + Send, key: &str, more: i64) -> Result<(), RedisError> {
+        CORRECT.key(key).arg(more).invoke_async::<i64>(&mut link).await.map(drop)
+    }
+    while let Some((key, more)) = waiting.recv().await {
+        let sent = match link.clone() {
+            Link::Single(link) => send(link, &key, more).await,
+            Link::Cluster(link) => send(link, &key, more).await,
+        };
+        if let Err(error) = sent {
+            tracing::warn!(%error, "a rate could not be corrected; it counts what was reserved");
+        }
+    }
+}
+
+/// The organisation is the hash tag.
+fn key(counter: &Counter, starts_at: Micros) -> String {
+    let mut key = String::with_capacity(96 + counter.scope_id().len());
+    let _ = write!(
+        key,
+        "portcullis:{{{}}}:{}:{}:{}:{}:{}",
+        counter.organisation().simple(),
+        counter.sort().scope(),
+        counter.unit().name(),
+        counter.sort().period(),
+        starts_at / SECOND,
+        counter.scope_id()
+    );
+    key
+}

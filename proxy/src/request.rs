@@ -1,0 +1,13 @@
+//! A request and its formats: what its path asks for, its headers, its body as JSON or a form, server-sent events. What
+//! becomes of it is decided elsewhere.
+
+pub mod body;
+pub mod classify;
+pub mod headers;
+pub mod json;
+pub mod multipart;
+pub(crate) mod path_spelling;
+pub mod receive;
+pub mod request_id;
+pub mod sse;
+pub mod text_bounds;

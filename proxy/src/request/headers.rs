@@ -1,0 +1,197 @@
+//! The `x-gateway-` headers of a request, gathered in one pass over its head. Operators may accept further prefixes
+//! as aliases; whatever spelling arrived, the stages see one name, and no spelling of it ever goes upstream.
+
+use crate::realtime;
+use crate::refusal::Refusal;
+use http::{HeaderMap, HeaderValue, header};
+pub use shared::headers::header_prefix::{Aliases, PREFIX};
+
+/// What a client may not say about itself: set by the gateway between its own stages only.
+const INTERNAL: &[&str] = &["default-input-guardrails", "default-output-guardrails", "gateway-exception"];
+
+/// Whether a client's header pretends to come from one of the gateway's own stages.
+pub fn is_internal(suffix: &str) -> bool {
+    INTERNAL.contains(&suffix)
+}
+
+/// What the stages read from a request's head.
+#[derive(Debug, Default)]
+pub struct GatewayHeaders<'a> {
+    pub api_key: Option<&'a HeaderValue>,
+    pub provider: Option<&'a HeaderValue>,
+    pub virtual_key: Option<&'a HeaderValue>,
+    /// `proxy openai`: how older clients name a provider.
+    pub mode: Option<&'a HeaderValue>,
+    /// The token of the deployment that a request came through.
+    pub client_auth: Option<&'a HeaderValue>,
+    pub config: Option<&'a HeaderValue>,
+    pub custom_host: Option<&'a HeaderValue>,
+    pub trace_id: Option<&'a HeaderValue>,
+    pub metadata: Option<&'a HeaderValue>,
+    pub request_timeout: Option<&'a HeaderValue>,
+    pub retry_count: Option<&'a HeaderValue>,
+    pub forward_headers: Option<&'a HeaderValue>,
+    pub fetch_integrated_models: Option<&'a HeaderValue>,
+    /// `false`: what the request says is not kept.
+    pub debug: Option<&'a HeaderValue>,
+    /// Names of headers that are masked in logs.
+    pub sensitive_headers: Option<&'a HeaderValue>,
+    pub openai_organization: Option<&'a HeaderValue>,
+    pub openai_project: Option<&'a HeaderValue>,
+    pub openai_beta: Option<&'a HeaderValue>,
+    pub anthropic_beta: Option<&'a HeaderValue>,
+    pub anthropic_version: Option<&'a HeaderValue>,
+    pub authorization: Option<&'a HeaderValue>,
+    pub x_api_key: Option<&'a HeaderValue>,
+    pub content_type: Option<&'a HeaderValue>,
+    /// The subprotocols a websocket client offers, when a key is among them.
+    pub websocket_key: Option<&'a HeaderValue>,
+    pub traceparent: Option<&'a HeaderValue>,
+    /// The bare spellings of what may also be sent to us by its full name.
+    pub bare_openai_beta: Option<&'a HeaderValue>,
+    pub bare_anthropic_beta: Option<&'a HeaderValue>,
+    pub bare_anthropic_version: Option<&'a HeaderValue>,
+    /// The alias prefix the caller used; the answer repeats our headers under it.
+    pub alias: Option<String>,
+}
+
+impl<'a> GatewayHeaders<'a> {
+    /// A header that decides who is asking or where to go must not be sent twice: two readers could pick differently.
+    pub fn from_headers(headers: &'a HeaderMap, aliases: &Aliases) -> Result<Self, Refusal> {
+        let mut found = Self::default();
+        for (name, value) in headers {
+            let slot = match aliases.suffix(name.as_str()) {
+                Some((suffix, alias)) => {
+                    if found.alias.is_none() {
+                        found.alias = alias.map(str::to_owned);
+                    }
+                    found.ours(suffix)
+                }
+                None if *name == header::SEC_WEBSOCKET_PROTOCOL => {
+                    realtime::key(value).and(Some(&mut found.websocket_key))
+                }
+                None => found.standard(name.as_str()),
+            };
+            let Some(slot) = slot else { continue };
+            if slot.is_some_and(|earlier| earlier != value) {
+                return Err(Refusal::repeated_header(name.as_str()));
+            }
+            *slot = Some(value);
+        }
+        Ok(found)
+    }
+
+    fn ours(&mut self, suffix: &str) -> Option<&mut Option<&'a HeaderValue>> {
+        Some(match suffix {
+            "api-key" => &mut self.api_key,
+            "provider" => &mut self.provider,
+            "virtual-key" => &mut self.virtual_key,
+            "mode" => &mut self.mode,
+            "client-auth" => &mut self.client_auth,
+            "config" => &mut self.config,
+            "custom-host" => &mut self.custom_host,
+            "trace-id" => &mut self.trace_id,
+            "metadata" => &mut self.metadata,
+            "request-timeout" => &mut self.request_timeout,
+            "retry-count" => &mut self.retry_count,
+            "forward-headers" => &mut self.forward_headers,
+            "fetch-integrated-models" => &mut self.fetch_integrated_models,
+            "debug" => &mut self.debug,
+            "sensitive-headers" => &mut self.sensitive_headers,
+            "openai-organization" => &mut self.openai_organization,
+            "openai-project" => &mut self.openai_project,
+            "openai-beta" => &mut self.openai_beta,
+            "anthropic-beta" => &mut self.anthropic_beta,
+            "anthropic-version" => &mut self.anthropic_version,
+            _ => return None,
+        })
+    }
+
+    fn standard(&mut self, name: &str) -> Option<&mut Option<&'a HeaderValue>> {
+        Some(match name {
+            "authorization" => &mut self.authorization,
+            "x-api-key" => &mut self.x_api_key,
+            "content-type" => &mut self.content_type,
+            "traceparent" => &mut self.traceparent,
+            "openai-beta" => &mut self.bare_openai_beta,
+            "anthropic-beta" => &mut self.bare_anthropic_beta,
+            "anthropic-version" => &mut self.bare_anthropic_version,
+            _ => return None,
+        })
+    }
+
+    /// A plain provider name, as opposed to `@slug`, which names stored credentials.
+    pub fn names_plain_provider(&self) -> bool {
+        match self.provider {
+            Some(value) => !value.as_bytes().starts_with(b"@"),
+            None => self.named_by_mode().is_some_and(|name| !name.starts_with('@')),
+        }
+    }
+
+    /// Whether what the request says may be kept, as far as the caller is concerned.
+    pub fn is_debug(&self) -> bool {
+        !self.debug.is_some_and(|value| value.as_bytes().trim_ascii().eq_ignore_ascii_case(b"false"))
+    }
+
+    /// The provider of an older client's `proxy openai`.
+    pub fn named_by_mode(&self) -> Option<&'a str> {
+        let mode = self.mode?.to_str().ok()?.trim();
+        let name = mode.strip_prefix("proxy")?;
+        name.starts_with(' ').then_some(name.trim()).filter(|name| !name.is_empty())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use http::HeaderName;
+
+    fn head(pairs: &[(&'static str, &'static str)]) -> HeaderMap {
+        let mut map = HeaderMap::new();
+        for (name, value) in pairs {
+            map.append(HeaderName::from_static(name), HeaderValue::from_static(value));
+        }
+        map
+    }
+
+    #[test]
+    fn an_alias_is_read_like_our_own_name_and_remembered() {
+        let aliases = Aliases::new(&["X-Acme-".into()]).unwrap();
+        let head = head(&[("x-acme-api-key", "k"), ("x-other-provider", "p")]);
+        let found = GatewayHeaders::from_headers(&head, &aliases).unwrap();
+        assert_eq!(found.api_key.unwrap(), "k");
+        assert_eq!(found.alias.as_deref(), Some("x-acme-"));
+        assert!(found.provider.is_none());
+    }
+
+    #[test]
+    fn an_older_client_names_its_provider_in_the_mode() {
+        for (pairs, name, is_plain) in [
+            (vec![("x-gateway-mode", "proxy openai")], Some("openai"), true),
+            (vec![("x-gateway-mode", "proxy @prod")], Some("@prod"), false),
+            (vec![("x-gateway-mode", "proxy")], None, false),
+            (vec![("x-gateway-mode", "proxyopenai")], None, false),
+            (vec![("x-gateway-mode", "single")], None, false),
+            (vec![("x-gateway-mode", "proxy openai"), ("x-gateway-provider", "@prod")], Some("openai"), false),
+        ] {
+            let head = head(&pairs);
+            let aliases = Aliases::default();
+            let headers = GatewayHeaders::from_headers(&head, &aliases).unwrap();
+            assert_eq!((headers.named_by_mode(), headers.names_plain_provider()), (name, is_plain), "{pairs:?}");
+        }
+    }
+
+    #[test]
+    fn two_different_values_of_one_deciding_header_are_refused_and_equal_ones_pass() {
+        let aliases = Aliases::new(&["x-acme-".into()]).unwrap();
+        for (pairs, accepted) in [
+            (vec![("x-gateway-api-key", "a"), ("x-gateway-api-key", "b")], false),
+            (vec![("x-gateway-api-key", "a"), ("x-acme-api-key", "b")], false),
+            (vec![("x-gateway-api-key", "a"), ("x-gateway-api-key", "a")], true),
+            (vec![("authorization", "Bearer a"), ("authorization", "Bearer b")], false),
+            (vec![("accept", "a"), ("accept", "b")], true),
+        ] {
+            assert_eq!(GatewayHeaders::from_headers(&head(&pairs), &aliases).is_ok(), accepted, "{pairs:?}");
+        }
+    }
+}

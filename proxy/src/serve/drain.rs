@@ -1,0 +1,109 @@
+//! How the process leaves. SIGTERM: not ready at once, listeners closed, running requests finished up to a limit, and
+//! out as soon as nothing runs. SIGQUIT: the same after handing the listening sockets to a new process. SIGINT: now.
+//!
+//! Pingora alone would sleep the whole grace period even when idle, and cut what still runs at its end.
+
+use async_trait::async_trait;
+use pingora_core::server::{ShutdownSignal, ShutdownSignalWatch, ShutdownWatch};
+use proxy::journal::Journal;
+use proxy::limits::Limits;
+use proxy::metrics::Metrics;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::watch;
+use tokio::time::{Instant, sleep};
+
+/// A connection accepted in the last moment needs this long to show its request.
+const QUIET: Duration = Duration::from_millis(300);
+const LOOK_EVERY: Duration = Duration::from_millis(20);
+
+pub struct Drain {
+    leaving: AtomicBool,
+    handed_over: watch::Sender<bool>,
+    metrics: Arc<Metrics>,
+    journal: Option<Arc<Journal>>,
+    limits: Arc<Limits>,
+    limit: Duration,
+}
+
+impl Drain {
+    pub fn new(metrics: Arc<Metrics>, journal: Option<Arc<Journal>>, limits: Arc<Limits>, limit: Duration) -> Self {
+        Self {
+            leaving: AtomicBool::new(false),
+            handed_over: watch::Sender::new(false),
+            metrics,
+            journal,
+            limits,
+            limit,
+        }
+    }
+
+    pub fn is_leaving(&self) -> bool {
+        self.leaving.load(Ordering::Relaxed)
+    }
+
+    /// Resolves when a successor has the sockets: it speaks for the gateway now.
+    pub async fn handed_over(&self) {
+        let _ = self.handed_over.subscribe().wait_for(|over| *over).await;
+    }
+
+    fn begin(&self) {
+        self.leaving.store(true, Ordering::Relaxed);
+        self.metrics.draining.set(1);
+    }
+
+    /// Ends the process once shutdown was announced and nothing has been in flight for a moment.
+    pub async fn exit_when_idle(&self, mut shutdown: ShutdownWatch) {
+        if shutdown.wait_for(|announced| *announced).await.is_err() {
+            return;
+        }
+        if !self.is_leaving() {
+            // Shutdown without SIGTERM: the sockets were handed over.
+            self.handed_over.send_replace(true);
+        }
+        self.begin();
+        let end = Instant::now() + self.limit;
+        let mut quiet_since = Instant::now();
+        while quiet_since.elapsed() < QUIET {
+            if Instant::now() >= end {
+                tracing::warn!(in_flight = self.metrics.in_flight(), "the drain timeout is over; leaving anyway");
+                break;
+            }
+            sleep(LOOK_EVERY).await;
+            if self.metrics.in_flight() > 0 {
+                quiet_since = Instant::now();
+            }
+        }
+        let is_stored = match &self.journal {
+            Some(journal) => journal.farewell().await,
+            None => true,
+        };
+        if is_stored {
+            self.limits.farewell().await;
+        }
+        tracing::info!("left");
+        std::process::exit(0);
+    }
+}
+
+/// The signals, as Pingora wants to hear of them.
+pub struct Signals(pub Arc<Drain>);
+
+#[async_trait]
+impl ShutdownSignalWatch for Signals {
+    async fn recv(&self) -> ShutdownSignal {
+        let listen = |kind| signal(kind).expect("a process may listen to its signals");
+        let (mut quit, mut term, mut int) =
+            (listen(SignalKind::quit()), listen(SignalKind::terminate()), listen(SignalKind::interrupt()));
+        tokio::select! {
+            _ = quit.recv() => ShutdownSignal::GracefulUpgrade,
+            _ = term.recv() => {
+                self.0.begin();
+                ShutdownSignal::GracefulTerminate
+            }
+            _ = int.recv() => ShutdownSignal::FastShutdown,
+        }
+    }
+}

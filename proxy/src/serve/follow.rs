@@ -1,0 +1,47 @@
+//! Runs the snapshot's follower in the background, as a Pingora service. The listeners wait for its first load, but not for ever: a
+//! proxy without data answers 503 rather than refusing connections.
+
+use async_trait::async_trait;
+use pingora_core::server::ShutdownWatch;
+use pingora_core::services::ServiceReadyNotifier;
+use pingora_core::services::background::BackgroundService;
+use proxy::runtime::background::run_on;
+use proxy::runtime::settings::Settings;
+use proxy::snapshot::{Follower, Snapshot};
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::runtime::Handle;
+
+const LONGEST_WAIT: Duration = Duration::from_secs(3);
+const LOOK_EVERY: Duration = Duration::from_millis(10);
+
+pub struct Follow {
+    snapshot: Arc<Snapshot>,
+    database: shared::settings::Database,
+    settings: shared::settings::Snapshot,
+    background: Handle,
+}
+
+impl Follow {
+    pub fn new(settings: &Settings, snapshot: Arc<Snapshot>, background: Handle) -> Self {
+        Self { snapshot, database: settings.database.clone(), settings: settings.snapshot.clone(), background }
+    }
+
+    async fn first_load(&self) {
+        while !self.snapshot.is_loaded() {
+            tokio::time::sleep(LOOK_EVERY).await;
+        }
+    }
+}
+
+#[async_trait]
+impl BackgroundService for Follow {
+    async fn start_with_ready_notifier(&self, shutdown: ShutdownWatch, ready: ServiceReadyNotifier) {
+        let follower = Follower::new(self.snapshot.clone(), self.database.clone(), self.settings.clone());
+        let announce = async {
+            let _ = tokio::time::timeout(LONGEST_WAIT, self.first_load()).await;
+            ready.notify_ready();
+        };
+        tokio::join!(run_on(&self.background, follower.run(shutdown)), announce);
+    }
+}

@@ -1,0 +1,150 @@
+//! The metrics port: `/metrics` for Prometheus, `/healthz` (the process lives), `/readyz` (it may be sent traffic),
+//! `/circuits` (which targets this replica leaves alone).
+//! Readiness asks whether there is data to answer from, never whether Postgres is there right now.
+//!
+//! It listens by itself: a listening service of Pingora's would close this port the moment the process begins to
+//! leave, just when a balancer must hear 503 and Prometheus wants to see the drain.
+
+use crate::serve::drain::Drain;
+use async_trait::async_trait;
+use http::{Response, StatusCode, header};
+use pingora_core::apps::ServerApp as _;
+use pingora_core::apps::http_app::ServeHttp;
+use pingora_core::protocols::http::ServerSession;
+use pingora_core::protocols::l4::stream::Stream;
+use pingora_core::server::ShutdownWatch;
+use pingora_core::services::background::BackgroundService;
+use proxy::walk::{Engine, circuits};
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+use tokio::net::{TcpListener, TcpSocket, TcpStream};
+use tokio::sync::watch;
+
+pub struct HealthPort {
+    pub address: SocketAddr,
+    /// Where the proxy listens: it is ready once somebody can connect.
+    pub proxy: SocketAddr,
+    pub health: Arc<Health>,
+}
+
+#[async_trait]
+impl BackgroundService for HealthPort {
+    async fn start(&self, _shutdown: ShutdownWatch) {
+        let listener = match listen(self.address) {
+            Ok(listener) => listener,
+            Err(error) => {
+                tracing::error!(address = %self.address, %error, "METRICS_PORT cannot be used");
+                std::process::exit(1);
+            }
+        };
+        let serving = async { tokio::join!(self.accept(listener), self.watch_listener()) };
+        tokio::select! {
+            _ = serving => {}
+            () = self.health.leave.handed_over() => {}
+        }
+    }
+}
+
+impl HealthPort {
+    async fn watch_listener(&self) {
+        while TcpStream::connect(self.proxy).await.is_err() {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+        self.health.listens.store(true, Ordering::Relaxed);
+    }
+
+    async fn accept(&self, listener: TcpListener) {
+        let (_stays, shutdown) = watch::channel(false);
+        loop {
+            let Ok((stream, _)) = listener.accept().await else {
+                // Out of file descriptors, most likely; trying again at once would only burn the processor.
+                tokio::time::sleep(Duration::from_millis(100)).await;
+                continue;
+            };
+            let (health, shutdown) = (self.health.clone(), shutdown.clone());
+            tokio::spawn(async move { health.process_new(Box::new(Stream::from(stream)), &shutdown).await });
+        }
+    }
+}
+
+/// Shared with a successor: both processes have the port for a moment while sockets are handed over.
+fn listen(address: SocketAddr) -> std::io::Result<TcpListener> {
+    let socket = if address.is_ipv4() { TcpSocket::new_v4()? } else { TcpSocket::new_v6()? };
+    socket.set_reuseaddr(true)?;
+    socket.set_reuseport(true)?;
+    socket.bind(address)?;
+    socket.listen(128)
+}
+
+pub struct Health {
+    pub engine: Arc<Engine>,
+    pub leave: Arc<Drain>,
+    pub listens: AtomicBool,
+}
+
+#[async_trait]
+impl ServeHttp for Health {
+    async fn response(&self, session: &mut ServerSession) -> Response<Vec<u8>> {
+        match session.req_header().uri.path() {
+            "/metrics" => text(StatusCode::OK, self.metrics()),
+            "/healthz" => text(StatusCode::OK, "ok\n".into()),
+            "/readyz" => self.ready(),
+            "/circuits" => self.circuits(),
+            _ => text(StatusCode::NOT_FOUND, "not found\n".into()),
+        }
+    }
+}
+
+impl Health {
+    fn ready(&self) -> Response<Vec<u8>> {
+        if self.leave.is_leaving() {
+            return text(StatusCode::SERVICE_UNAVAILABLE, "leaving\n".into());
+        }
+        if !self.engine.snapshot.is_loaded() {
+            return text(StatusCode::SERVICE_UNAVAILABLE, "no keys are loaded yet\n".into());
+        }
+        match self.listens.load(Ordering::Relaxed) {
+            true => text(StatusCode::OK, "ready\n".into()),
+            false => text(StatusCode::SERVICE_UNAVAILABLE, "not listening yet\n".into()),
+        }
+    }
+
+    fn circuits(&self) -> Response<Vec<u8>> {
+        let page = circuits::page(&self.engine.snapshot, &self.engine.planner.inline, Instant::now());
+        answer(StatusCode::OK, "application/json", page.to_string())
+    }
+
+    /// Gauges that mirror other parts are read when asked for.
+    fn metrics(&self) -> String {
+        let metrics = &self.engine.metrics;
+        let snapshot = &self.engine.snapshot;
+        metrics.snapshot_loaded.set(i64::from(snapshot.is_loaded()));
+        metrics.snapshot_age.set(snapshot.age().map_or(-1.0, |age| age.as_secs_f64()));
+        metrics.snapshot_cursor.set(snapshot.cursor() as i64);
+        metrics.snapshot_connected.set(i64::from(snapshot.is_connected()));
+        metrics.snapshot_failures.set(snapshot.failures() as i64);
+        metrics.snapshot_reloads.set(snapshot.progress().reloads as i64);
+        metrics.snapshot_read.set(snapshot.read_rows() as i64);
+        metrics.snapshot_skipped.set(snapshot.skipped_rows() as i64);
+        for (table, rows) in snapshot.rows() {
+            metrics.snapshot_rows.with_label_values(&[table]).set(rows as i64);
+        }
+        metrics.body_bytes.set(self.engine.body_limits.memory.used() as i64);
+        metrics.pool_idle.set(self.engine.calls.dialer.idle_connections() as i64);
+        metrics.render()
+    }
+}
+
+fn text(status: StatusCode, body: String) -> Response<Vec<u8>> {
+    answer(status, "text/plain; version=0.0.4", body)
+}
+
+fn answer(status: StatusCode, kind: &'static str, body: String) -> Response<Vec<u8>> {
+    let response = Response::builder()
+        .status(status)
+        .header(header::CONTENT_TYPE, kind)
+        .header(header::CONTENT_LENGTH, body.len());
+    response.body(body.into_bytes()).unwrap_or_default()
+}

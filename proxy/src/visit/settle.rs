@@ -1,0 +1,353 @@
+//! The last stage: what a request did goes into the journal, one record for each target that was tried, before the
+//! last byte of the answer leaves. A `Log` goes along with the request and gathers what only passes by once.
+
+mod attempt;
+mod record;
+
+use crate::admission::Admission;
+use crate::catalog::choose_plan::{self, ChosenPlan as Planned};
+use crate::catalog::target::Target;
+use crate::identity::identify::Principal;
+use crate::journal::logged_body::{LoggedExchange, Rules};
+use crate::journal::{Intent, Journal, Mode, usage};
+use crate::net::dial::UpstreamRequest;
+use crate::realtime::Websocket;
+use crate::refusal::Refusal;
+use crate::request::headers::GatewayHeaders;
+use crate::request::request_id;
+use crate::routing::plan::Branch;
+use crate::snapshot::SavedConfig;
+use attempt::Attempt;
+use bytes::Bytes;
+use http::{HeaderMap, HeaderValue, Method, Uri};
+use pingora_http::RequestHeader;
+use record::said;
+use serde_json::{Map, Value};
+use std::sync::Arc;
+use std::time::{Duration, Instant, SystemTime};
+use uuid::Uuid;
+
+pub struct Log {
+    journal: Arc<Journal>,
+    caller: Principal,
+    method: Method,
+    uri: Uri,
+    /// What the client's SDK says of itself, and where the call belongs in its trace.
+    said: Vec<(&'static str, HeaderValue)>,
+    config: Option<LoggedConfig>,
+    mode: Mode,
+    metadata: Option<String>,
+    /// For the tokens of a prompt that nobody counted.
+    body: Bytes,
+    /// Whether some of a relayed body has come.
+    has_received: bool,
+    attempts: u8,
+    attempt: Option<Attempt>,
+    /// What the client sent and got; none when only the row is kept.
+    sheet: Option<LoggedExchange>,
+}
+
+/// What a response of a session was promised.
+type ResponsePromise = Option<Box<Admission>>;
+
+/// Where the config came from.
+#[derive(Debug, Clone)]
+pub enum LoggedConfig {
+    Saved(Arc<SavedConfig>),
+    Inline,
+}
+
+/// What the visit knows when a record is written.
+pub struct RecordFacts<'v> {
+    pub request_id: Uuid,
+    /// Of the record, if it is the request's last.
+    pub record_id: Uuid,
+    pub started: Instant,
+    pub trace_id: &'v str,
+    pub status: u16,
+    pub error_code: Option<&'static str>,
+    pub retries: i8,
+    /// Waited for providers so far.
+    pub upstream: Duration,
+    /// Since the start, when the head of the answer was there.
+    pub head_after: Option<Duration>,
+    /// Since the start, when the body was understood.
+    pub parsed_after: Option<Duration>,
+}
+
+impl Log {
+    pub fn open(
+        journal: &Arc<Journal>,
+        caller: &Principal,
+        head: &RequestHeader,
+        headers: &GatewayHeaders<'_>,
+        rules: Option<Rules>,
+    ) -> Box<Self> {
+        Box::new(Self {
+            journal: journal.clone(),
+            caller: caller.clone(),
+            method: head.method.clone(),
+            uri: head.uri.clone(),
+            said: said(head, headers),
+            config: None,
+            mode: Mode::Single,
+            metadata: None,
+            body: Bytes::new(),
+            has_received: false,
+            attempts: 0,
+            attempt: None,
+            sheet: rules.map(|rules| LoggedExchange::open(rules, head, headers.sensitive_headers)),
+        })
+    }
+
+    pub fn planned(&mut self, planned: &Planned, metadata: &Map<String, Value>) {
+        self.mode = match planned.plan.node(0).branch {
+            Branch::Leaf(_) | Branch::Single(_) => Mode::Single,
+            Branch::Fallback { .. } => Mode::Fallback,
+            Branch::Balance { .. } => Mode::Loadbalance,
+            Branch::Conditional { .. } => Mode::Conditional,
+        };
+        self.config = match (&planned.saved, planned.source) {
+            (Some(saved), _) => Some(LoggedConfig::Saved(saved.clone())),
+            (None, choose_plan::ConfigSource::Inline) => Some(LoggedConfig::Inline),
+            (None, _) => None,
+        };
+        self.describe(metadata);
+    }
+
+    pub fn describe(&mut self, metadata: &Map<String, Value>) {
+        self.metadata = (!metadata.is_empty()).then(|| record::written(metadata));
+    }
+
+    /// Kept until the record is written: a stream that is cut tells nobody what it read.
+    pub fn asked(&mut self, body: &Bytes) {
+        self.body = body.clone();
+    }
+
+    /// The client's body, or what stands for it.
+    pub fn received(&mut self, body: &Bytes) {
+        if let Some(sheet) = &mut self.sheet {
+            sheet.received(body);
+        }
+    }
+
+    /// A piece of the client's body passes.
+    pub fn receives(&mut self, piece: &[u8]) {
+        if let Some(sheet) = &mut self.sheet {
+            sheet.receives(piece);
+        }
+        if let Some(attempt) = self.attempt.as_mut().filter(|_| !self.has_received) {
+            attempt.model = attempt.model.take().or_else(|| usage::native_model::in_body(piece));
+        }
+        self.has_received = true;
+    }
+
+    /// The target is sent this; `body` where it is not the client's own.
+    pub fn sends(&mut self, request: &UpstreamRequest, target: &Target, body: Option<&Bytes>, asks_usage: bool) {
+        if let Some(sheet) = &mut self.sheet {
+            sheet.sends(target.origin.authority_value(), request.path(), request.headers(), body, asks_usage);
+        }
+    }
+
+    /// The target is sent this head, and the client's own body.
+    pub fn sends_on(&mut self, head: &RequestHeader, target: &Target) {
+        if let Some(sheet) = &mut self.sheet {
+            sheet.sends(target.origin.authority_value(), head.uri.path(), &head.headers, None, false);
+        }
+    }
+
+    /// The client gets this head.
+    pub fn answers(&mut self, status: u16, head: &HeaderMap) {
+        if let Some(sheet) = &mut self.sheet {
+            sheet.answers(status, head);
+        }
+    }
+
+    /// The client gets these bytes, which are ours.
+    pub fn tells(&mut self, bytes: &[u8]) {
+        if let Some(sheet) = &mut self.sheet {
+            sheet.gather(bytes);
+        }
+    }
+
+    /// A target is turned to; a retry of the same one goes on with its record.
+    pub fn turn_to(&mut self, target: &Target, model: Option<&str>, option: &HeaderValue, waited: Duration) {
+        if self.attempt.as_ref().is_some_and(|attempt| attempt.option == *option) {
+            return;
+        }
+        if let Some(sheet) = &mut self.sheet {
+            sheet.turn();
+        }
+        self.attempt = Some(Attempt::new(target, model, self.uri.path(), option, waited));
+    }
+
+    /// Whether a target is being tried that this one would replace.
+    pub fn is_elsewhere(&self, option: &HeaderValue) -> bool {
+        self.attempt.as_ref().is_some_and(|attempt| attempt.option != *option)
+    }
+
+    /// The present target's bytes are not ours to change; its answer begins with this head.
+    pub fn relays(&mut self, head: &HeaderMap) {
+        if let Some(attempt) = &mut self.attempt {
+            attempt.relays(head);
+        }
+    }
+
+    /// Bytes of a relayed answer pass.
+    pub fn relayed(&mut self, piece: &Bytes, is_last: bool, after: Duration) {
+        self.tells(piece);
+        if let Some(attempt) = &mut self.attempt {
+            attempt.relayed(piece, is_last, after);
+        }
+    }
+
+    /// A text of a session came from the client.
+    pub fn hears(&mut self, text: &[u8]) {
+        if let Some(sheet) = &mut self.sheet {
+            sheet.hears(text);
+        }
+    }
+
+    /// A text of a session came from the provider.
+    pub fn says(&mut self, text: &[u8]) {
+        if let Some(sheet) = &mut self.sheet {
+            sheet.says(text);
+        }
+    }
+
+    /// One response of a session is over, and the session goes on.
+    pub fn settle_response(
+        &mut self,
+        facts: &RecordFacts<'_>,
+        took: Duration,
+        usage: Option<String>,
+        admission: ResponsePromise,
+    ) {
+        let Some(mut attempt) = self.attempt.take() else { return };
+        attempt.found.usage = usage.into_iter().collect();
+        let charges = admission.as_ref().map(|admission| admission.charges(true)).unwrap_or_default();
+        let times = [took, took, Duration::ZERO];
+        let guess = self.write(facts, facts.record_id, Some(&mut attempt), times, charges);
+        if let Some(admission) = admission {
+            admission.settle(&attempt.used(guess));
+        }
+        attempt.found.usage.clear();
+        self.attempt = Some(attempt);
+        if let Some(sheet) = &mut self.sheet {
+            sheet.begin_anew();
+        }
+    }
+
+    /// The present target's answer was a websocket session, which is over.
+    pub fn sums_up(&mut self, websocket: &Websocket) {
+        if let Some(attempt) = &mut self.attempt {
+            attempt.unheard = websocket.guess();
+        }
+    }
+
+    /// Whether the stream has said all it has to say, though it has not ended.
+    pub fn is_complete(&self) -> bool {
+        self.attempt.as_ref().is_some_and(|attempt| attempt.found.is_final)
+    }
+
+    /// A stream has begun to say something.
+    pub fn streams(&mut self, after: Duration) {
+        if let Some(attempt) = &mut self.attempt {
+            attempt.is_stream = true;
+            attempt.first_token.get_or_insert(after);
+        }
+    }
+
+    /// Bytes of a plain answer pass.
+    pub fn plain(&mut self, piece: &Bytes, is_last: bool) {
+        if let Some(sheet) = &mut self.sheet {
+            sheet.piece(piece);
+        }
+        if let Some(attempt) = &mut self.attempt {
+            attempt.reads(piece, is_last);
+        }
+    }
+
+    /// A plain answer passes that steps have changed: what the provider sent counts, what the client gets is kept.
+    pub fn changed(&mut self, read: &Bytes, passed: &Bytes) {
+        if let Some(sheet) = &mut self.sheet {
+            sheet.piece(passed);
+        }
+        if let Some(attempt) = &mut self.attempt {
+            attempt.reads(read, true);
+        }
+    }
+
+    /// What a plain answer says of its usage, whatever the client gets of it.
+    pub fn counts(&mut self, piece: &[u8], is_last: bool) {
+        if let Some(attempt) = &mut self.attempt {
+            attempt.found.plain(piece, is_last);
+        }
+    }
+
+    /// Whole events of a stream pass, and what the client gets of them.
+    pub fn events(&mut self, whole: &[u8], passed: &[u8]) {
+        if let Some(attempt) = &mut self.attempt {
+            attempt.found.events(whole);
+        }
+        self.tells(passed);
+    }
+
+    /// Notes what strict budgets promised to the call that is about to leave, once for each target. False when it could not
+    /// be written: then the call must not leave.
+    pub fn promise(&mut self, request_id: Uuid, admission: &Admission) -> bool {
+        let Some(attempt) = self.attempt.as_mut().filter(|attempt| !attempt.is_promised) else { return true };
+        let Some((charges, amounts)) = admission.promises() else { return true };
+        attempt.is_promised = self.journal.promise(&Intent {
+            boot: self.journal.boot(),
+            request_id,
+            attempt: self.attempts,
+            organisation_id: self.caller.workspace.organisation_id,
+            charges,
+            amounts,
+        });
+        attempt.is_promised
+    }
+
+    /// The present target has failed and another takes its place. `answered` is what the client does not get to see.
+    pub fn set_aside(
+        &mut self,
+        facts: &RecordFacts<'_>,
+        answered: Option<(&HeaderMap, &Bytes)>,
+        admission: Option<&mut Admission>,
+    ) {
+        let Some(mut attempt) = self.attempt.take() else { return };
+        if let (Some(sheet), Some((head, body))) = (&mut self.sheet, answered) {
+            sheet.answers(facts.status, head);
+            sheet.piece(body);
+        }
+        let time = attempt.began.elapsed();
+        let id = request_id::new(SystemTime::now() - time);
+        let waited = facts.upstream.saturating_sub(attempt.waited_before);
+        let charges = admission.as_ref().map(|admission| admission.charges(false)).unwrap_or_default();
+        let times = [time, waited, time.saturating_sub(waited)];
+        let guess = self.write(facts, id, Some(&mut attempt), times, charges);
+        if let Some(admission) = admission {
+            admission.set_aside(&attempt.used(guess));
+        }
+        self.attempts = self.attempts.saturating_add(1);
+    }
+
+    /// The request has its answer, or will never have one.
+    pub fn settle(mut self: Box<Self>, facts: &RecordFacts<'_>, admission: Option<Box<Admission>>) {
+        let mut attempt = self.attempt.take();
+        // What asked nobody, or was refused by a limit, used nothing; a session that a limit ended has.
+        let has_used = |attempt: &Attempt| attempt.unheard.is_some() || !Refusal::is_limit(facts.error_code);
+        let is_charged = attempt.as_ref().is_some_and(has_used);
+        let charged = admission.as_ref().filter(|_| is_charged);
+        let charges = charged.map(|admission| admission.charges(true)).unwrap_or_default();
+        let time = facts.started.elapsed();
+        let times = [time, facts.upstream, facts.head_after.unwrap_or(time).saturating_sub(facts.upstream)];
+        let guess = self.write(facts, facts.record_id, attempt.as_mut(), times, charges);
+        match (admission, &attempt) {
+            (Some(admission), Some(attempt)) if is_charged => admission.settle(&attempt.used(guess)),
+            (Some(admission), _) => admission.give_back(),
+            (None, _) => {}
+        }
+    }
+}

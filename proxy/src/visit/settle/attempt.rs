@@ -1,0 +1,162 @@
+//! One target that was tried: what it is, how its answer is listened to, and what that said.
+
+use crate::admission::admitted::Used;
+use crate::admission::amounts::Item;
+use crate::catalog::target::{Credential, Target};
+use crate::journal::usage::decoder::{self, Decoder};
+use crate::journal::usage::{self, UsageReader};
+use crate::request::sse::Splitter;
+use crate::request::text_bounds::{self, cut};
+use bytes::Bytes;
+use http::{HeaderMap, HeaderValue, header};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use uuid::Uuid;
+
+pub struct Attempt {
+    pub began: Instant,
+    /// What the whole request had waited for providers when this target was turned to.
+    pub waited_before: Duration,
+    pub ai_org: String,
+    pub virtual_key: Option<Arc<shared::model::Provider>>,
+    pub integration: Option<Uuid>,
+    pub model: Option<String>,
+    pub option: HeaderValue,
+    pub found: UsageReader,
+    /// A plain answer that came in one piece and does not say what it used.
+    pub silent: Bytes,
+    pub is_stream: bool,
+    pub is_relayed: bool,
+    pub first_token: Option<Duration>,
+    pub watch: Watch,
+    /// Of a relayed answer that is compressed.
+    decoder: Option<Box<Decoder>>,
+    /// Of a session or an answer that cannot be read: what it is guessed to have used that it did not say.
+    pub unheard: Option<(u64, u64)>,
+    /// What strict budgets promised it stands in the journal.
+    pub is_promised: bool,
+}
+
+/// How the answer of a relayed call is watched.
+pub enum Watch {
+    Not,
+    Plain,
+    Events(Splitter),
+}
+
+/// Whether an answer of this type may say what it used.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum AnswerForm {
+    Json,
+    Events,
+    Other,
+}
+
+impl AnswerForm {
+    fn from_headers(head: &HeaderMap) -> Self {
+        let kind = head.get(header::CONTENT_TYPE).map(HeaderValue::as_bytes).unwrap_or_default();
+        let essence = kind.split(|byte| *byte == b';').next().unwrap_or_default().trim_ascii().to_ascii_lowercase();
+        match &essence[..] {
+            b"text/event-stream" => Self::Events,
+            b"application/json" | b"application/x-ndjson" => Self::Json,
+            other if other.ends_with(b"+json") => Self::Json,
+            _ => Self::Other,
+        }
+    }
+}
+
+impl Attempt {
+    /// A target that is turned to, for a call to this path.
+    pub fn new(target: &Target, model: Option<&str>, path: &str, option: &HeaderValue, waited: Duration) -> Self {
+        let stored = match &target.credential {
+            Credential::Stored(stored) => Some(stored),
+            Credential::Given(_) => None,
+        };
+        Self {
+            began: Instant::now(),
+            waited_before: waited,
+            ai_org: target.provider.name.clone(),
+            virtual_key: stored.map(|stored| stored.provider.clone()),
+            integration: stored.map(|stored| stored.integration.id),
+            model: model
+                .map(|model| cut(model, text_bounds::MODEL).to_owned())
+                .or_else(|| usage::native_model::in_path(path)),
+            option: option.clone(),
+            found: UsageReader::default(),
+            silent: Bytes::new(),
+            is_stream: false,
+            is_relayed: false,
+            first_token: None,
+            watch: Watch::Not,
+            decoder: None,
+            unheard: None,
+            is_promised: false,
+        }
+    }
+
+    /// Its bytes are not ours to change; its answer begins with this head.
+    pub fn relays(&mut self, head: &HeaderMap) {
+        self.is_relayed = true;
+        let form = AnswerForm::from_headers(head);
+        self.is_stream = form == AnswerForm::Events;
+        self.watch = match form {
+            AnswerForm::Events => Watch::Events(Splitter::default()),
+            AnswerForm::Json => Watch::Plain,
+            AnswerForm::Other => return,
+        };
+        match decoder::encoding(head) {
+            Ok(encoding) => self.decoder = encoding.map(|encoding| Box::new(Decoder::new(encoding))),
+            Err(_) => self.stop_reading(),
+        }
+    }
+
+    /// Bytes of a relayed answer pass.
+    pub fn relayed(&mut self, piece: &Bytes, is_last: bool, after: Duration) {
+        let plain = match &mut self.decoder {
+            None => piece.clone(),
+            Some(decoder) => match decoder.decode(piece) {
+                Ok(plain) => plain,
+                Err(_) => return self.stop_reading(),
+            },
+        };
+        match &mut self.watch {
+            Watch::Not => {}
+            Watch::Plain => self.reads(&plain, is_last),
+            Watch::Events(splitter) => match splitter.push(plain) {
+                Ok(whole) => {
+                    self.first_token.get_or_insert(after);
+                    self.found.events(&whole);
+                }
+                Err(_) => self.stop_reading(),
+            },
+        }
+    }
+
+    /// What it would still say of its usage cannot be read.
+    fn stop_reading(&mut self) {
+        self.watch = Watch::Not;
+        self.decoder = None;
+        self.unheard = self.found.usage.is_empty().then_some((0, 0));
+    }
+
+    /// A piece of a plain answer.
+    pub fn reads(&mut self, piece: &Bytes, is_last: bool) {
+        let is_whole = is_last && !self.found.has_begun();
+        self.found.plain(piece, is_last);
+        if is_whole && self.found.usage.is_empty() {
+            self.silent = piece.clone();
+        }
+    }
+
+    /// For its limits; `guess` where it has not said everything.
+    pub fn used(&self, guess: Option<(u64, u64)>) -> Used<'_> {
+        let item = Item {
+            service: &self.ai_org,
+            integration: self.integration,
+            requested: self.model.as_deref(),
+            answered: self.found.model.as_deref(),
+            tier: self.found.service_tier.as_deref(),
+        };
+        Used { found: &self.found, guess, item }
+    }
+}

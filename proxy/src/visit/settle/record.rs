@@ -1,0 +1,211 @@
+//! The record of a target that was tried: everything the log of a request says, gathered into one line of the journal.
+
+use super::attempt::Attempt;
+use super::{Log, LoggedConfig, RecordFacts};
+use crate::identity::metadata::parent_span;
+use crate::journal::logged_body::LoggedExchange;
+use crate::journal::usage::{AnsweredText, UncountedCall};
+use crate::journal::{Charges, Record, usage};
+use crate::request::headers::{self, GatewayHeaders};
+use crate::request::path_spelling::canonical;
+use crate::request::text_bounds;
+use crate::request::text_bounds::{cut, cut_bytes};
+use http::{HeaderName, HeaderValue};
+use pingora_http::RequestHeader;
+use serde_json::{Map, Value};
+use std::time::Duration;
+use uuid::Uuid;
+
+/// Suffixes of our own headers whose values are kept.
+const SAID: [&str; 7] =
+    ["span-id", SPAN_NAME, PARENT_SPAN_ID, "runtime", "runtime-version", "package-version", AUDIO_DURATION];
+const SPAN_NAME: &str = "span-name";
+const PARENT_SPAN_ID: &str = "parent-span-id";
+const AUDIO_DURATION: &str = "audio-file-duration";
+
+impl Log {
+    /// Returns what the record guesses.
+    pub fn write(
+        &mut self,
+        facts: &RecordFacts<'_>,
+        id: Uuid,
+        mut attempt: Option<&mut Attempt>,
+        [time, upstream, own]: [Duration; 3],
+        charges: Charges<'_>,
+    ) -> Option<(u64, u64)> {
+        if let Some(attempt) = attempt.as_deref_mut().filter(|attempt| attempt.found.usage.is_empty())
+            && facts.status < 400
+        {
+            let path = &*canonical(self.uri.path());
+            attempt.found.usage.extend(usage::images::asked_for(path, &self.body));
+            let declared = self.said.iter().find(|(said, _)| *said == AUDIO_DURATION);
+            attempt.found.usage.extend(declared.and_then(|(_, value)| usage::audio::declared(path, value.as_bytes())));
+        }
+        let estimate = attempt.as_deref_mut().and_then(|attempt| self.estimate(attempt, id, facts.status));
+        let attempt = attempt.as_deref();
+        let found = attempt.map(|attempt| &attempt.found);
+        let body = self.sheet.as_mut().and_then(LoggedExchange::parts);
+        let (config, config_id, version) = match &self.config {
+            Some(LoggedConfig::Saved(saved)) => {
+                (Some(cut_bytes(&saved.row.slug, text_bounds::SLUG)), Some(saved.row.id), Some(saved.row.version_id))
+            }
+            Some(LoggedConfig::Inline) => (Some("inline"), None, None),
+            None => (None, None, None),
+        };
+        let said = |name| self.said.iter().find(|(said, _)| *said == name).and_then(|(_, value)| short(value));
+        let record = Record {
+            id,
+            internal_trace_id: facts.request_id,
+            organisation_id: self.caller.workspace.organisation_id,
+            workspace_id: self.caller.workspace.id,
+            api_key_id: self.caller.key.id,
+            user_id: self.caller.key.user_id,
+            virtual_key: attempt
+                .and_then(|attempt| attempt.virtual_key.as_ref())
+                .map(|key| cut_bytes(&key.slug, text_bounds::SLUG)),
+            integration_id: attempt.and_then(|attempt| attempt.integration),
+            ai_org: attempt.map(|attempt| cut_bytes(&attempt.ai_org, text_bounds::SLUG)),
+            requested_model: attempt.and_then(|attempt| attempt.model.as_deref()),
+            answered_model: found.and_then(|found| found.model.as_deref()),
+            config,
+            config_id,
+            config_version_id: version,
+            mode: self.mode,
+            option: attempt.and_then(|attempt| attempt.option.to_str().ok()).map(|path| cut(path, text_bounds::NAME)),
+            method: cut(self.method.as_str(), text_bounds::METHOD),
+            url: cut(self.uri.path(), text_bounds::URL),
+            status: facts.status,
+            error_code: facts.error_code,
+            response_time: millis(time),
+            upstream_time: millis(upstream),
+            gateway_time: millis(own),
+            first_token_time: attempt.and_then(|attempt| attempt.first_token).map(millis),
+            usage: found.map(|found| found.usage.iter().map(String::as_str).collect()).unwrap_or_default(),
+            estimate,
+            service_tier: found.and_then(|found| found.service_tier.as_deref()),
+            retries: facts.retries,
+            attempt: self.attempts,
+            is_stream: attempt.is_some_and(|attempt| attempt.is_stream),
+            is_relayed: attempt.is_some_and(|attempt| attempt.is_relayed),
+            trace_id: cut(facts.trace_id, text_bounds::NAME),
+            span_id: said("span-id"),
+            span_name: said(SPAN_NAME),
+            parent_span_id: said(PARENT_SPAN_ID),
+            metadata: self.metadata.as_deref(),
+            runtime: said("runtime"),
+            runtime_version: said("runtime-version"),
+            sdk_version: said("package-version"),
+            turned_after: attempt.map_or(0, |attempt| millis(attempt.began.saturating_duration_since(facts.started))),
+            has_body: body.is_some(),
+            charges,
+            parsed_after: facts.parsed_after.map(millis),
+        };
+        self.journal.append_with(&record, body.as_ref());
+        estimate
+    }
+
+    /// Prompt and completion tokens of what has not said everything: a rough figure for the record, and the texts for
+    /// whoever counts them. Whoever received half of a stream pays for half of it. A session
+    /// has its own guess.
+    fn estimate(&self, attempt: &mut Attempt, id: Uuid, status: u16) -> Option<(u64, u64)> {
+        if attempt.unheard.is_some() {
+            return attempt.unheard;
+        }
+        let (rough, answered) = match attempt.is_stream {
+            true if attempt.found.is_final && !attempt.found.usage.is_empty() => return None,
+            true => {
+                let rough = attempt.found.rough_tokens();
+                let (text, length) = attempt.found.take_text();
+                (rough, AnsweredText::Stream(text, length))
+            }
+            false if attempt.silent.is_empty() || status >= 400 || !is_text(&canonical(self.uri.path())) => {
+                return None;
+            }
+            false => {
+                let body = std::mem::take(&mut attempt.silent);
+                (usage::rough_tokens(&body), AnsweredText::Plain(body))
+            }
+        };
+        let model = attempt.found.model.clone().or_else(|| attempt.model.clone());
+        // A relayed body is not held for us; it may have been kept for its log.
+        let asked = match self.body.is_empty() {
+            true => self.sheet.as_ref().map(LoggedExchange::asked).unwrap_or_default(),
+            false => self.body.clone(),
+        };
+        let prompt = usage::rough_tokens(&asked);
+        self.journal.untold(id, UncountedCall { model, asked, answered });
+        Some((prompt, rough))
+    }
+}
+
+/// Whether the answers to this path are paid for by their text.
+fn is_text(path: &str) -> bool {
+    ["/completions", "/embeddings", "/messages", "/responses"].iter().any(|ending| path.ends_with(ending))
+}
+
+/// What the client's SDK says of itself, and where the call belongs in its trace.
+pub fn said(head: &RequestHeader, headers: &GatewayHeaders<'_>) -> Vec<(&'static str, HeaderValue)> {
+    let prefixes = [Some(headers::PREFIX), headers.alias.as_deref()];
+    let mut said = Vec::new();
+    for (name, value) in &head.headers {
+        let suffix = prefixes.iter().flatten().find_map(|prefix| HeaderName::as_str(name).strip_prefix(prefix));
+        let Some(suffix) = suffix else { continue };
+        if let Some(known) = SAID.iter().find(|known| **known == suffix) {
+            said.push((*known, value.clone()));
+        }
+    }
+    if let Some(parent) = parent_span(headers) {
+        below(&mut said, parent, head);
+    }
+    said
+}
+
+/// Metadata as JSON. Of more than a record takes, as many pairs as there is room for.
+pub fn written(metadata: &Map<String, Value>) -> String {
+    let whole = serde_json::to_string(metadata).unwrap_or_default();
+    if whole.len() <= text_bounds::METADATA {
+        return whole;
+    }
+    let mut room = text_bounds::METADATA;
+    let mut kept = metadata.clone();
+    kept.retain(|name, value| {
+        let size = serde_json::to_string(&(name, value)).map_or(usize::MAX, |pair| pair.len());
+        let has_room = size <= room;
+        room -= if has_room { size } else { 0 };
+        has_room
+    });
+    serde_json::to_string(&kept).unwrap_or_default()
+}
+
+/// The call belongs below a span of the caller's, and has a name there. What our own headers say wins.
+fn below(said: &mut Vec<(&'static str, HeaderValue)>, parent: &str, head: &RequestHeader) {
+    let name = format!("{} {}", head.method, head.uri.path());
+    for (known, text) in [(PARENT_SPAN_ID, parent), (SPAN_NAME, name.as_str())] {
+        if said.iter().all(|(said, _)| *said != known) {
+            said.extend(HeaderValue::from_str(text).ok().map(|value| (known, value)));
+        }
+    }
+}
+
+fn short(value: &HeaderValue) -> Option<&str> {
+    value.to_str().ok().map(|text| cut(text, text_bounds::NAME))
+}
+
+fn millis(duration: Duration) -> u32 {
+    u32::try_from(duration.as_millis()).unwrap_or(u32::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn metadata_beyond_its_bound_loses_what_has_no_room() {
+        let long = "x".repeat(text_bounds::METADATA);
+        let metadata: Map<String, Value> = [("a", "1"), ("long", &long), ("b", "2")]
+            .map(|(name, value)| (name.to_owned(), value.into()))
+            .into_iter()
+            .collect();
+        assert_eq!(written(&metadata), r#"{"a":"1","b":"2"}"#);
+    }
+}

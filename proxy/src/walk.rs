@@ -1,0 +1,334 @@
+//! The request's walk: what each stage decides, in order, for both lanes. Knows no socket of the client's: that side
+//! is a `Downstream`.
+//!
+//! What stages need from the process stands in services, each with what it needs and no more: `Authenticator` (who asks),
+//! `Recorder` (what is logged), `Planner` (which config), `Admitter` (which limits), `Router` (which target),
+//! `ProviderCalls` (the call). The walk hands a request from one to the next.
+
+mod admit;
+mod admitter;
+mod asked_model;
+mod attempts;
+mod authenticator;
+mod body_limits;
+mod call;
+pub mod circuits;
+pub mod explain;
+mod fair_turn;
+mod hedge;
+#[cfg(test)]
+mod lab;
+pub(crate) mod list_models;
+mod passage;
+mod planner;
+pub mod prepare;
+mod read_ahead;
+mod recorder;
+pub mod relay;
+mod relayed_body;
+mod response_steps;
+mod router;
+mod session;
+
+pub use admitter::Admitter;
+pub use authenticator::Authenticator;
+pub use body_limits::BodyLimits;
+pub use call::ProviderCalls;
+pub use passage::{Passage, RelayAsk};
+pub use planner::Planner;
+pub use read_ahead::{Departure, MOST as MOST_READ_AHEAD};
+pub use recorder::Recorder;
+pub use router::Router;
+
+use crate::answer::{self, Ended};
+use crate::catalog::choose_plan::wished_retry;
+use crate::catalog::target::Target;
+use crate::identity::identify::{INFERENCE, LISTING, Principal};
+use crate::identity::metadata::trace_id;
+use crate::metrics::{Lane, Metrics, Outcome};
+use crate::net::downstream::Downstream;
+use crate::refusal::Refusal;
+use crate::request::classify::{Endpoint, Route, classify, dialect};
+use crate::request::headers::{Aliases, GatewayHeaders};
+use crate::request::multipart::{self, Form};
+use crate::request::receive::check_content_type;
+use crate::routing::RequestFacts;
+use crate::routing::clock::Machine;
+use crate::routing::course::RoutingInputs;
+use crate::routing::plan::Plan;
+use crate::snapshot::Snapshot;
+use crate::visit::Visit;
+use crate::walk::explain::ExplainCaller;
+use crate::walk::prepare::ProviderHeaders;
+use bytes::Bytes;
+use pingora_http::RequestHeader;
+use serde_json::{Map, Value};
+use shared::config::Retry;
+use std::net::IpAddr;
+use std::sync::Arc;
+
+/// Heads beyond this are refused with 431. Pingora itself gives up at 1 MiB or 256 headers.
+const MAX_HEAD: usize = 64 << 10;
+
+pub struct Engine {
+    pub snapshot: Arc<Snapshot>,
+    pub metrics: Arc<Metrics>,
+    pub aliases: Arc<Aliases>,
+    pub body_limits: BodyLimits,
+    pub authenticator: Authenticator,
+    pub recorder: Recorder,
+    pub planner: Planner,
+    pub admitter: Admitter,
+    pub router: Router,
+    pub calls: ProviderCalls,
+}
+
+/// Where a request goes after its head was read.
+#[derive(Debug)]
+pub enum NextStep {
+    Greeting,
+    Preflight,
+    ControlPlane,
+    Engine(Box<EngineRequest>),
+    /// A question about a request: what would become of it, or what became of it.
+    Explain(ExplainCaller),
+    /// To a provider, once it is known what its body asks for.
+    Relay(Box<Departure>),
+    /// To a provider that was found already.
+    Pass(Box<Passage>),
+    /// JSON of our own making.
+    Page {
+        status: u16,
+        body: Bytes,
+    },
+}
+
+/// What both lanes know of a request once its head was read.
+#[derive(Debug)]
+pub struct KnownRequest {
+    pub caller: Principal,
+    pub metadata: Map<String, Value>,
+    pub plan: Arc<Plan>,
+}
+
+/// What the engine lane knows of a request before it reads the body.
+#[derive(Debug)]
+pub struct EngineRequest {
+    endpoint: Endpoint,
+    caller: Principal,
+    plan: Arc<Plan>,
+    metadata: Map<String, Value>,
+    meant: ProviderHeaders,
+    /// How often the request wishes to be tried again, where its config says nothing of it.
+    retry: Option<Retry>,
+    /// Found already on the way to this lane.
+    first: Option<Target>,
+    /// Of a body that is one, once it was read.
+    form: Option<Form>,
+}
+
+/// How an engine exchange left the client's connection.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Delivered {
+    /// Answered in full, by the provider or by us.
+    Answered,
+    /// Half an answer went out; the connection must be closed so that nobody takes it for whole.
+    Torn,
+    ClientGone,
+}
+
+impl Engine {
+    /// Everything that is decided from the head alone. `peer` is the other end of the connection.
+    pub async fn open(
+        &self,
+        head: &RequestHeader,
+        peer: Option<IpAddr>,
+        visit: &mut Visit,
+    ) -> Result<NextStep, Refusal> {
+        let path = head.uri.path();
+        let route = classify(&head.method, path);
+        visit.request.dialect = dialect(&route);
+        visit.enter(lane(&route), &self.metrics);
+        if head_size(head) > MAX_HEAD {
+            return Err(Refusal::headers_too_large(MAX_HEAD));
+        }
+        let headers = GatewayHeaders::from_headers(&head.headers, &self.aliases)?;
+        visit.request.alias = headers.alias.clone();
+        visit.request.trace_id = trace_id(&headers)?;
+        match route {
+            Route::Greeting => Ok(NextStep::Greeting),
+            Route::Preflight => Ok(NextStep::Preflight),
+            Route::ControlPlane => Ok(NextStep::ControlPlane),
+            Route::Explain => Ok(NextStep::Explain(self.asker(head, peer, &headers, visit).await)),
+            Route::Prompt => {
+                self.authenticator.identify(head, peer, &headers, &[INFERENCE], visit).await?;
+                Err(Refusal::not_implemented("running a prompt"))
+            }
+            Route::Ambiguous(family) => Err(Refusal::ambiguous_path(family.path())),
+            Route::NotFound => Err(Refusal::not_found()),
+            Route::MethodNotAllowed => Err(Refusal::method_not_allowed(head.method.as_str())),
+            Route::Engine(endpoint) => {
+                let known = self.learn(head, peer, &headers, visit).await?;
+                self.open_engine(endpoint, head, &headers, known, visit).await
+            }
+            Route::Relay(path) => {
+                let known = self.learn(head, peer, &headers, visit).await?;
+                self.open_relay(path.into_owned(), None, head, &headers, known, visit).await
+            }
+            Route::Models { path, name } => {
+                let caller = self.authenticator.identify(head, peer, &headers, LISTING, visit).await?;
+                Box::pin(self.models(path, name, head, &headers, caller, visit)).await
+            }
+        }
+    }
+
+    /// What both lanes learn from the head, in this order: who asks, what the request says of itself, which config it
+    /// follows. From the first of these on it is logged.
+    async fn learn(
+        &self,
+        head: &RequestHeader,
+        peer: Option<IpAddr>,
+        headers: &GatewayHeaders<'_>,
+        visit: &mut Visit,
+    ) -> Result<KnownRequest, Refusal> {
+        let caller = self.authenticator.identify(head, peer, headers, &[INFERENCE], visit).await?;
+        self.recorder.open_log(&caller, head, headers, visit)?;
+        let metadata = self.planner.metadata(headers, &head.headers, &caller)?;
+        let found = self.planner.find(headers, &caller)?;
+        let plan = self.planner.follow(found, &metadata, visit);
+        Ok(KnownRequest { caller, metadata, plan })
+    }
+
+    /// To the relay lane, with its target if that is known already.
+    async fn open_relay(
+        &self,
+        path: String,
+        target: Option<Target>,
+        head: &RequestHeader,
+        headers: &GatewayHeaders<'_>,
+        known: KnownRequest,
+        visit: &mut Visit,
+    ) -> Result<NextStep, Refusal> {
+        let ask = RelayAsk::new(path, head, known)?;
+        self.admit_head(head, visit, &ask).await?;
+        Ok(NextStep::Relay(Box::new(self.router.departure(ask, target, head, headers))))
+    }
+
+    async fn open_engine(
+        &self,
+        endpoint: Endpoint,
+        head: &RequestHeader,
+        headers: &GatewayHeaders<'_>,
+        known: KnownRequest,
+        visit: &mut Visit,
+    ) -> Result<NextStep, Refusal> {
+        let path = || endpoint.path().to_owned();
+        let plan = &known.plan;
+        let needs_model = || self.router.may_need_model(plan, headers, &known.caller);
+        if endpoint.takes_forms() && !multipart::is_held(&head.headers, headers, !plan.is_nothing(), needs_model()) {
+            visit.enter(Lane::Relay, &self.metrics);
+            return self.open_relay(path(), None, head, headers, known, visit).await;
+        }
+        let mut first = None;
+        // A form may name another provider than the headers do.
+        if !endpoint.takes_forms()
+            && plan.is_nothing()
+            && headers.names_plain_provider()
+            && headers.virtual_key.is_none()
+        {
+            let resolver = self.router.resolver(visit.request.began_at);
+            let target = resolver.resolve(plan.leaf(0), headers, &known.caller, None)?.target;
+            visit.routing.provider = Some(target.provider.label.clone());
+            // A provider that keeps this endpoint elsewhere or not at all takes the caller's bytes as they are.
+            if target.provider.row.native_path(endpoint.family()).is_none() {
+                return self.open_relay(path(), Some(target), head, headers, known, visit).await;
+            }
+            first = Some(target);
+        }
+        if !endpoint.takes_forms() {
+            check_content_type(headers.content_type)?;
+        }
+        let KnownRequest { caller, metadata, plan } = known;
+        Ok(NextStep::Engine(Box::new(EngineRequest {
+            endpoint,
+            caller,
+            plan,
+            metadata,
+            meant: ProviderHeaders::from_headers(headers),
+            retry: wished_retry(headers)?,
+            first,
+            form: None,
+        })))
+    }
+
+    /// One exchange on the engine lane, from the body to the last byte of the answer.
+    pub async fn run(&self, client: &mut impl Downstream, visit: &mut Visit, errand: &mut EngineRequest) -> Delivered {
+        match self.exchange(client, visit, errand).await {
+            Ended::Complete => {
+                self.metrics.attempt(Outcome::Answered);
+                Delivered::Answered
+            }
+            Ended::BrokenOff(class) => {
+                self.metrics.attempt(Outcome::Failed(class));
+                Delivered::Answered
+            }
+            Ended::Torn(class) => {
+                self.metrics.attempt(Outcome::Failed(class));
+                Delivered::Torn
+            }
+            Ended::ClientGone => {
+                self.metrics.attempt(Outcome::ClientLeft);
+                visit.answer.status = 499;
+                Delivered::ClientGone
+            }
+            Ended::Failed(failure) => {
+                if let Some(outcome) = failure.outcome {
+                    self.metrics.attempt(outcome);
+                }
+                self.refuse(client, visit, &failure.refusal).await
+            }
+        }
+    }
+
+    /// Answers for the gateway itself, and counts why.
+    pub async fn refuse(&self, client: &mut impl Downstream, visit: &mut Visit, refusal: &Refusal) -> Delivered {
+        self.metrics.refused(refusal.code);
+        tracing::debug!(request_id = visit.id(), code = refusal.code, status = refusal.status, "refused");
+        match answer::refuse(client, visit, refusal).await {
+            Ok(()) => Delivered::Answered,
+            Err(_) => Delivered::ClientGone,
+        }
+    }
+}
+
+/// What routing decisions depend on.
+fn moment<'m>(facts: RequestFacts<'m>, caller: &'m Principal, chance: &'m mut dyn FnMut() -> f64) -> RoutingInputs<'m> {
+    RoutingInputs { facts, scope: caller.workspace.id.as_bytes(), clock: &Machine, chance }
+}
+
+fn lane(route: &Route<'_>) -> Lane {
+    match route {
+        Route::Engine(_) => Lane::Engine,
+        Route::Relay(_) | Route::Models { .. } => Lane::Relay,
+        Route::ControlPlane => Lane::ControlPlane,
+        Route::Explain
+        | Route::Prompt
+        | Route::Greeting
+        | Route::Preflight
+        | Route::Ambiguous(_)
+        | Route::NotFound
+        | Route::MethodNotAllowed => Lane::Own,
+    }
+}
+
+fn head_size(head: &RequestHeader) -> usize {
+    let headers = head.headers.iter().map(|(name, value)| name.as_str().len() + value.len() + 4);
+    headers.sum::<usize>() + head.uri.path_and_query().map_or(0, |path| path.as_str().len())
+}
+
+fn path_and_query(path: &str, head: &RequestHeader) -> String {
+    match head.uri.query() {
+        Some(query) => format!("{path}?{query}"),
+        None => path.to_owned(),
+    }
+}

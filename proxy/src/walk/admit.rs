@@ -1,0 +1,179 @@
+//! When the walk asks the limits: on the engine lane once the body is read and again for each target, on the relay lane
+//! by the head alone. What cannot be reserved is refused with whose limit it was.
+
+use super::{Engine, EngineRequest, Passage, RelayAsk};
+use crate::admission::{Amounts, Needs, SentBody};
+use crate::catalog::target::Target;
+use crate::refusal::Refusal;
+use crate::request::body::Fields;
+use crate::request::body::edit::Edits;
+use crate::request::headers::GatewayHeaders;
+use crate::routing::plan::Leaf;
+use crate::visit::Visit;
+use chrono::Utc;
+use pingora_http::RequestHeader;
+use shared::providers::Family;
+
+/// A request whose body was read.
+#[derive(Clone, Copy)]
+pub(super) struct ReadBody<'r> {
+    pub text: &'r [u8],
+    pub fields: &'r Fields<'r>,
+}
+
+/// A target that a request may be sent to, and the model's name there.
+struct PossibleTarget<'e> {
+    leaf: &'e Leaf,
+    target: Target,
+    model: Option<String>,
+}
+
+impl Engine {
+    /// On the engine lane, before a target is chosen.
+    pub(super) async fn admit(
+        &self,
+        head: &RequestHeader,
+        visit: &mut Visit,
+        errand: &EngineRequest,
+        read: ReadBody<'_>,
+    ) -> Result<(), Refusal> {
+        let family = errand.endpoint.family();
+        let wanted = self.admitter.wanted(visit, &errand.caller, &errand.metadata, Some(family));
+        if wanted.is_empty() {
+            return Ok(());
+        }
+        let needs = Needs::for_limits(&wanted);
+        let mut amounts = Amounts::default();
+        if needs.tokens {
+            amounts = self.amounts_of_all(head, errand, read, needs).await?;
+        }
+        self.admitter.reserve(visit, &wanted, amounts, false).await
+    }
+
+    /// On the relay lane: nobody knows what its body says.
+    pub(super) async fn admit_head(
+        &self,
+        head: &RequestHeader,
+        visit: &mut Visit,
+        ask: &RelayAsk,
+    ) -> Result<(), Refusal> {
+        let family = Family::from_path(&head.method, &ask.path).map(|(family, _)| family);
+        let wanted = self.admitter.wanted(visit, &ask.caller, &ask.metadata, family);
+        match wanted.is_empty() {
+            true => Ok(()),
+            false => self.admitter.reserve(visit, &wanted, unread(head), false).await,
+        }
+    }
+
+    /// Before a target is asked. Its refusal is that target's answer.
+    pub(super) async fn admit_target(
+        &self,
+        visit: &mut Visit,
+        errand: &EngineRequest,
+        target: &Target,
+        model: Option<&str>,
+        read: ReadBody<'_>,
+        edits: Option<&Edits>,
+    ) -> Result<(), Refusal> {
+        let family = errand.endpoint.family();
+        let wanted = self.admitter.wanted_of(visit, &errand.caller, &errand.metadata, Some(family), target, model);
+        if wanted.is_empty() {
+            return Ok(());
+        }
+        let needs = Needs::for_limits(&wanted);
+        let mut amounts = Amounts::default();
+        if needs.tokens {
+            let sent = SentBody::new(read.text, read.fields, edits);
+            amounts = self.admitter.amounts(family, &sent, needs, Some((target, model))).await;
+        }
+        self.admitter.reserve(visit, &wanted, amounts, true).await
+    }
+
+    /// The same on the relay lane. A question which models there are is no call.
+    pub async fn admit_passage(
+        &self,
+        passage: &mut Passage,
+        head: &RequestHeader,
+        visit: &mut Visit,
+    ) -> Result<(), Refusal> {
+        if passage.is_listing {
+            return Ok(());
+        }
+        let (path, caller, metadata) = passage.asked();
+        let family = Family::from_path(&head.method, path).map(|(family, _)| family);
+        let model = passage.model.as_deref();
+        let wanted = self.admitter.wanted_of(visit, caller, metadata, family, &passage.target, model);
+        let is_admitted = visit.observer.is_attempt_admitted();
+        if !wanted.is_empty() {
+            self.admitter.reserve(visit, &wanted, unread(head), true).await?;
+        }
+        let turn = match self.calls.turn_of_passage(passage, visit).await {
+            Ok(()) => visit.leaves(),
+            refused => refused,
+        };
+        turn.inspect_err(|_| {
+            if !is_admitted {
+                visit.observer.give_attempt_back()
+            }
+        })
+    }
+
+    /// What the dearest of the targets may use that the request can be sent to.
+    async fn amounts_of_all(
+        &self,
+        head: &RequestHeader,
+        errand: &EngineRequest,
+        read: ReadBody<'_>,
+        needs: Needs,
+    ) -> Result<Amounts, Refusal> {
+        let family = errand.endpoint.family();
+        if let Some(target) = &errand.first {
+            let (sent, model) = (SentBody::new(read.text, read.fields, None), read.fields.text("model"));
+            return Ok(self.admitter.amounts(family, &sent, needs, Some((target, model.as_deref()))).await);
+        }
+        let mut dearest: Option<Amounts> = None;
+        let mut add = |one: Amounts| dearest = Some(dearest.map_or(one, |dearest| dearest.or(one)));
+        match needs.cost {
+            true => {
+                for PossibleTarget { leaf, target, model } in self.possible(head, errand, read.fields)? {
+                    let sent = SentBody::new(read.text, read.fields, Some(&leaf.edits));
+                    add(self.admitter.amounts(family, &sent, needs, Some((&target, model.as_deref()))).await);
+                }
+            }
+            false => {
+                for leaf in errand.plan.leaves() {
+                    add(self
+                        .admitter
+                        .amounts(family, &SentBody::new(read.text, read.fields, Some(&leaf.edits)), needs, None)
+                        .await);
+                }
+            }
+        }
+        Ok(dearest.unwrap_or_default())
+    }
+
+    /// Everything that the request may be sent to, as far as it can be told now, with the model's name there.
+    fn possible<'e>(
+        &self,
+        head: &RequestHeader,
+        errand: &'e EngineRequest,
+        fields: &Fields<'_>,
+    ) -> Result<Vec<PossibleTarget<'e>>, Refusal> {
+        let asked = fields.text("model");
+        let headers = GatewayHeaders::from_headers(&head.headers, &self.aliases)?;
+        let resolver = self.router.resolver(Utc::now());
+        let targets = errand.plan.leaves().filter_map(|leaf| {
+            let own = leaf.edits.model().and_then(|json| serde_json::from_str::<String>(json).ok());
+            let model = own.or_else(|| asked.as_deref().map(str::to_owned));
+            let resolved = resolver.resolve(leaf, &headers, &errand.caller, model.as_deref()).ok()?;
+            Some(PossibleTarget { leaf, target: resolved.target, model: resolved.model.or(model) })
+        });
+        Ok(targets.collect())
+    }
+}
+
+/// What a relayed call may use. Nobody reads its body; what only looks something up has no price.
+fn unread(head: &RequestHeader) -> Amounts {
+    let is_lookup = head.method.is_safe() && !head.headers.contains_key(http::header::UPGRADE);
+    Amounts { nano_cents: is_lookup.then_some(1), ..Amounts::default() }
+}

@@ -1,0 +1,133 @@
+//! Rate limits and budgets: which of them apply to a request or to a target, and what they are asked to reserve. A request
+//! to which no limit applies costs the lookups alone. When the walk asks is in `admit`.
+
+use crate::admission::amounts::Item;
+use crate::admission::limit_refusal::{price_unknown, refusal};
+use crate::admission::{
+    Admission, Amounts, ApplicableLimit, Attempted, Expected, LimitedRequest, Needs, SentBody, Switches, Tariff, asks,
+    cached_limits_of_request, limits_of_attempt, wary_of_price,
+};
+use crate::catalog::target::{Credential, Target};
+use crate::identity::identify::Principal;
+use crate::limits::{Limits, Unit};
+use crate::refusal::Refusal;
+use crate::snapshot::Snapshot;
+use crate::visit::Visit;
+use chrono::Utc;
+use serde_json::{Map, Value};
+use shared::providers::Family;
+use std::sync::Arc;
+
+pub struct Admitter {
+    pub snapshot: Arc<Snapshot>,
+    /// Counters, as this replica shares them with others.
+    pub limits: Arc<Limits>,
+    /// Which limits hold at all.
+    pub switches: Switches,
+    pub tariff: Arc<Tariff>,
+}
+
+impl Admitter {
+    pub(super) fn wanted(
+        &self,
+        visit: &Visit,
+        caller: &Principal,
+        metadata: &Map<String, Value>,
+        family: Option<Family>,
+    ) -> Arc<[ApplicableLimit]> {
+        let request = LimitedRequest {
+            caller,
+            metadata,
+            config: visit.routing.config.as_deref(),
+            family,
+            attempted: None,
+            is_trusted_only: false,
+        };
+        cached_limits_of_request(&request, &self.snapshot, self.switches, Utc::now)
+    }
+
+    pub(super) fn wanted_of(
+        &self,
+        visit: &Visit,
+        caller: &Principal,
+        metadata: &Map<String, Value>,
+        family: Option<Family>,
+        target: &Target,
+        model: Option<&str>,
+    ) -> Vec<ApplicableLimit> {
+        if visit.observer.is_attempt_admitted() {
+            return Vec::new();
+        }
+        let request = LimitedRequest {
+            caller,
+            metadata,
+            config: visit.routing.config.as_deref(),
+            family,
+            attempted: None,
+            is_trusted_only: false,
+        };
+        let provider = match &target.credential {
+            Credential::Stored(stored) => Some(&stored.provider),
+            Credential::Given(_) => None,
+        };
+        let attempted = Attempted { provider, service: &target.provider.name, model };
+        limits_of_attempt(&request, &attempted, &self.snapshot, self.switches)
+    }
+
+    pub(super) async fn reserve(
+        &self,
+        visit: &mut Visit,
+        wanted: &[ApplicableLimit],
+        amounts: Amounts,
+        of_attempt: bool,
+    ) -> Result<(), Refusal> {
+        self.mind_price(wanted, &amounts)?;
+        let now = self.limits.now();
+        let reserved = self.limits.reserve(now, &asks(wanted, &amounts)).await;
+        let reservation = reserved.map_err(|refused| match wanted.get(refused.index) {
+            Some(wanted) => refusal(wanted, &refused, self.limits.now()),
+            None => Refusal::internal(),
+        })?;
+        let admission = visit.observer.admission.get_or_insert_with(|| Box::new(Admission::new(self.tariff.clone())));
+        admission.shown.add(reservation.standings(), now);
+        match of_attempt {
+            true => admission.admit_attempt(reservation, visit.routing.option.clone()),
+            false => admission.admit(reservation, amounts),
+        }
+        Ok(())
+    }
+
+    /// Counts a call whose price is not known under a budget of money, and refuses it where one minds.
+    fn mind_price(&self, wanted: &[ApplicableLimit], amounts: &Amounts) -> Result<(), Refusal> {
+        let is_money = |one: &ApplicableLimit| one.limit.counter.unit() == Unit::Cost;
+        if amounts.nano_cents.is_some() || !wanted.iter().any(is_money) {
+            return Ok(());
+        }
+        let wary = wary_of_price(wanted, amounts);
+        self.limits.meters().unpriced(wary.is_some());
+        wary.map_or(Ok(()), |wary| Err(price_unknown(wary)))
+    }
+
+    /// What a request may use of a target that is sent this; it is priced where the target is known.
+    pub(crate) async fn amounts(
+        &self,
+        family: Family,
+        sent: &SentBody<'_>,
+        needs: Needs,
+        priced: Option<(&Target, Option<&str>)>,
+    ) -> Amounts {
+        let expected = Expected::estimate(family, sent, needs.most);
+        let mut amounts = expected.amounts();
+        if let Some((target, requested)) = priced.filter(|_| needs.cost) {
+            let tier = sent.service_tier();
+            let integration = match &target.credential {
+                Credential::Stored(stored) => Some(stored.integration.id),
+                Credential::Given(_) => None,
+            };
+            let service = &target.provider.name;
+            let item = Item { service, integration, requested, answered: None, tier: tier.as_deref() };
+            self.tariff.price(&mut amounts, &expected, &item, needs.most).await;
+        }
+        amounts
+    }
+}

@@ -1,0 +1,264 @@
+//! The engine lane from the body to the answer: targets are tried as the plan says until one has something worth
+//! passing on, or nothing is left to try. Until then the client has seen nothing.
+
+use super::admit::ReadBody;
+use super::call::{Call, HeldAnswer, NotCalled, refused};
+use super::fair_turn::Turn;
+use super::{Engine, EngineRequest, moment};
+use crate::answer::{self, AnswerFailure, Ended, WireDialect, beside};
+use crate::identity::metadata::add_user;
+use crate::journal::usage::stream_options;
+use crate::metrics::{Lane, Outcome};
+use crate::net::dial::Class;
+use crate::net::downstream::Downstream;
+use crate::request::body::Fields;
+use crate::request::headers::GatewayHeaders;
+use crate::request::multipart::{Form, MAX_HELD};
+use crate::request::receive::{NotReceived, receive};
+use crate::routing::plan::Leaf;
+use crate::routing::retry_after::retry_after;
+use crate::routing::{self, AfterAttempt, Course, RequestFacts, Speaker};
+use crate::visit::Visit;
+use bytes::Bytes;
+use chrono::Utc;
+use http::HeaderMap;
+use pingora_http::RequestHeader;
+use shared::providers::Family;
+use std::borrow::Cow;
+use std::time::{Duration, Instant};
+
+impl Engine {
+    pub(super) async fn exchange(
+        &self,
+        client: &mut impl Downstream,
+        visit: &mut Visit,
+        errand: &mut EngineRequest,
+    ) -> Ended {
+        let most = if errand.endpoint.takes_forms() { MAX_HELD } else { usize::MAX };
+        let max_bytes = self.body_limits.max_bytes.min(most);
+        let bounds = self.body_limits.bounds(max_bytes, errand.caller.workspace.id);
+        let body = match receive(client, &bounds).await {
+            Ok(body) => body,
+            Err(NotReceived::Gone) => return Ended::ClientGone,
+            Err(NotReceived::Refused(refusal)) => return refused(refusal),
+        };
+        errand.form =
+            match errand.endpoint.takes_forms().then(|| Form::from_request(&client.head().headers, &body.bytes)) {
+                None => None,
+                Some(Ok(form)) => form,
+                Some(Err(refusal)) => return refused(refusal),
+            };
+        let text = errand.form.as_ref().map_or(&body.bytes, Form::json).clone();
+        if let Some(log) = &mut visit.observer.log {
+            log.received(&text);
+        }
+        let outcome = match Fields::parse_object(&text) {
+            Ok(fields) => {
+                visit.request.parsed_after = Some(visit.request.started.elapsed());
+                add_user(&mut errand.metadata, &fields);
+                if let Some(log) = &mut visit.observer.log {
+                    log.describe(&errand.metadata);
+                    log.asked(&text);
+                }
+                let read = ReadBody { text: &text, fields: &fields };
+                match self.admit(client.head(), visit, errand, read).await {
+                    Ok(()) => self.attempts(client, visit, errand, &text, &fields).await,
+                    Err(refusal) => Err(refused(refusal)),
+                }
+            }
+            Err(refusal) => Err(refused(refusal)),
+        };
+        match outcome {
+            Ok(HeldAnswer { mut source, held, mut steps, permit, .. }) => {
+                let after = visit.request.started.elapsed();
+                visit.answer.head_after = Some(after);
+                self.metrics.first_byte(Lane::Engine, after);
+                self.metrics.overhead(after.saturating_sub(visit.routing.upstream));
+                let ended = answer::deliver(client, &mut source, held, &mut steps, visit).await;
+                source.release();
+                drop(permit);
+                ended
+            }
+            Err(ended) => ended,
+        }
+    }
+
+    async fn attempts(
+        &self,
+        client: &mut impl Downstream,
+        visit: &mut Visit,
+        errand: &EngineRequest,
+        body: &Bytes,
+        fields: &Fields<'_>,
+    ) -> Result<HeldAnswer, Ended> {
+        let facts = known(errand, fields, client.head());
+        let retry = errand.retry.as_ref();
+        let mut chance = rand::random::<f64>;
+        let begun = Course::begin_retrying(&errand.plan, retry, &mut moment(facts, &errand.caller, &mut chance));
+        let mut course = begun.map_err(refused)?;
+        let wants_stream = fields.is_true("stream");
+        loop {
+            let leaf = course.leaf();
+            visit.routing.option = course.node().option.clone();
+            visit.routing.deadline = leaf.total_timeout.map(|total| visit.request.started + total);
+            client.end_by(visit.routing.deadline);
+            visit.answer.pulse.every = leaf.heartbeat.filter(|_| wants_stream);
+            let tried = self.try_target(client, visit, errand, leaf, body, fields).await;
+            if matches!(tried, Err(Ended::ClientGone)) {
+                return tried;
+            }
+            let outcome = outcome(&tried, visit.routing.deadline);
+            let facts = known(errand, fields, client.head());
+            let next = course.after(&outcome, &mut moment(facts, &errand.caller, &mut rand::random::<f64>));
+            visit.routing.retries = course.retry_count();
+            let wait = match next.map_err(refused)? {
+                AfterAttempt::Deliver => return tried,
+                AfterAttempt::Again(wait) => wait,
+                AfterAttempt::Elsewhere => {
+                    let of_next = std::mem::replace(&mut visit.routing.retries, course.retries_before());
+                    visit.set_aside(outcome.status, code(&tried), held(&tried));
+                    visit.routing.retries = of_next;
+                    Duration::ZERO
+                }
+            };
+            self.calls.set_aside(tried.map_err(NotCalled::Ended));
+            if !wait.is_zero() {
+                beside(client, visit, Box::pin(tokio::time::sleep(wait))).await?;
+            }
+        }
+    }
+
+    async fn try_target(
+        &self,
+        client: &mut impl Downstream,
+        visit: &mut Visit,
+        errand: &EngineRequest,
+        leaf: &Leaf,
+        body: &Bytes,
+        fields: &Fields<'_>,
+    ) -> Result<HeldAnswer, Ended> {
+        let asked_for = requested_model(leaf, fields);
+        let resolved;
+        let (target, model) = match &errand.first {
+            Some(target) => (target, None),
+            None => {
+                let headers = GatewayHeaders::from_headers(&client.head().headers, &self.aliases).map_err(refused)?;
+                let resolver = self.router.resolver(Utc::now());
+                resolved = resolver.resolve(leaf, &headers, &errand.caller, asked_for.as_deref()).map_err(refused)?;
+                (&resolved.target, resolved.model.as_deref())
+            }
+        };
+        visit.routing.provider = Some(target.provider.label.clone());
+        let named = model.or(asked_for.as_deref());
+        visit.turn_to(target, named);
+        let read = ReadBody { text: body, fields };
+        let is_admitted = visit.observer.is_attempt_admitted();
+        self.admit_target(visit, errand, target, named, read, Some(&leaf.edits)).await.map_err(refused)?;
+        if target.awaits_secrets() {
+            beside(client, visit, Box::pin(self.calls.secrets.gather(target))).await?.map_err(refused)?;
+        }
+        let turn = Turn::for_target(target, &errand.caller.workspace);
+        let mut permit = None;
+        if let Some(turn) = turn {
+            let taken = Box::pin(self.calls.take_turn(turn, visit.routing.deadline));
+            match beside(client, visit, taken).await? {
+                Ok(taken) => permit = Some(taken),
+                Err(refusal) => {
+                    if !is_admitted {
+                        visit.observer.give_attempt_back();
+                    }
+                    return Err(refused(refusal));
+                }
+            }
+        }
+        let edited = leaf.edits.apply(body, fields, model);
+        let is_countable = matches!(errand.endpoint.family(), Family::Chat | Family::Complete)
+            && fields.is_true("stream")
+            && target.provider.row.has_stream_usage
+            && visit.observer.log.is_some();
+        let asking = is_countable.then(|| stream_options::asking(&edited)).flatten();
+        let json = asking.as_ref().unwrap_or(&edited);
+        let form = errand.form.as_ref().map(|form| form.edited(json));
+        let asked = Instant::now();
+        let call = Call {
+            endpoint: errand.endpoint,
+            meant: &errand.meant,
+            leaf,
+            target,
+            wire: WireDialect::of_family(errand.endpoint.family()),
+            body: form.as_ref().unwrap_or(json),
+            edited: form.is_none().then_some(&edited),
+            asks_usage: asking.is_some(),
+            deadline: visit.routing.deadline,
+            asked,
+            turn: turn.as_ref(),
+        };
+        visit.leaves().map_err(refused)?;
+        let called = self.calls.call_or_redial(client, visit, call, permit).await;
+        visit.routing.upstream += match &called {
+            Ok(answer) => answer.waited,
+            Err(_) => asked.elapsed(),
+        };
+        if let (Some(hedge), Ok(_)) = (&leaf.hedge, &called) {
+            hedge.learn(asked.elapsed());
+        }
+        called
+    }
+}
+
+/// What conditions may ask about.
+fn known<'f>(errand: &'f EngineRequest, fields: &'f Fields<'f>, head: &'f RequestHeader) -> RequestFacts<'f> {
+    RequestFacts { metadata: &errand.metadata, params: fields, pathname: head.uri.path() }
+}
+
+/// The model as the target will be asked for it: its own, else the caller's.
+fn requested_model<'f>(leaf: &'f Leaf, fields: &Fields<'f>) -> Option<Cow<'f, str>> {
+    match leaf.edits.model() {
+        Some(json) => serde_json::from_str::<String>(json).ok().map(Cow::Owned),
+        None => fields.text("model"),
+    }
+}
+
+fn outcome(tried: &Result<HeldAnswer, Ended>, deadline: Option<Instant>) -> routing::AttemptResult {
+    let left = deadline.map_or(Duration::MAX, |deadline| deadline.saturating_duration_since(Instant::now()));
+    match tried {
+        Ok(answer) => {
+            let head = answer.source.head();
+            let status = head.status.as_u16();
+            let asks = (status == 429).then(|| retry_after(&head.headers, Utc::now())).flatten();
+            routing::AttemptResult { status, retry_after: asks, left, ..routing::AttemptResult::default() }
+        }
+        Err(Ended::Failed(failure)) => {
+            let status = failure.refusal.status;
+            routing::AttemptResult { status, speaker: speaker(failure), left, ..routing::AttemptResult::default() }
+        }
+        Err(_) => routing::AttemptResult { speaker: Speaker::Fault, left, ..routing::AttemptResult::default() },
+    }
+}
+
+/// What we called the failure, if it was ours to name.
+fn code(tried: &Result<HeldAnswer, Ended>) -> Option<&'static str> {
+    match tried {
+        Err(Ended::Failed(failure)) => Some(failure.refusal.code),
+        _ => None,
+    }
+}
+
+/// What the provider answered, as far as it was read.
+fn held(tried: &Result<HeldAnswer, Ended>) -> Option<(&HeaderMap, &Bytes)> {
+    let answer = tried.as_ref().ok()?;
+    Some((&answer.source.head().headers, answer.held.read()))
+}
+
+/// Whose word a failure is.
+fn speaker(failure: &AnswerFailure) -> Speaker {
+    match failure.outcome {
+        // A limit of ours that passed is the provider's answer; an address we do not dial is our refusal.
+        Some(Outcome::Failed(Class::FirstByteTimeout)) => Speaker::Provider,
+        Some(Outcome::Failed(Class::Blocked)) => Speaker::Gateway,
+        Some(Outcome::Failed(_)) => Speaker::Network,
+        Some(_) => Speaker::Provider,
+        None if failure.refusal.is_fault() => Speaker::Fault,
+        None => Speaker::Gateway,
+    }
+}

@@ -1,0 +1,97 @@
+//! Who asks: a key of the snapshot or a verified token, of a workspace that this deployment serves.
+
+use crate::identity::deployment::{self, DeploymentIdentity};
+use crate::identity::identify::{INFERENCE, Identified, Principal, identify};
+use crate::identity::tokens::{RefusedToken, Tokens};
+use crate::refusal::Refusal;
+use crate::request::headers::GatewayHeaders;
+use crate::snapshot::Snapshot;
+use crate::visit::Visit;
+use chrono::Utc;
+use ipnet::IpNet;
+use pingora_http::RequestHeader;
+use shared::headers::client_ip::client_ip;
+use shared::identity::jwt::failures::Failure as TokenFailure;
+use std::net::IpAddr;
+use std::sync::Arc;
+
+pub struct Authenticator {
+    pub snapshot: Arc<Snapshot>,
+    pub tokens: Tokens,
+    /// Which deployment this proxy is, if it says so.
+    pub deployment: Option<DeploymentIdentity>,
+    /// Peers whose word about the client's address is taken.
+    pub trusted_proxies: Vec<IpNet>,
+}
+
+impl Authenticator {
+    /// `peer` is the other end of the connection.
+    pub(crate) async fn identify(
+        &self,
+        head: &RequestHeader,
+        peer: Option<IpAddr>,
+        headers: &GatewayHeaders<'_>,
+        scopes: &[&str],
+        visit: &Visit,
+    ) -> Result<Principal, Refusal> {
+        let now = visit.request.began_at;
+        let caller = match identify(headers, &self.snapshot, scopes, now)? {
+            Identified::Key(caller) => caller,
+            Identified::Token { text, hash } => {
+                // Boxed, or its state would be part of every request's.
+                let identified = Box::pin(self.tokens.identify(text, hash, &self.snapshot, scopes, now)).await;
+                identified.map_err(|refused| self.reject(refused, text, head, peer, visit))?
+            }
+        };
+        if let Some(deployment) = &self.deployment {
+            deployment.admit(&caller.workspace, &self.snapshot)?;
+        }
+        if let Some(token) = headers.client_auth {
+            deployment::admit(token.as_bytes(), &caller.workspace, &self.snapshot)?;
+        }
+        Ok(caller)
+    }
+
+    /// Whether the caller of a session may go on, as the control plane's data stands now.
+    pub(super) fn identify_again(&self, caller: &mut Principal, headers: &GatewayHeaders<'_>) -> Result<(), Refusal> {
+        let now = Utc::now();
+        match identify(headers, &self.snapshot, &[INFERENCE], now)? {
+            Identified::Key(present) => *caller = present,
+            Identified::Token { .. } => {
+                if caller.key.is_expired(now) {
+                    return Err(Refusal::expired_api_key());
+                }
+                let workspace = self.snapshot.workspace(&caller.workspace.id);
+                let workspace = workspace.filter(|workspace| workspace.status == "active");
+                caller.workspace = workspace.ok_or_else(Refusal::invalid_api_key)?;
+            }
+        }
+        match &self.deployment {
+            Some(deployment) => deployment.admit(&caller.workspace, &self.snapshot),
+            None => Ok(()),
+        }
+    }
+
+    /// Tells the audit trail of the organisation, later and elsewhere, and the client at once.
+    fn reject(
+        &self,
+        refused: RefusedToken,
+        text: &[u8],
+        head: &RequestHeader,
+        peer: Option<IpAddr>,
+        visit: &Visit,
+    ) -> Refusal {
+        const LONGEST_PATH: usize = 2048;
+        let refusal = Refusal::rejected_token(&refused.rejection);
+        self.tokens.trail.note(refused.organisation_id.map(|organisation_id| TokenFailure {
+            organisation_id,
+            rejection: refused.rejection,
+            mask: shared::identity::jwt::mask(&String::from_utf8_lossy(text)),
+            method: head.method.as_str().to_owned(),
+            path: head.uri.path().chars().take(LONGEST_PATH).collect(),
+            request_id: visit.id().parse().ok(),
+            client_ip: peer.map(|peer| client_ip(peer, &head.headers, &self.trusted_proxies)),
+        }));
+        refusal
+    }
+}

@@ -1,0 +1,21 @@
+//! How large a body of a request may be, how fast it must come, and the memory that all of them share.
+
+use crate::request::receive::{BodyMemory, BodyPace, Bounds};
+use std::sync::Arc;
+use std::time::Duration;
+use uuid::Uuid;
+
+pub struct BodyLimits {
+    pub max_bytes: usize,
+    pub timeout: Duration,
+    /// How fast a large body must come.
+    pub pace: BodyPace,
+    pub memory: Arc<BodyMemory>,
+}
+
+impl BodyLimits {
+    /// What bounds a body of the workspace.
+    pub(crate) fn bounds(&self, max_bytes: usize, workspace: Uuid) -> Bounds<'_> {
+        Bounds { max_bytes, timeout: self.timeout, pace: self.pace, memory: &self.memory, workspace }
+    }
+}

@@ -1,0 +1,248 @@
+//! One call of one target: connect or take a held connection, send, and read until the answer is worth passing on.
+
+use super::fair_turn::Turn;
+use crate::answer::{self, AnswerFailure, AnswerSource, Ended, HeldStart, Steps, WireDialect, beside};
+use crate::catalog::secrets::Secrets;
+use crate::catalog::target::Target;
+use crate::limits::fairness::{Fairness, Permit};
+use crate::metrics::{Metrics, Outcome};
+use crate::net::dial::{Class, DialError, Dialer, Upstream, UpstreamError, UpstreamRequest};
+use crate::net::downstream::Downstream;
+use crate::refusal::Refusal;
+use crate::request::classify::Endpoint;
+use crate::request::headers::Aliases;
+use crate::routing::plan::{Hedging, Leaf};
+use crate::runtime::timeout::with_deadline;
+use crate::visit::Visit;
+use crate::walk::prepare::{ProviderHeaders, upstream_head};
+use bytes::Bytes;
+use http::header;
+use pingora_http::RequestHeader;
+use std::pin::pin;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// An answer whose beginning is held: the provider's, good or bad.
+pub(super) struct HeldAnswer {
+    pub source: AnswerSource,
+    pub held: HeldStart,
+    pub steps: Steps,
+    /// Until its head came.
+    pub waited: Duration,
+    /// Its place among those under way, where these are limited.
+    pub permit: Option<Permit>,
+}
+
+/// What is the same for every try of a target.
+#[derive(Clone, Copy)]
+pub(super) struct Call<'c> {
+    pub endpoint: Endpoint,
+    pub meant: &'c ProviderHeaders,
+    pub leaf: &'c Leaf,
+    pub target: &'c Target,
+    /// What the target's answer is written in.
+    pub wire: WireDialect,
+    pub body: &'c Bytes,
+    /// The same before we wished for anything of our own; none of forms.
+    pub edited: Option<&'c Bytes>,
+    /// We wished for usage that the client did not ask for.
+    pub asks_usage: bool,
+    /// When the whole request must be over.
+    pub deadline: Option<Instant>,
+    /// When the target was turned to.
+    pub asked: Instant,
+    /// What a call beside it has to ask for.
+    pub turn: Option<&'c Turn<'c>>,
+}
+
+/// Why there is no answer.
+pub(super) enum NotCalled {
+    /// The provider cannot have worked on the request: sending it again is safe.
+    Unread,
+    Ended(Ended),
+}
+
+impl From<Ended> for NotCalled {
+    fn from(ended: Ended) -> Self {
+        Self::Ended(ended)
+    }
+}
+
+/// What calls of providers need.
+pub struct ProviderCalls {
+    pub dialer: Arc<Dialer>,
+    pub secrets: Arc<Secrets>,
+    /// Whose turn it is at providers that limit their concurrency.
+    pub fairness: Fairness,
+    pub metrics: Arc<Metrics>,
+    pub aliases: Arc<Aliases>,
+    /// Steps that tests put behind those of the plan.
+    #[cfg(test)]
+    pub more_steps: fn(&mut Steps),
+}
+
+impl ProviderCalls {
+    /// One call, and a second on a new connection if the first was on one that had died.
+    pub(super) async fn call_or_redial(
+        &self,
+        client: &mut impl Downstream,
+        visit: &mut Visit,
+        call: Call<'_>,
+        permit: Option<Permit>,
+    ) -> Result<HeldAnswer, Ended> {
+        for fresh in [false, true] {
+            let request = self.prepare(call, client.head()).map_err(refused)?;
+            if let Some(log) = &mut visit.observer.log {
+                log.sends(&request, call.target, call.edited, call.asks_usage);
+            }
+            let called = match call.leaf.hedge.as_ref().and_then(Hedging::delay) {
+                None => beside(client, visit, pin!(self.call(call, request, fresh))).await?,
+                // Boxed, as all that is rare: its state would be part of every request's, and is copied with it.
+                Some(delay) => {
+                    let first = self.call(call, request, fresh);
+                    Box::pin(self.hedged(client, visit, call, first, delay)).await
+                }
+            };
+            match called {
+                Ok(mut answer) => {
+                    // A second attempt that won has its own.
+                    if answer.permit.is_none() {
+                        answer.permit = permit;
+                    }
+                    return Ok(answer);
+                }
+                Err(NotCalled::Ended(ended)) => return Err(ended),
+                Err(NotCalled::Unread) => self.metrics.pool_stale.inc(),
+            }
+        }
+        Err(unreachable(call.target, Class::Reset, &"a new connection was closed at once"))
+    }
+
+    /// Counts an attempt that another one replaces; its connection may serve again if its answer was read whole.
+    pub(super) fn set_aside(&self, tried: Result<HeldAnswer, NotCalled>) {
+        match tried {
+            Ok(answer) => {
+                self.metrics.attempt(Outcome::Answered);
+                answer.source.release();
+            }
+            Err(NotCalled::Ended(Ended::Failed(AnswerFailure { outcome: Some(outcome), .. }))) => {
+                self.metrics.attempt(outcome);
+            }
+            Err(_) => {}
+        }
+    }
+
+    pub(super) async fn call(
+        &self,
+        call: Call<'_>,
+        request: UpstreamRequest,
+        fresh: bool,
+    ) -> Result<HeldAnswer, NotCalled> {
+        let target = call.target;
+        let limit = call.asked + target.timeout;
+        let limit = call.deadline.map_or(limit, |deadline| limit.min(deadline));
+        let called = self.send(target, request, call.body.clone(), limit, fresh).await;
+        let is_over = || call.deadline.is_some_and(|deadline| deadline <= Instant::now());
+        let upstream = called.map_err(|error| match error {
+            CallError::TooLate if is_over() => out_of_time().into(),
+            CallError::Upstream(error) if error.class() == Class::FirstByteTimeout && is_over() => out_of_time().into(),
+            CallError::TooLate => unreachable(target, Class::FirstByteTimeout, &"no connection in time").into(),
+            CallError::Dial(error) => unreachable(target, error.class(), &error).into(),
+            CallError::Upstream(error) if error.is_unread() && !fresh => NotCalled::Unread,
+            CallError::Upstream(error) => unreachable(target, error.class(), &error).into(),
+        })?;
+        let waited = call.asked.elapsed();
+        let mut source = AnswerSource::from(upstream);
+        let mut steps = self.response_steps(call);
+        let held = {
+            let holding = pin!(answer::hold(&mut source, target, call.wire, &mut steps, limit));
+            match call.deadline {
+                None => holding.await,
+                Some(deadline) => with_deadline(deadline, holding).await.unwrap_or_else(|_| Err(out_of_time())),
+            }
+        };
+        Ok(HeldAnswer { held: held?, source, steps, waited, permit: None })
+    }
+
+    /// The head of the request for the provider, from the client's.
+    pub(super) fn prepare(&self, call: Call<'_>, head: &RequestHeader) -> Result<UpstreamRequest, Refusal> {
+        let row = &call.target.provider.row;
+        let path = match row.native_path(call.endpoint.family()) {
+            Some(path) => path.into(),
+            None => row
+                .upstream_path(&head.method, call.endpoint.path())
+                .map_err(|why| Refusal::endpoint_not_supported(&call.target.provider.name, why))?,
+        };
+        let forward = call.leaf.forward_headers.as_deref();
+        let mut prepared = upstream_head(call.target, &path, head, call.meant, forward, &self.aliases)?;
+        if call.endpoint.takes_forms()
+            && let Some(kind) = head.headers.get(header::CONTENT_TYPE)
+        {
+            // It names the form's boundary.
+            prepared.put(header::CONTENT_TYPE, kind.clone());
+        }
+        Ok(prepared)
+    }
+
+    /// Sends the request and waits for the head of the answer.
+    async fn send(
+        &self,
+        target: &Target,
+        request: UpstreamRequest,
+        body: Bytes,
+        limit: Instant,
+        fresh: bool,
+    ) -> Result<Upstream, CallError> {
+        let connect = with_deadline(limit, pin!(self.dialer.connect(&target.origin, fresh))).await;
+        let mut upstream = connect.map_err(|_| CallError::TooLate)??;
+        match upstream.is_reused() {
+            true => self.metrics.pool_reused(),
+            false => self.metrics.pool_opened.inc(),
+        }
+        upstream.set_deadline(limit, target.stream_idle);
+        upstream.send(request, body).await?;
+        upstream.read_head().await?;
+        Ok(upstream)
+    }
+}
+
+enum CallError {
+    /// The limit ended before a connection came about.
+    TooLate,
+    Dial(DialError),
+    Upstream(UpstreamError),
+}
+
+impl From<DialError> for CallError {
+    fn from(error: DialError) -> Self {
+        Self::Dial(error)
+    }
+}
+
+impl From<UpstreamError> for CallError {
+    fn from(error: UpstreamError) -> Self {
+        Self::Upstream(error)
+    }
+}
+
+/// We do not ask the provider.
+pub(super) fn refused(refusal: Refusal) -> Ended {
+    Ended::Failed(AnswerFailure { refusal, outcome: None })
+}
+
+fn unreachable(target: &Target, class: Class, error: &dyn std::fmt::Display) -> Ended {
+    let provider = &target.provider.name;
+    tracing::warn!(provider, class = class.label(), %error, "an upstream attempt failed");
+    let refusal = match class {
+        Class::Blocked => Refusal::invalid_custom_host(error),
+        Class::Protocol => Refusal::invalid_upstream_response(provider, error),
+        Class::FirstByteTimeout => target.timed_out(),
+        _ => Refusal::upstream_unreachable(provider, error),
+    };
+    Ended::Failed(AnswerFailure { refusal, outcome: Some(Outcome::Failed(class)) })
+}
+
+fn out_of_time() -> Ended {
+    let outcome = Some(Outcome::Failed(Class::FirstByteTimeout));
+    Ended::Failed(AnswerFailure { refusal: Refusal::out_of_time(), outcome })
+}

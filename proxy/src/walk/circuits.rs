@@ -1,0 +1,42 @@
+//! The circuit breakers of this replica, for its operator: a page of the metrics port. Which target is left alone, and for how
+//! long, is each replica's own knowledge, and names of tenants have no place among labels of metrics.
+
+use crate::routing::inline_configs::InlineConfigs;
+use crate::routing::plan::Plan;
+use crate::snapshot::Snapshot;
+use serde_json::{Value, json};
+use std::time::{Duration, Instant};
+use uuid::Uuid;
+
+/// Most circuits on one page.
+const MOST: usize = 1000;
+
+/// Every circuit that has counted anything, the open ones first.
+pub fn page(snapshot: &Snapshot, inline: &InlineConfigs, now: Instant) -> Value {
+    let mut found = Vec::new();
+    for config in snapshot.all_configs() {
+        push(&mut found, &config.plan, config.row.workspace_id, &config.row.slug, now);
+    }
+    inline.each(|workspace, plan| push(&mut found, plan, workspace, "inline", now));
+    // Those that stay open longest first, then the closed ones.
+    found.sort_by_key(|(closes_in, _)| std::cmp::Reverse(*closes_in));
+    let is_capped = found.len() > MOST;
+    let data: Vec<Value> = found.into_iter().take(MOST).map(|(_, circuit)| circuit).collect();
+    json!({ "object": "list", "total_is_capped": is_capped, "data": data })
+}
+
+fn push(found: &mut Vec<(Option<Duration>, Value)>, plan: &Plan, workspace: Uuid, config: &str, now: Instant) {
+    if !plan.has_breakers() {
+        return;
+    }
+    for (path, leaf) in plan.leaves_by_path() {
+        let Some(status) = leaf.breaker.as_ref().and_then(|breaker| breaker.status(now)) else { continue };
+        let closes_in_ms = status.closes_in.map(|left| u64::try_from(left.as_millis()).unwrap_or(u64::MAX));
+        let circuit = json!({
+            "object": "circuit", "workspace_id": workspace, "config": config, "target": path,
+            "state": if status.closes_in.is_some() { "open" } else { "closed" },
+            "failures": status.failures, "successes": status.successes, "closes_in_ms": closes_in_ms,
+        });
+        found.push((status.closes_in, circuit));
+    }
+}

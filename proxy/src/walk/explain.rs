@@ -1,0 +1,343 @@
+//! `POST /explain`: what the gateway would do with a request, without doing it. Which config and version applies, which
+//! targets would be tried in which order and why, with which settings, which of them would be refused, and which limits
+//! speak of it. No provider is asked, no credential opened, nothing counted.
+//!
+//! What became of a request stands in the logs, which only admin reads: such a question is passed on to it.
+
+mod asker;
+mod limits;
+pub mod survey;
+
+pub use asker::ExplainCaller;
+
+use crate::answer;
+use crate::catalog::choose_plan::ChosenPlan;
+use crate::identity::identify::Principal;
+use crate::identity::metadata::add_user;
+use crate::net::downstream::Downstream;
+use crate::refusal::Refusal;
+use crate::request::body::Fields;
+use crate::request::classify::{Route, classify};
+use crate::request::headers::GatewayHeaders;
+use crate::request::receive::{NotReceived, receive};
+use crate::routing::RequestFacts;
+use crate::routing::plan::{Hedging, Leaf};
+use crate::visit::Visit;
+use crate::walk::{Delivered, Engine};
+use asker::AllowedCaller;
+use chrono::Utc;
+use http::{HeaderMap, HeaderName, HeaderValue, Method, Uri};
+use limits::{ExplainedRequest, ExplainedTarget};
+use serde::Deserialize;
+use serde_json::{Map, Value, json};
+use shared::config::Jitter;
+use shared::providers::Family;
+use shared::routes::{self, Lookup};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use survey::{Stop, SurveyInputs, survey};
+use uuid::Uuid;
+
+/// A question about the past is not longer, and no more than this is read for somebody who may not ask another. It is less
+/// than what Pingora keeps of a body, to send it on.
+const LONGEST_PAST: usize = 8 << 10;
+
+/// How a question was dealt with.
+#[derive(Debug)]
+pub enum Explained {
+    Delivered(Delivered),
+    /// It is about the past: admin answers.
+    Past,
+}
+
+/// The request that is asked about.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Question {
+    #[serde(default = "post")]
+    method: String,
+    path: Option<String>,
+    /// Whose request it would be; admin keys must say.
+    workspace_id: Option<String>,
+    #[serde(default)]
+    headers: Map<String, Value>,
+    #[serde(default)]
+    body: Value,
+}
+
+fn post() -> String {
+    "POST".to_owned()
+}
+
+/// The request, as the stages want it.
+struct Hypothesis {
+    method: Method,
+    uri: Uri,
+    route: ExplainedLane,
+    headers: HeaderMap,
+    body: Vec<u8>,
+}
+
+enum ExplainedLane {
+    Engine(crate::request::classify::Endpoint),
+    /// What the provider would be asked for.
+    Relay(String),
+}
+
+impl Engine {
+    /// Answers a question that is sent as the body.
+    pub async fn explain(&self, client: &mut impl Downstream, visit: &mut Visit, asker: ExplainCaller) -> Explained {
+        let max_bytes = if asker.0.is_ok() { self.body_limits.max_bytes.min(longest_question()) } else { LONGEST_PAST };
+        let bounds = self.body_limits.bounds(max_bytes, asker.0.as_ref().map_or(Uuid::nil(), AllowedCaller::owner));
+        let explained = match (receive(client, &bounds).await, asker.0) {
+            (Ok(body), _) if is_past(&body.bytes) => return Explained::Past,
+            (Ok(body), Ok(asking)) => self.explanation(&body.bytes, asking).await,
+            (Err(NotReceived::Gone), _) => return Explained::Delivered(Delivered::ClientGone),
+            (Ok(_) | Err(NotReceived::Refused(_)), Err(refusal)) | (Err(NotReceived::Refused(refusal)), Ok(_)) => {
+                Err(refusal)
+            }
+        };
+        let written = match explained {
+            Ok(explanation) => answer::own(client, visit, &explanation).await,
+            Err(refusal) => return Explained::Delivered(self.refuse(client, visit, &refusal).await),
+        };
+        Explained::Delivered(if written.is_ok() { Delivered::Answered } else { Delivered::ClientGone })
+    }
+
+    async fn explanation(&self, question: &[u8], asking: AllowedCaller) -> Result<Value, Refusal> {
+        let question: Question = serde_json::from_slice(question).map_err(Refusal::invalid_json)?;
+        let caller = asking.principal(
+            question.workspace_id.as_deref(),
+            self.authenticator.deployment.as_ref(),
+            &self.snapshot,
+        )?;
+        let caller = &caller;
+        let hypothesis = hypothesis(question)?;
+        let headers = GatewayHeaders::from_headers(&hypothesis.headers, &self.aliases)?;
+        let found = self.planner.find(&headers, caller)?;
+        let nothing = Fields::default();
+        let fields = match hypothesis.route {
+            ExplainedLane::Engine(_) => Fields::parse_object(&hypothesis.body)?,
+            ExplainedLane::Relay(_) => Fields::parse_object(&hypothesis.body).unwrap_or_default(),
+        };
+        // Of a relayed body only the model is looked at.
+        let params = if matches!(hypothesis.route, ExplainedLane::Engine(_)) { &fields } else { &nothing };
+        let mut metadata = self.planner.metadata(&headers, &hypothesis.headers, caller)?;
+        add_user(&mut metadata, params);
+        let view = SurveyInputs {
+            facts: RequestFacts { metadata: &metadata, params, pathname: hypothesis.uri.path() },
+            scope: caller.workspace.id.as_bytes(),
+            now: Instant::now(),
+            unix_seconds: SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs()),
+        };
+        let stops = survey(&found.plan, &view);
+        let plan: Vec<Value> = stops
+            .iter()
+            .map(|stop| {
+                let leaf = found.plan.leaf(stop.at);
+                let mut told = told(stop, &found, view.now);
+                told["target"] = self.would_be(leaf, &headers, caller, &fields, &hypothesis);
+                told
+            })
+            .collect();
+        let (lane, family) = match &hypothesis.route {
+            ExplainedLane::Engine(endpoint) => ("engine", Some(endpoint.family())),
+            ExplainedLane::Relay(path) => {
+                ("relay", Family::from_path(&hypothesis.method, path).map(|(family, _)| family))
+            }
+        };
+        let asked = ExplainedRequest {
+            caller,
+            metadata: &metadata,
+            config: found.saved.as_deref(),
+            family,
+            body: matches!(hypothesis.route, ExplainedLane::Engine(_)).then_some(&hypothesis.body),
+            fields: params,
+        };
+        let reached = stops.iter().filter(|stop| stop.is_reached);
+        let possible = reached.filter_map(|stop| {
+            let model = model(found.plan.leaf(stop.at), &fields);
+            let resolved = self
+                .router
+                .resolver(Utc::now())
+                .resolve(found.plan.leaf(stop.at), &headers, caller, model.as_deref())
+                .ok()?;
+            let (option, edits) = (&found.plan.node(stop.at).path, &found.plan.leaf(stop.at).edits);
+            Some(ExplainedTarget { option, target: resolved.target, model: resolved.model.or(model), edits })
+        });
+        let limits = self.admitter.told_limits(&asked, &possible.collect::<Vec<_>>()).await;
+        Ok(json!({
+            "object": "explanation",
+            "lane": lane,
+            "metadata": metadata,
+            "config": config(&found),
+            "plan": plan,
+            "limits": limits,
+            "guardrails": guardrails(&stops, &found),
+        }))
+    }
+
+    /// Whom a target would ask, or why it would not.
+    fn would_be(
+        &self,
+        leaf: &Leaf,
+        headers: &GatewayHeaders<'_>,
+        caller: &Principal,
+        fields: &Fields<'_>,
+        hypothesis: &Hypothesis,
+    ) -> Value {
+        let asked = model(leaf, fields);
+        let resolved = match self.router.resolver(Utc::now()).resolve(leaf, headers, caller, asked.as_deref()) {
+            Ok(resolved) => resolved,
+            Err(refusal) => return refused(&refusal),
+        };
+        let row = &resolved.target.provider.row;
+        let path = match &hypothesis.route {
+            ExplainedLane::Engine(endpoint) => {
+                row.native_path(endpoint.family()).map(str::to_owned).ok_or(endpoint.path())
+            }
+            ExplainedLane::Relay(path) => Err(&**path),
+        };
+        // What a row does not list may still pass under its own path.
+        let path = path.or_else(|path| match row.upstream_path(&Method::POST, path) {
+            Ok(place) => Ok(place.into_owned()),
+            Err(_) => Err(path),
+        });
+        let name = &resolved.target.provider.name;
+        let path = match path {
+            Ok(path) => path,
+            Err(path) => return refused(&Refusal::endpoint_not_supported(name, format!("it has no {path}"))),
+        };
+        let origin = &resolved.target.origin;
+        json!({
+            "provider": name,
+            "url": format!("{}://{}{}{path}", origin.scheme().text(), origin.authority(), origin.base_path()),
+            "model": resolved.model.or(asked),
+            "request_timeout": millis(Some(resolved.target.timeout)),
+            "stream_idle_timeout": millis(Some(resolved.target.stream_idle)),
+            "refusal": null,
+        })
+    }
+}
+
+/// The model that a target would be asked for.
+fn model(leaf: &Leaf, fields: &Fields<'_>) -> Option<String> {
+    let own = leaf.edits.model().and_then(|json| serde_json::from_str::<String>(json).ok());
+    own.or_else(|| fields.text("model").map(|model| model.into_owned()))
+}
+
+/// As long as the control plane's table says.
+fn longest_question() -> usize {
+    match routes::find("POST", "/explain") {
+        Lookup::Operation(operation) => operation.body_limit,
+        Lookup::WrongMethod | Lookup::NotControlPlane => LONGEST_PAST,
+    }
+}
+
+/// Whether a question is about a request that was made.
+fn is_past(question: &[u8]) -> bool {
+    if question.len() > LONGEST_PAST {
+        return false;
+    }
+    serde_json::from_slice::<Map<String, Value>>(question).is_ok_and(|fields| fields.contains_key("request_id"))
+}
+
+fn hypothesis(question: Question) -> Result<Hypothesis, Refusal> {
+    let path = question.path.ok_or_else(|| Refusal::invalid_json("`path` or `request_id` is missing"))?;
+    let uri: Uri = path.parse().map_err(|_| Refusal::invalid_json("`path` is no path"))?;
+    let method =
+        Method::from_bytes(question.method.as_bytes()).map_err(|_| Refusal::invalid_json("`method` is none"))?;
+    let route = match classify(&method, uri.path()) {
+        Route::Engine(endpoint) => ExplainedLane::Engine(endpoint),
+        Route::Relay(path) => ExplainedLane::Relay(path.into_owned()),
+        _ => return Err(Refusal::invalid_json("`path` is not one that goes to a provider: begin it with /v1/")),
+    };
+    let mut headers = HeaderMap::new();
+    for (name, value) in &question.headers {
+        let wrong = || Refusal::invalid_json(format!("`headers.{name}` is no header"));
+        // A header that is JSON may be written as JSON.
+        let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+        headers.append(
+            HeaderName::try_from(name).map_err(|_| wrong())?,
+            HeaderValue::try_from(text).map_err(|_| wrong())?,
+        );
+    }
+    let body = match question.body {
+        Value::Null => b"{}".to_vec(),
+        Value::String(text) => text.into_bytes(),
+        other => other.to_string().into_bytes(),
+    };
+    Ok(Hypothesis { method, uri, route, headers, body })
+}
+
+fn config(found: &ChosenPlan) -> Value {
+    let row = found.saved.as_ref().map(|saved| &saved.row);
+    json!({
+        "source": found.source.text(),
+        "id": row.map(|row| row.id),
+        "slug": row.map(|row| &row.slug),
+        "version_id": row.map(|row| row.version_id),
+    })
+}
+
+/// Guardrails that the request would meet. None can be run yet: a target that has some refuses.
+fn guardrails(stops: &[Stop], found: &ChosenPlan) -> Vec<Value> {
+    let guarded = stops.iter().filter(|stop| found.plan.leaf(stop.at).has_guardrails);
+    guarded
+        .map(|stop| {
+            let option = &found.plan.node(stop.at).path;
+            json!({ "option": option, "is_reached": stop.is_reached, "is_run": false })
+        })
+        .collect()
+}
+
+fn told(stop: &Stop, found: &ChosenPlan, now: Instant) -> Value {
+    let (node, leaf) = (found.plan.node(stop.at), found.plan.leaf(stop.at));
+    json!({
+        "option": node.path,
+        "is_reached": stop.is_reached,
+        "share": stop.share,
+        "why": stop.why,
+        "settings": settings(leaf, now),
+    })
+}
+
+fn settings(leaf: &Leaf, now: Instant) -> Value {
+    let retry = leaf.retry.as_ref().map(|retry| {
+        json!({
+            "attempts": retry.attempts,
+            "on_status_codes": retry.on_status_codes,
+            "use_retry_after_header": retry.use_retry_after_header,
+            "jitter": if retry.jitter == Jitter::Full { "full" } else { "none" },
+            "budget_percent": retry.budget_percent,
+        })
+    });
+    let hedge = leaf.hedge.as_ref().map(|hedge| match hedge {
+        Hedging::After(delay) => json!({ "after_ms": millis(Some(*delay)) }),
+        Hedging::Percentile(percent, _) => json!({ "percentile": percent, "now_ms": millis(hedge.delay()) }),
+    });
+    json!({
+        "request_timeout": millis(leaf.request_timeout),
+        "total_timeout": millis(leaf.total_timeout),
+        "stream_idle_timeout": millis(leaf.stream_idle),
+        "stream_heartbeat": millis(leaf.heartbeat),
+        "retry": retry,
+        "hedge": hedge,
+        "circuit": leaf.breaker.as_ref().map(|breaker| if breaker.is_open(now) { "open" } else { "closed" }),
+        "custom_host": leaf.custom_host,
+        "forward_headers": leaf.forward_headers,
+        "override_params": leaf.edits.overridden(),
+        "default_params": leaf.edits.defaulted(),
+        "drop_params": leaf.edits.dropped(),
+    })
+}
+
+fn refused(refusal: &Refusal) -> Value {
+    let why = json!({ "status": refusal.status, "code": refusal.code, "message": refusal.message });
+    json!({
+        "provider": null, "url": null, "model": null, "request_timeout": null, "stream_idle_timeout": null, "refusal": why,
+    })
+}
+
+fn millis(duration: Option<Duration>) -> Option<u64> {
+    duration.map(|duration| u64::try_from(duration.as_millis()).unwrap_or(u64::MAX))
+}

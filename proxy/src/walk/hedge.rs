@@ -1,0 +1,69 @@
+//! Hedged requests, for configs that ask for them: when an attempt is slow, a second one of the same target starts
+//! beside it, and the first good answer is passed on. The other is dropped, which cancels it. It comes out of the
+//! target's retry budget, so that a provider that is slow for everybody is not asked twice by everybody.
+
+use super::call::{Call, HeldAnswer, NotCalled, ProviderCalls, refused};
+use crate::answer::beside;
+use crate::metrics::Outcome;
+use crate::net::downstream::Downstream;
+use crate::visit::Visit;
+use std::future::Future;
+use std::pin::pin;
+use std::time::{Duration, Instant};
+
+type CallResult = Result<HeldAnswer, NotCalled>;
+
+impl ProviderCalls {
+    /// Waits for `first`, and for a second attempt beside it once that has taken `delay`.
+    pub(super) async fn hedged(
+        &self,
+        client: &mut impl Downstream,
+        visit: &mut Visit,
+        call: Call<'_>,
+        first: impl Future<Output = CallResult>,
+        delay: Duration,
+    ) -> CallResult {
+        let mut first = pin!(first);
+        if let Ok(in_time) = beside(client, visit, pin!(tokio::time::timeout(delay, &mut first))).await? {
+            return in_time;
+        }
+        let permit = call.turn.map(|turn| self.take_turn_now(*turn));
+        if matches!(permit, Some(None)) || !call.leaf.budget.take(Instant::now()) {
+            return beside(client, visit, first).await?;
+        }
+        let head = self.prepare(call, client.head()).map_err(refused)?;
+        // On a connection of its own: a held one could be dead, or share what makes the first slow.
+        let mut second = pin!(self.call(Call { asked: Instant::now(), ..call }, head, true));
+        let race = async {
+            let (early, was_first) = tokio::select! {
+                biased;
+                done = &mut first => (done, true),
+                done = &mut second => (done, false),
+            };
+            if is_good(&early) {
+                self.metrics.attempt(Outcome::Overtaken);
+                return (early, was_first);
+            }
+            let late = if was_first { second.await } else { first.await };
+            match late {
+                Err(NotCalled::Unread) => (early, was_first),
+                late => {
+                    self.set_aside(early);
+                    (late, !was_first)
+                }
+            }
+        };
+        let (mut called, was_first) = beside(client, visit, pin!(race)).await?;
+        self.metrics.hedged(!was_first);
+        if let (Ok(answer), false) = (&mut called, was_first) {
+            answer.permit = permit.flatten();
+        }
+        called
+    }
+}
+
+/// Whether waiting for the other attempt is pointless.
+fn is_good(called: &CallResult) -> bool {
+    let status = called.as_ref().map(|answer| answer.source.head().status.as_u16());
+    status.is_ok_and(|status| status < 500 && status != 408 && status != 429)
+}

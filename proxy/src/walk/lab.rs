@@ -1,0 +1,155 @@
+//! An engine for tests, without Postgres and without Pingora: one key, one workspace, providers on loopback.
+
+use super::{Admitter, Authenticator, BodyLimits, Engine, NextStep, Planner, ProviderCalls, Recorder, Router};
+use crate::admission::{Switches, Tariff};
+use crate::answer::Steps;
+use crate::catalog::providers::Providers;
+use crate::catalog::secrets::Secrets;
+use crate::identity::headers_to_metadata::HeadersToMetadata;
+use crate::identity::identify::INFERENCE;
+use crate::identity::tokens::{Tokens, trail};
+use crate::journal::Journal;
+use crate::limits::fairness::Fairness;
+use crate::metrics::Metrics;
+use crate::net::custom_hosts::Hosts;
+use crate::net::dial::lab;
+use crate::net::downstream::Downstream as _;
+use crate::net::downstream::lab::LabClient;
+use crate::request::headers::Aliases;
+use crate::request::receive::{BodyMemory, BodyPace};
+use crate::routing::inline_configs::InlineConfigs;
+use crate::runtime::settings::Settings;
+use crate::snapshot::Snapshot;
+use crate::visit::Visit;
+use clap::Parser as _;
+use serde_json::Value;
+use shared::identity::api_key::KeyHash;
+use shared::model::{ApiKey, KeyKind, Workspace};
+use shared::prices::{FetchedPrices, PriceFetch, Sources};
+use shared::seal::{MasterKeys, Sealer};
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+use uuid::Uuid;
+
+const KEY: &str = "pk_lab";
+
+/// An engine whose answers go through these steps too. It logs calls and their bodies into a folder, if there is one.
+pub fn engine(journal: Option<&Path>, more_steps: fn(&mut Steps)) -> Engine {
+    let mut settings = Settings::parse_from(["test", "--database-url", "postgres://nobody@127.0.0.1:1/none"]);
+    let long = Duration::from_secs(20);
+    let metrics = Arc::new(Metrics::new().unwrap());
+    let journal = journal.map(|folder| {
+        settings.journal.journal_dir = folder.to_owned();
+        Journal::open(settings.journal.clone(), 1, metrics.journal.clone()).unwrap()
+    });
+    let dialer = Arc::new(lab::dialer());
+    let snapshot = Arc::new(Snapshot::with_rows(vec![key()], vec![workspace()]));
+    let sealer = Arc::new(Sealer::new(MasterKeys::load(&settings.sealing).unwrap()));
+    let providers = Providers::load(None, &dialer).unwrap();
+    let sources = Sources::new(&settings.prices, &settings.log_store, providers.names(), Arc::new(Nowhere));
+    let (trail, _) = trail::trail(metrics.unrecorded_tokens.clone());
+    let aliases = Arc::<Aliases>::default();
+    Engine {
+        authenticator: Authenticator {
+            snapshot: snapshot.clone(),
+            tokens: Tokens::new(&settings.jwt, dialer.clone(), trail),
+            deployment: None,
+            trusted_proxies: Vec::new(),
+        },
+        recorder: Recorder { snapshot: snapshot.clone(), journal, log_body: Some(1 << 20) },
+        planner: Planner {
+            snapshot: snapshot.clone(),
+            inline: InlineConfigs::new(settings.configs.limits()),
+            headers_to_metadata: HeadersToMetadata::default(),
+        },
+        admitter: Admitter {
+            snapshot: snapshot.clone(),
+            limits: crate::limits::Limits::alone(settings.limits.clone(), metrics.limits.clone()),
+            switches: Switches { things: true, policies: true, unknown_price: settings.limits.unknown_price },
+            tariff: Arc::new(Tariff { sources: Arc::new(sources.unwrap()), snapshot: snapshot.clone() }),
+        },
+        calls: ProviderCalls {
+            dialer: dialer.clone(),
+            secrets: Arc::new(Secrets::new(&settings.secrets, dialer.clone(), snapshot.clone(), sealer.clone())),
+            fairness: Fairness::new(metrics.fairness.clone()),
+            metrics: metrics.clone(),
+            aliases: aliases.clone(),
+            more_steps,
+        },
+        router: Router {
+            snapshot: snapshot.clone(),
+            providers,
+            hosts: Hosts::default(),
+            dialer,
+            sealer,
+            aliases: aliases.clone(),
+            first_byte: long,
+            stream_idle: long,
+            has_policies: true,
+        },
+        body_limits: BodyLimits {
+            max_bytes: 1 << 20,
+            timeout: long,
+            pace: BodyPace { period: long, bytes: 0 },
+            memory: BodyMemory::new(1 << 20),
+        },
+        snapshot,
+        metrics,
+        aliases,
+    }
+}
+
+/// Asks for a chat, by this config.
+pub async fn chat(engine: &Engine, config: &Value, is_stream: bool) -> LabClient {
+    let body = serde_json::json!({ "model": "m", "messages": [], "stream": is_stream }).to_string();
+    let config = config.to_string();
+    let headers = [("x-gateway-api-key", KEY), ("x-gateway-config", &*config)];
+    let mut client = LabClient::post("/v1/chat/completions", &body, &headers);
+    let mut visit = Visit::begin();
+    let mut errand = match engine.open(client.head(), None, &mut visit).await {
+        Ok(NextStep::Engine(errand)) => errand,
+        other => panic!("{other:?}"),
+    };
+    lab::soon(engine.run(&mut client, &mut visit, &mut errand)).await;
+    client
+}
+
+fn workspace() -> Workspace {
+    Workspace {
+        id: Uuid::from_u128(1),
+        organisation_id: Uuid::from_u128(9),
+        slug: "home".into(),
+        status: "active".into(),
+        metadata: None,
+        is_metrics_only: false,
+        limits: None,
+        priority: 10,
+    }
+}
+
+fn key() -> ApiKey {
+    ApiKey {
+        id: Uuid::from_u128(2),
+        organisation_id: Uuid::from_u128(9),
+        workspace_id: Some(Uuid::from_u128(1)),
+        user_id: None,
+        kind: KeyKind::WorkspaceService,
+        hash: KeyHash::from_key(KEY.as_bytes()),
+        scopes: [INFERENCE.to_owned()].into(),
+        status: "active".into(),
+        expires_at: None,
+        previous: None,
+        limits: None,
+        defaults: None,
+    }
+}
+
+/// No service has price lists here.
+struct Nowhere;
+
+impl PriceFetch for Nowhere {
+    fn get<'a>(&'a self, _url: &'a str) -> FetchedPrices<'a> {
+        Box::pin(async { Ok(None) })
+    }
+}

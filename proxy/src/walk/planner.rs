@@ -1,0 +1,45 @@
+//! Which config a request follows, and the metadata that the config and its policies may ask about.
+
+use crate::catalog::choose_plan::{ChosenPlan, find};
+use crate::identity::headers_to_metadata::HeadersToMetadata;
+use crate::identity::identify::Principal;
+use crate::identity::metadata::metadata;
+use crate::refusal::Refusal;
+use crate::request::headers::GatewayHeaders;
+use crate::routing::inline_configs::InlineConfigs;
+use crate::routing::plan::Plan;
+use crate::snapshot::Snapshot;
+use crate::visit::Visit;
+use http::HeaderMap;
+use serde_json::{Map, Value};
+use std::sync::Arc;
+
+pub struct Planner {
+    pub snapshot: Arc<Snapshot>,
+    pub inline: InlineConfigs,
+    pub headers_to_metadata: HeadersToMetadata,
+}
+
+impl Planner {
+    pub(crate) fn metadata(
+        &self,
+        headers: &GatewayHeaders<'_>,
+        head: &HeaderMap,
+        caller: &Principal,
+    ) -> Result<Map<String, Value>, Refusal> {
+        metadata(headers.metadata, head, caller, &self.headers_to_metadata)
+    }
+
+    pub(crate) fn find(&self, headers: &GatewayHeaders<'_>, caller: &Principal) -> Result<ChosenPlan, Refusal> {
+        find(headers, caller, &self.snapshot, &self.inline)
+    }
+
+    /// From here on the request follows it.
+    pub(crate) fn follow(&self, found: ChosenPlan, metadata: &Map<String, Value>, visit: &mut Visit) -> Arc<Plan> {
+        if let Some(log) = &mut visit.observer.log {
+            log.planned(&found, metadata);
+        }
+        visit.routing.config = found.saved;
+        found.plan
+    }
+}

@@ -1,0 +1,170 @@
+//! Target and caller's head → the head that goes upstream on the engine lane: our own few headers, the provider's
+//! credential, and what the caller asked to forward. Nothing else of the client's leaves.
+
+use crate::catalog::target::{Credential, Target};
+use crate::net::dial::UpstreamRequest;
+use crate::refusal::Refusal;
+use crate::request::headers::{Aliases, GatewayHeaders};
+use http::{HeaderName, HeaderValue, Method, header};
+use pingora_http::RequestHeader;
+use shared::headers::forwarded_headers;
+
+static X_API_KEY: HeaderName = HeaderName::from_static("x-api-key");
+
+/// What of a caller's own headers is meant for the provider, found once for all the heads that are built.
+#[derive(Debug, Default)]
+pub struct ProviderHeaders {
+    named: Vec<(HeaderName, HeaderValue)>,
+    /// Names of others.
+    forward: Option<HeaderValue>,
+}
+
+impl ProviderHeaders {
+    pub fn from_headers(headers: &GatewayHeaders<'_>) -> Self {
+        let named = [
+            ("openai-organization", headers.openai_organization),
+            ("openai-project", headers.openai_project),
+            ("openai-beta", headers.openai_beta.or(headers.bare_openai_beta)),
+            ("anthropic-beta", headers.anthropic_beta.or(headers.bare_anthropic_beta)),
+            ("anthropic-version", headers.anthropic_version.or(headers.bare_anthropic_version)),
+        ];
+        let named = named.into_iter().filter_map(|(name, value)| Some((name, value?)));
+        let named = named.map(|(name, value)| (HeaderName::from_static(name), value.clone()));
+        Self { named: named.collect(), forward: headers.forward_headers.cloned() }
+    }
+}
+
+/// The dialer adds `Host` and the framing.
+pub fn upstream_head(
+    target: &Target,
+    path: &str,
+    sent: &RequestHeader,
+    meant: &ProviderHeaders,
+    forward: Option<&[String]>,
+    aliases: &Aliases,
+) -> Result<UpstreamRequest, Refusal> {
+    let place = path_and_query(target, path, sent.uri.query());
+    let mut request = UpstreamRequest::new(Method::POST, place).ok_or_else(Refusal::internal)?;
+    request.add(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    // Compressed bytes could not be looked into on the way back.
+    request.add(header::ACCEPT_ENCODING, HeaderValue::from_static("identity"));
+    let known = target.provider.row.headers.iter().chain(&target.headers).chain(&meant.named);
+    for (name, value) in known {
+        request.put(name.clone(), value.clone());
+    }
+    for name in forwarded(meant.forward.as_ref(), forward, aliases)? {
+        if sent.headers.contains_key(&name) {
+            request.remove(&name);
+        }
+        for value in sent.headers.get_all(&name) {
+            request.add(name.clone(), value.clone());
+        }
+    }
+    // Last, so that no forwarded header can replace it.
+    request.remove(&header::AUTHORIZATION);
+    request.remove(&X_API_KEY);
+    for (name, value) in credentials(target)? {
+        request.put(name, value);
+    }
+    Ok(request)
+}
+
+/// The provider's place with the caller's query, which some endpoints take options from.
+fn path_and_query(target: &Target, path: &str, query: Option<&str>) -> String {
+    let base = target.origin.base_path();
+    match query {
+        None => [base, path].concat(),
+        Some(query) => [base, path, "?", query].concat(),
+    }
+}
+
+/// Puts the credential where the provider looks for it, in place of whatever the client sent there.
+pub fn authenticate(head: &mut RequestHeader, target: &Target) -> Result<(), Refusal> {
+    head.remove_header(&header::AUTHORIZATION);
+    head.remove_header(&X_API_KEY);
+    for (name, value) in credentials(target)? {
+        head.insert_header(name, value).map_err(|_| Refusal::internal())?;
+    }
+    Ok(())
+}
+
+/// The one place where a stored credential is opened: into the headers of one request, of its own provider.
+fn credentials(target: &Target) -> Result<Vec<(HeaderName, HeaderValue)>, Refusal> {
+    let auth = &target.provider.row.auth;
+    match &target.credential {
+        Credential::Given(sent) => Ok(sent.as_ref().and_then(|sent| auth.header(sent)).into_iter().collect()),
+        Credential::Stored(stored) => {
+            let opened = stored.open()?;
+            let custom = opened.configurations.get("custom_headers").and_then(serde_json::Value::as_object);
+            let custom = custom
+                .into_iter()
+                .flatten()
+                .filter_map(|(name, value)| Some((HeaderName::try_from(name).ok()?, secret(value.as_str()?)?)));
+            let key = opened.key.as_deref().and_then(secret).and_then(|key| auth.header(&key));
+            Ok(custom.chain(key).collect())
+        }
+    }
+}
+
+fn secret(text: &str) -> Option<HeaderValue> {
+    let mut value = HeaderValue::try_from(text).ok()?;
+    value.set_sensitive(true);
+    Some(value)
+}
+
+/// What the header lists, else what the config lists.
+fn forwarded(
+    header: Option<&HeaderValue>,
+    config: Option<&[String]>,
+    aliases: &Aliases,
+) -> Result<Vec<HeaderName>, Refusal> {
+    match (header, config) {
+        (None, Some(names)) => names.iter().map(|name| forwarded_name(name, aliases)).collect(),
+        _ => forwarded_names(header, aliases),
+    }
+}
+
+/// `a, b` or `["a","b"]`; names may be written with `_`.
+fn forwarded_names(value: Option<&HeaderValue>, aliases: &Aliases) -> Result<Vec<HeaderName>, Refusal> {
+    let Some(value) = value else { return Ok(Vec::new()) };
+    let text = value.to_str().map_err(|_| Refusal::invalid_forward_headers("?"))?.trim();
+    let names: Vec<String> = match text.starts_with('[') {
+        true => serde_json::from_str(text).map_err(|_| Refusal::invalid_forward_headers(text))?,
+        false => text.split(',').map(|name| name.trim().to_owned()).filter(|name| !name.is_empty()).collect(),
+    };
+    names.into_iter().map(|name| forwarded_name(&name, aliases)).collect()
+}
+
+fn forwarded_name(name: &str, aliases: &Aliases) -> Result<HeaderName, Refusal> {
+    let refused = || Refusal::invalid_forward_headers(name);
+    let parsed = forwarded_headers::parse(name).map_err(|_| refused())?;
+    if aliases.is_ours(&parsed) { Err(refused()) } else { Ok(parsed) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn forwarded_names_are_checked_one_by_one() {
+        let aliases = Aliases::new(&["x-acme-".into()]).unwrap();
+        for (text, accepted) in [
+            ("x-one, X_Two", Some(vec!["x-one", "x-two"])),
+            (r#"["x-one"]"#, Some(vec!["x-one"])),
+            ("", Some(vec![])),
+            ("x-gateway-forward-headers", None),
+            ("x-acme-api-key", None),
+            ("Metadata-Flavor", None),
+            ("host", None),
+            ("transfer_encoding", None),
+            ("cookie", None),
+            ("x-aws-ec2-metadata-token-ttl-seconds", None),
+            ("bad name", None),
+        ] {
+            let value = HeaderValue::from_static(text);
+            let names = forwarded_names(Some(&value), &aliases).ok();
+            let names = names.as_ref().map(|names| names.iter().map(HeaderName::as_str).collect::<Vec<_>>());
+            assert_eq!(names, accepted, "{text}");
+        }
+    }
+}

@@ -1,0 +1,195 @@
+//! The beginning of a relayed body, read before a target is chosen: a JSON body names its model, and by that a provider
+//! may be chosen, a model forbidden, a policy met. No body is held: what is read is what Pingora can send again, or
+//! little more.
+
+use super::asked_model::AskedModel;
+use super::relayed_body::RelayedBody;
+use super::{Engine, Passage, RelayAsk, Router};
+use crate::catalog::target::{Credential, Target};
+use crate::net::downstream::{ClientGone, Downstream};
+use crate::refusal::Refusal;
+use crate::request::body::model_reader::ModelReader;
+use crate::request::headers::GatewayHeaders;
+use crate::request::multipart::{self, MAX_HELD};
+use crate::request::receive::NotReceived;
+use crate::runtime::timeout::with_timeout;
+use crate::visit::Visit;
+use bytes::Bytes;
+use http::{HeaderMap, Version, header};
+use pingora_http::RequestHeader;
+use std::pin::pin;
+
+/// As far as the model is looked for; Pingora keeps as much to send it again.
+pub const MOST: usize = 64 << 10;
+
+/// A relayed request whose body may have to be looked at before it has a target.
+#[derive(Debug)]
+pub struct Departure {
+    ask: RelayAsk,
+    /// Known from the head alone.
+    target: Option<Target>,
+    need: BodyNeed,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum BodyNeed {
+    Nothing,
+    /// The model is good to know, if the first piece names it.
+    Glance,
+    /// Something may depend on it.
+    Model,
+}
+
+struct Ahead {
+    reader: ModelReader,
+    pieces: Vec<Bytes>,
+    length: usize,
+    is_whole: bool,
+}
+
+impl Router {
+    pub(super) fn departure(
+        &self,
+        mut ask: RelayAsk,
+        target: Option<Target>,
+        head: &RequestHeader,
+        headers: &GatewayHeaders<'_>,
+    ) -> Departure {
+        let mut need = match &ask.model {
+            AskedModel::Nothing if has_body(head) => self.need(&ask, target.as_ref(), headers),
+            _ => BodyNeed::Nothing,
+        };
+        if need == BodyNeed::Model
+            && let Some(why) = unreadable(&ask.path, &head.headers)
+        {
+            (ask.model, need) = (AskedModel::Unknown(why.into()), BodyNeed::Nothing);
+        }
+        Departure { ask, target, need }
+    }
+
+    fn need(&self, ask: &RelayAsk, target: Option<&Target>, headers: &GatewayHeaders<'_>) -> BodyNeed {
+        let is_needed = match target {
+            Some(Target { credential: Credential::Given(_), .. }) => self.has_model_policies(&ask.caller),
+            _ => self.may_need_model(&ask.plan, headers, &ask.caller),
+        };
+        match is_needed {
+            true => BodyNeed::Model,
+            false if headers.content_type.is_none_or(|value| is_json(value.as_bytes())) => BodyNeed::Glance,
+            false => BodyNeed::Nothing,
+        }
+    }
+}
+
+impl Engine {
+    /// To the first target that can be asked, once it is known what for.
+    pub async fn depart(
+        &self,
+        client: &mut impl Downstream,
+        visit: &mut Visit,
+        departure: Departure,
+    ) -> Result<Passage, NotReceived> {
+        let Departure { mut ask, target, need } = departure;
+        let mut body = RelayedBody::default();
+        let waits = client.head().headers.contains_key(header::EXPECT);
+        if need == BodyNeed::Model || (need == BodyNeed::Glance && !waits) {
+            if waits {
+                client.write_continue().await?;
+                body.is_permitted = true;
+            }
+            let reading = with_timeout(self.body_limits.timeout, pin!(read_ahead(client, need))).await;
+            let ahead = reading.map_err(|_| Refusal::body_timeout())??;
+            let is_json = client.head().headers.get(header::CONTENT_TYPE).is_none_or(|value| is_json(value.as_bytes()));
+            ask.model = ahead.model(need, is_json);
+            if ahead.length > MOST {
+                body.ahead = ahead.pieces;
+            }
+            if need == BodyNeed::Model && !ahead.reader.is_over() && !ahead.is_whole {
+                body.reader = Some(ahead.reader);
+            }
+        }
+        let headers = GatewayHeaders::from_headers(&client.head().headers, &self.aliases)?;
+        let mut passage = match target {
+            Some(target) => self.router.passage_to(target, ask, client.head(), visit)?,
+            None => self.router.passage(ask, client.head(), &headers, visit)?,
+        };
+        passage.begin_body(body);
+        Ok(passage)
+    }
+}
+
+async fn read_ahead(client: &mut impl Downstream, need: BodyNeed) -> Result<Ahead, ClientGone> {
+    let mut ahead = Ahead { reader: ModelReader::default(), pieces: Vec::new(), length: 0, is_whole: false };
+    loop {
+        let Some(piece) = client.read_body().await? else {
+            ahead.is_whole = true;
+            return Ok(ahead);
+        };
+        ahead.reader.push(&piece);
+        ahead.length += piece.len();
+        ahead.pieces.push(piece);
+        let is_enough = ahead.reader.found().is_some() || ahead.reader.is_over() || ahead.length >= MOST;
+        if need == BodyNeed::Glance || is_enough {
+            return Ok(ahead);
+        }
+    }
+}
+
+impl Ahead {
+    fn model(&self, need: BodyNeed, is_json: bool) -> AskedModel {
+        let unknown = |why: String| match need {
+            BodyNeed::Model => AskedModel::Unknown(why.into()),
+            BodyNeed::Glance | BodyNeed::Nothing => AskedModel::Nothing,
+        };
+        if let Some(fault) = self.reader.fault() {
+            return unknown(fault.to_string());
+        }
+        if let Some(found) = self.reader.found() {
+            return AskedModel::in_body(found.clone());
+        }
+        match self.reader.is_over() {
+            // Text in another encoding is JSON to some readers; so is what begins with a mark of its order.
+            true if is_json && !self.begins_like_json() => unknown("the body is not JSON in UTF-8".into()),
+            true => AskedModel::Nothing,
+            false if self.is_whole && self.length == 0 => AskedModel::Nothing,
+            false if self.is_whole => unknown("the body is not whole JSON".into()),
+            false => unknown(format!("it does not stand in the first {MOST} bytes of the body")),
+        }
+    }
+
+    fn begins_like_json(&self) -> bool {
+        let mut bytes = self.pieces.iter().flatten().copied();
+        let first = bytes.by_ref().find(|byte| !byte.is_ascii_whitespace());
+        first.is_some_and(|byte| matches!(byte, b'{' | b'[' | b'"' | b'-' | b'0'..=b'9' | b't' | b'f' | b'n'))
+            && bytes.next() != Some(0)
+    }
+}
+
+fn has_body(head: &RequestHeader) -> bool {
+    match head.headers.get(header::CONTENT_LENGTH) {
+        Some(length) => length.as_bytes() != b"0",
+        None => head.headers.contains_key(header::TRANSFER_ENCODING) || head.version == Version::HTTP_2,
+    }
+}
+
+/// Why a body cannot be looked into at all.
+fn unreadable(path: &str, headers: &HeaderMap) -> Option<String> {
+    const FORMS: [&str; 4] = ["/transcriptions", "/translations", "/edits", "/variations"];
+    let is_encoded = headers
+        .get_all(header::CONTENT_ENCODING)
+        .iter()
+        .any(|value| !value.as_bytes().eq_ignore_ascii_case(b"identity"));
+    let is_form = multipart::is_form(headers.get(header::CONTENT_TYPE));
+    if is_encoded {
+        Some("the body is compressed".into())
+    } else if is_form && FORMS.iter().any(|ending| path.ends_with(ending)) {
+        Some(format!(
+            "it stands in a form that is not held: one of more than {MAX_HELD} bytes, or at a path of its own"
+        ))
+    } else {
+        None
+    }
+}
+
+fn is_json(content_type: &[u8]) -> bool {
+    content_type.to_ascii_lowercase().windows(4).any(|part| part == b"json")
+}

@@ -1,0 +1,48 @@
+//! Opens the log of a request: from then on it is somebody's, and is noted however it ends.
+
+use crate::identity::identify::Principal;
+use crate::journal::Journal;
+use crate::journal::logged_body::Rules;
+use crate::refusal::Refusal;
+use crate::request::headers::GatewayHeaders;
+use crate::snapshot::Snapshot;
+use crate::visit::Visit;
+use crate::visit::settle::Log;
+use pingora_http::RequestHeader;
+use std::sync::Arc;
+
+pub struct Recorder {
+    pub snapshot: Arc<Snapshot>,
+    /// None when calls are not logged.
+    pub journal: Option<Arc<Journal>>,
+    /// How much of each body is kept beside a log; none when bodies are not kept.
+    pub log_body: Option<usize>,
+}
+
+impl Recorder {
+    pub(crate) fn open_log(
+        &self,
+        caller: &Principal,
+        head: &RequestHeader,
+        headers: &GatewayHeaders<'_>,
+        visit: &mut Visit,
+    ) -> Result<(), Refusal> {
+        let Some(journal) = &self.journal else { return Ok(()) };
+        if journal.is_refusing() {
+            return Err(Refusal::journal_full());
+        }
+        let rules = self.log_body.filter(|_| !self.is_metrics_only(caller));
+        let rules = rules.map(|most| Rules { most, is_debug: headers.is_debug() });
+        visit.observer.log = Some(Log::open(journal, caller, head, headers, rules));
+        Ok(())
+    }
+
+    /// Whether its workspace or its organisation wants nothing kept of what is said.
+    fn is_metrics_only(&self, caller: &Principal) -> bool {
+        caller.workspace.is_metrics_only
+            || self
+                .snapshot
+                .organisation(&caller.workspace.organisation_id)
+                .is_some_and(|organisation| organisation.is_metrics_only)
+    }
+}

@@ -1,0 +1,21 @@
+//! Which steps an answer goes through on its way back, and in which order: the one place where a response transform is
+//! put in. Each call of a target gets a list of its own; most are empty.
+
+use super::call::{Call, ProviderCalls};
+use crate::answer::{Steps, StripUsage};
+
+impl ProviderCalls {
+    /// Nearest to the provider first: what was asked for beyond the client's wish goes before anything reads the rest.
+    pub(super) fn response_steps(&self, call: Call<'_>) -> Steps {
+        let mut steps = Steps::default();
+        if call.asks_usage {
+            steps.push(StripUsage);
+        }
+        #[cfg(test)]
+        (self.more_steps)(&mut steps);
+        steps
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,80 @@
+//! Makes targets of the leaves of a plan, and knows where it depends on the model whether a target may be asked. The
+//! relay lane's way from target to target is in `passage`.
+
+use crate::catalog::providers::Providers;
+use crate::catalog::resolve::TargetResolver;
+use crate::catalog::target::{Credential, Target};
+use crate::identity::identify::Principal;
+use crate::net::custom_hosts::Hosts;
+use crate::net::dial::Dialer;
+use crate::request::headers::{Aliases, GatewayHeaders};
+use crate::routing::plan::{Plan, ProviderSource};
+use crate::snapshot::Snapshot;
+use chrono::{DateTime, Utc};
+use shared::seal::Sealer;
+use std::collections::HashSet;
+use std::sync::Arc;
+use std::time::Duration;
+
+pub struct Router {
+    pub snapshot: Arc<Snapshot>,
+    pub providers: Providers,
+    pub hosts: Hosts,
+    pub dialer: Arc<Dialer>,
+    pub sealer: Arc<Sealer>,
+    pub aliases: Arc<Aliases>,
+    /// Longest wait for the head of an answer, and longest silence inside it, where nobody says another.
+    pub first_byte: Duration,
+    pub stream_idle: Duration,
+    /// Whether policies hold at all.
+    pub has_policies: bool,
+}
+
+impl Router {
+    pub(crate) fn resolver(&self, now: DateTime<Utc>) -> TargetResolver<'_> {
+        TargetResolver {
+            snapshot: &self.snapshot,
+            providers: &self.providers,
+            hosts: &self.hosts,
+            dialer: &self.dialer,
+            sealer: &self.sealer,
+            first_byte: self.first_byte,
+            stream_idle: self.stream_idle,
+            now,
+        }
+    }
+
+    /// Whether models are forbidden or limited, for this caller at this target.
+    pub(super) fn is_model_deciding(&self, target: &Target, caller: &Principal) -> bool {
+        let is_restricted = match &target.credential {
+            Credential::Stored(stored) => {
+                let integration = &stored.integration;
+                let models = || self.snapshot.models_of(&HashSet::from([integration.id]));
+                !integration.allow_all_models || models().iter().any(|model| !model.enabled)
+            }
+            Credential::Given(_) => false,
+        };
+        is_restricted || self.has_model_policies(caller)
+    }
+
+    /// Whether the model could decide something, whatever the target will be.
+    pub(super) fn may_need_model(&self, plan: &Plan, headers: &GatewayHeaders<'_>, caller: &Principal) -> bool {
+        may_be_stored(plan, headers) || self.has_model_policies(caller)
+    }
+
+    pub(super) fn has_model_policies(&self, caller: &Principal) -> bool {
+        let policies = || self.snapshot.policies(&caller.workspace.id);
+        self.has_policies && policies().is_some_and(|policies| policies.asks_about_models)
+    }
+}
+
+/// Whether a leaf could lead to an integration, whose models may be restricted. Without a provider in the headers the
+/// model may name one.
+fn may_be_stored(plan: &Plan, headers: &GatewayHeaders<'_>) -> bool {
+    let is_named = headers.names_plain_provider() && headers.virtual_key.is_none();
+    plan.leaves().any(|leaf| match leaf.source {
+        ProviderSource::Named(_) => false,
+        ProviderSource::Stored(_) => true,
+        ProviderSource::Request => !is_named,
+    })
+}

@@ -1,0 +1,5 @@
+//! Who is asking: the format of API keys, tokens (JWT), and which scopes each kind of credential may hold.
+
+pub mod api_key;
+pub mod jwt;
+pub mod scopes;

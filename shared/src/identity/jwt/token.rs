@@ -1,0 +1,111 @@
+//! From the text of a token to what it says, believed only after its signature. Who may sign is named inside the token
+//! (organisation and key id), so it is read in two steps: `Unverified` for finding the keys, `verify` for the rest.
+
+use super::claims::{self, VerifiedToken};
+use super::keys::WebKeySet;
+use super::rejection::Rejection;
+use super::rules::TokenRules;
+use super::signature;
+use crate::settings;
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use chrono::{DateTime, Utc};
+use jsonwebtoken::errors::ErrorKind;
+use jsonwebtoken::{Algorithm, Validation};
+use serde_json::{Map, Value};
+use uuid::Uuid;
+
+/// Tokens beyond this are no credentials.
+const LONGEST: usize = 16 << 10;
+
+/// A dotted text that begins like a JSON object in base64url, or whose first of three parts is one. API keys have no
+/// dots, and what only resembles a token is refused with words about tokens.
+pub fn looks_like_jwt(value: &[u8]) -> bool {
+    let Some((head, _)) = value.iter().position(|byte| *byte == b'.').map(|dot| value.split_at(dot)) else {
+        return false;
+    };
+    let is_three = value.iter().filter(|byte| **byte == b'.').count() == 2;
+    head.starts_with(b"eyJ") || is_three && object(head).is_some()
+}
+
+/// A token that was read, and nothing of it believed.
+pub struct Unverified<'t> {
+    text: &'t str,
+    kid: String,
+    claims: Map<String, Value>,
+}
+
+impl<'t> Unverified<'t> {
+    pub fn parse(text: &'t [u8]) -> Result<Self, Rejection> {
+        let text = std::str::from_utf8(text).ok().filter(|text| text.len() <= LONGEST).ok_or(Rejection::Malformed)?;
+        let mut parts = text.split('.');
+        let (Some(head), Some(body), Some(signature), None) = (parts.next(), parts.next(), parts.next(), parts.next())
+        else {
+            return Err(Rejection::Malformed);
+        };
+        let header = object(head.as_bytes()).ok_or(Rejection::Malformed)?;
+        let claims = object(body.as_bytes()).ok_or(Rejection::Malformed)?;
+        URL_SAFE_NO_PAD.decode(signature).map_err(|_| Rejection::Malformed)?;
+        let kid = checked(&header)?;
+        Ok(Self { text, kid, claims })
+    }
+
+    pub fn kid(&self) -> &str {
+        &self.kid
+    }
+
+    /// The organisation the token claims to be for: whose keys are to be asked.
+    pub fn organisation_id(&self, settings: &settings::Jwt) -> Result<Uuid, Rejection> {
+        claims::organisation(&self.claims, settings)
+    }
+
+    /// What the token says, if one of these keys signed it and it is valid now.
+    pub fn verify(
+        &self,
+        keys: &WebKeySet,
+        rules: &TokenRules,
+        settings: &settings::Jwt,
+        now: DateTime<Utc>,
+    ) -> Result<VerifiedToken, Rejection> {
+        let key = keys.find(&self.kid)?;
+        signature::install();
+        // The time is judged by the claims, with the caller's clock; issuer and audience by the organisation's rules.
+        let mut validation = Validation::new(Algorithm::RS256);
+        validation.required_spec_claims.clear();
+        validation.validate_exp = false;
+        validation.validate_aud = false;
+        match jsonwebtoken::decode::<Map<String, Value>>(self.text, key, &validation) {
+            Ok(token) => {
+                rules.check(&token.claims)?;
+                VerifiedToken::from_claims(&token.claims, settings, now)
+            }
+            Err(error) if matches!(error.kind(), ErrorKind::InvalidSignature) => Err(Rejection::Signature),
+            Err(_) => Err(Rejection::Malformed),
+        }
+    }
+}
+
+/// The key id, once everything else in the header is as it must be.
+fn checked(header: &Map<String, Value>) -> Result<String, Rejection> {
+    let text = |name: &str| header.get(name).and_then(Value::as_str);
+    match text("alg") {
+        Some("RS256") => {}
+        other => return Err(Rejection::Algorithm(other.unwrap_or_default().to_owned())),
+    }
+    match header.get("typ") {
+        None => {}
+        Some(typ) if typ.as_str().is_some_and(|typ| typ.eq_ignore_ascii_case("JWT")) => {}
+        Some(typ) => return Err(Rejection::Type(typ.as_str().unwrap_or_default().to_owned())),
+    }
+    if header.contains_key("crit") {
+        return Err(Rejection::Critical);
+    }
+    text("kid").filter(|kid| !kid.is_empty()).map(str::to_owned).ok_or(Rejection::NoKeyId)
+}
+
+fn object(part: &[u8]) -> Option<Map<String, Value>> {
+    serde_json::from_slice(&URL_SAFE_NO_PAD.decode(part).ok()?).ok()
+}
+
+#[cfg(test)]
+mod tests;

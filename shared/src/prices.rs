@@ -1,0 +1,21 @@
+//! What is known of models, by provider: their prices and what they can do. Files of one form, whether they are bundled,
+//! an operator's own, or fetched; see `sources` for the order in which they are asked.
+
+mod bundled;
+mod folder;
+mod price_list;
+pub mod sources;
+
+pub use price_list::{ListedPrice, Matched, PriceList};
+pub use sources::{FetchedPrices, Kind, PriceFetch, Sources};
+
+/// The bundled prices of a provider.
+pub fn bundled_prices(provider: &str) -> Option<PriceList> {
+    let text = bundled::text(Kind::Pricing, provider)?;
+    PriceList::parse(text).ok()
+}
+
+/// Every provider that has bundled prices.
+pub fn bundled_providers() -> impl Iterator<Item = &'static str> {
+    bundled::FILES.iter().map(|(provider, _, _)| *provider)
+}

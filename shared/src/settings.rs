@@ -1,0 +1,101 @@
+//! Every setting, one struct per concern. A setting has one name: its environment variable. The command line and
+//! `conf/gateway.toml` spell the same name in their own way, and `--help` documents it.
+
+pub mod bootstrap;
+pub mod config_limits;
+pub mod configs;
+pub mod database;
+pub mod deployment;
+pub mod features;
+mod file;
+pub mod identity;
+pub mod journal;
+pub mod jwt;
+pub mod limits;
+pub mod listen;
+pub mod load;
+pub mod log_store;
+pub mod logs;
+pub mod mail;
+pub mod outbound;
+pub mod prices;
+pub mod process;
+pub mod retention;
+pub mod sealing;
+pub mod secrets;
+pub mod snapshot;
+pub mod traces;
+pub mod upstream;
+
+pub use bootstrap::Bootstrap;
+pub use configs::Configs;
+pub use database::{Database, DbSsl};
+pub use deployment::{DeploymentLimits, DeploymentSettings};
+pub use features::Features;
+pub use identity::Identity;
+pub use journal::Journal;
+pub use jwt::Jwt;
+pub use limits::LimitSettings;
+pub use listen::Listen;
+pub use load::load;
+pub use log_store::LogStoreSettings;
+pub use logs::Logs;
+pub use mail::Mail;
+pub use outbound::Outbound;
+pub use prices::PriceSettings;
+pub use process::Process;
+pub use retention::Retention;
+pub use sealing::Sealing;
+pub use secrets::Secrets;
+pub use snapshot::Snapshot;
+pub use traces::Traces;
+pub use upstream::Upstream;
+
+/// Every concern in one: what the settings file may name, whichever program reads it.
+#[derive(Debug, Clone, clap::Parser)]
+pub struct AllSettings {
+    #[command(flatten)]
+    pub listen: Listen,
+    #[command(flatten)]
+    pub database: Database,
+    #[command(flatten)]
+    pub bootstrap: Bootstrap,
+    #[command(flatten)]
+    pub identity: Identity,
+    #[command(flatten)]
+    pub jwt: Jwt,
+    #[command(flatten)]
+    pub features: Features,
+    #[command(flatten)]
+    pub sealing: Sealing,
+    #[command(flatten)]
+    pub secrets: Secrets,
+    #[command(flatten)]
+    pub mail: Mail,
+    #[command(flatten)]
+    pub process: Process,
+    #[command(flatten)]
+    pub upstream: Upstream,
+    #[command(flatten)]
+    pub prices: PriceSettings,
+    #[command(flatten)]
+    pub configs: Configs,
+    #[command(flatten)]
+    pub deployment: DeploymentSettings,
+    #[command(flatten)]
+    pub deployment_limits: DeploymentLimits,
+    #[command(flatten)]
+    pub snapshot: Snapshot,
+    #[command(flatten)]
+    pub journal: Journal,
+    #[command(flatten)]
+    pub limits: LimitSettings,
+    #[command(flatten)]
+    pub retention: Retention,
+    #[command(flatten)]
+    pub log_store: LogStoreSettings,
+    #[command(flatten)]
+    pub traces: Traces,
+    #[command(flatten)]
+    pub logs: Logs,
+}
