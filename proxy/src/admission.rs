@@ -16,7 +16,7 @@ pub use amounts::{Amounts, Tariff};
 pub use cached_limits::cached_limits_of_request;
 pub use expected::{Expected, SentBody};
 pub use facts::{Attempted, LimitedRequest};
-pub use limit_refusal::{LimitOwner, RateHeaders};
+pub use limit_refusal::LimitOwner;
 
 use crate::limits::{Counter, Limit, LimitAsk, LimitKind, Micros, Scope, ShareHandle, Unit, Window};
 use crate::snapshot::{Policies, Snapshot};

@@ -9,6 +9,7 @@ mod counter_kind;
 pub mod fairness;
 mod grant;
 pub mod lease_keeper;
+pub mod limit_headers;
 mod limit_status;
 pub mod meters;
 mod postgres;
@@ -22,6 +23,7 @@ mod simulation_tests;
 
 pub use counter::{Counter, Limit, LimitAsk, LimitKind, Micros, Scope, Unit, Window};
 pub use counter_kind::CounterKind;
+pub use limit_headers::{LimitHit, RateHeaders, RateStatus};
 pub use limit_status::LimitStatus;
 pub use meters::LimitMeters;
 pub use postgres::release;

@@ -1,7 +1,7 @@
 //! Why the gateway answered a request itself: status, machine-readable code, sentence, and the label it is counted
 //! under. One shape for all of them that OpenAI and Anthropic SDKs and the control plane's clients can each parse.
 
-use crate::admission::limit_refusal::LimitHit;
+use crate::limits::LimitHit;
 use bytes::Bytes;
 use serde_json::json;
 use shared::config::Fault;

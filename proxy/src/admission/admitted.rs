@@ -2,10 +2,9 @@
 //! settled when it is over. Dropped unsettled, everything is given back.
 
 use super::amounts::{Amounts, Item, Tariff};
-use super::limit_refusal::RateHeaders;
 use crate::journal::usage::UsageReader;
 use crate::journal::{Charge, Charges};
-use crate::limits::{Reservation, Spent, Unit};
+use crate::limits::{RateHeaders, Reservation, Spent, Unit};
 use http::HeaderValue;
 use shared::cost::Usage;
 use std::sync::Arc;

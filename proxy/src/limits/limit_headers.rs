@@ -1,0 +1,142 @@
+//! What the head of an answer says about limits: how the client's rates stand (`x-ratelimit-…`), and of a limit that
+//! refused, whose it is and when to come again (`retry-after-ms`). `Retry-After` itself is the refusal's.
+
+use super::{LimitStanding, Micros, Unit};
+use http::{HeaderName, HeaderValue};
+use std::cell::RefCell;
+use std::sync::LazyLock;
+
+/// A limit that refused, for the head of the answer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LimitHit {
+    pub scope: &'static str,
+    /// Of a rate.
+    pub rate: Option<RateStatus>,
+    pub wait_ms: Option<u64>,
+    pub unit: Unit,
+}
+
+/// How a rate stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RateStatus {
+    cap: u64,
+    remaining: u64,
+    /// At least 1.
+    pub resets_in_s: u64,
+}
+
+/// The rates with the least left, of requests and of tokens.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct RateHeaders {
+    requests: Option<RateStatus>,
+    tokens: Option<RateStatus>,
+}
+
+static RETRY_AFTER_MS: HeaderName = HeaderName::from_static("retry-after-ms");
+static SCOPE: HeaderName = HeaderName::from_static("x-gateway-ratelimit-scope");
+static REQUESTS: [HeaderName; 3] = [
+    HeaderName::from_static("x-ratelimit-limit-requests"),
+    HeaderName::from_static("x-ratelimit-remaining-requests"),
+    HeaderName::from_static("x-ratelimit-reset-requests"),
+];
+static TOKENS: [HeaderName; 3] = [
+    HeaderName::from_static("x-ratelimit-limit-tokens"),
+    HeaderName::from_static("x-ratelimit-remaining-tokens"),
+    HeaderName::from_static("x-ratelimit-reset-tokens"),
+];
+
+impl RateHeaders {
+    pub fn add(&mut self, standings: impl Iterator<Item = LimitStanding>, now: Micros) {
+        for standing in standings.filter(|standing| !standing.is_dry_run) {
+            let Some(resets_at) = standing.resets_at else { continue };
+            let place = match standing.unit {
+                Unit::Requests => &mut self.requests,
+                Unit::Tokens => &mut self.tokens,
+                Unit::Cost => continue,
+            };
+            if place.is_none_or(|shown| standing.remaining < shown.remaining) {
+                let (cap, remaining) = (standing.cap, standing.remaining);
+                *place = Some(RateStatus::new(cap, remaining, resets_at, now));
+            }
+        }
+    }
+
+    pub fn stamp(&self, mut put: impl FnMut(HeaderName, HeaderValue)) {
+        for (names, rate) in [(&REQUESTS, self.requests), (&TOKENS, self.tokens)] {
+            if let Some(rate) = rate {
+                rate.stamp(names, &mut put);
+            }
+        }
+    }
+}
+
+impl RateStatus {
+    pub fn new(cap: u64, remaining: u64, resets_at: Micros, now: Micros) -> Self {
+        const SECOND: u64 = 1_000_000;
+        let resets_in_s = u64::try_from(resets_at.saturating_sub(now)).unwrap_or(0).div_ceil(SECOND).max(1);
+        Self { cap, remaining, resets_in_s }
+    }
+
+    fn stamp(&self, [limit, remaining, reset]: &[HeaderName; 3], put: &mut impl FnMut(HeaderName, HeaderValue)) {
+        put(limit.clone(), known(self.cap));
+        put(remaining.clone(), HeaderValue::from(self.remaining));
+        put(reset.clone(), seconds(self.resets_in_s));
+    }
+}
+
+impl LimitHit {
+    /// `alias` is the prefix under which our own headers are repeated.
+    pub fn stamp(&self, alias: Option<&str>, mut put: impl FnMut(HeaderName, HeaderValue)) {
+        let scope = HeaderValue::from_static(self.scope);
+        if let Some(aliased) = alias.and_then(|alias| HeaderName::try_from(format!("{alias}ratelimit-scope")).ok()) {
+            put(aliased, scope.clone());
+        }
+        put(SCOPE.clone(), scope);
+        if let Some(wait) = self.wait_ms {
+            put(RETRY_AFTER_MS.clone(), HeaderValue::from(wait));
+        }
+        if let Some(rate) = &self.rate {
+            rate.stamp(if self.unit == Unit::Tokens { &TOKENS } else { &REQUESTS }, &mut put);
+        }
+    }
+}
+
+/// A number that stands in many answers, as caps do: each thread keeps the last few.
+fn known(count: u64) -> HeaderValue {
+    const KEPT: usize = 16;
+    thread_local! {
+        static WRITTEN: RefCell<[(u64, HeaderValue); KEPT]> =
+            const { RefCell::new([const { (0, HeaderValue::from_static("0")) }; KEPT]) };
+    }
+    WRITTEN.with_borrow_mut(|written| {
+        // Caps are mostly round: their last bits are all the same.
+        let place = &mut written[(count.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 60) as usize];
+        if place.0 != count {
+            *place = (count, HeaderValue::from(count));
+        }
+        place.1.clone()
+    })
+}
+
+/// Most windows are minutes.
+fn seconds(count: u64) -> HeaderValue {
+    static MINUTE: LazyLock<[HeaderValue; 61]> = LazyLock::new(|| std::array::from_fn(|n| written(n as u64)));
+    fn written(count: u64) -> HeaderValue {
+        HeaderValue::from_maybe_shared(format!("{count}s")).unwrap_or(HeaderValue::from_static("1s"))
+    }
+    let known = usize::try_from(count).ok().and_then(|count| MINUTE.get(count));
+    known.cloned().unwrap_or_else(|| written(count))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_written_as_they_are_whatever_was_written_before() {
+        // Some share a place among those that are kept.
+        for count in [0, 7, 16, 0, 1000, 10_000, 1000, 999_999, 1 << 40, u64::MAX, 1000, 0] {
+            assert_eq!(known(count), HeaderValue::from(count));
+        }
+    }
+}
