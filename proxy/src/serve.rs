@@ -112,8 +112,10 @@ pub fn serve(settings: Settings) -> anyhow::Result<()> {
     let writer = TrailService { writer: Mutex::new(writer), database: settings.database.clone() };
     server.add_service(background_service("audit trail", writer));
     if let Some(journal) = journal {
-        let keeper = Mutex::new(LeaseKeeper::new(limits, journal.clone(), settings.database.clone()));
-        server.add_service(background_service("limits", LimitsService(keeper)));
+        let shipped = journal.clone();
+        let shipped_ago = move || shipped.shipped_ago();
+        let keeper = LeaseKeeper::new(limits, journal.boot(), shipped_ago, settings.database.clone());
+        server.add_service(background_service("limits", LimitsService(Mutex::new(keeper))));
         let sources = engine.admitter.tariff.sources.clone();
         let traces = Traces::open(&settings.traces, engine.calls.dialer.clone(), metrics.journal.clone())?;
         let pricer = Pricer::new(sources, snapshot.clone());

@@ -6,7 +6,6 @@ use super::postgres::{Beat, Postgres, Shrink};
 use super::redis_rates::Redis;
 use super::share::LeaseQuestion;
 use super::{Counter, Limits};
-use crate::journal::Journal;
 use shared::settings;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
@@ -26,9 +25,12 @@ const TIDY_EVERY: Duration = Duration::from_secs(15);
 /// While the store is away it is tried this often.
 const KNOCK_EVERY: Duration = Duration::from_millis(300);
 
+/// Everything that was noted longer ago than this is in Postgres; none while nothing is known to be. The journal says it.
+type ShippedAgo = Box<dyn Fn() -> Option<Duration> + Send + Sync>;
+
 pub struct LeaseKeeper {
     limits: Arc<Limits>,
-    journal: Arc<Journal>,
+    shipped_ago: ShippedAgo,
     store: Postgres,
     replicas: u64,
     /// Where the next sweep begins.
@@ -36,9 +38,16 @@ pub struct LeaseKeeper {
 }
 
 impl LeaseKeeper {
-    pub fn new(limits: Arc<Limits>, journal: Arc<Journal>, database: settings::Database) -> Self {
+    /// `boot` names this process, in leases as in its journal.
+    pub fn new(
+        limits: Arc<Limits>,
+        boot: Uuid,
+        shipped_ago: impl Fn() -> Option<Duration> + Send + Sync + 'static,
+        database: settings::Database,
+    ) -> Self {
         let ttl = Duration::from_millis(limits.settings.limits_lease_ttl_ms);
-        Self { store: Postgres::new(database, journal.boot(), ttl), limits, journal, replicas: 1, shard: 0 }
+        let store = Postgres::new(database, boot, ttl);
+        Self { store, limits, shipped_ago: Box::new(shipped_ago), replicas: 1, shard: 0 }
     }
 
     /// Runs for as long as the process does.
@@ -144,7 +153,7 @@ impl LeaseKeeper {
     async fn sweep(&mut self) -> bool {
         let limits = &self.limits;
         let (now, trusted_until) = (limits.now(), limits.trusted_until.load(Relaxed));
-        let shipped = now.saturating_sub(self.journal.shipped_ago().map_or(Micros::MAX, micros));
+        let shipped = now.saturating_sub((self.shipped_ago)().map_or(Micros::MAX, micros));
         let (mut shrinks, mut releases, mut ids) = (Vec::new(), Vec::new(), Vec::new());
         self.shard = limits.shares.sweep(self.shard, [SWEPT_AT_ONCE, GIVEN_AT_ONCE], |counter, entry| {
             let swept = entry.share.sweep(now, shipped, trusted_until);

@@ -70,7 +70,9 @@ impl Replica {
         let folder = settings::Journal { journal_dir: folder.into(), journal_ship_ms: 20, ..all.journal };
         let journal = Journal::open(folder, 2, meters.clone()).unwrap();
         let limits = Limits::shared(limits, Arc::new(LimitMeters::new(&registry).unwrap()));
-        let mut keeper = LeaseKeeper::new(limits.clone(), journal.clone(), database.clone());
+        let shipped = journal.clone();
+        let shipped_ago = move || shipped.shipped_ago();
+        let mut keeper = LeaseKeeper::new(limits.clone(), journal.boot(), shipped_ago, database.clone());
         let sources = Sources::new(&all.prices, &all.log_store, ["openai"].into_iter(), Arc::new(Nowhere)).unwrap();
         let pricer = Pricer::new(sources, Arc::new(Snapshot::empty()));
         let mut shipper = Shipper::new(database, pricer, meters, None);
