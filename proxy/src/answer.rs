@@ -20,7 +20,7 @@ mod tests;
 pub(crate) mod upper_case;
 mod wire;
 
-pub use heartbeat::{Heartbeats, beside};
+pub use heartbeat::beside;
 pub use hold::{ChangedBody, HeldStart, HeldStream, hold};
 pub use own::{own, refuse};
 pub use source::{AnswerSource, StoredAnswer};

@@ -13,14 +13,6 @@ use pingora_http::ResponseHeader;
 use std::future::{Future, pending};
 use std::time::Duration;
 
-#[derive(Debug, Default)]
-pub struct Heartbeats {
-    /// The longest silence; None for a request that wants no heartbeats.
-    pub every: Option<Duration>,
-    /// A head of our own has gone out.
-    pub has_begun: bool,
-}
-
 const COMMENT: &[u8] = b": heartbeat\n\n";
 
 /// Waits for some work, pinned where it stands, unless the client leaves first. The error ends everything at once.

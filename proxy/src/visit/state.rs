@@ -1,6 +1,5 @@
 //! Where a request stands: which target it has come to, and what its client has had of an answer.
 
-use crate::answer::Heartbeats;
 use crate::realtime::Websocket;
 use crate::snapshot::SavedConfig;
 use http::HeaderValue;
@@ -47,4 +46,13 @@ pub struct AnswerState {
     pub pulse: Heartbeats,
     /// The websocket that the connection has become.
     pub websocket: Option<Box<Websocket>>,
+}
+
+/// Comments in a stream, so that nobody takes a silent connection for a dead one. `answer` sends them.
+#[derive(Debug, Default)]
+pub struct Heartbeats {
+    /// The longest silence; None for a request that wants no heartbeats.
+    pub every: Option<Duration>,
+    /// A head of our own has gone out.
+    pub has_begun: bool,
 }
