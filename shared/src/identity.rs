@@ -2,4 +2,7 @@
 
 pub mod api_key;
 pub mod jwt;
+mod key_kind;
 pub mod scopes;
+
+pub use key_kind::KeyKind;

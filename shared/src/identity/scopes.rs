@@ -2,7 +2,7 @@
 //!
 //! One line per scope, so that a search for a scope ends here. Scopes are exact: `list` does not imply `read`.
 
-use crate::model::KeyKind;
+use super::KeyKind;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Scope {

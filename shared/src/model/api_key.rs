@@ -1,6 +1,7 @@
 //! An API key as the proxy and the caller check need it. The key itself is never stored.
 
 use super::limits::ThingLimits;
+use crate::identity::KeyKind;
 use crate::identity::api_key::KeyHash;
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
@@ -57,27 +58,6 @@ impl KeyDefaults {
 pub struct PreviousSecret {
     pub hash: KeyHash,
     pub expires_at: DateTime<Utc>,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum KeyKind {
-    OrganisationService,
-    WorkspaceService,
-    WorkspaceUser,
-    /// Not a key but a token, which acts like one and is stored nowhere.
-    Jwt,
-}
-
-impl KeyKind {
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::OrganisationService => "organisation-service",
-            Self::WorkspaceService => "workspace-service",
-            Self::WorkspaceUser => "workspace-user",
-            Self::Jwt => "jwt",
-        }
-    }
 }
 
 impl ApiKey {
