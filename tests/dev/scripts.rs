@@ -67,7 +67,11 @@ fn tree_with(path: &str, content: &str) -> TempDir {
     write("admin/Cargo.toml", "[dependencies]\nshared.workspace = true\n");
     write("proxy/src/gateway.rs", "use pingora_proxy::Session;\n");
     write("proxy/src/limits.rs", "// A Session of pingora_proxy::Session is none of our business.\n");
-    write(".ci/directions", &fs::read_to_string(script("directions")).unwrap());
+    write("proxy/src/refusal.rs", "use crate::limits::Hit;\n#[cfg(test)]\nmod tests { use crate::walk::Engine; }\n");
+    write("proxy/src/walk/call.rs", "use crate::{limits::{Counter, self}, refusal::Refusal};\n");
+    for name in ["directions", "module_graph.py"] {
+        write(&format!(".ci/{name}"), &fs::read_to_string(script(name)).unwrap());
+    }
     write(path, content);
     tree
 }
@@ -75,13 +79,18 @@ fn tree_with(path: &str, content: &str) -> TempDir {
 #[test]
 fn each_wrong_direction_is_found_and_a_right_tree_passes() {
     for (path, content, complaint) in [
-        ("proxy/src/stages/relay.rs", "use pingora_proxy::Session;\n", ""),
+        ("proxy/src/walk/relay.rs", "use pingora_proxy::Session;\n", ""),
         ("shared/Cargo.toml", "[dependencies]\nadmin.workspace = true\n", "shared depends on admin"),
         ("proxy/Cargo.toml", "[dependencies]\nadmin = { path = \"../admin\" }\n", "proxy depends on admin"),
         ("admin/Cargo.toml", "[build-dependencies]\nproxy.workspace = true\n", "admin depends on proxy"),
         ("proxy/src/limits/windows.rs", "use pingora_http::ResponseHeader;\n", "limits/windows.rs"),
-        ("proxy/src/providers.rs", "use crate::stages::plan;\n", "providers.rs"),
-        ("proxy/src/stages/plan.rs", "fn f(_: &mut Session) {}\n", "stages/plan.rs"),
+        ("proxy/src/routing.rs", "use crate::walk::prepare;\n", "routing.rs"),
+        ("proxy/src/walk/prepare.rs", "fn f(_: &mut Session) {}\n", "walk/prepare.rs"),
+        ("proxy/src/limits/windows.rs", "use super::super::refusal::Refusal;\n", "limits → refusal → limits"),
+        ("shared/src/db.rs", "mod inner { fn f() { crate::a::b(); } }\n", ""),
+        ("proxy/src/limits/lease.rs", "fn f() -> crate::net::Dial { crate::net::dial() }\n", ""),
+        ("proxy/src/limits/lease.rs", "// crate::refusal\nconst A: &str = \"crate::refusal\";\n", ""),
+        ("proxy/src/refusal/dialect.rs", "fn f() { crate::walk::g() }\n", "refusal → walk → refusal"),
     ] {
         let tree = tree_with(path, content);
         let output = Command::new("/bin/bash").arg(tree.path().join(".ci/directions")).output().unwrap();
