@@ -1,4 +1,5 @@
-//! How limits stand, for those who only ask: nothing is taken, nothing is asked of the store, nobody waits.
+//! The status of a limit, for callers that only ask (`/explain`): nothing is reserved, the store is not asked, nothing
+//! waits.
 
 use super::share::{LimitVerdict, Share};
 use super::{Limit, LimitAsk, LimitKind, LimitRefusal, Limits, Micros, Why};
@@ -24,7 +25,8 @@ impl Limits {
             true => None,
             false => self.shares.with(&limit.counter, |entry| entry.share.clone()),
         };
-        let is_known = known.is_some() || !self.is_shared;
+        // Of a limit of nothing all is known without the store.
+        let is_known = known.is_some() || !self.is_shared || limit.cap == 0;
         let mut share = known.unwrap_or_else(|| Share::new(now, limit));
         match self.is_shared {
             true => share.turn(now, limit),
@@ -38,8 +40,7 @@ impl Limits {
                 LimitVerdict::Pass | LimitVerdict::Wait | LimitVerdict::Away => None,
             },
         };
-        let is_told = is_known || limit.cap == 0;
-        LimitStatus { remaining: is_told.then(|| share.remaining()), resets_at: limit.kind.ends_at(now), refusal }
+        LimitStatus { remaining: is_known.then(|| share.remaining()), resets_at: limit.kind.ends_at(now), refusal }
     }
 }
 
