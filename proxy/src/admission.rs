@@ -1,7 +1,7 @@
-//! May this request pass? Finds the limits that speak of it: those of its key, its token and its workspace and the
-//! policies whose conditions it meets; for one attempt those of the provider and its integration and the policies that ask
-//! about provider or model. Pure: what a request is, is said by `facts`, how much it may use by `amounts`; reserving is
-//! `limits`' part, and what becomes of it `admitted`'s.
+//! Which limits apply to a request: those of its key, its token and its workspace, and the policies whose conditions it
+//! meets; for one attempt those of the provider and its integration, and the policies with conditions on provider or
+//! model. Pure: `facts` says what a request is, `amounts` how much it may use. `limits` reserves; `admitted` holds what
+//! was reserved until the request is over; `limit_refusal` answers when a limit refuses.
 
 pub mod admitted;
 pub mod amounts;
@@ -27,14 +27,14 @@ use shared::model::limits::{Budget, Rate};
 use shared::model::policy::{BudgetKind, RateKind, RateUnit, Rule, UnknownPrice, push_id};
 use uuid::Uuid;
 
-/// A limit that speaks of a request, and whose it is.
+/// A limit that applies to a request, and whose it is.
 #[derive(Debug, Clone)]
 pub struct ApplicableLimit {
     pub limit: Limit,
     pub whose: LimitOwner,
     /// Of the limit.
     pub found: ShareHandle,
-    /// Calls that nobody knows the price of do not pass.
+    /// Calls without a known price are refused.
     pub refuses_unknown_price: bool,
 }
 
@@ -50,13 +50,13 @@ impl ApplicableLimit {
     }
 }
 
-/// The first that does not let a call pass whose price is not known.
+/// The first limit that refuses a call without a known price.
 pub fn wary_of_price<'w>(wanted: &'w [ApplicableLimit], amounts: &Amounts) -> Option<&'w ApplicableLimit> {
     let is_wary = |one: &&ApplicableLimit| one.refuses_unknown_price && !one.limit.dry_run;
     wanted.iter().find(is_wary).filter(|_| amounts.nano_cents.is_none())
 }
 
-/// Which limits hold at all.
+/// Which kinds of limits are switched on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Switches {
     /// `USAGE_LIMITS_ENABLED`
@@ -67,7 +67,7 @@ pub struct Switches {
     pub unknown_price: UnknownPrice,
 }
 
-/// The limits that are looked at before a target is chosen. The clock is read for the budgets of tokens alone.
+/// The limits that are checked before a target is chosen. The clock is read for the budgets of tokens alone.
 pub fn limits_of_request(
     request: &LimitedRequest<'_>,
     snapshot: &Snapshot,
@@ -119,7 +119,7 @@ pub fn limits_of_request(
     wanted
 }
 
-/// The limits that are looked at before a target is asked: its provider's, what the workspace may use of the integration,
+/// The limits that are checked before a target is called: its provider's, what the workspace may use of the integration,
 /// and the policies about either or the model.
 pub fn limits_of_attempt(
     request: &LimitedRequest<'_>,
@@ -162,7 +162,7 @@ pub fn asks<'w>(wanted: &'w [ApplicableLimit], amounts: &Amounts) -> Vec<LimitAs
         .collect()
 }
 
-/// What must be guessed about a request before its limits can be asked.
+/// What must be estimated about a request before its limits can be checked.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Needs {
     pub tokens: bool,

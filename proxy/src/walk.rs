@@ -1,6 +1,12 @@
 //! The request's walk: what each stage decides, in order, for both lanes. Knows no socket of the client's: that side
 //! is a `Downstream`.
 //!
+//! In order: `request::classify` says what the path is, `identity` who is asking, `request::receive` takes the body,
+//! `catalog::choose_plan` finds the config, `admit` asks the limits that apply, `catalog::resolve` makes a target of a
+//! leaf of the plan, `prepare` builds the head that goes upstream, `call` sends it, `answer` passes the answer on,
+//! `visit::settle` writes the record. The relay lane has the same first steps, then leaves the bytes to Pingora, with
+//! the heads edited by `relay`.
+//!
 //! What stages need from the process stands in services, each with what it needs and no more: `Authenticator` (who asks),
 //! `Recorder` (what is logged), `Planner` (which config), `Admitter` (which limits), `Router` (which target),
 //! `ProviderCalls` (the call). The walk hands a request from one to the next.

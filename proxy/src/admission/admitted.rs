@@ -1,5 +1,5 @@
-//! What a request was promised, from its admission to its record: which counters its records are charged to, and what is
-//! settled when it is over. Dropped unsettled, everything is given back.
+//! What was reserved for an admitted request, from its admission to its record: which counters its records are charged
+//! to, and what is settled when it is over. Dropped unsettled, everything is given back.
 
 use super::amounts::{Amounts, Item, Tariff};
 use crate::journal::usage::UsageReader;
@@ -20,7 +20,7 @@ pub struct Admission {
     /// What targets used that others took the place of.
     before: Spent,
     amounts: Amounts,
-    /// What the client is told about its rates.
+    /// The status of the client's rates, for the head of the answer.
     pub shown: RateHeaders,
 }
 
@@ -110,7 +110,7 @@ impl Admission {
         }
     }
 
-    /// The request is over and nobody looked at what it used.
+    /// The request is over, and what it used is unknown.
     pub fn settle_unseen(mut self: Box<Self>) {
         let spent = Spent {
             requests: 1,

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use uuid::Uuid;
 
-/// What a request wants of limits, by their unit. None is what nobody can say.
+/// How much a request asks of its limits, by unit. None where the amount is unknown.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Amounts {
     pub tokens: Option<u64>,

@@ -1,5 +1,5 @@
-//! Limits that were found before. Which of them speak of a request mostly depends on its key and its endpoint alone, and
-//! the same keys come again and again: each thread keeps what it found, for as long as the rows are those it was made of.
+//! A cache of the limits that apply to a request, per thread. They mostly depend on its key and its endpoint alone, and
+//! the same keys come again and again. An entry is valid for as long as the rows it was made from are the current ones.
 
 use super::{ApplicableLimit, LimitedRequest, Switches, limits_of_request};
 use crate::snapshot::{Policies, Snapshot};
@@ -12,7 +12,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use uuid::Uuid;
 
-/// Callers that one thread remembers. It begins anew when there are more.
+/// Entries that one thread keeps. The cache is emptied when there are more.
 const MOST: usize = 1024;
 
 struct CachedLimits {

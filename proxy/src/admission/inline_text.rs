@@ -1,5 +1,5 @@
-//! Whether all that a request gives a model to read stands in the request itself, as text. Images, sounds and files are
-//! counted by other rules than their bytes, and what an id, a URL or a search brings along nobody here can measure.
+//! Whether the whole input of a request is text inside the request itself. Images, sounds and files are not counted by
+//! their bytes, and what an id, a URL or a search refers to cannot be measured here.
 
 use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use std::borrow::Cow;

@@ -10,7 +10,7 @@ use shared::model::{Provider, RateLimitsPolicy, UsageLimitsPolicy, Workspace};
 use std::fmt;
 use std::sync::Arc;
 
-/// Whose a limit is.
+/// What a limit belongs to.
 #[derive(Debug, Clone)]
 pub enum LimitOwner {
     ApiKey,
@@ -93,7 +93,7 @@ pub fn refusal(wanted: &ApplicableLimit, refused: &LimitRefusal, now: Micros) ->
     }
 }
 
-/// The answer to a request whose price nobody knows, under a budget that minds.
+/// The answer to a request without a known price, under a budget that refuses those.
 pub fn price_unknown(wanted: &ApplicableLimit) -> Refusal {
     let ApplicableLimit { limit, whose, .. } = wanted;
     let message = format!("the budget of {whose} does not let requests pass whose model has no known price");

@@ -1,4 +1,4 @@
-//! Which limits speak of a request.
+//! Which limits apply to a request.
 
 use super::*;
 use crate::identity::identify::Principal;

@@ -1,6 +1,6 @@
 //! The models that a workspace can ask for, as `GET /models` lists them: every model of every provider that it may use,
-//! under the name `@slug/model` that requests take. Told from the snapshot and the bundled catalog, unless the request
-//! or its config names a provider, who is then asked itself.
+//! under the name `@slug/model` that requests take. Listed from the snapshot and the bundled prices, unless the request
+//! or its config names a provider, whose own list is then fetched.
 
 mod query;
 pub(crate) mod upstream;

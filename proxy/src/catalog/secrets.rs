@@ -1,6 +1,6 @@
-//! Credentials that an outside secret manager holds. The store fetches, keeps and renews them; here stands which
-//! reference is meant, how it is opened, and that all references the snapshot knows are fetched before anyone asks.
-//! Only a request that comes before that waits for a manager, and none does afterwards.
+//! Credentials that an outside secret manager holds. `shared::secrets` fetches, keeps and renews them; this module
+//! knows which reference is meant and how it is opened, and has all references of the snapshot fetched in advance. Only
+//! a request that comes before that waits for a manager.
 
 pub mod mapping;
 mod outbound;

@@ -1,4 +1,4 @@
-//! Where one attempt goes: a provider, its address, and what it is given to know us by.
+//! The target of one attempt: a provider, its address and the credential for it.
 
 use crate::catalog::providers::Provider;
 use crate::catalog::secrets::mapping::Mapped;

@@ -1,7 +1,7 @@
-//! Client connections on which writes can be joined, and which end when nothing is asked on them, when the head of a
-//! request does not come, and when an answer is not read. Pingora sends the head of an answer without a length at once,
-//! and the last chunk before the end of the body: two packets where the gateway has both parts in hand, and two wake-ups
-//! of the client. Whoever knows that more follows at once says so, and the next flush is left to what follows.
+//! A client's connection. It ends when no request comes, when the head of one does not arrive, and when an answer is
+//! not read; and it can join writes: Pingora sends the head of an answer without a length at once, and the last chunk
+//! before the end of the body, which is two packets where the gateway has both parts in hand, and two wake-ups of the
+//! client. Code that knows that more follows at once says so, and the next flush is left to what follows.
 
 use crate::gateway::idle_timeout::IdleTimeout;
 use crate::gateway::ticks;

@@ -1,6 +1,6 @@
-//! The wait of a client's connection for a request: its first, and each one after an answer. Pingora would set a timer for
-//! each; here a connection has one for all its life, which is looked at again only when it ends: then either nothing came
-//! since, or it goes on. A head that has begun to come has a limit of its own, however slowly it comes.
+//! How long a client's connection waits for a request: its first, and each one after an answer. Pingora would set a
+//! timer for each; here a connection has one for all its life, which is looked at again only when it ends: then either
+//! nothing came since, or it goes on. A head that has begun to come has a limit of its own, however slowly it comes.
 
 use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};

@@ -1,5 +1,5 @@
-//! Headers that the operator takes for metadata (`HEADERS_TO_METADATA`): platforms in front of the gateway say in headers
-//! what its policies and logs go by.
+//! Headers that become metadata (`HEADERS_TO_METADATA`): platforms in front of the gateway set them, and policies and
+//! logs use them.
 
 use anyhow::{Context as _, bail};
 use http::{HeaderMap, HeaderName};

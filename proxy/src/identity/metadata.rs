@@ -1,5 +1,5 @@
-//! Which trace a request belongs to, and the metadata it carries. Values of metadata are texts: what was sent as a number
-//! or a boolean is written out, so that policies, conditions, logs and their filters all speak of the same.
+//! The trace id and the metadata of a request. Metadata values are texts: numbers and booleans are written out, so that
+//! policies, conditions, logs and their filters compare the same value.
 
 use crate::identity::headers_to_metadata::HeadersToMetadata;
 use crate::identity::identify::Principal;
@@ -130,7 +130,7 @@ fn own_metadata(value: Option<&HeaderValue>) -> Result<Map<String, Value>, Refus
             Value::String(text) if !is_within(text, LONGEST_METADATA_VALUE) => {
                 return Err(Refusal::invalid_metadata(&format!("`{name}` is longer than 128 characters")));
             }
-            // No value is as good as none.
+            // `null` is the same as no value.
             Value::Null => continue,
             _ => {}
         }

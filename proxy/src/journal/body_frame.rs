@@ -1,5 +1,5 @@
-//! Bodies and heads of a call as they stand in a segment, right after its record: where each part ends, then the parts.
-//! Written without being put together first: a body can be a megabyte, and most are shared with the answer.
+//! The frame of a segment that holds the bodies and heads of a call, right after its record: where each part ends, then
+//! the parts. Written without being put together first: a body can be a megabyte, and most are shared with the answer.
 
 use crate::journal::logged_body::captured::CapturedBody;
 

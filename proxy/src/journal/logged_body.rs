@@ -1,5 +1,6 @@
-//! What a client sent and got, beside the row of its log. Gathered while it passes, without copying what can be shared;
-//! written to the journal with the record, and turned into an object of the log store by whoever ships it.
+//! The bodies and heads of a call, beside the row of its log. Captured while they pass, without copying what can be
+//! shared; written to the journal with the record, and turned into an object of the log store when the journal is
+//! shipped.
 //!
 //! What must not be kept never reaches the disk: secrets are masked before the journal, not after.
 

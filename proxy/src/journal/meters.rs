@@ -1,4 +1,4 @@
-//! What the journal says of itself. `lost` must read 0: anything else is worth waking somebody.
+//! Metrics of the journal. `lost` must read 0: anything else is worth waking somebody.
 
 use prometheus::{Gauge, IntCounter, IntGauge, Registry};
 

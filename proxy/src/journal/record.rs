@@ -52,7 +52,7 @@ pub struct Record<'a> {
     /// Our own time before the head of the answer.
     pub gateway_time: u32,
     pub first_token_time: Option<u32>,
-    /// The provider's own words, as JSON; a stream may speak of it twice, and later words win.
+    /// The provider's own words, as JSON; a stream may report it twice, and the later report wins.
     #[serde(borrow)]
     pub usage: Vec<&'a str>,
     /// Prompt and completion tokens as we guess them, for when the provider does not say.

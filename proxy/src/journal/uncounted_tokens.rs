@@ -1,5 +1,5 @@
-//! Texts of calls whose provider did not say what they used, until they are counted. In memory only: what must not be
-//! kept must not reach the disk either. A process that dies before leaves the rough figure that stands in the record.
+//! Texts of calls whose provider did not report usage, until their tokens are counted. In memory only: what must not be
+//! kept must not reach the disk either. If the process dies before, the rough figure in the record stays.
 
 use crate::journal::usage::UncountedCall;
 use parking_lot::Mutex;
@@ -25,7 +25,7 @@ struct UncountedTexts {
 }
 
 impl UncountedCalls {
-    /// To be called before the record can be found by whoever ships it.
+    /// To be called before the record can be shipped.
     pub fn put(&self, id: Uuid, spoken: UncountedCall) {
         let size = spoken.size();
         let mut waiting = self.waiting.lock();
@@ -39,7 +39,7 @@ impl UncountedCalls {
         !self.waiting.lock().texts.is_empty()
     }
 
-    /// Counts what waits, without keeping anybody waiting meanwhile.
+    /// Counts the waiting calls, without holding the lock meanwhile.
     pub fn count(&self) {
         let next = || self.waiting.lock().texts.first_key_value().map(|(id, spoken)| (*id, spoken.clone()));
         while let Some((id, spoken)) = next() {

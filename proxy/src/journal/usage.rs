@@ -1,6 +1,6 @@
-//! What an answer says of its own cost, found on the side while the same bytes are passed on: the `usage` object as the
-//! provider wrote it, the model's name, and how much text a stream has brought so far. Nothing is parsed that need not
-//! be, and nothing here can fail: an answer in no form we know simply says nothing.
+//! The usage that an answer reports, found while the same bytes are passed on: the `usage` object as the provider wrote
+//! it, the model's name, and how much text a stream has brought so far. Nothing is parsed that need not be, and nothing
+//! here can fail: an answer in no known form reports nothing.
 
 pub mod audio;
 pub mod decoder;

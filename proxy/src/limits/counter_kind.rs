@@ -1,5 +1,5 @@
-//! What sort of counter it is: for whom, of which unit, over which window. Three words in the tables, one byte in the
-//! journal, where every call of every limit writes it.
+//! The kind of a counter: whose it is, its unit and its window. Three words in the tables; one byte in the journal,
+//! where every call writes one for each of its limits.
 
 use super::counter::{Scope, Unit, Window};
 

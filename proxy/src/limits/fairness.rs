@@ -2,7 +2,7 @@
 //! calls wait for their turn. Who is next is decided by `fair_queue`; this file waits, and makes sure that a place comes back
 //! however a call ends.
 //!
-//! There is one line for each integration, because that is what workspaces share: an account and what its provider takes
+//! There is one queue for each integration, because that is what workspaces share: an account and what its provider takes
 //! of it. It is this process's own: several proxies together send as many times more.
 
 pub mod fair_queue;
@@ -20,7 +20,7 @@ use std::time::Duration;
 use tokio::sync::oneshot;
 use uuid::Uuid;
 
-/// Every line that somebody uses.
+/// Every queue that is in use.
 pub struct Fairness {
     queues: RwLock<HashMap<Uuid, Arc<Queue>>>,
     meters: Arc<FairnessMeters>,
@@ -44,14 +44,14 @@ pub struct Permit {
     workspace: Uuid,
 }
 
-/// Where somebody stands who came.
+/// The place of a call that has just come.
 enum QueuePlace {
     UnderWay(Permit),
     InLine(QueueWait),
     None,
 }
 
-/// A place in the line, until it is dropped.
+/// A place in the queue, until it is dropped.
 struct QueueWait {
     queue: Arc<Queue>,
     workspace: Uuid,
@@ -124,14 +124,14 @@ impl Queue {
         }
     }
 
-    /// Of a place that the line has given away already.
+    /// Of a place that the queue has given away already.
     fn permit(self: &Arc<Self>, workspace: Uuid) -> Permit {
         self.meters.in_use.inc();
         Permit { queue: self.clone(), workspace }
     }
 }
 
-/// Those who are called are there to hear it: they leave the line first.
+/// A call that is woken is still there to notice: it leaves the queue first.
 fn call(waiters: impl IntoIterator<Item = oneshot::Sender<QueueVerdict>>, verdict: QueueVerdict) {
     for waiter in waiters {
         let _ = waiter.send(verdict);
@@ -153,7 +153,7 @@ impl QueueWait {
         }
     }
 
-    /// Leaves the line, unless it was called already.
+    /// Leaves the queue, unless it was woken already.
     fn give_up(&mut self) -> Option<QueueVerdict> {
         let mut line = self.queue.line.lock();
         match line.give_up(self.workspace, self.number) {

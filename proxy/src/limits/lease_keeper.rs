@@ -1,5 +1,5 @@
-//! Asks the store for leases and gives back what lies idle, apart from the threads that carry requests. Questions that
-//! come while one is under way are asked together.
+//! Asks the store for leases and gives idle ones back, in a task of its own. Questions that come up while one is under
+//! way are asked together.
 
 use super::counter::Micros;
 use super::postgres::{Beat, Postgres, Shrink};

@@ -1,5 +1,5 @@
-//! What the head of an answer says about limits: how the client's rates stand (`x-ratelimit-…`), and of a limit that
-//! refused, whose it is and when to come again (`retry-after-ms`). `Retry-After` itself is the refusal's.
+//! The headers of an answer that are about limits: the status of the client's rates (`x-ratelimit-…`), and for a limit
+//! that refused, its scope and when to try again (`retry-after-ms`). `Retry-After` itself is written from the refusal.
 
 use super::{LimitStanding, Micros, Unit};
 use http::{HeaderName, HeaderValue};
@@ -16,7 +16,7 @@ pub struct LimitHit {
     pub unit: Unit,
 }
 
-/// How a rate stands.
+/// The status of a rate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RateStatus {
     cap: u64,

@@ -8,11 +8,11 @@ use std::sync::atomic::Ordering::Relaxed;
 /// A limit as far as this process knows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LimitStatus {
-    /// None while nothing was asked for lately, so that the store would have to say.
+    /// None while this process holds no recent lease, so that only the store knows.
     pub remaining: Option<u64>,
     /// When its window ends.
     pub resets_at: Option<Micros>,
-    /// Why it would refuse; none also when only the store could say whether.
+    /// Why it would refuse; none also when only the store knows.
     pub refusal: Option<Why>,
 }
 
@@ -25,7 +25,7 @@ impl Limits {
             true => None,
             false => self.shares.with(&limit.counter, |entry| entry.share.clone()),
         };
-        // Of a limit of nothing all is known without the store.
+        // A limit of zero needs no store.
         let is_known = known.is_some() || !self.is_shared || limit.cap == 0;
         let mut share = known.unwrap_or_else(|| Share::new(now, limit));
         match self.is_shared {
@@ -45,14 +45,14 @@ impl Limits {
 }
 
 impl LimitStatus {
-    /// As it would be answered.
+    /// The refusal that a request would get.
     pub fn refusal(&self) -> Option<LimitRefusal> {
         let why = self.refusal?;
         Some(LimitRefusal { index: 0, remaining: self.remaining.unwrap_or(0), resets_at: self.resets_at, why })
     }
 }
 
-/// A strict budget, and nobody can say how much is wanted of it.
+/// A strict budget, and the amount that is asked of it has no bound.
 pub(super) fn is_unbounded(ask: &LimitAsk<'_>) -> bool {
     matches!(ask.limit, Limit { kind: LimitKind::Budget { strict: true, .. }, .. }) && ask.amount == u64::MAX
 }

@@ -1,4 +1,4 @@
-//! What limits say of themselves.
+//! Metrics of limits.
 
 use prometheus::{IntCounter, IntCounterVec, IntGauge, Opts, Registry};
 

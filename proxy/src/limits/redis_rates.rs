@@ -1,5 +1,5 @@
-//! Rates in Redis or Valkey: windows are counters there, and all rates of a request are looked at and taken by one script,
-//! so that no window ever admits more than its cap. Budgets stay in Postgres, whose journal knows what was spent.
+//! Rates in Redis or Valkey: windows are counters there, and one script checks and takes all rates of a request, so
+//! that no window ever admits more than its cap. Budgets stay in Postgres, whose journal knows what was spent.
 //!
 //! The keys of an organisation share one hash tag: a script may touch only keys of one node of a Cluster.
 

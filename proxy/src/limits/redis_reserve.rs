@@ -1,5 +1,5 @@
-//! Rates that all replicas count in one place: one question to Redis instead of a lease. It is asked of nobody who has no
-//! rate, and while it does not answer hardly anybody waits for it.
+//! Reserving rates in Redis, where all replicas count together: one round trip instead of a lease. Requests without a
+//! rate never ask; while Redis does not answer, at most a few requests wait for it.
 
 use super::Limits;
 use super::counter::{self, Limit, LimitAsk, LimitKind, Micros};

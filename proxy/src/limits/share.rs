@@ -29,7 +29,7 @@ pub const MOST: u64 = 1 << 60;
 
 #[derive(Debug, Clone)]
 pub struct Share {
-    /// The window or period all this speaks of.
+    /// The window or period that the rest is about.
     starts_at: Micros,
     /// Of a rate's window.
     ends_at: Option<Micros>,

@@ -1,5 +1,5 @@
-//! Custom hosts that were judged before. Reading a URL by the dialer's strict rules costs more than the rest of the
-//! plan together, and callers name the same few hosts in every request. Refused ones are judged each time.
+//! A cache of custom hosts that passed the guard. Parsing a URL by the dialer's strict rules costs more than the rest
+//! of the plan together, and callers name the same few hosts in every request. Refused hosts are judged each time.
 
 use crate::net::dial::{BadHost, Dialer, Origin};
 use arc_swap::ArcSwap;

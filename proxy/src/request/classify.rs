@@ -1,6 +1,8 @@
-//! Method and path → what the request is. The endpoints the engine understands go first, then the control plane's table;
-//! everything else under `/v1` is passed through. An endpoint is the same however its path is spelled, and a path that
-//! could be read as two is refused: a limit must not depend on spelling.
+//! Method and path → the route of a request. Under `/v1`, in this order: browsers' preflights, the endpoints that the
+//! engine understands, `/explain` and prompts (which the proxy answers although the control plane's table has them),
+//! the control plane's table, `/models`; everything else is relayed to a provider. An endpoint is the same in every
+//! spelling of its path, and a path that could be read as two endpoints is refused: a limit must not depend on
+//! spelling.
 
 use crate::refusal::Dialect;
 use crate::request::path_spelling::{canonical, loosest};

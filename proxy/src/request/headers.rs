@@ -1,5 +1,5 @@
-//! The `x-gateway-` headers of a request, gathered in one pass over its head. Operators may accept further prefixes
-//! as aliases; whatever spelling arrived, the stages see one name, and no spelling of it ever goes upstream.
+//! The `x-gateway-` headers of a request, gathered in one pass over its head. Operators may accept further prefixes as
+//! aliases; in whichever spelling a header arrives, the rest of the proxy sees one name, and none goes upstream.
 
 use crate::realtime;
 use crate::refusal::Refusal;

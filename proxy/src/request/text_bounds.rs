@@ -1,5 +1,5 @@
-//! How long the texts of a record may be. Clients and providers choose most of them; some are part of keys in Postgres,
-//! whose index takes 2,704 bytes at most, and all of them together must fit into a frame. They are cut where a record is
+//! The longest texts of a record. Clients and providers choose most of them; some are part of keys in Postgres, whose
+//! index takes 2,704 bytes at most, and all of them together must fit into a frame. They are cut where a record is
 //! made, and again where it becomes a row: files of older processes hold what those did not cut.
 
 /// Characters of a model's name, as many as the control plane takes.

@@ -1,8 +1,8 @@
-//! A time limit that costs nothing when there is nothing to wait for: the timer is made only once the work has to
-//! pause. On the request path most of these are done at the first try.
+//! A timeout that costs nothing when nothing has to wait: the timer is made only once the work has to pause. On the
+//! request path most of these are done at the first poll.
 //!
-//! The caller pins the work where it stands: a future given away is kept twice in the state of the one that takes it,
-//! and the state of a request is copied for each.
+//! The caller pins the work where it stands: a future that is passed by value is kept twice in the state of the one
+//! that takes it, and the state of a request is copied for each.
 
 use std::future::Future;
 use std::task::Poll;

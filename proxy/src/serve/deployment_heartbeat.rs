@@ -1,4 +1,4 @@
-//! Signs of life of this proxy's deployment, as a Pingora service of its own: requests know nothing of it.
+//! The heartbeat of this proxy's deployment, as a Pingora service of its own: requests know nothing of it.
 
 use async_trait::async_trait;
 use pingora_core::server::ShutdownWatch;

@@ -1,4 +1,4 @@
-//! How the process leaves. SIGTERM: not ready at once, listeners closed, running requests finished up to a limit, and
+//! How the process stops. SIGTERM: not ready at once, listeners closed, running requests finished up to a limit, and
 //! out as soon as nothing runs. SIGQUIT: the same after handing the listening sockets to a new process. SIGINT: now.
 //!
 //! Pingora alone would sleep the whole grace period even when idle, and cut what still runs at its end.
@@ -44,7 +44,7 @@ impl Drain {
         self.leaving.load(Ordering::Relaxed)
     }
 
-    /// Resolves when a successor has the sockets: it speaks for the gateway now.
+    /// Resolves when a successor has the sockets and serves in our place.
     pub async fn handed_over(&self) {
         let _ = self.handed_over.subscribe().wait_for(|over| *over).await;
     }
@@ -88,7 +88,7 @@ impl Drain {
     }
 }
 
-/// The signals, as Pingora wants to hear of them.
+/// The signals, in the form that Pingora asks for.
 pub struct Signals(pub Arc<Drain>);
 
 #[async_trait]

@@ -1,5 +1,5 @@
-//! Runs the snapshot's follower in the background, as a Pingora service. The listeners wait for its first load, but not for ever: a
-//! proxy without data answers 503 rather than refusing connections.
+//! Runs the snapshot's follower in the background, as a Pingora service. The listeners wait for its first load, but not
+//! for ever: a proxy without data answers 503 rather than refusing connections.
 
 use async_trait::async_trait;
 use pingora_core::server::ShutdownWatch;

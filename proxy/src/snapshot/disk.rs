@@ -2,7 +2,7 @@
 //!
 //! How old a copy is counts from the last time Postgres vouched for exactly these rows, not from the file's date: a
 //! copy that is too old, or from the future, could revive a revoked key and is not used. Confirmations between two
-//! writes go to a small file beside it, which names the copy it speaks of. It holds key hashes and no secrets.
+//! writes go to a small file beside it, which names the copy it belongs to. It holds key hashes and no secrets.
 
 use super::{Confirmed, Snapshot, SnapshotView};
 use chrono::{DateTime, TimeDelta, Utc};

@@ -1,5 +1,5 @@
-//! Equal lists of many rows, held once. Hundreds of thousands of keys carry a handful of different scope lists, and
-//! a list takes ten times the memory of everything else in a key.
+//! Interned lists: equal lists of many rows, held once. Hundreds of thousands of keys carry a handful of different
+//! scope lists, and a list takes ten times the memory of everything else in a key.
 
 use std::collections::HashSet;
 use std::sync::Arc;

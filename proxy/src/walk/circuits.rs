@@ -1,5 +1,5 @@
-//! The circuit breakers of this replica, for its operator: a page of the metrics port. Which target is left alone, and for how
-//! long, is each replica's own knowledge, and names of tenants have no place among labels of metrics.
+//! The circuit breakers of this replica, for its operator: a page of the metrics port. Each replica has its own, and
+//! names of tenants have no place among labels of metrics.
 
 use crate::routing::inline_configs::InlineConfigs;
 use crate::routing::plan::Plan;

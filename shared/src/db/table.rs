@@ -93,7 +93,7 @@ impl Table {
         db.query(&self.select(filter, "LIMIT 2 FOR NO KEY UPDATE"), &filter.values()).await
     }
 
-    /// A page, newest first, and the total: one statement, so that both speak of one moment.
+    /// A page, newest first, and the total: one statement, so that both are of one moment.
     pub async fn page(&self, db: &impl GenericClient, filter: &Filter, page: (i64, i64)) -> Result<Page, Error> {
         let (size, offset) = page;
         let mut values = filter.values();

@@ -1,4 +1,4 @@
-//! The prefix of the headers that speak to the gateway, and the operator's aliases of it. Whatever spelling arrives,
+//! The prefix of the headers that are meant for the gateway, and the operator's aliases of it. Whatever spelling arrives,
 //! both services see one name.
 
 use http::{HeaderMap, HeaderName};

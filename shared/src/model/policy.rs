@@ -1,4 +1,4 @@
-//! Policies as the proxy needs them: which requests they speak of (`rule`), how much they allow, and by which names
+//! Policies as the proxy needs them: which requests they apply to (`rule`), how much they allow, and by which names
 //! what was used is counted. Admin checks and shows them with the same types, so both always mean the same.
 
 mod rule;

@@ -1,5 +1,5 @@
-//! A body as far as it is kept: shared where it is whole already, gathered where it comes in pieces, never longer than
-//! the settings allow. What is no text is only measured.
+//! The captured part of one body: shared where it is whole already, gathered where it comes in pieces, never longer
+//! than the settings allow. Of what is no text, only the length is kept.
 
 use super::head_lines;
 use bytes::Bytes;
@@ -8,7 +8,7 @@ use memchr::memmem;
 
 #[derive(Debug, Default)]
 pub struct CapturedBody {
-    /// Shared with whoever sends it on.
+    /// Shared with the code that sends it on.
     pub whole: Bytes,
     /// What came after it, in small pieces.
     pub more: Vec<u8>,

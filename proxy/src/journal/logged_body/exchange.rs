@@ -1,4 +1,4 @@
-//! What is gathered of one request, target by target. Heads go into one text, bodies stay where they are.
+//! What is captured of one request, target by target. Heads go into one text, bodies stay where they are.
 
 use super::captured::{CapturedBody, without};
 use super::{head_lines, mask};
@@ -34,9 +34,9 @@ pub struct LoggedExchange {
     request: CapturedBody,
     /// As the target was asked, where that differs.
     sent: Bytes,
-    /// The provider was asked for usage besides.
+    /// We asked the provider for usage that the client did not ask for.
     asks_usage: bool,
-    /// What the provider knows us by.
+    /// The credential for the provider, to be masked.
     secrets: Vec<HeaderValue>,
     response: CapturedBody,
     keeps_response: bool,

@@ -1,4 +1,4 @@
-//! Heads as text: `name: value`, a line each, with secrets masked. One piece of memory for all heads of a request costs
+//! Heads as text: one `name: value` line per header, with secrets masked. One buffer for all heads of a request costs
 //! less than keeping the maps alive, and is what the journal writes.
 
 use super::mask::{MASK, is_harmless, is_secret};

@@ -1,7 +1,7 @@
-//! Tokens of texts, for when nobody says how many there were. Rows that rest on this say so.
+//! Tokens counted by us, for calls whose provider did not report them. Rows that rest on this say so.
 //!
-//! Counted with a model's vocabulary (`UncountedCall`), apart from the threads that carry requests. Those leave a rough figure in
-//! the record, a quarter of the characters, for the case that nobody comes to count: a process can be killed.
+//! Counted with a model's vocabulary (`UncountedCall`), apart from the threads that carry requests. Those leave a rough figure
+//! in the record, a quarter of the characters, in case the process is killed before the count.
 
 use super::scan::{self, ScannedValue as Written};
 use super::{scaled, vocabulary};

@@ -1,5 +1,5 @@
-//! The model of a call that is passed to a provider in its own interface: some name it in the path, others in the body.
-//! What stands in the path decides whether the call may pass; a guess at the body is for the log and its price alone.
+//! The model of a call in a provider's own interface: some name it in the path, others in the body. A model in the path
+//! decides whether the call may pass; one guessed from the body is for the log and its price alone.
 
 use super::scan::{self, ScannedKey};
 use crate::request::text_bounds::{self, cut};

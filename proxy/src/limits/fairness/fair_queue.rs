@@ -1,5 +1,5 @@
-//! Whose turn is it? The calls of one integration that are under way, and the line of those that wait, one lane for each
-//! workspace. Pure: no clock, no locks; whoever waits is a `W` that the caller knows how to wake.
+//! Whose turn is it? The calls of one integration that are under way, and the queue of those that wait, one lane for
+//! each workspace. Pure: no clock, no locks; a waiting call is a `W` that the caller knows how to wake.
 //!
 //! A free place goes first to workspaces that hold less than the whole part of their share of all places, so that long
 //! streams of one do not keep another out. What is left over goes by start-time fair queueing: each workspace has a
@@ -16,7 +16,7 @@ const MOST_WAITING: usize = 10_000;
 /// What a call of priority 1 costs in virtual time. All priorities up to 100 differ in what theirs cost.
 const COST: u64 = 1 << 20;
 
-/// Who wants to pass.
+/// A call that wants a place.
 #[derive(Debug, Clone, Copy)]
 pub struct QueuedCaller {
     pub workspace: Uuid,
@@ -26,22 +26,22 @@ pub struct QueuedCaller {
     pub most: u32,
 }
 
-/// What became of somebody who came.
+/// What became of a call that came.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Entered {
     Passes,
-    /// Until it is called, by the number under which it may leave the line.
+    /// It waits, under a number by which it may leave the queue.
     Waits(u64),
-    /// The line is full, and nobody in it has to make room.
+    /// The queue is full, and nobody in it has to make room.
     Full,
 }
 
-/// Those whose wait is over.
+/// Calls whose wait is over.
 #[derive(Debug)]
 pub struct Dequeued<W> {
     /// They count as under way from now on.
     pub passing: Vec<W>,
-    /// The line was full, and another took its place.
+    /// The queue was full, and another took its place.
     pub displaced: Option<W>,
 }
 
@@ -102,7 +102,7 @@ impl<W> FairQueue<W> {
         true
     }
 
-    /// Joins the line, whoever else is in it. `who` is made only for those that do not pass at once.
+    /// Joins the queue, whoever else is in it. `who` is made only for those that do not pass at once.
     pub fn enter(&mut self, asker: QueuedCaller, who: impl FnOnce() -> W) -> (Entered, Dequeued<W>) {
         let mut called = Dequeued { passing: Vec::new(), displaced: None };
         if self.pass(asker) {
@@ -145,7 +145,7 @@ impl<W> FairQueue<W> {
         self.advance()
     }
 
-    /// Somebody will wait no longer. None when it does not wait any more; else those whose turn it is now.
+    /// A call gives up waiting. None when it does not wait any more; else those whose turn it is now.
     pub fn give_up(&mut self, workspace: Uuid, number: u64) -> Option<Vec<W>> {
         let lane = self.lanes.get_mut(&workspace)?;
         let place = lane.waiting.iter().position(|waiter| waiter.number == number)?;

@@ -1,4 +1,4 @@
-//! What waiting for one's turn says of itself.
+//! Metrics of waiting for a turn at a provider.
 
 use prometheus::{IntCounter, IntCounterVec, IntGauge, Opts, Registry};
 

@@ -1,5 +1,5 @@
-//! The limits that would speak of a made-up request, and what they would say of it. Nothing is reserved: what is told is
-//! what this process knows at the moment.
+//! The limits that would apply to a made-up request, and whether they would refuse it. Nothing is reserved: the answer
+//! is what this process knows at the moment.
 
 use crate::admission::limit_refusal::{price_unknown, refusal};
 use crate::admission::{

@@ -1,4 +1,4 @@
-//! What a provider told of one call, in one piece or, at the beginning and at the end of a stream, in two.
+//! The usage that a provider reported for one call: in one piece or, at the beginning and at the end of a stream, in two.
 
 use super::Usage;
 use super::counts::Counts;
@@ -16,7 +16,7 @@ pub struct ReportedUsage<'t> {
 }
 
 impl<'t> ReportedUsage<'t> {
-    /// What is no JSON was not said.
+    /// Pieces that are no JSON are left out.
     pub fn from_pieces(pieces: impl IntoIterator<Item = &'t str>) -> Option<Self> {
         pieces.into_iter().filter_map(Self::parse).reduce(Self::then)
     }

@@ -55,7 +55,7 @@ impl Filter {
         any
     }
 
-    /// Whether a condition speaks of this column.
+    /// Whether a condition is on this column.
     pub fn mentions(&self, column: &str) -> bool {
         let is_word = |c: char| c.is_ascii_alphanumeric() || c == '_';
         self.conditions.iter().any(|text| text.split(|c| !is_word(c)).any(|word| word == column))

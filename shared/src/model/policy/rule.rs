@@ -1,4 +1,4 @@
-//! Which requests a policy speaks of, and how it groups them. Pure: what is known of a request comes as `Facts`.
+//! Which requests a policy applies to, and how it groups them. Pure: what is known of a request comes as `Facts`.
 
 use serde::de::{Error, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
