@@ -161,6 +161,3 @@ async fn written(app: &App, row: &AuditRecord) -> Result<(), ApiError> {
 fn shortened(path: &str) -> String {
     path.chars().filter(|c| *c != '\0').take(2048).collect()
 }
-
-#[cfg(test)]
-mod guess_tests;
