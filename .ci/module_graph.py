@@ -10,9 +10,7 @@ import sys
 from collections import deque
 from pathlib import Path
 
-# A circle in these fails; in the others it is only told.
-STRICT = ["proxy", "shared"]
-TOLD = ["admin"]
+CRATES = ["shared", "proxy", "admin"]
 
 TOKEN = re.compile(
     r'//[^\n]*|/\*.*?\*/|\b[bc]?r(?P<hashes>#*)".*?"(?P=hashes)|[bc]?"(?:\\.|[^"\\])*"'
@@ -159,11 +157,11 @@ def circles(graph):
 
 def main():
     failed = False
-    for crate in STRICT + TOLD:
+    for crate in CRATES:
         source = Path(crate) / "src"
         graph = arrows(source) if source.is_dir() else {}
         for circle in circles(graph):
-            failed = failed or crate in STRICT
+            failed = True
             print(f"directions: a circle in {crate}: {' → '.join(circle)}", file=sys.stderr)
             for room, other in zip(circle, circle[1:]):
                 print(f"    {graph[room][other]}", file=sys.stderr)
