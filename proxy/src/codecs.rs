@@ -1,0 +1,100 @@
+//! One wire format each, both ways: requests, answers, errors and streams, read into `conversation` and written from it.
+//! A translation is read with one codec and write with another, so that N formats need N codecs.
+//!
+//! Codecs are pure: bytes in, values out. They know no provider, no socket and no clock; what depends on these is an
+//! argument. Framing (server-sent events, AWS event streams) is done around them.
+
+mod arguments;
+mod base64_text;
+pub mod chat;
+mod citations;
+pub mod cohere;
+pub mod completions;
+pub mod converse;
+mod data_url;
+pub mod error;
+pub mod error_table;
+pub mod finish_reasons;
+pub mod gemini;
+mod json_reader;
+mod json_writer;
+mod logprobs;
+pub mod messages;
+mod open_parts;
+pub mod options;
+pub mod reasoning;
+pub mod responses;
+mod schema;
+pub mod sink;
+
+#[cfg(test)]
+mod essence;
+#[cfg(test)]
+mod golden;
+#[cfg(test)]
+mod properties;
+
+pub use error::CodecError;
+pub use options::{AnswerOptions, Dropped, GeminiThinking, RequestOptions, ThinkingStyle};
+pub use sink::{EventSink, SseSink, WireEvent};
+
+use crate::conversation::{Answer, Delta, ProviderError, Request, WireFormat};
+
+/// One wire format.
+pub trait Codec: Sync {
+    fn name(&self) -> &'static str;
+    fn format(&self) -> WireFormat;
+
+    /// A caller's body. What is wrong with it is named, and is a 400.
+    fn read_request(&self, body: &[u8]) -> Result<Request, CodecError>;
+    /// A provider's body, and the names of what it could not say. An error names a field that must not be lost.
+    fn write_request(
+        &self,
+        request: &Request,
+        options: &RequestOptions<'_>,
+        out: &mut Vec<u8>,
+    ) -> Result<Dropped, CodecError>;
+
+    /// A provider's answer. An error means that it is none, which is a 502.
+    fn read_answer(&self, body: &[u8]) -> Result<Answer, CodecError>;
+    fn write_answer(&self, answer: &Answer, options: &AnswerOptions<'_>, out: &mut Vec<u8>);
+
+    /// A provider's refusal. Cannot fail: a body in no known form is quoted. `native_type` is what a header said.
+    fn read_error(&self, status: u16, native_type: Option<&str>, body: &[u8]) -> ProviderError;
+    fn write_error(&self, error: &ProviderError, options: &AnswerOptions<'_>, out: &mut Vec<u8>);
+
+    fn stream_reader(&self) -> Box<dyn StreamReader>;
+    fn stream_writer<'a>(&self, options: AnswerOptions<'a>) -> Box<dyn StreamWriter + 'a>;
+}
+
+/// Pushed one event of a provider's stream at a time.
+pub trait StreamReader: Send {
+    fn push(&mut self, event: &WireEvent<'_>, deltas: &mut Vec<Delta>) -> Result<(), CodecError>;
+    /// The connection has ended. A stream without its end marker was cut.
+    fn finish(&mut self, deltas: &mut Vec<Delta>) -> Result<(), CodecError>;
+}
+
+/// Pushed one delta at a time; writes a client's events.
+pub trait StreamWriter: Send {
+    fn push(&mut self, delta: &Delta, sink: &mut dyn EventSink);
+    /// Writes whatever ends a stream. After an error this is the short end.
+    fn finish(&mut self, sink: &mut dyn EventSink);
+}
+
+pub static CODECS: &[&dyn Codec] = &[
+    &chat::ChatCodec,
+    &messages::MessagesCodec,
+    &responses::ResponsesCodec,
+    &gemini::GeminiCodec,
+    &converse::ConverseCodec,
+    &cohere::CohereCodec,
+    &completions::CompletionsCodec,
+];
+
+pub fn by_name(name: &str) -> Option<&'static dyn Codec> {
+    CODECS.iter().copied().find(|codec| codec.name() == name)
+}
+
+pub fn by_format(format: WireFormat) -> Option<&'static dyn Codec> {
+    CODECS.iter().copied().find(|codec| codec.format() == format)
+}

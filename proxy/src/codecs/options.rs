@@ -1,0 +1,145 @@
+//! What a codec is told besides the conversation: facts of the model, the provider and the request.
+
+use super::error::CodecError;
+use crate::conversation::{Request, Settings, WireFormat};
+use serde_json::Value;
+use std::borrow::Cow;
+
+/// For a request to a provider. What a model accepts is a row of the model catalogue (decision 76), never a name here.
+#[derive(Debug, Clone)]
+pub struct RequestOptions<'a> {
+    /// What the provider calls the model; absent where it stands in the path.
+    pub model: Option<&'a str>,
+    /// Where a format demands `max_tokens` and the caller said none.
+    pub default_max_tokens: u64,
+    /// Whether the model takes `temperature`, `top_p` and `top_k`.
+    pub has_sampling: bool,
+    pub thinking: ThinkingStyle,
+    pub gemini_thinking: GeminiThinking,
+    /// A field of the body on Vertex and on Bedrock's invoke.
+    pub anthropic_version: Option<&'a str>,
+    /// `max_completion_tokens`, or `max_tokens` for the many that know only the older name.
+    pub chat_max_tokens: &'static str,
+    /// Whether a streaming provider of chat is asked for its usage; some refuse the question.
+    pub asks_for_usage: bool,
+    /// Whether Converse may pass on Claude's own fields: thinking, `top_k`, the user.
+    pub is_claude: bool,
+    /// No `content_blocks` in messages, which OpenAI itself refuses.
+    pub is_strict: bool,
+}
+
+impl Default for RequestOptions<'_> {
+    fn default() -> Self {
+        Self {
+            model: None,
+            default_max_tokens: 4096,
+            has_sampling: true,
+            thinking: ThinkingStyle::Budget,
+            gemini_thinking: GeminiThinking::Budget,
+            anthropic_version: None,
+            chat_max_tokens: "max_completion_tokens",
+            asks_for_usage: true,
+            is_claude: true,
+            is_strict: true,
+        }
+    }
+}
+
+/// How a Claude model is told to think.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ThinkingStyle {
+    /// `thinking: {type: enabled, budget_tokens}`.
+    Budget,
+    /// `thinking: {type: adaptive}` and `output_config.effort`, after the 4.6 line.
+    Adaptive,
+}
+
+/// How a Gemini model is told to think.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum GeminiThinking {
+    /// `thinkingBudget`, the 2.5 line.
+    Budget,
+    /// `thinkingLevel`, from 3 on.
+    Level,
+}
+
+/// For an answer to a client.
+#[derive(Debug, Clone)]
+pub struct AnswerOptions<'a> {
+    /// Strict OpenAI compliance: no native extras.
+    pub is_strict: bool,
+    /// Used where the provider gave none.
+    pub id: &'a str,
+    pub created: u64,
+    pub model: &'a str,
+    /// Named in answers and errors.
+    pub provider: &'a str,
+    /// Whether a stream of chat shall tell its usage.
+    pub include_usage: bool,
+    /// What was asked, for formats that repeat it.
+    pub request: Option<&'a Request>,
+}
+
+impl AnswerOptions<'_> {
+    /// An id for a call whose vendor gave none: the same for each piece of it, another for each call and answer.
+    pub fn tool_id(&self, choice: u32, part: u32) -> String {
+        let kept: String = self.id.chars().filter(char::is_ascii_alphanumeric).collect();
+        format!("call_{}_{choice}_{part}", &kept[kept.len().saturating_sub(24)..])
+    }
+}
+
+/// Without these the answer would be to another question (contract 6.4): the conversation is kept elsewhere.
+static INDISPENSABLE: &[&str] = &["previous_response_id", "conversation", "prompt", "background", "cachedContent"];
+
+/// Names of parameters that a format could not say, in the caller's words, each once.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Dropped(Vec<Cow<'static, str>>);
+
+impl Dropped {
+    pub fn note(&mut self, name: impl Into<Cow<'static, str>>) {
+        let name = name.into();
+        if !self.0.contains(&name) {
+            self.0.push(name);
+        }
+    }
+
+    pub fn note_if(&mut self, is_dropped: bool, name: &'static str) {
+        if is_dropped {
+            self.note(name);
+        }
+    }
+
+    /// Those of the named settings that the caller made.
+    pub fn note_settings(&mut self, settings: &Settings, names: &[&'static str]) {
+        names.iter().filter(|name| settings.is_said(name)).for_each(|name| self.note(*name));
+    }
+
+    /// What only another format can say: noted, or refused where the answer would be to another question.
+    pub fn note_extra(&mut self, request: &Request, format: WireFormat) -> Result<(), CodecError> {
+        self.note_extra_but(request, format, &[])
+    }
+
+    /// The same, some fields having been written after all.
+    pub fn note_extra_but(&mut self, request: &Request, format: WireFormat, kept: &[&str]) -> Result<(), CodecError> {
+        if let Some(block) = request.foreign_user_block(format) {
+            let kind = block.get("type").and_then(Value::as_str);
+            let key = || block.as_object().and_then(|map| map.keys().next()).map(String::as_str);
+            let field = ["messages.", kind.or_else(key).unwrap_or("content")].concat();
+            return Err(CodecError::unsupported(field, format));
+        }
+        if let Some(kind) = request.foreign_file_id(format) {
+            return Err(CodecError::unsupported(["messages.", kind, ".file_id"].concat(), format));
+        }
+        for name in request.extra.names_lost_in(format).filter(|name| !kept.contains(name)) {
+            if INDISPENSABLE.contains(&name) {
+                return Err(CodecError::unsupported(name, format));
+            }
+            self.note(name.to_owned());
+        }
+        Ok(())
+    }
+
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.0.iter().map(AsRef::as_ref)
+    }
+}
