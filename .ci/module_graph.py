@@ -42,17 +42,29 @@ def without_tests(words):
                 while words[at][0] == "#":
                     at = closing(words, at + 1) + 1
                 start = at
-                while words[at][0] not in (";", "{"):
+                # An item ends with its braces or a semicolon, a field with a comma or the end of what it stands in.
+                ends = (",", "}") if is_field(words, start) else (";", "{")
+                while words[at][0] not in ends:
                     at = closing(words, at) if words[at][0] in "([" else at
                     at += 1
                 item = [word for word, _ in words[start:at]]
                 if "mod" in item and words[at][0] == ";":
                     test_modules.append(item[-1])
-                at = closing(words, at) + 1 if words[at][0] == "{" else at + 1
+                if words[at][0] == "{":
+                    at = closing(words, at) + 1
+                elif words[at][0] != "}":
+                    at += 1
                 continue
         kept.append(words[at])
         at += 1
     return kept, test_modules
+
+
+def is_field(words, at):
+    """Whether `name: Type` stands there, rather than an item."""
+    at += words[at][0] == "pub"
+    at = closing(words, at) + 1 if words[at][0] == "(" else at
+    return at + 1 < len(words) and words[at + 1][0] == ":"
 
 
 def closing(words, at):

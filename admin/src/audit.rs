@@ -4,7 +4,7 @@
 
 pub mod chain;
 pub mod mask;
-mod object_name;
+mod object_in_path;
 mod token;
 pub mod verify;
 
@@ -84,7 +84,7 @@ impl AuditRecord {
             country: origin.seen.country.clone(),
             resource_type: name.resource_type,
             action: name.action,
-            resource_id: object_name::named_in_path(origin.operation, &origin.uri),
+            resource_id: object_in_path::named_in_path(origin.operation, &origin.uri),
             response_status_code: 200,
             ..Self::default()
         }

@@ -1,4 +1,9 @@
-//! The operations that are built. Each resource is one file; everything else of the route table answers 501.
+//! The operations that are built. Each resource is one file or folder; everything else of the route table answers 501.
+//!
+//! To add one: a migration; its rows in `shared::routes` (scopes, name in the audit trail); a new scope in
+//! `shared::identity::scopes`; the file here with its `Resource` and `docs`; `mod` and `merge` below; `DEPENDENTS` in
+//! `workspaces/archive.rs` if it belongs to workspaces; `shared::model` and `proxy/src/snapshot/tables.rs` if the proxy
+//! reads it.
 
 mod api_keys;
 mod audit_logs;

@@ -1,9 +1,9 @@
 //! Why the gateway answered a request itself: status, machine-readable code, sentence, and the label it is counted
 //! under. One shape for all of them that OpenAI and Anthropic SDKs and the control plane's clients can each parse.
 
+mod write;
+
 use crate::limits::LimitHit;
-use bytes::Bytes;
-use serde_json::json;
 use shared::config::Fault;
 use shared::identity::jwt::Rejection;
 use std::borrow::Cow;
@@ -392,160 +392,7 @@ impl Refusal {
     pub fn internal() -> Self {
         Self::new(500, "server_error", "internal_error", "the gateway failed")
     }
-
-    /// The error body in the words of the route's clients.
-    pub fn body(&self, dialect: Dialect, request_id: &str) -> Bytes {
-        let message = &self.message;
-        let mut value = match dialect {
-            Dialect::OpenAi | Dialect::Responses => json!({
-                "status": "failure", "message": message,
-                "error": { "message": message, "type": self.kind, "param": self.param, "code": self.written_code() },
-                "provider": null,
-            }),
-            Dialect::Anthropic => json!({
-                "type": "error", "error": { "type": self.kind, "message": message, "code": self.written_code() },
-                "request_id": request_id,
-            }),
-            Dialect::ControlPlane => json!({
-                "success": false, "message": message,
-                "data": { "message": message, "errorCode": self.control_plane_code(), "errors": [] },
-                "error": { "message": message, "type": self.kind, "param": self.param, "code": self.control_plane_code() },
-                "request_id": request_id,
-            }),
-            Dialect::Plain => json!({ "message": message, "ok": false }),
-        };
-        if !self.errors.is_empty() {
-            value["errors"] = json!(self.errors);
-        }
-        Bytes::from(value.to_string())
-    }
-
-    /// The same as one server-sent event, for a stream that has already begun.
-    pub fn event(&self, dialect: Dialect, request_id: &str) -> Bytes {
-        if dialect == Dialect::Responses {
-            let error = json!({ "code": self.written_code(), "message": self.message });
-            let failed = json!({ "type": "response.failed", "response": { "status": "failed", "error": error } });
-            return Bytes::from(format!("event: response.failed\ndata: {failed}\n\n"));
-        }
-        let body = self.body(dialect, request_id);
-        let mut event = Vec::with_capacity(body.len() + 40);
-        if dialect == Dialect::Anthropic {
-            event.extend_from_slice(b"event: error\n");
-        }
-        event.extend_from_slice(b"data: ");
-        event.extend_from_slice(&body);
-        event.extend_from_slice(b"\n\n");
-        if dialect == Dialect::OpenAi {
-            event.extend_from_slice(b"data: [DONE]\n\n");
-        }
-        Bytes::from(event)
-    }
-
-    /// As clients see it: whatever is wrong with a config begins with `AB01`, on both planes.
-    fn written_code(&self) -> &'static str {
-        match self.code {
-            "invalid_config" => "AB01_INVALID_CONFIG",
-            code => code,
-        }
-    }
-
-    fn control_plane_code(&self) -> &'static str {
-        match self.status {
-            400 | 413 | 431 => "AB01",
-            404 | 405 => "AB02",
-            403 => "AB03",
-            401 => "AB05",
-            429 => "AB06",
-            _ => "AB04",
-        }
-    }
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use serde_json::Value;
-
-    fn hit() -> LimitHit {
-        LimitHit { scope: "policy", rate: None, wait_ms: None, unit: crate::limits::Unit::Requests }
-    }
-
-    fn every() -> Vec<Refusal> {
-        vec![
-            Refusal::missing_api_key(),
-            Refusal::invalid_api_key(),
-            Refusal::expired_api_key(),
-            Refusal::insufficient_scope("s"),
-            Refusal::rejected_token(&Rejection::Workspace("w".into())),
-            Refusal::workspace_mismatch(),
-            Refusal::missing_provider(),
-            Refusal::invalid_provider("p"),
-            Refusal::router_error("w"),
-            Refusal::unknown_slug("s"),
-            Refusal::provider_not_available("s", "w"),
-            Refusal::model_not_allowed("m", "s"),
-            Refusal::unknown_model("w"),
-            Refusal::secret_unavailable("i", "w"),
-            Refusal::invalid_config("w".into()),
-            Refusal::invalid_custom_host("h"),
-            Refusal::endpoint_not_supported("p", "w"),
-            Refusal::invalid_forward_headers("f"),
-            Refusal::invalid_metadata("m"),
-            Refusal::invalid_header("h", "w"),
-            Refusal::repeated_header("h"),
-            Refusal::invalid_query("q", "w"),
-            Refusal::model_not_found("m"),
-            Refusal::invalid_content_type(),
-            Refusal::invalid_json("w"),
-            Refusal::invalid_form(),
-            Refusal::body_too_large(1),
-            Refusal::headers_too_large(1),
-            Refusal::body_timeout(),
-            Refusal::method_not_allowed("X"),
-            Refusal::not_found(),
-            Refusal::not_implemented("x"),
-            Refusal::not_ready(),
-            Refusal::overloaded(),
-            Refusal::rate_limited("m".into(), 1, hit()),
-            Refusal::budget_exhausted("m".into(), hit()),
-            Refusal::price_unknown("m".into(), hit()),
-            Refusal::limits_unknown("m".into(), hit()),
-            Refusal::timeout(1),
-            Refusal::gateway_timeout(1),
-            Refusal::out_of_time(),
-            Refusal::upstream_unreachable("p", "w"),
-            Refusal::invalid_upstream_response("p", "w"),
-            Refusal::upstream_error(500, "m".into()),
-            Refusal::control_plane_unavailable(),
-            Refusal::internal(),
-        ]
-    }
-
-    #[test]
-    fn every_refusal_has_a_listed_code_and_every_listed_code_a_refusal() {
-        let used: Vec<&str> = every().iter().map(|refusal| refusal.code).collect();
-        for code in &used {
-            assert!(CODES.contains(code), "{code} is not in CODES");
-        }
-        for code in CODES {
-            assert!(used.contains(code), "{code} is never used");
-        }
-    }
-
-    #[test]
-    fn every_dialect_finds_its_message_where_its_clients_look() {
-        let refusal = Refusal::invalid_api_key();
-        for (dialect, pointers) in [
-            (Dialect::OpenAi, vec!["/error/message", "/message"]),
-            (Dialect::Responses, vec!["/error/message", "/message"]),
-            (Dialect::Anthropic, vec!["/error/message"]),
-            (Dialect::ControlPlane, vec!["/error/message", "/data/message", "/message"]),
-            (Dialect::Plain, vec!["/message"]),
-        ] {
-            let body: Value = serde_json::from_slice(&refusal.body(dialect, "id")).unwrap();
-            for pointer in pointers {
-                assert_eq!(body.pointer(pointer).unwrap(), "the API key is not valid", "{dialect:?} {pointer}");
-            }
-        }
-    }
-}
+mod tests;

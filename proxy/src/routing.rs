@@ -3,15 +3,15 @@
 
 pub mod balance;
 pub mod breaker;
-pub mod budget;
 pub mod clock;
 pub mod course;
 pub mod inline_configs;
 pub mod latency;
 pub mod plan;
+pub mod provider_retry_after;
 pub mod query;
 pub mod retry;
-pub mod retry_after;
+pub mod retry_budget;
 
 #[cfg(test)]
 mod property_tests;

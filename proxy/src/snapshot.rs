@@ -13,16 +13,19 @@ pub mod feed;
 pub mod follower;
 pub mod list_pool;
 mod policies;
+mod progress;
 pub mod saved_config;
 pub mod sharded;
 mod tables;
 
 pub use follower::Follower;
 pub use policies::Policies;
+pub use progress::{Confirmed, FeedProgress};
 pub use saved_config::SavedConfig;
 
 use chrono::{DateTime, Utc};
-use collection::{Collection, Followed, Frozen, Incoming, Merged};
+use collection::{Collection, Followed, Incoming, Merged};
+use disk::SnapshotView;
 use policies::ByWorkspace;
 use saved_config::ConfigKey;
 use shared::identity::api_key::KeyHash;
@@ -34,7 +37,7 @@ use shared::seal::data_key::DataKey;
 use std::collections::HashSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use tables::{PersonKey, WorkspaceKey};
 use tokio::sync::watch;
 use uuid::Uuid;
@@ -77,35 +80,6 @@ pub struct Catalog {
     pub providers: Vec<Provider>,
     pub data_keys: Vec<DataKey>,
     pub configs: Vec<SavedConfig>,
-}
-
-/// How far the feed has come. Metrics, readiness and the disk copy go by it.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct FeedProgress {
-    /// Successful reads of the feed, with or without news.
-    pub reads: u64,
-    /// How many of them had to read everything.
-    pub reloads: u64,
-    /// Grows whenever a row changed.
-    pub version: u64,
-    /// The oldest transaction whose changes may still be missing.
-    pub cursor: u64,
-    /// When Postgres last vouched for the rows; None before anything was loaded.
-    pub confirmed: Option<Confirmed>,
-}
-
-/// The moment of a confirmation, by both clocks: the wall's for the disk copy, the steady one for the age.
-#[derive(Debug, Clone, Copy)]
-pub struct Confirmed {
-    pub at: DateTime<Utc>,
-    noted: Instant,
-    age_when_noted: Duration,
-}
-
-/// The rows of one moment, for the disk copy. Taking it costs the number of shards, not of rows.
-pub struct SnapshotView {
-    pub progress: FeedProgress,
-    pub tables: Vec<Box<dyn Frozen>>,
 }
 
 impl Snapshot {
@@ -419,19 +393,5 @@ impl Snapshot {
             }
         });
         self.loaded.store(true, Ordering::Release);
-    }
-}
-
-impl Confirmed {
-    fn now(at: DateTime<Utc>) -> Self {
-        Self::aged(at, Duration::ZERO)
-    }
-
-    fn aged(at: DateTime<Utc>, age: Duration) -> Self {
-        Self { at, noted: Instant::now(), age_when_noted: age }
-    }
-
-    pub fn age(&self) -> Duration {
-        self.age_when_noted + self.noted.elapsed()
     }
 }

@@ -131,15 +131,19 @@ impl Target {
         Ok(Self { config, tls: tls::offer(settings)?, timeout })
     }
 
-    /// With a bound for each statement, which takes one core of the database at most: whoever searches must not slow those
-    /// down who write. As parameters of the session, so that no statement can be sent without them; a transaction pooler
-    /// would refuse that, or hand the session to somebody else.
+    /// With a bound for each statement, and none takes more than one core of the database: whoever searches must not slow
+    /// those down who write. As parameters of the session, so that no statement can be sent without them; a transaction
+    /// pooler would refuse that, or hand the session to somebody else.
     fn bounded(mut self, settings: &settings::Database) -> Self {
-        let longest = settings.database_statement_timeout_ms;
-        if longest > 0 && settings.database_listen_url.is_none() {
-            let given = self.config.get_options().map(|given| format!("{given} ")).unwrap_or_default();
-            self.config.options(format!("{given}-c statement_timeout={longest} {ONE_CORE}"));
+        if settings.database_listen_url.is_some() {
+            return self;
         }
+        let given = self.config.get_options().map(|given| format!("{given} ")).unwrap_or_default();
+        let longest = match settings.database_statement_timeout_ms {
+            0 => String::new(),
+            longest => format!("-c statement_timeout={longest} "),
+        };
+        self.config.options(format!("{given}{longest}{ONE_CORE}"));
         self
     }
 
@@ -262,7 +266,7 @@ mod tests {
         let bound = "-c statement_timeout=700 -c max_parallel_workers_per_gather=0";
         assert_eq!(bounded("postgres://u@h/x", 700, None).as_deref(), Some(bound));
         assert_eq!(bounded(with_option, 700, None), Some(format!("-c search_path=a {bound}")));
-        assert_eq!(bounded("postgres://u@h/x", 0, None), None);
+        assert_eq!(bounded("postgres://u@h/x", 0, None).as_deref(), Some(ONE_CORE));
         assert_eq!(bounded("postgres://u@h/x", 700, Some("postgres://u@direct/x")), None);
     }
 

@@ -1,4 +1,5 @@
-//! The trait `Resource`: the facts about one resource that the five verbs need.
+//! The trait `Resource`: the facts about one resource that the five verbs need. Scopes and the name in the audit trail
+//! stand in its rows of `shared::routes`.
 
 use crate::crud::Action;
 use crate::http::{ApiError, PageSizes};

@@ -1,5 +1,5 @@
-//! The refusal of a request that a limit did not let pass: whose limit it was, and when to come again. The headers it
-//! carries are made by `limits::limit_headers`.
+//! The refusal of a request that a limit did not let pass: whose limit it was, and when to come again. `Retry-After`
+//! is written by `answer::own` from `retry_after_s`, the other headers by `limits::limit_headers`.
 
 pub use crate::limits::LimitHit;
 

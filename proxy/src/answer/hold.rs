@@ -89,7 +89,10 @@ async fn plain(
 ) -> Result<HeldStart, Ended> {
     let is_success = source.head().status.is_success();
     let is_json = has_content_type(source.head(), b"application/json");
-    let is_changed = !steps.is_empty() && !source.is_encoded() && steps.take_body(source.head());
+    let is_changed = !steps.is_empty() && steps.take_body(source.head());
+    if is_changed && source.is_encoded() {
+        return Err(unusable(&"it is compressed although it was asked not to be, and cannot be changed", provider));
+    }
     let mut held = BytesMut::new();
     loop {
         let piece = source.read_body().await.map_err(|error| failed(&error, provider))?;

@@ -1,4 +1,5 @@
-//! The journal's own thread: ships what is closed, syncs what is open, adopts what others left, keeps within bounds.
+//! The journal's tasks on the background threads (`runtime::background`): ship what is closed, sync what is open, adopt
+//! what others left, keep within bounds.
 
 use super::Journal;
 use super::segment::{Mark, sync_folder};

@@ -63,7 +63,7 @@ pub enum Shipped {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum ShipOutcome {
     All,
-    /// Those before one of a later version.
+    /// Those before one of a later version; none of them if one was promised something by a later version.
     UpToNewer,
 }
 

@@ -1,6 +1,9 @@
 //! The usage that an answer reports, found while the same bytes are passed on: the `usage` object as the provider wrote
 //! it, the model's name, and how much text a stream has brought so far. Nothing is parsed that need not be, and nothing
 //! here can fail: an answer in no known form reports nothing.
+//!
+//! For streams: `stream_options` asks for usage, `visit::settle::attempt` feeds this reader what the provider sent,
+//! `estimate` counts what was not reported, and `journal::ship::price` makes it money.
 
 pub mod audio;
 pub mod decoder;

@@ -11,9 +11,10 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use uuid::Uuid;
 
-/// Beyond this many, those of the workspace that has most of them are forgotten: nobody can fill the memory, and who tries
-/// pushes out nobody else's breakers.
-const MOST: usize = 256;
+/// Of one workspace; whoever sends more starts anew with its own, and pushes out nobody else's breakers.
+const MOST_OF_ONE: usize = 64;
+/// Of all together; beyond it the workspace that has most of them loses one for each that comes.
+const MOST: usize = 1024;
 
 /// By workspace and text. Tenants do not share breakers. Copied whenever one is added, so a text is shared.
 type PlansByWorkspace = HashMap<Uuid, HashMap<Arc<str>, Arc<Plan>>>;
@@ -58,16 +59,25 @@ impl InlineConfigs {
                 return known.clone();
             }
             let mut more = (**known).clone();
-            if known.values().map(HashMap::len).sum::<usize>() >= MOST
-                && let Some(greediest) =
-                    known.iter().max_by_key(|(_, plans)| plans.len()).map(|(workspace, _)| workspace)
-            {
-                more.remove(greediest);
+            let own = more.entry(workspace).or_default();
+            if own.len() >= MOST_OF_ONE {
+                own.clear();
             }
-            more.entry(workspace).or_default().insert(key.clone(), plan.clone());
+            own.insert(key.clone(), plan.clone());
+            if more.values().map(HashMap::len).sum::<usize>() > MOST {
+                forget_one(&mut more, &key);
+            }
             Arc::new(more)
         });
         self.known(workspace, text).unwrap_or(plan)
+    }
+}
+
+/// Not the one that has just come.
+fn forget_one(plans: &mut PlansByWorkspace, new: &Arc<str>) {
+    let Some(largest) = plans.values_mut().max_by_key(|plans| plans.len()) else { return };
+    if let Some(key) = largest.keys().find(|key| !Arc::ptr_eq(key, new)).cloned() {
+        largest.remove(&key);
     }
 }
 
@@ -114,14 +124,31 @@ mod tests {
     }
 
     #[test]
+    fn all_together_fill_no_memory_and_each_loses_little() {
+        let configs = InlineConfigs::new(ConfigLimits::default());
+        let text = |number: usize| format!(r#"{{"request_timeout":{}}}"#, number + 1);
+        for workspace in 0..40 {
+            for number in 0..30 {
+                configs.plan(Uuid::from_u128(workspace), &text(number)).unwrap();
+            }
+        }
+        let known = configs.known.load();
+        assert_eq!(known.values().map(HashMap::len).sum::<usize>(), MOST);
+        assert!(known.values().all(|plans| plans.len() >= 20), "{:?}", known.values().map(HashMap::len));
+    }
+
+    #[test]
     fn who_sends_ever_new_configs_fills_no_memory_and_pushes_out_nobody_elses() {
         let configs = InlineConfigs::new(ConfigLimits::default());
         let (modest, greedy) = (Uuid::from_u128(1), Uuid::from_u128(2));
-        let kept = configs.plan(modest, r#"{"retry":{"attempts":3}}"#).unwrap();
+        let text = |number: usize| format!(r#"{{"request_timeout":{}}}"#, number + 1);
+        let kept: Vec<_> = (0..MOST_OF_ONE).map(|number| configs.plan(modest, &text(number)).unwrap()).collect();
         for number in 0..MOST * 2 {
-            configs.plan(greedy, &format!(r#"{{"request_timeout":{}}}"#, number + 1)).unwrap();
+            configs.plan(greedy, &text(number)).unwrap();
         }
-        assert!(configs.known.load().values().map(HashMap::len).sum::<usize>() <= MOST);
-        assert!(Arc::ptr_eq(&kept, &configs.plan(modest, r#"{"retry":{"attempts":3}}"#).unwrap()));
+        assert!(configs.known.load()[&greedy].len() <= MOST_OF_ONE);
+        for (number, plan) in kept.iter().enumerate() {
+            assert!(Arc::ptr_eq(plan, &configs.plan(modest, &text(number)).unwrap()), "{number}");
+        }
     }
 }

@@ -9,8 +9,8 @@ pub use compile::compile;
 
 use crate::request::body::edit::Edits;
 use crate::routing::breaker::Breaker;
-use crate::routing::budget::Budget;
 use crate::routing::latency::Latencies;
+use crate::routing::retry_budget::Budget;
 use http::HeaderValue;
 use shared::config::{Cache, Placement, Query, Retry, Sticky};
 use std::sync::Arc;

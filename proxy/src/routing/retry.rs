@@ -1,6 +1,6 @@
 //! Whether the same target is tried again, and after which wait.
 
-use super::budget::Budget;
+use super::retry_budget::Budget;
 use super::{AttemptResult, Speaker};
 use shared::config::{Jitter, Retry};
 use std::time::{Duration, Instant};

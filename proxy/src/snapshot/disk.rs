@@ -4,7 +4,8 @@
 //! copy that is too old, or from the future, could revive a revoked key and is not used. Confirmations between two
 //! writes go to a small file beside it, which names the copy it belongs to. It holds key hashes and no secrets.
 
-use super::{Confirmed, Snapshot, SnapshotView};
+use super::collection::Frozen;
+use super::{Confirmed, FeedProgress, Snapshot};
 use chrono::{DateTime, TimeDelta, Utc};
 use serde::{Deserialize, Serialize};
 use std::fs::{DirBuilder, File, OpenOptions, TryLockError};
@@ -19,6 +20,12 @@ const VERSION: u32 = 2;
 
 /// Clocks of one machine differ by less; beyond it, a date from the future says that some clock was wrong.
 const CLOCK_TOLERANCE: TimeDelta = TimeDelta::seconds(60);
+
+/// The rows of one moment, for the disk copy. Taking it costs the number of shards, not of rows.
+pub struct SnapshotView {
+    pub progress: FeedProgress,
+    pub tables: Vec<Box<dyn Frozen>>,
+}
 
 pub struct Folder(PathBuf);
 

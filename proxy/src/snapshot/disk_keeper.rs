@@ -3,8 +3,8 @@
 //! The first change after a quiet time is written at once; a burst is written as one. Writing costs the size of the
 //! world, so a large world also rests longer: it takes at most a twentieth of one core.
 
-use super::disk::Folder;
-use super::{FeedProgress, Snapshot, SnapshotView};
+use super::disk::{Folder, SnapshotView};
+use super::{FeedProgress, Snapshot};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::sync::watch;

@@ -16,7 +16,7 @@ use crate::request::headers::GatewayHeaders;
 use crate::request::multipart::{Form, MAX_HELD};
 use crate::request::receive::{NotReceived, receive};
 use crate::routing::plan::Leaf;
-use crate::routing::retry_after::retry_after;
+use crate::routing::provider_retry_after::retry_after;
 use crate::routing::{self, AfterAttempt, Course, RequestFacts, Speaker};
 use crate::visit::Visit;
 use bytes::Bytes;

@@ -1,5 +1,6 @@
 //! Which steps an answer goes through on its way back, and in which order: the one place where a response transform is
-//! put in. Each call of a target gets a list of its own; most are empty.
+//! put in. Each call of a target gets a list of its own; most are empty. Engine lane only: what is relayed, and websockets,
+//! pass unchanged.
 
 use super::call::{Call, ProviderCalls};
 use crate::answer::{Steps, StripUsage};

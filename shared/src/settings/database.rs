@@ -20,7 +20,8 @@ pub struct Database {
     pub database_connect_timeout_ms: u64,
     /// Longest that a statement for a request to admin may run, in milliseconds; 0 is no bound.
     ///
-    /// Jobs have their own. Not sent where DATABASE_LISTEN_URL names a pooler: set it for the role there.
+    /// Jobs have their own. Not sent where DATABASE_LISTEN_URL names a
+    /// pooler: set it for the role there, with max_parallel_workers_per_gather = 0.
     #[arg(long, env = "DATABASE_STATEMENT_TIMEOUT_MS", default_value_t = 15_000)]
     pub database_statement_timeout_ms: u32,
     /// TLS towards Postgres.

@@ -8,7 +8,7 @@ use proxy::fuzzing::{FramePart, Frames};
 use proxy::realtime::Websocket;
 
 fn found<'d>(pieces: impl Iterator<Item = &'d [u8]>) -> (Vec<String>, bool) {
-    let (mut frames, mut found) = (Frames::new(true), Vec::new());
+    let (mut frames, mut found) = (Frames::default(), Vec::new());
     for piece in pieces {
         frames.push(piece, |part: FramePart<'_>| found.push(format!("{part:?}")));
     }

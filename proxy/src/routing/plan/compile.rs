@@ -3,7 +3,7 @@
 use super::{Branch, Hedging, Leaf, Node, Plan, ProviderSource, SENT};
 use crate::request::body::edit::Edits;
 use crate::routing::breaker::Breaker;
-use crate::routing::budget::Budget;
+use crate::routing::retry_budget::Budget;
 use http::HeaderValue;
 use shared::config::{ConfigNode, Hedge, Inherited, StrategyMode, placement_fields};
 use std::time::Duration;

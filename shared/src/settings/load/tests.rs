@@ -175,8 +175,13 @@ fn rendered() -> String {
             text += &format!("\n# === {under} ===\n");
             heading = under.to_owned();
         }
-        let help = argument.get_help().unwrap().to_string();
-        text += &format!("\n# {}.\n#{} = {}\n", help.trim_end_matches('.'), name.to_ascii_lowercase(), shown(argument));
+        let help = argument.get_long_help().or(argument.get_help()).unwrap().to_string();
+        text += "\n";
+        for line in format!("{}.", help.trim_end_matches('.')).lines() {
+            text += format!("# {line}").trim_end();
+            text += "\n";
+        }
+        text += &format!("#{} = {}\n", name.to_ascii_lowercase(), shown(argument));
     }
     text
 }

@@ -1,0 +1,87 @@
+//! Every refusal, in every dialect.
+
+use super::*;
+use serde_json::Value;
+
+fn hit() -> LimitHit {
+    LimitHit { scope: "policy", rate: None, wait_ms: None, unit: crate::limits::Unit::Requests }
+}
+
+fn every() -> Vec<Refusal> {
+    vec![
+        Refusal::missing_api_key(),
+        Refusal::invalid_api_key(),
+        Refusal::expired_api_key(),
+        Refusal::insufficient_scope("s"),
+        Refusal::rejected_token(&Rejection::Workspace("w".into())),
+        Refusal::workspace_mismatch(),
+        Refusal::missing_provider(),
+        Refusal::invalid_provider("p"),
+        Refusal::router_error("w"),
+        Refusal::unknown_slug("s"),
+        Refusal::provider_not_available("s", "w"),
+        Refusal::model_not_allowed("m", "s"),
+        Refusal::unknown_model("w"),
+        Refusal::secret_unavailable("i", "w"),
+        Refusal::invalid_config("w".into()),
+        Refusal::invalid_custom_host("h"),
+        Refusal::endpoint_not_supported("p", "w"),
+        Refusal::invalid_forward_headers("f"),
+        Refusal::invalid_metadata("m"),
+        Refusal::invalid_header("h", "w"),
+        Refusal::repeated_header("h"),
+        Refusal::invalid_query("q", "w"),
+        Refusal::model_not_found("m"),
+        Refusal::invalid_content_type(),
+        Refusal::invalid_json("w"),
+        Refusal::invalid_form(),
+        Refusal::body_too_large(1),
+        Refusal::headers_too_large(1),
+        Refusal::body_timeout(),
+        Refusal::method_not_allowed("X"),
+        Refusal::not_found(),
+        Refusal::not_implemented("x"),
+        Refusal::not_ready(),
+        Refusal::overloaded(),
+        Refusal::rate_limited("m".into(), 1, hit()),
+        Refusal::budget_exhausted("m".into(), hit()),
+        Refusal::price_unknown("m".into(), hit()),
+        Refusal::limits_unknown("m".into(), hit()),
+        Refusal::timeout(1),
+        Refusal::gateway_timeout(1),
+        Refusal::out_of_time(),
+        Refusal::upstream_unreachable("p", "w"),
+        Refusal::invalid_upstream_response("p", "w"),
+        Refusal::upstream_error(500, "m".into()),
+        Refusal::control_plane_unavailable(),
+        Refusal::internal(),
+    ]
+}
+
+#[test]
+fn every_refusal_has_a_listed_code_and_every_listed_code_a_refusal() {
+    let used: Vec<&str> = every().iter().map(|refusal| refusal.code).collect();
+    for code in &used {
+        assert!(CODES.contains(code), "{code} is not in CODES");
+    }
+    for code in CODES {
+        assert!(used.contains(code), "{code} is never used");
+    }
+}
+
+#[test]
+fn every_dialect_finds_its_message_where_its_clients_look() {
+    let refusal = Refusal::invalid_api_key();
+    for (dialect, pointers) in [
+        (Dialect::OpenAi, vec!["/error/message", "/message"]),
+        (Dialect::Responses, vec!["/error/message", "/message"]),
+        (Dialect::Anthropic, vec!["/error/message"]),
+        (Dialect::ControlPlane, vec!["/error/message", "/data/message", "/message"]),
+        (Dialect::Plain, vec!["/message"]),
+    ] {
+        let body: Value = serde_json::from_slice(&refusal.body(dialect, "id")).unwrap();
+        for pointer in pointers {
+            assert_eq!(body.pointer(pointer).unwrap(), "the API key is not valid", "{dialect:?} {pointer}");
+        }
+    }
+}

@@ -1,0 +1,74 @@
+//! A refusal as bytes: a body, or an event of a stream that has begun, in the dialect of the route's clients.
+
+use super::{Dialect, Refusal};
+use bytes::Bytes;
+use serde_json::json;
+
+impl Refusal {
+    /// The error body in the words of the route's clients.
+    pub fn body(&self, dialect: Dialect, request_id: &str) -> Bytes {
+        let message = &self.message;
+        let mut value = match dialect {
+            Dialect::OpenAi | Dialect::Responses => json!({
+                "status": "failure", "message": message,
+                "error": { "message": message, "type": self.kind, "param": self.param, "code": self.written_code() },
+                "provider": null,
+            }),
+            Dialect::Anthropic => json!({
+                "type": "error", "error": { "type": self.kind, "message": message, "code": self.written_code() },
+                "request_id": request_id,
+            }),
+            Dialect::ControlPlane => json!({
+                "success": false, "message": message,
+                "data": { "message": message, "errorCode": self.control_plane_code(), "errors": [] },
+                "error": { "message": message, "type": self.kind, "param": self.param, "code": self.control_plane_code() },
+                "request_id": request_id,
+            }),
+            Dialect::Plain => json!({ "message": message, "ok": false }),
+        };
+        if !self.errors.is_empty() {
+            value["errors"] = json!(self.errors);
+        }
+        Bytes::from(value.to_string())
+    }
+
+    /// The same as one server-sent event, for a stream that has already begun.
+    pub fn event(&self, dialect: Dialect, request_id: &str) -> Bytes {
+        if dialect == Dialect::Responses {
+            let error = json!({ "code": self.written_code(), "message": self.message });
+            let failed = json!({ "type": "response.failed", "response": { "status": "failed", "error": error } });
+            return Bytes::from(format!("event: response.failed\ndata: {failed}\n\n"));
+        }
+        let body = self.body(dialect, request_id);
+        let mut event = Vec::with_capacity(body.len() + 40);
+        if dialect == Dialect::Anthropic {
+            event.extend_from_slice(b"event: error\n");
+        }
+        event.extend_from_slice(b"data: ");
+        event.extend_from_slice(&body);
+        event.extend_from_slice(b"\n\n");
+        if dialect == Dialect::OpenAi {
+            event.extend_from_slice(b"data: [DONE]\n\n");
+        }
+        Bytes::from(event)
+    }
+
+    /// As clients see it: whatever is wrong with a config begins with `AB01`, on both planes.
+    fn written_code(&self) -> &'static str {
+        match self.code {
+            "invalid_config" => "AB01_INVALID_CONFIG",
+            code => code,
+        }
+    }
+
+    fn control_plane_code(&self) -> &'static str {
+        match self.status {
+            400 | 413 | 431 => "AB01",
+            404 | 405 => "AB02",
+            403 => "AB03",
+            401 => "AB05",
+            429 => "AB06",
+            _ => "AB04",
+        }
+    }
+}
