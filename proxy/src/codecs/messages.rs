@@ -10,7 +10,6 @@ mod stream_writer;
 mod tools;
 mod usage;
 
-pub(super) use request_reader::read_thinking;
 pub(super) use request_writer::{JSON_INSTRUCTION, thinking_budget};
 
 use super::error::CodecError;

@@ -1,5 +1,7 @@
 //! Effort in words, budgets in tokens (contract 7.3, 7.4, 6.4 and 7.12).
 
+use super::error::CodecError;
+use super::json_reader::Fields;
 use crate::conversation::{Effort, Reasoning};
 
 /// Anthropic's least budget.
@@ -75,6 +77,22 @@ pub fn effort_of(reasoning: &Reasoning) -> Option<Effort> {
     let known = [Effort::Low, Effort::Medium, Effort::High];
     let fits = |effort: &Effort| anthropic_budget(*effort).is_some_and(|enough| budget <= enough);
     Some(known.into_iter().find(fits).unwrap_or(Effort::Xhigh))
+}
+
+/// `{type: enabled, budget_tokens}`, `{type: adaptive}` or `{type: disabled}`. Anthropic's words, which chat callers and Converse use too.
+pub(in crate::codecs) fn read_thinking(mut thinking: Fields<'_>, reasoning: &mut Reasoning) -> Result<(), CodecError> {
+    let path = thinking.path;
+    match thinking.required_string("type")?.as_str() {
+        "enabled" => {
+            reasoning.budget = thinking.integer("budget_tokens")?;
+            // Claude's thoughts are shown.
+            reasoning.is_shown = Some(true);
+        }
+        "adaptive" => reasoning.is_adaptive = true,
+        "disabled" => reasoning.is_disabled = true,
+        _ => return Err(path.field("type").problem("is not enabled, adaptive or disabled")),
+    }
+    Ok(())
 }
 
 #[cfg(test)]

@@ -246,7 +246,7 @@ fn read_reasoning(body: &mut Fields<'_>) -> Result<Reasoning, CodecError> {
         reasoning.effort = Some(Effort::from_name(&word).ok_or_else(unknown)?);
     }
     if let Some(thinking) = body.object("thinking")? {
-        crate::codecs::messages::read_thinking(Fields::from_map(thinking, path.field("thinking")), &mut reasoning)?;
+        crate::codecs::reasoning::read_thinking(Fields::from_map(thinking, path.field("thinking")), &mut reasoning)?;
     }
     Ok(reasoning)
 }

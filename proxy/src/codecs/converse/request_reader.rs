@@ -77,7 +77,7 @@ fn read_settings(body: &mut Fields<'_>) -> Result<Settings, CodecError> {
         settings.top_k = fields.integer("top_k")?;
         if let Some(thinking) = fields.object("thinking")? {
             let thinking = Fields::from_map(thinking, inner.field("thinking"));
-            crate::codecs::messages::read_thinking(thinking, &mut settings.reasoning)?;
+            crate::codecs::reasoning::read_thinking(thinking, &mut settings.reasoning)?;
         }
         settings.user = fields.inner("metadata").string("user_id")?;
         let rest = fields.rest();

@@ -4,6 +4,7 @@ use super::block_reader::read_content;
 use super::tools;
 use crate::codecs::error::CodecError;
 use crate::codecs::json_reader::{Fields, MAX_TURNS};
+use crate::codecs::reasoning::read_thinking;
 use crate::conversation::{
     Effort, Extra, JsonSchemaFormat, Part, Reasoning, Request, ResponseFormat, Role, Settings, SystemText, Turn,
     WireFormat,
@@ -80,22 +81,6 @@ fn read_settings(body: &mut Fields<'_>) -> Result<Settings, CodecError> {
         reasoning,
         ..Settings::default()
     })
-}
-
-/// `{type: enabled, budget_tokens}`, `{type: adaptive}` or `{type: disabled}`. Chat callers may write the same.
-pub(in crate::codecs) fn read_thinking(mut thinking: Fields<'_>, reasoning: &mut Reasoning) -> Result<(), CodecError> {
-    let path = thinking.path;
-    match thinking.required_string("type")?.as_str() {
-        "enabled" => {
-            reasoning.budget = thinking.integer("budget_tokens")?;
-            // Claude's thoughts are shown.
-            reasoning.is_shown = Some(true);
-        }
-        "adaptive" => reasoning.is_adaptive = true,
-        "disabled" => reasoning.is_disabled = true,
-        _ => return Err(path.field("type").problem("is not enabled, adaptive or disabled")),
-    }
-    Ok(())
 }
 
 fn read_output_config(mut config: Fields<'_>, request: &mut Request) -> Result<(), CodecError> {
