@@ -23,9 +23,3 @@ pub fn allowed(features: &Features, sent: Option<&Value>) -> Result<(), ApiError
     }
     Err(ApiError::FeatureOff { setting: "USAGE_LIMITS_ENABLED" })
 }
-
-/// A number as clients want it: whole ones without a fraction.
-pub fn number(value: f64) -> Value {
-    let is_whole = value.fract() == 0.0 && value.abs() < 9_007_199_254_740_992.0;
-    if is_whole { (value as i64).into() } else { value.into() }
-}

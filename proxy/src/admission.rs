@@ -21,6 +21,9 @@ pub use limit_refusal::LimitOwner;
 use crate::limits::{Counter, Limit, LimitAsk, LimitKind, Micros, Scope, ShareHandle, Unit, Window};
 use crate::snapshot::{Policies, Snapshot};
 use chrono::{DateTime, Datelike as _, Utc};
+use rust_decimal::Decimal;
+use rust_decimal::prelude::ToPrimitive as _;
+use shared::amount::Amount;
 use shared::identity::jwt::limits::{Period, UsageKind, UsageLimit};
 use shared::model::ThingLimits;
 use shared::model::limits::{Budget, Rate};
@@ -237,8 +240,7 @@ fn add_limits_of_policies(
             RateKind::Tokens => Unit::Tokens,
         };
         let counter = Counter::new(organisation, Scope::Policy, id, unit, kind);
-        // A float is cut off at the largest number there is.
-        let limit = Limit { counter, cap: policy.value as u64, kind, dry_run: policy.dry_run };
+        let limit = Limit { counter, cap: whole(policy.value.0), kind, dry_run: policy.dry_run };
         wanted.push(ApplicableLimit::new(limit, LimitOwner::RatePolicy(policy.clone())));
     }
     for policy in &policies.budgets {
@@ -271,13 +273,18 @@ fn window(unit: RateUnit) -> Window {
 }
 
 /// The unit of a budget's counter, and how far it may go: money in nano-cents, rounded down.
-fn budget(kind: BudgetKind, most: f64) -> (Unit, u64) {
-    const NANO_CENTS: f64 = 100.0 * 1e9;
+fn budget(kind: BudgetKind, Amount(most): Amount) -> (Unit, u64) {
+    const NANO_CENTS: u64 = 100 * 1_000_000_000;
     match kind {
-        BudgetKind::Cost => (Unit::Cost, (most * NANO_CENTS) as u64),
-        BudgetKind::Tokens => (Unit::Tokens, most as u64),
-        BudgetKind::Requests => (Unit::Requests, most as u64),
+        BudgetKind::Cost => (Unit::Cost, whole(most.checked_mul(NANO_CENTS.into()).unwrap_or(Decimal::MAX))),
+        BudgetKind::Tokens => (Unit::Tokens, whole(most)),
+        BudgetKind::Requests => (Unit::Requests, whole(most)),
     }
+}
+
+/// Rounded down, and cut off at the largest number there is.
+fn whole(number: Decimal) -> u64 {
+    if number.is_sign_negative() { 0 } else { number.trunc().to_u64().unwrap_or(u64::MAX) }
 }
 
 /// Each budget of a token has a counter of its own: by the name it has, else by its period.

@@ -2,6 +2,7 @@
 //!
 //! - `settings`: every setting, one struct per concern
 //! - `telemetry`: log lines
+//! - `amount`: how much of a budget, in exact decimals
 //! - `headers`: the gateway's own headers, those that may be forwarded, and the client's address
 //! - `outbound`: which hosts may be called: origins and the guard against internal addresses
 //! - `db`: the connection to Postgres, its schema, and the SQL that both services run
@@ -18,6 +19,7 @@
 //! - `routes`: the control plane's route table
 //! - `bootstrap`: the first tenant
 
+pub mod amount;
 pub mod bootstrap;
 pub mod config;
 pub mod cost;

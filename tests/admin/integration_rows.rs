@@ -26,7 +26,7 @@ async fn a_new_workspace_gets_what_integrations_grant_to_all() {
     assert!(grants.iter().all(|one| one.enabled && one.workspace_id == workspace), "{other:?} got something");
     assert_eq!(grants.iter().map(|one| one.integration_id).collect::<Vec<_>>(), [granted, bare]);
     let limits = grants[0].limits.as_ref().unwrap();
-    assert_eq!((limits.rates.len(), limits.budget.and_then(|budget| budget.credit_limit)), (0, Some(5.0)));
+    assert_eq!((limits.rates.len(), limits.budget.and_then(|budget| budget.credit_limit)), (0, Some(5.into())));
     assert_eq!(grants[1].limits, None);
 
     let sql = format!("SELECT {} FROM providers", Provider::COLUMNS);

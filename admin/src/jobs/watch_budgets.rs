@@ -5,7 +5,7 @@
 use super::{Job, JobRun, outbox};
 use crate::app::App;
 use crate::audit::{self, AuditRecord};
-use crate::limits::{BudgetCrossing, UsageLimits, number};
+use crate::limits::{BudgetCrossing, UsageLimits};
 use crate::mail::budget::{self, BudgetNotice};
 use crate::mail::recipients;
 use futures::FutureExt as _;
@@ -117,7 +117,7 @@ impl BudgetOwner {
         format!(
             "SELECT t.id, t.organisation_id, {workspace} AS workspace_id, {name} AS name, {called} AS called,
                     {budget} AS budget,
-                    (c.value * CASE c.unit WHEN 'cost' THEN 0.01 ELSE 1 END)::float8 AS used
+                    c.value * CASE c.unit WHEN 'cost' THEN 0.01 ELSE 1 END AS used
              FROM {table} t JOIN usage_counters c
                ON c.organisation_id = t.organisation_id AND c.scope = '{scope}' AND c.scope_id = {scope_id}
               AND c.unit = {budget} ->> 'type' AND c.period = 'total'
@@ -169,7 +169,7 @@ async fn tell(tx: &Transaction<'_>, thing: &BudgetOwner, row: &Row) -> anyhow::R
     let mut record = AuditRecord::by_system(organisation, thing.resource_type, action(crossing));
     record.workspace_id = workspace;
     record.resource_id = Some(called.clone());
-    record.after = Some(json!({ "current_usage": number(used), "usage_limits": told.shown() }));
+    record.after = Some(json!({ "current_usage": used, "usage_limits": told.shown() }));
     audit::record(tx, &record).await?;
     let name: Option<String> = row.try_get("name")?;
     let subject = BudgetNotice {

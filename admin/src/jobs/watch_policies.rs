@@ -5,11 +5,12 @@ use super::watch_budgets::action;
 use super::{Job, JobRun, outbox};
 use crate::app::App;
 use crate::audit::{self, AuditRecord};
-use crate::limits::{BudgetCrossing, BudgetMarks, number};
+use crate::limits::{BudgetCrossing, BudgetMarks};
 use crate::mail::budget::{self, BudgetNotice};
 use crate::mail::recipients;
 use futures::FutureExt as _;
 use serde_json::json;
+use shared::amount::Amount;
 use shared::model::policy::BudgetKind;
 use std::time::Duration;
 use tokio_postgres::{Row, Transaction};
@@ -23,7 +24,7 @@ const AT_ONCE: usize = 200;
 /// Groups that crossed a threshold or limit for which no alert was sent yet.
 const REACHED: &str =
     "SELECT p.id, p.organisation_id, p.workspace_id, p.name, p.type, p.credit_limit, p.alert_threshold,
-        p.dry_run, g.value_key, g.used::float8 AS used, g.told_threshold, g.told_exhausted
+        p.dry_run, g.value_key, g.used, g.told_threshold, g.told_exhausted
     FROM usage_limits_policies p CROSS JOIN LATERAL (
         SELECT substr(c.scope_id, 38) AS value_key, c.value * CASE p.type WHEN 'cost' THEN 0.01 ELSE 1 END AS used,
                coalesce(e.is_threshold_alerts_sent, false) AS told_threshold,
@@ -58,7 +59,7 @@ async fn work(app: &App, tx: &Transaction<'_>) -> anyhow::Result<JobRun> {
 async fn tell(tx: &Transaction<'_>, row: &Row) -> anyhow::Result<()> {
     let (id, organisation): (Uuid, Uuid) = (row.try_get("id")?, row.try_get("organisation_id")?);
     let workspace: Uuid = row.try_get("workspace_id")?;
-    let (value_key, used): (String, f64) = (row.try_get("value_key")?, row.try_get("used")?);
+    let (value_key, used): (String, Amount) = (row.try_get("value_key")?, row.try_get("used")?);
     let marks = BudgetMarks {
         credit_limit: row.try_get("credit_limit")?,
         alert_threshold: row.try_get("alert_threshold")?,
@@ -74,7 +75,7 @@ async fn tell(tx: &Transaction<'_>, row: &Row) -> anyhow::Result<()> {
     let mut record = AuditRecord::by_system(organisation, "policies", action(crossing));
     record.workspace_id = Some(workspace);
     record.resource_id = Some(id.to_string());
-    record.after = Some(json!({ "value_key": value_key, "current_usage": number(used), "status": status }));
+    record.after = Some(json!({ "value_key": value_key, "current_usage": used, "status": status }));
     audit::record(tx, &record).await?;
     let name: Option<String> = row.try_get("name")?;
     let subject = BudgetNotice {

@@ -1,10 +1,12 @@
 //! Whether usage crosses a budget's threshold or limit; each crossing is reported once.
 
+use shared::amount::Amount;
+
 /// A budget's threshold and limit, and which alerts about them were sent.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct BudgetMarks {
-    pub credit_limit: Option<f64>,
-    pub alert_threshold: Option<f64>,
+    pub credit_limit: Option<Amount>,
+    pub alert_threshold: Option<Amount>,
     pub is_threshold_alerts_sent: bool,
     pub is_exhausted_alerts_sent: bool,
 }
@@ -16,12 +18,12 @@ pub enum BudgetCrossing {
 }
 
 impl BudgetMarks {
-    pub fn is_exhausted(&self, used: f64) -> bool {
+    pub fn is_exhausted(&self, used: Amount) -> bool {
         self.credit_limit.is_some_and(|limit| used >= limit)
     }
 
     /// The alert to send now, if any. The alert that the limit is reached replaces the one about the threshold.
-    pub fn crossed(&self, used: f64) -> Option<BudgetCrossing> {
+    pub fn crossed(&self, used: Amount) -> Option<BudgetCrossing> {
         if self.is_exhausted(used) {
             return (!self.is_exhausted_alerts_sent).then_some(BudgetCrossing::Exhausted);
         }
@@ -52,7 +54,7 @@ impl BudgetMarks {
 }
 
 /// None is further away than any amount.
-pub fn is_raised(new: Option<f64>, old: Option<f64>) -> bool {
+pub fn is_raised(new: Option<Amount>, old: Option<Amount>) -> bool {
     match (new, old) {
         (_, None) => false,
         (None, Some(_)) => true,
@@ -64,10 +66,14 @@ pub fn is_raised(new: Option<f64>, old: Option<f64>) -> bool {
 mod tests {
     use super::*;
 
+    fn amount(number: f64) -> Amount {
+        Amount::from_float(number).unwrap()
+    }
+
     fn marks(limit: f64, threshold: Option<f64>, sent: (bool, bool)) -> BudgetMarks {
         BudgetMarks {
-            credit_limit: Some(limit),
-            alert_threshold: threshold,
+            credit_limit: Some(amount(limit)),
+            alert_threshold: threshold.map(amount),
             is_threshold_alerts_sent: sent.0,
             is_exhausted_alerts_sent: sent.1,
         }
@@ -87,6 +93,7 @@ mod tests {
             (None, (false, false), 10.0, Some(Exhausted)),
         ] {
             let marks = marks(10.0, threshold, sent);
+            let used = amount(used);
             let crossed = marks.crossed(used);
             assert_eq!(crossed, expected, "{threshold:?} {sent:?} {used}");
             if let Some(crossing) = crossed {
@@ -98,7 +105,7 @@ mod tests {
             }
         }
         let boundless = BudgetMarks { alert_threshold: None, credit_limit: None, ..marks(1.0, None, (false, false)) };
-        assert_eq!(boundless.crossed(1e15), None);
+        assert_eq!(boundless.crossed(amount(1e15)), None);
     }
 
     #[test]

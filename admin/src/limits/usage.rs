@@ -2,12 +2,12 @@
 //! used so far survives a change of the limits. A reset is a new `last_reset_at`: counters are found by it.
 
 use super::crossing::{BudgetCrossing, BudgetMarks};
-use super::number;
 use super::reset::{self, ResetPeriod, ResetSchedule};
 use crate::http::{ApiError, Time, json};
 use chrono::{DateTime, SubsecRound as _, Utc, Weekday};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
+use shared::amount::Amount;
 use shared::settings::limits::UnknownPrice;
 
 /// The day on which weeks of keys, providers and workspaces begin.
@@ -24,9 +24,9 @@ pub struct UsageLimits {
     unknown_price: Option<UnknownPrice>,
     is_expired_alerts_sent: bool,
     last_reset_at: DateTime<Utc>,
-    used: f64,
+    used: Amount,
     /// Part of that: promised to calls whose proxy died before they were over.
-    unconfirmed: f64,
+    unconfirmed: Amount,
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -43,8 +43,8 @@ pub enum UsageKind {
 struct SentUsageLimits {
     #[serde(rename = "type", default)]
     kind: Option<UsageKind>,
-    credit_limit: Option<f64>,
-    alert_threshold: Option<f64>,
+    credit_limit: Option<Amount>,
+    alert_threshold: Option<Amount>,
     periodic_reset: Option<ResetPeriod>,
     periodic_reset_days: Option<i64>,
     next_usage_reset_at: Option<String>,
@@ -77,7 +77,7 @@ pub fn usage_limits(
 
 fn checked(sent: SentUsageLimits, now: DateTime<Utc>) -> Result<UsageLimits, ApiError> {
     for (field, value) in [("credit_limit", sent.credit_limit), ("alert_threshold", sent.alert_threshold)] {
-        if value.is_some_and(|value| !(1.0..=1e15).contains(&value)) {
+        if value.is_some_and(|value| !value.is_limit_from(1)) {
             return Err(ApiError::field(field, "must be ≥ 1"));
         }
     }
@@ -101,24 +101,25 @@ fn checked(sent: SentUsageLimits, now: DateTime<Utc>) -> Result<UsageLimits, Api
         unknown_price: sent.unknown_price,
         is_expired_alerts_sent: false,
         last_reset_at: now.trunc_subsecs(3),
-        used: 0.0,
-        unconfirmed: 0.0,
+        used: Amount::ZERO,
+        unconfirmed: Amount::ZERO,
     })
 }
 
 impl UsageLimits {
     /// As stored by `stored`; none for what cannot be read. `used` is what `budget_used` says.
-    pub fn from_stored(stored: &Value, used: Option<f64>) -> Option<Self> {
+    pub fn from_stored(stored: &Value, used: Option<Amount>) -> Option<Self> {
         let stored = stored.as_array().map_or(Some(stored), |items| items.first())?.as_object()?;
         let field = |name: &str| stored.get(name).unwrap_or(&Value::Null);
         let time = |name: &str| field(name).as_str().and_then(|text| text.parse().ok());
+        let amount = |name: &str| Amount::deserialize(field(name)).ok();
         let flag = |name: &str| field(name).as_bool().unwrap_or(false);
         let period = ResetPeriod::deserialize(field("periodic_reset")).ok();
         Some(Self {
             kind: UsageKind::deserialize(field("type")).unwrap_or_default(),
             marks: BudgetMarks {
-                credit_limit: field("credit_limit").as_f64(),
-                alert_threshold: field("alert_threshold").as_f64(),
+                credit_limit: amount("credit_limit"),
+                alert_threshold: amount("alert_threshold"),
                 is_threshold_alerts_sent: flag("is_threshold_alerts_sent"),
                 is_exhausted_alerts_sent: flag("is_exhausted_alerts_sent"),
             },
@@ -129,12 +130,12 @@ impl UsageLimits {
             is_expired_alerts_sent: flag("is_expired_alerts_sent"),
             last_reset_at: time("last_reset_at").unwrap_or_default(),
             used: used.unwrap_or_default(),
-            unconfirmed: 0.0,
+            unconfirmed: Amount::ZERO,
         })
     }
 
     /// What `budget_unconfirmed` says.
-    pub fn with_unconfirmed(self, unconfirmed: Option<f64>) -> Self {
+    pub fn with_unconfirmed(self, unconfirmed: Option<Amount>) -> Self {
         Self { unconfirmed: unconfirmed.unwrap_or_default(), ..self }
     }
 
@@ -151,8 +152,8 @@ impl UsageLimits {
     /// The object as the interface shows it.
     pub fn shown(&self) -> Value {
         let mut shown = self.sent();
-        shown["current_usage"] = number(self.used);
-        shown["unconfirmed"] = number(self.unconfirmed);
+        shown["current_usage"] = json!(self.used);
+        shown["unconfirmed"] = json!(self.unconfirmed);
         shown["status"] = if self.is_exhausted() { "exhausted" } else { "active" }.into();
         shown["is_threshold_alerts_sent"] = self.marks.is_threshold_alerts_sent.into();
         shown["is_exhausted_alerts_sent"] = self.marks.is_exhausted_alerts_sent.into();
@@ -164,8 +165,8 @@ impl UsageLimits {
     pub fn sent(&self) -> Value {
         json!({
             "type": self.kind,
-            "credit_limit": self.marks.credit_limit.map(number),
-            "alert_threshold": self.marks.alert_threshold.map(number),
+            "credit_limit": self.marks.credit_limit,
+            "alert_threshold": self.marks.alert_threshold,
             "periodic_reset": self.schedule.and_then(ResetSchedule::period),
             "periodic_reset_days": self.schedule.and_then(ResetSchedule::days),
             "next_usage_reset_at": self.next_usage_reset_at.map(Time),
@@ -186,7 +187,7 @@ impl UsageLimits {
         &self.marks
     }
 
-    pub fn used(&self) -> f64 {
+    pub fn used(&self) -> Amount {
         self.used
     }
 
@@ -197,7 +198,7 @@ impl UsageLimits {
         self.is_expired_alerts_sent = false;
         // As precise as it is written down: it is part of a counter's name.
         self.last_reset_at = at.trunc_subsecs(3);
-        (self.used, self.unconfirmed) = (0.0, 0.0);
+        (self.used, self.unconfirmed) = (Amount::ZERO, Amount::ZERO);
         self
     }
 
@@ -315,7 +316,7 @@ mod tests {
             "next_usage_reset_at": "2026-02-01T00:00:00.000Z", "last_reset_at": "2026-01-03T00:00:00.123Z",
             "is_threshold_alerts_sent": true, "is_exhausted_alerts_sent": true,
         });
-        UsageLimits::from_stored(&stored, Some(used)).unwrap()
+        UsageLimits::from_stored(&stored, Amount::from_float(used)).unwrap()
     }
 
     #[test]
@@ -331,7 +332,7 @@ mod tests {
         ] {
             let limits = usage_limits(sent.clone(), Some(&stored(10.5)), now()).unwrap().unwrap();
             let shown = limits.shown();
-            assert_eq!(shown["current_usage"], number(usage), "{sent}");
+            assert_eq!(shown["current_usage"], json!(Amount::from_float(usage)), "{sent}");
             assert_eq!(shown["status"], status, "{sent}");
             assert_eq!(shown["is_threshold_alerts_sent"], threshold_sent, "{sent}");
             assert_eq!(shown["is_exhausted_alerts_sent"], exhausted_sent, "{sent}");
@@ -343,7 +344,10 @@ mod tests {
     #[test]
     fn a_reset_is_another_beginning_and_nothing_told() {
         let reset = stored(10.5).reset(now());
-        assert_eq!((reset.used(), reset.is_exhausted(), reset.marks().is_exhausted_alerts_sent), (0.0, false, false));
+        assert_eq!(
+            (reset.used(), reset.is_exhausted(), reset.marks().is_exhausted_alerts_sent),
+            (Amount::ZERO, false, false)
+        );
         assert_eq!(reset.stored()["last_reset_at"], "2026-01-15T10:30:00.000Z");
         assert_eq!(reset.stored()["next_usage_reset_at"], "2026-02-01T00:00:00.000Z");
         assert_eq!(stored(10.5).caught_up(now()), None, "not due yet");

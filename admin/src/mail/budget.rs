@@ -1,7 +1,9 @@
 //! Letters about a budget: that it goes to its end, and that it has.
 
 use super::Letter;
-use crate::limits::{BudgetCrossing, BudgetMarks, UsageKind, number};
+use crate::limits::{BudgetCrossing, BudgetMarks, UsageKind};
+use rust_decimal::RoundingStrategy::MidpointAwayFromZero;
+use shared::amount::Amount;
 use shared::model::policy::BudgetKind;
 
 pub const KIND_THRESHOLD: &str = "budget threshold";
@@ -13,7 +15,7 @@ pub struct BudgetNotice<'a> {
     pub thing: &'a str,
     pub kind: BudgetKind,
     pub marks: BudgetMarks,
-    pub used: f64,
+    pub used: Amount,
     /// Where it is changed: `PUT /v1/api-keys/…`.
     pub at: &'a str,
     /// Nothing is refused because of it.
@@ -31,10 +33,10 @@ impl From<UsageKind> for BudgetKind {
 
 pub fn letter(to: String, budget: &BudgetNotice<'_>, crossing: BudgetCrossing) -> Letter {
     let BudgetNotice { thing, kind, marks, used, at, is_dry_run } = budget;
-    let amount = |value: f64| match kind {
-        BudgetKind::Cost => format!("${}", (value * 100.0).round() / 100.0),
-        BudgetKind::Tokens => format!("{} tokens", number(value)),
-        BudgetKind::Requests => format!("{} requests", number(value)),
+    let amount = |value: Amount| match kind {
+        BudgetKind::Cost => format!("${}", Amount(value.0.round_dp_with_strategy(2, MidpointAwayFromZero))),
+        BudgetKind::Tokens => format!("{value} tokens"),
+        BudgetKind::Requests => format!("{value} requests"),
     };
     let limit = amount(marks.credit_limit.unwrap_or_default());
     let (subject, happened, kind) = match crossing {
@@ -70,12 +72,13 @@ mod tests {
 
     #[test]
     fn a_letter_says_what_is_used_of_what_and_what_follows() {
-        let marks = BudgetMarks { credit_limit: Some(10.0), alert_threshold: Some(8.0), ..BudgetMarks::default() };
+        let marks =
+            BudgetMarks { credit_limit: Some(10.into()), alert_threshold: Some(8.into()), ..BudgetMarks::default() };
         let cost = |is_dry_run| BudgetNotice {
             thing: "API key ci",
             kind: BudgetKind::Cost,
             marks,
-            used: 8.0533,
+            used: Amount("8.0533".parse().unwrap()),
             at: "PUT /v1/api-keys/k",
             is_dry_run,
         };
@@ -85,7 +88,7 @@ mod tests {
         let over = letter("a@x.test".into(), &cost(false), BudgetCrossing::Exhausted);
         assert!(over.text.contains("refused (412)") && over.text.contains("PUT /v1/api-keys/k"), "{}", over.text);
         assert!(letter("a@x.test".into(), &cost(true), BudgetCrossing::Exhausted).text.contains("nothing is refused"));
-        let tokens = BudgetNotice { kind: BudgetKind::Tokens, used: 9.0, ..cost(false) };
+        let tokens = BudgetNotice { kind: BudgetKind::Tokens, used: 9.into(), ..cost(false) };
         assert!(letter("a@x.test".into(), &tokens, BudgetCrossing::Threshold).text.contains("9 tokens of 10 tokens"));
     }
 }

@@ -21,6 +21,7 @@ use crate::identity::Call;
 use crate::limits::UsageLimits;
 use serde::Serialize;
 use serde_json::{Value, json};
+use shared::amount::Amount;
 use shared::db::table::{Columns, Filter, OnDelete, RowError, SelectList, Table, Tenancy};
 use shared::model::KeyKind;
 use tokio_postgres::Row;
@@ -57,9 +58,9 @@ pub struct ApiKeyRow {
     usage_limits: Option<Value>,
     /// What was used of the budget.
     #[serde(skip)]
-    used: Option<f64>,
+    used: Option<Amount>,
     #[serde(skip)]
-    unconfirmed: Option<f64>,
+    unconfirmed: Option<Amount>,
     reset_usage: Option<i16>,
     expires_at: Option<Time>,
     expiry_enforced: bool,

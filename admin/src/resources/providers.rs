@@ -16,6 +16,7 @@ use crate::resources::integrations::Fields;
 use chrono::Utc;
 use serde::Serialize;
 use serde_json::{Value, json};
+use shared::amount::Amount;
 use shared::db::table::{Columns, Filter, OnDelete, RowError, SelectList, Table, Tenancy};
 use shared::seal::Sealed;
 use tokio_postgres::Row;
@@ -49,9 +50,9 @@ pub struct Provider {
     pub usage_limits: Option<Value>,
     /// What was used of the budget.
     #[serde(skip)]
-    used: Option<f64>,
+    used: Option<Amount>,
     #[serde(skip)]
-    unconfirmed: Option<f64>,
+    unconfirmed: Option<Amount>,
     pub rate_limits: Value,
     reset_usage: Option<i16>,
     pub expires_at: Option<Time>,

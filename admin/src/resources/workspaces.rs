@@ -18,6 +18,7 @@ use axum::extract::{Path, State};
 use chrono::Utc;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
+use shared::amount::Amount;
 use shared::db::table::{Columns, Filter, OnDelete, RowError, SelectList, Table, Tenancy, row};
 use tokio_postgres::Row;
 use uuid::Uuid;
@@ -48,9 +49,9 @@ pub struct Workspace {
     pub usage_limits: Option<Value>,
     /// What was used of the budget.
     #[serde(skip_serializing)]
-    used: Option<f64>,
+    used: Option<Amount>,
     #[serde(skip_serializing)]
-    unconfirmed: Option<f64>,
+    unconfirmed: Option<Amount>,
     rate_limits: Option<Value>,
     /// Its own values; `effective` says which count.
     security_settings: Value,

@@ -1,10 +1,10 @@
 //! A price: an exact decimal, never negative. Files write it as text (`"0.00025"`); a JSON number is read as it was
 //! written, and written back as a number, because that is what clients of the price list expect.
 
+use crate::amount;
 use rust_decimal::Decimal;
 use serde::de::{self, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
-use serde_json::value::RawValue;
 use std::fmt;
 use std::str::FromStr as _;
 
@@ -13,9 +13,7 @@ pub struct Price(pub Decimal);
 
 impl Serialize for Price {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        // Never in exponents, and not through a float: digit for digit.
-        let number = RawValue::from_string(self.0.normalize().to_string()).map_err(serde::ser::Error::custom)?;
-        number.serialize(serializer)
+        amount::as_number(self.0, serializer)
     }
 }
 

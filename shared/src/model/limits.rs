@@ -2,8 +2,8 @@
 //! stored, without what is only for people.
 
 use super::policy::{BudgetKind, RateKind, RateUnit, UnknownPrice};
+use crate::amount::Amount;
 use chrono::{DateTime, Utc};
-
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 use tokio_postgres::Row;
@@ -29,7 +29,7 @@ pub struct Budget {
     #[serde(rename = "type", default = "cost")]
     pub kind: BudgetKind,
     /// Dollars or tokens; none when only a threshold is watched.
-    pub credit_limit: Option<f64>,
+    pub credit_limit: Option<Amount>,
     #[serde(default)]
     pub strict: bool,
     /// None follows the proxy's setting.
@@ -85,7 +85,10 @@ mod tests {
             "last_reset_at": "2026-02-01T00:00:00.000Z",
         }))
         .unwrap();
-        assert_eq!((budget.kind, budget.credit_limit, budget.strict), (BudgetKind::Tokens, Some(5.5), true));
+        assert_eq!(
+            (budget.kind, budget.credit_limit, budget.strict),
+            (BudgetKind::Tokens, Amount::from_float(5.5), true)
+        );
         assert_eq!(budget.last_reset_at.timestamp(), 1_769_904_000);
         let plain: Budget = serde_json::from_value(json!({ "credit_limit": 1 })).unwrap();
         assert_eq!((plain.kind, plain.strict, plain.unknown_price), (BudgetKind::Cost, false, None));

@@ -9,6 +9,7 @@ pub use crate::settings::limits::UnknownPrice;
 pub use rule::{Condition, ConditionValues, Facts, GroupBy, PolicyKey, Rule, names_model};
 pub use text::{push_id, push_value_key, value_key};
 
+use crate::amount::Amount;
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -29,7 +30,7 @@ pub struct RateLimitsPolicy {
     pub rule: Rule,
     pub kind: RateKind,
     pub unit: RateUnit,
-    pub value: f64,
+    pub value: Amount,
     pub dry_run: bool,
     /// `active` or `archived`.
     pub status: String,
@@ -47,7 +48,7 @@ pub struct UsageLimitsPolicy {
     pub rule: Rule,
     pub kind: BudgetKind,
     /// Dollars, tokens or requests.
-    pub credit_limit: f64,
+    pub credit_limit: Amount,
     pub strict: bool,
     /// None follows the proxy's setting.
     #[serde(default)]
@@ -83,14 +84,6 @@ impl BudgetKind {
             Self::Cost => "cost",
             Self::Tokens => "tokens",
             Self::Requests => "requests",
-        }
-    }
-
-    /// How much of a counter is one of the limit: counters of money are cents, limits are dollars.
-    pub const fn counted_as(self) -> f64 {
-        match self {
-            Self::Cost => 100.0,
-            Self::Tokens | Self::Requests => 1.0,
         }
     }
 }
@@ -205,7 +198,7 @@ mod tests {
             name: None,
             rule: serde_json::from_value(json!({ "conditions": [], "group_by": [] })).unwrap(),
             kind: BudgetKind::Cost,
-            credit_limit: 1.0,
+            credit_limit: 1.into(),
             strict: false,
             unknown_price: None,
             dry_run: false,

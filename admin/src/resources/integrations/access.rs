@@ -12,6 +12,7 @@ use axum::extract::{Path, State};
 use chrono::{DateTime, Utc};
 use serde::Deserialize;
 use serde_json::{Value, json};
+use shared::amount::Amount;
 use tokio_postgres::{GenericClient, Row};
 use uuid::Uuid;
 
@@ -281,7 +282,7 @@ pub fn shown_global(stored: &Value) -> Value {
 
 /// The stored budget of a row, and what was used of it.
 fn budget(row: &Row) -> Result<Option<UsageLimits>, ApiError> {
-    let (stored, used): (Option<Value>, Option<f64>) = (row.try_get("usage_limits")?, row.try_get("used")?);
+    let (stored, used): (Option<Value>, Option<Amount>) = (row.try_get("usage_limits")?, row.try_get("used")?);
     let unconfirmed = row.try_get("unconfirmed")?;
     let limits = stored.and_then(|stored| UsageLimits::from_stored(&stored, used));
     Ok(limits.map(|limits| limits.with_unconfirmed(unconfirmed)))

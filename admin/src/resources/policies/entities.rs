@@ -3,10 +3,10 @@
 
 use crate::http::{ApiError, Time};
 use crate::identity::Call;
-use crate::limits::number;
 use chrono::{DateTime, Utc};
 use serde::Deserialize;
 use serde_json::{Value, json};
+use shared::amount::Amount;
 use shared::db::table::row;
 use shared::model::policy::{Condition, Facts, PolicyKey, value_key};
 use std::borrow::Cow;
@@ -21,9 +21,9 @@ pub const STATUSES: [&str; 2] = ["active", "exhausted"];
 pub struct Entity {
     id: Uuid,
     pub value_key: String,
-    pub used: f64,
+    pub used: Amount,
     /// Of that, what nobody has confirmed.
-    unconfirmed: f64,
+    unconfirmed: Amount,
     pub status: String,
     entity_type: String,
     entity_id: String,
@@ -59,8 +59,8 @@ pub struct BudgetCounters<'a> {
 }
 
 /// $10 prefix, $11 unit, $12 period.
-const IN_WINDOW: &str = "SELECT substr(c.scope_id, length($10::text) + 1) AS value_key, c.value::float8 AS used,
-        c.starts_at AS since, false AS is_threshold_alerts_sent, false AS is_exhausted_alerts_sent, 0::float8 AS unconfirmed
+const IN_WINDOW: &str = "SELECT substr(c.scope_id, length($10::text) + 1) AS value_key, c.value AS used,
+        c.starts_at AS since, false AS is_threshold_alerts_sent, false AS is_exhausted_alerts_sent, 0::numeric AS unconfirmed
     FROM usage_counters c
     WHERE c.organisation_id = $1 AND c.scope = 'policy' AND left(c.scope_id, 36) = $2::uuid::text
       AND starts_with(c.scope_id, $10) AND c.unit = $11 AND c.period = $12::text
@@ -68,11 +68,11 @@ const IN_WINDOW: &str = "SELECT substr(c.scope_id, length($10::text) + 1) AS val
 
 /// $10 unit, $11 the policy's last reset. A group that was reset alone counts from then on.
 const IN_BUDGET: &str = "SELECT coalesce(c.value_key, e.value_key) AS value_key,
-        coalesce(c.value * CASE $10::text WHEN 'cost' THEN 0.01 ELSE 1 END, 0)::float8 AS used,
+        coalesce(c.value * CASE $10::text WHEN 'cost' THEN 0.01 ELSE 1 END, 0) AS used,
         greatest(e.last_reset_at, $11::timestamptz) AS since,
         coalesce(e.is_threshold_alerts_sent, false) AS is_threshold_alerts_sent,
         coalesce(e.is_exhausted_alerts_sent, false) AS is_exhausted_alerts_sent,
-        coalesce(c.unconfirmed * CASE $10::text WHEN 'cost' THEN 0.01 ELSE 1 END, 0)::float8 AS unconfirmed
+        coalesce(c.unconfirmed * CASE $10::text WHEN 'cost' THEN 0.01 ELSE 1 END, 0) AS unconfirmed
     FROM (SELECT substr(u.scope_id, 38) AS value_key, u.value,
             (SELECT sum(i.amount) FROM limit_intents i WHERE i.organisation_id = $1 AND i.scope = 'policy'
                 AND i.scope_id = u.scope_id AND i.unit = u.unit AND i.period = 'total' AND i.starts_at = u.starts_at
@@ -105,7 +105,7 @@ fn query(seen: &str) -> String {
             SELECT md5($2::uuid || '/' || g.value_key)::uuid AS id, g.*,
                 CASE g.entity_type WHEN 'api_key' THEN k.name WHEN 'workspace' THEN w.name WHEN 'user' THEN g.entity_id END
                     AS name,
-                CASE WHEN g.used >= $4::float8 THEN 'exhausted' ELSE 'active' END AS status
+                CASE WHEN g.used >= $4::numeric THEN 'exhausted' ELSE 'active' END AS status
             FROM known g LEFT JOIN api_keys k ON g.entity_type = 'api_key' AND k.id = g.row_id AND k.organisation_id = $1
                  LEFT JOIN workspaces w ON g.entity_type = 'workspace' AND w.id = g.row_id AND w.organisation_id = $1),
         picked AS (
@@ -123,7 +123,7 @@ pub async fn in_window(
     db: &impl GenericClient,
     call: &Call,
     policy: Uuid,
-    limit: f64,
+    limit: Amount,
     window: &RateCounters<'_>,
     wanted: &EntityQuery,
 ) -> Result<(i64, Vec<Entity>), ApiError> {
@@ -135,7 +135,7 @@ pub async fn in_budget(
     db: &impl GenericClient,
     call: &Call,
     policy: Uuid,
-    limit: f64,
+    limit: Amount,
     budget: &BudgetCounters<'_>,
     wanted: &EntityQuery,
 ) -> Result<(i64, Vec<Entity>), ApiError> {
@@ -148,7 +148,7 @@ async fn load_entities(
     sql: &str,
     call: &Call,
     policy: Uuid,
-    limit: f64,
+    limit: Amount,
     wanted: &EntityQuery,
     more: &[&(dyn ToSql + Sync)],
 ) -> Result<(i64, Vec<Entity>), ApiError> {
@@ -189,7 +189,7 @@ impl Entity {
             "id": self.id,
             "object": "policy-entity",
             "value_key": self.value_key,
-            "current_usage": number(self.used),
+            "current_usage": self.used,
             "status": self.status,
             "entity_type": self.entity_type,
             "entity_id": self.entity_id,
@@ -200,7 +200,7 @@ impl Entity {
     /// With the beginning of its period, where that is not a window, and what of its usage is not confirmed.
     pub fn shown_since(&self) -> Value {
         let mut shown = self.shown();
-        shown["unconfirmed"] = number(self.unconfirmed);
+        shown["unconfirmed"] = json!(self.unconfirmed);
         shown["last_reset_at"] = json!(self.since.map(Time));
         shown
     }

@@ -8,12 +8,12 @@ use crate::app::App;
 use crate::crud::{self, Action, Answer, Resource, RowLock, Verb};
 use crate::http::{ApiError, Field, PageSizes, Time, text};
 use crate::identity::{Call, tenancy};
-use crate::limits::number;
 use axum::Json;
 use axum::extract::{Path, State};
 use chrono::{DateTime, DurationRound as _, SubsecRound as _, TimeDelta, Utc};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
+use shared::amount::Amount;
 use shared::db::table::{Columns, Filter, OnDelete, RowError, SelectList, Table, Tenancy, row};
 use shared::model::RateLimitsPolicy;
 use shared::model::policy::{Condition, GroupBy, RateKind};
@@ -33,7 +33,7 @@ pub struct RatePolicy {
     #[serde(rename = "type")]
     kind: String,
     unit: String,
-    value: f64,
+    value: Amount,
     dry_run: bool,
     include_none: bool,
     trusted_metadata: bool,
@@ -55,7 +55,7 @@ pub struct NewRatePolicy {
     #[serde(rename = "type")]
     kind: RateKind,
     unit: Unit,
-    value: f64,
+    value: Amount,
     dry_run: Option<bool>,
     include_none: Option<bool>,
     trusted_metadata: Option<bool>,
@@ -74,7 +74,7 @@ pub struct RatePolicyChange {
     #[serde(rename = "type")]
     kind: Option<RateKind>,
     unit: Option<Unit>,
-    value: Option<f64>,
+    value: Option<Amount>,
     dry_run: Option<bool>,
     include_none: Option<bool>,
     trusted_metadata: Option<bool>,
@@ -212,12 +212,6 @@ impl Resource for RatePolicy {
         Ok(())
     }
 
-    fn shown(&self, _: &Call) -> Value {
-        let mut shown = crud::shown(Self::OBJECT, self);
-        shown["value"] = number(self.value);
-        shown
-    }
-
     fn updated(&self, call: &Call) -> Value {
         self.shown(call)
     }
@@ -251,7 +245,7 @@ pub async fn entities(State(app): State<App>, call: Call, Path(id): Path<String>
     let resets_at = Time(unit.window_end(Utc::now()));
     let shown = |entity: &Entity| {
         let mut shown = entity.shown();
-        shown["limit"] = number(policy.value);
+        shown["limit"] = json!(policy.value);
         shown["window_resets_at"] = json!(resets_at);
         shown
     };
@@ -269,8 +263,8 @@ pub fn described(text: String) -> Result<String, ApiError> {
     text::sized("description", text, 0..=500)
 }
 
-fn checked_value(value: f64) -> Result<f64, ApiError> {
-    if !(1.0..=1e15).contains(&value) {
+fn checked_value(value: Amount) -> Result<Amount, ApiError> {
+    if !value.is_limit_from(1) {
         return Err(ApiError::field("value", "must be ≥ 1"));
     }
     Ok(value)

@@ -10,15 +10,15 @@ pub use usage_now::{entities, read_policy};
 use super::rates::described;
 use super::rule::{self, RuleFor};
 use super::{Status, Target, matched, reset};
-use crate::crud::{self, Action, Resource, Verb};
+use crate::crud::{Action, Resource, Verb};
 use crate::http::{ApiError, Field, Time, text};
 use crate::identity::Call;
-use crate::limits::number;
 use crate::limits::reset::{self as resets, ResetPeriod, ResetSchedule};
 use budget::{amounts, scheduled};
 use chrono::{Utc, Weekday};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use shared::amount::Amount;
 use shared::db::table::{Columns, Filter, OnDelete, RowError, SelectList, Table, Tenancy, row};
 use shared::model::policy::{BudgetKind, Condition, GroupBy, UnknownPrice};
 use tokio_postgres::Row;
@@ -37,8 +37,8 @@ pub struct UsagePolicy {
     pub group_by: Value,
     #[serde(rename = "type")]
     kind: String,
-    credit_limit: f64,
-    alert_threshold: Option<f64>,
+    credit_limit: Amount,
+    alert_threshold: Option<Amount>,
     periodic_reset: Option<String>,
     periodic_reset_days: Option<i16>,
     next_usage_reset_at: Option<Time>,
@@ -63,8 +63,8 @@ pub struct NewUsagePolicy {
     group_by: Vec<GroupBy>,
     #[serde(rename = "type")]
     kind: BudgetKind,
-    credit_limit: f64,
-    alert_threshold: Option<f64>,
+    credit_limit: Amount,
+    alert_threshold: Option<Amount>,
     periodic_reset: Option<ResetPeriod>,
     periodic_reset_days: Option<i64>,
     next_usage_reset_at: Option<String>,
@@ -87,8 +87,8 @@ pub struct UsagePolicyChange {
     group_by: Option<Vec<GroupBy>>,
     #[serde(rename = "type")]
     kind: Option<BudgetKind>,
-    credit_limit: Option<f64>,
-    alert_threshold: Field<f64>,
+    credit_limit: Option<Amount>,
+    alert_threshold: Field<Amount>,
     periodic_reset: Field<ResetPeriod>,
     periodic_reset_days: Field<i64>,
     next_usage_reset_at: Field<String>,
@@ -198,13 +198,6 @@ impl Resource for UsagePolicy {
             reset::forget(&action.tx, self.organisation_id, self.id).await?;
         }
         Ok(())
-    }
-
-    fn shown(&self, _: &Call) -> Value {
-        let mut shown = crud::shown(Self::OBJECT, self);
-        shown["credit_limit"] = number(self.credit_limit);
-        shown["alert_threshold"] = self.alert_threshold.map_or(Value::Null, number);
-        shown
     }
 
     fn updated(&self, call: &Call) -> Value {

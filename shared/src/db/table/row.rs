@@ -3,6 +3,7 @@
 //!
 //! Types that need more than a column for a field (sealed values, columns of another type) read their rows by hand.
 
+use crate::amount::Amount;
 use chrono::{DateTime, Utc};
 use rust_decimal::Decimal;
 use serde::de::value::SeqDeserializer;
@@ -137,6 +138,14 @@ impl<'de> Deserializer<'de> for Cell<'_> {
         }
     }
 
+    /// A number may stand in a column of decimals.
+    fn deserialize_f64<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, RowError> {
+        match *self.kind()? {
+            Type::NUMERIC if !self.is_null()? => visitor.visit_f64(Amount(self.get()?).to_float()),
+            _ => self.deserialize_any(visitor),
+        }
+    }
+
     fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, RowError> {
         if self.is_null()? { visitor.visit_none() } else { visitor.visit_some(self) }
     }
@@ -156,7 +165,7 @@ impl<'de> Deserializer<'de> for Cell<'_> {
     }
 
     forward_to_deserialize_any! {
-        bool i8 i16 i32 i64 i128 u8 u16 u32 u64 u128 f32 f64 char str string bytes byte_buf unit unit_struct seq tuple
+        bool i8 i16 i32 i64 i128 u8 u16 u32 u64 u128 f32 char str string bytes byte_buf unit unit_struct seq tuple
         tuple_struct map struct identifier ignored_any
     }
 }

@@ -1,6 +1,7 @@
 //! Budgets and rates that a token brings along. Read strictly and carried; whoever admits requests enforces them.
 
 use super::rejection::Rejection;
+use crate::amount::Amount;
 use crate::settings::limits::UnknownPrice;
 use chrono::{DateTime, Utc};
 use serde::de::DeserializeOwned;
@@ -14,8 +15,8 @@ pub struct UsageLimit {
     pub status: Option<String>,
     #[serde(rename = "type", default)]
     pub kind: UsageKind,
-    pub credit_limit: Option<f64>,
-    pub alert_threshold: Option<f64>,
+    pub credit_limit: Option<Amount>,
+    pub alert_threshold: Option<Amount>,
     pub periodic_reset: Option<Period>,
     pub periodic_reset_days: Option<u16>,
     pub next_usage_reset_at: Option<DateTime<Utc>>,
@@ -87,7 +88,7 @@ pub fn rate_limits(claim: Option<&Value>) -> Result<Vec<RateLimit>, Rejection> {
 
 impl UsageLimit {
     fn mistake(&self) -> Option<&'static str> {
-        let is_amount = |value: Option<f64>| value.is_none_or(|value| (1.0..=1e15).contains(&value));
+        let is_amount = |value: Option<Amount>| value.is_none_or(|value| value.is_limit_from(1));
         if !is_amount(self.credit_limit) || !is_amount(self.alert_threshold) {
             return Some("has an amount below 1");
         }

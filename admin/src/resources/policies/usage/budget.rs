@@ -7,6 +7,7 @@ use crate::http::{ApiError, Field};
 use crate::limits::is_raised;
 use crate::limits::reset::{self as resets, ResetPeriod, ResetSchedule};
 use chrono::Utc;
+use shared::amount::Amount;
 use shared::db::table::Columns;
 use shared::model::policy::BudgetKind;
 
@@ -52,14 +53,19 @@ impl UsagePolicy {
     }
 
     /// Groups that have room again become active and may get alerts again; so do those below a raised threshold.
-    pub(super) async fn wake(&self, action: &Action<'_>, limit: f64, threshold: Option<f64>) -> Result<(), ApiError> {
+    pub(super) async fn wake(
+        &self,
+        action: &Action<'_>,
+        limit: Amount,
+        threshold: Option<Amount>,
+    ) -> Result<(), ApiError> {
         const WAKE: &str = "UPDATE policy_entities e
             SET status = 'active', is_threshold_alerts_sent = false, is_exhausted_alerts_sent = false
             FROM usage_counters c
             WHERE e.policy_id = $1 AND e.organisation_id = $2 AND c.organisation_id = $2 AND c.scope = 'policy'
               AND c.scope_id = e.policy_id || '/' || e.value_key AND c.unit = $3 AND c.period = 'total'
               AND c.starts_at = greatest(e.last_reset_at, $4)
-              AND c.value < $5::float8::numeric * CASE $3 WHEN 'cost' THEN 100 ELSE 1 END";
+              AND c.value < $5::numeric * CASE $3 WHEN 'cost' THEN 100 ELSE 1 END";
         const FORGET_WORD: &str = "UPDATE policy_entities SET is_threshold_alerts_sent = false
             WHERE policy_id = $1 AND organisation_id = $2 AND is_threshold_alerts_sent";
         if is_raised(Some(limit), Some(self.credit_limit)) {
@@ -88,15 +94,13 @@ pub(super) fn scheduled(schedule: Option<ResetSchedule>) -> Columns {
     Columns::default().set("periodic_reset", period).set("periodic_reset_days", days)
 }
 
-pub(super) fn amounts(kind: BudgetKind, limit: f64, threshold: Option<f64>) -> Result<(), ApiError> {
-    let least = if kind == BudgetKind::Tokens { 100.0 } else { 1.0 };
-    if !(least..=1e15).contains(&limit) {
+pub(super) fn amounts(kind: BudgetKind, limit: Amount, threshold: Option<Amount>) -> Result<(), ApiError> {
+    let least = if kind == BudgetKind::Tokens { 100 } else { 1 };
+    if !limit.is_limit_from(least) {
         return Err(ApiError::field("credit_limit", format!("must be ≥ {least}")));
     }
     match threshold {
-        Some(threshold) if threshold.is_nan() || threshold < 1.0 => {
-            Err(ApiError::field("alert_threshold", "must be ≥ 1"))
-        }
+        Some(threshold) if threshold < Amount::from(1) => Err(ApiError::field("alert_threshold", "must be ≥ 1")),
         Some(threshold) if threshold >= limit => {
             Err(ApiError::field("alert_threshold", "must be less than credit_limit"))
         }
@@ -120,7 +124,8 @@ mod tests {
             (BudgetKind::Cost, 10.0, Some(0.5), Some("alert_threshold")),
             (BudgetKind::Cost, 1e16, None, Some("credit_limit")),
         ] {
-            let fault = match amounts(kind, limit, threshold) {
+            let amount = |number: f64| Amount::from_float(number).unwrap();
+            let fault = match amounts(kind, amount(limit), threshold.map(amount)) {
                 Err(ApiError::Invalid { field, .. }) => field,
                 _ => None,
             };

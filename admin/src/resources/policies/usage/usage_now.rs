@@ -7,7 +7,6 @@ use crate::app::App;
 use crate::crud::{self, Answer, Resource as _, RowLock};
 use crate::http::{ApiError, PageSizes};
 use crate::identity::{Call, tenancy};
-use crate::limits::number;
 use axum::Json;
 use axum::extract::{Path, State};
 use chrono::Utc;
@@ -34,7 +33,7 @@ pub async fn read_policy(State(app): State<App>, call: Call, Path(id): Path<Stri
         let (_, groups) = policy.groups(&*db, &call, &wanted).await?;
         let usage = groups.into_iter().map(|group| {
             let state = json!({
-                "current_usage": number(group.used),
+                "current_usage": group.used,
                 "status": group.status,
                 "is_threshold_alerts_sent": group.is_threshold_alerts_sent,
                 "is_exhausted_alerts_sent": group.is_exhausted_alerts_sent,
