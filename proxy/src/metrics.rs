@@ -6,7 +6,7 @@ mod numbers;
 use crate::journal::JournalMeters;
 use crate::limits::{self, fairness};
 use crate::net::dial::Class;
-use crate::refusal::CODES;
+use crate::refusal::RefusalCode;
 use numbers::{Draft, Numbers, StripedCounter, Times};
 use prometheus::{IntCounter, IntCounterVec, IntGauge, IntGaugeVec, Opts, Registry, TextEncoder};
 use std::sync::Arc;
@@ -152,7 +152,7 @@ impl Metrics {
             attempts,
             pool_reused,
             hedges: WINNERS.iter().map(|winner| hedges.with_label_values(&[winner])).collect(),
-            refused: CODES.iter().map(|code| refused.with_label_values(&[code])).collect(),
+            refused: RefusalCode::ALL.iter().map(|code| refused.with_label_values(&[code.as_str()])).collect(),
             pool_idle: gauge(&registry, "gateway_upstream_pool_idle", "Idle upstream connections held.")?,
             pool_opened: counter(&registry, "gateway_upstream_connections_total", "Upstream connections opened.")?,
             pool_stale: counter(
@@ -256,10 +256,8 @@ impl Metrics {
         self.hedges[usize::from(second_won)].inc();
     }
 
-    pub fn refused(&self, code: &str) {
-        if let Some(index) = CODES.iter().position(|known| *known == code) {
-            self.refused[index].inc();
-        }
+    pub fn refused(&self, code: RefusalCode) {
+        self.refused[code as usize].inc();
     }
 
     pub fn render(&self) -> String {

@@ -1,8 +1,12 @@
 //! Why the gateway answered a request itself: status, machine-readable code, sentence, and the label it is counted
 //! under. One shape for all of them that OpenAI and Anthropic SDKs and the control plane's clients can each parse.
 
+mod code;
 mod write;
 
+pub use code::{RefusalCode, RefusalKind};
+
+use self::{RefusalCode as Code, RefusalKind as Kind};
 use crate::limits::LimitHit;
 use shared::config::Fault;
 use shared::identity::jwt::Rejection;
@@ -24,8 +28,8 @@ pub enum Dialect {
 #[derive(Debug, Clone)]
 pub struct Refusal {
     pub status: u16,
-    pub kind: &'static str,
-    pub code: &'static str,
+    pub kind: RefusalKind,
+    pub code: RefusalCode,
     pub message: Cow<'static, str>,
     pub param: Option<&'static str>,
     pub retry_after_s: Option<u32>,
@@ -35,54 +39,8 @@ pub struct Refusal {
     pub hit: Option<Box<LimitHit>>,
 }
 
-/// Every code a refusal can carry; metrics use it as a label, so the set is closed.
-pub const CODES: &[&str] = &[
-    "missing_api_key",
-    "invalid_api_key",
-    "expired_api_key",
-    "insufficient_scope",
-    "workspace_mismatch",
-    "missing_provider",
-    "invalid_provider",
-    "router_error",
-    "invalid_config",
-    "provider_not_available",
-    "model_not_allowed",
-    "model_not_found",
-    "model_unknown",
-    "secret_unavailable",
-    "invalid_custom_host",
-    "endpoint_not_supported",
-    "invalid_forward_headers",
-    "invalid_metadata",
-    "invalid_content_type",
-    "invalid_json",
-    "invalid_form",
-    "invalid_header",
-    "invalid_query",
-    "body_too_large",
-    "headers_too_large",
-    "method_not_allowed",
-    "not_found",
-    "not_implemented",
-    "not_ready",
-    "overloaded",
-    "rate_limit_exceeded",
-    "budget_exhausted",
-    "price_unknown",
-    "limits_unavailable",
-    "timeout",
-    "gateway_timeout",
-    "body_timeout",
-    "upstream_unreachable",
-    "invalid_upstream_response",
-    "upstream_error",
-    "control_plane_unavailable",
-    "internal_error",
-];
-
 impl Refusal {
-    fn new(status: u16, kind: &'static str, code: &'static str, message: impl Into<Cow<'static, str>>) -> Self {
+    fn new(status: u16, kind: Kind, code: Code, message: impl Into<Cow<'static, str>>) -> Self {
         Self {
             status,
             kind,
@@ -95,8 +53,8 @@ impl Refusal {
         }
     }
 
-    fn invalid(code: &'static str, message: impl Into<Cow<'static, str>>) -> Self {
-        Self::new(400, "invalid_request_error", code, message)
+    fn invalid(code: Code, message: impl Into<Cow<'static, str>>) -> Self {
+        Self::new(400, Kind::InvalidRequest, code, message)
     }
 
     fn about(mut self, param: &'static str) -> Self {
@@ -111,100 +69,100 @@ impl Refusal {
 
     pub fn missing_api_key() -> Self {
         let message = "no API key was sent: use the header x-gateway-api-key";
-        Self::new(401, "authentication_error", "missing_api_key", message)
+        Self::new(401, Kind::Authentication, Code::MissingApiKey, message)
     }
 
     pub fn invalid_api_key() -> Self {
-        Self::new(401, "authentication_error", "invalid_api_key", "the API key is not valid")
+        Self::new(401, Kind::Authentication, Code::InvalidApiKey, "the API key is not valid")
     }
 
     pub fn expired_api_key() -> Self {
-        Self::new(401, "authentication_error", "expired_api_key", "the API key has expired")
+        Self::new(401, Kind::Authentication, Code::ExpiredApiKey, "the API key has expired")
     }
 
     pub fn insufficient_scope(scope: &str) -> Self {
         let message = format!("this API key may not do that: it needs the scope {scope} in a workspace");
-        Self::new(403, "permission_error", "insufficient_scope", message)
+        Self::new(403, Kind::Permission, Code::InsufficientScope, message)
     }
 
     /// The words are the rejection's own; the codes are those of keys, which clients know.
     pub fn rejected_token(rejection: &Rejection) -> Self {
         let code = match rejection {
             Rejection::MissingScope(scope) => return Self::insufficient_scope(scope),
-            Rejection::Expired(_) => "expired_api_key",
-            Rejection::Workspace(_) => "workspace_mismatch",
-            other if other.is_forbidden() => "insufficient_scope",
-            _ => "invalid_api_key",
+            Rejection::Expired(_) => Code::ExpiredApiKey,
+            Rejection::Workspace(_) => Code::WorkspaceMismatch,
+            other if other.is_forbidden() => Code::InsufficientScope,
+            _ => Code::InvalidApiKey,
         };
-        let kind = if rejection.is_forbidden() { "permission_error" } else { "authentication_error" };
+        let kind = if rejection.is_forbidden() { Kind::Permission } else { Kind::Authentication };
         Self::new(rejection.status(), kind, code, rejection.to_string())
     }
 
     pub fn workspace_mismatch() -> Self {
         let message = "this gateway does not serve the workspace of this API key";
-        Self::new(403, "permission_error", "workspace_mismatch", message)
+        Self::new(403, Kind::Permission, Code::WorkspaceMismatch, message)
     }
 
     /// Also the answer for workspaces of others.
     pub fn unknown_workspace() -> Self {
-        Self::new(404, "not_found_error", "not_found", "there is no such workspace").about("workspace_id")
+        Self::new(404, Kind::NotFound, Code::NotFound, "there is no such workspace").about("workspace_id")
     }
 
     pub fn missing_provider() -> Self {
         let message = "no provider selected: send x-gateway-provider, x-gateway-config or a @slug/model model";
-        Self::invalid("missing_provider", message).about("x-gateway-provider")
+        Self::invalid(Code::MissingProvider, message).about("x-gateway-provider")
     }
 
     pub fn invalid_provider(name: &str) -> Self {
-        Self::invalid("invalid_provider", format!("unknown provider `{name}`")).about("x-gateway-provider")
+        Self::invalid(Code::InvalidProvider, format!("unknown provider `{name}`")).about("x-gateway-provider")
     }
 
     /// A provider by its plain name, where the organisation wants those that are saved.
     pub fn provider_not_saved(why: &'static str) -> Self {
-        Self::invalid("invalid_provider", why).about("x-gateway-provider")
+        Self::invalid(Code::InvalidProvider, why).about("x-gateway-provider")
     }
 
     /// A slug that the caller's workspace does not have.
     pub fn unknown_slug(slug: &str) -> Self {
         let message = format!("there is no provider `@{slug}` in this workspace");
-        Self::invalid("invalid_provider", message).about("x-gateway-provider")
+        Self::invalid(Code::InvalidProvider, message).about("x-gateway-provider")
     }
 
     pub fn provider_not_available(slug: &str, why: &str) -> Self {
         let message = format!("the provider `@{slug}` cannot be used: {why}");
-        Self::new(403, "permission_error", "provider_not_available", message)
+        Self::new(403, Kind::Permission, Code::ProviderNotAvailable, message)
     }
 
     /// The account's own words for it are enough: what a secret manager said of itself, never a value.
     pub fn secret_unavailable(integration: &str, why: impl std::fmt::Display) -> Self {
         let message = format!("a secret of the integration `{integration}` could not be resolved: {why}");
-        Self::new(500, "server_error", "secret_unavailable", message)
+        Self::new(500, Kind::Server, Code::SecretUnavailable, message)
     }
 
     /// Whether it is our own fault, which another target would meet too. A secret that one lacks another may not need.
     pub fn is_fault(&self) -> bool {
-        self.status == 500 && self.code != "secret_unavailable"
+        self.status == 500 && self.code != Code::SecretUnavailable
     }
 
     pub fn secret_not_allowed(integration: &str, why: &str) -> Self {
         let message = format!("the integration `{integration}` cannot be used: {why}");
-        Self::new(403, "permission_error", "provider_not_available", message)
+        Self::new(403, Kind::Permission, Code::ProviderNotAvailable, message)
     }
 
     pub fn model_not_allowed(model: &str, slug: &str) -> Self {
         let message = format!("model not allowed for this provider: `{model}` at `@{slug}`");
-        Self::new(403, "permission_error", "model_not_allowed", message).about("model")
+        Self::new(403, Kind::Permission, Code::ModelNotAllowed, message).about("model")
     }
 
     /// A relayed body whose model cannot be told, where it decides whether the request may pass.
     pub fn unknown_model(why: &str) -> Self {
         let message =
             format!("which model this request asks for decides whether it may pass, and cannot be told: {why}");
-        Self::invalid("model_unknown", message).about("model")
+        Self::invalid(Code::ModelUnknown, message).about("model")
     }
 
     pub fn invalid_config(why: String) -> Self {
-        Self::invalid("invalid_config", format!("the config is not valid: {why}")).about("x-gateway-config")
+        Self::invalid(Code::InvalidConfig, format!("the config is not valid: {why}")).about("x-gateway-config")
     }
 
     /// An inline config with everything that is wrong with it.
@@ -215,138 +173,133 @@ impl Refusal {
 
     /// A config that leads nowhere for this request.
     pub fn router_error(why: &'static str) -> Self {
-        Self::invalid("router_error", format!("the config leads to no target: {why}")).about("x-gateway-config")
+        Self::invalid(Code::RouterError, format!("the config leads to no target: {why}")).about("x-gateway-config")
     }
 
     pub fn invalid_custom_host(why: impl std::fmt::Display) -> Self {
-        Self::invalid("invalid_custom_host", format!("custom host refused: {why}")).about("x-gateway-custom-host")
+        Self::invalid(Code::InvalidCustomHost, format!("custom host refused: {why}")).about("x-gateway-custom-host")
     }
 
     pub fn endpoint_not_supported(provider: &str, why: impl std::fmt::Display) -> Self {
-        Self::invalid("endpoint_not_supported", format!("`{provider}` cannot be asked for this: {why}"))
+        Self::invalid(Code::EndpointNotSupported, format!("`{provider}` cannot be asked for this: {why}"))
     }
 
     pub fn invalid_forward_headers(name: &str) -> Self {
         let message = format!("x-gateway-forward-headers may not name `{name}`");
-        Self::invalid("invalid_forward_headers", message).about("x-gateway-forward-headers")
+        Self::invalid(Code::InvalidForwardHeaders, message).about("x-gateway-forward-headers")
     }
 
     pub fn invalid_metadata(why: &str) -> Self {
-        Self::invalid("invalid_metadata", format!("x-gateway-metadata: {why}")).about("x-gateway-metadata")
+        Self::invalid(Code::InvalidMetadata, format!("x-gateway-metadata: {why}")).about("x-gateway-metadata")
     }
 
     pub fn invalid_header(name: &'static str, why: &str) -> Self {
-        Self::invalid("invalid_header", format!("{name}: {why}")).about(name)
+        Self::invalid(Code::InvalidHeader, format!("{name}: {why}")).about(name)
     }
 
     pub fn invalid_query(name: &'static str, why: &str) -> Self {
-        Self::invalid("invalid_query", format!("the parameter {name} must be {why}")).about(name)
+        Self::invalid(Code::InvalidQuery, format!("the parameter {name} must be {why}")).about(name)
     }
 
     /// Also the answer for what other workspaces have.
     pub fn model_not_found(name: &str) -> Self {
         let message = format!("this workspace has no model `{name}`");
-        Self::new(404, "not_found_error", "model_not_found", message).about("model")
+        Self::new(404, Kind::NotFound, Code::ModelNotFound, message).about("model")
     }
 
     pub fn repeated_header(name: &str) -> Self {
-        Self::invalid("invalid_header", format!("the header {name} was sent with two different values"))
+        Self::invalid(Code::InvalidHeader, format!("the header {name} was sent with two different values"))
     }
 
     pub fn invalid_content_type() -> Self {
         let message = "this endpoint takes JSON: send content-type: application/json";
-        Self::invalid("invalid_content_type", message).about("content-type")
+        Self::invalid(Code::InvalidContentType, message).about("content-type")
     }
 
     pub fn invalid_json(why: impl std::fmt::Display) -> Self {
-        Self::invalid("invalid_json", format!("the body is not the JSON object this endpoint takes: {why}"))
+        Self::invalid(Code::InvalidJson, format!("the body is not the JSON object this endpoint takes: {why}"))
     }
 
     pub fn invalid_form() -> Self {
-        Self::invalid("invalid_form", "the body is not a whole form with the boundary that its content type names")
+        Self::invalid(Code::InvalidForm, "the body is not a whole form with the boundary that its content type names")
     }
 
     pub fn body_too_large(limit: usize) -> Self {
         let message = format!("the body is larger than {limit} bytes");
-        Self::new(413, "invalid_request_error", "body_too_large", message)
+        Self::new(413, Kind::InvalidRequest, Code::BodyTooLarge, message)
     }
 
     pub fn headers_too_large(limit: usize) -> Self {
         let message = format!("the headers are larger than {limit} bytes");
-        Self::new(431, "invalid_request_error", "headers_too_large", message)
+        Self::new(431, Kind::InvalidRequest, Code::HeadersTooLarge, message)
     }
 
     pub fn body_timeout() -> Self {
-        Self::new(408, "timeout_error", "body_timeout", "the body did not arrive in time")
+        Self::new(408, Kind::Timeout, Code::BodyTimeout, "the body did not arrive in time")
     }
 
     pub fn body_too_slow() -> Self {
-        Self::new(408, "timeout_error", "body_timeout", "the body came too slowly")
+        Self::new(408, Kind::Timeout, Code::BodyTimeout, "the body came too slowly")
     }
 
     pub fn method_not_allowed(method: &str) -> Self {
         let message = format!("the method {method} is not supported");
-        Self::new(405, "invalid_request_error", "method_not_allowed", message)
+        Self::new(405, Kind::InvalidRequest, Code::MethodNotAllowed, message)
     }
 
     pub fn not_found() -> Self {
-        Self::new(404, "not_found_error", "not_found", "Not Found")
+        Self::new(404, Kind::NotFound, Code::NotFound, "Not Found")
     }
 
     /// A path that a provider could take for that of an endpoint which is served here under another spelling.
     pub fn ambiguous_path(path: &str) -> Self {
         let message = format!("this path may be read as {path}; send that one, spelled like this");
-        Self::new(404, "not_found_error", "not_found", message)
+        Self::new(404, Kind::NotFound, Code::NotFound, message)
     }
 
     /// What the contract has and this release does not do yet. Saying so beats ignoring it.
     pub fn not_implemented(what: &'static str) -> Self {
-        Self::new(501, "not_implemented_error", "not_implemented", format!("{what} is not supported yet"))
+        Self::new(501, Kind::NotImplemented, Code::NotImplemented, format!("{what} is not supported yet"))
     }
 
     pub fn not_ready() -> Self {
         let message = "the gateway has not loaded its keys yet";
-        Self::new(503, "server_error", "not_ready", message).retry_in(1)
+        Self::new(503, Kind::Server, Code::NotReady, message).retry_in(1)
     }
 
     pub fn journal_full() -> Self {
         let message = "the gateway has no room left to note what requests do; try again later";
-        Self::new(503, "server_error", "overloaded", message).retry_in(5)
+        Self::new(503, Kind::Server, Code::Overloaded, message).retry_in(5)
     }
 
     pub fn overloaded() -> Self {
         let message = "the gateway holds as many request bodies as it may; try again";
-        Self::new(503, "server_error", "overloaded", message).retry_in(1)
+        Self::new(503, Kind::Server, Code::Overloaded, message).retry_in(1)
     }
 
     /// As `overloaded`, for those who are the reason.
     pub fn too_many_bodies() -> Self {
         let message =
             "the workspace's request bodies hold as much memory as the gateway has left for others; try again";
-        Self::new(503, "server_error", "overloaded", message).retry_in(1)
+        Self::new(503, Kind::Server, Code::Overloaded, message).retry_in(1)
     }
 
     pub fn rate_limited(message: String, wait_s: u32, hit: LimitHit) -> Self {
-        Self::new(429, "rate_limit_error", "rate_limit_exceeded", message).retry_in(wait_s).at(hit)
+        Self::new(429, Kind::RateLimit, Code::RateLimitExceeded, message).retry_in(wait_s).at(hit)
     }
 
     pub fn budget_exhausted(message: String, hit: LimitHit) -> Self {
-        Self::new(412, "usage_limit_exceeded", "budget_exhausted", message).at(hit)
+        Self::new(412, Kind::UsageLimitExceeded, Code::BudgetExhausted, message).at(hit)
     }
 
     /// A budget of money that does not let calls pass whose price nobody knows.
     pub fn price_unknown(message: String, hit: LimitHit) -> Self {
-        Self::new(412, "usage_limit_exceeded", "price_unknown", message).at(hit)
+        Self::new(412, Kind::UsageLimitExceeded, Code::PriceUnknown, message).at(hit)
     }
 
     /// The store of limits does not answer, and requests do not pass unlimited.
     pub fn limits_unknown(message: String, hit: LimitHit) -> Self {
-        Self::new(503, "server_error", "limits_unavailable", message).retry_in(1).at(hit)
-    }
-
-    /// Whether a limit stood against it, so that it used nothing.
-    pub fn is_limit(code: Option<&str>) -> bool {
-        matches!(code, Some("rate_limit_exceeded" | "budget_exhausted" | "price_unknown" | "limits_unavailable"))
+        Self::new(503, Kind::Server, Code::LimitsUnavailable, message).retry_in(1).at(hit)
     }
 
     fn at(mut self, hit: LimitHit) -> Self {
@@ -356,41 +309,41 @@ impl Refusal {
 
     pub fn timeout(ms: u128) -> Self {
         let message = format!("the provider did not answer within {ms} ms");
-        Self::new(408, "timeout_error", "timeout", message)
+        Self::new(408, Kind::Timeout, Code::Timeout, message)
     }
 
     /// The same at the gateway's own limit, which no caller chose.
     pub fn gateway_timeout(ms: u128) -> Self {
         let message = format!("the provider did not answer within {ms} ms, the most that the gateway waits");
-        Self::new(504, "timeout_error", "gateway_timeout", message)
+        Self::new(504, Kind::Timeout, Code::GatewayTimeout, message)
     }
 
     /// The time that the config gives the whole request is over.
     pub fn out_of_time() -> Self {
-        Self::new(408, "timeout_error", "timeout", "the time for the whole request is over")
+        Self::new(408, Kind::Timeout, Code::Timeout, "the time for the whole request is over")
     }
 
     pub fn upstream_unreachable(provider: &str, why: impl std::fmt::Display) -> Self {
-        Self::new(503, "upstream_error", "upstream_unreachable", format!("{provider} cannot be reached: {why}"))
+        Self::new(503, Kind::Upstream, Code::UpstreamUnreachable, format!("{provider} cannot be reached: {why}"))
     }
 
     pub fn invalid_upstream_response(provider: &str, why: impl std::fmt::Display) -> Self {
         let message = format!("{provider} sent an answer that cannot be used: {why}");
-        Self::new(502, "upstream_error", "invalid_upstream_response", message)
+        Self::new(502, Kind::Upstream, Code::InvalidUpstreamResponse, message)
     }
 
     /// An error the provider reported inside an answer whose status said success.
     pub fn upstream_error(status: u16, message: String) -> Self {
-        Self::new(status, "upstream_error", "upstream_error", message)
+        Self::new(status, Kind::Upstream, Code::UpstreamError, message)
     }
 
     pub fn control_plane_unavailable() -> Self {
         let message = "the control plane is not available";
-        Self::new(503, "server_error", "control_plane_unavailable", message).retry_in(1)
+        Self::new(503, Kind::Server, Code::ControlPlaneUnavailable, message).retry_in(1)
     }
 
     pub fn internal() -> Self {
-        Self::new(500, "server_error", "internal_error", "the gateway failed")
+        Self::new(500, Kind::Server, Code::InternalError, "the gateway failed")
     }
 }
 

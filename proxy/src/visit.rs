@@ -17,7 +17,7 @@ use crate::admission::Admission;
 use crate::catalog::target::Target;
 use crate::metrics::{Lane, Metrics};
 use crate::realtime::Done;
-use crate::refusal::Refusal;
+use crate::refusal::{Refusal, RefusalCode};
 use bytes::Bytes;
 use http::HeaderMap;
 use observer::{RestOfVisit, facts};
@@ -57,7 +57,7 @@ impl Visit {
                     admission.leave_attempt_unless(&self.routing.option);
                 }
             }
-            Some(true) => self.set_aside(503, Some("upstream_unreachable"), None),
+            Some(true) => self.set_aside(503, Some(RefusalCode::UpstreamUnreachable), None),
             Some(false) => {}
         }
         if let Some(log) = &mut self.observer.log {
@@ -66,7 +66,7 @@ impl Visit {
     }
 
     /// Notes the present target, which another one replaces.
-    pub fn set_aside(&mut self, status: u16, error_code: Option<&'static str>, answered: Option<(&HeaderMap, &Bytes)>) {
+    pub fn set_aside(&mut self, status: u16, error_code: Option<RefusalCode>, answered: Option<(&HeaderMap, &Bytes)>) {
         let facts = facts(&mut self.request, &self.routing, self.answer.head_after, status, error_code);
         self.observer.set_aside(&facts, answered);
     }

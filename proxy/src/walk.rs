@@ -299,7 +299,7 @@ impl Engine {
     /// Answers for the gateway itself, and counts why.
     pub async fn refuse(&self, client: &mut impl Downstream, visit: &mut Visit, refusal: &Refusal) -> Delivered {
         self.metrics.refused(refusal.code);
-        tracing::debug!(request_id = visit.id(), code = refusal.code, status = refusal.status, "refused");
+        tracing::debug!(request_id = visit.id(), code = refusal.code.as_str(), status = refusal.status, "refused");
         match answer::refuse(client, visit, refusal).await {
             Ok(()) => Delivered::Answered,
             Err(_) => Delivered::ClientGone,

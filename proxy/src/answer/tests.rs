@@ -77,7 +77,7 @@ fn cuts(text: &str) -> Vec<Vec<Bytes>> {
 
 fn refused(ended: &Ended) -> (u16, &str) {
     match ended {
-        Ended::Failed(failure) => (failure.refusal.status, failure.refusal.code),
+        Ended::Failed(failure) => (failure.refusal.status, failure.refusal.code.as_str()),
         other => panic!("{other:?}"),
     }
 }

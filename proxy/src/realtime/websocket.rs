@@ -4,7 +4,7 @@
 use super::events::{ClientEventKind, Done, RealtimeEvent};
 use super::frames::{FramePart, Frames};
 use super::unfinished::Unfinished;
-use crate::refusal::Refusal;
+use crate::refusal::{Refusal, RefusalCode};
 use bytes::Bytes;
 use http::{HeaderMap, header};
 use serde::Deserialize;
@@ -48,7 +48,7 @@ pub enum SessionEnding {
     ProviderLost,
     ClientLost,
     /// By the gateway: status and code of the refusal.
-    Refused(u16, &'static str),
+    Refused(u16, RefusalCode),
 }
 
 /// What a session needs before what a client sent may pass.
@@ -246,11 +246,11 @@ impl Websocket {
     }
 
     /// The status and the code of the whole session, for the log: what the client got was a 101 in any case.
-    pub fn outcome(&self) -> (u16, Option<&'static str>) {
+    pub fn outcome(&self) -> (u16, Option<RefusalCode>) {
         match self.ending {
             SessionEnding::None | SessionEnding::Closed => (200, None),
-            SessionEnding::Failed => (502, Some("upstream_error")),
-            SessionEnding::ProviderLost => (502, Some("invalid_upstream_response")),
+            SessionEnding::Failed => (502, Some(RefusalCode::UpstreamError)),
+            SessionEnding::ProviderLost => (502, Some(RefusalCode::InvalidUpstreamResponse)),
             SessionEnding::ClientLost => (499, None),
             SessionEnding::Refused(status, code) => (status, Some(code)),
         }

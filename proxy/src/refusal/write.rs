@@ -1,6 +1,6 @@
 //! A refusal as bytes: a body, or an event of a stream that has begun, in the dialect of the route's clients.
 
-use super::{Dialect, Refusal};
+use super::{Dialect, Refusal, RefusalCode};
 use bytes::Bytes;
 use serde_json::json;
 
@@ -11,17 +11,17 @@ impl Refusal {
         let mut value = match dialect {
             Dialect::OpenAi | Dialect::Responses => json!({
                 "status": "failure", "message": message,
-                "error": { "message": message, "type": self.kind, "param": self.param, "code": self.written_code() },
+                "error": { "message": message, "type": self.kind.as_str(), "param": self.param, "code": self.written_code() },
                 "provider": null,
             }),
             Dialect::Anthropic => json!({
-                "type": "error", "error": { "type": self.kind, "message": message, "code": self.written_code() },
+                "type": "error", "error": { "type": self.kind.as_str(), "message": message, "code": self.written_code() },
                 "request_id": request_id,
             }),
             Dialect::ControlPlane => json!({
                 "success": false, "message": message,
                 "data": { "message": message, "errorCode": self.control_plane_code(), "errors": [] },
-                "error": { "message": message, "type": self.kind, "param": self.param, "code": self.control_plane_code() },
+                "error": { "message": message, "type": self.kind.as_str(), "param": self.param, "code": self.control_plane_code() },
                 "request_id": request_id,
             }),
             Dialect::Plain => json!({ "message": message, "ok": false }),
@@ -56,8 +56,8 @@ impl Refusal {
     /// As clients see it: whatever is wrong with a config begins with `AB01`, on both planes.
     fn written_code(&self) -> &'static str {
         match self.code {
-            "invalid_config" => "AB01_INVALID_CONFIG",
-            code => code,
+            RefusalCode::InvalidConfig => "AB01_INVALID_CONFIG",
+            code => code.as_str(),
         }
     }
 

@@ -104,7 +104,7 @@ mod tests {
         );
         for (bad, says) in [("{", "JSON"), (r#"{"strategy":{"mode":"x"},"targets":[{}]}"#, "mode")] {
             let refusal = configs.plan(one, bad).unwrap_err();
-            assert_eq!((refusal.status, refusal.code), (400, "invalid_config"), "{bad}");
+            assert_eq!((refusal.status, refusal.code.as_str()), (400, "invalid_config"), "{bad}");
             let body = String::from_utf8(refusal.body(crate::refusal::Dialect::OpenAi, "id").to_vec()).unwrap();
             assert!(body.contains(says) || body.contains("EOF"), "{body}");
         }

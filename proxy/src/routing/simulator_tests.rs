@@ -112,7 +112,7 @@ impl Stage {
         let mut moment = RoutingInputs { facts, scope, clock: &clock, chance: &mut chance };
         let mut course = match Course::begin(plan, &mut moment) {
             Ok(course) => course,
-            Err(refusal) => return format!("{} {}", refusal.status, refusal.code),
+            Err(refusal) => return format!("{} {}", refusal.status, refusal.code.as_str()),
         };
         let mut told = Vec::new();
         let status = loop {

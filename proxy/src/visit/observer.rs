@@ -5,7 +5,7 @@ use super::{AnswerState, RequestIdentity, RoutingState};
 use crate::admission::Admission;
 use crate::metrics::{Lane, Metrics};
 use crate::realtime::Done;
-use crate::refusal::Refusal;
+use crate::refusal::{Refusal, RefusalCode};
 use crate::request::request_id;
 use crate::visit::settle::{Log, RecordFacts};
 use bytes::Bytes;
@@ -171,7 +171,7 @@ impl Observer {
             return admission.into_iter().for_each(|admission| admission.settle_unseen());
         };
         let record_id = if number == 0 { request.uuid() } else { request_id::new(SystemTime::now() - took) };
-        let (status, error_code) = if done.is_failed { (502, Some("upstream_error")) } else { (200, None) };
+        let (status, error_code) = if done.is_failed { (502, Some(RefusalCode::UpstreamError)) } else { (200, None) };
         let facts = facts(request, routing, answer.head_after, status, error_code);
         log.settle_response(&RecordFacts { record_id, ..facts }, took, done.usage, admission);
     }
@@ -193,7 +193,7 @@ pub(super) fn facts<'v>(
     routing: &RoutingState,
     head_after: Option<Duration>,
     status: u16,
-    error_code: Option<&'static str>,
+    error_code: Option<RefusalCode>,
 ) -> RecordFacts<'v> {
     request.trace_id();
     let trace_id = request.trace_id.as_ref().and_then(|trace_id| trace_id.to_str().ok());

@@ -12,7 +12,7 @@ use crate::journal::logged_body::{LoggedExchange, Rules};
 use crate::journal::{Intent, Journal, Mode, usage};
 use crate::net::dial::UpstreamRequest;
 use crate::realtime::Websocket;
-use crate::refusal::Refusal;
+use crate::refusal::RefusalCode;
 use crate::request::headers::GatewayHeaders;
 use crate::request::request_id;
 use crate::routing::plan::Branch;
@@ -65,7 +65,7 @@ pub struct RecordFacts<'v> {
     pub started: Instant,
     pub trace_id: &'v str,
     pub status: u16,
-    pub error_code: Option<&'static str>,
+    pub error_code: Option<RefusalCode>,
     pub retries: i8,
     /// Waited for providers so far.
     pub upstream: Duration,
@@ -337,7 +337,8 @@ impl Log {
     pub fn settle(mut self: Box<Self>, facts: &RecordFacts<'_>, admission: Option<Box<Admission>>) {
         let mut attempt = self.attempt.take();
         // What asked nobody, or was refused by a limit, used nothing; a session that a limit ended has.
-        let has_used = |attempt: &Attempt| attempt.unheard.is_some() || !Refusal::is_limit(facts.error_code);
+        let has_used =
+            |attempt: &Attempt| attempt.unheard.is_some() || !facts.error_code.is_some_and(RefusalCode::is_limit);
         let is_charged = attempt.as_ref().is_some_and(has_used);
         let charged = admission.as_ref().filter(|_| is_charged);
         let charges = charged.map(|admission| admission.charges(true)).unwrap_or_default();

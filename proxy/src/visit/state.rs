@@ -1,6 +1,7 @@
 //! Where a request stands: which target it has come to, and what its client has had of an answer.
 
 use crate::realtime::Websocket;
+use crate::refusal::RefusalCode;
 use crate::snapshot::SavedConfig;
 use http::HeaderValue;
 use std::sync::Arc;
@@ -40,7 +41,7 @@ pub struct AnswerState {
     /// 0 as long as there is no answer.
     pub status: u16,
     /// Why the gateway answered itself, or ended the answer.
-    pub error_code: Option<&'static str>,
+    pub error_code: Option<RefusalCode>,
     /// Since the start, when the head of the answer was there.
     pub head_after: Option<Duration>,
     pub pulse: Heartbeats,

@@ -11,6 +11,7 @@ use crate::journal::usage::stream_options;
 use crate::metrics::{Lane, Outcome};
 use crate::net::dial::Class;
 use crate::net::downstream::Downstream;
+use crate::refusal::RefusalCode;
 use crate::request::body::Fields;
 use crate::request::headers::GatewayHeaders;
 use crate::request::multipart::{Form, MAX_HELD};
@@ -237,7 +238,7 @@ fn outcome(tried: &Result<HeldAnswer, Ended>, deadline: Option<Instant>) -> rout
 }
 
 /// What we called the failure, if it was ours to name.
-fn code(tried: &Result<HeldAnswer, Ended>) -> Option<&'static str> {
+fn code(tried: &Result<HeldAnswer, Ended>) -> Option<RefusalCode> {
     match tried {
         Err(Ended::Failed(failure)) => Some(failure.refusal.code),
         _ => None,

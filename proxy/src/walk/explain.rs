@@ -332,7 +332,7 @@ fn settings(leaf: &Leaf, now: Instant) -> Value {
 }
 
 fn refused(refusal: &Refusal) -> Value {
-    let why = json!({ "status": refusal.status, "code": refusal.code, "message": refusal.message });
+    let why = json!({ "status": refusal.status, "code": refusal.code.as_str(), "message": refusal.message });
     json!({
         "provider": null, "url": null, "model": null, "request_timeout": null, "stream_idle_timeout": null, "refusal": why,
     })

@@ -77,7 +77,7 @@ mod tests {
         let sent = pass(&mut relayed, &[br#""x":1,"#, br#""y":2"#]).unwrap();
         assert_eq!(String::from_utf8(sent).unwrap(), r#"{"model":"a","x":1,"y":2"#);
         let refusal = pass(&mut relayed, &[br#","mod"#, br#"el":"b"}"#]).unwrap_err();
-        assert_eq!((refusal.status, refusal.code), (400, "invalid_json"));
+        assert_eq!((refusal.status, refusal.code.as_str()), (400, "invalid_json"));
     }
 
     #[test]

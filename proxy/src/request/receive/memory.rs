@@ -96,7 +96,7 @@ mod tests {
 
     fn held(memory: &BodyMemory, workspace: u128, bytes: usize) -> Result<MemoryShare<'_>, &'static str> {
         let mut share = MemoryShare::none(memory, Uuid::from_u128(workspace));
-        share.grow(bytes).map(|()| share).map_err(|refusal| refusal.code)
+        share.grow(bytes).map(|()| share).map_err(|refusal| refusal.code.as_str())
     }
 
     #[test]
@@ -138,6 +138,6 @@ mod tests {
         for _ in 0..32 {
             share.grow(SMALL).unwrap();
         }
-        assert_eq!(share.grow(SMALL).unwrap_err().code, "overloaded");
+        assert_eq!(share.grow(SMALL).unwrap_err().code.as_str(), "overloaded");
     }
 }

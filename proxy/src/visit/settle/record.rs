@@ -6,6 +6,7 @@ use crate::identity::metadata::parent_span;
 use crate::journal::logged_body::LoggedExchange;
 use crate::journal::usage::{AnsweredText, UncountedCall};
 use crate::journal::{Charges, Record, usage};
+use crate::refusal::RefusalCode;
 use crate::request::headers::{self, GatewayHeaders};
 use crate::request::path_spelling::canonical;
 use crate::request::text_bounds;
@@ -75,7 +76,7 @@ impl Log {
             method: cut(self.method.as_str(), text_bounds::METHOD),
             url: cut(self.uri.path(), text_bounds::URL),
             status: facts.status,
-            error_code: facts.error_code,
+            error_code: facts.error_code.map(RefusalCode::as_str),
             response_time: millis(time),
             upstream_time: millis(upstream),
             gateway_time: millis(own),

@@ -1,0 +1,181 @@
+//! The closed sets of words in refusals: `RefusalCode` says which one it is, `RefusalKind` of what kind, as clients
+//! of OpenAI and Anthropic tell errors apart. Metrics use the codes as a label.
+
+/// As in `error.code`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RefusalCode {
+    MissingApiKey,
+    InvalidApiKey,
+    ExpiredApiKey,
+    InsufficientScope,
+    WorkspaceMismatch,
+    MissingProvider,
+    InvalidProvider,
+    RouterError,
+    InvalidConfig,
+    ProviderNotAvailable,
+    ModelNotAllowed,
+    ModelNotFound,
+    ModelUnknown,
+    SecretUnavailable,
+    InvalidCustomHost,
+    EndpointNotSupported,
+    InvalidForwardHeaders,
+    InvalidMetadata,
+    InvalidContentType,
+    InvalidJson,
+    InvalidForm,
+    InvalidHeader,
+    InvalidQuery,
+    BodyTooLarge,
+    HeadersTooLarge,
+    MethodNotAllowed,
+    NotFound,
+    NotImplemented,
+    NotReady,
+    Overloaded,
+    RateLimitExceeded,
+    BudgetExhausted,
+    PriceUnknown,
+    LimitsUnavailable,
+    Timeout,
+    GatewayTimeout,
+    BodyTimeout,
+    UpstreamUnreachable,
+    InvalidUpstreamResponse,
+    UpstreamError,
+    ControlPlaneUnavailable,
+    InternalError,
+}
+
+/// As in `error.type`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RefusalKind {
+    Authentication,
+    Permission,
+    InvalidRequest,
+    NotFound,
+    Timeout,
+    NotImplemented,
+    Server,
+    RateLimit,
+    UsageLimitExceeded,
+    Upstream,
+}
+
+impl RefusalCode {
+    /// Each at its place: `ALL[code as usize] == code`.
+    pub const ALL: &[Self] = &[
+        Self::MissingApiKey,
+        Self::InvalidApiKey,
+        Self::ExpiredApiKey,
+        Self::InsufficientScope,
+        Self::WorkspaceMismatch,
+        Self::MissingProvider,
+        Self::InvalidProvider,
+        Self::RouterError,
+        Self::InvalidConfig,
+        Self::ProviderNotAvailable,
+        Self::ModelNotAllowed,
+        Self::ModelNotFound,
+        Self::ModelUnknown,
+        Self::SecretUnavailable,
+        Self::InvalidCustomHost,
+        Self::EndpointNotSupported,
+        Self::InvalidForwardHeaders,
+        Self::InvalidMetadata,
+        Self::InvalidContentType,
+        Self::InvalidJson,
+        Self::InvalidForm,
+        Self::InvalidHeader,
+        Self::InvalidQuery,
+        Self::BodyTooLarge,
+        Self::HeadersTooLarge,
+        Self::MethodNotAllowed,
+        Self::NotFound,
+        Self::NotImplemented,
+        Self::NotReady,
+        Self::Overloaded,
+        Self::RateLimitExceeded,
+        Self::BudgetExhausted,
+        Self::PriceUnknown,
+        Self::LimitsUnavailable,
+        Self::Timeout,
+        Self::GatewayTimeout,
+        Self::BodyTimeout,
+        Self::UpstreamUnreachable,
+        Self::InvalidUpstreamResponse,
+        Self::UpstreamError,
+        Self::ControlPlaneUnavailable,
+        Self::InternalError,
+    ];
+
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::MissingApiKey => "missing_api_key",
+            Self::InvalidApiKey => "invalid_api_key",
+            Self::ExpiredApiKey => "expired_api_key",
+            Self::InsufficientScope => "insufficient_scope",
+            Self::WorkspaceMismatch => "workspace_mismatch",
+            Self::MissingProvider => "missing_provider",
+            Self::InvalidProvider => "invalid_provider",
+            Self::RouterError => "router_error",
+            Self::InvalidConfig => "invalid_config",
+            Self::ProviderNotAvailable => "provider_not_available",
+            Self::ModelNotAllowed => "model_not_allowed",
+            Self::ModelNotFound => "model_not_found",
+            Self::ModelUnknown => "model_unknown",
+            Self::SecretUnavailable => "secret_unavailable",
+            Self::InvalidCustomHost => "invalid_custom_host",
+            Self::EndpointNotSupported => "endpoint_not_supported",
+            Self::InvalidForwardHeaders => "invalid_forward_headers",
+            Self::InvalidMetadata => "invalid_metadata",
+            Self::InvalidContentType => "invalid_content_type",
+            Self::InvalidJson => "invalid_json",
+            Self::InvalidForm => "invalid_form",
+            Self::InvalidHeader => "invalid_header",
+            Self::InvalidQuery => "invalid_query",
+            Self::BodyTooLarge => "body_too_large",
+            Self::HeadersTooLarge => "headers_too_large",
+            Self::MethodNotAllowed => "method_not_allowed",
+            Self::NotFound => "not_found",
+            Self::NotImplemented => "not_implemented",
+            Self::NotReady => "not_ready",
+            Self::Overloaded => "overloaded",
+            Self::RateLimitExceeded => "rate_limit_exceeded",
+            Self::BudgetExhausted => "budget_exhausted",
+            Self::PriceUnknown => "price_unknown",
+            Self::LimitsUnavailable => "limits_unavailable",
+            Self::Timeout => "timeout",
+            Self::GatewayTimeout => "gateway_timeout",
+            Self::BodyTimeout => "body_timeout",
+            Self::UpstreamUnreachable => "upstream_unreachable",
+            Self::InvalidUpstreamResponse => "invalid_upstream_response",
+            Self::UpstreamError => "upstream_error",
+            Self::ControlPlaneUnavailable => "control_plane_unavailable",
+            Self::InternalError => "internal_error",
+        }
+    }
+
+    /// Whether a limit stood against the request, so that it used nothing.
+    pub const fn is_limit(self) -> bool {
+        matches!(self, Self::RateLimitExceeded | Self::BudgetExhausted | Self::PriceUnknown | Self::LimitsUnavailable)
+    }
+}
+
+impl RefusalKind {
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Authentication => "authentication_error",
+            Self::Permission => "permission_error",
+            Self::InvalidRequest => "invalid_request_error",
+            Self::NotFound => "not_found_error",
+            Self::Timeout => "timeout_error",
+            Self::NotImplemented => "not_implemented_error",
+            Self::Server => "server_error",
+            Self::RateLimit => "rate_limit_error",
+            Self::UsageLimitExceeded => "usage_limit_exceeded",
+            Self::Upstream => "upstream_error",
+        }
+    }
+}
