@@ -14,7 +14,7 @@ pub mod workspace;
 
 pub use crate::identity::KeyKind;
 pub use crate::seal::data_key::DataKey;
-pub use api_key::{ApiKey, KeyDefaults, PreviousSecret};
+pub use api_key::{ApiKey, DeadKey, KeyDefaults, PreviousSecret};
 pub use config::Config;
 pub use deployment::Deployment;
 pub use integration::{Credentials, Integration, IntegrationModel, IntegrationWorkspace};

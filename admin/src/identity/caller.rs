@@ -6,7 +6,7 @@ use chrono::{DateTime, Utc};
 use serde_json::Value;
 use shared::identity::api_key::KeyHash;
 use shared::identity::jwt::VerifiedToken;
-use shared::model::ApiKey;
+use shared::model::{ApiKey, DeadKey};
 use std::sync::Arc;
 use tokio_postgres::{GenericClient, Row};
 use uuid::Uuid;
@@ -97,11 +97,7 @@ pub async fn authenticate(key: &[u8], db: &impl GenericClient, now: DateTime<Utc
     };
     let workspace: Option<&str> = row.try_get("workspace_status")?;
     let key = ApiKey::from_row(&row)?;
-    if !key.opens_with(&hash, now) {
-        let refused = ApiError::Unauthenticated("The API key was rotated, and its transition is over");
-        return Err(AuthFailure { refused, key: Some(key), organisation_id: None });
-    }
-    match refusal(&key, workspace, now) {
+    match refusal(&key, &hash, workspace, now) {
         Some(reason) => {
             Err(AuthFailure { refused: ApiError::Unauthenticated(reason), key: Some(key), organisation_id: None })
         }
@@ -121,18 +117,17 @@ pub fn standing(row: &Row) -> Result<Standing, tokio_postgres::Error> {
     Ok(Standing::new(organisation_role.unwrap_or_default(), row.try_get("member_role")?, settings))
 }
 
-/// Why a known key may not be used. An exhausted key still manages: only inference is refused to it.
-fn refusal(key: &ApiKey, workspace_status: Option<&str>, now: DateTime<Utc>) -> Option<&'static str> {
-    if key.status == "archived" {
-        return Some("The API key is archived");
+/// Why a known key may not be used.
+fn refusal(key: &ApiKey, hash: &KeyHash, workspace: Option<&str>, now: DateTime<Utc>) -> Option<&'static str> {
+    match key.check(hash, now) {
+        Err(DeadKey::Rotated) => Some("The API key was rotated, and its transition is over"),
+        Err(DeadKey::Archived) => Some("The API key is archived"),
+        Err(DeadKey::Expired) => Some("The API key has expired"),
+        Ok(()) if key.workspace_id.is_some() && workspace != Some("active") => {
+            Some("The workspace of this API key is archived")
+        }
+        Ok(()) => None,
     }
-    if key.is_expired(now) {
-        return Some("The API key has expired");
-    }
-    if key.workspace_id.is_some() && workspace_status != Some("active") {
-        return Some("The workspace of this API key is archived");
-    }
-    None
 }
 
 #[cfg(test)]
@@ -173,7 +168,7 @@ mod tests {
                 limits: None,
                 defaults: None,
             };
-            let refused = refusal(&key, workspace_status, now);
+            let refused = refusal(&key, &key.hash, workspace_status, now);
             assert_eq!(refused.is_none(), accepted, "{status} {expires_at:?} {workspace_status:?}: {refused:?}");
         }
     }

@@ -9,7 +9,7 @@ use chrono::{DateTime, Utc};
 use http::HeaderValue;
 use shared::identity::api_key::KeyHash;
 use shared::identity::jwt::{VerifiedToken, looks_like_jwt};
-use shared::model::{ApiKey, Workspace};
+use shared::model::{ApiKey, DeadKey, Workspace};
 use std::sync::Arc;
 
 #[derive(Debug, Clone)]
@@ -77,16 +77,10 @@ pub fn administrator(headers: &GatewayHeaders<'_>, snapshot: &Snapshot, now: Dat
 }
 
 fn check_usable(key: &ApiKey, hash: &KeyHash, now: DateTime<Utc>) -> Result<(), Refusal> {
-    if !key.opens_with(hash, now) {
-        return Err(Refusal::invalid_api_key());
-    }
-    if key.is_expired(now) {
-        return Err(Refusal::expired_api_key());
-    }
-    if key.status == "archived" {
-        return Err(Refusal::invalid_api_key());
-    }
-    Ok(())
+    key.check(hash, now).map_err(|dead| match dead {
+        DeadKey::Rotated | DeadKey::Archived => Refusal::invalid_api_key(),
+        DeadKey::Expired => Refusal::expired_api_key(),
+    })
 }
 
 /// Whether one of these scopes is held.

@@ -60,6 +60,15 @@ pub struct PreviousSecret {
     pub expires_at: DateTime<Utc>,
 }
 
+/// Why a key that is known cannot be used. One that is exhausted is alive: only inference is refused to it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum DeadKey {
+    /// Its secret was replaced, and the transition is over.
+    Rotated,
+    Archived,
+    Expired,
+}
+
 impl ApiKey {
     pub const COLUMNS: &str = "id, organisation_id, workspace_id, user_id, kind, hash, scopes, status, expires_at,
                                previous_hash, previous_expires_at, defaults, rate_limits, usage_limits";
@@ -88,8 +97,19 @@ impl ApiKey {
         })
     }
 
+    /// Whether a key that was found by this hash is alive. What is archived counts as archived, expired or not.
+    pub fn check(&self, hash: &KeyHash, now: DateTime<Utc>) -> Result<(), DeadKey> {
+        if !self.opens_with(hash, now) {
+            return Err(DeadKey::Rotated);
+        }
+        if self.status == "archived" {
+            return Err(DeadKey::Archived);
+        }
+        if self.is_expired(now) { Err(DeadKey::Expired) } else { Ok(()) }
+    }
+
     /// Whether a secret with this hash opens the key now: the present one, or the one before while it is in transition.
-    pub fn opens_with(&self, hash: &KeyHash, now: DateTime<Utc>) -> bool {
+    fn opens_with(&self, hash: &KeyHash, now: DateTime<Utc>) -> bool {
         let previous = || self.previous.as_ref().is_some_and(|one| one.hash == *hash && now < one.expires_at);
         self.hash == *hash || previous()
     }
