@@ -6,6 +6,7 @@ mod action;
 mod docs;
 pub mod free_slug;
 pub mod metadata_schema;
+mod plain;
 mod resource;
 mod routes;
 pub mod tags;
@@ -13,6 +14,7 @@ pub mod tenant_settings;
 pub mod versions;
 
 pub use action::{Action, Change};
+pub use plain::{PlainResource, needed};
 pub use resource::{Resource, Verb, shown};
 pub use routes::Routes;
 

@@ -6,15 +6,15 @@
 //!     crud::routes::<Label>().describe(docs())          // in the resource's own file, or its `docs.rs`
 //! }
 //!
-//! fn docs() -> Vec<Doc> {
+//! fn docs() -> [Doc; 5] {
 //!     let sent = schema::object("NewLabel").need("name", schema::slug().eg("candidate"));
-//!     let label = schema::shown("Label", "label").with(&sent).need("created_at", schema::time());
-//!     vec![
-//!         Doc::list::<Label>(&label).search(),          // pages and workspace_id join by themselves
-//!         Doc::create::<Label>(sent),                   // answers { id, object } unless `.answer(…)` says otherwise
-//!         Doc::post("/labels/{id}/merge", "Merge two labels").body(…).answer(…),      // beyond the five verbs
-//!     ]
+//!     let label = schema::shown("Label", "label").with(&sent).archivable();
+//!     Doc::five::<Label>(&label, sent, "LabelChange")   // or one by one, where an operation has more to say:
 //! }
+//!
+//! Doc::list::<Policy>(&policy).filter(…)                // pages and workspace_id join by themselves
+//! Doc::create::<Policy>(sent).answer(…)                 // answers { id, object } unless told otherwise
+//! Doc::post("/labels/{id}/merge", "Merge two labels").body(…).answer(…)               // beyond the five verbs
 //! ```
 //!
 //! Each part of a schema has an example (`.eg`), so the whole has one. A test fails when an operation that is built

@@ -7,6 +7,17 @@ use shared::db::table::Tenancy;
 use shared::routes::Method;
 
 impl Doc {
+    /// All five, for what can be searched by name: as it is shown, and as it is sent. A change may leave out any field.
+    pub fn five<R: Resource>(item: &Schema, sent: Schema, change: &str) -> [Self; 5] {
+        [
+            Self::list::<R>(item).search(),
+            Self::create::<R>(sent.clone()),
+            Self::read::<R>(item),
+            Self::update::<R>(sent.as_change(change)),
+            Self::delete::<R>(),
+        ]
+    }
+
     pub fn list<R: Resource>(item: &Schema) -> Self {
         let title = format!("{}List", item.title());
         let answer = object(&title)

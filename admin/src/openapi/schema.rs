@@ -238,6 +238,22 @@ impl Schema {
         self
     }
 
+    /// The same fields under another title, for updates: none is required, and null keeps what was.
+    pub fn as_change(&self, title: &str) -> Self {
+        let needed = self.json["required"].as_array().into_iter().flatten().filter_map(Value::as_str);
+        let change = needed.fold(object(title).with(self), |all, name| {
+            let field = new(self.json["properties"][name].clone(), self.example[name].clone());
+            all.may(name, field.or_null())
+        });
+        change.optional()
+    }
+
+    /// With what every row has that can be archived, and all of it required.
+    pub fn archivable(self) -> Self {
+        let statuses = choice(&["active", "archived"]);
+        self.need("status", statuses).need("created_at", time()).need("last_updated_at", time()).whole()
+    }
+
     /// The same object with everything required, for answers that always show all.
     pub fn whole(mut self) -> Self {
         let names = self.json["properties"].as_object().into_iter().flatten().map(|(name, _)| name.clone());

@@ -1,13 +1,12 @@
 //! Labels: names that prompt versions are found by, as `production`. Those of the organisation are seen by all its
 //! workspaces; three exist everywhere and cannot be changed.
 
-use crate::crud::{self, Action, Resource, Routes};
+use crate::crud::{self, PlainResource, Routes, Verb, needed};
 use crate::http::{ApiError, Field, Time, text};
 use crate::identity::Call;
 use crate::openapi::{Doc, schema};
 use serde::{Deserialize, Serialize};
-use shared::db::table::{Columns, OnDelete, RowError, SelectList, Table, Tenancy, row};
-use tokio_postgres::Row;
+use shared::db::table::{Columns, Tenancy};
 use uuid::Uuid;
 
 pub fn routes() -> Routes {
@@ -23,19 +22,8 @@ fn docs() -> [Doc; 5] {
         .with(&sent)
         .need("organisation_id", schema::uuid())
         .need("workspace_id", schema::uuid().or_null().says("Null for labels of the whole organisation."))
-        .need("is_universal", schema::flag())
-        .need("status", schema::choice(&["active", "archived"]))
-        .need("created_at", schema::time())
-        .need("last_updated_at", schema::time())
-        .whole();
-    let change = schema::object("LabelChange").with(&sent).may("name", schema::slug().eg("candidate").or_null());
-    [
-        Doc::list::<Label>(&label).search(),
-        Doc::create::<Label>(sent),
-        Doc::read::<Label>(&label),
-        Doc::update::<Label>(change.optional()),
-        Doc::delete::<Label>(),
-    ]
+        .need("is_universal", schema::flag());
+    Doc::five::<Label>(&label.archivable(), sent, "LabelChange")
 }
 
 #[derive(Serialize, Deserialize)]
@@ -52,65 +40,37 @@ struct Label {
     last_updated_at: Time,
 }
 
-#[derive(Deserialize)]
-struct NewLabel {
-    name: String,
-    description: Option<String>,
-    color_code: Option<String>,
-}
-
 #[derive(Default, Deserialize)]
 #[serde(default)]
-struct LabelChange {
-    name: Option<String>,
+struct LabelFields {
+    name: Field<String>,
     description: Field<String>,
     color_code: Field<String>,
 }
 
-impl Resource for Label {
-    type Create = NewLabel;
-    type Update = LabelChange;
+impl PlainResource for Label {
+    type Body = LabelFields;
     const OBJECT: &'static str = "label";
     const PATH: &'static str = "/labels";
-    const TABLE: Table = Table {
-        name: "labels",
-        columns: SelectList::Fields(row::fields::<Label>),
-        slug: None,
-        tenancy: Tenancy::Either,
-        on_delete: OnDelete::Archive,
-    };
+    const ROWS: &'static str = "labels";
+    const TENANCY: Tenancy = Tenancy::Either;
 
-    fn from_row(row: &Row) -> Result<Self, RowError> {
-        row::read(row)
+    fn place(&self) -> (Uuid, Option<Uuid>) {
+        (self.id, self.workspace_id)
     }
 
-    fn id(&self) -> Uuid {
-        self.id
-    }
-
-    fn workspace_id(&self) -> Option<Uuid> {
-        self.workspace_id
-    }
-
-    async fn create(_: &Action<'_>, body: NewLabel) -> Result<Columns, ApiError> {
+    fn columns(verb: Verb, body: LabelFields) -> Result<Columns, ApiError> {
+        let sized = |name, most, field: Field<String>| field.try_map(|sent| text::sized(name, sent, 0..=most));
         Ok(Columns::default()
-            .set("name", checked_name(body.name)?)
-            .set("description", body.description.map(checked_description).transpose()?)
-            .set("color_code", body.color_code.map(checked_color).transpose()?))
-    }
-
-    async fn update(_: &Action<'_>, _: &Self, body: LabelChange) -> Result<Columns, ApiError> {
-        Ok(Columns::default()
-            .set_if("name", body.name.map(checked_name).transpose()?)
-            .set_if("description", body.description.try_map(checked_description)?.sent())
-            .set_if("color_code", body.color_code.try_map(checked_color)?.sent()))
+            .set_if("name", needed(verb, "name", body.name)?.map(checked_name).transpose()?)
+            .set_if("description", sized("description", 1000, body.description)?.sent())
+            .set_if("color_code", sized("color_code", 32, body.color_code)?.sent()))
     }
 
     fn may_change(&self, _: &Call) -> Result<(), ApiError> {
-        if self.is_universal {
-            Err(ApiError::invalid("This label exists everywhere and cannot be changed"))
-        } else {
-            Ok(())
+        match self.is_universal {
+            true => Err(ApiError::invalid("This label exists everywhere and cannot be changed")),
+            false => Ok(()),
         }
     }
 }
@@ -125,14 +85,6 @@ fn checked_name(name: String) -> Result<String, ApiError> {
         return Err(ApiError::Conflict("There is a label with this name already".into()));
     }
     Ok(name)
-}
-
-fn checked_description(text: String) -> Result<String, ApiError> {
-    text::sized("description", text, 0..=1000)
-}
-
-fn checked_color(text: String) -> Result<String, ApiError> {
-    text::sized("color_code", text, 0..=32)
 }
 
 #[cfg(test)]

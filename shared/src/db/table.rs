@@ -9,6 +9,7 @@ pub use columns::Columns;
 pub use filter::Filter;
 pub use row::RowError;
 
+use serde::de::DeserializeOwned;
 use std::fmt;
 use tokio_postgres::types::ToSql;
 use tokio_postgres::{Error, GenericClient, Row};
@@ -70,6 +71,12 @@ pub struct Page {
 type BoundValue = Box<dyn ToSql + Sync + Send>;
 
 impl Table {
+    /// A table of rows that are archived; each field of the type is a column.
+    pub const fn of_fields<T: DeserializeOwned>(name: &'static str, tenancy: Tenancy) -> Self {
+        let columns = SelectList::Fields(row::fields::<T>);
+        Self { name, columns, slug: None, tenancy, on_delete: OnDelete::Archive }
+    }
+
     pub async fn insert(&self, db: &impl GenericClient, columns: &Columns) -> Result<Row, Error> {
         let places: Vec<String> = (1..=columns.len()).map(|n| format!("${n}")).collect();
         let sql = format!(

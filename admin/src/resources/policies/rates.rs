@@ -14,7 +14,7 @@ use chrono::{DateTime, DurationRound as _, SubsecRound as _, TimeDelta, Utc};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use shared::amount::Amount;
-use shared::db::table::{Columns, Filter, OnDelete, RowError, SelectList, Table, Tenancy, row};
+use shared::db::table::{Columns, Filter, RowError, Table, Tenancy, row};
 use shared::model::RateLimitsPolicy;
 use shared::model::policy::{Condition, GroupBy, RateKind};
 use tokio_postgres::{GenericClient, Row};
@@ -130,13 +130,7 @@ impl Resource for RatePolicy {
     type Update = RatePolicyChange;
     const OBJECT: &'static str = "policy_rate_limits";
     const PATH: &'static str = "/policies/rate-limits";
-    const TABLE: Table = Table {
-        name: "rate_limits_policies",
-        columns: SelectList::Fields(row::fields::<RatePolicy>),
-        slug: None,
-        tenancy: Tenancy::Workspace("workspace_id"),
-        on_delete: OnDelete::Archive,
-    };
+    const TABLE: Table = Table::of_fields::<RatePolicy>("rate_limits_policies", Tenancy::Workspace("workspace_id"));
 
     fn from_row(row: &Row) -> Result<Self, RowError> {
         row::read(row)

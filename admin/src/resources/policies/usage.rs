@@ -19,7 +19,7 @@ use chrono::{Utc, Weekday};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use shared::amount::Amount;
-use shared::db::table::{Columns, Filter, OnDelete, RowError, SelectList, Table, Tenancy, row};
+use shared::db::table::{Columns, Filter, RowError, Table, Tenancy, row};
 use shared::model::policy::{BudgetKind, Condition, GroupBy, UnknownPrice};
 use tokio_postgres::Row;
 use uuid::Uuid;
@@ -106,13 +106,7 @@ impl Resource for UsagePolicy {
     type Update = UsagePolicyChange;
     const OBJECT: &'static str = "policy_usage_limits";
     const PATH: &'static str = "/policies/usage-limits";
-    const TABLE: Table = Table {
-        name: "usage_limits_policies",
-        columns: SelectList::Fields(row::fields::<UsagePolicy>),
-        slug: None,
-        tenancy: Tenancy::Workspace("workspace_id"),
-        on_delete: OnDelete::Archive,
-    };
+    const TABLE: Table = Table::of_fields::<UsagePolicy>("usage_limits_policies", Tenancy::Workspace("workspace_id"));
 
     fn from_row(row: &Row) -> Result<Self, RowError> {
         row::read(row)
