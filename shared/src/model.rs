@@ -10,6 +10,7 @@ pub mod person;
 pub mod policy;
 pub mod provider;
 pub mod secret_reference;
+pub mod status;
 pub mod workspace;
 
 pub use crate::identity::KeyKind;
@@ -24,4 +25,5 @@ pub use person::{EmailDigest, Person};
 pub use policy::{PolicyEntity, RateLimitsPolicy, UsageLimitsPolicy};
 pub use provider::{Concurrency, Provider};
 pub use secret_reference::{SecretReference, whole};
+pub use status::{AccessStatus, Status};
 pub use workspace::Workspace;

@@ -66,7 +66,7 @@ fn hash(secret: &str) -> KeyHash {
 
 /// The status of the key with this secret, if the snapshot knows it.
 fn status(snapshot: &Snapshot, secret: &str) -> Option<String> {
-    snapshot.api_key(&hash(secret)).map(|key| key.status.clone())
+    snapshot.api_key(&hash(secret)).map(|key| key.status.as_str().to_owned())
 }
 
 /// Which of these secrets the snapshot knows.
@@ -91,7 +91,7 @@ async fn assert_same_as_table(snapshot: &Snapshot, db: &impl GenericClient) {
     for row in &rows {
         let (id, hash, status): (Uuid, &[u8], &str) = (row.get(0), row.get(1), row.get(2));
         let found = snapshot.api_key(&KeyHash(hash.try_into().unwrap()));
-        if found.is_none_or(|key| key.id != id || key.status != status) {
+        if found.is_none_or(|key| key.id != id || key.status.as_str() != status) {
             missing.insert(id);
         }
     }

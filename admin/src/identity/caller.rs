@@ -134,6 +134,7 @@ fn refusal(key: &ApiKey, hash: &KeyHash, workspace: Option<&str>, now: DateTime<
 mod tests {
     use super::*;
     use chrono::TimeDelta;
+    use shared::model::AccessStatus::{Active, Archived, Exhausted, Expired};
     use shared::model::KeyKind;
     use uuid::Uuid;
 
@@ -143,16 +144,16 @@ mod tests {
         let (past, future) = (now - TimeDelta::seconds(1), now + TimeDelta::seconds(1));
         let workspace = Some(Uuid::nil());
         for (status, expires_at, workspace_id, workspace_status, accepted) in [
-            ("active", None, None, None, true),
-            ("exhausted", None, None, None, true),
-            ("archived", None, None, None, false),
-            ("expired", None, None, None, false),
-            ("active", Some(past), None, None, false),
-            ("active", Some(now), None, None, false),
-            ("active", Some(future), None, None, true),
-            ("active", None, workspace, Some("active"), true),
-            ("active", None, workspace, Some("archived"), false),
-            ("active", None, workspace, None, false),
+            (Active, None, None, None, true),
+            (Exhausted, None, None, None, true),
+            (Archived, None, None, None, false),
+            (Expired, None, None, None, false),
+            (Active, Some(past), None, None, false),
+            (Active, Some(now), None, None, false),
+            (Active, Some(future), None, None, true),
+            (Active, None, workspace, Some("active"), true),
+            (Active, None, workspace, Some("archived"), false),
+            (Active, None, workspace, None, false),
         ] {
             let key = ApiKey {
                 id: Uuid::nil(),
@@ -162,14 +163,14 @@ mod tests {
                 kind: KeyKind::OrganisationService,
                 hash: KeyHash([0; 32]),
                 scopes: [].into(),
-                status: status.into(),
+                status,
                 expires_at,
                 previous: None,
                 limits: None,
                 defaults: None,
             };
             let refused = refusal(&key, &key.hash, workspace_status, now);
-            assert_eq!(refused.is_none(), accepted, "{status} {expires_at:?} {workspace_status:?}: {refused:?}");
+            assert_eq!(refused.is_none(), accepted, "{status:?} {expires_at:?} {workspace_status:?}: {refused:?}");
         }
     }
 }

@@ -11,7 +11,7 @@ use futures::FutureExt as _;
 use parking_lot::Mutex;
 use shared::identity::api_key::KeyHash;
 use shared::identity::jwt::{Failures, KeyRing, Rejection, Unverified, VerifiedToken, key_ring};
-use shared::model::{ApiKey, KeyKind, Organisation};
+use shared::model::{AccessStatus, ApiKey, KeyKind, Organisation};
 use shared::settings;
 use std::sync::Arc;
 use std::time::Instant;
@@ -112,7 +112,7 @@ fn acting_key(token: &VerifiedToken, row: &Row, text: &[u8]) -> Result<ApiKey, t
         kind: KeyKind::Jwt,
         hash: KeyHash::from_key(text),
         scopes: token.scopes.clone(),
-        status: "active".into(),
+        status: AccessStatus::Active,
         expires_at: Some(token.ends_at()),
         previous: None,
         limits: None,

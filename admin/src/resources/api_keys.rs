@@ -23,7 +23,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 use shared::amount::Amount;
 use shared::db::table::{Columns, Filter, OnDelete, RowError, SelectList, Table, Tenancy};
-use shared::model::KeyKind;
+use shared::model::{AccessStatus, KeyKind};
 use tokio_postgres::Row;
 use uuid::Uuid;
 
@@ -52,7 +52,7 @@ pub struct ApiKeyRow {
     organisation_id: Uuid,
     workspace_id: Option<Uuid>,
     user_id: Option<Uuid>,
-    status: String,
+    status: AccessStatus,
     creation_mode: String,
     rate_limits: Value,
     usage_limits: Option<Value>,

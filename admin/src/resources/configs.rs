@@ -18,6 +18,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use shared::config::credentials::masked;
 use shared::db::table::{Columns, Filter, OnDelete, RowError, SelectList, Table, Tenancy, row};
+use shared::model::Status;
 use tokio_postgres::Row;
 use uuid::Uuid;
 
@@ -42,7 +43,7 @@ pub struct Config {
     organisation_id: Uuid,
     workspace_id: Uuid,
     is_default: u8,
-    status: String,
+    status: Status,
     owner_id: Option<Uuid>,
     updated_by: Option<Uuid>,
     created_at: Time,
@@ -159,7 +160,7 @@ impl Resource for Config {
     }
 
     async fn after(&self, verb: Verb, action: &Action<'_>) -> Result<(), ApiError> {
-        if verb == Verb::Delete || self.status == "archived" {
+        if verb == Verb::Delete || self.status == Status::Archived {
             usage::refuse_while_in_use(action, self.id, &self.slug, self.workspace_id).await?;
         }
         if verb != Verb::Delete {

@@ -46,11 +46,21 @@ struct Deployment {
     workspaces: Vec<String>,
     is_default: i32,
     organisation_id: Uuid,
-    status: String,
+    status: DeploymentStatus,
     last_sync_at: Option<Time>,
     created_by: Option<Uuid>,
     created_at: Time,
     last_updated_at: Time,
+}
+
+/// As `deployment_status` in the database says.
+#[derive(Clone, Copy, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum DeploymentStatus {
+    /// Its proxies report.
+    Active,
+    Inactive,
+    Archived,
 }
 
 #[derive(Deserialize)]

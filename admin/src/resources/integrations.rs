@@ -30,7 +30,7 @@ use crate::identity::Call;
 use serde::Serialize;
 use serde_json::{Value, json};
 use shared::db::table::{Columns, OnDelete, RowError, SelectList, Table, Tenancy};
-use shared::model;
+use shared::model::{self, Status};
 use shared::routes::Scopes;
 use shared::seal::Sealed;
 use tokio_postgres::Row;
@@ -62,7 +62,7 @@ pub struct Integration {
     description: Option<String>,
     pub ai_provider_id: String,
     organisation_id: Uuid,
-    status: String,
+    status: Status,
     tags: Option<Value>,
     pub created_at: Time,
     last_updated_at: Time,

@@ -4,6 +4,7 @@
 mod accept;
 mod create;
 mod docs;
+mod status;
 
 use super::organisation::refuse_if_scim_only;
 use crate::app::App;
@@ -15,7 +16,8 @@ use axum::extract::{Path, State};
 use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
-use shared::db::table::{Columns, Filter, OnDelete, RowError, SelectList, Table, Tenancy};
+use shared::db::table::{Columns, Filter, OnDelete, RowError, SelectList, Table, Tenancy, row};
+use status::InviteStatus;
 use tokio_postgres::Row;
 use uuid::Uuid;
 
@@ -36,7 +38,7 @@ struct Invite {
     id: Uuid,
     email: String,
     role: String,
-    status: String,
+    status: InviteStatus,
     workspaces: Vec<Seat>,
     first_name: Option<String>,
     last_name: Option<String>,
@@ -96,7 +98,7 @@ impl Resource for Invite {
             id: row.try_get("id")?,
             email: row.try_get("email")?,
             role: row.try_get("role")?,
-            status: row.try_get("status")?,
+            status: row::column(row, "status")?,
             // Written from these very types.
             workspaces: serde_json::from_value(seats).unwrap_or_default(),
             first_name: row.try_get("first_name")?,
@@ -143,7 +145,7 @@ impl Resource for Invite {
 
 impl Invite {
     fn is_open(&self) -> bool {
-        matches!(self.status.as_str(), "pending" | "expired")
+        matches!(self.status, InviteStatus::Pending | InviteStatus::Expired)
     }
 }
 
@@ -152,7 +154,7 @@ async fn cancel(State(app): State<App>, call: Call, Path(id): Path<String>) -> A
     let mut action = Action::begin(&mut db, &app, &call).await?;
     let invite = crud::held::<Invite>(&mut action, &id, None).await?;
     if !invite.is_open() {
-        return Err(ApiError::invalid(format!("This invite is {} and cannot be cancelled", invite.status)));
+        return Err(ApiError::invalid(format!("This invite is {} and cannot be cancelled", invite.status.as_str())));
     }
     let columns = Columns::default().set("status", "cancelled");
     Invite::TABLE.update(&action.tx, invite.id, &columns).await?;

@@ -7,6 +7,7 @@ use crate::identity::Call;
 use crate::openapi::{Doc, schema};
 use serde::{Deserialize, Serialize};
 use shared::db::table::{Columns, Tenancy};
+use shared::model::Status;
 use uuid::Uuid;
 
 pub fn routes() -> Routes {
@@ -35,7 +36,7 @@ struct Label {
     organisation_id: Uuid,
     workspace_id: Option<Uuid>,
     is_universal: bool,
-    status: String,
+    status: Status,
     created_at: Time,
     last_updated_at: Time,
 }

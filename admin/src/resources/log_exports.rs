@@ -4,6 +4,7 @@
 mod docs;
 mod download;
 mod runs;
+mod status;
 
 use crate::app::App;
 use crate::crud::{self, Action, Answer, Resource, Routes};
@@ -18,8 +19,9 @@ use axum::Json;
 use axum::extract::State;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
-use shared::db::table::{Columns, Filter, OnDelete, RowError, SelectList, Table, Tenancy};
+use shared::db::table::{Columns, Filter, OnDelete, RowError, SelectList, Table, Tenancy, row};
 use shared::model::KeyKind;
+use status::ExportStatus;
 use tokio_postgres::{GenericClient, Row};
 use uuid::Uuid;
 
@@ -45,7 +47,7 @@ struct LogExport {
     filters: Value,
     requested_data: Vec<String>,
     format: String,
-    status: String,
+    status: ExportStatus,
     description: Option<String>,
     created_by: Uuid,
     total_records: i64,
@@ -80,9 +82,6 @@ struct ExportChange {
     description: Field<String>,
 }
 
-/// In these nothing is under way and no file is there.
-const AT_REST: &[&str] = &["draft", "failed", "stopped"];
-
 impl Resource for LogExport {
     type Create = NewExport;
     type Update = ExportChange;
@@ -102,7 +101,7 @@ impl Resource for LogExport {
     };
 
     fn from_row(row: &Row) -> Result<Self, RowError> {
-        let (status, exported): (String, i64) = (row.try_get("status")?, row.try_get("exported_records")?);
+        let (status, exported): (ExportStatus, i64) = (row::column(row, "status")?, row.try_get("exported_records")?);
         Ok(Self {
             id: row.try_get("id")?,
             organisation_id: row.try_get("organisation_id")?,
@@ -115,7 +114,7 @@ impl Resource for LogExport {
             total_records: row.try_get("total_records")?,
             total_is_capped: row.try_get("total_is_capped")?,
             exported_records: exported,
-            files: if status == "success" { files::count(exported) } else { 0 },
+            files: if status == ExportStatus::Success { files::count(exported) } else { 0 },
             error: row.try_get("error")?,
             created_at: row.try_get("created_at")?,
             last_updated_at: row.try_get("last_updated_at")?,
@@ -157,7 +156,7 @@ impl Resource for LogExport {
     }
 
     async fn update(action: &Action<'_>, current: &Self, body: ExportChange) -> Result<Columns, ApiError> {
-        current.must_be(AT_REST, "changed")?;
+        current.must_be(ExportStatus::AT_REST, "changed")?;
         let view = current.view(&action.call.caller)?;
         let mut columns =
             Columns::default().set_if("description", body.description.try_map(checked_description)?.sent());
@@ -199,10 +198,10 @@ impl Resource for LogExport {
 }
 
 impl LogExport {
-    fn must_be(&self, statuses: &[&str], done: &str) -> Result<(), ApiError> {
-        match statuses.contains(&self.status.as_str()) {
+    fn must_be(&self, statuses: &[ExportStatus], done: &str) -> Result<(), ApiError> {
+        match statuses.contains(&self.status) {
             true => Ok(()),
-            false => Err(ApiError::invalid(format!("An export that is `{}` cannot be {done}", self.status))),
+            false => Err(ApiError::invalid(format!("An export that is `{}` cannot be {done}", self.status.as_str()))),
         }
     }
 

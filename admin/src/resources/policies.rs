@@ -15,7 +15,7 @@ pub use usage::schedule_of;
 use crate::crud::{self, Routes};
 use crate::http::ApiError;
 use crate::identity::{Call, tenancy};
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 use shared::db::table::Filter;
 use shared::routes::Method;
 
@@ -41,22 +41,6 @@ pub fn routes() -> Routes {
         .post("/policies/usage-limits/{id}/entities/reset", reset::by_body)
         .describe(docs::rates())
         .describe(docs::usage())
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-enum Status {
-    Active,
-    Archived,
-}
-
-impl Status {
-    fn as_str(self) -> &'static str {
-        match self {
-            Self::Active => "active",
-            Self::Archived => "archived",
-        }
-    }
 }
 
 /// What requests a policy may serve; others are for a part that is not built.

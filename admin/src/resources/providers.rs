@@ -18,6 +18,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 use shared::amount::Amount;
 use shared::db::table::{Columns, Filter, OnDelete, RowError, SelectList, Table, Tenancy};
+use shared::model::AccessStatus;
 use shared::seal::Sealed;
 use tokio_postgres::Row;
 use uuid::Uuid;
@@ -39,7 +40,7 @@ pub struct Provider {
     pub slug: String,
     pub name: String,
     pub note: Option<String>,
-    pub status: String,
+    pub status: AccessStatus,
     pub ai_provider_name: String,
     /// The integration's slug.
     pub integration_id: String,
@@ -128,7 +129,7 @@ impl Provider {
     pub fn shown_as(&self, object: &str, call: &Call) -> Value {
         let mut shown = crud::shown(object, self);
         let limits = self.budget();
-        shown["status"] = self.status_now(limits.as_ref()).into();
+        shown["status"] = self.status_now(limits.as_ref()).as_str().into();
         shown["provider"] = shown["ai_provider_name"].clone();
         shown["usage_limits"] = limits.map_or(Value::Null, |limits| limits.shown());
         shown["model_config"] = self.shown_config();
@@ -154,7 +155,7 @@ impl Provider {
     }
 
     /// What it is at this instant, whatever was written down.
-    fn status_now(&self, limits: Option<&UsageLimits>) -> &'static str {
+    fn status_now(&self, limits: Option<&UsageLimits>) -> AccessStatus {
         write::status(self.expires_at.map(|time| time.0), limits, Utc::now())
     }
 }

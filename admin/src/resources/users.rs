@@ -9,6 +9,7 @@ use crate::openapi::{Doc, choices, schema};
 use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
 use shared::db::table::{Columns, Filter, OnDelete, RowError, SelectList, Table, Tenancy, row};
+use shared::model::Status;
 use tokio_postgres::Row;
 use uuid::Uuid;
 
@@ -57,7 +58,7 @@ struct User {
     last_name: Option<String>,
     role: String,
     email: String,
-    status: String,
+    status: Status,
     /// Slugs; owners and admins are in every workspace.
     workspace_ids: Vec<String>,
     created_at: Time,

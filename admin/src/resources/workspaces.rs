@@ -20,6 +20,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use shared::amount::Amount;
 use shared::db::table::{Columns, Filter, OnDelete, RowError, SelectList, Table, Tenancy, row};
+use shared::model::Status;
 use tokio_postgres::Row;
 use uuid::Uuid;
 
@@ -44,7 +45,7 @@ pub struct Workspace {
     pub icon: Option<String>,
     description: Option<String>,
     pub is_default: bool,
-    status: String,
+    status: Status,
     defaults: Option<Value>,
     pub usage_limits: Option<Value>,
     /// What was used of the budget.

@@ -4,7 +4,9 @@ use super::*;
 use crate::identity::identify::Principal;
 use serde_json::{Map, Value, json};
 use shared::identity::api_key::KeyHash;
-use shared::model::{ApiKey, KeyKind, PolicyEntity, Provider, RateLimitsPolicy, UsageLimitsPolicy, Workspace};
+use shared::model::{
+    AccessStatus, ApiKey, KeyKind, PolicyEntity, Provider, RateLimitsPolicy, Status, UsageLimitsPolicy, Workspace,
+};
 use std::sync::Arc;
 
 const BOTH: Switches = Switches { things: true, policies: true, unknown_price: UnknownPrice::Allow };
@@ -19,7 +21,7 @@ fn caller() -> Principal {
         id: Uuid::from_u128(1),
         organisation_id: Uuid::from_u128(9),
         slug: "home".into(),
-        status: "active".into(),
+        status: Status::Active,
         metadata: None,
         is_metrics_only: false,
         limits: limits(20),
@@ -33,7 +35,7 @@ fn caller() -> Principal {
         kind: KeyKind::WorkspaceService,
         hash: KeyHash([0; 32]),
         scopes: [].into(),
-        status: "active".into(),
+        status: AccessStatus::Active,
         expires_at: None,
         previous: None,
         limits: limits(10),
@@ -53,7 +55,7 @@ fn policy(id: u128, workspace: u128, conditions: Value, group_by: Value) -> Rate
         unit: RateUnit::Rph,
         value: Amount::from_float(5.9).unwrap(),
         dry_run: false,
-        status: "active".into(),
+        status: Status::Active,
         counters_since: DateTime::default(),
     }
 }
@@ -72,7 +74,7 @@ fn key_workspace_and_matching_policies_speak_before_routing_and_the_rest_per_att
             policy(1, 1, user.clone(), by_key.clone()),
             policy(2, 1, model, by_key.clone()),
             policy(3, 7, user.clone(), by_key),
-            RateLimitsPolicy { status: "archived".into(), ..policy(4, 1, user.clone(), json!([])) },
+            RateLimitsPolicy { status: Status::Archived, ..policy(4, 1, user.clone(), json!([])) },
             policy(5, 1, user, json!([{ "key": "metadata.absent" }])),
         ],
         Vec::new(),
@@ -111,7 +113,7 @@ fn key_workspace_and_matching_policies_speak_before_routing_and_the_rest_per_att
         workspace_id: Uuid::from_u128(1),
         integration_id: Uuid::from_u128(4),
         slug: "mine".into(),
-        status: "active".into(),
+        status: AccessStatus::Active,
         limits: Some(Arc::new(
             serde_json::from_value(json!({
                 "rates": [{ "type": "requests", "unit": "rpd", "value": 7 }], "budget": { "credit_limit": 0.5 },
@@ -204,7 +206,7 @@ fn a_group_that_is_reset_alone_begins_anew_although_its_limits_were_found_before
         strict: false,
         unknown_price: None,
         dry_run: false,
-        status: "active".into(),
+        status: Status::Active,
         last_reset_at: DateTime::default(),
     };
     let (caller, metadata) = (caller(), Map::new());

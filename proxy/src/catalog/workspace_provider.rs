@@ -4,7 +4,7 @@
 use crate::refusal::Refusal;
 use crate::snapshot::Snapshot;
 use chrono::{DateTime, Utc};
-use shared::model::{Integration, IntegrationModel, Provider, Workspace};
+use shared::model::{AccessStatus, Integration, IntegrationModel, Provider, Status, Workspace};
 use std::sync::Arc;
 
 #[derive(Debug, Clone)]
@@ -22,7 +22,7 @@ pub fn find(
 ) -> Result<WorkspaceProvider, Refusal> {
     let provider = snapshot.provider(workspace.id, slug).ok_or_else(|| Refusal::unknown_slug(slug))?;
     let integration = snapshot.integration(&provider.integration_id).ok_or_else(|| Refusal::unknown_slug(slug))?;
-    if provider.status == "expired" || provider.is_expired(now) {
+    if provider.status == AccessStatus::Expired || provider.is_expired(now) {
         return Err(Refusal::provider_not_available(slug, "it has expired"));
     }
     let is_granted = match integration.workspace_id {
@@ -32,7 +32,7 @@ pub fn find(
                 && snapshot.integration_workspace(integration.id, workspace.id).is_some_and(|grant| grant.enabled)
         }
     };
-    if integration.status != "active" || !is_granted {
+    if integration.status != Status::Active || !is_granted {
         return Err(Refusal::provider_not_available(slug, "its integration is not enabled for this workspace"));
     }
     Ok(WorkspaceProvider { provider, integration })

@@ -9,7 +9,7 @@ use chrono::{DateTime, Utc};
 use http::HeaderValue;
 use shared::identity::api_key::KeyHash;
 use shared::identity::jwt::{VerifiedToken, looks_like_jwt};
-use shared::model::{ApiKey, DeadKey, Workspace};
+use shared::model::{ApiKey, DeadKey, Status, Workspace};
 use std::sync::Arc;
 
 #[derive(Debug, Clone)]
@@ -60,7 +60,7 @@ pub fn identify<'h>(
         return Err(Refusal::insufficient_scope(INFERENCE));
     };
     let workspace = snapshot.workspace(&workspace).ok_or_else(Refusal::invalid_api_key)?;
-    if workspace.status != "active" {
+    if workspace.status != Status::Active {
         return Err(Refusal::invalid_api_key());
     }
     if !has_one(&key.scopes, scopes) {

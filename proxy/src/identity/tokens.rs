@@ -13,7 +13,7 @@ use chrono::{DateTime, Utc};
 use serde_json::Value;
 use shared::identity::api_key::KeyHash;
 use shared::identity::jwt::{KeyRing, Rejection, Unverified, VerifiedToken};
-use shared::model::{ApiKey, KeyDefaults, KeyKind, Organisation, Workspace};
+use shared::model::{AccessStatus, ApiKey, KeyDefaults, KeyKind, Organisation, Status, Workspace};
 use shared::settings;
 use std::sync::Arc;
 use std::time::Instant;
@@ -102,7 +102,7 @@ fn acting_key(token: &VerifiedToken, workspace: &Workspace, hash: KeyHash) -> Ap
         kind: KeyKind::Jwt,
         hash,
         scopes: token.scopes.clone(),
-        status: "active".into(),
+        status: AccessStatus::Active,
         expires_at: Some(token.ends_at()),
         previous: None,
         limits: None,
@@ -119,7 +119,7 @@ fn defaults(token: &VerifiedToken) -> Option<Arc<KeyDefaults>> {
 impl Verified {
     fn principal(&self, snapshot: &Snapshot, scopes: &[&str]) -> Result<Principal, Rejection> {
         let workspace = self.key.workspace_id.and_then(|id| snapshot.workspace(&id));
-        let workspace = workspace.filter(|workspace| workspace.status == "active");
+        let workspace = workspace.filter(|workspace| workspace.status == Status::Active);
         let workspace = workspace.ok_or_else(|| Rejection::Workspace(self.token.workspace.clone()))?;
         if self.person.is_some_and(|email| snapshot.is_removed(self.key.organisation_id, email)) {
             return Err(Rejection::Person(self.token.person.clone().unwrap_or_default()));

@@ -4,8 +4,8 @@ use super::collection::Tracked;
 use super::list_pool::ListPool;
 use shared::identity::api_key::KeyHash;
 use shared::model::{
-    ApiKey, Deployment, EmailDigest, Integration, IntegrationModel, IntegrationWorkspace, Organisation, Person,
-    PolicyEntity, Provider, RateLimitsPolicy, SecretReference, UsageLimitsPolicy, Workspace,
+    AccessStatus, ApiKey, Deployment, EmailDigest, Integration, IntegrationModel, IntegrationWorkspace, Organisation,
+    Person, PolicyEntity, Provider, RateLimitsPolicy, SecretReference, UsageLimitsPolicy, Workspace,
 };
 use shared::seal::data_key::DataKey;
 use tokio_postgres::Row;
@@ -236,8 +236,8 @@ impl Tracked for Provider {
     }
 
     fn key(&self) -> Self::Key {
-        match self.status.as_str() {
-            "archived" => (self.id, String::new()),
+        match self.status {
+            AccessStatus::Archived => (self.id, String::new()),
             _ => (self.workspace_id, self.slug.clone()),
         }
     }

@@ -12,6 +12,7 @@ use ipnet::IpNet;
 use pingora_http::RequestHeader;
 use shared::headers::client_ip::client_ip;
 use shared::identity::jwt::failures::Failure as TokenFailure;
+use shared::model::Status;
 use std::net::IpAddr;
 use std::sync::Arc;
 
@@ -62,7 +63,7 @@ impl Authenticator {
                     return Err(Refusal::expired_api_key());
                 }
                 let workspace = self.snapshot.workspace(&caller.workspace.id);
-                let workspace = workspace.filter(|workspace| workspace.status == "active");
+                let workspace = workspace.filter(|workspace| workspace.status == Status::Active);
                 caller.workspace = workspace.ok_or_else(Refusal::invalid_api_key)?;
             }
         }

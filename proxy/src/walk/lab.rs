@@ -24,7 +24,7 @@ use crate::visit::Visit;
 use clap::Parser as _;
 use serde_json::Value;
 use shared::identity::api_key::KeyHash;
-use shared::model::{ApiKey, KeyKind, Workspace};
+use shared::model::{AccessStatus, ApiKey, KeyKind, Status, Workspace};
 use shared::prices::{FetchedPrices, PriceFetch, Sources};
 use shared::seal::{MasterKeys, Sealer};
 use std::path::Path;
@@ -120,7 +120,7 @@ fn workspace() -> Workspace {
         id: Uuid::from_u128(1),
         organisation_id: Uuid::from_u128(9),
         slug: "home".into(),
-        status: "active".into(),
+        status: Status::Active,
         metadata: None,
         is_metrics_only: false,
         limits: None,
@@ -137,7 +137,7 @@ fn key() -> ApiKey {
         kind: KeyKind::WorkspaceService,
         hash: KeyHash::from_key(KEY.as_bytes()),
         scopes: [INFERENCE.to_owned()].into(),
-        status: "active".into(),
+        status: AccessStatus::Active,
         expires_at: None,
         previous: None,
         limits: None,

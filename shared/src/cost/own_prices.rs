@@ -73,6 +73,7 @@ fn dotted(factors: &Map<String, Value>) -> Map<String, Value> {
 mod tests {
     use super::super::{Entry, Images, Usage, cost};
     use super::*;
+    use crate::model::Status;
     use serde_json::json;
     use uuid::Uuid;
 
@@ -88,7 +89,7 @@ mod tests {
             secret_mappings: json!([]),
             pricing_adjustments: adjustments,
             allow_all_models: true,
-            status: "active".into(),
+            status: Status::Active,
         }
     }
 

@@ -1,6 +1,7 @@
 //! An API key as the proxy and the caller check need it. The key itself is never stored.
 
 use super::limits::ThingLimits;
+use super::status::AccessStatus;
 use crate::identity::KeyKind;
 use crate::identity::api_key::KeyHash;
 use chrono::{DateTime, Utc};
@@ -22,8 +23,7 @@ pub struct ApiKey {
     pub hash: KeyHash,
     /// Behind a pointer because very many keys carry few different lists.
     pub scopes: Arc<[String]>,
-    /// `active`, `exhausted`, `expired` or `archived`.
-    pub status: String,
+    pub status: AccessStatus,
     pub expires_at: Option<DateTime<Utc>>,
     /// The secret before the last rotation. Behind a pointer because few keys have one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -102,7 +102,7 @@ impl ApiKey {
         if !self.opens_with(hash, now) {
             return Err(DeadKey::Rotated);
         }
-        if self.status == "archived" {
+        if self.status == AccessStatus::Archived {
             return Err(DeadKey::Archived);
         }
         if self.is_expired(now) { Err(DeadKey::Expired) } else { Ok(()) }
@@ -116,7 +116,7 @@ impl ApiKey {
 
     /// Whether the key may be used at this moment, whatever the expiry job has marked so far.
     pub fn is_expired(&self, now: DateTime<Utc>) -> bool {
-        self.status == "expired" || self.expires_at.is_some_and(|end| end <= now)
+        self.status == AccessStatus::Expired || self.expires_at.is_some_and(|end| end <= now)
     }
 }
 

@@ -1,5 +1,6 @@
 //! A saved config as the proxy needs it: what the current version says, and how requests name it.
 
+use super::status::Status;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use tokio_postgres::Row;
@@ -13,8 +14,7 @@ pub struct Config {
     pub slug: String,
     /// What requests of the workspace use when they name no config.
     pub is_default: bool,
-    /// `active` or `archived`.
-    pub status: String,
+    pub status: Status,
     pub version_id: Uuid,
     pub config: Value,
 }
@@ -36,7 +36,7 @@ impl Config {
     }
 
     pub fn is_active(&self) -> bool {
-        self.status == "active"
+        self.status == Status::Active
     }
 }
 

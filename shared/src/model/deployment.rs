@@ -1,6 +1,7 @@
 //! A gateway deployment as its proxies need it.
 
 use super::Workspace;
+use super::status::Status;
 use crate::identity::api_key::KeyHash;
 use serde::{Deserialize, Serialize};
 use tokio_postgres::Row;
@@ -15,8 +16,7 @@ pub struct Deployment {
     pub token_hash: KeyHash,
     pub allow_all_workspaces: bool,
     pub workspace_ids: Vec<Uuid>,
-    /// `active` or `archived`.
-    pub status: String,
+    pub status: Status,
 }
 
 impl Deployment {
@@ -38,7 +38,7 @@ impl Deployment {
     /// Whether its proxies serve this workspace. Another organisation's they never do.
     pub fn serves(&self, workspace: &Workspace) -> bool {
         let is_allowed = self.allow_all_workspaces || self.workspace_ids.contains(&workspace.id);
-        self.status == "active" && self.organisation_id == workspace.organisation_id && is_allowed
+        self.status == Status::Active && self.organisation_id == workspace.organisation_id && is_allowed
     }
 }
 
@@ -53,29 +53,29 @@ mod tests {
             id: id(1),
             organisation_id: id(9),
             slug: "w".into(),
-            status: "active".into(),
+            status: Status::Active,
             metadata: None,
             is_metrics_only: false,
             limits: None,
             priority: 10,
         };
-        let deployment = |organisation: u128, all: bool, some: &[u128], status: &str| Deployment {
+        let deployment = |organisation: u128, all: bool, some: &[u128], status: Status| Deployment {
             id: id(7),
             organisation_id: id(organisation),
             slug: "d".into(),
             token_hash: KeyHash([0; 32]),
             allow_all_workspaces: all,
             workspace_ids: some.iter().copied().map(id).collect(),
-            status: status.into(),
+            status,
         };
         for (deployment, serves) in [
-            (deployment(9, true, &[], "active"), true),
-            (deployment(9, true, &[], "archived"), false),
-            (deployment(8, true, &[], "active"), false),
-            (deployment(9, false, &[1, 2], "active"), true),
-            (deployment(9, false, &[2], "active"), false),
-            (deployment(9, false, &[], "active"), false),
-            (deployment(8, false, &[1], "active"), false),
+            (deployment(9, true, &[], Status::Active), true),
+            (deployment(9, true, &[], Status::Archived), false),
+            (deployment(8, true, &[], Status::Active), false),
+            (deployment(9, false, &[1, 2], Status::Active), true),
+            (deployment(9, false, &[2], Status::Active), false),
+            (deployment(9, false, &[], Status::Active), false),
+            (deployment(8, false, &[1], Status::Active), false),
         ] {
             assert_eq!(deployment.serves(&workspace), serves, "{deployment:?}");
         }

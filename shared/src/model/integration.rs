@@ -1,6 +1,7 @@
 //! An integration as the proxy needs it: the account of a provider, its credentials sealed.
 
 use super::limits::ThingLimits;
+use super::status::Status;
 use crate::seal::{Sealed, SealedPlace, Secret};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -25,8 +26,7 @@ pub struct Integration {
     pub pricing_adjustments: Option<Value>,
     /// Whether models without an `IntegrationModel` are allowed.
     pub allow_all_models: bool,
-    /// `active` or `archived`.
-    pub status: String,
+    pub status: Status,
 }
 
 impl Integration {

@@ -9,6 +9,7 @@ pub use crate::settings::limits::UnknownPrice;
 pub use rule::{Condition, ConditionValues, Facts, GroupBy, PolicyKey, Rule, names_model};
 pub use text::{push_id, push_value_key, value_key};
 
+use super::status::Status;
 use crate::amount::Amount;
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
@@ -32,8 +33,7 @@ pub struct RateLimitsPolicy {
     pub unit: RateUnit,
     pub value: Amount,
     pub dry_run: bool,
-    /// `active` or `archived`.
-    pub status: String,
+    pub status: Status,
     /// Counters began anew at this moment.
     pub counters_since: DateTime<Utc>,
 }
@@ -54,8 +54,7 @@ pub struct UsageLimitsPolicy {
     #[serde(default)]
     pub unknown_price: Option<UnknownPrice>,
     pub dry_run: bool,
-    /// `active` or `archived`.
-    pub status: String,
+    pub status: Status,
     pub last_reset_at: DateTime<Utc>,
 }
 
@@ -109,7 +108,7 @@ impl RateLimitsPolicy {
     }
 
     pub fn is_active(&self) -> bool {
-        self.status == "active"
+        self.status == Status::Active
     }
 
     pub fn scope_prefix(&self) -> String {
@@ -148,7 +147,7 @@ impl UsageLimitsPolicy {
     }
 
     pub fn is_active(&self) -> bool {
-        self.status == "active"
+        self.status == Status::Active
     }
 
     /// What the `scope_id` of all its counters begins with; the name of the group follows.
@@ -202,7 +201,7 @@ mod tests {
             strict: false,
             unknown_price: None,
             dry_run: false,
-            status: "active".into(),
+            status: Status::Active,
             last_reset_at: at("2026-02-01T00:00:00Z"),
         };
         let entity = |reset: Option<&str>| PolicyEntity {

@@ -1,6 +1,7 @@
 //! A provider as the proxy needs it: a workspace's handle on an integration, `@slug` in requests.
 
 use super::limits::ThingLimits;
+use super::status::AccessStatus;
 use crate::seal::{Sealed, SealedPlace};
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
@@ -17,8 +18,7 @@ pub struct Provider {
     pub workspace_id: Uuid,
     pub integration_id: Uuid,
     pub slug: String,
-    /// `active`, `exhausted`, `expired` or `archived`.
-    pub status: String,
+    pub status: AccessStatus,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limits: Option<Arc<ThingLimits>>,
     pub expires_at: Option<DateTime<Utc>>,

@@ -1,6 +1,7 @@
 //! A workspace as the proxy needs it.
 
 use super::limits::ThingLimits;
+use super::status::Status;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use std::sync::Arc;
@@ -12,8 +13,7 @@ pub struct Workspace {
     pub id: Uuid,
     pub organisation_id: Uuid,
     pub slug: String,
-    /// `active` or `archived`.
-    pub status: String,
+    pub status: Status,
     /// What its requests say about themselves, whatever they say.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub metadata: Option<Map<String, Value>>,

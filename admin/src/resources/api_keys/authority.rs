@@ -99,7 +99,7 @@ mod tests {
     use crate::identity::access::SecuritySettings;
     use KeyKind::{OrganisationService, WorkspaceService, WorkspaceUser};
     use shared::identity::api_key::KeyHash;
-    use shared::model::ApiKey;
+    use shared::model::{AccessStatus, ApiKey};
 
     fn caller(kind: KeyKind, scopes: &[&str], standing: Option<Standing>) -> Caller {
         let key = ApiKey {
@@ -110,7 +110,7 @@ mod tests {
             kind,
             hash: KeyHash([0; 32]),
             scopes: scopes.iter().map(|scope| (*scope).to_owned()).collect(),
-            status: "active".into(),
+            status: AccessStatus::Active,
             expires_at: None,
             previous: None,
             limits: None,

@@ -43,7 +43,7 @@ mod tests {
     use super::*;
     use KeyKind::{OrganisationService, WorkspaceService, WorkspaceUser};
     use shared::identity::api_key::KeyHash;
-    use shared::model::ApiKey;
+    use shared::model::{AccessStatus, ApiKey};
     use uuid::Uuid;
 
     fn caller(kind: KeyKind, held: &[&str]) -> Caller {
@@ -55,7 +55,7 @@ mod tests {
             kind,
             hash: KeyHash([0; 32]),
             scopes: held.iter().map(|scope| (*scope).to_owned()).collect(),
-            status: "active".into(),
+            status: AccessStatus::Active,
             expires_at: None,
             previous: None,
             limits: None,

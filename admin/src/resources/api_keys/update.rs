@@ -12,7 +12,7 @@ use chrono::{DateTime, Utc};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use shared::db::table::Columns;
-use shared::model::KeyKind;
+use shared::model::{AccessStatus, KeyKind};
 
 #[derive(Default, Deserialize)]
 #[serde(default)]
@@ -71,10 +71,11 @@ pub async fn written(action: &Action<'_>, current: &ApiKeyRow, body: KeyChange) 
     if let Some(limits) = &limits {
         columns = columns.set("usage_limits", limits.as_ref().map(UsageLimits::stored));
     }
-    let status = status(ends, limits.unwrap_or_else(|| current.budget()).as_ref(), now);
+    let limits = limits.unwrap_or_else(|| current.budget());
+    let status = AccessStatus::at(now, ends, limits.as_ref().is_some_and(UsageLimits::is_exhausted));
     // Nothing is updated by a status alone: it follows from the rest.
     let follows = !columns.is_empty() && status != current.status;
-    Ok(columns.set_if("status", follows.then_some(status)))
+    Ok(columns.set_if("status", follows.then(|| status.as_str())))
 }
 
 /// Only people's keys have bounds.
@@ -101,15 +102,4 @@ fn budget(
         None => None,
     };
     Ok(if resets { limits.map(|limits| limits.map(|limits| limits.reset(now))) } else { limits })
-}
-
-/// What a key that is not archived is, given its end and its budget.
-fn status(ends: Option<DateTime<Utc>>, limits: Option<&UsageLimits>, now: DateTime<Utc>) -> &'static str {
-    if ends.is_some_and(|end| end <= now) {
-        "expired"
-    } else if limits.is_some_and(UsageLimits::is_exhausted) {
-        "exhausted"
-    } else {
-        "active"
-    }
 }

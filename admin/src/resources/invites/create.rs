@@ -79,7 +79,7 @@ pub async fn resend(State(app): State<App>, call: Call, Path(id): Path<String>) 
     let mut action = Action::begin(&mut db, &app, &call).await?;
     let before = crud::held::<Invite>(&mut action, &id, None).await?;
     if !before.is_open() {
-        return Err(ApiError::invalid(format!("This invite is {} and cannot be sent again", before.status)));
+        return Err(ApiError::invalid(format!("This invite is {} and cannot be sent again", before.status.as_str())));
     }
     may_invite(&action, &before.email).await?;
     let link = InviteLink::fresh(&app);

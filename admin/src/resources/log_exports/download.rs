@@ -1,6 +1,6 @@
 //! Fetching a complete export: links for those who may have it, and the files behind the links for whoever holds one.
 
-use super::LogExport;
+use super::{ExportStatus, LogExport};
 use crate::app::App;
 use crate::crud::{self, Answer, Resource, RowLock};
 use crate::http::ApiError;
@@ -19,7 +19,7 @@ pub async fn links(State(app): State<App>, call: Call, Path(name): Path<String>)
     let workspace = tenancy::asked(&*db, &call.caller, call.query().text("workspace_id")).await?;
     let export = crud::find::<LogExport>(&*db, &call, &name, workspace, RowLock::No).await?;
     export.may_read(&call)?;
-    export.must_be(&["success"], "downloaded")?;
+    export.must_be(&[ExportStatus::Success], "downloaded")?;
     must_fit(&export, &LogView::for_caller(&call.caller, VisibleWorkspaces::One(export.workspace_id))?)?;
     let links = files::links(&app, &*db, export.id, export.run, export.files).await?;
     Ok(Json(json!({ "signed_url": links.first(), "signed_urls": links })))

@@ -1,6 +1,6 @@
 //! Starting an export, or starting it again from its beginning, and cancelling it.
 
-use super::{AT_REST, LogExport, checked_fields};
+use super::{ExportStatus, LogExport, checked_fields};
 use crate::app::App;
 use crate::crud::{self, Action, Answer, Change, Resource};
 use crate::http::ApiError;
@@ -17,7 +17,7 @@ pub async fn start(State(app): State<App>, call: Call, Path(name): Path<String>)
     let mut db = app.db.get().await?;
     let mut action = Action::begin(&mut db, &app, &call).await?;
     let current = crud::held::<LogExport>(&mut action, &name, None).await?;
-    current.must_be(AT_REST, "started")?;
+    current.must_be(ExportStatus::AT_REST, "started")?;
     let view = current.view(&call.caller)?;
     // What may be exported may have changed since it was drafted.
     checked_fields(&action, &view, &current.requested_data).await?;
@@ -35,16 +35,16 @@ pub async fn start(State(app): State<App>, call: Call, Path(name): Path<String>)
         .set("last_id", None::<Uuid>)
         .set("failures", 0_i16)
         .set("error", None::<String>);
-    turned(action, current, "in_progress", columns, "The export was started").await
+    turned(action, current, ExportStatus::InProgress, columns, "The export was started").await
 }
 
 pub async fn cancel(State(app): State<App>, call: Call, Path(name): Path<String>) -> Answer {
     let mut db = app.db.get().await?;
     let mut action = Action::begin(&mut db, &app, &call).await?;
     let current = crud::held::<LogExport>(&mut action, &name, None).await?;
-    current.must_be(&["in_progress"], "cancelled")?;
+    current.must_be(&[ExportStatus::InProgress], "cancelled")?;
     forget_files(&action, &current).await?;
-    turned(action, current, "stopped", Columns::default(), "The export was cancelled").await
+    turned(action, current, ExportStatus::Stopped, Columns::default(), "The export was cancelled").await
 }
 
 /// What a run made that did not end well is of no use.
@@ -61,11 +61,11 @@ async fn forget_files(action: &Action<'_>, export: &LogExport) -> Result<(), Api
 async fn turned(
     action: Action<'_>,
     current: LogExport,
-    status: &'static str,
+    status: ExportStatus,
     columns: Columns,
     message: &str,
 ) -> Answer {
-    let row = LogExport::TABLE.update(&action.tx, current.id, &columns.set("status", status)).await?;
+    let row = LogExport::TABLE.update(&action.tx, current.id, &columns.set("status", status.as_str())).await?;
     let changed = LogExport::from_row(&row.ok_or(ApiError::NotFound(LogExport::OBJECT))?)?;
     let (before, after) = (Some(current.shown(action.call)), Some(changed.shown(action.call)));
     action.commit(Change { resource_id: current.id.to_string(), before, after }).await?;

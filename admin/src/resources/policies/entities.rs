@@ -8,6 +8,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use shared::amount::Amount;
 use shared::db::table::row;
+use shared::model::AccessStatus;
 use shared::model::policy::{Condition, Facts, PolicyKey, value_key};
 use std::borrow::Cow;
 use tokio_postgres::GenericClient;
@@ -24,7 +25,7 @@ pub struct Entity {
     pub used: Amount,
     /// Of that, what nobody has confirmed.
     unconfirmed: Amount,
-    pub status: String,
+    pub status: AccessStatus,
     entity_type: String,
     entity_id: String,
     name: Option<String>,

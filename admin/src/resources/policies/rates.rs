@@ -3,7 +3,7 @@
 
 use super::entities::{self, Entity, EntityQuery};
 use super::rule::{self, RuleFor};
-use super::{Status, Target, matched};
+use super::{Target, matched};
 use crate::app::App;
 use crate::crud::{self, Action, Answer, Resource, RowLock, Verb};
 use crate::http::{ApiError, Field, PageSizes, Time, text};
@@ -15,8 +15,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use shared::amount::Amount;
 use shared::db::table::{Columns, Filter, RowError, Table, Tenancy, row};
-use shared::model::RateLimitsPolicy;
 use shared::model::policy::{Condition, GroupBy, RateKind};
+use shared::model::{RateLimitsPolicy, Status};
 use tokio_postgres::{GenericClient, Row};
 use uuid::Uuid;
 
@@ -37,7 +37,7 @@ pub struct RatePolicy {
     dry_run: bool,
     include_none: bool,
     trusted_metadata: bool,
-    status: String,
+    status: Status,
     workspace_id: Uuid,
     organisation_id: Uuid,
     created_at: Time,

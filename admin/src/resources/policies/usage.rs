@@ -9,7 +9,7 @@ pub use usage_now::{entities, read_policy};
 
 use super::rates::described;
 use super::rule::{self, RuleFor};
-use super::{Status, Target, matched, reset};
+use super::{Target, matched, reset};
 use crate::crud::{Action, Resource, Verb};
 use crate::http::{ApiError, Field, Time, text};
 use crate::identity::Call;
@@ -20,6 +20,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use shared::amount::Amount;
 use shared::db::table::{Columns, Filter, RowError, Table, Tenancy, row};
+use shared::model::Status;
 use shared::model::policy::{BudgetKind, Condition, GroupBy, UnknownPrice};
 use tokio_postgres::Row;
 use uuid::Uuid;
@@ -48,7 +49,7 @@ pub struct UsagePolicy {
     dry_run: bool,
     include_none: bool,
     trusted_metadata: bool,
-    status: String,
+    status: Status,
     workspace_id: Uuid,
     pub organisation_id: Uuid,
     created_at: Time,

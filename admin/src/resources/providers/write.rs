@@ -11,7 +11,7 @@ use chrono::{DateTime, Utc};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use shared::db::table::Columns;
-use shared::model::{self, Concurrency};
+use shared::model::{self, AccessStatus, Concurrency};
 use uuid::Uuid;
 
 #[derive(Deserialize)]
@@ -193,19 +193,13 @@ impl ProviderLimits {
         let budget = budget.unwrap_or(stored);
         let status = status(ends, budget.as_ref(), now);
         let follows = !columns.is_empty() && status != current.status;
-        Ok(columns.set_if("status", follows.then_some(status)))
+        Ok(columns.set_if("status", follows.then(|| status.as_str())))
     }
 }
 
 /// What a provider is at this instant, given its end and its budget.
-pub fn status(ends: Option<DateTime<Utc>>, limits: Option<&UsageLimits>, now: DateTime<Utc>) -> &'static str {
-    if ends.is_some_and(|end| end <= now) {
-        "expired"
-    } else if limits.is_some_and(UsageLimits::is_exhausted) {
-        "exhausted"
-    } else {
-        "active"
-    }
+pub fn status(ends: Option<DateTime<Utc>>, limits: Option<&UsageLimits>, now: DateTime<Utc>) -> AccessStatus {
+    AccessStatus::at(now, ends, limits.is_some_and(UsageLimits::is_exhausted))
 }
 
 /// An end that lies ahead.
@@ -246,9 +240,10 @@ mod tests {
 
     #[test]
     fn a_provider_expires_at_the_very_instant() {
+        use AccessStatus::{Active, Expired};
         let now: DateTime<Utc> = "2026-01-15T10:30:00Z".parse().unwrap();
         let after = |ms: i64| Some(now + chrono::TimeDelta::milliseconds(ms));
-        for (end, expected) in [(None, "active"), (after(1), "active"), (after(0), "expired"), (after(-1), "expired")] {
+        for (end, expected) in [(None, Active), (after(1), Active), (after(0), Expired), (after(-1), Expired)] {
             assert_eq!(status(end, None, now), expected, "{end:?}");
         }
         assert!(ends("2026-01-15T10:30:00Z", now).is_err() && ends("2026-01-15T10:30:00.001Z", now).is_ok());

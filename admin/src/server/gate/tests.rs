@@ -2,7 +2,7 @@
 
 use super::*;
 use shared::identity::api_key::KeyHash;
-use shared::model::KeyKind;
+use shared::model::{AccessStatus, KeyKind};
 use shared::routes::Lookup;
 use uuid::Uuid;
 
@@ -22,7 +22,7 @@ fn caller(kind: KeyKind, scopes: &[&str]) -> Caller {
         kind,
         hash: KeyHash([0; 32]),
         scopes: scopes.iter().map(|scope| (*scope).to_owned()).collect(),
-        status: "active".into(),
+        status: AccessStatus::Active,
         expires_at: None,
         previous: None,
         limits: None,

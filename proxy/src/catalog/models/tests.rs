@@ -6,7 +6,7 @@ use crate::routing::plan::compile;
 use crate::snapshot::Catalog;
 use http::{HeaderMap, HeaderName, HeaderValue};
 use shared::config::{Strictness, parse_config};
-use shared::model::{Integration, IntegrationWorkspace, Provider};
+use shared::model::{AccessStatus, Integration, IntegrationWorkspace, Provider, Status};
 use shared::settings::config_limits::ConfigLimits;
 
 const ORGANISATION: Uuid = Uuid::from_u128(1);
@@ -18,7 +18,7 @@ fn workspace(id: Uuid) -> Workspace {
         id,
         organisation_id: ORGANISATION,
         slug: "w".into(),
-        status: "active".into(),
+        status: Status::Active,
         metadata: None,
         is_metrics_only: false,
         limits: None,
@@ -38,7 +38,7 @@ fn integration(number: u128, ai_provider: &str, allow_all_models: bool) -> Integ
         secret_mappings: json!([]),
         pricing_adjustments: None,
         allow_all_models,
-        status: "active".into(),
+        status: Status::Active,
     }
 }
 
@@ -60,7 +60,7 @@ fn provider(slug: &str, integration: u128, workspace_id: Uuid) -> Provider {
         workspace_id,
         integration_id: Uuid::from_u128(integration),
         slug: slug.into(),
-        status: "active".into(),
+        status: AccessStatus::Active,
         limits: None,
         expires_at: None,
         model_config: None,
@@ -108,7 +108,7 @@ fn snapshot() -> Snapshot {
             provider("few", 11, HOME),
             provider("withdrawn", 12, HOME),
             provider("theirs", 13, OTHER),
-            Provider { status: "archived".into(), ..provider("old", 11, HOME) },
+            Provider { status: AccessStatus::Archived, ..provider("old", 11, HOME) },
             Provider { expires_at: Some(DateTime::UNIX_EPOCH), ..provider("late", 11, HOME) },
         ],
         ..Catalog::default()

@@ -24,7 +24,7 @@ use rand::{RngExt as _, SeedableRng as _};
 use saved::SAVED;
 use serde_json::json;
 use shared::identity::api_key::KeyHash;
-use shared::model::{self, ApiKey, Credentials, Integration, KeyKind, Workspace};
+use shared::model::{self, AccessStatus, ApiKey, Credentials, Integration, KeyKind, Status, Workspace};
 use shared::seal::{Keyring, MasterKeys};
 use std::net::IpAddr;
 use uuid::Uuid;
@@ -116,7 +116,7 @@ fn world() -> World {
             secret_mappings: json!([]),
             pricing_adjustments: None,
             allow_all_models: true,
-            status: "active".into(),
+            status: Status::Active,
         });
         if let Some(host) = home.model_host {
             catalog.models.push(IntegrationModel {
@@ -139,7 +139,7 @@ fn world() -> World {
             workspace_id: WORKSPACE,
             integration_id: id,
             slug: home.slug.into(),
-            status: "active".into(),
+            status: AccessStatus::Active,
             limits: None,
             expires_at: None,
             model_config: None,
@@ -154,7 +154,7 @@ fn world() -> World {
         id: WORKSPACE,
         organisation_id: ORGANISATION,
         slug: "w".into(),
-        status: "active".into(),
+        status: Status::Active,
         metadata: None,
         is_metrics_only: false,
         limits: None,
@@ -168,7 +168,7 @@ fn world() -> World {
         kind: KeyKind::WorkspaceService,
         hash: KeyHash::from_key(b"service-key"),
         scopes: Arc::from(["completions.write".to_owned()]),
-        status: "active".into(),
+        status: AccessStatus::Active,
         expires_at: None,
         previous: None,
         limits: None,

@@ -83,7 +83,7 @@ impl Memory {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use shared::model::KeyKind;
+    use shared::model::{AccessStatus, KeyKind};
     use std::time::Duration;
     use uuid::Uuid;
 
@@ -118,7 +118,7 @@ mod tests {
             kind: KeyKind::Jwt,
             hash: KeyHash([0; 32]),
             scopes: [].into(),
-            status: "active".into(),
+            status: AccessStatus::Active,
             expires_at: None,
             previous: None,
             limits: None,

@@ -2,7 +2,7 @@
 
 use super::*;
 use shared::identity::api_key::KeyHash;
-use shared::model::{ApiKey, KeyKind, PreviousSecret};
+use shared::model::{AccessStatus, ApiKey, KeyKind, PreviousSecret};
 
 fn key(id: u128, secret: &str) -> ApiKey {
     ApiKey {
@@ -13,7 +13,7 @@ fn key(id: u128, secret: &str) -> ApiKey {
         kind: KeyKind::OrganisationService,
         hash: KeyHash::from_key(secret.as_bytes()),
         scopes: ["completions.write".into()].into(),
-        status: "active".into(),
+        status: AccessStatus::Active,
         expires_at: None,
         previous: None,
         limits: None,
@@ -102,9 +102,9 @@ fn a_change_of_one_key_among_200_000_copies_one_shard_and_a_rotation_two() {
     let keys = Collection::empty();
     keys.replace((0..200_000).map(|n| key(n, &n.to_string())).collect());
     let mut revoked = key(7, "7");
-    revoked.status = "archived".into();
+    revoked.status = AccessStatus::Archived;
     assert_eq!(keys.merge(&[], vec![revoked]).shards, 1);
-    assert_eq!(keys.find(&KeyHash::from_key(b"7")).unwrap().status, "archived");
+    assert_eq!(keys.find(&KeyHash::from_key(b"7")).unwrap().status, AccessStatus::Archived);
     assert!(keys.merge(&[], vec![key(7, "seven")]).shards <= 2);
     assert_eq!(keys.len(), 200_000);
 }

@@ -2,7 +2,7 @@
 
 use super::*;
 use shared::identity::api_key::KeyHash;
-use shared::model::{ApiKey, KeyKind, Workspace};
+use shared::model::{AccessStatus, ApiKey, KeyKind, Status, Workspace};
 use std::os::unix::fs::PermissionsExt as _;
 use tempfile::TempDir;
 
@@ -22,7 +22,7 @@ fn filled() -> Snapshot {
         kind: KeyKind::WorkspaceService,
         hash: KeyHash::from_key(&n.to_be_bytes()),
         scopes: ["completions.write".into()].into(),
-        status: "active".into(),
+        status: AccessStatus::Active,
         expires_at: Some(noon()),
         previous: None,
         limits: None,
@@ -32,7 +32,7 @@ fn filled() -> Snapshot {
         id: workspace,
         organisation_id,
         slug: "team\n end 0".into(),
-        status: "active".into(),
+        status: Status::Active,
         metadata: None,
         is_metrics_only: false,
         limits: None,

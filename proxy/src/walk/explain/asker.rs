@@ -9,7 +9,7 @@ use crate::snapshot::Snapshot;
 use crate::visit::Visit;
 use crate::walk::Engine;
 use pingora_http::RequestHeader;
-use shared::model::ApiKey;
+use shared::model::{ApiKey, Status};
 use std::net::IpAddr;
 use std::sync::Arc;
 use uuid::Uuid;
@@ -87,7 +87,7 @@ impl AllowedCaller {
             (Self::ForOrganisation(key), Some(name)) => {
                 let found = snapshot.workspace_named(key.organisation_id, name);
                 let workspace =
-                    found.filter(|found| found.status == "active").ok_or_else(Refusal::unknown_workspace)?;
+                    found.filter(|found| found.status == Status::Active).ok_or_else(Refusal::unknown_workspace)?;
                 if let Some(deployment) = deployment {
                     deployment.admit(&workspace, snapshot)?;
                 }

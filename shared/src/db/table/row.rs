@@ -6,7 +6,7 @@
 use crate::amount::Amount;
 use chrono::{DateTime, Utc};
 use rust_decimal::Decimal;
-use serde::de::value::SeqDeserializer;
+use serde::de::value::{SeqDeserializer, StrDeserializer};
 use serde::de::{self, DeserializeOwned, DeserializeSeed, Deserializer, IntoDeserializer as _, MapAccess, Visitor};
 use serde::forward_to_deserialize_any;
 use serde_json::Value;
@@ -19,6 +19,11 @@ use uuid::Uuid;
 /// Fills a struct from the columns that its fields are named after.
 pub fn read<T: DeserializeOwned>(row: &Row) -> Result<T, RowError> {
     T::deserialize(Cells(row))
+}
+
+/// One column into a type that serde knows: an enum by the name of its variant.
+pub fn column<T: DeserializeOwned>(row: &Row, name: &'static str) -> Result<T, RowError> {
+    T::deserialize(Cell { row, name })
 }
 
 /// The names of a struct's fields, as a select list.
@@ -161,7 +166,11 @@ impl<'de> Deserializer<'de> for Cell<'_> {
         _: &'static [&'static str],
         visitor: V,
     ) -> Result<V::Value, RowError> {
-        visitor.visit_enum(self.get::<&str>()?.into_deserializer())
+        let name: StrDeserializer<'_, RowError> = self.get::<&str>()?.into_deserializer();
+        visitor.visit_enum(name).map_err(|error| match error {
+            RowError::Shape(why) => RowError::Shape(format!("column `{}`: {why}", self.name)),
+            other => other,
+        })
     }
 
     forward_to_deserialize_any! {
