@@ -26,7 +26,7 @@ use rust_decimal::prelude::ToPrimitive as _;
 use shared::amount::Amount;
 use shared::identity::jwt::limits::{Period, UsageKind, UsageLimit};
 use shared::model::ThingLimits;
-use shared::model::limits::{Budget, Rate};
+use shared::model::limits::{Budget, ThingRate};
 use shared::model::policy::{BudgetKind, RateKind, RateUnit, Rule, UnknownPrice, push_id};
 use uuid::Uuid;
 
@@ -94,7 +94,7 @@ pub fn limits_of_request(
         if let Some(token) = &request.caller.token {
             let id = format!("{}/{}", workspace.id, token.id);
             let rates = token.rate_limits.iter();
-            let rates = rates.map(|rate| Rate { kind: rate.kind, unit: rate.unit, value: rate.value }).collect();
+            let rates = rates.map(|rate| ThingRate { kind: rate.kind, unit: rate.unit, value: rate.value }).collect();
             add_limits_of_thing(
                 &mut wanted,
                 &ThingLimits { rates, budget: None },

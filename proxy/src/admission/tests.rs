@@ -12,7 +12,7 @@ use std::sync::Arc;
 const BOTH: Switches = Switches { things: true, policies: true, unknown_price: UnknownPrice::Allow };
 
 fn limits(value: u64) -> Option<Arc<ThingLimits>> {
-    let rate = Rate { kind: RateKind::Requests, unit: RateUnit::Rpm, value };
+    let rate = ThingRate { kind: RateKind::Requests, unit: RateUnit::Rpm, value };
     Some(Arc::new(ThingLimits { rates: vec![rate], budget: None }))
 }
 

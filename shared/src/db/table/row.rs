@@ -30,7 +30,7 @@ pub fn column<T: DeserializeOwned>(row: &Row, name: &'static str) -> Result<T, R
 pub fn fields<T: DeserializeOwned>() -> Vec<&'static str> {
     let mut names = Vec::new();
     // Ends with an error once it has noted the names: there is no row.
-    let _ = T::deserialize(Names(&mut names));
+    let _ = T::deserialize(FieldNames(&mut names));
     names
 }
 
@@ -193,9 +193,9 @@ impl<'a> FromSql<'a> for Anything {
 }
 
 /// Notes which fields a struct asks for.
-struct Names<'n>(&'n mut Vec<&'static str>);
+struct FieldNames<'n>(&'n mut Vec<&'static str>);
 
-impl<'de> Deserializer<'de> for Names<'_> {
+impl<'de> Deserializer<'de> for FieldNames<'_> {
     type Error = de::value::Error;
 
     fn deserialize_struct<V: Visitor<'de>>(
