@@ -17,6 +17,7 @@ use crate::identity::Caller;
 use crate::identity::call::RequestOrigin;
 use axum::http::StatusCode;
 use serde_json::Value;
+use shared::id::Id;
 use shared::model::{ApiKey, KeyKind};
 use shared::routes::AuditName;
 use std::net::IpAddr;
@@ -60,11 +61,11 @@ impl AuditRecord {
     fn for_key(origin: &RequestOrigin, key: &ApiKey) -> Self {
         let is_token = key.kind == KeyKind::Jwt;
         Self {
-            workspace_id: key.workspace_id,
-            user_id: Some(key.user_id.unwrap_or(key.id)),
+            workspace_id: key.workspace_id.map(Id::uuid),
+            user_id: Some(key.user_id.map_or(key.id.uuid(), Id::uuid)),
             user_type: if key.user_id.is_some() || is_token { "user" } else { "api_key" },
-            api_key_id: (!is_token).then_some(key.id),
-            ..Self::for_visitor(origin, key.organisation_id)
+            api_key_id: (!is_token).then_some(key.id.uuid()),
+            ..Self::for_visitor(origin, key.organisation_id.uuid())
         }
     }
 

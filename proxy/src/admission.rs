@@ -24,6 +24,7 @@ use chrono::{DateTime, Datelike as _, Utc};
 use rust_decimal::Decimal;
 use rust_decimal::prelude::ToPrimitive as _;
 use shared::amount::Amount;
+use shared::id::OrganisationId;
 use shared::identity::jwt::limits::{Period, UsageKind, UsageLimit};
 use shared::model::ThingLimits;
 use shared::model::limits::{Budget, ThingRate};
@@ -87,7 +88,7 @@ pub fn limits_of_request(
                 limits,
                 organisation,
                 Scope::ApiKey,
-                &written(key.id),
+                &written(key.id.uuid()),
                 &LimitOwner::ApiKey,
             );
         }
@@ -111,7 +112,14 @@ pub fn limits_of_request(
         }
         if let Some(limits) = &workspace.limits {
             let whose = LimitOwner::Workspace(workspace.clone());
-            add_limits_of_thing(&mut wanted, limits, organisation, Scope::Workspace, &written(workspace.id), &whose);
+            add_limits_of_thing(
+                &mut wanted,
+                limits,
+                organisation,
+                Scope::Workspace,
+                &written(workspace.id.uuid()),
+                &whose,
+            );
         }
     }
     if switches.policies
@@ -190,7 +198,7 @@ impl Needs {
 fn add_limits_of_thing(
     wanted: &mut Vec<ApplicableLimit>,
     limits: &ThingLimits,
-    (organisation, unknown_price): (Uuid, UnknownPrice),
+    (organisation, unknown_price): (OrganisationId, UnknownPrice),
     scope: Scope,
     id: &str,
     whose: &LimitOwner,

@@ -28,6 +28,7 @@ use collection::{Collection, Followed, Incoming, Merged};
 use disk::SnapshotView;
 use policies::ByWorkspace;
 use saved_config::ConfigKey;
+use shared::id::{IntegrationId, OrganisationId, PolicyId, WorkspaceId};
 use shared::identity::api_key::KeyHash;
 use shared::model::{
     ApiKey, Deployment, EmailDigest, Integration, IntegrationModel, IntegrationWorkspace, Organisation, Person,
@@ -38,7 +39,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
-use tables::{PersonKey, WorkspaceKey};
+use tables::{PersonKey, ProviderKey, WorkspaceKey};
 use tokio::sync::watch;
 use uuid::Uuid;
 
@@ -156,18 +157,18 @@ impl Snapshot {
         self.api_keys.find(hash)
     }
 
-    pub fn workspace(&self, id: &Uuid) -> Option<Arc<Workspace>> {
+    pub fn workspace(&self, id: &WorkspaceId) -> Option<Arc<Workspace>> {
         self.workspaces.find(&WorkspaceKey::Id(*id))
     }
 
     /// A workspace of this organisation by its id or slug.
-    pub fn workspace_named(&self, organisation: Uuid, name: &str) -> Option<Arc<Workspace>> {
+    pub fn workspace_named(&self, organisation: OrganisationId, name: &str) -> Option<Arc<Workspace>> {
         let by_id = name.parse().ok().and_then(|id| self.workspace(&id));
         let found = by_id.or_else(|| self.workspaces.find(&WorkspaceKey::Slug(organisation, name.to_owned())));
         found.filter(|workspace| workspace.organisation_id == organisation)
     }
 
-    pub fn organisation(&self, id: &Uuid) -> Option<Arc<Organisation>> {
+    pub fn organisation(&self, id: &OrganisationId) -> Option<Arc<Organisation>> {
         self.organisations.find(id)
     }
 
@@ -177,7 +178,7 @@ impl Snapshot {
     }
 
     /// Whether a person of this address was in the organisation and is no longer. Who never was is not known here.
-    pub fn is_removed(&self, organisation: Uuid, email: EmailDigest) -> bool {
+    pub fn is_removed(&self, organisation: OrganisationId, email: EmailDigest) -> bool {
         let has = |is_active: bool| self.people.find(&PersonKey { organisation, email, is_active }).is_some();
         has(false) && !has(true)
     }
@@ -188,12 +189,12 @@ impl Snapshot {
     }
 
     /// A config of an organisation by its slug or its id.
-    pub fn config(&self, organisation: Uuid, name: &str) -> Option<Arc<SavedConfig>> {
+    pub fn config(&self, organisation: OrganisationId, name: &str) -> Option<Arc<SavedConfig>> {
         self.configs.find(&ConfigKey::Name(organisation, name.to_owned()))
     }
 
     /// What a workspace's requests use when they name no config.
-    pub fn default_config(&self, workspace: Uuid) -> Option<Arc<SavedConfig>> {
+    pub fn default_config(&self, workspace: WorkspaceId) -> Option<Arc<SavedConfig>> {
         self.configs.find(&ConfigKey::DefaultOf(workspace))
     }
 
@@ -202,33 +203,37 @@ impl Snapshot {
         self.configs.all()
     }
 
-    pub fn provider(&self, workspace: Uuid, slug: &str) -> Option<Arc<Provider>> {
-        self.providers.find(&(workspace, slug.to_owned()))
+    pub fn provider(&self, workspace: WorkspaceId, slug: &str) -> Option<Arc<Provider>> {
+        self.providers.find(&ProviderKey::Named(workspace, slug.to_owned()))
     }
 
     /// Those of a workspace, in no order. Costs the size of the table.
-    pub fn providers_of(&self, workspace: Uuid) -> Vec<Arc<Provider>> {
+    pub fn providers_of(&self, workspace: WorkspaceId) -> Vec<Arc<Provider>> {
         let mut all = self.providers.all();
         all.retain(|provider| provider.workspace_id == workspace);
         all
     }
 
-    pub fn integration(&self, id: &Uuid) -> Option<Arc<Integration>> {
+    pub fn integration(&self, id: &IntegrationId) -> Option<Arc<Integration>> {
         self.integrations.find(id)
     }
 
-    pub fn integration_model(&self, integration: Uuid, model: &str) -> Option<Arc<IntegrationModel>> {
+    pub fn integration_model(&self, integration: IntegrationId, model: &str) -> Option<Arc<IntegrationModel>> {
         self.integration_models.find(&(integration, model.to_owned()))
     }
 
     /// What these integrations say about single models. Costs the size of the table.
-    pub fn models_of(&self, integrations: &HashSet<Uuid>) -> Vec<Arc<IntegrationModel>> {
+    pub fn models_of(&self, integrations: &HashSet<IntegrationId>) -> Vec<Arc<IntegrationModel>> {
         let mut all = self.integration_models.all();
         all.retain(|model| integrations.contains(&model.integration_id));
         all
     }
 
-    pub fn integration_workspace(&self, integration: Uuid, workspace: Uuid) -> Option<Arc<IntegrationWorkspace>> {
+    pub fn integration_workspace(
+        &self,
+        integration: IntegrationId,
+        workspace: WorkspaceId,
+    ) -> Option<Arc<IntegrationWorkspace>> {
         self.integration_workspaces.find(&(integration, workspace))
     }
 
@@ -246,12 +251,12 @@ impl Snapshot {
     }
 
     /// The active policies of a workspace, if it has any.
-    pub fn policies(&self, workspace: &Uuid) -> Option<Arc<Policies>> {
+    pub fn policies(&self, workspace: &WorkspaceId) -> Option<Arc<Policies>> {
         self.policies.find(workspace)
     }
 
     /// What is remembered of one group of a usage-limits policy.
-    pub fn policy_entity(&self, policy: Uuid, value_key: &str) -> Option<Arc<PolicyEntity>> {
+    pub fn policy_entity(&self, policy: PolicyId, value_key: &str) -> Option<Arc<PolicyEntity>> {
         self.policy_entities.find(&(policy, value_key.to_owned()))
     }
 

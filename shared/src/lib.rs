@@ -2,6 +2,7 @@
 //!
 //! - `settings`: every setting, one struct per concern
 //! - `telemetry`: log lines
+//! - `id`: ids that cannot be taken for one another
 //! - `amount`: how much of a budget, in exact decimals
 //! - `headers`: the gateway's own headers, those that may be forwarded, and the client's address
 //! - `outbound`: which hosts may be called: origins and the guard against internal addresses
@@ -25,6 +26,7 @@ pub mod config;
 pub mod cost;
 pub mod db;
 pub mod headers;
+pub mod id;
 pub mod identity;
 pub mod key_rotation;
 pub mod log_store;

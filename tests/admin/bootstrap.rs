@@ -35,7 +35,7 @@ async fn the_first_start_makes_an_organisation_a_workspace_an_owner_and_an_admin
     let made = bootstrap::run(&mut client, &settings(None), "pk_").await.unwrap().unwrap();
     assert!(made.is_generated && made.admin_key.key.starts_with("pk_"));
     let key = key_by_hash(&client, &made.admin_key.key).await.unwrap();
-    assert_eq!(key.id, made.admin_key.id);
+    assert_eq!(key.id.uuid(), made.admin_key.id);
     assert_eq!((key.kind, key.workspace_id, key.user_id), (KeyKind::OrganisationService, None, None));
     assert_eq!(key.scopes[..], scopes::all_for(KeyKind::OrganisationService));
     let row = client
@@ -120,7 +120,7 @@ async fn a_second_organisation_stands_beside_the_first() {
     let second = bootstrap::create_organisation(&mut client, "Acme", "owner@localhost", "pk_").await.unwrap();
     assert_ne!(first.organisation_id, second.organisation_id);
     let key = key_by_hash(&client, &second.admin_key.key).await.unwrap();
-    assert_eq!(key.organisation_id, second.organisation_id);
+    assert_eq!(key.organisation_id.uuid(), second.organisation_id);
     assert_eq!(bootstrap::first_workspace(&client).await.unwrap(), Some(first.workspace_id));
 }
 
@@ -135,8 +135,11 @@ async fn a_workspace_key_belongs_to_its_workspace_and_holds_only_scopes_of_its_k
     };
     let issued = make(tenant.workspace_id, "completions.write").await.unwrap();
     let key = key_by_hash(&client, &issued.key).await.unwrap();
-    assert_eq!((key.kind, key.workspace_id), (KeyKind::WorkspaceService, Some(tenant.workspace_id)));
-    assert_eq!((key.organisation_id, key.scopes), (tenant.organisation_id, ["completions.write".to_owned()].into()));
+    assert_eq!((key.kind, key.workspace_id), (KeyKind::WorkspaceService, Some(tenant.workspace_id.into())));
+    assert_eq!(
+        (key.organisation_id.uuid(), key.scopes),
+        (tenant.organisation_id, ["completions.write".to_owned()].into())
+    );
     let refused = make(tenant.workspace_id, "organisation_users.create").await.err().unwrap();
     assert!(matches!(refused, BootstrapError::UnknownScope(_)), "{refused}");
     let nowhere = make(Uuid::new_v4(), "completions.write").await.err().unwrap();

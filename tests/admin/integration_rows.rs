@@ -23,8 +23,8 @@ async fn a_new_workspace_gets_what_integrations_grant_to_all() {
     let sql = format!("SELECT {} FROM integration_workspaces ORDER BY usage_limits", IntegrationWorkspace::COLUMNS);
     let rows = client.query(&sql, &[]).await.unwrap();
     let grants: Vec<_> = rows.iter().map(|row| IntegrationWorkspace::from_row(row).unwrap()).collect();
-    assert!(grants.iter().all(|one| one.enabled && one.workspace_id == workspace), "{other:?} got something");
-    assert_eq!(grants.iter().map(|one| one.integration_id).collect::<Vec<_>>(), [granted, bare]);
+    assert!(grants.iter().all(|one| one.enabled && one.workspace_id.uuid() == workspace), "{other:?} got something");
+    assert_eq!(grants.iter().map(|one| one.integration_id.uuid()).collect::<Vec<_>>(), [granted, bare]);
     let limits = grants[0].limits.as_ref().unwrap();
     assert_eq!((limits.rates.len(), limits.budget.and_then(|budget| budget.credit_limit)), (0, Some(5.into())));
     assert_eq!(grants[1].limits, None);
@@ -33,7 +33,7 @@ async fn a_new_workspace_gets_what_integrations_grant_to_all() {
     let rows = client.query(&sql, &[]).await.unwrap();
     let providers: Vec<_> = rows.iter().map(|row| Provider::from_row(row).unwrap()).collect();
     assert_eq!(providers.len(), 1);
-    assert_eq!((providers[0].slug.as_str(), providers[0].integration_id), ("granted", granted));
+    assert_eq!((providers[0].slug.as_str(), providers[0].integration_id.uuid()), ("granted", granted));
 }
 
 #[tokio::test]

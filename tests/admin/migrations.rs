@@ -52,9 +52,9 @@ async fn old_code_runs_on_a_newer_schema() {
     assert_eq!(migrate::run(&mut client).await.unwrap().migrations, Vec::<String>::new());
     let keys = bootstrap::create_organisation(&mut client, "Acme", "a@acme.example", "pk_").await.unwrap();
     let row = client.query_one(&format!("SELECT {} FROM api_keys", ApiKey::COLUMNS), &[]).await.unwrap();
-    assert_eq!(ApiKey::from_row(&row).unwrap().organisation_id, keys.organisation_id);
+    assert_eq!(ApiKey::from_row(&row).unwrap().organisation_id.uuid(), keys.organisation_id);
     let row = client.query_one(&format!("SELECT {} FROM workspaces", Workspace::COLUMNS), &[]).await.unwrap();
-    assert_eq!(Workspace::from_row(&row).unwrap().id, keys.workspace_id);
+    assert_eq!(Workspace::from_row(&row).unwrap().id.uuid(), keys.workspace_id);
 }
 
 #[tokio::test]

@@ -231,7 +231,7 @@ async fn credentials_are_sealed_and_appear_nowhere_yet_open_for_the_one_who_fetc
     }
     let sql = format!("SELECT {} FROM secret_references", SecretReference::COLUMNS);
     let row = SecretReference::from_row(&client.query_one(&sql, &[]).await.unwrap()).unwrap();
-    let place = SecretReference::place(row.organisation_id, row.id);
+    let place = SecretReference::place(row.organisation_id.uuid(), row.id);
     let opened = sealer(&keyring).open(&client, &place, &row.sealed_auth_config).await.unwrap();
     assert!(opened.expose_text().unwrap().contains(SECRETS[1]));
     let reference = row.reference(&opened).unwrap();

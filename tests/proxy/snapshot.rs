@@ -91,7 +91,7 @@ async fn assert_same_as_table(snapshot: &Snapshot, db: &impl GenericClient) {
     for row in &rows {
         let (id, hash, status): (Uuid, &[u8], &str) = (row.get(0), row.get(1), row.get(2));
         let found = snapshot.api_key(&KeyHash(hash.try_into().unwrap()));
-        if found.is_none_or(|key| key.id != id || key.status.as_str() != status) {
+        if found.is_none_or(|key| key.id.uuid() != id || key.status.as_str() != status) {
             missing.insert(id);
         }
     }

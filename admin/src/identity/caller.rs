@@ -4,6 +4,7 @@ use crate::http::ApiError;
 use crate::identity::access::{self, Standing, security};
 use chrono::{DateTime, Utc};
 use serde_json::Value;
+use shared::id::Id;
 use shared::identity::api_key::KeyHash;
 use shared::identity::jwt::VerifiedToken;
 use shared::model::{ApiKey, DeadKey};
@@ -33,21 +34,21 @@ impl Caller {
     }
 
     pub fn organisation_id(&self) -> Uuid {
-        self.key.organisation_id
+        self.key.organisation_id.uuid()
     }
 
     /// The workspace that the caller is bound to; none for admin keys.
     pub fn workspace_id(&self) -> Option<Uuid> {
-        self.key.workspace_id
+        self.key.workspace_id.map(Id::uuid)
     }
 
     pub fn user_id(&self) -> Option<Uuid> {
-        self.key.user_id
+        self.key.user_id.map(Id::uuid)
     }
 
     /// What the audit trail and `created_by` call the caller: the person, else the key.
     pub fn actor_id(&self) -> Uuid {
-        self.key.user_id.unwrap_or(self.key.id)
+        self.key.user_id.map_or(self.key.id.uuid(), Id::uuid)
     }
 
     pub fn holds(&self, scope: &str) -> bool {
@@ -142,7 +143,7 @@ mod tests {
     fn only_live_keys_of_live_workspaces_are_callers() {
         let now = DateTime::from_timestamp(1_800_000_000, 0).unwrap();
         let (past, future) = (now - TimeDelta::seconds(1), now + TimeDelta::seconds(1));
-        let workspace = Some(Uuid::nil());
+        let workspace = Some(Uuid::nil().into());
         for (status, expires_at, workspace_id, workspace_status, accepted) in [
             (Active, None, None, None, true),
             (Exhausted, None, None, None, true),
@@ -156,8 +157,8 @@ mod tests {
             (Active, None, workspace, None, false),
         ] {
             let key = ApiKey {
-                id: Uuid::nil(),
-                organisation_id: Uuid::nil(),
+                id: Uuid::nil().into(),
+                organisation_id: Uuid::nil().into(),
                 workspace_id,
                 user_id: None,
                 kind: KeyKind::OrganisationService,

@@ -50,7 +50,7 @@ impl Tokens {
             Ok(token) => caller(&*db.get().await?, token, text).await,
             Err(rejection) => Err(rejection.into()),
         };
-        found.map_err(|refused| AuthFailure { refused, key: None, organisation_id: Some(organisation.id) })
+        found.map_err(|refused| AuthFailure { refused, key: None, organisation_id: Some(organisation.id.uuid()) })
     }
 
     async fn verified(
@@ -60,7 +60,7 @@ impl Tokens {
         now: DateTime<Utc>,
     ) -> Result<VerifiedToken, Rejection> {
         let source = organisation.token_keys.as_ref().ok_or(Rejection::NoKeySet)?;
-        let current = self.ring.keys(organisation.id, source, token.kid(), Instant::now()).await?;
+        let current = self.ring.keys(organisation.id.uuid(), source, token.kid(), Instant::now()).await?;
         token.verify(&current.keys, &organisation.token_rules, &self.settings, now)
     }
 }
@@ -105,8 +105,8 @@ async fn caller(db: &impl GenericClient, token: VerifiedToken, text: &[u8]) -> R
 /// The key that the token stands for.
 fn acting_key(token: &VerifiedToken, row: &Row, text: &[u8]) -> Result<ApiKey, tokio_postgres::Error> {
     Ok(ApiKey {
-        id: token.id,
-        organisation_id: token.organisation_id,
+        id: token.id.into(),
+        organisation_id: token.organisation_id.into(),
         workspace_id: row.try_get("workspace_id")?,
         user_id: row.try_get("user_id")?,
         kind: KeyKind::Jwt,

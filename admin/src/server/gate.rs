@@ -51,7 +51,7 @@ async fn answered(app: App, operation: &'static Operation, request: Request, nex
         }
         Ok(caller) => {
             let key = caller.as_ref().map(|caller| caller.key.clone());
-            let is_within_limit = key.as_ref().map_or(Ok(()), |key| app.request_limit.take(key.id, Utc::now()));
+            let is_within_limit = key.as_ref().map_or(Ok(()), |key| app.request_limit.take(key.id.uuid(), Utc::now()));
             match is_within_limit.and_then(|()| permit(operation, caller.as_ref(), &app.features)) {
                 // Left out of the audit trail: whoever calls too often would fill it.
                 Err(refused @ ApiError::RateLimited { .. }) => {

@@ -5,11 +5,11 @@ use super::expected::Expected;
 use crate::limits::{Limit, LimitKind, Unit};
 use crate::snapshot::Snapshot;
 use shared::cost::{Entry, OwnPrices, PriceMode, Terms, Usage, nano_cents};
+use shared::id::IntegrationId;
 use shared::prices::Sources;
 use shared::prices::sources::Document;
 use std::sync::Arc;
 use std::time::Duration;
-use uuid::Uuid;
 
 /// How much a request asks of its limits, by unit. None where the amount is unknown.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -39,7 +39,7 @@ impl Amounts {
 pub struct Item<'i> {
     /// The provider, as price lists know it.
     pub service: &'i str,
-    pub integration: Option<Uuid>,
+    pub integration: Option<IntegrationId>,
     pub requested: Option<&'i str>,
     pub answered: Option<&'i str>,
     pub tier: Option<&'i str>,

@@ -5,12 +5,12 @@ use super::{ApplicableLimit, LimitedRequest, Switches, limits_of_request};
 use crate::snapshot::{Policies, Snapshot};
 use chrono::{DateTime, Utc};
 use foldhash::fast::RandomState;
+use shared::id::ApiKeyId;
 use shared::model::{ApiKey, Workspace};
 use shared::providers::Family;
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::sync::Arc;
-use uuid::Uuid;
 
 /// Entries that one thread keeps. The cache is emptied when there are more.
 const MOST: usize = 1024;
@@ -26,7 +26,7 @@ struct CachedLimits {
 }
 
 thread_local! {
-    static KNOWN: RefCell<HashMap<(Uuid, Option<Family>), CachedLimits, RandomState>> = RefCell::default();
+    static KNOWN: RefCell<HashMap<(ApiKeyId, Option<Family>), CachedLimits, RandomState>> = RefCell::default();
 }
 
 /// As `limits_of_request`.

@@ -47,9 +47,9 @@ impl Facts for LimitedRequest<'_> {
     fn value(&self, key: &PolicyKey) -> Option<Cow<'_, str>> {
         let id = |id: Uuid| Some(Cow::Owned(super::written(id)));
         match key {
-            PolicyKey::ApiKey => id(self.caller.key.id),
-            PolicyKey::OrganisationId => id(self.caller.workspace.organisation_id),
-            PolicyKey::WorkspaceId => id(self.caller.workspace.id),
+            PolicyKey::ApiKey => id(self.caller.key.id.uuid()),
+            PolicyKey::OrganisationId => id(self.caller.workspace.organisation_id.uuid()),
+            PolicyKey::WorkspaceId => id(self.caller.workspace.id.uuid()),
             PolicyKey::Metadata(field) => match self.metadata(field)? {
                 Value::String(text) => Some(Cow::Borrowed(text)),
                 Value::Null => None,
@@ -69,13 +69,15 @@ impl Facts for LimitedRequest<'_> {
         let is_id = |id: Uuid| wanted.parse() == Ok(id);
         let slug = |wanted: &str| wanted.strip_prefix('@').unwrap_or(wanted).to_owned();
         match key {
-            PolicyKey::ApiKey => is_id(self.caller.key.id),
-            PolicyKey::OrganisationId => is_id(self.caller.workspace.organisation_id),
-            PolicyKey::WorkspaceId => wanted == self.caller.workspace.slug || is_id(self.caller.workspace.id),
-            PolicyKey::Config => self.config.is_some_and(|config| wanted == config.row.slug || is_id(config.row.id)),
+            PolicyKey::ApiKey => is_id(self.caller.key.id.uuid()),
+            PolicyKey::OrganisationId => is_id(self.caller.workspace.organisation_id.uuid()),
+            PolicyKey::WorkspaceId => wanted == self.caller.workspace.slug || is_id(self.caller.workspace.id.uuid()),
+            PolicyKey::Config => {
+                self.config.is_some_and(|config| wanted == config.row.slug || is_id(config.row.id.uuid()))
+            }
             PolicyKey::VirtualKey => {
                 let provider = self.attempted.and_then(|attempted| attempted.provider);
-                provider.is_some_and(|provider| slug(wanted) == provider.slug || is_id(provider.id))
+                provider.is_some_and(|provider| slug(wanted) == provider.slug || is_id(provider.id.uuid()))
             }
             PolicyKey::Provider => self.attempted.is_some_and(|attempted| {
                 wanted == attempted.service || attempted.provider.is_some_and(|provider| slug(wanted) == provider.slug)

@@ -6,6 +6,7 @@ pub use crate::limits::LimitHit;
 use super::ApplicableLimit;
 use crate::limits::{LimitRefusal, Micros, RateStatus, Unit, Why, Window};
 use crate::refusal::Refusal;
+use shared::id::PolicyId;
 use shared::model::{Provider, RateLimitsPolicy, UsageLimitsPolicy, Workspace};
 use std::fmt;
 use std::sync::Arc;
@@ -37,7 +38,7 @@ impl LimitOwner {
 
 impl fmt::Display for LimitOwner {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let policy = |f: &mut fmt::Formatter<'_>, name: Option<&str>, id: &uuid::Uuid| match name {
+        let policy = |f: &mut fmt::Formatter<'_>, name: Option<&str>, id: PolicyId| match name {
             Some(name) => write!(f, "the policy `{name}` ({id})"),
             None => write!(f, "the policy {id}"),
         };
@@ -47,8 +48,8 @@ impl fmt::Display for LimitOwner {
             Self::Workspace(workspace) => write!(f, "the workspace `{}`", workspace.slug),
             Self::Provider(provider) => write!(f, "the provider `@{}`", provider.slug),
             Self::Integration(slug) => write!(f, "the integration `{slug}` in this workspace"),
-            Self::RatePolicy(one) => policy(f, one.name.as_deref(), &one.id),
-            Self::UsagePolicy(one) => policy(f, one.name.as_deref(), &one.id),
+            Self::RatePolicy(one) => policy(f, one.name.as_deref(), one.id),
+            Self::UsagePolicy(one) => policy(f, one.name.as_deref(), one.id),
         }
     }
 }

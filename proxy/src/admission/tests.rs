@@ -18,8 +18,8 @@ fn limits(value: u64) -> Option<Arc<ThingLimits>> {
 
 fn caller() -> Principal {
     let workspace = Workspace {
-        id: Uuid::from_u128(1),
-        organisation_id: Uuid::from_u128(9),
+        id: Uuid::from_u128(1).into(),
+        organisation_id: Uuid::from_u128(9).into(),
         slug: "home".into(),
         status: Status::Active,
         metadata: None,
@@ -28,7 +28,7 @@ fn caller() -> Principal {
         priority: 10,
     };
     let key = ApiKey {
-        id: Uuid::from_u128(2),
+        id: Uuid::from_u128(2).into(),
         organisation_id: workspace.organisation_id,
         workspace_id: Some(workspace.id),
         user_id: None,
@@ -46,9 +46,9 @@ fn caller() -> Principal {
 
 fn policy(id: u128, workspace: u128, conditions: Value, group_by: Value) -> RateLimitsPolicy {
     RateLimitsPolicy {
-        id: Uuid::from_u128(id),
-        organisation_id: Uuid::from_u128(9),
-        workspace_id: Uuid::from_u128(workspace),
+        id: Uuid::from_u128(id).into(),
+        organisation_id: Uuid::from_u128(9).into(),
+        workspace_id: Uuid::from_u128(workspace).into(),
         name: None,
         rule: serde_json::from_value(json!({ "conditions": conditions, "group_by": group_by })).unwrap(),
         kind: RateKind::Tokens,
@@ -108,10 +108,10 @@ fn key_workspace_and_matching_policies_speak_before_routing_and_the_rest_per_att
         is_trusted_only: false,
     };
     let provider = Arc::new(Provider {
-        id: Uuid::from_u128(3),
-        organisation_id: Uuid::from_u128(9),
-        workspace_id: Uuid::from_u128(1),
-        integration_id: Uuid::from_u128(4),
+        id: Uuid::from_u128(3).into(),
+        organisation_id: Uuid::from_u128(9).into(),
+        workspace_id: Uuid::from_u128(1).into(),
+        integration_id: Uuid::from_u128(4).into(),
         slug: "mine".into(),
         status: AccessStatus::Active,
         limits: Some(Arc::new(
@@ -196,9 +196,9 @@ fn what_was_found_before_holds_until_a_row_is_another() {
 #[test]
 fn a_group_that_is_reset_alone_begins_anew_although_its_limits_were_found_before() {
     let spend = UsageLimitsPolicy {
-        id: Uuid::from_u128(6),
-        organisation_id: Uuid::from_u128(9),
-        workspace_id: Uuid::from_u128(1),
+        id: Uuid::from_u128(6).into(),
+        organisation_id: Uuid::from_u128(9).into(),
+        workspace_id: Uuid::from_u128(1).into(),
         name: None,
         rule: serde_json::from_value(json!({ "conditions": [], "group_by": [{ "key": "api_key" }] })).unwrap(),
         kind: BudgetKind::Tokens,
@@ -229,7 +229,7 @@ fn a_group_that_is_reset_alone_begins_anew_although_its_limits_were_found_before
     assert_eq!(begins(), Some(0));
     snapshot.remember(PolicyEntity {
         id: Uuid::from_u128(7),
-        policy_id: Uuid::from_u128(6),
+        policy_id: Uuid::from_u128(6).into(),
         value_key: format!("api_key:{}", caller.key.id),
         last_reset_at: DateTime::from_timestamp_micros(5),
     });

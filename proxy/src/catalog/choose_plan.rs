@@ -72,7 +72,7 @@ pub fn find(
         }
         let locked = caller.key.defaults.as_deref().filter(|defaults| defaults.locks_config());
         return match (is_inline, locked) {
-            (true, None) => inline.plan(workspace.id, text).map(|plan| carried(plan, ConfigSource::Inline)),
+            (true, None) => inline.plan(workspace.id.uuid(), text).map(|plan| carried(plan, ConfigSource::Inline)),
             (true, Some(_)) => Err(Refusal::invalid_config(LOCKED.into())),
             (false, _) => {
                 let config = saved(snapshot, caller, text)?;
@@ -97,7 +97,7 @@ pub fn find(
         None => Ok(carried(Plan::of_nothing().clone(), ConfigSource::Nobody)),
         // With a budget of the workspace's own.
         Some(count) => {
-            let plan = inline.plan(workspace.id, &retrying(count).to_string())?;
+            let plan = inline.plan(workspace.id.uuid(), &retrying(count).to_string())?;
             Ok(carried(plan, ConfigSource::Nobody))
         }
     }

@@ -14,11 +14,11 @@ use chrono::{DateTime, Utc};
 pub(crate) use query::Query;
 use serde::Serialize;
 use serde_json::{Value, json};
+use shared::id::IntegrationId;
 use shared::model::{IntegrationModel, Workspace};
 use shared::prices;
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, LazyLock};
-use uuid::Uuid;
 
 /// Who tells which models there are.
 #[derive(Debug, PartialEq, Eq)]
@@ -100,8 +100,8 @@ pub(crate) fn available(
     let entries: Vec<WorkspaceProvider> = of_workspace
         .filter_map(|provider| workspace_provider::find(snapshot, workspace, &provider.slug, now).ok())
         .collect();
-    let integrations: HashSet<Uuid> = entries.iter().map(|entry| entry.integration.id).collect();
-    let mut said: HashMap<Uuid, Vec<Arc<IntegrationModel>>> = HashMap::new();
+    let integrations: HashSet<IntegrationId> = entries.iter().map(|entry| entry.integration.id).collect();
+    let mut said: HashMap<IntegrationId, Vec<Arc<IntegrationModel>>> = HashMap::new();
     for model in snapshot.models_of(&integrations) {
         said.entry(model.integration_id).or_default().push(model);
     }

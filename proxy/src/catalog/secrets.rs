@@ -95,7 +95,7 @@ impl Secrets {
             return Some(known.reference.clone());
         }
         let data_key = row.sealed_auth_config.data_key_id().ok().and_then(|id| self.snapshot.data_key(&id));
-        let place = SecretReference::place(row.organisation_id, row.id);
+        let place = SecretReference::place(row.organisation_id.uuid(), row.id);
         let opened = self.sealer.open_with(data_key.as_deref()?, &place, &row.sealed_auth_config);
         let reference = match opened.map(|opened| row.reference(&opened)) {
             Ok(Ok(reference)) => Arc::new(reference),

@@ -54,10 +54,10 @@ impl Tokens {
         }
         let (unverified, organisation) = self.parse(text, snapshot).map_err(|rejection| {
             // Where there is one organisation, a token that names none can only have meant it.
-            RefusedToken { rejection, organisation_id: snapshot.only_organisation().map(|one| one.id) }
+            RefusedToken { rejection, organisation_id: snapshot.only_organisation().map(|one| one.id.uuid()) }
         })?;
         let verified = self.verify(&unverified, &organisation, hash, snapshot, now).await;
-        let organisation_id = Some(organisation.id);
+        let organisation_id = Some(organisation.id.uuid());
         let verified = verified.map_err(|rejection| RefusedToken { rejection, organisation_id })?;
         let principal = verified.principal(snapshot, scopes);
         self.memory.keep(hash, verified, now);
@@ -70,7 +70,7 @@ impl Tokens {
         }
         let token = Unverified::parse(text)?;
         let named = token.organisation_id(&self.settings)?;
-        let organisation = snapshot.organisation(&named).ok_or(Rejection::UnknownOrganisation)?;
+        let organisation = snapshot.organisation(&named.into()).ok_or(Rejection::UnknownOrganisation)?;
         Ok((token, organisation))
     }
 
@@ -83,7 +83,7 @@ impl Tokens {
         now: DateTime<Utc>,
     ) -> Result<Verified, Rejection> {
         let source = organisation.token_keys.as_ref().ok_or(Rejection::NoKeySet)?;
-        let current = self.ring.keys(organisation.id, source, unverified.kid(), Instant::now()).await?;
+        let current = self.ring.keys(organisation.id.uuid(), source, unverified.kid(), Instant::now()).await?;
         let token = unverified.verify(&current.keys, &organisation.token_rules, &self.settings, now)?;
         let workspace = snapshot.workspace_named(organisation.id, &token.workspace);
         let workspace = workspace.ok_or_else(|| Rejection::Workspace(token.workspace.clone()))?;
@@ -95,8 +95,8 @@ impl Tokens {
 /// The key that the token stands for.
 fn acting_key(token: &VerifiedToken, workspace: &Workspace, hash: KeyHash) -> ApiKey {
     ApiKey {
-        id: token.id,
-        organisation_id: token.organisation_id,
+        id: token.id.into(),
+        organisation_id: token.organisation_id.into(),
         workspace_id: Some(workspace.id),
         user_id: None,
         kind: KeyKind::Jwt,
@@ -131,6 +131,6 @@ impl Verified {
     }
 
     fn refused(&self, rejection: Rejection) -> RefusedToken {
-        RefusedToken { rejection, organisation_id: Some(self.key.organisation_id) }
+        RefusedToken { rejection, organisation_id: Some(self.key.organisation_id.uuid()) }
     }
 }

@@ -4,6 +4,7 @@
 use super::charge::Charges;
 use super::record::Undecodable;
 use serde::{Deserialize, Serialize};
+use shared::id::OrganisationId;
 use uuid::Uuid;
 
 /// Written as MessagePack without field names. Fields are only ever added at the end, with a default.
@@ -14,7 +15,7 @@ pub struct Intent<'a> {
     /// `internal_trace_id` and `attempt` of the record.
     pub request_id: Uuid,
     pub attempt: u8,
-    pub organisation_id: Uuid,
+    pub organisation_id: OrganisationId,
     #[serde(borrow)]
     pub charges: Charges<'a>,
     /// For each of those, in requests, tokens or nano-cents.
@@ -50,7 +51,7 @@ mod tests {
             boot: Uuid::from_u128(1),
             request_id: Uuid::from_u128(2),
             attempt: 1,
-            organisation_id: Uuid::from_u128(9),
+            organisation_id: Uuid::from_u128(9).into(),
             charges: [charge].into_iter().collect(),
             amounts: vec![u64::MAX],
         };

@@ -9,6 +9,7 @@
 use super::charge::Charges;
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
+use shared::id::{ApiKeyId, ConfigId, IntegrationId, OrganisationId, UserId, WorkspaceId};
 use uuid::Uuid;
 
 /// A text of the bytes it was read from.
@@ -20,13 +21,13 @@ pub struct Record<'a> {
     pub id: Uuid,
     /// Of the request; the same in all its records.
     pub internal_trace_id: Uuid,
-    pub organisation_id: Uuid,
-    pub workspace_id: Uuid,
-    pub api_key_id: Uuid,
-    pub user_id: Option<Uuid>,
+    pub organisation_id: OrganisationId,
+    pub workspace_id: WorkspaceId,
+    pub api_key_id: ApiKeyId,
+    pub user_id: Option<UserId>,
     #[serde(borrow)]
     pub virtual_key: RecordText<'a>,
-    pub integration_id: Option<Uuid>,
+    pub integration_id: Option<IntegrationId>,
     #[serde(borrow)]
     pub ai_org: RecordText<'a>,
     /// As it was asked for, and as the answer names it.
@@ -36,7 +37,7 @@ pub struct Record<'a> {
     pub answered_model: RecordText<'a>,
     #[serde(borrow)]
     pub config: RecordText<'a>,
-    pub config_id: Option<Uuid>,
+    pub config_id: Option<ConfigId>,
     pub config_version_id: Option<Uuid>,
     pub mode: Mode,
     #[serde(borrow)]

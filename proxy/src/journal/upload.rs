@@ -153,7 +153,12 @@ fn batch(
         };
         match (Record::decode(record), StoredBodies::decode(body)) {
             (Ok(record), Some(body)) => {
-                let path = body_path(record.organisation_id, record.workspace_id, record.created_at(), record.id);
+                let path = body_path(
+                    record.organisation_id.uuid(),
+                    record.workspace_id.uuid(),
+                    record.created_at(),
+                    record.id,
+                );
                 let packed = packer.pack(&object(&record, &body, aliases)?)?;
                 size += packed.len();
                 batch.objects.push((path, packed));

@@ -5,9 +5,9 @@ use super::counter_kind::CounterKind;
 use super::shards::ShareHandle;
 use foldhash::quality::RandomState;
 use sha2::{Digest as _, Sha256};
+use shared::id::OrganisationId;
 use std::hash::{BuildHasher as _, Hash, Hasher};
 use std::sync::{Arc, LazyLock};
-use uuid::Uuid;
 
 /// Microseconds since 1970 by Postgres' clock.
 pub type Micros = i64;
@@ -70,7 +70,7 @@ pub struct Counter(Arc<Inner>);
 #[derive(Debug, PartialEq, Eq)]
 struct Inner {
     hash: u64,
-    organisation: Uuid,
+    organisation: OrganisationId,
     sort: CounterKind,
     scope_id: Box<str>,
 }
@@ -95,7 +95,13 @@ pub struct LimitAsk<'l> {
 }
 
 impl Counter {
-    pub fn new(organisation: Uuid, scope: Scope, scope_id: impl Into<String>, unit: Unit, kind: LimitKind) -> Self {
+    pub fn new(
+        organisation: OrganisationId,
+        scope: Scope,
+        scope_id: impl Into<String>,
+        unit: Unit,
+        kind: LimitKind,
+    ) -> Self {
         /// By chance, so that nobody can choose values that fall together.
         static SPREAD: LazyLock<RandomState> = LazyLock::new(RandomState::default);
         let window = match kind {
@@ -109,11 +115,11 @@ impl Counter {
         // Copied, not shrunk: that would keep what it has more than it needs, a hundred thousand times.
         let scope_id: Box<str> = scope_id.as_str().into();
         let kinds = [scope as u8, unit as u8, window.map_or(u8::MAX, |window| window as u8), 0];
-        let hash = SPREAD.hash_one((organisation.as_u128(), u32::from_le_bytes(kinds), &*scope_id));
+        let hash = SPREAD.hash_one((organisation.uuid().as_u128(), u32::from_le_bytes(kinds), &*scope_id));
         Self(Arc::new(Inner { hash, organisation, sort: CounterKind { scope, unit, window }, scope_id }))
     }
 
-    pub fn organisation(&self) -> Uuid {
+    pub fn organisation(&self) -> OrganisationId {
         self.0.organisation
     }
 
@@ -227,7 +233,7 @@ mod tests {
     use super::*;
 
     fn counter(id: &str, kind: LimitKind) -> Counter {
-        Counter::new(Uuid::nil(), Scope::Policy, id, Unit::Requests, kind)
+        Counter::new(OrganisationId::default(), Scope::Policy, id, Unit::Requests, kind)
     }
 
     #[test]

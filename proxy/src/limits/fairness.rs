@@ -13,16 +13,16 @@ pub use meters::{FairnessMeters, Shed};
 
 use fair_queue::{Entered, FairQueue};
 use parking_lot::{Mutex, RwLock};
+use shared::id::{IntegrationId, WorkspaceId};
 use std::collections::HashMap;
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::oneshot;
-use uuid::Uuid;
 
 /// Every queue that is in use.
 pub struct Fairness {
-    queues: RwLock<HashMap<Uuid, Arc<Queue>>>,
+    queues: RwLock<HashMap<IntegrationId, Arc<Queue>>>,
     meters: Arc<FairnessMeters>,
 }
 
@@ -41,7 +41,7 @@ enum QueueVerdict {
 /// A place among those under way, until it is dropped.
 pub struct Permit {
     queue: Arc<Queue>,
-    workspace: Uuid,
+    workspace: WorkspaceId,
 }
 
 /// The place of a call that has just come.
@@ -54,7 +54,7 @@ enum QueuePlace {
 /// A place in the queue, until it is dropped.
 struct QueueWait {
     queue: Arc<Queue>,
-    workspace: Uuid,
+    workspace: WorkspaceId,
     number: u64,
     verdict: oneshot::Receiver<QueueVerdict>,
     is_over: bool,
@@ -66,7 +66,12 @@ impl Fairness {
     }
 
     /// Waits for a place beside the other calls of an integration, at most so long.
-    pub async fn pass(&self, integration: Uuid, asker: QueuedCaller, longest: Duration) -> Result<Permit, Shed> {
+    pub async fn pass(
+        &self,
+        integration: IntegrationId,
+        asker: QueuedCaller,
+        longest: Duration,
+    ) -> Result<Permit, Shed> {
         let queue = self.queue(integration);
         let entered = match longest.is_zero() {
             true => queue.pass(asker).ok_or(Shed::Late),
@@ -80,11 +85,11 @@ impl Fairness {
     }
 
     /// A place, if one is free and nobody waits for it.
-    pub fn pass_now(&self, integration: Uuid, asker: QueuedCaller) -> Option<Permit> {
+    pub fn pass_now(&self, integration: IntegrationId, asker: QueuedCaller) -> Option<Permit> {
         self.queue(integration).pass(asker)
     }
 
-    fn queue(&self, integration: Uuid) -> Arc<Queue> {
+    fn queue(&self, integration: IntegrationId) -> Arc<Queue> {
         if let Some(queue) = self.queues.read().get(&integration) {
             return queue.clone();
         }
@@ -125,7 +130,7 @@ impl Queue {
     }
 
     /// Of a place that the queue has given away already.
-    fn permit(self: &Arc<Self>, workspace: Uuid) -> Permit {
+    fn permit(self: &Arc<Self>, workspace: WorkspaceId) -> Permit {
         self.meters.in_use.inc();
         Permit { queue: self.clone(), workspace }
     }

@@ -9,6 +9,7 @@ use super::grant::{StoreStanding, grant};
 use super::share::{LeaseAnswer, LeaseQuestion};
 use chrono::{DateTime, Utc};
 use shared::db::{self, limit_intents};
+use shared::id::OrganisationId;
 use shared::settings;
 use std::time::Duration;
 use tokio_postgres::types::ToSql;
@@ -129,7 +130,7 @@ pub async fn release(client: &mut Client, boot: Uuid) -> Result<(), Error> {
 
 /// The keys of counters as columns.
 struct CounterKeys<'k> {
-    organisations: Vec<Uuid>,
+    organisations: Vec<OrganisationId>,
     scopes: Vec<&'k str>,
     scope_ids: Vec<&'k str>,
     units: Vec<&'k str>,

@@ -138,7 +138,7 @@ fn key(counter: &Counter, starts_at: Micros) -> String {
     let _ = write!(
         key,
         "portcullis:{{{}}}:{}:{}:{}:{}:{}",
-        counter.organisation().simple(),
+        counter.organisation().uuid().simple(),
         counter.sort().scope(),
         counter.unit().name(),
         counter.sort().period(),

@@ -223,7 +223,7 @@ mod tests {
 
     fn limit(id: &str) -> Limit {
         let kind = LimitKind::Rate(Window::Minute);
-        let counter = Counter::new(Uuid::nil(), Scope::Policy, id, Unit::Requests, kind);
+        let counter = Counter::new(Uuid::nil().into(), Scope::Policy, id, Unit::Requests, kind);
         Limit { counter, cap: 1, kind, dry_run: false }
     }
 

@@ -70,7 +70,7 @@ impl World {
         let mut dice = Dice(seed);
         let cap = [1, 3, 10, 100, 1000, 1_000_000][dice.below(6) as usize] + dice.below(10);
         let largest = if dice.one_in(2) { 1 } else { (cap / 3).max(1) };
-        let counter = Counter::new(Uuid::nil(), Scope::Policy, "p/", Unit::Tokens, kind);
+        let counter = Counter::new(Uuid::nil().into(), Scope::Policy, "p/", Unit::Tokens, kind);
         let limit = Limit { counter, cap, kind, dry_run: false };
         let now = 1_700_000_000 * SECOND;
         let mut world = Self {

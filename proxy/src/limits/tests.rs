@@ -22,7 +22,7 @@ fn limits(settings: settings::LimitSettings) -> Arc<Limits> {
 }
 
 fn limit(id: &str, unit: Unit, kind: LimitKind, cap: u64) -> Arc<Limit> {
-    let counter = Counter::new(Uuid::nil(), Scope::Policy, id, unit, kind);
+    let counter = Counter::new(Uuid::nil().into(), Scope::Policy, id, unit, kind);
     Arc::new(Limit { counter, cap, kind, dry_run: false })
 }
 

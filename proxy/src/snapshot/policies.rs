@@ -4,11 +4,11 @@
 use super::collection::Collection;
 use arc_swap::ArcSwap;
 use foldhash::fast::RandomState;
+use shared::id::WorkspaceId;
 use shared::model::policy::{PolicyKey, Rule};
 use shared::model::{RateLimitsPolicy, UsageLimitsPolicy};
 use std::collections::HashMap;
 use std::sync::Arc;
-use uuid::Uuid;
 
 /// Those of one workspace, in the order of their ids.
 #[derive(Debug, Default)]
@@ -31,15 +31,15 @@ impl Policies {
 }
 
 #[derive(Default)]
-pub(super) struct ByWorkspace(ArcSwap<HashMap<Uuid, Arc<Policies>, RandomState>>);
+pub(super) struct ByWorkspace(ArcSwap<HashMap<WorkspaceId, Arc<Policies>, RandomState>>);
 
 impl ByWorkspace {
-    pub fn find(&self, workspace: &Uuid) -> Option<Arc<Policies>> {
+    pub fn find(&self, workspace: &WorkspaceId) -> Option<Arc<Policies>> {
         self.0.load().get(workspace).cloned()
     }
 
     pub fn rebuild(&self, rates: &Collection<RateLimitsPolicy>, budgets: &Collection<UsageLimitsPolicy>) {
-        let mut lists: HashMap<Uuid, Policies> = HashMap::new();
+        let mut lists: HashMap<WorkspaceId, Policies> = HashMap::new();
         for policy in rates.all().into_iter().filter(|policy| policy.is_active()) {
             lists.entry(policy.workspace_id).or_default().rates.push(policy);
         }

@@ -5,6 +5,7 @@ use super::collection::Tracked;
 use crate::routing::plan::{Plan, compile};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use shared::config::{Strictness, parse_config};
+use shared::id::{OrganisationId, WorkspaceId};
 use shared::model::Config;
 use shared::settings::config_limits::ConfigLimits;
 use std::sync::Arc;
@@ -21,8 +22,8 @@ pub struct SavedConfig {
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum ConfigKey {
     /// Its slug or its id, in an organisation.
-    Name(Uuid, String),
-    DefaultOf(Uuid),
+    Name(OrganisationId, String),
+    DefaultOf(WorkspaceId),
 }
 
 impl SavedConfig {
@@ -40,7 +41,7 @@ impl SavedConfig {
         let config = parse_config(&row.config, Strictness::Inline, &limits);
         let mut config =
             config.map_err(|faults| anyhow::anyhow!("{}", faults.first().map_or("", |fault| &fault.message)))?;
-        config.sealed_in(row.organisation_id, row.id);
+        config.sealed_in(row.organisation_id.uuid(), row.id.uuid());
         Ok(Self { plan: Arc::new(compile(&config)), row })
     }
 }
@@ -55,7 +56,7 @@ impl Tracked for SavedConfig {
     }
 
     fn id(&self) -> Uuid {
-        self.row.id
+        self.row.id.uuid()
     }
 
     fn key(&self) -> ConfigKey {
@@ -107,7 +108,7 @@ mod tests {
         };
         let configs = Collection::empty();
         let plan = |name: &str| {
-            let key = ConfigKey::Name(Uuid::from_u128(2), name.to_owned());
+            let key = ConfigKey::Name(Uuid::from_u128(2).into(), name.to_owned());
             configs.find(&key).map(|config: Arc<SavedConfig>| config.plan.clone())
         };
         configs.merge(&[], vec![row("one", 1, false)]);

@@ -2,6 +2,7 @@
 
 use super::collection::Tracked;
 use super::list_pool::ListPool;
+use shared::id::{IntegrationId, OrganisationId, PolicyId, ProviderId, WorkspaceId};
 use shared::identity::api_key::KeyHash;
 use shared::model::{
     AccessStatus, ApiKey, Deployment, EmailDigest, Integration, IntegrationModel, IntegrationWorkspace, Organisation,
@@ -21,7 +22,7 @@ impl Tracked for ApiKey {
     }
 
     fn id(&self) -> Uuid {
-        self.id
+        self.id.uuid()
     }
 
     fn key(&self) -> KeyHash {
@@ -40,8 +41,8 @@ impl Tracked for ApiKey {
 /// Keys name a workspace by id, tokens also by its slug.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum WorkspaceKey {
-    Id(Uuid),
-    Slug(Uuid, String),
+    Id(WorkspaceId),
+    Slug(OrganisationId, String),
 }
 
 impl Tracked for Workspace {
@@ -54,7 +55,7 @@ impl Tracked for Workspace {
     }
 
     fn id(&self) -> Uuid {
-        self.id
+        self.id.uuid()
     }
 
     fn key(&self) -> WorkspaceKey {
@@ -67,7 +68,7 @@ impl Tracked for Workspace {
 }
 
 impl Tracked for Organisation {
-    type Key = Uuid;
+    type Key = OrganisationId;
     const TABLE: &'static str = "organisations";
     const COLUMNS: &'static str = Self::COLUMNS;
 
@@ -76,10 +77,10 @@ impl Tracked for Organisation {
     }
 
     fn id(&self) -> Uuid {
-        self.id
+        self.id.uuid()
     }
 
-    fn key(&self) -> Uuid {
+    fn key(&self) -> OrganisationId {
         self.id
     }
 }
@@ -87,7 +88,7 @@ impl Tracked for Organisation {
 /// An address may be of several rows, of which one at most is active: somebody may leave and come back.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct PersonKey {
-    pub organisation: Uuid,
+    pub organisation: OrganisationId,
     pub email: EmailDigest,
     pub is_active: bool,
 }
@@ -102,7 +103,7 @@ impl Tracked for Person {
     }
 
     fn id(&self) -> Uuid {
-        self.id
+        self.id.uuid()
     }
 
     fn key(&self) -> PersonKey {
@@ -165,7 +166,7 @@ impl Tracked for SecretReference {
 }
 
 impl Tracked for Integration {
-    type Key = Uuid;
+    type Key = IntegrationId;
     const TABLE: &'static str = "integrations";
     const COLUMNS: &'static str = Self::COLUMNS;
 
@@ -174,17 +175,17 @@ impl Tracked for Integration {
     }
 
     fn id(&self) -> Uuid {
-        self.id
+        self.id.uuid()
     }
 
-    fn key(&self) -> Uuid {
+    fn key(&self) -> IntegrationId {
         self.id
     }
 }
 
 /// A model by its integration and its name.
 impl Tracked for IntegrationModel {
-    type Key = (Uuid, String);
+    type Key = (IntegrationId, String);
     const TABLE: &'static str = "integration_models";
     const COLUMNS: &'static str = Self::COLUMNS;
 
@@ -203,7 +204,7 @@ impl Tracked for IntegrationModel {
 
 /// A grant by integration and workspace.
 impl Tracked for IntegrationWorkspace {
-    type Key = (Uuid, Uuid);
+    type Key = (IntegrationId, WorkspaceId);
     const TABLE: &'static str = "integration_workspaces";
     const COLUMNS: &'static str = Self::COLUMNS;
 
@@ -222,8 +223,14 @@ impl Tracked for IntegrationWorkspace {
 
 /// A provider by its workspace and its name there. An archived one has given its name free, so it is found by its id
 /// alone.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub enum ProviderKey {
+    Named(WorkspaceId, String),
+    Archived(ProviderId),
+}
+
 impl Tracked for Provider {
-    type Key = (Uuid, String);
+    type Key = ProviderKey;
     const TABLE: &'static str = "providers";
     const COLUMNS: &'static str = Self::COLUMNS;
 
@@ -232,19 +239,19 @@ impl Tracked for Provider {
     }
 
     fn id(&self) -> Uuid {
-        self.id
+        self.id.uuid()
     }
 
     fn key(&self) -> Self::Key {
         match self.status {
-            AccessStatus::Archived => (self.id, String::new()),
-            _ => (self.workspace_id, self.slug.clone()),
+            AccessStatus::Archived => ProviderKey::Archived(self.id),
+            _ => ProviderKey::Named(self.workspace_id, self.slug.clone()),
         }
     }
 }
 
 impl Tracked for RateLimitsPolicy {
-    type Key = Uuid;
+    type Key = PolicyId;
     const TABLE: &'static str = "rate_limits_policies";
     const COLUMNS: &'static str = Self::COLUMNS;
 
@@ -253,16 +260,16 @@ impl Tracked for RateLimitsPolicy {
     }
 
     fn id(&self) -> Uuid {
-        self.id
+        self.id.uuid()
     }
 
-    fn key(&self) -> Uuid {
+    fn key(&self) -> PolicyId {
         self.id
     }
 }
 
 impl Tracked for UsageLimitsPolicy {
-    type Key = Uuid;
+    type Key = PolicyId;
     const TABLE: &'static str = "usage_limits_policies";
     const COLUMNS: &'static str = Self::COLUMNS;
 
@@ -271,17 +278,17 @@ impl Tracked for UsageLimitsPolicy {
     }
 
     fn id(&self) -> Uuid {
-        self.id
+        self.id.uuid()
     }
 
-    fn key(&self) -> Uuid {
+    fn key(&self) -> PolicyId {
         self.id
     }
 }
 
 /// A group by its policy and its name.
 impl Tracked for PolicyEntity {
-    type Key = (Uuid, String);
+    type Key = (PolicyId, String);
     const TABLE: &'static str = "policy_entities";
     const COLUMNS: &'static str = Self::COLUMNS;
 

@@ -37,7 +37,7 @@ impl Engine {
     ) -> Ended {
         let most = if errand.endpoint.takes_forms() { MAX_HELD } else { usize::MAX };
         let max_bytes = self.body_limits.max_bytes.min(most);
-        let bounds = self.body_limits.bounds(max_bytes, errand.caller.workspace.id);
+        let bounds = self.body_limits.bounds(max_bytes, errand.caller.workspace.id.uuid());
         let body = match receive(client, &bounds).await {
             Ok(body) => body,
             Err(NotReceived::Gone) => return Ended::ClientGone,

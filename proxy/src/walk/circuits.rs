@@ -15,7 +15,7 @@ const MOST: usize = 1000;
 pub fn page(snapshot: &Snapshot, inline: &InlineConfigs, now: Instant) -> Value {
     let mut found = Vec::new();
     for config in snapshot.all_configs() {
-        push(&mut found, &config.plan, config.row.workspace_id, &config.row.slug, now);
+        push(&mut found, &config.plan, config.row.workspace_id.uuid(), &config.row.slug, now);
     }
     inline.each(|workspace, plan| push(&mut found, plan, workspace, "inline", now));
     // Those that stay open longest first, then the closed ones.

@@ -117,8 +117,8 @@ pub async fn chat(engine: &Engine, config: &Value, is_stream: bool) -> LabClient
 
 fn workspace() -> Workspace {
     Workspace {
-        id: Uuid::from_u128(1),
-        organisation_id: Uuid::from_u128(9),
+        id: Uuid::from_u128(1).into(),
+        organisation_id: Uuid::from_u128(9).into(),
         slug: "home".into(),
         status: Status::Active,
         metadata: None,
@@ -130,9 +130,9 @@ fn workspace() -> Workspace {
 
 fn key() -> ApiKey {
     ApiKey {
-        id: Uuid::from_u128(2),
-        organisation_id: Uuid::from_u128(9),
-        workspace_id: Some(Uuid::from_u128(1)),
+        id: Uuid::from_u128(2).into(),
+        organisation_id: Uuid::from_u128(9).into(),
+        workspace_id: Some(Uuid::from_u128(1).into()),
         user_id: None,
         kind: KeyKind::WorkspaceService,
         hash: KeyHash::from_key(KEY.as_bytes()),

@@ -79,8 +79,8 @@ mod tests {
 
     fn integration(adjustments: Option<Value>) -> Integration {
         Integration {
-            id: Uuid::nil(),
-            organisation_id: Uuid::nil(),
+            id: Uuid::nil().into(),
+            organisation_id: Uuid::nil().into(),
             workspace_id: None,
             slug: "main".into(),
             ai_provider_id: "openai".into(),
@@ -96,8 +96,8 @@ mod tests {
     fn model(base: Option<&str>, price: Option<Value>) -> IntegrationModel {
         IntegrationModel {
             id: Uuid::nil(),
-            organisation_id: Uuid::nil(),
-            integration_id: Uuid::nil(),
+            organisation_id: Uuid::nil().into(),
+            integration_id: Uuid::nil().into(),
             slug: "mine".into(),
             enabled: true,
             is_custom: true,

@@ -2,6 +2,7 @@
 
 use super::limits::ThingLimits;
 use super::status::AccessStatus;
+use crate::id::{ApiKeyId, OrganisationId, UserId, WorkspaceId};
 use crate::identity::KeyKind;
 use crate::identity::api_key::KeyHash;
 use chrono::{DateTime, Utc};
@@ -9,16 +10,15 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use std::sync::Arc;
 use tokio_postgres::Row;
-use uuid::Uuid;
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ApiKey {
-    pub id: Uuid,
-    pub organisation_id: Uuid,
+    pub id: ApiKeyId,
+    pub organisation_id: OrganisationId,
     /// None for organisation keys.
-    pub workspace_id: Option<Uuid>,
+    pub workspace_id: Option<WorkspaceId>,
     /// None for service keys.
-    pub user_id: Option<Uuid>,
+    pub user_id: Option<UserId>,
     pub kind: KeyKind,
     pub hash: KeyHash,
     /// Behind a pointer because very many keys carry few different lists.

@@ -1,6 +1,7 @@
 //! A saved config as the proxy needs it: what the current version says, and how requests name it.
 
 use super::status::Status;
+use crate::id::{ConfigId, OrganisationId, WorkspaceId};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use tokio_postgres::Row;
@@ -8,9 +9,9 @@ use uuid::Uuid;
 
 #[derive(Clone, PartialEq, Serialize, Deserialize)]
 pub struct Config {
-    pub id: Uuid,
-    pub organisation_id: Uuid,
-    pub workspace_id: Uuid,
+    pub id: ConfigId,
+    pub organisation_id: OrganisationId,
+    pub workspace_id: WorkspaceId,
     pub slug: String,
     /// What requests of the workspace use when they name no config.
     pub is_default: bool,

@@ -2,6 +2,7 @@
 
 use super::Workspace;
 use super::status::Status;
+use crate::id::{OrganisationId, WorkspaceId};
 use crate::identity::api_key::KeyHash;
 use serde::{Deserialize, Serialize};
 use tokio_postgres::Row;
@@ -10,12 +11,12 @@ use uuid::Uuid;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Deployment {
     pub id: Uuid,
-    pub organisation_id: Uuid,
+    pub organisation_id: OrganisationId,
     pub slug: String,
     /// Of the token by which a proxy proves that it belongs here.
     pub token_hash: KeyHash,
     pub allow_all_workspaces: bool,
-    pub workspace_ids: Vec<Uuid>,
+    pub workspace_ids: Vec<WorkspaceId>,
     pub status: Status,
 }
 
@@ -50,8 +51,8 @@ mod tests {
     fn a_deployment_serves_its_organisations_workspaces_or_those_it_names() {
         let id = Uuid::from_u128;
         let workspace = Workspace {
-            id: id(1),
-            organisation_id: id(9),
+            id: id(1).into(),
+            organisation_id: id(9).into(),
             slug: "w".into(),
             status: Status::Active,
             metadata: None,
@@ -61,11 +62,11 @@ mod tests {
         };
         let deployment = |organisation: u128, all: bool, some: &[u128], status: Status| Deployment {
             id: id(7),
-            organisation_id: id(organisation),
+            organisation_id: id(organisation).into(),
             slug: "d".into(),
             token_hash: KeyHash([0; 32]),
             allow_all_workspaces: all,
-            workspace_ids: some.iter().copied().map(id).collect(),
+            workspace_ids: some.iter().map(|one| id(*one).into()).collect(),
             status,
         };
         for (deployment, serves) in [

@@ -2,6 +2,7 @@
 
 use super::limits::ThingLimits;
 use super::status::Status;
+use crate::id::{IntegrationId, OrganisationId, WorkspaceId};
 use crate::seal::{Sealed, SealedPlace, Secret};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -12,10 +13,10 @@ use uuid::Uuid;
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Integration {
-    pub id: Uuid,
-    pub organisation_id: Uuid,
+    pub id: IntegrationId,
+    pub organisation_id: OrganisationId,
     /// None for those of the organisation, which workspaces are granted by an `IntegrationWorkspace`.
-    pub workspace_id: Option<Uuid>,
+    pub workspace_id: Option<WorkspaceId>,
     pub slug: String,
     pub ai_provider_id: String,
     /// Without its secret fields.
@@ -56,7 +57,7 @@ impl Integration {
 
     /// Where `sealed` belongs.
     pub fn place(&self) -> SealedPlace {
-        Self::place_of(self.organisation_id, self.id)
+        Self::place_of(self.organisation_id.uuid(), self.id.uuid())
     }
 
     pub fn place_of(organisation: Uuid, id: Uuid) -> SealedPlace {
@@ -106,8 +107,8 @@ impl fmt::Debug for Credentials {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct IntegrationModel {
     pub id: Uuid,
-    pub organisation_id: Uuid,
-    pub integration_id: Uuid,
+    pub organisation_id: OrganisationId,
+    pub integration_id: IntegrationId,
     pub slug: String,
     pub enabled: bool,
     pub is_custom: bool,
@@ -141,7 +142,7 @@ impl IntegrationModel {
 
     /// Where `sealed` belongs.
     pub fn place(&self) -> SealedPlace {
-        Self::place_of(self.organisation_id, self.id)
+        Self::place_of(self.organisation_id.uuid(), self.id)
     }
 
     pub fn place_of(organisation: Uuid, id: Uuid) -> SealedPlace {
@@ -153,9 +154,9 @@ impl IntegrationModel {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct IntegrationWorkspace {
     pub id: Uuid,
-    pub organisation_id: Uuid,
-    pub integration_id: Uuid,
-    pub workspace_id: Uuid,
+    pub organisation_id: OrganisationId,
+    pub integration_id: IntegrationId,
+    pub workspace_id: WorkspaceId,
     pub enabled: bool,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limits: Option<Arc<ThingLimits>>,

@@ -1,15 +1,15 @@
 //! An organisation as the data plane needs it: whose tokens it accepts, what it keeps of its calls, and what it lets
 //! requests choose.
 
+use crate::id::OrganisationId;
 use crate::identity::jwt::{KeySource, TokenRules};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use tokio_postgres::Row;
-use uuid::Uuid;
 
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Organisation {
-    pub id: Uuid,
+    pub id: OrganisationId,
     /// Who signs its tokens; none when it accepts none.
     pub token_keys: Option<KeySource>,
     /// Its calls are counted and priced; what they say is not kept.

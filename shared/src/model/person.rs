@@ -1,15 +1,15 @@
 //! A person of an organisation as the data plane needs them: whether tokens that name them still count. Addresses are
 //! kept as digests, because nothing here has to read one.
 
+use crate::id::{OrganisationId, UserId};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 use tokio_postgres::Row;
-use uuid::Uuid;
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Person {
-    pub id: Uuid,
-    pub organisation_id: Uuid,
+    pub id: UserId,
+    pub organisation_id: OrganisationId,
     pub email: EmailDigest,
     pub is_active: bool,
 }

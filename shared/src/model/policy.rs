@@ -11,6 +11,7 @@ pub use text::{push_id, push_value_key, value_key};
 
 use super::status::Status;
 use crate::amount::Amount;
+use crate::id::{OrganisationId, PolicyId, WorkspaceId};
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -24,9 +25,9 @@ const SCOPE_ID: usize = 112;
 /// So many requests or tokens in each minute, hour or day, for each group.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RateLimitsPolicy {
-    pub id: Uuid,
-    pub organisation_id: Uuid,
-    pub workspace_id: Uuid,
+    pub id: PolicyId,
+    pub organisation_id: OrganisationId,
+    pub workspace_id: WorkspaceId,
     pub name: Option<String>,
     pub rule: Rule,
     pub kind: RateKind,
@@ -41,9 +42,9 @@ pub struct RateLimitsPolicy {
 /// So much money, or so many tokens or requests, for each group, until usage is reset.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct UsageLimitsPolicy {
-    pub id: Uuid,
-    pub organisation_id: Uuid,
-    pub workspace_id: Uuid,
+    pub id: PolicyId,
+    pub organisation_id: OrganisationId,
+    pub workspace_id: WorkspaceId,
     pub name: Option<String>,
     pub rule: Rule,
     pub kind: BudgetKind,
@@ -62,7 +63,7 @@ pub struct UsageLimitsPolicy {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct PolicyEntity {
     pub id: Uuid,
-    pub policy_id: Uuid,
+    pub policy_id: PolicyId,
     pub value_key: String,
     /// When this group was reset alone.
     pub last_reset_at: Option<DateTime<Utc>>,
@@ -112,7 +113,7 @@ impl RateLimitsPolicy {
     }
 
     pub fn scope_prefix(&self) -> String {
-        Self::scope_prefix_of(self.id, self.counters_since)
+        Self::scope_prefix_of(self.id.uuid(), self.counters_since)
     }
 
     /// What the `scope_id` of all its counters begins with; the name of the group follows. Another rule or unit counts
@@ -153,7 +154,7 @@ impl UsageLimitsPolicy {
     /// What the `scope_id` of all its counters begins with; the name of the group follows.
     pub fn scope_prefix(&self) -> String {
         let mut prefix = String::with_capacity(SCOPE_ID);
-        push_id(&mut prefix, self.id);
+        push_id(&mut prefix, self.id.uuid());
         prefix.push('/');
         prefix
     }
@@ -191,9 +192,9 @@ mod tests {
     fn a_group_counts_from_its_own_reset_unless_the_policy_was_reset_since() {
         let at = |text: &str| text.parse::<DateTime<Utc>>().unwrap();
         let policy = UsageLimitsPolicy {
-            id: Uuid::nil(),
-            organisation_id: Uuid::nil(),
-            workspace_id: Uuid::nil(),
+            id: PolicyId::default(),
+            organisation_id: OrganisationId::default(),
+            workspace_id: WorkspaceId::default(),
             name: None,
             rule: serde_json::from_value(json!({ "conditions": [], "group_by": [] })).unwrap(),
             kind: BudgetKind::Cost,
@@ -206,7 +207,7 @@ mod tests {
         };
         let entity = |reset: Option<&str>| PolicyEntity {
             id: Uuid::nil(),
-            policy_id: Uuid::nil(),
+            policy_id: PolicyId::default(),
             value_key: String::new(),
             last_reset_at: reset.map(at),
         };

@@ -2,6 +2,7 @@
 
 use super::limits::ThingLimits;
 use super::status::AccessStatus;
+use crate::id::{IntegrationId, OrganisationId, ProviderId, WorkspaceId};
 use crate::seal::{Sealed, SealedPlace};
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
@@ -13,10 +14,10 @@ use uuid::Uuid;
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Provider {
-    pub id: Uuid,
-    pub organisation_id: Uuid,
-    pub workspace_id: Uuid,
-    pub integration_id: Uuid,
+    pub id: ProviderId,
+    pub organisation_id: OrganisationId,
+    pub workspace_id: WorkspaceId,
+    pub integration_id: IntegrationId,
     pub slug: String,
     pub status: AccessStatus,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -69,7 +70,7 @@ impl Provider {
 
     /// Where `sealed` belongs.
     pub fn place(&self) -> SealedPlace {
-        Self::place_of(self.organisation_id, self.id)
+        Self::place_of(self.organisation_id.uuid(), self.id.uuid())
     }
 
     pub fn place_of(organisation: Uuid, id: Uuid) -> SealedPlace {

@@ -1,5 +1,6 @@
 //! A reference to a secret in an outside manager, as the proxy needs it: with its credentials still sealed.
 
+use crate::id::{OrganisationId, WorkspaceId};
 use crate::outbound::Origin;
 use crate::seal::{Sealed, SealedPlace, Secret};
 use crate::secrets::{BadAccess, ManagerKind, Reference, allowed_hosts};
@@ -11,7 +12,7 @@ use uuid::Uuid;
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct SecretReference {
     pub id: Uuid,
-    pub organisation_id: Uuid,
+    pub organisation_id: OrganisationId,
     pub slug: String,
     pub manager_type: String,
     /// What is no secret; masks of what is.
@@ -20,7 +21,7 @@ pub struct SecretReference {
     pub secret_path: String,
     pub secret_key: Option<String>,
     pub allow_all_workspaces: bool,
-    pub allowed_workspaces: Vec<Uuid>,
+    pub allowed_workspaces: Vec<WorkspaceId>,
     /// Where its value may be sent beside the provider's own address.
     #[serde(default)]
     pub allowed_hosts: Vec<String>,
@@ -51,7 +52,7 @@ impl SecretReference {
         SealedPlace { organisation, table: "secret_references", row: id, field: "sealed_auth_config" }
     }
 
-    pub fn serves(&self, workspace: Uuid) -> bool {
+    pub fn serves(&self, workspace: WorkspaceId) -> bool {
         self.allow_all_workspaces || self.allowed_workspaces.contains(&workspace)
     }
 

@@ -2,16 +2,16 @@
 
 use super::limits::ThingLimits;
 use super::status::Status;
+use crate::id::{OrganisationId, WorkspaceId};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use std::sync::Arc;
 use tokio_postgres::Row;
-use uuid::Uuid;
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Workspace {
-    pub id: Uuid,
-    pub organisation_id: Uuid,
+    pub id: WorkspaceId,
+    pub organisation_id: OrganisationId,
     pub slug: String,
     pub status: Status,
     /// What its requests say about themselves, whatever they say.

@@ -98,9 +98,9 @@ pub fn record(tenant: (Uuid, Uuid)) -> Record<'static> {
     Record {
         id,
         internal_trace_id: id,
-        organisation_id: tenant.0,
-        workspace_id: tenant.1,
-        api_key_id: Uuid::from_u128(7),
+        organisation_id: tenant.0.into(),
+        workspace_id: tenant.1.into(),
+        api_key_id: Uuid::from_u128(7).into(),
         ai_org: Some("openai"),
         requested_model: Some("gpt-4o"),
         usage: vec![USAGE],

@@ -106,7 +106,7 @@ impl Replica {
     /// A call from beginning to end.
     pub async fn call(&self, asks: &[LimitAsk<'_>]) -> Result<(), LimitRefusal> {
         let taken = self.reserve(asks).await?;
-        self.finish(taken, asks[0].limit.counter.organisation());
+        self.finish(taken, asks[0].limit.counter.organisation().uuid());
         Ok(())
     }
 
@@ -122,9 +122,9 @@ pub fn record(organisation: Uuid) -> Record<'static> {
     Record {
         id,
         internal_trace_id: id,
-        organisation_id: organisation,
-        workspace_id: Uuid::from_u128(1),
-        api_key_id: Uuid::from_u128(7),
+        organisation_id: organisation.into(),
+        workspace_id: Uuid::from_u128(1).into(),
+        api_key_id: Uuid::from_u128(7).into(),
         ai_org: Some("openai"),
         requested_model: Some("gpt-4o"),
         usage: vec![USAGE],
@@ -137,7 +137,7 @@ pub fn record(organisation: Uuid) -> Record<'static> {
 }
 
 pub fn limit(organisation: Uuid, unit: Unit, kind: LimitKind, cap: u64) -> Arc<Limit> {
-    let counter = Counter::new(organisation, Scope::Policy, "policy/user:a", unit, kind);
+    let counter = Counter::new(organisation.into(), Scope::Policy, "policy/user:a", unit, kind);
     Arc::new(Limit { counter, cap, kind, dry_run: false })
 }
 

@@ -40,8 +40,8 @@ async fn the_first_read_brings_every_row_of_every_table() {
     tenant.insert(&tenant.client, "a").await;
     let reader = Reader::new(&tenant).await;
     assert_eq!(status(&reader.snapshot, "a").as_deref(), Some("active"));
-    let workspace = reader.snapshot.workspace(&tenant.workspace).unwrap();
-    assert_eq!((workspace.slug.as_str(), workspace.organisation_id), ("team", tenant.organisation));
+    let workspace = reader.snapshot.workspace(&tenant.workspace.into()).unwrap();
+    assert_eq!((workspace.slug.as_str(), workspace.organisation_id.uuid()), ("team", tenant.organisation));
     assert!(reader.snapshot.is_loaded() && reader.snapshot.cursor() > 0 && reader.snapshot.age().is_some());
     let filled: Vec<_> = reader.snapshot.rows().filter(|(_, rows)| *rows > 0).collect();
     assert_eq!(filled, [("organisations", 1), ("workspaces", 1), ("api_keys", 1)]);
@@ -114,9 +114,9 @@ async fn one_read_sees_all_tables_at_one_moment() {
         writer.commit().await.unwrap();
     };
     tokio::join!(reader.read_changes(), commit);
-    assert!(reader.snapshot.workspace(&workspace).is_none() && status(&reader.snapshot, "new").is_none());
+    assert!(reader.snapshot.workspace(&workspace.into()).is_none() && status(&reader.snapshot, "new").is_none());
     reader.read_changes().await;
-    assert!(reader.snapshot.workspace(&workspace).is_some() && status(&reader.snapshot, "new").is_some());
+    assert!(reader.snapshot.workspace(&workspace.into()).is_some() && status(&reader.snapshot, "new").is_some());
 }
 
 #[tokio::test]
@@ -222,7 +222,7 @@ async fn among_200_000_keys_a_change_reads_one_row_and_copies_one_shard() {
                 FROM generate_series(1, 200000) n";
     assert_eq!(tenant.client.execute(fill, &[&tenant.organisation]).await.unwrap(), 200_000);
     let mut reader = Reader::new(&tenant).await;
-    let id = reader.snapshot.api_key(&hash("77777")).unwrap().id;
+    let id = reader.snapshot.api_key(&hash("77777")).unwrap().id.uuid();
     set_status(&tenant.client, id, "archived").await;
     let news = reader.read().await;
     assert_eq!((news.reload, news.merged.put, news.merged.removed, news.merged.shards), (None, 1, 0, 1));

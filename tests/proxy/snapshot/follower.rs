@@ -193,7 +193,7 @@ async fn a_proxy_starts_from_disk_without_postgres_and_knows_what_it_knew() {
     second.until("it is loaded", |snapshot| snapshot.is_loaded()).await;
     assert_eq!(known(&second.snapshot, &["a", "revoked", "unknown"]), ["a", "revoked"]);
     assert_eq!(status(&second.snapshot, "revoked").as_deref(), Some("archived"));
-    assert!(second.snapshot.workspace(&tenant.workspace).is_some());
+    assert!(second.snapshot.workspace(&tenant.workspace.into()).is_some());
     assert!(second.snapshot.cursor() > 0 && second.snapshot.age().is_some() && !second.snapshot.is_connected());
     second.stop().await;
 

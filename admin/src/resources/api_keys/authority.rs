@@ -103,10 +103,10 @@ mod tests {
 
     fn caller(kind: KeyKind, scopes: &[&str], standing: Option<Standing>) -> Caller {
         let key = ApiKey {
-            id: Uuid::nil(),
-            organisation_id: Uuid::nil(),
-            workspace_id: (kind != OrganisationService).then(Uuid::nil),
-            user_id: standing.as_ref().map(|_| Uuid::from_u128(1)),
+            id: Uuid::nil().into(),
+            organisation_id: Uuid::nil().into(),
+            workspace_id: (kind != OrganisationService).then(|| Uuid::nil().into()),
+            user_id: standing.as_ref().map(|_| Uuid::from_u128(1).into()),
             kind,
             hash: KeyHash([0; 32]),
             scopes: scopes.iter().map(|scope| (*scope).to_owned()).collect(),

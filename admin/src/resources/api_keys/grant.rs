@@ -48,9 +48,9 @@ mod tests {
 
     fn caller(kind: KeyKind, held: &[&str]) -> Caller {
         let key = ApiKey {
-            id: Uuid::nil(),
-            organisation_id: Uuid::nil(),
-            workspace_id: (kind != OrganisationService).then(Uuid::nil),
+            id: Uuid::nil().into(),
+            organisation_id: Uuid::nil().into(),
+            workspace_id: (kind != OrganisationService).then(|| Uuid::nil().into()),
             user_id: None,
             kind,
             hash: KeyHash([0; 32]),

@@ -64,7 +64,7 @@ pub fn may_change(key: &ApiKeyRow, call: &Call) -> Result<(), ApiError> {
         _ => "rotate",
     };
     require(&call.caller, key.kind, verb)?;
-    if verb == "delete" && call.caller.key.id == key.id {
+    if verb == "delete" && call.caller.key.id.uuid() == key.id {
         return Err(ApiError::invalid("A key cannot delete itself"));
     }
     Ok(())

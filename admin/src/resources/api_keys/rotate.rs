@@ -31,7 +31,7 @@ pub async fn rotate(State(app): State<App>, call: Call, Path(name): Path<String>
     let mut db = app.db.get().await?;
     let mut action = Action::begin(&mut db, &app, &call).await?;
     let current = crud::held::<ApiKeyRow>(&mut action, &name, None).await?;
-    if current.id != call.caller.key.id && !authority::may_hold(&action, current.power()).await? {
+    if current.id != call.caller.key.id.uuid() && !authority::may_hold(&action, current.power()).await? {
         return Err(ApiError::Forbidden(NOT_SHOWN));
     }
     let now = Utc::now();

@@ -15,8 +15,8 @@ fn operation(method: &str, path: &str) -> &'static Operation {
 
 fn caller(kind: KeyKind, scopes: &[&str]) -> Caller {
     let key = ApiKey {
-        id: Uuid::nil(),
-        organisation_id: Uuid::nil(),
+        id: Uuid::nil().into(),
+        organisation_id: Uuid::nil().into(),
         workspace_id: None,
         user_id: None,
         kind,

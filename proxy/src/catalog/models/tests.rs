@@ -6,14 +6,16 @@ use crate::routing::plan::compile;
 use crate::snapshot::Catalog;
 use http::{HeaderMap, HeaderName, HeaderValue};
 use shared::config::{Strictness, parse_config};
+use shared::id::{OrganisationId, WorkspaceId};
 use shared::model::{AccessStatus, Integration, IntegrationWorkspace, Provider, Status};
 use shared::settings::config_limits::ConfigLimits;
+use uuid::Uuid;
 
-const ORGANISATION: Uuid = Uuid::from_u128(1);
-const HOME: Uuid = Uuid::from_u128(2);
-const OTHER: Uuid = Uuid::from_u128(3);
+const ORGANISATION: OrganisationId = OrganisationId::new(Uuid::from_u128(1));
+const HOME: WorkspaceId = WorkspaceId::new(Uuid::from_u128(2));
+const OTHER: WorkspaceId = WorkspaceId::new(Uuid::from_u128(3));
 
-fn workspace(id: Uuid) -> Workspace {
+fn workspace(id: WorkspaceId) -> Workspace {
     Workspace {
         id,
         organisation_id: ORGANISATION,
@@ -28,7 +30,7 @@ fn workspace(id: Uuid) -> Workspace {
 
 fn integration(number: u128, ai_provider: &str, allow_all_models: bool) -> Integration {
     Integration {
-        id: Uuid::from_u128(number),
+        id: Uuid::from_u128(number).into(),
         organisation_id: ORGANISATION,
         workspace_id: None,
         slug: format!("account-{number}"),
@@ -42,23 +44,23 @@ fn integration(number: u128, ai_provider: &str, allow_all_models: bool) -> Integ
     }
 }
 
-fn grant(integration: u128, workspace_id: Uuid, enabled: bool) -> IntegrationWorkspace {
+fn grant(integration: u128, workspace_id: WorkspaceId, enabled: bool) -> IntegrationWorkspace {
     IntegrationWorkspace {
         id: Uuid::new_v4(),
         organisation_id: ORGANISATION,
-        integration_id: Uuid::from_u128(integration),
+        integration_id: Uuid::from_u128(integration).into(),
         workspace_id,
         enabled,
         limits: None,
     }
 }
 
-fn provider(slug: &str, integration: u128, workspace_id: Uuid) -> Provider {
+fn provider(slug: &str, integration: u128, workspace_id: WorkspaceId) -> Provider {
     Provider {
-        id: Uuid::new_v4(),
+        id: Uuid::new_v4().into(),
         organisation_id: ORGANISATION,
         workspace_id,
-        integration_id: Uuid::from_u128(integration),
+        integration_id: Uuid::from_u128(integration).into(),
         slug: slug.into(),
         status: AccessStatus::Active,
         limits: None,
@@ -74,7 +76,7 @@ fn model(integration: u128, slug: &str, enabled: bool, base: Option<&str>) -> In
     IntegrationModel {
         id: Uuid::new_v4(),
         organisation_id: ORGANISATION,
-        integration_id: Uuid::from_u128(integration),
+        integration_id: Uuid::from_u128(integration).into(),
         slug: slug.into(),
         enabled,
         is_custom: base.is_some(),

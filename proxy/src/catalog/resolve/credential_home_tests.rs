@@ -106,9 +106,9 @@ fn world() -> World {
         let secret = Credentials { key: Some(credential(home)), ..Credentials::default() };
         let place = Integration::place_of(ORGANISATION, id);
         catalog.integrations.push(Integration {
-            id,
-            organisation_id: ORGANISATION,
-            workspace_id: Some(WORKSPACE),
+            id: id.into(),
+            organisation_id: ORGANISATION.into(),
+            workspace_id: Some(WORKSPACE.into()),
             slug: home.slug.into(),
             ai_provider_id: home.ai_provider.into(),
             configurations: home.custom_host.map_or(json!({}), |host| json!({ "custom_host": host })),
@@ -121,8 +121,8 @@ fn world() -> World {
         if let Some(host) = home.model_host {
             catalog.models.push(IntegrationModel {
                 id: Uuid::from_u128(200 + n as u128),
-                organisation_id: ORGANISATION,
-                integration_id: id,
+                organisation_id: ORGANISATION.into(),
+                integration_id: id.into(),
                 slug: "tuned".into(),
                 enabled: true,
                 is_custom: true,
@@ -134,10 +134,10 @@ fn world() -> World {
             });
         }
         catalog.providers.push(model::Provider {
-            id: Uuid::from_u128(300 + n as u128),
-            organisation_id: ORGANISATION,
-            workspace_id: WORKSPACE,
-            integration_id: id,
+            id: Uuid::from_u128(300 + n as u128).into(),
+            organisation_id: ORGANISATION.into(),
+            workspace_id: WORKSPACE.into(),
+            integration_id: id.into(),
             slug: home.slug.into(),
             status: AccessStatus::Active,
             limits: None,
@@ -151,8 +151,8 @@ fn world() -> World {
     catalog.configs = saved::rows(&sealer, &data_key);
     catalog.data_keys.push(data_key);
     let workspace = Workspace {
-        id: WORKSPACE,
-        organisation_id: ORGANISATION,
+        id: WORKSPACE.into(),
+        organisation_id: ORGANISATION.into(),
         slug: "w".into(),
         status: Status::Active,
         metadata: None,
@@ -161,9 +161,9 @@ fn world() -> World {
         priority: 10,
     };
     let key = ApiKey {
-        id: Uuid::from_u128(3),
-        organisation_id: ORGANISATION,
-        workspace_id: Some(WORKSPACE),
+        id: Uuid::from_u128(3).into(),
+        organisation_id: ORGANISATION.into(),
+        workspace_id: Some(WORKSPACE.into()),
         user_id: None,
         kind: KeyKind::WorkspaceService,
         hash: KeyHash::from_key(b"service-key"),

@@ -129,7 +129,7 @@ mod tests {
     fn mapped(target: &str, format: Format, value: Option<&str>) -> Mapped {
         let reference = SecretReference {
             id: Uuid::nil(),
-            organisation_id: Uuid::nil(),
+            organisation_id: Uuid::nil().into(),
             slug: "r".into(),
             manager_type: "hashicorp_vault".into(),
             auth_config: json!({}),

@@ -99,7 +99,7 @@ mod tests {
     ) -> Verified {
         let token = VerifiedToken {
             id: Uuid::nil(),
-            organisation_id: organisation.id,
+            organisation_id: organisation.id.uuid(),
             workspace: "w".into(),
             scopes: [].into(),
             expires_at: now() + TimeDelta::seconds(lives) - shared::identity::jwt::claims::LEEWAY,
@@ -111,7 +111,7 @@ mod tests {
             rate_limits: Vec::new(),
         };
         let key = ApiKey {
-            id: Uuid::nil(),
+            id: Uuid::nil().into(),
             organisation_id: organisation.id,
             workspace_id: None,
             user_id: None,
@@ -134,7 +134,7 @@ mod tests {
 
     #[test]
     fn a_token_is_remembered_until_it_ends_at_most_five_minutes_and_while_its_organisation_is_unchanged() {
-        let row = Organisation { id: Uuid::new_v4(), ..Organisation::default() };
+        let row = Organisation { id: Uuid::new_v4().into(), ..Organisation::default() };
         let snapshot = Snapshot::with_rows(Vec::new(), Vec::new()).with_organisations(vec![row.clone()]);
         let organisation = snapshot.organisation(&row.id).unwrap();
         let (memory, hash) = (Memory::new(), KeyHash([7; 32]));
@@ -153,7 +153,7 @@ mod tests {
 
     #[test]
     fn a_token_is_forgotten_when_its_keys_are_replaced_or_due_to_be_asked_for() {
-        let row = Organisation { id: Uuid::new_v4(), ..Organisation::default() };
+        let row = Organisation { id: Uuid::new_v4().into(), ..Organisation::default() };
         let snapshot = Snapshot::with_rows(Vec::new(), Vec::new()).with_organisations(vec![row.clone()]);
         let organisation = snapshot.organisation(&row.id).unwrap();
         let (memory, hash, keys) = (Memory::new(), KeyHash([7; 32]), Arc::new(WebKeySet::default()));

@@ -13,6 +13,7 @@ use serde::Serialize;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 use shared::headers::header_prefix::Aliases;
+use shared::id::{OrganisationId, WorkspaceId};
 use shared::log_store::shortened;
 use std::borrow::Cow;
 use uuid::Uuid;
@@ -26,9 +27,9 @@ struct Object<'a> {
     #[serde(rename = "_id")]
     id: Uuid,
     #[serde(rename = "organisation_id")]
-    organisation_id: Uuid,
+    organisation_id: OrganisationId,
     #[serde(rename = "workspace_id")]
-    workspace_id: Uuid,
+    workspace_id: WorkspaceId,
     #[serde(rename = "created_at")]
     created_at: String,
     request: LoggedRequest<'a>,

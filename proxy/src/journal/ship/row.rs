@@ -11,6 +11,7 @@ use crate::request::text_bounds::{self, cut, cut_bytes};
 use chrono::{DateTime, NaiveDate, Utc};
 use rust_decimal::Decimal;
 use serde_json::Value;
+use shared::id::{ApiKeyId, Id};
 use shared::log_store::body_path;
 use std::borrow::Cow;
 use uuid::Uuid;
@@ -18,7 +19,7 @@ use uuid::Uuid;
 pub struct LogRow<'r> {
     record: Record<'r>,
     created_at: DateTime<Utc>,
-    api_key_id: Option<Uuid>,
+    api_key_id: Option<ApiKeyId>,
     model: Option<Cow<'r, str>>,
     requested: Option<Cow<'r, str>>,
     texts: Texts<'r>,
@@ -93,7 +94,7 @@ impl<'r> LogRow<'r> {
         ];
         Self {
             created_at: record.created_at(),
-            api_key_id: (!record.api_key_id.is_nil()).then_some(record.api_key_id),
+            api_key_id: (!record.api_key_id.uuid().is_nil()).then_some(record.api_key_id),
             requested: requested.clone().filter(|requested| answered.as_ref().is_some_and(|model| model != requested)),
             model: answered.or(requested),
             texts: Texts {
@@ -129,9 +130,9 @@ impl<'r> LogRow<'r> {
             attempt: record.attempt.into(),
             metadata: Json::clean(record.metadata.unwrap_or("{}").into()),
             mode: record.mode.name(),
-            body_key: record
-                .has_body
-                .then(|| body_path(record.organisation_id, record.workspace_id, record.created_at(), record.id)),
+            body_key: record.has_body.then(|| {
+                body_path(record.organisation_id.uuid(), record.workspace_id.uuid(), record.created_at(), record.id)
+            }),
             record,
         }
     }
@@ -160,17 +161,17 @@ impl<'r> LogRow<'r> {
         let mut row = out.row(COUNT);
         row.uuid(Some(record.id));
         row.time(self.created_at);
-        row.uuid(Some(record.organisation_id));
-        row.uuid(Some(record.workspace_id));
-        row.uuid(self.api_key_id);
-        row.uuid(record.user_id);
+        row.uuid(Some(record.organisation_id.uuid()));
+        row.uuid(Some(record.workspace_id.uuid()));
+        row.uuid(self.api_key_id.map(Id::uuid));
+        row.uuid(record.user_id.map(Id::uuid));
         row.text(texts.virtual_key.as_deref())?;
-        row.uuid(record.integration_id);
+        row.uuid(record.integration_id.map(Id::uuid));
         row.text(texts.ai_org.as_deref())?;
         row.text(self.model.as_deref())?;
         row.text(self.requested.as_deref())?;
         row.text(texts.config.as_deref())?;
-        row.uuid(record.config_id);
+        row.uuid(record.config_id.map(Id::uuid));
         row.uuid(record.config_version_id);
         row.text(Some(self.mode))?;
         row.text(texts.option.as_deref())?;

@@ -5,9 +5,9 @@
 //! streams of one do not keep another out. What is left over goes by start-time fair queueing: each workspace has a
 //! virtual time that a call moves on by 1/priority, and the earliest is served. Both are weighted by priority.
 
+use shared::id::WorkspaceId;
 use std::cmp::Reverse;
 use std::collections::{HashMap, VecDeque};
-use uuid::Uuid;
 
 /// How many may wait for each place there is, and how many in all.
 const WAITING_PER_PLACE: usize = 10;
@@ -19,7 +19,7 @@ const COST: u64 = 1 << 20;
 /// A call that wants a place.
 #[derive(Debug, Clone, Copy)]
 pub struct QueuedCaller {
-    pub workspace: Uuid,
+    pub workspace: WorkspaceId,
     /// The workspace's priority; at least 1.
     pub weight: u8,
     /// How many calls its provider allows at once.
@@ -46,7 +46,7 @@ pub struct Dequeued<W> {
 }
 
 pub struct FairQueue<W> {
-    lanes: HashMap<Uuid, WorkspaceLane<W>>,
+    lanes: HashMap<WorkspaceId, WorkspaceLane<W>>,
     under_way: usize,
     waiting: usize,
     /// The virtual time of the last call that was served by it.
@@ -134,7 +134,7 @@ impl<W> FairQueue<W> {
     }
 
     /// A call of this workspace is over. Returns those whose turn it is now.
-    pub fn leave(&mut self, workspace: Uuid) -> Vec<W> {
+    pub fn leave(&mut self, workspace: WorkspaceId) -> Vec<W> {
         if let Some(lane) = self.lanes.get_mut(&workspace)
             && lane.under_way > 0
         {
@@ -146,7 +146,7 @@ impl<W> FairQueue<W> {
     }
 
     /// A call gives up waiting. None when it does not wait any more; else those whose turn it is now.
-    pub fn give_up(&mut self, workspace: Uuid, number: u64) -> Option<Vec<W>> {
+    pub fn give_up(&mut self, workspace: WorkspaceId, number: u64) -> Option<Vec<W>> {
         let lane = self.lanes.get_mut(&workspace)?;
         let place = lane.waiting.iter().position(|waiter| waiter.number == number)?;
         lane.waiting.remove(place);
@@ -198,7 +198,7 @@ impl<W> FairQueue<W> {
     }
 
     /// Costs the number of workspaces that are here.
-    fn next(&self) -> Option<Uuid> {
+    fn next(&self) -> Option<WorkspaceId> {
         let places = self.places() as u64;
         let weights: u64 = self.lanes.values().filter(|lane| lane.is_here()).map(|lane| lane.weight).sum();
         let can_go = self.lanes.iter().filter(|(_, lane)| lane.can_go());
@@ -211,7 +211,7 @@ impl<W> FairQueue<W> {
 
     /// Which workspace has the most waiting for its priority. Among equals, the one that matters least; then the one that
     /// came last.
-    fn fullest(&self, newcomer: Uuid) -> Uuid {
+    fn fullest(&self, newcomer: WorkspaceId) -> WorkspaceId {
         // Multiplied, so that parts of small numbers can be compared.
         let load = |lane: &WorkspaceLane<W>| lane.waiting.len() as u64 * COST / lane.weight;
         let waiting = self.lanes.iter().filter(|(_, lane)| lane.is_waiting());
@@ -222,7 +222,7 @@ impl<W> FairQueue<W> {
 
     /// Drops what need not be remembered: a workspace that has nothing here and owes nothing, or everything once
     /// nobody is here at all.
-    fn forget(&mut self, workspace: Uuid) {
+    fn forget(&mut self, workspace: WorkspaceId) {
         if self.under_way == 0 && self.waiting == 0 {
             self.lanes.clear();
             return;

@@ -2,15 +2,16 @@
 
 use super::*;
 use prometheus::Registry;
+use uuid::Uuid;
 
-const INTEGRATION: Uuid = Uuid::from_u128(7);
+const INTEGRATION: IntegrationId = IntegrationId::new(Uuid::from_u128(7));
 
 fn fairness() -> Fairness {
     Fairness::new(Arc::new(FairnessMeters::new(&Registry::new()).unwrap()))
 }
 
 fn asker(workspace: u128) -> QueuedCaller {
-    QueuedCaller { workspace: Uuid::from_u128(workspace), weight: 10, most: 1 }
+    QueuedCaller { workspace: Uuid::from_u128(workspace).into(), weight: 10, most: 1 }
 }
 
 const LONG: Duration = Duration::from_secs(3600);
@@ -29,7 +30,10 @@ async fn a_place_that_comes_back_goes_to_who_waits() {
     assert!(futures::poll!(&mut second).is_pending());
     assert_eq!(counts(&fairness), (1, 1));
     assert!(fairness.pass_now(INTEGRATION, asker(3)).is_none(), "a second call beside another waits for nothing");
-    assert!(fairness.pass_now(Uuid::from_u128(8), asker(3)).is_some(), "another integration's places are its own");
+    assert!(
+        fairness.pass_now(Uuid::from_u128(8).into(), asker(3)).is_some(),
+        "another integration's places are its own"
+    );
     drop(first);
     let second = second.await.unwrap();
     assert_eq!(counts(&fairness), (1, 0));
@@ -84,7 +88,7 @@ async fn who_is_displaced_is_told_at_once() {
 async fn lines_that_nobody_uses_are_not_kept() {
     let fairness = fairness();
     for integration in 0..100 {
-        drop(fairness.pass_now(Uuid::from_u128(integration), asker(1)));
+        drop(fairness.pass_now(Uuid::from_u128(integration).into(), asker(1)));
     }
     assert_eq!(fairness.queues.read().len(), 1);
 }

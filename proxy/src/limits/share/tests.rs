@@ -10,7 +10,7 @@ const BEGIN: Micros = 1_700_000_000 * SECOND;
 /// A share whose first lease of 10 was overdrawn by 290, and that limit.
 fn overdrawn() -> (Share, Limit, Uuid) {
     let kind = LimitKind::Budget { strict: false, since: 1 };
-    let counter = Counter::new(Uuid::nil(), Scope::Policy, "p/", Unit::Tokens, kind);
+    let counter = Counter::new(Uuid::nil().into(), Scope::Policy, "p/", Unit::Tokens, kind);
     let limit = Limit { counter, cap: CAP, kind, dry_run: false };
     let mut share = Share::new(BEGIN, &limit);
     let first = granted(&mut share, BEGIN, kind, LeaseAnswer { granted: 10, left: 990, others: false });
@@ -82,7 +82,7 @@ fn what_running_calls_give_back_lessens_the_debt_of_a_lease_that_is_retired() {
 fn a_clock_that_was_ahead_leaves_no_share_in_a_window_to_come() {
     const HOUR: Micros = 3600 * SECOND;
     let kind = LimitKind::Rate(super::super::counter::Window::Minute);
-    let counter = Counter::new(Uuid::nil(), Scope::Policy, "p/", Unit::Requests, kind);
+    let counter = Counter::new(Uuid::nil().into(), Scope::Policy, "p/", Unit::Requests, kind);
     let limit = Limit { counter, cap: CAP, kind, dry_run: false };
     let ahead = BEGIN + HOUR;
     let mut share = Share::new(ahead, &limit);
@@ -116,7 +116,7 @@ fn share_granted(share: &mut Share, now: Micros, kind: LimitKind, left: u64) -> 
 #[test]
 fn a_budget_that_was_dry_by_a_clock_ahead_is_asked_about_again() {
     let kind = LimitKind::Budget { strict: true, since: 1 };
-    let counter = Counter::new(Uuid::nil(), Scope::Policy, "p/", Unit::Tokens, kind);
+    let counter = Counter::new(Uuid::nil().into(), Scope::Policy, "p/", Unit::Tokens, kind);
     let limit = Limit { counter, cap: CAP, kind, dry_run: false };
     let ahead = BEGIN + 3600 * SECOND;
     let mut share = Share::new(ahead, &limit);

@@ -6,8 +6,8 @@ use shared::model::{AccessStatus, ApiKey, KeyKind, PreviousSecret};
 
 fn key(id: u128, secret: &str) -> ApiKey {
     ApiKey {
-        id: Uuid::from_u128(id),
-        organisation_id: Uuid::from_u128(1),
+        id: Uuid::from_u128(id).into(),
+        organisation_id: Uuid::from_u128(1).into(),
         workspace_id: None,
         user_id: None,
         kind: KeyKind::OrganisationService,
@@ -29,7 +29,10 @@ fn loaded(rows: &[(u128, &str)]) -> Collection<ApiKey> {
 
 /// Which row each of these secrets opens.
 fn opened(keys: &Collection<ApiKey>, secrets: &[&str]) -> Vec<Option<u128>> {
-    secrets.iter().map(|secret| keys.find(&KeyHash::from_key(secret.as_bytes())).map(|key| key.id.as_u128())).collect()
+    secrets
+        .iter()
+        .map(|secret| keys.find(&KeyHash::from_key(secret.as_bytes())).map(|key| key.id.uuid().as_u128()))
+        .collect()
 }
 
 #[test]

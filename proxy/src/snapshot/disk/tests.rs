@@ -13,9 +13,9 @@ fn noon() -> DateTime<Utc> {
 }
 
 fn filled() -> Snapshot {
-    let (organisation_id, workspace) = (Uuid::from_u128(1), Uuid::from_u128(2));
+    let (organisation_id, workspace) = (Uuid::from_u128(1).into(), Uuid::from_u128(2).into());
     let keys = (0..50_u128).map(|n| ApiKey {
-        id: Uuid::from_u128(100 + n),
+        id: Uuid::from_u128(100 + n).into(),
         organisation_id,
         workspace_id: Some(workspace),
         user_id: None,
@@ -67,7 +67,8 @@ fn a_copy_brings_every_row_back_with_its_age() {
         let hash = KeyHash::from_key(&n.to_be_bytes());
         assert_eq!(snapshot.api_key(&hash), original.api_key(&hash));
     }
-    assert_eq!(snapshot.workspace(&Uuid::from_u128(2)), original.workspace(&Uuid::from_u128(2)));
+    let workspace = Uuid::from_u128(2).into();
+    assert_eq!(snapshot.workspace(&workspace), original.workspace(&workspace));
     assert!(snapshot.age().unwrap() >= Duration::from_secs(90));
     assert_eq!(snapshot.progress().reads, 0);
 }

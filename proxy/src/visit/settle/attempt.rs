@@ -9,9 +9,9 @@ use crate::request::sse::Splitter;
 use crate::request::text_bounds::{self, cut};
 use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, header};
+use shared::id::IntegrationId;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-use uuid::Uuid;
 
 pub struct Attempt {
     pub began: Instant,
@@ -19,7 +19,7 @@ pub struct Attempt {
     pub waited_before: Duration,
     pub ai_org: String,
     pub virtual_key: Option<Arc<shared::model::Provider>>,
-    pub integration: Option<Uuid>,
+    pub integration: Option<IntegrationId>,
     pub model: Option<String>,
     pub option: HeaderValue,
     pub found: UsageReader,

@@ -59,8 +59,8 @@ impl AllowedCaller {
     /// Whose share of the memory for bodies a question takes.
     pub(super) fn owner(&self) -> Uuid {
         match self {
-            Self::InWorkspace(caller) => caller.workspace.id,
-            Self::ForOrganisation(key) => key.organisation_id,
+            Self::InWorkspace(caller) => caller.workspace.id.uuid(),
+            Self::ForOrganisation(key) => key.organisation_id.uuid(),
         }
     }
 

@@ -2,17 +2,18 @@
 
 use super::*;
 use proptest::prelude::*;
+use uuid::Uuid;
 
-const A: Uuid = Uuid::from_u128(1);
-const B: Uuid = Uuid::from_u128(2);
-const C: Uuid = Uuid::from_u128(3);
+const A: WorkspaceId = WorkspaceId::new(Uuid::from_u128(1));
+const B: WorkspaceId = WorkspaceId::new(Uuid::from_u128(2));
+const C: WorkspaceId = WorkspaceId::new(Uuid::from_u128(3));
 
-fn asker(workspace: Uuid, weight: u8, most: u32) -> QueuedCaller {
+fn asker(workspace: WorkspaceId, weight: u8, most: u32) -> QueuedCaller {
     QueuedCaller { workspace, weight, most }
 }
 
 /// Brings so many of a workspace; each is known by it.
-fn bring(line: &mut FairQueue<Uuid>, asker: QueuedCaller, times: usize) -> usize {
+fn bring(line: &mut FairQueue<WorkspaceId>, asker: QueuedCaller, times: usize) -> usize {
     (0..times).filter(|_| line.enter(asker, || asker.workspace).0 == Entered::Passes).count()
 }
 
@@ -47,7 +48,7 @@ fn workspaces_that_always_wait_are_served_by_their_priority() {
             // Whoever was served comes again.
             bring(&mut line, if holder == A { a } else { b }, 1);
         }
-        let of = |workspace: Uuid| served.get(&workspace).copied().unwrap_or(0i32);
+        let of = |workspace: WorkspaceId| served.get(&workspace).copied().unwrap_or(0i32);
         let (a, b) = (of(A), of(B));
         assert!((a - expected.0).abs() <= 1 && (b - expected.1).abs() <= 1, "{weights:?}: {a} and {b}");
     }
@@ -175,7 +176,7 @@ proptest! {
         steps in prop::collection::vec(a_step(), 1..300),
     ) {
         let askers: Vec<QueuedCaller> = lanes.iter().enumerate()
-            .map(|(index, (weight, most))| asker(Uuid::from_u128(index as u128), *weight, *most)).collect();
+            .map(|(index, (weight, most))| asker(Uuid::from_u128(index as u128).into(), *weight, *most)).collect();
         let mut line: FairQueue<(usize, u64)> = FairQueue::default();
         let (mut running, mut waiting): (Vec<usize>, Vec<(usize, u64)>) = (Vec::new(), Vec::new());
         let mut count = 0;
