@@ -12,6 +12,8 @@ pub mod disk_keeper;
 pub mod feed;
 pub mod follower;
 pub mod list_pool;
+mod lookups;
+mod made_of;
 mod policies;
 mod progress;
 pub mod saved_config;
@@ -19,6 +21,7 @@ pub mod sharded;
 mod tables;
 
 pub use follower::Follower;
+pub use made_of::Catalog;
 pub use policies::Policies;
 pub use progress::{Confirmed, FeedProgress};
 pub use saved_config::SavedConfig;
@@ -27,21 +30,14 @@ use chrono::{DateTime, Utc};
 use collection::{Collection, Followed, Incoming, Merged};
 use disk::SnapshotView;
 use policies::ByWorkspace;
-use saved_config::ConfigKey;
-use shared::id::{IntegrationId, OrganisationId, PolicyId, WorkspaceId};
-use shared::identity::api_key::KeyHash;
 use shared::model::{
-    ApiKey, Deployment, EmailDigest, Integration, IntegrationModel, IntegrationWorkspace, Organisation, Person,
-    PolicyEntity, Provider, RateLimitsPolicy, SecretReference, UsageLimitsPolicy, Workspace,
+    ApiKey, Deployment, Integration, IntegrationModel, IntegrationWorkspace, Organisation, Person, PolicyEntity,
+    Provider, RateLimitsPolicy, SecretReference, UsageLimitsPolicy, Workspace,
 };
 use shared::seal::data_key::DataKey;
-use std::collections::HashSet;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
-use tables::{PersonKey, ProviderKey, WorkspaceKey};
 use tokio::sync::watch;
-use uuid::Uuid;
 
 pub struct Snapshot {
     api_keys: Collection<ApiKey>,
@@ -72,17 +68,6 @@ pub struct Snapshot {
     read_rows: AtomicU64,
 }
 
-/// What an administrator sets up for applications, to make a snapshot of.
-#[derive(Default)]
-pub struct Catalog {
-    pub integrations: Vec<Integration>,
-    pub models: Vec<IntegrationModel>,
-    pub grants: Vec<IntegrationWorkspace>,
-    pub providers: Vec<Provider>,
-    pub data_keys: Vec<DataKey>,
-    pub configs: Vec<SavedConfig>,
-}
-
 impl Snapshot {
     pub fn empty() -> Self {
         Self {
@@ -111,158 +96,6 @@ impl Snapshot {
             skipped_rows: AtomicU64::new(0),
             read_rows: AtomicU64::new(0),
         }
-    }
-
-    /// A snapshot of just these rows, as if read from Postgres a moment ago.
-    pub fn with_rows(api_keys: Vec<ApiKey>, workspaces: Vec<Workspace>) -> Self {
-        let snapshot = Self::empty();
-        snapshot.api_keys.replace(api_keys);
-        snapshot.workspaces.replace(workspaces);
-        snapshot.advance(|progress| progress.confirmed = Some(Confirmed::now(Utc::now())));
-        snapshot
-    }
-
-    /// The same with just these organisations.
-    pub fn with_organisations(self, organisations: Vec<Organisation>) -> Self {
-        self.organisations.replace(organisations);
-        self
-    }
-
-    /// The same with just these policies.
-    pub fn with_policies(self, rates: Vec<RateLimitsPolicy>, budgets: Vec<UsageLimitsPolicy>) -> Self {
-        self.rate_policies.replace(rates);
-        self.usage_policies.replace(budgets);
-        self.advance(|_| {});
-        self
-    }
-
-    /// Takes over what is remembered of one group of a policy.
-    #[cfg(test)]
-    pub fn remember(&self, entity: PolicyEntity) {
-        self.policy_entities.merge(&[], vec![entity]);
-    }
-
-    /// The same with just these providers and what stands behind them.
-    pub fn with_catalog(self, catalog: Catalog) -> Self {
-        self.integrations.replace(catalog.integrations);
-        self.integration_models.replace(catalog.models);
-        self.integration_workspaces.replace(catalog.grants);
-        self.providers.replace(catalog.providers);
-        self.data_keys.replace(catalog.data_keys);
-        self.configs.replace(catalog.configs);
-        self
-    }
-
-    pub fn api_key(&self, hash: &KeyHash) -> Option<Arc<ApiKey>> {
-        self.api_keys.find(hash)
-    }
-
-    pub fn workspace(&self, id: &WorkspaceId) -> Option<Arc<Workspace>> {
-        self.workspaces.find(&WorkspaceKey::Id(*id))
-    }
-
-    /// A workspace of this organisation by its id or slug.
-    pub fn workspace_named(&self, organisation: OrganisationId, name: &str) -> Option<Arc<Workspace>> {
-        let by_id = name.parse().ok().and_then(|id| self.workspace(&id));
-        let found = by_id.or_else(|| self.workspaces.find(&WorkspaceKey::Slug(organisation, name.to_owned())));
-        found.filter(|workspace| workspace.organisation_id == organisation)
-    }
-
-    pub fn organisation(&self, id: &OrganisationId) -> Option<Arc<Organisation>> {
-        self.organisations.find(id)
-    }
-
-    /// The organisation of an installation that has one.
-    pub fn only_organisation(&self) -> Option<Arc<Organisation>> {
-        self.organisations.only()
-    }
-
-    /// Whether a person of this address was in the organisation and is no longer. Who never was is not known here.
-    pub fn is_removed(&self, organisation: OrganisationId, email: EmailDigest) -> bool {
-        let has = |is_active: bool| self.people.find(&PersonKey { organisation, email, is_active }).is_some();
-        has(false) && !has(true)
-    }
-
-    /// A deployment by the hash of its token.
-    pub fn deployment(&self, token: &KeyHash) -> Option<Arc<Deployment>> {
-        self.deployments.find(token)
-    }
-
-    /// A config of an organisation by its slug or its id.
-    pub fn config(&self, organisation: OrganisationId, name: &str) -> Option<Arc<SavedConfig>> {
-        self.configs.find(&ConfigKey::Name(organisation, name.to_owned()))
-    }
-
-    /// What a workspace's requests use when they name no config.
-    pub fn default_config(&self, workspace: WorkspaceId) -> Option<Arc<SavedConfig>> {
-        self.configs.find(&ConfigKey::DefaultOf(workspace))
-    }
-
-    /// Costs the size of the table.
-    pub fn all_configs(&self) -> Vec<Arc<SavedConfig>> {
-        self.configs.all()
-    }
-
-    pub fn provider(&self, workspace: WorkspaceId, slug: &str) -> Option<Arc<Provider>> {
-        self.providers.find(&ProviderKey::Named(workspace, slug.to_owned()))
-    }
-
-    /// Those of a workspace, in no order. Costs the size of the table.
-    pub fn providers_of(&self, workspace: WorkspaceId) -> Vec<Arc<Provider>> {
-        let mut all = self.providers.all();
-        all.retain(|provider| provider.workspace_id == workspace);
-        all
-    }
-
-    pub fn integration(&self, id: &IntegrationId) -> Option<Arc<Integration>> {
-        self.integrations.find(id)
-    }
-
-    pub fn integration_model(&self, integration: IntegrationId, model: &str) -> Option<Arc<IntegrationModel>> {
-        self.integration_models.find(&(integration, model.to_owned()))
-    }
-
-    /// What these integrations say about single models. Costs the size of the table.
-    pub fn models_of(&self, integrations: &HashSet<IntegrationId>) -> Vec<Arc<IntegrationModel>> {
-        let mut all = self.integration_models.all();
-        all.retain(|model| integrations.contains(&model.integration_id));
-        all
-    }
-
-    pub fn integration_workspace(
-        &self,
-        integration: IntegrationId,
-        workspace: WorkspaceId,
-    ) -> Option<Arc<IntegrationWorkspace>> {
-        self.integration_workspaces.find(&(integration, workspace))
-    }
-
-    pub fn data_key(&self, id: &Uuid) -> Option<Arc<DataKey>> {
-        self.data_keys.find(id)
-    }
-
-    pub fn secret_reference(&self, id: &Uuid) -> Option<Arc<SecretReference>> {
-        self.secret_references.find(id)
-    }
-
-    /// All of them: to fetch them before they are needed.
-    pub fn secret_references(&self) -> Vec<Arc<SecretReference>> {
-        self.secret_references.all()
-    }
-
-    /// The active policies of a workspace, if it has any.
-    pub fn policies(&self, workspace: &WorkspaceId) -> Option<Arc<Policies>> {
-        self.policies.find(workspace)
-    }
-
-    /// What is remembered of one group of a usage-limits policy.
-    pub fn policy_entity(&self, policy: PolicyId, value_key: &str) -> Option<Arc<PolicyEntity>> {
-        self.policy_entities.find(&(policy, value_key.to_owned()))
-    }
-
-    /// How often that was another.
-    pub fn policy_entity_changes(&self) -> u64 {
-        self.policy_entities.changes()
     }
 
     /// Every table the proxy follows, in the order they are read.

@@ -1,0 +1,129 @@
+//! What requests ask the snapshot: the rows they name, each found by a key. Whatever costs the size of a table says so.
+
+use super::saved_config::ConfigKey;
+use super::tables::{PersonKey, ProviderKey, WorkspaceKey};
+use super::{Policies, SavedConfig, Snapshot};
+use shared::id::{IntegrationId, OrganisationId, PolicyId, WorkspaceId};
+use shared::identity::api_key::KeyHash;
+use shared::model::{
+    ApiKey, Deployment, EmailDigest, Integration, IntegrationModel, IntegrationWorkspace, Organisation, PolicyEntity,
+    Provider, SecretReference, Workspace,
+};
+use shared::seal::data_key::DataKey;
+use std::collections::HashSet;
+use std::sync::Arc;
+use uuid::Uuid;
+
+impl Snapshot {
+    pub fn api_key(&self, hash: &KeyHash) -> Option<Arc<ApiKey>> {
+        self.api_keys.find(hash)
+    }
+
+    pub fn workspace(&self, id: &WorkspaceId) -> Option<Arc<Workspace>> {
+        self.workspaces.find(&WorkspaceKey::Id(*id))
+    }
+
+    /// A workspace of this organisation by its id or slug.
+    pub fn workspace_named(&self, organisation: OrganisationId, name: &str) -> Option<Arc<Workspace>> {
+        let by_id = name.parse().ok().and_then(|id| self.workspace(&id));
+        let found = by_id.or_else(|| self.workspaces.find(&WorkspaceKey::Slug(organisation, name.to_owned())));
+        found.filter(|workspace| workspace.organisation_id == organisation)
+    }
+
+    pub fn organisation(&self, id: &OrganisationId) -> Option<Arc<Organisation>> {
+        self.organisations.find(id)
+    }
+
+    /// The organisation of an installation that has one.
+    pub fn only_organisation(&self) -> Option<Arc<Organisation>> {
+        self.organisations.only()
+    }
+
+    /// Whether a person of this address was in the organisation and is no longer. Who never was is not known here.
+    pub fn is_removed(&self, organisation: OrganisationId, email: EmailDigest) -> bool {
+        let has = |is_active: bool| self.people.find(&PersonKey { organisation, email, is_active }).is_some();
+        has(false) && !has(true)
+    }
+
+    /// A deployment by the hash of its token.
+    pub fn deployment(&self, token: &KeyHash) -> Option<Arc<Deployment>> {
+        self.deployments.find(token)
+    }
+
+    /// A config of an organisation by its slug or its id.
+    pub fn config(&self, organisation: OrganisationId, name: &str) -> Option<Arc<SavedConfig>> {
+        self.configs.find(&ConfigKey::Name(organisation, name.to_owned()))
+    }
+
+    /// What a workspace's requests use when they name no config.
+    pub fn default_config(&self, workspace: WorkspaceId) -> Option<Arc<SavedConfig>> {
+        self.configs.find(&ConfigKey::DefaultOf(workspace))
+    }
+
+    /// Costs the size of the table.
+    pub fn all_configs(&self) -> Vec<Arc<SavedConfig>> {
+        self.configs.all()
+    }
+
+    pub fn provider(&self, workspace: WorkspaceId, slug: &str) -> Option<Arc<Provider>> {
+        self.providers.find(&ProviderKey::Named(workspace, slug.to_owned()))
+    }
+
+    /// Those of a workspace, in no order. Costs the size of the table.
+    pub fn providers_of(&self, workspace: WorkspaceId) -> Vec<Arc<Provider>> {
+        let mut all = self.providers.all();
+        all.retain(|provider| provider.workspace_id == workspace);
+        all
+    }
+
+    pub fn integration(&self, id: &IntegrationId) -> Option<Arc<Integration>> {
+        self.integrations.find(id)
+    }
+
+    pub fn integration_model(&self, integration: IntegrationId, model: &str) -> Option<Arc<IntegrationModel>> {
+        self.integration_models.find(&(integration, model.to_owned()))
+    }
+
+    /// What these integrations say about single models. Costs the size of the table.
+    pub fn models_of(&self, integrations: &HashSet<IntegrationId>) -> Vec<Arc<IntegrationModel>> {
+        let mut all = self.integration_models.all();
+        all.retain(|model| integrations.contains(&model.integration_id));
+        all
+    }
+
+    pub fn integration_workspace(
+        &self,
+        integration: IntegrationId,
+        workspace: WorkspaceId,
+    ) -> Option<Arc<IntegrationWorkspace>> {
+        self.integration_workspaces.find(&(integration, workspace))
+    }
+
+    pub fn data_key(&self, id: &Uuid) -> Option<Arc<DataKey>> {
+        self.data_keys.find(id)
+    }
+
+    pub fn secret_reference(&self, id: &Uuid) -> Option<Arc<SecretReference>> {
+        self.secret_references.find(id)
+    }
+
+    /// All of them: to fetch them before they are needed.
+    pub fn secret_references(&self) -> Vec<Arc<SecretReference>> {
+        self.secret_references.all()
+    }
+
+    /// The active policies of a workspace, if it has any.
+    pub fn policies(&self, workspace: &WorkspaceId) -> Option<Arc<Policies>> {
+        self.policies.find(workspace)
+    }
+
+    /// What is remembered of one group of a usage-limits policy.
+    pub fn policy_entity(&self, policy: PolicyId, value_key: &str) -> Option<Arc<PolicyEntity>> {
+        self.policy_entities.find(&(policy, value_key.to_owned()))
+    }
+
+    /// How often that was another.
+    pub fn policy_entity_changes(&self) -> u64 {
+        self.policy_entities.changes()
+    }
+}
