@@ -12,6 +12,7 @@ pub mod images;
 pub mod native_model;
 mod scan;
 pub mod stream_options;
+mod tokenizer;
 mod vocabulary;
 
 pub use estimate::{AnsweredText, UncountedCall, rough_tokens};

@@ -4,6 +4,7 @@
 //! in the record, a quarter of the characters, in case the process is killed before the count.
 
 use super::scan::{self, ScannedValue as Written};
+use super::tokenizer::Tokenizer;
 use super::{scaled, vocabulary};
 use bytes::Bytes;
 use serde::Deserializer;
@@ -86,7 +87,7 @@ pub fn rough_tokens(body: &[u8]) -> u64 {
 }
 
 struct TokenCounter {
-    tokenizer: &'static bpe_openai::Tokenizer,
+    tokenizer: &'static Tokenizer,
     /// Messages met; none where they do not count.
     roles: Option<u64>,
     tokens: u64,

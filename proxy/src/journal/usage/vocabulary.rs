@@ -1,16 +1,16 @@
 //! The vocabulary of a model. OpenAI's two are public; of the others' none is, or none is small, and the newer of the two
 //! comes closest. Whoever counts says that it is an estimate.
 
-use bpe_openai::{Tokenizer, cl100k_base, o200k_base};
+use super::tokenizer::{Tokenizer, cl100k, o200k};
 
 /// Families that speak the older one. Names of routers and fine-tunes have theirs in the middle.
 const OLDER: [&str; 6] = ["gpt-3.5", "gpt-35", "gpt-4-", "gpt-4:", "text-embedding-", "gpt-4 "];
 
-/// Read on first use, which takes a moment: not for threads that carry requests.
+/// Built on first use, which takes a moment: not for threads that carry requests.
 pub fn of_model(model: &str) -> &'static Tokenizer {
     match is_older(model) {
-        true => cl100k_base(),
-        false => o200k_base(),
+        true => cl100k(),
+        false => o200k(),
     }
 }
 
