@@ -76,14 +76,31 @@ enum ReaderState {
 }
 
 impl ModelReader {
-    pub fn push(&mut self, piece: &[u8]) {
-        for &byte in piece {
+    pub fn push(&mut self, mut piece: &[u8]) {
+        loop {
+            let skipped = self.skippable(piece);
+            self.consumed += skipped as u64;
+            let Some((&byte, rest)) = piece[skipped..].split_first() else { return };
             self.state = self.step(byte);
             self.consumed += 1;
             if matches!(self.state, ReaderState::NoObject | ReaderState::Broken(_)) {
-                break;
+                return;
             }
+            piece = rest;
         }
+    }
+
+    /// How many bytes change nothing: most of a body is text of other fields, which is not worth a step for each byte.
+    fn skippable(&self, piece: &[u8]) -> usize {
+        let next = match self.state {
+            ReaderState::InText { is_escaped: false, .. } if !self.is_model => memchr::memchr2(b'"', b'\\', piece),
+            ReaderState::InNestedText { is_escaped: false, .. } => memchr::memchr2(b'"', b'\\', piece),
+            ReaderState::Nested { .. } => {
+                piece.iter().position(|byte| matches!(byte, b'"' | b'{' | b'[' | b'}' | b']'))
+            }
+            _ => return 0,
+        };
+        next.unwrap_or(piece.len())
     }
 
     /// How much of the body it has seen, up to where it stopped looking.
