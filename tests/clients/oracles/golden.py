@@ -33,6 +33,13 @@ def answers(target):
             yield _name(file), written[target]
 
 
+def errors(target):
+    """(name, status, body) of every error that was written to this format."""
+    for file in _files("errors", "json"):
+        written = json.loads(file.read_text())
+        yield _name(file), int(written["kind"].split()[-1]), written[target]
+
+
 def streams(target):
     """(name, text) of every stream that was written to this format."""
     for file in _files("streams", "txt"):
