@@ -1,4 +1,4 @@
-//! A stand-in for OpenAI and Anthropic, used by `make run`, the tests and the bench. It answers deterministically,
+//! A stand-in for OpenAI (also at Azure), Anthropic, Gemini (also at Vertex), Bedrock and Cohere, used by `make run`, the tests and the bench. It answers deterministically,
 //! counts its own tokens (a quarter of the characters of each text, rounded up; or words of one token each), remembers what it received, and fails
 //! exactly as a request asks it to (see `fault`). It runs on a thread of its own, so that a test that blocks its
 //! runtime does not block its provider.
@@ -7,21 +7,31 @@ mod answer;
 mod anthropic;
 mod ask;
 pub mod authority;
+mod bedrock;
 mod body;
+mod cohere;
 mod control;
 pub mod counts;
+mod event_stream;
 pub mod fault;
+mod fields;
+mod gemini;
 mod objects;
 mod openai;
 pub mod pattern;
+mod question;
 mod receive;
 mod record;
 mod reply;
 mod responses;
 mod route;
+mod sample;
 mod server;
 mod shape;
 mod state;
+mod tools;
+mod top_level;
+mod vendors;
 mod websocket;
 mod wire;
 

@@ -8,7 +8,7 @@ use bench::mock::{Identity, Mock, Options, Tls};
 use clap::Parser;
 use tokio::signal::unix::{SignalKind, signal};
 
-/// A provider that answers as OpenAI and Anthropic do, and fails as each request asks.
+/// A provider that answers as OpenAI, Anthropic, Gemini, Bedrock and Cohere do, and fails as each request asks.
 #[derive(Parser)]
 struct Arguments {
     /// Address to listen on.

@@ -14,13 +14,15 @@ use super::ask::Ask;
 use super::body::{Abort, Ending, Outgoing};
 use super::counts::Outcome;
 use super::fault::{BadFault, Fault};
+use super::question::Question;
 use super::receive::{self, Received};
 use super::reply::Reply;
-use super::route::{Endpoint, last_segment, unversioned};
+use super::route::{Endpoint, canonical, lacks_api_version, last_segment, raw_prediction};
 use super::shape::{self, Payload, Step};
 use super::state::Serving;
+use super::vendors::{self, Call};
 use super::wire::Link;
-use super::{anthropic, control, objects, openai, responses, websocket};
+use super::{anthropic, control, objects, openai, responses, top_level, websocket};
 
 pub async fn answer(request: Request<Incoming>, link: Arc<Link>) -> Result<Response<Outgoing>, Abort> {
     let (head, body) = request.into_parts();
@@ -40,7 +42,7 @@ pub async fn answer(request: Request<Incoming>, link: Arc<Link>) -> Result<Respo
     if link.state.remembers() {
         link.state.remember(received.recorded(&head, link.id));
     }
-    if !is_authenticated(&head.headers) {
+    if !is_authenticated(&head, endpoint) {
         return Ok(refusal(&head, endpoint, 401, "Incorrect API key provided.", serving, link));
     }
     let Reaction { fault, status, payload } = match react(&head, endpoint, early, &received, serving.id, &link) {
@@ -85,6 +87,14 @@ fn react(
     id: u64,
     link: &Link,
 ) -> Result<Reaction, (u16, String)> {
+    if let Some(vendor) = vendors::of(endpoint) {
+        let call = Call { endpoint, path: head.uri.path(), query: head.uri.query() };
+        let (fault, status, payload) = vendors::react(vendor, &call, early, &received.kept, id)?;
+        return Ok(Reaction { fault, status, payload });
+    }
+    if lacks_api_version(head.uri.path(), head.uri.query()) {
+        return Err((404, "Resource not found".into()));
+    }
     let reads_json = matches!(
         endpoint,
         Endpoint::Chat
@@ -94,10 +104,14 @@ fn react(
             | Endpoint::CountTokens
             | Endpoint::Responses
     );
-    let ask = match reads_json && early.as_ref().is_none_or(|fault| !fault.early_answer) {
+    let mut ask = match reads_json && early.as_ref().is_none_or(|fault| !fault.early_answer) {
         true => Ask::parse(&received.kept).map_err(|error| (400, format!("We could not parse your JSON: {error}")))?,
         false => Ask::default(),
     };
+    let vertex = raw_prediction(head.uri.path());
+    if vertex == Some(true) {
+        ask.stream = Some(true);
+    }
     let fault = match early {
         Some(fault) => fault,
         None => ask.fault().map_err(|BadFault(reason)| (400, reason))?.unwrap_or_default(),
@@ -111,6 +125,9 @@ fn react(
         let named = if status >= 400 { status } else { 500 };
         let payload = Payload::whole(error_body(endpoint, named, "mock error, as asked"));
         return Ok(Reaction { fault, status, payload });
+    }
+    if let Some(flaw) = flaw(head, endpoint, &fault, &ask, &received.kept) {
+        return Err((400, flaw));
     }
     let payload = match endpoint {
         Endpoint::Chat if ask.messages.is_none() && !fault.early_answer => {
@@ -133,12 +150,26 @@ fn react(
         Endpoint::Realtime => Payload::Whole(Bytes::new()),
         Endpoint::Responses => responses::response(&ask, &fault, id),
         Endpoint::Objects => {
-            let path = unversioned(head.uri.path());
+            let path = canonical(head.uri.path());
             objects::answer(&head.method, path, &received.kept, id, &Reply::of(&fault))
         }
-        Endpoint::Echo => Payload::whole(received.recorded(head, link.id).to_json().to_string().into_bytes()),
+        // Those of other vendors were answered above.
+        _ => Payload::whole(received.recorded(head, link.id).to_json().to_string().into_bytes()),
     };
     Ok(Reaction { fault, status, payload })
+}
+
+/// What a provider refuses always, and what is refused only to who asks to be held to the wire.
+fn flaw(head: &Parts, endpoint: Endpoint, fault: &Fault, ask: &Ask<'_>, body: &[u8]) -> Option<String> {
+    let is_vertex = raw_prediction(head.uri.path()).is_some();
+    if is_vertex && endpoint == Endpoint::Messages && !fault.early_answer && ask.anthropic_version.is_none() {
+        return Some("anthropic_version: Field required".to_owned());
+    }
+    let version = head.headers.get("anthropic-version").map(HeaderValue::as_bytes);
+    if endpoint == Endpoint::Messages && version == Some(top_level::WITHOUT_SAMPLING) {
+        return top_level::sampling_flaw(body);
+    }
+    fault.strict.then(|| top_level::flaw(endpoint, body, is_vertex)).flatten()
 }
 
 fn respond(
@@ -149,13 +180,13 @@ fn respond(
     serving: Serving,
     link: Arc<Link>,
 ) -> Response<Outgoing> {
-    let is_stream = matches!(payload, Payload::Events(_));
+    let is_stream = matches!(payload, Payload::Events(_) | Payload::Pieces(..));
     let content_type = match &payload {
         _ if fault.content_type.is_some() => header(fault.content_type.as_deref().unwrap_or_default()),
         Payload::Events(_) => HeaderValue::from_static("text/event-stream; charset=utf-8"),
         Payload::Pattern(_) => HeaderValue::from_static("application/octet-stream"),
         Payload::Whole(_) => HeaderValue::from_static("application/json"),
-        Payload::Typed(kind, _) => HeaderValue::from_static(kind),
+        Payload::Typed(kind, _) | Payload::Pieces(kind, _) => HeaderValue::from_static(kind),
     };
     let outcome = if status >= 400 { Outcome::Error } else { Outcome::Ok };
     let request_id = header(&format!("req_mock_{:016}", serving.id));
@@ -219,24 +250,49 @@ fn refusal(
     link: Arc<Link>,
 ) -> Response<Outgoing> {
     let payload = Payload::whole(error_body(endpoint, status, message));
-    respond(head, &Fault::default(), status, payload, serving, link)
+    let mut fault = Fault::default();
+    if let Some(vendor) = vendors::of(endpoint) {
+        let named = vendor.headers(&Question::default(), status).into_iter();
+        fault.headers.extend(named.map(|(name, value)| (name.to_owned(), value)));
+    }
+    respond(head, &fault, status, payload, serving, link)
 }
 
 fn error_body(endpoint: Endpoint, status: u16, message: &str) -> Vec<u8> {
-    let body = match endpoint.speaks_anthropic() {
-        true => anthropic::error(status, message),
-        false => openai::error(status, message),
+    let body = match vendors::of(endpoint) {
+        Some(vendor) => vendor.error(status, message),
+        None if endpoint.speaks_anthropic() => anthropic::error(status, message),
+        None => openai::error(status, message),
     };
     body.to_string().into_bytes()
 }
 
-/// Any credential will do but none and `sk-bad`: a proxy must have forwarded one.
-fn is_authenticated(headers: &HeaderMap) -> bool {
-    let key = match headers.get(AUTHORIZATION) {
+/// Any credential will do but none and `sk-bad`: a proxy must have forwarded one. Only Bedrock takes signatures, and
+/// only Google takes keys in the query.
+fn is_authenticated(head: &Parts, endpoint: Endpoint) -> bool {
+    const KEY_HEADERS: [&str; 3] = ["x-api-key", "x-goog-api-key", "api-key"];
+    let is_bedrock = matches!(endpoint, Endpoint::Converse | Endpoint::Invoke);
+    let key = match head.headers.get(AUTHORIZATION) {
+        Some(value) if is_bedrock && is_signature(value) => return true,
         Some(value) => value.as_bytes().strip_prefix(b"Bearer "),
-        None => ["x-api-key", "x-goog-api-key"].iter().find_map(|name| headers.get(*name)).map(HeaderValue::as_bytes),
+        None => match KEY_HEADERS.iter().find_map(|name| head.headers.get(*name)) {
+            Some(key) => Some(key.as_bytes()),
+            None => query_key(head).filter(|_| vendors::of(endpoint).is_some() && !is_bedrock).map(str::as_bytes),
+        },
     };
     key.is_some_and(|key| !key.is_empty() && key != b"sk-bad")
+}
+
+/// Shape alone: the mock has no secret to check it with.
+fn is_signature(value: &HeaderValue) -> bool {
+    let signed = value.to_str().ok().and_then(|text| text.strip_prefix("AWS4-HMAC-SHA256 "));
+    let parts: Vec<&str> = signed.unwrap_or_default().split(',').map(str::trim).collect();
+    let has = |name: &str| parts.iter().any(|part| part.strip_prefix(name).is_some_and(|rest| !rest.is_empty()));
+    has("Credential=") && has("SignedHeaders=") && has("Signature=")
+}
+
+fn query_key(head: &Parts) -> Option<&str> {
+    head.uri.query()?.split('&').find_map(|pair| pair.strip_prefix("key="))
 }
 
 /// Faults may ask for header values that HTTP forbids; those become empty.

@@ -7,6 +7,8 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 
 use super::fault::{BadFault, Fault};
+use super::sample::JsonFormat;
+use super::tools::{self, Choice, Tool, ToolCall};
 
 #[derive(Default, Deserialize)]
 pub struct Ask<'a> {
@@ -32,6 +34,19 @@ pub struct Ask<'a> {
     tools: Option<&'a RawValue>,
     #[serde(borrow)]
     tool_choice: Option<&'a RawValue>,
+    #[serde(borrow)]
+    response_format: Option<&'a RawValue>,
+    /// Where responses say their format.
+    #[serde(borrow)]
+    text: Option<&'a RawValue>,
+    /// Where messages say theirs.
+    #[serde(borrow)]
+    output_config: Option<&'a RawValue>,
+    #[serde(borrow)]
+    output_format: Option<&'a RawValue>,
+    /// Stands in the body where Vertex serves Anthropic's models.
+    #[serde(borrow)]
+    pub anthropic_version: Option<&'a RawValue>,
 }
 
 #[derive(Deserialize)]
@@ -103,22 +118,54 @@ impl<'a> Ask<'a> {
         items.into_iter().map(|item| item.get().to_owned()).collect()
     }
 
-    /// The tool the request insists on, or the first one when any will do, and what it is called with.
-    pub fn forced_tool(&self) -> Option<(String, &'static str)> {
-        const ARGUMENTS: &str = r#"{"city":"Paris"}"#;
-        let choice: Value = serde_json::from_str(self.tool_choice?.get()).ok()?;
-        let name_of = |tool: &Value| tool["function"]["name"].as_str().or(tool["name"].as_str()).map(str::to_owned);
-        if let Some(name) = name_of(&choice) {
-            return Some((name, ARGUMENTS));
+    /// The tools that are called, most often none.
+    pub fn calls(&self, fault: &Fault) -> Vec<ToolCall> {
+        if self.tool_choice.is_none() && fault.tool_calls.is_none() {
+            return Vec::new();
         }
-        let is_forced = choice == "required" || choice["type"] == "any";
-        let tools: Vec<Value> = serde_json::from_str(self.tools?.get()).ok()?;
-        tools.first().and_then(name_of).filter(|_| is_forced).map(|name| (name, ARGUMENTS))
+        let choice = match self.tool_choice.map(value_of).unwrap_or_default() {
+            Value::String(word) if word == "required" => Choice::Any,
+            choice if choice["type"] == "any" => Choice::Any,
+            choice => match named(&choice)["name"].as_str() {
+                Some(name) => Choice::Named(name.to_owned()),
+                None => Choice::Free,
+            },
+        };
+        let offered = self.tools.map(value_of).unwrap_or_default();
+        let read = |tool: &Value| Tool::read(named(tool), &["parameters", "input_schema"]);
+        let tools: Vec<Tool> = offered.as_array().into_iter().flatten().filter_map(read).collect();
+        tools::calls(&tools, &choice, fault)
+    }
+
+    /// The JSON that is asked for, in the words of chats, responses or messages.
+    pub fn format(&self) -> Option<JsonFormat> {
+        let places = [self.response_format, self.text, self.output_config, self.output_format];
+        places.into_iter().flatten().find_map(|raw| {
+            let value = value_of(raw);
+            let format = if value["format"].is_object() { &value["format"] } else { &value };
+            match format["type"].as_str() {
+                Some("json_object") => Some(JsonFormat::Object),
+                Some("json_schema") => {
+                    let schema = [&format["schema"], &format["json_schema"]["schema"]];
+                    schema.into_iter().find(|schema| schema.is_object()).cloned().map(JsonFormat::Schema)
+                }
+                _ => None,
+            }
+        })
     }
 
     pub fn wants_base64(&self) -> bool {
         self.encoding_format.is_some_and(|format| format.get() == "\"base64\"")
     }
+}
+
+fn value_of(raw: &RawValue) -> Value {
+    serde_json::from_str(raw.get()).unwrap_or_default()
+}
+
+/// What has the name: chats put it one level lower than responses and messages.
+fn named(tool: &Value) -> &Value {
+    if tool["function"].is_object() { &tool["function"] } else { tool }
 }
 
 /// The mock's own rule: a quarter of the characters, rounded up.
@@ -193,6 +240,33 @@ mod tests {
         ] {
             let fault = Ask::parse(body.as_bytes()).unwrap().fault().unwrap();
             assert_eq!(fault.and_then(|fault| fault.status), status, "{body}");
+        }
+    }
+
+    #[test]
+    fn json_is_asked_for_in_three_ways() {
+        let schema = r#"{"type":"object","properties":{"city":{"type":"string"}},"required":["city"]}"#;
+        for (body, text) in [
+            (r#"{"response_format":{"type":"text"}}"#.to_owned(), None),
+            (r#"{"response_format":{"type":"json_object"}}"#.to_owned(), Some("This is the mock provider.")),
+            (
+                format!(
+                    r#"{{"response_format":{{"type":"json_schema","json_schema":{{"name":"x","schema":{schema}}}}}}}"#
+                ),
+                Some(r#"{"city":"Paris"}"#),
+            ),
+            (
+                format!(r#"{{"text":{{"format":{{"type":"json_schema","name":"x","schema":{schema}}}}}}}"#),
+                Some(r#"{"city":"Paris"}"#),
+            ),
+            (
+                format!(r#"{{"output_config":{{"format":{{"type":"json_schema","schema":{schema}}}}}}}"#),
+                Some(r#"{"city":"Paris"}"#),
+            ),
+        ] {
+            let format = Ask::parse(body.as_bytes()).unwrap().format().map(|format| format.text());
+            assert_eq!(format.is_some(), text.is_some(), "{body}");
+            assert!(format.unwrap_or_default().contains(text.unwrap_or_default()), "{body}");
         }
     }
 

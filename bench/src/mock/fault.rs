@@ -55,6 +55,10 @@ pub struct Fault {
     pub reply_bytes: Option<usize>,
     /// The text is so many words of one token each (see `reply`), and a stream brings them one by one.
     pub words: Option<usize>,
+    /// Calls so many of the tools that the request offers, side by side, though it insists on none.
+    pub tool_calls: Option<usize>,
+    /// Holds a request to the fields of its wire where the mock is lenient (chat, messages, responses).
+    pub strict: bool,
     /// The name under which the mock notes how many of those words left it.
     pub tag: Option<String>,
     /// Answers before the body is read, then closes. Only by header, query or queue.

@@ -10,6 +10,7 @@ use super::ask::Ask;
 use super::fault::Fault;
 use super::reply::Reply;
 use super::shape::Payload;
+use super::tools::ToolCall;
 
 /// Answers are reproducible, so their time stands still.
 pub const CREATED: u64 = 1_750_000_000;
@@ -18,12 +19,13 @@ pub const STAMP: &str = "1000000000000000000";
 const MODELS: [&str; 5] = ["gpt-4o", "gpt-4o-mini", "text-embedding-3-small", "claude-sonnet-4-20250514", "mock-model"];
 
 pub fn chat(ask: &Ask<'_>, fault: &Fault, id: u64) -> Payload {
-    let reply = Reply::of(fault);
+    let reply = Reply::in_format(fault, ask.format().as_ref());
+    let calls = ask.calls(fault);
     if ask.is_streaming() {
-        return Payload::Events(chat_events(ask, fault, &reply, id));
+        return Payload::Events(chat_events(ask, fault, &reply, &calls, id));
     }
-    if let Some((name, arguments)) = ask.forced_tool() {
-        return Payload::whole(tool_call(ask, &name, arguments, fault, &reply, id));
+    if !calls.is_empty() {
+        return Payload::whole(called(ask, &calls, fault, &reply, id));
     }
     let mut out = Vec::with_capacity(640 + reply.text.len());
     write(&mut out, format_args!(r#"{{"id":"chatcmpl-{id:016}","object":"chat.completion","created":{CREATED},"#));
@@ -36,10 +38,9 @@ pub fn chat(ask: &Ask<'_>, fault: &Fault, id: u64) -> Payload {
     Payload::whole(out)
 }
 
-/// The call of a tool that the request insists on.
-fn tool_call(ask: &Ask<'_>, name: &str, arguments: &str, fault: &Fault, reply: &Reply<'_>, id: u64) -> Vec<u8> {
-    let function = json!({ "name": name, "arguments": arguments });
-    let calls = json!([{ "id": format!("call_{id:016}"), "type": "function", "function": function }]);
+/// An answer that calls tools.
+fn called(ask: &Ask<'_>, calls: &[ToolCall], fault: &Fault, reply: &Reply<'_>, id: u64) -> Vec<u8> {
+    let calls: Vec<Value> = (0..).zip(calls).map(|(index, call)| call_object(id, index, call)).collect();
     let message = json!({ "role": "assistant", "content": null, "refusal": null, "tool_calls": calls });
     let mut out = Vec::new();
     write(&mut out, format_args!(r#"{{"id":"chatcmpl-{id:016}","object":"chat.completion","created":{CREATED},"#));
@@ -50,7 +51,44 @@ fn tool_call(ask: &Ask<'_>, name: &str, arguments: &str, fault: &Fault, reply: &
     out
 }
 
-fn chat_events(ask: &Ask<'_>, fault: &Fault, reply: &Reply<'_>, id: u64) -> Vec<Bytes> {
+fn call_object(id: u64, index: usize, call: &ToolCall) -> Value {
+    let function = json!({ "name": call.name, "arguments": call.arguments.to_string() });
+    json!({ "id": call_id(id, index), "type": "function", "function": function })
+}
+
+/// The first call of an answer keeps the number of its request.
+fn call_id(id: u64, index: usize) -> String {
+    if index == 0 { format!("call_{id:016}") } else { format!("call_{id:016}_{index}") }
+}
+
+/// What a stream says of its calls: the name of each, then its arguments in two pieces.
+fn call_deltas(calls: &[ToolCall], id: u64) -> Vec<String> {
+    let delta = |index: usize, call: Value| {
+        let mut call = call;
+        call["index"] = json!(index);
+        json!({ "tool_calls": [call] }).to_string()
+    };
+    let mut deltas = Vec::new();
+    for (index, call) in calls.iter().enumerate() {
+        let arguments = call.arguments.to_string();
+        let (first, second) = halves(&arguments);
+        let mut opening = call_object(id, index, call);
+        opening["function"]["arguments"] = json!("");
+        deltas.push(delta(index, opening));
+        for piece in [first, second] {
+            deltas.push(delta(index, json!({ "function": { "arguments": piece } })));
+        }
+    }
+    deltas
+}
+
+/// Two pieces of a text, cut between characters.
+pub fn halves(text: &str) -> (&str, &str) {
+    let middle = (text.len() / 2..text.len()).find(|at| text.is_char_boundary(*at)).unwrap_or(text.len());
+    text.split_at(middle)
+}
+
+fn chat_events(ask: &Ask<'_>, fault: &Fault, reply: &Reply<'_>, calls: &[ToolCall], id: u64) -> Vec<Bytes> {
     let usage_field = if ask.wants_usage_chunk() { r#","usage":null"# } else { "" };
     let stamp = if fault.stamp { format!(r#","mock_sent_ns":{STAMP}"#) } else { String::new() };
     let head = format!(
@@ -66,11 +104,15 @@ fn chat_events(ask: &Ask<'_>, fault: &Fault, reply: &Reply<'_>, id: u64) -> Vec<
         });
     };
     choice(&|out| out.extend_from_slice(br#"{"role":"assistant","content":"","refusal":null}"#), "null");
-    let pieces = reply.pieces();
+    for delta in call_deltas(calls, id) {
+        choice(&|out| out.extend_from_slice(delta.as_bytes()), "null");
+    }
+    let pieces = if calls.is_empty() { reply.pieces() } else { Vec::new() };
     for piece in &pieces {
         choice(&|out| write_object(out, "content", piece), "null");
     }
-    choice(&|out| out.extend_from_slice(b"{}"), "\"stop\"");
+    let finish = if calls.is_empty() { "\"stop\"" } else { "\"tool_calls\"" };
+    choice(&|out| out.extend_from_slice(b"{}"), finish);
     if ask.wants_usage_chunk() && !fault.no_usage {
         events.push(|out| {
             write(out, format_args!(r#"{head}"choices":[]"#));
@@ -146,7 +188,7 @@ pub fn embeddings(ask: &Ask<'_>, fault: &Fault) -> Payload {
     Payload::whole(answer.to_string().into_bytes())
 }
 
-fn vector(text: &str, dimensions: usize) -> Vec<f32> {
+pub fn vector(text: &str, dimensions: usize) -> Vec<f32> {
     let seed = openssl::sha::sha256(text.as_bytes());
     (0..dimensions).map(|index| f32::from(seed[index % 32] as i8) / 128.0 / (1 + index / 32) as f32).collect()
 }
@@ -216,14 +258,20 @@ impl Events {
 
 /// Puts the wrong events a fault asks for into a stream whose first `preamble` events carry no content.
 pub fn spoil(events: &mut Vec<Bytes>, fault: &Fault, preamble: usize, error: impl Fn() -> String) {
+    let broken = Bytes::from_static(b"data: {\"id\":\"chatcmpl-broken\",\"choices\":[{\"delta\":\n\n");
+    spoil_with(events, fault, preamble, broken, || Bytes::from(error()));
+}
+
+/// As `spoil`, for streams of another framing.
+pub fn spoil_with<E>(events: &mut Vec<E>, fault: &Fault, preamble: usize, broken: E, error: impl Fn() -> E) {
     if fault.bad_json {
         let middle = (preamble + 1).min(events.len());
-        events.insert(middle, Bytes::from_static(b"data: {\"id\":\"chatcmpl-broken\",\"choices\":[{\"delta\":\n\n"));
+        events.insert(middle, broken);
     }
     let first_bad = if fault.error_in_200 { Some(0) } else { fault.error_after_chunks.map(|count| preamble + count) };
     if let Some(index) = first_bad {
         events.truncate(index);
-        events.push(Bytes::from(error()));
+        events.push(error());
     }
 }
 

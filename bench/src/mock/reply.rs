@@ -1,9 +1,10 @@
-//! The text the mock says, and how a stream divides it. Shared by both dialects.
+//! The text the mock says, and how a stream divides it. Shared by all wires.
 
 use std::borrow::Cow;
 
 use super::ask::tokens;
 use super::fault::Fault;
+use super::sample::JsonFormat;
 
 const DEFAULT: &str = "This is the mock provider. Your request arrived, and every request that does not ask for \
                        something else gets this very same short answer.";
@@ -39,6 +40,16 @@ impl<'a> Reply<'a> {
             (None, None, None) => Cow::Borrowed(DEFAULT),
         };
         Self { text, chunks: fault.chunks, words: fault.words }
+    }
+
+    /// In the JSON that the request asks for, unless a fault dictates the text.
+    pub fn in_format(fault: &'a Fault, format: Option<&JsonFormat>) -> Self {
+        let is_dictated =
+            fault.words.is_some() || fault.reply.is_some() || fault.reply_bytes.is_some() || fault.split_utf8;
+        match format {
+            Some(format) if !is_dictated => Self { text: Cow::Owned(format.text()), chunks: fault.chunks, words: None },
+            _ => Self::of(fault),
+        }
     }
 
     pub fn tokens(&self) -> u64 {

@@ -13,6 +13,8 @@ pub enum Payload {
     Whole(Bytes),
     /// Server-sent events, one per entry.
     Events(Vec<Bytes>),
+    /// A stream of another framing, with its content type.
+    Pieces(&'static str, Vec<Bytes>),
     /// So many bytes of the pattern.
     Pattern(u64),
     /// Something that is no JSON, with its content type.
@@ -40,7 +42,7 @@ impl Payload {
     pub fn length(&self) -> Option<u64> {
         match self {
             Self::Whole(body) | Self::Typed(_, body) => Some(body.len() as u64),
-            Self::Events(_) => None,
+            Self::Events(_) | Self::Pieces(..) => None,
             Self::Pattern(length) => Some(*length),
         }
     }
@@ -49,7 +51,7 @@ impl Payload {
 pub fn plan(payload: Payload, fault: &Fault) -> VecDeque<Step> {
     let sends = match payload {
         Payload::Whole(body) | Payload::Typed(_, body) => vec![Step::Send(body)],
-        Payload::Events(events) => events.into_iter().map(Step::Send).collect(),
+        Payload::Events(events) | Payload::Pieces(_, events) => events.into_iter().map(Step::Send).collect(),
         Payload::Pattern(length) => vec![Step::Pattern(0, length)],
     };
     let pieces = sends.into_iter().flat_map(|send| pieces(send, fault));

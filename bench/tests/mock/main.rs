@@ -3,9 +3,13 @@
 #![expect(clippy::unwrap_used, reason = "a step that fails fails its test")]
 
 mod answers;
+mod bedrock;
+mod cohere;
 mod counting;
 mod faults;
+mod formats;
 mod framing;
+mod gemini;
 mod tls;
 
 use std::time::Duration;
@@ -37,6 +41,16 @@ async fn post(mock: &Mock, path: &str, body: &Value) -> reqwest::Response {
 
 async fn post_json(mock: &Mock, path: &str, body: &Value) -> Value {
     post(mock, path, body).await.json().await.unwrap()
+}
+
+/// To a path below no version, with any key.
+async fn send(mock: &Mock, path: &str, body: &Value) -> reqwest::Response {
+    let request = reqwest::Client::new().post(mock.origin() + path).bearer_auth("sk-test").json(body);
+    request.send().await.unwrap()
+}
+
+async fn send_json(mock: &Mock, path: &str, body: &Value) -> Value {
+    send(mock, path, body).await.json().await.unwrap()
 }
 
 /// The `data` of each event.
