@@ -31,6 +31,9 @@ ERRORS = {
     ("messages", "messages/too-large"): "`request_too_large` is in Anthropic's list of errors, not in its SDK",
 }
 
+# Requests that every vendor refuses though each field is right: fixture -> reason.
+SAYS_NOTHING = {"completions/empty": "a completion of nothing is a conversation without messages"}
+
 # Streams that cannot say the same in every format: fixture -> reason.
 DIFFERENT_STREAMS = {
     "chat/refusal": "Anthropic has no part for a refusal: there it is text",

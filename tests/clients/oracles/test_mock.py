@@ -37,7 +37,7 @@ def test_the_mock_takes_what_the_vendor_would_take(target):
     refused, count = [], 0
     with httpx.Client(base_url=MOCK_URL, headers={"authorization": "Bearer k"}) as client:
         for fixture, body in golden.requests(target):
-            if ("requests", target, fixture) in exceptions.FAULTS:
+            if ("requests", target, fixture) in exceptions.FAULTS or fixture in exceptions.SAYS_NOTHING:
                 continue
             if target != "cohere":
                 del body["model"]
@@ -50,7 +50,8 @@ def test_the_mock_takes_what_the_vendor_would_take(target):
 
 @pytest.fixture
 def gemini():
-    return genai.Client(api_key="k", http_options=google.HttpOptions(base_url=MOCK_URL))
+    # Its own default, `v1`, has the models where OpenAI's are.
+    return genai.Client(api_key="k", http_options=google.HttpOptions(base_url=MOCK_URL, api_version="v1beta"))
 
 
 def test_gemini_says_the_same_whole_and_streamed(gemini):
