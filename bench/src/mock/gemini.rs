@@ -98,7 +98,7 @@ impl Vendor for Gemini {
             499 => "CANCELLED",
             503 => "UNAVAILABLE",
             504 => "DEADLINE_EXCEEDED",
-            400..500 => "FAILED_PRECONDITION",
+            402..500 => "FAILED_PRECONDITION",
             _ => "INTERNAL",
         };
         json!({ "error": { "code": status, "message": message, "status": name } })
