@@ -1,6 +1,7 @@
-//! The sockets. `dial` opens every outbound connection; `custom_hosts` remembers hosts that were judged; `downstream` is the
-//! client as the other rooms see it.
+//! The sockets. `dial` opens every outbound connection; `custom_hosts` remembers hosts that were judged; `cloud_http` sends
+//! what clouds and secret managers are asked; `downstream` is the client as the other rooms see it.
 
+pub mod cloud_http;
 pub mod custom_hosts;
 pub mod dial;
 pub mod downstream;

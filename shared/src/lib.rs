@@ -9,6 +9,7 @@
 //! - `db`: the connection to Postgres, its schema, and the SQL that both services run
 //! - `identity`: API keys, tokens (JWT) and the scopes they hold
 //! - `seal`: encryption of stored secrets
+//! - `cloud`: keys, tokens and signatures of AWS, Azure and Google, and who this process is to them
 //! - `secrets`: credentials that outside secret managers hold
 //! - `providers`: the bundled table of providers and their endpoints
 //! - `config`: the config object: parsed and checked
@@ -22,6 +23,7 @@
 
 pub mod amount;
 pub mod bootstrap;
+pub mod cloud;
 pub mod config;
 pub mod cost;
 pub mod db;

@@ -1,6 +1,6 @@
 //! Secrets that live in an outside manager (AWS Secrets Manager, Azure Key Vault, HashiCorp Vault) and are only
-//! referred to here. What to ask and how to read the answer are pure functions, one file per manager; who dials is
-//! behind `Http`, so that the proxy's rules for outbound addresses hold here too.
+//! referred to here. What to ask and how to read the answer are pure functions, one file per manager; logins to
+//! clouds and who dials are the room `cloud`'s.
 //!
 //! The proxy keeps one `Store` for the life of the process and asks it with a `Reference`; see `store.rs` for when
 //! that waits and when it does not.
@@ -9,24 +9,21 @@ pub mod allowed_hosts;
 mod aws;
 mod azure;
 mod fetch;
-mod http;
 mod login;
-mod own_identity;
 mod reference;
-mod sigv4;
 mod store;
 mod value;
 mod vault;
 
 pub use azure::is_vault_url;
-pub use fetch::{Endpoints, Fetcher};
-pub use http::{Http, Request, Response};
-pub use own_identity::OwnIdentity;
+pub use fetch::Fetcher;
 pub use reference::{BadAccess, Field, ManagerAccess, ManagerKind, Reference, fields};
 pub use store::Store;
 pub use value::pick;
 
-use crate::seal::Secret;
+pub use crate::cloud::{Endpoints, Http, OwnIdentity, Request, Response};
+
+use crate::cloud::{LoginError, plain, text};
 
 /// Why a secret could not be had. Never says more of an answer than its status and the manager's own error code.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -49,6 +46,18 @@ pub enum FetchError {
     NoIdentity(&'static str),
 }
 
+impl From<LoginError> for FetchError {
+    fn from(error: LoginError) -> Self {
+        match error {
+            LoginError::Denied(what) => Self::Denied(what),
+            LoginError::Away(what) => Self::Away(what),
+            LoginError::Malformed(what) => Self::Malformed(what),
+            LoginError::NoIdentity(what) => Self::NoIdentity(what),
+            LoginError::Key(what) => Self::Denied(what.to_owned()),
+        }
+    }
+}
+
 impl FetchError {
     /// Whether what was fetched before is still to be trusted.
     pub fn keeps_stale(&self) -> bool {
@@ -64,14 +73,4 @@ fn refused(status: u16, said: &str) -> FetchError {
         429 | 500.. => FetchError::Away(what),
         _ => FetchError::Denied(what),
     }
-}
-
-/// Codes and names that managers answer with; nothing else of an answer is repeated.
-fn plain(code: &str) -> String {
-    code.chars().filter(|c| c.is_ascii_alphanumeric() || "._-".contains(*c)).take(80).collect()
-}
-
-/// A secret part of a request.
-fn text(secret: &Secret) -> &str {
-    secret.expose_text().unwrap_or_default()
 }

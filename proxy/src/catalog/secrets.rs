@@ -3,9 +3,9 @@
 //! a request that comes before that waits for a manager.
 
 pub mod mapping;
-mod outbound;
 
 use crate::catalog::target::{Credential, Target};
+use crate::net::cloud_http::DialerTransport;
 use crate::net::dial::Dialer;
 use crate::refusal::Refusal;
 use crate::snapshot::Snapshot;
@@ -57,7 +57,7 @@ impl Secrets {
             azure_login: settings.secrets_azure_login_url.clone(),
             ..Endpoints::default()
         };
-        let fetcher = Fetcher::new(outbound::DialerTransport(dialer), own, endpoints);
+        let fetcher = Fetcher::new(DialerTransport(dialer), own, endpoints);
         let store = Arc::new(Store::with_ttl(fetcher, Duration::from_millis(settings.secrets_ttl_ms.max(1))));
         Self { store, snapshot, sealer, known: ArcSwap::default() }
     }

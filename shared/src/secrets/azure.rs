@@ -1,14 +1,12 @@
-//! Azure Key Vault: tokens from Entra or from the identity that Azure gave this machine, and the secret itself.
+//! Azure Key Vault: where vaults are, who hands out tokens for them, and the secret itself.
 
-use super::http::{Request, Response, escape, form};
-use super::login::LoginToken;
 use super::{FetchError, plain, refused, text};
+use crate::cloud::{AZURE_LOGIN, Request, Response, escape};
 use crate::seal::Secret;
-use std::time::Duration;
 
 /// Where key vaults live, who hands out tokens there, and for whom.
 static CLOUDS: &[(&str, &str)] = &[
-    (".vault.azure.net", "https://login.microsoftonline.com"),
+    (".vault.azure.net", AZURE_LOGIN),
     (".vault.usgovcloudapi.net", "https://login.microsoftonline.us"),
     (".vault.azure.cn", "https://login.partner.microsoftonline.cn"),
 ];
@@ -26,72 +24,14 @@ fn cloud(url: &str) -> Option<(&'static str, &'static str)> {
     CLOUDS.iter().copied().find(|(suffix, _)| host.strip_suffix(suffix).is_some_and(is_name))
 }
 
-/// For whom a token must be made out to open this vault.
-pub fn audience(vault_url: &str) -> String {
+/// What a token must allow to open this vault.
+pub fn scope(vault_url: &str) -> String {
     let suffix = cloud(vault_url).map_or(CLOUDS[0].0, |(suffix, _)| suffix);
-    format!("https://{}", suffix.trim_start_matches('.'))
+    format!("https://{}/.default", suffix.trim_start_matches('.'))
 }
 
 pub fn login_host(vault_url: &str) -> &'static str {
     cloud(vault_url).map_or(CLOUDS[0].1, |(_, login)| login)
-}
-
-pub fn token_by_secret(login: &str, tenant: &str, client: &str, secret: &Secret, audience: &str) -> Request {
-    let scope = format!("{audience}/.default");
-    let pairs = [
-        ("grant_type", "client_credentials"),
-        ("client_id", client),
-        ("client_secret", text(secret)),
-        ("scope", &scope),
-    ];
-    token_request(login, tenant, &pairs)
-}
-
-/// Workload identity: a token of the cluster stands for the secret.
-pub fn token_by_assertion(login: &str, tenant: &str, client: &str, assertion: &str, audience: &str) -> Request {
-    let scope = format!("{audience}/.default");
-    let pairs = [
-        ("grant_type", "client_credentials"),
-        ("client_id", client),
-        ("client_assertion_type", "urn:ietf:params:oauth:client-assertion-type:jwt-bearer"),
-        ("client_assertion", assertion),
-        ("scope", &scope),
-    ];
-    token_request(login, tenant, &pairs)
-}
-
-fn token_request(login: &str, tenant: &str, pairs: &[(&str, &str)]) -> Request {
-    let url = format!("{login}/{}/oauth2/v2.0/token", escape(tenant, ""));
-    Request::post(url, "application/x-www-form-urlencoded", form(pairs).into_bytes())
-}
-
-/// Of a virtual machine or a cluster's node.
-pub fn token_of_machine(imds: &str, client: Option<&str>, audience: &str) -> Request {
-    let mut pairs = vec![("api-version", "2018-02-01"), ("resource", audience)];
-    pairs.extend(client.map(|client| ("client_id", client)));
-    Request::get(format!("{imds}/metadata/identity/oauth2/token?{}", form(&pairs)))
-        .with("metadata", "true")
-        .to_own_identity()
-}
-
-/// Of an app service, which says where to ask.
-pub fn token_of_app(endpoint: &str, header: &str, client: Option<&str>, audience: &str) -> Request {
-    let mut pairs = vec![("api-version", "2019-08-01"), ("resource", audience)];
-    pairs.extend(client.map(|client| ("client_id", client)));
-    Request::get(format!("{endpoint}?{}", form(&pairs))).with("x-identity-header", header).to_own_identity()
-}
-
-pub fn token(response: &Response) -> Result<LoginToken, FetchError> {
-    let body = response.json().unwrap_or_default();
-    if !response.is_success() {
-        let code = plain(body["error"].as_str().unwrap_or_default());
-        return Err(refused(response.status, &code));
-    }
-    let token = body["access_token"].as_str().ok_or(FetchError::Malformed("no token"))?;
-    // A number from Entra, a text from machines.
-    let seconds = &body["expires_in"];
-    let seconds = seconds.as_u64().or_else(|| seconds.as_str()?.parse().ok()).unwrap_or(300);
-    Ok(LoginToken { token: token.to_owned().into(), lasts: Duration::from_secs(seconds) })
 }
 
 /// `path` is the secret's name, with `/version` behind it if it is not the latest one.
@@ -141,11 +81,11 @@ mod tests {
         ] {
             assert_eq!(is_vault_url(url), accepted, "{url}");
         }
-        assert_eq!(audience("https://v.vault.azure.cn"), "https://vault.azure.cn");
+        assert_eq!(scope("https://v.vault.azure.cn"), "https://vault.azure.cn/.default");
         assert_eq!(login_host("https://v.vault.usgovcloudapi.net"), "https://login.microsoftonline.us");
     }
 
-    /// Bodies as Key Vault and Entra send them.
+    /// Bodies as Key Vault sends them.
     #[test]
     fn answers_are_read_and_refusals_understood() {
         let found = r#"{"value":"s3cret","contentType":null,"id":"https://v.vault.azure.net/secrets/n/1","attributes":{"enabled":true,"exp":2000,"created":1,"updated":1,"recoveryLevel":"Recoverable+Purgeable"}}"#;
@@ -172,13 +112,5 @@ mod tests {
         ] {
             assert_eq!(secret(&response(status, body), 0).unwrap_err(), expected, "{status} {body}");
         }
-        for (body, lasts) in [
-            (r#"{"access_token":"t","expires_in":3599}"#, 3599),
-            (r#"{"access_token":"t","expires_in":"86399"}"#, 86399),
-        ] {
-            assert_eq!(token(&response(200, body)).unwrap().lasts, Duration::from_secs(lasts));
-        }
-        let denied = r#"{"error":"invalid_client","error_description":"AADSTS7000215: Invalid client secret s3cret"}"#;
-        assert_eq!(token(&response(401, denied)).unwrap_err(), FetchError::Denied("status 401, invalid_client".into()));
     }
 }

@@ -5,50 +5,22 @@ mod from_aws;
 mod from_azure;
 mod from_vault;
 
-use super::http::{Http, Request, Response};
-use super::login::{Login, LoginToken, Logins};
+use super::FetchError;
+use super::login::{Login, Logins};
 use super::reference::{ManagerAccess, Reference};
 use super::value::FetchedSecret;
-use super::{FetchError, OwnIdentity};
+use crate::cloud::{CloudLogin, Endpoints, Http, LoginToken, OwnIdentity};
 use crate::seal::Secret;
 use std::time::Instant;
 
-/// Where services are that have fixed addresses. Others than the usual ones are for private clouds and for tests.
-#[derive(Debug, Clone)]
-pub struct Endpoints {
-    /// In place of both AWS services.
-    pub aws: Option<String>,
-    pub azure_login: Option<String>,
-    /// In place of the vault's own address.
-    pub azure_vault: Option<String>,
-    /// What virtual machines ask who they are.
-    pub machine: String,
-    /// What containers on AWS ask.
-    pub container: String,
-}
-
-impl Default for Endpoints {
-    fn default() -> Self {
-        Self {
-            aws: None,
-            azure_login: None,
-            azure_vault: None,
-            machine: "http://169.254.169.254".into(),
-            container: "http://169.254.170.2".into(),
-        }
-    }
-}
-
 pub struct Fetcher {
-    http: Box<dyn Http>,
-    own: OwnIdentity,
-    endpoints: Endpoints,
+    login: CloudLogin,
     logins: Logins,
 }
 
 impl Fetcher {
     pub fn new(http: impl Http + 'static, own: OwnIdentity, endpoints: Endpoints) -> Self {
-        Self { http: Box::new(http), own, endpoints, logins: Logins::default() }
+        Self { login: CloudLogin::new(http, own, endpoints), logins: Logins::default() }
     }
 
     /// The secret as its manager holds it now.
@@ -80,10 +52,6 @@ impl Fetcher {
                 .await
                 .map(|text| FetchedSecret { text, is_always_map: true }),
         }
-    }
-
-    async fn send(&self, request: Request) -> Result<Response, FetchError> {
-        self.http.send(request).await.map_err(FetchError::Away)
     }
 
     fn kept(&self, reference: &Reference, token: LoginToken) -> Secret {

@@ -1,17 +1,10 @@
 //! What a login gave us, kept until shortly before it ends, so that not every fetch logs in.
 
-use super::sigv4::AwsKeys;
+use crate::cloud::AwsKeys;
 use crate::seal::Secret;
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
-
-/// A token and how long it is good.
-#[derive(Debug, Clone)]
-pub struct LoginToken {
-    pub token: Secret,
-    pub lasts: Duration,
-}
 
 #[derive(Debug, Clone)]
 pub enum Login {

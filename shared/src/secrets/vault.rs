@@ -1,8 +1,7 @@
 //! HashiCorp Vault (and what speaks its interface): logins, and secrets of the key-value engines of both versions.
 
-use super::http::{Request, Response, escape};
-use super::login::LoginToken;
 use super::{FetchError, refused, text};
+use crate::cloud::{LoginToken, Request, Response, escape};
 use crate::seal::Secret;
 use serde_json::{Value, json};
 use std::time::Duration;

@@ -16,9 +16,9 @@ impl Fetcher {
     ) -> Result<Secret, FetchError> {
         let token = self.vault_token(reference, address, namespace).await?;
         let ask = |path: &str| vault::get_secret(address, path, &token, namespace);
-        let found = vault::secret(&self.send(ask(&reference.secret_path)).await?);
+        let found = vault::secret(&self.login.send(ask(&reference.secret_path)).await?);
         match (found, vault::versioned(&reference.secret_path)) {
-            (Err(FetchError::Missing(_)), Some(path)) => vault::secret(&self.send(ask(&path)).await?),
+            (Err(FetchError::Missing(_)), Some(path)) => vault::secret(&self.login.send(ask(&path)).await?),
             (found, _) => found,
         }
     }
@@ -40,11 +40,11 @@ impl Fetcher {
                 vault::login_by_approle(address, role_id, secret_id, namespace)
             }
             ManagerAccess::VaultKubernetes { role, .. } => {
-                let jwt = self.own.shown()?.kubernetes_token().await?;
+                let jwt = self.login.own()?.kubernetes_token().await?;
                 vault::login_by_kubernetes(address, role, &jwt, namespace)
             }
             _ => return Err(FetchError::Malformed("not a way to log in to Vault")),
         };
-        Ok(self.kept(reference, vault::logged_in(&self.send(request).await?)?))
+        Ok(self.kept(reference, vault::logged_in(&self.login.send(request).await?)?))
     }
 }

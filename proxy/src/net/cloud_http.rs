@@ -1,11 +1,11 @@
-//! Requests to secret managers, sent through the dialer and therefore under its rules: judged names and addresses,
+//! Requests to clouds and secret managers, sent through the dialer and therefore under its rules: judged names and addresses,
 //! verified TLS, no redirects. Nothing of a request or an answer is repeated in an error.
 
 use crate::net::dial::{Dialer, errand};
 use bytes::Bytes;
 use http::{HeaderName, HeaderValue};
 use pingora_http::RequestHeader;
-use shared::secrets::{Http, Request, Response};
+use shared::cloud::{Http, Request, Response};
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! The little HTTP that secret managers need, and who speaks it. Headers and bodies carry credentials, so requests and
+//! The little HTTP that clouds and secret managers need, and who speaks it. Headers and bodies carry credentials, so requests and
 //! answers print only where they go.
 
 use std::fmt;

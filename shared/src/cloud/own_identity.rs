@@ -1,9 +1,9 @@
 //! Who this process is to the cloud it runs in, as far as its environment says: the variables and files by which AWS,
-//! Azure and Kubernetes hand identities to what they run. Read once at the start; files when they are needed, because
+//! Azure, Google and Kubernetes hand identities to what they run. Read once at the start; files when they are needed, because
 //! they are renewed.
 
 use super::sigv4::AwsKeys;
-use super::{FetchError, text};
+use super::{LoginError, text};
 use crate::seal::Secret;
 use std::collections::BTreeMap;
 use std::fmt;
@@ -20,10 +20,12 @@ static NAMES: &[&str] = &[
     "AWS_CONTAINER_CREDENTIALS_FULL_URI",
     "AWS_CONTAINER_AUTHORIZATION_TOKEN",
     "AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE",
+    "AWS_EC2_METADATA_SERVICE_ENDPOINT",
     "AZURE_CLIENT_ID",
     "AZURE_TENANT_ID",
     "AZURE_CLIENT_SECRET",
     "AZURE_FEDERATED_TOKEN_FILE",
+    "GCE_METADATA_HOST",
     "IDENTITY_ENDPOINT",
     "IDENTITY_HEADER",
     "KUBERNETES_TOKEN_FILE",
@@ -61,8 +63,8 @@ impl OwnIdentity {
     }
 
     /// Refuses where the identity is withheld.
-    pub fn shown(&self) -> Result<&Self, FetchError> {
-        if self.is_withheld { Err(FetchError::NoIdentity("it is not lent to references")) } else { Ok(self) }
+    pub fn shown(&self) -> Result<&Self, LoginError> {
+        if self.is_withheld { Err(LoginError::NoIdentity("its operator does not lend it")) } else { Ok(self) }
     }
 
     pub fn variable(&self, name: &str) -> Option<&str> {
@@ -87,9 +89,9 @@ impl OwnIdentity {
         read_file(self.variable(name)?).await
     }
 
-    pub async fn kubernetes_token(&self) -> Result<String, FetchError> {
+    pub async fn kubernetes_token(&self) -> Result<String, LoginError> {
         let path = self.variable("KUBERNETES_TOKEN_FILE").unwrap_or(KUBERNETES_TOKEN);
-        read_file(path).await.ok_or(FetchError::NoIdentity("there is no Kubernetes service account token"))
+        read_file(path).await.ok_or(LoginError::NoIdentity("there is no Kubernetes service account token"))
     }
 }
 
