@@ -1,10 +1,12 @@
 //! The table of providers: `conf/providers.toml`, bundled, with an operator's own rows over it. Both services read it,
 //! so that admin accepts exactly the names that the proxy can serve.
 
+mod account_fields;
 mod auth;
 mod family;
 mod row;
 
+pub use account_fields::{AccountFields, LayeredFields};
 pub use auth::Auth;
 pub use family::Family;
 

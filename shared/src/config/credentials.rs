@@ -27,6 +27,8 @@ static SECRETS: &[&str] = &[
     "vertex_service_account_json",
     "oracle_private_key",
     "oracle_key_passphrase",
+    "snowflake_private_key",
+    "snowflake_private_key_passphrase",
 ];
 
 /// Fields that decide where a target's credential goes.

@@ -4,8 +4,9 @@
 use super::credentials::{self, SealedText};
 use super::fault::{Code, Path, Reading};
 use super::object::{self, ConfigObject};
+use crate::providers::AccountFields;
 use crate::seal::{SealError, Sealed, SealedPlace, Secret};
-use serde_json::Value;
+use serde_json::{Map, Value};
 use std::borrow::Cow;
 use std::fmt;
 use uuid::Uuid;
@@ -69,6 +70,16 @@ impl Placement {
     }
 }
 
+impl AccountFields for Placement {
+    fn text(&self, name: &str) -> Option<&str> {
+        self.get(name).and_then(Value::as_str)
+    }
+
+    fn object(&self, name: &str) -> Option<&Map<String, Value>> {
+        self.get(name).and_then(Value::as_object)
+    }
+}
+
 /// Names only.
 impl fmt::Debug for Placement {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -115,7 +126,7 @@ fn form(name: &str) -> Option<Form> {
 
 static SPECIAL: &[(&str, Form)] = &[
     ("azure_deployment_type", Form::OneOf(&["serverless", "managed"])),
-    ("azure_auth_mode", Form::OneOf(&["default", "entra", "managed", "workload"])),
+    ("azure_auth_mode", Form::OneOf(&["default", "entra", "managed", "workload", "entraFederated"])),
     ("aws_auth_type", Form::OneOf(&["accessKey", "assumedRole", "apiKey", "serviceRole"])),
     ("mistral_fim_completion", Form::Flag),
     ("provider_responses_proxy", Form::Flag),
@@ -188,6 +199,7 @@ static TEXTS: &[&str] = &[
     "azure_ad_token",
     "azure_managed_client_id",
     "azure_workload_client_id",
+    "azure_workload_tenant_id",
     "azure_entra_client_id",
     "azure_entra_client_secret",
     "azure_entra_tenant_id",
@@ -234,6 +246,9 @@ static TEXTS: &[&str] = &[
     "file_upload_size",
     "file_purpose",
     "snowflake_account",
+    "snowflake_user",
+    "snowflake_private_key",
+    "snowflake_private_key_passphrase",
     "oracle_api_version",
     "oracle_region",
     "oracle_compartment_id",

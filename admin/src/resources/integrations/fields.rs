@@ -39,9 +39,12 @@ impl AccountToCheck<'_> {
             "azure-openai" => self.azure_openai()?,
             "azure-ai" => self.azure_ai()?,
             "bedrock" | "sagemaker" => self.aws()?,
+            "bedrock-mantle" | "claude-platform-aws" if self.configurations.contains_key("aws_auth_type") => {
+                self.aws()?
+            }
             "vertex-ai" => self.vertex()?,
             "workers-ai" => self.needs("workers_ai_account_id")?,
-            "cortex" => self.needs("snowflake_account")?,
+            "cortex" => self.snowflake()?,
             _ => matches!(self.provider.auth, Auth::Header { .. }),
         };
         if needs_key && self.key.is_none() && !self.is_mapped("key") {
@@ -132,6 +135,16 @@ impl AccountToCheck<'_> {
         Ok(auth == "basic")
     }
 
+    /// A key pair, of which the proxy makes tokens, or a token as the key.
+    fn snowflake(&self) -> Result<bool, ApiError> {
+        self.require("snowflake_account")?;
+        let has_pair = self.require("snowflake_private_key").is_ok();
+        if has_pair {
+            self.require("snowflake_user")?;
+        }
+        Ok(!has_pair)
+    }
+
     /// A field without which the provider cannot be reached, beside its key.
     fn needs(&self, name: &str) -> Result<bool, ApiError> {
         self.require(name).map(|()| true)
@@ -180,6 +193,9 @@ static TEXTS: &[&str] = &[
     "vertex_project_id",
     "workers_ai_account_id",
     "snowflake_account",
+    "snowflake_user",
+    "snowflake_private_key",
+    "snowflake_private_key_passphrase",
 ];
 
 fn path(name: &str) -> String {
@@ -318,6 +334,20 @@ mod tests {
             ),
             ("workers-ai", Some("k"), json!({}), Some("configurations.workers_ai_account_id")),
             ("cortex", Some("k"), json!({ "snowflake_account": "a" }), None),
+            ("cortex", None, json!({ "snowflake_account": "a" }), Some("key")),
+            (
+                "cortex",
+                None,
+                json!({ "snowflake_account": "a", "snowflake_private_key": "k" }),
+                Some("configurations.snowflake_user"),
+            ),
+            (
+                "cortex",
+                None,
+                json!({ "snowflake_account": "a", "snowflake_private_key": "k", "snowflake_user": "u" }),
+                None,
+            ),
+            ("bedrock-mantle", None, aws("serviceRole", json!({})), None),
         ] {
             assert_eq!(judged(provider, key, fields.clone(), &[]).err().as_deref(), fault, "{provider} {fields}");
         }
