@@ -9,6 +9,7 @@
 //! - `routing`: which target comes next: compiled plans, conditions, retries, circuit breakers. Pure
 //! - `admission`: which limits apply to a request, how much it may use, and what the client is told of them
 //! - `limits`: counters, reservations and leases of rate limits and budgets; turns at providers that limit concurrency
+//! - `signing`: credentials that must be computed: signatures, and tokens that are fetched, kept and renewed ahead
 //! - `net`: the sockets: every outbound connection, and the client as the other rooms see it
 //! - `answer`: the way back: until when another attempt may take its place, delivery, heartbeats, errors inside streams
 //! - `conversation`: requests and answers in no vendor's words, whole and in pieces
@@ -39,6 +40,7 @@ pub mod refusal;
 pub mod request;
 pub mod routing;
 pub mod runtime;
+pub mod signing;
 pub mod snapshot;
 pub mod visit;
 pub mod walk;

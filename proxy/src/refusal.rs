@@ -139,6 +139,16 @@ impl Refusal {
         Self::new(500, Kind::Server, Code::SecretUnavailable, message)
     }
 
+    /// A credential that must be computed or fetched could not be. `retry_s`: its login service is away, and is asked
+    /// again then.
+    pub fn credential_unavailable(provider: &str, why: impl std::fmt::Display, retry_s: Option<u32>) -> Self {
+        let message = format!("no credential for {provider} could be had: {why}");
+        match retry_s {
+            Some(seconds) => Self::new(503, Kind::Upstream, Code::CredentialUnavailable, message).retry_in(seconds),
+            None => Self::new(502, Kind::Upstream, Code::CredentialUnavailable, message),
+        }
+    }
+
     /// Whether it is our own fault, which another target would meet too. A secret that one lacks another may not need.
     pub fn is_fault(&self) -> bool {
         self.status == 500 && self.code != Code::SecretUnavailable

@@ -20,6 +20,7 @@ pub mod mail;
 pub mod outbound;
 pub mod prices;
 pub mod process;
+pub mod provider_login;
 pub mod retention;
 pub mod sealing;
 pub mod secrets;
@@ -44,6 +45,7 @@ pub use mail::Mail;
 pub use outbound::Outbound;
 pub use prices::PriceSettings;
 pub use process::Process;
+pub use provider_login::ProviderLogin;
 pub use retention::Retention;
 pub use sealing::Sealing;
 pub use secrets::Secrets;
@@ -70,6 +72,8 @@ pub struct AllSettings {
     pub sealing: Sealing,
     #[command(flatten)]
     pub secrets: Secrets,
+    #[command(flatten)]
+    pub provider_login: ProviderLogin,
     #[command(flatten)]
     pub mail: Mail,
     #[command(flatten)]

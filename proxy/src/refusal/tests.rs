@@ -23,6 +23,8 @@ fn every() -> Vec<Refusal> {
         Refusal::model_not_allowed("m", "s"),
         Refusal::unknown_model("w"),
         Refusal::secret_unavailable("i", "w"),
+        Refusal::credential_unavailable("p", "w", None),
+        Refusal::credential_unavailable("p", "w", Some(5)),
         Refusal::invalid_config("w".into()),
         Refusal::invalid_custom_host("h"),
         Refusal::endpoint_not_supported("p", "w"),

@@ -26,6 +26,8 @@ pub struct Settings {
     #[command(flatten)]
     pub secrets: settings::Secrets,
     #[command(flatten)]
+    pub provider_login: settings::ProviderLogin,
+    #[command(flatten)]
     pub configs: settings::Configs,
     #[command(flatten)]
     pub deployment: settings::DeploymentSettings,

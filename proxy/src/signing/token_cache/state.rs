@@ -1,0 +1,149 @@
+//! What is known of one token. Pure: the clock is an argument.
+
+use crate::signing::error::SigningError;
+use crate::signing::token_request::GrantedToken;
+use futures::future::{BoxFuture, Shared};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+pub type FetchOutcome = Result<Arc<GrantedToken>, SigningError>;
+/// The one fetch that is under way, for all who wait for it.
+pub type Fetching = Shared<BoxFuture<'static, FetchOutcome>>;
+
+/// So long everybody is told of the first failure; each further one doubles it.
+const FIRST_PAUSE: Duration = Duration::from_secs(2);
+const LONGEST_PAUSE: Duration = Duration::from_secs(60);
+/// A token is not used in its last moments: the request may be on the way for some of them.
+const MARGIN: Duration = Duration::from_secs(60);
+
+pub struct TokenState {
+    token: Option<KeptToken>,
+    /// What the last fetch ended with, and until when none is begun.
+    failure: Option<(SigningError, Instant)>,
+    failures: u32,
+    pub fetching: Option<Fetching>,
+    pub used_at: Instant,
+}
+
+struct KeptToken {
+    token: Arc<GrantedToken>,
+    renew_at: Instant,
+    ends_at: Instant,
+}
+
+pub enum TokenLookup {
+    Good(Arc<GrantedToken>),
+    /// Good, and it is time for another.
+    Aging(Arc<GrantedToken>),
+    Fetching(Fetching),
+    Failed(SigningError),
+    Absent,
+}
+
+impl TokenState {
+    pub fn new(now: Instant) -> Self {
+        Self { token: None, failure: None, failures: 0, fetching: None, used_at: now }
+    }
+
+    pub fn has_token(&self) -> bool {
+        self.token.is_some()
+    }
+
+    pub fn look(&self, now: Instant) -> TokenLookup {
+        // One that is over and has not settled died on its way.
+        let fetching = self.fetching.as_ref().filter(|fetching| fetching.peek().is_none());
+        let paused = self.failure.as_ref().filter(|(_, until)| now < *until);
+        if let Some(kept) = self.token.as_ref().filter(|kept| now < kept.ends_at) {
+            let is_due = now >= kept.renew_at && fetching.is_none() && paused.is_none();
+            let token = kept.token.clone();
+            return if is_due { TokenLookup::Aging(token) } else { TokenLookup::Good(token) };
+        }
+        match (paused, fetching) {
+            // A failure is no reason to wait for the next attempt.
+            (Some((error, _)), _) => TokenLookup::Failed(error.clone()),
+            (None, Some(fetching)) => TokenLookup::Fetching(fetching.clone()),
+            (None, None) => TokenLookup::Absent,
+        }
+    }
+
+    pub fn settle(&mut self, fetched: Result<(GrantedToken, Duration), SigningError>, now: Instant) -> FetchOutcome {
+        self.fetching = None;
+        match fetched {
+            Ok((token, lasts)) => {
+                let token = Arc::new(token);
+                let (renew_at, ends_at) = (now + lasts * 4 / 5, now + lasts.saturating_sub(MARGIN.min(lasts / 10)));
+                self.token = Some(KeptToken { token: token.clone(), renew_at, ends_at });
+                (self.failure, self.failures) = (None, 0);
+                Ok(token)
+            }
+            Err(error) => {
+                let pause = FIRST_PAUSE.saturating_mul(1 << self.failures.min(10)).min(LONGEST_PAUSE);
+                self.failures = self.failures.saturating_add(1);
+                self.failure = Some((error.clone(), now + pause));
+                Err(error)
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use http::HeaderValue;
+    use shared::cloud::LoginError;
+
+    fn granted(lasts_s: u64) -> Result<(GrantedToken, Duration), SigningError> {
+        Ok((GrantedToken::Bearer(HeaderValue::from_static("Bearer t")), Duration::from_secs(lasts_s)))
+    }
+
+    fn away() -> Result<(GrantedToken, Duration), SigningError> {
+        Err(LoginError::Away("status 503".into()).into())
+    }
+
+    fn seen(state: &TokenState, at: Instant) -> &'static str {
+        match state.look(at) {
+            TokenLookup::Good(_) => "good",
+            TokenLookup::Aging(_) => "aging",
+            TokenLookup::Fetching(_) => "fetching",
+            TokenLookup::Failed(_) => "failed",
+            TokenLookup::Absent => "absent",
+        }
+    }
+
+    #[test]
+    fn a_token_is_renewed_at_four_fifths_and_used_until_shortly_before_its_end() {
+        let start = Instant::now();
+        let at = |seconds: u64| start + Duration::from_secs(seconds);
+        for (lasts, renewed, ends) in [(3600, 2880, 3540), (100, 80, 90), (10, 8, 9)] {
+            let mut state = TokenState::new(start);
+            assert_eq!(seen(&state, start), "absent");
+            state.settle(granted(lasts), start).unwrap();
+            assert_eq!(seen(&state, at(renewed - 1)), "good", "{lasts}");
+            assert_eq!(seen(&state, at(renewed)), "aging", "{lasts}");
+            assert_eq!(seen(&state, at(ends - 1)), "aging", "{lasts}");
+            assert_eq!(seen(&state, at(ends)), "absent", "{lasts}");
+        }
+        let mut dead = TokenState::new(start);
+        dead.settle(granted(0), start).unwrap();
+        assert_eq!(seen(&dead, start), "absent");
+    }
+
+    #[test]
+    fn a_failure_is_told_at_once_for_a_while_that_grows_and_a_good_token_outlives_it() {
+        let start = Instant::now();
+        let mut state = TokenState::new(start);
+        let mut now = start;
+        for pause in [2, 4, 8, 16, 32, 60, 60] {
+            state.settle(away(), now).map(|_| ()).unwrap_err();
+            assert_eq!(seen(&state, now + Duration::from_secs(pause - 1)), "failed");
+            now += Duration::from_secs(pause);
+            assert_eq!(seen(&state, now), "absent", "{pause}");
+        }
+        state.settle(granted(100), now).unwrap();
+        now += Duration::from_secs(85);
+        assert_eq!(seen(&state, now), "aging");
+        state.settle(away(), now).map(|_| ()).unwrap_err();
+        assert_eq!(seen(&state, now), "good", "it is not asked again at once");
+        assert_eq!(seen(&state, now + Duration::from_secs(2)), "aging");
+    }
+}
