@@ -17,16 +17,20 @@
 //! Doc::post("/labels/{id}/merge", "Merge two labels").body(…).answer(…)               // beyond the five verbs
 //! ```
 //!
-//! Each part of a schema has an example (`.eg`), so the whole has one. A test fails when an operation that is built
-//! has no description, or an example does not fit its own schema.
+//! Each part of a schema has an example (`.eg`), so the whole has one. Fields that say nothing of themselves (`.says`)
+//! get a sentence by their name (`descriptions`). A test fails when an operation that is built has no description, a
+//! field has no sentence, or an example does not fit its own schema.
 
 mod components;
+mod config_language;
+mod descriptions;
 mod doc;
 pub mod docs_page;
 mod inference;
 mod operation;
 mod refusals;
 pub mod schema;
+mod scope_names;
 
 pub use doc::{Doc, choices};
 
@@ -47,7 +51,7 @@ pub fn document(docs: &[(&'static Operation, Doc)], built: &[&'static Operation]
     }
     let responses = components::hoisted(refusals::responses(), &mut schemas);
     schemas.sort_keys();
-    json!({
+    let mut document = json!({
         "openapi": "3.1.0",
         "info": {
             "title": "Portcullis",
@@ -59,8 +63,15 @@ pub fn document(docs: &[(&'static Operation, Doc)], built: &[&'static Operation]
         },
         "servers": [{ "url": "/v1" }],
         "paths": paths,
-        "components": { "securitySchemes": security_schemes(), "schemas": schemas, "responses": responses },
-    })
+        "components": {
+            "securitySchemes": security_schemes(), "schemas": schemas, "responses": responses,
+            "parameters": inference::header_parameters(),
+        },
+    });
+    config_language::join(&mut document);
+    scope_names::join(&mut document);
+    descriptions::complete(&mut document);
+    document
 }
 
 /// Path, method and description of everything, before what is named is moved to the components.

@@ -6,6 +6,7 @@
 
 pub mod credentials;
 mod fault;
+mod fields;
 mod forward;
 mod hooks;
 mod host;
@@ -23,11 +24,12 @@ mod tree;
 
 pub use crate::settings::config_limits::ConfigLimits;
 pub use fault::{Code, Fault};
+pub use fields::{NESTED_FIELDS, QUERY_OPERATORS};
 pub use host::check as check_custom_host;
 pub use inherited::Inherited;
 pub use node::FIELDS;
 pub use param_path::{ParamPath, ParamStep};
-pub use placement::{Placement, field_names as placement_fields};
+pub use placement::{Placement, field_names as placement_fields, field_words as placement_words};
 pub use query::{Pattern, Query, QueryKey, QueryOperator, number_of};
 pub use tree::{
     Cache, CacheMode, CircuitBreaker, ConfigCondition, ConfigNode, Hedge, HookSet, Jitter, Retry, Sticky, Strategy,

@@ -3,4 +3,5 @@
 
 pub mod client_ip;
 pub mod forwarded_headers;
+pub mod gateway_headers;
 pub mod header_prefix;

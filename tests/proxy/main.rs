@@ -23,6 +23,7 @@ mod outbound;
 mod providers;
 mod raw;
 mod realtime;
+mod recipes;
 mod relay;
 mod routing;
 mod secrets;

@@ -24,7 +24,7 @@ impl Doc {
             .need("object", fixed("list"))
             .need("total", whole(0..=i64::MAX).says("All matches, on this page and others."))
             .need("data", list(item.clone()));
-        let doc = Self::new(Method::Get, R::PATH, &format!("List {}s", spoken(R::OBJECT)));
+        let doc = Self::new(Method::Get, R::PATH, &format!("List {}", plural(&spoken(R::OBJECT))));
         doc.pages(R::PAGES).in_workspace::<R>().answer(answer)
     }
 
@@ -67,11 +67,42 @@ fn item_path<R: Resource>() -> String {
     format!("{}/{{id}}", R::PATH)
 }
 
+/// The object's name as a person says it; the names of policies begin with what they are.
 fn spoken(object: &str) -> String {
-    object.replace('-', " ").replace("api key", "API key")
+    match object.strip_prefix("policy_") {
+        Some(what) => format!("{} policy", what.replace('_', " ")),
+        None => object.replace(['-', '_'], " ").replace("api key", "API key"),
+    }
+}
+
+fn plural(name: &str) -> String {
+    name.strip_suffix('y')
+        .filter(|stem| !stem.ends_with(['a', 'e', 'i', 'o', 'u']))
+        .map_or_else(|| format!("{name}s"), |stem| format!("{stem}ies"))
 }
 
 fn article(object: &str) -> String {
-    let word = if object.starts_with(['a', 'e', 'i', 'o']) { "an" } else { "a" };
-    format!("{word} {}", spoken(object))
+    let name = spoken(object);
+    // `a user`, `a usage limits policy`: only these of our words begin with a vowel that is heard.
+    let word = if name.starts_with(['a', 'e', 'i', 'o', 'A']) { "an" } else { "a" };
+    format!("{word} {name}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn objects_are_named_in_english() {
+        for (object, one, many) in [
+            ("policy_rate_limits", "a rate limits policy", "rate limits policies"),
+            ("policy_usage_limits", "a usage limits policy", "usage limits policies"),
+            ("api-key", "an API key", "API keys"),
+            ("virtual-key", "a virtual key", "virtual keys"),
+            ("integration", "an integration", "integrations"),
+            ("user", "a user", "users"),
+        ] {
+            assert_eq!((article(object).as_str(), plural(&spoken(object)).as_str()), (one, many));
+        }
+    }
 }

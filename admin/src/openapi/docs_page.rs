@@ -1,38 +1,53 @@
-//! `GET /docs`: the OpenAPI document as a page to read. One file without anything from elsewhere; its policy names the
-//! page's own script and style by their hashes, so that nothing else could run even if it got in.
+//! `GET /docs`: the OpenAPI document as a page to read and to try. One file without anything from elsewhere; its policy
+//! names the page's own script and style by their hashes, so that nothing else could run even if it got in, and lets it
+//! call this service and the proxy, nobody else.
 
 use axum::http::{HeaderName, HeaderValue, header};
 use axum::response::{Html, IntoResponse};
+use axum::routing::{MethodRouter, get};
 use base64::Engine as _;
 use sha2::{Digest as _, Sha256};
-use std::sync::LazyLock;
+use std::sync::Arc;
 
 const PAGE: &str = include_str!("docs_page/page.html");
+const STYLE: &str = include_str!("docs_page/page.css");
+const SCRIPT: &str = include_str!("docs_page/page.js");
 
-pub async fn show() -> impl IntoResponse {
-    static POLICY: LazyLock<HeaderValue> =
-        LazyLock::new(|| HeaderValue::from_str(&policy(PAGE)).expect("base64 and plain words are a valid header"));
+/// The page of a service whose proxy is reached at `gateway`, an address without a slash at its end.
+pub fn route<S: Clone + Send + Sync + 'static>(gateway: &str) -> MethodRouter<S> {
+    let page: Arc<str> = page(gateway).into();
+    let policy = HeaderValue::from_str(&policy(gateway)).unwrap_or(HeaderValue::from_static("default-src 'none'"));
+    get(move || {
+        let (page, policy) = (page.clone(), policy.clone());
+        async move { answer(&page, policy) }
+    })
+}
+
+fn answer(page: &str, policy: HeaderValue) -> impl IntoResponse + use<> {
     let headers: [(HeaderName, HeaderValue); 4] = [
-        (header::CONTENT_SECURITY_POLICY, POLICY.clone()),
+        (header::CONTENT_SECURITY_POLICY, policy),
         (header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff")),
         (header::REFERRER_POLICY, HeaderValue::from_static("no-referrer")),
         (header::CACHE_CONTROL, HeaderValue::from_static("no-cache")),
     ];
-    (headers, Html(PAGE))
+    (headers, Html(page.to_owned()))
 }
 
-fn policy(page: &str) -> String {
-    let hash = |tag: &str| {
-        let (open, close) = (format!("<{tag}>"), format!("</{tag}>"));
-        let inside = page.split_once(&open).and_then(|(_, rest)| rest.split_once(&close));
-        let hash = Sha256::digest(inside.map_or("", |(inside, _)| inside));
-        base64::engine::general_purpose::STANDARD.encode(hash)
-    };
+fn page(gateway: &str) -> String {
+    let escaped = gateway.replace('&', "&amp;").replace('"', "&quot;").replace('<', "&lt;");
+    PAGE.replacen("{gateway}", &escaped, 1).replacen("{style}", STYLE, 1).replacen("{script}", SCRIPT, 1)
+}
+
+fn policy(gateway: &str) -> String {
+    let hash = |text: &str| base64::engine::general_purpose::STANDARD.encode(Sha256::digest(text));
+    // An origin has neither blanks nor semicolons, so it cannot say anything else.
+    let origin = url::Url::parse(gateway).ok().map(|url| url.origin()).filter(url::Origin::is_tuple);
     format!(
-        "default-src 'none'; script-src 'sha256-{}'; style-src 'sha256-{}'; connect-src 'self'; base-uri 'none'; \
+        "default-src 'none'; script-src 'sha256-{}'; style-src 'sha256-{}'; connect-src 'self' {}; base-uri 'none'; \
          form-action 'none'; frame-ancestors 'none'",
-        hash("script"),
-        hash("style")
+        hash(SCRIPT),
+        hash(STYLE),
+        origin.map(|origin| origin.ascii_serialization()).unwrap_or_default()
     )
 }
 
@@ -40,20 +55,38 @@ fn policy(page: &str) -> String {
 mod tests {
     use super::*;
 
+    fn between<'p>(page: &'p str, open: &str, close: &str) -> &'p str {
+        page.split_once(open).and_then(|(_, rest)| rest.split_once(close)).map(|(inside, _)| inside).unwrap()
+    }
+
     #[test]
-    fn the_policy_names_what_stands_in_the_page() {
-        let policy = policy("<style>a</style><script>b</script>");
-        assert!(policy.contains("script-src 'sha256-PiPoFgA5WUoziU9lZOGxNIu9egCI1CxKy3PurtWcAJ0='"), "{policy}");
-        assert!(policy.contains("style-src 'sha256-ypeBEsobvcr6wjGzmiPcTaeG7/gUfE5yuYB3ha/uSLs='"), "{policy}");
+    fn the_policy_names_what_stands_in_the_page_and_whom_it_may_call() {
+        let page = page("https://gateway.example.com/base");
+        let policy = policy("https://gateway.example.com/base");
+        for (tag, rule) in [("script", "script-src"), ("style", "style-src")] {
+            let inside = between(&page, &format!("<{tag}>"), &format!("</{tag}>"));
+            let hash = base64::engine::general_purpose::STANDARD.encode(Sha256::digest(inside));
+            assert!(policy.contains(&format!("{rule} 'sha256-{hash}'")), "{policy}");
+        }
+        assert!(policy.contains("connect-src 'self' https://gateway.example.com;"), "{policy}");
+        assert!(page.contains("content=\"https://gateway.example.com/base\""));
+    }
+
+    #[test]
+    fn an_address_cannot_leave_its_place() {
+        let page = page("http://x/\"><b>");
+        assert!(page.contains("content=\"http://x/&quot;>&lt;b>\""));
+        assert!(policy("nonsense; script-src *").contains("connect-src 'self' ;"));
     }
 
     #[test]
     fn the_page_needs_nothing_from_elsewhere_and_nothing_its_policy_forbids() {
+        let page = page("");
         for forbidden in ["http://", "https://", "src=", "href=\"/", "style=\"", "onclick", "innerHTML", "eval("] {
-            assert!(!PAGE.contains(forbidden), "{forbidden}");
+            assert!(!page.contains(forbidden), "{forbidden}");
         }
         for tag in ["<script>", "</script>", "<style>", "</style>"] {
-            assert_eq!(PAGE.matches(tag).count(), 1, "{tag}");
+            assert_eq!(page.matches(tag).count(), 1, "{tag}");
         }
     }
 }

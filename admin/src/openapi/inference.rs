@@ -2,21 +2,44 @@
 
 mod families;
 
+use super::config_language;
 use super::doc::Doc;
-use super::operation::{headers, operation_id, parameters, request_body, success};
+use super::operation::{headers as headers_of_all, operation_id, parameters, request_body, success};
 use super::schema;
 use families::{Family, FamilyAnswer, families};
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
+use shared::headers::gateway_headers;
+use shared::headers::header_prefix::PREFIX;
 
-/// Headers by which a caller chooses where a request goes.
-const HEADERS: &[(&str, &str)] = &[
-    ("x-gateway-provider", "The provider: a name, as `openai`, whose own key goes in `Authorization`, or `@slug`."),
-    ("x-gateway-config", "The config to follow: its slug, or the object itself."),
-    ("x-gateway-custom-host", "Another base URL of the provider."),
-    ("x-gateway-metadata", "A JSON object of short texts, kept with the request."),
-    ("x-gateway-trace-id", "Joins several requests; made when absent."),
-    ("x-gateway-request-timeout", "How long to wait for the provider, in milliseconds."),
-];
+/// The gateway's own headers, once, among the components. Every operation here reads the first; those that say where a
+/// provider's account is count for the provider they belong to, and are listed here alone.
+pub fn header_parameters() -> Value {
+    let row = |name: String, says: &str, example: &str| {
+        let schema = json!({ "type": "string" });
+        let parameter =
+            json!({ "name": name, "in": "header", "description": says, "schema": schema, "example": example });
+        (name, parameter)
+    };
+    let ours = gateway_headers::REQUEST.iter().map(|header| row(name(header.suffix), header.says, header.example));
+    let placement = config_language::placement_headers()
+        .map(|(field, example, says)| row(name(&field.replace('_', "-")), says, example));
+    Value::Object(ours.chain(placement).collect())
+}
+
+/// The headers of an answer; nothing promises that all are there.
+fn answer_headers() -> Value {
+    let rows = gateway_headers::RESPONSE.iter().map(|header| {
+        let row = json!({ "description": header.says, "schema": { "type": "string" }, "example": header.example });
+        (header.suffix.to_owned(), row)
+    });
+    let mut headers: Map<String, Value> = rows.collect();
+    headers.extend(headers_of_all().as_object().into_iter().flatten().map(|(name, row)| (name.clone(), row.clone())));
+    Value::Object(headers)
+}
+
+fn name(suffix: &str) -> String {
+    format!("{PREFIX}{suffix}")
+}
 
 pub fn rendered() -> Vec<(String, String, Value)> {
     let families = families();
@@ -28,9 +51,9 @@ pub fn rendered() -> Vec<(String, String, Value)> {
 fn operation(family: &Family) -> Value {
     let doc = &family.doc;
     let segments: Vec<&str> = doc.path.split('/').filter(|segment| !segment.is_empty()).collect();
-    let ours = HEADERS.iter().map(
-        |(name, text)| json!({ "name": name, "in": "header", "description": text, "schema": { "type": "string" } }),
-    );
+    // Who sends the key is a matter of `security`.
+    let others = gateway_headers::REQUEST.iter().filter(|header| header.suffix != "api-key");
+    let ours = others.map(|header| json!({ "$ref": format!("#/components/parameters/{}", name(header.suffix)) }));
     let parameters: Vec<Value> = parameters(&segments, Some(doc)).into_iter().chain(ours).collect();
     let details = doc.details.as_deref().unwrap_or_default();
     let needs = family.scopes.iter().map(|scope| format!("`{scope}`")).collect::<Vec<_>>().join(" or ");
@@ -58,7 +81,8 @@ fn operation(family: &Family) -> Value {
         rendered["requestBody"] = request_body(body);
         if family.takes_form {
             let content = &mut rendered["requestBody"]["content"];
-            content["multipart/form-data"] = json!({ "schema": content["application/json"]["schema"] });
+            let form = content["application/json"].clone();
+            content["multipart/form-data"] = json!({ "schema": form["schema"], "example": form["example"] });
             if let Some(kinds) = content.as_object_mut() {
                 kinds.shift_remove("application/json");
             }
@@ -69,6 +93,7 @@ fn operation(family: &Family) -> Value {
 
 fn answer(doc: &Doc, gives: FamilyAnswer) -> Value {
     let mut answer = success(&doc.answer);
+    answer["headers"] = answer_headers();
     match gives {
         FamilyAnswer::Json => {}
         FamilyAnswer::JsonOrEvents => {
@@ -131,7 +156,7 @@ fn limited(text: &str, error: &Value) -> Value {
     let example = json!({ "status": "failure", "message": error["message"], "error": error, "provider": null });
     json!({
         "description": text,
-        "headers": headers(),
+        "headers": answer_headers(),
         "content": { "application/json": { "schema": schema::any_object().json, "example": example } },
     })
 }
@@ -144,7 +169,7 @@ fn refusal() -> Value {
     });
     json!({
         "description": "Refused by the gateway or by the provider.",
-        "headers": headers(),
+        "headers": answer_headers(),
         "content": { "application/json": { "schema": schema::any_object().json, "example": example } },
     })
 }

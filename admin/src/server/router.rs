@@ -25,7 +25,7 @@ pub fn router(app: App) -> Router {
         .route("/healthz", get(health::alive))
         .route("/readyz", get(health::ready))
         .route("/metrics", get(health::metrics))
-        .route("/docs", get(docs_page::show))
+        .route("/docs", docs_page::route(&app.public_url))
         .route("/openapi.json", get(resources::openapi_json))
         .fallback_service(gated)
         .layer(from_fn_with_state(app.clone(), observe))

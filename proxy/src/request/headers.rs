@@ -145,6 +145,7 @@ impl<'a> GatewayHeaders<'a> {
 mod tests {
     use super::*;
     use http::HeaderName;
+    use shared::headers::gateway_headers;
 
     fn head(pairs: &[(&'static str, &'static str)]) -> HeaderMap {
         let mut map = HeaderMap::new();
@@ -193,5 +194,18 @@ mod tests {
         ] {
             assert_eq!(GatewayHeaders::from_headers(&head(&pairs), &aliases).is_ok(), accepted, "{pairs:?}");
         }
+    }
+
+    /// So that the document lists every header that is read, and no other.
+    #[test]
+    fn the_published_list_of_headers_is_what_is_read() {
+        let (_, rest) = include_str!("headers.rs").split_once("fn ours(").unwrap();
+        let (arms, _) = rest.split_once("fn standard(").unwrap();
+        let arms = arms.lines().filter_map(|line| line.trim().strip_prefix('"')?.split_once("\" =>"));
+        let mut read: Vec<&str> = arms.flat_map(|(names, _)| names.split("\" | \"")).collect();
+        let mut listed: Vec<&str> = gateway_headers::REQUEST.iter().map(|header| header.suffix).collect();
+        read.sort_unstable();
+        listed.sort_unstable();
+        assert_eq!(read, listed);
     }
 }

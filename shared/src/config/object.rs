@@ -211,7 +211,7 @@ pub(super) fn snake(key: &str) -> Cow<'_, str> {
     Cow::Owned(name)
 }
 
-/// Which fields of a root are looked for, whether they are there or not.
+/// Which fields of each object are looked for, whether they are there or not.
 #[cfg(test)]
 pub mod asked_for {
     use super::Path;
@@ -219,16 +219,15 @@ pub mod asked_for {
     use std::collections::BTreeSet;
 
     thread_local! {
-        static NAMES: RefCell<BTreeSet<String>> = const { RefCell::new(BTreeSet::new()) };
+        static NAMES: RefCell<BTreeSet<(String, String)>> = const { RefCell::new(BTreeSet::new()) };
     }
 
     pub fn note(path: &Path<'_>, name: &str) {
-        if path.to_string().is_empty() {
-            NAMES.with_borrow_mut(|names| names.insert(name.to_owned()));
-        }
+        NAMES.with_borrow_mut(|names| names.insert((path.to_string(), name.to_owned())));
     }
 
-    pub fn names() -> Vec<String> {
-        NAMES.with_borrow(|names| names.iter().cloned().collect())
+    /// Of the object at this path; the root's is empty.
+    pub fn names(path: &str) -> Vec<String> {
+        NAMES.with_borrow(|names| names.iter().filter(|(at, _)| at == path).map(|(_, name)| name.clone()).collect())
     }
 }

@@ -108,6 +108,14 @@ pub fn field_names() -> impl Iterator<Item = &'static str> {
     SPECIAL.iter().map(|(name, _)| *name).chain(TEXTS.iter().copied())
 }
 
+/// The words that such a field takes, where they are a closed set.
+pub fn field_words(name: &str) -> Option<&'static [&'static str]> {
+    match form(name)? {
+        Form::OneOf(words) => Some(words),
+        _ => None,
+    }
+}
+
 #[derive(Clone, Copy)]
 enum Form {
     Text,

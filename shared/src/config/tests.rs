@@ -168,5 +168,32 @@ fn a_credential_is_never_printed() {
 #[test]
 fn the_list_of_fields_names_each_that_is_read_and_no_other() {
     inline(json!({ "provider": "openai", "api_key": "k" })).unwrap();
-    assert_eq!(object::asked_for::names(), FIELDS);
+    assert_eq!(object::asked_for::names(""), FIELDS);
+}
+
+#[test]
+fn the_lists_of_nested_keys_name_each_that_is_read_and_no_other() {
+    let short = json!({ "default.contains": { "operator": "none", "words": ["x"] } });
+    inline(json!({
+        "strategy": { "mode": "conditional", "default": "a", "conditions": [{ "query": { "metadata.a": 1 }, "then": "a" }],
+            "sticky": { "enabled": true, "hash_fields": ["metadata.a"] } },
+        "targets": [{ "name": "a", "provider": "@a" }],
+        "cache": { "mode": "simple" }, "retry": { "attempts": 1 }, "hedge": { "after_ms": 5 },
+        "cb_config": { "failure_threshold": 1, "cooldown_interval": 30000 },
+        "before_request_hooks": [{ "id": "h", "checks": [{ "id": "default.contains", "parameters": {} }] }],
+        "input_guardrails": [short], "deployments": [{ "deployment_id": "d" }],
+    }))
+    .unwrap();
+    for (path, names) in NESTED_FIELDS {
+        assert_eq!(object::asked_for::names(path), *names, "{path}");
+    }
+}
+
+#[test]
+fn the_list_of_operators_names_each_that_a_query_knows_and_no_other() {
+    let source = include_str!("query.rs");
+    let arms = source.lines().filter_map(|line| line.trim().strip_prefix('"')?.split_once("\" =>").map(|(name, _)| name));
+    let mut read: Vec<&str> = arms.filter(|name| name.starts_with('$')).collect();
+    read.sort_unstable();
+    assert_eq!(read, QUERY_OPERATORS);
 }

@@ -71,28 +71,56 @@ def control_plane(method, path, key, body=None):
         return error.code, json.load(error)
 
 
+def store(slug, provider):
+    """Stores a credential for the mock under this slug, and waits until the proxy serves it."""
+    _, me = control_plane("GET", "/api-keys/self", WORKSPACE_KEY)
+    status, answer = control_plane("POST", "/integrations", ADMIN_KEY, {
+        "name": slug, "slug": slug, "ai_provider_id": provider, "key": "sk-stored", "default_provider_slug": slug,
+        "workspace_id": me["workspace_id"], "configurations": {"custom_host": MOCK_URL},
+    })
+    assert status in (200, 409), answer
+    known = {"api_key": WORKSPACE_KEY, "default_headers": {"x-gateway-provider": f"@{slug}"}}
+    until_served(lambda client: client.get("/anything", cast_to=object), **known)
+
+
+def until_served(call, **options):
+    """Waits until the proxy has heard of what the client stands on."""
+    end = time.monotonic() + 30
+    with openai(**options) as client:
+        while True:
+            try:
+                call(client)
+                break
+            except APIStatusError as error:
+                assert time.monotonic() < end, f"not served: {error}"
+                time.sleep(0.05)
+
+
 @pytest.fixture(scope="session")
 def stored():
     """The slugs of providers with stored credentials, for clients that have the gateway's key alone."""
-    _, me = control_plane("GET", "/api-keys/self", WORKSPACE_KEY)
-    slugs = {}
-    for provider in ("openai", "anthropic"):
-        slug = slugs[provider] = f"sdks-{provider}"
-        status, answer = control_plane("POST", "/integrations", ADMIN_KEY, {
-            "name": slug, "slug": slug, "ai_provider_id": provider, "key": "sk-stored", "default_provider_slug": slug,
-            "workspace_id": me["workspace_id"], "configurations": {"custom_host": MOCK_URL},
-        })
-        assert status in (200, 409), answer
-        end = time.monotonic() + 30
-        with openai(api_key=WORKSPACE_KEY, default_headers={"x-gateway-provider": f"@{slug}"}) as client:
-            while True:
-                try:
-                    client.get("/anything", cast_to=object)
-                    break
-                except APIStatusError:
-                    assert time.monotonic() < end, f"{slug} is not served"
-                    time.sleep(0.05)
+    slugs = {provider: f"sdks-{provider}" for provider in ("openai", "anthropic")}
+    for provider, slug in slugs.items():
+        store(slug, provider)
     return slugs
+
+
+@pytest.fixture(scope="session")
+def quickstart():
+    """What the page's first steps leave behind: two stored providers, and a key whose config says where to go."""
+    for provider in ("openai", "anthropic"):
+        store(provider, provider)
+    status, config = control_plane("POST", "/configs", WORKSPACE_KEY, {
+        "name": "Chat", "config": {"provider": "@openai", "retry": {"attempts": 2}},
+    })
+    assert status == 200, config
+    status, key = control_plane("POST", "/api-keys/workspace/service", WORKSPACE_KEY, {
+        "name": "Chat", "scopes": ["completions.write"],
+        "defaults": {"config_id": config["slug"], "allow_config_override": False},
+    })
+    assert status == 200, key
+    until_served(lambda client: client.chat.completions.create(**ask()), api_key=key["key"], default_headers={})
+    return os.environ | {"GATEWAY_APP_KEY": key["key"]}
 
 
 @pytest.fixture(params=["by header", "by slug"])

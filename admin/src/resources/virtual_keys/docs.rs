@@ -12,7 +12,7 @@ pub fn docs() -> [Doc; 5] {
         .need("success", schema::fixed(true))
         .need("data", schema::object("").need("slug", schema::slug()));
     let whole = provider("VirtualKey", "virtual-key")
-        .need("key", schema::fixed(""))
+        .need("key", schema::fixed("").says("Always empty: the provider's key is never shown."))
         .need("masked_api_key", schema::any_text().eg("sk*****789").or_null());
     [
         Doc::create::<VirtualKey>(new()).answer(envelope).also(503),

@@ -1,0 +1,109 @@
+//! Every header of a request that the gateway reads under its own prefix, with what it says. The proxy reads them by
+//! hand (`request/headers.rs`), the OpenAPI document lists them from here; a test of the proxy holds the two together.
+
+/// One header: its name after the prefix, an example, and what it does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct GatewayHeader {
+    pub suffix: &'static str,
+    pub example: &'static str,
+    pub says: &'static str,
+}
+
+const fn header(suffix: &'static str, example: &'static str, says: &'static str) -> GatewayHeader {
+    GatewayHeader { suffix, example, says }
+}
+
+/// In the order in which a reader wants to know them.
+pub static REQUEST: &[GatewayHeader] = &[
+    header(
+        "api-key",
+        "pk_…",
+        "The gateway's own key, or a token (JWT). May also come as `Authorization: Bearer`, where that is not the provider's key, or as x-api-key.",
+    ),
+    header(
+        "provider",
+        "@openai-main",
+        "The provider: `@slug` of one that the workspace stores, or a name, as openai, whose own key goes in `Authorization`.",
+    ),
+    header(
+        "config",
+        "pc-main-3f9a01",
+        "The config to follow: its slug, or the object itself (ConfigObject). Replaces the default config of the key and the workspace.",
+    ),
+    header(
+        "metadata",
+        "{\"_user\":\"ada\",\"tier\":\"pro\"}",
+        "A JSON object of short texts, kept with the request; conditions, limits and logs look at them. `_user` names the person; the body's user is taken where it is absent.",
+    ),
+    header(
+        "trace-id",
+        "checkout-42",
+        "Joins several requests; made when absent, and repeated in the answer. At most 128 characters.",
+    ),
+    header(
+        "request-timeout",
+        "8000",
+        "Milliseconds until the head of the provider's answer, then 408. Wins over request_timeout of a config.",
+    ),
+    header("retry-count", "2", "How often to try again, 0 to 5, where no config says it. Older clients send it."),
+    header(
+        "forward-headers",
+        "x-tenant, x-session",
+        "Names of the client's headers that are sent on to the provider, by commas. Wins over forward_headers of a config.",
+    ),
+    header(
+        "custom-host",
+        "https://llm.example.com/v1",
+        "Another base URL of the provider, with its version segment; needs a provider for the wire format.",
+    ),
+    header("virtual-key", "openai-main", "The old name of `x-gateway-provider: @slug`."),
+    header("mode", "proxy openai", "How older clients name a provider."),
+    header("debug", "false", "`false`: what request and answer say is not stored, only their numbers."),
+    header("sensitive-headers", "x-session", "Names of headers whose values are masked in logs, by commas."),
+    header(
+        "fetch-integrated-models",
+        "true",
+        "`true`: `GET /models` lists the workspace's models although a provider is named.",
+    ),
+    header("openai-organization", "org-1", "OpenAI: the organisation that is billed."),
+    header("openai-project", "proj_1", "OpenAI: the project that is billed."),
+    header("openai-beta", "assistants=v2", "Sent as openai-beta."),
+    header("anthropic-beta", "prompt-caching-2024-07-31", "Sent as anthropic-beta."),
+    header("anthropic-version", "2023-06-01", "Sent as anthropic-version."),
+    header(
+        "client-auth",
+        "gwd_…",
+        "The token of the deployment that a request came through; set by a proxy of one's own.",
+    ),
+];
+
+/// Every header of an answer under the prefix, and those beside it that are the gateway's too, by their full names.
+pub static RESPONSE: &[GatewayHeader] = &[
+    header(
+        "x-gateway-request-id",
+        "019a0000-0000-7000-8000-000000000000",
+        "The id of the request, and of its log; on every answer.",
+    ),
+    header("x-gateway-trace-id", "checkout-42", "The trace: the client's, or made."),
+    header("x-gateway-provider", "openai", "The name of the provider that was asked last."),
+    header(
+        "x-gateway-last-used-option-index",
+        "config.targets[1]",
+        "The target that answered, as a path in the config; `config` when it has no targets.",
+    ),
+    header(
+        "x-gateway-retry-attempt-count",
+        "0",
+        "Which retry succeeded: 0 for none, -1 when they were used up or not worth waiting for.",
+    ),
+    header(
+        "x-gateway-cache-status",
+        "DISABLED",
+        "What the cache did: HIT, SEMANTIC HIT, MISS, SEMANTIC MISS, REFRESH or DISABLED.",
+    ),
+    header(
+        "server-timing",
+        "gateway;dur=0.4, upstream;dur=420",
+        "Milliseconds that the gateway and the provider took.",
+    ),
+];
