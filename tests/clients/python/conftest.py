@@ -110,12 +110,13 @@ def quickstart():
     """What the page's first steps leave behind: two stored providers, and a key whose config says where to go."""
     for provider in ("openai", "anthropic"):
         store(provider, provider)
-    status, config = control_plane("POST", "/configs", WORKSPACE_KEY, {
-        "name": "Chat", "config": {"provider": "@openai", "retry": {"attempts": 2}},
+    _, me = control_plane("GET", "/api-keys/self", WORKSPACE_KEY)
+    status, config = control_plane("POST", "/configs", ADMIN_KEY, {
+        "name": "Chat", "workspace_id": me["workspace_id"], "config": {"provider": "@openai", "retry": {"attempts": 2}},
     })
     assert status == 200, config
-    status, key = control_plane("POST", "/api-keys/workspace/service", WORKSPACE_KEY, {
-        "name": "Chat", "scopes": ["completions.write"],
+    status, key = control_plane("POST", "/api-keys/workspace/service", ADMIN_KEY, {
+        "name": "Chat", "workspace_id": me["workspace_id"], "scopes": ["completions.write"],
         "defaults": {"config_id": config["slug"], "allow_config_override": False},
     })
     assert status == 200, key
