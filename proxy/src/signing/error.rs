@@ -35,6 +35,7 @@ impl SigningError {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::refusal::RefusalCode;
 
     #[test]
     fn a_client_is_told_the_provider_and_whether_to_come_again() {
@@ -47,7 +48,7 @@ mod tests {
             (SigningError::OtherHost, 502),
         ] {
             let refusal = error.refusal("vertex-ai");
-            assert_eq!((refusal.status, refusal.code), (status, "credential_unavailable"), "{error}");
+            assert_eq!((refusal.status, refusal.code), (status, RefusalCode::CredentialUnavailable), "{error}");
             assert!(refusal.message.contains("vertex-ai") && refusal.message.contains(&error.to_string()));
             assert_eq!(refusal.retry_after_s.is_some(), status == 503, "{error}");
         }
