@@ -2,13 +2,21 @@
 //! so that admin accepts exactly the names that the proxy can serve.
 
 mod account_fields;
+mod address;
 mod auth;
 mod family;
+mod path_template;
+mod repairs;
 mod row;
+mod wire;
 
 pub use account_fields::{AccountFields, LayeredFields};
+pub use address::Address;
 pub use auth::Auth;
 pub use family::Family;
+pub use path_template::PathTemplate;
+pub use repairs::Repairs;
+pub use wire::{CODECS, CONVERSATIONS, OBJECT_CODECS, Wire};
 
 use http::{HeaderName, HeaderValue, Method};
 use row::Row;
@@ -34,8 +42,18 @@ pub struct ProviderEntry {
     pub auth: Auth,
     /// Sent with every request unless the caller sends its own.
     pub headers: Vec<(HeaderName, HeaderValue)>,
-    /// The code that translates the adapted families.
-    pub adapter: Option<Box<str>>,
+    /// The same with places that a request or an account fills.
+    pub address: Option<Address>,
+    /// What fills places of the address and of paths where nobody says otherwise.
+    options: BTreeMap<String, String>,
+    /// For each place the fields of a config or an account that fill it, strongest first.
+    placement: BTreeMap<String, Vec<String>>,
+    /// The formats that conversations are translated into. The first that serves a model is taken.
+    wires: Vec<Wire>,
+    /// Those of families that are one object there and one back.
+    object_wires: Vec<(Family, Wire)>,
+    /// What of OpenAI's chat it does not take as it is.
+    pub repairs: Repairs,
     /// Streams of chat and completions end with their usage when `stream_options` asks for it.
     pub has_stream_usage: bool,
     offers: [FamilyOffer; Family::ALL.len()],
@@ -46,7 +64,27 @@ enum FamilyOffer {
     None,
     /// Bodies go as they are, to this path.
     Native(Box<str>),
-    Adapted,
+    /// The same, to a path that is made for each request.
+    Placed(PathTemplate),
+    /// Bodies are written anew, in the format of one of the wires.
+    Translated,
+    /// The same of objects.
+    Reshaped,
+    /// It exists there, in a format that we do not write.
+    Untranslated,
+}
+
+/// How a provider is asked for a family.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Way<'r> {
+    /// Bodies as they are, to this path.
+    Native(&'r str),
+    /// Bodies as they are, to a path that is made for each request.
+    Placed(&'r PathTemplate),
+    /// A conversation in the format of a wire.
+    Translated(&'r Wire),
+    /// An object in the format of a wire.
+    Reshaped(&'r Wire),
 }
 
 /// Why a path cannot be asked of a provider.
@@ -55,7 +93,7 @@ pub enum NotOffered {
     #[error("it does not offer the endpoint `{}`", .0.name())]
     Missing(Family),
     #[error("its endpoint `{}` needs a translation that is not built yet", .0.name())]
-    NeedsAdapter(Family),
+    Untranslated(Family),
     #[error("it takes signed requests only, and signing is not built yet")]
     NeedsSignature,
 }
@@ -108,11 +146,28 @@ fn providers(place: &str, rows: BTreeMap<String, Row>) -> Result<HashMap<Box<str
 }
 
 impl ProviderEntry {
-    /// Where bodies of this family go as they are, relative to the base URL.
+    /// Where bodies of this family go as they are, relative to the base URL, if that is the same for every request.
     pub fn native_path(&self, family: Family) -> Option<&str> {
         match &self.offers[family as usize] {
             FamilyOffer::Native(path) if !matches!(self.auth, Auth::Signed) => Some(path),
             _ => None,
+        }
+    }
+
+    /// How this family is asked for, for a model of this name; none when its path passes as it is, or not at all.
+    pub fn way(&self, family: Family, model: &str) -> Option<Way<'_>> {
+        if matches!(self.auth, Auth::Signed) {
+            return None;
+        }
+        match &self.offers[family as usize] {
+            FamilyOffer::Native(path) => Some(Way::Native(path)),
+            FamilyOffer::Placed(path) => Some(Way::Placed(path)),
+            FamilyOffer::Translated => self.wires.iter().find(|wire| wire.serves(model)).map(Way::Translated),
+            FamilyOffer::Reshaped => {
+                let mut wires = self.object_wires.iter().filter(|(of, wire)| *of == family && wire.serves(model));
+                wires.next().map(|(_, wire)| Way::Reshaped(wire))
+            }
+            FamilyOffer::None | FamilyOffer::Untranslated => None,
         }
     }
 
@@ -121,9 +176,22 @@ impl ProviderEntry {
         Family::ALL.into_iter().filter_map(|family| Some((family, self.native_path(family)?)))
     }
 
-    /// The families that wait for an adapter.
-    pub fn adapted(&self) -> impl Iterator<Item = Family> {
-        Family::ALL.into_iter().filter(|family| self.offers[*family as usize] == FamilyOffer::Adapted)
+    /// The families that are asked for in another format than their own.
+    pub fn translated(&self) -> impl Iterator<Item = Family> {
+        self.offering(&FamilyOffer::Translated)
+    }
+
+    /// The families that wait for a translation.
+    pub fn untranslated(&self) -> impl Iterator<Item = Family> {
+        self.offering(&FamilyOffer::Untranslated)
+    }
+
+    fn offering(&self, offer: &'static FamilyOffer) -> impl Iterator<Item = Family> {
+        Family::ALL.into_iter().filter(move |family| self.offers[*family as usize] == *offer)
+    }
+
+    pub fn wires(&self) -> &[Wire] {
+        &self.wires
     }
 
     /// Where a request for `path` (relative to `/v1`) goes, relative to the base URL: the family's place at this
@@ -136,10 +204,23 @@ impl ProviderEntry {
         match &self.offers[family as usize] {
             FamilyOffer::Native(own) if **own == *family.path() => Ok(path.into()),
             FamilyOffer::Native(own) => Ok([own, rest].concat().into()),
-            FamilyOffer::Adapted => Err(NotOffered::NeedsAdapter(family)),
+            FamilyOffer::Placed(_) | FamilyOffer::Untranslated => Err(NotOffered::Untranslated(family)),
+            FamilyOffer::Translated | FamilyOffer::Reshaped => Err(NotOffered::Missing(family)),
             FamilyOffer::None if family.passes_unlisted() || self.passes_everything() => Ok(path.into()),
             FamilyOffer::None => Err(NotOffered::Missing(family)),
         }
+    }
+
+    /// What fills a place of the address or of a path: the first of its fields that `field` knows, else the default.
+    pub fn placed<'v>(&'v self, place: &str, field: impl Fn(&str) -> Option<&'v str>) -> Option<&'v str> {
+        let said = self.placement.get(place).into_iter().flatten().find_map(|name| field(name));
+        said.or_else(|| self.options.get(place).map(String::as_str))
+    }
+
+    /// The places that something must fill.
+    pub fn places(&self) -> impl Iterator<Item = &str> {
+        let others = self.options.keys().filter(|place| !self.placement.contains_key(*place));
+        self.placement.keys().chain(others).map(String::as_str)
     }
 
     /// A provider of which only its address is known takes every path as it comes.

@@ -91,7 +91,7 @@ async fn what_needs_code_or_is_not_offered_is_refused_before_the_provider_is_ask
     stack.mock.reset();
     for row in all() {
         let client = keyed.with("x-gateway-provider", &*row.slug);
-        for family in row.adapted() {
+        for family in row.untranslated() {
             let what = format!("{} {}", row.slug, family.name());
             let mut request = client.request(method(family), family.path());
             if method(family) == Method::POST {
@@ -105,7 +105,7 @@ async fn what_needs_code_or_is_not_offered_is_refused_before_the_provider_is_ask
         }
     }
     for (provider, path) in
-        [("groq", "/embeddings"), ("openai", "/messages"), ("sagemaker", "/endpoints/e/invocations")]
+        [("groq", "/embeddings"), ("anthropic", "/embeddings"), ("sagemaker", "/endpoints/e/invocations")]
     {
         let answer = keyed.with("x-gateway-provider", provider).post(path, &chat("Hello")).await;
         let code = answer.json()["error"]["code"].clone();

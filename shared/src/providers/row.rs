@@ -1,5 +1,9 @@
 //! A row of the table as it is written, and what makes it a provider.
 
+use super::address::Address;
+use super::path_template::PathTemplate;
+use super::repairs::Repairs;
+use super::wire::{CODECS, CONVERSATIONS, OBJECT_CODECS, Wire, WireRow};
 use super::{Auth, Family, FamilyOffer, ProviderEntry};
 use http::{HeaderName, HeaderValue};
 use serde::Deserialize;
@@ -11,7 +15,11 @@ pub(super) struct Row {
     name: String,
     base_url: Option<String>,
     #[serde(default)]
+    base_urls: BTreeMap<String, String>,
+    #[serde(default)]
     options: BTreeMap<String, String>,
+    #[serde(default)]
+    placement: BTreeMap<String, Vec<String>>,
     auth: Option<String>,
     #[serde(default)]
     headers: BTreeMap<String, String>,
@@ -19,12 +27,25 @@ pub(super) struct Row {
     endpoints: Vec<Family>,
     #[serde(default)]
     paths: BTreeMap<Family, String>,
-    adapter: Option<String>,
     #[serde(default)]
-    adapted: Vec<Family>,
+    wires: Vec<WireRow>,
+    #[serde(default)]
+    embed_wires: Vec<WireRow>,
+    #[serde(default)]
+    rerank_wires: Vec<WireRow>,
+    #[serde(default)]
+    untranslated: Vec<Family>,
     #[serde(default)]
     stream_usage: bool,
+    #[serde(default)]
+    max_completion_tokens: bool,
+    #[serde(default)]
+    repairs: Repairs,
 }
+
+/// Formats that a provider may take as its own, in the order in which others are translated into them.
+const OWN: [(Family, &str); 3] =
+    [(Family::Chat, "chat"), (Family::Messages, "messages"), (Family::Responses, "responses")];
 
 impl Row {
     pub(super) fn provider(self, slug: &str) -> Result<ProviderEntry, String> {
@@ -32,17 +53,25 @@ impl Row {
         if !is_slug || slug.is_empty() {
             return Err("a provider's name is made of small letters, digits and hyphens".into());
         }
-        if self.adapter.is_some() == self.adapted.is_empty() {
-            return Err("`adapter` and `adapted` go together".into());
-        }
+        let mut offers = self.offers()?;
+        let wires = self.wires(&mut offers)?;
+        let object_wires = self.object_wires(&mut offers)?;
+        self.check_options(&offers, &wires)?;
+        let base_url = self.base_url()?.map(Into::into);
+        let address = self.base_url.as_deref().and_then(|url| Address::parse(url, self.base_urls.clone()));
         Ok(ProviderEntry {
             slug: slug.into(),
-            base_url: self.base_url()?.map(Into::into),
+            base_url,
+            address,
+            options: self.options.clone(),
             auth: Auth::parse(self.auth.as_deref().unwrap_or("bearer"))?,
             headers: self.headers()?,
-            offers: self.offers()?,
-            adapter: self.adapter.map(Into::into),
+            offers,
+            wires,
+            object_wires,
+            placement: self.placement,
             has_stream_usage: self.stream_usage,
+            repairs: self.repairs,
             name: self.name.into(),
         })
     }
@@ -50,14 +79,29 @@ impl Row {
     /// The address with its options filled in; none while an option has no default.
     fn base_url(&self) -> Result<Option<String>, String> {
         let Some(template) = &self.base_url else { return Ok(None) };
-        if !template.starts_with("https://") && !template.starts_with("http://") || template.ends_with('/') {
+        let is_url = template.starts_with("https://") || template.starts_with("http://");
+        if !(is_url || template.starts_with('{')) || template.ends_with('/') {
             return Err("base_url: it starts with https:// and does not end in a slash".into());
         }
-        let filled = self.options.iter().try_fold(template.clone(), |url, (name, value)| {
-            let place = format!("{{{name}}}");
-            if url.contains(&place) { Ok(url.replace(&place, value)) } else { Err(format!("base_url has no {place}")) }
-        })?;
+        let filled =
+            self.options.iter().fold(template.clone(), |url, (name, value)| url.replace(&format!("{{{name}}}"), value));
         Ok((!filled.contains('{')).then_some(filled))
+    }
+
+    /// A default for what stands nowhere is a slip of the pen.
+    fn check_options(&self, offers: &[FamilyOffer], wires: &[Wire]) -> Result<(), String> {
+        let in_address = |name: &str| self.base_url.as_deref().is_some_and(|url| url.contains(&format!("{{{name}}}")));
+        let paths = wires.iter().flat_map(|wire| [Some(&wire.path), wire.stream_path.as_ref()]).flatten();
+        let mut paths: Vec<&PathTemplate> = paths.collect();
+        paths.extend(offers.iter().filter_map(|offer| match offer {
+            FamilyOffer::Placed(path) => Some(path),
+            _ => None,
+        }));
+        let is_used = |name: &str| in_address(name) || paths.iter().any(|path| path.has(name));
+        match self.options.keys().chain(self.placement.keys()).find(|name| !is_used(name)) {
+            Some(name) => Err(format!("base_url has no {{{name}}}, and neither has a path")),
+            None => Ok(()),
+        }
     }
 
     fn headers(&self) -> Result<Vec<(HeaderName, HeaderValue)>, String> {
@@ -72,18 +116,62 @@ impl Row {
         let mut offers = [const { FamilyOffer::None }; Family::ALL.len()];
         for family in &self.endpoints {
             let path = self.paths.get(family).map_or(family.path(), String::as_str);
-            if !path.starts_with('/') || path.contains(['?', '#', '{', ' ']) {
-                return Err(format!("paths: {} is no plain path", family.name()));
-            }
-            take(&mut offers[*family as usize], FamilyOffer::Native(path.into()), *family)?;
+            let template = PathTemplate::parse(path).map_err(|why| format!("paths: {}: {why}", family.name()))?;
+            let offer = match template.places().next().is_some() || path.contains('?') {
+                true => FamilyOffer::Placed(template),
+                false => FamilyOffer::Native(path.into()),
+            };
+            take(&mut offers[*family as usize], offer, *family)?;
         }
-        for family in &self.adapted {
-            take(&mut offers[*family as usize], FamilyOffer::Adapted, *family)?;
+        for family in &self.untranslated {
+            take(&mut offers[*family as usize], FamilyOffer::Untranslated, *family)?;
         }
         match self.paths.keys().find(|family| !self.endpoints.contains(family)) {
             Some(family) => Err(format!("paths: {} is not among the endpoints", family.name())),
             None => Ok(offers),
         }
+    }
+
+    /// The formats that conversations are translated into: those that the row names, else one that it takes as its own.
+    fn wires(&self, offers: &mut [FamilyOffer; Family::ALL.len()]) -> Result<Vec<Wire>, String> {
+        let mut wires = parsed(&self.wires, &CODECS)?;
+        if wires.is_empty() {
+            let own = OWN.iter().find_map(|(family, codec)| match &offers[*family as usize] {
+                FamilyOffer::Native(path) => Some((*codec, PathTemplate::parse(path))),
+                FamilyOffer::Placed(path) => Some((*codec, Ok(path.clone()))),
+                _ => None,
+            });
+            if let Some((codec, path)) = own {
+                wires.push(Wire::of_own(codec, path?, self.max_completion_tokens));
+            }
+        }
+        for family in CONVERSATIONS {
+            if !wires.is_empty() && offers[family as usize] == FamilyOffer::None {
+                offers[family as usize] = FamilyOffer::Translated;
+            }
+        }
+        Ok(wires)
+    }
+
+    /// The same of families that are one object there and one back.
+    fn object_wires(&self, offers: &mut [FamilyOffer; Family::ALL.len()]) -> Result<Vec<(Family, Wire)>, String> {
+        let mut all = Vec::new();
+        for (family, rows) in [(Family::Embed, &self.embed_wires), (Family::Rerank, &self.rerank_wires)] {
+            let wires = parsed(rows, &OBJECT_CODECS)?;
+            if !wires.is_empty() {
+                take(&mut offers[family as usize], FamilyOffer::Reshaped, family)?;
+            }
+            all.extend(wires.into_iter().map(|wire| (family, wire)));
+        }
+        Ok(all)
+    }
+}
+
+fn parsed(rows: &[WireRow], codecs: &[&str]) -> Result<Vec<Wire>, String> {
+    let wires = rows.iter().cloned().map(|row| row.wire(codecs)).collect::<Result<Vec<_>, _>>()?;
+    match wires.last().is_some_and(|wire| wire.model_prefix.is_some()) {
+        true => Err("wires: the last one serves every model, and has no model_prefix".into()),
+        false => Ok(wires),
     }
 }
 

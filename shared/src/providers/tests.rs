@@ -11,9 +11,9 @@ fn the_bundled_table_has_all_83_providers() {
     let providers = Providers::bundled().unwrap();
     assert_eq!(providers.iter().count(), 83);
     let native = providers.iter().filter(|provider| provider.native().next().is_some()).count();
-    let waiting = providers.iter().filter(|provider| provider.adapted().next().is_some()).count();
-    let rest = providers.iter().filter(|one| one.native().next().is_none() && one.adapted().next().is_none()).count();
-    assert_eq!((native, waiting, rest), (54, 29, 8));
+    let chats = |provider: &&Arc<ProviderEntry>| provider.way(Family::Chat, "m").is_some();
+    let waiting = providers.iter().filter(|provider| provider.untranslated().next().is_some()).count();
+    assert_eq!((native, providers.iter().filter(chats).count(), waiting), (57, 62, 18));
     for name in ["openai", "azure-openai", "302ai", "ovhcloud", "pinecone"] {
         assert_eq!(providers.get(name).map(|found| &*found.slug), Some(name));
     }
@@ -39,6 +39,57 @@ fn an_address_is_complete_or_the_request_must_name_one() {
 }
 
 #[test]
+fn a_conversation_is_asked_for_as_it_is_or_in_a_format_that_the_provider_speaks() {
+    let providers = Providers::bundled().unwrap();
+    for (provider, family, model, expected) in [
+        ("openai", Family::Chat, "m", Some("")),
+        ("openai", Family::Messages, "m", Some("chat")),
+        ("groq", Family::Complete, "m", Some("chat")),
+        ("groq", Family::Embed, "m", None),
+        ("anthropic", Family::Messages, "m", Some("")),
+        ("anthropic", Family::Responses, "m", Some("messages")),
+        ("google", Family::Chat, "m", Some("gemini")),
+        ("google", Family::Embed, "m", Some("gemini_embeddings")),
+        ("bedrock", Family::Embed, "cohere.embed-english-v3", Some("bedrock_cohere_embeddings")),
+        ("bedrock", Family::Embed, "amazon.titan-embed-text-v2:0", Some("titan_embeddings")),
+        ("bedrock", Family::Messages, "m", Some("converse")),
+        ("cohere", Family::Chat, "m", Some("cohere")),
+        ("vertex-ai", Family::Chat, "gemini-2.5-pro", Some("gemini")),
+        ("vertex-ai", Family::Chat, "anthropic.claude", Some("messages")),
+        ("vertex-ai", Family::Chat, "meta.llama", Some("chat")),
+        ("azure-openai", Family::Chat, "m", Some("/deployments/")),
+        ("azure-openai", Family::Messages, "m", Some("chat")),
+        ("oracle", Family::Chat, "m", None),
+        ("replicate", Family::Chat, "m", None),
+    ] {
+        let row = providers.get(provider).unwrap();
+        let found = row.way(family, model).map(|way| match way {
+            Way::Native(_) => "",
+            Way::Placed(_) => "/deployments/",
+            Way::Translated(wire) | Way::Reshaped(wire) => &wire.codec,
+        });
+        assert_eq!(found, expected, "{provider} {family:?} {model}");
+    }
+    let wire = providers.get("vertex-ai").unwrap().wires().iter().find(|wire| wire.serves("meta.llama-4")).unwrap();
+    assert_eq!(wire.model_name("meta.llama-4"), "meta/llama-4");
+}
+
+#[test]
+fn a_place_is_filled_by_the_first_field_that_is_there_and_else_by_its_default() {
+    let providers = Providers::bundled().unwrap();
+    let azure = providers.get("azure-openai").unwrap();
+    let of = |known: &'static [(&str, &str)]| {
+        move |field: &str| known.iter().find(|(name, _)| *name == field).map(|(_, value)| *value)
+    };
+    assert_eq!(azure.placed("resource", of(&[("resource_name", "a")])), Some("a"));
+    assert_eq!(azure.placed("resource", of(&[("resource_name", "a"), ("azure_resource_name", "b")])), Some("b"));
+    assert_eq!(azure.placed("resource", of(&[])), None);
+    assert_eq!(azure.placed("deployment", of(&[])), Some("{model}"));
+    let address = azure.address.as_ref().unwrap().fill(|place| azure.placed(place, of(&[("resource_name", "acme")])));
+    assert_eq!(address.as_deref(), Ok("https://acme.openai.azure.com/openai"));
+}
+
+#[test]
 fn a_request_goes_where_the_provider_has_that_family() {
     let providers = Providers::bundled().unwrap();
     let (post, get) = (Method::POST, Method::GET);
@@ -50,10 +101,10 @@ fn a_request_goes_where_the_provider_has_that_family() {
         ("groq", &post, "/embeddings", Err(NotOffered::Missing(Family::Embed))),
         ("groq", &post, "/rerank", Ok("/rerank")),
         ("cohere", &post, "/rerank", Ok("/v2/rerank")),
-        ("voyage", &post, "/rerank", Err(NotOffered::NeedsAdapter(Family::Rerank))),
-        ("anthropic", &post, "/chat/completions", Err(NotOffered::NeedsAdapter(Family::Chat))),
+        ("bedrock", &post, "/rerank", Err(NotOffered::Untranslated(Family::Rerank))),
         ("anthropic", &post, "/messages", Ok("/messages")),
-        ("openai", &post, "/messages", Err(NotOffered::Missing(Family::Messages))),
+        ("anthropic", &get, "/responses/r-1", Err(NotOffered::Missing(Family::Responses))),
+        ("azure-openai", &get, "/files", Err(NotOffered::Untranslated(Family::Files))),
         ("replicate", &post, "/files", Ok("/files")),
         ("sagemaker", &post, "/endpoints/e/invocations", Err(NotOffered::NeedsSignature)),
     ] {
@@ -71,9 +122,11 @@ fn a_wrong_row_is_told_by_its_name() {
         ("name = 'X'\nendpoints = ['chat']\npaths = { embed = '/e' }", "t [x]: paths: embed"),
         ("name = 'X'\nendpoints = ['chat']\npaths = { chat = 'e' }", "t [x]: paths: chat"),
         ("name = 'X'\nendpoints = ['chat', 'chat']", "t [x]: chat is listed twice"),
-        ("name = 'X'\nendpoints = ['chat']\nadapter = 'x'\nadapted = ['chat']", "t [x]: chat is listed twice"),
-        ("name = 'X'\nadapted = ['chat']", "t [x]: `adapter`"),
-        ("name = 'X'\nadapter = 'x'", "t [x]: `adapter`"),
+        ("name = 'X'\nendpoints = ['chat']\nuntranslated = ['chat']", "t [x]: chat is listed twice"),
+        ("name = 'X'\nwires = [{ codec = 'x', path = '/x' }]", "t [x]: wires: there is no codec `x`"),
+        ("name = 'X'\nwires = [{ codec = 'chat', path = 'x' }]", "t [x]: wires: `x` is no path"),
+        ("name = 'X'\nwires = [{ codec = 'chat', path = '/x', model_prefix = 'a.' }]", "t [x]: wires: the last"),
+        ("name = 'X'\nplacement = { y = ['z'] }", "t [x]: base_url has no {y}"),
         ("name = 'X'\nauth = 'two words'", "t [x]: auth"),
         ("name = 'X'\nheaders = { 'a b' = 'c' }", "t [x]: headers"),
         ("name = 'X'\nendpoints = ['chit']", "chit"),

@@ -1,0 +1,82 @@
+//! A provider's address with places in it, such as a region or an account, and where the values for them are found. A
+//! value becomes a part of a host's name, so it may hold nothing but what such a part is made of.
+
+use std::collections::BTreeMap;
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Address {
+    template: Box<str>,
+    /// Addresses of their own for some values of a place: `global` is no region's.
+    exceptions: BTreeMap<String, String>,
+}
+
+impl Address {
+    /// None when there is nothing to fill.
+    pub(super) fn parse(template: &str, exceptions: BTreeMap<String, String>) -> Option<Self> {
+        template.contains('{').then(|| Self { template: template.into(), exceptions })
+    }
+
+    pub fn has(&self, place: &str) -> bool {
+        self.template.contains(&format!("{{{place}}}"))
+    }
+
+    /// The address, as soon as every place has a value. The error names one that has none, or none that can stand there.
+    pub fn fill<'v>(&self, value: impl Fn(&str) -> Option<&'v str>) -> Result<String, String> {
+        let mut url = String::new();
+        let mut rest = &*self.template;
+        while let Some((before, after)) = rest.split_once('{') {
+            let (name, after) = after.split_once('}').unwrap_or((after, ""));
+            let value = value(name).ok_or_else(|| name.to_owned())?.trim();
+            if let Some(exception) = self.exceptions.get(value) {
+                return Ok(exception.clone());
+            }
+            let is_whole = before.is_empty() && url.is_empty();
+            if !(is_whole && is_url(value)) && !is_label(value) {
+                return Err(name.to_owned());
+            }
+            url.push_str(before);
+            url.push_str(value.trim_end_matches('/'));
+            rest = after;
+        }
+        url.push_str(rest);
+        Ok(url)
+    }
+}
+
+/// What the guard of custom hosts then judges.
+fn is_url(value: &str) -> bool {
+    value.starts_with("https://") || value.starts_with("http://")
+}
+
+fn is_label(value: &str) -> bool {
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.');
+    !value.is_empty() && value.len() <= 253 && value.bytes().all(is_plain) && !value.contains("..")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_value_cannot_become_more_than_a_part_of_the_host() {
+        let exceptions = BTreeMap::from([("global".to_owned(), "https://g.test".to_owned())]);
+        let regional = Address::parse("https://{region}-x.test/v1", exceptions).unwrap();
+        let whole = Address::parse("{url}", BTreeMap::new()).unwrap();
+        for (address, value, expected) in [
+            (&regional, Some("eu-west-1"), Ok("https://eu-west-1-x.test/v1")),
+            (&regional, Some("global"), Ok("https://g.test")),
+            (&regional, Some("evil.test/"), Err("region")),
+            (&regional, Some("evil.test#"), Err("region")),
+            (&regional, Some("user@evil"), Err("region")),
+            (&regional, Some("https://evil.test"), Err("region")),
+            (&regional, Some(""), Err("region")),
+            (&regional, None, Err("region")),
+            (&whole, Some("https://own.test/base/"), Ok("https://own.test/base")),
+            (&whole, Some("ftp://own.test"), Err("url")),
+        ] {
+            let filled = address.fill(|_| value);
+            assert_eq!(filled.as_deref().map_err(String::as_str), expected, "{value:?}");
+        }
+        assert_eq!(Address::parse("https://plain.test", BTreeMap::new()), None);
+    }
+}

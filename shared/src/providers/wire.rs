@@ -1,0 +1,112 @@
+//! The format in which a provider is asked for what it does not offer in the client's own: which codec writes it, where
+//! it goes, and what a codec must be told of the provider. Codecs are the proxy's; here they are names.
+
+use super::Family;
+use super::path_template::PathTemplate;
+use serde::Deserialize;
+
+/// Families that are translated into each other: all of them are conversations.
+pub const CONVERSATIONS: [Family; 4] = [Family::Chat, Family::Complete, Family::Messages, Family::Responses];
+
+/// The names that rows may use; the proxy has a codec for each.
+pub const CODECS: [&str; 7] = ["chat", "completions", "messages", "responses", "gemini", "converse", "cohere"];
+
+/// The same of requests that are one object there and one back.
+pub const OBJECT_CODECS: [&str; 9] = [
+    "gemini_embeddings",
+    "vertex_embeddings",
+    "cohere_embeddings",
+    "titan_embeddings",
+    "bedrock_cohere_embeddings",
+    "nomic_embeddings",
+    "pinecone_embeddings",
+    "voyage_rerank",
+    "pinecone_rerank",
+];
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Wire {
+    pub codec: Box<str>,
+    pub path: PathTemplate,
+    /// Where streams are asked for, if that is another place.
+    pub stream_path: Option<PathTemplate>,
+    /// Of models whose name begins so; it is not part of the name that the provider is told, unless the row keeps it.
+    pub model_prefix: Option<Box<str>>,
+    keeps_prefix: bool,
+    /// What stands before the name that the provider is told.
+    pub model_folder: Option<Box<str>>,
+    /// Anthropic's version, where it is a field of the body.
+    pub anthropic_version: Option<Box<str>>,
+    /// Whether the newer name of `max_tokens` is known there.
+    pub has_max_completion_tokens: bool,
+}
+
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct WireRow {
+    codec: String,
+    path: String,
+    stream_path: Option<String>,
+    model_prefix: Option<String>,
+    #[serde(default)]
+    keeps_prefix: bool,
+    model_folder: Option<String>,
+    anthropic_version: Option<String>,
+    #[serde(default)]
+    max_completion_tokens: bool,
+}
+
+impl WireRow {
+    /// `codecs` are those that it may name.
+    pub fn wire(self, codecs: &[&str]) -> Result<Wire, String> {
+        if !codecs.contains(&&*self.codec) {
+            return Err(format!("wires: there is no codec `{}`", self.codec));
+        }
+        let path = |text: &str| PathTemplate::parse(text).map_err(|why| format!("wires: {why}"));
+        Ok(Wire {
+            path: path(&self.path)?,
+            stream_path: self.stream_path.as_deref().map(path).transpose()?,
+            codec: self.codec.into(),
+            model_prefix: self.model_prefix.map(Into::into),
+            keeps_prefix: self.keeps_prefix,
+            model_folder: self.model_folder.map(Into::into),
+            anthropic_version: self.anthropic_version.map(Into::into),
+            has_max_completion_tokens: self.max_completion_tokens,
+        })
+    }
+}
+
+impl Wire {
+    /// One that goes where the provider takes its own format.
+    pub(super) fn of_own(codec: &str, path: PathTemplate, has_max_completion_tokens: bool) -> Self {
+        Self {
+            codec: codec.into(),
+            path,
+            stream_path: None,
+            model_prefix: None,
+            keeps_prefix: false,
+            model_folder: None,
+            anthropic_version: None,
+            has_max_completion_tokens,
+        }
+    }
+
+    pub fn place(&self, is_stream: bool) -> &PathTemplate {
+        match &self.stream_path {
+            Some(path) if is_stream => path,
+            _ => &self.path,
+        }
+    }
+
+    /// What the provider calls the model.
+    pub fn model_name(&self, model: &str) -> String {
+        let prefix = self.model_prefix.as_deref().filter(|_| !self.keeps_prefix);
+        let bare = prefix.and_then(|prefix| model.strip_prefix(prefix)).unwrap_or(model);
+        [self.model_folder.as_deref().unwrap_or_default(), bare].concat()
+    }
+
+    /// Whether models of this name are asked for through it.
+    pub(super) fn serves(&self, model: &str) -> bool {
+        self.model_prefix.as_deref().is_none_or(|prefix| model.starts_with(prefix))
+    }
+}
