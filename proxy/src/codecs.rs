@@ -20,6 +20,7 @@ mod json_reader;
 mod json_writer;
 mod logprobs;
 pub mod messages;
+pub mod objects;
 mod open_parts;
 pub mod options;
 pub mod reasoning;
@@ -70,6 +71,8 @@ pub trait Codec: Sync {
 /// Pushed one event of a provider's stream at a time.
 pub trait StreamReader: Send {
     fn push(&mut self, event: &WireEvent<'_>, deltas: &mut Vec<Delta>) -> Result<(), CodecError>;
+    /// Whether the stream has said that nothing follows, or has failed. Formats without an end marker may never say so.
+    fn has_ended(&self) -> bool;
     /// The connection has ended. A stream without its end marker was cut.
     fn finish(&mut self, deltas: &mut Vec<Delta>) -> Result<(), CodecError>;
 }

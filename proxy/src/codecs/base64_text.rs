@@ -1,4 +1,5 @@
-//! Base64 of text documents, which some formats carry as bytes and others as text. Everything else stays encoded.
+//! Base64 of text documents, which some formats carry as bytes and others as text, and of vectors. Everything else stays
+//! encoded.
 
 const ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 
@@ -27,9 +28,10 @@ pub(super) fn decode(base64: &str) -> Option<String> {
     String::from_utf8(bytes).ok()
 }
 
-pub(super) fn encode(text: &str) -> String {
-    let mut base64 = String::with_capacity(text.len().div_ceil(3) * 4);
-    for three in text.as_bytes().chunks(3) {
+pub(super) fn encode(bytes: impl AsRef<[u8]>) -> String {
+    let bytes = bytes.as_ref();
+    let mut base64 = String::with_capacity(bytes.len().div_ceil(3) * 4);
+    for three in bytes.chunks(3) {
         let byte = |place: usize| three.get(place).copied().map_or(0, u32::from);
         let group = (byte(0) << 16) | (byte(1) << 8) | byte(2);
         for digit in 0..4 {

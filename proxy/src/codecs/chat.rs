@@ -128,13 +128,13 @@ pub(super) fn write_error(w: &mut JsonWriter<'_>, error: &ProviderError, options
     w.open_object();
     w.key("error");
     write_error_object(w, error, options);
-    w.string_field("provider", options.provider);
+    w.string_field("provider", &options.provider);
     w.close_object();
 }
 
 fn write_error_object(w: &mut JsonWriter<'_>, error: &ProviderError, options: &AnswerOptions<'_>) {
     w.open_object();
-    w.string_field("message", &[options.provider, " error: ", &error.message].concat());
+    w.string_field("message", &[&*options.provider, " error: ", &error.message].concat());
     let own = error_table::type_for(WireFormat::Chat, error.kind);
     w.string_field("type", error.native_type.as_deref().unwrap_or(own));
     for (name, word) in [("param", &error.param), ("code", &error.code)] {

@@ -55,7 +55,7 @@ impl Codec for CohereCodec {
     fn write_error(&self, error: &ProviderError, options: &AnswerOptions<'_>, out: &mut Vec<u8>) {
         let mut w = JsonWriter::new(out);
         w.open_object();
-        w.string_field("message", &[options.provider, " error: ", &error.message].concat());
+        w.string_field("message", &[&*options.provider, " error: ", &error.message].concat());
         w.close_object();
     }
 

@@ -88,6 +88,6 @@ fn error_named(status: u16, name: Option<&str>, message: String) -> ProviderErro
 
 fn write_error(w: &mut JsonWriter<'_>, error: &ProviderError, options: &AnswerOptions<'_>) {
     w.open_object();
-    w.string_field("message", &[options.provider, " error: ", &error.message].concat());
+    w.string_field("message", &[&*options.provider, " error: ", &error.message].concat());
     w.close_object();
 }

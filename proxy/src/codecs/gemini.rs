@@ -96,7 +96,7 @@ fn write_error(w: &mut JsonWriter<'_>, error: &ProviderError, options: &AnswerOp
     w.open_object();
     w.object_field("error");
     w.integer_field("code", u64::from(error.status));
-    w.string_field("message", &[options.provider, " error: ", &error.message].concat());
+    w.string_field("message", &[&*options.provider, " error: ", &error.message].concat());
     w.string_field("status", error_table::type_for(WireFormat::Gemini, error.kind));
     w.close_object();
     w.close_object();

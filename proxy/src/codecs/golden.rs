@@ -7,15 +7,16 @@ use crate::conversation::{Answer, Assembler, Delta, Request};
 use crate::request::sse::{Splitter, events};
 use bytes::Bytes;
 use serde_json::{Map, Value, json};
+use std::borrow::Cow;
 use std::fs;
 use std::path::{Path, PathBuf};
 
 pub(super) const OPTIONS: AnswerOptions<'static> = AnswerOptions {
     is_strict: true,
-    id: "gw-0001",
+    id: Cow::Borrowed("gw-0001"),
     created: 1_760_000_000,
-    model: "asked-model",
-    provider: "acme",
+    model: Cow::Borrowed("asked-model"),
+    provider: Cow::Borrowed("acme"),
     include_usage: true,
     request: None,
 };

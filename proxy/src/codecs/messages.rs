@@ -93,7 +93,7 @@ fn write_error(w: &mut JsonWriter<'_>, error: &ProviderError, options: &AnswerOp
     w.string_field("type", "error");
     w.object_field("error");
     w.string_field("type", error_table::type_for(WireFormat::Messages, error.kind));
-    w.string_field("message", &[options.provider, " error: ", &error.message].concat());
+    w.string_field("message", &[&*options.provider, " error: ", &error.message].concat());
     w.close_object();
     w.close_object();
 }

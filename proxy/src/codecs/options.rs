@@ -4,6 +4,7 @@ use super::error::CodecError;
 use crate::conversation::{Request, Settings, WireFormat};
 use serde_json::Value;
 use std::borrow::Cow;
+use std::sync::Arc;
 
 /// For a request to a provider. What a model accepts is a row of the model catalogue (decision 76), never a name here.
 #[derive(Debug, Clone)]
@@ -69,15 +70,15 @@ pub struct AnswerOptions<'a> {
     /// Strict OpenAI compliance: no native extras.
     pub is_strict: bool,
     /// Used where the provider gave none.
-    pub id: &'a str,
+    pub id: Cow<'a, str>,
     pub created: u64,
-    pub model: &'a str,
+    pub model: Cow<'a, str>,
     /// Named in answers and errors.
-    pub provider: &'a str,
+    pub provider: Cow<'a, str>,
     /// Whether a stream of chat shall tell its usage.
     pub include_usage: bool,
     /// What was asked, for formats that repeat it.
-    pub request: Option<&'a Request>,
+    pub request: Option<Arc<Request>>,
 }
 
 impl AnswerOptions<'_> {

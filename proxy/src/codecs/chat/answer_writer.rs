@@ -14,11 +14,11 @@ pub(super) fn write(answer: &Answer, options: &AnswerOptions<'_>, out: &mut Vec<
     let mut writer = JsonWriter::new(out);
     let w = &mut writer;
     w.open_object();
-    w.string_field("id", answer.id.as_deref().unwrap_or(options.id));
+    w.string_field("id", answer.id.as_deref().unwrap_or(&options.id));
     w.string_field("object", "chat.completion");
     w.integer_field("created", answer.created.unwrap_or(options.created));
-    w.string_field("model", answer.model.as_deref().unwrap_or(options.model));
-    w.string_field("provider", options.provider);
+    w.string_field("model", answer.model.as_deref().unwrap_or(&options.model));
+    w.string_field("provider", &options.provider);
     w.array_field("choices");
     for choice in &answer.choices {
         write_choice(w, choice, options);

@@ -44,6 +44,10 @@ impl StreamReader for ChatStreamReader {
         self.chunk(chunk, deltas)
     }
 
+    fn has_ended(&self) -> bool {
+        self.is_done
+    }
+
     /// Some providers leave out `[DONE]`; then the finish reason is the end.
     fn finish(&mut self, deltas: &mut Vec<Delta>) -> Result<(), CodecError> {
         self.parts.end_all(deltas);

@@ -57,11 +57,11 @@ impl<'a> ChatStreamWriter<'a> {
         let mut writer = JsonWriter::new(sink.begin(None));
         let w = &mut writer;
         w.open_object();
-        w.string_field("id", self.id.as_deref().unwrap_or(self.options.id));
+        w.string_field("id", self.id.as_deref().unwrap_or(&self.options.id));
         w.string_field("object", "chat.completion.chunk");
         w.integer_field("created", self.created.unwrap_or(self.options.created));
-        w.string_field("model", self.model.as_deref().unwrap_or(self.options.model));
-        w.string_field("provider", self.options.provider);
+        w.string_field("model", self.model.as_deref().unwrap_or(&self.options.model));
+        w.string_field("provider", &self.options.provider);
         w.fields(self.extra.fields_for(FORMAT));
         choices(w);
         w.close_object();

@@ -59,7 +59,7 @@ pub(super) fn write(answer: &Answer, options: &AnswerOptions<'_>, out: &mut Vec<
     let nothing = Choice::default();
     let choice = answer.choices.first().unwrap_or(&nothing);
     w.open_object();
-    w.string_field("id", answer.id.as_deref().unwrap_or(options.id));
+    w.string_field("id", answer.id.as_deref().unwrap_or(&options.id));
     w.string_field("finish_reason", finish_word(choice.finish.as_ref()));
     w.object_field("message");
     w.string_field("role", "assistant");

@@ -65,6 +65,10 @@ impl StreamReader for CohereStreamReader {
         }
     }
 
+    fn has_ended(&self) -> bool {
+        self.is_done
+    }
+
     fn finish(&mut self, deltas: &mut Vec<Delta>) -> Result<(), CodecError> {
         self.parts.end_all(deltas);
         if self.is_done { Ok(()) } else { Err(CodecError::CutStream) }

@@ -90,7 +90,7 @@ impl StreamWriter for CohereStreamWriter<'_> {
     fn push(&mut self, delta: &Delta, sink: &mut dyn EventSink) {
         match delta {
             Delta::Start { id, .. } => bare_event(sink, "message-start", |w| {
-                w.string_field("id", id.as_deref().unwrap_or(self.options.id));
+                w.string_field("id", id.as_deref().unwrap_or(&self.options.id));
                 w.object_field("delta");
                 w.object_field("message");
                 w.string_field("role", "assistant");
@@ -130,7 +130,7 @@ impl StreamWriter for CohereStreamWriter<'_> {
             Delta::Usage(usage) => self.usage = Some(usage.clone()),
             Delta::Error(error) => {
                 self.has_failed = true;
-                let message = [self.options.provider, " error: ", &error.message].concat();
+                let message = [&*self.options.provider, " error: ", &error.message].concat();
                 bare_event(sink, "message-end", |w| {
                     w.object_field("delta");
                     w.string_field("finish_reason", "ERROR");

@@ -98,11 +98,11 @@ pub(super) fn write_head(
     model: Option<&str>,
     options: &AnswerOptions<'_>,
 ) {
-    w.string_field("id", id.unwrap_or(options.id));
+    w.string_field("id", id.unwrap_or(&options.id));
     w.string_field("object", "text_completion");
     w.integer_field("created", created.unwrap_or(options.created));
-    w.string_field("model", model.unwrap_or(options.model));
-    w.string_field("provider", options.provider);
+    w.string_field("model", model.unwrap_or(&options.model));
+    w.string_field("provider", &options.provider);
 }
 
 pub(super) fn write_choice(

@@ -48,6 +48,10 @@ impl StreamReader for CompletionsStreamReader {
         Ok(())
     }
 
+    fn has_ended(&self) -> bool {
+        self.is_done
+    }
+
     fn finish(&mut self, deltas: &mut Vec<Delta>) -> Result<(), CodecError> {
         self.parts.end_all(deltas);
         if self.is_done || self.has_finished { Ok(()) } else { Err(CodecError::CutStream) }

@@ -17,6 +17,7 @@ pub(super) struct ConverseStreamReader {
     parts: OpenParts,
     open: Vec<(u64, u32)>,
     has_stopped: bool,
+    has_counted: bool,
     has_failed: bool,
 }
 
@@ -62,6 +63,7 @@ impl StreamReader for ConverseStreamReader {
                 Ok(())
             }
             "metadata" => {
+                self.has_counted = true;
                 deltas.extend(fields.object("usage")?.map(|map| Delta::Usage(read_usage(map))));
                 Ok(())
             }
@@ -73,6 +75,11 @@ impl StreamReader for ConverseStreamReader {
             }
             _ => Ok(()),
         }
+    }
+
+    /// What was used is told after the stop.
+    fn has_ended(&self) -> bool {
+        self.has_failed || (self.has_stopped && self.has_counted)
     }
 
     fn finish(&mut self, deltas: &mut Vec<Delta>) -> Result<(), CodecError> {

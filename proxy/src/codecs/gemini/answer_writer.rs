@@ -30,8 +30,8 @@ pub(super) fn write(answer: &Answer, options: &AnswerOptions<'_>, out: &mut Vec<
 }
 
 pub(super) fn write_tail(w: &mut JsonWriter<'_>, id: Option<&str>, model: Option<&str>, options: &AnswerOptions<'_>) {
-    w.string_field("modelVersion", model.unwrap_or(options.model));
-    w.string_field("responseId", id.unwrap_or(options.id));
+    w.string_field("modelVersion", model.unwrap_or(&options.model));
+    w.string_field("responseId", id.unwrap_or(&options.id));
 }
 
 pub(super) fn write_candidate(w: &mut JsonWriter<'_>, choice: &Choice) {

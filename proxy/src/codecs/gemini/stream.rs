@@ -22,6 +22,9 @@ pub(super) struct GeminiStreamReader {
     parts: OpenParts,
     has_started: bool,
     has_finished: bool,
+    /// With or after the finish reason.
+    has_counted: bool,
+    has_several: bool,
     has_failed: bool,
 }
 
@@ -51,8 +54,15 @@ impl StreamReader for GeminiStreamReader {
         for (place, value) in candidates.into_iter().enumerate() {
             self.candidate(Fields::new(value, FieldPath::Root)?, place, deltas)?;
         }
-        deltas.extend(chunk.object("usageMetadata")?.map(|map| Delta::Usage(usage::read(map))));
+        let counts = chunk.object("usageMetadata")?;
+        self.has_counted |= self.has_finished && counts.is_some();
+        deltas.extend(counts.map(|map| Delta::Usage(usage::read(map))));
         Ok(())
+    }
+
+    /// Usage comes with the finish reason of the last candidate; of several only the end of the connection tells.
+    fn has_ended(&self) -> bool {
+        self.has_failed || (self.has_finished && self.has_counted && !self.has_several)
     }
 
     /// There is no end marker; the finish reason is the end.
@@ -71,6 +81,7 @@ impl GeminiStreamReader {
     ) -> Result<(), CodecError> {
         let index = candidate.integer("index")?.and_then(|index| u32::try_from(index).ok());
         let choice = index.unwrap_or(place as u32);
+        self.has_several |= choice > 0;
         for value in candidate.inner("content").bounded_list("parts", MAX_PARTS)? {
             self.part(choice, parts::read(value, FieldPath::Root)?, deltas)?;
         }

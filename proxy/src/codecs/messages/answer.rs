@@ -42,10 +42,10 @@ pub(super) fn write(answer: &Answer, options: &AnswerOptions<'_>, out: &mut Vec<
     let w = &mut writer;
     let choice = answer.choices.first();
     w.open_object();
-    w.string_field("id", answer.id.as_deref().unwrap_or(options.id));
+    w.string_field("id", answer.id.as_deref().unwrap_or(&options.id));
     w.string_field("type", "message");
     w.string_field("role", "assistant");
-    w.string_field("model", answer.model.as_deref().unwrap_or(options.model));
+    w.string_field("model", answer.model.as_deref().unwrap_or(&options.model));
     w.array_field("content");
     for (place, part) in choice.into_iter().flat_map(|choice| &choice.parts).enumerate() {
         write_part(w, part, place as u32, options);

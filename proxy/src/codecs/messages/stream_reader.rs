@@ -61,6 +61,10 @@ impl StreamReader for MessagesStreamReader {
         }
     }
 
+    fn has_ended(&self) -> bool {
+        self.is_done
+    }
+
     fn finish(&mut self, deltas: &mut Vec<Delta>) -> Result<(), CodecError> {
         self.close_all(deltas)?;
         if self.is_done { Ok(()) } else { Err(CodecError::CutStream) }

@@ -42,10 +42,10 @@ impl<'a> MessagesStreamWriter<'a> {
         self.has_started = true;
         event(sink, "message_start", |w| {
             w.object_field("message");
-            w.string_field("id", id.unwrap_or(self.options.id));
+            w.string_field("id", id.unwrap_or(&self.options.id));
             w.string_field("type", "message");
             w.string_field("role", "assistant");
-            w.string_field("model", model.unwrap_or(self.options.model));
+            w.string_field("model", model.unwrap_or(&self.options.model));
             w.array_field("content");
             w.close_array();
             w.null_field("stop_reason");

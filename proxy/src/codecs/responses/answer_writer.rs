@@ -62,7 +62,7 @@ fn incomplete_reason(finish: &Finish) -> Option<&'static str> {
 }
 
 pub(super) fn write_head(w: &mut JsonWriter<'_>, answer: &Answer, options: &AnswerOptions<'_>, status: &str) {
-    let id = answer.id.as_deref().unwrap_or(options.id);
+    let id = answer.id.as_deref().unwrap_or(&options.id);
     match id.starts_with("resp_") {
         true => w.string_field("id", id),
         false => w.string_field("id", &["resp_", id].concat()),
@@ -70,7 +70,7 @@ pub(super) fn write_head(w: &mut JsonWriter<'_>, answer: &Answer, options: &Answ
     w.string_field("object", "response");
     w.integer_field("created_at", answer.created.unwrap_or(options.created));
     w.string_field("status", status);
-    w.string_field("model", answer.model.as_deref().unwrap_or(options.model));
+    w.string_field("model", answer.model.as_deref().unwrap_or(&options.model));
 }
 
 fn write_error(w: &mut JsonWriter<'_>, error: &ProviderError, options: &AnswerOptions<'_>) {
@@ -82,7 +82,7 @@ fn write_error(w: &mut JsonWriter<'_>, error: &ProviderError, options: &AnswerOp
     };
     w.object_field("error");
     w.string_field("code", code);
-    w.string_field("message", &[options.provider, " error: ", &error.message].concat());
+    w.string_field("message", &[&*options.provider, " error: ", &error.message].concat());
     w.close_object();
 }
 
@@ -209,7 +209,7 @@ pub(super) fn write_echo(w: &mut JsonWriter<'_>, answer: &Answer, options: &Answ
         return w.fields(answer.extra.fields_for(FORMAT));
     }
     let nothing = Request::default();
-    let request = options.request.unwrap_or(&nothing);
+    let request = options.request.as_deref().unwrap_or(&nothing);
     let settings = &request.settings;
     let instructions = request.system.first().map(|text| text.text.as_str());
     match instructions {

@@ -67,6 +67,10 @@ impl StreamReader for ResponsesStreamReader {
         }
     }
 
+    fn has_ended(&self) -> bool {
+        self.is_done
+    }
+
     fn finish(&mut self, deltas: &mut Vec<Delta>) -> Result<(), CodecError> {
         self.end_all(deltas);
         if self.is_done { Ok(()) } else { Err(CodecError::CutStream) }
