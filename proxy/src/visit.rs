@@ -71,6 +71,13 @@ impl Visit {
         self.observer.set_aside(&facts, answered);
     }
 
+    /// The present target is not told these parameters.
+    pub fn drops(&mut self, names: &[String]) {
+        if let Some(log) = &mut self.observer.log {
+            log.drops(names);
+        }
+    }
+
     /// The call is about to leave; it must not if this fails.
     pub fn leaves(&mut self) -> Result<(), Refusal> {
         self.observer.leaves(self.request.uuid())

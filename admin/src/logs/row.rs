@@ -83,6 +83,7 @@ static FIELDS: &[(&str, ColumnKind, bool)] = &[
     ("runtime_version", ColumnKind::Text("22.1.0"), true),
     ("sdk_version", ColumnKind::Text("1.9.0"), true),
     ("hook_results", ColumnKind::Json, true),
+    ("dropped_params", ColumnKind::Json, true),
 ];
 
 /// The select list over `request_logs`.

@@ -92,6 +92,9 @@ pub struct Record<'a> {
     /// Milliseconds from the start of the request until its body was read and understood.
     #[serde(default)]
     pub parsed_after: Option<u32>,
+    /// Names of parameters that the target was not told, as a JSON list; none when there are none.
+    #[serde(borrow, default)]
+    pub dropped_params: RecordText<'a>,
 }
 
 /// The strategy at the root of a config.
@@ -132,7 +135,7 @@ impl Record<'_> {
 }
 
 /// How many fields a record has.
-const FIELDS: u16 = 43;
+const FIELDS: u16 = 44;
 
 /// How many these bytes say they have.
 pub(super) fn fields_of(bytes: &[u8]) -> Option<u16> {

@@ -116,8 +116,9 @@ impl UsageReader {
                     b"type",
                     ScannedValue::Text(b"message_stop" | b"response.completed" | b"response.incomplete" | b"message-end"),
                 )
-                // Gemini's streams end without a word of their own.
-                | (b"finishReason", ScannedValue::Text(_)) => self.is_final = true,
+                // Gemini's streams end without a word of their own, Converse's with how long they took.
+                | (b"finishReason", ScannedValue::Text(_))
+                | (b"latencyMs", ScannedValue::Other) => self.is_final = true,
                 _ => {}
             }
         }

@@ -149,6 +149,13 @@ impl Log {
         }
     }
 
+    /// The present target's format cannot say these parameters, or its row leaves them out.
+    pub fn drops(&mut self, names: &[String]) {
+        if let Some(attempt) = &mut self.attempt {
+            attempt.dropped = names.to_vec();
+        }
+    }
+
     /// The target is sent this head, and the client's own body.
     pub fn sends_on(&mut self, head: &RequestHeader, target: &Target) {
         if let Some(sheet) = &mut self.sheet {

@@ -42,6 +42,7 @@ pub struct LogRow<'r> {
     mode: &'static str,
     /// Where its bodies are, or will be.
     body_key: Option<String>,
+    dropped_params: Option<Json<'r>>,
 }
 
 /// In the order in which `LogRow::write` puts them.
@@ -53,9 +54,9 @@ pub const COLUMNS: &str = "id, created_at, organisation_id, workspace_id, api_ke
     usage_estimated, usage, cost, price_model, unit_prices, price_version, retry_success_count, attempt, \
     stream_mode, is_proxy_call, trace_id, span_id, span_name, parent_span_id, internal_trace_id, metadata, \
     runtime, runtime_version, sdk_version, body_key, request_parsing_time, pre_processing_time, \
-    cache_processing_time, response_parsing_time";
+    cache_processing_time, response_parsing_time, dropped_params";
 
-const COUNT: u16 = 55;
+const COUNT: u16 = 56;
 
 /// Texts from outside, clean.
 struct Texts<'r> {
@@ -133,6 +134,7 @@ impl<'r> LogRow<'r> {
             body_key: record.has_body.then(|| {
                 body_path(record.organisation_id.uuid(), record.workspace_id.uuid(), record.created_at(), record.id)
             }),
+            dropped_params: record.dropped_params.map(|names| Json::clean(names.into())),
             record,
         }
     }
@@ -209,6 +211,7 @@ impl<'r> LogRow<'r> {
         for part in self.parts {
             row.int4(part);
         }
+        row.json(self.dropped_params.as_ref().map(Json::text))?;
         row.end()
     }
 }

@@ -22,6 +22,8 @@ pub struct Attempt {
     pub integration: Option<IntegrationId>,
     pub model: Option<String>,
     pub option: HeaderValue,
+    /// Parameters that it was not told.
+    pub dropped: Vec<String>,
     pub found: UsageReader,
     /// A plain answer that came in one piece and does not say what it used.
     pub silent: Bytes,
@@ -82,6 +84,7 @@ impl Attempt {
                 .map(|model| cut(model, text_bounds::MODEL).to_owned())
                 .or_else(|| usage::native_model::in_path(path)),
             option: option.clone(),
+            dropped: Vec::new(),
             found: UsageReader::default(),
             silent: Bytes::new(),
             is_stream: false,

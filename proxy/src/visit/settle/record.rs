@@ -42,6 +42,7 @@ impl Log {
             let declared = self.said.iter().find(|(said, _)| *said == AUDIO_DURATION);
             attempt.found.usage.extend(declared.and_then(|(_, value)| usage::audio::declared(path, value.as_bytes())));
         }
+        let dropped = attempt.as_deref().and_then(|attempt| listed(&attempt.dropped));
         let estimate = attempt.as_deref_mut().and_then(|attempt| self.estimate(attempt, id, facts.status));
         let attempt = attempt.as_deref();
         let found = attempt.map(|attempt| &attempt.found);
@@ -100,6 +101,7 @@ impl Log {
             has_body: body.is_some(),
             charges,
             parsed_after: facts.parsed_after.map(millis),
+            dropped_params: dropped.as_deref(),
         };
         self.journal.append_with(&record, body.as_ref());
         estimate
@@ -176,6 +178,13 @@ pub fn written(metadata: &Map<String, Value>) -> String {
         has_room
     });
     serde_json::to_string(&kept).unwrap_or_default()
+}
+
+/// Names as a JSON list, as many as a log shows.
+fn listed(names: &[String]) -> Option<String> {
+    const MOST: usize = 32;
+    let names: Vec<&str> = names.iter().take(MOST).map(|name| cut(name, text_bounds::NAME)).collect();
+    (!names.is_empty()).then(|| serde_json::to_string(&names).unwrap_or_default())
 }
 
 /// The call belongs below a span of the caller's, and has a name there. What our own headers say wins.
