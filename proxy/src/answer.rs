@@ -10,12 +10,14 @@ mod heartbeat;
 mod hold;
 mod late_event;
 mod own;
+mod reshaped;
 mod source;
 mod steps;
 mod stream;
 mod strip_usage;
 #[cfg(test)]
 mod tests;
+mod translated;
 #[cfg(test)]
 pub(crate) mod upper_case;
 mod wire;
@@ -23,9 +25,11 @@ mod wire;
 pub use heartbeat::beside;
 pub use hold::{ChangedBody, HeldStart, HeldStream, hold};
 pub use own::{own, refuse};
+pub use reshaped::{Reshaped, Reshaping};
 pub use source::{AnswerSource, StoredAnswer};
 pub use steps::{LARGEST_CHANGED_BODY, ResponseStep, Steps, Unusable};
 pub use strip_usage::StripUsage;
+pub use translated::{Translated, Translation};
 pub use wire::WireDialect;
 
 use crate::metrics::Outcome;

@@ -3,6 +3,7 @@
 
 pub mod choose_plan;
 pub mod models;
+pub mod placement;
 pub mod providers;
 pub mod resolve;
 pub mod secrets;

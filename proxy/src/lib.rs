@@ -13,7 +13,9 @@
 //! - `net`: the sockets: every outbound connection, and the client as the other rooms see it
 //! - `answer`: the way back: until when another attempt may take its place, delivery, heartbeats, errors inside streams
 //! - `conversation`: requests and answers in no vendor's words, whole and in pieces
-//! - `codecs`: one wire format each, both ways: bytes to a conversation and back. Pure; no lane translates yet
+//! - `codecs`: one wire format each, both ways: bytes to a conversation and back. Pure; `walk::translate` asks in one, and
+//!   `answer::translated` answers in the other
+//! - `framing`: frames around the events of a stream, taken off
 //! - `realtime`: websocket sessions, watched while their bytes pass
 //! - `visit`: the state of one request from its first byte to its last, and the record that is made of it
 //! - `journal`: the log of calls: on disk, to Postgres, to the log store, as traces; what a call used
@@ -28,6 +30,7 @@ pub mod answer;
 pub mod catalog;
 pub mod codecs;
 pub mod conversation;
+pub mod framing;
 #[doc(hidden)]
 pub mod fuzzing;
 pub mod identity;

@@ -2,6 +2,7 @@
 //! under. One shape for all of them that OpenAI and Anthropic SDKs and the control plane's clients can each parse.
 
 mod code;
+mod parameter;
 mod write;
 
 pub use code::{RefusalCode, RefusalKind};
@@ -31,7 +32,7 @@ pub struct Refusal {
     pub kind: RefusalKind,
     pub code: RefusalCode,
     pub message: Cow<'static, str>,
-    pub param: Option<&'static str>,
+    pub param: Option<Cow<'static, str>>,
     pub retry_after_s: Option<u32>,
     /// Everything that is wrong with a config, each with its own code and place.
     pub errors: Box<[Fault]>,
@@ -58,7 +59,7 @@ impl Refusal {
     }
 
     fn about(mut self, param: &'static str) -> Self {
-        self.param = Some(param);
+        self.param = Some(Cow::Borrowed(param));
         self
     }
 

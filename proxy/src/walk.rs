@@ -3,8 +3,8 @@
 //!
 //! In order: `request::classify` says what the path is, `identity` who is asking, `request::receive` takes the body,
 //! `catalog::choose_plan` finds the config, `admit` asks the limits that apply, `catalog::resolve` makes a target of a
-//! leaf of the plan, `prepare` builds the head that goes upstream, `call` sends it, `answer` passes the answer on,
-//! `visit::settle` writes the record. The relay lane has the same first steps, then leaves the bytes to Pingora, with
+//! leaf of the plan, `translate` writes the body for a target that speaks another format, `prepare` builds the head that
+//! goes upstream, `call` sends it, `answer` passes the answer on, `visit::settle` writes the record. The relay lane has the same first steps, then leaves the bytes to Pingora, with
 //! the heads edited by `relay`.
 //!
 //! What stages need from the process stands in services, each with what it needs and no more: `Authenticator` (who asks),
@@ -32,9 +32,11 @@ mod read_ahead;
 mod recorder;
 pub mod relay;
 mod relayed_body;
+mod repair;
 mod response_steps;
 mod router;
 mod session;
+mod translate;
 
 pub use admitter::Admitter;
 pub use authenticator::Authenticator;
@@ -125,6 +127,8 @@ pub struct EngineRequest {
     plan: Arc<Plan>,
     metadata: Map<String, Value>,
     meant: ProviderHeaders,
+    /// Whether translated answers keep to OpenAI's own fields, as far as the request says.
+    is_strict: bool,
     /// How often the request wishes to be tried again, where its config says nothing of it.
     retry: Option<Retry>,
     /// Found already on the way to this lane.
@@ -245,8 +249,8 @@ impl Engine {
             let resolver = self.router.resolver(visit.request.began_at);
             let target = resolver.resolve(plan.leaf(0), headers, &known.caller, None)?.target;
             visit.routing.provider = Some(target.provider.label.clone());
-            // A provider that keeps this endpoint elsewhere or not at all takes the caller's bytes as they are.
-            if target.provider.row.native_path(endpoint.family()).is_none() {
+            // A provider that has no place of its own for this endpoint takes the caller's bytes as they are.
+            if target.provider.row.way(endpoint.family(), "").is_none() {
                 return self.open_relay(path(), Some(target), head, headers, known, visit).await;
             }
             first = Some(target);
@@ -261,6 +265,7 @@ impl Engine {
             plan,
             metadata,
             meant: ProviderHeaders::from_headers(headers),
+            is_strict: headers.is_strict(),
             retry: wished_retry(headers)?,
             first,
             form: None,

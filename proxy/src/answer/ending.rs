@@ -3,7 +3,8 @@
 //!
 //! By the dialect: chats and completions end with `[DONE]`, or when a choice has its `finish_reason`, since some providers
 //! never send the former; messages end with `message_stop`; responses with `response.completed`, `.incomplete`, `.failed`
-//! or `.cancelled`. A stream that brought an error has told its client. Streams of another kind are not judged.
+//! or `.cancelled`; Gemini's with a finish reason; Converse's with `messageStop`; Cohere's with `message-end`. A stream that
+//! brought an error has told its client. Streams of another kind are not judged.
 
 use super::wire::WireDialect;
 use memchr::memmem::Finder;
@@ -16,6 +17,15 @@ static CHOICES: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new("\"choi
 static DONE: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new("[DONE]"));
 static MESSAGE_START: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new("\"message_start\""));
 static MESSAGE_STOP: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new("\"message_stop\""));
+static CANDIDATES: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new("\"candidates\""));
+static GEMINI_FINISH: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new("\"finishReason\""));
+/// Of a prompt that was blocked.
+static GEMINI_BLOCK: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new("\"blockReason\""));
+static CONVERSE_START: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new("event: messageStart\n"));
+static CONVERSE_STOP: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new("event: messageStop\n"));
+static CONVERSE_EXCEPTION: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new("Exception\ndata: "));
+static COHERE_START: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new("\"message-start\""));
+static COHERE_END: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new("\"message-end\""));
 static RESPONSE: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new("\"response."));
 
 const RESPONSE_ENDS: &[&[u8]] = &[b"completed\"", b"incomplete\"", b"failed\"", b"cancelled\""];
@@ -52,6 +62,9 @@ impl StreamEnding {
             WireDialect::OpenAi => &CHOICES,
             WireDialect::Messages => &MESSAGE_START,
             WireDialect::Responses => &RESPONSE,
+            WireDialect::Gemini => &CANDIDATES,
+            WireDialect::Converse => &CONVERSE_START,
+            WireDialect::Cohere => &COHERE_START,
         }
     }
 
@@ -63,6 +76,10 @@ impl StreamEnding {
                 let named = &events[at + RESPONSE.needle().len()..];
                 RESPONSE_ENDS.iter().any(|end| named.starts_with(end))
             }),
+            WireDialect::Gemini => has_value(events, &GEMINI_FINISH) || GEMINI_BLOCK.find(events).is_some(),
+            // As our own framing writes them.
+            WireDialect::Converse => CONVERSE_STOP.find(events).is_some() || CONVERSE_EXCEPTION.find(events).is_some(),
+            WireDialect::Cohere => COHERE_END.find(events).is_some(),
         }
     }
 }
@@ -117,6 +134,25 @@ mod tests {
             (WireDialect::Responses, vec![created, "data: {\"type\":\"response.completed\"}\n\n"], false),
             (WireDialect::Responses, vec![created, "data: {\"type\":\"response.output_item.completed\"}\n\n"], true),
             (WireDialect::Responses, vec![created, "data: {\"type\":\"response.failed\",\"response\":{}}\n\n"], false),
+            (WireDialect::Gemini, vec!["data: {\"candidates\":[{\"content\":{}}]}\n\n"], true),
+            (WireDialect::Gemini, vec!["data: {\"candidates\":[{\"finishReason\":\"STOP\"}]}\n\n"], false),
+            (WireDialect::Converse, vec!["event: messageStart\ndata: {}\n\n"], true),
+            (
+                WireDialect::Converse,
+                vec!["event: messageStart\ndata: {}\n\n", "event: messageStop\ndata: {}\n\n"],
+                false,
+            ),
+            (
+                WireDialect::Converse,
+                vec!["event: messageStart\ndata: {}\n\n", "event: xException\ndata: {}\n\n"],
+                false,
+            ),
+            (WireDialect::Cohere, vec!["data: {\"type\":\"message-start\"}\n\n"], true),
+            (
+                WireDialect::Cohere,
+                vec!["data: {\"type\":\"message-start\"}\n\n", "data: {\"type\":\"message-end\"}\n\n"],
+                false,
+            ),
         ] {
             assert_eq!(is_missing(dialect, &pieces), expected, "{dialect:?} {pieces:?}");
         }

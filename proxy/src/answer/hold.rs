@@ -73,7 +73,9 @@ pub async fn hold(
     {
         return Err(unusable(&format!("it is compressed ({encoding}) although it was asked not to be"), provider));
     }
-    match is_event_stream(source.head()) {
+    let is_stream = source.is_framed() || is_event_stream(source.head());
+    steps.begin(source.head(), is_stream);
+    match is_stream {
         true => stream(source, target, wire, limit).await,
         false => plain(source, provider, wire, steps).await,
     }
@@ -142,6 +144,7 @@ async fn stream(
 ) -> Result<HeldStart, Ended> {
     let provider = &*target.provider.name;
     let mut splitter = Splitter::default();
+    let mut watch = wire.watch();
     let mut held = BytesMut::new();
     let (mut has_begun, mut is_first) = (false, true);
     loop {
@@ -159,7 +162,7 @@ async fn stream(
         // A last event need not be followed by a blank line.
         let mut has_content = is_end && !whole.is_empty();
         for event in events(&whole) {
-            match wire.event_meaning(&event.data) {
+            match watch.meaning(event.name.as_deref(), &event.data) {
                 Meaning::Preamble => has_begun = true,
                 Meaning::Content => has_content = true,
                 Meaning::Error(refusal) => {

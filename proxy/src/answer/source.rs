@@ -1,25 +1,48 @@
-//! Where the bytes of an answer come from: a provider's connection, or memory, for an answer that was kept or that the
+//! Where the bytes of an answer come from: a provider's connection, with or without frames around its events, or memory, for an answer that was kept or that the
 //! gateway makes itself. Whoever delivers an answer does not know which. Only tests make a `StoredAnswer` yet; a cache would
 //! return one in `walk::attempts::exchange`, after admission and before the attempts.
 //!
 //! An enum and not a trait object, because it is asked for every piece of every answer.
 
+use super::wire::WireDialect;
+use crate::framing::EventStream;
 use crate::net::dial::{Upstream, UpstreamError};
 use bytes::Bytes;
+use http::header;
 use pingora_http::ResponseHeader;
 use std::collections::VecDeque;
 
 pub enum AnswerSource {
     /// A call whose head was read.
     Upstream(Upstream),
-    /// In a box, so that it makes the other kind no larger.
+    /// In a box, as all that is rare, so that it makes the first kind no larger.
+    Framed(Box<FramedAnswer>),
     Stored(Box<StoredAnswer>),
 }
 
 impl AnswerSource {
+    /// A call of a target that speaks `wire`. Of an AWS event stream the frames are taken off: what is read are
+    /// server-sent events.
+    pub fn new(upstream: Upstream, wire: WireDialect) -> Self {
+        const EVENT_STREAM: &[u8] = b"application/vnd.amazon.eventstream";
+        let is_framed = |head: &ResponseHeader| {
+            let kind = head.headers.get(header::CONTENT_TYPE);
+            head.status.is_success() && kind.is_some_and(|kind| kind.as_bytes().starts_with(EVENT_STREAM))
+        };
+        match wire == WireDialect::Converse && is_framed(upstream.head()) {
+            true => Self::Framed(Box::new(FramedAnswer { upstream, frames: EventStream::default() })),
+            false => Self::Upstream(upstream),
+        }
+    }
+
+    pub fn is_framed(&self) -> bool {
+        matches!(self, Self::Framed(_))
+    }
+
     pub fn head(&self) -> &ResponseHeader {
         match self {
             Self::Upstream(upstream) => upstream.head(),
+            Self::Framed(framed) => framed.upstream.head(),
             Self::Stored(stored) => &stored.head,
         }
     }
@@ -28,6 +51,7 @@ impl AnswerSource {
     pub fn take_head(&mut self) -> ResponseHeader {
         match self {
             Self::Upstream(upstream) => upstream.take_head(),
+            Self::Framed(framed) => framed.upstream.take_head(),
             Self::Stored(stored) => stored.head.clone(),
         }
     }
@@ -36,6 +60,7 @@ impl AnswerSource {
     pub async fn read_body(&mut self) -> Result<Option<Bytes>, UpstreamError> {
         match self {
             Self::Upstream(upstream) => upstream.read_body().await,
+            Self::Framed(framed) => framed.read_events().await,
             Self::Stored(stored) => Ok(stored.pieces.pop_front()),
         }
     }
@@ -44,6 +69,7 @@ impl AnswerSource {
     pub fn is_done(&self) -> bool {
         match self {
             Self::Upstream(upstream) => upstream.is_done(),
+            Self::Framed(framed) => framed.upstream.is_done(),
             Self::Stored(stored) => stored.pieces.is_empty(),
         }
     }
@@ -53,6 +79,7 @@ impl AnswerSource {
     pub fn inflate(&mut self) -> Result<(), String> {
         match self {
             Self::Upstream(upstream) => upstream.inflate(),
+            Self::Framed(framed) => framed.upstream.inflate(),
             Self::Stored(_) => Ok(()),
         }
     }
@@ -61,6 +88,7 @@ impl AnswerSource {
     pub fn is_encoded(&self) -> bool {
         match self {
             Self::Upstream(upstream) => upstream.is_encoded(),
+            Self::Framed(framed) => framed.upstream.is_encoded(),
             Self::Stored(_) => false,
         }
     }
@@ -69,20 +97,36 @@ impl AnswerSource {
     pub fn release(self) {
         match self {
             Self::Upstream(upstream) => upstream.release(),
+            Self::Framed(framed) => framed.upstream.release(),
             Self::Stored(_) => {}
         }
-    }
-}
-
-impl From<Upstream> for AnswerSource {
-    fn from(upstream: Upstream) -> Self {
-        Self::Upstream(upstream)
     }
 }
 
 impl From<StoredAnswer> for AnswerSource {
     fn from(stored: StoredAnswer) -> Self {
         Self::Stored(Box::new(stored))
+    }
+}
+
+/// A provider's answer whose events stand in frames.
+pub struct FramedAnswer {
+    upstream: Upstream,
+    frames: EventStream,
+}
+
+impl FramedAnswer {
+    async fn read_events(&mut self) -> Result<Option<Bytes>, UpstreamError> {
+        while let Some(piece) = self.upstream.read_body().await? {
+            let events = self.frames.push(&piece).map_err(|why| UpstreamError::protocol(why.to_string()))?;
+            if !events.is_empty() {
+                return Ok(Some(events));
+            }
+        }
+        match self.frames.is_cut() {
+            true => Err(UpstreamError::protocol("it ends in the middle of a frame")),
+            false => Ok(None),
+        }
     }
 }
 

@@ -19,6 +19,9 @@ pub const LARGEST_CHANGED_BODY: usize = 16 << 20;
 
 /// Lives as long as one answer, so that nothing of a failed attempt reaches the next.
 pub trait ResponseStep: Send {
+    /// The provider's own head has come, before anything of the body.
+    fn begin(&mut self, _head: &ResponseHeader, _is_stream: bool) {}
+
     /// The head that the client gets, before the gateway's own headers are put on it.
     fn head(&self, _head: &mut Parts) {}
 
@@ -60,6 +63,10 @@ impl Steps {
 
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
+    }
+
+    pub fn begin(&mut self, head: &ResponseHeader, is_stream: bool) {
+        self.0.iter_mut().for_each(|step| step.begin(head, is_stream));
     }
 
     pub fn head(&self, head: &mut Parts) {

@@ -20,6 +20,7 @@ fn target() -> Target {
     let provider = Providers::load(None, &dialer()).unwrap().get("openai").unwrap().clone();
     let long = Duration::from_secs(30);
     Target {
+        placed: Vec::new(),
         origin: provider.origin.clone().unwrap(),
         provider,
         credential: Credential::Given(None),

@@ -2,6 +2,7 @@
 //! which credential, under which name of the model. A stored credential is bound to the address it was stored for.
 
 use crate::catalog::choose_plan::{SAVED_ONLY, blocks_inline};
+use crate::catalog::placement::PlacementFields;
 use crate::catalog::providers::{Provider, Providers};
 use crate::catalog::secrets::mapping::{check_hosts, mapped};
 use crate::catalog::target::{Credential, Stored, Target};
@@ -59,7 +60,7 @@ impl TargetResolver<'_> {
             return Err(Refusal::not_implemented(what));
         }
         match &leaf.source {
-            ProviderSource::Named(name) => self.named(name, leaf, headers).map(plain),
+            ProviderSource::Named(name) => self.named(name, leaf, headers, model).map(plain),
             ProviderSource::Stored(slug) => self.stored(slug, leaf, headers, caller, model),
             ProviderSource::Request => self.requested(leaf, headers, caller, model),
         }
@@ -87,24 +88,42 @@ impl TargetResolver<'_> {
             // Whoever saved the credential did not say for whom it is, and a caller must not choose.
             (None, false) if leaf.placement.has_saved_credential() => Err(Refusal::invalid_config(NO_PROVIDER.into())),
             (None, false) if blocks_inline(self.snapshot, caller) => Err(Refusal::provider_not_saved(SAVED_ONLY)),
-            (None, false) => self.named(name, leaf, headers).map(plain),
+            (None, false) => self.named(name, leaf, headers, model).map(plain),
         }
     }
 
-    fn named(&self, name: &str, leaf: &Leaf, headers: &GatewayHeaders<'_>) -> Result<Target, Refusal> {
+    fn named(
+        &self,
+        name: &str,
+        leaf: &Leaf,
+        headers: &GatewayHeaders<'_>,
+        model: Option<&str>,
+    ) -> Result<Target, Refusal> {
         let provider = self.provider(name)?;
-        let origin = match leaf.placement.has_saved_credential() {
-            true => self.bound_to(self.saved_home(leaf, &provider)?, leaf, headers)?,
+        let is_saved = leaf.placement.has_saved_credential();
+        // Headers that say where an account is are meant for the provider that the request names.
+        let is_meant =
+            !is_saved && headers.provider.is_none_or(|named| named.as_bytes().trim_ascii() == name.as_bytes());
+        let place = PlacementFields {
+            config: Some(&leaf.placement),
+            headers: is_meant.then_some(headers),
+            account: None,
+            model,
+        };
+        let origin = match is_saved {
+            true => self.bound_to(self.saved_home(leaf, &provider, &place)?, leaf, headers)?,
             false => match self.custom_host(leaf, headers)? {
                 Some(origin) => origin,
-                None => own_origin(&provider)?,
+                None => self.own_origin(&provider, &place)?,
             },
         };
+        let placed = place.placed(&provider.row);
         let placement = self.placement(leaf)?;
         let key = placement.text("api_key").map(HeaderValue::try_from).transpose();
         let key = key.map_err(|_| Refusal::invalid_config("api_key is no header value".into()))?;
         let credential = Credential::Given(key.or_else(|| own_credential(headers, name)));
-        Ok(Target { credential, headers: extras(leaf, |_| None), ..self.target(provider, origin, leaf, headers)? })
+        let target = self.target(provider, origin, leaf, headers)?;
+        Ok(Target { credential, headers: extras(leaf, |_| None), placed, ..target })
     }
 
     fn stored(
@@ -121,12 +140,20 @@ impl TargetResolver<'_> {
         let integration = &entry.integration;
         let mapped = mapped(integration, &caller.workspace, self.snapshot)?;
         let provider = self.provider(&integration.ai_provider_id)?;
-        let home = self.home(&entry, known.as_deref(), &provider)?;
+        let place = PlacementFields {
+            config: None,
+            headers: None,
+            account: Some(&integration.configurations),
+            model: bare.or(model),
+        };
+        let home = self.home(&entry, known.as_deref(), &provider, &place)?;
+        let placed = place.placed(&provider.row);
         let origin = self.bound_to(home, leaf, headers)?;
         check_hosts(&mapped, integration, &origin, &provider)?;
         let own = |name: &str| integration.configurations.get(name).and_then(Value::as_str).map(Cow::Borrowed);
         let target = Target {
             headers: extras(leaf, own),
+            placed,
             credential: Credential::Stored(Arc::new(Stored {
                 provider: entry.provider.clone(),
                 data_key: self.data_key(integration.sealed.as_ref()),
@@ -149,6 +176,7 @@ impl TargetResolver<'_> {
         entry: &WorkspaceProvider,
         model: Option<&IntegrationModel>,
         provider: &Provider,
+        place: &PlacementFields<'_>,
     ) -> Result<Arc<Origin>, Refusal> {
         let host =
             |value: Option<&Value>| value.and_then(|value| value.get("custom_host")?.as_str().map(str::to_owned));
@@ -156,15 +184,31 @@ impl TargetResolver<'_> {
             .or_else(|| host(Some(&entry.integration.configurations)));
         match stored {
             Some(url) => self.hosts.origin(self.dialer, &url).map_err(Refusal::invalid_custom_host),
-            None => own_origin(provider),
+            None => self.own_origin(provider, place),
         }
     }
 
     /// Where a saved config's credential belongs: the host that the config names, else the provider's.
-    fn saved_home(&self, leaf: &Leaf, provider: &Provider) -> Result<Arc<Origin>, Refusal> {
+    fn saved_home(
+        &self,
+        leaf: &Leaf,
+        provider: &Provider,
+        place: &PlacementFields<'_>,
+    ) -> Result<Arc<Origin>, Refusal> {
         match &leaf.custom_host {
             Some(url) => self.hosts.origin(self.dialer, url).map_err(Refusal::invalid_custom_host),
-            None => own_origin(provider),
+            None => self.own_origin(provider, place),
+        }
+    }
+
+    /// The provider's own address, with its places filled.
+    fn own_origin(&self, provider: &Provider, place: &PlacementFields<'_>) -> Result<Arc<Origin>, Refusal> {
+        let known = || provider.origin.clone().ok_or_else(|| Refusal::invalid_custom_host(NO_ADDRESS));
+        let Some(address) = &provider.row.address else { return known() };
+        match address.fill(|name| provider.row.placed(name, |field| place.get(field))) {
+            Ok(url) if provider.row.base_url.as_deref() == Some(&url) => known(),
+            Ok(url) => self.hosts.origin(self.dialer, &url).map_err(Refusal::invalid_custom_host),
+            Err(name) => Err(Refusal::invalid_custom_host(format!("{NO_ADDRESS}: its {name} is not known"))),
         }
     }
 
@@ -224,15 +268,12 @@ impl TargetResolver<'_> {
             origin,
             credential: Credential::Given(None),
             headers: Vec::new(),
+            placed: Vec::new(),
             timeout: timeout.unwrap_or(self.first_byte),
             is_ceiling: timeout.is_none(),
             stream_idle: leaf.stream_idle.unwrap_or(self.stream_idle),
         })
     }
-}
-
-fn own_origin(provider: &Provider) -> Result<Arc<Origin>, Refusal> {
-    provider.origin.clone().ok_or_else(|| Refusal::invalid_custom_host(NO_ADDRESS))
 }
 
 fn plain(target: Target) -> Resolved {

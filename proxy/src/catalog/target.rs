@@ -20,6 +20,8 @@ pub struct Target {
     pub credential: Credential,
     /// What belongs to the account or the config: an organisation, a beta. Stronger than the provider's defaults.
     pub headers: Vec<(HeaderName, HeaderValue)>,
+    /// What fills places of its paths: a project, a deployment.
+    pub placed: Vec<(String, String)>,
     /// Longest wait for the head of the answer.
     pub timeout: Duration,
     /// That is the gateway's own limit, since neither the request nor its config has one.
@@ -33,6 +35,11 @@ impl Target {
     pub fn timed_out(&self) -> Refusal {
         let ms = self.timeout.as_millis();
         if self.is_ceiling { Refusal::gateway_timeout(ms) } else { Refusal::timeout(ms) }
+    }
+
+    /// What fills this place.
+    pub fn placed(&self, place: &str) -> Option<&str> {
+        self.placed.iter().find(|(name, _)| name == place).map(|(_, value)| value.as_str())
     }
 
     /// Whether a part of its credential is kept elsewhere, and has to be gathered before it is asked.

@@ -36,6 +36,8 @@ fn every() -> Vec<Refusal> {
         Refusal::model_not_found("m"),
         Refusal::invalid_content_type(),
         Refusal::invalid_json("w"),
+        Refusal::invalid_parameter("m".into(), "f"),
+        Refusal::unsupported_parameter("m".into(), "f"),
         Refusal::invalid_form(),
         Refusal::body_too_large(1),
         Refusal::headers_too_large(1),

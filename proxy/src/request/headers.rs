@@ -14,6 +14,14 @@ pub fn is_internal(suffix: &str) -> bool {
     INTERNAL.contains(&suffix)
 }
 
+/// How headers begin that say where an account is.
+const PLACEMENT: &[&str] =
+    &["azure-", "aws-", "vertex-", "workers-ai-", "huggingface-", "snowflake-", "oracle-", "databricks-", "byteplus-"];
+
+fn is_placement(suffix: &str) -> bool {
+    PLACEMENT.iter().any(|beginning| suffix.starts_with(beginning))
+}
+
 /// What the stages read from a request's head.
 #[derive(Debug, Default)]
 pub struct GatewayHeaders<'a> {
@@ -32,6 +40,8 @@ pub struct GatewayHeaders<'a> {
     pub retry_count: Option<&'a HeaderValue>,
     pub forward_headers: Option<&'a HeaderValue>,
     pub fetch_integrated_models: Option<&'a HeaderValue>,
+    /// `false`: translated answers may have more than OpenAI's own fields.
+    pub strict_openai_compliance: Option<&'a HeaderValue>,
     /// `false`: what the request says is not kept.
     pub debug: Option<&'a HeaderValue>,
     /// Names of headers that are masked in logs.
@@ -51,6 +61,8 @@ pub struct GatewayHeaders<'a> {
     pub bare_openai_beta: Option<&'a HeaderValue>,
     pub bare_anthropic_beta: Option<&'a HeaderValue>,
     pub bare_anthropic_version: Option<&'a HeaderValue>,
+    /// Where a provider's account is and how it is laid out, by the names without the prefix.
+    pub placement: Vec<(&'a str, &'a HeaderValue)>,
     /// The alias prefix the caller used; the answer repeats our headers under it.
     pub alias: Option<String>,
 }
@@ -64,6 +76,10 @@ impl<'a> GatewayHeaders<'a> {
                 Some((suffix, alias)) => {
                     if found.alias.is_none() {
                         found.alias = alias.map(str::to_owned);
+                    }
+                    if is_placement(suffix) {
+                        found.placement.push((suffix, value));
+                        continue;
                     }
                     found.ours(suffix)
                 }
@@ -96,6 +112,7 @@ impl<'a> GatewayHeaders<'a> {
             "retry-count" => &mut self.retry_count,
             "forward-headers" => &mut self.forward_headers,
             "fetch-integrated-models" => &mut self.fetch_integrated_models,
+            "strict-open-ai-compliance" | "strict-openai-compliance" => &mut self.strict_openai_compliance,
             "debug" => &mut self.debug,
             "sensitive-headers" => &mut self.sensitive_headers,
             "openai-organization" => &mut self.openai_organization,
@@ -131,6 +148,22 @@ impl<'a> GatewayHeaders<'a> {
     /// Whether what the request says may be kept, as far as the caller is concerned.
     pub fn is_debug(&self) -> bool {
         !self.debug.is_some_and(|value| value.as_bytes().trim_ascii().eq_ignore_ascii_case(b"false"))
+    }
+
+    /// What a header says that has the name of this field of a config: `aws_region` is `aws-region`.
+    pub fn placement(&self, field: &str) -> Option<&'a str> {
+        let is_field = |suffix: &str| {
+            let written = suffix.bytes().map(|byte| if byte == b'-' { b'_' } else { byte });
+            suffix.len() == field.len() && written.eq(field.bytes())
+        };
+        let (_, value) = self.placement.iter().find(|(suffix, _)| is_field(suffix))?;
+        value.to_str().ok()
+    }
+
+    /// Whether translated answers keep to OpenAI's own fields, as far as the caller is concerned.
+    pub fn is_strict(&self) -> bool {
+        let said = self.strict_openai_compliance.map(HeaderValue::as_bytes).unwrap_or_default();
+        !said.trim_ascii().eq_ignore_ascii_case(b"false")
     }
 
     /// The provider of an older client's `proxy openai`.

@@ -3,14 +3,13 @@
 
 mod memory;
 
-pub use memory::BodyMemory;
+pub use memory::{BodyMemory, MemoryShare};
 
 use crate::net::downstream::{ClientGone, Downstream};
 use crate::refusal::Refusal;
 use crate::runtime::timeout::with_timeout;
 use bytes::{Bytes, BytesMut};
 use http::{HeaderValue, header};
-use memory::MemoryShare;
 use std::pin::pin;
 use std::time::{Duration, Instant};
 use uuid::Uuid;

@@ -4,6 +4,8 @@
 use super::admit::ReadBody;
 use super::call::{Call, HeldAnswer, NotCalled, refused};
 use super::fair_turn::Turn;
+use super::repair::repaired;
+use super::translate::TranslationInputs;
 use super::{Engine, EngineRequest, moment};
 use crate::answer::{self, AnswerFailure, Ended, WireDialect, beside};
 use crate::identity::metadata::add_user;
@@ -172,13 +174,43 @@ impl Engine {
                 }
             }
         }
-        let edited = leaf.edits.apply(body, fields, model);
-        let is_countable = matches!(errand.endpoint.family(), Family::Chat | Family::Complete)
+        let mut edited = leaf.edits.apply(body, fields, model);
+        let row = &target.provider.row;
+        let family = errand.endpoint.family();
+        let written = match row.native_path(family) {
+            Some(_) => None,
+            None => {
+                let asked = TranslationInputs {
+                    family,
+                    target,
+                    body: &edited,
+                    model: named,
+                    user: fields.text("user"),
+                    is_strict: errand.is_strict && leaf.is_strict,
+                    anthropic_version: errand.meant.anthropic_version(target),
+                    request_id: visit.id(),
+                };
+                self.translate(&asked, errand.caller.workspace.id).map_err(refused)?
+            }
+        };
+        let translated = written.as_ref().map(|written| &written.0);
+        match translated {
+            Some(translated) => visit.drops(&translated.dropped),
+            None if family == Family::Chat && !row.repairs.is_empty() => {
+                let (mended, dropped) = repaired(&edited, &row.repairs);
+                visit.drops(&dropped);
+                edited = mended;
+            }
+            None => {}
+        }
+        let sent = translated.map_or(&edited, |translated| &translated.body);
+        let is_countable = matches!(family, Family::Chat | Family::Complete)
             && fields.is_true("stream")
-            && target.provider.row.has_stream_usage
+            && row.has_stream_usage
+            && translated.is_none_or(|translated| translated.back.is_none())
             && visit.observer.log.is_some();
-        let asking = is_countable.then(|| stream_options::asking(&edited)).flatten();
-        let json = asking.as_ref().unwrap_or(&edited);
+        let asking = is_countable.then(|| stream_options::asking(sent)).flatten();
+        let json = asking.as_ref().unwrap_or(sent);
         let form = errand.form.as_ref().map(|form| form.edited(json));
         let asked = Instant::now();
         let call = Call {
@@ -186,9 +218,10 @@ impl Engine {
             meant: &errand.meant,
             leaf,
             target,
-            wire: WireDialect::of_family(errand.endpoint.family()),
+            wire: translated.map_or(WireDialect::of_family(family), |translated| translated.wire),
+            translated,
             body: form.as_ref().unwrap_or(json),
-            edited: form.is_none().then_some(&edited),
+            edited: form.is_none().then_some(sent),
             asks_usage: asking.is_some(),
             deadline: visit.routing.deadline,
             asked,

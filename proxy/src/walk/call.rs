@@ -1,6 +1,7 @@
 //! One call of one target: connect or take a held connection, send, and read until the answer is worth passing on.
 
 use super::fair_turn::Turn;
+use super::translate::TranslatedCall;
 use crate::answer::{self, AnswerFailure, AnswerSource, Ended, HeldStart, Steps, WireDialect, beside};
 use crate::catalog::secrets::Secrets;
 use crate::catalog::target::Target;
@@ -18,6 +19,7 @@ use crate::walk::prepare::{ProviderHeaders, upstream_head};
 use bytes::Bytes;
 use http::header;
 use pingora_http::RequestHeader;
+use std::borrow::Cow;
 use std::pin::pin;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -42,6 +44,8 @@ pub(super) struct Call<'c> {
     pub target: &'c Target,
     /// What the target's answer is written in.
     pub wire: WireDialect,
+    /// How it is asked where that is not at a place of its own in the client's words.
+    pub translated: Option<&'c TranslatedCall>,
     pub body: &'c Bytes,
     /// The same before we wished for anything of our own; none of forms.
     pub edited: Option<&'c Bytes>,
@@ -152,7 +156,7 @@ impl ProviderCalls {
             CallError::Upstream(error) => unreachable(target, error.class(), &error).into(),
         })?;
         let waited = call.asked.elapsed();
-        let mut source = AnswerSource::from(upstream);
+        let mut source = AnswerSource::new(upstream, call.wire);
         let mut steps = self.response_steps(call);
         let held = {
             let holding = pin!(answer::hold(&mut source, target, call.wire, &mut steps, limit));
@@ -167,11 +171,15 @@ impl ProviderCalls {
     /// The head of the request for the provider, from the client's.
     pub(super) fn prepare(&self, call: Call<'_>, head: &RequestHeader) -> Result<UpstreamRequest, Refusal> {
         let row = &call.target.provider.row;
-        let path = match row.native_path(call.endpoint.family()) {
-            Some(path) => path.into(),
-            None => row
-                .upstream_path(&head.method, call.endpoint.path())
-                .map_err(|why| Refusal::endpoint_not_supported(&call.target.provider.name, why))?,
+        let path = match (call.translated, row.native_path(call.endpoint.family())) {
+            // The caller's query is in its own words too.
+            (Some(translated), _) => Cow::Borrowed(&*translated.path),
+            (None, Some(path)) => with_query(path.into(), head),
+            (None, None) => {
+                let path = row.upstream_path(&head.method, call.endpoint.path());
+                let path = path.map_err(|why| Refusal::endpoint_not_supported(&call.target.provider.name, why))?;
+                with_query(path, head)
+            }
         };
         let forward = call.leaf.forward_headers.as_deref();
         let mut prepared = upstream_head(call.target, &path, head, call.meant, forward, &self.aliases)?;
@@ -203,6 +211,14 @@ impl ProviderCalls {
         upstream.send(request, body).await?;
         upstream.read_head().await?;
         Ok(upstream)
+    }
+}
+
+/// Some endpoints take options from the query.
+fn with_query<'p>(path: Cow<'p, str>, head: &RequestHeader) -> Cow<'p, str> {
+    match head.uri.query() {
+        None => path,
+        Some(query) => [&*path, "?", query].concat().into(),
     }
 }
 

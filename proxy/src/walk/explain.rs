@@ -23,6 +23,7 @@ use crate::request::receive::{NotReceived, receive};
 use crate::routing::RequestFacts;
 use crate::routing::plan::{Hedging, Leaf};
 use crate::visit::Visit;
+use crate::walk::translate::explained;
 use crate::walk::{Delivered, Engine};
 use asker::AllowedCaller;
 use chrono::Utc;
@@ -191,10 +192,17 @@ impl Engine {
             Err(refusal) => return refused(&refusal),
         };
         let row = &resolved.target.provider.row;
+        let named = resolved.model.as_deref().or(asked.as_deref()).unwrap_or_default();
+        let mut translated_to = None;
         let path = match &hypothesis.route {
-            ExplainedLane::Engine(endpoint) => {
-                row.native_path(endpoint.family()).map(str::to_owned).ok_or(endpoint.path())
-            }
+            ExplainedLane::Engine(endpoint) => match explained(&resolved.target, endpoint.family(), fields, named) {
+                Some(Ok((path, codec))) => {
+                    translated_to = codec;
+                    Ok(path)
+                }
+                Some(Err(refusal)) => return refused(&refusal),
+                None => row.native_path(endpoint.family()).map(str::to_owned).ok_or(endpoint.path()),
+            },
             ExplainedLane::Relay(path) => Err(&**path),
         };
         // What a row does not list may still pass under its own path.
@@ -212,6 +220,7 @@ impl Engine {
             "provider": name,
             "url": format!("{}://{}{}{path}", origin.scheme().text(), origin.authority(), origin.base_path()),
             "model": resolved.model.or(asked),
+            "translated_to": translated_to,
             "request_timeout": millis(Some(resolved.target.timeout)),
             "stream_idle_timeout": millis(Some(resolved.target.stream_idle)),
             "refusal": null,
@@ -334,7 +343,8 @@ fn settings(leaf: &Leaf, now: Instant) -> Value {
 fn refused(refusal: &Refusal) -> Value {
     let why = json!({ "status": refusal.status, "code": refusal.code.as_str(), "message": refusal.message });
     json!({
-        "provider": null, "url": null, "model": null, "request_timeout": null, "stream_idle_timeout": null, "refusal": why,
+        "provider": null, "url": null, "model": null, "translated_to": null, "request_timeout": null,
+        "stream_idle_timeout": null, "refusal": why,
     })
 }
 

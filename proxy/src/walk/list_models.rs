@@ -8,7 +8,7 @@ use crate::refusal::Refusal;
 use crate::request::headers::GatewayHeaders;
 use crate::visit::Visit;
 use crate::walk::prepare::{ProviderHeaders, upstream_head};
-use crate::walk::{Engine, KnownRequest, NextStep, RelayAsk};
+use crate::walk::{Engine, KnownRequest, NextStep, RelayAsk, path_and_query};
 use bytes::Bytes;
 use chrono::Utc;
 use http::{Method, header};
@@ -66,6 +66,7 @@ impl Engine {
         let row = &target.provider.row;
         let place = row.upstream_path(&Method::GET, "/models");
         let place = place.map_err(|why| Refusal::endpoint_not_supported(&target.provider.name, why))?;
+        let place = path_and_query(&place, head);
         let mut asked =
             upstream_head(target, &place, head, &ProviderHeaders::from_headers(headers), None, &self.aliases)?;
         asked.method = Method::GET;

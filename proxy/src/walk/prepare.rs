@@ -32,9 +32,15 @@ impl ProviderHeaders {
         let named = named.map(|(name, value)| (HeaderName::from_static(name), value.clone()));
         Self { named: named.collect(), forward: headers.forward_headers.cloned() }
     }
+
+    /// The version of Anthropic's interface that a target is asked in, where the caller or its account says one.
+    pub(super) fn anthropic_version<'h>(&'h self, target: &'h Target) -> Option<&'h str> {
+        let said = self.named.iter().chain(&target.headers).find(|(name, _)| name == "anthropic-version");
+        said.and_then(|(_, value)| value.to_str().ok())
+    }
 }
 
-/// The dialer adds `Host` and the framing.
+/// The dialer adds `Host` and the framing. `path` comes with its query.
 pub fn upstream_head(
     target: &Target,
     path: &str,
@@ -43,7 +49,7 @@ pub fn upstream_head(
     forward: Option<&[String]>,
     aliases: &Aliases,
 ) -> Result<UpstreamRequest, Refusal> {
-    let place = path_and_query(target, path, sent.uri.query());
+    let place = [target.origin.base_path(), path].concat();
     let mut request = UpstreamRequest::new(Method::POST, place).ok_or_else(Refusal::internal)?;
     request.add(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
     // Compressed bytes could not be looked into on the way back.
@@ -67,15 +73,6 @@ pub fn upstream_head(
         request.put(name, value);
     }
     Ok(request)
-}
-
-/// The provider's place with the caller's query, which some endpoints take options from.
-fn path_and_query(target: &Target, path: &str, query: Option<&str>) -> String {
-    let base = target.origin.base_path();
-    match query {
-        None => [base, path].concat(),
-        Some(query) => [base, path, "?", query].concat(),
-    }
 }
 
 /// Puts the credential where the provider looks for it, in place of whatever the client sent there.

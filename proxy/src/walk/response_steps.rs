@@ -3,14 +3,21 @@
 //! pass unchanged.
 
 use super::call::{Call, ProviderCalls};
-use crate::answer::{Steps, StripUsage};
+use super::translate::WayBack;
+use crate::answer::{Reshaped, Steps, StripUsage, Translated};
 
 impl ProviderCalls {
-    /// Nearest to the provider first: what was asked for beyond the client's wish goes before anything reads the rest.
+    /// Nearest to the provider first: what was asked for beyond the client's wish goes before anything reads the rest,
+    /// and behind the translation everything is in the client's format.
     pub(super) fn response_steps(&self, call: Call<'_>) -> Steps {
         let mut steps = Steps::default();
         if call.asks_usage {
             steps.push(StripUsage);
+        }
+        match call.translated.and_then(|translated| translated.back.as_ref()) {
+            None => {}
+            Some(WayBack::Conversation(translation)) => steps.push(Translated::new(translation.clone())),
+            Some(WayBack::Object(reshaping)) => steps.push(Reshaped::new(reshaping.clone())),
         }
         #[cfg(test)]
         (self.more_steps)(&mut steps);

@@ -45,7 +45,7 @@ fn explanation() -> Schema {
     let why = schema::list(schema::any_text().eg("config: a fallback begins with its first healthy target"));
     let target = schema::any_object().eg(json!({
         "provider": "openai", "url": "https://api.openai.com/v1/chat/completions", "model": "gpt-4o-mini",
-        "request_timeout": 600000, "stream_idle_timeout": 120000, "refusal": null,
+        "translated_to": null, "request_timeout": 600000, "stream_idle_timeout": 120000, "refusal": null,
     }));
     let settings = schema::any_object().eg(json!({ "retry": { "attempts": 2 }, "circuit": "closed" })).or_null();
     let tried = counted(schema::object("TriedTarget").need("log_id", schema::uuid()));

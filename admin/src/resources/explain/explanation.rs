@@ -123,7 +123,7 @@ fn planned(config: &ConfigNode) -> Value {
 
 fn target(provider: &Value, slug: &Value, model: &Value) -> Value {
     json!({
-        "provider": provider, "virtual_key": slug, "url": null, "model": model, "request_timeout": null,
+        "provider": provider, "virtual_key": slug, "url": null, "model": model, "translated_to": null, "request_timeout": null,
         "stream_idle_timeout": null, "refusal": null,
     })
 }

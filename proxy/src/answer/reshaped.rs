@@ -1,0 +1,89 @@
+//! The step that makes OpenAI's form of a provider's embeddings or ranking. Errors become OpenAI's too.
+
+use super::steps::{ResponseStep, Unusable};
+use crate::codecs::chat::ChatCodec;
+use crate::codecs::objects::{AskedObject, ObjectCodec};
+use crate::codecs::{AnswerOptions, Codec as _};
+use bytes::Bytes;
+use http::response::Parts;
+use http::{HeaderValue, header};
+use pingora_http::ResponseHeader;
+use std::sync::Arc;
+
+/// From which form an object is made, and what is told in it besides.
+pub struct Reshaping {
+    pub codec: &'static dyn ObjectCodec,
+    pub asked: AskedObject,
+}
+
+pub struct Reshaped {
+    reshaping: Arc<Reshaping>,
+    status: u16,
+}
+
+impl Reshaped {
+    pub fn new(reshaping: Arc<Reshaping>) -> Self {
+        Self { reshaping, status: 0 }
+    }
+}
+
+impl ResponseStep for Reshaped {
+    fn begin(&mut self, head: &ResponseHeader, _: bool) {
+        self.status = head.status.as_u16();
+    }
+
+    fn head(&self, head: &mut Parts) {
+        head.headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    }
+
+    fn takes_body(&self, _: &ResponseHeader) -> bool {
+        true
+    }
+
+    fn body(&mut self, body: Bytes) -> Result<Bytes, Unusable> {
+        let Reshaping { codec, asked } = &*self.reshaping;
+        if !(200..300).contains(&self.status) {
+            return Ok(error(self.status, &body, asked));
+        }
+        let told = serde_json::from_slice(&body).map_err(|error| Unusable(error.to_string().into()))?;
+        let answer = codec.read_answer(told, asked).map_err(|error| Unusable(error.to_string().into()))?;
+        Ok(Bytes::from(answer.to_string()))
+    }
+}
+
+/// Their errors are near enough to each other: an object with a message, at the top or below `error`.
+fn error(status: u16, body: &[u8], asked: &AskedObject) -> Bytes {
+    let options = AnswerOptions {
+        is_strict: true,
+        id: asked.id.as_str().into(),
+        created: 0,
+        model: asked.model.as_str().into(),
+        provider: asked.provider.as_str().into(),
+        include_usage: false,
+        request: None,
+    };
+    let mut out = Vec::new();
+    ChatCodec.write_error(&ChatCodec.read_error(status, None, body), &options, &mut out);
+    Bytes::from(out)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::codecs::objects;
+    use serde_json::Value;
+
+    #[test]
+    fn an_answer_and_an_error_take_openais_form_and_rubbish_none() {
+        let asked = AskedObject { model: "m".into(), provider: "acme".into(), ..AskedObject::default() };
+        let codec = objects::by_name("nomic_embeddings").unwrap();
+        let mut step = Reshaped::new(Arc::new(Reshaping { codec, asked }));
+        let mut say = |status: u16, body: &'static str| {
+            step.begin(&ResponseHeader::build(status, None).unwrap(), false);
+            step.body(Bytes::from_static(body.as_bytes())).map(|body| serde_json::from_slice::<Value>(&body).unwrap())
+        };
+        assert_eq!(say(200, r#"{"embeddings":[[1]]}"#).unwrap()["data"][0]["embedding"][0], 1);
+        assert_eq!(say(422, r#"{"detail":"too long"}"#).unwrap()["error"]["message"], "acme error: too long");
+        assert!(say(200, "<html>").is_err() && say(200, "{}").is_err());
+    }
+}

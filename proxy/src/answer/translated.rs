@@ -1,0 +1,222 @@
+//! The step that writes a provider's answer anew in the client's format: whole answers, errors and streams are read with
+//! one codec and written with another. A stream that ends without its end marker cannot be finished, and is broken off
+//! with an error in the client's words.
+
+use super::steps::{ResponseStep, Unusable};
+use crate::codecs::{AnswerOptions, Codec, CodecError, SseSink, StreamReader, StreamWriter, WireEvent};
+use crate::conversation::Delta;
+use crate::request::sse;
+use bytes::{Bytes, BytesMut};
+use http::response::Parts;
+use http::{HeaderValue, header};
+use pingora_http::ResponseHeader;
+use std::sync::Arc;
+
+/// Between which formats a call is translated, and what its answer is told besides.
+pub struct Translation {
+    pub provider: &'static dyn Codec,
+    pub client: &'static dyn Codec,
+    pub options: AnswerOptions<'static>,
+}
+
+pub struct Translated {
+    translation: Arc<Translation>,
+    status: u16,
+    /// What a header says about an error: AWS has its type there.
+    error_type: Option<String>,
+    is_stream: bool,
+    stream: Option<TranslatedStream>,
+}
+
+struct TranslatedStream {
+    reader: Box<dyn StreamReader>,
+    writer: Box<dyn StreamWriter>,
+    deltas: Vec<Delta>,
+    /// Its end was written.
+    is_over: bool,
+}
+
+impl Translated {
+    pub fn new(translation: Arc<Translation>) -> Self {
+        Self { translation, status: 0, error_type: None, is_stream: false, stream: None }
+    }
+}
+
+impl ResponseStep for Translated {
+    fn begin(&mut self, head: &ResponseHeader, is_stream: bool) {
+        let named = head.headers.get("x-amzn-errortype").and_then(|value| value.to_str().ok());
+        self.error_type = named.map(str::to_owned);
+        self.status = head.status.as_u16();
+        self.is_stream = is_stream;
+    }
+
+    fn head(&self, head: &mut Parts) {
+        let kind = if self.is_stream { "text/event-stream; charset=utf-8" } else { "application/json" };
+        head.headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(kind));
+    }
+
+    fn takes_body(&self, _: &ResponseHeader) -> bool {
+        true
+    }
+
+    fn body(&mut self, body: Bytes) -> Result<Bytes, Unusable> {
+        let Translation { provider, client, options } = &*self.translation;
+        let mut out = Vec::with_capacity(body.len() + 256);
+        match self.status {
+            200..300 => client.write_answer(&provider.read_answer(&body).map_err(unusable)?, options, &mut out),
+            status => {
+                let error = provider.read_error(status, self.error_type.as_deref(), &body);
+                client.write_error(&error, options, &mut out);
+            }
+        }
+        Ok(Bytes::from(out))
+    }
+
+    fn events(&mut self, events: Bytes) -> Result<Bytes, Unusable> {
+        let stream = self.stream.get_or_insert_with(|| TranslatedStream::new(&self.translation));
+        let mut sink = SseSink::default();
+        for event in sse::events(&with_blank_line(events)) {
+            stream.push(&WireEvent { name: event.name.as_deref(), data: &event.data }, &mut sink)?;
+        }
+        Ok(Bytes::from(sink.bytes))
+    }
+
+    fn finish(&mut self) -> Result<Bytes, Unusable> {
+        let mut sink = SseSink::default();
+        if let Some(stream) = &mut self.stream {
+            stream.finish(&mut sink)?;
+        }
+        Ok(Bytes::from(sink.bytes))
+    }
+}
+
+impl TranslatedStream {
+    fn new(translation: &Translation) -> Self {
+        Self {
+            reader: translation.provider.stream_reader(),
+            writer: translation.client.stream_writer(translation.options.clone()),
+            deltas: Vec::new(),
+            is_over: false,
+        }
+    }
+
+    fn push(&mut self, event: &WireEvent<'_>, sink: &mut SseSink) -> Result<(), Unusable> {
+        if self.is_over {
+            return Ok(());
+        }
+        self.reader.push(event, &mut self.deltas).map_err(unusable)?;
+        self.write(sink);
+        // At once: a client should not wait for the end of a connection.
+        if self.reader.has_ended() {
+            self.finish(sink)?;
+        }
+        Ok(())
+    }
+
+    fn finish(&mut self, sink: &mut SseSink) -> Result<(), Unusable> {
+        if self.is_over {
+            return Ok(());
+        }
+        self.reader.finish(&mut self.deltas).map_err(unusable)?;
+        self.write(sink);
+        self.writer.finish(sink);
+        self.is_over = true;
+        Ok(())
+    }
+
+    fn write(&mut self, sink: &mut SseSink) {
+        for delta in self.deltas.drain(..) {
+            self.writer.push(&delta, sink);
+        }
+    }
+}
+
+fn unusable(error: CodecError) -> Unusable {
+    Unusable(error.to_string().into())
+}
+
+/// The last event of a stream may lack what ends it.
+fn with_blank_line(events: Bytes) -> Bytes {
+    if [&b"\n\n"[..], b"\r\n\r\n", b"\r\r"].iter().any(|blank| events.ends_with(blank)) {
+        return events;
+    }
+    let mut whole = BytesMut::from(events.as_ref());
+    whole.extend_from_slice(b"\n\n");
+    whole.freeze()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::answer::Steps;
+    use crate::codecs;
+    use serde_json::{Value, json};
+
+    const ANTHROPIC: &str = "event: message_start\ndata: {\"type\":\"message_start\",\"message\":{\"id\":\"msg_1\",\
+        \"model\":\"claude\",\"usage\":{\"input_tokens\":3,\"output_tokens\":1}}}\n\n\
+        event: content_block_start\ndata: {\"type\":\"content_block_start\",\"index\":0,\
+        \"content_block\":{\"type\":\"text\",\"text\":\"\"}}\n\n\
+        event: content_block_delta\ndata: {\"type\":\"content_block_delta\",\"index\":0,\
+        \"delta\":{\"type\":\"text_delta\",\"text\":\"Hé\"}}\n\n\
+        event: message_delta\ndata: {\"type\":\"message_delta\",\"delta\":{\"stop_reason\":\"end_turn\"},\
+        \"usage\":{\"output_tokens\":2}}\n\n";
+    const STOP: &str = "event: message_stop\ndata: {\"type\":\"message_stop\"}";
+
+    fn step(provider: &str, client: &str) -> Translated {
+        Translated::new(Arc::new(Translation {
+            provider: codecs::by_name(provider).unwrap(),
+            client: codecs::by_name(client).unwrap(),
+            options: AnswerOptions {
+                is_strict: true,
+                id: "id".into(),
+                created: 1,
+                model: "m".into(),
+                provider: "acme".into(),
+                include_usage: true,
+                request: None,
+            },
+        }))
+    }
+
+    fn answered(step: &mut Translated, status: u16, is_stream: bool) {
+        step.begin(&ResponseHeader::build(status, None).unwrap(), is_stream);
+    }
+
+    #[test]
+    fn a_stream_is_ended_with_its_end_marker_and_not_with_its_connection() {
+        let mut steps = Steps::default();
+        let mut translated = step("messages", "chat");
+        answered(&mut translated, 200, true);
+        steps.push(translated);
+        let first = steps.events(&Bytes::from_static(ANTHROPIC.as_bytes()), false).unwrap();
+        let text = String::from_utf8(first.to_vec()).unwrap();
+        assert!(text.contains("\"content\":\"Hé\"") && !text.contains("[DONE]"), "{text}");
+        let last = steps.events(&Bytes::from_static(STOP.as_bytes()), false).unwrap();
+        let text = String::from_utf8(last.to_vec()).unwrap();
+        assert!(text.contains("\"total_tokens\":5") && text.ends_with("data: [DONE]\n\n"), "{text}");
+        assert_eq!(steps.events(&Bytes::new(), true).unwrap(), "", "it has ended already");
+    }
+
+    #[test]
+    fn a_stream_that_was_cut_cannot_be_finished() {
+        let mut translated = step("messages", "responses");
+        answered(&mut translated, 200, true);
+        translated.events(Bytes::from_static(ANTHROPIC.as_bytes())).unwrap();
+        assert_eq!(translated.finish(), Err(Unusable("the stream ended before its end".into())));
+    }
+
+    #[test]
+    fn errors_keep_their_words_and_rubbish_is_no_answer() {
+        let mut translated = step("gemini", "messages");
+        answered(&mut translated, 429, false);
+        let body = r#"{"error":{"code":429,"message":"slow down","status":"RESOURCE_EXHAUSTED"}}"#;
+        let said = translated.body(Bytes::from_static(body.as_bytes())).unwrap();
+        let said: Value = serde_json::from_slice(&said).unwrap();
+        assert_eq!(said["error"], json!({ "type": "rate_limit_error", "message": "acme error: slow down" }));
+        answered(&mut translated, 200, false);
+        assert!(translated.body(Bytes::from_static(b"<html>")).is_err());
+        let mut head = http::Response::new(()).into_parts().0;
+        translated.head(&mut head);
+        assert_eq!(head.headers[header::CONTENT_TYPE], "application/json");
+    }
+}

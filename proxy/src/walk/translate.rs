@@ -1,0 +1,306 @@
+//! Translate out: what a target is sent where it does not take the client's body as it is. The edited body is read once
+//! with the codec of the client's route and written once with the codec of the target's wire; a path with places in it is
+//! filled. What belongs to the way back goes along as a `Translation`.
+
+use super::repair::repaired;
+use crate::answer::{Reshaping, Translation, WireDialect};
+use crate::catalog::target::Target;
+use crate::codecs::objects::{self, AskedObject};
+use crate::codecs::{self, AnswerOptions, Codec, CodecError, RequestOptions};
+use crate::conversation::WireFormat;
+use crate::refusal::Refusal;
+use crate::request::body::Fields;
+use crate::request::receive::MemoryShare;
+use crate::walk::Engine;
+use bytes::Bytes;
+use memchr::memchr_iter;
+use serde_json::{Map, Value};
+use shared::providers::{Family, PathTemplate, Way, Wire};
+use std::borrow::Cow;
+use std::sync::Arc;
+use std::time::{SystemTime, UNIX_EPOCH};
+use uuid::Uuid;
+
+/// No vendor takes a larger conversation; reading one takes several times its size.
+const LARGEST: usize = 64 << 20;
+
+/// What a target is asked, in its own words.
+pub(super) struct TranslatedCall {
+    /// With its query, if it has one.
+    pub path: String,
+    pub body: Bytes,
+    pub wire: WireDialect,
+    /// None where the answer is in the client's format already.
+    pub back: Option<WayBack>,
+    /// What could not be said, in the client's words.
+    pub dropped: Vec<String>,
+}
+
+/// How an answer becomes the client's.
+pub(super) enum WayBack {
+    Conversation(Arc<Translation>),
+    Object(Arc<Reshaping>),
+}
+
+/// What of a request decides how it is written for its target.
+pub(super) struct TranslationInputs<'t> {
+    pub family: Family,
+    pub target: &'t Target,
+    /// As the config leaves it.
+    pub body: &'t Bytes,
+    /// As the target is asked for it.
+    pub model: Option<&'t str>,
+    /// The caller's own user, which is part of some paths.
+    pub user: Option<Cow<'t, str>>,
+    pub is_strict: bool,
+    /// Anthropic's version that the caller or the account insists on.
+    pub anthropic_version: Option<&'t str>,
+    pub request_id: &'t str,
+}
+
+impl Engine {
+    /// Writes a request for a target that does not take it as it is, with the memory that this takes.
+    pub(super) fn translate(
+        &self,
+        asked: &TranslationInputs<'_>,
+        workspace: Uuid,
+    ) -> Result<Option<Box<(TranslatedCall, MemoryShare<'_>)>>, Refusal> {
+        let mut share = MemoryShare::none(&self.body_limits.memory, workspace);
+        if asked.is_written() {
+            share.grow(memory_to_translate(asked.body))?;
+        }
+        // In a box, as all that is rare: every request would carry it.
+        Ok(asked.translate()?.map(|translated| Box::new((translated, share))))
+    }
+}
+
+impl TranslationInputs<'_> {
+    /// Whether the body is read and written anew.
+    fn is_written(&self) -> bool {
+        let way = self.target.provider.row.way(self.family, self.model.unwrap_or_default());
+        match (way, client_codec(self.family)) {
+            (Some(Way::Translated(wire)), Some(client)) => !is_own(wire, client),
+            (Some(Way::Reshaped(_)), _) => true,
+            _ => false,
+        }
+    }
+
+    /// None where the body goes as it is to a path that is the same for every request.
+    fn translate(&self) -> Result<Option<TranslatedCall>, Refusal> {
+        match self.target.provider.row.way(self.family, self.model.unwrap_or_default()) {
+            None | Some(Way::Native(_)) => Ok(None),
+            Some(Way::Placed(path)) => self.passed(path).map(Some),
+            Some(Way::Translated(wire)) => self.written(wire).map(Some),
+            Some(Way::Reshaped(wire)) => self.reshaped(wire).map(Some),
+        }
+    }
+
+    fn passed(&self, path: &PathTemplate) -> Result<TranslatedCall, Refusal> {
+        Ok(TranslatedCall {
+            path: self.fill(path, self.model.unwrap_or_default())?,
+            body: self.body.clone(),
+            wire: WireDialect::of_family(self.family),
+            back: None,
+            dropped: Vec::new(),
+        })
+    }
+
+    fn written(&self, wire: &Wire) -> Result<TranslatedCall, Refusal> {
+        let client = client_codec(self.family).ok_or_else(Refusal::internal)?;
+        let provider = codecs::by_name(&wire.codec).ok_or_else(Refusal::internal)?;
+        if is_own(wire, client) {
+            return self.passed(&wire.path);
+        }
+        if self.body.len() > LARGEST {
+            return Err(Refusal::body_too_large(LARGEST));
+        }
+        let request = client.read_request(self.body).map_err(refusal)?;
+        let name = wire.model_name(self.model.or(request.model.as_deref()).unwrap_or_default());
+        let row = &self.target.provider.row;
+        let options = RequestOptions {
+            model: Some(&name),
+            has_sampling: self.anthropic_version.is_none_or(|version| version < SAMPLING_UNTIL),
+            anthropic_version: wire.anthropic_version.as_deref(),
+            chat_max_tokens: if wire.has_max_completion_tokens { "max_completion_tokens" } else { "max_tokens" },
+            asks_for_usage: row.has_stream_usage,
+            is_claude: is_claude(&name),
+            is_strict: self.is_strict,
+            ..RequestOptions::default()
+        };
+        let mut body = Vec::with_capacity(self.body.len() + 512);
+        let unsaid = provider.write_request(&request, &options, &mut body).map_err(refusal)?;
+        let mut dropped: Vec<String> = unsaid.names().map(str::to_owned).collect();
+        let mut body = Bytes::from(body);
+        if provider.format() == WireFormat::Chat && !row.repairs.is_empty() {
+            let (mended, excluded) = repaired(&body, &row.repairs);
+            body = mended;
+            dropped.extend(excluded);
+        }
+        let options = AnswerOptions {
+            is_strict: self.is_strict,
+            id: answer_id(client.format(), self.request_id).into(),
+            created: SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs()),
+            model: self.model.unwrap_or_default().to_owned().into(),
+            provider: self.target.provider.name.clone().into(),
+            include_usage: request.settings.include_usage == Some(true),
+            request: None,
+        };
+        let path = self.fill(wire.place(request.settings.is_streaming), &name)?;
+        // Its answers repeat what was asked.
+        let request = (client.format() == WireFormat::Responses).then(|| Arc::new(request));
+        let back = Translation { provider, client, options: AnswerOptions { request, ..options } };
+        let wire = WireDialect::of_format(provider.format());
+        Ok(TranslatedCall { path, body, wire, back: Some(WayBack::Conversation(Arc::new(back))), dropped })
+    }
+
+    /// Of a family that is one object there and one back.
+    fn reshaped(&self, wire: &Wire) -> Result<TranslatedCall, Refusal> {
+        let codec = objects::by_name(&wire.codec).ok_or_else(Refusal::internal)?;
+        let request: Map<String, Value> = serde_json::from_slice(self.body).map_err(Refusal::invalid_json)?;
+        let asked = AskedObject {
+            id: self.request_id.to_owned(),
+            model: self.model.unwrap_or_default().to_owned(),
+            provider: self.target.provider.name.clone(),
+            is_base64: request.get("encoding_format").and_then(Value::as_str) == Some("base64"),
+        };
+        let name = wire.model_name(&asked.model);
+        let path = self.fill(&wire.path, &name)?;
+        let (body, unsaid) = codec.write_request(request, &name).map_err(refusal)?;
+        Ok(TranslatedCall {
+            path,
+            body: Bytes::from(body.to_string()),
+            wire: WireDialect::OpenAi,
+            back: Some(WayBack::Object(Arc::new(Reshaping { codec, asked }))),
+            dropped: unsaid.names().map(str::to_owned).collect(),
+        })
+    }
+
+    fn fill(&self, path: &PathTemplate, model: &str) -> Result<String, Refusal> {
+        fill(path, self.target, model, self.user.as_deref())
+    }
+}
+
+/// How a target would be asked, for whoever wants to know: its path, and the codec if the body would be translated. None
+/// where the path is the same for every request.
+pub(super) fn explained(
+    target: &Target,
+    family: Family,
+    fields: &Fields<'_>,
+    model: &str,
+) -> Option<Result<(String, Option<String>), Refusal>> {
+    let user = fields.text("user");
+    let user = user.as_deref();
+    match target.provider.row.way(family, model)? {
+        Way::Native(_) => None,
+        Way::Placed(path) => Some(fill(path, target, model, user).map(|path| (path, None))),
+        Way::Reshaped(wire) => {
+            let path = fill(&wire.path, target, &wire.model_name(model), user);
+            Some(path.map(|path| (path, Some(wire.codec.to_string()))))
+        }
+        Way::Translated(wire) => {
+            let path = fill(wire.place(fields.is_true("stream")), target, &wire.model_name(model), user);
+            let is_own = client_codec(family).is_some_and(|client| is_own(wire, client));
+            Some(path.map(|path| (path, (!is_own).then(|| wire.codec.to_string()))))
+        }
+    }
+}
+
+fn fill(path: &PathTemplate, target: &Target, model: &str, user: Option<&str>) -> Result<String, Refusal> {
+    let filled = path.fill(|place| match place {
+        "model" | "model_path" => Some(model),
+        "base_model" => model.split(':').next(),
+        "user" => user,
+        place => target.placed(place).map(|value| if value == "{model}" { model } else { value }),
+    });
+    filled.map_err(|place| match place {
+        "model" | "model_path" | "base_model" => Refusal::invalid_parameter("`model` is missing".into(), "model"),
+        "user" => Refusal::invalid_parameter("`user` is missing: it names the tenant".into(), "user"),
+        place => {
+            let why = format!("neither the request nor the account says its {place}");
+            Refusal::endpoint_not_supported(&target.provider.name, why)
+        }
+    })
+}
+
+/// How much memory it takes to read a body and to write it anew: its texts twice, and something for every value.
+fn memory_to_translate(body: &[u8]) -> usize {
+    const VALUE: usize = 64;
+    body.len() * 2 + memchr_iter(b',', body).count() * VALUE
+}
+
+/// The codec of the bodies of a family, if they are conversations.
+pub(super) fn client_codec(family: Family) -> Option<&'static dyn Codec> {
+    let format = match family {
+        Family::Chat => WireFormat::Chat,
+        Family::Complete => WireFormat::Completions,
+        Family::Messages => WireFormat::Messages,
+        Family::Responses => WireFormat::Responses,
+        _ => return None,
+    };
+    codecs::by_format(format)
+}
+
+/// Whether the client's body is what the wire takes: the same format, and nothing in it that the row changes.
+fn is_own(wire: &Wire, client: &dyn Codec) -> bool {
+    let is_changed = wire.anthropic_version.is_some() || wire.model_prefix.is_some() || wire.model_folder.is_some();
+    client.name() == &*wire.codec && !is_changed && wire.stream_path.is_none()
+}
+
+/// From this version on Anthropic refuses sampling parameters.
+const SAMPLING_UNTIL: &str = "2026-10-21";
+
+/// Whether a Converse model is Anthropic's: its vendor is a part of its id.
+fn is_claude(model: &str) -> bool {
+    model.contains("anthropic.")
+}
+
+/// As the ids of a format look.
+fn answer_id(format: WireFormat, request_id: &str) -> String {
+    let prefix = match format {
+        WireFormat::Chat => "chatcmpl-",
+        WireFormat::Completions => "cmpl-",
+        WireFormat::Messages => "msg_",
+        WireFormat::Responses => "resp_",
+        WireFormat::Gemini | WireFormat::Converse | WireFormat::Cohere => "",
+    };
+    let bare: String = request_id.chars().filter(|letter| *letter != '-').collect();
+    [prefix, &bare].concat()
+}
+
+fn refusal(error: CodecError) -> Refusal {
+    let message = error.to_string();
+    match error {
+        CodecError::Malformed(why) => Refusal::invalid_json(why),
+        CodecError::Unsupported { field, .. } => Refusal::unsupported_parameter(message, &field),
+        CodecError::Field { field, .. } | CodecError::TooMany { field, .. } => {
+            Refusal::invalid_parameter(message, &field)
+        }
+        CodecError::Failed(_) | CodecError::CutStream => Refusal::internal(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use shared::providers::{CODECS, CONVERSATIONS, OBJECT_CODECS};
+
+    #[test]
+    fn every_name_of_a_codec_in_the_table_is_one() {
+        for name in CODECS {
+            assert!(codecs::by_name(name).is_some(), "{name}");
+        }
+        assert_eq!(codecs::CODECS.len(), CODECS.len());
+        let objects: Vec<&str> = objects::OBJECT_CODECS.iter().map(|codec| codec.name()).collect();
+        assert_eq!(objects, OBJECT_CODECS);
+        for family in CONVERSATIONS {
+            assert!(client_codec(family).is_some(), "{family:?}");
+        }
+    }
+
+    #[test]
+    fn a_body_of_many_small_values_counts_for_what_it_takes() {
+        assert_eq!(memory_to_translate(br#"{"a":1}"#), 14);
+        let many = ["[", &"0,".repeat(1000), "0]"].concat();
+        assert!(memory_to_translate(many.as_bytes()) > 64_000);
+    }
+}
