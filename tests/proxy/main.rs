@@ -31,5 +31,6 @@ mod smoke;
 mod snapshot;
 mod streams;
 mod tokens;
+mod translation;
 mod upstream;
 mod whole_answers;
