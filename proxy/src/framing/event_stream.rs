@@ -27,26 +27,44 @@ pub enum BadFrame {
 #[derive(Debug, Default)]
 pub struct EventStream {
     held: BytesMut,
+    /// What came after a bad frame means nothing.
+    failure: Option<BadFrame>,
 }
 
 impl EventStream {
-    /// The events of all frames that are whole now, as server-sent events.
+    /// The events of all frames that are whole now, as server-sent events. A bad frame is told when there are none before
+    /// it, else the next time.
     pub fn push(&mut self, piece: &[u8]) -> Result<Bytes, BadFrame> {
         self.held.extend_from_slice(piece);
         let mut events = Vec::new();
-        while let Some(length) = self.next_length()? {
-            if self.held.len() < length {
-                break;
+        while self.failure.is_none() {
+            match self.take_frame(&mut events) {
+                Ok(true) => {}
+                Ok(false) => break,
+                Err(bad) => self.failure = Some(bad),
             }
-            let frame = self.held.split_to(length);
-            write_event(&frame, &mut events)?;
         }
-        Ok(Bytes::from(events))
+        match self.failure {
+            Some(bad) if events.is_empty() => Err(bad),
+            _ => Ok(Bytes::from(events)),
+        }
     }
 
-    /// Whether half a frame is left.
+    /// Whether there was a whole one.
+    fn take_frame(&mut self, events: &mut Vec<u8>) -> Result<bool, BadFrame> {
+        match self.next_length()? {
+            Some(length) if length <= self.held.len() => {
+                let frame = self.held.split_to(length);
+                write_event(&frame, events)?;
+                Ok(true)
+            }
+            _ => Ok(false),
+        }
+    }
+
+    /// Whether half a frame is left, or one that was bad.
     pub fn is_cut(&self) -> bool {
-        !self.held.is_empty()
+        !self.held.is_empty() || self.failure.is_some()
     }
 
     /// How long the frame is that begins what is held, once its prelude is there and right.
@@ -218,6 +236,16 @@ mod tests {
     fn an_empty_message_is_as_published() {
         let published = [0, 0, 0, 16, 0, 0, 0, 0, 0x05, 0xc2, 0x48, 0xeb, 0x7d, 0x98, 0xc8, 0xff];
         assert_eq!(frame(&[], ""), published);
+    }
+
+    #[test]
+    fn what_came_before_a_bad_frame_is_not_lost() {
+        let good = frame(&[(":event-type", "x")], "{}");
+        let mut bad = good.clone();
+        bad[13] ^= 1;
+        let mut frames = EventStream::default();
+        assert_eq!(frames.push(&[good.clone(), bad].concat()).unwrap(), "event: x\ndata: {}\n\n");
+        assert_eq!((frames.push(&good), frames.is_cut()), (Err(BadFrame::Checksum), true));
     }
 
     #[test]
