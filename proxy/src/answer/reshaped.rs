@@ -1,9 +1,9 @@
-//! The step that makes OpenAI's form of a provider's embeddings or ranking. Errors become OpenAI's too.
+//! The step that gives a provider's embeddings, ranking or count of tokens the client's form, and its errors too.
 
 use super::steps::{ResponseStep, Unusable};
 use crate::codecs::chat::ChatCodec;
 use crate::codecs::objects::{AskedObject, ObjectCodec};
-use crate::codecs::{AnswerOptions, Codec as _};
+use crate::codecs::{AnswerOptions, Codec};
 use bytes::Bytes;
 use http::response::Parts;
 use http::{HeaderValue, header};
@@ -13,6 +13,8 @@ use std::sync::Arc;
 /// From which form an object is made, and what is told in it besides.
 pub struct Reshaping {
     pub codec: &'static dyn ObjectCodec,
+    /// Writes errors.
+    pub client: &'static dyn Codec,
     pub asked: AskedObject,
 }
 
@@ -41,9 +43,9 @@ impl ResponseStep for Reshaped {
     }
 
     fn body(&mut self, body: Bytes) -> Result<Bytes, Unusable> {
-        let Reshaping { codec, asked } = &*self.reshaping;
+        let Reshaping { codec, client, asked } = &*self.reshaping;
         if !(200..300).contains(&self.status) {
-            return Ok(error(self.status, &body, asked));
+            return Ok(error(self.status, &body, *client, asked));
         }
         let told = serde_json::from_slice(&body).map_err(|error| Unusable(error.to_string().into()))?;
         let answer = codec.read_answer(told, asked).map_err(|error| Unusable(error.to_string().into()))?;
@@ -52,7 +54,7 @@ impl ResponseStep for Reshaped {
 }
 
 /// Their errors are near enough to each other: an object with a message, at the top or below `error`.
-fn error(status: u16, body: &[u8], asked: &AskedObject) -> Bytes {
+fn error(status: u16, body: &[u8], client: &dyn Codec, asked: &AskedObject) -> Bytes {
     let options = AnswerOptions {
         is_strict: true,
         id: asked.id.as_str().into(),
@@ -63,7 +65,7 @@ fn error(status: u16, body: &[u8], asked: &AskedObject) -> Bytes {
         request: None,
     };
     let mut out = Vec::new();
-    ChatCodec.write_error(&ChatCodec.read_error(status, None, body), &options, &mut out);
+    client.write_error(&ChatCodec.read_error(status, None, body), &options, &mut out);
     Bytes::from(out)
 }
 
@@ -77,7 +79,7 @@ mod tests {
     fn an_answer_and_an_error_take_openais_form_and_rubbish_none() {
         let asked = AskedObject { model: "m".into(), provider: "acme".into(), ..AskedObject::default() };
         let codec = objects::by_name("nomic_embeddings").unwrap();
-        let mut step = Reshaped::new(Arc::new(Reshaping { codec, asked }));
+        let mut step = Reshaped::new(Arc::new(Reshaping { codec, client: &ChatCodec, asked }));
         let mut say = |status: u16, body: &'static str| {
             step.begin(&ResponseHeader::build(status, None).unwrap(), false);
             step.body(Bytes::from_static(body.as_bytes())).map(|body| serde_json::from_slice::<Value>(&body).unwrap())

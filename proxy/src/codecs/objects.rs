@@ -1,6 +1,8 @@
 //! Requests that are no conversations: one object there, one back, never a stream. The client's side is always OpenAI's
-//! embeddings or the common form of rerank (contract 7.11); each codec here is one provider's form of these.
+//! embeddings, the common form of rerank (contract 7.11) or Anthropic's count of tokens; each codec here is one provider's
+//! form of these.
 
+mod count_tokens;
 mod embeddings;
 mod rerank;
 
@@ -36,6 +38,8 @@ pub static OBJECT_CODECS: &[&dyn ObjectCodec] = &[
     &embeddings::PineconeEmbeddings,
     &rerank::VoyageRerank,
     &rerank::PineconeRerank,
+    &count_tokens::GeminiCount,
+    &count_tokens::ConverseCount,
 ];
 
 pub fn by_name(name: &str) -> Option<&'static dyn ObjectCodec> {

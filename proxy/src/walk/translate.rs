@@ -156,6 +156,8 @@ impl TranslationInputs<'_> {
     /// Of a family that is one object there and one back.
     fn reshaped(&self, wire: &Wire) -> Result<TranslatedCall, Refusal> {
         let codec = objects::by_name(&wire.codec).ok_or_else(Refusal::internal)?;
+        let words = if self.family == Family::CountTokens { WireFormat::Messages } else { WireFormat::Chat };
+        let client = codecs::by_format(words).ok_or_else(Refusal::internal)?;
         let request: Map<String, Value> = serde_json::from_slice(self.body).map_err(Refusal::invalid_json)?;
         let asked = AskedObject {
             id: self.request_id.to_owned(),
@@ -170,7 +172,7 @@ impl TranslationInputs<'_> {
             path,
             body: Bytes::from(body.to_string()),
             wire: WireDialect::OpenAi,
-            back: Some(WayBack::Object(Arc::new(Reshaping { codec, asked }))),
+            back: Some(WayBack::Object(Arc::new(Reshaping { codec, client, asked }))),
             dropped: unsaid.names().map(str::to_owned).collect(),
         })
     }

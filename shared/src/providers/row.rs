@@ -34,6 +34,8 @@ pub(super) struct Row {
     #[serde(default)]
     rerank_wires: Vec<WireRow>,
     #[serde(default)]
+    count_wires: Vec<WireRow>,
+    #[serde(default)]
     untranslated: Vec<Family>,
     #[serde(default)]
     stream_usage: bool,
@@ -156,7 +158,12 @@ impl Row {
     /// The same of families that are one object there and one back.
     fn object_wires(&self, offers: &mut [FamilyOffer; Family::ALL.len()]) -> Result<Vec<(Family, Wire)>, String> {
         let mut all = Vec::new();
-        for (family, rows) in [(Family::Embed, &self.embed_wires), (Family::Rerank, &self.rerank_wires)] {
+        let listed = [
+            (Family::Embed, &self.embed_wires),
+            (Family::Rerank, &self.rerank_wires),
+            (Family::CountTokens, &self.count_wires),
+        ];
+        for (family, rows) in listed {
             let wires = parsed(rows, &OBJECT_CODECS)?;
             if !wires.is_empty() {
                 take(&mut offers[family as usize], FamilyOffer::Reshaped, family)?;

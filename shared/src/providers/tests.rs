@@ -50,6 +50,7 @@ fn a_conversation_is_asked_for_as_it_is_or_in_a_format_that_the_provider_speaks(
         ("anthropic", Family::Responses, "m", Some("messages")),
         ("google", Family::Chat, "m", Some("gemini")),
         ("google", Family::Embed, "m", Some("gemini_embeddings")),
+        ("bedrock", Family::CountTokens, "m", Some("converse_count")),
         ("bedrock", Family::Embed, "cohere.embed-english-v3", Some("bedrock_cohere_embeddings")),
         ("bedrock", Family::Embed, "amazon.titan-embed-text-v2:0", Some("titan_embeddings")),
         ("bedrock", Family::Messages, "m", Some("converse")),

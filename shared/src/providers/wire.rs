@@ -12,7 +12,7 @@ pub const CONVERSATIONS: [Family; 4] = [Family::Chat, Family::Complete, Family::
 pub const CODECS: [&str; 7] = ["chat", "completions", "messages", "responses", "gemini", "converse", "cohere"];
 
 /// The same of requests that are one object there and one back.
-pub const OBJECT_CODECS: [&str; 9] = [
+pub const OBJECT_CODECS: [&str; 11] = [
     "gemini_embeddings",
     "vertex_embeddings",
     "cohere_embeddings",
@@ -22,6 +22,8 @@ pub const OBJECT_CODECS: [&str; 9] = [
     "pinecone_embeddings",
     "voyage_rerank",
     "pinecone_rerank",
+    "gemini_count",
+    "converse_count",
 ];
 
 #[derive(Debug, Clone, PartialEq, Eq)]

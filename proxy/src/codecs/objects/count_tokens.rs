@@ -1,0 +1,91 @@
+//! Counting the tokens of a messages request at those who count in their own words. The conversation is written as it
+//! would be asked; only what stands around it differs.
+
+use super::{AskedObject, ObjectCodec};
+use crate::codecs::error::CodecError;
+use crate::codecs::options::{Dropped, RequestOptions};
+use crate::codecs::{Codec, converse, gemini, messages};
+use serde_json::{Map, Value, json};
+
+#[derive(Debug)]
+pub(super) struct GeminiCount;
+
+impl ObjectCodec for GeminiCount {
+    fn name(&self) -> &'static str {
+        "gemini_count"
+    }
+
+    fn write_request(&self, request: Map<String, Value>, model: &str) -> Result<(Value, Dropped), CodecError> {
+        let (mut body, dropped) = written(&gemini::GeminiCodec, request, model)?;
+        body.insert("model".into(), ["models/", model].concat().into());
+        Ok((json!({ "generateContentRequest": body }), dropped))
+    }
+
+    fn read_answer(&self, told: Value, _: &AskedObject) -> Result<Value, CodecError> {
+        counted(&told, "totalTokens")
+    }
+}
+
+#[derive(Debug)]
+pub(super) struct ConverseCount;
+
+impl ObjectCodec for ConverseCount {
+    fn name(&self) -> &'static str {
+        "converse_count"
+    }
+
+    fn write_request(&self, request: Map<String, Value>, model: &str) -> Result<(Value, Dropped), CodecError> {
+        let (mut body, dropped) = written(&converse::ConverseCodec, request, model)?;
+        // Of a conversation only what the model reads is counted.
+        body.retain(|name, _| ["messages", "system", "toolConfig"].contains(&name.as_str()));
+        Ok((json!({ "input": { "converse": body } }), dropped))
+    }
+
+    fn read_answer(&self, told: Value, _: &AskedObject) -> Result<Value, CodecError> {
+        counted(&told, "inputTokens")
+    }
+}
+
+fn written(
+    codec: &dyn Codec,
+    request: Map<String, Value>,
+    model: &str,
+) -> Result<(Map<String, Value>, Dropped), CodecError> {
+    let body = serde_json::to_vec(&request).map_err(|error| CodecError::Malformed(error.to_string()))?;
+    let request = messages::MessagesCodec.read_request(&body)?;
+    let mut out = Vec::with_capacity(body.len());
+    let options = RequestOptions { model: Some(model), ..RequestOptions::default() };
+    let dropped = codec.write_request(&request, &options, &mut out)?;
+    let written = serde_json::from_slice(&out).map_err(|error| CodecError::Malformed(error.to_string()))?;
+    Ok((written, dropped))
+}
+
+fn counted(told: &Value, name: &'static str) -> Result<Value, CodecError> {
+    let count = told.get(name).and_then(Value::as_u64);
+    let count = count.ok_or_else(|| CodecError::field(name, "is missing in the answer"))?;
+    Ok(json!({ "input_tokens": count }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::codecs::objects::by_name;
+
+    #[test]
+    fn a_conversation_is_counted_as_it_would_be_asked() {
+        let request =
+            json!({ "model": "x", "system": "Be brief.", "messages": [{ "role": "user", "content": "Hello" }] });
+        for (name, place, told) in [
+            ("gemini_count", "/generateContentRequest/contents/0/parts/0/text", json!({ "totalTokens": 7 })),
+            ("converse_count", "/input/converse/messages/0/content/0/text", json!({ "inputTokens": 7 })),
+        ] {
+            let codec = by_name(name).unwrap();
+            let (body, _) = codec.write_request(request.as_object().cloned().unwrap(), "m").unwrap();
+            assert_eq!(body.pointer(place), Some(&json!("Hello")), "{body}");
+            let answer = codec.read_answer(told, &AskedObject::default()).unwrap();
+            assert_eq!(answer, json!({ "input_tokens": 7 }));
+            assert!(codec.read_answer(json!({}), &AskedObject::default()).is_err(), "{name}");
+            assert!(codec.write_request(Map::new(), "m").is_err(), "{name}");
+        }
+    }
+}
