@@ -4,6 +4,7 @@
 //! - `telemetry`: log lines
 //! - `id`: ids that cannot be taken for one another
 //! - `amount`: how much of a budget, in exact decimals
+//! - `nearest`: the known name that a mistyped one was meant to be
 //! - `headers`: the gateway's own headers, those that may be forwarded, and the client's address
 //! - `outbound`: which hosts may be called: origins and the guard against internal addresses
 //! - `db`: the connection to Postgres, its schema, and the SQL that both services run
@@ -33,6 +34,7 @@ pub mod identity;
 pub mod key_rotation;
 pub mod log_store;
 pub mod model;
+pub mod nearest;
 pub mod outbound;
 pub mod prices;
 pub mod providers;

@@ -7,12 +7,14 @@
 mod authoring;
 mod catalog;
 mod data;
+mod hint;
 mod keys;
 mod mcp;
 mod operation;
 mod template;
 mod tenancy;
 
+pub use hint::hint;
 pub use operation::{Access, AuditName, Feature, KeySet, Method, Operation, PUBLIC_BODY, Scopes};
 
 /// What a method and path mean to the control plane.
