@@ -7,6 +7,7 @@ use crate::backpressure::db_queue::DbQueue;
 use crate::backpressure::log_queries::LogQueries;
 use crate::backpressure::request_limit::RequestLimit;
 use crate::identity::tokens::Tokens;
+use crate::mail::webhook::AlertWebhook;
 use crate::mail::{self, Mail};
 use crate::outbound::Outbound;
 use crate::outbound::model_configs::ModelConfigFetcher;
@@ -41,6 +42,8 @@ pub struct App {
     /// How large a config may be.
     pub config_limits: Arc<ConfigLimits>,
     pub mail: Mail,
+    /// Where alerts are posted beside mail.
+    pub alert_webhook: Option<Arc<AlertWebhook>>,
     /// Seals what must not be read from the database.
     pub sealer: Arc<Sealer>,
     /// Whether secret references may use the gateway's own identity.
@@ -85,6 +88,7 @@ impl App {
             api_key_prefix: settings.identity.api_key_prefix.as_str().into(),
             config_limits: Arc::new(config_limits(settings)?),
             mail: Mail::new(&settings.mail)?,
+            alert_webhook: AlertWebhook::new(&settings.alerts)?.map(Arc::new),
             sealer: Arc::new(Sealer::new(MasterKeys::load(&settings.sealing)?)),
             lends_identity: settings.secrets.secrets_own_identity,
             tokens: Arc::new(Tokens::new(&settings.jwt, outbound.clone())),

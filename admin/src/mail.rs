@@ -6,6 +6,7 @@ pub mod budget;
 pub mod invitation;
 pub mod recipients;
 pub mod reminder;
+pub mod webhook;
 
 use anyhow::Context as _;
 use lettre::message::Mailbox;

@@ -26,6 +26,8 @@ pub struct Settings {
     #[command(flatten)]
     pub mail: settings::Mail,
     #[command(flatten)]
+    pub alerts: settings::Alerts,
+    #[command(flatten)]
     pub prices: settings::PriceSettings,
     #[command(flatten)]
     pub configs: settings::Configs,

@@ -1,6 +1,7 @@
 //! Every setting, one struct per concern. A setting has one name: its environment variable. The command line and
 //! `conf/gateway.toml` spell the same name in their own way, and `--help` documents it.
 
+pub mod alerts;
 pub mod bootstrap;
 pub mod config_limits;
 pub mod configs;
@@ -28,6 +29,7 @@ pub mod snapshot;
 pub mod traces;
 pub mod upstream;
 
+pub use alerts::Alerts;
 pub use bootstrap::Bootstrap;
 pub use configs::Configs;
 pub use database::{Database, DbSsl};
@@ -76,6 +78,8 @@ pub struct AllSettings {
     pub provider_login: ProviderLogin,
     #[command(flatten)]
     pub mail: Mail,
+    #[command(flatten)]
+    pub alerts: Alerts,
     #[command(flatten)]
     pub process: Process,
     #[command(flatten)]

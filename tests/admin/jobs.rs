@@ -3,6 +3,7 @@
 
 mod budgets;
 mod schedules;
+mod webhook;
 
 use crate::providers::granted;
 use crate::service::Service;

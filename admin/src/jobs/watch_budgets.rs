@@ -146,7 +146,7 @@ async fn work(app: &App, tx: &Transaction<'_>) -> anyhow::Result<JobRun> {
     for thing in THINGS {
         let rows = tx.query(&thing.reached(), &[&(AT_ONCE as i64)]).await?;
         for row in &rows {
-            tell(tx, thing, row).await?;
+            tell(app, tx, thing, row).await?;
         }
         done.items += rows.len() as u64;
         done.is_all &= rows.len() < AT_ONCE;
@@ -154,7 +154,7 @@ async fn work(app: &App, tx: &Transaction<'_>) -> anyhow::Result<JobRun> {
     Ok(done)
 }
 
-async fn tell(tx: &Transaction<'_>, thing: &BudgetOwner, row: &Row) -> anyhow::Result<()> {
+async fn tell(app: &App, tx: &Transaction<'_>, thing: &BudgetOwner, row: &Row) -> anyhow::Result<()> {
     let stored: Value = row.try_get("budget")?;
     let Some(limits) = UsageLimits::from_stored(&stored, row.try_get("used")?) else { return Ok(()) };
     let used = limits.used();
@@ -183,6 +183,9 @@ async fn tell(tx: &Transaction<'_>, thing: &BudgetOwner, row: &Row) -> anyhow::R
     let key = (thing.table == "api_keys").then_some(id);
     for to in recipients::of_budget(tx, organisation, workspace, key).await? {
         outbox::put(tx, organisation, &budget::letter(to, &subject, crossing)).await?;
+    }
+    if app.alert_webhook.is_some() {
+        outbox::put(tx, organisation, &budget::posted(organisation, workspace, &subject, crossing)).await?;
     }
     Ok(())
 }

@@ -51,12 +51,12 @@ async fn work(app: &App, tx: &Transaction<'_>) -> anyhow::Result<JobRun> {
     }
     let rows = tx.query(REACHED, &[&(AT_ONCE as i64)]).await?;
     for row in &rows {
-        tell(tx, row).await?;
+        tell(app, tx, row).await?;
     }
     Ok(JobRun { items: rows.len() as u64, is_all: rows.len() < AT_ONCE })
 }
 
-async fn tell(tx: &Transaction<'_>, row: &Row) -> anyhow::Result<()> {
+async fn tell(app: &App, tx: &Transaction<'_>, row: &Row) -> anyhow::Result<()> {
     let (id, organisation): (Uuid, Uuid) = (row.try_get("id")?, row.try_get("organisation_id")?);
     let workspace: Uuid = row.try_get("workspace_id")?;
     let (value_key, used): (String, Amount) = (row.try_get("value_key")?, row.try_get("used")?);
@@ -88,6 +88,9 @@ async fn tell(tx: &Transaction<'_>, row: &Row) -> anyhow::Result<()> {
     };
     for to in recipients::of_budget(tx, organisation, Some(workspace), None).await? {
         outbox::put(tx, organisation, &budget::letter(to, &subject, crossing)).await?;
+    }
+    if app.alert_webhook.is_some() {
+        outbox::put(tx, organisation, &budget::posted(organisation, Some(workspace), &subject, crossing)).await?;
     }
     Ok(())
 }

@@ -1,10 +1,13 @@
 //! Letters about a budget: that it goes to its end, and that it has.
 
 use super::Letter;
+use super::webhook::RECIPIENT;
 use crate::limits::{BudgetCrossing, BudgetMarks, UsageKind};
 use rust_decimal::RoundingStrategy::MidpointAwayFromZero;
+use serde_json::json;
 use shared::amount::Amount;
 use shared::model::policy::BudgetKind;
+use uuid::Uuid;
 
 pub const KIND_THRESHOLD: &str = "budget threshold";
 pub const KIND_EXHAUSTED: &str = "budget exhausted";
@@ -29,6 +32,41 @@ impl From<UsageKind> for BudgetKind {
             UsageKind::Tokens => Self::Tokens,
         }
     }
+}
+
+/// The same as facts for programs, to go to the webhook.
+pub fn posted(
+    organisation: Uuid,
+    workspace: Option<Uuid>,
+    notice: &BudgetNotice<'_>,
+    crossing: BudgetCrossing,
+) -> Letter {
+    let Letter { subject, text, kind, .. } = letter(RECIPIENT.to_owned(), notice, crossing);
+    let (event, unit) = (
+        match crossing {
+            BudgetCrossing::Threshold => "threshold_reached",
+            BudgetCrossing::Exhausted => "limit_reached",
+        },
+        match notice.kind {
+            BudgetKind::Cost => "dollar",
+            BudgetKind::Tokens => "token",
+            BudgetKind::Requests => "request",
+        },
+    );
+    let facts = json!({
+        "object": "budget-alert",
+        "event": event,
+        "organisation_id": organisation,
+        "workspace_id": workspace,
+        "subject": subject,
+        "text": text,
+        "unit": unit,
+        "credit_limit": notice.marks.credit_limit,
+        "alert_threshold": notice.marks.alert_threshold,
+        "current_usage": notice.used,
+        "is_dry_run": notice.is_dry_run,
+    });
+    Letter { to: RECIPIENT.to_owned(), subject, text: facts.to_string(), kind }
 }
 
 pub fn letter(to: String, budget: &BudgetNotice<'_>, crossing: BudgetCrossing) -> Letter {
