@@ -7,6 +7,7 @@
 pub mod captured;
 pub mod exchange;
 pub mod head_lines;
+mod inline_config;
 pub mod mask;
 pub mod object;
 

@@ -55,6 +55,11 @@ pub fn is_secret(name: &str) -> bool {
     SECRETS.contains(&name)
 }
 
+/// The same of a field as it is written, in snake or camel case.
+pub fn names_secret(name: &str) -> bool {
+    is_secret(&snake(name))
+}
+
 /// A secret field of a config: its name, and where it stands as a JSON pointer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SecretField {

@@ -1,6 +1,7 @@
 //! Heads as text: one `name: value` line per header, with secrets masked. One buffer for all heads of a request costs
 //! less than keeping the maps alive, and is what the journal writes.
 
+use super::inline_config::{self, is_config};
 use super::mask::{MASK, is_harmless, is_secret};
 use http::{HeaderMap, HeaderValue};
 
@@ -8,10 +9,12 @@ use http::{HeaderMap, HeaderValue};
 pub fn write(out: &mut Vec<u8>, headers: &HeaderMap, sensitive: Option<&HeaderValue>) {
     for (name, value) in headers {
         let name = name.as_str();
-        let is_masked = value.is_sensitive()
-            || is_secret(name)
-            || sensitive.is_some_and(|list| names(list, name))
-            || is_broken_metadata(name, value.as_bytes());
+        let is_meant_to_be = value.is_sensitive() || sensitive.is_some_and(|list| names(list, name));
+        if is_config(name) && !is_meant_to_be {
+            line(out, name, &inline_config::masked(value.as_bytes()));
+            continue;
+        }
+        let is_masked = is_meant_to_be || is_secret(name) || is_broken_metadata(name, value.as_bytes());
         line(out, name, if is_masked { MASK.as_bytes() } else { value.as_bytes() });
     }
 }

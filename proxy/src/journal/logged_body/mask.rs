@@ -34,7 +34,7 @@ pub fn is_harmless(name: &str) -> bool {
 
 /// Whether a part of the name is one under which secrets are sent. A name that merely sounds like one costs a value, no
 /// more.
-fn sounds_secret(name: &str) -> bool {
+pub fn sounds_secret(name: &str) -> bool {
     let bytes = name.as_bytes();
     bytes.iter().enumerate().any(|(at, first)| {
         let parts: &[&str] = match first {
