@@ -19,7 +19,7 @@ pub use resource::{Resource, Verb, shown};
 pub use routes::Routes;
 
 use crate::app::App;
-use crate::http::{ApiError, json};
+use crate::http::{ApiError, InUseBy, json};
 use crate::identity::{Call, tenancy};
 use axum::Json;
 use axum::extract::{Path, State};
@@ -120,11 +120,28 @@ pub async fn delete<R: Resource>(State(app): State<App>, call: Call, Path(name):
     let mut db = app.db.get().await?;
     let mut action = Action::begin(&mut db, &app, &call).await?;
     let current = held::<R>(&mut action, &name, None).await?;
+    let users = current.used_by(&action).await?;
+    let after = may_go(&call, R::OBJECT, users)?;
     R::TABLE.remove(&action.tx, current.id()).await.map_err(still_used::<R>)?;
     current.after(Verb::Delete, &action).await?;
-    let change = Change { resource_id: current.id().to_string(), before: Some(current.shown(&call)), after: None };
+    let change = Change { resource_id: current.id().to_string(), before: Some(current.shown(&call)), after };
     action.commit(change).await?;
     Ok(Json(json!({})))
+}
+
+/// Whether something that others use may be deleted: when that is forced, and for clients of other products, which know
+/// no such refusal. Who was left without it stands in the audit trail, and in a warning.
+fn may_go(call: &Call, object: &'static str, by: Vec<InUseBy>) -> Result<Option<Value>, ApiError> {
+    if by.is_empty() {
+        return Ok(None);
+    }
+    let is_forced = call.query().text("force") == Some("true");
+    if !is_forced && !call.origin.is_lenient {
+        return Err(ApiError::InUse { object, by });
+    }
+    let names: Vec<String> = by.iter().take(5).map(|one| format!("{} {}", one.object, one.name)).collect();
+    call.origin.warn(format!("this {object} was in use by {} others: {}", by.len(), names.join(", ")));
+    Ok(Some(json!({ "is_forced": is_forced, "in_use_by": by })))
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -4,12 +4,15 @@
 pub mod body;
 pub mod error;
 pub mod field;
+pub mod field_fault;
 pub mod json;
 pub mod query;
+pub mod schema_check;
 pub mod text;
 pub mod time;
 
-pub use error::{ApiError, ErrorExtension};
+pub use error::{ApiError, ErrorExtension, InUseBy};
 pub use field::Field;
+pub use field_fault::FieldFault;
 pub use query::{PageSizes, Query};
 pub use time::Time;

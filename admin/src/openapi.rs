@@ -58,7 +58,8 @@ pub fn document(docs: &[(&'static Operation, Doc)], built: &[&'static Operation]
             "version": INTERFACE_VERSION,
             "description": "One base URL for model providers and for managing who may call them. Send an API key as \
                             `x-gateway-api-key` or as a bearer token. Unknown fields of a body and unknown parameters \
-                            are ignored unless said otherwise.",
+                            are refused with the nearest known name; under a header prefix of another product \
+                            (`HEADER_PREFIX_ALIASES`) they are ignored, and listed in `x-gateway-warnings`.",
             "x-compatible-release": COMPATIBLE_RELEASE,
         },
         "servers": [{ "url": "/v1" }],

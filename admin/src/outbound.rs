@@ -5,7 +5,7 @@
 pub mod model_configs;
 
 use anyhow::Context as _;
-use axum::http::{Request, header};
+use axum::http::{HeaderMap, Request, header};
 use http_body_util::{BodyExt as _, Empty, Limited};
 use hyper_util::rt::TokioIo;
 use openssl::ssl::{SslConnector, SslMethod, SslVersion};
@@ -74,6 +74,26 @@ impl Outbound {
         };
         connection.abort();
         body
+    }
+
+    /// Asks a URL with these headers, for its status alone: what it says may repeat a credential.
+    pub async fn status(&self, url: &str, headers: &HeaderMap) -> Result<u16, String> {
+        let (origin, path) = self.guard.custom_url(url).map_err(|rule| rule.to_string())?;
+        let stream = self.connect(&origin).await?;
+        let (mut sender, connection) =
+            hyper::client::conn::http1::handshake(TokioIo::new(stream)).await.map_err(broken)?;
+        let connection = tokio::spawn(connection);
+        let mut request = Request::get(path.as_str()).body(Empty::<bytes::Bytes>::new());
+        if let Ok(request) = &mut request {
+            *request.headers_mut() = headers.clone();
+            request.headers_mut().insert(header::HOST, origin.authority_value().clone());
+        }
+        let answer = match request {
+            Ok(request) => sender.send_request(request).await.map_err(broken),
+            Err(_) => Err("the request cannot be made".to_owned()),
+        };
+        connection.abort();
+        answer.map(|answer| answer.status().as_u16())
     }
 
     async fn connect(&self, origin: &Origin) -> Result<Box<dyn Stream>, String> {

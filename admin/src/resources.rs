@@ -5,6 +5,7 @@
 //! `workspaces/archive.rs` if it belongs to workspaces; `shared::model` and `proxy/src/snapshot/tables.rs` if the proxy
 //! reads it.
 
+pub mod accepted;
 mod api_keys;
 mod audit_logs;
 mod configs;

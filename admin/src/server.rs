@@ -1,9 +1,11 @@
 //! The running service: connections of clients (`connections`), the layers around every request (`observe`, `panics`),
-//! the one door to the handlers (`gate`), all routes (`router`), and pages for those who watch it (`health`).
+//! the one door to the handlers (`gate`, with `conform`: does the request say what its operation knows), all routes (`router`), and pages for those who watch it (`health`).
 
+mod conform;
 mod connections;
 mod gate;
 mod health;
+mod invite_page;
 mod observe;
 mod panics;
 mod router;

@@ -32,7 +32,7 @@ fn requests(workspace: &Value, mock: &str) -> Vec<(Method, &'static str, Value)>
             "/integrations",
             json!({
                 "name": "a", "slug": "a", "ai_provider_id": "openai", "key": s(1),
-                "configurations": { "custom_headers": { "x-a": s(2) }, "invented_token": s(3), "deep": { "password": s(4) } },
+                "configurations": { "custom_headers": { "x-a": s(2) }, "azure_ad_token": s(3), "vertex_service_account_json": { "password": s(4) } },
             }),
         ),
         (

@@ -19,7 +19,7 @@ async fn names(client: &Client, query: &str) -> Vec<String> {
 async fn a_label_is_made_read_changed_and_gone() {
     let service = Service::start().await;
     let client = service.administrator();
-    let made = create(&client, json!({ "name": "candidate", "description": "d", "id": "ignored" })).await;
+    let made = create(&client, json!({ "name": "candidate", "description": "d" })).await;
     assert_eq!(made.status, 200, "{}", made.text());
     let id = made.json()["id"].as_str().unwrap().to_owned();
     assert_eq!(made.json(), json!({ "id": id, "object": "label" }));

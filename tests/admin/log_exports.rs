@@ -130,7 +130,10 @@ async fn an_export_is_drafted_started_made_and_fetched() {
     assert_eq!(lines.len(), 9);
     for line in &lines {
         let names: Vec<&String> = line.as_object().unwrap().keys().collect();
-        assert_eq!(names, ["id", "ai_org", "response_status_code", "cost", "metadata", "created_at", "response"]);
+        assert_eq!(
+            names,
+            ["id", "ai_org", "response_status_code", "cost", "cost_unit", "metadata", "created_at", "response"]
+        );
         assert_eq!((&line["ai_org"], &line["cost"]), (&json!("openai"), &json!(0.015)));
         assert_eq!((&line["response_status_code"], &line["response"]), (&json!(200), &Value::Null));
         assert_eq!(line["metadata"], json!({ "_user": "u-1" }));

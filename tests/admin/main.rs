@@ -49,6 +49,7 @@ mod secret_references;
 mod service;
 mod smoke;
 mod successes;
+mod teaching;
 mod tokens;
 mod users;
 mod workspaces;

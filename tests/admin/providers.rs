@@ -133,7 +133,7 @@ async fn a_provider_needs_an_integration_that_its_workspace_may_use() {
         let answer = home.post("/providers", &json!({ "name": "p", "integration_id": integration })).await;
         assert_eq!(answer.status, status, "{integration}: {}", answer.text());
     }
-    assert_eq!(admin.delete("/integrations/main").await.status, 200);
+    assert_eq!(admin.delete("/integrations/main?force=true").await.status, 200);
     assert_eq!(home.get("/providers").await.json()["total"], 0, "providers go with their integration");
     let stranger = service.client().with_key(&service.organisation().await.admin_key.key);
     account(&stranger, "foreign").await;
@@ -161,7 +161,7 @@ async fn a_virtual_key_brings_its_own_credentials_and_takes_them_along() {
         .post("/virtual-keys", &json!({
             "name": "Azure", "provider": "azure-openai", "key": "azure-key-0123", "note": "n",
             "resourceName": "r", "deploymentConfig": [{ "deploymentName": "d", "apiVersion": "v", "alias": "gpt-4o" }],
-            "azureEntraClientSecret": "entra-secret-1", "workspaceId": "ignored",
+            "azureEntraClientSecret": "entra-secret-1",
         }))
         .await;
     assert_eq!(made.status, 200, "{}", made.text());

@@ -74,13 +74,14 @@ async fn a_reference_is_made_shown_changed_and_gone_by_id_or_slug() {
     });
     assert_eq!(shown, expected);
     let path = format!("{PATH}/{id}");
-    let change = json!({ "description": "d", "secret_key": null, "slug": "ignored", "manager_type": "aws_sm" });
+    let change = json!({ "description": "d", "secret_key": null });
     assert_eq!(admin.put(&path, &change).await.json(), json!({}));
     let shown = admin.get(&path).await.json();
     assert_eq!((&shown["description"], &shown["secret_key"]), (&json!("d"), &Value::Null));
     assert_eq!((&shown["slug"], &shown["manager_type"]), (&json!("openai-in-vault"), &json!("hashicorp_vault")));
-    let only_ignored = admin.put(&path, &json!({ "slug": "x" })).await;
-    assert_eq!(outcome(&only_ignored), (400, "AB01".into()), "nothing to update");
+    for fixed in [json!({ "slug": "x" }), json!({ "manager_type": "aws_sm" })] {
+        assert_eq!(outcome(&admin.put(&path, &fixed).await), (400, "AB01".into()), "{fixed} never changes");
+    }
     assert_eq!(admin.delete(&path).await.json(), json!({}));
     assert_eq!(outcome(&admin.get(&path).await), (404, "AB08".into()));
     let left = "SELECT count(*) FROM secret_references";

@@ -156,6 +156,13 @@ impl Caller<'_> {
         self.put("/integrations/main/workspaces", json!({ "workspaces": [{ "id": workspace, "enabled": true }] }))
             .await;
         self.get("/integrations/main/workspaces").await;
+        self.get("/providers/types").await;
+        // Nobody is called for these.
+        let account = json!({ "aws_auth_type": "serviceRole", "aws_region": "us-east-1" });
+        let body = json!({ "name": "Aws", "slug": "aws", "ai_provider_id": "bedrock", "configurations": account });
+        self.post("/integrations", body).await;
+        self.post("/integrations/aws/test", json!({})).await;
+        self.post("/providers/types/bedrock/test", json!({ "configurations": account })).await;
     }
 
     async fn policies(&mut self) {

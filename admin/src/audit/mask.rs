@@ -117,6 +117,11 @@ fn masked_text(text: String) -> Value {
     }
 }
 
+/// Whether a field of this name holds a secret, or an object of them.
+pub fn hides(name: &str) -> bool {
+    is_secret(name) || SECRET_OBJECTS.contains(&name)
+}
+
 /// Whether a field of this name holds a secret.
 pub fn is_secret(name: &str) -> bool {
     let name = name.to_ascii_lowercase();

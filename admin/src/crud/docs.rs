@@ -50,6 +50,12 @@ impl Doc {
         Self::new(Method::Delete, &item_path::<R>(), &format!("Delete {}", article(R::OBJECT))).in_workspace::<R>()
     }
 
+    /// A delete that is refused while others use the object.
+    pub fn forcible(self) -> Self {
+        let says = "`true` deletes it although others use it; without it they are listed with 409.";
+        self.filter("force", any_text().eg("true").says(says)).also(409)
+    }
+
     fn in_workspace<R: Resource>(self) -> Self {
         if has_workspaces::<R>() { self.filter("workspace_id", workspace()) } else { self }
     }

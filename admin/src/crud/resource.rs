@@ -2,7 +2,7 @@
 //! stand in its rows of `shared::routes`.
 
 use crate::crud::Action;
-use crate::http::{ApiError, PageSizes};
+use crate::http::{ApiError, InUseBy, PageSizes};
 use crate::identity::Call;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -20,8 +20,8 @@ pub enum Verb {
 
 /// A plain resource: one table, five operations. The struct is the row as the interface shows it.
 pub trait Resource: Serialize + Send + Sync + Sized + 'static {
-    /// Bodies of POST and PUT. Unknown fields are ignored (clients repeat path parameters), except in nested objects
-    /// that say `deny_unknown_fields`. `workspace_id` is read by `crud`.
+    /// Bodies of POST and PUT. They passed the check against the operation's description before, which finds unknown
+    /// fields; what other products' clients add is ignored here. `workspace_id` is read by `crud`.
     type Create: DeserializeOwned + Send;
     type Update: DeserializeOwned + Send + Sync;
 
@@ -84,6 +84,11 @@ pub trait Resource: Serialize + Send + Sync + Sized + 'static {
     /// Whether this object can be changed or deleted at all.
     fn may_change(&self, _: &Call) -> Result<(), ApiError> {
         Ok(())
+    }
+
+    /// Who would miss it. While somebody would, a delete has to be forced.
+    fn used_by(&self, _: &Action<'_>) -> impl Future<Output = Result<Vec<InUseBy>, ApiError>> + Send {
+        async { Ok(Vec::new()) }
     }
 
     /// More work in the same transaction; an error undoes everything. On a delete, `self` is the row as it was.

@@ -1,6 +1,7 @@
 //! Why a request was refused: one enum, one mapping to status, code and body. The body names the request, which an
 //! error does not know, so it travels in the response's extensions and `observe` writes it out.
 
+use super::field_fault::FieldFault;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use serde_json::{Value, json};
@@ -15,15 +16,18 @@ pub enum ApiError {
     /// `field` is the path of what is wrong, as `usage_limits.credit_limit`.
     #[error("{}{message}", field.as_ref().map(|field| format!("{field}: ")).unwrap_or_default())]
     Invalid { field: Option<String>, message: String },
+    /// Everything that is wrong with a body or a query; never empty.
+    #[error("{}", faults_message(.0))]
+    Faults(Vec<FieldFault>),
     /// Everything that is wrong with a config.
     #[error("{}", config_message(.0))]
     Config(Vec<Fault>),
     #[error("The body is larger than {limit} bytes")]
     TooLarge { limit: usize },
-    #[error("There is no such path")]
-    NoSuchPath,
-    #[error("This path does not have that method")]
-    WrongMethod { allow: String },
+    #[error("There is no such operation{}", hinted(.hint))]
+    NoSuchPath { hint: Option<String> },
+    #[error("This path does not have that method{}", hinted(.hint))]
+    WrongMethod { allow: String, hint: Option<String> },
     #[error("This kind of credential may not perform the operation")]
     WrongKeyKind,
     #[error("This credential may not perform the operation (needs {needs})")]
@@ -36,6 +40,9 @@ pub enum ApiError {
     Token(#[from] Rejection),
     #[error("{0}")]
     Conflict(String),
+    /// Deleting it would take something away from others, whom `by` lists.
+    #[error("This {object} is in use by {}; `?force=true` deletes it all the same", InUseBy::spoken(.by))]
+    InUse { object: &'static str, by: Vec<InUseBy> },
     /// Also the answer for what exists outside the caller's organisation or workspace: never confirm it.
     #[error("There is no such {0}")]
     NotFound(&'static str),
@@ -78,26 +85,32 @@ impl ApiError {
 
     /// The same error, found inside `outer`.
     pub fn under(self, outer: &str) -> Self {
-        let Self::Invalid { field, message } = self else { return self };
-        let field = match field {
-            None => outer.to_owned(),
-            Some(inner) if inner.starts_with('[') => format!("{outer}{inner}"),
-            Some(inner) => format!("{outer}.{inner}"),
+        let joined = |inner: String| match inner.as_str() {
+            "" => outer.to_owned(),
+            inner if inner.starts_with('[') => format!("{outer}{inner}"),
+            inner => format!("{outer}.{inner}"),
         };
-        Self::field(field, message)
+        match self {
+            Self::Invalid { field, message } => Self::field(joined(field.unwrap_or_default()), message),
+            Self::Faults(faults) => {
+                let moved = faults.into_iter().map(|one| FieldFault { field: joined(one.field.clone()), ..one });
+                Self::Faults(moved.collect())
+            }
+            other => other,
+        }
     }
 
     pub fn status(&self) -> StatusCode {
         match self {
-            Self::Invalid { .. } | Self::Config(_) => StatusCode::BAD_REQUEST,
+            Self::Invalid { .. } | Self::Faults(_) | Self::Config(_) => StatusCode::BAD_REQUEST,
             Self::TooLarge { .. } => StatusCode::PAYLOAD_TOO_LARGE,
-            Self::NoSuchPath => StatusCode::NOT_FOUND,
+            Self::NoSuchPath { .. } => StatusCode::NOT_FOUND,
             Self::WrongMethod { .. } => StatusCode::METHOD_NOT_ALLOWED,
             Self::WrongKeyKind | Self::MissingScope { .. } | Self::Forbidden(_) => StatusCode::FORBIDDEN,
             Self::Unauthenticated(_) => StatusCode::UNAUTHORIZED,
             Self::Token(rejection) if rejection.is_forbidden() => StatusCode::FORBIDDEN,
             Self::Token(_) => StatusCode::UNAUTHORIZED,
-            Self::Conflict(_) => StatusCode::CONFLICT,
+            Self::Conflict(_) | Self::InUse { .. } => StatusCode::CONFLICT,
             Self::NotFound(_) | Self::NotListed(_) => StatusCode::NOT_FOUND,
             Self::FeatureOff { .. } | Self::LimitReached { .. } => StatusCode::PAYMENT_REQUIRED,
             Self::RateLimited { .. } => StatusCode::TOO_MANY_REQUESTS,
@@ -111,14 +124,14 @@ impl ApiError {
     /// `AB10` is ours; the contract ends at `AB09`.
     pub fn code(&self) -> &'static str {
         match self {
-            Self::Invalid { .. } | Self::Config(_) | Self::TooLarge { .. } => "AB01",
-            Self::NoSuchPath | Self::WrongMethod { .. } => "AB02",
+            Self::Invalid { .. } | Self::Faults(_) | Self::Config(_) | Self::TooLarge { .. } => "AB01",
+            Self::NoSuchPath { .. } | Self::WrongMethod { .. } => "AB02",
             Self::WrongKeyKind | Self::MissingScope { .. } | Self::Forbidden(_) => "AB03",
             Self::Internal | Self::Unavailable | Self::TooSlow | Self::NoMasterKey => "AB04",
             Self::Unauthenticated(_) => "AB05",
             Self::RateLimited { .. } => "AB06",
             Self::Token(rejection) => rejection.code(),
-            Self::Conflict(_) => "AB07",
+            Self::Conflict(_) | Self::InUse { .. } => "AB07",
             Self::NotFound(_) | Self::NotListed(_) => "AB08",
             Self::FeatureOff { .. } | Self::LimitReached { .. } => "AB09",
             Self::NotBuilt => "AB10",
@@ -143,7 +156,10 @@ impl ApiError {
     pub fn body(&self, request_id: &str) -> Value {
         let message = self.to_string();
         let errors: Vec<Value> = match self {
-            Self::Invalid { field: Some(field), message } => vec![json!({ "field": field, "message": message })],
+            Self::Invalid { field: Some(field), message } => {
+                vec![FieldFault::new(field.as_str(), message.as_str()).to_json()]
+            }
+            Self::Faults(faults) => faults.iter().map(FieldFault::to_json).collect(),
             Self::Config(faults) => faults.iter().map(config_error).collect(),
             _ => Vec::new(),
         };
@@ -152,13 +168,43 @@ impl ApiError {
             Self::NotListed(_) => json!(message),
             _ => json!({ "message": message, "type": self.kind(), "param": field, "code": self.code() }),
         };
-        json!({
-            "success": false,
-            "message": message,
-            "data": { "message": message, "errorCode": self.code(), "errors": errors },
-            "error": error,
-            "request_id": request_id,
-        })
+        let mut data = json!({ "message": message, "errorCode": self.code(), "errors": errors });
+        if let Self::InUse { by, .. } = self {
+            data["in_use_by"] = json!(by);
+        }
+        json!({ "success": false, "message": message, "data": data, "error": error, "request_id": request_id })
+    }
+}
+
+/// Somebody who relies on what was to be deleted.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
+pub struct InUseBy {
+    /// As in the `object` field of what it is.
+    pub object: &'static str,
+    pub id: uuid::Uuid,
+    pub name: String,
+    pub workspace_id: Option<uuid::Uuid>,
+}
+
+impl InUseBy {
+    /// The first few, and how many more there are.
+    fn spoken(by: &[Self]) -> String {
+        const SHOWN: usize = 5;
+        let named = by.iter().take(SHOWN).map(|one| format!("{} `{}`", one.object, one.name));
+        let named = named.collect::<Vec<_>>().join(", ");
+        if by.len() > SHOWN { format!("{named} and {} more", by.len() - SHOWN) } else { named }
+    }
+}
+
+fn hinted(hint: &Option<String>) -> String {
+    hint.as_ref().map(|hint| format!("; {hint}")).unwrap_or_default()
+}
+
+fn faults_message(faults: &[FieldFault]) -> String {
+    let Some(first) = faults.first() else { return "The request is not valid".into() };
+    match faults.len() {
+        1 => first.sentence(),
+        count => format!("{} (and {} more)", first.sentence(), count - 1),
     }
 }
 
@@ -189,7 +235,7 @@ impl IntoResponse for ApiError {
         let mut response = self.status().into_response();
         let headers = response.headers_mut();
         match &self {
-            Self::WrongMethod { allow } => {
+            Self::WrongMethod { allow, .. } => {
                 if let Ok(allow) = HeaderValue::from_str(allow) {
                     headers.insert(header::ALLOW, allow);
                 }

@@ -1,6 +1,6 @@
 //! Request bodies as JSON. Errors name the field by its path and never repeat a value: a mistyped secret would end
-//! up in the answer and in the log. serde's words about a mismatch name the type; one that was renamed keeps them by
-//! `#[serde(expecting = "…")]`.
+//! up in the answer and in the log. serde's words about a mismatch name types of ours; whoever sent the body is told in
+//! the words of JSON.
 
 mod strict;
 
@@ -78,10 +78,24 @@ fn refusal(path: &str, message: &str) -> ApiError {
         return ApiError::field(path, "is not a field of this object");
     }
     let text = match message.rsplit_once(", expected ") {
-        Some((_, expected)) => format!("must be {expected}"),
+        Some((_, expected)) => format!("must be {}", spoken(expected)),
         None => message.to_owned(),
     };
     if path.is_empty() { ApiError::invalid(text) } else { ApiError::field(path, text) }
+}
+
+/// What serde expected, without the names of our types.
+fn spoken(expected: &str) -> &str {
+    match expected {
+        "i8" | "i16" | "i32" | "i64" | "i128" | "isize" => "a whole number",
+        "u8" | "u16" | "u32" | "u64" | "u128" | "usize" => "a whole number of at least 0",
+        "f32" | "f64" => "a number",
+        "a boolean" => "true or false",
+        "a sequence" => "a list",
+        "a map" => "an object",
+        expected if expected.starts_with("struct ") || expected.starts_with("enum ") => "an object",
+        expected => expected,
+    }
 }
 
 /// Postgres cannot store NUL in text, and nobody means it.

@@ -1,7 +1,7 @@
-//! Query strings: unknown names are ignored, the first of two equal names counts, empty values are no values. Pages
-//! may be asked for in snake or camel case, because both are in use.
+//! Query strings: the first of two equal names counts, empty values are no values. Pages may be asked for in snake or
+//! camel case, because both are in use. Names that no operation reads are found before a handler runs (`conform`).
 
-use crate::http::ApiError;
+use crate::http::{ApiError, FieldFault};
 use std::borrow::Cow;
 use uuid::Uuid;
 
@@ -31,6 +31,11 @@ impl Query {
         }
     }
 
+    /// Every name that was sent with a value.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.0.iter().filter(|(_, value)| !value.is_empty()).map(|(name, _)| name.as_str())
+    }
+
     pub fn text(&self, name: &str) -> Option<&str> {
         let found = self.0.iter().find(|(one, value)| one == name && !value.is_empty());
         found.map(|(_, value)| value.as_str())
@@ -45,10 +50,11 @@ impl Query {
     /// As `list`, of which each item must be one of `allowed`.
     pub fn choices(&self, name: &str, allowed: &[&str]) -> Result<Vec<String>, ApiError> {
         let chosen = self.list(name);
-        if chosen.iter().all(|one| allowed.contains(&one.as_str())) {
-            return Ok(chosen);
+        let wrong = chosen.iter().find(|one| !allowed.contains(&one.as_str()));
+        match wrong {
+            None => Ok(chosen),
+            Some(wrong) => Err(ApiError::Faults(vec![FieldFault::not_among(name, wrong, allowed)])),
         }
-        Err(ApiError::field(name, format!("must be of {}", allowed.join(", "))))
     }
 
     pub fn uuid(&self, name: &str) -> Result<Option<Uuid>, ApiError> {

@@ -11,8 +11,8 @@ use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 use shared::routes::Operation;
 use std::net::{IpAddr, Ipv4Addr};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use uuid::Uuid;
 
 /// A request by somebody who was authenticated and may perform the operation.
@@ -31,8 +31,14 @@ pub struct RequestOrigin {
     pub headers: HeaderMap,
     pub query: Query,
     pub body: Bytes,
+    /// Whether it uses a prefix of another product's headers: what we do not know is then ignored with a warning.
+    pub is_lenient: bool,
+    warnings: Mutex<Vec<String>>,
     is_recorded: AtomicBool,
 }
+
+/// Warnings of one answer; whoever earns more has read enough.
+const MOST_WARNINGS: usize = 50;
 
 #[derive(Debug, Clone)]
 pub struct ClientInfo {
@@ -57,8 +63,22 @@ impl RequestOrigin {
             headers,
             query: Query::default(),
             body: Bytes::new(),
+            is_lenient: false,
+            warnings: Mutex::default(),
             is_recorded: AtomicBool::new(false),
         }
+    }
+
+    /// Something that the caller should know although the request succeeds; never a value that was sent.
+    pub fn warn(&self, text: String) {
+        let mut warnings = self.warnings.lock().unwrap_or_else(PoisonError::into_inner);
+        if warnings.len() < MOST_WARNINGS {
+            warnings.push(text);
+        }
+    }
+
+    pub fn warnings(&self) -> Vec<String> {
+        self.warnings.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// The audit trail has this request; the gate need not add it.

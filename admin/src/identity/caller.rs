@@ -82,7 +82,7 @@ impl<E: Into<ApiError>> From<E> for AuthFailure {
 /// Finds the caller behind an API key; refuses what is unknown, archived, expired or belongs to an archived workspace.
 pub async fn authenticate(key: &[u8], db: &impl GenericClient, now: DateTime<Utc>) -> Result<Caller, AuthFailure> {
     const FIND: &str = "SELECT k.id, k.organisation_id, k.workspace_id, k.user_id, k.kind, k.hash, k.scopes, k.status,
-               k.expires_at, k.previous_hash, k.previous_expires_at, k.defaults, k.rate_limits, k.usage_limits, w.status AS workspace_status,
+               k.suspended_at IS NOT NULL AS is_suspended, k.expires_at, k.previous_hash, k.previous_expires_at, k.defaults, k.rate_limits, k.usage_limits, w.status AS workspace_status,
                w.security_settings AS workspace_settings,
                CASE WHEN u.status = 'active' THEN u.role END AS organisation_role, m.role AS member_role,
                o.security_settings AS organisation_settings, o.settings -> 'workspace_overrides' AS overrides
@@ -98,7 +98,9 @@ pub async fn authenticate(key: &[u8], db: &impl GenericClient, now: DateTime<Utc
     };
     let workspace: Option<&str> = row.try_get("workspace_status")?;
     let key = ApiKey::from_row(&row)?;
-    match refusal(&key, &hash, workspace, now) {
+    let is_suspended: bool = row.try_get("is_suspended")?;
+    let suspended = is_suspended.then_some("The API key is suspended");
+    match refusal(&key, &hash, workspace, now).or(suspended) {
         Some(reason) => {
             Err(AuthFailure { refused: ApiError::Unauthenticated(reason), key: Some(key), organisation_id: None })
         }

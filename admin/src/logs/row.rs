@@ -121,6 +121,7 @@ pub fn metrics(row: &Row, view: &LogView) -> Result<Value, Error> {
         shown.insert((*name).to_owned(), value);
     }
     shown.insert("cost".into(), row.try_get::<_, Option<Decimal>>("cost")?.map_or(Value::Null, number));
+    shown.insert("cost_unit".into(), COST_UNIT.into());
     shown.insert("stream_mode".into(), u8::from(row.try_get::<_, bool>("stream_mode")?).into());
     let metadata: Value = if view.shows_metadata { row.try_get("metadata")? } else { json!({}) };
     let pairs = metadata.as_object().into_iter().flatten();
@@ -131,6 +132,9 @@ pub fn metrics(row: &Row, view: &LogView) -> Result<Value, Error> {
     shown.insert("log_store_file_path_format".into(), FORMAT.into());
     Ok(Value::Object(shown))
 }
+
+/// What costs of calls are counted in, wherever one leaves; budgets are in dollars.
+pub const COST_UNIT: &str = "cent";
 
 /// How bodies are stored and shown.
 pub const FORMAT: &str = "v1";
@@ -165,6 +169,7 @@ pub fn docs() -> Schema {
     });
     fields
         .need("cost", schema::number(0).eg(0.025).or_null().says("US cents; null when no price is known."))
+        .need("cost_unit", schema::fixed(COST_UNIT).says("What `cost` is counted in: hundredths of `cost_currency`."))
         .need("stream_mode", schema::bit())
         .need("metadata.key", schema::list(schema::any_text().eg("_user")))
         .need("metadata.value", schema::list(schema::any_text().eg("ada")))

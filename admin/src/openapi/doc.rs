@@ -112,6 +112,11 @@ impl Doc {
         doc.filter("currentPage", page().says("As current_page.")).filter("pageSize", size().says("As page_size."))
     }
 
+    /// The schemas of its body and of its query, for checking requests.
+    pub fn accepts(&self) -> (Option<&serde_json::Value>, &serde_json::Value) {
+        (self.body.as_ref().map(|body| &body.json), &self.query.json)
+    }
+
     /// Another status that it may answer with, as 409.
     pub fn also(mut self, status: u16) -> Self {
         self.also.push(status);

@@ -99,9 +99,18 @@ fn not_listed() -> Schema {
 fn with_error(title: &str, error: Schema) -> Schema {
     let wrong = object("FieldError").need("field", any_text().eg("name")).need("message", any_text().eg("is required"));
     let wrong = wrong
+        .may("value", schema::anything().eg("admn").says("What was sent, where it can be no secret."))
+        .may("allowed", list(any_text().eg("admin")).says("What may stand there, where that can be listed."))
+        .may("nearest", any_text().eg("admin").says("What was probably meant."))
         .may("code", any_text().eg("AB01_MISSING").says("The rule, for faults of a config."))
-        .may("path", any_text().eg("retry.attempts").says("Where in the config."));
+        .may("path", any_text().eg("retry.attempts").says("As `field`; for faults of a config, where in the config."));
+    let user = object("InUseBy")
+        .need("object", any_text().eg("config").says("What kind of object it is."))
+        .need("id", schema::uuid().says("Its id."))
+        .need("name", any_text().eg("pc-main-3f9a01").says("Its slug or name."))
+        .need("workspace_id", schema::uuid().or_null().says("The workspace it belongs to."));
     let data = object("").need("message", any_text()).need("errorCode", code()).need("errors", list(wrong));
+    let data = data.may("in_use_by", list(user).says("Of a delete that was refused: who relies on the object."));
     object(title)
         .need("success", fixed(false))
         .need("message", any_text())

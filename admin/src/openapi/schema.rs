@@ -285,6 +285,12 @@ impl Schema {
         self
     }
 
+    /// Names that begin so are fields, too; they are shown in answers and may come back.
+    pub fn prefixed(mut self, prefixes: &[&str]) -> Self {
+        self.json[crate::http::schema_check::PREFIXES] = json!(prefixes);
+        self
+    }
+
     /// Nothing beyond the named fields is accepted.
     pub fn closed(mut self) -> Self {
         self.json["additionalProperties"] = false.into();

@@ -76,6 +76,8 @@ pub struct ApiKeyRow {
     last_updated_at: Time,
     #[serde(skip)]
     previous_expires_at: Option<Time>,
+    /// Since when it is switched off.
+    suspended_at: Option<Time>,
 }
 
 impl Resource for ApiKeyRow {
@@ -88,7 +90,7 @@ impl Resource for ApiKeyRow {
         name: "api_keys",
         columns: SelectList::Sql("id, name, description, mask, kind, organisation_id, workspace_id, user_id, status, creation_mode,
             rate_limits, usage_limits, reset_usage, expires_at, expiry_enforced, last_reset_at, scopes, defaults,
-            alert_emails, rotation_policy, last_rotated_at, is_unclaimed, previous_expires_at, created_at, last_updated_at,
+            alert_emails, rotation_policy, last_rotated_at, is_unclaimed, previous_expires_at, suspended_at, created_at, last_updated_at,
             budget_used(organisation_id, 'api_key', id::text, usage_limits) AS used,
             budget_unconfirmed(organisation_id, 'api_key', id::text, usage_limits) AS unconfirmed"),
         slug: None,
@@ -123,6 +125,7 @@ impl Resource for ApiKeyRow {
             last_rotated_at: row.try_get("last_rotated_at")?,
             is_unclaimed: row.try_get("is_unclaimed")?,
             previous_expires_at: row.try_get("previous_expires_at")?,
+            suspended_at: row.try_get("suspended_at")?,
             created_at: row.try_get("created_at")?,
             last_updated_at: row.try_get("last_updated_at")?,
         })
@@ -161,6 +164,9 @@ impl Resource for ApiKeyRow {
         let limits = self.budget().map(|limits| limits.shown());
         shown["next_usage_reset_at"] = limits.as_ref().map_or(Value::Null, |one| one["next_usage_reset_at"].clone());
         shown["usage_limits"] = limits.unwrap_or_default();
+        if self.suspended_at.is_some() {
+            shown["status"] = update::SUSPENDED.into();
+        }
         shown["expiry_enforced"] = i64::from(self.expiry_enforced).into();
         let may_override = self.defaults["allow_config_override"].as_bool().unwrap_or(true);
         shown["defaults"] = json!({

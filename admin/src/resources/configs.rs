@@ -4,6 +4,7 @@
 mod content;
 mod credentials;
 mod docs;
+mod references;
 mod usage;
 
 use crate::app::App;
@@ -58,6 +59,7 @@ pub struct Config {
 #[derive(Deserialize)]
 pub struct NewConfig {
     name: String,
+    slug: Option<String>,
     config: Value,
     #[serde(default, alias = "isDefault")]
     is_default: Option<Value>,
@@ -105,6 +107,7 @@ impl Resource for Config {
 
     async fn create(action: &Action<'_>, body: NewConfig) -> Result<Columns, ApiError> {
         let name = text::name("name", body.name)?;
+        let slug = body.slug.map(|slug| text::slug("slug", slug)).transpose()?;
         let is_default = switch(body.is_default)?.unwrap_or(false);
         let id = Uuid::new_v4();
         let config = written(action, id, body.config, &Value::Null).await?;
@@ -115,7 +118,7 @@ impl Resource for Config {
         let by = action.call.caller.actor_id();
         Ok(Columns::default()
             .set("id", id)
-            .set("slug", text::generated_slug("pc", &name, 6))
+            .set("slug", slug.unwrap_or_else(|| text::generated_slug("pc", &name, 6)))
             .set("name", name)
             .set("is_default", is_default)
             .set("config", config)
@@ -165,6 +168,7 @@ impl Resource for Config {
         }
         if verb != Verb::Delete {
             versions::keep(self, action).await?;
+            references::warn_of_missing(action, self.workspace_id, &self.config).await?;
         }
         Ok(())
     }
@@ -177,19 +181,21 @@ impl Resource for Config {
         shown
     }
 
-    fn created(&self, _: &Call) -> Value {
+    fn created(&self, call: &Call) -> Value {
         let (id, slug, version_id) = (self.id, &self.slug, self.version_id);
         json!({
             "success": true,
             "data": { "id": id, "version_id": version_id, "slug": slug },
             "id": id, "slug": slug, "version_id": version_id, "object": Self::OBJECT,
+            "warnings": call.origin.warnings(),
         })
     }
 
-    fn updated(&self, _: &Call) -> Value {
+    fn updated(&self, call: &Call) -> Value {
         let version_id = self.version_id;
         json!({
             "success": true, "data": { "version_id": version_id }, "version_id": version_id, "object": Self::OBJECT,
+            "warnings": call.origin.warnings(),
         })
     }
 }

@@ -13,6 +13,8 @@ mod list;
 mod mappings;
 mod models;
 mod pricing;
+pub mod probe;
+pub mod provider_fields;
 mod references;
 mod secrets;
 
@@ -25,8 +27,9 @@ pub use secrets::Fields;
 
 use crate::crud::free_slug::SlugScope;
 use crate::crud::{self, Action, Resource, Routes, Verb};
-use crate::http::{ApiError, PageSizes, Time, text};
+use crate::http::{ApiError, InUseBy, PageSizes, Time, text};
 use crate::identity::Call;
+use crate::resources::providers::in_use;
 use serde::Serialize;
 use serde_json::{Value, json};
 use shared::db::table::{Columns, OnDelete, RowError, SelectList, Table, Tenancy};
@@ -51,6 +54,8 @@ pub fn routes() -> Routes {
         .delete("/integrations/{slug}/models", models::delete)
         .get("/integrations/{slug}/workspaces", access::list)
         .put("/integrations/{slug}/workspaces", access::update)
+        .post("/integrations/{slug}/test", probe::try_stored)
+        .post("/providers/types/{type}/test", probe::try_settings)
         .describe(docs::docs())
 }
 
@@ -155,6 +160,10 @@ impl Resource for Integration {
 
     fn may_change(&self, call: &Call) -> Result<(), ApiError> {
         require(call, self.workspace_id, if call.origin.operation.deletes_object() { "delete" } else { "update" })
+    }
+
+    async fn used_by(&self, action: &Action<'_>) -> Result<Vec<InUseBy>, ApiError> {
+        in_use::relying_on_integration(action, self.id).await
     }
 
     async fn after(&self, verb: Verb, action: &Action<'_>) -> Result<(), ApiError> {

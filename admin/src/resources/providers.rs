@@ -2,14 +2,16 @@
 //! name, see `virtual_keys`.
 
 pub mod docs;
+pub mod in_use;
 mod lookup;
+mod types;
 mod write;
 
 pub use lookup::{list, read_by_name};
 pub use write::{ProviderLimits, archive_hidden, ends, new_limits, note};
 
 use crate::crud::{self, Action, Resource, Routes, Verb, tags};
-use crate::http::{ApiError, Time};
+use crate::http::{ApiError, InUseBy, Time};
 use crate::identity::Call;
 use crate::limits::UsageLimits;
 use crate::resources::integrations::Fields;
@@ -27,10 +29,12 @@ pub fn routes() -> Routes {
     Routes::default()
         .post("/providers", crud::create::<Provider>)
         .get("/providers", list::<Provider>)
+        .get("/providers/types", types::list)
         .get("/providers/{slug}", read_by_name::<Provider>)
         .put("/providers/{slug}", crud::update::<Provider>)
         .delete("/providers/{slug}", crud::delete::<Provider>)
         .describe(docs::docs())
+        .describe(types::docs())
 }
 
 /// The row, as both views show it.
@@ -194,6 +198,10 @@ impl Resource for Provider {
             Some(text) => filter.contains("name", text),
             None => filter,
         })
+    }
+
+    async fn used_by(&self, action: &Action<'_>) -> Result<Vec<InUseBy>, ApiError> {
+        in_use::configs_naming(action, self.id).await
     }
 
     async fn after(&self, verb: Verb, action: &Action<'_>) -> Result<(), ApiError> {

@@ -5,7 +5,7 @@ mod docs;
 mod old_names;
 
 use crate::crud::{self, Action, Resource, Routes, Verb};
-use crate::http::{ApiError, Field, text};
+use crate::http::{ApiError, Field, InUseBy, text};
 use crate::identity::Call;
 use crate::resources::integrations::{self, AccountChange, Fields};
 use crate::resources::providers::{self, Provider};
@@ -15,6 +15,8 @@ use serde_json::{Value, json};
 use shared::db::table::{Columns, Filter, RowError, Table};
 use tokio_postgres::Row;
 use uuid::Uuid;
+
+pub use old_names::setting_prefixes;
 
 pub fn routes() -> Routes {
     Routes::default()
@@ -93,6 +95,10 @@ impl Resource for VirtualKey {
 
     fn filter(call: &Call) -> Result<Filter, ApiError> {
         Provider::filter(call)
+    }
+
+    async fn used_by(&self, action: &Action<'_>) -> Result<Vec<InUseBy>, ApiError> {
+        self.0.used_by(action).await
     }
 
     async fn after(&self, verb: Verb, action: &Action<'_>) -> Result<(), ApiError> {

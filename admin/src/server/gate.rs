@@ -9,6 +9,7 @@ use crate::identity::caller::{AuthFailure, authenticate};
 use crate::identity::credential::{Credential, credential};
 use crate::identity::{Call, Caller};
 use crate::resources::is_built;
+use crate::server::conform::conform;
 use crate::server::panics::shielded;
 use axum::extract::{Request, State};
 use axum::http::{HeaderMap, StatusCode, Uri};
@@ -20,6 +21,10 @@ use shared::routes::{self, Access, Lookup, Operation};
 use shared::settings::Features;
 use std::sync::Arc;
 use tracing::Instrument as _;
+
+/// What the caller should know beside the answer; `observe` writes it into a header.
+#[derive(Clone)]
+pub struct WarningsExtension(pub Arc<[String]>);
 
 /// What the gate learned, for the log line and the metrics.
 #[derive(Clone)]
@@ -43,7 +48,7 @@ pub async fn gate(State(app): State<App>, request: Request, next: Next) -> Respo
 }
 
 async fn answered(app: App, operation: &'static Operation, request: Request, next: Next) -> Response {
-    let mut origin = origin_of(operation, &request);
+    let mut origin = origin_of(&app, operation, &request);
     let (response, key) = match admit(&app, operation, request.headers()).await {
         Err(stranger) => {
             audit::token(&app, &origin, stranger.organisation_id, &stranger.refused).await;
@@ -74,9 +79,11 @@ async fn answered(app: App, operation: &'static Operation, request: Request, nex
     tagged(response, GateOutcome { operation, key })
 }
 
-fn origin_of(operation: &'static Operation, request: &Request) -> Arc<RequestOrigin> {
+fn origin_of(app: &App, operation: &'static Operation, request: &Request) -> Arc<RequestOrigin> {
     let seen = request.extensions().get::<ClientInfo>().cloned().unwrap_or_else(ClientInfo::nothing);
-    Arc::new(RequestOrigin::new(seen, operation, request.uri().clone(), request.headers().clone()))
+    let mut origin = RequestOrigin::new(seen, operation, request.uri().clone(), request.headers().clone());
+    origin.is_lenient = app.aliases.used_in(request.headers()).is_some();
+    Arc::new(origin)
 }
 
 /// Reads the body and lets the handler work. A panic is a failure like others: recorded, and answered in shape.
@@ -91,7 +98,9 @@ async fn pass(
         Ok(request) => shielded(next.run(request)).await.inspect_err(|_| app.metrics.panics.inc()),
         Err(refused) => Err(refused),
     };
-    answered.map_or_else(IntoResponse::into_response, in_shape)
+    let mut response = answered.map_or_else(IntoResponse::into_response, in_shape);
+    response.extensions_mut().insert(WarningsExtension(origin.warnings().into()));
+    response
 }
 
 /// axum refuses a path that is no UTF-8 by itself, in a shape of its own.
@@ -103,13 +112,15 @@ fn in_shape(response: Response) -> Response {
 }
 
 fn operation_of(request: &Request) -> Result<&'static Operation, ApiError> {
-    let path = relative(request.uri().path()).ok_or(ApiError::NoSuchPath)?;
-    match routes::find(request.method().as_str(), path) {
+    let (method, whole) = (request.method().as_str(), request.uri().path());
+    let lost = || ApiError::NoSuchPath { hint: routes::hint(method, whole) };
+    let path = relative(whole).ok_or_else(lost)?;
+    match routes::find(method, path) {
         Lookup::Operation(operation) => Ok(operation),
-        Lookup::NotControlPlane => Err(ApiError::NoSuchPath),
+        Lookup::NotControlPlane => Err(lost()),
         Lookup::WrongMethod => {
             let allow: Vec<_> = routes::allowed(path).map(routes::Method::as_str).collect();
-            Err(ApiError::WrongMethod { allow: allow.join(", ") })
+            Err(ApiError::WrongMethod { allow: allow.join(", "), hint: routes::hint(method, whole) })
         }
     }
 }
@@ -167,6 +178,7 @@ async fn enter(request: Request, origin: &mut Arc<RequestOrigin>, caller: Option
         origin.body = whole.clone();
         origin.query = Query::parse(parts.uri.query())?;
     }
+    conform(origin)?;
     parts.uri = canonical(&parts.uri);
     if let Some(caller) = caller {
         parts.extensions.insert(Call { caller, origin: origin.clone() });

@@ -4,7 +4,7 @@
 use crate::app::App;
 use crate::http::ErrorExtension;
 use crate::identity::call::ClientInfo;
-use crate::server::gate::GateOutcome;
+use crate::server::gate::{GateOutcome, WarningsExtension};
 use crate::server::panics::shielded;
 use axum::body::Body;
 use axum::extract::{ConnectInfo, Request, State};
@@ -21,6 +21,9 @@ use uuid::Uuid;
 
 const REQUEST_ID: &str = "request-id";
 const TRACE_ID: &str = "trace-id";
+const WARNINGS: &str = "warnings";
+/// Clients and proxies refuse heads that are longer than a few of these.
+const LONGEST_WARNINGS: usize = 2048;
 
 /// Facts about a request that outlive it.
 struct ObservedRequest {
@@ -100,10 +103,14 @@ impl ObservedRequest {
             headers.remove(header::CONTENT_LENGTH);
             *response.body_mut() = Body::from(body);
         }
+        let warnings =
+            response.extensions().get::<WarningsExtension>().and_then(|WarningsExtension(all)| in_header(all));
+        let mut ours = vec![(REQUEST_ID, value(&self.id.to_string())), (TRACE_ID, self.trace.clone())];
+        ours.extend(warnings.map(|warnings| (WARNINGS, warnings)));
         for prefix in [Some(PREFIX), self.alias.as_deref()].into_iter().flatten() {
-            for (name, value) in [(REQUEST_ID, value(&self.id.to_string())), (TRACE_ID, self.trace.clone())] {
+            for (name, value) in &ours {
                 if let Ok(name) = HeaderName::try_from(format!("{prefix}{name}")) {
-                    response.headers_mut().insert(name, value);
+                    response.headers_mut().insert(name, value.clone());
                 }
             }
         }
@@ -155,6 +162,14 @@ fn trace_id(headers: &HeaderMap) -> Option<HeaderValue> {
     let given = headers.get("x-gateway-trace-id")?;
     let is_plain = (1..=128).contains(&given.len()) && given.as_bytes().iter().all(u8::is_ascii_graphic);
     is_plain.then(|| given.clone())
+}
+
+/// Warnings in one line of plain ASCII; none when there are none.
+fn in_header(warnings: &[String]) -> Option<HeaderValue> {
+    let line = warnings.join(" | ");
+    let plain = line.chars().map(|c| if c.is_ascii_graphic() || c == ' ' { c } else { '?' });
+    let plain: String = plain.take(LONGEST_WARNINGS).collect();
+    (!plain.is_empty()).then(|| HeaderValue::from_str(&plain).ok()).flatten()
 }
 
 fn value(text: &str) -> HeaderValue {
@@ -214,6 +229,19 @@ mod tests {
             assert_eq!(response.headers()[format!("{prefix}trace-id")], "trace-1");
             assert_eq!(response.headers()[format!("{prefix}request-id")], "0b0cb1f4-8a52-4c0e-8f0e-7a1f2f1f0a11");
         }
+    }
+
+    #[test]
+    fn warnings_are_one_bounded_line_under_both_prefixes() {
+        let mut response = ApiError::NotBuilt.into_response();
+        let all = ["a: unknown\r\nx: 1".to_owned(), "ä".to_owned()];
+        response.extensions_mut().insert(WarningsExtension(all.into()));
+        let response = observed(Some("x-acme-")).completed(response);
+        for prefix in ["x-gateway-", "x-acme-"] {
+            assert_eq!(response.headers()[format!("{prefix}warnings")], "a: unknown??x: 1 | ?");
+        }
+        assert!(in_header(&[]).is_none());
+        assert_eq!(in_header(&["x".repeat(1 << 20)]).unwrap().len(), LONGEST_WARNINGS);
     }
 
     #[test]

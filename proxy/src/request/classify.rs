@@ -87,6 +87,8 @@ pub fn classify<'p>(method: &Method, path: &'p str) -> Route<'p> {
             ("/", &Method::GET | &Method::HEAD) => Route::Greeting,
             // One client looks for prices at the host's root.
             _ if path.starts_with("/model-configs/") => Route::ControlPlane,
+            // Where links of invitations lead.
+            ("/invites/accept", &Method::GET) => Route::ControlPlane,
             _ => Route::NotFound,
         };
     };

@@ -70,7 +70,9 @@ pub enum DeadKey {
 }
 
 impl ApiKey {
-    pub const COLUMNS: &str = "id, organisation_id, workspace_id, user_id, kind, hash, scopes, status, expires_at,
+    /// A suspended key opens nothing, as an archived one; only people are shown the difference.
+    pub const COLUMNS: &str = "id, organisation_id, workspace_id, user_id, kind, hash, scopes,
+                               CASE WHEN suspended_at IS NULL THEN status ELSE 'archived' END AS status, expires_at,
                                previous_hash, previous_expires_at, defaults, rate_limits, usage_limits";
 
     pub fn from_row(row: &Row) -> anyhow::Result<Self> {

@@ -27,11 +27,14 @@ pub(super) static INTEGRATIONS: &[Operation] = &[
     get(48, "/integrations/{slug}/workspaces", A, &["organisation_integrations.read"]),
     put(49, "/integrations/{slug}/workspaces", A, &["organisation_integrations.update"])
         .audited("integrations", "update"),
+    post(0, "/integrations/{slug}/test", ANY, UPDATE).audited("integrations", "test"),
 ];
 
 pub(super) static PROVIDERS: &[Operation] = &[
     post(50, "/providers", ANY, &["providers.create"]).audited("providers", "create"),
     get(51, "/providers", ANY, &["providers.list"]),
+    get(0, "/providers/types", ANY, &["providers.list"]),
+    post(0, "/providers/types/{type}/test", ANY, CREATE).audited("integrations", "test"),
     get(52, "/providers/{slug}", ANY, &["providers.read"]),
     put(53, "/providers/{slug}", ANY, &["providers.update"]).audited("providers", "update"),
     delete(54, "/providers/{slug}", ANY, &["providers.delete"]).audited("providers", "delete"),

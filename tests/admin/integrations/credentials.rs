@@ -25,7 +25,7 @@ async fn secrets_are_sealed_and_replaced_one_by_one() {
         "name": "Bedrock", "slug": "bedrock", "ai_provider_id": "bedrock",
         "configurations": {
             "aws_auth_type": "accessKey", "aws_region": "us-east-1", "aws_access_key_id": "AKIA-0123456789",
-            "aws_secret_access_key": "wJalrXUtnFEMI", "custom_headers": { "x-a": "header-secret" }, "future": [1],
+            "aws_secret_access_key": "wJalrXUtnFEMI", "custom_headers": { "x-a": "header-secret" }, "azure_extra_params": "pass",
         },
     });
     assert_eq!(create(&client, body).await.status, 200);
@@ -35,19 +35,19 @@ async fn secrets_are_sealed_and_replaced_one_by_one() {
     } });
     assert_eq!(opened(&service, &keyring, "bedrock").await, expected);
     let shown = client.get("/integrations/bedrock").await.json()["configurations"].clone();
-    assert_eq!((&shown["future"], &shown["aws_region"]), (&json!([1]), &json!("us-east-1")));
+    assert_eq!((&shown["azure_extra_params"], &shown["aws_region"]), (&json!("pass"), &json!("us-east-1")));
 
     // A client that sends back what it was shown changes nothing but what it changed.
     let mut back = shown.clone();
     back["aws_secret_access_key"] = json!("another-secret");
     back["aws_access_key_id"] = shown["masked_aws_access_key_id"].clone();
-    back["future"] = Value::Null;
+    back["azure_extra_params"] = Value::Null;
     assert_eq!(client.put("/integrations/bedrock", &json!({ "configurations": back })).await.status, 200);
     let mut expected = expected;
     expected["configurations"]["aws_secret_access_key"] = json!("another-secret");
     assert_eq!(opened(&service, &keyring, "bedrock").await, expected);
     let shown = client.get("/integrations/bedrock").await.json()["configurations"].clone();
-    assert!(shown.get("future").is_none());
+    assert!(shown.get("azure_extra_params").is_none());
     assert_eq!(shown["masked_aws_secret_access_key"], "an*****ret");
 
     let broken = client.put("/integrations/bedrock", &json!({ "configurations": { "aws_access_key_id": null } })).await;

@@ -53,7 +53,10 @@ async fn after_a_rotation_the_old_master_key_opens_nothing_and_the_new_one_every
     account(&client, "later").await;
     let third = service.organisation().await;
     account(&service.client().with_key(&third.admin_key.key), "new").await;
-    assert_eq!(client.put("/integrations/before", &json!({ "configurations": { "future": 1 } })).await.status, 200);
+    assert_eq!(
+        client.put("/integrations/before", &json!({ "configurations": { "openai_project": "p" } })).await.status,
+        200
+    );
     assert_eq!(report::verify(&database, &sealer(&new)).await.unwrap().values.unwrap().opened, 4);
 }
 

@@ -14,7 +14,11 @@ fn a_body_carries_both_published_shapes_and_the_request_id() {
             "data": {
                 "message": "usage_limits.credit_limit: must be ≥ 1",
                 "errorCode": "AB01",
-                "errors": [{ "field": "usage_limits.credit_limit", "message": "must be ≥ 1" }],
+                "errors": [{
+                    "field": "usage_limits.credit_limit",
+                    "path": "usage_limits.credit_limit",
+                    "message": "must be ≥ 1",
+                }],
             },
             "error": {
                 "message": "usage_limits.credit_limit: must be ≥ 1",
@@ -32,8 +36,8 @@ fn each_refusal_has_its_status_and_code() {
     for (error, status, code) in [
         (ApiError::invalid("x"), 400, "AB01"),
         (ApiError::TooLarge { limit: 1 }, 413, "AB01"),
-        (ApiError::NoSuchPath, 404, "AB02"),
-        (ApiError::WrongMethod { allow: "GET".into() }, 405, "AB02"),
+        (ApiError::NoSuchPath { hint: None }, 404, "AB02"),
+        (ApiError::WrongMethod { allow: "GET".into(), hint: None }, 405, "AB02"),
         (ApiError::WrongKeyKind, 403, "AB03"),
         (ApiError::MissingScope { needs: Scopes::Any(&["a"]) }, 403, "AB03"),
         (ApiError::Internal, 500, "AB04"),
@@ -44,6 +48,8 @@ fn each_refusal_has_its_status_and_code() {
         (ApiError::Token(Rejection::Malformed), 401, "AB05"),
         (ApiError::Token(Rejection::NoScope), 403, "AB03"),
         (ApiError::Conflict("x".into()), 409, "AB07"),
+        (ApiError::InUse { object: "provider", by: Vec::new() }, 409, "AB07"),
+        (ApiError::Faults(vec![FieldFault::new("name", "x")]), 400, "AB01"),
         (ApiError::NotFound("label"), 404, "AB08"),
         (ApiError::NotListed("price"), 404, "AB08"),
         (ApiError::FeatureOff { setting: "X" }, 402, "AB09"),
@@ -98,4 +104,18 @@ async fn a_connection_that_fails_is_answered_as_unavailable() {
         assert!(matches!(ApiError::from(error), ApiError::Unavailable));
     }
     hangs_up.await.unwrap();
+}
+
+#[test]
+fn several_faults_are_one_answer_and_what_is_in_use_says_by_whom() {
+    let faults = vec![FieldFault::new("name", "is required"), FieldFault::not_among("role", "admn", &["admin", "x"])];
+    let body = ApiError::Faults(faults).under("users[0]").body("r-1");
+    assert_eq!(body["message"], "users[0].name: is required (and 1 more)");
+    assert_eq!(body["error"]["param"], "users[0].name");
+    assert_eq!(body["data"]["errors"][1]["nearest"], "admin");
+    let one = |n: usize| InUseBy { object: "config", id: uuid::Uuid::nil(), name: format!("c{n}"), workspace_id: None };
+    let body = ApiError::InUse { object: "provider", by: (0..7).map(one).collect() }.body("r-1");
+    assert_eq!(body["data"]["in_use_by"].as_array().map(Vec::len), Some(7));
+    let message = body["message"].as_str().unwrap();
+    assert!(message.contains("`c4` and 2 more") && message.contains("force=true"), "{message}");
 }

@@ -32,8 +32,12 @@ fn an_error_names_the_field_and_never_the_value() {
         (json!({ "name": 7 }), "name", "must be a string"),
         (json!({ "name": ["s3cret"] }), "name", "must be a string"),
         (json!({ "name": "a", "limits": [["rpm", 1]] }), "limits[0]", "must be an object"),
-        (json!({ "name": "a", "limits": { "unit": "rpm" } }), "limits", "must be a sequence"),
-        (json!({ "name": "a", "limits": [{ "unit": "rpm", "value": "s3cret" }] }), "limits[0].value", "must be u32"),
+        (json!({ "name": "a", "limits": { "unit": "rpm" } }), "limits", "must be a list"),
+        (
+            json!({ "name": "a", "limits": [{ "unit": "rpm", "value": "s3cret" }] }),
+            "limits[0].value",
+            "must be a whole number of at least 0",
+        ),
         (json!({ "name": "a", "limits": [{ "unit": "s3cret", "value": 1 }] }), "limits[0].unit", "must be `rpm`"),
         (json!({ "name": "a", "limits": [{ "value": 1 }] }), "limits[0].unit", "is required"),
         (

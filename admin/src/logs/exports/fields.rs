@@ -36,6 +36,7 @@ pub static FIELDS: &[ExportField] = &[
     row("total_units"),
     row("request_url"),
     ExportField { name: "cost", source: FieldSource::Row("trim_scale(cost)") },
+    ExportField { name: "cost_unit", source: FieldSource::Row("'cent'") },
     row("cost_currency"),
     row("response_time"),
     row("response_status_code"),
@@ -87,6 +88,15 @@ pub fn chosen(asked: &[String], denied: &[String]) -> Result<Vec<String>, ApiErr
     }
 }
 
+/// A cost never leaves without its unit.
+pub fn with_units(mut chosen: Vec<String>) -> Vec<String> {
+    let has = |chosen: &[String], name: &str| chosen.iter().any(|one| one == name);
+    if let Some(at) = chosen.iter().position(|one| one == "cost").filter(|_| !has(&chosen, "cost_unit")) {
+        chosen.insert(at + 1, "cost_unit".to_owned());
+    }
+    chosen
+}
+
 /// Whether a field is among those that the organisation keeps back, whichever of its names it used.
 pub fn is_denied(name: &str, denied: &[String]) -> bool {
     denied.iter().any(|one| field(one).is_some_and(|field| field.name == name))
@@ -112,6 +122,13 @@ mod tests {
             let refused = chosen(&texts(&asked), &[]).unwrap_err().to_string();
             assert!(refused.starts_with(field), "{asked:?}: {refused}");
         }
+    }
+
+    #[test]
+    fn a_cost_is_followed_by_its_unit() {
+        assert_eq!(with_units(texts(&["id", "cost", "mode"])), ["id", "cost", "cost_unit", "mode"]);
+        assert_eq!(with_units(texts(&["cost_unit", "cost"])), ["cost_unit", "cost"]);
+        assert_eq!(with_units(texts(&["id"])), ["id"]);
     }
 
     #[test]

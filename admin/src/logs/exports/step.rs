@@ -71,7 +71,7 @@ impl RunningExport {
             organisation_id: row.try_get("organisation_id")?,
             workspace_id: row.try_get("workspace_id")?,
             filters: filters.as_object().cloned().unwrap_or_default(),
-            requested_data: row.try_get("requested_data")?,
+            requested_data: fields::with_units(row.try_get("requested_data")?),
             format: ExportFormat::parse(row.try_get("format")?).unwrap_or(ExportFormat::Jsonl),
             own_data_of: row.try_get("own_data_of")?,
             shows_metadata: row.try_get("shows_metadata")?,

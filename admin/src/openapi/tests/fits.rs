@@ -67,7 +67,7 @@ fn check(document: &Value, schema: &Value, value: &Value, at: &str, found: &mut 
                 found.extend(missing.map(|name| format!("{at}.{name} is missing")));
                 true
             }
-            "title" | "description" | "default" | "examples" => true,
+            "title" | "description" | "default" | "examples" | "x-prefixes" => true,
             other => panic!("{other} is not a keyword that is checked"),
         };
         if !holds {

@@ -1,6 +1,7 @@
 //! How the OpenAPI document shows API keys.
 
 use super::ApiKeyRow;
+use super::lookup::STATUSES;
 use super::rotation_policy::SHORTEST_TRANSITION;
 use crate::crud::Resource as _;
 use crate::limits::{self, docs as limit_docs};
@@ -15,7 +16,9 @@ pub fn docs() -> Vec<Doc> {
         let secret = schema::any_text().eg("pk_…").says("The secret, shown this once.");
         schema::shown("", ApiKeyRow::OBJECT).need("key", secret)
     };
-    let wish = schema::object("Rotation").may("key_transition_period_ms", transition());
+    let at_once = schema::whole(0..=0).says("The old secret ends at once.");
+    let period = schema::either([transition(), at_once]).says("How long the old secret stays good; 0 ends it at once.");
+    let wish = schema::object("Rotation").may("key_transition_period_ms", period);
     let ends = schema::time().or_null().says("Until then both secrets work; null when nobody had seen the old one.");
     let rotated = made().need("key_transition_expires_at", ends);
     let in_workspace = |body: Schema| body.may("workspace_id", schema::any_text().eg("ws-market-3f9a01").or_null());
@@ -32,10 +35,10 @@ pub fn docs() -> Vec<Doc> {
             .answer(made()),
         Doc::list::<ApiKeyRow>(&key())
             .filter("type", choices(KINDS))
-            .filter("status", choices(&["active", "exhausted", "expired", "archived"]))
+            .filter("status", choices(&STATUSES))
             .filter("ids", schema::any_text().eg("0b0cb1f4-8a52-4c0e-8f0e-7a1f2f1f0a11").says("UUIDs, by commas.")),
         Doc::read::<ApiKeyRow>(&key()),
-        Doc::update::<ApiKeyRow>(schema::object("KeyChange").with(&sent()).optional().may("name", name().or_null())),
+        Doc::update::<ApiKeyRow>(change()),
         Doc::delete::<ApiKeyRow>(),
         Doc::post("/api-keys/{id}/rotate", "Give a key a new secret").body(wish).answer(rotated),
     ]
@@ -106,6 +109,12 @@ fn sent() -> Schema {
         .may("rotation_policy", policy.or_null())
 }
 
+fn change() -> Schema {
+    let status = schema::choice(&["active", "suspended"]).or_null();
+    let says = "`suspended` switches the key off at once, `active` on again.";
+    schema::object("KeyChange").with(&sent()).optional().may("name", name().or_null()).may("status", status.says(says))
+}
+
 /// What a key shows of itself and what others are shown of it.
 fn described() -> Schema {
     schema::object("")
@@ -116,7 +125,7 @@ fn described() -> Schema {
         .need("organisation_id", schema::uuid())
         .need("workspace_id", schema::uuid().or_null())
         .need("user_id", schema::uuid().or_null())
-        .need("status", schema::choice(&["active", "exhausted", "expired", "archived"]))
+        .need("status", schema::choice(&STATUSES))
         .need("scopes", schema::list(schema::any_text().eg("completions.write")))
         .need("rate_limits", limit_docs::rate_limits_shown(&limits::KEY_RATES))
         .need("expires_at", schema::time().or_null())
@@ -149,5 +158,6 @@ fn key() -> Schema {
         .need("alert_emails", schema::list(schema::any_text().eg("ada@example.com")).or_null())
         .need("rotation_policy", policy.or_null())
         .need("last_rotated_at", schema::time().or_null().eg(json!(null)))
+        .need("suspended_at", schema::time().or_null().eg(Value::Null).says("Since when it is switched off."))
         .need("is_unclaimed", schema::flag().says("Whether nobody has seen the secret; rotating shows a fresh one."))
 }

@@ -2,7 +2,7 @@
 //! what it holds; an admin key that makes a workspace's keys gives them anything, and further admin keys what it holds.
 
 use super::authority;
-use crate::http::ApiError;
+use crate::http::{ApiError, FieldFault};
 use crate::identity::Caller;
 use shared::identity::scopes;
 use shared::model::KeyKind;
@@ -21,13 +21,14 @@ pub fn granted(
     let Some(asked) = asked else {
         return Ok(possible.into_iter().filter(|scope| may_give(scope)).map(str::to_owned).collect());
     };
+    // Two families are also written with a colon.
+    let asked: Vec<String> = asked.into_iter().map(|scope| scope.replace(':', ".")).collect();
+    let unknown: Vec<FieldFault> = unknown(&asked, &possible);
+    if !unknown.is_empty() {
+        return Err(ApiError::Faults(unknown));
+    }
     let mut granted: Vec<String> = Vec::with_capacity(asked.len());
-    for (n, scope) in asked.into_iter().enumerate() {
-        // Two families are also written with a colon.
-        let scope = scope.replace(':', ".");
-        if !possible.contains(&scope.as_str()) {
-            return Err(ApiError::field(format!("scopes[{n}]"), "is not a scope of this kind of key"));
-        }
+    for scope in asked {
         if !may_give(&scope) {
             return Err(ApiError::Forbidden("A scope that one does not hold cannot be given"));
         }
@@ -36,6 +37,18 @@ pub fn granted(
         }
     }
     Ok(granted)
+}
+
+/// What is none of this kind's scopes, each with the one that was probably meant.
+fn unknown(asked: &[String], possible: &[&str]) -> Vec<FieldFault> {
+    const MOST: usize = 50;
+    let unknown = asked.iter().enumerate().filter(|(_, scope)| !possible.contains(&scope.as_str()));
+    let faults = unknown.take(MOST).map(|(n, scope)| {
+        let shown = (scope.chars().count() <= 100).then(|| scope.as_str().into());
+        let what = "a scope of this kind of key";
+        FieldFault::unknown(format!("scopes[{n}]"), scope, what, possible.iter().copied()).sent(shown)
+    });
+    faults.collect()
 }
 
 #[cfg(test)]

@@ -70,6 +70,9 @@ pub fn may_change(key: &ApiKeyRow, call: &Call) -> Result<(), ApiError> {
     Ok(())
 }
 
+/// What a key can be, as lists show it.
+pub const STATUSES: [&str; 5] = ["active", "exhausted", "expired", "archived", "suspended"];
+
 /// `type`, `status` and `ids`, within the kinds that the caller may list.
 pub fn filter(call: &Call) -> Result<Filter, ApiError> {
     let query = call.query();
@@ -80,9 +83,11 @@ pub fn filter(call: &Call) -> Result<Filter, ApiError> {
         kinds.retain(|kind| asked.contains(kind));
     }
     let mut filter = Filter::default().one_of("kind", kinds);
-    let statuses = query.choices("status", &["active", "exhausted", "expired", "archived"])?;
+    const STATUS: &str =
+        "(CASE WHEN status <> 'archived' AND suspended_at IS NOT NULL THEN 'suspended' ELSE status END)";
+    let statuses = query.choices("status", &STATUSES)?;
     if !statuses.is_empty() {
-        filter = filter.one_of("status", statuses);
+        filter = filter.one_of(STATUS, statuses);
     }
     let ids = query.list("ids");
     if !ids.is_empty() {

@@ -38,15 +38,20 @@ pub async fn rotate(State(app): State<App>, call: Call, Path(name): Path<String>
     if current.expires_at.is_some_and(|end| end.0 <= now) {
         return Err(ApiError::invalid("The key has expired; move its end into the future first"));
     }
-    let transition = transition(current.rotation_policy.as_ref(), wish.key_transition_period_ms)?;
+    // A secret that got out must not be good for another half hour.
+    let is_at_once = wish.key_transition_period_ms == Some(0);
+    let transition = match is_at_once {
+        true => TimeDelta::zero(),
+        false => transition(current.rotation_policy.as_ref(), wish.key_transition_period_ms)?,
+    };
     let open = current.previous_expires_at.filter(|end| end.0 > now);
     let key = api_key::generate(&app.api_key_prefix);
     let fresh = NewSecret { hash: KeyHash::from_key(key.as_bytes()), mask: api_key::mask(&key), is_unclaimed: false };
-    let ends = if current.is_unclaimed {
+    let ends = if current.is_unclaimed && !is_at_once {
         let hash = fresh.hash.0.to_vec();
         action.tx.execute(CLAIM, &[&current.id, &hash, &fresh.mask]).await?;
         open
-    } else if open.is_some() {
+    } else if open.is_some() && !is_at_once {
         return Err(ApiError::Conflict("The key was rotated before, and that transition is not over".into()));
     } else {
         let ends = now + transition;

@@ -6,7 +6,7 @@ use super::expiry::{self, Lifetimes};
 use super::key_settings::KeySettings;
 use super::{ApiKeyRow, grant, rotation_policy};
 use crate::crud::Action;
-use crate::http::{ApiError, Field, text, time};
+use crate::http::{ApiError, Field, FieldFault, text, time};
 use crate::limits::{self, UsageLimits};
 use chrono::{DateTime, Utc};
 use serde::Deserialize;
@@ -27,7 +27,12 @@ pub struct KeyChange {
     alert_emails: Field<Vec<String>>,
     expires_at: Field<String>,
     rotation_policy: Field<Value>,
+    /// `suspended` switches the key off, `active` on again; what else it may be follows from its end and its budget.
+    status: Option<String>,
 }
+
+/// A key that is switched off: it opens nothing, and comes back as what it is.
+pub const SUSPENDED: &str = "suspended";
 
 pub async fn written(action: &Action<'_>, current: &ApiKeyRow, body: KeyChange) -> Result<Columns, ApiError> {
     for sent in [&body.usage_limits, &body.rate_limits] {
@@ -56,6 +61,9 @@ pub async fn written(action: &Action<'_>, current: &ApiKeyRow, body: KeyChange) 
         defaults::conform(action, &defaults).await?;
         columns = columns.set("defaults", defaults);
     }
+    if let Some(asked) = &body.status {
+        columns = columns.set_if("suspended_at", suspension(action, current, asked, now)?);
+    }
     let mut ends = current.expires_at.map(|time| time.0);
     if let Some(asked) = body.expires_at.sent() {
         let asked = asked.map(|text| time::parsed("expires_at", &text)).transpose()?;
@@ -76,6 +84,23 @@ pub async fn written(action: &Action<'_>, current: &ApiKeyRow, body: KeyChange) 
     // Nothing is updated by a status alone: it follows from the rest.
     let follows = !columns.is_empty() && status != current.status;
     Ok(columns.set_if("status", follows.then(|| status.as_str())))
+}
+
+/// What becomes of the time since when a key is off; nothing when it is as asked already.
+fn suspension(
+    action: &Action<'_>,
+    current: &ApiKeyRow,
+    asked: &str,
+    now: DateTime<Utc>,
+) -> Result<Option<Option<DateTime<Utc>>>, ApiError> {
+    match (asked, current.suspended_at) {
+        (SUSPENDED, _) if action.call.caller.key.id == current.id => {
+            Err(ApiError::field("status", "is not for a key to set for itself: it could not be undone with it"))
+        }
+        (SUSPENDED, since) => Ok(Some(since.map_or(Some(now), |since| Some(since.0)))),
+        ("active", _) => Ok(Some(None)),
+        _ => Err(ApiError::Faults(vec![FieldFault::not_among("status", asked, &["active", SUSPENDED])])),
+    }
 }
 
 /// Only people's keys have bounds.

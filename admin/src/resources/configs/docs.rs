@@ -58,6 +58,7 @@ fn new() -> Schema {
     schema::object("NewConfig")
         .need("name", schema::text(1..=255).eg("Main router"))
         .need("config", sent_config())
+        .may("slug", schema::slug().eg("pc-main").or_null().says("Made of the name when absent; cannot be changed."))
         .may("isDefault", is_default())
 }
 
@@ -114,6 +115,7 @@ fn created() -> Schema {
         .need("object", schema::fixed("config"))
         .need("success", schema::fixed(true))
         .need("data", ids)
+        .need("warnings", warnings())
 }
 
 fn updated() -> Schema {
@@ -122,6 +124,13 @@ fn updated() -> Schema {
         .need("object", schema::fixed("config"))
         .need("success", schema::fixed(true))
         .need("data", schema::object("").need("version_id", schema::uuid()))
+        .need("warnings", warnings())
+}
+
+fn warnings() -> Schema {
+    schema::list(schema::any_text().eg("config.provider: this workspace has no provider @nope yet"))
+        .eg(json!([]))
+        .says("What should be known although it was saved, as providers that do not exist yet.")
 }
 
 fn differences() -> Schema {

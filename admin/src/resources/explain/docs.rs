@@ -127,4 +127,5 @@ fn counted(object: Schema) -> Schema {
         .need("res_units", count().eg(30))
         .need("usage_estimated", schema::flag())
         .need("cost", schema::number(0).eg(0.025).or_null().says("US cents; null when no price is known."))
+        .need("cost_unit", schema::fixed("cent").says("What `cost` is counted in."))
 }

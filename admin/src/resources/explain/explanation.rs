@@ -172,6 +172,7 @@ const FIELDS: &[(&str, &str)] = &[
     ("res_units", "res_units"),
     ("usage_estimated", "usage_estimated"),
     ("cost", "cost"),
+    ("cost_unit", "cost_unit"),
 ];
 
 fn outcome_of(log: &Value) -> Value {

@@ -4,8 +4,9 @@
 use super::destination::{self, Destination, SentSecrets};
 use super::secrets::Fields;
 use super::{DefaultProvider, Integration, Mapping, credentials, fields, mappings, pricing, require, slug_of};
+use crate::app::App;
 use crate::crud::{Action, tags};
-use crate::http::{ApiError, Field, text};
+use crate::http::{ApiError, Field, FieldFault, text};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use shared::db::table::Columns;
@@ -172,8 +173,7 @@ fn judge(
     account: &credentials::OpenedAccount,
     mapped: &[Mapping],
 ) -> Result<(), ApiError> {
-    let known = action.app.providers.get(provider);
-    let known = known.ok_or_else(|| ApiError::field("ai_provider_id", "is not a provider that is known here"))?;
+    let known = action.app.providers.get(provider).ok_or_else(|| unknown_provider(action.app, provider))?;
     let account = fields::AccountToCheck {
         provider: known,
         key: account.key.as_deref(),
@@ -182,6 +182,14 @@ fn judge(
         hosts: action.app.outbound.guard(),
     };
     account.check()
+}
+
+/// With all that there are, in alphabetical order, and the one that was probably meant.
+pub fn unknown_provider(app: &App, sent: &str) -> ApiError {
+    let mut known: Vec<&str> = app.providers.iter().map(|provider| &*provider.slug).collect();
+    known.sort_unstable();
+    let shown = (sent.chars().count() <= 100).then(|| sent.into());
+    ApiError::Faults(vec![FieldFault::not_among("ai_provider_id", sent, &known).sent(shown)])
 }
 
 /// A workspace's own integration gets its provider at once, unless that is not wanted.

@@ -1,6 +1,6 @@
 //! How the OpenAPI document shows integrations.
 
-use super::Integration;
+use super::{Integration, provider_fields};
 use crate::limits::{self, docs as limit_docs};
 use crate::openapi::Doc;
 use crate::openapi::schema::{self, Schema};
@@ -21,7 +21,7 @@ pub fn docs() -> Vec<Doc> {
             .filter("tags", tags),
         Doc::read::<Integration>(&whole()),
         Doc::update::<Integration>(self::change()).also(503),
-        Doc::delete::<Integration>().details("Archives it together with its providers in all workspaces."),
+        Doc::delete::<Integration>().forcible().details("Archives it together with its providers in all workspaces."),
         Doc::get(&models, "List the models of an integration").answer(models_shown()),
         Doc::put(&models, "Allow, forbid and add models").body(change()).also(503),
         Doc::put(&format!("{item}/integration-models"), "Allow, forbid and add models").body(change()).also(503),
@@ -81,10 +81,18 @@ fn account() -> Schema {
         .may("pricing_adjustments", pricing.or_null())
 }
 
+/// The account itself, for a trial.
+pub fn tried_account() -> Schema {
+    schema::object("TriedAccount")
+        .may("key", schema::any_text().eg("sk-proj-0123456789").or_null().says("Not stored."))
+        .may("configurations", configurations().or_null())
+}
+
 fn configurations() -> Schema {
-    schema::any_object()
+    provider_fields::described(schema::object("AccountSettings"))
         .eg(json!({ "openai_organization": "org-1", "custom_headers": { "x-team": "search" } }))
         .says("Fields by provider; secret ones are sealed, and shown as masked_<field>. On update field by field.")
+        .prefixed(&["masked_"])
 }
 
 fn listed() -> Schema {
@@ -132,7 +140,7 @@ fn models_change() -> Schema {
         .may("models", schema::list(model).at_most(5000))
         .may("allow_all_models", schema::flag().or_null())
         .may("key", schema::any_text().eg("sk-…").or_null().says(AGAIN))
-        .may("configurations", schema::any_object().eg(Value::Null).or_null().says(AGAIN))
+        .may("configurations", configurations().titled("AccountSettingsAgain").eg(Value::Null).says(AGAIN).or_null())
 }
 
 const AGAIN: &str = "The integration's own secrets, sent again. Needed where a model gets a `custom_host` of another origin \

@@ -2,7 +2,7 @@
 //! an update was laid over them. Fields that nobody described here are kept as they came.
 
 use super::secrets::Fields;
-use crate::http::ApiError;
+use crate::http::{ApiError, FieldFault};
 use axum::http::{HeaderName, HeaderValue};
 use serde_json::Value;
 use shared::outbound::Guard;
@@ -162,7 +162,8 @@ impl AccountToCheck<'_> {
         self.require(name)?;
         let sent = self.configurations.get(name).and_then(Value::as_str);
         let found = allowed.iter().find(|one| Some(**one) == sent);
-        found.copied().ok_or_else(|| ApiError::field(path(name), format!("must be one of {}", allowed.join(", "))))
+        let wrong = || FieldFault::not_among(path(name), sent.unwrap_or_default(), allowed);
+        found.copied().ok_or_else(|| ApiError::Faults(vec![wrong()]))
     }
 
     fn is_mapped(&self, target: &str) -> bool {
@@ -261,6 +262,7 @@ mod tests {
         match account.check() {
             Ok(()) => Ok(()),
             Err(ApiError::Invalid { field, .. }) => Err(field.unwrap_or_default()),
+            Err(ApiError::Faults(faults)) => Err(faults[0].field.clone()),
             Err(other) => panic!("{other}"),
         }
     }

@@ -4,7 +4,7 @@
 use super::Integration;
 use crate::app::App;
 use crate::crud::{self, Action, Answer, Resource as _, tags};
-use crate::http::ApiError;
+use crate::http::{ApiError, FieldFault};
 use crate::identity::{Call, tenancy};
 use axum::Json;
 use axum::extract::{Path, State};
@@ -86,7 +86,10 @@ fn levels(call: &Call) -> Result<Filter, ApiError> {
         None | Some("all") => (true, true),
         Some("organisation") => (true, false),
         Some("workspace") => (false, true),
-        Some(_) => return Err(ApiError::field("type", "must be one of workspace, organisation, all")),
+        Some(other) => {
+            let allowed = ["workspace", "organisation", "all"];
+            return Err(ApiError::Faults(vec![FieldFault::not_among("type", other, &allowed)]));
+        }
     };
     Ok(match (organisation && asked.0, workspace && asked.1) {
         (true, true) => Filter::default(),

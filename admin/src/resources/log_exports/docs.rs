@@ -2,6 +2,7 @@
 
 use super::LogExport;
 use crate::logs::exports::{ExportFormat, fields};
+use crate::logs::filters as log_filters;
 use crate::openapi::Doc;
 use crate::openapi::schema::{self, Schema};
 use serde_json::json;
@@ -59,6 +60,25 @@ fn filters() -> Schema {
     )
 }
 
+/// As sent: the names of the list, so that a mistyped one does not export everything.
+fn sent_filters() -> Schema {
+    let list = log_filters::documented(Doc::get("/logs", "")).pages(crate::http::PageSizes::USUAL);
+    let (_, query) = list.accepts();
+    let names = query["properties"].as_object().into_iter().flatten();
+    let named = names.fold(schema::object("ExportFilters"), |all, (name, parameter)| {
+        let says = parameter["description"].as_str().unwrap_or("As in the list of logs.");
+        all.may(name, schema::anything().says(says))
+    });
+    let time = schema::object("ExportPeriod")
+        .may("gte", schema::moment().says("From when on."))
+        .may("lte", schema::moment().says("Until when."));
+    let named = named.may("created_at", time.says("The time of the calls, in other words."));
+    named.eg(filters().example().clone()).says(
+        "The parameters of the list of logs; lists may be arrays, `metadata` is an object. All logs that match, unless \
+         `page_size` (at most 50000) or `current_page` choose some.",
+    )
+}
+
 fn requested_data() -> Schema {
     schema::list(schema::choice(&fields::accepted())).eg(json!(["id", "created_at", "ai_model", "cost"]))
 }
@@ -69,7 +89,7 @@ fn description() -> Schema {
 
 fn sent() -> Schema {
     schema::object("NewExport")
-        .need("filters", filters().or_null())
+        .need("filters", sent_filters().or_null())
         .need("requested_data", requested_data())
         .may("format", schema::choice(&ExportFormat::NAMES).or_null().says("`jsonl` unless given."))
         .may("description", description())
@@ -77,7 +97,7 @@ fn sent() -> Schema {
 
 fn change() -> Schema {
     schema::object("ExportChange")
-        .may("filters", filters().or_null())
+        .may("filters", sent_filters().or_null())
         .may("requested_data", requested_data().or_null())
         .may("format", schema::choice(&ExportFormat::NAMES).or_null())
         .may("description", description())

@@ -17,6 +17,17 @@ pub fn docs() -> [Doc; 2] {
         )
         .need("total_is_capped", schema::flag().says("Whether there are more than `total`."))
         .need("data", schema::list(row::docs()))
+        .need(
+            "workspaces",
+            schema::list(
+                schema::object("LoggedWorkspace")
+                    .need("id", schema::uuid().says("Its id."))
+                    .need("slug", schema::slug().eg("ws-market-3f9a01").says("Its slug."))
+                    .need("name", schema::any_text().eg("Marketing").says("Its name.")),
+            )
+            .or_null()
+            .says("The workspaces whose logs these are; null when it is all of them."),
+        )
         .need("next", schema::uuid().or_null().says("Sent as `after`, it leads to the next page."))
         .need(
             "default_time_of_generation_min",

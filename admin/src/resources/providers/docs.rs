@@ -14,7 +14,7 @@ pub fn docs() -> [Doc; 5] {
         Doc::list::<Provider>(&provider("Provider", "provider")).search().filter("tags", by_tags),
         Doc::read::<Provider>(&provider("Provider", "provider")),
         Doc::update::<Provider>(change()).answer(updated).also(503),
-        Doc::delete::<Provider>(),
+        Doc::delete::<Provider>().forcible(),
     ]
 }
 

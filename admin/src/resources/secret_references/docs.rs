@@ -59,7 +59,7 @@ pub fn docs() -> [Doc; 5] {
         .need("allowed_hosts", schema::list(schema::any_text().eg("llm.example.com")))
         .need("created_by", schema::uuid().or_null())
         .whole();
-    // Slug and kind never change; what is sent of them is ignored.
+    // Slug and kind never change, so they are no fields of a change.
     let change = schema::object("SecretReferenceChange")
         .with(&common)
         .with(&served)

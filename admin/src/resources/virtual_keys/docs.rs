@@ -19,7 +19,7 @@ pub fn docs() -> [Doc; 5] {
         Doc::list::<VirtualKey>(&provider("VirtualKeyItem", "virtual-key")).search(),
         Doc::read::<VirtualKey>(&whole),
         Doc::update::<VirtualKey>(change()).answer(made("virtual-key")).also(503),
-        Doc::delete::<VirtualKey>(),
+        Doc::delete::<VirtualKey>().forcible(),
     ]
 }
 

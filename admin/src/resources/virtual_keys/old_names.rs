@@ -1,6 +1,6 @@
 //! What virtual keys call things: providers by their old spellings, settings in camel case beside the other fields.
 
-use crate::http::ApiError;
+use crate::http::{ApiError, FieldFault};
 use crate::resources::integrations::{Fields, Mapping, parse_mappings};
 use serde_json::{Map, Value, json};
 
@@ -27,6 +27,13 @@ static PREFIXES: &[&str] =
 
 pub fn provider(name: &str) -> &str {
     PROVIDERS.iter().find(|(old, _)| *old == name).map_or(name, |(_, new)| *new)
+}
+
+/// What the names of settings begin with, for the check of bodies.
+pub fn setting_prefixes() -> Vec<String> {
+    let next = || ('A'..='Z').chain(['_']);
+    let begins = PREFIXES.iter().flat_map(|prefix| next().map(move |next| format!("{prefix}{next}")));
+    SETTINGS.iter().map(|(old, _)| (*old).to_owned()).chain(begins).collect()
 }
 
 /// The settings among the fields of a body.
@@ -94,12 +101,18 @@ pub fn mappings(sent: Value) -> Result<Vec<Mapping>, ApiError> {
 
 /// An error about the account, with the field names of virtual keys.
 pub fn error_in_old_names(error: ApiError) -> ApiError {
-    let ApiError::Invalid { field: Some(field), message } = error else { return error };
-    let field = match field.as_str() {
+    let old = |field: &str| match field {
         "ai_provider_id" => "provider".to_owned(),
         field => field.strip_prefix("configurations.").map_or_else(|| field.to_owned(), old_setting),
     };
-    ApiError::field(field, message)
+    match error {
+        ApiError::Invalid { field: Some(field), message } => ApiError::field(old(&field), message),
+        ApiError::Faults(faults) => {
+            let faults = faults.into_iter().map(|one| FieldFault { field: old(&one.field), ..one });
+            ApiError::Faults(faults.collect())
+        }
+        other => other,
+    }
 }
 
 fn setting(old: &str) -> String {

@@ -1,0 +1,123 @@
+//! What each operation reads of a request, for the check before its handler: the fields and parameters of its own
+//! description, and beside them the other spellings that it takes. One table for all, so that a new resource has the
+//! check by describing itself.
+
+use super::{routes, virtual_keys};
+use crate::http::schema_check::PREFIXES;
+use serde_json::{Map, Value, json};
+use shared::routes::Operation;
+use std::collections::HashMap;
+use std::sync::LazyLock;
+
+/// Of one operation.
+pub struct Accepted {
+    /// A JSON schema; of an operation without a body one that knows no field.
+    pub body: Value,
+    parameters: Vec<String>,
+    is_list: bool,
+}
+
+impl Accepted {
+    pub fn reads_parameter(&self, name: &str) -> bool {
+        // Where a path names the object, its workspace may be named too; a list must have it as a filter.
+        self.parameters().any(|one| one == name) || (!self.is_list && name == "workspace_id")
+    }
+
+    pub fn parameters(&self) -> impl Iterator<Item = &str> {
+        self.parameters.iter().map(String::as_str)
+    }
+}
+
+/// None for an operation that describes itself nowhere.
+pub fn by(operation: &Operation) -> Option<&'static Accepted> {
+    static ALL: LazyLock<HashMap<(&str, &str), Accepted>> = LazyLock::new(all);
+    ALL.get(&(operation.method.as_str(), operation.path))
+}
+
+fn all() -> HashMap<(&'static str, &'static str), Accepted> {
+    let routes = routes();
+    let described = routes.docs().iter().map(|(operation, doc)| {
+        let key = (operation.method.as_str(), operation.path);
+        let (body, query) = doc.accepts();
+        let body = body.cloned().unwrap_or_else(nothing);
+        let parameters = query["properties"].as_object().into_iter().flatten().map(|(name, _)| name.clone());
+        let is_list = operation.method.as_str() == "GET" && !operation.path.contains('{');
+        (key, Accepted { body: also(key.1, body), parameters: parameters.collect(), is_list })
+    });
+    described.collect()
+}
+
+/// Closed to our own clients, and open with a warning to others: hence a field that nobody sends.
+fn nothing() -> Value {
+    json!({ "type": "object", "properties": { "": {} } })
+}
+
+/// What handlers take beside their description: another spelling of a field, and fields that may only repeat what is
+/// stored (without a second name). Fields further in are written with dots.
+static ALSO: &[(&str, &[(&str, &str)])] = &[
+    ("/configs", &[("is_default", "isDefault")]),
+    ("/configs/{slug}", &[("is_default", "isDefault")]),
+    ("/integrations/{slug}", &[("slug", ""), ("ai_provider_id", "")]),
+    ("/feedback", TRACE),
+    ("/logs/erase", TRACE),
+    ("/logs", &[("response.time", "response_time"), ("response.streaming_mode", "streamingMode")]),
+    ("/admin/workspaces", MEMBERS),
+    ("/workspaces", MEMBERS),
+    ("/admin/workspaces/{workspaceId}", &[("slug", "")]),
+    ("/workspaces/{workspaceId}", &[("slug", "")]),
+    ("/admin/workspaces/{workspaceId}/users", MEMBERS),
+    ("/workspaces/{workspaceId}/users", MEMBERS),
+];
+const TRACE: &[(&str, &str)] = &[("traceID", "trace_id"), ("traceId", "trace_id")];
+/// Alone, or in a list of them.
+const MEMBERS: &[(&str, &str)] = &[("user_id", "id"), ("users.user_id", "id")];
+
+fn also(path: &str, mut body: Value) -> Value {
+    let names = ALSO.iter().filter(|(one, _)| *one == path).flat_map(|(_, names)| *names);
+    for (name, of) in names {
+        add(&mut body, &name.split('.').collect::<Vec<_>>(), of);
+    }
+    if path.starts_with("/virtual-keys") {
+        body[PREFIXES] = virtual_keys::setting_prefixes().into();
+    }
+    body
+}
+
+/// Adds a field to an object, to each of its forms and to the items of a list of it. What it is another spelling of is
+/// then no longer required: one of the two is, and the handler knows which was sent.
+fn add(schema: &mut Value, path: &[&str], of: &str) {
+    for inner in ["anyOf", "items"] {
+        match schema.get_mut(inner) {
+            Some(Value::Array(forms)) => forms.iter_mut().for_each(|form| add(form, path, of)),
+            Some(items) => add(items, path, of),
+            None => {}
+        }
+    }
+    let ([name, rest @ ..], Some(Value::Object(fields))) = (path, schema.get_mut("properties")) else { return };
+    if !rest.is_empty() {
+        if let Some(field) = fields.get_mut(*name) {
+            add(field, rest, of);
+        }
+        return;
+    }
+    fields.entry(*name).or_insert_with(|| Value::Object(Map::new()));
+    if let Some(required) = schema.get_mut("required").and_then(Value::as_array_mut) {
+        required.retain(|one| one != of);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use shared::routes::operations;
+
+    #[test]
+    fn every_operation_that_is_built_says_what_it_reads() {
+        for operation in operations().filter(|one| super::super::is_built(one)) {
+            assert!(by(operation).is_some(), "{operation:?}");
+        }
+        for (path, _) in ALSO {
+            assert!(operations().any(|one| one.path == *path), "{path} is no path");
+        }
+    }
+}
