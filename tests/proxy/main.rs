@@ -30,6 +30,7 @@ mod secrets;
 mod smoke;
 mod snapshot;
 mod streams;
+mod suspended;
 mod tokens;
 mod translation;
 mod upstream;

@@ -259,3 +259,21 @@ async fn a_credential_that_a_provider_repeats_is_taken_out() {
     let objects = objects(&mut stack).await;
     assert_eq!(of(&objects, &answer)["response"]["body"]["error"]["message"], "Incorrect key: *****.");
 }
+
+#[tokio::test]
+async fn a_config_that_came_with_a_request_is_shown_with_its_secrets_masked_inside() {
+    let mut stack = Stack::start().await;
+    let config = json!({ "retry": { "attempts": 1 }, "targets": [
+        { "provider": "openai", "api_key": "sk-in-the-config", "custom_host": stack.mock.url() }],
+        "strategy": { "mode": "fallback" } });
+    let client = stack.anonymous().with_key(&stack.home.workspace_key).with("x-gateway-config", config.to_string());
+    let answer = client.post("/chat/completions", &chat("Hello")).await;
+    assert_eq!(answer.status, 200, "{}", answer.text());
+    let objects = objects(&mut stack).await;
+    let object = of(&objects, &answer);
+    let shown = object["request"]["gatewayHeaders"]["x-gateway-config"].as_str().unwrap();
+    let shown: Value = serde_json::from_str(shown).unwrap();
+    assert_eq!((&shown["retry"], &shown["targets"][0]["provider"]), (&json!({ "attempts": 1 }), &json!("openai")));
+    assert_eq!(shown["targets"][0]["api_key"], "*****", "{shown}");
+    assert!(!object.to_string().contains("sk-in-the-config"), "{object}");
+}
