@@ -50,6 +50,15 @@ pub enum Strictness {
 
 /// Reads a config, or says everything that is wrong with it.
 pub fn parse_config(value: &Value, strictness: Strictness, limits: &ConfigLimits) -> Result<ConfigNode, Vec<Fault>> {
+    parse_config_warning(value, strictness, limits).map(|(config, _)| config)
+}
+
+/// The same with what was ignored or changed in a config that came with a request: unknown fields, numbers out of range.
+pub fn parse_config_warning(
+    value: &Value,
+    strictness: Strictness,
+    limits: &ConfigLimits,
+) -> Result<(ConfigNode, Vec<Fault>), Vec<Fault>> {
     let mut reading = Reading::new(strictness, limits);
     let config = node::parse(&mut reading, Path::ROOT, value, 0);
     reading.result(config)

@@ -10,11 +10,13 @@ mod data;
 mod hint;
 mod keys;
 mod mcp;
+mod meant;
 mod operation;
 mod template;
 mod tenancy;
 
 pub use hint::hint;
+pub use meant::meant;
 pub use operation::{Access, AuditName, Feature, KeySet, Method, Operation, PUBLIC_BODY, Scopes};
 
 /// What a method and path mean to the control plane.

@@ -118,11 +118,13 @@ pub struct Reading<'l> {
     pub tests: usize,
     pub patterns: usize,
     faults: Vec<Fault>,
+    /// What was ignored or changed, of a config that is read kindly.
+    warnings: Vec<Fault>,
 }
 
 impl<'l> Reading<'l> {
     pub fn new(strictness: Strictness, limits: &'l ConfigLimits) -> Self {
-        Self { strictness, limits, tests: 0, patterns: 0, faults: Vec::new() }
+        Self { strictness, limits, tests: 0, patterns: 0, faults: Vec::new(), warnings: Vec::new() }
     }
 
     pub fn is_saved(&self) -> bool {
@@ -140,7 +142,17 @@ impl<'l> Reading<'l> {
         }
     }
 
-    pub fn result(self, config: ConfigNode) -> Result<ConfigNode, Vec<Fault>> {
-        if self.faults.is_empty() { Ok(config) } else { Err(self.faults) }
+    /// What a saved config is refused for, and a config that came with a request is served in spite of.
+    pub fn tolerate(&mut self, path: &Path<'_>, code: Code, message: impl Into<String>) {
+        if self.is_saved() {
+            self.fault(path, code, message);
+        } else if self.warnings.len() < MOST {
+            self.warnings.push(Fault { code, path: path.to_string(), message: message.into() });
+        }
+    }
+
+    /// The config and what was tolerated in it, or everything that is wrong with it.
+    pub fn result(self, config: ConfigNode) -> Result<(ConfigNode, Vec<Fault>), Vec<Fault>> {
+        if self.faults.is_empty() { Ok((config, self.warnings)) } else { Err(self.faults) }
     }
 }

@@ -2,6 +2,7 @@
 //! nobody took in the end is unknown.
 
 use super::fault::{Code, Path, Reading};
+use crate::nearest::nearest;
 use serde_json::{Map, Value};
 use std::borrow::Cow;
 use std::ops::RangeInclusive;
@@ -9,13 +10,15 @@ use std::ops::RangeInclusive;
 pub struct ConfigObject<'v, 'p> {
     pub path: &'p Path<'p>,
     fields: Vec<(Cow<'v, str>, &'v Value)>,
+    /// The names that were looked for: those that are known.
+    asked: Vec<String>,
 }
 
 impl<'v, 'p> ConfigObject<'v, 'p> {
     /// An object whose keys may also be in camel case.
     pub fn parse(reading: &mut Reading<'_>, path: &'p Path<'p>, value: &'v Value) -> Option<Self> {
         let fields = fields(reading, path, value)?;
-        let mut object = Self { path, fields: Vec::with_capacity(fields.len()) };
+        let mut object = Self { path, fields: Vec::with_capacity(fields.len()), asked: Vec::new() };
         for (key, value) in fields {
             let name = snake(key);
             if object.fields.iter().any(|(other, _)| *other == name) {
@@ -31,7 +34,8 @@ impl<'v, 'p> ConfigObject<'v, 'p> {
     pub fn verbatim(reading: &mut Reading<'_>, path: &'p Path<'p>, value: &'v Value) -> Option<Self> {
         let fields = fields(reading, path, value)?;
         let sent = fields.iter().filter(|(_, value)| !value.is_null());
-        Some(Self { path, fields: sent.map(|(key, value)| (Cow::Borrowed(key.as_str()), value)).collect() })
+        let fields = sent.map(|(key, value)| (Cow::Borrowed(key.as_str()), value)).collect();
+        Some(Self { path, fields, asked: Vec::new() })
     }
 
     pub fn has(&self, name: &str) -> bool {
@@ -41,6 +45,10 @@ impl<'v, 'p> ConfigObject<'v, 'p> {
     pub fn take(&mut self, name: &str) -> Option<&'v Value> {
         #[cfg(test)]
         asked_for::note(self.path, name);
+        if self.fields.is_empty() {
+            return None;
+        }
+        self.asked.push(name.to_owned());
         let found = self.fields.iter().position(|(other, _)| other == name)?;
         Some(self.fields.remove(found).1)
     }
@@ -50,11 +58,11 @@ impl<'v, 'p> ConfigObject<'v, 'p> {
         std::mem::take(&mut self.fields)
     }
 
-    /// Whatever is left is unknown: refused when saved, ignored inline.
+    /// Whatever is left is unknown: refused when saved, ignored with a warning inline.
     pub fn finish(mut self, reading: &mut Reading<'_>) {
         let path = self.path;
         for (name, _) in self.rest() {
-            unknown(reading, &path.key(&name));
+            unknown(reading, &path.key(&name), nearest(&name, self.asked.iter().map(String::as_str)));
         }
     }
 
@@ -84,8 +92,10 @@ impl<'v, 'p> ConfigObject<'v, 'p> {
         match u64::try_from(number).ok().filter(|number| range.contains(number)) {
             Some(number) => Some(number),
             None => {
-                reading.fault(&path, Code::OutOfRange, bounds(range.start(), range.end(), *range.end() == u64::MAX));
-                None
+                let nearest = u64::try_from(number).unwrap_or(0).clamp(*range.start(), *range.end());
+                let allowed = bounds(range.start(), range.end(), *range.end() == u64::MAX);
+                out_of_range(reading, &path, &number, &nearest, &allowed);
+                Some(nearest)
             }
         }
     }
@@ -100,8 +110,10 @@ impl<'v, 'p> ConfigObject<'v, 'p> {
         if range.contains(&number) {
             return Some(number);
         }
-        reading.fault(&path, Code::OutOfRange, bounds(range.start(), range.end(), *range.end() == f64::MAX));
-        None
+        let nearest = number.clamp(*range.start(), *range.end());
+        let allowed = bounds(range.start(), range.end(), *range.end() == f64::MAX);
+        out_of_range(reading, &path, &number, &nearest, &allowed);
+        Some(nearest)
     }
 
     /// One of a closed set of words.
@@ -142,10 +154,25 @@ impl<'v, 'p> ConfigObject<'v, 'p> {
     }
 }
 
-pub fn unknown(reading: &mut Reading<'_>, path: &Path<'_>) {
-    if reading.is_saved() {
-        reading.fault(path, Code::UnknownKey, "is not a field of a config");
-    }
+pub fn unknown(reading: &mut Reading<'_>, path: &Path<'_>, meant: Option<&str>) {
+    let message = match meant {
+        Some(meant) => format!("is not a field of a config: did you mean {meant}?"),
+        None => "is not a field of a config".to_owned(),
+    };
+    reading.tolerate(path, Code::UnknownKey, message);
+}
+
+/// Refused when saved; of a config that came with a request the nearest that is allowed is taken.
+pub fn out_of_range(
+    reading: &mut Reading<'_>,
+    path: &Path<'_>,
+    sent: &dyn std::fmt::Display,
+    taken: &dyn std::fmt::Display,
+    allowed: &str,
+) {
+    let message =
+        if reading.is_saved() { allowed.to_owned() } else { format!("{allowed}: {sent} was taken as {taken}") };
+    reading.tolerate(path, Code::OutOfRange, message);
 }
 
 pub fn text(reading: &mut Reading<'_>, path: &Path<'_>, value: &Value) -> Option<String> {

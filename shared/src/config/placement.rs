@@ -5,6 +5,7 @@ use super::credentials::{self, SealedText};
 use super::fault::{Code, Path, Reading};
 use super::object::{self, ConfigObject};
 use crate::providers::AccountFields;
+use crate::nearest::nearest;
 use crate::seal::{SealError, Sealed, SealedPlace, Secret};
 use serde_json::{Map, Value};
 use std::borrow::Cow;
@@ -97,7 +98,10 @@ pub fn parse(reading: &mut Reading<'_>, node: &mut ConfigObject<'_, '_>) -> Plac
                 placement.fields.push((name.into_owned(), value.clone()))
             }
             Some(_) => {}
-            None => object::unknown(reading, &path),
+            None => {
+                let known = super::FIELDS.iter().copied().chain(field_names());
+                object::unknown(reading, &path, nearest(&name, known));
+            }
         }
     }
     placement

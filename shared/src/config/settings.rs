@@ -31,8 +31,7 @@ pub fn retry(reading: &mut Reading<'_>, path: &Path<'_>, value: &Value) -> Optio
     if !fields.has("attempts") {
         reading.fault(&path.key("attempts"), Code::Missing, "is required");
     }
-    let most = if reading.is_saved() { MOST_ATTEMPTS } else { u64::MAX };
-    let attempts = fields.integer(reading, "attempts", 0..=most).unwrap_or(0).min(MOST_ATTEMPTS);
+    let attempts = fields.integer(reading, "attempts", 0..=MOST_ATTEMPTS).unwrap_or(0);
     let on_status_codes = fields.statuses(reading, "on_status_codes");
     // The documentation and the code of other gateways disagree about the plural.
     let header = fields.flag(reading, "use_retry_after_header");

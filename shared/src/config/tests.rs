@@ -111,6 +111,29 @@ fn inline_configs_are_read_kindly() {
 }
 
 #[test]
+fn what_is_ignored_or_changed_in_an_inline_config_is_told_and_refused_when_saved() {
+    let config = json!({ "provider": "@a", "retrys": 1, "request_timeout": 0, "cb_config":
+        { "failure_threshold": 3, "cooldown_interval": 5, "colour": "red" }, "retry": { "attempts": 9, "on_status_code": [500] } });
+    let (read, warnings) = parse_config_warning(&config, Strictness::Inline, &ConfigLimits::default()).unwrap();
+    let mut told: Vec<_> = warnings.iter().map(|one| (one.code, one.path.as_str(), one.message.as_str())).collect();
+    told.sort_by_key(|(_, path, _)| *path);
+    assert_eq!(
+        told,
+        [
+            (Code::UnknownKey, "cb_config.colour", "is not a field of a config"),
+            (Code::OutOfRange, "cb_config.cooldown_interval", "must be at least 30000: 5 was taken as 30000"),
+            (Code::OutOfRange, "request_timeout", "must be from 1 to 86400000: 0 was taken as 1"),
+            (Code::OutOfRange, "retry.attempts", "must be from 0 to 5: 9 was taken as 5"),
+            (Code::UnknownKey, "retry.on_status_code", "is not a field of a config: did you mean on_status_codes?"),
+            (Code::UnknownKey, "retrys", "is not a field of a config: did you mean retry?"),
+        ]
+    );
+    assert_eq!((read.retry.unwrap().attempts, read.request_timeout), (5, Some(1)));
+    let faults = saved(config).unwrap_err();
+    assert_eq!(faults.len(), 6, "{faults:?}");
+}
+
+#[test]
 fn a_null_is_as_good_as_nothing() {
     assert_eq!(saved(json!({"provider":"@a","retry":null})).unwrap(), saved(json!({"provider":"@a"})).unwrap());
 }
