@@ -12,7 +12,7 @@ pub struct Journal {
     /// Folder of what is not stored in Postgres yet.
     ///
     /// Several proxies may share it; each adopts what a dead one left.
-    #[arg(long, env = "JOURNAL_DIR", default_value = ".run/journal")]
+    #[arg(long, env = "JOURNAL_DIR", default_value = "/var/lib/portcullis/journal")]
     pub journal_dir: PathBuf,
     /// When the disk is told to keep what was written.
     ///

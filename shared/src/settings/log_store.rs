@@ -7,10 +7,10 @@ use super::features::on_or_off;
 pub struct LogStoreSettings {
     /// Where bodies of logged calls and exports are kept: file://, s3://, gs:// or az://.
     ///
-    /// As file://folder, s3://bucket/folder, gs://bucket/folder or az://container/folder. Both services must see the
+    /// As file:///folder, s3://bucket/folder, gs://bucket/folder or az://container/folder. Both services must see the
     /// same place. Credentials come from the environment, by the names each cloud uses (AWS_*, GOOGLE_*, AZURE_*):
     /// keys, or a federated identity.
-    #[arg(long, env = "LOG_STORE_URL", default_value = "file://.run/logs")]
+    #[arg(long, env = "LOG_STORE_URL", default_value = "file:///var/lib/portcullis/logs")]
     pub log_store_url: String,
     /// Whether bodies and headers of calls are kept (ON or OFF). Without them a log is its row only.
     #[arg(long, env = "LOG_BODIES", default_value = "ON", value_parser = on_or_off, action = clap::ArgAction::Set)]

@@ -1,5 +1,6 @@
 //! The proxy as a process: threads, memory, its way to admin, and how it leaves.
 
+use super::features::on_or_off;
 use std::path::PathBuf;
 
 #[derive(Debug, Clone, clap::Args)]
@@ -48,6 +49,22 @@ pub struct Process {
     #[arg(long, env = "DRAIN_TIMEOUT_S", default_value_t = 300)]
     pub drain_timeout_s: u64,
     /// Unix socket over which a new process takes the listening sockets from the old one.
-    #[arg(long, env = "UPGRADE_SOCK", default_value = ".run/upgrade.sock")]
+    #[arg(long, env = "UPGRADE_SOCK", default_value = "/var/lib/portcullis/upgrade.sock")]
     pub upgrade_sock: PathBuf,
+    /// Whether PROXY_PORT answers /healthz and /readyz, too (ON or OFF).
+    ///
+    /// For balancers that know one port.
+    #[arg(long, env = "PROXY_HEALTH", default_value = "OFF", value_parser = on_or_off, action = clap::ArgAction::Set)]
+    pub proxy_health: bool,
+    /// Whether each request is written to standard output as a line of JSON (ON or OFF).
+    ///
+    /// With ids, path, status, provider and times; never with a query, header or body. A reader that is too slow loses
+    /// lines, which are counted.
+    #[arg(long, env = "ACCESS_LOG", default_value = "OFF", value_parser = on_or_off, action = clap::ArgAction::Set)]
+    pub access_log: bool,
+    /// Most workspaces whose calls, tokens and costs are metrics of their own; 0 is none.
+    ///
+    /// Those beyond it are counted together as `other`.
+    #[arg(long, env = "METRICS_WORKSPACES", default_value_t = 0, value_parser = clap::value_parser!(u32).range(0..=10_000))]
+    pub metrics_workspaces: u32,
 }

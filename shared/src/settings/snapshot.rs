@@ -6,7 +6,7 @@ use std::path::PathBuf;
 #[command(next_help_heading = "Snapshot")]
 pub struct Snapshot {
     /// Folder of the copy on disk that lets the proxy start without Postgres.
-    #[arg(long, env = "SNAPSHOT_DIR", default_value = ".run/snapshot")]
+    #[arg(long, env = "SNAPSHOT_DIR", default_value = "/var/lib/portcullis/snapshot")]
     pub snapshot_dir: PathBuf,
     /// How often changes are looked for when no notice arrives, in milliseconds.
     #[arg(long, env = "SNAPSHOT_POLL_MS", default_value_t = 15_000)]
