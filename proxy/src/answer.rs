@@ -151,7 +151,7 @@ async fn break_off(client: &mut impl Downstream, visit: &mut Visit, broken: Brok
     let Broken { class, refusal } = broken;
     tracing::warn!(request_id = visit.id(), class = class.label(), why = %refusal.message, "a stream broke off");
     visit.answer.error_code = Some(refusal.code);
-    let event = refusal.event(visit.request.dialect, visit.id());
+    let event = refusal.event(visit.request.dialect, visit.id(), visit.tried_provider());
     visit.ends_with(&event);
     client.write_body(event, true).await?;
     Ok(Ended::BrokenOff(class))

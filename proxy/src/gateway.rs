@@ -3,6 +3,7 @@
 //!
 //! Retries: the engine lane has its own loop. That of the relay lane is in `to_provider`.
 
+pub(crate) mod access_log;
 mod client;
 pub(crate) mod client_connection;
 pub(crate) mod control_plane;
@@ -15,6 +16,7 @@ mod walk;
 mod websocket;
 pub(crate) mod write_stall;
 
+use crate::gateway::access_log::AccessLog;
 use crate::gateway::client_connection::ClientConnection;
 use crate::gateway::control_plane::ControlPlane;
 use async_trait::async_trait;
@@ -32,6 +34,7 @@ use proxy::realtime::Websocket;
 use proxy::refusal::Refusal;
 use proxy::visit::Visit;
 use proxy::walk::{Engine, Passage, relay};
+use shared::headers::client_ip::client_ip;
 use std::panic::AssertUnwindSafe;
 use std::pin::pin;
 use std::sync::Arc;
@@ -50,7 +53,13 @@ pub struct Gateway {
     pub control_plane: Arc<ControlPlane>,
     /// For an HTTP/2 client to take a piece of its answer: its window may be shut while its connection is not.
     pub write_timeout: Duration,
+    /// Says why the process should get no traffic, if it should not; None where only the metrics port is asked.
+    pub readiness: Option<Readiness>,
+    pub access_log: Option<AccessLog>,
 }
+
+/// Whether the process should get traffic, or why not.
+pub type Readiness = Arc<dyn Fn() -> Result<(), &'static str> + Send + Sync>;
 
 pub struct Ctx {
     visit: Visit,
@@ -207,7 +216,9 @@ impl ProxyHttp for Gateway {
         let lane = visit.observer.lane();
         self.engine.metrics.first_byte(lane, visit.request.started.elapsed());
         if let Some(Relay::Provider(passage)) = &ctx.relay {
-            self.engine.metrics.attempt(Outcome::Answered);
+            let provider = passage.target.provider.number;
+            self.engine.metrics.attempt(provider, visit.answer.status, Outcome::Answered);
+            self.engine.metrics.provider_answers(provider, visit.routing.upstream);
             passage.answered(visit.answer.status);
         }
         visit.answer.head_after = Some(visit.request.started.elapsed());
@@ -315,6 +326,12 @@ impl ProxyHttp for Gateway {
             error = error.map(tracing::field::display),
             "answered"
         );
+        if let Some(access_log) = &self.access_log {
+            let peer = session.client_addr().and_then(|address| address.as_inet()).map(|address| address.ip());
+            let head = session.req_header();
+            let trusted = &self.engine.authenticator.trusted_proxies;
+            access_log.note(head, peer.map(|peer| client_ip(peer, &head.headers, trusted)), visit);
+        }
         if let (Some(Relay::Provider(passage)), true) = (&mut ctx.relay, visit.answer.websocket.is_some()) {
             passage.end_session(visit);
         }

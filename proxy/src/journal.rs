@@ -16,6 +16,7 @@ pub mod record;
 mod segment;
 pub mod service;
 pub mod ship;
+mod spend_meters;
 pub mod traces;
 mod uncounted_tokens;
 pub mod upload;

@@ -1,7 +1,11 @@
 //! Every metric the proxy exports. Labels are closed sets, resolved once: counting takes no lock, and no label ever
-//! carries a model, key or user id. What requests add to here is kept per thread, and the seldom rest by the library.
+//! carries a key or user id. What requests add to here is kept per thread, and the seldom rest by the library. Models
+//! are labels of what calls used alone, which is counted apart from requests (`journal::spend_meters`).
 
 mod numbers;
+mod providers;
+
+pub use providers::ProviderNumber;
 
 use crate::journal::JournalMeters;
 use crate::limits::{self, fairness};
@@ -9,6 +13,7 @@ use crate::net::dial::Class;
 use crate::refusal::RefusalCode;
 use numbers::{Draft, Numbers, StripedCounter, Times};
 use prometheus::{IntCounter, IntCounterVec, IntGauge, IntGaugeVec, Opts, Registry, TextEncoder};
+use providers::ProviderMeters;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -40,12 +45,20 @@ const MICROS: &[u64] = &[
 ];
 const OVERHEAD_MICROS: &[u64] = &[50, 100, 250, 500, 1_000, 2_500, 5_000, 10_000, 25_000, 100_000];
 
+const VERSION: &str = env!("CARGO_PKG_VERSION");
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Lane {
     Engine,
     Relay,
     ControlPlane,
     Own,
+}
+
+impl Lane {
+    pub fn text(self) -> &'static str {
+        LANES[self as usize]
+    }
 }
 
 /// How an upstream attempt ended.
@@ -71,6 +84,7 @@ pub struct Metrics {
     in_flight: Vec<StripedCounter>,
     /// The endings, then the failures.
     attempts: Vec<StripedCounter>,
+    providers: ProviderMeters,
     pool_reused: StripedCounter,
     refused: Vec<IntCounter>,
     hedges: Vec<IntCounter>,
@@ -81,11 +95,14 @@ pub struct Metrics {
     pub snapshot_cursor: IntGauge,
     pub snapshot_rows: IntGaugeVec,
     pub snapshot_loaded: IntGauge,
-    pub snapshot_failures: IntGauge,
-    pub snapshot_reloads: IntGauge,
+    pub snapshot_failures: IntCounter,
+    pub snapshot_reloads: IntCounter,
     pub snapshot_connected: IntGauge,
-    pub snapshot_read: IntGauge,
-    pub snapshot_skipped: IntGauge,
+    pub snapshot_read: IntCounter,
+    pub snapshot_skipped: IntCounter,
+    /// Circuit breakers by provider and state; set when asked for.
+    pub circuits: IntGaugeVec,
+    pub access_log_dropped: IntCounter,
     pub body_bytes: IntGauge,
     pub panics: IntCounter,
     pub unrecorded_tokens: IntCounter,
@@ -96,8 +113,10 @@ pub struct Metrics {
 }
 
 impl Metrics {
-    pub fn new() -> anyhow::Result<Self> {
+    /// `providers` are the names of the table, in the order of their numbers.
+    pub fn new(providers: &[&str]) -> anyhow::Result<Self> {
         let registry = Registry::new();
+        register_build(&registry)?;
         registry.register(Box::new(prometheus::process_collector::ProcessCollector::for_self()))?;
         let by_lane = || LANES.iter().map(|lane| vec![("lane", *lane)]);
         let mut draft = Draft::default();
@@ -125,6 +144,7 @@ impl Metrics {
         )?;
         let pool_reused =
             draft.counter(("gateway_upstream_pool_reused_total", "Requests sent on a held connection."))?;
+        let providers = ProviderMeters::draft(&mut draft, providers)?;
         let numbers = draft.begin();
         registry.register(Box::new(numbers.clone()))?;
         let refused = IntCounterVec::new(
@@ -142,6 +162,14 @@ impl Metrics {
         )?;
         registry.register(Box::new(hedges.clone()))?;
         registry.register(Box::new(rows.clone()))?;
+        let circuits = IntGaugeVec::new(
+            Opts::new(
+                "gateway_provider_circuits",
+                "Circuit breakers that have counted anything, by provider and state.",
+            ),
+            &["provider", "state"],
+        )?;
+        registry.register(Box::new(circuits.clone()))?;
         Ok(Self {
             numbers,
             requests,
@@ -150,7 +178,14 @@ impl Metrics {
             overhead,
             in_flight,
             attempts,
+            providers,
             pool_reused,
+            circuits,
+            access_log_dropped: counter(
+                &registry,
+                "gateway_access_log_dropped_total",
+                "Lines of the access log that were left out because its reader was too slow.",
+            )?,
             hedges: WINNERS.iter().map(|winner| hedges.with_label_values(&[winner])).collect(),
             refused: RefusalCode::ALL.iter().map(|code| refused.with_label_values(&[code.as_str()])).collect(),
             pool_idle: gauge(&registry, "gateway_upstream_pool_idle", "Idle upstream connections held.")?,
@@ -175,26 +210,26 @@ impl Metrics {
             )?,
             snapshot_rows: rows,
             snapshot_loaded: gauge(&registry, "gateway_snapshot_loaded", "1 when there is data to answer from.")?,
-            snapshot_failures: gauge(
+            snapshot_failures: counter(
                 &registry,
-                "gateway_snapshot_failures",
-                "Failed attempts to follow Postgres since start.",
+                "gateway_snapshot_failures_total",
+                "Failed attempts to follow Postgres.",
             )?,
-            snapshot_reloads: gauge(&registry, "gateway_snapshot_reloads", "Full loads since start.")?,
+            snapshot_reloads: counter(&registry, "gateway_snapshot_reloads_total", "Full loads.")?,
             snapshot_connected: gauge(
                 &registry,
                 "gateway_snapshot_connected",
                 "1 while changes are followed on a live connection to Postgres.",
             )?,
-            snapshot_read: gauge(
+            snapshot_read: counter(
                 &registry,
-                "gateway_snapshot_read_rows",
-                "Changed rows read from Postgres since start, full loads aside.",
+                "gateway_snapshot_read_rows_total",
+                "Changed rows read from Postgres, full loads aside.",
             )?,
-            snapshot_skipped: gauge(
+            snapshot_skipped: counter(
                 &registry,
-                "gateway_snapshot_skipped_rows",
-                "Rows left out since start because they could not be understood.",
+                "gateway_snapshot_skipped_rows_total",
+                "Rows left out because they could not be understood.",
             )?,
             body_bytes: gauge(&registry, "gateway_request_body_bytes", "Request bodies held in memory.")?,
             panics: counter(&registry, "gateway_panics_total", "Panics caught while answering; each is a bug.")?,
@@ -240,7 +275,9 @@ impl Metrics {
         self.numbers.inc(self.pool_reused);
     }
 
-    pub fn attempt(&self, outcome: Outcome) {
+    /// An attempt is over; `status` is the provider's, if it answered.
+    pub fn attempt(&self, provider: ProviderNumber, status: u16, outcome: Outcome) {
+        self.providers.attempt(&self.numbers, provider, status, outcome);
         let index = match outcome {
             Outcome::Answered => 0,
             Outcome::StreamError => 1,
@@ -252,8 +289,24 @@ impl Metrics {
     }
 
     /// A second attempt was made beside a first one.
-    pub fn hedged(&self, second_won: bool) {
+    pub fn hedged(&self, provider: ProviderNumber, second_won: bool) {
+        self.providers.hedged(&self.numbers, provider);
         self.hedges[usize::from(second_won)].inc();
+    }
+
+    /// The same target is tried again.
+    pub fn retried(&self, provider: ProviderNumber) {
+        self.providers.retried(&self.numbers, provider);
+    }
+
+    /// A target of the provider was left for the next one.
+    pub fn left(&self, provider: ProviderNumber) {
+        self.providers.left(&self.numbers, provider);
+    }
+
+    /// The head of a provider's answer came.
+    pub fn provider_answers(&self, provider: ProviderNumber, after: Duration) {
+        self.providers.first_byte(&self.numbers, provider, after);
     }
 
     pub fn refused(&self, code: RefusalCode) {
@@ -275,6 +328,18 @@ fn status_class(status: u16) -> usize {
     }
 }
 
+/// Brings a counter to a number that is counted elsewhere and never falls.
+pub fn advance(counter: &IntCounter, to: u64) {
+    counter.inc_by(to.saturating_sub(counter.get()));
+}
+
+fn register_build(registry: &Registry) -> prometheus::Result<()> {
+    let build = Opts::new("gateway_build_info", "Which version runs; always 1.").const_label("version", VERSION);
+    let build = IntGauge::with_opts(build)?;
+    build.set(1);
+    registry.register(Box::new(build))
+}
+
 fn gauge(registry: &Registry, name: &str, help: &str) -> prometheus::Result<IntGauge> {
     let gauge = IntGauge::new(name, help)?;
     registry.register(Box::new(gauge.clone()))?;
@@ -293,7 +358,7 @@ mod tests {
 
     #[test]
     fn each_lane_and_class_counts_under_its_own_labels() {
-        let metrics = Metrics::new().unwrap();
+        let metrics = Metrics::new(&[]).unwrap();
         for (lane, status, line) in [
             (Lane::Engine, 200, r#"gateway_requests_total{lane="engine",status="2xx"} 1"#),
             (Lane::Relay, 404, r#"gateway_requests_total{lane="relay",status="4xx"} 1"#),
@@ -307,12 +372,12 @@ mod tests {
 
     #[test]
     fn every_way_an_attempt_can_end_has_its_own_count() {
-        let metrics = Metrics::new().unwrap();
+        let metrics = Metrics::new(&[]).unwrap();
         let failed = Class::ALL.map(Outcome::Failed);
         for outcome in
             [Outcome::Answered, Outcome::StreamError, Outcome::ClientLeft, Outcome::Overtaken].iter().chain(&failed)
         {
-            metrics.attempt(*outcome);
+            metrics.attempt(ProviderNumber::NONE, 200, *outcome);
         }
         let counted = metrics
             .render()

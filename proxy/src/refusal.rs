@@ -1,6 +1,7 @@
 //! Why the gateway answered a request itself: status, machine-readable code, sentence, and the label it is counted
 //! under. One shape for all of them that OpenAI and Anthropic SDKs and the control plane's clients can each parse.
 
+mod astray;
 mod code;
 mod parameter;
 mod write;

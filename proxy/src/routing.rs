@@ -12,6 +12,7 @@ pub mod provider_retry_after;
 pub mod query;
 pub mod retry;
 pub mod retry_budget;
+pub mod warnings;
 
 #[cfg(test)]
 mod property_tests;

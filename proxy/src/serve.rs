@@ -12,6 +12,7 @@ pub(crate) mod follow;
 pub(crate) mod health;
 
 use crate::gateway::Gateway;
+use crate::gateway::access_log::AccessLog;
 use crate::gateway::client_connection::{ClientConnectionApp, ConnectionTimeouts};
 use crate::gateway::control_plane::ControlPlane;
 use crate::gateway::idle_timeout::LONGEST;
@@ -66,7 +67,9 @@ const WRITE_BUFFER: usize = 16 << 10;
 
 pub fn serve(settings: Settings) -> anyhow::Result<()> {
     let threads = threads(settings.process.proxy_threads);
-    let metrics = Arc::new(Metrics::new()?);
+    let dialer = Arc::new(Dialer::new(&settings.upstream)?);
+    let providers = Providers::load(settings.prices.providers_file.as_deref(), &dialer)?;
+    let metrics = Arc::new(Metrics::new(&providers.in_order())?);
     let snapshot = Arc::new(Snapshot::empty());
     let (trail, writer) = trail::trail(metrics.unrecorded_tokens.clone());
     let journal = match settings.journal.journal {
@@ -79,12 +82,20 @@ pub fn serve(settings: Settings) -> anyhow::Result<()> {
         None => proxy::limits::Limits::alone(settings.limits.clone(), metrics.limits.clone()),
     };
     let journals = (journal.clone(), limits.clone());
-    let engine = Arc::new(engine(&settings, snapshot.clone(), metrics.clone(), trail, journals)?);
+    let outside = (dialer, providers);
+    let engine = Arc::new(engine(&settings, snapshot.clone(), metrics.clone(), trail, journals, outside)?);
     let (control_plane, admin_checks) = ControlPlane::new(&settings.process.admin_addresses)?;
     let write_timeout = patience(&settings).write;
-    let gateway = Gateway { engine: engine.clone(), control_plane: Arc::new(control_plane), write_timeout };
     let drain = Duration::from_secs(settings.process.drain_timeout_s);
     let leave = Arc::new(Drain::new(metrics.clone(), journal.clone(), limits.clone(), drain));
+    let health = Arc::new(Health { engine: engine.clone(), leave: leave.clone(), listens: AtomicBool::new(false) });
+    let gateway = Gateway {
+        engine: engine.clone(),
+        control_plane: Arc::new(control_plane),
+        write_timeout,
+        readiness: settings.process.proxy_health.then(|| health.clone().told()),
+        access_log: settings.process.access_log.then(|| AccessLog::to_stdout(&metrics)).transpose()?,
+    };
 
     let conf = server_conf(&settings)?;
     let opt = Opt { upgrade: settings.upgrade, ..Opt::default() };
@@ -119,14 +130,14 @@ pub fn serve(settings: Settings) -> anyhow::Result<()> {
         let sources = engine.admitter.tariff.sources.clone();
         let traces = Traces::open(&settings.traces, engine.calls.dialer.clone(), metrics.journal.clone())?;
         let pricer = Pricer::new(sources, snapshot.clone());
-        let mut shipper = Shipper::new(settings.database.clone(), pricer, metrics.journal.clone(), traces);
+        let mut shipper = Shipper::new(settings.database.clone(), pricer, metrics.journal.clone(), traces)
+            .counting_workspaces(settings.process.metrics_workspaces as usize);
         let aliases = Arc::new(Aliases::new(&settings.identity.header_prefix_aliases)?);
         let uploader = Uploader::new(LogStore::open(&settings.log_store)?, aliases);
         // Goes on while the process drains: the drain ends the process, and asks for the last logs before it does.
         background.handle().spawn(async move { journal.run(&mut shipper, &uploader).await });
     }
     server.add_service(background_service("drain", DrainService(leave.clone())));
-    let health = Arc::new(Health { engine, leave: leave.clone(), listens: AtomicBool::new(false) });
     let address = SocketAddr::new(settings.listen.metrics_host, settings.listen.metrics_port);
     let proxy = reachable(settings.listen.proxy_host, settings.listen.proxy_port);
     server.add_service(background_service("metrics", HealthPort { address, proxy, health }));
@@ -208,11 +219,10 @@ fn engine(
     metrics: Arc<Metrics>,
     trail: Trail,
     (journal, limits): (Option<Arc<Journal>>, Arc<proxy::limits::Limits>),
+    (dialer, providers): (Arc<Dialer>, Providers),
 ) -> anyhow::Result<Engine> {
-    let dialer = Arc::new(Dialer::new(&settings.upstream)?);
     let sealer = Arc::new(Sealer::new(MasterKeys::load(&settings.sealing)?));
     let aliases = Arc::new(Aliases::new(&settings.identity.header_prefix_aliases)?);
-    let providers = Providers::load(settings.prices.providers_file.as_deref(), &dialer)?;
     let sources =
         Sources::new(&settings.prices, &settings.log_store, providers.names(), Arc::new(Files(dialer.clone())))?;
     let secrets = Secrets::new(&settings.secrets, dialer.clone(), snapshot.clone(), sealer.clone());

@@ -49,6 +49,12 @@ impl Visit {
         self.request.id()
     }
 
+    /// Whom the request was sent to last, if to anybody.
+    pub fn tried_provider(&self) -> Option<&str> {
+        let provider = self.routing.provider.as_ref().filter(|_| self.routing.attempts > 0);
+        provider.and_then(|name| name.to_str().ok())
+    }
+
     /// A target is turned to. One that was being tried on the relay lane could not be reached then.
     pub fn turn_to(&mut self, target: &Target, model: Option<&str>) {
         match self.observer.log.as_ref().map(|log| log.is_elsewhere(&self.routing.option)) {
@@ -60,6 +66,7 @@ impl Visit {
             Some(true) => self.set_aside(503, Some(RefusalCode::UpstreamUnreachable), None),
             Some(false) => {}
         }
+        self.routing.provider_number = target.provider.number;
         if let Some(log) = &mut self.observer.log {
             log.turn_to(target, model, &self.routing.option, self.routing.upstream);
         }
@@ -80,7 +87,9 @@ impl Visit {
 
     /// The call is about to leave; it must not if this fails.
     pub fn leaves(&mut self) -> Result<(), Refusal> {
-        self.observer.leaves(self.request.uuid())
+        self.observer.leaves(self.request.uuid())?;
+        self.routing.attempts = self.routing.attempts.saturating_add(1);
+        Ok(())
     }
 
     /// The client gets this head.

@@ -37,6 +37,7 @@ mod response_steps;
 mod router;
 mod session;
 mod translate;
+mod wrong_path;
 
 pub use admitter::Admitter;
 pub use authenticator::Authenticator;
@@ -69,6 +70,7 @@ use crate::visit::Visit;
 use crate::walk::explain::ExplainCaller;
 use crate::walk::prepare::ProviderHeaders;
 use bytes::Bytes;
+use http::HeaderValue;
 use pingora_http::RequestHeader;
 use serde_json::{Map, Value};
 use shared::config::Retry;
@@ -175,14 +177,14 @@ impl Engine {
                 Err(Refusal::not_implemented("running a prompt"))
             }
             Route::Ambiguous(family) => Err(Refusal::ambiguous_path(family.path())),
-            Route::NotFound => Err(Refusal::not_found()),
+            Route::NotFound => Err(wrong_path::outside(&head.method, path)),
             Route::MethodNotAllowed => Err(Refusal::method_not_allowed(head.method.as_str())),
             Route::Engine(endpoint) => {
                 let known = self.learn(head, peer, &headers, visit).await?;
                 self.open_engine(endpoint, head, &headers, known, visit).await
             }
             Route::Relay(path) => {
-                let known = self.learn(head, peer, &headers, visit).await?;
+                let known = self.learn_relayed(&path, head, peer, &headers, visit).await?;
                 self.open_relay(path.into_owned(), None, head, &headers, known, visit).await
             }
             Route::Models { path, name } => {
@@ -202,11 +204,39 @@ impl Engine {
         visit: &mut Visit,
     ) -> Result<KnownRequest, Refusal> {
         let caller = self.authenticator.identify(head, peer, headers, &[INFERENCE], visit).await?;
+        visit.request.workspace_id = Some(caller.workspace.id);
         self.recorder.open_log(&caller, head, headers, visit)?;
         let metadata = self.planner.metadata(headers, &head.headers, &caller)?;
         let found = self.planner.find(headers, &caller)?;
         let plan = self.planner.follow(found, &metadata, visit);
         Ok(KnownRequest { caller, metadata, plan })
+    }
+
+    /// The same for a path that only a provider could know. Of a request that names none it is probably a slip.
+    async fn learn_relayed(
+        &self,
+        path: &str,
+        head: &RequestHeader,
+        peer: Option<IpAddr>,
+        headers: &GatewayHeaders<'_>,
+        visit: &mut Visit,
+    ) -> Result<KnownRequest, Refusal> {
+        let known = self.learn(head, peer, headers, visit).await;
+        let is_lost = match &known {
+            Ok(known) => known.plan.is_nothing(),
+            // An administrator's key, which is no workspace's: it cannot mean a provider.
+            Err(refusal) => refusal.status == 403,
+        };
+        if is_lost
+            && !wrong_path::names_target(headers)
+            && let Some(refusal) = wrong_path::without_provider(&head.method, path)
+        {
+            return Err(refusal);
+        }
+        if wrong_path::without_second_version(&head.method, path).is_some() {
+            visit.routing.warnings.get_or_insert(HeaderValue::from_static(wrong_path::DOUBLED));
+        }
+        known
     }
 
     /// To the relay lane, with its target if that is known already.
@@ -274,27 +304,29 @@ impl Engine {
 
     /// One exchange on the engine lane, from the body to the last byte of the answer.
     pub async fn run(&self, client: &mut impl Downstream, visit: &mut Visit, errand: &mut EngineRequest) -> Delivered {
-        match self.exchange(client, visit, errand).await {
+        let ended = self.exchange(client, visit, errand).await;
+        let provider = visit.routing.provider_number;
+        match ended {
             Ended::Complete => {
-                self.metrics.attempt(Outcome::Answered);
+                self.metrics.attempt(provider, visit.answer.status, Outcome::Answered);
                 Delivered::Answered
             }
             Ended::BrokenOff(class) => {
-                self.metrics.attempt(Outcome::Failed(class));
+                self.metrics.attempt(provider, 0, Outcome::Failed(class));
                 Delivered::Answered
             }
             Ended::Torn(class) => {
-                self.metrics.attempt(Outcome::Failed(class));
+                self.metrics.attempt(provider, 0, Outcome::Failed(class));
                 Delivered::Torn
             }
             Ended::ClientGone => {
-                self.metrics.attempt(Outcome::ClientLeft);
+                self.metrics.attempt(provider, 0, Outcome::ClientLeft);
                 visit.answer.status = 499;
                 Delivered::ClientGone
             }
             Ended::Failed(failure) => {
                 if let Some(outcome) = failure.outcome {
-                    self.metrics.attempt(outcome);
+                    self.metrics.attempt(provider, 0, outcome);
                 }
                 self.refuse(client, visit, &failure.refusal).await
             }

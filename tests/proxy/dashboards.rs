@@ -1,8 +1,9 @@
 //! The dashboard and the alerts against what the processes really export: a panel about a metric that does not exist
 //! is as misleading as a metric that nobody looks at.
 
+use crate::routing::{ask, target};
 use harness::{Client, Stack, chat};
-use serde_json::Value;
+use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 
 const DASHBOARD: &str = include_str!("../../conf/grafana/dashboard.json");
@@ -57,9 +58,19 @@ fn panels_do_not_overlap_and_have_numbers_of_their_own() {
 
 /// Metric families of both processes, with the labels their series carry.
 async fn exported() -> BTreeMap<String, BTreeSet<String>> {
-    let stack = Stack::start().await;
+    let stack = Stack::builder().proxy("METRICS_WORKSPACES", "10").start().await;
     // Series with labels appear with the first event that has them.
     assert_eq!(stack.client().post("/chat/completions", &chat("Hello")).await.status, 200);
+    let first = json!({ "retry": { "attempts": 1 }, "hedge": { "after_ms": 50 } });
+    let breaker = json!({ "failure_threshold": 9, "cooldown_interval": 60000 });
+    let config = json!({ "strategy": { "mode": "fallback", "cb_config": breaker },
+        "targets": [target(&stack, first), target(&stack, json!({}))] });
+    stack.mock.script(json!([{ "status": 500, "times": 2 }])).unwrap();
+    assert_eq!(ask(&stack, &config).await.status, 200);
+    stack.mock.script(json!([{ "latency_ms": 3000 }])).unwrap();
+    assert_eq!(ask(&stack, &config).await.status, 200);
+    let spent = "gateway_cost_cents_total{model=\"gpt-4o-mini\",provider=\"openai\"}";
+    stack.until("costs are counted", async || stack.metric(spent).await.is_some()).await;
     assert_ne!(stack.anonymous().get("/api-keys/self").await.status, 200);
     let proxy = Client::new(&stack.metrics_url).get("/metrics").await.text();
     let admin = Client::new(stack.admin_url.trim_end_matches("/v1")).get("/metrics").await.text();

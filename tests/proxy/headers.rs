@@ -5,7 +5,7 @@ use serde_json::json;
 use std::collections::HashSet;
 use uuid::Uuid;
 
-const ALWAYS: [&str; 2] = ["x-gateway-request-id", "x-gateway-trace-id"];
+const ALWAYS: [&str; 3] = ["x-gateway-request-id", "x-gateway-trace-id", "x-request-id"];
 const ROUTED: [(&str, &str); 4] = [
     ("x-gateway-provider", "openai"),
     ("x-gateway-retry-attempt-count", "0"),

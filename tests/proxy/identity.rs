@@ -130,7 +130,7 @@ async fn known_keys_pass_and_unknown_ones_do_not_while_postgres_is_away() {
          SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = '{name}'"
     );
     server.batch_execute(&away).await.unwrap();
-    let failures = "gateway_snapshot_failures";
+    let failures = "gateway_snapshot_failures_total";
     stack.until("the proxy notices", async || stack.metric(failures).await > Some(0.0)).await;
     for _ in 0..20 {
         let known = stack.client().post("/chat/completions", &chat("x")).await;

@@ -1,6 +1,9 @@
 //! The proxy as clients meet it: real processes, a real Postgres, a mock provider.
 
+mod access_log;
+mod alerts;
 mod background;
+mod backup;
 mod bad_input;
 mod bodies;
 mod chat;
@@ -20,6 +23,7 @@ mod leaving;
 mod limits;
 mod models;
 mod outbound;
+mod provider_metrics;
 mod providers;
 mod raw;
 mod realtime;
@@ -31,6 +35,7 @@ mod smoke;
 mod snapshot;
 mod streams;
 mod suspended;
+mod teaching;
 mod tokens;
 mod translation;
 mod upstream;

@@ -25,16 +25,23 @@ pub fn routes() -> Routes {
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Question {
-    request_id: String,
+    request_id: Option<String>,
+    /// Of a trace that has one request.
+    trace_id: Option<String>,
 }
 
 async fn explain(State(app): State<App>, call: Call) -> Answer {
-    if !call.object()?.contains_key("request_id") {
-        const ELSEWHERE: &str = "Send `request_id`; what would become of a request is told by the proxy, on this path";
+    const ELSEWHERE: &str =
+        "Send `request_id` or `trace_id`; what would become of a request is told by the proxy, on this path";
+    let fields = call.object()?;
+    if !fields.contains_key("request_id") && !fields.contains_key("trace_id") {
         return Err(ApiError::invalid(ELSEWHERE));
     }
-    let Question { request_id } = call.body()?;
-    let asked = text::sized("request_id", request_id, 1..=LONGEST)?;
+    let asked = match call.body()? {
+        Question { request_id: Some(id), trace_id: None } => text::sized("request_id", id, 1..=LONGEST)?,
+        Question { request_id: None, trace_id: Some(id) } => text::sized("trace_id", id, 1..=LONGEST)?,
+        _ => return Err(ApiError::invalid("Send either `request_id` or `trace_id`")),
+    };
     let view = LogView::whole(&call.caller)?;
     let db = app.db.get().await?;
     let request = request::find(&*db, &view, &asked).await?;

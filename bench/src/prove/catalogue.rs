@@ -45,7 +45,7 @@ pub async fn prove(providers: u32, configs: u32, report: &mut Report) -> anyhow:
     report.figure("providers and configs", format!("{providers} and {configs}"));
     report.figure("written and in memory after", format!("{:.2} s", begun.elapsed().as_secs_f64()));
 
-    let (rows, reloads) = (read_rows(&stack).await?, metric(&stack, "gateway_snapshot_reloads").await?);
+    let (rows, reloads) = (read_rows(&stack).await?, metric(&stack, "gateway_snapshot_reloads_total").await?);
     let mut times = Vec::new();
     for n in 0..EDITS / 4 {
         let n = n as u32;
@@ -61,7 +61,7 @@ pub async fn prove(providers: u32, configs: u32, report: &mut Report) -> anyhow:
     report.figure("peak memory of the proxy", megabytes(stack.proxy.peak_memory()?));
     report.promise(&format!("the p99 of {EDITS} edits is within a second"), spread.p99 <= LIMIT);
     report.promise("an edit costs its own size", per_edit <= MOST_ROWS);
-    report.promise("nothing was loaded whole", metric(&stack, "gateway_snapshot_reloads").await? == reloads);
+    report.promise("nothing was loaded whole", metric(&stack, "gateway_snapshot_reloads_total").await? == reloads);
     drop(writer);
     stack.stop(report)
 }
@@ -112,7 +112,7 @@ async fn until(stack: &Stack, name: &str, rows: u32) -> anyhow::Result<()> {
 }
 
 async fn read_rows(stack: &Stack) -> anyhow::Result<f64> {
-    metric(stack, "gateway_snapshot_read_rows").await
+    metric(stack, "gateway_snapshot_read_rows_total").await
 }
 
 async fn metric(stack: &Stack, name: &str) -> anyhow::Result<f64> {

@@ -48,17 +48,17 @@ pub async fn tell(
 ) -> Result<Ended, Ended> {
     visit.answer.status = source.head().status.as_u16();
     visit.answers(&source.head().headers);
-    let event = event(passed, visit.answer.status, visit.request.dialect, visit.id());
+    let event = event(passed, visit.answer.status, visit.request.dialect, visit.id(), visit.tried_provider());
     visit.late(read, &event);
     client.write_body(event, true).await?;
     Ok(Ended::Complete)
 }
 
-fn event(body: &[u8], status: u16, dialect: Dialect, id: &str) -> Bytes {
+fn event(body: &[u8], status: u16, dialect: Dialect, id: &str, provider: Option<&str>) -> Bytes {
     let is_error = status >= 400;
     if is_error && (dialect == Dialect::Responses || !body.starts_with(b"{")) {
         let message = format!("the provider answered with {status}");
-        return Refusal::upstream_error(status, message).event(dialect, id);
+        return Refusal::upstream_error(status, message).event(dialect, id, provider);
     }
     let mut event = Vec::with_capacity(body.len() + 64);
     if is_error && dialect == Dialect::Anthropic {
@@ -89,12 +89,12 @@ mod tests {
             (Dialect::Anthropic, Some("error"), 1),
             (Dialect::Responses, Some("response.failed"), 1),
         ] {
-            let event = event(body, 429, dialect, "id");
+            let event = event(body, 429, dialect, "id", None);
             let found: Vec<_> = events(&event).collect();
             assert_eq!((found[0].name.as_deref(), found.len()), (name, count), "{dialect:?}");
             let said: serde_json::Value = serde_json::from_slice(&found[0].data).unwrap();
             assert!(said.pointer("/error/message").or(said.pointer("/response/error/message")).is_some(), "{said}");
         }
-        assert!(String::from_utf8_lossy(&event(b"<html>", 502, Dialect::OpenAi, "id")).contains("502"));
+        assert!(String::from_utf8_lossy(&event(b"<html>", 502, Dialect::OpenAi, "id", None)).contains("502"));
     }
 }

@@ -12,8 +12,8 @@ pub async fn refuse(client: &mut impl Downstream, visit: &mut Visit, refusal: &R
     visit.answer.error_code = Some(refusal.code);
     let is_event = visit.answer.pulse.has_begun;
     let body = match is_event {
-        true => refusal.event(visit.request.dialect, visit.id()),
-        false => refusal.body(visit.request.dialect, visit.id()),
+        true => refusal.event(visit.request.dialect, visit.id(), visit.tried_provider()),
+        false => refusal.body(visit.request.dialect, visit.id(), visit.tried_provider()),
     };
     let head = refusal_head(visit, refusal, body.len());
     visit.answers(&head.headers);

@@ -1,5 +1,6 @@
 //! The table of providers, each with the origin that the dialer made of its address.
 
+use crate::metrics::ProviderNumber;
 use crate::net::dial::{Dialer, Origin};
 use anyhow::Context as _;
 use bytes::Bytes;
@@ -14,6 +15,8 @@ pub struct Provider {
     pub name: String,
     /// The same as answers tell it: a text that is never given back, so that telling it counts no references.
     pub label: HeaderValue,
+    /// Its place in the table, by which metrics know it.
+    pub number: ProviderNumber,
     /// Where it is when the request names no other place; some have no place of their own.
     pub origin: Option<Arc<Origin>>,
     pub row: Arc<shared::providers::ProviderEntry>,
@@ -25,8 +28,20 @@ impl Providers {
     /// The bundled table with the rows of an operator's file over it.
     pub fn load(file: Option<&Path>, dialer: &Dialer) -> anyhow::Result<Self> {
         let rows = shared::providers::Providers::load(file)?;
-        let providers = rows.iter().map(|row| Ok((row.slug.clone(), Arc::new(provider(row, dialer)?))));
+        let mut rows: Vec<_> = rows.iter().collect();
+        rows.sort_by(|one, other| one.slug.cmp(&other.slug));
+        let providers = rows.iter().enumerate().map(|(number, row)| {
+            let provider = provider(row, ProviderNumber(number), dialer)?;
+            Ok((row.slug.clone(), Arc::new(provider)))
+        });
         Ok(Self(providers.collect::<anyhow::Result<_>>()?))
+    }
+
+    /// Their names, in the order of their numbers.
+    pub fn in_order(&self) -> Vec<&str> {
+        let mut names: Vec<&str> = self.names().collect();
+        names.sort_unstable();
+        names
     }
 
     pub fn get(&self, name: &str) -> Option<&Arc<Provider>> {
@@ -38,11 +53,15 @@ impl Providers {
     }
 }
 
-fn provider(row: &Arc<shared::providers::ProviderEntry>, dialer: &Dialer) -> anyhow::Result<Provider> {
+fn provider(
+    row: &Arc<shared::providers::ProviderEntry>,
+    number: ProviderNumber,
+    dialer: &Dialer,
+) -> anyhow::Result<Provider> {
     let origin = row.base_url.as_deref().map(|url| dialer.known_host(url)).transpose();
     let origin = origin.with_context(|| format!("the address of the provider {}", row.slug))?;
     let name = row.slug.to_string();
     let label = HeaderValue::from_maybe_shared(Bytes::from_static(name.clone().leak().as_bytes()))
         .with_context(|| format!("the name of the provider {name}"))?;
-    Ok(Provider { name, label, origin, row: row.clone() })
+    Ok(Provider { name, label, number, origin, row: row.clone() })
 }

@@ -20,6 +20,7 @@ use http::{HeaderName, HeaderValue};
 use serde_json::Value;
 use shared::config::Placement;
 use shared::model::IntegrationModel;
+use shared::nearest::nearest;
 use shared::seal::data_key::DataKey;
 use shared::seal::{SealError, Sealed, Sealer};
 use std::borrow::Cow;
@@ -28,7 +29,6 @@ use std::time::Duration;
 
 const OTHER_ADDRESS: &str = "a stored credential goes to its own address alone";
 const NO_PROVIDER: &str = "it holds a credential and does not name the provider that the credential is for";
-const NO_ADDRESS: &str = "this provider has no address of its own, so the request must name one";
 
 /// Everything a target is found in.
 pub struct TargetResolver<'e> {
@@ -203,7 +203,7 @@ impl TargetResolver<'_> {
 
     /// The provider's own address, with its places filled.
     fn own_origin(&self, provider: &Provider, place: &PlacementFields<'_>) -> Result<Arc<Origin>, Refusal> {
-        let known = || provider.origin.clone().ok_or_else(|| Refusal::invalid_custom_host(NO_ADDRESS));
+        let known = || provider.origin.clone().ok_or_else(|| Refusal::missing_custom_host(&provider.name));
         let Some(address) = &provider.row.address else { return known() };
         match address.fill(|name| provider.row.placed(name, |field| place.get(field))) {
             Ok(url) if provider.row.base_url.as_deref() == Some(&url) => known(),
@@ -240,7 +240,8 @@ impl TargetResolver<'_> {
     }
 
     fn provider(&self, name: &str) -> Result<Arc<Provider>, Refusal> {
-        self.providers.get(name).cloned().ok_or_else(|| Refusal::invalid_provider(name))
+        let known = self.providers.get(name).cloned();
+        known.ok_or_else(|| Refusal::unknown_provider(name, nearest(name, self.providers.names())))
     }
 
     /// Of the header, else of the config.

@@ -1,8 +1,9 @@
 //! What the gateway answers by itself at no provider's expense: a greeting, and browsers' questions before a call.
 
-use http::{HeaderValue, header};
+use super::Readiness;
+use http::{HeaderValue, Method, header};
 use pingora_core::Result;
-use pingora_http::ResponseHeader;
+use pingora_http::{RequestHeader, ResponseHeader};
 
 pub const GREETING: &[u8] = concat!(
     r#"{"name":"Portcullis","version":""#,
@@ -15,6 +16,24 @@ pub fn json_head(status: u16, length: usize) -> Result<ResponseHeader> {
     let mut head = ResponseHeader::build_no_case(status, Some(6))?;
     head.insert_header(header::CONTENT_TYPE, HeaderValue::from_static("application/json"))?;
     head.insert_header(header::CONTENT_LENGTH, HeaderValue::from(length))?;
+    Ok(head)
+}
+
+/// The pages of the metrics port that a balancer asks for, where the operator wants them here, too.
+pub fn health(head: &RequestHeader, readiness: &Readiness) -> Option<(u16, &'static [u8])> {
+    match (&head.method, head.uri.path()) {
+        (&Method::GET, "/healthz") => Some((200, &b"ok\n"[..])),
+        (&Method::GET, "/readyz") => Some(match readiness() {
+            Ok(()) => (200, &b"ready\n"[..]),
+            Err(why) => (503, why.as_bytes()),
+        }),
+        _ => None,
+    }
+}
+
+pub fn text_head(status: u16, length: usize) -> Result<ResponseHeader> {
+    let mut head = json_head(status, length)?;
+    head.insert_header(header::CONTENT_TYPE, HeaderValue::from_static("text/plain"))?;
     Ok(head)
 }
 

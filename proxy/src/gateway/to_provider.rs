@@ -59,7 +59,8 @@ impl Gateway {
                     match self.engine.calls.dialer.peer(&target.origin, &passage.tried, is_upgrade, timeout).await {
                         Ok(peer) => return Ok(peer),
                         Err(error) => {
-                            self.engine.metrics.attempt(Outcome::Failed(error.class()));
+                            let failed = Outcome::Failed(error.class());
+                            self.engine.metrics.attempt(target.provider.number, 0, failed);
                             match error.class() {
                                 proxy::net::dial::Class::Blocked => Refusal::invalid_custom_host(&error),
                                 _ => Refusal::upstream_unreachable(&target.provider.name, &error),
@@ -68,9 +69,11 @@ impl Gateway {
                     }
                 }
             };
+            let left = passage.target.provider.number;
             if !self.engine.router.reroute(passage, None, session.req_header(), visit)? {
                 return Err(refusal);
             }
+            self.engine.metrics.left(left);
         }
     }
 
@@ -91,7 +94,8 @@ impl Gateway {
         let failed = passage.target.clone();
         let found = self.engine.router.reroute(passage, None, session.req_header(), &mut ctx.visit);
         if matches!(found, Ok(true)) {
-            self.engine.metrics.attempt(Outcome::Failed(class));
+            self.engine.metrics.left(failed.provider.number);
+            self.engine.metrics.attempt(failed.provider.number, 0, Outcome::Failed(class));
         } else {
             ctx.refusal = Some(found.err().unwrap_or_else(|| self.relay_refusal(Some(&failed), error)));
         }
@@ -102,7 +106,7 @@ impl Gateway {
     pub(super) fn relay_refusal(&self, target: Option<&Target>, error: &Error) -> Refusal {
         let Some(target) = target else { return Refusal::control_plane_unavailable() };
         let class = proxy::net::dial::Class::from_error(error);
-        self.engine.metrics.attempt(Outcome::Failed(class));
+        self.engine.metrics.attempt(target.provider.number, 0, Outcome::Failed(class));
         let provider = &target.provider.name;
         match error.etype() {
             ErrorType::ReadTimedout => target.timed_out(),

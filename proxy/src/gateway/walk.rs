@@ -15,6 +15,11 @@ use std::pin::pin;
 
 impl Gateway {
     pub(super) async fn walk(&self, session: &mut Session, ctx: &mut Ctx) -> Result<bool> {
+        if let Some(readiness) = &self.readiness
+            && let Some((status, text)) = pages::health(session.req_header(), readiness)
+        {
+            return self.own_page(session, ctx, pages::text_head(status, text.len())?, Bytes::from_static(text)).await;
+        }
         let peer = session.client_addr().and_then(|address| address.as_inet()).map(|address| address.ip());
         match self.engine.open(session.req_header(), peer, &mut ctx.visit).await {
             Err(refusal) => self.refuse(session, ctx, &refusal).await,

@@ -4,6 +4,7 @@
 use crate::realtime;
 use crate::refusal::Refusal;
 use crate::request::headers::GatewayHeaders;
+use crate::request::text_bounds::{self, cut};
 use crate::snapshot::Snapshot;
 use chrono::{DateTime, Utc};
 use http::HeaderValue;
@@ -42,7 +43,7 @@ pub fn identify<'h>(
     scopes: &[&str],
     now: DateTime<Utc>,
 ) -> Result<Identified<'h>, Refusal> {
-    let sent = service_key(headers).ok_or_else(Refusal::missing_api_key)?;
+    let sent = service_key(headers).ok_or_else(|| missing_key(headers))?;
     if !snapshot.is_loaded() {
         return Err(Refusal::not_ready());
     }
@@ -67,6 +68,15 @@ pub fn identify<'h>(
         return Err(Refusal::insufficient_scope(scopes.first().unwrap_or(&INFERENCE)));
     }
     Ok(Identified::Key(Principal { key, workspace, token: None }))
+}
+
+/// No key of ours; one that was sent may have been read as the provider's.
+fn missing_key(headers: &GatewayHeaders<'_>) -> Refusal {
+    let named = headers.provider.and_then(|name| name.to_str().ok()).or_else(|| headers.named_by_mode());
+    match (headers.authorization, named) {
+        (Some(_), Some(provider)) => Refusal::key_read_as_providers(cut(provider, text_bounds::NAME)),
+        _ => Refusal::missing_api_key(),
+    }
 }
 
 /// The admin key that the headers name, if they name one that can be used.

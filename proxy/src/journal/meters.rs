@@ -1,5 +1,6 @@
 //! Metrics of the journal. `lost` must read 0: anything else is worth waking somebody.
 
+use super::spend_meters::SpendMeters;
 use prometheus::{Gauge, IntCounter, IntGauge, Registry};
 
 pub struct JournalMeters {
@@ -22,6 +23,7 @@ pub struct JournalMeters {
     pub bodies_failures: IntCounter,
     pub bodies_lost: IntCounter,
     pub bodies_backlog_bytes: IntGauge,
+    pub spend: SpendMeters,
 }
 
 impl JournalMeters {
@@ -46,6 +48,7 @@ impl JournalMeters {
             IntGauge::new("gateway_trace_spans_waiting", "Spans that wait for the collector of traces.")?;
         registry.register(Box::new(spans_waiting.clone()))?;
         Ok(Self {
+            spend: SpendMeters::new(registry)?,
             records: counter("gateway_journal_records_total", "Calls noted in the journal.")?,
             shipped: counter("gateway_journal_shipped_total", "Logs stored in Postgres, adopted ones included.")?,
             lost: counter(

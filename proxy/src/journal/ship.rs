@@ -18,6 +18,7 @@ use super::pace::ShipPace;
 use super::reader::Records;
 use super::record::{Record, Undecodable};
 use super::segment::ClosedSegment;
+use super::spend_meters::{SpendLabels, Spent};
 use super::traces::Traces;
 use super::uncounted_tokens::UncountedCalls;
 use crate::limits;
@@ -45,6 +46,7 @@ pub struct Shipper {
     meters: Arc<JournalMeters>,
     traces: Option<Traces>,
     client: Option<Client>,
+    labels: SpendLabels,
 }
 
 /// What became of a file.
@@ -80,7 +82,14 @@ impl Shipper {
         meters: Arc<JournalMeters>,
         traces: Option<Traces>,
     ) -> Self {
-        Self { database, pricer, meters, traces, client: None }
+        Self { database, pricer, meters, traces, client: None, labels: SpendLabels::default() }
+    }
+
+    /// Counts what workspaces use, so many of them by their own name.
+    #[must_use]
+    pub fn counting_workspaces(mut self, most: usize) -> Self {
+        self.labels.most_workspaces = most;
+        self
     }
 
     /// Sends the records of a file that are not stored yet. Those that do not say what they used may be in `untold`.
@@ -140,6 +149,7 @@ impl Shipper {
         let mut rows = Vec::with_capacity(records.len());
         let mut seen = HashSet::with_capacity(records.len());
         let (mut bad, mut estimated, mut sent) = (Vec::new(), Vec::new(), ShipOutcome::All);
+        let mut spent = Vec::new();
         for frame in records.iter() {
             match Record::decode(frame) {
                 Ok(record) if !seen.insert(record.id) => {}
@@ -155,6 +165,7 @@ impl Shipper {
                     if let Some(traces) = &mut self.traces {
                         traces.note(&record, &priced);
                     }
+                    spent.extend(Spent::new(&record, &priced));
                     rows.push((LogRow::new(record, priced), frame));
                 }
                 Err(Undecodable::Newer) => {
@@ -171,6 +182,7 @@ impl Shipper {
         }
         if stored.is_ok() {
             estimated.into_iter().for_each(|id| untold.forget(id));
+            spent.iter().for_each(|spent| self.meters.spend.count(spent, &mut self.labels));
         }
         match (&mut self.traces, &stored) {
             (Some(traces), Ok(())) => traces.send(),

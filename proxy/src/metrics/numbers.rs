@@ -32,6 +32,8 @@ type Handles<T> = prometheus::Result<Vec<T>>;
 struct Family {
     desc: Desc,
     rows: Vec<FamilyRow>,
+    /// So many rows belong together and are shown once one of them has counted; 0 shows all from the start.
+    group: usize,
 }
 
 struct FamilyRow {
@@ -89,6 +91,13 @@ impl Draft {
         Ok(Times { first, bounds })
     }
 
+    /// The rows of the family added last belong together in groups of so many, which are shown once one has counted.
+    pub fn show_when_counted(&mut self, group: usize) {
+        if let Some(family) = self.families.last_mut() {
+            family.group = group;
+        }
+    }
+
     /// Each row takes so many numbers; answers where those of each begin.
     fn family(
         &mut self,
@@ -106,7 +115,7 @@ impl Draft {
         let names =
             family.first().map_or(Vec::new(), |row| row.labels.iter().map(|(name, _)| (*name).into()).collect());
         let desc = Desc::new(name.into(), help.into(), names, HashMap::new())?;
-        self.families.push(Family { desc, rows: family });
+        self.families.push(Family { desc, rows: family, group: 0 });
         Ok(places)
     }
 
@@ -147,6 +156,16 @@ impl Numbers {
 
     pub fn sum(&self, gauge: StripedCounter) -> i64 {
         self.0.stripes.total(gauge.0) as i64
+    }
+
+    /// Whether anything was counted in the row.
+    fn has_counted(&self, row: &FamilyRow) -> bool {
+        match row.value {
+            FamilyValue::Counter(one) | FamilyValue::Gauge(one) => self.0.stripes.total(one.0) != 0,
+            FamilyValue::Times(times) => {
+                (0..=times.bounds.len()).any(|bucket| self.0.stripes.total(times.first + bucket) != 0)
+            }
+        }
     }
 
     fn metric(&self, row: &FamilyRow) -> proto::Metric {
@@ -209,7 +228,9 @@ impl Collector for Numbers {
                 Some(FamilyValue::Gauge(_)) => MetricType::GAUGE,
                 Some(FamilyValue::Counter(_)) | None => MetricType::COUNTER,
             });
-            shown.set_metric(family.rows.iter().map(|row| self.metric(row)).collect());
+            let groups = family.rows.chunks(family.group.max(1));
+            let counted = groups.filter(|group| family.group == 0 || group.iter().any(|row| self.has_counted(row)));
+            shown.set_metric(counted.flatten().map(|row| self.metric(row)).collect());
             shown
         };
         self.0.families.iter().map(shown).collect()
@@ -241,6 +262,20 @@ mod tests {
         assert_eq!(numbers.sum(gauge), -2);
         let text = rendered(&numbers);
         assert!(text.contains("c_total{kind=\"a\"} 3\n") && text.contains("\ng -2\n"), "{text}");
+    }
+
+    #[test]
+    fn a_group_is_shown_as_a_whole_once_one_of_it_has_counted() {
+        let mut draft = Draft::default();
+        let rows = ["a", "b"].iter().flat_map(|name| ["x", "y"].iter().map(|kind| vec![("n", *name), ("k", *kind)]));
+        let counters = draft.counters(("c_total", "c"), rows).unwrap();
+        draft.show_when_counted(2);
+        let numbers = draft.begin();
+        assert_eq!(rendered(&numbers), "");
+        numbers.inc(counters[3]);
+        let text = rendered(&numbers);
+        assert!(text.contains("{k=\"x\",n=\"b\"} 0\n") && text.contains("{k=\"y\",n=\"b\"} 1\n"), "{text}");
+        assert!(!text.contains("n=\"a\""), "{text}");
     }
 
     #[test]

@@ -83,7 +83,7 @@ fn every_dialect_finds_its_message_where_its_clients_look() {
         (Dialect::ControlPlane, vec!["/error/message", "/data/message", "/message"]),
         (Dialect::Plain, vec!["/message"]),
     ] {
-        let body: Value = serde_json::from_slice(&refusal.body(dialect, "id")).unwrap();
+        let body: Value = serde_json::from_slice(&refusal.body(dialect, "id", None)).unwrap();
         for pointer in pointers {
             assert_eq!(body.pointer(pointer).unwrap(), "the API key is not valid", "{dialect:?} {pointer}");
         }

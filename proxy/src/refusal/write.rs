@@ -5,14 +5,14 @@ use bytes::Bytes;
 use serde_json::json;
 
 impl Refusal {
-    /// The error body in the words of the route's clients.
-    pub fn body(&self, dialect: Dialect, request_id: &str) -> Bytes {
+    /// The error body in the words of the route's clients. `provider` is the one that was tried, if one was.
+    pub fn body(&self, dialect: Dialect, request_id: &str, provider: Option<&str>) -> Bytes {
         let message = &self.message;
         let mut value = match dialect {
             Dialect::OpenAi | Dialect::Responses => json!({
                 "status": "failure", "message": message,
                 "error": { "message": message, "type": self.kind.as_str(), "param": self.param, "code": self.written_code() },
-                "provider": null,
+                "provider": provider,
             }),
             Dialect::Anthropic => json!({
                 "type": "error", "error": { "type": self.kind.as_str(), "message": message, "code": self.written_code() },
@@ -26,6 +26,9 @@ impl Refusal {
             }),
             Dialect::Plain => json!({ "message": message, "ok": false }),
         };
+        if let (Dialect::Anthropic, Some(provider)) = (dialect, provider) {
+            value["provider"] = json!(provider);
+        }
         if !self.errors.is_empty() {
             value["errors"] = json!(self.errors);
         }
@@ -33,13 +36,13 @@ impl Refusal {
     }
 
     /// The same as one server-sent event, for a stream that has already begun.
-    pub fn event(&self, dialect: Dialect, request_id: &str) -> Bytes {
+    pub fn event(&self, dialect: Dialect, request_id: &str, provider: Option<&str>) -> Bytes {
         if dialect == Dialect::Responses {
             let error = json!({ "code": self.written_code(), "message": self.message });
             let failed = json!({ "type": "response.failed", "response": { "status": "failed", "error": error } });
             return Bytes::from(format!("event: response.failed\ndata: {failed}\n\n"));
         }
-        let body = self.body(dialect, request_id);
+        let body = self.body(dialect, request_id, provider);
         let mut event = Vec::with_capacity(body.len() + 40);
         if dialect == Dialect::Anthropic {
             event.extend_from_slice(b"event: error\n");

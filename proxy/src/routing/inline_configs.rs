@@ -3,9 +3,10 @@
 
 use crate::refusal::Refusal;
 use crate::routing::plan::{Plan, compile};
+use crate::routing::warnings::ConfigWarnings;
 use arc_swap::ArcSwap;
 use serde_json::Value;
-use shared::config::{Strictness, parse_config};
+use shared::config::{Strictness, parse_config_warning};
 use shared::settings::config_limits::ConfigLimits;
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -34,9 +35,10 @@ impl InlineConfigs {
             return Ok(known);
         }
         let value: Value = serde_json::from_str(text).map_err(|error| Refusal::invalid_config(error.to_string()))?;
-        let config = parse_config(&value, Strictness::Inline, &self.limits);
-        let config = config.map_err(|faults| Refusal::faulty_config(&faults))?;
-        Ok(self.keep(workspace, text, Arc::new(compile(&config))))
+        let config = parse_config_warning(&value, Strictness::Inline, &self.limits);
+        let (config, warnings) = config.map_err(|faults| Refusal::faulty_config(&faults))?;
+        let plan = compile(&config).with_warnings(ConfigWarnings::new(warnings));
+        Ok(self.keep(workspace, text, Arc::new(plan)))
     }
 
     /// Each plan that is remembered, and whose it is.

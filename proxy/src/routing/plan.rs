@@ -11,6 +11,7 @@ use crate::request::body::edit::Edits;
 use crate::routing::breaker::Breaker;
 use crate::routing::latency::Latencies;
 use crate::routing::retry_budget::Budget;
+use crate::routing::warnings::ConfigWarnings;
 use http::HeaderValue;
 use shared::config::{Cache, Placement, Query, Retry, Sticky};
 use std::sync::Arc;
@@ -22,6 +23,8 @@ pub struct Plan {
     /// The root first.
     nodes: Vec<Node>,
     has_breakers: bool,
+    /// What was ignored or changed when it was read.
+    warnings: Option<ConfigWarnings>,
 }
 
 #[derive(Debug)]
@@ -155,6 +158,16 @@ impl Plan {
             Branch::Leaf(leaf) => Some(&**leaf),
             _ => None,
         })
+    }
+
+    #[must_use]
+    pub fn with_warnings(mut self, warnings: Option<ConfigWarnings>) -> Self {
+        self.warnings = warnings;
+        self
+    }
+
+    pub fn warnings(&self) -> Option<&ConfigWarnings> {
+        self.warnings.as_ref()
     }
 
     /// Whether any target has a circuit that can open.

@@ -5,6 +5,7 @@
 //! It listens by itself: a listening service of Pingora's would close this port the moment the process begins to
 //! leave, just when a balancer must hear 503 and Prometheus wants to see the drain.
 
+use crate::gateway::Readiness;
 use crate::serve::drain::Drain;
 use async_trait::async_trait;
 use http::{Response, StatusCode, header};
@@ -14,6 +15,7 @@ use pingora_core::protocols::http::ServerSession;
 use pingora_core::protocols::l4::stream::Stream;
 use pingora_core::server::ShutdownWatch;
 use pingora_core::services::background::BackgroundService;
+use proxy::metrics::advance;
 use proxy::walk::{Engine, circuits};
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -99,16 +101,26 @@ impl ServeHttp for Health {
 
 impl Health {
     fn ready(&self) -> Response<Vec<u8>> {
+        match self.readiness() {
+            Ok(()) => text(StatusCode::OK, "ready\n".into()),
+            Err(why) => text(StatusCode::SERVICE_UNAVAILABLE, why.into()),
+        }
+    }
+
+    /// The same for the port of the traffic.
+    pub fn told(self: Arc<Self>) -> Readiness {
+        Arc::new(move || self.readiness())
+    }
+
+    /// Why the process should get no traffic, if it should not.
+    fn readiness(&self) -> Result<(), &'static str> {
         if self.leave.is_leaving() {
-            return text(StatusCode::SERVICE_UNAVAILABLE, "leaving\n".into());
+            return Err("leaving\n");
         }
         if !self.engine.snapshot.is_loaded() {
-            return text(StatusCode::SERVICE_UNAVAILABLE, "no keys are loaded yet\n".into());
+            return Err("no keys are loaded yet\n");
         }
-        match self.listens.load(Ordering::Relaxed) {
-            true => text(StatusCode::OK, "ready\n".into()),
-            false => text(StatusCode::SERVICE_UNAVAILABLE, "not listening yet\n".into()),
-        }
+        if self.listens.load(Ordering::Relaxed) { Ok(()) } else { Err("not listening yet\n") }
     }
 
     fn circuits(&self) -> Response<Vec<u8>> {
@@ -124,12 +136,16 @@ impl Health {
         metrics.snapshot_age.set(snapshot.age().map_or(-1.0, |age| age.as_secs_f64()));
         metrics.snapshot_cursor.set(snapshot.cursor() as i64);
         metrics.snapshot_connected.set(i64::from(snapshot.is_connected()));
-        metrics.snapshot_failures.set(snapshot.failures() as i64);
-        metrics.snapshot_reloads.set(snapshot.progress().reloads as i64);
-        metrics.snapshot_read.set(snapshot.read_rows() as i64);
-        metrics.snapshot_skipped.set(snapshot.skipped_rows() as i64);
+        advance(&metrics.snapshot_failures, snapshot.failures());
+        advance(&metrics.snapshot_reloads, snapshot.progress().reloads);
+        advance(&metrics.snapshot_read, snapshot.read_rows());
+        advance(&metrics.snapshot_skipped, snapshot.skipped_rows());
         for (table, rows) in snapshot.rows() {
             metrics.snapshot_rows.with_label_values(&[table]).set(rows as i64);
+        }
+        metrics.circuits.reset();
+        for ((provider, state), circuits) in circuits::by_provider(&self.engine, Instant::now()) {
+            metrics.circuits.with_label_values(&[&*provider, state]).set(circuits);
         }
         metrics.body_bytes.set(self.engine.body_limits.memory.used() as i64);
         metrics.pool_idle.set(self.engine.calls.dialer.idle_connections() as i64);

@@ -24,6 +24,8 @@ pub struct RequestIdentity {
     pub dialect: Dialect,
     /// A page of another origin asks: its browser shows it the answer only if the answer says so.
     pub is_from_browser: bool,
+    /// Whose request it is, once that is known.
+    pub workspace_id: Option<Uuid>,
 }
 
 impl RequestIdentity {
@@ -42,6 +44,7 @@ impl RequestIdentity {
             alias: None,
             dialect: Dialect::default(),
             is_from_browser: false,
+            workspace_id: None,
         }
     }
 

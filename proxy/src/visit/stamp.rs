@@ -1,8 +1,8 @@
 //! The headers that every answer carries, whoever wrote its body: which request it was, who answered and after how many
 //! tries, what is left of its limits, how long it took.
 
-use super::Visit;
 use super::server_timing::timing;
+use super::{RoutingState, Visit};
 use crate::request::headers::PREFIX;
 use http::{HeaderMap, HeaderName, HeaderValue, header};
 use pingora_http::ResponseHeader;
@@ -11,6 +11,12 @@ use pingora_http::ResponseHeader;
 static REQUEST_ID: HeaderName = HeaderName::from_static("x-gateway-request-id");
 static TRACE_ID: HeaderName = HeaderName::from_static("x-gateway-trace-id");
 static PROVIDER: HeaderName = HeaderName::from_static("x-gateway-provider");
+/// The name that load balancers, log systems and SDKs look for.
+static COMMON_REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
+static ATTEMPT_COUNT: HeaderName = HeaderName::from_static("x-gateway-attempt-count");
+static WARNINGS: HeaderName = HeaderName::from_static("x-gateway-warnings");
+/// Obeyed by the SDKs of OpenAI and Anthropic.
+static SHOULD_RETRY: HeaderName = HeaderName::from_static("x-should-retry");
 static RETRY_COUNT: HeaderName = HeaderName::from_static("x-gateway-retry-attempt-count");
 static OPTION: HeaderName = HeaderName::from_static("x-gateway-last-used-option-index");
 static CACHE_STATUS: HeaderName = HeaderName::from_static("x-gateway-cache-status");
@@ -29,6 +35,7 @@ impl Visit {
     pub fn stamp_relayed(&mut self, head: &mut ResponseHeader) {
         let has_limits = head.headers.keys().any(|name| name.as_str().starts_with(LIMITS));
         let has_timing = head.headers.contains_key(&SERVER_TIMING);
+        let has_id = head.headers.contains_key(&COMMON_REQUEST_ID);
         let alias = self.request.alias.clone();
         self.stamps(|name, value| {
             let is_limit = name.as_str().starts_with(LIMITS);
@@ -39,15 +46,21 @@ impl Visit {
                     let _ = head.insert_header([prefix, suffix].concat(), value.clone());
                 }
             }
-            if !(is_limit && has_limits || is_timing && has_timing) {
+            let is_id = name == COMMON_REQUEST_ID;
+            if !(is_limit && has_limits || is_timing && has_timing || is_id && has_id) {
                 let _ = head.insert_header(name, value);
             }
         });
     }
 
-    /// The same for a head that is still plain parts.
+    /// The same for a head that is still plain parts. A provider's own `x-request-id` stays: its support asks for it.
     pub fn stamp_map(&mut self, head: &mut HeaderMap) {
-        self.stamps(|name, value| drop(head.insert(name, value)));
+        let has_id = head.contains_key(&COMMON_REQUEST_ID);
+        self.stamps(|name, value| {
+            if !(has_id && name == COMMON_REQUEST_ID) {
+                head.insert(name, value);
+            }
+        });
     }
 
     fn stamps(&mut self, mut put: impl FnMut(HeaderName, HeaderValue)) {
@@ -69,8 +82,16 @@ impl Visit {
         if let Some(provider) = &self.routing.provider {
             ours(&PROVIDER, provider.clone());
             ours(&RETRY_COUNT, count(self.routing.retries));
+            ours(&ATTEMPT_COUNT, attempts(self.routing.attempts));
             ours(&OPTION, self.routing.option.clone());
             ours(&CACHE_STATUS, HeaderValue::from_static("DISABLED"));
+        }
+        if let Some(warnings) = &self.routing.warnings {
+            ours(&WARNINGS, warnings.clone());
+        }
+        put(COMMON_REQUEST_ID.clone(), self.request.id_header());
+        if has_given_up(&self.routing, self.answer.status) {
+            put(SHOULD_RETRY.clone(), HeaderValue::from_static("false"));
         }
         if let Some(admission) = &self.observer.admission {
             admission.shown.stamp(&mut put);
@@ -80,6 +101,18 @@ impl Visit {
             put(header::ACCESS_CONTROL_ALLOW_ORIGIN, HeaderValue::from_static("*"));
             put(header::ACCESS_CONTROL_EXPOSE_HEADERS, HeaderValue::from_static("*"));
         }
+    }
+}
+
+/// Whether the gateway tried in vain as often as it may: a client that tries again would multiply that.
+fn has_given_up(routing: &RoutingState, status: u16) -> bool {
+    status >= 400 && (routing.retries < 0 || routing.attempts > 1)
+}
+
+fn attempts(made: u8) -> HeaderValue {
+    match made {
+        1 => HeaderValue::from_static("1"),
+        other => HeaderValue::from(u16::from(other)),
     }
 }
 
@@ -113,5 +146,25 @@ mod tests {
         assert_eq!(own["x-acme-server-timing"], own["x-gateway-server-timing"]);
         let plain = stamped(&[]);
         assert_eq!(plain["server-timing"], plain["x-gateway-server-timing"]);
+        assert_eq!(plain["x-request-id"], plain["x-gateway-request-id"]);
+        assert_eq!(stamped(&[("x-request-id", "req_1")])["x-request-id"], "req_1");
+    }
+
+    #[test]
+    fn a_client_is_told_not_to_try_again_what_was_tried_in_vain() {
+        for (retries, attempts, status, has_given_up) in [
+            (0, 1, 500, false),
+            (0, 0, 429, false),
+            (2, 3, 200, false),
+            (-1, 3, 500, true),
+            (-1, 1, 500, true),
+            (0, 2, 503, true),
+        ] {
+            let mut visit = Visit::begin();
+            (visit.routing.retries, visit.routing.attempts, visit.answer.status) = (retries, attempts, status);
+            let mut head = HeaderMap::new();
+            visit.stamp_map(&mut head);
+            assert_eq!(head.contains_key("x-should-retry"), has_given_up, "{retries} {attempts} {status}");
+        }
     }
 }

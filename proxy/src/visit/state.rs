@@ -1,5 +1,6 @@
 //! Where a request stands: which target it has come to, and what its client has had of an answer.
 
+use crate::metrics::ProviderNumber;
 use crate::realtime::Websocket;
 use crate::refusal::RefusalCode;
 use crate::snapshot::SavedConfig;
@@ -13,6 +14,12 @@ pub struct RoutingState {
     pub config: Option<Arc<SavedConfig>>,
     /// Known once a target is chosen.
     pub provider: Option<HeaderValue>,
+    /// The same as metrics know it.
+    pub provider_number: ProviderNumber,
+    /// Calls that left for providers, second ones beside a slow first included.
+    pub attempts: u8,
+    /// What was ignored or changed in what the caller sent, for the answer's header.
+    pub warnings: Option<HeaderValue>,
     /// Which part of its config that target is.
     pub option: HeaderValue,
     /// Retries it took; -1 when they were given up.
@@ -28,6 +35,9 @@ impl Default for RoutingState {
         Self {
             config: None,
             provider: None,
+            provider_number: ProviderNumber::NONE,
+            attempts: 0,
+            warnings: None,
             option: HeaderValue::from_static("config"),
             retries: 0,
             upstream: Duration::ZERO,

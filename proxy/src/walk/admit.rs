@@ -97,6 +97,7 @@ impl Engine {
         visit: &mut Visit,
     ) -> Result<(), Refusal> {
         if passage.is_listing {
+            visit.routing.attempts = visit.routing.attempts.saturating_add(1);
             return Ok(());
         }
         let (path, caller, metadata) = passage.asked();

@@ -114,17 +114,22 @@ impl Engine {
             let facts = known(errand, fields, client.head());
             let next = course.after(&outcome, &mut moment(facts, &errand.caller, &mut rand::random::<f64>));
             visit.routing.retries = course.retry_count();
+            let provider = visit.routing.provider_number;
             let wait = match next.map_err(refused)? {
                 AfterAttempt::Deliver => return tried,
-                AfterAttempt::Again(wait) => wait,
+                AfterAttempt::Again(wait) => {
+                    self.metrics.retried(provider);
+                    wait
+                }
                 AfterAttempt::Elsewhere => {
+                    self.metrics.left(provider);
                     let of_next = std::mem::replace(&mut visit.routing.retries, course.retries_before());
                     visit.set_aside(outcome.status, code(&tried), held(&tried));
                     visit.routing.retries = of_next;
                     Duration::ZERO
                 }
             };
-            self.calls.set_aside(tried.map_err(NotCalled::Ended));
+            self.calls.set_aside(provider, tried.map_err(NotCalled::Ended));
             if !wait.is_zero() {
                 beside(client, visit, Box::pin(tokio::time::sleep(wait))).await?;
             }
@@ -224,13 +229,17 @@ impl Engine {
             edited: form.is_none().then_some(sent),
             asks_usage: asking.is_some(),
             deadline: visit.routing.deadline,
+            request_id: visit.request.uuid(),
             asked,
             turn: turn.as_ref(),
         };
         visit.leaves().map_err(refused)?;
         let called = self.calls.call_or_redial(client, visit, call, permit).await;
         visit.routing.upstream += match &called {
-            Ok(answer) => answer.waited,
+            Ok(answer) => {
+                self.metrics.provider_answers(target.provider.number, answer.waited);
+                answer.waited
+            }
             Err(_) => asked.elapsed(),
         };
         if let (Some(hedge), Ok(_)) = (&leaf.hedge, &called) {

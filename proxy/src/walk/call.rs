@@ -6,7 +6,7 @@ use crate::answer::{self, AnswerFailure, AnswerSource, Ended, HeldStart, Steps, 
 use crate::catalog::secrets::Secrets;
 use crate::catalog::target::Target;
 use crate::limits::fairness::{Fairness, Permit};
-use crate::metrics::{Metrics, Outcome};
+use crate::metrics::{Metrics, Outcome, ProviderNumber};
 use crate::net::dial::{Class, DialError, Dialer, Upstream, UpstreamError, UpstreamRequest};
 use crate::net::downstream::Downstream;
 use crate::refusal::Refusal;
@@ -23,6 +23,7 @@ use std::borrow::Cow;
 use std::pin::pin;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
+use uuid::Uuid;
 
 /// An answer whose beginning is held: the provider's, good or bad.
 pub(super) struct HeldAnswer {
@@ -53,6 +54,8 @@ pub(super) struct Call<'c> {
     pub asks_usage: bool,
     /// When the whole request must be over.
     pub deadline: Option<Instant>,
+    /// For log lines.
+    pub request_id: Uuid,
     /// When the target was turned to.
     pub asked: Instant,
     /// What a call beside it has to ask for.
@@ -119,18 +122,18 @@ impl ProviderCalls {
                 Err(NotCalled::Unread) => self.metrics.pool_stale.inc(),
             }
         }
-        Err(unreachable(call.target, Class::Reset, &"a new connection was closed at once"))
+        Err(unreachable(call, Class::Reset, &"a new connection was closed at once"))
     }
 
     /// Counts an attempt that another one replaces; its connection may serve again if its answer was read whole.
-    pub(super) fn set_aside(&self, tried: Result<HeldAnswer, NotCalled>) {
+    pub(super) fn set_aside(&self, provider: ProviderNumber, tried: Result<HeldAnswer, NotCalled>) {
         match tried {
             Ok(answer) => {
-                self.metrics.attempt(Outcome::Answered);
+                self.metrics.attempt(provider, answer.source.head().status.as_u16(), Outcome::Answered);
                 answer.source.release();
             }
             Err(NotCalled::Ended(Ended::Failed(AnswerFailure { outcome: Some(outcome), .. }))) => {
-                self.metrics.attempt(outcome);
+                self.metrics.attempt(provider, 0, outcome);
             }
             Err(_) => {}
         }
@@ -150,10 +153,10 @@ impl ProviderCalls {
         let upstream = called.map_err(|error| match error {
             CallError::TooLate if is_over() => out_of_time().into(),
             CallError::Upstream(error) if error.class() == Class::FirstByteTimeout && is_over() => out_of_time().into(),
-            CallError::TooLate => unreachable(target, Class::FirstByteTimeout, &"no connection in time").into(),
-            CallError::Dial(error) => unreachable(target, error.class(), &error).into(),
+            CallError::TooLate => unreachable(call, Class::FirstByteTimeout, &"no connection in time").into(),
+            CallError::Dial(error) => unreachable(call, error.class(), &error).into(),
             CallError::Upstream(error) if error.is_unread() && !fresh => NotCalled::Unread,
-            CallError::Upstream(error) => unreachable(target, error.class(), &error).into(),
+            CallError::Upstream(error) => unreachable(call, error.class(), &error).into(),
         })?;
         let waited = call.asked.elapsed();
         let mut source = AnswerSource::new(upstream, call.wire);
@@ -246,9 +249,10 @@ pub(super) fn refused(refusal: Refusal) -> Ended {
     Ended::Failed(AnswerFailure { refusal, outcome: None })
 }
 
-fn unreachable(target: &Target, class: Class, error: &dyn std::fmt::Display) -> Ended {
+fn unreachable(call: Call<'_>, class: Class, error: &dyn std::fmt::Display) -> Ended {
+    let target = call.target;
     let provider = &target.provider.name;
-    tracing::warn!(provider, class = class.label(), %error, "an upstream attempt failed");
+    tracing::warn!(request_id = %call.request_id, provider, class = class.label(), %error, "an upstream attempt failed");
     let refusal = match class {
         Class::Blocked => Refusal::invalid_custom_host(error),
         Class::Protocol => Refusal::invalid_upstream_response(provider, error),

@@ -2,9 +2,11 @@
 //! names of tenants have no place among labels of metrics.
 
 use crate::routing::inline_configs::InlineConfigs;
-use crate::routing::plan::Plan;
+use crate::routing::plan::{Leaf, Plan, ProviderSource};
 use crate::snapshot::Snapshot;
+use crate::walk::Engine;
 use serde_json::{Value, json};
+use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 use uuid::Uuid;
 
@@ -23,6 +25,40 @@ pub fn page(snapshot: &Snapshot, inline: &InlineConfigs, now: Instant) -> Value 
     let is_capped = found.len() > MOST;
     let data: Vec<Value> = found.into_iter().take(MOST).map(|(_, circuit)| circuit).collect();
     json!({ "object": "list", "total_is_capped": is_capped, "data": data })
+}
+
+/// How many circuits there are of each provider, by state. Of targets whose provider the request names: `requested`.
+pub fn by_provider(engine: &Engine, now: Instant) -> BTreeMap<(String, &'static str), i64> {
+    let mut found = BTreeMap::new();
+    let mut count = |plan: &Plan, workspace: Uuid| {
+        if !plan.has_breakers() {
+            return;
+        }
+        for leaf in plan.leaves() {
+            let Some(status) = leaf.breaker.as_ref().and_then(|breaker| breaker.status(now)) else { continue };
+            let state = if status.closes_in.is_some() { "open" } else { "closed" };
+            *found.entry((provider(engine, leaf, workspace), state)).or_insert(0) += 1;
+        }
+    };
+    for config in engine.snapshot.all_configs() {
+        count(&config.plan, config.row.workspace_id);
+    }
+    engine.planner.inline.each(|workspace, plan| count(plan, workspace));
+    found
+}
+
+/// Only names of the table of providers: the rest is what customers chose.
+fn provider(engine: &Engine, leaf: &Leaf, workspace: Uuid) -> String {
+    let named = match &leaf.source {
+        ProviderSource::Request => return "requested".to_owned(),
+        ProviderSource::Named(name) => Some(name.clone()),
+        ProviderSource::Stored(slug) => {
+            let provider = engine.snapshot.provider(workspace, slug);
+            let integration = provider.and_then(|provider| engine.snapshot.integration(&provider.integration_id));
+            integration.map(|integration| integration.ai_provider_id.clone())
+        }
+    };
+    named.filter(|name| engine.router.providers.get(name).is_some()).unwrap_or_else(|| "other".to_owned())
 }
 
 fn push(found: &mut Vec<(Option<Duration>, Value)>, plan: &Plan, workspace: Uuid, config: &str, now: Instant) {

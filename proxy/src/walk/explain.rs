@@ -21,7 +21,7 @@ use crate::request::classify::{Route, classify};
 use crate::request::headers::GatewayHeaders;
 use crate::request::receive::{NotReceived, receive};
 use crate::routing::RequestFacts;
-use crate::routing::plan::{Hedging, Leaf};
+use crate::routing::plan::{Hedging, Leaf, ProviderSource};
 use crate::visit::Visit;
 use crate::walk::translate::explained;
 use crate::walk::{Delivered, Engine};
@@ -174,7 +174,24 @@ impl Engine {
             "plan": plan,
             "limits": limits,
             "guardrails": guardrails(&stops, &found),
+            "warnings": self.warnings(&found, caller),
         }))
+    }
+
+    /// What was ignored or changed in the config, and what it names that is not there.
+    fn warnings(&self, found: &ChosenPlan, caller: &Principal) -> Vec<Value> {
+        let told = found.plan.warnings().map(|warnings| &*warnings.faults).unwrap_or_default();
+        let mut told: Vec<Value> = told.iter().map(|fault| json!(fault)).collect();
+        for (path, leaf) in found.plan.leaves_by_path() {
+            if let ProviderSource::Stored(slug) = &leaf.source
+                && self.snapshot.provider(caller.workspace.id, slug).is_none()
+            {
+                let message = format!("there is no provider `@{slug}` in this workspace");
+                let path = path.strip_prefix("config.").unwrap_or("");
+                told.push(json!({ "code": "AB01_UNKNOWN_PROVIDER", "path": path, "message": message }));
+            }
+        }
+        told
     }
 
     /// Whom a target would ask, or why it would not.
@@ -247,11 +264,12 @@ fn is_past(question: &[u8]) -> bool {
     if question.len() > LONGEST_PAST {
         return false;
     }
-    serde_json::from_slice::<Map<String, Value>>(question).is_ok_and(|fields| fields.contains_key("request_id"))
+    serde_json::from_slice::<Map<String, Value>>(question)
+        .is_ok_and(|fields| fields.contains_key("request_id") || fields.contains_key("trace_id"))
 }
 
 fn hypothesis(question: Question) -> Result<Hypothesis, Refusal> {
-    let path = question.path.ok_or_else(|| Refusal::invalid_json("`path` or `request_id` is missing"))?;
+    let path = question.path.ok_or_else(|| Refusal::invalid_json("`path`, `request_id` or `trace_id` is missing"))?;
     let uri: Uri = path.parse().map_err(|_| Refusal::invalid_json("`path` is no path"))?;
     let method =
         Method::from_bytes(question.method.as_bytes()).map_err(|_| Refusal::invalid_json("`method` is none"))?;

@@ -32,6 +32,8 @@ impl ProviderCalls {
             return beside(client, visit, first).await?;
         }
         let head = self.prepare(call, client.head()).map_err(refused)?;
+        let provider = call.target.provider.number;
+        visit.routing.attempts = visit.routing.attempts.saturating_add(1);
         // On a connection of its own: a held one could be dead, or share what makes the first slow.
         let mut second = pin!(self.call(Call { asked: Instant::now(), ..call }, head, true));
         let race = async {
@@ -41,20 +43,20 @@ impl ProviderCalls {
                 done = &mut second => (done, false),
             };
             if is_good(&early) {
-                self.metrics.attempt(Outcome::Overtaken);
+                self.metrics.attempt(provider, 0, Outcome::Overtaken);
                 return (early, was_first);
             }
             let late = if was_first { second.await } else { first.await };
             match late {
                 Err(NotCalled::Unread) => (early, was_first),
                 late => {
-                    self.set_aside(early);
+                    self.set_aside(provider, early);
                     (late, !was_first)
                 }
             }
         };
         let (mut called, was_first) = beside(client, visit, pin!(race)).await?;
-        self.metrics.hedged(!was_first);
+        self.metrics.hedged(provider, !was_first);
         if let (Ok(answer), false) = (&mut called, was_first) {
             answer.permit = permit.flatten();
         }

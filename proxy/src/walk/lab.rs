@@ -38,7 +38,7 @@ const KEY: &str = "pk_lab";
 pub fn engine(journal: Option<&Path>, more_steps: fn(&mut Steps)) -> Engine {
     let mut settings = Settings::parse_from(["test", "--database-url", "postgres://nobody@127.0.0.1:1/none"]);
     let long = Duration::from_secs(20);
-    let metrics = Arc::new(Metrics::new().unwrap());
+    let metrics = Arc::new(Metrics::new(&[]).unwrap());
     let journal = journal.map(|folder| {
         settings.journal.journal_dir = folder.to_owned();
         Journal::open(settings.journal.clone(), 1, metrics.journal.clone()).unwrap()

@@ -72,7 +72,7 @@ impl Engine {
         asked.method = Method::GET;
         asked.remove(&header::CONTENT_TYPE);
         let (status, body) = upstream::ask(&self.calls.dialer, target, asked).await?;
-        self.metrics.attempt(Outcome::Answered);
+        self.metrics.attempt(target.provider.number, status, Outcome::Answered);
         let written = (status == 200).then(|| upstream::in_openai_form(&body, &target.provider.name)).flatten();
         Ok(NextStep::Page { status, body: written.map_or(body, |list| Bytes::from(list.to_string())) })
     }

@@ -39,6 +39,7 @@ impl Planner {
         if let Some(log) = &mut visit.observer.log {
             log.planned(&found, metadata);
         }
+        visit.routing.warnings = found.plan.warnings().map(|warnings| warnings.header.clone());
         visit.routing.config = found.saved;
         found.plan
     }

@@ -18,16 +18,17 @@ pub fn docs() -> Doc {
     let past = schema::object("PastQuestion")
         .need("request_id", schema::text(1..=1024).eg("019a0000-0000-7000-8000-000000000000"))
         .closed();
+    let traced = schema::object("PastTrace").need("trace_id", schema::text(1..=1024).eg("checkout-42")).closed();
     Doc::post("/explain", "Say what would become of a request, or what became of one")
         .details(
             "With `path`: which config and version applies, which targets would be tried in which order and why, with \
              which settings, and which limits would speak of it and what they would say. No provider is asked, nothing \
              counted. Headers that are JSON may be written as JSON. An admin key asks for a \
              workspace, by `workspace_id`. It is told by the proxy alone. With `request_id` \
-             (the `x-gateway-request-id` of an answer, the id of a log, or a trace that has no other request): what was \
+             (the `x-gateway-request-id` of an answer or the id of a log) or `trace_id` (that has no other request): what was \
              tried, in which order and why, and what came of it. Logs arrive within seconds of a request's end.",
         )
-        .body(schema::either([question, past]))
+        .body(schema::either([question, past, traced]))
         .answer(explanation())
 }
 
@@ -72,7 +73,19 @@ fn explanation() -> Schema {
         .need("plan", schema::list(stop))
         .need("limits", limits.says("That would speak of the request. Null of past requests, whose logs do not tell."))
         .need("guardrails", guardrails.or_null().says("Of a config that applies. Null of past requests."))
+        .may(
+            "warnings",
+            warnings().says("What was ignored or changed in the config, and what it names that does not exist."),
+        )
         .may("outcome", outcome().or_null().says("Of a past request; null while it runs or its end is not stored yet."))
+}
+
+fn warnings() -> Schema {
+    let warning = schema::object("ConfigWarning")
+        .need("code", schema::any_text().eg("AB01_UNKNOWN_KEY"))
+        .need("path", schema::any_text().eg("retry.attemps"))
+        .need("message", schema::any_text().eg("is not a field of a config: did you mean attempts?"));
+    schema::list(warning)
 }
 
 fn limit() -> Schema {

@@ -28,6 +28,8 @@ pub struct Priced<'r> {
     /// A JSON object.
     pub unit_prices: Option<String>,
     pub price_version: Option<String>,
+    /// The model stands in the list of prices, under the name above.
+    pub is_listed: bool,
 }
 
 impl Pricer {
@@ -61,6 +63,7 @@ impl Pricer {
         priced.unit_prices = Some(unit_prices(&priced.usage, entry, &terms));
         priced.price_version = Some(entry.edition().to_owned());
         priced.price_model = Some(model.to_owned());
+        priced.is_listed = listed.is_some();
         priced
     }
 }

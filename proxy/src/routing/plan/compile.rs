@@ -12,7 +12,7 @@ use std::time::Duration;
 const DEFAULT_BUDGET: f64 = 20.0;
 
 pub fn compile(config: &ConfigNode) -> Plan {
-    let mut plan = Plan { nodes: Vec::new(), has_breakers: false };
+    let mut plan = Plan { nodes: Vec::new(), has_breakers: false, warnings: None };
     add(&mut plan, config, "config".to_owned(), &Inherited::default());
     let has_breakers = plan.leaves().any(|leaf| leaf.breaker.is_some());
     Plan { has_breakers, ..plan }

@@ -1,0 +1,56 @@
+//! What was ignored or changed in a config that came with a request, as the header of its answers says it. Written once,
+//! when the config is compiled.
+
+use http::HeaderValue;
+use shared::config::Fault;
+use std::fmt::Write as _;
+
+/// Most that are named in the header; the rest is told by its number.
+const MOST: usize = 20;
+/// Longest text of one.
+const LONGEST: usize = 200;
+
+#[derive(Debug)]
+pub struct ConfigWarnings {
+    pub header: HeaderValue,
+    pub faults: Box<[Fault]>,
+}
+
+impl ConfigWarnings {
+    pub fn new(faults: Vec<Fault>) -> Option<Self> {
+        if faults.is_empty() {
+            return None;
+        }
+        let mut text = String::new();
+        for fault in faults.iter().take(MOST) {
+            let separator = if text.is_empty() { "" } else { "; " };
+            let named = format!("{}: {}", fault.path, fault.message);
+            let _ = write!(text, "{separator}{}", visible(&named));
+        }
+        if faults.len() > MOST {
+            let _ = write!(text, "; and {} more", faults.len() - MOST);
+        }
+        Some(Self { header: HeaderValue::try_from(text).ok()?, faults: faults.into() })
+    }
+}
+
+/// Names of fields are the caller's, in whatever letters; a header has its own.
+fn visible(text: &str) -> String {
+    text.chars().take(LONGEST).map(|letter| if matches!(letter, ' '..='~') { letter } else { '?' }).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use shared::config::Code;
+
+    #[test]
+    fn warnings_are_one_line_of_bounded_length() {
+        let fault = |path: &str| Fault { code: Code::UnknownKey, path: path.into(), message: "is unknown".into() };
+        let told = |faults: Vec<Fault>| ConfigWarnings::new(faults).map(|one| one.header.to_str().unwrap().to_owned());
+        assert_eq!(told(vec![]), None);
+        assert_eq!(told(vec![fault("a"), fault("b.ö\n")]).unwrap(), "a: is unknown; b.??: is unknown");
+        let many = told((0..100).map(|_| fault(&"x".repeat(5000))).collect()).unwrap();
+        assert!(many.len() < 5000 && many.ends_with("; and 80 more"), "{many}");
+    }
+}
