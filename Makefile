@@ -14,7 +14,7 @@ ARGS ?=
 # What `make prove` runs, one after the other; each is also a target: make prove-upload.
 PROOFS := upload streams disconnect disconnect-tokens outage propagation handover rotation catalogue brownout crash journal ingest logs exports storm groups tail hostile
 
-.PHONY: help run build dist test test-clients test-openapi prove prove-openapi prove-docs prove-credentials prove-limits-simulation $(PROOFS:%=prove-%) build-proofs bench-faults lint fmt fuzz bench setup setup-test setup-bench
+.PHONY: help run build dist test test-clients test-openapi test-deploy prove prove-openapi prove-docs prove-credentials prove-limits-simulation $(PROOFS:%=prove-%) build-proofs bench-faults lint fmt fuzz bench setup setup-test setup-bench
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 22
@@ -35,8 +35,8 @@ test: setup-test ## every test, against a Postgres of its own
 	then exec $(TARGET)/debug/gateway-dev test -- cargo nextest run --locked --workspace $(ARGS); \
 	else exec $(TARGET)/debug/gateway-dev test -- cargo test --locked --workspace $(ARGS); fi
 	@if [ -n "$(if $(strip $(ARGS)),some)" ]; \
-	then echo "ARGS chose some tests. Left out: make test-clients test-openapi"; \
-	else exec $(MAKE) --no-print-directory test-clients test-openapi; fi
+	then echo "ARGS chose some tests. Left out: make test-clients test-openapi test-deploy"; \
+	else exec $(MAKE) --no-print-directory test-clients test-openapi test-deploy; fi
 
 test-clients: setup-test ## only the Python and Node SDKs, against a stack of their own
 	@cargo build --locked --workspace $(BINS)
@@ -45,6 +45,9 @@ test-clients: setup-test ## only the Python and Node SDKs, against a stack of th
 test-openapi: setup-test ## only the interface against its own OpenAPI document
 	@cargo build --locked --workspace $(BINS)
 	@exec $(TARGET)/debug/gateway-dev stack -- tests/openapi/run
+
+test-deploy: setup-test ## only what conf/deploy holds: the chart rendered, its objects by their schemas, compose, units
+	@exec tests/deploy/run
 
 lint: setup ## formatting, clippy without warnings, who may depend on whom, and on what
 	@cargo fmt --all --check
