@@ -204,7 +204,7 @@ impl Engine {
         visit: &mut Visit,
     ) -> Result<KnownRequest, Refusal> {
         let caller = self.authenticator.identify(head, peer, headers, &[INFERENCE], visit).await?;
-        visit.request.workspace_id = Some(caller.workspace.id);
+        visit.request.workspace_id = Some(caller.workspace.id.uuid());
         self.recorder.open_log(&caller, head, headers, visit)?;
         let metadata = self.planner.metadata(headers, &head.headers, &caller)?;
         let found = self.planner.find(headers, &caller)?;

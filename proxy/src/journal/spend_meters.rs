@@ -114,7 +114,7 @@ impl<'r> Spent<'r> {
         Some(Self {
             provider: record.ai_org?,
             model: priced.price_model.clone().filter(|_| priced.is_listed),
-            workspace: record.workspace_id,
+            workspace: record.workspace_id.uuid(),
             is_success: record.status < 400,
             prompt: usage.prompt_tokens(),
             cached: usage.cache_read,

@@ -195,7 +195,7 @@ impl Engine {
                     anthropic_version: errand.meant.anthropic_version(target),
                     request_id: visit.id(),
                 };
-                self.translate(&asked, errand.caller.workspace.id).map_err(refused)?
+                self.translate(&asked, errand.caller.workspace.id.uuid()).map_err(refused)?
             }
         };
         let translated = written.as_ref().map(|written| &written.0);

@@ -6,6 +6,7 @@ use crate::routing::plan::{Leaf, Plan, ProviderSource};
 use crate::snapshot::Snapshot;
 use crate::walk::Engine;
 use serde_json::{Value, json};
+use shared::id::WorkspaceId;
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 use uuid::Uuid;
@@ -41,7 +42,7 @@ pub fn by_provider(engine: &Engine, now: Instant) -> BTreeMap<(String, &'static 
         }
     };
     for config in engine.snapshot.all_configs() {
-        count(&config.plan, config.row.workspace_id);
+        count(&config.plan, config.row.workspace_id.uuid());
     }
     engine.planner.inline.each(|workspace, plan| count(plan, workspace));
     found
@@ -53,7 +54,7 @@ fn provider(engine: &Engine, leaf: &Leaf, workspace: Uuid) -> String {
         ProviderSource::Request => return "requested".to_owned(),
         ProviderSource::Named(name) => Some(name.clone()),
         ProviderSource::Stored(slug) => {
-            let provider = engine.snapshot.provider(workspace, slug);
+            let provider = engine.snapshot.provider(WorkspaceId::new(workspace), slug);
             let integration = provider.and_then(|provider| engine.snapshot.integration(&provider.integration_id));
             integration.map(|integration| integration.ai_provider_id.clone())
         }

@@ -31,7 +31,8 @@ impl Address {
                 return Ok(exception.clone());
             }
             let is_whole = before.is_empty() && url.is_empty();
-            if !(is_whole && is_url(value)) && !is_label(value) {
+            let is_fit = is_label(value) || (is_whole && is_url(value));
+            if !is_fit {
                 return Err(name.to_owned());
             }
             url.push_str(before);

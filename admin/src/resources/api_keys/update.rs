@@ -94,7 +94,7 @@ fn suspension(
     now: DateTime<Utc>,
 ) -> Result<Option<Option<DateTime<Utc>>>, ApiError> {
     match (asked, current.suspended_at) {
-        (SUSPENDED, _) if action.call.caller.key.id == current.id => {
+        (SUSPENDED, _) if action.call.caller.key.id.uuid() == current.id => {
             Err(ApiError::field("status", "is not for a key to set for itself: it could not be undone with it"))
         }
         (SUSPENDED, since) => Ok(Some(since.map_or(Some(now), |since| Some(since.0)))),

@@ -29,7 +29,7 @@ fn shown(provider: &ProviderEntry) -> Value {
     let settings =
         fields_of(provider).map(|one| field(&format!("configurations.{}", one.name), one.need, one.allowed, one.says));
     let mut families: Vec<&str> = provider.native().map(|(family, _)| family.name()).collect();
-    families.extend(provider.adapted().map(|family| family.name()));
+    families.extend(provider.translated().map(|family| family.name()));
     json!({
         "object": "provider-type",
         "slug": &*provider.slug,

@@ -2,6 +2,7 @@
 
 use super::*;
 use serde_json::json;
+use shared::config::parse_config;
 
 #[test]
 fn a_config_is_compiled_once_for_each_workspace_and_a_bad_one_says_where() {
