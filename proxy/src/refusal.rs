@@ -33,7 +33,8 @@ pub struct Refusal {
     pub kind: RefusalKind,
     pub code: RefusalCode,
     pub message: Cow<'static, str>,
-    pub param: Option<Cow<'static, str>>,
+    /// In a box: a refusal is what many functions may return, and must not be large.
+    pub param: Option<Box<str>>,
     pub retry_after_s: Option<u32>,
     /// Everything that is wrong with a config, each with its own code and place.
     pub errors: Box<[Fault]>,
@@ -60,7 +61,7 @@ impl Refusal {
     }
 
     fn about(mut self, param: &'static str) -> Self {
-        self.param = Some(Cow::Borrowed(param));
+        self.param = Some(param.into());
         self
     }
 

@@ -46,15 +46,18 @@ impl<'p> PlacementFields<'p> {
     fn of_deployment(&self, list: &'p Value, name: &str) -> Option<&'p str> {
         let (_, written) = DEPLOYMENT_FIELDS.iter().find(|(field, _)| *field == name)?;
         let deployments = list.as_array()?;
-        let text = |deployment: &'p Value, name: &str| deployment.get(name).and_then(Value::as_str);
         let is_asked = |deployment: &&'p Value| {
-            NAMES.iter().any(|name| self.model.is_some() && text(*deployment, name) == self.model)
+            NAMES.iter().any(|name| self.model.is_some() && text(deployment, name) == self.model)
         };
         let is_default = |deployment: &&'p Value| deployment.get("is_default") == Some(&Value::Bool(true));
         let chosen = deployments.iter().find(is_asked).or_else(|| deployments.iter().find(is_default));
         let chosen = chosen.or(deployments.first())?;
         written.iter().find_map(|name| text(chosen, name))
     }
+}
+
+fn text<'v>(deployment: &'v Value, name: &str) -> Option<&'v str> {
+    deployment.get(name).and_then(Value::as_str)
 }
 
 /// Lists of deployments in a config and in an account.

@@ -17,7 +17,7 @@ impl Refusal {
     }
 
     fn about_field(mut self, field: &str) -> Self {
-        self.param = Some(field.chars().take(LONGEST_FIELD).collect::<String>().into());
+        self.param = Some(field.chars().take(LONGEST_FIELD).collect::<String>().into_boxed_str());
         self
     }
 }

@@ -23,8 +23,7 @@ fn asked(upstream: &RawUpstream, header: &str) -> (String, String, Value) {
     let text = upstream.only();
     let (head, body) = text.split_once("\r\n\r\n").unwrap();
     let first = head.lines().next().unwrap().to_owned();
-    let found =
-        head.lines().find_map(|line| line.to_ascii_lowercase().starts_with(&format!("{header}:")).then_some(line));
+    let found = head.lines().find(|line| line.to_ascii_lowercase().starts_with(&format!("{header}:")));
     let value = found.and_then(|line| line.split_once(": ")).map(|(_, value)| value.to_owned());
     (first, value.unwrap_or_default(), serde_json::from_str(body).unwrap())
 }
