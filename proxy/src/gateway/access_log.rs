@@ -7,6 +7,7 @@ use http::HeaderValue;
 use pingora_http::RequestHeader;
 use prometheus::IntCounter;
 use proxy::metrics::Metrics;
+use proxy::refusal::RefusalCode;
 use proxy::request::text_bounds::{self, cut};
 use proxy::visit::Visit;
 use serde::Serialize;
@@ -68,7 +69,7 @@ impl AccessLog {
             method: cut(head.method.as_str(), text_bounds::METHOD),
             path: cut(head.uri.path(), text_bounds::URL),
             status: visit.answer.status,
-            error_code: visit.answer.error_code,
+            error_code: visit.answer.error_code.map(RefusalCode::as_str),
             lane: visit.observer.lane().text(),
             workspace_id: request.workspace_id,
             provider: visit.routing.provider.as_ref().and_then(text),
