@@ -123,7 +123,11 @@ async fn an_alias_works_on_the_way_in_and_is_repeated_on_the_way_out() {
                 let aliased = name.replace("x-gateway-", &prefix.to_lowercase());
                 assert_eq!(answer.header(&aliased), answer.header(name), "{prefix} {path} {name}");
                 assert_ne!(answer.header(name), "", "{prefix} {path} {name}");
-                assert_eq!(answer.header(&name.replace("x-gateway-", others)), "", "{prefix} {path} {name}");
+                let is_ours = name.starts_with("x-gateway-");
+                assert!(
+                    !is_ours || answer.header(&name.replace("x-gateway-", others)).is_empty(),
+                    "{prefix} {path} {name}"
+                );
             }
             assert_eq!(answer.header("x-gateway-trace-id"), "mine");
         }

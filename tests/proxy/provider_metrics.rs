@@ -17,7 +17,7 @@ async fn a_failure_that_a_fallback_made_good_is_a_failed_attempt_of_its_provider
     let answer = ask(&stack, &config).await;
     assert_eq!((answer.status.as_u16(), answer.header("x-gateway-attempt-count")), (200, "3"), "{}", answer.text());
     let labels =
-        |outcome: &str, status: &str| format!("{{outcome=\"{outcome}\",provider=\"openai\",status=\"{status}\"}}");
+        |outcome: &str, status: &str| format!("{{provider=\"openai\",status=\"{status}\",outcome=\"{outcome}\"}}");
     for (name, labels, count) in [
         (ATTEMPTS, labels("server_error", "5xx"), 1.0),
         (ATTEMPTS, labels("rate_limited", "429"), 1.0),

@@ -59,6 +59,9 @@ impl Walk {
         if let Some(forms) = schema.get("anyOf").and_then(Value::as_array) {
             return self.visit_nearest_form(forms, value, at);
         }
+        if is_another_spelling(schema, value) {
+            return;
+        }
         let kinds = kinds(schema);
         if !fits(&kinds, value) {
             return self.wrong(at, value, format!("must be {}", spoken(&kinds)));
@@ -179,6 +182,17 @@ impl Walk {
     fn below(&self, at: &Place, name: &str) -> Place {
         let path = if at.path.is_empty() { name.to_owned() } else { format!("{}.{name}", at.path) };
         Place { path: short(&path), is_secret: at.is_secret || (self.is_secret)(name) }
+    }
+}
+
+/// What handlers take beside the words of a list: a role with its kind before it (`ws-member`), and true or false for a
+/// bit.
+fn is_another_spelling(schema: &Value, value: &Value) -> bool {
+    let Some(values) = schema.get("enum").and_then(Value::as_array) else { return false };
+    match value {
+        Value::String(text) => text.strip_prefix("ws-").is_some_and(|role| values.iter().any(|one| one == role)),
+        Value::Bool(flag) => values.iter().any(|one| *one == i32::from(*flag)),
+        _ => false,
     }
 }
 

@@ -55,6 +55,11 @@ fn nothing() -> Value {
 /// What handlers take beside their description: another spelling of a field, and fields that may only repeat what is
 /// stored (without a second name). Fields further in are written with dots.
 static ALSO: &[(&str, &[(&str, &str)])] = &[
+    // One body for the three kinds of keys; whose a key is cannot be changed.
+    ("/api-keys/organisation/service", &[("user_id", ""), ("workspace_id", "")]),
+    ("/api-keys/workspace/service", &[("user_id", "")]),
+    ("/api-keys/{type}/{subType}", &[("user_id", ""), ("workspace_id", "")]),
+    ("/api-keys/{id}", &[("type", ""), ("user_id", ""), ("workspace_id", "")]),
     ("/configs", &[("is_default", "isDefault")]),
     ("/configs/{slug}", &[("is_default", "isDefault")]),
     ("/integrations/{slug}", &[("slug", ""), ("ai_provider_id", "")]),

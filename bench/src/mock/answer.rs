@@ -274,7 +274,7 @@ fn is_authenticated(head: &Parts, endpoint: Endpoint) -> bool {
     let is_bedrock = matches!(endpoint, Endpoint::Converse | Endpoint::Invoke);
     let key = match head.headers.get(AUTHORIZATION) {
         Some(value) if is_bedrock && is_signature(value) => return true,
-        Some(value) => value.as_bytes().strip_prefix(b"Bearer "),
+        Some(value) => ["Bearer ", "Key "].iter().find_map(|scheme| value.as_bytes().strip_prefix(scheme.as_bytes())),
         None => match KEY_HEADERS.iter().find_map(|name| head.headers.get(*name)) {
             Some(key) => Some(key.as_bytes()),
             None => query_key(head).filter(|_| vendors::of(endpoint).is_some() && !is_bedrock).map(str::as_bytes),

@@ -208,9 +208,7 @@ impl TargetResolver<'_> {
         match address.fill(|name| provider.row.placed(name, |field| place.get(field))) {
             Ok(url) if provider.row.base_url.as_deref() == Some(&url) => known(),
             Ok(url) => self.hosts.origin(self.dialer, &url).map_err(Refusal::invalid_custom_host),
-            Err(name) => Err(Refusal::invalid_custom_host(format!(
-                "this provider has no address of its own, so the request must name one: its {name} is not known"
-            ))),
+            Err(place) => Err(Refusal::missing_place(&provider.name, &place)),
         }
     }
 

@@ -274,7 +274,7 @@ mod tests {
         assert_eq!(rendered(&numbers), "");
         numbers.inc(counters[3]);
         let text = rendered(&numbers);
-        assert!(text.contains("{k=\"x\",n=\"b\"} 0\n") && text.contains("{k=\"y\",n=\"b\"} 1\n"), "{text}");
+        assert!(text.contains("{n=\"b\",k=\"x\"} 0\n") && text.contains("{n=\"b\",k=\"y\"} 1\n"), "{text}");
         assert!(!text.contains("n=\"a\""), "{text}");
     }
 

@@ -135,15 +135,15 @@ mod tests {
     fn an_attempt_counts_under_its_provider_status_and_outcome_and_strangers_share_one_name() {
         let metrics = Metrics::new(&["anthropic", "openai"]).unwrap();
         for (number, status, outcome, line) in [
-            (1, 200, Outcome::Answered, r#"outcome="succeeded",provider="openai",status="2xx""#),
-            (1, 404, Outcome::Answered, r#"outcome="rejected",provider="openai",status="4xx""#),
-            (1, 429, Outcome::Answered, r#"outcome="rate_limited",provider="openai",status="429""#),
-            (1, 529, Outcome::Answered, r#"outcome="server_error",provider="openai",status="5xx""#),
-            (1, 200, Outcome::StreamError, r#"outcome="stream_error",provider="openai",status="2xx""#),
-            (1, 0, Outcome::Failed(Class::Dns), r#"outcome="dns",provider="openai",status="none""#),
-            (1, 0, Outcome::Failed(Class::Protocol), r#"outcome="protocol",provider="openai",status="none""#),
-            (7, 200, Outcome::Answered, r#"outcome="succeeded",provider="other",status="2xx""#),
-            (8, 0, Outcome::ClientLeft, r#"outcome="client_left",provider="other",status="none""#),
+            (1, 200, Outcome::Answered, r#"provider="openai",status="2xx",outcome="succeeded""#),
+            (1, 404, Outcome::Answered, r#"provider="openai",status="4xx",outcome="rejected""#),
+            (1, 429, Outcome::Answered, r#"provider="openai",status="429",outcome="rate_limited""#),
+            (1, 529, Outcome::Answered, r#"provider="openai",status="5xx",outcome="server_error""#),
+            (1, 200, Outcome::StreamError, r#"provider="openai",status="2xx",outcome="stream_error""#),
+            (1, 0, Outcome::Failed(Class::Dns), r#"provider="openai",status="none",outcome="dns""#),
+            (1, 0, Outcome::Failed(Class::Protocol), r#"provider="openai",status="none",outcome="protocol""#),
+            (7, 200, Outcome::Answered, r#"provider="other",status="2xx",outcome="succeeded""#),
+            (8, 0, Outcome::ClientLeft, r#"provider="other",status="none",outcome="client_left""#),
         ] {
             metrics.attempt(ProviderNumber(number), status, outcome);
             let line = format!("gateway_provider_attempts_total{{{line}}} 1");

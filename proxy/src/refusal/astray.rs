@@ -51,4 +51,13 @@ impl Refusal {
         );
         Self::invalid(Code::InvalidCustomHost, message).about("x-gateway-custom-host")
     }
+
+    /// The same of one whose address is known but for a part, as its region.
+    pub fn missing_place(provider: &str, place: &str) -> Self {
+        let message = format!(
+            "the provider `{provider}` is at another address for each account, and none was sent: its {place} is not known; set \
+             it in the integration or the config, or give the whole address as x-gateway-custom-host"
+        );
+        Self::invalid(Code::InvalidCustomHost, message).about("x-gateway-custom-host")
+    }
 }

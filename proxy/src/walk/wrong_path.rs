@@ -41,7 +41,8 @@ pub fn without_provider(method: &Method, path: &str) -> Option<Refusal> {
 /// The call that is meant by one whose `/v1` is doubled.
 pub fn without_second_version(method: &Method, path: &str) -> Option<String> {
     let inner = path.strip_prefix("/v1").filter(|inner| inner.starts_with('/'))?;
-    let is_known = Family::from_path(method, inner).is_some() || is_operation(method, inner);
+    let is_ours = matches!(classify(method, path), Route::Models { .. } | Route::Explain | Route::Prompt);
+    let is_known = is_ours || Family::from_path(method, inner).is_some() || is_operation(method, inner);
     is_known.then(|| format!("{method} {}", cut(path, text_bounds::NAME)))
 }
 

@@ -113,7 +113,8 @@ impl<'v, 'p> ConfigObject<'v, 'p> {
         let nearest = number.clamp(*range.start(), *range.end());
         let allowed = bounds(range.start(), range.end(), *range.end() == f64::MAX);
         out_of_range(reading, &path, &number, &nearest, &allowed);
-        Some(nearest)
+        // A saved config is refused for it: one mistake, one fault.
+        (!reading.is_saved()).then_some(nearest)
     }
 
     /// One of a closed set of words.

@@ -4,8 +4,8 @@
 use super::credentials::{self, SealedText};
 use super::fault::{Code, Path, Reading};
 use super::object::{self, ConfigObject};
-use crate::providers::AccountFields;
 use crate::nearest::nearest;
+use crate::providers::AccountFields;
 use crate::seal::{SealError, Sealed, SealedPlace, Secret};
 use serde_json::{Map, Value};
 use std::borrow::Cow;

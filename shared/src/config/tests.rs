@@ -215,7 +215,8 @@ fn the_lists_of_nested_keys_name_each_that_is_read_and_no_other() {
 #[test]
 fn the_list_of_operators_names_each_that_a_query_knows_and_no_other() {
     let source = include_str!("query.rs");
-    let arms = source.lines().filter_map(|line| line.trim().strip_prefix('"')?.split_once("\" =>").map(|(name, _)| name));
+    let arms =
+        source.lines().filter_map(|line| line.trim().strip_prefix('"')?.split_once("\" =>").map(|(name, _)| name));
     let mut read: Vec<&str> = arms.filter(|name| name.starts_with('$')).collect();
     read.sort_unstable();
     assert_eq!(read, QUERY_OPERATORS);

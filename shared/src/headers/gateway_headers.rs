@@ -71,6 +71,12 @@ pub static REQUEST: &[GatewayHeader] = &[
     header("anthropic-beta", "prompt-caching-2024-07-31", "Sent as anthropic-beta."),
     header("anthropic-version", "2023-06-01", "Sent as anthropic-version."),
     header(
+        "strict-open-ai-compliance",
+        "false",
+        "`false`: translated answers also show thinking, citations and the provider's own finish reasons.",
+    ),
+    header("strict-openai-compliance", "false", "Another spelling of strict-open-ai-compliance."),
+    header(
         "client-auth",
         "gwd_…",
         "The token of the deployment that a request came through; set by a proxy of one's own.",
@@ -84,6 +90,11 @@ pub static RESPONSE: &[GatewayHeader] = &[
         "019a0000-0000-7000-8000-000000000000",
         "The id of the request, and of its log; on every answer.",
     ),
+    header(
+        "x-request-id",
+        "019a0000-0000-7000-8000-000000000000",
+        "The same id under the name that SDKs show, unless the provider sent its own.",
+    ),
     header("x-gateway-trace-id", "checkout-42", "The trace: the client's, or made."),
     header("x-gateway-provider", "openai", "The name of the provider that was asked last."),
     header(
@@ -95,6 +106,13 @@ pub static RESPONSE: &[GatewayHeader] = &[
         "x-gateway-retry-attempt-count",
         "0",
         "Which retry succeeded: 0 for none, -1 when they were used up or not worth waiting for.",
+    ),
+    header("x-gateway-attempt-count", "1", "How many calls of providers were made."),
+    header("x-should-retry", "false", "`false` when the gateway itself has tried in vain: SDKs then do not try again."),
+    header(
+        "x-gateway-warnings",
+        "retry.attempts: must be from 0 to 5: 9 was taken as 5",
+        "What was ignored or taken otherwise of the request, by semicolons.",
     ),
     header(
         "x-gateway-cache-status",

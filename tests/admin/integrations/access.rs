@@ -151,7 +151,7 @@ async fn what_is_wrong_is_named_and_nothing_of_it_is_applied() {
         (json!({ "id": "two" }), "workspaces[1].enabled"),
         (
             json!({ "id": "two", "enabled": true, "usage_limits": [{ "credit_limt": 1 }] }),
-            "workspaces[1].usage_limits.credit_limt",
+            "workspaces[1].usage_limits[0].credit_limt",
         ),
         (json!({ "id": "two", "enabled": true, "usage_limits": [{}, {}] }), "workspaces[1].usage_limits"),
         (

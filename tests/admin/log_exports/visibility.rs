@@ -134,7 +134,7 @@ async fn fields_that_the_organisation_keeps_back_cannot_be_exported() {
     let id = draft(&client, json!({ "filters": {}, "requested_data": ["id", "request"] })).await;
     let seen = client.get("/logs/exports/field-restrictions").await.json();
     assert_eq!((&seen["workspace_id"], &seen["deniedFields"]), (&json!(home.workspace_id), &json!([])));
-    assert_eq!(seen["allowedFields"].as_array().unwrap().len(), 20);
+    assert_eq!(seen["allowedFields"].as_array().unwrap().len(), 21);
     let keep_back = json!({ "settings": { "export_settings": { "deniedFields": ["request", "total_units"] } } });
     let kept = client.put("/admin/organisation", &keep_back).await;
     assert_eq!(kept.status, 200, "{}", kept.text());

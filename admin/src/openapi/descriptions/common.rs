@@ -85,6 +85,7 @@ pub static SENTENCES: &[(&str, &str)] = &[
     ("disable_auto_provision_user", "Whether people without an invitation are turned away at their first sign-in."),
     ("document", "The document to read, in the provider's format."),
     ("domain", "A mail domain, without the @."),
+    ("dropped_params", "Parameters that the provider's format cannot say and that were left out; null when none was."),
     ("dry_run", "Counts and reports, and never refuses."),
     ("email", "A mail address."),
     ("enabled", "Whether it may be used."),

@@ -70,7 +70,10 @@ fn change() -> Schema {
 }
 
 fn account() -> Schema {
-    let multiplier = schema::map(schema::number(0).eg(1.1).or_null()).eg(json!({ "default": 1.1 })).or_null();
+    // `image` and `additional_units` are groups.
+    let factor = || schema::number(0).eg(1.1).or_null();
+    let factors = schema::either([factor(), schema::map(factor()).eg(json!({ "default": 1.1 }))]);
+    let multiplier = schema::map(factors).eg(json!({ "default": 1.1 })).or_null();
     let pricing = schema::object("PricingAdjustments").may("multiplier", multiplier).closed();
     schema::object("")
         .may("description", schema::text(0..=1024).eg("The account of the research group").or_null())

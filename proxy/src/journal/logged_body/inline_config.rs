@@ -4,44 +4,53 @@
 use super::mask::{MASK, sounds_secret};
 use serde_json::{Map, Value};
 use shared::config::credentials;
+use uuid::Uuid;
 
 /// Whether a header carries a config; names are in lower case.
 pub fn is_config(name: &str) -> bool {
     name.ends_with("-config")
 }
 
-/// The value of such a header. A slug or id is shown; what is neither that nor JSON could be anything.
+/// The value of such a header. The slug or id of a saved config is shown; what is neither that nor JSON could be anything.
 pub fn masked(value: &[u8]) -> Vec<u8> {
-    if !value.is_empty() && value.len() <= 255 && value.iter().all(|byte| is_plain(*byte)) {
+    if is_saved(value) {
         return value.to_vec();
     }
     match serde_json::from_slice::<Value>(value) {
-        Ok(config @ Value::Object(_)) => without_secrets(config).to_string().into_bytes(),
+        Ok(config @ Value::Object(_)) => without_secrets(config, false).to_string().into_bytes(),
         _ => MASK.as_bytes().to_vec(),
     }
 }
 
-const fn is_plain(byte: u8) -> bool {
-    byte.is_ascii_alphanumeric() || byte == b'-' || byte == b'_'
+fn is_saved(value: &[u8]) -> bool {
+    let is_plain = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_');
+    let is_slug = value.starts_with(b"pc-") && value.len() <= 255 && value.iter().all(is_plain);
+    is_slug || Uuid::try_parse_ascii(value).is_ok()
 }
 
-fn without_secrets(value: Value) -> Value {
+/// The fields whose texts are words of the config language or names of things. A secret that somebody wrote into any other
+/// is masked, also in a config that is refused for it.
+const SHOWN: &[&str] =
+    &["provider", "virtualkey", "mode", "name", "model", "then", "default", "forwardheaders", "customhost"];
+
+fn without_secrets(value: Value, is_shown: bool) -> Value {
     match value {
         Value::Object(fields) => Value::Object(fields.into_iter().map(field).collect::<Map<_, _>>()),
-        Value::Array(items) => items.into_iter().map(without_secrets).collect(),
-        // An address may name a user and a password.
-        Value::String(text) if text.contains("://") && text.contains('@') => MASK.into(),
+        Value::Array(items) => items.into_iter().map(|item| without_secrets(item, is_shown)).collect(),
+        // An address may name a user and a password, or carry a key.
+        Value::String(text) if !is_shown || (text.contains("://") && text.contains(['@', '?'])) => MASK.into(),
         other => other,
     }
 }
 
 fn field((name, value): (String, Value)) -> (String, Value) {
     let lower = name.to_ascii_lowercase();
+    let plain = lower.replace('_', "");
     let is_hidden = sounds_secret(&lower) || credentials::names_secret(&name) || is_headers(&lower, &value);
     let is_harmless = matches!(value, Value::Null | Value::Bool(_) | Value::Number(_)) || is_reference(&lower);
     match is_hidden && !is_harmless {
         true => (name, MASK.into()),
-        false => (name, without_secrets(value)),
+        false => (name, without_secrets(value, SHOWN.contains(&plain.as_str()))),
     }
 }
 
@@ -70,6 +79,7 @@ mod tests {
                 { "virtual_key": "main", "weight": 1, "override_params": { "max_tokens": 5, "model": "m" } },
                 { "provider": "vertex-ai", "vertexServiceAccountJson": { "private_key": "p" }, "awsExternalId": "e" },
                 { "provider": "openai", "custom_host": "https://user:pass@llm.test/v1" },
+                { "provider": "openai", "retry": "sk-3", "override_params": { "user": "sk-4" }, "odd": ["sk-5"] },
             ],
         });
         let shown: Value = serde_json::from_slice(&masked(sent.to_string().as_bytes())).unwrap();
@@ -81,6 +91,7 @@ mod tests {
                 { "virtual_key": "main", "weight": 1, "override_params": { "max_tokens": 5, "model": "m" } },
                 { "provider": "vertex-ai", "vertexServiceAccountJson": MASK, "awsExternalId": MASK },
                 { "provider": "openai", "custom_host": MASK },
+                { "provider": "openai", "retry": MASK, "override_params": { "user": MASK }, "odd": [MASK] },
             ],
         });
         assert_eq!(shown, expected);
@@ -90,6 +101,7 @@ mod tests {
     fn what_is_no_config_is_a_slug_or_masked() {
         for (sent, shown) in [
             ("pc-main-3f9a01", "pc-main-3f9a01"),
+            ("sk-live-123", MASK),
             ("sk.with.dots", MASK),
             ("{broken", MASK),
             ("[1]", MASK),
