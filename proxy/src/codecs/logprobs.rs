@@ -28,15 +28,23 @@ fn read_token(value: Value) -> Option<TokenLogprob> {
     Some(TokenLogprob { token, logprob, bytes, top: top.collect() })
 }
 
-pub(super) fn write(w: &mut JsonWriter<'_>, tokens: &[TokenLogprob]) {
+/// What stands for the bytes of a token where its maker gave none.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum MissingBytes {
+    Null,
+    /// Where a format has no null: those of its text.
+    OfText,
+}
+
+pub(super) fn write(w: &mut JsonWriter<'_>, tokens: &[TokenLogprob], missing: MissingBytes) {
     w.open_array();
     for token in tokens {
         w.open_object();
-        write_token(w, token);
+        write_token(w, token, missing);
         w.array_field("top_logprobs");
         for candidate in &token.top {
             w.open_object();
-            write_token(w, candidate);
+            write_token(w, candidate, missing);
             w.close_object();
         }
         w.close_array();
@@ -45,17 +53,15 @@ pub(super) fn write(w: &mut JsonWriter<'_>, tokens: &[TokenLogprob]) {
     w.close_array();
 }
 
-fn write_token(w: &mut JsonWriter<'_>, token: &TokenLogprob) {
+fn write_token(w: &mut JsonWriter<'_>, token: &TokenLogprob, missing: MissingBytes) {
     w.string_field("token", &token.token);
     w.number_field("logprob", token.logprob);
-    match &token.bytes {
-        None => w.null_field("bytes"),
-        Some(bytes) => {
-            w.array_field("bytes");
-            for byte in bytes {
-                w.number(f64::from(*byte));
-            }
-            w.close_array();
-        }
-    }
+    let bytes = match (&token.bytes, missing) {
+        (Some(bytes), _) => bytes.as_slice(),
+        (None, MissingBytes::OfText) => token.token.as_bytes(),
+        (None, MissingBytes::Null) => return w.null_field("bytes"),
+    };
+    w.array_field("bytes");
+    bytes.iter().for_each(|byte| w.number(f64::from(*byte)));
+    w.close_array();
 }

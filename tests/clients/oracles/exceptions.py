@@ -41,21 +41,7 @@ DIFFERENT_STREAMS = {
 }
 
 # Faults of codecs that are known and not yet mended: (kind, format, fixture) -> what is right. Remove with the mend.
-FAULTS = {
-    ("requests", "cohere", "chat/google-search"): "a function without parameters needs an empty schema at Cohere",
-    ("requests", "responses", "chat/audio-input"): "responses have no input_audio: drop it and say so, or refuse",
-    ("requests", "responses", "gemini/inline-audio"): "as chat/audio-input",
-    ("requests", "responses", "responses/refusal-history"):
-        "a refusal is content of an output message, which has an id and a status; an input message has none",
-    ("answers", "responses", "completions/logprobs"): "bytes of a token is a list, never null",
-    ("streams", "responses", "completions/logprobs"): "as in the answer",
-    ("streams", "converse", "chat/error-inside"):
-        "modelNotReadyException is no event of a stream; serviceUnavailableException is",
-    ("streams", "converse", "messages/overloaded"): "as chat/error-inside",
-    ("streams", "converse", "responses/failed"): "as chat/error-inside",
-    ("streams", "converse", "gemini/error-inside"): "as chat/error-inside",
-    ("streams", "converse", "completions/error-inside"): "as chat/error-inside",
-}
+FAULTS = {}
 
 
 def take_away(value, path):

@@ -2,6 +2,7 @@
 
 use super::{content_blocks, usage};
 use crate::codecs::json_writer::JsonWriter;
+use crate::codecs::logprobs::MissingBytes;
 use crate::codecs::options::AnswerOptions;
 use crate::codecs::{citations, finish_reasons, logprobs};
 use crate::conversation::{
@@ -145,7 +146,7 @@ pub(super) fn write_logprobs(w: &mut JsonWriter<'_>, tokens: &[TokenLogprob]) {
     }
     w.object_field("logprobs");
     w.key("content");
-    logprobs::write(w, tokens);
+    logprobs::write(w, tokens, MissingBytes::Null);
     w.null_field("refusal");
     w.close_object();
 }

@@ -4,6 +4,7 @@ use super::content::{read_cache, write_cache};
 use crate::codecs::error::CodecError;
 use crate::codecs::json_reader::{FieldPath, Fields, MAX_TOOLS};
 use crate::codecs::json_writer::JsonWriter;
+use crate::codecs::schema;
 use crate::conversation::{Extra, FunctionTool, NativeValue, Tool, ToolChoice, WireFormat};
 use serde_json::Value;
 
@@ -85,8 +86,11 @@ pub(in crate::codecs) fn write_function(
     w.object_field("function");
     w.string_field("name", &tool.name);
     w.optional_string("description", tool.description.as_deref());
-    if let Some(parameters) = &tool.parameters {
-        w.value_field("parameters", parameters);
+    match &tool.parameters {
+        Some(parameters) => w.value_field("parameters", parameters),
+        // Cohere demands a schema; chat reads none as an empty one.
+        None if format == WireFormat::Cohere => w.value_field("parameters", &schema::empty_object()),
+        None => {}
     }
     if let (Some(strict), WireFormat::Chat) = (tool.strict, format) {
         w.bool_field("strict", strict);

@@ -5,8 +5,8 @@ use super::write_error;
 use crate::codecs::json_writer::JsonWriter;
 use crate::codecs::options::AnswerOptions;
 use crate::codecs::sink::EventSink;
-use crate::codecs::{StreamWriter, citations, error_table};
-use crate::conversation::{Delta, Finish, Part, PartStart, Signer, Usage, WireFormat};
+use crate::codecs::{StreamWriter, citations};
+use crate::conversation::{Delta, ErrorKind, Finish, Part, PartStart, Signer, Usage, WireFormat};
 
 const FORMAT: WireFormat = WireFormat::Converse;
 
@@ -115,11 +115,8 @@ impl StreamWriter for ConverseStreamWriter<'_> {
             Delta::Usage(usage) => self.usage = usage.clone(),
             Delta::Error(error) => {
                 self.has_failed = true;
-                let name = error_table::type_for(FORMAT, error.kind);
-                let mut letters = name.chars();
-                let first = letters.next().map(|first| first.to_ascii_lowercase());
-                let name: String = first.into_iter().chain(letters).collect();
-                write_error(&mut JsonWriter::new(sink.begin(Some(&name))), error, &self.options);
+                let name = exception(error.kind);
+                write_error(&mut JsonWriter::new(sink.begin(Some(name))), error, &self.options);
                 sink.end();
             }
             _ => {}
@@ -139,6 +136,20 @@ impl StreamWriter for ConverseStreamWriter<'_> {
             write_usage(w, &self.usage);
             write_metrics(w, None);
         });
+    }
+}
+
+/// A stream has fewer exceptions than an answer: clients know these and no others.
+fn exception(kind: ErrorKind) -> &'static str {
+    match kind {
+        ErrorKind::InvalidRequest
+        | ErrorKind::TooLarge
+        | ErrorKind::NotFound
+        | ErrorKind::Authentication
+        | ErrorKind::Permission => "validationException",
+        ErrorKind::RateLimit | ErrorKind::Billing => "throttlingException",
+        ErrorKind::Timeout | ErrorKind::Overloaded | ErrorKind::Unavailable => "serviceUnavailableException",
+        ErrorKind::Internal => "internalServerException",
     }
 }
 

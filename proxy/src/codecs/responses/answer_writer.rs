@@ -2,6 +2,7 @@
 
 use super::request_writer::{write_choice, write_function};
 use crate::codecs::json_writer::JsonWriter;
+use crate::codecs::logprobs::MissingBytes;
 use crate::codecs::options::AnswerOptions;
 use crate::codecs::{citations, finish_reasons, logprobs};
 use crate::conversation::{
@@ -156,7 +157,7 @@ fn write_text(w: &mut JsonWriter<'_>, text: &TextPart, tokens: &[TokenLogprob]) 
     }
     w.close_array();
     w.key("logprobs");
-    logprobs::write(w, tokens);
+    logprobs::write(w, tokens, MissingBytes::OfText);
     w.close_object();
 }
 

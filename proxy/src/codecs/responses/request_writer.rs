@@ -1,7 +1,6 @@
 //! The model → a responses request for a provider.
 
 use crate::codecs::base64_text;
-use crate::codecs::chat::content::audio_format;
 use crate::codecs::data_url::data_url;
 use crate::codecs::error::CodecError;
 use crate::codecs::json_writer::JsonWriter;
@@ -77,7 +76,7 @@ fn write_turn(w: &mut JsonWriter<'_>, role: Role, parts: &[Part], dropped: &mut 
             content.push(part);
             continue;
         }
-        write_message(w, name, &std::mem::take(&mut content), dropped);
+        write_message(w, name, &std::mem::take(&mut content), dropped)?;
         match part {
             Part::ToolUse(call) => {
                 w.open_object();
@@ -87,7 +86,7 @@ fn write_turn(w: &mut JsonWriter<'_>, role: Role, parts: &[Part], dropped: &mut 
                 w.string_field("arguments", if call.arguments.is_empty() { "{}" } else { &call.arguments });
                 w.close_object();
             }
-            Part::ToolResult(result) => write_result(w, result, dropped),
+            Part::ToolResult(result) => write_result(w, result, dropped)?,
             Part::Thinking(thinking) => write_reasoning(w, thinking, dropped),
             Part::Native(native) => match native.in_format(FORMAT) {
                 Some(own) => w.value(own),
@@ -96,48 +95,63 @@ fn write_turn(w: &mut JsonWriter<'_>, role: Role, parts: &[Part], dropped: &mut 
             other => dropped.note(["messages.", other.kind()].concat()),
         }
     }
-    write_message(w, name, &content, dropped);
-    Ok(())
+    write_message(w, name, &content, dropped)
 }
 
-fn write_message(w: &mut JsonWriter<'_>, role: &str, parts: &[&Part], dropped: &mut Dropped) {
+fn write_message(w: &mut JsonWriter<'_>, role: &str, parts: &[&Part], dropped: &mut Dropped) -> Result<(), CodecError> {
     if parts.is_empty() {
-        return;
+        return Ok(());
     }
+    let is_assistant = role == "assistant";
     w.open_object();
     w.string_field("type", "message");
     w.string_field("role", role);
     match parts {
         [Part::Text(text)] => w.string_field("content", &text.text),
+        // Parts of what a model said belong to messages with ids, which only OpenAI gives: here they are one text.
+        parts if is_assistant && parts.iter().all(|part| said(part).is_some()) => {
+            w.string_field("content", &parts.iter().filter_map(|part| said(part)).collect::<String>());
+        }
         parts => {
             w.array_field("content");
             for part in parts {
-                write_part(w, part, role == "assistant", dropped);
+                write_part(w, part, is_assistant, dropped)?;
             }
             w.close_array();
         }
     }
     w.close_object();
+    Ok(())
 }
 
-fn write_part(w: &mut JsonWriter<'_>, part: &Part, is_assistant: bool, dropped: &mut Dropped) {
+/// The words of a part that has nothing else.
+fn said(part: &Part) -> Option<&str> {
     match part {
-        Part::Text(text) => {
-            w.open_object();
-            w.string_field("type", if is_assistant { "output_text" } else { "input_text" });
-            w.string_field("text", &text.text);
-            if is_assistant {
-                w.array_field("annotations");
-                w.close_array();
-            }
-            w.close_object();
+        Part::Text(text) => Some(&text.text),
+        Part::Refusal(text) => Some(text),
+        Part::Audio(media) => media.transcript.as_deref(),
+        _ => None,
+    }
+}
+
+fn write_part(
+    w: &mut JsonWriter<'_>,
+    part: &Part,
+    is_assistant: bool,
+    dropped: &mut Dropped,
+) -> Result<(), CodecError> {
+    if let Some(text) = said(part) {
+        w.open_object();
+        w.string_field("type", if is_assistant { "output_text" } else { "input_text" });
+        w.string_field("text", text);
+        if is_assistant {
+            w.array_field("annotations");
+            w.close_array();
         }
-        Part::Refusal(text) => {
-            w.open_object();
-            w.string_field("type", "refusal");
-            w.string_field("refusal", text);
-            w.close_object();
-        }
+        w.close_object();
+        return Ok(());
+    }
+    match part {
         Part::Image(media) => {
             w.open_object();
             w.string_field("type", "input_image");
@@ -153,17 +167,11 @@ fn write_part(w: &mut JsonWriter<'_>, part: &Part, is_assistant: bool, dropped: 
             w.close_object();
         }
         Part::File(media) => write_file(w, media),
-        Part::Audio(Media { source: MediaSource::Base64(data), media_type, .. }) => {
-            w.open_object();
-            w.string_field("type", "input_audio");
-            w.object_field("input_audio");
-            w.string_field("data", data);
-            w.string_field("format", audio_format(media_type.as_deref()));
-            w.close_object();
-            w.close_object();
-        }
+        // There is no sound here. One that a user sends is the question: without it an answer would be about nothing.
+        Part::Audio(_) if !is_assistant => return Err(CodecError::unsupported("messages.audio", FORMAT)),
         other => dropped.note(["messages.", other.kind()].concat()),
     }
+    Ok(())
 }
 
 fn write_file(w: &mut JsonWriter<'_>, media: &Media) {
@@ -185,7 +193,7 @@ fn write_file(w: &mut JsonWriter<'_>, media: &Media) {
     w.close_object();
 }
 
-fn write_result(w: &mut JsonWriter<'_>, result: &ToolResult, dropped: &mut Dropped) {
+fn write_result(w: &mut JsonWriter<'_>, result: &ToolResult, dropped: &mut Dropped) -> Result<(), CodecError> {
     w.open_object();
     w.string_field("type", "function_call_output");
     w.string_field("call_id", &result.id);
@@ -194,12 +202,15 @@ fn write_result(w: &mut JsonWriter<'_>, result: &ToolResult, dropped: &mut Dropp
         [Part::Text(text)] => w.string_field("output", &text.text),
         parts => {
             w.array_field("output");
-            parts.iter().for_each(|part| write_part(w, part, false, dropped));
+            for part in parts {
+                write_part(w, part, false, dropped)?;
+            }
             w.close_array();
         }
     }
     dropped.note_if(result.is_error, "tool_result.is_error");
     w.close_object();
+    Ok(())
 }
 
 /// Contract 6.4: reasoning that its maker did not seal is left out.

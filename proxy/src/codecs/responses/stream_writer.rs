@@ -5,6 +5,7 @@ use super::answer_writer::{
     call_id, item_id, write, write_call, write_content, write_echo, write_head, write_reasoning,
 };
 use crate::codecs::json_writer::JsonWriter;
+use crate::codecs::logprobs::MissingBytes;
 use crate::codecs::options::AnswerOptions;
 use crate::codecs::sink::EventSink;
 use crate::codecs::{StreamWriter, citations, logprobs};
@@ -218,7 +219,7 @@ impl<'a> ResponsesStreamWriter<'a> {
             w.string_field("delta", text);
             if name == "response.output_text.delta" {
                 w.key("logprobs");
-                logprobs::write(w, &tokens);
+                logprobs::write(w, &tokens, MissingBytes::OfText);
             }
         });
     }
@@ -247,7 +248,7 @@ impl<'a> ResponsesStreamWriter<'a> {
                 self.event(sink, "response.output_text.done", |w, this| {
                     done(&text.text, &item_id("msg", &this.options, item), "content_index", "text", w);
                     w.key("logprobs");
-                    logprobs::write(w, &[]);
+                    logprobs::write(w, &[], MissingBytes::OfText);
                 });
                 self.end_content(item, content, open.so_far, sink);
             }
