@@ -7,7 +7,6 @@
 mod authoring;
 mod catalog;
 mod data;
-mod hint;
 mod keys;
 mod mcp;
 mod meant;
@@ -15,8 +14,7 @@ mod operation;
 mod template;
 mod tenancy;
 
-pub use hint::hint;
-pub use meant::meant;
+pub use meant::{hint, meant};
 pub use operation::{Access, AuditName, Feature, KeySet, Method, Operation, PUBLIC_BODY, Scopes};
 
 /// What a method and path mean to the control plane.

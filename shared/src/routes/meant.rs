@@ -1,36 +1,66 @@
-//! The operation that a path which is none was probably meant to be, for answers that teach.
+//! What somebody probably meant who asked for a path that is not there, for answers that teach: a slip in a name, a `/v1`
+//! too many or missing, or the parent of the operation they need.
 
 use super::operation::Operation;
-use super::operations;
+use super::{Lookup, find, operations};
 use crate::nearest::nearest;
+use std::cmp::Reverse;
 use std::collections::BTreeSet;
 
-/// None when the path, after `/v1`, does not begin like a resource of the control plane.
+/// How many are told of where several are as likely.
+const SHOWN: usize = 3;
+
+/// A sentence to go with a refusal, about the whole path as it was sent; none when nothing comes close.
+pub fn hint(method: &str, path: &str) -> Option<String> {
+    if let Some(rest) = path.strip_prefix("/v1/v1").filter(|rest| rest.starts_with('/')) {
+        return Some(format!("the base address ends in /v1 already: {method} /v1{rest}"));
+    }
+    let Some(relative) = path.strip_prefix("/v1").filter(|rest| rest.starts_with('/')) else {
+        let is_known = find(method, path) != Lookup::NotControlPlane;
+        return is_known.then(|| format!("paths begin with /v1: {method} /v1{path}"));
+    };
+    let told = |one: &&Operation| format!("{} /v1{}", one.method.as_str(), one.path);
+    let likeliest: Vec<String> = likeliest(method, relative).iter().take(SHOWN).map(told).collect();
+    match likeliest.as_slice() {
+        [] => None,
+        [one] => Some(format!("the nearest is {one}")),
+        several => Some(format!("the nearest are {}", several.join(", "))),
+    }
+}
+
+/// The operation that a path, after `/v1`, was meant to be; none when it does not begin like a resource of the control
+/// plane.
 pub fn meant(method: &str, path: &str) -> Option<&'static Operation> {
-    let segments: Vec<&str> = path.strip_prefix('/')?.trim_end_matches('/').split('/').collect();
+    likeliest(method, path).first().copied()
+}
+
+/// In the order of the table.
+fn likeliest(method: &str, path: &str) -> Vec<&'static Operation> {
+    let segments: Vec<&str> = path.trim_matches('/').split('/').collect();
     let resources: BTreeSet<&str> = operations().filter_map(resource).collect();
-    let meant = nearest(segments.first()?, resources)?;
+    let Some(meant) = segments.first().and_then(|first| nearest(first, resources)) else { return Vec::new() };
     let of_resource = operations().filter(|one| resource(one) == Some(meant));
-    // Of equally likely ones the first in the table.
-    let likely = |one: &&Operation| std::cmp::Reverse(likeness(one, method, &segments));
-    of_resource.min_by_key(likely)
+    let rated: Vec<_> = of_resource.map(|one| (likeness(one, method, &segments), one)).collect();
+    let best = rated.iter().map(|(likeness, _)| *likeness).max();
+    rated.into_iter().filter(|(likeness, _)| Some(*likeness) == best).map(|(_, one)| one).collect()
 }
 
 fn resource(operation: &Operation) -> Option<&'static str> {
     operation.path.strip_prefix('/')?.split('/').next()
 }
 
-/// Of the right method first, then by how many segments fit, then by the length of the path.
-fn likeness(operation: &Operation, method: &str, sent: &[&str]) -> (bool, usize, std::cmp::Reverse<usize>) {
+/// Of the right method first, then by how well the segments fit, then by the length of the path.
+fn likeness(operation: &Operation, method: &str, sent: &[&str]) -> (bool, usize, Reverse<usize>) {
     let template: Vec<&str> = operation.path.trim_start_matches('/').split('/').collect();
     let after_first = template.iter().zip(sent).skip(1);
-    let fitting = after_first.map(|(template, sent)| match template {
-        template if template == sent => 2,
+    let fitting = after_first.map(|(template, sent)| match *template {
+        template if template == *sent => 3,
         template if template.starts_with('{') => 1,
+        template if nearest(sent, [template]).is_some() => 2,
         _ => 0,
     });
     let apart = template.len().abs_diff(sent.len());
-    (operation.method.as_str() == method, fitting.sum(), std::cmp::Reverse(apart))
+    (operation.method.as_str() == method, fitting.sum(), Reverse(apart))
 }
 
 #[cfg(test)]
@@ -45,6 +75,7 @@ mod tests {
             ("GET", "/workspace/abc", Some("/workspaces/{workspaceId}")),
             ("GET", "/apikeys", Some("/api-keys")),
             ("POST", "/config", Some("/configs")),
+            ("GET", "/config/main/version", Some("/configs/{slug}/versions")),
             ("POST", "/chat/completions", None),
             ("POST", "/files", None),
             ("GET", "/models", None),
@@ -59,5 +90,29 @@ mod tests {
         }
         let created = meant("POST", "/api-keys").unwrap();
         assert!(created.path.starts_with("/api-keys/") && created.method.as_str() == "POST", "{}", created.path);
+    }
+
+    #[test]
+    fn a_path_that_is_not_there_leads_to_the_one_that_was_meant() {
+        for (method, path, part) in [
+            ("GET", "/v1/workspace", Some("GET /v1/workspaces")),
+            ("GET", "/v1/config", Some("GET /v1/configs")),
+            ("PUT", "/v1/config/pc-1", Some("PUT /v1/configs/{slug}")),
+            ("POST", "/v1/api_keys/workspace/service", Some("POST /v1/api-keys/workspace/service")),
+            ("POST", "/v1/api-keys", Some("POST /v1/api-keys/organisation/service")),
+            ("GET", "/v1/v1/configs", Some("GET /v1/configs")),
+            ("GET", "/configs", Some("paths begin with /v1: GET /v1/configs")),
+            ("GET", "/v1/entirely-unlike", None),
+            ("GET", "/", None),
+            ("GET", "/v1", None),
+        ] {
+            let hint = hint(method, path);
+            match part {
+                Some(part) => assert!(hint.as_ref().is_some_and(|hint| hint.contains(part)), "{path}: {hint:?}"),
+                None => assert_eq!(hint, None, "{path}"),
+            }
+        }
+        let several = hint("POST", "/v1/api-keys").unwrap();
+        assert_eq!(several.matches("POST /v1/api-keys/").count(), SHOWN, "{several}");
     }
 }
