@@ -32,6 +32,8 @@ struct TranslatedStream {
     reader: Box<dyn StreamReader>,
     writer: Box<dyn StreamWriter>,
     deltas: Vec<Delta>,
+    /// The provider told of an error: nothing that it says afterwards belongs to the answer.
+    has_failed: bool,
     /// Its end was written.
     is_over: bool,
 }
@@ -96,6 +98,7 @@ impl TranslatedStream {
             reader: translation.provider.stream_reader(),
             writer: translation.client.stream_writer(translation.options.clone()),
             deltas: Vec::new(),
+            has_failed: false,
             is_over: false,
         }
     }
@@ -126,7 +129,10 @@ impl TranslatedStream {
 
     fn write(&mut self, sink: &mut SseSink) {
         for delta in self.deltas.drain(..) {
-            self.writer.push(&delta, sink);
+            if !self.has_failed {
+                self.writer.push(&delta, sink);
+            }
+            self.has_failed |= matches!(delta, Delta::Error(_));
         }
     }
 }
