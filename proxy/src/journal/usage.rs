@@ -6,7 +6,6 @@
 //! `estimate` counts what was not reported, and `journal::ship::price` makes it money.
 
 pub mod audio;
-pub mod decoder;
 mod estimate;
 pub mod images;
 pub mod native_model;

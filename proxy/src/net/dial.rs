@@ -10,7 +10,6 @@ mod framing;
 pub(crate) mod h1;
 #[cfg(test)]
 mod http2_tests;
-mod inflate;
 #[cfg(test)]
 pub(crate) mod lab;
 mod pool;

@@ -17,10 +17,10 @@ use super::cork::Cork;
 use super::error::{Class, UpstreamError};
 use super::framing;
 use super::h1::Http1;
-use super::inflate::{ContentEncoding, Inflate};
 use super::pool::ConnectionPool;
 use super::repeat::{SendProgress, is_unprocessed};
 use super::request::UpstreamRequest;
+use crate::framing::compression::{AnswerEncoding, Decoder};
 use crate::runtime::timeout::with_deadline;
 
 /// How long a provider that broke off our upload may take to tell why.
@@ -44,7 +44,7 @@ pub struct Upstream {
     head_read: bool,
     done: bool,
     /// Set for an answer that is compressed.
-    inflate: Option<Box<Inflate>>,
+    decoder: Option<Box<Decoder>>,
 }
 
 /// How long the head of an answer may take.
@@ -91,7 +91,7 @@ impl Upstream {
             awaits_head: false,
             head_read: false,
             done: false,
-            inflate: None,
+            decoder: None,
         }
     }
 
@@ -261,7 +261,7 @@ impl Upstream {
             Exchange::Ready(_) | Exchange::Over => None,
         };
         let mut head = head.expect(HAS_HEAD);
-        if self.inflate.is_some() {
+        if self.decoder.is_some() {
             head.remove_header(&header::CONTENT_ENCODING);
             head.remove_header(&header::CONTENT_LENGTH);
         }
@@ -271,17 +271,14 @@ impl Upstream {
     /// From here on `read_body` undoes the compression of the answer, if it has one. The error names one that it cannot
     /// undo.
     pub fn inflate(&mut self) -> Result<(), String> {
-        match ContentEncoding::from_headers(&self.head().headers) {
-            ContentEncoding::Identity => return Ok(()),
-            ContentEncoding::Other(name) => return Err(name.to_owned()),
-            encoding => self.inflate = Inflate::new(&encoding).map(Box::new),
-        }
+        let encoding = AnswerEncoding::from_headers(&self.head().headers).map_err(|unknown| unknown.0)?;
+        self.decoder = encoding.map(|encoding| Box::new(Decoder::new(encoding)));
         Ok(())
     }
 
     /// The answer has a compression that `read_body` does not undo.
     pub fn is_encoded(&self) -> bool {
-        self.inflate.is_none() && ContentEncoding::from_headers(&self.head().headers) != ContentEncoding::Identity
+        self.decoder.is_none() && AnswerEncoding::from_headers(&self.head().headers) != Ok(None)
     }
 
     /// The next piece of the answer's body, never an empty one; `None` when it is complete.
@@ -315,8 +312,8 @@ impl Upstream {
     }
 
     fn inflated(&mut self, piece: Bytes) -> Result<Bytes, UpstreamError> {
-        let Some(inflate) = &mut self.inflate else { return Ok(piece) };
-        let inflated = inflate.push(&piece, self.done);
+        let Some(decoder) = &mut self.decoder else { return Ok(piece) };
+        let inflated = decoder.push(&piece, self.done);
         inflated.map_err(|error| UpstreamError::protocol(format!("its compression cannot be undone: {error}")))
     }
 

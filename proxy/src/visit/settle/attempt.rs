@@ -3,7 +3,7 @@
 use crate::admission::admitted::Used;
 use crate::admission::amounts::Item;
 use crate::catalog::target::{Credential, Target};
-use crate::journal::usage::decoder::{self, Decoder};
+use crate::framing::compression::{AnswerEncoding, Decoder};
 use crate::journal::usage::{self, UsageReader};
 use crate::request::sse::Splitter;
 use crate::request::text_bounds::{self, cut};
@@ -107,7 +107,7 @@ impl Attempt {
             AnswerForm::Json => Watch::Plain,
             AnswerForm::Other => return,
         };
-        match decoder::encoding(head) {
+        match AnswerEncoding::from_headers(head) {
             Ok(encoding) => self.decoder = encoding.map(|encoding| Box::new(Decoder::new(encoding))),
             Err(_) => self.stop_reading(),
         }
@@ -117,7 +117,7 @@ impl Attempt {
     pub fn relayed(&mut self, piece: &Bytes, is_last: bool, after: Duration) {
         let plain = match &mut self.decoder {
             None => piece.clone(),
-            Some(decoder) => match decoder.decode(piece) {
+            Some(decoder) => match decoder.push(piece, false) {
                 Ok(plain) => plain,
                 Err(_) => return self.stop_reading(),
             },

@@ -1,0 +1,183 @@
+//! Answers that are compressed, made readable piece by piece: for whoever looks inside of them, and for clients who may
+//! not understand the encoding. Bounded, because what compresses well is large: a few bytes must not take the memory of
+//! the gateway, and an answer that grows beyond any provider's is no longer read.
+
+use brotli_decompressor::DecompressorWriter;
+use bytes::Bytes;
+use flate2::write::{DeflateDecoder, MultiGzDecoder, ZlibDecoder};
+use http::{HeaderMap, header};
+use std::io::{self, Write};
+
+/// What one piece, and a whole answer, may become.
+const MOST_OF_PIECE: usize = 8 << 20;
+const MOST: usize = 256 << 20;
+const BROTLI_BUFFER: usize = 4 << 10;
+
+/// How an answer is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum AnswerEncoding {
+    Gzip,
+    Deflate,
+    Brotli,
+    Zstd,
+}
+
+/// One that cannot be undone, by its name.
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the encoding {0} cannot be undone")]
+pub struct UnknownEncoding(pub String);
+
+impl AnswerEncoding {
+    /// None when it is plain.
+    pub fn from_headers(head: &HeaderMap) -> Result<Option<Self>, UnknownEncoding> {
+        let mut lines = head.get_all(header::CONTENT_ENCODING).iter();
+        let Some(line) = lines.next() else { return Ok(None) };
+        if lines.next().is_some() {
+            return Err(UnknownEncoding("several at once".into()));
+        }
+        let name = line.to_str().unwrap_or("something unreadable").trim();
+        match &*name.to_ascii_lowercase() {
+            "identity" | "" => Ok(None),
+            "gzip" | "x-gzip" => Ok(Some(Self::Gzip)),
+            "deflate" => Ok(Some(Self::Deflate)),
+            "br" => Ok(Some(Self::Brotli)),
+            "zstd" => Ok(Some(Self::Zstd)),
+            _ => Err(UnknownEncoding(name.into())),
+        }
+    }
+}
+
+pub struct Decoder {
+    encoding: AnswerEncoding,
+    /// Made by the first piece.
+    inflater: Option<Box<dyn Inflater>>,
+    total: usize,
+}
+
+impl Decoder {
+    pub fn new(encoding: AnswerEncoding) -> Self {
+        Self { encoding, inflater: None, total: 0 }
+    }
+
+    /// What the piece becomes; it may be nothing yet. An error also when it is the last and something is missing.
+    pub fn push(&mut self, piece: &[u8], is_last: bool) -> io::Result<Bytes> {
+        let inflater = match &mut self.inflater {
+            Some(inflater) => inflater,
+            None if piece.is_empty() => return Ok(Bytes::new()),
+            None => self.inflater.insert(inflater(self.encoding, piece)?),
+        };
+        inflater.write_all(piece)?;
+        if is_last {
+            inflater.end()?;
+        } else {
+            inflater.flush()?;
+        }
+        let plain = std::mem::take(&mut inflater.plain().0);
+        self.total += plain.len();
+        if self.total > MOST { Err(too_large()) } else { Ok(Bytes::from(plain)) }
+    }
+}
+
+fn inflater(encoding: AnswerEncoding, first: &[u8]) -> io::Result<Box<dyn Inflater>> {
+    let plain = PlainText::default();
+    Ok(match encoding {
+        AnswerEncoding::Gzip => Box::new(MultiGzDecoder::new(plain)),
+        // Named after the one and mostly meant to be the other (RFC 9110, 8.4.1.2); their first bytes differ.
+        AnswerEncoding::Deflate => match is_zlib(first) {
+            true => Box::new(ZlibDecoder::new(plain)),
+            false => Box::new(DeflateDecoder::new(plain)),
+        },
+        AnswerEncoding::Brotli => Box::new(DecompressorWriter::new(plain, BROTLI_BUFFER)),
+        AnswerEncoding::Zstd => Box::new(zstd::stream::write::Decoder::new(plain)?),
+    })
+}
+
+fn is_zlib(first: &[u8]) -> bool {
+    match first {
+        [method, flags, ..] => method & 0x0f == 8 && u16::from_be_bytes([*method, *flags]).is_multiple_of(31),
+        [method] => *method == 0x78,
+        [] => false,
+    }
+}
+
+/// The decoders of several crates, which have this in common and no trait for it.
+trait Inflater: Write + Send + Sync {
+    /// Nothing follows: an error if something is missing.
+    fn end(&mut self) -> io::Result<()>;
+    fn plain(&mut self) -> &mut PlainText;
+}
+
+impl Inflater for MultiGzDecoder<PlainText> {
+    fn end(&mut self) -> io::Result<()> {
+        self.try_finish()
+    }
+
+    fn plain(&mut self) -> &mut PlainText {
+        self.get_mut()
+    }
+}
+
+impl Inflater for ZlibDecoder<PlainText> {
+    fn end(&mut self) -> io::Result<()> {
+        self.try_finish()
+    }
+
+    fn plain(&mut self) -> &mut PlainText {
+        self.get_mut()
+    }
+}
+
+impl Inflater for DeflateDecoder<PlainText> {
+    fn end(&mut self) -> io::Result<()> {
+        self.try_finish()
+    }
+
+    fn plain(&mut self) -> &mut PlainText {
+        self.get_mut()
+    }
+}
+
+impl Inflater for DecompressorWriter<PlainText> {
+    fn end(&mut self) -> io::Result<()> {
+        self.close()
+    }
+
+    fn plain(&mut self) -> &mut PlainText {
+        self.get_mut()
+    }
+}
+
+impl Inflater for zstd::stream::write::Decoder<'static, PlainText> {
+    fn end(&mut self) -> io::Result<()> {
+        self.do_finish()
+    }
+
+    fn plain(&mut self) -> &mut PlainText {
+        self.get_mut()
+    }
+}
+
+/// What a decoder has written, until it is taken.
+#[derive(Debug, Default)]
+struct PlainText(Vec<u8>);
+
+impl Write for PlainText {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        if self.0.len() + bytes.len() > MOST_OF_PIECE {
+            return Err(too_large());
+        }
+        self.0.extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+fn too_large() -> io::Error {
+    io::Error::other("it becomes too large")
+}
+
+#[cfg(test)]
+mod tests;
