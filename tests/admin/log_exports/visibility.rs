@@ -140,7 +140,7 @@ async fn fields_that_the_organisation_keeps_back_cannot_be_exported() {
     assert_eq!(kept.status, 200, "{}", kept.text());
     let seen = client.get("/logs/exports/field-restrictions").await.json();
     assert_eq!(seen["deniedFields"], json!(["request", "total_units"]));
-    assert_eq!(seen["allowedFields"].as_array().unwrap().len(), 18);
+    assert_eq!(seen["allowedFields"].as_array().unwrap().len(), 19);
     for (asked, status) in [("request", 400), ("total_tokens", 400), ("response", 200)] {
         let body = json!({ "filters": {}, "requested_data": [asked] });
         assert_eq!(client.post("/logs/exports", &body).await.status, status, "{asked}");
