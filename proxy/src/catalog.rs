@@ -1,6 +1,7 @@
 //! What a workspace has, looked up by name: the plan a request follows, the provider behind `@slug`, its credential and
 //! models; and the target of one attempt that is made of these (`resolve`).
 
+pub mod account;
 pub mod choose_plan;
 pub mod models;
 pub mod placement;

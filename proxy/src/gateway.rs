@@ -145,7 +145,7 @@ impl ProxyHttp for Gateway {
     ) -> Result<()> {
         let aliases = &self.engine.aliases;
         let edited = match &mut ctx.relay {
-            Some(Relay::Provider(passage)) => passage.send_head(head, aliases),
+            Some(Relay::Provider(passage)) => passage.send_head(head, aliases, &self.engine.calls.signing).await,
             Some(Relay::ControlPlane) => {
                 let client = session.client_addr().and_then(|address| address.as_inet()).map(|address| address.ip());
                 let trusted = &self.engine.authenticator.trusted_proxies;

@@ -152,6 +152,11 @@ impl Refusal {
         }
     }
 
+    /// What an account says makes no credential. `why` names the field and no value.
+    pub fn bad_account(provider: &str, why: impl std::fmt::Display) -> Self {
+        Self::invalid(Code::CredentialUnavailable, format!("no credential for {provider} can be made: {why}"))
+    }
+
     /// Whether it is our own fault, which another target would meet too. A secret that one lacks another may not need.
     pub fn is_fault(&self) -> bool {
         self.status == 500 && self.code != Code::SecretUnavailable

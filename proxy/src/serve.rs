@@ -48,6 +48,7 @@ use proxy::request::receive::{BodyMemory, BodyPace};
 use proxy::routing::inline_configs::InlineConfigs;
 use proxy::runtime::background::Background;
 use proxy::runtime::settings::Settings;
+use proxy::signing::Signing;
 use proxy::snapshot::Snapshot;
 use proxy::walk::{Admitter, Authenticator, BodyLimits, Engine, Planner, ProviderCalls, Recorder, Router};
 use shared::log_store::LogStore;
@@ -120,6 +121,7 @@ pub fn serve(settings: Settings) -> anyhow::Result<()> {
     server.add_service(admin_checks);
     server.add_service(background_service("keyring", KeyringWatch(gateway.engine.router.sealer.clone())));
     server.add_service(background_service("secrets", SecretsService(gateway.engine.calls.secrets.clone())));
+    server.add_service(background_service("logins", LoginService(gateway.engine.calls.signing.clone())));
     let writer = TrailService { writer: Mutex::new(writer), database: settings.database.clone() };
     server.add_service(background_service("audit trail", writer));
     if let Some(journal) = journal {
@@ -203,6 +205,16 @@ impl pingora_core::services::background::BackgroundService for SecretsService {
     }
 }
 
+/// Renews the tokens of providers' logins, apart from the threads that carry requests.
+struct LoginService(Arc<Signing>);
+
+#[async_trait::async_trait]
+impl pingora_core::services::background::BackgroundService for LoginService {
+    async fn start(&self, _shutdown: pingora_core::server::ShutdownWatch) {
+        self.0.run().await;
+    }
+}
+
 /// Lets the drain end the process as soon as it is idle.
 struct DrainService(Arc<Drain>);
 
@@ -226,6 +238,7 @@ fn engine(
     let sources =
         Sources::new(&settings.prices, &settings.log_store, providers.names(), Arc::new(Files(dialer.clone())))?;
     let secrets = Secrets::new(&settings.secrets, dialer.clone(), snapshot.clone(), sealer.clone());
+    let signing = Signing::new(&settings.provider_login, dialer.clone());
     Ok(Engine {
         authenticator: Authenticator {
             snapshot: snapshot.clone(),
@@ -267,6 +280,7 @@ fn engine(
         calls: ProviderCalls {
             dialer,
             secrets: Arc::new(secrets),
+            signing: Arc::new(signing),
             fairness: Fairness::new(metrics.fairness.clone()),
             metrics: metrics.clone(),
             aliases: aliases.clone(),

@@ -50,7 +50,7 @@ pub struct HeadToSign<'r> {
 }
 
 /// What a request must not bring with it, because a signature says it anew.
-static REPLACED: [HeaderName; 7] = [
+pub static REPLACED: [HeaderName; 7] = [
     header::AUTHORIZATION,
     header::DATE,
     HeaderName::from_static("api-key"),

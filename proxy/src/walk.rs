@@ -31,6 +31,7 @@ pub mod prepare;
 mod read_ahead;
 mod recorder;
 pub mod relay;
+mod relay_signature;
 mod relayed_body;
 mod repair;
 mod response_steps;

@@ -94,8 +94,6 @@ pub enum NotOffered {
     Missing(Family),
     #[error("its endpoint `{}` needs a translation that is not built yet", .0.name())]
     Untranslated(Family),
-    #[error("it takes signed requests only, and signing is not built yet")]
-    NeedsSignature,
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -149,16 +147,13 @@ impl ProviderEntry {
     /// Where bodies of this family go as they are, relative to the base URL, if that is the same for every request.
     pub fn native_path(&self, family: Family) -> Option<&str> {
         match &self.offers[family as usize] {
-            FamilyOffer::Native(path) if !matches!(self.auth, Auth::Signed) => Some(path),
+            FamilyOffer::Native(path) => Some(path),
             _ => None,
         }
     }
 
     /// How this family is asked for, for a model of this name; none when its path passes as it is, or not at all.
     pub fn way(&self, family: Family, model: &str) -> Option<Way<'_>> {
-        if matches!(self.auth, Auth::Signed) {
-            return None;
-        }
         match &self.offers[family as usize] {
             FamilyOffer::Native(path) => Some(Way::Native(path)),
             FamilyOffer::Placed(path) => Some(Way::Placed(path)),
@@ -197,9 +192,6 @@ impl ProviderEntry {
     /// Where a request for `path` (relative to `/v1`) goes, relative to the base URL: the family's place at this
     /// provider, or the same path when it belongs to no family.
     pub fn upstream_path<'p>(&self, method: &Method, path: &'p str) -> Result<Cow<'p, str>, NotOffered> {
-        if matches!(self.auth, Auth::Signed) {
-            return Err(NotOffered::NeedsSignature);
-        }
         let Some((family, rest)) = Family::from_path(method, path) else { return Ok(path.into()) };
         match &self.offers[family as usize] {
             FamilyOffer::Native(own) if **own == *family.path() => Ok(path.into()),
@@ -215,6 +207,11 @@ impl ProviderEntry {
     pub fn placed<'v>(&'v self, place: &str, field: impl Fn(&str) -> Option<&'v str>) -> Option<&'v str> {
         let said = self.placement.get(place).into_iter().flatten().find_map(|name| field(name));
         said.or_else(|| self.options.get(place).map(String::as_str))
+    }
+
+    /// The fields of a config or an account that fill its places.
+    pub fn placement_fields(&self) -> impl Iterator<Item = &str> {
+        self.placement.values().flatten().map(String::as_str)
     }
 
     /// The places that something must fill.

@@ -31,6 +31,7 @@ mod recipes;
 mod relay;
 mod routing;
 mod secrets;
+mod signed;
 mod smoke;
 mod snapshot;
 mod streams;

@@ -24,6 +24,7 @@ fn target() -> Target {
         origin: provider.origin.clone().unwrap(),
         provider,
         credential: Credential::Given(None),
+        account: None,
         headers: Vec::new(),
         timeout: long,
         is_ceiling: true,

@@ -3,9 +3,9 @@
 //! count, since its credential belongs to the place that they name.
 
 use crate::request::headers::GatewayHeaders;
-use serde_json::Value;
+use serde_json::{Map, Value};
 use shared::config::Placement;
-use shared::providers::ProviderEntry;
+use shared::providers::{AccountFields, ProviderEntry};
 
 /// What is known of one target's placement.
 pub struct PlacementFields<'p> {
@@ -53,6 +53,18 @@ impl<'p> PlacementFields<'p> {
         let chosen = deployments.iter().find(is_asked).or_else(|| deployments.iter().find(is_default));
         let chosen = chosen.or(deployments.first())?;
         written.iter().find_map(|name| text(chosen, name))
+    }
+}
+
+/// What the same places say of the account's credential.
+impl AccountFields for PlacementFields<'_> {
+    fn text(&self, name: &str) -> Option<&str> {
+        self.get(name)
+    }
+
+    fn object(&self, name: &str) -> Option<&Map<String, Value>> {
+        let in_config = self.config.and_then(|config| config.get(name)).and_then(Value::as_object);
+        in_config.or_else(|| self.account?.get(name)?.as_object())
     }
 }
 

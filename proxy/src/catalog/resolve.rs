@@ -1,6 +1,7 @@
 //! A leaf of the plan and what the request says → the target of one attempt: which provider, at which address, with
 //! which credential, under which name of the model. A stored credential is bound to the address it was stored for.
 
+use crate::catalog::account::described_account;
 use crate::catalog::choose_plan::{SAVED_ONLY, blocks_inline};
 use crate::catalog::placement::PlacementFields;
 use crate::catalog::providers::{Provider, Providers};
@@ -13,7 +14,7 @@ use crate::net::dial::{Dialer, Origin};
 use crate::realtime;
 use crate::refusal::Refusal;
 use crate::request::headers::GatewayHeaders;
-use crate::routing::plan::{Leaf, ProviderSource, SENT};
+use crate::routing::plan::{Leaf, PLACING, ProviderSource, SENT};
 use crate::snapshot::Snapshot;
 use chrono::{DateTime, Utc};
 use http::{HeaderName, HeaderValue};
@@ -121,9 +122,12 @@ impl TargetResolver<'_> {
         let placement = self.placement(leaf)?;
         let key = placement.text("api_key").map(HeaderValue::try_from).transpose();
         let key = key.map_err(|_| Refusal::invalid_config("api_key is no header value".into()))?;
-        let credential = Credential::Given(key.or_else(|| own_credential(headers, name)));
+        let key = key.or_else(|| own_credential(headers, name));
+        let said = PlacementFields { config: Some(&*placement), ..place };
+        let account = described_account(&provider, &said, key.as_ref())?.map(Arc::new);
+        let credential = Credential::Given(key);
         let target = self.target(provider, origin, leaf, headers)?;
-        Ok(Target { credential, headers: extras(leaf, |_| None), placed, ..target })
+        Ok(Target { credential, account, headers: extras(leaf, |_| None), placed, ..target })
     }
 
     fn stored(
@@ -134,6 +138,10 @@ impl TargetResolver<'_> {
         caller: &Principal,
         model: Option<&str>,
     ) -> Result<Resolved, Refusal> {
+        // Not passed by in silence: the account is where it was stored to be.
+        if let Some(field) = PLACING.iter().find(|field| leaf.placement.has(field)) {
+            return Err(Refusal::not_implemented(field));
+        }
         let entry = workspace_provider::find(self.snapshot, &caller.workspace, slug, self.now)?;
         let bare = model.and_then(split_model).filter(|(named, _)| *named == slug).map(|(_, bare)| bare);
         let known = bare.or(model).map(|model| entry.model(self.snapshot, model)).transpose()?.flatten();
@@ -268,6 +276,7 @@ impl TargetResolver<'_> {
             provider,
             origin,
             credential: Credential::Given(None),
+            account: None,
             headers: Vec::new(),
             placed: Vec::new(),
             timeout: timeout.unwrap_or(self.first_byte),

@@ -4,6 +4,7 @@ use crate::catalog::providers::Provider;
 use crate::catalog::secrets::mapping::Mapped;
 use crate::net::dial::Origin;
 use crate::refusal::Refusal;
+use crate::signing::AccountCredential;
 use http::{HeaderName, HeaderValue};
 use serde_json::Value;
 use shared::model::{Credentials, Integration, IntegrationModel};
@@ -18,6 +19,8 @@ pub struct Target {
     pub provider: Arc<Provider>,
     pub origin: Arc<Origin>,
     pub credential: Credential,
+    /// What must be computed, of an account that the request or its config describes. It takes the place of a given key.
+    pub account: Option<Arc<AccountCredential>>,
     /// What belongs to the account or the config: an organisation, a beta. Stronger than the provider's defaults.
     pub headers: Vec<(HeaderName, HeaderValue)>,
     /// What fills places of its paths: a project, a deployment.

@@ -53,21 +53,24 @@ impl Gateway {
             }
             let target = &passage.target;
             let timeout = deadline::within(target.timeout, visit, is_upgrade);
-            let refusal = match self.engine.calls.secrets.gather(target).await {
+            let calls = &self.engine.calls;
+            let mut gathered = calls.secrets.gather(target).await;
+            if gathered.is_ok() {
+                gathered = passage.await_credential(&calls.signing, session.req_header()).await;
+            }
+            let refusal = match gathered {
                 Err(refusal) => refusal,
-                Ok(()) => {
-                    match self.engine.calls.dialer.peer(&target.origin, &passage.tried, is_upgrade, timeout).await {
-                        Ok(peer) => return Ok(peer),
-                        Err(error) => {
-                            let failed = Outcome::Failed(error.class());
-                            self.engine.metrics.attempt(target.provider.number, 0, failed);
-                            match error.class() {
-                                proxy::net::dial::Class::Blocked => Refusal::invalid_custom_host(&error),
-                                _ => Refusal::upstream_unreachable(&target.provider.name, &error),
-                            }
+                Ok(()) => match calls.dialer.peer(&target.origin, &passage.tried, is_upgrade, timeout).await {
+                    Ok(peer) => return Ok(peer),
+                    Err(error) => {
+                        let failed = Outcome::Failed(error.class());
+                        self.engine.metrics.attempt(target.provider.number, 0, failed);
+                        match error.class() {
+                            proxy::net::dial::Class::Blocked => Refusal::invalid_custom_host(&error),
+                            _ => Refusal::upstream_unreachable(&target.provider.name, &error),
                         }
                     }
-                }
+                },
             };
             let left = passage.target.provider.number;
             if !self.engine.router.reroute(passage, None, session.req_header(), visit)? {

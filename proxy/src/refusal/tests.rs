@@ -23,6 +23,7 @@ fn every() -> Vec<Refusal> {
         Refusal::model_not_allowed("m", "s"),
         Refusal::unknown_model("w"),
         Refusal::secret_unavailable("i", "w"),
+        Refusal::bad_account("p", "w"),
         Refusal::credential_unavailable("p", "w", None),
         Refusal::credential_unavailable("p", "w", Some(5)),
         Refusal::invalid_config("w".into()),

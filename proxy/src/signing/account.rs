@@ -47,8 +47,16 @@ pub struct BadAccount {
 }
 
 impl AccountCredential {
+    /// Whether an account of this provider may have one.
+    pub fn is_made_for(provider: &str) -> bool {
+        PROVIDERS.contains(&provider)
+    }
+
     /// None where the key is sent as the provider's row says.
     pub fn parse(provider: &str, fields: &dyn AccountFields, key: Option<&str>) -> Result<Option<Self>, BadAccount> {
+        if !Self::is_made_for(provider) {
+            return Ok(None);
+        }
         let account = Account { fields, key: key.map(str::trim).filter(|key| !key.is_empty()) };
         match provider {
             "bedrock" => account.aws("bedrock", header::AUTHORIZATION).map(Some),
@@ -64,6 +72,14 @@ impl AccountCredential {
         }
     }
 
+    /// Whether it stands for this process.
+    pub fn is_own_identity(&self) -> bool {
+        match self {
+            Self::AwsLent { keys: request, .. } | Self::Bearer(request) => request.is_own_identity(),
+            Self::Header(..) | Self::AwsKeys { .. } | Self::Oracle { .. } => false,
+        }
+    }
+
     /// The same account at another service of AWS: the files of Bedrock are in S3.
     pub fn at_aws_service(self, service: &'static str) -> Self {
         match self {
@@ -73,6 +89,18 @@ impl AccountCredential {
         }
     }
 }
+
+static PROVIDERS: [&str; 9] = [
+    "bedrock",
+    "bedrock-mantle",
+    "sagemaker",
+    "claude-platform-aws",
+    "azure-openai",
+    "azure-ai",
+    "vertex-ai",
+    "oracle",
+    "cortex",
+];
 
 static API_KEY: HeaderName = HeaderName::from_static("api-key");
 static X_API_KEY: HeaderName = HeaderName::from_static("x-api-key");

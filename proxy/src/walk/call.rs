@@ -14,8 +14,9 @@ use crate::request::classify::Endpoint;
 use crate::request::headers::Aliases;
 use crate::routing::plan::{Hedging, Leaf};
 use crate::runtime::timeout::with_deadline;
+use crate::signing::{AccountCredential, SignedBody, Signing, SigningError};
 use crate::visit::Visit;
-use crate::walk::prepare::{ProviderHeaders, upstream_head};
+use crate::walk::prepare::{ProviderHeaders, Unsigned, upstream_head};
 use bytes::Bytes;
 use http::header;
 use pingora_http::RequestHeader;
@@ -79,6 +80,7 @@ impl From<Ended> for NotCalled {
 pub struct ProviderCalls {
     pub dialer: Arc<Dialer>,
     pub secrets: Arc<Secrets>,
+    pub signing: Arc<Signing>,
     /// Whose turn it is at providers that limit their concurrency.
     pub fairness: Fairness,
     pub metrics: Arc<Metrics>,
@@ -98,7 +100,10 @@ impl ProviderCalls {
         permit: Option<Permit>,
     ) -> Result<HeldAnswer, Ended> {
         for fresh in [false, true] {
-            let request = self.prepare(call, client.head()).map_err(refused)?;
+            let (mut request, unsigned) = self.prepare(call, client.head()).map_err(refused)?;
+            if let Some(credential) = unsigned {
+                beside(client, visit, Box::pin(self.sign(call, &credential, &mut request))).await??;
+            }
             if let Some(log) = &mut visit.observer.log {
                 log.sends(&request, call.target, call.edited, call.asks_usage);
             }
@@ -172,7 +177,7 @@ impl ProviderCalls {
     }
 
     /// The head of the request for the provider, from the client's.
-    pub(super) fn prepare(&self, call: Call<'_>, head: &RequestHeader) -> Result<UpstreamRequest, Refusal> {
+    pub(super) fn prepare(&self, call: Call<'_>, head: &RequestHeader) -> Result<(UpstreamRequest, Unsigned), Refusal> {
         let row = &call.target.provider.row;
         let path = match (call.translated, row.native_path(call.endpoint.family())) {
             // The caller's query is in its own words too.
@@ -185,14 +190,42 @@ impl ProviderCalls {
             }
         };
         let forward = call.leaf.forward_headers.as_deref();
-        let mut prepared = upstream_head(call.target, &path, head, call.meant, forward, &self.aliases)?;
+        let (mut prepared, unsigned) = upstream_head(call.target, &path, head, call.meant, forward, &self.aliases)?;
         if call.endpoint.takes_forms()
             && let Some(kind) = head.headers.get(header::CONTENT_TYPE)
         {
             // It names the form's boundary.
             prepared.put(header::CONTENT_TYPE, kind.clone());
         }
-        Ok(prepared)
+        Ok((prepared, unsigned))
+    }
+
+    /// Puts a computed credential on a head that is complete. A wait for a login ends with the request.
+    pub(super) async fn sign(
+        &self,
+        call: Call<'_>,
+        credential: &AccountCredential,
+        request: &mut UpstreamRequest,
+    ) -> Result<(), Ended> {
+        let signing = pin!(self.authorise(call.target, credential, request, call.body));
+        match call.deadline {
+            None => signing.await.map_err(refused),
+            Some(deadline) => match with_deadline(deadline, signing).await {
+                Ok(signed) => signed.map_err(refused),
+                Err(_) => Err(out_of_time()),
+            },
+        }
+    }
+
+    pub(super) async fn authorise(
+        &self,
+        target: &Target,
+        credential: &AccountCredential,
+        request: &mut UpstreamRequest,
+        body: &[u8],
+    ) -> Result<(), Refusal> {
+        let signed = self.signing.authorise(credential, &target.origin, request, SignedBody::Whole(body)).await;
+        signed.map_err(|error| unsigned(target, &error))
     }
 
     /// Sends the request and waits for the head of the answer.
@@ -242,6 +275,13 @@ impl From<UpstreamError> for CallError {
     fn from(error: UpstreamError) -> Self {
         Self::Upstream(error)
     }
+}
+
+/// The target cannot be asked without its credential.
+pub(super) fn unsigned(target: &Target, error: &SigningError) -> Refusal {
+    let provider = &target.provider.name;
+    tracing::warn!(provider, %error, "a credential could not be had");
+    error.refusal(provider)
 }
 
 /// We do not ask the provider.

@@ -31,11 +31,16 @@ impl ProviderCalls {
         if matches!(permit, Some(None)) || !call.leaf.budget.take(Instant::now()) {
             return beside(client, visit, first).await?;
         }
-        let head = self.prepare(call, client.head()).map_err(refused)?;
+        let (mut head, unsigned) = self.prepare(call, client.head()).map_err(refused)?;
         let provider = call.target.provider.number;
         visit.routing.attempts = visit.routing.attempts.saturating_add(1);
         // On a connection of its own: a held one could be dead, or share what makes the first slow.
-        let mut second = pin!(self.call(Call { asked: Instant::now(), ..call }, head, true));
+        let mut second = pin!(async {
+            if let Some(credential) = unsigned {
+                self.sign(call, &credential, &mut head).await?;
+            }
+            self.call(Call { asked: Instant::now(), ..call }, head, true).await
+        });
         let race = async {
             let (early, was_first) = tokio::select! {
                 biased;

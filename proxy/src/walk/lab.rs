@@ -19,6 +19,7 @@ use crate::request::headers::Aliases;
 use crate::request::receive::{BodyMemory, BodyPace};
 use crate::routing::inline_configs::InlineConfigs;
 use crate::runtime::settings::Settings;
+use crate::signing::Signing;
 use crate::snapshot::Snapshot;
 use crate::visit::Visit;
 use clap::Parser as _;
@@ -71,6 +72,7 @@ pub fn engine(journal: Option<&Path>, more_steps: fn(&mut Steps)) -> Engine {
         },
         calls: ProviderCalls {
             dialer: dialer.clone(),
+            signing: Arc::new(Signing::new(&settings.provider_login, dialer.clone())),
             secrets: Arc::new(Secrets::new(&settings.secrets, dialer.clone(), snapshot.clone(), sealer.clone())),
             fairness: Fairness::new(metrics.fairness.clone()),
             metrics: metrics.clone(),

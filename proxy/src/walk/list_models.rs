@@ -67,10 +67,13 @@ impl Engine {
         let place = row.upstream_path(&Method::GET, "/models");
         let place = place.map_err(|why| Refusal::endpoint_not_supported(&target.provider.name, why))?;
         let place = path_and_query(&place, head);
-        let mut asked =
+        let (mut asked, unsigned) =
             upstream_head(target, &place, head, &ProviderHeaders::from_headers(headers), None, &self.aliases)?;
         asked.method = Method::GET;
         asked.remove(&header::CONTENT_TYPE);
+        if let Some(credential) = unsigned {
+            Box::pin(self.calls.authorise(target, &credential, &mut asked, b"")).await?;
+        }
         let (status, body) = upstream::ask(&self.calls.dialer, target, asked).await?;
         self.metrics.attempt(target.provider.number, status, Outcome::Answered);
         let written = (status == 200).then(|| upstream::in_openai_form(&body, &target.provider.name)).flatten();

@@ -3,7 +3,7 @@
 
 use super::asked_model::{AskedModel, Splice};
 use super::relayed_body::RelayedBody;
-use super::{KnownRequest, Router, moment, path_and_query};
+use super::{KnownRequest, Router, moment, path_and_query, prepare, relay_signature};
 use crate::admission::Admission;
 use crate::catalog::resolve::Resolved;
 use crate::catalog::target::{Credential, Target};
@@ -15,6 +15,7 @@ use crate::request::body::Fields;
 use crate::request::headers::{Aliases, GatewayHeaders};
 use crate::routing::plan::Plan;
 use crate::routing::{AfterAttempt, AttemptResult, Course, RequestFacts, Speaker, Way};
+use crate::signing::Signing;
 use crate::visit::Visit;
 use crate::walk::relay;
 use bytes::Bytes;
@@ -131,14 +132,31 @@ impl Passage {
     }
 
     /// A connection is about to be sent this head, and the body after it.
-    pub fn send_head(&mut self, head: &mut RequestHeader, aliases: &Aliases) -> Result<(), Refusal> {
+    pub async fn send_head(
+        &mut self,
+        head: &mut RequestHeader,
+        aliases: &Aliases,
+        signing: &Signing,
+    ) -> Result<(), Refusal> {
         self.body.begin();
-        relay::towards_provider(head, &self.target, &self.path_and_query, aliases)?;
+        let unsigned = relay::towards_provider(head, &self.target, &self.path_and_query, aliases)?;
         if self.body.is_permitted {
             head.remove_header(&header::EXPECT);
         }
-        match &self.body.splice {
-            Some(splice) => relay::set_length(head, |length| splice.length(length)),
+        if let Some(splice) = &self.body.splice {
+            relay::set_length(head, |length| splice.length(length))?;
+        }
+        match unsigned {
+            Some(credential) => Box::pin(relay_signature::put(signing, &credential, &self.target, head)).await,
+            None => Ok(()),
+        }
+    }
+
+    /// Whether the target's credential can be had, where one must be computed: before a connection is made, so that
+    /// another target can take its place.
+    pub async fn await_credential(&self, signing: &Signing, sent: &RequestHeader) -> Result<(), Refusal> {
+        match prepare::computed(&self.target)? {
+            Some(credential) => Box::pin(relay_signature::ready(signing, &credential, &self.target, sent)).await,
             None => Ok(()),
         }
     }

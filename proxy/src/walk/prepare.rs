@@ -1,13 +1,16 @@
 //! Target and caller's head → the head that goes upstream on the engine lane: our own few headers, the provider's
 //! credential, and what the caller asked to forward. Nothing else of the client's leaves.
 
+use crate::catalog::account::stored_account;
 use crate::catalog::target::{Credential, Target};
 use crate::net::dial::UpstreamRequest;
 use crate::refusal::Refusal;
 use crate::request::headers::{Aliases, GatewayHeaders};
+use crate::signing::AccountCredential;
 use http::{HeaderName, HeaderValue, Method, header};
 use pingora_http::RequestHeader;
 use shared::headers::forwarded_headers;
+use std::sync::Arc;
 
 static X_API_KEY: HeaderName = HeaderName::from_static("x-api-key");
 
@@ -40,6 +43,9 @@ impl ProviderHeaders {
     }
 }
 
+/// What a head must still be given, once all else of it and its body are final.
+pub type Unsigned = Option<Arc<AccountCredential>>;
+
 /// The dialer adds `Host` and the framing. `path` comes with its query.
 pub fn upstream_head(
     target: &Target,
@@ -48,7 +54,7 @@ pub fn upstream_head(
     meant: &ProviderHeaders,
     forward: Option<&[String]>,
     aliases: &Aliases,
-) -> Result<UpstreamRequest, Refusal> {
+) -> Result<(UpstreamRequest, Unsigned), Refusal> {
     let place = [target.origin.base_path(), path].concat();
     let mut request = UpstreamRequest::new(Method::POST, place).ok_or_else(Refusal::internal)?;
     request.add(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
@@ -69,27 +75,41 @@ pub fn upstream_head(
     // Last, so that no forwarded header can replace it.
     request.remove(&header::AUTHORIZATION);
     request.remove(&X_API_KEY);
-    for (name, value) in credentials(target)? {
+    let (known, unsigned) = credentials(target)?;
+    for (name, value) in known {
         request.put(name, value);
     }
-    Ok(request)
+    Ok((request, unsigned))
 }
 
 /// Puts the credential where the provider looks for it, in place of whatever the client sent there.
-pub fn authenticate(head: &mut RequestHeader, target: &Target) -> Result<(), Refusal> {
+pub fn authenticate(head: &mut RequestHeader, target: &Target) -> Result<Unsigned, Refusal> {
     head.remove_header(&header::AUTHORIZATION);
     head.remove_header(&X_API_KEY);
-    for (name, value) in credentials(target)? {
+    let (known, unsigned) = credentials(target)?;
+    for (name, value) in known {
         head.insert_header(name, value).map_err(|_| Refusal::internal())?;
     }
-    Ok(())
+    Ok(unsigned)
 }
 
-/// The one place where a stored credential is opened: into the headers of one request, of its own provider.
-fn credentials(target: &Target) -> Result<Vec<(HeaderName, HeaderValue)>, Refusal> {
+/// What of a target's credential must be computed, where that is seldom so: to see ahead whether it can be.
+pub fn computed(target: &Target) -> Result<Unsigned, Refusal> {
+    match AccountCredential::is_made_for(&target.provider.name) {
+        true => Ok(credentials(target)?.1),
+        false => Ok(None),
+    }
+}
+
+/// The one place where a stored credential is opened: into the headers of one request, of its own provider. What must be
+/// computed of it comes apart.
+fn credentials(target: &Target) -> Result<(Vec<(HeaderName, HeaderValue)>, Unsigned), Refusal> {
     let auth = &target.provider.row.auth;
     match &target.credential {
-        Credential::Given(sent) => Ok(sent.as_ref().and_then(|sent| auth.header(sent)).into_iter().collect()),
+        Credential::Given(sent) => Ok(match &target.account {
+            Some(account) => with_account(Vec::new(), account.clone()),
+            None => (sent.as_ref().and_then(|sent| auth.header(sent)).into_iter().collect(), None),
+        }),
         Credential::Stored(stored) => {
             let opened = stored.open()?;
             let custom = opened.configurations.get("custom_headers").and_then(serde_json::Value::as_object);
@@ -97,9 +117,26 @@ fn credentials(target: &Target) -> Result<Vec<(HeaderName, HeaderValue)>, Refusa
                 .into_iter()
                 .flatten()
                 .filter_map(|(name, value)| Some((HeaderName::try_from(name).ok()?, secret(value.as_str()?)?)));
+            if let Some(account) = stored_account(&target.provider, &stored.integration, &opened)? {
+                return Ok(with_account(custom.collect(), Arc::new(account)));
+            }
             let key = opened.key.as_deref().and_then(secret).and_then(|key| auth.header(&key));
-            Ok(custom.chain(key).collect())
+            Ok((custom.chain(key).collect(), None))
         }
+    }
+}
+
+/// A key that is sent as it is needs no more than its header.
+fn with_account(
+    mut known: Vec<(HeaderName, HeaderValue)>,
+    account: Arc<AccountCredential>,
+) -> (Vec<(HeaderName, HeaderValue)>, Unsigned) {
+    match &*account {
+        AccountCredential::Header(name, value) => {
+            known.push((name.clone(), value.clone()));
+            (known, None)
+        }
+        _ => (known, Some(account)),
     }
 }
 

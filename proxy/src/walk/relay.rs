@@ -1,7 +1,7 @@
 //! What the relay lane changes on the way: the address, the credential, and the headers that are ours. Bodies,
 //! encodings and the order of everything else stay as they came, both ways.
 
-use super::prepare::authenticate;
+use super::prepare::{Unsigned, authenticate};
 use crate::catalog::target::Target;
 use crate::realtime;
 use crate::refusal::Refusal;
@@ -18,7 +18,7 @@ pub fn towards_provider(
     target: &Target,
     path_and_query: &str,
     aliases: &Aliases,
-) -> Result<(), Refusal> {
+) -> Result<Unsigned, Refusal> {
     let base = target.origin.base_path();
     let uri = format!("{base}{path_and_query}");
     head.set_uri(uri.parse().map_err(|_| Refusal::not_found())?);

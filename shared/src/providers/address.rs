@@ -8,12 +8,14 @@ pub struct Address {
     template: Box<str>,
     /// Addresses of their own for some values of a place: `global` is no region's.
     exceptions: BTreeMap<String, String>,
+    /// What stands behind a bare name where the whole address is a place.
+    domain: Option<Box<str>>,
 }
 
 impl Address {
     /// None when there is nothing to fill.
-    pub(super) fn parse(template: &str, exceptions: BTreeMap<String, String>) -> Option<Self> {
-        template.contains('{').then(|| Self { template: template.into(), exceptions })
+    pub(super) fn parse(template: &str, exceptions: BTreeMap<String, String>, domain: Option<&str>) -> Option<Self> {
+        template.contains('{').then(|| Self { template: template.into(), exceptions, domain: domain.map(Into::into) })
     }
 
     pub fn has(&self, place: &str) -> bool {
@@ -36,7 +38,11 @@ impl Address {
                 return Err(name.to_owned());
             }
             url.push_str(before);
-            url.push_str(value.trim_end_matches('/'));
+            match &self.domain {
+                Some(_) if is_whole && value.contains('.') && !is_url(value) => url.extend(["https://", value]),
+                Some(domain) if is_whole && !is_url(value) => url.extend(["https://", value, ".", domain]),
+                _ => url.push_str(value.trim_end_matches('/')),
+            }
             rest = after;
         }
         url.push_str(rest);
@@ -61,8 +67,9 @@ mod tests {
     #[test]
     fn a_value_cannot_become_more_than_a_part_of_the_host() {
         let exceptions = BTreeMap::from([("global".to_owned(), "https://g.test".to_owned())]);
-        let regional = Address::parse("https://{region}-x.test/v1", exceptions).unwrap();
-        let whole = Address::parse("{url}", BTreeMap::new()).unwrap();
+        let regional = Address::parse("https://{region}-x.test/v1", exceptions, None).unwrap();
+        let whole = Address::parse("{url}", BTreeMap::new(), None).unwrap();
+        let named = Address::parse("{url}", BTreeMap::new(), Some("cloud.test")).unwrap();
         for (address, value, expected) in [
             (&regional, Some("eu-west-1"), Ok("https://eu-west-1-x.test/v1")),
             (&regional, Some("global"), Ok("https://g.test")),
@@ -74,10 +81,14 @@ mod tests {
             (&regional, None, Err("region")),
             (&whole, Some("https://own.test/base/"), Ok("https://own.test/base")),
             (&whole, Some("ftp://own.test"), Err("url")),
+            (&named, Some("dbc-1"), Ok("https://dbc-1.cloud.test")),
+            (&named, Some("dbc-1.other.test"), Ok("https://dbc-1.other.test")),
+            (&named, Some("https://own.test/"), Ok("https://own.test")),
+            (&named, Some("dbc/1"), Err("url")),
         ] {
             let filled = address.fill(|_| value);
             assert_eq!(filled.as_deref().map_err(String::as_str), expected, "{value:?}");
         }
-        assert_eq!(Address::parse("https://plain.test", BTreeMap::new()), None);
+        assert_eq!(Address::parse("https://plain.test", BTreeMap::new(), None), None);
     }
 }

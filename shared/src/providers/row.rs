@@ -16,6 +16,7 @@ pub(super) struct Row {
     base_url: Option<String>,
     #[serde(default)]
     base_urls: BTreeMap<String, String>,
+    base_domain: Option<String>,
     #[serde(default)]
     options: BTreeMap<String, String>,
     #[serde(default)]
@@ -60,7 +61,10 @@ impl Row {
         let object_wires = self.object_wires(&mut offers)?;
         self.check_options(&offers, &wires)?;
         let base_url = self.base_url()?.map(Into::into);
-        let address = self.base_url.as_deref().and_then(|url| Address::parse(url, self.base_urls.clone()));
+        let address = self
+            .base_url
+            .as_deref()
+            .and_then(|url| Address::parse(url, self.base_urls.clone(), self.base_domain.as_deref()));
         Ok(ProviderEntry {
             slug: slug.into(),
             base_url,

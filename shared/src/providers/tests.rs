@@ -107,7 +107,8 @@ fn a_request_goes_where_the_provider_has_that_family() {
         ("anthropic", &get, "/responses/r-1", Err(NotOffered::Missing(Family::Responses))),
         ("azure-openai", &get, "/files", Err(NotOffered::Untranslated(Family::Files))),
         ("replicate", &post, "/files", Ok("/files")),
-        ("sagemaker", &post, "/endpoints/e/invocations", Err(NotOffered::NeedsSignature)),
+        ("sagemaker", &post, "/endpoints/e/invocations", Ok("/endpoints/e/invocations")),
+        ("claude-platform-aws", &post, "/messages", Ok("/messages")),
     ] {
         let found = providers.get(provider).unwrap().upstream_path(method, path);
         assert_eq!(found.as_deref().map_err(|error| *error), expected, "{provider} {method} {path}");

@@ -65,7 +65,17 @@ pub async fn try_settings(State(app): State<App>, call: Call, Path(slug): Path<S
 pub fn test_path(provider: &ProviderEntry) -> Option<&'static str> {
     match (&*provider.slug, &provider.auth) {
         // These sign their calls, or log in first, or have their address in the settings.
-        ("azure-openai" | "azure-ai" | "bedrock" | "sagemaker" | "vertex-ai" | "cortex" | "workers-ai", _) => None,
+        (
+            "azure-openai"
+            | "azure-ai"
+            | "bedrock"
+            | "claude-platform-aws"
+            | "sagemaker"
+            | "vertex-ai"
+            | "cortex"
+            | "workers-ai",
+            _,
+        ) => None,
         (_, Auth::Signed) => None,
         ("google", _) => Some("/v1beta/models"),
         _ => Some("/models"),

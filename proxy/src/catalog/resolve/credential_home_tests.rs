@@ -263,7 +263,7 @@ fn a_stored_credential_never_reaches_another_origin() {
             };
             let target = resolved.target;
             let names = leaf.forward_headers.as_deref();
-            let Ok(engine) = upstream_head(&target, "/chat/completions", &sent, &meant, names, &aliases) else {
+            let Ok((engine, _)) = upstream_head(&target, "/chat/completions", &sent, &meant, names, &aliases) else {
                 tally.refused += 1;
                 continue;
             };

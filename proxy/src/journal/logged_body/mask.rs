@@ -52,8 +52,9 @@ pub fn sounds_secret(name: &str) -> bool {
 
 /// Whether what stands under this name is never shown. Names are in lower case.
 pub fn is_secret(name: &str) -> bool {
-    // A key can be a websocket's subprotocol, and an inline config holds keys.
-    !is_harmless(name) && (sounds_secret(name) || name == "sec-websocket-protocol" || name.ends_with("-config"))
+    // A key can be a websocket's subprotocol, and an inline config or a key file holds keys.
+    let holds_keys = ["-config", "-account-json", "-external-id"].iter().any(|end| name.ends_with(end));
+    !is_harmless(name) && (sounds_secret(name) || name == "sec-websocket-protocol" || holds_keys)
 }
 
 /// A path and query without the values of what names a secret.

@@ -1,6 +1,6 @@
 //! Config → plan: what each target inherits from those above it.
 
-use super::{Branch, Hedging, Leaf, Node, Plan, ProviderSource, SENT};
+use super::{Branch, Hedging, Leaf, Node, PLACING, Plan, ProviderSource, SENT};
 use crate::request::body::edit::Edits;
 use crate::routing::breaker::Breaker;
 use crate::routing::retry_budget::Budget;
@@ -95,7 +95,7 @@ fn leaf(node: &ConfigNode, own: Inherited) -> Leaf {
 /// Of the fields that belong to one provider. The others wait for the code that speaks to their provider; until then a
 /// target that has one refuses, because it would ask in the wrong place or in the wrong name.
 fn is_acted_on(field: &str) -> bool {
-    field == "api_key" || SENT.iter().any(|(sent, _)| *sent == field)
+    field == "api_key" || PLACING.contains(&field) || SENT.iter().any(|(sent, _)| *sent == field)
 }
 
 fn hedging(hedge: Hedge) -> Hedging {

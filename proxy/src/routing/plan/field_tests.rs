@@ -1,7 +1,7 @@
 //! Every field of a config, one by one: it changes what becomes of a request, or a request that meets it is refused. A
 //! field that is read and then forgotten would be believed to work.
 
-use super::{Plan, SENT, compile};
+use super::{PLACING, Plan, SENT, compile};
 use crate::catalog::resolve::extras;
 use serde_json::{Value, json};
 use shared::config::{FIELDS, Strictness, parse_config, placement_fields};
@@ -13,6 +13,8 @@ enum Effect {
     Plan,
     /// It is sent to the provider as this header.
     Sent(&'static str),
+    /// It says where an account is, or with what it authenticates.
+    Placed,
     /// It is the credential.
     Credential,
     /// Requests that meet it are told that it is not supported yet.
@@ -117,6 +119,7 @@ fn every_field_of_a_target_has_an_effect_is_refused_or_misleads_nobody() {
         let effect = match header {
             Some(header) => Effect::Sent(header),
             None if field == "api_key" => Effect::Credential,
+            None if PLACING.contains(&field) => Effect::Placed,
             None => Effect::Refused,
         };
         (field, value_for(field), effect)
@@ -136,6 +139,7 @@ fn every_field_of_a_target_has_an_effect_is_refused_or_misleads_nobody() {
             Effect::Credential => {
                 assert!(leaf.placement.text(field) == value.as_str() && !is_refused, "{field} is not handed on");
             }
+            Effect::Placed => assert!(leaf.placement.has(field) && !is_refused, "{field} is not handed on"),
             Effect::Refused => assert!(is_refused, "{field} is not refused"),
             Effect::Nothing => assert!(!is_refused, "{field} is refused"),
         }
@@ -210,4 +214,14 @@ fn every_field_of_a_strategy_and_of_the_objects_in_a_target_has_an_effect() {
     ] {
         assert_ne!(format!("{:?}", plan(&with)), format!("{:?}", plan(&without)), "{what} changes nothing");
     }
+}
+
+#[test]
+fn what_fills_a_place_of_the_table_of_providers_is_handed_on() {
+    let table = shared::providers::Providers::bundled().unwrap();
+    for field in table.iter().flat_map(|row| row.placement_fields()) {
+        assert!(PLACING.contains(&field), "{field} is refused");
+    }
+    let known: Vec<&str> = placement_fields().collect();
+    assert!(PLACING.iter().all(|field| known.contains(field)), "a field that no config may have");
 }

@@ -1,0 +1,68 @@
+//! Accounts whose credential must be computed: one that is stored, or one that a request and its config describe. The
+//! gateway's own identity is lent to stored accounts alone, which somebody with a right to make them made.
+
+use crate::catalog::providers::Provider;
+use crate::refusal::Refusal;
+use crate::signing::{AccountCredential, BadAccount};
+use http::HeaderValue;
+use shared::model::{Credentials, Integration};
+use shared::providers::{AccountFields, Auth, LayeredFields};
+
+/// None where the key is sent as it is.
+pub fn stored_account(
+    provider: &Provider,
+    integration: &Integration,
+    opened: &Credentials,
+) -> Result<Option<AccountCredential>, Refusal> {
+    let fields = LayeredFields(&[&opened.configurations, &integration.configurations]);
+    account(provider, &fields, opened.key.as_deref())
+}
+
+/// The same of what is not stored.
+pub fn described_account(
+    provider: &Provider,
+    fields: &dyn AccountFields,
+    key: Option<&HeaderValue>,
+) -> Result<Option<AccountCredential>, Refusal> {
+    let account = account(provider, fields, key.and_then(|key| key.to_str().ok()))?;
+    match account {
+        Some(own) if own.is_own_identity() => {
+            Err(Refusal::bad_account(&provider.name, "the gateway lends its own identity to stored accounts alone"))
+        }
+        account => Ok(account),
+    }
+}
+
+fn account(
+    provider: &Provider,
+    fields: &dyn AccountFields,
+    key: Option<&str>,
+) -> Result<Option<AccountCredential>, Refusal> {
+    match AccountCredential::parse(&provider.name, fields, key) {
+        Ok(account) => Ok(account),
+        // Whatever stands in front of the provider may ask for a credential of its own, or for none.
+        Err(_) if is_silent(provider, fields, key) => Ok(None),
+        Err(bad) => Err(refused(provider, bad)),
+    }
+}
+
+fn refused(provider: &Provider, bad: BadAccount) -> Refusal {
+    Refusal::bad_account(&provider.name, bad)
+}
+
+/// Whether nothing is said of how to authenticate, at a provider that takes plain keys too.
+fn is_silent(provider: &Provider, fields: &dyn AccountFields, key: Option<&str>) -> bool {
+    let is_said = |name: &&str| fields.text(name).is_some() || fields.object(name).is_some();
+    key.is_none() && provider.row.auth != Auth::Signed && !SAYING.iter().any(is_said)
+}
+
+static SAYING: [&str; 8] = [
+    "aws_auth_type",
+    "aws_access_key_id",
+    "aws_secret_access_key",
+    "azure_ad_token",
+    "azure_auth_mode",
+    "snowflake_private_key",
+    "vertex_auth_type",
+    "vertex_service_account_json",
+];
