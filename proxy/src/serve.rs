@@ -120,8 +120,9 @@ pub fn serve(settings: Settings) -> anyhow::Result<()> {
     }
     server.add_service(admin_checks);
     server.add_service(background_service("keyring", KeyringWatch(gateway.engine.router.sealer.clone())));
-    server.add_service(background_service("secrets", SecretsService(gateway.engine.calls.secrets.clone())));
-    server.add_service(background_service("logins", LoginService(gateway.engine.calls.signing.clone())));
+    let calls = &gateway.engine.calls;
+    let credentials = CredentialsService(calls.secrets.clone(), calls.signing.clone());
+    server.add_service(background_service("credentials", credentials));
     let writer = TrailService { writer: Mutex::new(writer), database: settings.database.clone() };
     server.add_service(background_service("audit trail", writer));
     if let Some(journal) = journal {
@@ -195,23 +196,14 @@ impl pingora_core::services::background::BackgroundService for KeyringWatch {
     }
 }
 
-/// Fetches and renews secrets that outside managers hold, apart from the threads that carry requests.
-struct SecretsService(Arc<Secrets>);
+/// Fetches and renews secrets that outside managers hold, and tokens of providers' logins, apart from the threads that
+/// carry requests.
+struct CredentialsService(Arc<Secrets>, Arc<Signing>);
 
 #[async_trait::async_trait]
-impl pingora_core::services::background::BackgroundService for SecretsService {
+impl pingora_core::services::background::BackgroundService for CredentialsService {
     async fn start(&self, _shutdown: pingora_core::server::ShutdownWatch) {
-        self.0.clone().run().await;
-    }
-}
-
-/// Renews the tokens of providers' logins, apart from the threads that carry requests.
-struct LoginService(Arc<Signing>);
-
-#[async_trait::async_trait]
-impl pingora_core::services::background::BackgroundService for LoginService {
-    async fn start(&self, _shutdown: pingora_core::server::ShutdownWatch) {
-        self.0.run().await;
+        tokio::join!(self.0.clone().run(), self.1.run());
     }
 }
 

@@ -104,9 +104,7 @@ async fn what_needs_code_or_is_not_offered_is_refused_before_the_provider_is_ask
             assert_eq!(answer.header("x-gateway-provider"), &*row.slug, "{what}");
         }
     }
-    for (provider, path) in
-        [("groq", "/embeddings"), ("anthropic", "/embeddings"), ("sagemaker", "/endpoints/e/invocations")]
-    {
+    for (provider, path) in [("groq", "/embeddings"), ("anthropic", "/embeddings")] {
         let answer = keyed.with("x-gateway-provider", provider).post(path, &chat("Hello")).await;
         let code = answer.json()["error"]["code"].clone();
         assert_eq!((answer.status.as_u16(), code), (400, json!("endpoint_not_supported")), "{provider} {path}");

@@ -24,7 +24,7 @@ fn target() -> Target {
         origin: provider.origin.clone().unwrap(),
         provider,
         credential: Credential::Given(None),
-        account: None,
+        account: Ok(None),
         headers: Vec::new(),
         timeout: long,
         is_ceiling: true,

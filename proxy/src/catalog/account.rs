@@ -2,7 +2,6 @@
 //! gateway's own identity is lent to stored accounts alone, which somebody with a right to make them made.
 
 use crate::catalog::providers::Provider;
-use crate::refusal::Refusal;
 use crate::signing::{AccountCredential, BadAccount};
 use http::HeaderValue;
 use shared::model::{Credentials, Integration};
@@ -13,7 +12,7 @@ pub fn stored_account(
     provider: &Provider,
     integration: &Integration,
     opened: &Credentials,
-) -> Result<Option<AccountCredential>, Refusal> {
+) -> Result<Option<AccountCredential>, BadAccount> {
     let fields = LayeredFields(&[&opened.configurations, &integration.configurations]);
     account(provider, &fields, opened.key.as_deref())
 }
@@ -23,31 +22,29 @@ pub fn described_account(
     provider: &Provider,
     fields: &dyn AccountFields,
     key: Option<&HeaderValue>,
-) -> Result<Option<AccountCredential>, Refusal> {
-    let account = account(provider, fields, key.and_then(|key| key.to_str().ok()))?;
-    match account {
-        Some(own) if own.is_own_identity() => {
-            Err(Refusal::bad_account(&provider.name, "the gateway lends its own identity to stored accounts alone"))
-        }
+) -> Result<Option<AccountCredential>, BadAccount> {
+    if !AccountCredential::is_made_for(&provider.name) {
+        return Ok(None);
+    }
+    match account(provider, fields, key.and_then(|key| key.to_str().ok()))? {
+        Some(own) if own.is_own_identity() => Err(NOT_LENT),
         account => Ok(account),
     }
 }
+
+const NOT_LENT: BadAccount =
+    BadAccount { field: "the gateway's own identity", problem: "is for stored accounts alone" };
 
 fn account(
     provider: &Provider,
     fields: &dyn AccountFields,
     key: Option<&str>,
-) -> Result<Option<AccountCredential>, Refusal> {
+) -> Result<Option<AccountCredential>, BadAccount> {
     match AccountCredential::parse(&provider.name, fields, key) {
-        Ok(account) => Ok(account),
         // Whatever stands in front of the provider may ask for a credential of its own, or for none.
         Err(_) if is_silent(provider, fields, key) => Ok(None),
-        Err(bad) => Err(refused(provider, bad)),
+        parsed => parsed,
     }
-}
-
-fn refused(provider: &Provider, bad: BadAccount) -> Refusal {
-    Refusal::bad_account(&provider.name, bad)
 }
 
 /// Whether nothing is said of how to authenticate, at a provider that takes plain keys too.

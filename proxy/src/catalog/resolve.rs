@@ -124,7 +124,7 @@ impl TargetResolver<'_> {
         let key = key.map_err(|_| Refusal::invalid_config("api_key is no header value".into()))?;
         let key = key.or_else(|| own_credential(headers, name));
         let said = PlacementFields { config: Some(&*placement), ..place };
-        let account = described_account(&provider, &said, key.as_ref())?.map(Arc::new);
+        let account = described_account(&provider, &said, key.as_ref()).map(|account| account.map(Arc::new));
         let credential = Credential::Given(key);
         let target = self.target(provider, origin, leaf, headers)?;
         Ok(Target { credential, account, headers: extras(leaf, |_| None), placed, ..target })
@@ -276,7 +276,7 @@ impl TargetResolver<'_> {
             provider,
             origin,
             credential: Credential::Given(None),
-            account: None,
+            account: Ok(None),
             headers: Vec::new(),
             placed: Vec::new(),
             timeout: timeout.unwrap_or(self.first_byte),

@@ -4,7 +4,7 @@ use crate::catalog::providers::Provider;
 use crate::catalog::secrets::mapping::Mapped;
 use crate::net::dial::Origin;
 use crate::refusal::Refusal;
-use crate::signing::AccountCredential;
+use crate::signing::{AccountCredential, BadAccount};
 use http::{HeaderName, HeaderValue};
 use serde_json::Value;
 use shared::model::{Credentials, Integration, IntegrationModel};
@@ -20,7 +20,8 @@ pub struct Target {
     pub origin: Arc<Origin>,
     pub credential: Credential,
     /// What must be computed, of an account that the request or its config describes. It takes the place of a given key.
-    pub account: Option<Arc<AccountCredential>>,
+    /// What is wrong with it is said when nothing else is wrong.
+    pub account: Result<Option<Arc<AccountCredential>>, BadAccount>,
     /// What belongs to the account or the config: an organisation, a beta. Stronger than the provider's defaults.
     pub headers: Vec<(HeaderName, HeaderValue)>,
     /// What fills places of its paths: a project, a deployment.

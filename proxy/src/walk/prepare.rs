@@ -6,7 +6,7 @@ use crate::catalog::target::{Credential, Target};
 use crate::net::dial::UpstreamRequest;
 use crate::refusal::Refusal;
 use crate::request::headers::{Aliases, GatewayHeaders};
-use crate::signing::AccountCredential;
+use crate::signing::{AccountCredential, BadAccount};
 use http::{HeaderName, HeaderValue, Method, header};
 use pingora_http::RequestHeader;
 use shared::headers::forwarded_headers;
@@ -106,10 +106,11 @@ pub fn computed(target: &Target) -> Result<Unsigned, Refusal> {
 fn credentials(target: &Target) -> Result<(Vec<(HeaderName, HeaderValue)>, Unsigned), Refusal> {
     let auth = &target.provider.row.auth;
     match &target.credential {
-        Credential::Given(sent) => Ok(match &target.account {
-            Some(account) => with_account(Vec::new(), account.clone()),
-            None => (sent.as_ref().and_then(|sent| auth.header(sent)).into_iter().collect(), None),
-        }),
+        Credential::Given(sent) => match &target.account {
+            Ok(None) => Ok((sent.as_ref().and_then(|sent| auth.header(sent)).into_iter().collect(), None)),
+            Ok(Some(account)) => Ok(with_account(Vec::new(), account.clone())),
+            Err(bad) => Err(bad_account(target, *bad)),
+        },
         Credential::Stored(stored) => {
             let opened = stored.open()?;
             let custom = opened.configurations.get("custom_headers").and_then(serde_json::Value::as_object);
@@ -117,13 +118,18 @@ fn credentials(target: &Target) -> Result<(Vec<(HeaderName, HeaderValue)>, Unsig
                 .into_iter()
                 .flatten()
                 .filter_map(|(name, value)| Some((HeaderName::try_from(name).ok()?, secret(value.as_str()?)?)));
-            if let Some(account) = stored_account(&target.provider, &stored.integration, &opened)? {
+            let account = stored_account(&target.provider, &stored.integration, &opened);
+            if let Some(account) = account.map_err(|bad| bad_account(target, bad))? {
                 return Ok(with_account(custom.collect(), Arc::new(account)));
             }
             let key = opened.key.as_deref().and_then(secret).and_then(|key| auth.header(&key));
             Ok((custom.chain(key).collect(), None))
         }
     }
+}
+
+fn bad_account(target: &Target, bad: BadAccount) -> Refusal {
+    Refusal::bad_account(&target.provider.name, bad)
 }
 
 /// A key that is sent as it is needs no more than its header.

@@ -16,6 +16,8 @@ fn names_that_carry_secrets_are_known() {
         ("x-gateway-config", true),
         ("x-acme-config", true),
         ("x-gateway-aws-secret-access-key", true),
+        ("x-gateway-aws-external-id", true),
+        ("x-gateway-vertex-service-account-json", true),
         ("x-amz-security-token", true),
         ("cookie", true),
         ("set-cookie", true),
