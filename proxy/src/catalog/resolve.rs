@@ -139,7 +139,8 @@ impl TargetResolver<'_> {
         model: Option<&str>,
     ) -> Result<Resolved, Refusal> {
         // Not passed by in silence: the account is where it was stored to be.
-        if let Some(field) = PLACING.iter().find(|field| leaf.placement.has(field)) {
+        let placing = |name: &str| PLACING.iter().find(|field| **field == name);
+        if let Some(field) = leaf.placement.names().find_map(placing) {
             return Err(Refusal::not_implemented(field));
         }
         let entry = workspace_provider::find(self.snapshot, &caller.workspace, slug, self.now)?;
