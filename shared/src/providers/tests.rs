@@ -13,7 +13,7 @@ fn the_bundled_table_has_all_83_providers() {
     let native = providers.iter().filter(|provider| provider.native().next().is_some()).count();
     let chats = |provider: &&Arc<ProviderEntry>| provider.way(Family::Chat, "m").is_some();
     let waiting = providers.iter().filter(|provider| provider.untranslated().next().is_some()).count();
-    assert_eq!((native, providers.iter().filter(chats).count(), waiting), (57, 62, 18));
+    assert_eq!((native, providers.iter().filter(chats).count(), waiting), (58, 63, 18));
     for name in ["openai", "azure-openai", "302ai", "ovhcloud", "pinecone"] {
         assert_eq!(providers.get(name).map(|found| &*found.slug), Some(name));
     }
