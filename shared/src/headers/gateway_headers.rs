@@ -17,7 +17,7 @@ const fn header(suffix: &'static str, example: &'static str, says: &'static str)
 pub static REQUEST: &[GatewayHeader] = &[
     header(
         "api-key",
-        "pk_…",
+        "pk_0123456789abcdef",
         "The gateway's own key, or a token (JWT). May also come as `Authorization: Bearer`, where that is not the provider's key, or as x-api-key.",
     ),
     header(
@@ -78,7 +78,7 @@ pub static REQUEST: &[GatewayHeader] = &[
     header("strict-openai-compliance", "false", "Another spelling of strict-open-ai-compliance."),
     header(
         "client-auth",
-        "gwd_…",
+        "gwd_0123456789abcdef",
         "The token of the deployment that a request came through; set by a proxy of one's own.",
     ),
 ];
