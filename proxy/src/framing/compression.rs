@@ -12,6 +12,8 @@ use std::io::{self, Write};
 const MOST_OF_PIECE: usize = 8 << 20;
 const MOST: usize = 256 << 20;
 const BROTLI_BUFFER: usize = 4 << 10;
+/// 8 MiB, which is what RFC 8878 asks of whoever decodes.
+const ZSTD_WINDOW: u32 = 23;
 
 /// How an answer is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -87,9 +89,19 @@ fn inflater(encoding: AnswerEncoding, first: &[u8]) -> io::Result<Box<dyn Inflat
             true => Box::new(ZlibDecoder::new(plain)),
             false => Box::new(DeflateDecoder::new(plain)),
         },
+        AnswerEncoding::Brotli if is_large_window(first) => return Err(io::Error::other("its window is too large")),
         AnswerEncoding::Brotli => Box::new(DecompressorWriter::new(plain, BROTLI_BUFFER)),
-        AnswerEncoding::Zstd => Box::new(zstd::stream::write::Decoder::new(plain)?),
+        AnswerEncoding::Zstd => {
+            let mut decoder = zstd::stream::write::Decoder::new(plain)?;
+            decoder.window_log_max(ZSTD_WINDOW)?;
+            Box::new(decoder)
+        }
     })
+}
+
+/// Brotli beyond its standard (RFC 7932): a window of up to a gigabyte.
+fn is_large_window(first: &[u8]) -> bool {
+    first.first().is_some_and(|byte| byte & 0x7f == 0x11)
 }
 
 fn is_zlib(first: &[u8]) -> bool {

@@ -9,6 +9,7 @@ pub mod audio;
 mod estimate;
 pub mod images;
 pub mod native_model;
+mod report;
 mod scan;
 pub mod stream_options;
 mod tokenizer;
@@ -19,6 +20,7 @@ pub use estimate::{AnsweredText, UncountedCall, rough_tokens};
 use crate::request::sse::events;
 use crate::request::text_bounds;
 use memchr::memmem;
+use report::{Report, has_tool_objects};
 use scan::{ScannedKey, ScannedValue};
 use shared::cost::{Counts, Usage};
 use std::sync::LazyLock;
@@ -60,6 +62,11 @@ pub struct UsageReader {
 impl UsageReader {
     /// A piece of a plain answer.
     pub fn plain(&mut self, piece: &[u8], is_last: bool) {
+        if is_last && !self.is_begun && has_tool_objects(piece) {
+            self.is_begun = true;
+            self.reported(piece);
+            return;
+        }
         if !self.is_begun {
             self.is_begun = true;
             let beginning = &piece[..piece.len().min(LONGEST)];
@@ -98,6 +105,10 @@ impl UsageReader {
         }
         // Responses repeat all their text in events that end a part.
         let is_response = memmem::find(&data[..data.len().min(64)], b"\"response.").is_some();
+        let is_forgeable = has_tool_objects(data);
+        if is_forgeable {
+            self.reported(data);
+        }
         for (key, value) in scan::keys(data) {
             match (key, value) {
                 (b"delta", ScannedValue::Text(text)) if is_response => self.says(text),
@@ -106,6 +117,7 @@ impl UsageReader {
                     | b"arguments" | b"refusal",
                     ScannedValue::Text(text),
                 ) if !is_response => self.says(text),
+                (b"usage" | b"usageMetadata" | b"model" | b"modelVersion" | b"service_tier", _) if is_forgeable => {}
                 (b"usage" | b"usageMetadata", ScannedValue::Object(object)) => self.note(object),
                 (b"model" | b"modelVersion", ScannedValue::Text(text)) if self.model.is_none() => {
                     self.model = scan::name(text, text_bounds::MODEL);
@@ -121,6 +133,19 @@ impl UsageReader {
                 _ => {}
             }
         }
+    }
+
+    /// Of an answer, or an event of one, whose tool calls could hold anything: what stands outside of them.
+    fn reported(&mut self, whole: &[u8]) {
+        let report = Report::read(whole);
+        if let Some(usage) = report.usage {
+            self.note(usage.as_bytes());
+        }
+        if self.model.is_none() {
+            self.model = report.model.and_then(|text| scan::name(text.as_bytes(), text_bounds::MODEL));
+        }
+        let tier = report.service_tier.and_then(|text| scan::name(text.as_bytes(), text_bounds::WORD));
+        self.service_tier = tier.or(self.service_tier.take());
     }
 
     fn says(&mut self, text: &[u8]) {

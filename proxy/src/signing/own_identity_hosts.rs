@@ -7,7 +7,7 @@ use super::error::SigningError;
 use super::token_request::TokenRequest;
 use crate::net::dial::Origin;
 
-/// Hosts where no customer's program runs, so that none of them can read what is sent.
+/// Hosts, or how they end, where no customer's program runs, so that none of them can read what is sent.
 static AZURE: &[&str] = &[
     ".openai.azure.com",
     ".openai.azure.us",
@@ -15,8 +15,13 @@ static AZURE: &[&str] = &[
     ".cognitiveservices.azure.us",
     ".services.ai.azure.com",
 ];
-static GOOGLE: &[&str] =
-    &["aiplatform.googleapis.com", "-aiplatform.googleapis.com", ".rep.googleapis.com", "storage.googleapis.com"];
+/// Vertex alone: the machine's token would open its buckets and secrets too.
+static GOOGLE: &[&str] = &[
+    "aiplatform.googleapis.com",
+    "-aiplatform.googleapis.com",
+    "aiplatform.us.rep.googleapis.com",
+    "aiplatform.eu.rep.googleapis.com",
+];
 
 pub fn check(credential: &AccountCredential, origin: &Origin) -> Result<(), SigningError> {
     let AccountCredential::Bearer(request) = credential else { return Ok(()) };
@@ -26,7 +31,8 @@ pub fn check(credential: &AccountCredential, origin: &Origin) -> Result<(), Sign
         _ => return Ok(()),
     };
     let host = origin.host_name();
-    let is_clouds = origin.is_tls() && hosts.iter().any(|end| host.ends_with(end));
+    let is_one = |rule: &&str| if rule.starts_with(['.', '-']) { host.ends_with(rule) } else { host == *rule };
+    let is_clouds = origin.is_tls() && hosts.iter().any(is_one);
     if is_clouds || origin.is_trusted() { Ok(()) } else { Err(SigningError::OtherHost) }
 }
 
@@ -51,6 +57,8 @@ mod tests {
             ("https://us-central1-aiplatform.googleapis.com", false, true),
             ("https://aiplatform.googleapis.com", false, true),
             ("https://aiplatform.eu.rep.googleapis.com", false, true),
+            ("https://storage.googleapis.com", false, false),
+            ("https://secretmanager.europe-west1.rep.googleapis.com", false, false),
             ("https://evil.test", false, false),
         ] {
             let mut origin = Origin::parse(url).unwrap();

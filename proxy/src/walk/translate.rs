@@ -67,6 +67,9 @@ impl Engine {
     ) -> Result<Option<Box<(TranslatedCall, MemoryShare<'_>)>>, Refusal> {
         let mut share = MemoryShare::none(&self.body_limits.memory, workspace);
         if asked.is_written() {
+            if asked.body.len() > LARGEST {
+                return Err(Refusal::body_too_large(LARGEST));
+            }
             share.grow(memory_to_translate(asked.body))?;
         }
         // In a box, as all that is rare: every request would carry it.
@@ -226,8 +229,9 @@ fn fill(path: &PathTemplate, target: &Target, model: &str, user: Option<&str>) -
 
 /// How much memory it takes to read a body and to write it anew: its texts twice, and something for every value.
 fn memory_to_translate(body: &[u8]) -> usize {
-    const VALUE: usize = 64;
-    body.len() * 2 + memchr_iter(b',', body).count() * VALUE
+    const VALUE: usize = 144;
+    const OBJECT: usize = 512;
+    body.len() * 2 + memchr_iter(b',', body).count() * VALUE + memchr_iter(b'{', body).count() * OBJECT
 }
 
 /// The codec of the bodies of a family, if they are conversations.
@@ -301,7 +305,7 @@ mod tests {
 
     #[test]
     fn a_body_of_many_small_values_counts_for_what_it_takes() {
-        assert_eq!(memory_to_translate(br#"{"a":1}"#), 14);
+        assert_eq!(memory_to_translate(br#"{"a":1}"#), 14 + 512);
         let many = ["[", &"0,".repeat(1000), "0]"].concat();
         assert!(memory_to_translate(many.as_bytes()) > 64_000);
     }

@@ -70,8 +70,8 @@ fn sent_filters() -> Schema {
         all.may(name, schema::anything().says(says))
     });
     let time = schema::object("ExportPeriod")
-        .may("gte", schema::moment().says("From when on."))
-        .may("lte", schema::moment().says("Until when."));
+        .may("gte", schema::moment().says("From when on.").or_null())
+        .may("lte", schema::moment().says("Until when.").or_null());
     let named = named.may("created_at", time.says("The time of the calls, in other words."));
     named.eg(filters().example().clone()).says(
         "The parameters of the list of logs; lists may be arrays, `metadata` is an object. All logs that match, unless \

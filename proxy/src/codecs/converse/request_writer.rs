@@ -103,7 +103,7 @@ fn write_inference(
     dropped: &mut Dropped,
 ) {
     // A budget must be below the most tokens, as with Anthropic itself.
-    let most = settings.max_tokens.or(budget.map(|budget| budget + 4096));
+    let most = settings.max_tokens.or(budget.map(|budget| budget.saturating_add(4096)));
     let takes_temperature = options.has_sampling && budget.is_none();
     w.object_field("inferenceConfig");
     if let Some(most) = most {

@@ -114,7 +114,7 @@ fn write_settings(w: &mut JsonWriter<'_>, request: &Request, options: &RequestOp
     let is_adaptive = options.thinking == ThinkingStyle::Adaptive || settings.reasoning.is_adaptive;
     let budget = if is_adaptive { None } else { thinking_budget(settings, dropped) };
     // Contract 7.12: a budget must be below what we fill in.
-    let default = budget.map_or(options.default_max_tokens, |budget| budget + 4096);
+    let default = budget.map_or(options.default_max_tokens, |budget| budget.saturating_add(4096));
     w.integer_field("max_tokens", settings.max_tokens.unwrap_or(default));
     let is_thinking = write_thinking(w, settings, budget, is_adaptive);
     write_sampling(w, settings, options, is_thinking, dropped);
