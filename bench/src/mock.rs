@@ -31,6 +31,7 @@ mod shape;
 mod state;
 mod tools;
 mod top_level;
+mod vendor_table;
 mod vendors;
 mod websocket;
 mod wire;

@@ -20,6 +20,7 @@ use super::reply::Reply;
 use super::route::{Endpoint, canonical, lacks_api_version, last_segment, raw_prediction};
 use super::shape::{self, Payload, Step};
 use super::state::Serving;
+use super::vendor_table::vendor_at;
 use super::vendors::{self, Call};
 use super::wire::Link;
 use super::{anthropic, control, objects, openai, responses, top_level, websocket};
@@ -87,7 +88,7 @@ fn react(
     id: u64,
     link: &Link,
 ) -> Result<Reaction, (u16, String)> {
-    if let Some(vendor) = vendors::of(endpoint) {
+    if let Some(vendor) = vendor_at(endpoint) {
         let call = Call { endpoint, path: head.uri.path(), query: head.uri.query() };
         let (fault, status, payload) = vendors::react(vendor, &call, early, &received.kept, id)?;
         return Ok(Reaction { fault, status, payload });
@@ -251,7 +252,7 @@ fn refusal(
 ) -> Response<Outgoing> {
     let payload = Payload::whole(error_body(endpoint, status, message));
     let mut fault = Fault::default();
-    if let Some(vendor) = vendors::of(endpoint) {
+    if let Some(vendor) = vendor_at(endpoint) {
         let named = vendor.headers(&Question::default(), status).into_iter();
         fault.headers.extend(named.map(|(name, value)| (name.to_owned(), value)));
     }
@@ -259,7 +260,7 @@ fn refusal(
 }
 
 fn error_body(endpoint: Endpoint, status: u16, message: &str) -> Vec<u8> {
-    let body = match vendors::of(endpoint) {
+    let body = match vendor_at(endpoint) {
         Some(vendor) => vendor.error(status, message),
         None if endpoint.speaks_anthropic() => anthropic::error(status, message),
         None => openai::error(status, message),
@@ -277,7 +278,7 @@ fn is_authenticated(head: &Parts, endpoint: Endpoint) -> bool {
         Some(value) => ["Bearer ", "Key "].iter().find_map(|scheme| value.as_bytes().strip_prefix(scheme.as_bytes())),
         None => match KEY_HEADERS.iter().find_map(|name| head.headers.get(*name)) {
             Some(key) => Some(key.as_bytes()),
-            None => query_key(head).filter(|_| vendors::of(endpoint).is_some() && !is_bedrock).map(str::as_bytes),
+            None => query_key(head).filter(|_| vendor_at(endpoint).is_some() && !is_bedrock).map(str::as_bytes),
         },
     };
     key.is_some_and(|key| !key.is_empty() && key != b"sk-bad")

@@ -8,7 +8,6 @@ use super::fault::{BadFault, Fault};
 use super::question::Question;
 use super::route::Endpoint;
 use super::shape::Payload;
-use super::{bedrock, cohere, gemini};
 
 /// Where a request was sent.
 pub struct Call<'a> {
@@ -37,17 +36,6 @@ pub trait Vendor: Sync {
     /// Headers of an answer with this status.
     fn headers(&self, _question: &Question, _status: u16) -> Vec<(&'static str, String)> {
         Vec::new()
-    }
-}
-
-pub fn of(endpoint: Endpoint) -> Option<&'static dyn Vendor> {
-    match endpoint {
-        Endpoint::GenerateContent | Endpoint::EmbedContent | Endpoint::CountContent | Endpoint::GeminiModels => {
-            Some(&gemini::Gemini)
-        }
-        Endpoint::Converse | Endpoint::Invoke => Some(&bedrock::Bedrock),
-        Endpoint::CohereChat | Endpoint::CohereEmbed | Endpoint::CohereRerank => Some(&cohere::Cohere),
-        _ => None,
     }
 }
 
