@@ -72,7 +72,7 @@ fn sent_filters() -> Schema {
     let time = schema::object("ExportPeriod")
         .may("gte", schema::moment().says("From when on.").or_null())
         .may("lte", schema::moment().says("Until when.").or_null());
-    let named = named.may("created_at", time.says("The time of the calls, in other words."));
+    let named = named.may("created_at", time.says("The time of the calls, in other words.").or_null());
     named.eg(filters().example().clone()).says(
         "The parameters of the list of logs; lists may be arrays, `metadata` is an object. All logs that match, unless \
          `page_size` (at most 50000) or `current_page` choose some.",
