@@ -4,6 +4,7 @@
 use super::server_timing::timing;
 use super::{RoutingState, Visit};
 use crate::request::headers::PREFIX;
+use http::response::Parts;
 use http::{HeaderMap, HeaderName, HeaderValue, header};
 use pingora_http::ResponseHeader;
 
@@ -21,6 +22,8 @@ static RETRY_COUNT: HeaderName = HeaderName::from_static("x-gateway-retry-attemp
 static OPTION: HeaderName = HeaderName::from_static("x-gateway-last-used-option-index");
 static CACHE_STATUS: HeaderName = HeaderName::from_static("x-gateway-cache-status");
 static SERVER_TIMING: HeaderName = HeaderName::from_static("server-timing");
+/// About as many as there are, without those of limits.
+const STAMPS: usize = 12;
 /// What names of headers about rate limits begin with.
 const LIMITS: &str = "x-ratelimit-";
 
@@ -31,11 +34,25 @@ impl Visit {
     }
 
     /// The same for a provider's own head on the relay lane, which keeps what it says of its limits and times: ours stand
-    /// beside them under our prefix, and under the common names only where it says nothing.
+    /// beside them under our prefix, and under the common names only where it says nothing. How the provider spells its
+    /// names is given up: as plain parts, each header costs half.
     pub fn stamp_relayed(&mut self, head: &mut ResponseHeader) {
-        let has_limits = head.headers.keys().any(|name| name.as_str().starts_with(LIMITS));
-        let has_timing = head.headers.contains_key(&SERVER_TIMING);
-        let has_id = head.headers.contains_key(&COMMON_REQUEST_ID);
+        let reason = own_reason(head);
+        let (empty, ()) = http::Response::new(()).into_parts();
+        let mut parts: Parts = std::mem::replace(head, empty.into()).into();
+        self.stamp_beside(&mut parts.headers);
+        *head = parts.into();
+        if reason.is_some() {
+            // It was one when it came, so it is one now.
+            let _ = head.set_reason_phrase(reason.as_deref());
+        }
+    }
+
+    fn stamp_beside(&mut self, headers: &mut HeaderMap) {
+        headers.reserve(STAMPS);
+        let has_limits = headers.keys().any(|name| name.as_str().starts_with(LIMITS));
+        let has_timing = headers.contains_key(&SERVER_TIMING);
+        let has_id = headers.contains_key(&COMMON_REQUEST_ID);
         let alias = self.request.alias.clone();
         self.stamps(|name, value| {
             let is_limit = name.as_str().starts_with(LIMITS);
@@ -43,12 +60,14 @@ impl Visit {
             if is_limit || is_timing {
                 let suffix = name.as_str().strip_prefix("x-").unwrap_or(name.as_str());
                 for prefix in [Some(PREFIX), alias.as_deref()].into_iter().flatten() {
-                    let _ = head.insert_header([prefix, suffix].concat(), value.clone());
+                    if let Ok(prefixed) = HeaderName::try_from([prefix, suffix].concat()) {
+                        headers.insert(prefixed, value.clone());
+                    }
                 }
             }
             let is_id = name == COMMON_REQUEST_ID;
             if !(is_limit && has_limits || is_timing && has_timing || is_id && has_id) {
-                let _ = head.insert_header(name, value);
+                headers.insert(name, value);
             }
         });
     }
@@ -104,6 +123,12 @@ impl Visit {
     }
 }
 
+/// The words beside the status, where they are not the usual ones.
+fn own_reason(head: &ResponseHeader) -> Option<String> {
+    let reason = head.get_reason_phrase()?;
+    (head.status.canonical_reason() != Some(reason)).then(|| reason.to_owned())
+}
+
 /// Whether the gateway tried in vain as often as it may: a client that tries again would multiply that.
 fn has_given_up(routing: &RoutingState, status: u16) -> bool {
     status >= 400 && (routing.retries < 0 || routing.attempts > 1)
@@ -148,6 +173,19 @@ mod tests {
         assert_eq!(plain["server-timing"], plain["x-gateway-server-timing"]);
         assert_eq!(plain["x-request-id"], plain["x-gateway-request-id"]);
         assert_eq!(stamped(&[("x-request-id", "req_1")])["x-request-id"], "req_1");
+    }
+
+    #[test]
+    fn a_providers_status_line_and_repeated_headers_stay() {
+        let mut head = ResponseHeader::build(429, None).unwrap();
+        head.set_reason_phrase(Some("Slow Down")).unwrap();
+        for cookie in ["a=1", "b=2"] {
+            head.append_header("Set-Cookie", cookie).unwrap();
+        }
+        Visit::begin().stamp_relayed(&mut head);
+        assert_eq!((head.status.as_u16(), head.get_reason_phrase()), (429, Some("Slow Down")));
+        assert_eq!(head.headers.get_all("set-cookie").iter().collect::<Vec<_>>(), ["a=1", "b=2"]);
+        assert!(head.headers.contains_key("x-gateway-request-id"));
     }
 
     #[test]

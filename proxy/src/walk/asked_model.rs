@@ -42,7 +42,9 @@ impl AskedModel {
             return Ok(Self::Named { name: name.into_owned(), place: ModelPlace::Query });
         }
         let spelled = canonical(path);
-        if let Some((segment, name)) = native_model::segment(&spelled).zip(native_model::in_path(&spelled)) {
+        if let Some(segment) = native_model::segment(&spelled)
+            && let Some(name) = native_model::in_path(&spelled)
+        {
             return Ok(Self::Named { name, place: ModelPlace::Path(segment.to_owned()) });
         }
         Ok(match loosest(&spelled).and_then(|loose| native_model::in_path(&loose)) {

@@ -13,10 +13,23 @@ const FAR: usize = 8 << 10;
 /// `…/models/{model}:{method}` of Google, `…/model/{model}/{method}` of Bedrock, `…/deployments/{model}/{method}` of Azure:
 /// the model as it is written.
 pub fn segment(path: &str) -> Option<&str> {
-    let google = || path.rsplit_once("/models/")?.1.split_once(':').map(|(model, _)| model);
-    let in_folder = |folder: &str| path.rsplit_once(folder)?.1.split_once('/').map(|(model, _)| model);
-    let found = google().or_else(|| in_folder("/model/")).or_else(|| in_folder("/deployments/"));
-    found.filter(|name| !name.contains('/'))
+    let google = after(path, "models").and_then(|rest| rest.split_once(':'));
+    let in_folder = |folder| after(path, folder)?.split_once('/');
+    let (name, _) = google.or_else(|| in_folder("model")).or_else(|| in_folder("deployments"))?;
+    (!name.contains('/')).then_some(name)
+}
+
+/// What follows the last segment of this name. By bytes: every relayed request is asked, and searching for a text costs
+/// more than the few segments of a path.
+fn after<'p>(path: &'p str, name: &str) -> Option<&'p str> {
+    let mut end = path.len();
+    while let Some(slash) = memchr::memrchr(b'/', &path.as_bytes()[..end]) {
+        if end < path.len() && &path[slash + 1..end] == name {
+            return Some(&path[end + 1..]);
+        }
+        end = slash;
+    }
+    None
 }
 
 /// The same in plain text.
@@ -47,6 +60,11 @@ mod tests {
             ("/v1/models/ft-1", None),
             ("/v1/model/m", None),
             ("/v1/models/a/b:c", None),
+            ("/v1/models/a:b/models/c:d", Some("c")),
+            ("/v1/model/a/model/b/invoke", Some("b")),
+            ("/v1/models/é/model/m/converse", Some("m")),
+            ("models/a:b", None),
+            ("/models/", None),
             ("/v1/model//converse", None),
             ("/v1/chat/completions", None),
         ] {
