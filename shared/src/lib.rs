@@ -14,6 +14,7 @@
 //! - `secrets`: credentials that outside secret managers hold
 //! - `providers`: the bundled table of providers and their endpoints
 //! - `config`: the config object: parsed and checked
+//! - `template`: prompt templates: parsed once, filled in with a call's values
 //! - `model`: rows that admin writes and the proxy reads, one noun per file
 //! - `key_rotation`: new keys for sealed values, and a report on the old
 //! - `cost`: usage × prices, in exact decimals
@@ -43,3 +44,4 @@ pub mod seal;
 pub mod secrets;
 pub mod settings;
 pub mod telemetry;
+pub mod template;
