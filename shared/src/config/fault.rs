@@ -62,9 +62,19 @@ pub enum Code {
     OldVersion,
 }
 
-/// The error list of an inline config: `path: strategy,mode, message: …`.
+impl Fault {
+    /// Whether it says what was probably meant: such messages end in the question.
+    fn has_guess(&self) -> bool {
+        self.message.ends_with('?')
+    }
+}
+
+/// The error list of an inline config: `path: strategy,mode, message: …`. The config itself has no path.
 impl fmt::Display for Fault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.path.is_empty() {
+            return f.write_str(&self.message);
+        }
         let steps = self.path.replace('[', ",").replace(']', "").replace('.', ",");
         write!(f, "path: {steps}, message: {}", self.message)
     }
@@ -151,8 +161,17 @@ impl<'l> Reading<'l> {
         }
     }
 
-    /// The config and what was tolerated in it, or everything that is wrong with it.
+    /// The config and what was tolerated in it, or everything that is wrong with it. A misspelt key is often why another
+    /// one is missing, so it comes first.
     pub fn result(self, config: ConfigNode) -> Result<(ConfigNode, Vec<Fault>), Vec<Fault>> {
-        if self.faults.is_empty() { Ok((config, self.warnings)) } else { Err(self.faults) }
+        if self.faults.is_empty() {
+            return Ok((config, self.warnings));
+        }
+        let unknown = self.warnings.into_iter().filter(|one| one.code == Code::UnknownKey);
+        let (mut faults, foreign): (Vec<Fault>, Vec<Fault>) = unknown.partition(Fault::has_guess);
+        faults.extend(self.faults);
+        faults.extend(foreign);
+        faults.truncate(MOST);
+        Err(faults)
     }
 }

@@ -163,6 +163,11 @@ pub fn unknown(reading: &mut Reading<'_>, path: &Path<'_>, meant: Option<&str>) 
     reading.tolerate(path, Code::UnknownKey, message);
 }
 
+/// What follows a message about a name that is not among the known ones, where it is near one of them.
+pub fn guess<'k>(sent: &str, known: impl IntoIterator<Item = &'k str>) -> String {
+    nearest(sent, known).map(|meant| format!(": did you mean {meant}?")).unwrap_or_default()
+}
+
 /// Refused when saved; of a config that came with a request the nearest that is allowed is taken.
 pub fn out_of_range(
     reading: &mut Reading<'_>,
@@ -193,7 +198,8 @@ pub fn choice<T: Copy>(reading: &mut Reading<'_>, path: &Path<'_>, value: &Value
     let found = choices.iter().find(|(name, _)| name == word);
     if found.is_none() {
         let words: Vec<&str> = choices.iter().map(|(name, _)| *name).collect();
-        reading.fault(path, Code::NotOneOf, format!("must be one of {}", words.join(", ")));
+        let guess = guess(word, words.iter().copied());
+        reading.fault(path, Code::NotOneOf, format!("must be one of {}{guess}", words.join(", ")));
     }
     found.map(|(_, choice)| *choice)
 }

@@ -1,8 +1,11 @@
 //! The query language of conditions, read into a tree. Whether it holds for a request is decided in the proxy.
 //!
-//! A query that can never match would silently route everybody elsewhere, so a saved config may not have one.
+//! A query that can never match would silently route everybody elsewhere: a saved config may not have one, and one that
+//! came with a request is warned of.
 
 use super::fault::{Code, Path, Reading};
+use super::fields::QUERY_OPERATORS;
+use super::object::guess;
 use regex::Regex;
 use serde_json::{Map, Value};
 
@@ -70,8 +73,8 @@ fn query(reading: &mut Reading<'_>, path: &Path<'_>, value: &Value, depth: usize
         reading.fault(path, Code::TooDeep, format!("must not nest deeper than {DEEPEST} levels"));
         return Query::All(Vec::new());
     }
-    if fields.is_empty() && reading.is_saved() {
-        reading.fault(path, Code::BadQuery, "must test something");
+    if fields.is_empty() {
+        reading.tolerate(path, Code::BadQuery, "must test something");
     }
     let mut parts: Vec<Query> =
         fields.iter().map(|(key, value)| entry(reading, &path.key(key), key, value, depth)).collect();
@@ -98,8 +101,8 @@ fn queries(reading: &mut Reading<'_>, path: &Path<'_>, value: &Value, depth: usi
         reading.fault(path, Code::WrongType, "must be an array of queries");
         return Vec::new();
     };
-    if items.is_empty() && reading.is_saved() {
-        reading.fault(path, Code::BadQuery, "must have a query");
+    if items.is_empty() {
+        reading.tolerate(path, Code::BadQuery, "must have a query");
     }
     items.iter().enumerate().map(|(index, item)| query(reading, &path.index(index), item, depth + 1)).collect()
 }
@@ -112,8 +115,8 @@ fn key(reading: &mut Reading<'_>, path: &Path<'_>, name: &str) -> QueryKey {
         Some(("url", "pathname")) => QueryKey::Pathname,
         _ => QueryKey::Nothing,
     };
-    if key == QueryKey::Nothing && reading.is_saved() {
-        reading.fault(path, Code::BadQuery, "must be metadata.<key>, params.<key> or url.pathname");
+    if key == QueryKey::Nothing {
+        reading.tolerate(path, Code::BadQuery, "must be metadata.<key>, params.<key> or url.pathname");
     }
     key
 }
@@ -128,8 +131,8 @@ fn tests(reading: &mut Reading<'_>, path: &Path<'_>, key: QueryKey, value: &Valu
         count(reading, path);
         return Query::Test { key, operator: QueryOperator::Equal(value.clone()) };
     };
-    if operators.is_empty() && reading.is_saved() {
-        reading.fault(path, Code::BadQuery, "must have an operator");
+    if operators.is_empty() {
+        reading.tolerate(path, Code::BadQuery, "must have an operator");
     }
     let mut parts = all_of(reading, path, &key, operators);
     if parts.len() == 1 { parts.swap_remove(0) } else { Query::All(parts) }
@@ -156,7 +159,8 @@ fn operator(reading: &mut Reading<'_>, path: &Path<'_>, name: &str, operand: &Va
         "$nin" => list(reading, path, operand).map_or(QueryOperator::Never, QueryOperator::NotIn),
         "$regex" => pattern(reading, path, operand).map_or(QueryOperator::Never, QueryOperator::Matches),
         _ => {
-            reading.fault(path, Code::BadQuery, "is not an operator");
+            let guess = guess(name, QUERY_OPERATORS.iter().copied());
+            reading.fault(path, Code::BadQuery, format!("is not an operator{guess}"));
             QueryOperator::Never
         }
     }
@@ -165,8 +169,8 @@ fn operator(reading: &mut Reading<'_>, path: &Path<'_>, name: &str, operand: &Va
 /// Not a number compares with nothing.
 fn bound(reading: &mut Reading<'_>, path: &Path<'_>, operand: &Value) -> f64 {
     let number = number_of(operand);
-    if number.is_nan() && reading.is_saved() {
-        reading.fault(path, Code::WrongType, "must be a number");
+    if number.is_nan() {
+        reading.tolerate(path, Code::WrongType, "must be a number");
     }
     number
 }
@@ -187,8 +191,8 @@ fn leading_number(text: &str) -> f64 {
 }
 
 fn list(reading: &mut Reading<'_>, path: &Path<'_>, operand: &Value) -> Option<Vec<Value>> {
-    if !operand.is_array() && reading.is_saved() {
-        reading.fault(path, Code::WrongType, "must be an array");
+    if !operand.is_array() {
+        reading.tolerate(path, Code::WrongType, "must be an array");
     }
     operand.as_array().cloned()
 }
@@ -203,8 +207,8 @@ fn pattern(reading: &mut Reading<'_>, path: &Path<'_>, operand: &Value) -> Optio
     let compiled = operand.as_str().and_then(|text| {
         regex::RegexBuilder::new(text).size_limit(PATTERN_BYTES).dfa_size_limit(PATTERN_BYTES).build().ok()
     });
-    if compiled.is_none() && reading.is_saved() {
-        reading.fault(path, Code::BadQuery, "must be a regular expression (without look-around) of reasonable size");
+    if compiled.is_none() {
+        reading.tolerate(path, Code::BadQuery, "must be a regular expression (without look-around) of reasonable size");
     }
     compiled.map(Pattern)
 }

@@ -1,6 +1,7 @@
 //! Rules over a whole node: what must be together, what must not, and what would do nothing.
 
 use super::fault::{Code, Path, Reading};
+use super::object::guess;
 use super::providers;
 use super::tree::{ConfigNode, StrategyMode};
 use serde_json::Value;
@@ -13,9 +14,20 @@ pub fn check(reading: &mut Reading<'_>, path: &Path<'_>, config: &ConfigNode, de
     provider(reading, path, config);
     fan_out(reading, path, config, depth);
     if !is_useful(config) {
-        let message =
-            "does nothing: it needs a provider with a credential, targets, or a setting such as cache or retry";
-        reading.fault(path, Code::Useless, message);
+        reading.fault(path, Code::Useless, useless(config));
+    }
+}
+
+/// A provider by its plain name is what newcomers write; what it lacks differs from what an empty config does.
+fn useless(config: &ConfigNode) -> String {
+    match config.provider.as_deref() {
+        Some(name) => format!(
+            "does nothing: `{name}` is a provider without a credential; add api_key, or name a stored one as @slug. With a \
+             key of the caller's own send x-gateway-provider instead of a config, or a config with a setting such as retry"
+        ),
+        None => {
+            "does nothing: it needs a provider with a credential, targets, or a setting such as cache or retry".into()
+        }
     }
 }
 
@@ -43,14 +55,19 @@ fn names(reading: &mut Reading<'_>, path: &Path<'_>, config: &ConfigNode) {
     let strategy_path = path.key("strategy");
     let conditions = strategy_path.key("conditions");
     for (index, condition) in strategy.conditions.iter().enumerate() {
-        if !named.contains(&Some(condition.then.as_str())) {
+        let then = condition.then.as_str();
+        if !named.contains(&Some(then)) {
             let condition = conditions.index(index);
-            reading.fault(&condition.key("then"), Code::UnknownTarget, "is not the name of a target");
+            reading.fault(&condition.key("then"), Code::UnknownTarget, no_target(then, &named));
         }
     }
-    if strategy.default.as_deref().is_some_and(|name| !named.contains(&Some(name))) {
-        reading.fault(&strategy_path.key("default"), Code::UnknownTarget, "is not the name of a target");
+    if let Some(default) = strategy.default.as_deref().filter(|name| !named.contains(&Some(*name))) {
+        reading.fault(&strategy_path.key("default"), Code::UnknownTarget, no_target(default, &named));
     }
+}
+
+fn no_target(sent: &str, named: &[Option<&str>]) -> String {
+    format!("is not the name of a target{}", guess(sent, named.iter().copied().flatten()))
 }
 
 fn weights(reading: &mut Reading<'_>, path: &Path<'_>, config: &ConfigNode) {
@@ -78,7 +95,8 @@ fn provider(reading: &mut Reading<'_>, path: &Path<'_>, config: &ConfigNode) {
         Some("") => reading.fault(&path.key("provider"), Code::Empty, "must have a slug after the @"),
         Some(_) => {}
         None if !providers::is_known(name, &reading.limits.further_providers) => {
-            let message = format!("`{name}` is not a provider; stored ones are named @slug");
+            let guess = providers::guess(name, &reading.limits.further_providers);
+            let message = format!("`{name}` is not a provider; stored ones are named @slug{guess}");
             reading.fault(&path.key("provider"), Code::UnknownProvider, message);
         }
         None => {}

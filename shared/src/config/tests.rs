@@ -134,6 +134,76 @@ fn what_is_ignored_or_changed_in_an_inline_config_is_told_and_refused_when_saved
 }
 
 #[test]
+fn a_refused_inline_config_names_its_misspelt_keys_before_what_they_leave_missing() {
+    let targets = json!([{ "provider": "@a" }]);
+    for (config, first, second) in [
+        (
+            json!({ "stratgy": { "mode": "fallback" }, "targets": targets }),
+            "path: stratgy, message: is not a field of a config: did you mean strategy?",
+            "path: strategy, message: is required with targets",
+        ),
+        (
+            json!({ "provider": "@a", "retry": { "attempt": 3 } }),
+            "path: retry,attempt, message: is not a field of a config: did you mean attempts?",
+            "path: retry,attempts, message: is required",
+        ),
+        (
+            json!({ "foo": 1, "strategy": { "mode": "fallbck" }, "targets": targets }),
+            "path: strategy,mode, message: must be one of single, loadbalance, fallback, conditional: did you mean fallback?",
+            "path: foo, message: is not a field of a config",
+        ),
+    ] {
+        let faults: Vec<String> = inline(config.clone()).unwrap_err().iter().map(Fault::to_string).collect();
+        assert_eq!(faults, [first, second], "{config}");
+    }
+    let (_, warnings) = read_inline(&json!({ "provider": "@a", "model": "gpt-4o", "timeout": 5 }));
+    let told: Vec<&str> = warnings.iter().map(|one| one.message.as_str()).collect();
+    assert_eq!(
+        told,
+        [
+            "is not a field of a config: did you mean override_params?",
+            "is not a field of a config: did you mean request_timeout?"
+        ]
+    );
+}
+
+#[test]
+fn a_provider_by_its_plain_name_alone_is_told_what_it_lacks() {
+    let told = inline(json!({ "provider": "openai" })).unwrap_err()[0].to_string();
+    assert!(told.starts_with("does nothing: `openai`") && told.contains("api_key") && told.contains("@slug"), "{told}");
+    let told = saved(json!({ "provider": "opnai", "api_key": "k" })).unwrap_err()[0].to_string();
+    assert!(told.ends_with("did you mean openai?"), "{told}");
+}
+
+#[test]
+fn a_condition_that_never_holds_is_told_with_an_inline_config() {
+    let config = |query: Value, then: &str| {
+        json!({"strategy":{"mode":"conditional","conditions":[{"query":query,"then":then}],"default":"large"},
+        "targets":[{"name":"large","provider":"@a"}]})
+    };
+    for (query, path, says) in [
+        (json!({"metdata.tier":"pro"}), "metdata.tier", "must be metadata.<key>, params.<key> or url.pathname"),
+        (json!({"metadata.a":{"$in":"x"}}), "metadata.a.$in", "must be an array"),
+        (json!({"params.n":{"$gt":"many"}}), "params.n.$gt", "must be a number"),
+    ] {
+        let (_, warnings) = read_inline(&config(query.clone(), "large"));
+        let told: Vec<(&str, &str)> = warnings.iter().map(|one| (one.path.as_str(), one.message.as_str())).collect();
+        assert_eq!(told, [(format!("strategy.conditions[0].query.{path}").as_str(), says)], "{query}");
+    }
+    for (query, then, says) in [
+        (json!({"metadata.a":{"$eqq":"x"}}), "large", "is not an operator: did you mean $eq?"),
+        (json!({"metadata.a":1}), "larg", "is not the name of a target: did you mean large?"),
+    ] {
+        let faults = inline(config(query.clone(), then)).unwrap_err();
+        assert_eq!((faults.len(), faults[0].message.as_str()), (1, says), "{query}");
+    }
+}
+
+fn read_inline(config: &Value) -> (ConfigNode, Vec<Fault>) {
+    parse_config_warning(config, Strictness::Inline, &ConfigLimits::default()).unwrap()
+}
+
+#[test]
 fn a_null_is_as_good_as_nothing() {
     assert_eq!(saved(json!({"provider":"@a","retry":null})).unwrap(), saved(json!({"provider":"@a"})).unwrap());
 }
