@@ -67,6 +67,7 @@ impl Visit {
             Some(false) => {}
         }
         self.routing.provider_number = target.provider.number;
+        self.routing.dropped = None;
         if let Some(log) = &mut self.observer.log {
             log.turn_to(target, model, &self.routing.option, self.routing.upstream);
         }
@@ -80,6 +81,7 @@ impl Visit {
 
     /// The present target is not told these parameters.
     pub fn drops(&mut self, names: &[String]) {
+        self.routing.dropped = (!names.is_empty()).then(|| names.join(", "));
         if let Some(log) = &mut self.observer.log {
             log.drops(names);
         }

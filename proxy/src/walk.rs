@@ -22,6 +22,7 @@ pub mod circuits;
 pub mod explain;
 mod fair_turn;
 mod hedge;
+mod ignored_headers;
 #[cfg(test)]
 mod lab;
 pub(crate) mod list_models;
@@ -71,7 +72,6 @@ use crate::visit::Visit;
 use crate::walk::explain::ExplainCaller;
 use crate::walk::prepare::ProviderHeaders;
 use bytes::Bytes;
-use http::HeaderValue;
 use pingora_http::RequestHeader;
 use serde_json::{Map, Value};
 use shared::config::Retry;
@@ -209,7 +209,7 @@ impl Engine {
         self.recorder.open_log(&caller, head, headers, visit)?;
         let metadata = self.planner.metadata(headers, &head.headers, &caller)?;
         let found = self.planner.find(headers, &caller)?;
-        let plan = self.planner.follow(found, &metadata, visit);
+        let plan = self.planner.follow(found, headers, &metadata, visit);
         Ok(KnownRequest { caller, metadata, plan })
     }
 
@@ -235,7 +235,7 @@ impl Engine {
             return Err(refusal);
         }
         if wrong_path::without_second_version(&head.method, path).is_some() {
-            visit.routing.warnings.get_or_insert(HeaderValue::from_static(wrong_path::DOUBLED));
+            visit.routing.warn(wrong_path::DOUBLED);
         }
         known
     }

@@ -90,9 +90,9 @@ pub enum Way<'r> {
 /// Why a path cannot be asked of a provider.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum NotOffered {
-    #[error("it does not offer the endpoint `{}`", .0.name())]
+    #[error("it does not offer the endpoint `/v1{}`", .0.path())]
     Missing(Family),
-    #[error("its endpoint `{}` needs a translation that is not built yet", .0.name())]
+    #[error("its endpoint `/v1{}` needs a translation that is not built yet", .0.path())]
     Untranslated(Family),
 }
 
@@ -207,6 +207,11 @@ impl ProviderEntry {
     pub fn placed<'v>(&'v self, place: &str, field: impl Fn(&str) -> Option<&'v str>) -> Option<&'v str> {
         let said = self.placement.get(place).into_iter().flatten().find_map(|name| field(name));
         said.or_else(|| self.options.get(place).map(String::as_str))
+    }
+
+    /// The fields of a config or an account that fill a place, strongest first.
+    pub fn fields_of(&self, place: &str) -> &[String] {
+        self.placement.get(place).map(Vec::as_slice).unwrap_or_default()
     }
 
     /// The fields of a config or an account that fill its places.

@@ -32,6 +32,7 @@ mod relay;
 mod routing;
 mod secrets;
 mod signed;
+mod slips;
 mod smoke;
 mod snapshot;
 mod streams;

@@ -9,7 +9,7 @@ mod faults;
 mod heartbeats;
 mod hedges;
 mod matrix;
-mod saved;
+pub mod saved;
 
 use harness::{Answer, Client, Stack, chat};
 use serde_json::{Value, json};

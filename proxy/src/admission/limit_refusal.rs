@@ -3,8 +3,8 @@
 
 pub use crate::limits::LimitHit;
 
-use super::ApplicableLimit;
-use crate::limits::{LimitRefusal, Micros, RateStatus, Unit, Why, Window};
+use super::{Amounts, ApplicableLimit};
+use crate::limits::{LimitKind, LimitRefusal, Micros, RateStatus, Unit, Why, Window};
 use crate::refusal::Refusal;
 use shared::id::PolicyId;
 use shared::model::{Provider, RateLimitsPolicy, UsageLimitsPolicy, Workspace};
@@ -54,8 +54,8 @@ impl fmt::Display for LimitOwner {
     }
 }
 
-/// The answer to a request that a limit refused.
-pub fn refusal(wanted: &ApplicableLimit, refused: &LimitRefusal, now: Micros) -> Refusal {
+/// The answer to a request that a limit refused. `amounts` is what it asked for.
+pub fn refusal(wanted: &ApplicableLimit, refused: &LimitRefusal, amounts: &Amounts, now: Micros) -> Refusal {
     let (limit, whose) = (&wanted.limit, &wanted.whose);
     let unit = limit.counter.unit();
     let hit = |rate, wait_ms| LimitHit { scope: whose.scope(), rate, wait_ms, unit };
@@ -78,19 +78,46 @@ pub fn refusal(wanted: &ApplicableLimit, refused: &LimitRefusal, now: Micros) ->
         }
         (Why::Unbounded, ..) => {
             let message = format!(
-                "the budget of {whose} is strict, and nobody can say what this request may use at most: its model must \
-                 have a price, it must say how long the answer may be (max_tokens), and all its input must be text in \
-                 the request itself"
+                "the budget of {whose} is strict, and nobody can say what this request may use at most: {}",
+                unbounded(unit, amounts)
             );
             Refusal::budget_exhausted(message, hit(None, None))
         }
         (Why::Rate | Why::Budget, ..) => {
-            let what = match unit {
-                Unit::Cost => format!("{} USD", dollars(limit.cap)),
-                Unit::Tokens | Unit::Requests => format!("{} {}", limit.cap, unit.name()),
+            let is_strict = matches!(limit.kind, LimitKind::Budget { strict: true, .. });
+            let (cap, most) = (written(limit.cap, unit), amounts.for_limit(limit));
+            let message = match is_strict && (refused.remaining > 0 || most > limit.cap) {
+                true => format!(
+                    "the budget of {whose} is strict, and less is left of its {cap} than the {} that this request may use at \
+                     most; a smaller max_tokens asks for less",
+                    written(most, unit)
+                ),
+                false => format!("the budget of {whose} is used up: {cap}"),
             };
-            Refusal::budget_exhausted(format!("the budget of {whose} is used up: {what}"), hit(None, None))
+            Refusal::budget_exhausted(message, hit(None, None))
         }
+    }
+}
+
+/// Why there is no bound of what a request may use.
+fn unbounded(unit: Unit, amounts: &Amounts) -> &'static str {
+    let is_unpriced = unit == Unit::Cost && amounts.nano_cents.is_none();
+    match (is_unpriced, amounts.most_tokens.is_none()) {
+        (true, false) => "its model has no known price",
+        (false, true) => {
+            "it must say how long the answer may be (max_tokens), and all its input must be text in the request itself"
+        }
+        _ => {
+            "its model must have a price, it must say how long the answer may be (max_tokens), and all its input must be text \
+             in the request itself"
+        }
+    }
+}
+
+fn written(amount: u64, unit: Unit) -> String {
+    match unit {
+        Unit::Cost => format!("{} USD", dollars(amount)),
+        Unit::Tokens | Unit::Requests => format!("{amount} {}", unit.name()),
     }
 }
 

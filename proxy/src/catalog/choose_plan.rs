@@ -67,6 +67,9 @@ pub fn find(
     if let Some(sent) = headers.config {
         let text = sent.to_str().map_err(|_| Refusal::invalid_config("it is not text".into()))?.trim();
         let is_inline = text.starts_with('{');
+        if text.starts_with(['[', '"']) {
+            return Err(Refusal::invalid_config("it must be a JSON object, or the slug of a saved config".into()));
+        }
         if is_inline && blocks_inline(snapshot, caller) {
             return Err(Refusal::invalid_config(SAVED_ONLY.into()));
         }

@@ -1,6 +1,8 @@
 //! A leaf of the plan and what the request says → the target of one attempt: which provider, at which address, with
 //! which credential, under which name of the model. A stored credential is bound to the address it was stored for.
 
+mod misnamed;
+
 use crate::catalog::account::described_account;
 use crate::catalog::choose_plan::{SAVED_ONLY, blocks_inline};
 use crate::catalog::placement::PlacementFields;
@@ -80,17 +82,24 @@ impl TargetResolver<'_> {
             // Some providers' models begin with an @ of their own.
             && (in_header.is_none() || self.snapshot.provider(caller.workspace.id, slug).is_some())
         {
-            return self.stored(slug, leaf, headers, caller, model);
+            let found = self.stored(slug, leaf, headers, caller, model);
+            return found.map_err(|refusal| self.misnamed(refusal, slug, "model", caller));
         }
-        let name = in_header.ok_or_else(Refusal::missing_provider)?;
-        match (name.strip_prefix('@'), headers.virtual_key.is_some()) {
-            (Some(slug), _) => self.stored(slug, leaf, headers, caller, model),
-            (None, true) => self.stored(name, leaf, headers, caller, model),
-            // Whoever saved the credential did not say for whom it is, and a caller must not choose.
-            (None, false) if leaf.placement.has_saved_credential() => Err(Refusal::invalid_config(NO_PROVIDER.into())),
-            (None, false) if blocks_inline(self.snapshot, caller) => Err(Refusal::provider_not_saved(SAVED_ONLY)),
-            (None, false) => self.named(name, leaf, headers, model).map(plain),
+        let Some(name) = in_header else { return Err(self.missing_provider(headers, caller, model)) };
+        let (slug, is_virtual) = (name.strip_prefix('@'), headers.virtual_key.is_some());
+        if let Some(slug) = slug.or(is_virtual.then_some(name)) {
+            let param = if is_virtual { "x-gateway-virtual-key" } else { "x-gateway-provider" };
+            let found = self.stored(slug, leaf, headers, caller, model);
+            return found.map_err(|refusal| self.misnamed(refusal, slug, param, caller));
         }
+        // Whoever saved the credential did not say for whom it is, and a caller must not choose.
+        if leaf.placement.has_saved_credential() {
+            return Err(Refusal::invalid_config(NO_PROVIDER.into()));
+        }
+        if blocks_inline(self.snapshot, caller) {
+            return Err(Refusal::provider_not_saved(SAVED_ONLY));
+        }
+        self.named(name, leaf, headers, model).map(plain)
     }
 
     fn named(
@@ -217,7 +226,7 @@ impl TargetResolver<'_> {
         match address.fill(|name| provider.row.placed(name, |field| place.get(field))) {
             Ok(url) if provider.row.base_url.as_deref() == Some(&url) => known(),
             Ok(url) => self.hosts.origin(self.dialer, &url).map_err(Refusal::invalid_custom_host),
-            Err(place) => Err(Refusal::missing_place(&provider.name, &place)),
+            Err(place) => Err(Refusal::missing_place(&provider.name, &place, provider.row.fields_of(&place))),
         }
     }
 

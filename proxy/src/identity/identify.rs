@@ -11,6 +11,7 @@ use http::HeaderValue;
 use shared::identity::api_key::KeyHash;
 use shared::identity::jwt::{VerifiedToken, looks_like_jwt};
 use shared::model::{ApiKey, DeadKey, Status, Workspace};
+use shared::nearest::nearest;
 use std::sync::Arc;
 
 #[derive(Debug, Clone)]
@@ -53,7 +54,7 @@ pub fn identify<'h>(
         return if looks_like_jwt(sent) {
             Ok(Identified::Token { text: sent, hash })
         } else {
-            Err(Refusal::invalid_api_key())
+            Err(unknown_key(headers))
         };
     };
     check_usable(&key, &hash, now)?;
@@ -70,12 +71,24 @@ pub fn identify<'h>(
     Ok(Identified::Key(Principal { key, workspace, token: None }))
 }
 
-/// No key of ours; one that was sent may have been read as the provider's.
+/// No key of ours; one that was sent may have been read as the provider's, or stand under a name that is nearly ours.
 fn missing_key(headers: &GatewayHeaders<'_>) -> Refusal {
     let named = headers.provider.and_then(|name| name.to_str().ok()).or_else(|| headers.named_by_mode());
-    match (headers.authorization, named) {
-        (Some(_), Some(provider)) => Refusal::key_read_as_providers(cut(provider, text_bounds::NAME)),
+    let slip = headers.unknown.iter().find(|sent| nearest(sent, ["api-key"]).is_some());
+    match (headers.authorization, named, slip) {
+        (_, _, Some(sent)) => Refusal::misspelt_api_key(sent),
+        (Some(_), Some(provider), None) => Refusal::key_read_as_providers(cut(provider, text_bounds::NAME)),
         _ => Refusal::missing_api_key(),
+    }
+}
+
+/// A key that is none of ours. Where a provider's could stand too, newcomers mean that one.
+fn unknown_key(headers: &GatewayHeaders<'_>) -> Refusal {
+    match (headers.api_key, headers.authorization, headers.x_api_key) {
+        (Some(_), ..) => Refusal::invalid_api_key(),
+        (None, Some(_), _) => Refusal::invalid_key_in("Authorization"),
+        (None, None, Some(_)) => Refusal::invalid_key_in("x-api-key"),
+        (None, None, None) => Refusal::invalid_api_key(),
     }
 }
 

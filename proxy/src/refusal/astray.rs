@@ -18,6 +18,12 @@ impl Refusal {
         Self::new(404, Kind::NotFound, Code::NotFound, message)
     }
 
+    /// The page with the interface, which the control plane serves and the proxy does not.
+    pub fn docs_elsewhere() -> Self {
+        let message = "Not Found: the page is /docs at the control plane's own address; GET /v1/openapi.json is the document here";
+        Self::new(404, Kind::NotFound, Code::NotFound, message)
+    }
+
     /// A base URL that ends in `/v1` before a path that begins with it.
     pub fn doubled_version(meant: &str) -> Self {
         let message = format!("the path has /v1 twice; did you mean {meant}? The base URL ends in /v1 already");
@@ -52,12 +58,75 @@ impl Refusal {
         Self::invalid(Code::InvalidCustomHost, message).about("x-gateway-custom-host")
     }
 
-    /// The same of one whose address is known but for a part, as its region.
-    pub fn missing_place(provider: &str, place: &str) -> Self {
+    /// The same of one whose address is known but for a part, as its region. `fields` say that part.
+    pub fn missing_place(provider: &str, place: &str, fields: &[String]) -> Self {
         let message = format!(
             "the provider `{provider}` is at another address for each account, and none was sent: its {place} is not known; set \
-             it in the integration or the config, or give the whole address as x-gateway-custom-host"
+             {}, or give the whole address as x-gateway-custom-host",
+            said_by(fields)
         );
         Self::invalid(Code::InvalidCustomHost, message).about("x-gateway-custom-host")
+    }
+
+    /// A part of a provider's path that nobody said.
+    pub fn missing_path_place(provider: &str, place: &str, fields: &[String]) -> Self {
+        let message = format!("neither the request nor the account says its {place}; set {}", said_by(fields));
+        Self::endpoint_not_supported(provider, message)
+    }
+
+    /// A slug that the workspace does not have, named by the request itself: in its model, or in a header.
+    pub fn misnamed_slug(slug: &str, meant: Option<&str>, param: &'static str) -> Self {
+        let advice = match meant {
+            Some(meant) => format!("did you mean `@{meant}`?"),
+            None => "GET /v1/models lists what there is".to_owned(),
+        };
+        let message = format!("there is no provider `@{slug}` in this workspace; {advice}");
+        Self::invalid(Code::InvalidProvider, message).about(param)
+    }
+
+    /// No provider is named, and something in the request shows what was meant instead.
+    pub fn missing_provider_because(why: &str) -> Self {
+        let plain = Self::missing_provider();
+        Self { message: format!("{}; {why}", plain.message).into(), ..plain }
+    }
+
+    /// A key that nobody knows, which came where a provider's own key could stand too.
+    pub fn invalid_key_in(place: &str) -> Self {
+        let plain = Self::invalid_api_key();
+        let message = format!(
+            "{}: {place} was read as the gateway's key, since x-gateway-api-key was not sent; a provider's own key needs that \
+             header beside it, and x-gateway-provider",
+            plain.message
+        );
+        Self { message: message.into(), ..plain }
+    }
+
+    /// No key, but a header whose name is nearly that of one.
+    pub fn misspelt_api_key(sent: &str) -> Self {
+        let plain = Self::missing_api_key();
+        Self { message: format!("{}; x-gateway-{sent} is no header of the gateway", plain.message).into(), ..plain }
+    }
+
+    /// Whether the target is refused for what it is, and will be until somebody mends it: neither a limit nor an outage.
+    pub fn is_of_target(&self) -> bool {
+        matches!(
+            self.code,
+            Code::InvalidProvider
+                | Code::ProviderNotAvailable
+                | Code::ModelNotAllowed
+                | Code::InvalidCustomHost
+                | Code::EndpointNotSupported
+                | Code::NotImplemented
+        )
+    }
+}
+
+/// How a part of an address or a path is said: in the account or the config by this name, in a request by that.
+fn said_by(fields: &[String]) -> String {
+    match fields.first() {
+        Some(field) => {
+            format!("{field} in the integration or the config, or send x-gateway-{}", field.replace('_', "-"))
+        }
+        None => "it in the integration or the config".to_owned(),
     }
 }

@@ -4,7 +4,10 @@
 use crate::realtime;
 use crate::refusal::Refusal;
 use http::{HeaderMap, HeaderValue, header};
+use shared::config::placement_fields;
+use shared::headers::gateway_headers;
 pub use shared::headers::header_prefix::{Aliases, PREFIX};
+use shared::nearest::nearest;
 
 /// What a client may not say about itself: set by the gateway between its own stages only.
 const INTERNAL: &[&str] = &["default-input-guardrails", "default-output-guardrails", "gateway-exception"];
@@ -14,12 +17,21 @@ pub fn is_internal(suffix: &str) -> bool {
     INTERNAL.contains(&suffix)
 }
 
+/// How many headers that nobody reads are told of: guessing what was meant takes time.
+const MOST_UNKNOWN: usize = 8;
+
 /// How headers begin that say where an account is.
 const PLACEMENT: &[&str] =
     &["azure-", "aws-", "vertex-", "workers-ai-", "huggingface-", "snowflake-", "oracle-", "databricks-", "byteplus-"];
 
 fn is_placement(suffix: &str) -> bool {
     PLACEMENT.iter().any(|beginning| suffix.starts_with(beginning))
+}
+
+/// Whether a header has the name of this field of a config: `aws-region` is `aws_region`.
+fn is_field(suffix: &str, field: &str) -> bool {
+    let written = suffix.bytes().map(|byte| if byte == b'-' { b'_' } else { byte });
+    suffix.len() == field.len() && written.eq(field.bytes())
 }
 
 /// What the stages read from a request's head.
@@ -63,6 +75,8 @@ pub struct GatewayHeaders<'a> {
     pub bare_anthropic_version: Option<&'a HeaderValue>,
     /// Where a provider's account is and how it is laid out, by the names without the prefix.
     pub placement: Vec<(&'a str, &'a HeaderValue)>,
+    /// Under our own prefix, and read by nobody: a slip, or of another version. Names without the prefix.
+    pub unknown: Vec<&'a str>,
     /// The alias prefix the caller used; the answer repeats our headers under it.
     pub alias: Option<String>,
 }
@@ -71,6 +85,7 @@ impl<'a> GatewayHeaders<'a> {
     /// A header that decides who is asking or where to go must not be sent twice: two readers could pick differently.
     pub fn from_headers(headers: &'a HeaderMap, aliases: &Aliases) -> Result<Self, Refusal> {
         let mut found = Self::default();
+        let mut unknown = Vec::new();
         for (name, value) in headers {
             let slot = match aliases.suffix(name.as_str()) {
                 Some((suffix, alias)) => {
@@ -79,9 +94,16 @@ impl<'a> GatewayHeaders<'a> {
                     }
                     if is_placement(suffix) {
                         found.placement.push((suffix, value));
+                        if alias.is_none() && !placement_fields().any(|field| is_field(suffix, field)) {
+                            unknown.push(suffix);
+                        }
                         continue;
                     }
-                    found.ours(suffix)
+                    let slot = found.ours(suffix);
+                    if slot.is_none() && alias.is_none() {
+                        unknown.push(suffix);
+                    }
+                    slot
                 }
                 None if *name == header::SEC_WEBSOCKET_PROTOCOL => {
                     realtime::key(value).and(Some(&mut found.websocket_key))
@@ -94,7 +116,21 @@ impl<'a> GatewayHeaders<'a> {
             }
             *slot = Some(value);
         }
-        Ok(found)
+        unknown.truncate(MOST_UNKNOWN);
+        Ok(Self { unknown, ..found })
+    }
+
+    /// What each header says in vain, for whoever wrote it.
+    pub fn slips(&self) -> impl Iterator<Item = (String, String)> {
+        let known = || gateway_headers::REQUEST.iter().map(|header| header.suffix);
+        self.unknown.iter().map(move |suffix| {
+            let meant = match is_placement(suffix) {
+                true => nearest(suffix, placement_fields()).map(|field| field.replace('_', "-")),
+                false => nearest(suffix, known()).map(str::to_owned),
+            };
+            let guess = meant.map(|meant| format!(": did you mean {PREFIX}{meant}?")).unwrap_or_default();
+            (format!("{PREFIX}{suffix}"), format!("is no header that the gateway reads{guess}"))
+        })
     }
 
     fn ours(&mut self, suffix: &str) -> Option<&mut Option<&'a HeaderValue>> {
@@ -152,11 +188,7 @@ impl<'a> GatewayHeaders<'a> {
 
     /// What a header says that has the name of this field of a config: `aws_region` is `aws-region`.
     pub fn placement(&self, field: &str) -> Option<&'a str> {
-        let is_field = |suffix: &str| {
-            let written = suffix.bytes().map(|byte| if byte == b'-' { b'_' } else { byte });
-            suffix.len() == field.len() && written.eq(field.bytes())
-        };
-        let (_, value) = self.placement.iter().find(|(suffix, _)| is_field(suffix))?;
+        let (_, value) = self.placement.iter().find(|(suffix, _)| is_field(suffix, field))?;
         value.to_str().ok()
     }
 
@@ -178,7 +210,6 @@ impl<'a> GatewayHeaders<'a> {
 mod tests {
     use super::*;
     use http::HeaderName;
-    use shared::headers::gateway_headers;
 
     fn head(pairs: &[(&'static str, &'static str)]) -> HeaderMap {
         let mut map = HeaderMap::new();
@@ -226,6 +257,27 @@ mod tests {
             (vec![("accept", "a"), ("accept", "b")], true),
         ] {
             assert_eq!(GatewayHeaders::from_headers(&head(&pairs), &aliases).is_ok(), accepted, "{pairs:?}");
+        }
+    }
+
+    #[test]
+    fn a_header_under_our_prefix_that_nobody_reads_is_told_what_was_meant() {
+        let aliases = Aliases::new(&["x-acme-".into()]).unwrap();
+        for (name, told) in [
+            ("x-gateway-metdata", Some("is no header that the gateway reads: did you mean x-gateway-metadata?")),
+            ("x-gateway-timeout", Some("is no header that the gateway reads: did you mean x-gateway-request-timeout?")),
+            ("x-gateway-aws-regoin", Some("is no header that the gateway reads: did you mean x-gateway-aws-region?")),
+            ("x-gateway-something-else", Some("is no header that the gateway reads")),
+            ("x-gateway-aws-region", None),
+            ("x-gateway-metadata", None),
+            ("x-acme-metdata", None),
+            ("x-metdata", None),
+        ] {
+            let head = head(&[(name, "v")]);
+            let headers = GatewayHeaders::from_headers(&head, &aliases).unwrap();
+            let slips: Vec<(String, String)> = headers.slips().collect();
+            let expected: Vec<(String, String)> = told.iter().map(|told| (name.into(), (*told).into())).collect();
+            assert_eq!(slips, expected);
         }
     }
 

@@ -1,5 +1,5 @@
-//! What was ignored or changed in a config that came with a request, as the header of its answers says it. Written once,
-//! when the config is compiled.
+//! What was ignored or changed of what a request says, as the header of its answers says it. Of a config it is written
+//! once, when the config is compiled; the rest is added by each request.
 
 use http::HeaderValue;
 use shared::config::Fault;
@@ -9,6 +9,8 @@ use std::fmt::Write as _;
 const MOST: usize = 20;
 /// Longest text of one.
 const LONGEST: usize = 200;
+/// Beyond this nothing is added: heads of answers are short everywhere.
+const ROOM: usize = 4 << 10;
 
 #[derive(Debug)]
 pub struct ConfigWarnings {
@@ -34,6 +36,17 @@ impl ConfigWarnings {
     }
 }
 
+/// The header with one more warning.
+pub fn joined(header: Option<HeaderValue>, text: &str) -> Option<HeaderValue> {
+    let more = visible(text);
+    let Some(header) = header else { return HeaderValue::try_from(more).ok() };
+    if header.len() + more.len() > ROOM {
+        return Some(header);
+    }
+    let both = [header.as_bytes(), b"; ", more.as_bytes()].concat();
+    Some(HeaderValue::try_from(both).unwrap_or(header))
+}
+
 /// Names of fields are the caller's, in whatever letters; a header has its own.
 fn visible(text: &str) -> String {
     text.chars().take(LONGEST).map(|letter| if matches!(letter, ' '..='~') { letter } else { '?' }).collect()
@@ -52,5 +65,17 @@ mod tests {
         assert_eq!(told(vec![fault("a"), fault("b.ö\n")]).unwrap(), "a: is unknown; b.??: is unknown");
         let many = told((0..100).map(|_| fault(&"x".repeat(5000))).collect()).unwrap();
         assert!(many.len() < 5000 && many.ends_with("; and 80 more"), "{many}");
+    }
+
+    #[test]
+    fn a_header_grows_by_one_warning_until_it_is_full() {
+        let mut header = joined(None, "a: b\n");
+        assert_eq!(header.as_ref().unwrap(), "a: b?");
+        header = joined(header, "c");
+        assert_eq!(header.as_ref().unwrap(), "a: b?; c");
+        for _ in 0..1000 {
+            header = joined(header, &"x".repeat(5000));
+        }
+        assert!(header.unwrap().len() <= ROOM + 2);
     }
 }

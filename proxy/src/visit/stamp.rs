@@ -4,6 +4,7 @@
 use super::server_timing::timing;
 use super::{RoutingState, Visit};
 use crate::request::headers::PREFIX;
+use crate::routing::warnings::joined;
 use http::response::Parts;
 use http::{HeaderMap, HeaderName, HeaderValue, header};
 use pingora_http::ResponseHeader;
@@ -105,8 +106,8 @@ impl Visit {
             ours(&OPTION, self.routing.option.clone());
             ours(&CACHE_STATUS, HeaderValue::from_static("DISABLED"));
         }
-        if let Some(warnings) = &self.routing.warnings {
-            ours(&WARNINGS, warnings.clone());
+        if let Some(warnings) = warnings(&self.routing) {
+            ours(&WARNINGS, warnings);
         }
         put(COMMON_REQUEST_ID.clone(), self.request.id_header());
         if has_given_up(&self.routing, self.answer.status) {
@@ -127,6 +128,15 @@ impl Visit {
 fn own_reason(head: &ResponseHeader) -> Option<String> {
     let reason = head.get_reason_phrase()?;
     (head.status.canonical_reason() != Some(reason)).then(|| reason.to_owned())
+}
+
+/// With what the target could not be told.
+fn warnings(routing: &RoutingState) -> Option<HeaderValue> {
+    let told = routing.warnings.clone();
+    match &routing.dropped {
+        None => told,
+        Some(names) => joined(told, &format!("not sent, as the provider's format has no place for it: {names}")),
+    }
 }
 
 /// Whether the gateway tried in vain as often as it may: a client that tries again would multiply that.
@@ -186,6 +196,22 @@ mod tests {
         assert_eq!((head.status.as_u16(), head.get_reason_phrase()), (429, Some("Slow Down")));
         assert_eq!(head.headers.get_all("set-cookie").iter().collect::<Vec<_>>(), ["a=1", "b=2"]);
         assert!(head.headers.contains_key("x-gateway-request-id"));
+    }
+
+    #[test]
+    fn what_was_dropped_stands_beside_what_was_ignored() {
+        let told = |warning: Option<&str>, dropped: &[&str]| {
+            let mut visit = Visit::begin();
+            warning.into_iter().for_each(|text| visit.routing.warn(text));
+            visit.drops(&dropped.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>());
+            let mut head = HeaderMap::new();
+            visit.stamp_map(&mut head);
+            head.get("x-gateway-warnings").map(|value| value.to_str().unwrap().to_owned())
+        };
+        let dropped = "not sent, as the provider's format has no place for it: n, seed";
+        assert_eq!(told(None, &[]), None);
+        assert_eq!(told(None, &["n", "seed"]).as_deref(), Some(dropped));
+        assert_eq!(told(Some("a: b"), &["n", "seed"]), Some(format!("a: b; {dropped}")));
     }
 
     #[test]

@@ -2,7 +2,8 @@
 
 use crate::metrics::ProviderNumber;
 use crate::realtime::Websocket;
-use crate::refusal::RefusalCode;
+use crate::refusal::{Refusal, RefusalCode};
+use crate::routing::warnings::joined;
 use crate::snapshot::SavedConfig;
 use http::HeaderValue;
 use std::sync::Arc;
@@ -20,6 +21,8 @@ pub struct RoutingState {
     pub attempts: u8,
     /// What was ignored or changed in what the caller sent, for the answer's header.
     pub warnings: Option<HeaderValue>,
+    /// What the target's format could not say of the request, for the same header.
+    pub dropped: Option<String>,
     /// Which part of its config that target is.
     pub option: HeaderValue,
     /// Retries it took; -1 when they were given up.
@@ -38,10 +41,28 @@ impl Default for RoutingState {
             provider_number: ProviderNumber::NONE,
             attempts: 0,
             warnings: None,
+            dropped: None,
             option: HeaderValue::from_static("config"),
             retries: 0,
             upstream: Duration::ZERO,
             deadline: None,
+        }
+    }
+}
+
+impl RoutingState {
+    /// One more thing that was ignored, or taken otherwise.
+    pub fn warn(&mut self, text: &str) {
+        self.warnings = joined(self.warnings.take(), text);
+    }
+
+    /// Another target takes the place of one that was refused. One that can never be asked is told: whoever misspelt it
+    /// would take it for a provider that fails.
+    pub fn passes_over(&mut self, refusal: &Refusal) {
+        if refusal.is_of_target() {
+            let option = self.option.to_str().unwrap_or_default();
+            let warning = format!("{}: {}", option.strip_prefix("config.").unwrap_or(option), refusal.message);
+            self.warn(&warning);
         }
     }
 }

@@ -85,7 +85,7 @@ impl Admitter {
         let now = self.limits.now();
         let reserved = self.limits.reserve(now, &asks(wanted, &amounts)).await;
         let reservation = reserved.map_err(|refused| match wanted.get(refused.index) {
-            Some(wanted) => refusal(wanted, &refused, self.limits.now()),
+            Some(wanted) => refusal(wanted, &refused, &amounts, self.limits.now()),
             None => Refusal::internal(),
         })?;
         let admission = visit.observer.admission.get_or_insert_with(|| Box::new(Admission::new(self.tariff.clone())));

@@ -123,6 +123,9 @@ impl Engine {
                 }
                 AfterAttempt::Elsewhere => {
                     self.metrics.left(provider);
+                    if let Err(Ended::Failed(failure)) = &tried {
+                        visit.routing.passes_over(&failure.refusal);
+                    }
                     let of_next = std::mem::replace(&mut visit.routing.retries, course.retries_before());
                     visit.set_aside(outcome.status, code(&tried), held(&tried));
                     visit.routing.retries = of_next;

@@ -23,6 +23,7 @@ use crate::request::receive::{NotReceived, receive};
 use crate::routing::RequestFacts;
 use crate::routing::plan::{Hedging, Leaf, ProviderSource};
 use crate::visit::Visit;
+use crate::walk::ignored_headers::ignored;
 use crate::walk::translate::explained;
 use crate::walk::{Delivered, Engine};
 use asker::AllowedCaller;
@@ -174,12 +175,12 @@ impl Engine {
             "plan": plan,
             "limits": limits,
             "guardrails": guardrails(&stops, &found),
-            "warnings": self.warnings(&found, caller),
+            "warnings": self.warnings(&found, &headers, caller),
         }))
     }
 
-    /// What was ignored or changed in the config, and what it names that is not there.
-    fn warnings(&self, found: &ChosenPlan, caller: &Principal) -> Vec<Value> {
+    /// What was ignored or changed in the config and the headers, and what the config names that is not there.
+    fn warnings(&self, found: &ChosenPlan, headers: &GatewayHeaders<'_>, caller: &Principal) -> Vec<Value> {
         let told = found.plan.warnings().map(|warnings| &*warnings.faults).unwrap_or_default();
         let mut told: Vec<Value> = told.iter().map(|fault| json!(fault)).collect();
         for (path, leaf) in found.plan.leaves_by_path() {
@@ -191,6 +192,8 @@ impl Engine {
                 told.push(json!({ "code": "AB01_UNKNOWN_PROVIDER", "path": path, "message": message }));
             }
         }
+        let ignored = ignored(headers, found).into_iter();
+        told.extend(ignored.map(|(name, why)| json!({ "code": "AB01_IGNORED_HEADER", "path": name, "message": why })));
         told
     }
 

@@ -7,6 +7,7 @@ use crate::metrics::Outcome;
 use crate::refusal::Refusal;
 use crate::request::headers::GatewayHeaders;
 use crate::visit::Visit;
+use crate::walk::ignored_headers::tell_ignored;
 use crate::walk::prepare::{ProviderHeaders, upstream_head};
 use crate::walk::{Engine, KnownRequest, NextStep, RelayAsk, path_and_query};
 use bytes::Bytes;
@@ -29,10 +30,13 @@ impl Engine {
         let metadata = self.planner.metadata(headers, &head.headers, &caller)?;
         let found = self.planner.find(headers, &caller)?;
         let slugs = match list_source(headers, &found.plan)? {
-            ModelListSource::Catalog(slugs) => slugs,
+            ModelListSource::Catalog(slugs) => {
+                tell_ignored(headers, &found, visit);
+                slugs
+            }
             ModelListSource::Provider => {
                 self.recorder.open_log(&caller, head, headers, visit)?;
-                let plan = self.planner.follow(found, &metadata, visit);
+                let plan = self.planner.follow(found, headers, &metadata, visit);
                 let ask = RelayAsk::new(path.to_owned(), head, KnownRequest { caller, metadata, plan })?;
                 let mut passage = self.router.passage(ask, head, headers, visit)?;
                 passage.is_listing = true;
@@ -46,7 +50,11 @@ impl Engine {
         };
         let models = available(&self.snapshot, &caller.workspace, slugs.as_deref(), Utc::now());
         let body = match name {
-            None => page(models, &Query::parse(head.uri.query())?),
+            None => {
+                let query = Query::parse(head.uri.query())?;
+                query.slips.iter().for_each(|slip| visit.routing.warn(slip));
+                page(models, &query)
+            }
             Some(name) => {
                 // Clients escape what stands in a path, or leave it as it is.
                 let name = &*percent_decode_str(name).decode_utf8_lossy();

@@ -205,6 +205,7 @@ impl Router {
             if next != AfterAttempt::Elsewhere {
                 return Err(refusal);
             }
+            visit.routing.passes_over(&refusal);
         };
         let way = course.pause();
         Ok(Passage::new(turned, ask, way))
@@ -259,6 +260,7 @@ impl Router {
                     return Ok(true);
                 }
                 Err(refusal) => {
+                    visit.routing.passes_over(&refusal);
                     outcome = refused(&refusal);
                     last = Some(refusal);
                 }

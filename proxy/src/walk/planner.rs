@@ -10,6 +10,7 @@ use crate::routing::inline_configs::InlineConfigs;
 use crate::routing::plan::Plan;
 use crate::snapshot::Snapshot;
 use crate::visit::Visit;
+use crate::walk::ignored_headers::tell_ignored;
 use http::HeaderMap;
 use serde_json::{Map, Value};
 use std::sync::Arc;
@@ -34,12 +35,19 @@ impl Planner {
         find(headers, caller, &self.snapshot, &self.inline)
     }
 
-    /// From here on the request follows it.
-    pub(crate) fn follow(&self, found: ChosenPlan, metadata: &Map<String, Value>, visit: &mut Visit) -> Arc<Plan> {
+    /// From here on the request follows it. What the request says in vain is known now.
+    pub(crate) fn follow(
+        &self,
+        found: ChosenPlan,
+        headers: &GatewayHeaders<'_>,
+        metadata: &Map<String, Value>,
+        visit: &mut Visit,
+    ) -> Arc<Plan> {
         if let Some(log) = &mut visit.observer.log {
             log.planned(&found, metadata);
         }
         visit.routing.warnings = found.plan.warnings().map(|warnings| warnings.header.clone());
+        tell_ignored(headers, &found, visit);
         visit.routing.config = found.saved;
         found.plan
     }

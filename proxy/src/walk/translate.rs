@@ -220,10 +220,7 @@ fn fill(path: &PathTemplate, target: &Target, model: &str, user: Option<&str>) -
     filled.map_err(|place| match place {
         "model" | "model_path" | "base_model" => Refusal::invalid_parameter("`model` is missing".into(), "model"),
         "user" => Refusal::invalid_parameter("`user` is missing: it names the tenant".into(), "user"),
-        place => {
-            let why = format!("neither the request nor the account says its {place}");
-            Refusal::endpoint_not_supported(&target.provider.name, why)
-        }
+        place => Refusal::missing_path_place(&target.provider.name, place, target.provider.row.fields_of(place)),
     })
 }
 

@@ -14,6 +14,9 @@ pub const DOUBLED: &str = "path: it has /v1 twice, of which the provider is aske
 
 /// Why a path outside `/v1` is not found.
 pub fn outside(method: &Method, path: &str) -> Refusal {
+    if path == "/docs" {
+        return Refusal::docs_elsewhere();
+    }
     let inside = format!("/v1{}", cut(path, text_bounds::NAME));
     let meant = match classify(method, &inside) {
         Route::ControlPlane if !is_operation(method, path) => None,
@@ -76,6 +79,7 @@ mod tests {
             (Method::POST, "/api-keys", "did you mean POST /v1/api-keys/"),
             (Method::POST, "/files", "did you mean POST /v1/files?"),
             (Method::GET, "/favicon.ico", "the API is under /v1"),
+            (Method::GET, "/docs", "/docs at the control plane's own address"),
         ] {
             let refusal = outside(&method, path);
             assert!(refusal.status == 404 && refusal.message.contains(says), "{path}: {}", refusal.message);

@@ -80,11 +80,11 @@ pub enum BadHost {
     Itself,
     #[error("it points at a cloud metadata or cluster service")]
     Metadata,
-    #[error("it points at an address that is not public")]
+    #[error("it points at an address that is not public; an operator can allow it by TRUSTED_CUSTOM_HOSTS")]
     Private,
     #[error("it spells an IP address in an unusual way")]
     Spelling,
-    #[error("it is in a domain that is not public")]
+    #[error("it is in a domain that is not public; an operator can allow it by TRUSTED_CUSTOM_HOSTS")]
     Domain,
     #[error("it is in a domain that resolves to any address the caller wants")]
     Rebinding,

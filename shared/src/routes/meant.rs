@@ -4,6 +4,7 @@
 use super::operation::Operation;
 use super::{Lookup, find, operations};
 use crate::nearest::nearest;
+use crate::providers::Family;
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
 
@@ -15,10 +16,16 @@ pub fn hint(method: &str, path: &str) -> Option<String> {
     if let Some(rest) = path.strip_prefix("/v1/v1").filter(|rest| rest.starts_with('/')) {
         return Some(format!("the base address ends in /v1 already: {method} /v1{rest}"));
     }
+    if path == "/" {
+        return Some("GET /docs shows those that there are".to_owned());
+    }
     let Some(relative) = path.strip_prefix("/v1").filter(|rest| rest.starts_with('/')) else {
         let is_known = find(method, path) != Lookup::NotControlPlane;
         return is_known.then(|| format!("paths begin with /v1: {method} /v1{path}"));
     };
+    if is_inference(method, relative) {
+        return Some("models are asked at the proxy's address, and this is the control plane's".to_owned());
+    }
     let told = |one: &&Operation| format!("{} /v1{}", one.method.as_str(), one.path);
     let likeliest: Vec<String> = likeliest(method, relative).iter().take(SHOWN).map(told).collect();
     match likeliest.as_slice() {
@@ -26,6 +33,12 @@ pub fn hint(method: &str, path: &str) -> Option<String> {
         [one] => Some(format!("the nearest is {one}")),
         several => Some(format!("the nearest are {}", several.join(", "))),
     }
+}
+
+/// Whether a path, after `/v1`, is one that the proxy serves.
+fn is_inference(method: &str, path: &str) -> bool {
+    let method = method.parse::<http::Method>();
+    path == "/models" || method.is_ok_and(|method| Family::from_path(&method, path).is_some())
 }
 
 /// The operation that a path, after `/v1`, was meant to be; none when it does not begin like a resource of the control
@@ -103,7 +116,9 @@ mod tests {
             ("GET", "/v1/v1/configs", Some("GET /v1/configs")),
             ("GET", "/configs", Some("paths begin with /v1: GET /v1/configs")),
             ("GET", "/v1/entirely-unlike", None),
-            ("GET", "/", None),
+            ("GET", "/", Some("GET /docs")),
+            ("POST", "/v1/chat/completions", Some("the proxy's address")),
+            ("GET", "/v1/models", Some("the proxy's address")),
             ("GET", "/v1", None),
         ] {
             let hint = hint(method, path);

@@ -14,6 +14,9 @@ async fn a_wrong_path_leads_to_the_operation_that_was_meant() {
         (Method::GET, "/configs", 404, "GET /v1/configs"),
         (Method::PUT, "/v1/config/main", 404, "PUT /v1/configs/{slug}"),
         (Method::POST, "/v1/api-keys", 405, "POST /v1/api-keys/organisation/service"),
+        // Both said only that there is no such operation.
+        (Method::POST, "/v1/chat/completions", 404, "models are asked at the proxy's address"),
+        (Method::GET, "/", 404, "GET /docs"),
     ] {
         let answer = whole(root.request(method.clone(), path)).await;
         assert_eq!(

@@ -56,7 +56,12 @@ fn explanation() -> Schema {
         .need("share", schema::number(0).eg(1.0).or_null())
         .need("why", why)
         .need("settings", settings.says("Null for a past request whose config is not kept."))
-        .need("target", target)
+        .need(
+            "target",
+            target.says(
+                "Of past requests also `dropped_params`; their `url`, `translated_to` and timeouts are not logged.",
+            ),
+        )
         .may("outcome", tried.or_null());
     let limits = schema::list(limit()).or_null();
     let guardrails = schema::list(
@@ -75,7 +80,7 @@ fn explanation() -> Schema {
         .need("guardrails", guardrails.or_null().says("Of a config that applies. Null of past requests."))
         .may(
             "warnings",
-            warnings().says("What was ignored or changed in the config, and what it names that does not exist."),
+            warnings().says("What was ignored or changed in the config and the headers, and what the config names that does not exist."),
         )
         .may("outcome", outcome().or_null().says("Of a past request; null while it runs or its end is not stored yet."))
 }

@@ -110,7 +110,9 @@ fn option(attempt: &LoggedAttempt) -> &str {
 fn asked(attempt: &LoggedAttempt) -> Value {
     let log = &attempt.log;
     let model = if log["requested_model"].is_null() { &log["ai_model"] } else { &log["requested_model"] };
-    target(&log["ai_org"], &log["virtual_key"], model)
+    let mut asked = target(&log["ai_org"], &log["virtual_key"], model);
+    asked["dropped_params"] = log["dropped_params"].clone();
+    asked
 }
 
 /// Whom a target would have asked, as its config names it.

@@ -2,6 +2,7 @@
 
 use super::Model;
 use crate::refusal::Refusal;
+use shared::nearest::nearest;
 
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Query {
@@ -13,7 +14,13 @@ pub struct Query {
     pub offset: usize,
     sort: ModelOrder,
     is_descending: bool,
+    /// Parameters whose names are nearly ones that are read, each with what was meant.
+    pub slips: Vec<String>,
 }
+
+const NAMES: [&str; 6] = ["ai_service", "limit", "offset", "order", "provider", "sort"];
+/// How many other names are looked at: guessing takes time.
+const MOST_OTHERS: usize = 8;
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 enum ModelOrder {
@@ -26,9 +33,10 @@ enum ModelOrder {
 }
 
 impl Query {
-    /// Parameters of other names are left to whoever sent them.
+    /// Parameters of other names are left to whoever sent them: SDKs have their own.
     pub fn parse(query: Option<&str>) -> Result<Self, Refusal> {
         let mut read = Self::default();
+        let mut others = 0;
         for (name, value) in url::form_urlencoded::parse(query.unwrap_or_default().as_bytes()) {
             let value = value.trim();
             match &*name {
@@ -50,7 +58,12 @@ impl Query {
                         _ => return Err(Refusal::invalid_query("order", "asc or desc")),
                     };
                 }
-                _ => {}
+                other => {
+                    others += 1;
+                    if let Some(meant) = (others <= MOST_OTHERS).then(|| nearest(other, NAMES)).flatten() {
+                        read.slips.push(format!("{other}: is no parameter of this list: did you mean {meant}?"));
+                    }
+                }
             }
         }
         Ok(read)

@@ -79,7 +79,7 @@ impl Admitter {
         let look = self.limits.status(now, &ask);
         let is_priced = amounts.nano_cents.is_some();
         let unpriced = (wanted.refuses_unknown_price && !is_priced).then(|| price_unknown(wanted));
-        let refusal = unpriced.or_else(|| look.refusal().map(|refused| refusal(wanted, &refused, now)));
+        let refusal = unpriced.or_else(|| look.refusal().map(|refused| refusal(wanted, &refused, amounts, now)));
         let number = |amount: u64| match limit.counter.unit() {
             Unit::Cost => json!(amount as f64 / 1e11),
             Unit::Requests | Unit::Tokens => json!(amount),
