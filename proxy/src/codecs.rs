@@ -26,6 +26,7 @@ pub mod options;
 pub mod reasoning;
 pub mod responses;
 mod schema;
+pub mod shaped;
 pub mod sink;
 
 #[cfg(test)]
@@ -94,8 +95,10 @@ pub static CODECS: &[&dyn Codec] = &[
     &completions::CompletionsCodec,
 ];
 
+/// Formats of clients and providers, and those that providers alone speak.
 pub fn by_name(name: &str) -> Option<&'static dyn Codec> {
-    CODECS.iter().copied().find(|codec| codec.name() == name)
+    let shaped = || shaped::SHAPED.iter().map(|codec| codec as &dyn Codec);
+    CODECS.iter().copied().chain(shaped()).find(|codec| codec.name() == name)
 }
 
 pub fn by_format(format: WireFormat) -> Option<&'static dyn Codec> {

@@ -176,6 +176,12 @@ impl ProviderEntry {
         self.offering(&FamilyOffer::Translated)
     }
 
+    /// The families that can be asked for, in whatever format.
+    pub fn served(&self) -> impl Iterator<Item = Family> {
+        let is_served = |offer: &FamilyOffer| !matches!(offer, FamilyOffer::None | FamilyOffer::Untranslated);
+        Family::ALL.into_iter().filter(move |family| is_served(&self.offers[*family as usize]))
+    }
+
     /// The families that wait for a translation.
     pub fn untranslated(&self) -> impl Iterator<Item = Family> {
         self.offering(&FamilyOffer::Untranslated)
@@ -187,6 +193,11 @@ impl ProviderEntry {
 
     pub fn wires(&self) -> &[Wire] {
         &self.wires
+    }
+
+    /// The wires of a family that is one object there and one back.
+    pub fn object_wires(&self, family: Family) -> impl Iterator<Item = &Wire> {
+        self.object_wires.iter().filter(move |(of, _)| *of == family).map(|(_, wire)| wire)
     }
 
     /// Where a request for `path` (relative to `/v1`) goes, relative to the base URL: the family's place at this

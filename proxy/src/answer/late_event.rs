@@ -60,6 +60,10 @@ fn event(body: &[u8], status: u16, dialect: Dialect, id: &str, provider: Option<
         let message = format!("the provider answered with {status}");
         return Refusal::upstream_error(status, message).event(dialect, id, provider);
     }
+    // An answer that was made a stream is one already.
+    if !is_error && (body.starts_with(b"data: ") || body.starts_with(b"event: ")) {
+        return Bytes::copy_from_slice(body);
+    }
     let mut event = Vec::with_capacity(body.len() + 64);
     if is_error && dialect == Dialect::Anthropic {
         event.extend_from_slice(b"event: error\n");
@@ -96,5 +100,7 @@ mod tests {
             assert!(said.pointer("/error/message").or(said.pointer("/response/error/message")).is_some(), "{said}");
         }
         assert!(String::from_utf8_lossy(&event(b"<html>", 502, Dialect::OpenAi, "id", None)).contains("502"));
+        let events = b"data: {}\n\ndata: [DONE]\n\n";
+        assert_eq!(event(events, 200, Dialect::OpenAi, "id", None), &events[..]);
     }
 }

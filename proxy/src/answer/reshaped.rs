@@ -1,8 +1,8 @@
-//! The step that gives a provider's embeddings, ranking or count of tokens the client's form, and its errors too.
+//! The step that gives a provider's embeddings, images, ranking or count of tokens the client's form, and its errors too.
 
 use super::steps::{ResponseStep, Unusable};
 use crate::codecs::chat::ChatCodec;
-use crate::codecs::objects::{AskedObject, ObjectCodec};
+use crate::codecs::objects::{self, AskedObject, ObjectCodec};
 use crate::codecs::{AnswerOptions, Codec};
 use bytes::Bytes;
 use http::response::Parts;
@@ -21,17 +21,21 @@ pub struct Reshaping {
 pub struct Reshaped {
     reshaping: Arc<Reshaping>,
     status: u16,
+    /// The answer is the image itself.
+    is_image: bool,
 }
 
 impl Reshaped {
     pub fn new(reshaping: Arc<Reshaping>) -> Self {
-        Self { reshaping, status: 0 }
+        Self { reshaping, status: 0, is_image: false }
     }
 }
 
 impl ResponseStep for Reshaped {
     fn begin(&mut self, head: &ResponseHeader, _: bool) {
         self.status = head.status.as_u16();
+        let kind = head.headers.get(header::CONTENT_TYPE).map(HeaderValue::as_bytes);
+        self.is_image = kind.is_some_and(|kind| kind.starts_with(b"image/"));
     }
 
     fn head(&self, head: &mut Parts) {
@@ -47,7 +51,10 @@ impl ResponseStep for Reshaped {
         if !(200..300).contains(&self.status) {
             return Ok(error(self.status, &body, *client, asked));
         }
-        let told = serde_json::from_slice(&body).map_err(|error| Unusable(error.to_string().into()))?;
+        let told = match self.is_image {
+            true => objects::from_bytes(&body),
+            false => serde_json::from_slice(&body).map_err(|error| Unusable(error.to_string().into()))?,
+        };
         let answer = codec.read_answer(told, asked).map_err(|error| Unusable(error.to_string().into()))?;
         Ok(Bytes::from(answer.to_string()))
     }
@@ -72,7 +79,6 @@ fn error(status: u16, body: &[u8], client: &dyn Codec, asked: &AskedObject) -> B
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::codecs::objects;
     use serde_json::Value;
 
     #[test]
@@ -87,5 +93,21 @@ mod tests {
         assert_eq!(say(200, r#"{"embeddings":[[1]]}"#).unwrap()["data"][0]["embedding"][0], 1);
         assert_eq!(say(422, r#"{"detail":"too long"}"#).unwrap()["error"]["message"], "acme error: too long");
         assert!(say(200, "<html>").is_err() && say(200, "{}").is_err());
+    }
+
+    #[test]
+    fn an_image_that_came_as_bytes_is_told_in_base64() {
+        let asked = AskedObject { provider: "acme".into(), ..AskedObject::default() };
+        let say = |codec: &str, kind: &'static str| {
+            let codec = objects::by_name(codec).unwrap();
+            let mut step = Reshaped::new(Arc::new(Reshaping { codec, client: &ChatCodec, asked: asked.clone() }));
+            let mut head = ResponseHeader::build(200, None).unwrap();
+            head.insert_header(header::CONTENT_TYPE, kind).unwrap();
+            step.begin(&head, false);
+            step.body(Bytes::from_static(b"\x89PNG")).map(|body| serde_json::from_slice::<Value>(&body).unwrap())
+        };
+        assert_eq!(say("workers_images", "image/png").unwrap()["data"][0]["b64_json"], "iVBORw==");
+        assert!(say("workers_images", "application/json").is_err());
+        assert!(say("nomic_embeddings", "image/png").is_err());
     }
 }

@@ -4,7 +4,7 @@
 
 use super::steps::{ResponseStep, Unusable};
 use crate::codecs::{AnswerOptions, Codec, CodecError, SseSink, StreamReader, StreamWriter, WireEvent};
-use crate::conversation::Delta;
+use crate::conversation::{Answer, Delta, Pieces};
 use crate::request::sse;
 use bytes::{Bytes, BytesMut};
 use http::response::Parts;
@@ -17,6 +17,8 @@ pub struct Translation {
     pub provider: &'static dyn Codec,
     pub client: &'static dyn Codec,
     pub options: AnswerOptions<'static>,
+    /// The client asked for a stream. Where the provider has none, its whole answer becomes one.
+    pub wants_stream: bool,
 }
 
 pub struct Translated {
@@ -42,6 +44,10 @@ impl Translated {
     pub fn new(translation: Arc<Translation>) -> Self {
         Self { translation, status: 0, error_type: None, is_stream: false, stream: None }
     }
+
+    fn becomes_stream(&self) -> bool {
+        self.translation.wants_stream && !self.is_stream && (200..300).contains(&self.status)
+    }
 }
 
 impl ResponseStep for Translated {
@@ -53,7 +59,10 @@ impl ResponseStep for Translated {
     }
 
     fn head(&self, head: &mut Parts) {
-        let kind = if self.is_stream { "text/event-stream; charset=utf-8" } else { "application/json" };
+        let kind = match self.is_stream || self.becomes_stream() {
+            true => "text/event-stream; charset=utf-8",
+            false => "application/json",
+        };
         head.headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(kind));
     }
 
@@ -62,7 +71,11 @@ impl ResponseStep for Translated {
     }
 
     fn body(&mut self, body: Bytes) -> Result<Bytes, Unusable> {
-        let Translation { provider, client, options } = &*self.translation;
+        let Translation { provider, client, options, .. } = &*self.translation;
+        if self.becomes_stream() {
+            let answer = provider.read_answer(&body).map_err(unusable)?;
+            return Ok(in_pieces(&answer, *client, options));
+        }
         let mut out = Vec::with_capacity(body.len() + 256);
         match self.status {
             200..300 => client.write_answer(&provider.read_answer(&body).map_err(unusable)?, options, &mut out),
@@ -137,6 +150,14 @@ impl TranslatedStream {
     }
 }
 
+fn in_pieces(answer: &Answer, client: &dyn Codec, options: &AnswerOptions<'_>) -> Bytes {
+    let mut sink = SseSink::default();
+    let mut writer = client.stream_writer(options.clone());
+    Pieces::new(answer).for_each(|delta| writer.push(&delta, &mut sink));
+    writer.finish(&mut sink);
+    Bytes::from(sink.bytes)
+}
+
 fn unusable(error: CodecError) -> Unusable {
     Unusable(error.to_string().into())
 }
@@ -181,6 +202,7 @@ mod tests {
                 include_usage: true,
                 request: None,
             },
+            wants_stream: false,
         }))
     }
 
@@ -209,6 +231,25 @@ mod tests {
         answered(&mut translated, 200, true);
         translated.events(Bytes::from_static(ANTHROPIC.as_bytes())).unwrap();
         assert_eq!(translated.finish(), Err(Unusable("the stream ended before its end".into())));
+    }
+
+    #[test]
+    fn a_whole_answer_becomes_the_stream_that_was_asked_for() {
+        let plain = step("reka", "chat");
+        let translation =
+            Translation { options: plain.translation.options.clone(), wants_stream: true, ..*plain.translation };
+        let mut translated = Translated::new(Arc::new(translation));
+        answered(&mut translated, 200, false);
+        let body = r#"{"text":"Hi","finish_reason":"stop","metadata":{"input_tokens":3,"generated_tokens":2}}"#;
+        let said = translated.body(Bytes::from_static(body.as_bytes())).unwrap();
+        let text = String::from_utf8(said.to_vec()).unwrap();
+        assert!(text.contains("\"content\":\"Hi\"") && text.contains("\"total_tokens\":5"), "{text}");
+        assert!(text.starts_with("data: {") && text.ends_with("data: [DONE]\n\n"), "{text}");
+        let mut head = http::Response::new(()).into_parts().0;
+        translated.head(&mut head);
+        assert_eq!(head.headers[header::CONTENT_TYPE], "text/event-stream; charset=utf-8");
+        answered(&mut translated, 429, false);
+        assert!(translated.body(Bytes::from_static(b"{}")).unwrap().starts_with(b"{"));
     }
 
     #[test]

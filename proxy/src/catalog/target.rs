@@ -46,6 +46,11 @@ impl Target {
         self.placed.iter().find(|(name, _)| name == place).map(|(_, value)| value.as_str())
     }
 
+    /// Whether its address is not the provider's, because the account says another.
+    pub fn has_own_base(&self) -> bool {
+        self.placed("base").is_some_and(|base| self.provider.row.base_url.as_deref() != Some(base))
+    }
+
     /// Whether a part of its credential is kept elsewhere, and has to be gathered before it is asked.
     pub fn awaits_secrets(&self) -> bool {
         matches!(&self.credential, Credential::Stored(stored) if !stored.mapped.is_empty())

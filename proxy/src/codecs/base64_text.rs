@@ -1,5 +1,5 @@
-//! Base64 of text documents, which some formats carry as bytes and others as text, and of vectors. Everything else stays
-//! encoded.
+//! Base64 of text documents, which some formats carry as bytes and others as text, of vectors, and of images that came as
+//! bytes. Everything else stays encoded.
 
 const ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 
@@ -26,6 +26,13 @@ pub(super) fn decode(base64: &str) -> Option<String> {
         }
     }
     String::from_utf8(bytes).ok()
+}
+
+/// Whether a text can be base64, of whatever bytes.
+pub(super) fn is_base64(text: &str) -> bool {
+    let digits = text.trim_end_matches('=');
+    let is_digit = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/' | b'-' | b'_' | b'\r' | b'\n');
+    !digits.is_empty() && text.len() - digits.len() <= 2 && digits.bytes().all(is_digit)
 }
 
 pub(super) fn encode(bytes: impl AsRef<[u8]>) -> String {
@@ -57,5 +64,10 @@ mod tests {
         }
         assert_eq!(decode("*"), None);
         assert_eq!(decode("/w=="), None);
+        for (text, expected) in
+            [("Zm9v", true), ("Zg==", true), ("/w==", true), ("", false), ("=", false), ("a b", false)]
+        {
+            assert_eq!(is_base64(text), expected, "{text}");
+        }
     }
 }

@@ -21,13 +21,13 @@ pub(super) const OPTIONS: AnswerOptions<'static> = AnswerOptions {
     request: None,
 };
 
-fn folder(codec: &dyn Codec, kind: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/golden").join(codec.name()).join(kind)
-}
-
 /// The fixtures of a format, in the order of their names.
 pub(super) fn fixtures(codec: &dyn Codec, kind: &str) -> Vec<(PathBuf, Vec<u8>)> {
-    let folder = folder(codec, kind);
+    fixtures_in(codec.name(), kind)
+}
+
+pub(super) fn fixtures_in(name: &str, kind: &str) -> Vec<(PathBuf, Vec<u8>)> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/golden").join(name).join(kind);
     let entries = fs::read_dir(&folder).unwrap_or_else(|error| panic!("{}: {error}", folder.display()));
     let mut paths: Vec<PathBuf> = entries.map(|entry| entry.unwrap().path()).collect();
     paths.retain(|path| !path.to_string_lossy().contains(".expected."));
@@ -36,7 +36,7 @@ pub(super) fn fixtures(codec: &dyn Codec, kind: &str) -> Vec<(PathBuf, Vec<u8>)>
 }
 
 /// Compares with what stands beside the fixture, or writes it there.
-fn check(fixture: &Path, ending: &str, found: &str) {
+pub(super) fn check(fixture: &Path, ending: &str, found: &str) {
     let path = fixture.with_extension(ending);
     if std::env::var("GOLDEN").as_deref() == Ok("write") {
         fs::write(&path, found).unwrap();
@@ -47,12 +47,12 @@ fn check(fixture: &Path, ending: &str, found: &str) {
 }
 
 /// One line for each format, so that a difference is short and names its format.
-fn lines(found: &Map<String, Value>) -> String {
+pub(super) fn lines(found: &Map<String, Value>) -> String {
     let lines: Vec<String> = found.iter().map(|(name, value)| format!("  {}: {value}", json!(name))).collect();
     format!("{{\n{}\n}}\n", lines.join(",\n"))
 }
 
-fn parsed(out: &[u8]) -> Value {
+pub(super) fn parsed(out: &[u8]) -> Value {
     serde_json::from_slice(out).unwrap_or_else(|error| panic!("{error}: {}", String::from_utf8_lossy(out)))
 }
 

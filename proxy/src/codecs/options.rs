@@ -27,6 +27,14 @@ pub struct RequestOptions<'a> {
     pub is_claude: bool,
     /// No `content_blocks` in messages, which OpenAI itself refuses.
     pub is_strict: bool,
+    /// What an account says that some formats have in their bodies.
+    pub placed: &'a [(String, String)],
+}
+
+impl RequestOptions<'_> {
+    pub fn placed(&self, place: &str) -> Option<&str> {
+        self.placed.iter().find(|(name, _)| name == place).map(|(_, value)| value.as_str())
+    }
 }
 
 impl Default for RequestOptions<'_> {
@@ -42,6 +50,7 @@ impl Default for RequestOptions<'_> {
             asks_for_usage: true,
             is_claude: true,
             is_strict: true,
+            placed: &[],
         }
     }
 }

@@ -30,6 +30,8 @@ static SERVICE_TIER: LazyLock<ScannedKey> = LazyLock::new(|| ScannedKey::new("\"
 static USAGE: LazyLock<ScannedKey> = LazyLock::new(|| ScannedKey::new("\"usage\""));
 static USAGE_METADATA: LazyLock<ScannedKey> = LazyLock::new(|| ScannedKey::new("\"usageMetadata\""));
 static MODEL_VERSION: LazyLock<ScannedKey> = LazyLock::new(|| ScannedKey::new("\"modelVersion\""));
+/// Reka's; others keep other things there.
+static METADATA: LazyLock<ScannedKey> = LazyLock::new(|| ScannedKey::new("\"metadata\""));
 static META: LazyLock<ScannedKey> = LazyLock::new(|| ScannedKey::new("\"meta\""));
 
 /// Longest object that is taken for usage.
@@ -182,6 +184,10 @@ impl UsageReader {
         } else if let Some(object) = scan::last_object(bytes, &META, LONGEST, |_| None)
             // Cohere's; others keep other things there.
             && memmem::find(object, b"\"billed_units\"").is_some()
+        {
+            self.replace(object);
+        } else if let Some(object) = scan::last_object(bytes, &METADATA, LONGEST, |_| None)
+            && memmem::find(object, b"\"generated_tokens\"").is_some()
         {
             self.replace(object);
         }

@@ -211,6 +211,11 @@ impl Engine {
             }
             None => {}
         }
+        let moved = match translated.and_then(|translated| translated.base_url.as_deref()) {
+            Some(url) => self.router.at_address(target, url).map_err(refused)?,
+            None => None,
+        };
+        let target = moved.as_ref().unwrap_or(target);
         let sent = translated.map_or(&edited, |translated| &translated.body);
         let is_countable = matches!(family, Family::Chat | Family::Complete)
             && fields.is_true("stream")
@@ -220,6 +225,7 @@ impl Engine {
         let asking = is_countable.then(|| stream_options::asking(sent)).flatten();
         let json = asking.as_ref().unwrap_or(sent);
         let form = errand.form.as_ref().map(|form| form.edited(json));
+        let is_form = translated.is_some_and(|translated| translated.content_type.is_some());
         let asked = Instant::now();
         let call = Call {
             endpoint: errand.endpoint,
@@ -229,7 +235,7 @@ impl Engine {
             wire: translated.map_or(WireDialect::of_family(family), |translated| translated.wire),
             translated,
             body: form.as_ref().unwrap_or(json),
-            edited: form.is_none().then_some(sent),
+            edited: (form.is_none() && !is_form).then_some(sent),
             asks_usage: asking.is_some(),
             deadline: visit.routing.deadline,
             request_id: visit.request.uuid(),

@@ -197,6 +197,9 @@ impl ProviderCalls {
             // It names the form's boundary.
             prepared.put(header::CONTENT_TYPE, kind.clone());
         }
+        if let Some(kind) = call.translated.and_then(|translated| translated.content_type.as_ref()) {
+            prepared.put(header::CONTENT_TYPE, kind.clone());
+        }
         Ok((prepared, unsigned))
     }
 

@@ -3,10 +3,12 @@
 
 use crate::catalog::providers::Providers;
 use crate::catalog::resolve::TargetResolver;
+use crate::catalog::secrets::mapping::check_hosts;
 use crate::catalog::target::{Credential, Target};
 use crate::identity::identify::Principal;
 use crate::net::custom_hosts::Hosts;
 use crate::net::dial::Dialer;
+use crate::refusal::Refusal;
 use crate::request::headers::{Aliases, GatewayHeaders};
 use crate::routing::plan::{Plan, ProviderSource};
 use crate::snapshot::Snapshot;
@@ -42,6 +44,26 @@ impl Router {
             stream_idle: self.stream_idle,
             now,
         }
+    }
+
+    /// The target at an address that its row has for some of what it offers; none for one that is not at the provider's
+    /// own: whoever said another stays there.
+    pub(super) fn at_address(&self, target: &Target, url: &str) -> Result<Option<Target>, Refusal> {
+        let home = match &target.provider.row.address {
+            Some(address) => {
+                let own = address.fill(|place| target.placed(place)).ok();
+                own.and_then(|own| self.hosts.origin(&self.dialer, &own).ok())
+            }
+            None => target.provider.origin.clone(),
+        };
+        if home.is_none_or(|home| home != target.origin) {
+            return Ok(None);
+        }
+        let origin = self.hosts.origin(&self.dialer, url).map_err(Refusal::invalid_custom_host)?;
+        if let Credential::Stored(stored) = &target.credential {
+            check_hosts(&stored.mapped, &stored.integration, &origin, &target.provider)?;
+        }
+        Ok(Some(Target { origin, ..target.clone() }))
     }
 
     /// Whether models are forbidden or limited, for this caller at this target.

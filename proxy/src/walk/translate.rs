@@ -5,7 +5,7 @@
 use super::repair::repaired;
 use crate::answer::{Reshaping, Translation, WireDialect};
 use crate::catalog::target::Target;
-use crate::codecs::objects::{self, AskedObject};
+use crate::codecs::objects::{self, AskedObject, form};
 use crate::codecs::{self, AnswerOptions, Codec, CodecError, RequestOptions};
 use crate::conversation::WireFormat;
 use crate::refusal::Refusal;
@@ -13,6 +13,7 @@ use crate::request::body::Fields;
 use crate::request::receive::MemoryShare;
 use crate::walk::Engine;
 use bytes::Bytes;
+use http::HeaderValue;
 use memchr::memchr_iter;
 use serde_json::{Map, Value};
 use shared::providers::{Family, PathTemplate, Way, Wire};
@@ -26,9 +27,13 @@ const LARGEST: usize = 64 << 20;
 
 /// What a target is asked, in its own words.
 pub(super) struct TranslatedCall {
+    /// Its address, where that is not the target's.
+    pub base_url: Option<Box<str>>,
     /// With its query, if it has one.
     pub path: String,
     pub body: Bytes,
+    /// Of a body that is no JSON.
+    pub content_type: Option<HeaderValue>,
     pub wire: WireDialect,
     /// None where the answer is in the client's format already.
     pub back: Option<WayBack>,
@@ -100,8 +105,10 @@ impl TranslationInputs<'_> {
 
     fn passed(&self, path: &PathTemplate) -> Result<TranslatedCall, Refusal> {
         Ok(TranslatedCall {
+            base_url: None,
             path: self.fill(path, self.model.unwrap_or_default())?,
             body: self.body.clone(),
+            content_type: None,
             wire: WireDialect::of_family(self.family),
             back: None,
             dropped: Vec::new(),
@@ -112,7 +119,7 @@ impl TranslationInputs<'_> {
         let client = client_codec(self.family).ok_or_else(Refusal::internal)?;
         let provider = codecs::by_name(&wire.codec).ok_or_else(Refusal::internal)?;
         if is_own(wire, client) {
-            return self.passed(&wire.path);
+            return self.passed(wire.place(false, self.target.has_own_base()));
         }
         if self.body.len() > LARGEST {
             return Err(Refusal::body_too_large(LARGEST));
@@ -128,6 +135,7 @@ impl TranslationInputs<'_> {
             asks_for_usage: row.has_stream_usage,
             is_claude: is_claude(&name),
             is_strict: self.is_strict,
+            placed: &self.target.placed,
             ..RequestOptions::default()
         };
         let mut body = Vec::with_capacity(self.body.len() + 512);
@@ -142,18 +150,21 @@ impl TranslationInputs<'_> {
         let options = AnswerOptions {
             is_strict: self.is_strict,
             id: answer_id(client.format(), self.request_id).into(),
-            created: SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs()),
+            created: now(),
             model: self.model.unwrap_or_default().to_owned().into(),
             provider: self.target.provider.name.clone().into(),
             include_usage: request.settings.include_usage == Some(true),
             request: None,
         };
-        let path = self.fill(wire.place(request.settings.is_streaming), &name)?;
+        let wants_stream = request.settings.is_streaming;
+        let path = self.fill(wire.place(wants_stream, self.target.has_own_base()), &name)?;
         // Its answers repeat what was asked.
         let request = (client.format() == WireFormat::Responses).then(|| Arc::new(request));
-        let back = Translation { provider, client, options: AnswerOptions { request, ..options } };
+        let options = AnswerOptions { request, ..options };
+        let back = Translation { provider, client, options, wants_stream };
         let wire = WireDialect::of_format(provider.format());
-        Ok(TranslatedCall { path, body, wire, back: Some(WayBack::Conversation(Arc::new(back))), dropped })
+        let back = Some(WayBack::Conversation(Arc::new(back)));
+        Ok(TranslatedCall { base_url: None, path, body, content_type: None, wire, back, dropped })
     }
 
     /// Of a family that is one object there and one back.
@@ -167,13 +178,20 @@ impl TranslationInputs<'_> {
             model: self.model.unwrap_or_default().to_owned(),
             provider: self.target.provider.name.clone(),
             is_base64: request.get("encoding_format").and_then(Value::as_str) == Some("base64"),
+            created: now(),
         };
         let name = wire.model_name(&asked.model);
         let path = self.fill(&wire.path, &name)?;
         let (body, unsaid) = codec.write_request(request, &name).map_err(refusal)?;
+        let (body, content_type) = match codec.is_form() {
+            true => written_as_form(&body)?,
+            false => (body.to_string().into_bytes(), None),
+        };
         Ok(TranslatedCall {
+            base_url: wire.base_url.clone(),
             path,
-            body: Bytes::from(body.to_string()),
+            body: Bytes::from(body),
+            content_type,
             wire: WireDialect::OpenAi,
             back: Some(WayBack::Object(Arc::new(Reshaping { codec, client, asked }))),
             dropped: unsaid.names().map(str::to_owned).collect(),
@@ -181,7 +199,7 @@ impl TranslationInputs<'_> {
     }
 
     fn fill(&self, path: &PathTemplate, model: &str) -> Result<String, Refusal> {
-        fill(path, self.target, model, self.user.as_deref())
+        fill(path, self.target, [model, self.model.unwrap_or(model)], self.user.as_deref())
     }
 }
 
@@ -197,23 +215,26 @@ pub(super) fn explained(
     let user = user.as_deref();
     match target.provider.row.way(family, model)? {
         Way::Native(_) => None,
-        Way::Placed(path) => Some(fill(path, target, model, user).map(|path| (path, None))),
+        Way::Placed(path) => Some(fill(path, target, [model; 2], user).map(|path| (path, None))),
         Way::Reshaped(wire) => {
-            let path = fill(&wire.path, target, &wire.model_name(model), user);
+            let path = fill(&wire.path, target, [&wire.model_name(model), model], user);
             Some(path.map(|path| (path, Some(wire.codec.to_string()))))
         }
         Way::Translated(wire) => {
-            let path = fill(wire.place(fields.is_true("stream")), target, &wire.model_name(model), user);
+            let place = wire.place(fields.is_true("stream"), target.has_own_base());
+            let path = fill(place, target, [&wire.model_name(model), model], user);
             let is_own = client_codec(family).is_some_and(|client| is_own(wire, client));
             Some(path.map(|path| (path, (!is_own).then(|| wire.codec.to_string()))))
         }
     }
 }
 
-fn fill(path: &PathTemplate, target: &Target, model: &str, user: Option<&str>) -> Result<String, Refusal> {
+/// The model is as the provider is told it, and as it was asked for.
+fn fill(path: &PathTemplate, target: &Target, model: [&str; 2], user: Option<&str>) -> Result<String, Refusal> {
+    let [model, asked] = model;
     let filled = path.fill(|place| match place {
         "model" | "model_path" => Some(model),
-        "base_model" => model.split(':').next(),
+        "base_model" => asked.split(':').next(),
         "user" => user,
         place => target.placed(place).map(|value| if value == "{model}" { model } else { value }),
     });
@@ -222,6 +243,17 @@ fn fill(path: &PathTemplate, target: &Target, model: &str, user: Option<&str>) -
         "user" => Refusal::invalid_parameter("`user` is missing: it names the tenant".into(), "user"),
         place => Refusal::missing_path_place(&target.provider.name, place, target.provider.row.fields_of(place)),
     })
+}
+
+fn now() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs())
+}
+
+/// The boundary is one that no caller can guess, and so none of its texts can end a part.
+fn written_as_form(body: &Value) -> Result<(Vec<u8>, Option<HeaderValue>), Refusal> {
+    let boundary = Uuid::new_v4().simple().to_string();
+    let kind = HeaderValue::try_from(format!("multipart/form-data; boundary={boundary}"));
+    Ok((form::written(body, &boundary), Some(kind.map_err(|_| Refusal::internal())?)))
 }
 
 /// How much memory it takes to read a body and to write it anew: its texts twice, and something for every value.
@@ -246,6 +278,7 @@ pub(super) fn client_codec(family: Family) -> Option<&'static dyn Codec> {
 /// Whether the client's body is what the wire takes: the same format, and nothing in it that the row changes.
 fn is_own(wire: &Wire, client: &dyn Codec) -> bool {
     let is_changed = wire.anthropic_version.is_some() || wire.model_prefix.is_some() || wire.model_folder.is_some();
+    let is_changed = is_changed || wire.names_adapter;
     client.name() == &*wire.codec && !is_changed && wire.stream_path.is_none()
 }
 
@@ -292,7 +325,7 @@ mod tests {
         for name in CODECS {
             assert!(codecs::by_name(name).is_some(), "{name}");
         }
-        assert_eq!(codecs::CODECS.len(), CODECS.len());
+        assert_eq!(codecs::CODECS.len() + codecs::shaped::SHAPED.len(), CODECS.len());
         let objects: Vec<&str> = objects::OBJECT_CODECS.iter().map(|codec| codec.name()).collect();
         assert_eq!(objects, OBJECT_CODECS);
         for family in CONVERSATIONS {

@@ -37,6 +37,8 @@ pub(super) struct Row {
     #[serde(default)]
     count_wires: Vec<WireRow>,
     #[serde(default)]
+    image_wires: Vec<WireRow>,
+    #[serde(default)]
     untranslated: Vec<Family>,
     #[serde(default)]
     stream_usage: bool,
@@ -97,13 +99,14 @@ impl Row {
     /// A default for what stands nowhere is a slip of the pen.
     fn check_options(&self, offers: &[FamilyOffer], wires: &[Wire]) -> Result<(), String> {
         let in_address = |name: &str| self.base_url.as_deref().is_some_and(|url| url.contains(&format!("{{{name}}}")));
+        let in_body = |name: &str| wires.iter().any(|wire| wire.body_places.iter().any(|place| place == name));
         let paths = wires.iter().flat_map(|wire| [Some(&wire.path), wire.stream_path.as_ref()]).flatten();
         let mut paths: Vec<&PathTemplate> = paths.collect();
         paths.extend(offers.iter().filter_map(|offer| match offer {
             FamilyOffer::Placed(path) => Some(path),
             _ => None,
         }));
-        let is_used = |name: &str| in_address(name) || paths.iter().any(|path| path.has(name));
+        let is_used = |name: &str| in_address(name) || in_body(name) || paths.iter().any(|path| path.has(name));
         match self.options.keys().chain(self.placement.keys()).find(|name| !is_used(name)) {
             Some(name) => Err(format!("base_url has no {{{name}}}, and neither has a path")),
             None => Ok(()),
@@ -140,7 +143,7 @@ impl Row {
 
     /// The formats that conversations are translated into: those that the row names, else one that it takes as its own.
     fn wires(&self, offers: &mut [FamilyOffer; Family::ALL.len()]) -> Result<Vec<Wire>, String> {
-        let mut wires = parsed(&self.wires, &CODECS)?;
+        let mut wires = parsed(&self.wires, CODECS)?;
         if wires.is_empty() {
             let own = OWN.iter().find_map(|(family, codec)| match &offers[*family as usize] {
                 FamilyOffer::Native(path) => Some((*codec, PathTemplate::parse(path))),
@@ -166,9 +169,10 @@ impl Row {
             (Family::Embed, &self.embed_wires),
             (Family::Rerank, &self.rerank_wires),
             (Family::CountTokens, &self.count_wires),
+            (Family::Image, &self.image_wires),
         ];
         for (family, rows) in listed {
-            let wires = parsed(rows, &OBJECT_CODECS)?;
+            let wires = parsed(rows, OBJECT_CODECS)?;
             if !wires.is_empty() {
                 take(&mut offers[family as usize], FamilyOffer::Reshaped, family)?;
             }

@@ -7,16 +7,33 @@ fn table(text: &str) -> Result<HashMap<Box<str>, Arc<ProviderEntry>>, String> {
 }
 
 #[test]
-fn the_bundled_table_has_all_83_providers() {
+fn the_bundled_table_has_all_82_providers() {
     let providers = Providers::bundled().unwrap();
-    assert_eq!(providers.iter().count(), 83);
+    assert_eq!(providers.iter().count(), 82);
     let native = providers.iter().filter(|provider| provider.native().next().is_some()).count();
     let chats = |provider: &&Arc<ProviderEntry>| provider.way(Family::Chat, "m").is_some();
     let waiting = providers.iter().filter(|provider| provider.untranslated().next().is_some()).count();
-    assert_eq!((native, providers.iter().filter(chats).count(), waiting), (58, 63, 18));
+    assert_eq!((native, providers.iter().filter(chats).count(), waiting), (58, 66, 7));
     for name in ["openai", "azure-openai", "302ai", "ovhcloud", "pinecone"] {
         assert_eq!(providers.get(name).map(|found| &*found.slug), Some(name));
     }
+}
+
+/// What is kept at providers waits for others; everything that is asked and answered is written.
+#[test]
+fn nothing_but_files_batches_jobs_and_sessions_waits_for_a_translation() {
+    const KEPT: [Family; 4] = [Family::Files, Family::Batches, Family::FineTuning, Family::Realtime];
+    for provider in Providers::bundled().unwrap().iter() {
+        let waiting: Vec<Family> = provider.untranslated().filter(|family| !KEPT.contains(family)).collect();
+        assert!(waiting.is_empty(), "{}: {waiting:?}", provider.slug);
+    }
+}
+
+#[test]
+fn at_least_65_providers_serve_chats() {
+    let providers = Providers::bundled().unwrap();
+    let chats = providers.iter().filter(|provider| provider.way(Family::Chat, "m").is_some()).count();
+    assert!(chats >= 65, "{chats}");
 }
 
 #[test]
@@ -60,7 +77,21 @@ fn a_conversation_is_asked_for_as_it_is_or_in_a_format_that_the_provider_speaks(
         ("vertex-ai", Family::Chat, "meta.llama", Some("chat")),
         ("azure-openai", Family::Chat, "m", Some("/deployments/")),
         ("azure-openai", Family::Messages, "m", Some("chat")),
-        ("oracle", Family::Chat, "m", None),
+        ("oracle", Family::Chat, "m", Some("oracle")),
+        ("reka-ai", Family::Messages, "m", Some("reka")),
+        ("triton", Family::Complete, "m", Some("triton")),
+        ("bedrock", Family::Complete, "cohere.command-text-v14", Some("bedrock_cohere_text")),
+        ("bedrock", Family::Chat, "ai21.j2-ultra-v1", Some("bedrock_ai21_text")),
+        ("bedrock", Family::Rerank, "cohere.rerank-v3-5:0", Some("bedrock_rerank")),
+        ("bedrock", Family::Image, "amazon.nova-canvas-v1:0", Some("bedrock_images")),
+        ("stability-ai", Family::Image, "stable-diffusion-xl-1024-v1-0", Some("stability_v1_images")),
+        ("stability-ai", Family::Image, "sd3.5-large", Some("stability_sd3_images")),
+        ("stability-ai", Family::Image, "ultra", Some("stability_v2_images")),
+        ("vertex-ai", Family::CountTokens, "anthropic.claude", Some("vertex_claude_count")),
+        ("vertex-ai", Family::CountTokens, "gemini-2.5-pro", Some("vertex_count")),
+        ("azure-ai", Family::Rerank, "cohere.rerank-v4", Some("cohere_rerank")),
+        ("azure-ai", Family::Ocr, "m", Some("/deployments/")),
+        ("ai21", Family::Embed, "m", Some("ai21_embeddings")),
         ("replicate", Family::Chat, "m", None),
     ] {
         let row = providers.get(provider).unwrap();
@@ -73,6 +104,11 @@ fn a_conversation_is_asked_for_as_it_is_or_in_a_format_that_the_provider_speaks(
     }
     let wire = providers.get("vertex-ai").unwrap().wires().iter().find(|wire| wire.serves("meta.llama-4")).unwrap();
     assert_eq!(wire.model_name("meta.llama-4"), "meta/llama-4");
+    let adapted = &providers.get("predibase").unwrap().wires()[0];
+    assert_eq!((adapted.model_name("mistral-7b:mine"), adapted.model_name("mistral-7b")), ("mine".into(), "".into()));
+    let hugging = &providers.get("huggingface").unwrap().wires()[0];
+    assert_eq!(hugging.place(true, true).places().next(), None);
+    assert_eq!(hugging.place(true, false).places().next(), Some("model_path"));
 }
 
 #[test]
@@ -102,7 +138,7 @@ fn a_request_goes_where_the_provider_has_that_family() {
         ("groq", &post, "/embeddings", Err(NotOffered::Missing(Family::Embed))),
         ("groq", &post, "/rerank", Ok("/rerank")),
         ("cohere", &post, "/rerank", Ok("/v2/rerank")),
-        ("bedrock", &post, "/rerank", Err(NotOffered::Untranslated(Family::Rerank))),
+        ("bedrock", &post, "/rerank", Err(NotOffered::Missing(Family::Rerank))),
         ("anthropic", &post, "/messages", Ok("/messages")),
         ("anthropic", &get, "/responses/r-1", Err(NotOffered::Missing(Family::Responses))),
         ("azure-openai", &get, "/files", Err(NotOffered::Untranslated(Family::Files))),
@@ -127,6 +163,10 @@ fn a_wrong_row_is_told_by_its_name() {
         ("name = 'X'\nendpoints = ['chat']\nuntranslated = ['chat']", "t [x]: chat is listed twice"),
         ("name = 'X'\nwires = [{ codec = 'x', path = '/x' }]", "t [x]: wires: there is no codec `x`"),
         ("name = 'X'\nwires = [{ codec = 'chat', path = 'x' }]", "t [x]: wires: `x` is no path"),
+        (
+            "name = 'X'\nrerank_wires = [{ codec = 'cohere_rerank', base_url = 'http://y', path = '/x' }]",
+            "t [x]: wires: `http://y` is no address",
+        ),
         ("name = 'X'\nwires = [{ codec = 'chat', path = '/x', model_prefix = 'a.' }]", "t [x]: wires: the last"),
         ("name = 'X'\nplacement = { y = ['z'] }", "t [x]: base_url has no {y}"),
         ("name = 'X'\nauth = 'two words'", "t [x]: auth"),
@@ -148,7 +188,7 @@ fn an_operators_rows_are_added_and_win() {
                 [groq]\nname = 'Groq'\nbase_url = 'https://groq.test'\n";
     std::fs::write(file.path(), text).unwrap();
     let providers = Providers::load(Some(file.path())).unwrap();
-    assert_eq!(providers.iter().count(), 84);
+    assert_eq!(providers.iter().count(), 83);
     assert_eq!(providers.get("groq").unwrap().base_url.as_deref(), Some("https://groq.test"));
     assert_eq!(providers.get("mine").unwrap().native_path(Family::Chat), Some("/chat/completions"));
     let missing = Providers::load(Some(Path::new("/nowhere/providers.toml"))).unwrap_err().to_string();

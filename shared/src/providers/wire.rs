@@ -9,10 +9,23 @@ use serde::Deserialize;
 pub const CONVERSATIONS: [Family; 4] = [Family::Chat, Family::Complete, Family::Messages, Family::Responses];
 
 /// The names that rows may use; the proxy has a codec for each.
-pub const CODECS: [&str; 7] = ["chat", "completions", "messages", "responses", "gemini", "converse", "cohere"];
+pub const CODECS: &[&str] = &[
+    "chat",
+    "completions",
+    "messages",
+    "responses",
+    "gemini",
+    "converse",
+    "cohere",
+    "oracle",
+    "reka",
+    "triton",
+    "bedrock_cohere_text",
+    "bedrock_ai21_text",
+];
 
 /// The same of requests that are one object there and one back.
-pub const OBJECT_CODECS: [&str; 11] = [
+pub const OBJECT_CODECS: &[&str] = &[
     "gemini_embeddings",
     "vertex_embeddings",
     "cohere_embeddings",
@@ -24,19 +37,45 @@ pub const OBJECT_CODECS: [&str; 11] = [
     "pinecone_rerank",
     "gemini_count",
     "converse_count",
+    "stability_v1_images",
+    "stability_v2_images",
+    "stability_sd3_images",
+    "segmind_images",
+    "fireworks_images",
+    "fireworks_workflow_images",
+    "siliconflow_images",
+    "hyperbolic_images",
+    "fal_images",
+    "workers_images",
+    "bedrock_images",
+    "vertex_images",
+    "cohere_rerank",
+    "bedrock_rerank",
+    "vertex_rerank",
+    "vertex_count",
+    "vertex_claude_count",
+    "ai21_embeddings",
 ];
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Wire {
     pub codec: Box<str>,
+    /// Its address, where that is not the provider's.
+    pub base_url: Option<Box<str>>,
     pub path: PathTemplate,
     /// Where streams are asked for, if that is another place.
     pub stream_path: Option<PathTemplate>,
+    /// Where it is on an address that is the account's own.
+    pub own_base_path: Option<PathTemplate>,
     /// Of models whose name begins so; it is not part of the name that the provider is told, unless the row keeps it.
     pub model_prefix: Option<Box<str>>,
     keeps_prefix: bool,
     /// What stands before the name that the provider is told.
     pub model_folder: Option<Box<str>>,
+    /// The provider is told what follows a colon, since what stands before it is in the path.
+    pub names_adapter: bool,
+    /// Places whose values the codec writes into bodies.
+    pub body_places: Vec<String>,
     /// Anthropic's version, where it is a field of the body.
     pub anthropic_version: Option<Box<str>>,
     /// Whether the newer name of `max_tokens` is known there.
@@ -47,12 +86,18 @@ pub struct Wire {
 #[serde(deny_unknown_fields)]
 pub(super) struct WireRow {
     codec: String,
+    base_url: Option<String>,
     path: String,
     stream_path: Option<String>,
+    own_base_path: Option<String>,
     model_prefix: Option<String>,
     #[serde(default)]
     keeps_prefix: bool,
     model_folder: Option<String>,
+    #[serde(default)]
+    names_adapter: bool,
+    #[serde(default)]
+    body_places: Vec<String>,
     anthropic_version: Option<String>,
     #[serde(default)]
     max_completion_tokens: bool,
@@ -64,14 +109,21 @@ impl WireRow {
         if !codecs.contains(&&*self.codec) {
             return Err(format!("wires: there is no codec `{}`", self.codec));
         }
+        if let Some(url) = self.base_url.as_deref().filter(|url| !url.starts_with("https://") || url.ends_with('/')) {
+            return Err(format!("wires: `{url}` is no address"));
+        }
         let path = |text: &str| PathTemplate::parse(text).map_err(|why| format!("wires: {why}"));
         Ok(Wire {
             path: path(&self.path)?,
             stream_path: self.stream_path.as_deref().map(path).transpose()?,
+            own_base_path: self.own_base_path.as_deref().map(path).transpose()?,
             codec: self.codec.into(),
+            base_url: self.base_url.map(Into::into),
             model_prefix: self.model_prefix.map(Into::into),
             keeps_prefix: self.keeps_prefix,
             model_folder: self.model_folder.map(Into::into),
+            names_adapter: self.names_adapter,
+            body_places: self.body_places,
             anthropic_version: self.anthropic_version.map(Into::into),
             has_max_completion_tokens: self.max_completion_tokens,
         })
@@ -83,19 +135,25 @@ impl Wire {
     pub(super) fn of_own(codec: &str, path: PathTemplate, has_max_completion_tokens: bool) -> Self {
         Self {
             codec: codec.into(),
+            base_url: None,
             path,
             stream_path: None,
+            own_base_path: None,
             model_prefix: None,
             keeps_prefix: false,
             model_folder: None,
+            names_adapter: false,
+            body_places: Vec::new(),
             anthropic_version: None,
             has_max_completion_tokens,
         }
     }
 
-    pub fn place(&self, is_stream: bool) -> &PathTemplate {
-        match &self.stream_path {
-            Some(path) if is_stream => path,
+    /// Where it is asked, for a stream or not, on the provider's address or on one that is the account's own.
+    pub fn place(&self, is_stream: bool, has_own_base: bool) -> &PathTemplate {
+        match (&self.own_base_path, &self.stream_path) {
+            (Some(path), _) if has_own_base => path,
+            (_, Some(path)) if is_stream => path,
             _ => &self.path,
         }
     }
@@ -104,6 +162,7 @@ impl Wire {
     pub fn model_name(&self, model: &str) -> String {
         let prefix = self.model_prefix.as_deref().filter(|_| !self.keeps_prefix);
         let bare = prefix.and_then(|prefix| model.strip_prefix(prefix)).unwrap_or(model);
+        let bare = if self.names_adapter { bare.split_once(':').map_or("", |(_, adapter)| adapter) } else { bare };
         [self.model_folder.as_deref().unwrap_or_default(), bare].concat()
     }
 

@@ -26,6 +26,49 @@ impl ObjectCodec for GeminiCount {
     }
 }
 
+/// Vertex has the request without what stands around it.
+#[derive(Debug)]
+pub(super) struct VertexCount;
+
+impl ObjectCodec for VertexCount {
+    fn name(&self) -> &'static str {
+        "vertex_count"
+    }
+
+    fn write_request(&self, request: Map<String, Value>, model: &str) -> Result<(Value, Dropped), CodecError> {
+        let (mut body, dropped) = written(&gemini::GeminiCodec, request, model)?;
+        body.retain(|name, _| ["contents", "systemInstruction", "tools"].contains(&name.as_str()));
+        Ok((Value::Object(body), dropped))
+    }
+
+    fn read_answer(&self, told: Value, _: &AskedObject) -> Result<Value, CodecError> {
+        counted(&told, "totalTokens")
+    }
+}
+
+/// Claude's models on Vertex are all counted at one place, so that the body names the model.
+#[derive(Debug)]
+pub(super) struct VertexClaudeCount;
+
+impl ObjectCodec for VertexClaudeCount {
+    fn name(&self) -> &'static str {
+        "vertex_claude_count"
+    }
+
+    fn write_request(&self, mut request: Map<String, Value>, model: &str) -> Result<(Value, Dropped), CodecError> {
+        if !request.get("messages").is_some_and(Value::is_array) {
+            return Err(CodecError::field("messages", "must be a list"));
+        }
+        request.insert("model".into(), model.into());
+        request.entry("anthropic_version").or_insert_with(|| "vertex-2023-10-16".into());
+        Ok((Value::Object(request), Dropped::default()))
+    }
+
+    fn read_answer(&self, told: Value, _: &AskedObject) -> Result<Value, CodecError> {
+        counted(&told, "input_tokens")
+    }
+}
+
 #[derive(Debug)]
 pub(super) struct ConverseCount;
 
@@ -78,6 +121,8 @@ mod tests {
         for (name, place, told) in [
             ("gemini_count", "/generateContentRequest/contents/0/parts/0/text", json!({ "totalTokens": 7 })),
             ("converse_count", "/input/converse/messages/0/content/0/text", json!({ "inputTokens": 7 })),
+            ("vertex_count", "/contents/0/parts/0/text", json!({ "totalTokens": 7 })),
+            ("vertex_claude_count", "/messages/0/content", json!({ "input_tokens": 7 })),
         ] {
             let codec = by_name(name).unwrap();
             let (body, _) = codec.write_request(request.as_object().cloned().unwrap(), "m").unwrap();

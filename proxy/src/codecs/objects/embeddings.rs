@@ -1,7 +1,7 @@
 //! Embeddings of those who do not speak OpenAI's form. Vectors are taken over as they were written; those who tell no
 //! tokens are counted as the log counts them.
 
-use super::{AskedObject, ObjectCodec};
+use super::{AskedObject, ObjectCodec, said};
 use crate::codecs::base64_text;
 use crate::codecs::error::CodecError;
 use crate::codecs::options::Dropped;
@@ -93,14 +93,6 @@ fn lists(answer: &mut Value, place: &str, inner: &str) -> Result<Vec<Value>, Cod
 
 fn count(answer: &Value, place: &str) -> Option<u64> {
     answer.pointer(place).and_then(Value::as_f64).map(|count| count as u64)
-}
-
-/// Without the fields that nobody said.
-fn said(fields: Value) -> Value {
-    match fields {
-        Value::Object(fields) => Value::Object(fields.into_iter().filter(|(_, value)| !value.is_null()).collect()),
-        other => other,
-    }
 }
 
 #[derive(Debug)]
@@ -259,6 +251,26 @@ impl ObjectCodec for PineconeEmbeddings {
     fn read_answer(&self, mut told: Value, asked: &AskedObject) -> Result<Value, CodecError> {
         let tokens = count(&told, "/usage/total_tokens");
         answer(lists(&mut told, "/data", "/values")?, tokens, asked)
+    }
+}
+
+/// Its older interface.
+#[derive(Debug)]
+pub(super) struct Ai21Embeddings;
+
+impl ObjectCodec for Ai21Embeddings {
+    fn name(&self) -> &'static str {
+        "ai21_embeddings"
+    }
+
+    fn write_request(&self, request: Map<String, Value>, _: &str) -> Result<(Value, Dropped), CodecError> {
+        let mut wanted = Wanted::read(request, &["type", "input_type"])?;
+        wanted.dropped.note_if(wanted.dimensions.is_some(), "dimensions");
+        Ok((said(json!({ "texts": wanted.texts, "type": wanted.purpose })), wanted.dropped))
+    }
+
+    fn read_answer(&self, mut told: Value, asked: &AskedObject) -> Result<Value, CodecError> {
+        answer(lists(&mut told, "/results", "/embedding")?, None, asked)
     }
 }
 

@@ -46,6 +46,12 @@ fn plain_answers_of_every_dialect_give_up_their_usage() {
             Some(r#"{"api_version":{"version":"2"},"billed_units":{"search_units":3}}"#),
         ),
         (r#"{"results":[],"meta":{"pages":3}}"#, None, None),
+        (
+            r#"{"text":"a","metadata":{"input_tokens":3,"generated_tokens":2}}"#,
+            None,
+            Some(r#"{"input_tokens":3,"generated_tokens":2}"#),
+        ),
+        (r#"{"text":"a","metadata":{"user":"u"}}"#, None, None),
         (r#"{"choices":[],"usage":null}"#, None, None),
         (r#"{"choices":[],"usage":{}}"#, None, None),
         ("not json", None, None),

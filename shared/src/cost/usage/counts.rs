@@ -194,10 +194,10 @@ pub(super) enum UsageKey {
 impl UsageKey {
     pub(super) fn from_name(name: &str) -> Self {
         match name {
-            "prompt_tokens" => Self::Prompt,
+            "prompt_tokens" | "promptTokens" => Self::Prompt,
             "input_tokens" => Self::Input,
-            "completion_tokens" => Self::Completion,
-            "output_tokens" => Self::Output,
+            "completion_tokens" | "completionTokens" => Self::Completion,
+            "output_tokens" | "generated_tokens" => Self::Output,
             "total_tokens" => Self::Total,
             "reasoning_tokens" => Self::Reasoning,
             "prompt_cache_hit_tokens" => Self::CacheHit,

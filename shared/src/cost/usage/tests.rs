@@ -49,6 +49,8 @@ fn each_wire_format_is_known_by_its_keys() {
             7,
         ),
         (json!({ "billed_units": { "input_tokens": 10.0, "output_tokens": 5 } }), 10, 5),
+        (json!({ "promptTokens": 10, "completionTokens": 5, "totalTokens": 15 }), 10, 5),
+        (json!({ "input_tokens": 10, "generated_tokens": 5 }), 10, 5),
     ] {
         let read = Usage::parse(&usage).unwrap();
         assert_eq!((read.prompt_tokens(), read.completion_tokens()), (prompt, completion), "{usage}");

@@ -1,0 +1,97 @@
+//! The text models of Bedrock that came before Converse (contract 7.6): Cohere's first commands and AI21's Jurassic. They
+//! are invoked with a prompt, and never in a stream.
+
+use super::{ChatShape, rename, required, usage};
+use crate::codecs::Codec;
+use crate::codecs::completions::CompletionsCodec;
+use crate::codecs::error::CodecError;
+use crate::codecs::options::RequestOptions;
+use serde_json::{Map, Value, json};
+
+#[derive(Debug)]
+pub(super) struct CohereText;
+
+impl ChatShape for CohereText {
+    fn name(&self) -> &'static str {
+        "bedrock_cohere_text"
+    }
+
+    fn base(&self) -> &'static dyn Codec {
+        &CompletionsCodec
+    }
+
+    fn request(&self, body: &mut Map<String, Value>, _: &RequestOptions<'_>) -> Result<Value, CodecError> {
+        const NAMES: &[(&str, &str)] = &[
+            ("prompt", "prompt"),
+            ("max_tokens", "max_tokens"),
+            ("temperature", "temperature"),
+            ("top_p", "p"),
+            ("top_k", "k"),
+            ("stop", "stop_sequences"),
+            ("n", "num_generations"),
+            ("logit_bias", "logit_bias"),
+        ];
+        let mut shaped = Map::new();
+        rename(body, NAMES, &mut shaped);
+        Ok(Value::Object(shaped))
+    }
+
+    fn answer(&self, mut told: Value) -> Result<Value, CodecError> {
+        let Value::Array(texts) = required(&mut told, "/generations")? else {
+            return Err(CodecError::field("generations", "must be a list"));
+        };
+        let choices = texts.into_iter().enumerate().map(|(index, one)| {
+            let reason = if one["finish_reason"] == "MAX_TOKENS" { "length" } else { "stop" };
+            json!({ "index": index, "text": one["text"], "finish_reason": reason })
+        });
+        Ok(json!({ "id": told["id"], "choices": choices.collect::<Vec<_>>() }))
+    }
+}
+
+#[derive(Debug)]
+pub(super) struct JurassicText;
+
+impl ChatShape for JurassicText {
+    fn name(&self) -> &'static str {
+        "bedrock_ai21_text"
+    }
+
+    fn base(&self) -> &'static dyn Codec {
+        &CompletionsCodec
+    }
+
+    fn request(&self, body: &mut Map<String, Value>, _: &RequestOptions<'_>) -> Result<Value, CodecError> {
+        const NAMES: &[(&str, &str)] = &[
+            ("prompt", "prompt"),
+            ("max_tokens", "maxTokens"),
+            ("temperature", "temperature"),
+            ("top_p", "topP"),
+            ("stop", "stopSequences"),
+            ("n", "numResults"),
+        ];
+        let mut shaped = Map::new();
+        rename(body, NAMES, &mut shaped);
+        for (name, theirs) in [("presence_penalty", "presencePenalty"), ("frequency_penalty", "frequencyPenalty")] {
+            if let Some(scale) = body.shift_remove(name) {
+                shaped.insert(theirs.into(), json!({ "scale": scale }));
+            }
+        }
+        Ok(Value::Object(shaped))
+    }
+
+    fn answer(&self, mut told: Value) -> Result<Value, CodecError> {
+        let Value::Array(texts) = required(&mut told, "/completions")? else {
+            return Err(CodecError::field("completions", "must be a list"));
+        };
+        let count = |tokens: Option<&Value>| tokens.and_then(Value::as_array).map(|tokens| tokens.len() as u64);
+        let said = texts.iter().filter_map(|one| count(one.pointer("/data/tokens"))).reduce(u64::saturating_add);
+        let usage = usage(count(told.pointer("/prompt/tokens")), said);
+        let choices = texts.iter().enumerate().map(|(index, one)| {
+            let reason = one.pointer("/finishReason/reason").and_then(Value::as_str);
+            let reason = if reason == Some("length") { "length" } else { "stop" };
+            json!({ "index": index, "text": one.pointer("/data/text"), "finish_reason": reason })
+        });
+        // Its ids are numbers.
+        Ok(json!({ "choices": choices.collect::<Vec<_>>(), "usage": usage }))
+    }
+}
