@@ -28,6 +28,7 @@ mod route;
 mod sample;
 mod server;
 mod shape;
+mod small_wires;
 mod state;
 mod tools;
 mod top_level;

@@ -23,7 +23,7 @@ use super::state::Serving;
 use super::vendor_table::vendor_at;
 use super::vendors::{self, Call};
 use super::wire::Link;
-use super::{anthropic, control, objects, openai, responses, top_level, websocket};
+use super::{anthropic, control, objects, openai, responses, small_wires, top_level, websocket};
 
 pub async fn answer(request: Request<Incoming>, link: Arc<Link>) -> Result<Response<Outgoing>, Abort> {
     let (head, body) = request.into_parts();
@@ -272,10 +272,15 @@ fn error_body(endpoint: Endpoint, status: u16, message: &str) -> Vec<u8> {
 /// only Google takes keys in the query.
 fn is_authenticated(head: &Parts, endpoint: Endpoint) -> bool {
     const KEY_HEADERS: [&str; 3] = ["x-api-key", "x-goog-api-key", "api-key"];
+    if small_wires::is_open(head.uri.path()) {
+        return true;
+    }
     let is_bedrock = matches!(endpoint, Endpoint::Converse | Endpoint::Invoke);
     let key = match head.headers.get(AUTHORIZATION) {
         Some(value) if is_bedrock && is_signature(value) => return true,
-        Some(value) => ["Bearer ", "Key "].iter().find_map(|scheme| value.as_bytes().strip_prefix(scheme.as_bytes())),
+        Some(value) => {
+            ["Bearer ", "Key ", "Signature "].iter().find_map(|scheme| value.as_bytes().strip_prefix(scheme.as_bytes()))
+        }
         None => match KEY_HEADERS.iter().find_map(|name| head.headers.get(*name)) {
             Some(key) => Some(key.as_bytes()),
             None => query_key(head).filter(|_| vendor_at(endpoint).is_some() && !is_bedrock).map(str::as_bytes),

@@ -1,4 +1,5 @@
-//! Bedrock's wire: Converse whole and as AWS's framed events, and `invoke` for the embeddings of Titan and Cohere.
+//! Bedrock's wire: Converse whole and as AWS's framed events, and `invoke` for the embeddings of Titan and Cohere, images,
+//! rankings and the older text models.
 //! The model is a segment of the path, escaped, and may be an ARN.
 
 mod shape;
@@ -12,6 +13,7 @@ use super::question::{Question, list, texts};
 use super::route::Endpoint;
 use super::sample::JsonFormat;
 use super::shape::Payload;
+use super::small_wires;
 use super::tools::{Choice, Tool, ToolCall};
 use super::vendors::{Call, Vendor, unescaped};
 
@@ -26,6 +28,7 @@ impl Vendor for Bedrock {
             Endpoint::Invoke if body["texts"].is_array() => {
                 question.embeds(list(&body["texts"]).filter_map(Value::as_str), &body["output_dimension"]);
             }
+            Endpoint::Invoke if small_wires::invoked(body).is_some() => question.reads(body["query"].as_str()),
             Endpoint::Invoke => question.embeds(body["inputText"].as_str(), &body["dimensions"]),
             _ => read_conversation(&mut question, body),
         }
@@ -38,6 +41,7 @@ impl Vendor for Bedrock {
         }
         let flaw = match call.endpoint {
             Endpoint::Invoke if body["texts"].is_array() => shape::COHERE_EMBED.flaw(body),
+            Endpoint::Invoke if small_wires::invoked(body).is_some() => None,
             Endpoint::Invoke => shape::TITAN_EMBED.flaw(body),
             _ => shape::CONVERSE.flaw(body).or_else(|| order_flaw(body)),
         };
@@ -47,7 +51,7 @@ impl Vendor for Bedrock {
     fn answer(&self, call: &Call<'_>, body: &Value, question: &Question, fault: &Fault, id: u64) -> Payload {
         let answer = match call.endpoint {
             Endpoint::Invoke if body["texts"].is_array() => cohere_embedded(body, question, id),
-            Endpoint::Invoke => titan_embedded(question),
+            Endpoint::Invoke => small_wires::invoked(body).unwrap_or_else(|| titan_embedded(question)),
             _ if question.is_streaming => return stream(question, fault, id),
             _ => whole(question, fault, id),
         };

@@ -11,6 +11,7 @@ use super::openai::{spoil_with, vector};
 use super::question::{Question, list, texts};
 use super::sample::JsonFormat;
 use super::shape::Payload;
+use super::small_wires;
 use super::tools::{Choice, Tool, ToolCall};
 use super::vendors::{Call, Vendor, unescaped};
 
@@ -63,6 +64,7 @@ impl Vendor for Gemini {
             "generateContent" | "streamGenerateContent" => shape::GENERATE.flaw(body),
             "embedContent" => shape::EMBED.flaw(body),
             "batchEmbedContents" => shape::BATCH.flaw(body),
+            "predict" if small_wires::predicted(body).is_some() => None,
             "predict" => shape::PREDICT.flaw(body),
             "countTokens" => shape::COUNT.flaw(body),
             _ => None,
@@ -74,13 +76,13 @@ impl Vendor for Gemini {
         flaw.map(|flaw| (400, format!("Invalid JSON payload received. {flaw}")))
     }
 
-    fn answer(&self, call: &Call<'_>, _body: &Value, question: &Question, fault: &Fault, id: u64) -> Payload {
+    fn answer(&self, call: &Call<'_>, body: &Value, question: &Question, fault: &Fault, id: u64) -> Payload {
         let answer = match asked(call.path).1 {
             "generateContent" => whole(question, fault, id),
             "streamGenerateContent" => return stream(call.query, question, fault, id),
             "embedContent" => embedded(question, fault),
             "batchEmbedContents" => json!({ "embeddings": vectors(question) }),
-            "predict" => predicted(question),
+            "predict" => small_wires::predicted(body).unwrap_or_else(|| predicted(question)),
             "countTokens" => counted(question),
             _ => listed(call.path),
         };

@@ -2,7 +2,7 @@
 
 use http::Method;
 
-use super::objects;
+use super::{objects, small_wires};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Endpoint {
@@ -29,6 +29,8 @@ pub enum Endpoint {
     CohereChat,
     CohereEmbed,
     CohereRerank,
+    /// A wire of one or two families.
+    SmallWire,
     /// What is kept or made beside chats.
     Objects,
     /// Anything else: tells what arrived.
@@ -36,7 +38,7 @@ pub enum Endpoint {
 }
 
 impl Endpoint {
-    pub const ALL: [Self; 21] = [
+    pub const ALL: [Self; 22] = [
         Self::Chat,
         Self::Completions,
         Self::Embeddings,
@@ -56,6 +58,7 @@ impl Endpoint {
         Self::CohereChat,
         Self::CohereEmbed,
         Self::CohereRerank,
+        Self::SmallWire,
         Self::Objects,
         Self::Echo,
     ];
@@ -104,6 +107,7 @@ impl Endpoint {
             Self::CohereChat => "cohere_chat",
             Self::CohereEmbed => "cohere_embed",
             Self::CohereRerank => "cohere_rerank",
+            Self::SmallWire => "small_wire",
             Self::Objects => "objects",
             Self::Echo => "echo",
         }
@@ -133,7 +137,9 @@ fn of_vendor(method: &Method, path: &str) -> Option<Endpoint> {
     match path {
         "/v2/chat" => return Some(Endpoint::CohereChat),
         "/v2/embed" => return Some(Endpoint::CohereEmbed),
-        "/v2/rerank" => return Some(Endpoint::CohereRerank),
+        // The second is where Azure has it.
+        "/v2/rerank" | "/providers/cohere/v2/rerank" => return Some(Endpoint::CohereRerank),
+        path if small_wires::wire_at(path).is_some() => return Some(Endpoint::SmallWire),
         _ => {}
     }
     if let Some((_, action)) = path.strip_prefix("/model/").and_then(|rest| rest.rsplit_once('/')) {

@@ -4,6 +4,7 @@ use super::bedrock::Bedrock;
 use super::cohere::Cohere;
 use super::gemini::Gemini;
 use super::route::Endpoint;
+use super::small_wires::SmallWires;
 use super::vendors::Vendor;
 
 pub fn vendor_at(endpoint: Endpoint) -> Option<&'static dyn Vendor> {
@@ -13,6 +14,7 @@ pub fn vendor_at(endpoint: Endpoint) -> Option<&'static dyn Vendor> {
         }
         Endpoint::Converse | Endpoint::Invoke => Some(&Bedrock),
         Endpoint::CohereChat | Endpoint::CohereEmbed | Endpoint::CohereRerank => Some(&Cohere),
+        Endpoint::SmallWire => Some(&SmallWires),
         _ => None,
     }
 }

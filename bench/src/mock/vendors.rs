@@ -17,6 +17,11 @@ pub struct Call<'a> {
 }
 
 pub trait Vendor: Sync {
+    /// The body as it came; most vendors take JSON alone.
+    fn read(&self, body: &[u8]) -> Result<Value, String> {
+        serde_json::from_slice(body).map_err(|error| error.to_string())
+    }
+
     /// The body in the one spelling that the other functions know.
     fn spelled(&self, body: Value) -> Value {
         body
@@ -50,7 +55,7 @@ pub fn react(
     let is_unread = call.endpoint == Endpoint::GeminiModels || early.as_ref().is_some_and(|fault| fault.early_answer);
     let body = match is_unread {
         true => Value::Null,
-        false => serde_json::from_slice(body).map_err(|error| (400, format!("Invalid JSON payload: {error}")))?,
+        false => vendor.read(body).map_err(|error| (400, format!("Invalid JSON payload: {error}")))?,
     };
     let body = vendor.spelled(body);
     let question = vendor.question(call, &body);
