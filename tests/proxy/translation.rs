@@ -1,6 +1,8 @@
 //! Clients of one dialect at providers of another: what the provider is sent, and what comes back in the client's own
 //! words, whole, in a stream and when it fails. The mock plays OpenAI and Anthropic; other wires are in `wires`.
 
+mod object_wires;
+mod shaped_wires;
 mod wires;
 
 use crate::journal::calls::{rows, tokens};
@@ -350,6 +352,7 @@ async fn every_conversation_of_every_row_reaches_the_place_of_its_wire() {
         let client = stack.anonymous().with_key(&stack.home.workspace_key).with("authorization", "Bearer sk-mock");
         let client = client.with("x-gateway-provider", &*row.slug).with("x-gateway-custom-host", stack.mock.origin());
         let client = client.with("x-gateway-vertex-project-id", "p").with("x-gateway-vertex-region", "r");
+        let client = client.with("x-gateway-oracle-compartment-id", "c");
         for family in row.translated() {
             let Some(Way::Translated(wire)) = row.way(family, "m") else { continue };
             let user = [json!({ "role": "user", "content": "Hello" })];
