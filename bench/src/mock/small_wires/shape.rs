@@ -88,6 +88,7 @@ pub static HYPERBOLIC: Shape = Shape::new(
         ("seed", Whole),
         ("steps", Whole),
         ("cfg_scale", Number),
+        ("sampler", Text),
         ("style_preset", Text),
     ],
 );
