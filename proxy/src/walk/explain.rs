@@ -24,7 +24,7 @@ use crate::routing::RequestFacts;
 use crate::routing::plan::{Hedging, Leaf, ProviderSource};
 use crate::visit::Visit;
 use crate::walk::ignored_headers::ignored;
-use crate::walk::translate::explained;
+use crate::walk::translate::{explained, own_address};
 use crate::walk::{Delivered, Engine};
 use asker::AllowedCaller;
 use chrono::Utc;
@@ -235,7 +235,16 @@ impl Engine {
             Ok(path) => path,
             Err(path) => return refused(&Refusal::endpoint_not_supported(name, format!("it has no {path}"))),
         };
-        let origin = &resolved.target.origin;
+        let address = match &hypothesis.route {
+            ExplainedLane::Engine(endpoint) => own_address(&resolved.target, endpoint.family(), named),
+            ExplainedLane::Relay(_) => None,
+        };
+        let moved = match address.map(|url| self.router.at_address(&resolved.target, url)) {
+            Some(Err(refusal)) => return refused(&refusal),
+            Some(Ok(moved)) => moved,
+            None => None,
+        };
+        let origin = &moved.as_ref().unwrap_or(&resolved.target).origin;
         json!({
             "provider": name,
             "url": format!("{}://{}{}{path}", origin.scheme().text(), origin.authority(), origin.base_path()),

@@ -229,6 +229,14 @@ pub(super) fn explained(
     }
 }
 
+/// The address of what a target would be asked, where that is not the target's.
+pub(super) fn own_address<'t>(target: &'t Target, family: Family, model: &str) -> Option<&'t str> {
+    match target.provider.row.way(family, model) {
+        Some(Way::Reshaped(wire)) => wire.base_url.as_deref(),
+        _ => None,
+    }
+}
+
 /// The model is as the provider is told it, and as it was asked for.
 fn fill(path: &PathTemplate, target: &Target, model: [&str; 2], user: Option<&str>) -> Result<String, Refusal> {
     let [model, asked] = model;

@@ -178,6 +178,28 @@ async fn foundry_is_asked_at_its_own_paths_with_the_callers_bytes() {
     }
 }
 
+#[tokio::test]
+async fn a_ranking_of_googles_has_an_address_of_its_own_unless_the_caller_says_one() {
+    let stack = Stack::start().await;
+    const PLACE: &str = "/v1/projects/p/locations/global/rankingConfigs/default_ranking_config:rank";
+    for (host, expected) in [
+        (None, format!("https://discoveryengine.googleapis.com{PLACE}")),
+        (Some(stack.mock.origin()), format!("{}{PLACE}", stack.mock.origin())),
+    ] {
+        let mut headers = json!({ "x-gateway-provider": "vertex-ai", "x-gateway-vertex-project-id": "p",
+            "x-gateway-vertex-region": "us-central1", "authorization": "Bearer t" });
+        if let Some(host) = host {
+            headers["x-gateway-custom-host"] = json!(host);
+        }
+        let body = json!({ "model": "semantic-ranker", "query": "q", "documents": ["a"] });
+        let question = json!({ "path": "/v1/rerank", "headers": headers, "body": body });
+        let client = stack.anonymous().with_key(&stack.home.workspace_key);
+        let explained = client.post("/explain", &question).await;
+        let target = &explained.json()["plan"][0]["target"];
+        assert_eq!((&target["url"], &target["translated_to"]), (&json!(expected), &json!("vertex_rerank")), "{target}");
+    }
+}
+
 /// No family of any row is refused because its form is not written.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn every_object_of_every_row_reaches_its_provider() {
