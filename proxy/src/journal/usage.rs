@@ -9,6 +9,7 @@ pub mod audio;
 mod estimate;
 pub mod images;
 pub mod native_model;
+mod outermost;
 mod report;
 mod scan;
 pub mod stream_options;
@@ -20,6 +21,7 @@ pub use estimate::{AnsweredText, UncountedCall, rough_tokens};
 use crate::request::sse::events;
 use crate::request::text_bounds;
 use memchr::memmem;
+use outermost::{OuterField, OutermostScan};
 use report::{Report, has_tool_objects};
 use scan::{ScannedKey, ScannedValue};
 use shared::cost::{Counts, Usage};
@@ -36,8 +38,6 @@ static META: LazyLock<ScannedKey> = LazyLock::new(|| ScannedKey::new("\"meta\"")
 
 /// Longest object that is taken for usage.
 const LONGEST: usize = 8 << 10;
-/// What is kept of the end of an answer that comes in pieces: usage may stand in two of them.
-const TAIL: usize = 2 * LONGEST;
 /// What is kept of the text of a stream, for the case that it never says how long it was.
 const MOST_TEXT: usize = 256 << 10;
 
@@ -55,7 +55,10 @@ pub struct UsageReader {
     text: Vec<u8>,
     /// How long it is; more than is kept if it is very long.
     text_length: u64,
-    tail: Vec<u8>,
+    /// Of a plain answer that comes in pieces.
+    outermost: Option<Box<OutermostScan>>,
+    /// Which of the fields that may hold usage it stood in: the first of them counts.
+    usage_field: Option<OuterField>,
     is_begun: bool,
     /// Whether a stream has said everything about its usage.
     pub is_final: bool,
@@ -64,27 +67,48 @@ pub struct UsageReader {
 impl UsageReader {
     /// A piece of a plain answer.
     pub fn plain(&mut self, piece: &[u8], is_last: bool) {
-        if is_last && !self.is_begun && has_tool_objects(piece) {
-            self.is_begun = true;
+        let is_whole = is_last && !self.is_begun;
+        self.is_begun = true;
+        if !is_whole {
+            self.piece(piece);
+            return;
+        }
+        if has_tool_objects(piece) {
             self.reported(piece);
             return;
         }
-        if !self.is_begun {
-            self.is_begun = true;
-            let beginning = &piece[..piece.len().min(LONGEST)];
-            self.model = scan::name_after(beginning, &MODEL, text_bounds::MODEL);
-            self.service_tier = scan::name_after(piece, &SERVICE_TIER, text_bounds::WORD);
-        }
-        if is_last && self.tail.is_empty() {
-            self.note_last(piece);
-            return;
-        }
-        self.tail.extend_from_slice(piece);
-        let tail = std::mem::take(&mut self.tail);
-        self.note_last(&tail);
-        self.tail = tail;
-        if self.tail.len() > TAIL {
-            self.tail.drain(..self.tail.len() - TAIL);
+        let beginning = &piece[..piece.len().min(LONGEST)];
+        self.model = scan::name_after(beginning, &MODEL, text_bounds::MODEL);
+        self.service_tier = scan::name_after(piece, &SERVICE_TIER, text_bounds::WORD);
+        self.note_last(piece);
+    }
+
+    /// One of several: whether tool calls are in the others is not known.
+    fn piece(&mut self, piece: &[u8]) {
+        let mut scan = self.outermost.take().unwrap_or_default();
+        scan.push(piece, |field, value| self.outer(field, value));
+        self.outermost = Some(scan);
+    }
+
+    fn outer(&mut self, field: OuterField, value: &[u8]) {
+        match field {
+            OuterField::Model | OuterField::ModelVersion => {
+                self.model = self.model.take().or_else(|| scan::name(value, text_bounds::MODEL));
+            }
+            OuterField::ServiceTier => self.service_tier = scan::name(value, text_bounds::WORD),
+            // Cohere's; others keep other things there.
+            OuterField::Meta if memmem::find(value, b"\"billed_units\"").is_none() => {}
+            OuterField::Usage | OuterField::UsageMetadata | OuterField::Meta => {
+                if self.usage_field.is_some_and(|noted| noted < field) {
+                    return;
+                }
+                self.usage_field = Some(field);
+                self.replace(value);
+                if self.service_tier.is_none() {
+                    self.service_tier =
+                        report::tier_of_usage(value).and_then(|tier| scan::name(tier.as_bytes(), text_bounds::WORD));
+                }
+            }
         }
     }
 

@@ -6,9 +6,9 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use std::sync::LazyLock;
 
-/// The words of formats whose tool calls hold objects: Gemini, Converse, Anthropic.
+/// The words of formats whose tool calls hold objects: Gemini, Converse, Anthropic (also `server_tool_use` and the like).
 static TOOL_CALLS: LazyLock<[memmem::Finder<'static>; 3]> =
-    LazyLock::new(|| ["\"functionCall\"", "\"toolUse\"", "\"tool_use\""].map(memmem::Finder::new));
+    LazyLock::new(|| ["\"functionCall\"", "\"toolUse\"", "tool_use\""].map(memmem::Finder::new));
 
 pub fn has_tool_objects(body: &[u8]) -> bool {
     TOOL_CALLS.iter().any(|word| word.find(body).is_some())
@@ -53,13 +53,18 @@ impl<'b> Report<'b> {
         let meta = found.meta.filter(|meta| meta.get().contains("\"billed_units\""));
         let usage = found.usage.or(found.usage_metadata).or(meta).map(RawValue::get);
         let usage = usage.filter(|usage| usage.starts_with('{'));
-        let inner = usage.and_then(|usage| serde_json::from_str::<Tier<'b>>(usage).ok()?.service_tier);
+        let inner = usage.map(str::as_bytes).and_then(tier_of_usage);
         Self {
             usage,
             model: found.model.or(found.model_version).and_then(text),
-            service_tier: found.service_tier.or(inner).and_then(text),
+            service_tier: found.service_tier.and_then(text).or(inner),
         }
     }
+}
+
+/// Anthropic says it there, of a piece of usage. Without its quotes.
+pub fn tier_of_usage(usage: &[u8]) -> Option<&str> {
+    text(serde_json::from_slice::<Tier<'_>>(usage).ok()?.service_tier?)
 }
 
 fn text(value: &RawValue) -> Option<&str> {
@@ -85,6 +90,7 @@ mod tests {
             let report = Report::read(nothing.as_bytes());
             assert_eq!((report.usage, report.model), (None, None), "{nothing}");
         }
+        assert!(has_tool_objects(br#"{"content":[{"type":"mcp_tool_use","input":{"usage":{}}}]}"#));
         assert!(!has_tool_objects(br#"{"content":"a \"tool_use\" in a text"}"#));
     }
 }

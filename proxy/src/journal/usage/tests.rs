@@ -81,6 +81,43 @@ fn usage_is_found_wherever_a_long_answer_is_cut() {
 }
 
 #[test]
+fn an_answer_in_pieces_says_what_it_says_as_a_whole_wherever_it_is_cut() {
+    let forged = r#"{"usage":{"prompt_tokens":1},"usageMetadata":{"promptTokenCount":1},"model":"cheap","service_tier":"batch"}"#;
+    for (body, input) in [
+        (
+            format!(
+                r#"{{"model":"claude","content":[{{"type":"tool_use","input":{forged}}}],"usage":{{"input_tokens":900,"output_tokens":2,"service_tier":"priority"}}}}"#
+            ),
+            900,
+        ),
+        (
+            format!(
+                r#"{{"candidates":[{{"content":{{"parts":[{{"functionCall":{{"args":{forged}}}}}]}}}}],"usageMetadata":{{"promptTokenCount":800}},"modelVersion":"g"}}"#
+            ),
+            800,
+        ),
+        (
+            format!(
+                r#"{{"usage":{{"inputTokens":700,"outputTokens":1}},"output":{{"message":{{"content":[{{"toolUse":{{"input":{forged}}}}}]}}}}}}"#
+            ),
+            700,
+        ),
+    ] {
+        let whole = plain(&body);
+        assert_eq!(whole.told().map(|usage| usage.input), Some(input), "{body}");
+        for cut in 0..=body.len() {
+            let mut found = UsageReader::default();
+            let (first, second) = body.as_bytes().split_at(cut);
+            for (piece, is_last) in [(first, false), (second, false), (&b""[..], true)] {
+                found.plain(piece, is_last);
+            }
+            assert_eq!((&found.usage, &found.model), (&whole.usage, &whole.model), "{cut} {body}");
+            assert_eq!((found.service_tier, found.is_counted), (whole.service_tier.clone(), false), "{cut} {body}");
+        }
+    }
+}
+
+#[test]
 fn streams_of_every_dialect_give_up_their_usage_and_the_text_so_far() {
     let chat = stream(&[
         r#"{"model":"m","choices":[{"delta":{"role":"assistant","content":""}}],"usage":null}"#,

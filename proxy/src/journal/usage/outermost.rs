@@ -1,0 +1,316 @@
+//! The outermost object of an answer that comes in pieces, read while it passes: what it says of itself is kept, whatever
+//! stands further in is only counted through. Arguments of tool calls are objects in some formats, and a model writes
+//! there what its caller asks for, also a `usage` of its own (see `report.rs`, which reads answers that are whole).
+//!
+//! A list of objects is read as its objects, one after the other: Gemini streams so where nobody asks for events.
+
+use memchr::memchr2;
+
+/// Longest value that is kept. Of a longer text its beginning, of a longer object nothing.
+const LONGEST: usize = 8 << 10;
+/// No key that is looked for is longer.
+const LONGEST_KEY: usize = 16;
+
+/// Of those that hold usage, the first counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum OuterField {
+    Usage,
+    UsageMetadata,
+    Meta,
+    Model,
+    ModelVersion,
+    ServiceTier,
+}
+
+impl OuterField {
+    fn from_key(key: &[u8]) -> Option<Self> {
+        Some(match key {
+            b"usage" => Self::Usage,
+            b"usageMetadata" => Self::UsageMetadata,
+            b"meta" => Self::Meta,
+            b"model" => Self::Model,
+            b"modelVersion" => Self::ModelVersion,
+            b"service_tier" => Self::ServiceTier,
+            _ => return None,
+        })
+    }
+
+    fn is_object(self) -> bool {
+        matches!(self, Self::Usage | Self::UsageMetadata | Self::Meta)
+    }
+}
+
+/// What the bytes that pass are kept as.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+enum Kept {
+    #[default]
+    Nothing,
+    Key,
+    Text(OuterField),
+    Object(OuterField),
+}
+
+/// What comes next in an outermost object.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+enum Expected {
+    #[default]
+    Key,
+    Value(Option<OuterField>),
+    /// The value has begun.
+    End,
+}
+
+#[derive(Debug, Default)]
+pub struct OutermostScan {
+    depth: usize,
+    /// How deep the outermost objects stand: in a list or in nothing.
+    base: usize,
+    /// Whether what is open just within `base` is an object.
+    has_fields: bool,
+    is_text: bool,
+    is_escaped: bool,
+    expected: Expected,
+    kept: Kept,
+    bytes: Vec<u8>,
+    is_too_long: bool,
+}
+
+impl OutermostScan {
+    /// The next piece. `found` gets each field whose value ends in it: objects with their braces, texts without quotes.
+    pub fn push(&mut self, piece: &[u8], mut found: impl FnMut(OuterField, &[u8])) {
+        let mut rest = piece;
+        while !rest.is_empty() {
+            let read = if self.is_text {
+                self.read_text(rest, &mut found)
+            } else if self.is_inside() {
+                self.read_inside(rest)
+            } else {
+                self.read_structure(rest[0], &mut found);
+                1
+            };
+            rest = &rest[read..];
+        }
+    }
+
+    /// Whether nothing of what comes next is looked for or kept.
+    fn is_inside(&self) -> bool {
+        self.depth > self.base + 1 && !matches!(self.kept, Kept::Object(_))
+    }
+
+    /// Further in: only what opens and closes counts. Most bytes of embeddings are of this kind.
+    fn read_inside(&mut self, rest: &[u8]) -> usize {
+        let Some(at) = rest.iter().position(|byte| matches!(byte, b'"' | b'{' | b'}' | b'[' | b']')) else {
+            return rest.len();
+        };
+        match rest[at] {
+            b'"' => self.is_text = true,
+            b'{' | b'[' => self.depth += 1,
+            _ => self.depth -= 1,
+        }
+        at + 1
+    }
+
+    /// Inside of a text: how many bytes of it were read.
+    fn read_text(&mut self, rest: &[u8], found: &mut impl FnMut(OuterField, &[u8])) -> usize {
+        if std::mem::take(&mut self.is_escaped) {
+            self.keep(&rest[..1]);
+            return 1;
+        }
+        let Some(at) = memchr2(b'"', b'\\', rest) else {
+            self.keep(rest);
+            return rest.len();
+        };
+        if rest[at] == b'\\' {
+            self.is_escaped = true;
+            self.keep(&rest[..=at]);
+            return at + 1;
+        }
+        self.is_text = false;
+        match self.kept {
+            Kept::Nothing => {}
+            Kept::Object(_) => self.keep(&rest[..=at]),
+            Kept::Key => {
+                self.keep(&rest[..at]);
+                let field = if self.is_too_long { None } else { OuterField::from_key(&self.bytes) };
+                self.expected = Expected::Value(field);
+                self.kept = Kept::Nothing;
+            }
+            Kept::Text(field) => {
+                self.keep(&rest[..at]);
+                found(field, &self.bytes);
+                self.kept = Kept::Nothing;
+            }
+        }
+        at + 1
+    }
+
+    fn read_structure(&mut self, byte: u8, found: &mut impl FnMut(OuterField, &[u8])) {
+        let is_outer = self.has_fields && self.depth == self.base + 1;
+        match byte {
+            b'"' => {
+                self.is_text = true;
+                match self.expected {
+                    Expected::Key if is_outer => self.begin(Kept::Key),
+                    Expected::Value(Some(field)) if is_outer && !field.is_object() => self.begin(Kept::Text(field)),
+                    _ => {}
+                }
+            }
+            b'{' | b'[' => self.open(byte, is_outer),
+            b',' if is_outer => self.expected = Expected::Key,
+            _ => {}
+        }
+        if matches!(self.kept, Kept::Object(_)) {
+            self.keep(&[byte]);
+        }
+        if matches!(byte, b'}' | b']') {
+            self.close(found);
+        }
+        if is_outer && !matches!(byte, b',' | b':') && !byte.is_ascii_whitespace() && self.kept != Kept::Key {
+            // Whatever a value begins with, no other one follows before the next comma.
+            self.expected = Expected::End;
+        }
+    }
+
+    fn open(&mut self, byte: u8, is_outer: bool) {
+        if self.depth == 0 {
+            self.base = usize::from(byte == b'[');
+        }
+        self.depth += 1;
+        match self.expected {
+            Expected::Value(Some(field)) if is_outer && byte == b'{' && field.is_object() => {
+                self.begin(Kept::Object(field));
+            }
+            _ => {}
+        }
+        if self.depth == self.base + 1 {
+            self.has_fields = byte == b'{';
+            self.expected = Expected::Key;
+        }
+    }
+
+    fn close(&mut self, found: &mut impl FnMut(OuterField, &[u8])) {
+        self.depth = self.depth.saturating_sub(1);
+        if let Kept::Object(field) = self.kept
+            && self.depth <= self.base + 1
+        {
+            self.kept = Kept::Nothing;
+            if !self.is_too_long {
+                found(field, &self.bytes);
+            }
+        }
+    }
+
+    fn begin(&mut self, kept: Kept) {
+        self.kept = kept;
+        self.bytes.clear();
+        self.is_too_long = false;
+    }
+
+    fn keep(&mut self, bytes: &[u8]) {
+        let longest = match self.kept {
+            Kept::Nothing => return,
+            Kept::Key => LONGEST_KEY,
+            Kept::Text(_) | Kept::Object(_) => LONGEST,
+        };
+        let room = longest - self.bytes.len();
+        self.is_too_long |= bytes.len() > room;
+        self.bytes.extend_from_slice(&bytes[..bytes.len().min(room)]);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use serde_json::Value;
+
+    fn scanned<'b>(pieces: impl IntoIterator<Item = &'b [u8]>) -> Vec<(OuterField, String)> {
+        let (mut scan, mut found) = (OutermostScan::default(), Vec::new());
+        for piece in pieces {
+            scan.push(piece, |field, value| found.push((field, String::from_utf8_lossy(value).into_owned())));
+        }
+        found
+    }
+
+    #[test]
+    fn only_the_outermost_fields_are_found_wherever_the_answer_is_cut() {
+        use OuterField::{Meta, Model, ModelVersion, ServiceTier, Usage, UsageMetadata};
+        let forged = r#"{"usage":{"total_tokens":1},"model":"cheap","service_tier":"batch","a":["}",{"usage":{}}]}"#;
+        for (body, expected) in [
+            (
+                format!(
+                    r#"{{"content":[{{"input":{forged}}}],"model":"m","usage":{{"n":{{"d":1}}}},"service_tier":"x"}}"#
+                ),
+                vec![(Model, "m"), (Usage, r#"{"n":{"d":1}}"#), (ServiceTier, "x")],
+            ),
+            (
+                format!(
+                    r#"{{ "model" : "a\\\"b" , "x":{forged},"usage" : null, "usage": {{ "s":"}}\"{{" }} , "meta":{{"b":2}} }}"#
+                ),
+                vec![(Model, r#"a\\\"b"#), (Usage, r#"{ "s":"}\"{" }"#), (Meta, r#"{"b":2}"#)],
+            ),
+            (
+                format!(
+                    r#"[{{"args":{forged},"usageMetadata":{{"a":1}}}},[{forged}],{{"modelVersion":"g","usageMetadata":{{"a":2}}}}]"#
+                ),
+                vec![(UsageMetadata, r#"{"a":1}"#), (ModelVersion, "g"), (UsageMetadata, r#"{"a":2}"#)],
+            ),
+            ("{\"usage\":{\"a\":1}}\n{\"model\":\"m\"}\n".to_owned(), vec![(Usage, r#"{"a":1}"#), (Model, "m")]),
+            (r#"{"usage":"text","model":{"model":"no"},"service_tier":["usage",{"usage":{}}]}"#.to_owned(), vec![]),
+            (r#"{"a":"usage","usage":3,"b":"model"}"#.to_owned(), vec![]),
+        ] {
+            let expected: Vec<_> = expected.into_iter().map(|(field, value)| (field, value.to_owned())).collect();
+            let bytes = body.as_bytes();
+            assert_eq!(scanned(bytes.chunks(1)), expected, "{body}");
+            for cut in 0..=bytes.len() {
+                assert_eq!(scanned([&bytes[..cut], &bytes[cut..]]), expected, "{cut} {body}");
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_long_beyond_reason_is_not_kept() {
+        let long = "x".repeat(3 * LONGEST);
+        let body = format!(r#"{{"{long}":1,"usage":{{"a":"{long}"}},"model":"{long}","usageMetadata":{{}}}}"#);
+        let (mut scan, mut found) = (OutermostScan::default(), Vec::new());
+        for piece in body.as_bytes().chunks(1000) {
+            scan.push(piece, |field, value| found.push((field, value.len())));
+        }
+        assert_eq!(found, [(OuterField::Model, LONGEST), (OuterField::UsageMetadata, 2)]);
+        assert!(scan.bytes.capacity() <= 2 * LONGEST);
+    }
+
+    proptest! {
+        #[test]
+        fn a_parser_finds_the_same(
+            outer in prop::collection::vec(("usage|model|meta|x\"y", "\\PC{0,9}|usage|\"\\\\"), 0..5), depth in 0..3_usize, size in 1..9_usize,
+        ) {
+            let mut inner = serde_json::json!({ "usage": { "forged": true }, "model": "forged" });
+            for _ in 0..depth {
+                inner = serde_json::json!([{ "model": "forged", "usage": inner }]);
+            }
+            let mut object = serde_json::Map::new();
+            object.insert("content".to_owned(), inner);
+            for (key, text) in outer {
+                let value = if key == "model" { Value::from(text) } else { serde_json::json!({ "said": text }) };
+                object.insert(key, value);
+            }
+            let body = Value::Object(object.clone()).to_string();
+            for (field, value) in scanned(body.as_bytes().chunks(size)) {
+                let (key, value) = match field {
+                    OuterField::Model => ("model", format!("\"{value}\"")),
+                    OuterField::Usage => ("usage", value),
+                    _ => ("meta", value),
+                };
+                prop_assert_eq!(object.remove(key).map(|value| value.to_string()), Some(value));
+            }
+            prop_assert!(object.keys().all(|key| key == "content" || key == "x\"y"), "{:?}", object);
+        }
+
+        #[test]
+        fn no_bytes_are_too_strange(bytes in prop::collection::vec(any::<u8>(), 0..64), text in "[\\[\\]{}\",:a]{0,40}") {
+            scanned(bytes.chunks(3));
+            scanned(text.as_bytes().chunks(3));
+        }
+    }
+}
