@@ -108,6 +108,15 @@ impl Signing {
         Ok(())
     }
 
+    /// The provider answered 401 to a request with this `authorization`. Whether a new credential may do better, which is only so
+    /// of a token that was granted: it may have been revoked.
+    pub fn retire(&self, credential: &AccountCredential, sent: Option<&HeaderValue>) -> bool {
+        match (credential, sent) {
+            (AccountCredential::Bearer(request), Some(sent)) => self.tokens.retire(request, sent),
+            _ => false,
+        }
+    }
+
     /// The headers that carry the credential. Each of them replaces whatever the request has under its name.
     pub async fn headers(
         &self,

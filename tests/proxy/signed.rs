@@ -201,9 +201,12 @@ async fn a_login_that_fails_is_named_and_another_target_takes_its_place() {
     assert_eq!(sent.header("authorization"), format!("Bearer {TOKEN}"));
     assert_eq!((sent.path.as_str(), sent.header("api-key")), ("/openai/deployments/prod/chat/completions", ""));
     assert_eq!(login.asked()[0].0, "/tenant-1/oauth2/v2.0/token");
-    for (slug, mood, status) in
-        [("away", Mood::Status(503), 503), ("denied", Mood::Status(401), 502), ("silent", Mood::Silent, 503)]
-    {
+    for (slug, mood, status) in [
+        ("away", Mood::Status(503), 503),
+        ("denied", Mood::Status(401), 502),
+        ("rubbish", Mood::Rubbish, 502),
+        ("silent", Mood::Silent, 503),
+    ] {
         login.be(mood);
         integrate(&stack, slug, "azure-openai", host(), entra(&format!("s3cret-of-{slug}"))).await;
         let client = application(&stack).with("x-gateway-provider", format!("@{slug}"));
@@ -223,4 +226,21 @@ async fn a_login_that_fails_is_named_and_another_target_takes_its_place() {
     }
     let log = stack.proxy.log();
     assert!(!log.contains("s3cret") && !log.contains(TOKEN), "{log}");
+}
+
+#[tokio::test]
+async fn a_token_that_its_provider_refuses_is_replaced_once_and_then_the_refusal_is_the_answer() {
+    let login = LoginService::start().await;
+    let stack = Stack::builder().proxy("PROVIDER_AZURE_LOGIN_URL", login.url()).start().await;
+    let host = format!("{}/openai", stack.mock.origin());
+    integrate(&stack, "azure", "azure-openai", host, entra("s3cret")).await;
+    let client = application(&stack).with("x-gateway-provider", "@azure");
+    until_answered(&stack, &client, "gpt-4o-mini").await;
+    for (refusals, status, calls, logins) in [(1, 200, 2, 2), (1, 401, 1, 2), (0, 200, 1, 2)] {
+        stack.mock.reset();
+        stack.mock.script(json!(vec![json!({ "status": 401 }); refusals])).unwrap();
+        let answer = ask(&client, "gpt-4o-mini").await;
+        assert_eq!(answer.status.as_u16(), status, "{}", answer.text());
+        assert_eq!((stack.mock.requests().len(), login.asked().len()), (calls, logins), "{status}");
+    }
 }

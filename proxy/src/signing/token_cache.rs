@@ -1,7 +1,8 @@
 //! Tokens, kept until they end. A request that finds a good token never waits: at four fifths of its life it is renewed
 //! in the background, and a login service that is away costs nobody anything until the token has ended. A request that
 //! finds none waits for the one fetch that is under way, for a limited time, and never twice: after a failure everybody
-//! is told the same error at once, until a short pause has passed.
+//! is told the same error at once, until a short pause has passed. A token that its provider refuses is retired before its
+//! end, once in a while: it may have been revoked.
 //!
 //! Kept in this process alone, a bounded number of them; an identity is a hash (see `token_request`).
 
@@ -10,6 +11,7 @@ mod state;
 use super::error::SigningError;
 use super::token_request::{GrantedToken, TokenRequest};
 use futures::FutureExt as _;
+use http::HeaderValue;
 use parking_lot::Mutex;
 use shared::cloud::{CloudLogin, LoginError};
 use state::{FetchOutcome, Fetching, TokenLookup, TokenState};
@@ -59,6 +61,12 @@ impl TokenCache {
             }
         };
         fetching.await
+    }
+
+    /// A provider refused the token that was sent in this header. Whether another may be had.
+    pub fn retire(&self, request: &TokenRequest, sent: &HeaderValue) -> bool {
+        let is_sent = |token: &GrantedToken| matches!(token, GrantedToken::Bearer(value) if value == sent);
+        self.entry(request).state.lock().retire(is_sent, Instant::now())
     }
 
     /// Renews what is in use ahead of its end, for ever.

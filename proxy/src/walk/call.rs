@@ -18,7 +18,7 @@ use crate::signing::{AccountCredential, SignedBody, Signing, SigningError};
 use crate::visit::Visit;
 use crate::walk::prepare::{ProviderHeaders, Unsigned, upstream_head};
 use bytes::Bytes;
-use http::header;
+use http::{HeaderValue, StatusCode, header};
 use pingora_http::RequestHeader;
 use std::borrow::Cow;
 use std::pin::pin;
@@ -76,6 +76,9 @@ impl From<Ended> for NotCalled {
     }
 }
 
+/// A computed credential, and the token that stands for it in a request.
+type SentCredential = (Arc<AccountCredential>, Option<HeaderValue>);
+
 /// What calls of providers need.
 pub struct ProviderCalls {
     pub dialer: Arc<Dialer>,
@@ -91,7 +94,8 @@ pub struct ProviderCalls {
 }
 
 impl ProviderCalls {
-    /// One call, and a second on a new connection if the first was on one that had died.
+    /// One call, and a second on a new connection if the first was on one that had died, or if its token was refused and
+    /// another may be had.
     pub(super) async fn call_or_redial(
         &self,
         client: &mut impl Downstream,
@@ -101,8 +105,11 @@ impl ProviderCalls {
     ) -> Result<HeldAnswer, Ended> {
         for fresh in [false, true] {
             let (mut request, unsigned) = self.prepare(call, client.head()).map_err(refused)?;
+            let mut signed = None;
             if let Some(credential) = unsigned {
                 beside(client, visit, Box::pin(self.sign(call, &credential, &mut request))).await??;
+                let sent = request.headers().find(|(name, _)| **name == header::AUTHORIZATION);
+                signed = Some(Box::new((credential, sent.map(|(_, value)| value.clone()))));
             }
             if let Some(log) = &mut visit.observer.log {
                 log.sends(&request, call.target, call.edited, call.asks_usage);
@@ -116,6 +123,9 @@ impl ProviderCalls {
                 }
             };
             match called {
+                Ok(answer) if !fresh && self.is_token_refused(signed.as_deref(), &answer) => {
+                    self.set_aside(call.target.provider.number, Ok(answer));
+                }
                 Ok(mut answer) => {
                     // A second attempt that won has its own.
                     if answer.permit.is_none() {
@@ -128,6 +138,12 @@ impl ProviderCalls {
             }
         }
         Err(unreachable(call, Class::Reset, &"a new connection was closed at once"))
+    }
+
+    /// Whether the provider does not take the token that was sent, and another may be had.
+    fn is_token_refused(&self, signed: Option<&SentCredential>, answer: &HeldAnswer) -> bool {
+        let is_refused = answer.source.head().status == StatusCode::UNAUTHORIZED;
+        signed.is_some_and(|(credential, sent)| is_refused && self.signing.retire(credential, sent.as_ref()))
     }
 
     /// Counts an attempt that another one replaces; its connection may serve again if its answer was read whole.

@@ -14,6 +14,8 @@ pub const TOKEN: &str = "ya29.granted-by-the-login-service";
 pub enum Mood {
     Granting,
     Status(u16),
+    /// Answers, but with no token.
+    Rubbish,
     /// Takes questions and never answers them.
     Silent,
 }
@@ -58,6 +60,7 @@ async fn answer(State(site): State<Arc<Site>>, uri: Uri, form: String) -> Respon
     match mood {
         Mood::Granting => json!({ "access_token": TOKEN, "expires_in": 3600 }).to_string().into_response(),
         Mood::Status(status) => StatusCode::from_u16(status).unwrap().into_response(),
+        Mood::Rubbish => "<html>\u{0}{\"access_token\":7".into_response(),
         Mood::Silent => std::future::pending().await,
     }
 }

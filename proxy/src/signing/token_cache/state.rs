@@ -15,6 +15,8 @@ const FIRST_PAUSE: Duration = Duration::from_secs(2);
 const LONGEST_PAUSE: Duration = Duration::from_secs(60);
 /// A token is not used in its last moments: the request may be on the way for some of them.
 const MARGIN: Duration = Duration::from_secs(60);
+/// A provider that takes none of our tokens costs one login in this time.
+const BETWEEN_RETIREMENTS: Duration = Duration::from_secs(60);
 
 pub struct TokenState {
     token: Option<KeptToken>,
@@ -23,6 +25,7 @@ pub struct TokenState {
     failures: u32,
     pub fetching: Option<Fetching>,
     pub used_at: Instant,
+    retired_at: Option<Instant>,
 }
 
 struct KeptToken {
@@ -42,7 +45,7 @@ pub enum TokenLookup {
 
 impl TokenState {
     pub fn new(now: Instant) -> Self {
-        Self { token: None, failure: None, failures: 0, fetching: None, used_at: now }
+        Self { token: None, failure: None, failures: 0, fetching: None, used_at: now, retired_at: None }
     }
 
     pub fn has_token(&self) -> bool {
@@ -64,6 +67,24 @@ impl TokenState {
             (None, Some(fetching)) => TokenLookup::Fetching(fetching.clone()),
             (None, None) => TokenLookup::Absent,
         }
+    }
+
+    /// A provider took the token that `is_sent` tells for no credential, though its life is not over. Whether there is, or
+    /// may be, another one: the same is not asked for again and again.
+    pub fn retire(&mut self, is_sent: impl Fn(&GrantedToken) -> bool, now: Instant) -> bool {
+        let is_current = self.token.as_ref().is_some_and(|kept| is_sent(&kept.token));
+        if !is_current {
+            return true;
+        }
+        let is_early = self.retired_at.is_some_and(|at| now.saturating_duration_since(at) < BETWEEN_RETIREMENTS);
+        // Away now: a token that one provider refused may be good at another.
+        let is_paused = self.failure.as_ref().is_some_and(|(_, until)| now < *until);
+        if is_early || is_paused {
+            return false;
+        }
+        self.token = None;
+        self.retired_at = Some(now);
+        true
     }
 
     pub fn settle(&mut self, fetched: Result<(GrantedToken, Duration), SigningError>, now: Instant) -> FetchOutcome {
@@ -145,5 +166,25 @@ mod tests {
         state.settle(away(), now).map(|_| ()).unwrap_err();
         assert_eq!(seen(&state, now), "good", "it is not asked again at once");
         assert_eq!(seen(&state, now + Duration::from_secs(2)), "aging");
+    }
+    #[test]
+    fn a_token_that_is_refused_is_replaced_once_and_not_again_at_once() {
+        let start = Instant::now();
+        let at = |seconds: u64| start + Duration::from_secs(seconds);
+        let mut state = TokenState::new(start);
+        state.settle(granted(3600), start).unwrap();
+        assert!(state.retire(|_| false, at(1)), "another one is there already");
+        assert_eq!(seen(&state, at(1)), "good");
+        assert!(state.retire(|_| true, at(1)));
+        assert_eq!(seen(&state, at(1)), "absent");
+        assert!(state.retire(|_| true, at(1)), "whoever comes second waits for the same fetch");
+        state.settle(granted(3600), at(2)).unwrap();
+        assert!(!state.retire(|_| true, at(3)), "the new one is refused too");
+        assert_eq!(seen(&state, at(3)), "good");
+        assert!(state.retire(|_| true, at(61)));
+        state.settle(granted(3600), at(62)).unwrap();
+        state.settle(away(), at(200)).map(|_| ()).unwrap_err();
+        assert!(!state.retire(|_| true, at(201)), "the login service is away");
+        assert_eq!(seen(&state, at(201)), "good");
     }
 }
