@@ -12,6 +12,7 @@ mod stats;
 mod steady;
 mod store;
 mod targets;
+mod translation;
 mod usage;
 mod verdict;
 
@@ -132,6 +133,8 @@ async fn measure(settings: &Settings, place: &mut Place) -> anyhow::Result<Compa
         Target::new("relay", &gateway, &lanes.relay, false),
         Target::new("paced engine", &gateway, &lanes.engine, false).paced(settings.pause_ms),
     ];
+    let translation = lanes.translation.iter();
+    targets.extend(translation.map(|(name, request)| Target::new(name, &gateway, request, false)));
     let before = match &settings.before {
         Some(program) => Some(place.other_gateway(program, direct.address, &store).await?),
         None => None,
@@ -211,7 +214,9 @@ async fn instructions(
     direct: &Request,
     store: &Store,
 ) -> anyhow::Result<(Option<f64>, Option<f64>)> {
-    if !["bare", "engine", "routed", "relay", "journal", "bodies", "limited"].contains(&name) {
+    let of_translation = [translation::PLAIN, translation::STREAM, translation::TRANSLATED_STREAM];
+    let is_counted = ["bare", "engine", "routed", "relay", "journal", "bodies", "limited"].contains(&name);
+    if !is_counted && !of_translation.contains(&name) {
         return Ok((None, None));
     }
     say(&format!("counting instructions: {name}"));
@@ -230,10 +235,12 @@ async fn instructions(
             (process, request, Signal::INT)
         } else {
             let (process, lanes) = place.gateway(direct.address, store, variant, &wrapper).await?;
-            let request = match name {
-                "relay" => lanes.relay,
-                "routed" => lanes.routed,
-                "limited" => lanes.limited,
+            let of_translation = lanes.translation.into_iter().find(|(row, _)| *row == name);
+            let request = match (name, of_translation) {
+                (_, Some((_, request))) => request,
+                ("relay", None) => lanes.relay,
+                ("routed", None) => lanes.routed,
+                ("limited", None) => lanes.limited,
                 _ => lanes.engine,
             };
             (process, request, Signal::TERM)

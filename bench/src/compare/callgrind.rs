@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 
-use super::request::{Request, body, exchange};
+use super::request::{Request, exchange};
 use super::targets::Process;
 use crate::process::Signal;
 
@@ -80,7 +80,7 @@ pub fn per_request([few, many]: [u64; 2]) -> f64 {
 
 /// One after the other over a few connections: the order is the same in every run.
 fn drive(request: &Request, requests: u64) -> anyhow::Result<()> {
-    let bytes = request.bytes(&body());
+    let bytes = request.bytes();
     let mut connections = (0..CONNECTIONS).map(|_| request.connect()).collect::<Result<Vec<_>, _>>()?;
     for index in 0..requests {
         exchange(&mut connections[index as usize % CONNECTIONS], &bytes)?;

@@ -105,7 +105,7 @@ fn read(request: &Request, set: Set, readers: usize) -> anyhow::Result<Vec<Strea
 /// The set on one connection, which one stream more warms first.
 fn read_streams(request: &Request, set: Set) -> anyhow::Result<Vec<Stream>> {
     let mut tcp = request.connect()?;
-    let bytes = request.bytes(&stream_body(set.events, set.apart));
+    let bytes = request.bytes_with(&stream_body(set.events, set.apart));
     let mut streams = Vec::with_capacity(set.streams);
     for number in 0..=set.streams {
         let start = Instant::now();
@@ -175,6 +175,7 @@ mod tests {
             address: mock.address(),
             path: "/v1/chat/completions",
             headers: vec![("authorization", "Bearer k".into())],
+            body: "".into(),
         };
         let delays = measure(&[request], 4).unwrap()[0];
         assert!(delays.event_p50_us > 0.0 && delays.event_p50_us <= delays.event_p99_us);

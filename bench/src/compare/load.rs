@@ -7,7 +7,7 @@ use anyhow::{Context, bail};
 use serde::Serialize;
 use tokio::process::Command;
 
-use super::request::{self, Request};
+use super::request::Request;
 use super::usage::Cpu;
 
 /// What one round showed.
@@ -89,7 +89,7 @@ fn lua(request: &Request, pause_ms: u64) -> String {
          \x20   latency:percentile(50), latency:percentile(99), latency:percentile(99.9)))\n\
          end\n",
         quoted(request.path),
-        quoted(&request::body()),
+        quoted(&request.body),
     )
 }
 

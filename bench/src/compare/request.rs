@@ -1,7 +1,8 @@
-//! The one request all targets are measured with, and a plain client for it: a kilobyte of chat.
+//! The requests that targets are measured with, most often a kilobyte of chat, and a plain client for them.
 
 use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpStream};
+use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::bail;
@@ -18,16 +19,21 @@ pub struct Request {
     pub address: SocketAddr,
     pub path: &'static str,
     pub headers: Vec<(&'static str, String)>,
+    pub body: Arc<str>,
 }
 
 impl Request {
-    /// The bytes of the request with this body.
-    pub fn bytes(&self, body: &str) -> Vec<u8> {
+    /// The bytes of the request with another body.
+    pub fn bytes_with(&self, body: &str) -> Vec<u8> {
         let mut head = format!("POST {} HTTP/1.1\r\nhost: {}\r\n", self.path, self.address);
         for (name, value) in &self.headers {
             head += &format!("{name}: {value}\r\n");
         }
         format!("{head}content-length: {}\r\n\r\n{body}", body.len()).into_bytes()
+    }
+
+    pub fn bytes(&self) -> Vec<u8> {
+        self.bytes_with(&self.body)
     }
 
     pub fn connect(&self) -> io::Result<TcpStream> {
@@ -39,7 +45,7 @@ impl Request {
 
     /// Sends once and checks the answer; what a start-up waits for.
     pub fn probe(&self) -> anyhow::Result<()> {
-        exchange(&mut self.connect()?, &self.bytes(&body()))
+        exchange(&mut self.connect()?, &self.bytes())
     }
 }
 
@@ -66,12 +72,25 @@ pub fn stream_body(events: usize, apart: Duration) -> String {
     a_kilobyte(chat)
 }
 
+/// A chat as long, which is answered by a stream of so many events, all at once.
+pub fn burst_body(events: usize) -> String {
+    let fault = json!({ "mock": { "chunks": events } });
+    let chat = |text: &str| {
+        json!({ "model": "gpt-4o-mini", "stream": true, "messages": [
+            { "role": "system", "content": text },
+            { "role": "user", "content": fault.to_string() },
+        ]})
+    };
+    a_kilobyte(chat)
+}
+
 fn a_kilobyte(chat: impl Fn(&str) -> Value) -> String {
     let missing = BODY_BYTES.saturating_sub(chat("").to_string().len());
     chat(&"Tell me more. ".chars().cycle().take(missing).collect::<String>()).to_string()
 }
 
-/// One request and its whole answer on a connection that stays open. Only answers with a length and status 200 pass.
+/// One request and its whole answer on a connection that stays open. Only status 200 passes; an answer without a length
+/// ends with its last chunk.
 pub fn exchange(tcp: &mut TcpStream, request: &[u8]) -> anyhow::Result<()> {
     tcp.write_all(request)?;
     let mut seen = Vec::with_capacity(4096);
@@ -82,6 +101,12 @@ pub fn exchange(tcp: &mut TcpStream, request: &[u8]) -> anyhow::Result<()> {
             bail!("the connection ended inside an answer");
         }
         seen.extend_from_slice(&buffer[..count]);
+        if is_stream(&seen) {
+            if seen.ends_with(b"0\r\n\r\n") {
+                return Ok(());
+            }
+            continue;
+        }
         if let Some(length) = answer_length(&seen)? {
             if seen.len() > length {
                 bail!("more bytes came than the answer announced");
@@ -93,15 +118,39 @@ pub fn exchange(tcp: &mut TcpStream, request: &[u8]) -> anyhow::Result<()> {
     }
 }
 
+/// Whether a good answer comes in chunks.
+fn is_stream(seen: &[u8]) -> bool {
+    let Some(end) = seen.windows(4).position(|window| window == b"\r\n\r\n") else { return false };
+    let head = String::from_utf8_lossy(&seen[..end]).to_ascii_lowercase();
+    head.starts_with("http/1.1 200") && head.lines().any(|line| line == "transfer-encoding: chunked")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn the_measured_bodies_are_a_kilobyte_of_json() {
-        for body in [body(), stream_body(1, Duration::from_millis(2)), stream_body(60, Duration::from_millis(10))] {
+        for body in [
+            body(),
+            burst_body(20),
+            stream_body(1, Duration::from_millis(2)),
+            stream_body(60, Duration::from_millis(10)),
+        ] {
             assert_eq!(body.len(), BODY_BYTES);
             assert!(serde_json::from_str::<Value>(&body).is_ok());
+        }
+    }
+
+    #[test]
+    fn an_answer_in_chunks_is_told_by_its_head() {
+        for (seen, expected) in [
+            ("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\n", true),
+            ("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n", false),
+            ("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n", false),
+            ("HTTP/1.1 500 X\r\nTransfer-Encoding: chunked\r\n\r\n", false),
+        ] {
+            assert_eq!(is_stream(seen.as_bytes()), expected, "{seen}");
         }
     }
 }

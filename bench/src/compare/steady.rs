@@ -4,7 +4,7 @@
 
 use super::Settings;
 use super::load::Round;
-use super::request::{self, Request};
+use super::request::Request;
 use super::store::Store;
 use super::targets::{Place, Process, Variant};
 use super::usage::{self, Cpu};
@@ -64,7 +64,7 @@ pub async fn measure(
 async fn round(settings: &Settings, target: u32, mock: u32, request: &Request) -> anyhow::Result<Round> {
     let load = OpenLoop {
         address: request.address,
-        request: request.bytes(&request::body()).into(),
+        request: request.bytes().into(),
         rate: f64::from(settings.steady_rate),
         length: Duration::from_secs(settings.steady_seconds),
         warm_up: WARM_UP,

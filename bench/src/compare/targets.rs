@@ -12,8 +12,9 @@ use rustix::process::{Pid, kill_process_group};
 use serde_json::json;
 use tokio::process::{Child, Command};
 
-use super::request::Request;
+use super::request::{self, Request};
 use super::store::Store;
+use super::translation;
 use crate::ports::Reservation;
 use crate::process::{self, Signal};
 
@@ -213,7 +214,11 @@ impl Place {
         process.answers(&relay).await?;
         let routed = Request { headers: routed(upstream, store), ..engine.clone() };
         process.answers(&routed).await?;
-        Ok((process, Lanes { engine, routed, relay, limited }))
+        let translation = translation::requests(&engine);
+        for (_, request) in &translation {
+            process.answers(request).await?;
+        }
+        Ok((process, Lanes { engine, routed, relay, limited, translation }))
     }
 }
 
@@ -225,6 +230,8 @@ pub struct Lanes {
     pub relay: Request,
     /// The engine lane by a key that limits speak of.
     pub limited: Request,
+    /// To a provider of another format, and what that is held against.
+    pub translation: [(&'static str, Request); 5],
 }
 
 /// How the gateway is run.
@@ -262,7 +269,7 @@ fn routed(upstream: SocketAddr, store: &Store) -> Vec<(&'static str, String)> {
 /// What a client sends when nothing stands between it and the provider.
 fn plain(address: SocketAddr) -> Request {
     let headers = vec![("authorization", "Bearer sk-mock".into()), ("content-type", "application/json".into())];
-    Request { address, path: ENGINE_PATH, headers }
+    Request { address, path: ENGINE_PATH, headers, body: request::body().into() }
 }
 
 /// Connections live as long as those of the others; nginx would otherwise close each after a thousand requests.

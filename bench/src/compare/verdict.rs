@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use super::report::{Comparison, Row};
-use super::steady;
+use super::{steady, translation};
 
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Verdict {
@@ -18,6 +18,11 @@ const NO_WORSE: f64 = 1.05;
 /// Medians of this machine wobble by 20–30 % from one hour to the next: less cannot be told from nothing.
 const NOISE: f64 = 1.2;
 
+/// Of a kilobyte, reading it once and writing it once.
+const TRANSLATION: f64 = 1.6;
+/// Of a body so long that little else counts: a second reading or writing of it would show.
+const TRANSLATION_OF_LONG: f64 = 4.0;
+
 /// A figure of one target may be at most so many times that of another.
 struct Claim {
     text: &'static str,
@@ -27,7 +32,7 @@ struct Claim {
     limit: f64,
 }
 
-const CLAIMS: [Claim; 11] = [
+const CLAIMS: [Claim; 14] = [
     Claim {
         text: "engine lane: CPU per request against bare Pingora",
         ours: "engine",
@@ -105,6 +110,27 @@ const CLAIMS: [Claim; 11] = [
         figure: p99,
         limit: 2.0,
     },
+    Claim {
+        text: "OpenAI to Anthropic, 1 KB: CPU per request against the engine lane untranslated",
+        ours: translation::PLAIN,
+        theirs: "engine",
+        figure: cpu,
+        limit: TRANSLATION,
+    },
+    Claim {
+        text: "OpenAI to Anthropic, 1 KB, streamed: CPU per request against the same stream untranslated",
+        ours: translation::TRANSLATED_STREAM,
+        theirs: translation::STREAM,
+        figure: cpu,
+        limit: TRANSLATION,
+    },
+    Claim {
+        text: "OpenAI to Anthropic, 200 KB with tools: CPU per request against the same untranslated",
+        ours: translation::TRANSLATED_LONG,
+        theirs: translation::LONG,
+        figure: cpu,
+        limit: TRANSLATION_OF_LONG,
+    },
 ];
 
 /// What was not measured is not judged.
@@ -159,6 +185,18 @@ mod tests {
             let verdicts = judge(&Comparison { rows, ..Comparison::default() });
             assert_eq!(verdicts.iter().map(|verdict| verdict.holds).collect::<Vec<_>>(), [holds, true], "{journal}");
         }
+    }
+
+    #[test]
+    fn a_translation_is_held_against_the_same_request_untranslated() {
+        let rows = vec![
+            row_of("engine", 10.0),
+            row_of(translation::PLAIN, 16.1),
+            row_of(translation::STREAM, 100.0),
+            row_of(translation::TRANSLATED_STREAM, 160.0),
+        ];
+        let verdicts = judge(&Comparison { rows, ..Comparison::default() });
+        assert_eq!(verdicts.iter().map(|verdict| verdict.holds).collect::<Vec<_>>(), [false, true]);
     }
 
     #[test]
