@@ -134,7 +134,7 @@ async fn measure(settings: &Settings, place: &mut Place) -> anyhow::Result<Compa
         Target::new("paced engine", &gateway, &lanes.engine, false).paced(settings.pause_ms),
     ];
     let translation = lanes.translation.iter();
-    targets.extend(translation.map(|(name, request)| Target::new(name, &gateway, request, false)));
+    targets.extend(translation.map(|&(name, ref request)| Target::new(name, &gateway, request, false)));
     let before = match &settings.before {
         Some(program) => Some(place.other_gateway(program, direct.address, &store).await?),
         None => None,
