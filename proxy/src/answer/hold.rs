@@ -110,7 +110,7 @@ async fn plain(
             if is_whole && is_success && is_json && !first.is_empty() {
                 check(wire.body_meaning(&first), provider)?;
             }
-            return match is_changed && !first.is_empty() {
+            return match is_changed {
                 true => changed(first, provider, steps).map(HeldStart::Changed),
                 false => Ok(HeldStart::Plain(first)),
             };

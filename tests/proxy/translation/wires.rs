@@ -8,12 +8,15 @@ use harness::{Client, Stack, chat};
 use serde_json::{Value, json};
 
 fn client(stack: &Stack, upstream: &RawUpstream, provider: &str) -> Client {
-    let client = stack.anonymous().with_key(&stack.home.workspace_key).with("authorization", "Bearer sk-own");
-    let host = upstream.url();
-    client.with("x-gateway-provider", provider).with("x-gateway-custom-host", host.strip_suffix("/v1").unwrap())
+    client_at(stack, upstream.url().strip_suffix("/v1").unwrap(), provider)
 }
 
-fn answer(kind: &str, body: &[u8]) -> Vec<u8> {
+pub fn client_at(stack: &Stack, host: &str, provider: &str) -> Client {
+    let client = stack.anonymous().with_key(&stack.home.workspace_key).with("authorization", "Bearer sk-own");
+    client.with("x-gateway-provider", provider).with("x-gateway-custom-host", host)
+}
+
+pub fn answer(kind: &str, body: &[u8]) -> Vec<u8> {
     let head = format!("HTTP/1.1 200 OK\r\nContent-Type: {kind}\r\nContent-Length: {}\r\n\r\n", body.len());
     [head.as_bytes(), body].concat()
 }
@@ -85,7 +88,11 @@ fn crc(bytes: &[u8]) -> [u8; 4] {
 
 /// One frame of an AWS event stream.
 fn frame(kind: &str, name: &str, payload: &Value) -> Vec<u8> {
-    let payload = payload.to_string();
+    frame_of(kind, name, payload.to_string().as_bytes())
+}
+
+/// The same of any payload.
+pub fn frame_of(kind: &str, name: &str, payload: &[u8]) -> Vec<u8> {
     let mut headers = Vec::new();
     let named = if kind == "exception" { ":exception-type" } else { ":event-type" };
     for (header, value) in [(":message-type", kind), (named, name)] {
@@ -99,7 +106,7 @@ fn frame(kind: &str, name: &str, payload: &Value) -> Vec<u8> {
     frame.extend_from_slice(&(headers.len() as u32).to_be_bytes());
     frame.extend_from_slice(&crc(&frame));
     frame.extend_from_slice(&headers);
-    frame.extend_from_slice(payload.as_bytes());
+    frame.extend_from_slice(payload);
     frame.extend_from_slice(&crc(&frame));
     frame
 }
