@@ -9,6 +9,7 @@ mod faults;
 mod heartbeats;
 mod hedges;
 mod matrix;
+mod translated_matrix;
 pub mod saved;
 
 use harness::{Answer, Client, Stack, chat};

@@ -9,7 +9,7 @@ use harness::{Answer, Stack, chat};
 use serde_json::{Value, json};
 
 #[derive(Debug, Clone, Copy, PartialEq)]
-enum Kind {
+pub enum Kind {
     /// The next attempt takes its place.
     Mended,
     /// The target is never reached: only another one can answer.
@@ -20,14 +20,14 @@ enum Kind {
     Harmless,
 }
 
-struct Fault {
-    name: &'static str,
-    kind: Kind,
-    plain: Value,
-    stream: Value,
+pub struct Fault {
+    pub name: &'static str,
+    pub kind: Kind,
+    pub plain: Value,
+    pub stream: Value,
 }
 
-fn faults() -> Vec<Fault> {
+pub fn faults() -> Vec<Fault> {
     let same = |name, kind, fault: Value| Fault { name, kind, plain: fault.clone(), stream: fault };
     vec![
         same("refuses the connection", Kind::Dead, json!({})),
@@ -50,13 +50,13 @@ fn faults() -> Vec<Fault> {
             name: "cuts its answer after the first event",
             kind: Kind::Broken,
             plain: json!({ "cut_at": 40 }),
-            stream: json!({ "cut_at": 1200 }),
+            stream: json!({ "cut_at": 1500, "chunks": 20, "reply_bytes": 400 }),
         },
         Fault {
             name: "stalls after the first event",
             kind: Kind::Broken,
             plain: json!({ "stall_after_bytes": 40 }),
-            stream: json!({ "stall_after_bytes": 1200 }),
+            stream: json!({ "stall_after_bytes": 1500, "chunks": 20, "reply_bytes": 400 }),
         },
         same("splits its characters", Kind::Harmless, json!({ "split_utf8": true })),
     ]
@@ -147,7 +147,7 @@ async fn case(stack: &Stack, mock: &Mock, fault: &Fault, is_h2: bool, is_stream:
     }
 }
 
-fn assert_whole(answer: &Answer, is_stream: bool, what: &str) {
+pub fn assert_whole(answer: &Answer, is_stream: bool, what: &str) {
     let text = answer.text();
     assert_eq!(answer.status, 200, "{what}: {text}");
     assert!(!text.contains("\"error\"") && !text.contains('\u{fffd}'), "{what}: {text}");
@@ -159,14 +159,14 @@ fn assert_whole(answer: &Answer, is_stream: bool, what: &str) {
     }
 }
 
-fn assert_refused(answer: &Answer, what: &str) {
+pub fn assert_refused(answer: &Answer, what: &str) {
     assert_eq!(answer.status, 503, "{what}: {}", answer.text());
     assert_eq!(answer.json()["error"]["code"], "upstream_unreachable", "{what}");
     assert_eq!(answer.header("x-gateway-retry-attempt-count"), "-1", "{what}");
 }
 
 /// Content, then one error event, then the end that its readers look for.
-fn assert_broken_off(answer: &Answer, what: &str) {
+pub fn assert_broken_off(answer: &Answer, what: &str) {
     let text = answer.text();
     assert_eq!(answer.status, 200, "{what}: {text}");
     let events: Vec<&str> = text.split_terminator("\n\n").collect();
