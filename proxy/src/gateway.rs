@@ -220,6 +220,9 @@ impl ProxyHttp for Gateway {
             self.engine.metrics.attempt(provider, visit.answer.status, Outcome::Answered);
             self.engine.metrics.provider_answers(provider, visit.routing.upstream);
             passage.answered(visit.answer.status);
+            if head.status == StatusCode::UNAUTHORIZED {
+                passage.retire_token(&self.engine.calls.signing);
+            }
         }
         visit.answer.head_after = Some(visit.request.started.elapsed());
         if let Some(log) = &mut visit.observer.log {

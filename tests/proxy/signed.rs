@@ -243,4 +243,14 @@ async fn a_token_that_its_provider_refuses_is_replaced_once_and_then_the_refusal
         assert_eq!(answer.status.as_u16(), status, "{}", answer.text());
         assert_eq!((stack.mock.requests().len(), login.asked().len()), (calls, logins), "{status}");
     }
+    let host = format!("{}/openai", stack.mock.origin());
+    integrate(&stack, "relayed", "azure-openai", host, entra("another")).await;
+    let client = application(&stack).with("x-gateway-provider", "@relayed");
+    until_answered(&stack, &client, "gpt-4o-mini").await;
+    assert_eq!(login.asked().len(), 3);
+    stack.mock.script(json!([{ "status": 401 }])).unwrap();
+    for status in [401, 200] {
+        assert_eq!(client.get("/elsewhere").await.status, status);
+    }
+    assert_eq!(login.asked().len(), 4, "what is relayed is not sent again, but the next has a new token");
 }

@@ -15,12 +15,12 @@ use crate::request::body::Fields;
 use crate::request::headers::{Aliases, GatewayHeaders};
 use crate::routing::plan::Plan;
 use crate::routing::{AfterAttempt, AttemptResult, Course, RequestFacts, Speaker, Way};
-use crate::signing::Signing;
+use crate::signing::{AccountCredential, Signing};
 use crate::visit::Visit;
 use crate::walk::relay;
 use bytes::Bytes;
 use chrono::Utc;
-use http::header;
+use http::{HeaderValue, header};
 use pingora_http::RequestHeader;
 use serde_json::{Map, Value};
 use std::collections::VecDeque;
@@ -50,6 +50,8 @@ pub struct Passage {
     pub(super) checked: Instant,
     /// What could not be asked when something happened in a session.
     pub(super) owed: Owed,
+    /// A computed credential, and the token that stood for it in the head that was sent.
+    signed: Option<(Arc<AccountCredential>, Option<HeaderValue>)>,
 }
 
 /// Limits that a session must be asked about before its client goes on.
@@ -110,6 +112,7 @@ impl Passage {
             promised: VecDeque::new(),
             checked: Instant::now(),
             owed: Owed::Nothing,
+            signed: None,
         }
     }
 
@@ -147,8 +150,19 @@ impl Passage {
             relay::set_length(head, |length| splice.length(length))?;
         }
         match unsigned {
-            Some(credential) => Box::pin(relay_signature::put(signing, &credential, &self.target, head)).await,
+            Some(credential) => {
+                Box::pin(relay_signature::put(signing, &credential, &self.target, head)).await?;
+                self.signed = Some((credential, head.headers.get(header::AUTHORIZATION).cloned()));
+                Ok(())
+            }
             None => Ok(()),
+        }
+    }
+
+    /// The provider answered 401. What was relayed unread cannot be sent again, but the next request gets a new token.
+    pub fn retire_token(&self, signing: &Signing) {
+        if let Some((credential, sent)) = &self.signed {
+            signing.retire(credential, sent.as_ref());
         }
     }
 

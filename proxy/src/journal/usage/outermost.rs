@@ -176,11 +176,12 @@ impl OutermostScan {
             self.base = usize::from(byte == b'[');
         }
         self.depth += 1;
-        match self.expected {
-            Expected::Value(Some(field)) if is_outer && byte == b'{' && field.is_object() => {
-                self.begin(Kept::Object(field));
-            }
-            _ => {}
+        if let Expected::Value(Some(field)) = self.expected
+            && is_outer
+            && byte == b'{'
+            && field.is_object()
+        {
+            self.begin(Kept::Object(field));
         }
         if self.depth == self.base + 1 {
             self.has_fields = byte == b'{';
