@@ -14,7 +14,7 @@ ARGS ?=
 # What `make prove` runs, one after the other; each is also a target: make prove-upload.
 PROOFS := upload streams disconnect disconnect-tokens outage propagation handover rotation catalogue brownout crash journal ingest logs exports storm groups tail hostile
 
-.PHONY: help run build dist test test-clients test-openapi test-deploy prove prove-openapi prove-docs prove-credentials prove-limits-simulation $(PROOFS:%=prove-%) build-proofs bench-faults lint fmt fuzz bench setup setup-test setup-bench
+.PHONY: help run build dist test test-clients test-openapi test-deploy prove prove-openapi prove-docs prove-differential prove-credentials prove-limits-simulation $(PROOFS:%=prove-%) build-proofs bench-faults lint fmt fuzz bench setup setup-test setup-bench
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 22
@@ -93,6 +93,10 @@ prove-docs: setup-test ## the docs page in a headless Chromium: search, try-it, 
 	@.ci/setup docs
 	@cargo build --locked --workspace $(BINS)
 	@exec $(TARGET)/debug/gateway-dev stack -- tests/docs/run
+
+prove-differential: setup-test ## the same requests to ours and to a public gateway, before the same provider
+	@cargo build --locked --workspace $(BINS)
+	@exec $(TARGET)/debug/gateway-dev stack -- tests/differential/run
 
 prove-credentials: setup-test ## that no stored credential reaches another origin, in 100,000 cases (CASES=100000)
 	@CREDENTIAL_CASES=$(or $(CASES),100000) cargo test --locked -p proxy --lib a_stored_credential_never_reaches_another_origin

@@ -135,8 +135,11 @@ fn assert_called(answer: &Answer, is_stream: bool, what: &str) {
             let data = text.lines().filter_map(|line| line.strip_prefix("data: ")).filter(|data| *data != "[DONE]");
             let chunks: Vec<Value> = data.map(|data| serde_json::from_str(data).unwrap()).collect();
             let deltas = chunks.iter().filter_map(|chunk| chunk["choices"][0]["delta"]["tool_calls"].as_array());
-            let reasons = chunks.iter().map(|chunk| &chunk["choices"][0]["finish_reason"]);
-            (deltas.flatten().cloned().collect(), reasons.cloned().find(Value::is_string).unwrap_or_default())
+            let mut reasons = chunks.iter().map(|chunk| &chunk["choices"][0]["finish_reason"]);
+            (
+                deltas.flatten().cloned().collect(),
+                reasons.find(|reason| reason.is_string()).cloned().unwrap_or_default(),
+            )
         }
     };
     let told = |field: &str| calls.iter().filter_map(|call| call["function"][field].as_str()).collect::<String>();
