@@ -34,6 +34,8 @@ struct TranslatedStream {
     reader: Box<dyn StreamReader>,
     writer: Box<dyn StreamWriter>,
     deltas: Vec<Delta>,
+    /// Something of an answer came, be it only its beginning.
+    has_begun: bool,
     /// The provider told of an error: nothing that it says afterwards belongs to the answer.
     has_failed: bool,
     /// Its end was written.
@@ -111,6 +113,7 @@ impl TranslatedStream {
             reader: translation.provider.stream_reader(),
             writer: translation.client.stream_writer(translation.options.clone()),
             deltas: Vec::new(),
+            has_begun: false,
             has_failed: false,
             is_over: false,
         }
@@ -135,12 +138,16 @@ impl TranslatedStream {
         }
         self.reader.finish(&mut self.deltas).map_err(unusable)?;
         self.write(sink);
+        if !self.has_begun {
+            return Err(Unusable("the stream ended before it began".into()));
+        }
         self.writer.finish(sink);
         self.is_over = true;
         Ok(())
     }
 
     fn write(&mut self, sink: &mut SseSink) {
+        self.has_begun |= !self.deltas.is_empty();
         for delta in self.deltas.drain(..) {
             if !self.has_failed {
                 self.writer.push(&delta, sink);
@@ -250,6 +257,14 @@ mod tests {
         assert_eq!(head.headers[header::CONTENT_TYPE], "text/event-stream; charset=utf-8");
         answered(&mut translated, 429, false);
         assert!(translated.body(Bytes::from_static(b"{}")).unwrap().starts_with(b"{"));
+    }
+
+    #[test]
+    fn a_stream_that_ends_before_it_begins_is_no_answer() {
+        let mut translated = step("chat", "messages");
+        answered(&mut translated, 200, true);
+        let nothing = translated.events(Bytes::from_static(b"data: [DONE]\n\n"));
+        assert_eq!(nothing, Err(Unusable("the stream ended before it began".into())));
     }
 
     #[test]

@@ -22,7 +22,8 @@ fn fixture(format: &str, kind: &str, names: &[&str]) -> String {
     found.unwrap_or_else(|| panic!("{}: none of {names:?}", folder.display())).replace("\r\n", "\n")
 }
 
-const CALLS: [&str; 4] = ["parallel-tool-use", "parallel-calls", "tool-use", "function-call"];
+const CALLS: [&str; 5] =
+    ["parallel-tool-use", "parallel-calls", "parallel-calls-side-by-side", "tool-use", "function-call"];
 /// Of a stream of a format, how many changed values are tried.
 const MOST_CHANGES: usize = 40;
 
