@@ -17,6 +17,7 @@ pub mod error_table;
 pub mod finish_reasons;
 pub mod gemini;
 mod json_reader;
+mod json_text;
 mod json_writer;
 mod logprobs;
 pub mod messages;

@@ -1,6 +1,7 @@
 //! JSON straight into a buffer, so that a long conversation is written once. Commas are kept here; that brackets match
 //! is up to the caller and shown by the golden tests, which parse all that is written.
 
+use super::json_text::write_text;
 use serde_json::Value;
 
 #[derive(Debug)]
@@ -34,7 +35,7 @@ impl<'o> JsonWriter<'o> {
 
     pub fn key(&mut self, name: &str) {
         self.separate();
-        self.serialize(name);
+        write_text(name, self.out);
         self.out.push(b':');
         self.is_after_key = true;
     }
@@ -51,7 +52,7 @@ impl<'o> JsonWriter<'o> {
 
     pub fn string(&mut self, text: &str) {
         self.separate();
-        self.serialize(text);
+        write_text(text, self.out);
     }
 
     pub fn value(&mut self, value: &Value) {
