@@ -72,9 +72,9 @@ pub fn stream_body(events: usize, apart: Duration) -> String {
     a_kilobyte(chat)
 }
 
-/// A chat as long, which is answered by a stream of so many events, all at once.
-pub fn burst_body(events: usize) -> String {
-    let fault = json!({ "mock": { "chunks": events } });
+/// A chat as long, which is answered by a stream of so many events one at a time, as models write.
+pub fn one_by_one_body(events: usize) -> String {
+    let fault = json!({ "mock": { "chunks": events, "chunk_delay_ms": 1 } });
     let chat = |text: &str| {
         json!({ "model": "gpt-4o-mini", "stream": true, "messages": [
             { "role": "system", "content": text },
@@ -133,7 +133,7 @@ mod tests {
     fn the_measured_bodies_are_a_kilobyte_of_json() {
         for body in [
             body(),
-            burst_body(20),
+            one_by_one_body(20),
             stream_body(1, Duration::from_millis(2)),
             stream_body(60, Duration::from_millis(10)),
         ] {

@@ -11,14 +11,14 @@ pub const TRANSLATED_STREAM: &str = "translated stream";
 pub const LONG: &str = "200 KB";
 pub const TRANSLATED_LONG: &str = "translated 200 KB";
 
-/// Events of a measured stream, all of them ready at once.
+/// Events of a measured stream.
 const EVENTS: usize = 20;
 const LONG_BYTES: usize = 200 << 10;
 
 /// Of a gateway that is asked for chats of OpenAI's, the requests of all rows.
 pub fn requests(engine: &Request) -> [(&'static str, Request); 5] {
     let with_body = |body: String| Request { body: body.into(), ..engine.clone() };
-    let (streamed, long) = (with_body(request::burst_body(EVENTS)), with_body(long_body()));
+    let (streamed, long) = (with_body(request::one_by_one_body(EVENTS)), with_body(long_body()));
     [
         (PLAIN, to_anthropic(engine)),
         (TRANSLATED_STREAM, to_anthropic(&streamed)),

@@ -21,7 +21,7 @@ const NOISE: f64 = 1.2;
 /// Of a kilobyte, reading it once and writing it once.
 const TRANSLATION: f64 = 1.6;
 /// Of a body so long that little else counts: a second reading or writing of it would show.
-const TRANSLATION_OF_LONG: f64 = 4.0;
+const TRANSLATION_OF_LONG: f64 = 5.0;
 
 /// A figure of one target may be at most so many times that of another.
 struct Claim {
