@@ -12,6 +12,7 @@ fn main() -> ExitCode {
         eprintln!("{error}");
         return ExitCode::FAILURE;
     }
+    shared::settings::warn_of_misspelt::<Arguments>();
     match cli::run(&arguments) {
         Ok(code) => code,
         Err(error) => {

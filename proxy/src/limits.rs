@@ -75,6 +75,17 @@ enum ReserveAttempt {
     Wait(watch::Receiver<()>),
 }
 
+/// A URL that no server can have is told when the process starts; a server that is away is waited for.
+pub fn check_redis_url(settings: &settings::LimitSettings) -> anyhow::Result<()> {
+    let Some(url) = &settings.redis_url else { return Ok(()) };
+    // The cause is left out: it could quote a password.
+    redis_rates::check(url).map_err(|_| {
+        anyhow::anyhow!(
+            "REDIS_URL is not a Redis URL (redis://host:port, or rediss:// for TLS; of a Cluster several, with commas)"
+        )
+    })
+}
+
 impl Limits {
     /// For a process that shares its limits with nobody: all of each is its own, until it ends.
     pub fn alone(settings: settings::LimitSettings, meters: Arc<LimitMeters>) -> Arc<Self> {

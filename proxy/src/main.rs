@@ -18,13 +18,20 @@ fn main() -> ExitCode {
         eprintln!("{error}");
         return ExitCode::FAILURE;
     }
-    match serve::serve(settings) {
+    shared::settings::warn_of_misspelt::<proxy::runtime::settings::Settings>();
+    match check(&settings).and_then(|()| serve::serve(settings)) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             tracing::error!(error = format!("{error:#}"), "the proxy could not start");
             ExitCode::FAILURE
         }
     }
+}
+
+/// Stores that are away are waited for; an address that no store can have is a mistake, and told at once.
+fn check(settings: &proxy::runtime::settings::Settings) -> anyhow::Result<()> {
+    shared::db::check(&settings.database)?;
+    proxy::limits::check_redis_url(&settings.limits)
 }
 
 /// The allocator takes memory in large pieces and uses a little of each. Where the kernel backs every first touch with

@@ -42,6 +42,13 @@ pub enum DbError {
     Pool(tokio_postgres::Error),
 }
 
+/// Whether the settings could lead to a Postgres at all: URLs, modes and certificates are read, nobody is called.
+pub fn check(settings: &settings::Database) -> Result<(), DbError> {
+    Target::from_settings(settings, Url::Main)?;
+    Target::from_settings(settings, Url::Direct)?;
+    Ok(())
+}
+
 /// Makes the pool. Fails at once, with the real reason, when Postgres cannot be reached with these settings.
 pub async fn pool(settings: &settings::Database) -> Result<Pool, DbError> {
     connect(settings).await?;

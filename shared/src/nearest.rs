@@ -115,11 +115,39 @@ pub fn nearest<'a>(sent: &str, known: impl IntoIterator<Item = &'a str>) -> Opti
     if let Some(meant) = words.filter_map(|(_, meant)| known.iter().find(|one| *one == meant)).next() {
         return Some(meant);
     }
+    if let Some(whole) = whole_of(&plain, &known) {
+        return Some(whole);
+    }
     let close = known.into_iter().map(|one| (distance(&plain, &self::plain(one)), one));
     let (distance, one) = close.min_by_key(|(distance, _)| *distance)?;
     // One slip in three characters, and never a name that shares nothing.
     let allowed = (plain.chars().count() / 3).clamp(1, 4);
     (distance <= allowed && distance < plain.chars().count()).then_some(one)
+}
+
+/// The only name that begins or ends with what was sent: `color` is `color_code`, `token` is `vault_token`.
+fn whole_of<'a>(plain: &str, known: &[&'a str]) -> Option<&'a str> {
+    const SHORTEST: usize = 4;
+    let is_part = |one: &&&str| {
+        let whole = self::plain(one);
+        whole.starts_with(plain) || whole.ends_with(plain)
+    };
+    let mut found = known.iter().filter(is_part);
+    match (found.next(), found.next()) {
+        (Some(one), None) if plain.chars().count() >= SHORTEST => Some(one),
+        _ => None,
+    }
+}
+
+/// The known name that was surely meant: one slip of the finger, in long names two. For names that may as well be
+/// somebody else's, where `nearest` would guess too much.
+pub fn slip<'a>(sent: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    if sent.is_empty() || sent.len() > LONGEST {
+        return None;
+    }
+    let close = known.into_iter().map(|one| (distance(sent, one), one));
+    let (distance, one) = close.min_by_key(|(distance, _)| *distance)?;
+    (distance <= (sent.len() / 6).clamp(1, 2)).then_some(one)
 }
 
 /// Lower case without separators: `usageLimits` and `usage_limits` are one name.
@@ -167,6 +195,10 @@ mod tests {
             ("base_url", &fields, Some("custom_host")),
             ("nmae", &fields, Some("name")),
             ("completion.write", &scopes, Some("completions.write")),
+            ("custom", &fields, Some("custom_host")),
+            ("host_name", &fields, None),
+            ("limits", &["usage_limits", "rate_limits"][..], Some("usage_limits")),
+            ("rate", &["rate_limits", "rate_unit"][..], None),
             ("entirely_different", &fields, None),
             ("x", &fields, None),
             ("", &fields, None),

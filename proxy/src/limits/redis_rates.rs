@@ -64,10 +64,19 @@ pub enum Taken {
     },
 }
 
+/// Whether these could be addresses; nobody is called.
+pub fn check(urls: &str) -> Result<(), RedisError> {
+    nodes(urls).into_iter().try_for_each(|node| Client::open(node).map(|_| ()))
+}
+
+fn nodes(urls: &str) -> Vec<&str> {
+    urls.split(',').map(str::trim).filter(|url| !url.is_empty()).collect()
+}
+
 impl Redis {
     /// `urls`: one server, or several nodes of a Cluster with commas between them.
     pub async fn connect(urls: &str, patience: Duration) -> Result<Self, RedisError> {
-        let nodes: Vec<&str> = urls.split(',').map(str::trim).filter(|url| !url.is_empty()).collect();
+        let nodes = nodes(urls);
         let link = match urls.contains(',') {
             true => {
                 let cluster = ClusterClientBuilder::new(nodes).connection_timeout(patience).response_timeout(patience);

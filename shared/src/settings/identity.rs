@@ -1,6 +1,7 @@
 //! How callers are recognised.
 
 use ipnet::IpNet;
+use std::net::IpAddr;
 
 #[derive(Debug, Clone, clap::Args)]
 #[command(next_help_heading = "Identity")]
@@ -19,6 +20,13 @@ pub struct Identity {
     #[arg(long, env = "HEADERS_TO_METADATA", value_delimiter = ',')]
     pub headers_to_metadata: Vec<String>,
     /// Networks whose `X-Forwarded-For` is believed, comma separated.
-    #[arg(long, env = "TRUSTED_PROXIES", value_delimiter = ',', default_value = "127.0.0.0/8,::1/128")]
+    #[arg(long, env = "TRUSTED_PROXIES", value_delimiter = ',', value_parser = network, default_value = "127.0.0.0/8,::1/128")]
     pub trusted_proxies: Vec<IpNet>,
+}
+
+/// A single address is a network, too.
+fn network(text: &str) -> Result<IpNet, String> {
+    let text = text.trim();
+    let found = text.parse::<IpNet>().ok().or_else(|| text.parse::<IpAddr>().ok().map(IpNet::from));
+    found.ok_or_else(|| "it must be networks or addresses, as 10.0.0.0/8, with commas between them".to_owned())
 }

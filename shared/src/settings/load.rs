@@ -4,6 +4,7 @@
 //! every rule about values and about settings that need each other holds wherever a value comes from.
 
 use super::{AllSettings, file};
+use crate::nearest::nearest;
 use clap::builder::{Arg, Command, Resettable};
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{CommandFactory as _, Error, Parser};
@@ -118,7 +119,11 @@ fn file_values(path: &Path, text: String, settings: &[Setting]) -> Result<BTreeM
         let name = key.to_ascii_uppercase();
         let is_name = |setting: &&Setting| setting.name == name && setting.name.to_ascii_lowercase() == key;
         let Some(setting) = settings.iter().chain(&all).find(is_name) else {
-            return Err(refuse(format!("{}: there is no setting `{key}`", path.display())));
+            let names = settings.iter().chain(&all).map(|setting| setting.name.to_ascii_lowercase());
+            let names: Vec<String> = names.collect();
+            let meant = nearest(&key, names.iter().map(String::as_str));
+            let meant = meant.map(|meant| format!("; did you mean `{meant}`?")).unwrap_or_default();
+            return Err(refuse(format!("{}: there is no setting `{key}`{meant}", path.display())));
         };
         match value {
             file::FileValue::EmptyList if setting.has_default => {

@@ -64,7 +64,12 @@ fn no_setting_makes_a_library_print_request_heads() {
 
 #[test]
 fn a_malformed_filter_is_refused_by_name() {
-    let settings = Logs { log_level: "proxy=loud=x".into(), log_format: LogFormat::Json };
-    let error = init(&settings, "proxy").err().unwrap().to_string();
-    assert!(error.starts_with("LOG_LEVEL"), "{error}");
+    for text in ["proxy=loud=x", "verbos", "info,inof", "WARNING"] {
+        let settings = Logs { log_level: text.into(), log_format: LogFormat::Json };
+        let error = init(&settings, "proxy").err().unwrap().to_string();
+        assert!(error.starts_with("LOG_LEVEL"), "{text}: {error}");
+    }
+    for text in ["INFO", "off", "3", "proxy=debug,info", "proxy::walk=debug", "info, h2=debug"] {
+        assert!(filter(text).is_ok(), "{text}");
+    }
 }

@@ -56,6 +56,12 @@ fn a_list_is_replaced_by_the_stronger_source_and_not_appended_to() {
 }
 
 #[test]
+fn a_trusted_proxy_may_be_a_single_address() {
+    let found = program("", &[URL, ("TRUSTED_PROXIES", "10.0.0.7, fd00::/8")], "").unwrap().identity.trusted_proxies;
+    assert_eq!(found.iter().map(ToString::to_string).collect::<Vec<_>>(), ["10.0.0.7/32", "fd00::/8"]);
+}
+
+#[test]
 fn a_feature_is_switched_off_by_any_spelling_of_off() {
     for (env, file) in [(vec![URL, ("SCIM_ENABLED", "OFF")], ""), (vec![URL], "[features]\nscim_enabled = false")] {
         let features = program("", &env, file).unwrap().features;
@@ -77,6 +83,8 @@ fn a_setting_of_another_program_is_ignored_and_an_unknown_one_is_refused_by_name
         let error = program("", &[URL], &format!("{key} = 1")).unwrap_err();
         assert!(error.contains(&format!("there is no setting `{key}`")) && error.contains(DEFAULT_FILE), "{error}");
     }
+    let slip = program("", &[URL], "proxi_port = 1").unwrap_err();
+    assert!(slip.contains("did you mean `proxy_port`?"), "{slip}");
 }
 
 #[test]
@@ -94,6 +102,7 @@ fn a_malformed_value_is_told_by_setting_and_source() {
         ("", vec![URL, ("SCIM_ENABLED", "perhaps")], "", "expected ON or OFF"),
         ("", vec![URL, ("DATABASE_POOL_SIZE", "0")], "", "DATABASE_POOL_SIZE has a malformed value `0`"),
         ("", vec![URL], "trusted_proxies = []", "`trusted_proxies` cannot be an empty list"),
+        ("", vec![URL, ("TRUSTED_PROXIES", "10.0.0.0/99")], "", "networks or addresses, as 10.0.0.0/8"),
         ("", vec![], "", "--database-url"),
         ("--no-such-thing", vec![URL], "", "--no-such-thing"),
     ] {
