@@ -10,6 +10,7 @@ pub(crate) mod deployment_heartbeat;
 pub(crate) mod drain;
 pub(crate) mod follow;
 pub(crate) mod health;
+pub(crate) mod successor;
 
 use crate::gateway::Gateway;
 use crate::gateway::access_log::AccessLog;
@@ -146,7 +147,8 @@ pub fn serve(settings: Settings) -> anyhow::Result<()> {
     server.add_service(background_service("metrics", HealthPort { address, proxy, health }));
 
     tracing::info!(threads, port = settings.listen.proxy_port, "starting");
-    server.run(RunArgs { shutdown_signal: Box::new(Signals(leave)) });
+    let signals = Signals { drain: leave, upgrade_sock: settings.process.upgrade_sock.clone() };
+    server.run(RunArgs { shutdown_signal: Box::new(signals) });
     Ok(())
 }
 

@@ -1,13 +1,16 @@
 //! How the process stops. SIGTERM: not ready at once, listeners closed, running requests finished up to a limit, and
-//! out as soon as nothing runs. SIGQUIT: the same after handing the listening sockets to a new process. SIGINT: now.
+//! out as soon as nothing runs. SIGQUIT: the same after handing the listening sockets to a new process, and nothing at
+//! all when no new process asks for them. SIGINT: now.
 //!
 //! Pingora alone would sleep the whole grace period even when idle, and cut what still runs at its end.
 
+use super::successor;
 use async_trait::async_trait;
 use pingora_core::server::{ShutdownSignal, ShutdownSignalWatch, ShutdownWatch};
 use proxy::journal::Journal;
 use proxy::limits::Limits;
 use proxy::metrics::Metrics;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -89,7 +92,11 @@ impl Drain {
 }
 
 /// The signals, in the form that Pingora asks for.
-pub struct Signals(pub Arc<Drain>);
+pub struct Signals {
+    pub drain: Arc<Drain>,
+    /// Where a new process asks for the sockets.
+    pub upgrade_sock: PathBuf,
+}
 
 #[async_trait]
 impl ShutdownSignalWatch for Signals {
@@ -97,13 +104,27 @@ impl ShutdownSignalWatch for Signals {
         let listen = |kind| signal(kind).expect("a process may listen to its signals");
         let (mut quit, mut term, mut int) =
             (listen(SignalKind::quit()), listen(SignalKind::terminate()), listen(SignalKind::interrupt()));
-        tokio::select! {
-            _ = quit.recv() => ShutdownSignal::GracefulUpgrade,
-            _ = term.recv() => {
-                self.0.begin();
-                ShutdownSignal::GracefulTerminate
+        let mut is_asked_to_hand_over = false;
+        loop {
+            tokio::select! {
+                _ = quit.recv() => is_asked_to_hand_over = true,
+                _ = successor::waits(&self.upgrade_sock), if is_asked_to_hand_over => {
+                    return ShutdownSignal::GracefulUpgrade;
+                }
+                _ = sleep(successor::PATIENCE), if is_asked_to_hand_over => {
+                    is_asked_to_hand_over = false;
+                    let socket = self.upgrade_sock.display();
+                    tracing::error!(
+                        %socket,
+                        "SIGQUIT, but no new proxy waits for the listening sockets: this one goes on (start the new one first, with --upgrade and the same UPGRADE_SOCK)"
+                    );
+                }
+                _ = term.recv() => {
+                    self.drain.begin();
+                    return ShutdownSignal::GracefulTerminate;
+                }
+                _ = int.recv() => return ShutdownSignal::FastShutdown,
             }
-            _ = int.recv() => ShutdownSignal::FastShutdown,
         }
     }
 }
