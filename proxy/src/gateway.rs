@@ -4,6 +4,7 @@
 //! Retries: the engine lane has its own loop. That of the relay lane is in `to_provider`.
 
 pub(crate) mod access_log;
+mod admin_addresses;
 mod client;
 pub(crate) mod client_connection;
 pub(crate) mod control_plane;

@@ -1,14 +1,18 @@
 //! The way to the admin service: which of its addresses is alive. The proxy relays and does not authenticate.
 
+use super::admin_addresses::AdminAddresses;
+use async_trait::async_trait;
+use futures::FutureExt as _;
 use pingora_core::services::background::{GenBackgroundService, background_service};
 use pingora_core::upstreams::peer::HttpPeer;
-use pingora_load_balancing::LoadBalancer;
-use pingora_load_balancing::health_check::TcpHealthCheck;
+use pingora_load_balancing::health_check::{HealthObserve, TcpHealthCheck};
 use pingora_load_balancing::selection::RoundRobin;
+use pingora_load_balancing::{Backend, Backends, LoadBalancer};
 use std::sync::Arc;
 use std::time::Duration;
 
 const CHECK_EVERY: Duration = Duration::from_secs(1);
+const RESOLVE_EVERY: Duration = Duration::from_secs(10);
 const CONNECT: Duration = Duration::from_secs(2);
 const SILENCE: Duration = Duration::from_secs(60);
 
@@ -19,10 +23,15 @@ pub struct ControlPlane {
 impl ControlPlane {
     /// The addresses and the service that checks them.
     pub fn new(addresses: &[String]) -> anyhow::Result<(Self, GenBackgroundService<LoadBalancer<RoundRobin>>)> {
-        let mut admins: LoadBalancer<RoundRobin> = LoadBalancer::try_from_iter(addresses)
-            .map_err(|error| anyhow::anyhow!("ADMIN_ADDRESSES: {}: {error}", addresses.join(",")))?;
-        admins.set_health_check(TcpHealthCheck::new());
+        let addresses = AdminAddresses::new(addresses)?;
+        let mut admins: LoadBalancer<RoundRobin> = LoadBalancer::from_backends(Backends::new(Box::new(addresses)));
+        let mut check = TcpHealthCheck::new();
+        check.health_changed_callback = Some(Box::new(Told));
+        admins.set_health_check(check);
         admins.health_check_frequency = Some(CHECK_EVERY);
+        admins.update_frequency = Some(RESOLVE_EVERY);
+        // What was resolved at the start is known before the first request.
+        let _ = admins.update().now_or_never();
         let service = background_service("admin health checks", admins);
         Ok((Self { admins: service.task() }, service))
     }
@@ -36,5 +45,21 @@ impl ControlPlane {
         peer.options.read_timeout = Some(SILENCE);
         peer.options.write_timeout = Some(SILENCE);
         Some(peer)
+    }
+}
+
+/// One line for each change; the library's own is a page of its peer's options.
+struct Told;
+
+#[async_trait]
+impl HealthObserve for Told {
+    async fn observe(&self, target: &Backend, healthy: bool) {
+        let address = target.addr.to_string();
+        match healthy {
+            true => tracing::info!(address, "an admin answers again"),
+            false => {
+                tracing::warn!(address, "an admin does not answer: control-plane requests go to the others, if any")
+            }
+        }
     }
 }
