@@ -34,7 +34,7 @@ impl JournalMeters {
             Ok(counter)
         };
         let backlog_bytes =
-            IntGauge::new("gateway_journal_backlog_bytes", "Logs on disk that are not in Postgres yet.")?;
+            IntGauge::new("gateway_journal_backlog_bytes", "Bytes of logs on disk that are not in Postgres yet.")?;
         let lag_seconds =
             Gauge::new("gateway_journal_lag_seconds", "Age of the oldest log that is not in Postgres yet.")?;
         registry.register(Box::new(backlog_bytes.clone()))?;
@@ -50,7 +50,10 @@ impl JournalMeters {
         Ok(Self {
             spend: SpendMeters::new(registry)?,
             records: counter("gateway_journal_records_total", "Calls noted in the journal.")?,
-            shipped: counter("gateway_journal_shipped_total", "Logs stored in Postgres, adopted ones included.")?,
+            shipped: counter(
+                "gateway_journal_shipped_total",
+                "Logs stored in Postgres, those of gone processes included.",
+            )?,
             lost: counter(
                 "gateway_journal_lost_total",
                 "Logs lost because the disk refused them or the journal was full; must be 0.",
@@ -73,13 +76,16 @@ impl JournalMeters {
             spans: counter("gateway_trace_spans_total", "Spans that the collector of traces took.")?,
             spans_dropped: counter(
                 "gateway_trace_spans_dropped_total",
-                "Spans that it did not take in a few tries, or that found no room to wait for it.",
+                "Spans that the collector of traces did not take in a few tries, or that found no room to wait for it.",
             )?,
             spans_waiting,
             backlog_bytes,
             lag_seconds,
             bodies_stored: counter("gateway_log_bodies_stored_total", "Bodies of calls stored in the log store.")?,
-            bodies_bytes: counter("gateway_log_bodies_bytes_total", "Bytes of them, as they are stored.")?,
+            bodies_bytes: counter(
+                "gateway_log_bodies_bytes_total",
+                "Bytes of bodies stored in the log store, compressed.",
+            )?,
             bodies_failures: counter(
                 "gateway_log_bodies_failures_total",
                 "Times bodies could not be sent to the log store; they wait on disk.",

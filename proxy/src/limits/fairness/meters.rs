@@ -36,7 +36,10 @@ impl FairnessMeters {
         registry.register(Box::new(shed.clone()))?;
         Ok(Self {
             in_use: gauge("gateway_fairness_in_use", "Calls under way to providers that limit their concurrency.")?,
-            waiting: gauge("gateway_fairness_waiting", "Calls that wait for their turn at such a provider.")?,
+            waiting: gauge(
+                "gateway_fairness_waiting",
+                "Calls that wait for their turn at a provider that limits its concurrency.",
+            )?,
             shed: REASONS.map(|(_, reason)| shed.with_label_values(&[reason])),
         })
     }
