@@ -10,6 +10,7 @@ use std::collections::BTreeSet;
 
 /// How many are told of where several are as likely.
 const SHOWN: usize = 3;
+const ADMIN: &str = "admin";
 
 /// A sentence to go with a refusal, about the whole path as it was sent; none when nothing comes close.
 pub fn hint(method: &str, path: &str) -> Option<String> {
@@ -49,13 +50,26 @@ pub fn meant(method: &str, path: &str) -> Option<&'static Operation> {
 
 /// In the order of the table.
 fn likeliest(method: &str, path: &str) -> Vec<&'static Operation> {
-    let segments: Vec<&str> = path.trim_matches('/').split('/').collect();
-    let resources: BTreeSet<&str> = operations().filter_map(resource).collect();
-    let Some(meant) = segments.first().and_then(|first| nearest(first, resources)) else { return Vec::new() };
+    let mut segments: Vec<&str> = path.trim_matches('/').split('/').collect();
+    // Of inference, so that `model` is not taken for `model-configs`; nothing here is about it.
+    let resources: BTreeSet<&str> = operations().filter_map(resource).chain(["models"]).collect();
+    let first = segments.first().copied().unwrap_or_default();
+    let meant = nearest(first, resources).or_else(|| {
+        // People and the organisation are looked for at the root, too.
+        nearest(first, operations().filter_map(below_admin))?;
+        segments.insert(0, ADMIN);
+        Some(ADMIN)
+    });
+    let Some(meant) = meant else { return Vec::new() };
     let of_resource = operations().filter(|one| resource(one) == Some(meant));
     let rated: Vec<_> = of_resource.map(|one| (likeness(one, method, &segments), one)).collect();
     let best = rated.iter().map(|(likeness, _)| *likeness).max();
     rated.into_iter().filter(|(likeness, _)| Some(*likeness) == best).map(|(_, one)| one).collect()
+}
+
+/// What a path below `/admin` is about.
+fn below_admin(operation: &'static Operation) -> Option<&'static str> {
+    operation.path.strip_prefix("/admin/")?.split('/').next()
 }
 
 fn resource(operation: &Operation) -> Option<&'static str> {
@@ -89,9 +103,15 @@ mod tests {
             ("GET", "/apikeys", Some("/api-keys")),
             ("POST", "/config", Some("/configs")),
             ("GET", "/config/main/version", Some("/configs/{slug}/versions")),
+            ("GET", "/users", Some("/admin/users")),
+            ("GET", "/users/0b0cb1f4", Some("/admin/users/{userId}")),
+            ("POST", "/users/invites", Some("/admin/users/invites")),
+            ("GET", "/organization", Some("/admin/organisation")),
             ("POST", "/chat/completions", None),
             ("POST", "/files", None),
             ("GET", "/models", None),
+            ("GET", "/model", None),
+            ("GET", "/audit", Some("/audit-logs")),
             ("GET", "/batches", None),
             ("POST", "/vector_stores", None),
             ("POST", "/responses", None),

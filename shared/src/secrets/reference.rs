@@ -1,6 +1,7 @@
 //! Which secret, in which manager, and how we prove who we are to it. The fields of each manager and mode are a table,
 //! by which the control plane checks, masks and seals and the proxy reads.
 
+use crate::nearest::nearest;
 use crate::seal::Secret;
 use serde_json::{Map, Value};
 use sha2::{Digest as _, Sha256};
@@ -206,8 +207,18 @@ impl ManagerKind {
 pub fn fields(kind: ManagerKind, config: &Map<String, Value>) -> Result<&'static [Field], BadAccess> {
     let mode = config.get(kind.mode_field()).and_then(Value::as_str).unwrap_or_default();
     let found = kind.modes().iter().find(|(name, _)| *name == mode);
-    let wrong = || bad(kind.mode_field(), format!("must be of {}", kind.mode_names().join(", ")));
+    let wrong = || {
+        let names = kind.mode_names();
+        let listed: Vec<String> = names.iter().map(|name| format!("`{name}`")).collect();
+        let meant = hint(mode, names);
+        bad(kind.mode_field(), format!("must be one of {}{meant}", listed.join(", ")))
+    };
     found.map(|(_, fields)| *fields).ok_or_else(wrong)
+}
+
+/// `token` is what others call `vault_token`.
+fn hint<'a>(sent: &str, known: impl IntoIterator<Item = &'a str>) -> String {
+    nearest(sent, known).map(|meant| format!("; did you mean `{meant}`?")).unwrap_or_default()
 }
 
 const LONGEST: usize = 4096;
@@ -219,7 +230,8 @@ impl ManagerAccess {
         let fields = fields(kind, config)?;
         let is_known = |name: &str| name == kind.mode_field() || fields.iter().any(|field| field.name == name);
         if let Some(unknown) = config.keys().find(|name| !is_known(name)) {
-            return Err(bad(unknown, "is not a field of this way to authenticate"));
+            let meant = hint(unknown, fields.iter().map(|field| field.name));
+            return Err(bad(unknown, format!("is not a field of this way to authenticate{meant}")));
         }
         for field in fields {
             match config.get(field.name) {

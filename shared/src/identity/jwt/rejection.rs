@@ -96,8 +96,8 @@ impl fmt::Display for Rejection {
             Self::Type(typ) => write!(f, "type {} is not JWT", plain(typ)),
             Self::Critical => f.write_str("header asks for extensions (crit) that are not known here"),
             Self::NoKeyId => f.write_str("header has no kid"),
-            Self::UnknownOrganisation => f.write_str("unknown organisation"),
-            Self::NoKeySet => f.write_str("organisation has no JWKS"),
+            Self::UnknownOrganisation => f.write_str("unknown organisation (its id is the claim gateway_oid)"),
+            Self::NoKeySet => f.write_str("organisation has no JWKS (jwks_url or jwks_json of its auth settings)"),
             Self::KeySetUnreachable(why) => write!(f, "JWKS could not be fetched: {}", plain(why)),
             Self::UnknownKeyId(kid) => write!(f, "no key in the JWKS matches kid {}", plain(kid)),
             Self::UnusableKey { kid, why } => write!(f, "the key with kid {} {why}", plain(kid)),
@@ -109,9 +109,15 @@ impl fmt::Display for Rejection {
             Self::NotYetValid(at) => write!(f, "not valid before {}", time(at)),
             Self::IssuedLater(at) => write!(f, "issued in the future, at {}", time(at)),
             Self::Claim { name, why } => write!(f, "claim {name} {}", plain(why)),
-            Self::Workspace(workspace) => write!(f, "workspace {} is not available", plain(workspace)),
+            Self::Workspace(workspace) => {
+                write!(
+                    f,
+                    "workspace {} is not available (its slug or id is the claim gateway_workspace)",
+                    plain(workspace)
+                )
+            }
             Self::Person(person) => write!(f, "user {} is not active in this organisation", plain(person)),
-            Self::NoScope => f.write_str("no usable scope"),
+            Self::NoScope => f.write_str("no usable scope (the claim scope holds them, as completions.write)"),
             Self::MissingScope(scope) => write!(f, "it does not hold the scope {scope}"),
         }
     }
@@ -137,6 +143,6 @@ mod tests {
         assert!(message.starts_with("JWT rejected: no key in the JWKS matches kid abx"), "{message}");
         assert!(message.len() < 200);
         let workspace = Rejection::Workspace(String::new()).to_string();
-        assert_eq!(workspace, "JWT rejected: workspace (none) is not available");
+        assert!(workspace.starts_with("JWT rejected: workspace (none) is not available (its slug"), "{workspace}");
     }
 }
