@@ -41,6 +41,11 @@ impl Mail {
         Ok(Self { server, from })
     }
 
+    /// Whether mail leaves at all.
+    pub fn has_server(&self) -> bool {
+        self.server.is_some()
+    }
+
     /// Begins to send, and returns at once.
     pub fn send(&self, letter: Letter) {
         let mail = self.clone();

@@ -30,6 +30,7 @@ mod workspaces;
 use crate::crud::Routes;
 use crate::http::ApiError;
 use crate::openapi::{self, Doc, schema};
+use axum::extract::Path;
 use axum::http::header;
 use axum::response::IntoResponse;
 use bytes::Bytes;
@@ -95,8 +96,21 @@ pub fn key_table() -> shared::db::table::Table {
 }
 
 /// Catches what is none of the three kinds, so that a mistyped path is not taken for a provider's.
-async fn no_such_kind_of_key() -> ApiError {
-    ApiError::invalid("There is no such kind of API key")
+async fn no_such_kind_of_key(Path((of, kind)): Path<(String, String)>) -> ApiError {
+    match (crate::identity::tenancy::id(&of), kind.as_str()) {
+        (Some(_), "suspend" | "disable" | "deactivate" | "revoke") => ApiError::invalid(
+            "There is no such operation: a key is suspended by PUT /v1/api-keys/{id} {\"status\": \"suspended\"}",
+        ),
+        (Some(_), "resume" | "enable" | "activate") => ApiError::invalid(
+            "There is no such operation: a key is resumed by PUT /v1/api-keys/{id} {\"status\": \"active\"}",
+        ),
+        (Some(_), _) => {
+            ApiError::invalid("There is no such operation on an API key; the nearest is POST /v1/api-keys/{id}/rotate")
+        }
+        (None, _) => ApiError::invalid(
+            "There is no such kind of API key: there are organisation/service, workspace/service and workspace/user",
+        ),
+    }
 }
 
 /// `GET /openapi.json`, below `/v1` and at the root.

@@ -63,9 +63,9 @@ pub async fn keep<R: Versioned>(resource: &R, action: &Action<'_>) -> Result<(),
 /// A version of this resource and no other's.
 pub async fn find<R: Versioned>(db: &impl GenericClient, resource: &R, name: &str) -> Result<Version, ApiError> {
     const NO_SUCH: ApiError = ApiError::NotFound("version");
-    let id = tenancy::id(name).ok_or(NO_SUCH)?;
-    let sql = format!("SELECT {COLUMNS} FROM {} WHERE id = $1 AND {} = $2", R::VERSIONS, R::OWNER);
-    match db.query_opt(&sql, &[&id, &resource.id()]).await? {
+    let (id, number) = (tenancy::id(name), name.parse::<i32>().ok());
+    let sql = format!("SELECT {COLUMNS} FROM {} WHERE (id = $1 OR number = $2) AND {} = $3", R::VERSIONS, R::OWNER);
+    match db.query_opt(&sql, &[&id, &number, &resource.id()]).await? {
         Some(row) => Ok(row::read(&row)?),
         None => Err(NO_SUCH),
     }
@@ -91,7 +91,8 @@ pub async fn differences<R: Versioned>(State(app): State<App>, call: Call, Path(
     let query = call.query();
     let db = app.db.get().await?;
     let resource = seen::<R>(&*db, &call, &name).await?;
-    let from = query.text("from").ok_or_else(|| ApiError::field("from", "is required: the id of a version"))?;
+    let from =
+        query.text("from").ok_or_else(|| ApiError::field("from", "is required: the id or the number of a version"))?;
     let from = find(&*db, &resource, from).await?;
     let current = resource.version_id().to_string();
     let to = find(&*db, &resource, query.text("to").unwrap_or(&current)).await?;

@@ -46,6 +46,9 @@ pub enum ApiError {
     /// Also the answer for what exists outside the caller's organisation or workspace: never confirm it.
     #[error("There is no such {0}")]
     NotFound(&'static str),
+    /// The same, of what a field of the request names.
+    #[error("{field}: there is no such {object}")]
+    NoSuch { field: String, object: &'static str },
     /// A miss in the public price list, whose clients read `error` as a text.
     #[error("There is no {0}")]
     NotListed(&'static str),
@@ -83,6 +86,10 @@ impl ApiError {
         Self::Invalid { field: Some(field.into()), message: message.into() }
     }
 
+    pub fn no_such(field: impl Into<String>, object: &'static str) -> Self {
+        Self::NoSuch { field: field.into(), object }
+    }
+
     /// The same error, found inside `outer`.
     pub fn under(self, outer: &str) -> Self {
         let joined = |inner: String| match inner.as_str() {
@@ -111,7 +118,7 @@ impl ApiError {
             Self::Token(rejection) if rejection.is_forbidden() => StatusCode::FORBIDDEN,
             Self::Token(_) => StatusCode::UNAUTHORIZED,
             Self::Conflict(_) | Self::InUse { .. } => StatusCode::CONFLICT,
-            Self::NotFound(_) | Self::NotListed(_) => StatusCode::NOT_FOUND,
+            Self::NotFound(_) | Self::NoSuch { .. } | Self::NotListed(_) => StatusCode::NOT_FOUND,
             Self::FeatureOff { .. } | Self::LimitReached { .. } => StatusCode::PAYMENT_REQUIRED,
             Self::RateLimited { .. } => StatusCode::TOO_MANY_REQUESTS,
             Self::TooSlow => StatusCode::GATEWAY_TIMEOUT,
@@ -132,7 +139,7 @@ impl ApiError {
             Self::RateLimited { .. } => "AB06",
             Self::Token(rejection) => rejection.code(),
             Self::Conflict(_) | Self::InUse { .. } => "AB07",
-            Self::NotFound(_) | Self::NotListed(_) => "AB08",
+            Self::NotFound(_) | Self::NoSuch { .. } | Self::NotListed(_) => "AB08",
             Self::FeatureOff { .. } | Self::LimitReached { .. } => "AB09",
             Self::NotBuilt => "AB10",
         }
@@ -158,6 +165,9 @@ impl ApiError {
         let errors: Vec<Value> = match self {
             Self::Invalid { field: Some(field), message } => {
                 vec![FieldFault::new(field.as_str(), message.as_str()).to_json()]
+            }
+            Self::NoSuch { field, object } => {
+                vec![FieldFault::new(field.as_str(), format!("there is no such {object}")).to_json()]
             }
             Self::Faults(faults) => faults.iter().map(FieldFault::to_json).collect(),
             Self::Config(faults) => faults.iter().map(config_error).collect(),

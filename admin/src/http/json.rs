@@ -22,9 +22,7 @@ pub fn value(body: &[u8]) -> Result<Value, ApiError> {
     if body.trim_ascii().is_empty() {
         return Ok(Value::Object(Map::new()));
     }
-    let Ok(value) = serde_json::from_slice(body) else {
-        return Err(ApiError::invalid("The body is not valid JSON"));
-    };
+    let value = serde_json::from_slice(body).map_err(|error| not_json(&error))?;
     match path_of_nul(&value) {
         Some(path) => Err(ApiError::field(path, "must not contain the character NUL")),
         None => Ok(value),
@@ -54,10 +52,18 @@ pub fn parse_bytes<T: DeserializeOwned>(body: &[u8]) -> Result<T, ApiError> {
             let message = message.rsplit_once(" at line ").map_or(message.as_str(), |(message, _)| message);
             refusal(if path == "." { "" } else { &path }, message)
         }
-        false => ApiError::invalid("The body is not valid JSON"),
+        false => not_json(error.inner()),
     })?;
-    reader.end().map_err(|_| ApiError::invalid("The body is not valid JSON"))?;
+    reader.end().map_err(|error| not_json(&error))?;
     Ok(read)
+}
+
+/// Where it breaks off being JSON. The parser's words about that are about punctuation and repeat nothing of the body.
+fn not_json(error: &serde_json::Error) -> ApiError {
+    let said = error.to_string();
+    let why = said.rsplit_once(" at line ").map_or(said.as_str(), |(why, _)| why);
+    let (line, column) = (error.line(), error.column());
+    ApiError::invalid(format!("The body is not valid JSON: {why} (line {line}, column {column})"))
 }
 
 /// As `parse`, for a value found at `field` of the body.
@@ -79,6 +85,8 @@ fn refusal(path: &str, message: &str) -> ApiError {
     }
     let text = match message.rsplit_once(", expected ") {
         Some((_, expected)) => format!("must be {}", spoken(expected)),
+        // The library's words are about characters, and repeat them.
+        None if message.starts_with("UUID parsing failed") => "must be an id, as its list shows it (a UUID)".to_owned(),
         None => message.to_owned(),
     };
     if path.is_empty() { ApiError::invalid(text) } else { ApiError::field(path, text) }

@@ -50,7 +50,7 @@ pub async fn asked(db: &impl GenericClient, caller: &Caller, name: Option<&str>)
             }
         }
         (None, Some(found)) => Ok(Some(found)),
-        (None, None) => Err(ApiError::NotFound("workspace")),
+        (None, None) => Err(ApiError::no_such("workspace_id", "workspace")),
     }
 }
 

@@ -116,7 +116,7 @@ async fn named(db: &impl GenericClient, organisation: Uuid, names: &str) -> Resu
     }
     let is_found = |name: &&str| found.iter().any(|(id, slug)| slug == name || tenancy::id(name) == Some(*id));
     if found.is_empty() || !names.iter().all(is_found) {
-        return Err(ApiError::NotFound("workspace"));
+        return Err(ApiError::no_such("workspace_slug", "workspace"));
     }
     Ok(match found.as_slice() {
         [(id, _)] => VisibleWorkspaces::One(*id),

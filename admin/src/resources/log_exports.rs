@@ -201,7 +201,14 @@ impl LogExport {
     fn must_be(&self, statuses: &[ExportStatus], done: &str) -> Result<(), ApiError> {
         match statuses.contains(&self.status) {
             true => Ok(()),
-            false => Err(ApiError::invalid(format!("An export that is `{}` cannot be {done}", self.status.as_str()))),
+            false => {
+                let then = match self.status {
+                    ExportStatus::Draft => "; POST /v1/logs/exports/{exportId}/start starts it",
+                    _ => "",
+                };
+                let status = self.status.as_str();
+                Err(ApiError::invalid(format!("An export that is `{status}` cannot be {done}{then}")))
+            }
         }
     }
 

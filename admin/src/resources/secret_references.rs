@@ -6,7 +6,7 @@ mod docs;
 mod workspaces;
 
 use crate::crud::{self, Action, Resource, Routes, Verb};
-use crate::http::{ApiError, Field, PageSizes, Time, text};
+use crate::http::{ApiError, Field, FieldFault, PageSizes, Time, text};
 use crate::identity::Call;
 use auth_config::AuthConfig;
 use serde::{Deserialize, Serialize};
@@ -128,8 +128,8 @@ impl Resource for SecretReference {
 
     async fn create(action: &Action<'_>, body: NewReference) -> Result<Columns, ApiError> {
         own_organisation(action, body.organisation_id)?;
-        let kinds = ManagerKind::ALL.map(ManagerKind::as_str).join(", ");
-        let wrong = || ApiError::field("manager_type", format!("must be of {kinds}"));
+        let kinds = ManagerKind::ALL.map(ManagerKind::as_str);
+        let wrong = || ApiError::Faults(vec![FieldFault::not_among("manager_type", &body.manager_type, &kinds)]);
         let kind = ManagerKind::parse(&body.manager_type).ok_or_else(wrong)?;
         let name = text::name("name", body.name)?;
         let config = AuthConfig::checked(kind, body.auth_config, action.app.lends_identity)?;
@@ -217,19 +217,20 @@ impl Resource for SecretReference {
 
 static LISTED: &[&str] = &["id", "name", "slug", "manager_type", "status", "created_at", "last_updated_at", "object"];
 
-/// Tables with `secret_mappings`: each one joins here with what its rows are called.
-static USERS: &[(&str, &str)] = &[("integrations", "an integration")];
+/// Tables with `secret_mappings`: each one joins here with what one of its rows is called.
+static USERS: &[(&str, &str)] = &[("integrations", "the integration")];
 
 async fn refuse_while_used(action: &Action<'_>, reference: &SecretReference) -> Result<(), ApiError> {
     for (table, kind) in USERS {
         let sql = format!(
-            "SELECT EXISTS (SELECT FROM {table} WHERE organisation_id = $1 AND status <> 'archived'
-                            AND (secret_mappings @> $2 OR secret_mappings @> $3))"
+            "SELECT slug FROM {table} WHERE organisation_id = $1 AND status <> 'archived'
+                    AND (secret_mappings @> $2 OR secret_mappings @> $3) ORDER BY slug LIMIT 1"
         );
         let [by_id, by_slug] =
             [reference.id.to_string(), reference.slug.clone()].map(|name| json!([{ "secret_reference_id": name }]));
-        if action.tx.query_one(&sql, &[&action.organisation_id(), &by_id, &by_slug]).await?.try_get(0)? {
-            return Err(ApiError::invalid(format!("This secret reference is still used by {kind}")));
+        if let Some(user) = action.tx.query_opt(&sql, &[&action.organisation_id(), &by_id, &by_slug]).await? {
+            let slug: &str = user.try_get("slug")?;
+            return Err(ApiError::invalid(format!("This secret reference is still used by {kind} `{slug}`")));
         }
     }
     Ok(())

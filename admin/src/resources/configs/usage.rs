@@ -26,14 +26,18 @@ pub async fn refuse_while_in_use(action: &Action<'_>, id: Uuid, slug: &str, work
     const USERS: &str = "SELECT
         EXISTS (SELECT FROM workspaces WHERE organisation_id = $1 AND id = $2 AND status = 'active'
                 AND defaults ->> 'user_api_key_config' IN ($3, $4)) AS workspace,
-        EXISTS (SELECT FROM api_keys WHERE organisation_id = $1 AND (workspace_id = $2 OR workspace_id IS NULL)
+        (SELECT min(name) FROM api_keys WHERE organisation_id = $1 AND (workspace_id = $2 OR workspace_id IS NULL)
+                AND status <> 'archived' AND defaults ->> 'config_id' IN ($3, $4)) AS key,
+        (SELECT count(*) FROM api_keys WHERE organisation_id = $1 AND (workspace_id = $2 OR workspace_id IS NULL)
                 AND status <> 'archived' AND defaults ->> 'config_id' IN ($3, $4)) AS keys";
     let id = id.to_string();
     let row = action.tx.query_one(USERS, &[&action.organisation_id(), &workspace, &id, &slug]).await?;
-    let user = match (row.try_get("workspace")?, row.try_get("keys")?) {
-        (true, _) => "the workspace's user API keys",
-        (false, true) => "an API key",
-        (false, false) => return Ok(()),
+    let user = match (row.try_get("workspace")?, row.try_get::<_, Option<&str>>("key")?, row.try_get::<_, i64>("keys")?)
+    {
+        (true, ..) => "the workspace's user API keys".to_owned(),
+        (false, Some(name), 1) => format!("the API key `{name}`"),
+        (false, Some(name), count) => format!("the API key `{name}` and {} more", count - 1),
+        (false, None, _) => return Ok(()),
     };
     Err(ApiError::Conflict(format!("This config is still in use by {user}")))
 }

@@ -14,6 +14,7 @@ use axum::extract::{Path, State};
 use axum::http::{HeaderMap, HeaderName, HeaderValue, header};
 use serde::Deserialize;
 use serde_json::{Value, json};
+use shared::nearest::nearest;
 use shared::providers::{Auth, ProviderEntry};
 use std::time::{Duration, Instant};
 
@@ -47,7 +48,7 @@ pub async fn try_stored(State(app): State<App>, call: Call, Path(name): Path<Str
 /// `POST /providers/types/{type}/test`: settings that are not saved.
 pub async fn try_settings(State(app): State<App>, call: Call, Path(slug): Path<String>) -> Answer {
     let sent: TriedAccount = call.body()?;
-    let provider = app.providers.get(slug.as_str()).ok_or(ApiError::NotFound("type of provider"))?;
+    let provider = app.providers.get(slug.as_str()).ok_or_else(|| no_such_type(&app, &slug))?;
     let mut account = OpenedAccount::default();
     account.change(Some(sent.key), sent.configurations, &Value::Null);
     let checked = AccountToCheck {
@@ -59,6 +60,14 @@ pub async fn try_settings(State(app): State<App>, call: Call, Path(slug): Path<S
     };
     checked.check()?;
     Ok(Json(tried(&app, provider, &account).await))
+}
+
+/// The path is at fault, so it is 404; the name is what was mistyped.
+fn no_such_type(app: &App, slug: &str) -> ApiError {
+    match nearest(slug, app.providers.iter().map(|one| &*one.slug)) {
+        Some(meant) => ApiError::NoSuchPath { hint: Some(format!("was the provider `{meant}` meant?")) },
+        None => ApiError::NotFound("type of provider"),
+    }
 }
 
 /// How an account of this provider is tried: what its address is asked for.
@@ -97,7 +106,7 @@ async fn tried(app: &App, provider: &ProviderEntry, account: &OpenedAccount) -> 
     let start = Instant::now();
     let answer = tokio::time::timeout(PATIENCE, app.outbound.status(&url, &headers)).await;
     let answer = answer.unwrap_or_else(|_| Err(format!("it did not answer within {} s", PATIENCE.as_secs())));
-    let verdict = verdict(&answer);
+    let verdict = verdict(&answer, own.is_some());
     json!({
         "object": "integration-test",
         "is_tested": true,
@@ -145,9 +154,13 @@ struct ProbeVerdict {
     message: String,
 }
 
-fn verdict(answer: &Result<u16, String>) -> ProbeVerdict {
+/// `has_own_host`: whether the account names an address of its own.
+fn verdict(answer: &Result<u16, String>, has_own_host: bool) -> ProbeVerdict {
     let (is_working, message) = match answer {
-        Err(why) => (Some(false), format!("The provider cannot be reached: {why}; check `custom_host`")),
+        Err(why) => {
+            let check = if has_own_host { "check `custom_host`" } else { "does this machine reach the internet?" };
+            (Some(false), format!("The provider cannot be reached: {why}; {check}"))
+        }
         Ok(200..=299) => (Some(true), "The provider accepts the account".to_owned()),
         Ok(status @ (401 | 403)) => {
             (Some(false), format!("The provider refused the credential ({status}); check `key`"))
@@ -186,10 +199,17 @@ mod tests {
             (Ok(418), Some(false), "(418)"),
             (Err("its host name did not resolve".to_owned()), Some(false), "did not resolve"),
         ] {
-            let verdict = verdict(&answer);
+            let verdict = verdict(&answer, true);
             assert_eq!(verdict.is_working, is_working, "{answer:?}");
             assert!(verdict.message.contains(part), "{answer:?}: {}", verdict.message);
         }
+    }
+
+    #[test]
+    fn nobody_is_sent_to_a_setting_that_they_did_not_make() {
+        let lost = Err("its host name did not resolve".to_owned());
+        assert!(verdict(&lost, true).message.ends_with("check `custom_host`"));
+        assert!(!verdict(&lost, false).message.contains("custom_host"));
     }
 
     #[test]

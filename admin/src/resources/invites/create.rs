@@ -70,6 +70,7 @@ pub async fn create(State(app): State<App>, call: Call) -> Answer {
     let letter = letter(&action, &invite, &link).await?;
     let change = Change { resource_id: invite.id.to_string(), before: None, after: Some(invite.shown(&call)) };
     action.commit(change).await?;
+    warn_of_no_mail(&app, &call);
     app.mail.send(letter);
     Ok(Json(json!({ "id": invite.id, "invite_link": link.url, "object": Invite::OBJECT })))
 }
@@ -92,8 +93,16 @@ pub async fn resend(State(app): State<App>, call: Call, Path(id): Path<String>) 
     let letter = letter(&action, &after, &link).await?;
     let (id, before, after) = (before.id.to_string(), before.shown(&call), after.shown(&call));
     action.commit(Change { resource_id: id, before: Some(before), after: Some(after) }).await?;
+    warn_of_no_mail(&app, &call);
     app.mail.send(letter);
     Ok(Json(json!({ "invite_link": link.url, "inviteLink": link.url })))
+}
+
+/// Whoever invites would wait for an answer to a mail that nobody got.
+fn warn_of_no_mail(app: &App, call: &Call) {
+    if !app.mail.has_server() {
+        call.origin.warn("no mail was sent (there is no SMTP_HOST): pass the invite_link on yourself".to_owned());
+    }
 }
 
 /// What the person invited follows. The token stands behind the `#`, which browsers do not send to servers' logs.
@@ -140,9 +149,9 @@ async fn seats(action: &Action<'_>, sent: Vec<NewSeat>) -> Result<Vec<Seat>, Api
     for (n, NewSeat { id, role }) in sent.into_iter().enumerate() {
         let field = |name: &str| format!("workspaces[{n}].{name}");
         let role = WorkspaceRole::parse(&role)
-            .ok_or_else(|| ApiError::field(field("role"), "must be of admin, manager, member"))?;
+            .ok_or_else(|| ApiError::field(field("role"), "must be one of `admin`, `manager`, `member`"))?;
         let found = tenancy::find_workspace(&action.tx, action.organisation_id(), &id).await?;
-        let workspace_id = found.ok_or(ApiError::NotFound("workspace"))?;
+        let workspace_id = found.ok_or_else(|| ApiError::no_such(field("id"), "workspace"))?;
         if seats.iter().any(|seat| seat.workspace_id == workspace_id) {
             return Err(ApiError::field(field("id"), "is named twice"));
         }
@@ -178,7 +187,11 @@ async fn conforms(action: &Action<'_>, key: Option<&KeyDetails>) -> Result<(), A
 
 fn pending_already(error: tokio_postgres::Error) -> ApiError {
     match ApiError::from(error) {
-        ApiError::Conflict(_) => ApiError::Conflict("There is a pending invite for this e-mail address already".into()),
+        ApiError::Conflict(_) => {
+            let message =
+                "There is a pending invite for this e-mail address already: send it again, or cancel it first";
+            ApiError::Conflict(message.into())
+        }
         other => other,
     }
 }

@@ -146,7 +146,9 @@ async fn integration_for(action: &Action<'_>, name: &str, workspace: Uuid) -> Re
     if row.try_get("is_own")? || action.tx.query_opt(GRANTED, &[&id, &workspace]).await?.is_some() {
         return Ok(id);
     }
-    Err(ApiError::Forbidden("The workspace has no access to this integration"))
+    Err(ApiError::Forbidden(
+        "The workspace has no access to this integration; PUT /v1/integrations/{slug}/workspaces gives it",
+    ))
 }
 
 /// The limits of something new.

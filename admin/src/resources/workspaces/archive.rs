@@ -48,7 +48,7 @@ pub async fn archive(State(app): State<App>, call: Call, Path(name): Path<String
     }
     let shown = super::naming::joined(workspace.icon.as_deref(), &workspace.name);
     if ![&workspace.name, &shown].contains(&&farewell.name) {
-        return Err(ApiError::field("name", "must be the name of the workspace"));
+        return Err(ApiError::field("name", "must repeat the name of the workspace (not its slug), as a confirmation"));
     }
     if !farewell.force_delete {
         refuse_while_in_use(&action, workspace.id).await?;
