@@ -207,7 +207,7 @@ def check_dockerfile():
                 fault(f"Dockerfile: {name} has no {wanted}")
 
 
-def check_units():
+def check_units(known):
     for name, program in (("gateway-admin.service", "gateway-admin"), ("gateway-proxy@.service", "gateway-proxy")):
         unit = configparser.RawConfigParser(strict=False)
         unit.optionxform = str
@@ -229,6 +229,9 @@ def check_units():
             for line in said.stderr.splitlines():
                 if name.split("@")[0].split(".")[0] in line and "is not executable" not in line:
                     fault(f"systemd: {line}")
+    for line in (DEPLOY / "systemd/gateway.env").read_text().splitlines():
+        if line and not line.startswith("#") and line.split("=")[0] not in known:
+            fault(f"gateway.env has {line.split('=')[0]}, which is no setting")
     script = DEPLOY / "systemd/gateway-proxy-handover"
     if subprocess.run(["sh", "-n", str(script)]).returncode != 0:
         fault("gateway-proxy-handover is no shell script")
@@ -238,7 +241,7 @@ known = settings()
 check_chart(known)
 check_compose(known)
 check_dockerfile()
-check_units()
+check_units(known)
 for text in faults:
     print(f"deploy: {text}", file=sys.stderr)
 print(f"deploy: {len(faults)} faults" if faults else "deploy: all well")
