@@ -77,7 +77,7 @@ async fn what_is_no_live_key_is_refused_with_its_reason() {
         (client.with_key(&archived.key), "The API key is archived"),
         (client.with_key(&expired.key), "The API key has expired"),
         (client.with_key(&marked.key), "The API key has expired"),
-        (client.with_key(JWT), "JWT rejected: unknown organisation"),
+        (client.with_key(JWT), "JWT rejected: unknown organisation (its id is the claim gateway_oid)"),
         (client.with_key(&archived.key).with_key(&exhausted.key), "Two different API keys were sent"),
     ] {
         assert_eq!(refusal(&client).await, (401, "AB05".into(), message.into()));

@@ -1,6 +1,7 @@
 //! Errors that teach: nothing is ignored in silence, everything that is wrong is told at once, and each fault says what
 //! would have done. Clients of other products, known by their header prefix, are warned instead of refused.
 
+mod administrator;
 mod in_use;
 mod keys;
 mod paths;

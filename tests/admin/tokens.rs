@@ -146,7 +146,8 @@ async fn a_token_that_names_nobody_is_recorded_where_there_is_one_organisation()
     let unknown = issuer.token(&with(good(&service, "prompts.list"), json!({ "gateway_oid": Uuid::new_v4() })));
     assert_eq!(ask(&service, &unknown).await.status, 401);
     let trail = service.trail(service.home.organisation_id).await;
-    assert_eq!(trail.last().unwrap()["error"], "AB05 JWT rejected: unknown organisation");
+    let error = "AB05 JWT rejected: unknown organisation (its id is the claim gateway_oid)";
+    assert_eq!(trail.last().unwrap()["error"], error);
 }
 
 #[tokio::test]

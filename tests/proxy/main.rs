@@ -22,6 +22,7 @@ mod journal;
 mod leaving;
 mod limits;
 mod models;
+mod operators;
 mod outbound;
 mod provider_metrics;
 mod providers;

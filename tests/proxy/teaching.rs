@@ -19,6 +19,8 @@ async fn a_path_that_is_nearly_an_operation_is_told_which_one() {
         // It said that the key needs completions.write.
         (stack.administrator(), "/workspace", "GET /v1/workspaces"),
         (stack.administrator(), "/apikeys", "GET /v1/api-keys"),
+        (stack.administrator(), "/users", "GET /v1/admin/users"),
+        (stack.administrator(), "/organization", "GET /v1/admin/organisation"),
         (workspace.clone(), "/config", "GET /v1/configs"),
         (workspace.clone(), "/v1/models", "GET /v1/models"),
     ] {
