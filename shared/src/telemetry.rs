@@ -43,9 +43,12 @@ pub fn init(settings: &Logs, service: &'static str) -> Result<(), TelemetryError
 }
 
 fn filter(text: &str) -> Result<EnvFilter, TelemetryError> {
-    if let Some(word) = text.split(',').map(str::trim).find(|word| is_lone_word(word)) {
-        return Err(TelemetryError::Level(word.to_owned()));
+    let words: Vec<&str> = text.split(',').map(str::trim).collect();
+    if let Some(word) = words.iter().find(|word| is_lone_word(word)) {
+        return Err(TelemetryError::Level((*word).to_owned()));
     }
+    // The library knows no spaces.
+    let text = &words.join(",");
     let mut filter = EnvFilter::builder().parse(text)?;
     for library in TALKATIVE {
         match text.split(',').find(|directive| directive.trim().starts_with(library)) {
