@@ -130,9 +130,11 @@ impl<'v, 'p> ConfigObject<'v, 'p> {
         for (index, item) in array(reading, &path, value)?.iter().enumerate() {
             match whole(item).and_then(|number| u16::try_from(number).ok()).filter(|code| (100..=599).contains(code)) {
                 Some(code) => statuses.push(code),
-                None if item.is_string() => {
-                    reading.fault(&path.index(index), Code::WrongType, "must be a number: a status code without quotes")
-                }
+                None if item.is_string() => reading.fault(
+                    &path.index(index),
+                    Code::OutOfRange,
+                    "must be a number: a status code without quotes",
+                ),
                 None => reading.fault(&path.index(index), Code::OutOfRange, "must be a status code from 100 to 599"),
             }
         }

@@ -51,6 +51,7 @@ fn each_refusal_has_its_status_and_code() {
         (ApiError::InUse { object: "provider", by: Vec::new() }, 409, "AB07"),
         (ApiError::Faults(vec![FieldFault::new("name", "x")]), 400, "AB01"),
         (ApiError::NotFound("label"), 404, "AB08"),
+        (ApiError::no_such("workspace_id", "workspace"), 404, "AB08"),
         (ApiError::NotListed("price"), 404, "AB08"),
         (ApiError::FeatureOff { setting: "X" }, 402, "AB09"),
         (ApiError::LimitReached { message: "x".into(), setting: "X" }, 402, "AB09"),
