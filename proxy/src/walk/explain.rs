@@ -23,6 +23,7 @@ use crate::request::receive::{NotReceived, receive};
 use crate::routing::RequestFacts;
 use crate::routing::plan::{Hedging, Leaf, ProviderSource};
 use crate::visit::Visit;
+use crate::walk::relayed_place::explained_place;
 use crate::walk::translate::explained;
 use crate::walk::{Delivered, Engine};
 use asker::AllowedCaller;
@@ -220,7 +221,14 @@ impl Engine {
                 Some(Err(refusal)) => return refused(&refusal),
                 None => row.native_path(endpoint.family()).map(str::to_owned).ok_or(endpoint.path()),
             },
-            ExplainedLane::Relay(path) => Err(&**path),
+            ExplainedLane::Relay(path) => match explained_place(&resolved.target, &hypothesis.method, path, named) {
+                Some(Ok((path, codec))) => {
+                    translated_to = codec;
+                    Ok(path)
+                }
+                Some(Err(refusal)) => return refused(&refusal),
+                None => Err(&**path),
+            },
         };
         // What a row does not list may still pass under its own path.
         let path = path.or_else(|path| match row.upstream_path(&Method::POST, path) {
@@ -232,7 +240,15 @@ impl Engine {
             Ok(path) => path,
             Err(path) => return refused(&Refusal::endpoint_not_supported(name, format!("it has no {path}"))),
         };
-        let origin = &resolved.target.origin;
+        let family = match &hypothesis.route {
+            ExplainedLane::Relay(path) => Family::from_path(&hypothesis.method, path).map(|(family, _)| family),
+            ExplainedLane::Engine(_) => None,
+        };
+        let base = family.and_then(|family| row.base(family));
+        let origin = match self.router.at_base(resolved.target.clone(), base) {
+            Ok(target) => target.origin,
+            Err(refusal) => return refused(&refusal),
+        };
         json!({
             "provider": name,
             "url": format!("{}://{}{}{path}", origin.scheme().text(), origin.authority(), origin.base_path()),

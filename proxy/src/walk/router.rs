@@ -3,14 +3,17 @@
 
 use crate::catalog::providers::Providers;
 use crate::catalog::resolve::TargetResolver;
+use crate::catalog::secrets::mapping::check_hosts;
 use crate::catalog::target::{Credential, Target};
 use crate::identity::identify::Principal;
 use crate::net::custom_hosts::Hosts;
 use crate::net::dial::Dialer;
+use crate::refusal::Refusal;
 use crate::request::headers::{Aliases, GatewayHeaders};
 use crate::routing::plan::{Plan, ProviderSource};
 use crate::snapshot::Snapshot;
 use chrono::{DateTime, Utc};
+use shared::providers::Address;
 use shared::seal::Sealer;
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -42,6 +45,30 @@ impl Router {
             stream_idle: self.stream_idle,
             now,
         }
+    }
+
+    /// The target at the address that the row has for some of what it offers. Whoever said an address of their own stays
+    /// there.
+    pub(super) fn at_base(&self, target: Target, base: Option<&Address>) -> Result<Target, Refusal> {
+        let Some(base) = base else { return Ok(target) };
+        let row = &target.provider.row;
+        let home = match &row.address {
+            Some(address) => {
+                let url = address.fill(|place| target.placed(place)).ok();
+                url.and_then(|url| self.hosts.origin(&self.dialer, &url).ok())
+            }
+            None => target.provider.origin.clone(),
+        };
+        if home.is_none_or(|home| home != target.origin) {
+            return Ok(target);
+        }
+        let url = base.fill(|place| target.placed(place));
+        let url = url.map_err(|place| Refusal::missing_place(&target.provider.name, &place))?;
+        let origin = self.hosts.origin(&self.dialer, &url).map_err(Refusal::invalid_custom_host)?;
+        if let Credential::Stored(stored) = &target.credential {
+            check_hosts(&stored.mapped, &stored.integration, &origin, &target.provider)?;
+        }
+        Ok(Target { origin, ..target })
     }
 
     /// Whether models are forbidden or limited, for this caller at this target.
