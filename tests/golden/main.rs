@@ -1,3 +1,4 @@
 //! Fixtures in, exact results out: no process, no database.
 
 mod cost;
+mod providers_page;
