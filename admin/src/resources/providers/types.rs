@@ -10,7 +10,7 @@ use crate::resources::integrations::probe;
 use crate::resources::integrations::provider_fields::{FieldNeed, fields_of, key_need};
 use axum::extract::State;
 use serde_json::{Value, json};
-use shared::providers::ProviderEntry;
+use shared::providers::{Family, ProviderEntry};
 
 pub async fn list(State(app): State<App>, call: Call) -> Answer {
     let part = call.query().text("search").map(str::to_lowercase);
@@ -28,8 +28,8 @@ fn shown(provider: &ProviderEntry) -> Value {
     let key = field("key", key_need(provider), &[], "The account's credential; sealed, and never shown again.");
     let settings =
         fields_of(provider).map(|one| field(&format!("configurations.{}", one.name), one.need, one.allowed, one.says));
-    let mut families: Vec<&str> = provider.native().map(|(family, _)| family.name()).collect();
-    families.extend(provider.translated().map(|family| family.name()));
+    let families = Family::ALL.into_iter().filter(|family| provider.way(*family, "m").is_some());
+    let families: Vec<&str> = families.map(Family::name).collect();
     json!({
         "object": "provider-type",
         "slug": &*provider.slug,
