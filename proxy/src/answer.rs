@@ -25,7 +25,7 @@ mod wire;
 pub use heartbeat::beside;
 pub use hold::{ChangedBody, HeldStart, HeldStream, hold};
 pub use own::{own, refuse};
-pub use reshaped::{Reshaped, Reshaping};
+pub use reshaped::{Reshaped, Reshaping, error_in_openai_form};
 pub use source::{AnswerSource, StoredAnswer};
 pub use steps::{LARGEST_CHANGED_BODY, ResponseStep, Steps, Unusable};
 pub use strip_usage::StripUsage;

@@ -16,6 +16,7 @@ pub mod error;
 pub mod error_table;
 pub mod finish_reasons;
 pub mod gemini;
+pub mod jobs;
 mod json_reader;
 mod json_text;
 mod json_writer;

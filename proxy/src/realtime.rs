@@ -67,7 +67,7 @@ pub fn leads_past_the_gateway(path: &str) -> bool {
 }
 
 /// However it is spelled: providers read escaped letters and a slash at the end as the same path.
-fn is_session(path: &str) -> bool {
+pub fn is_session(path: &str) -> bool {
     percent_decode_str(path.trim_end_matches('/')).eq(PATH.bytes())
 }
 

@@ -23,6 +23,7 @@ pub mod explain;
 mod fair_turn;
 mod hedge;
 mod ignored_headers;
+mod kept;
 #[cfg(test)]
 mod lab;
 pub(crate) mod list_models;
@@ -34,6 +35,7 @@ mod recorder;
 pub mod relay;
 mod relay_signature;
 mod relayed_body;
+mod relayed_place;
 mod repair;
 mod response_steps;
 mod router;
@@ -45,6 +47,7 @@ pub use admitter::Admitter;
 pub use authenticator::Authenticator;
 pub use body_limits::BodyLimits;
 pub use call::ProviderCalls;
+pub use kept::KeptRequest;
 pub use passage::{Passage, RelayAsk};
 pub use planner::Planner;
 pub use read_ahead::{Departure, MOST as MOST_READ_AHEAD};
@@ -107,6 +110,8 @@ pub enum NextStep {
     Relay(Box<Departure>),
     /// To a provider that was found already.
     Pass(Box<Passage>),
+    /// To a provider that keeps what is asked for in a form of its own.
+    Kept(Box<KeptRequest>),
     /// JSON of our own making.
     Page {
         status: u16,
@@ -252,6 +257,11 @@ impl Engine {
     ) -> Result<NextStep, Refusal> {
         let ask = RelayAsk::new(path, head, known)?;
         self.admit_head(head, visit, &ask).await?;
+        if let Some(family) = kept::kept_family(head, &ask.path)
+            && self.router.may_be_mapped(&ask, family, headers)
+        {
+            return self.open_kept(family, ask, head, headers, visit);
+        }
         Ok(NextStep::Relay(Box::new(self.router.departure(ask, target, head, headers))))
     }
 

@@ -2,10 +2,12 @@
 //! an operator's own, or fetched; see `sources` for the order in which they are asked.
 
 mod bundled;
+mod capabilities;
 mod folder;
 mod price_list;
 pub mod sources;
 
+pub use capabilities::{ModelCapabilities, ThinkingWay};
 pub use price_list::{ListedPrice, Matched, PriceList};
 pub use sources::{FetchedPrices, Kind, PriceFetch, Sources};
 

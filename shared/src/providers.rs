@@ -5,17 +5,23 @@ mod account_fields;
 mod address;
 mod auth;
 mod family;
+mod job_wire;
+mod model_list;
 mod path_template;
 mod repairs;
 mod row;
+mod variant;
 mod wire;
 
 pub use account_fields::{AccountFields, LayeredFields};
 pub use address::Address;
 pub use auth::Auth;
 pub use family::Family;
+pub use job_wire::{JOB_CODECS, JobWire};
+pub use model_list::{MODEL_LIST_FORMS, ModelList};
 pub use path_template::PathTemplate;
 pub use repairs::Repairs;
+pub use variant::Variant;
 pub use wire::{CODECS, CONVERSATIONS, OBJECT_CODECS, Wire};
 
 use http::{HeaderName, HeaderValue, Method};
@@ -52,6 +58,16 @@ pub struct ProviderEntry {
     wires: Vec<Wire>,
     /// Those of families that are one object there and one back.
     object_wires: Vec<(Family, Wire)>,
+    /// Those of files, batches and fine-tuning.
+    job_wires: Vec<(Family, JobWire)>,
+    /// Addresses of single families.
+    bases: Vec<(Family, Address)>,
+    /// Where its models are listed; none of a provider of which only its address is known.
+    pub model_list: Option<ModelList>,
+    /// Rows that take its place where something of the account or the request is so.
+    pub variants: Vec<Variant>,
+    /// Bodies name the deployment and not the model.
+    pub sends_deployment: bool,
     /// What of OpenAI's chat it does not take as it is.
     pub repairs: Repairs,
     /// Streams of chat and completions end with their usage when `stream_options` asks for it.
@@ -70,6 +86,8 @@ enum FamilyOffer {
     Translated,
     /// The same of objects.
     Reshaped,
+    /// The same of what is kept there: a collection with a form of its own.
+    Mapped,
     /// It exists there, in a format that we do not write.
     Untranslated,
 }
@@ -85,6 +103,8 @@ pub enum Way<'r> {
     Translated(&'r Wire),
     /// An object in the format of a wire.
     Reshaped(&'r Wire),
+    /// A collection in a form of its own.
+    Mapped(&'r JobWire),
 }
 
 /// Why a path cannot be asked of a provider.
@@ -162,8 +182,22 @@ impl ProviderEntry {
                 let mut wires = self.object_wires.iter().filter(|(of, wire)| *of == family && wire.serves(model));
                 wires.next().map(|(_, wire)| Way::Reshaped(wire))
             }
+            FamilyOffer::Mapped => {
+                let wire = self.job_wires.iter().find(|(of, _)| *of == family);
+                wire.map(|(_, wire)| Way::Mapped(wire))
+            }
             FamilyOffer::None | FamilyOffer::Untranslated => None,
         }
+    }
+
+    /// The address of a family, where that is another than the provider's.
+    pub fn base(&self, family: Family) -> Option<&Address> {
+        self.bases.iter().find(|(of, _)| *of == family).map(|(_, address)| address)
+    }
+
+    /// The number of the variant that takes its place, if `value` of a place or of the model is so.
+    pub fn variant<'v>(&self, value: impl Fn(&str) -> Option<&'v str>) -> Option<usize> {
+        self.variants.iter().position(|variant| variant.holds(&value))
     }
 
     /// The families that need no code.
@@ -208,7 +242,7 @@ impl ProviderEntry {
             FamilyOffer::Native(own) if **own == *family.path() => Ok(path.into()),
             FamilyOffer::Native(own) => Ok([own, rest].concat().into()),
             FamilyOffer::Placed(_) | FamilyOffer::Untranslated => Err(NotOffered::Untranslated(family)),
-            FamilyOffer::Translated | FamilyOffer::Reshaped => Err(NotOffered::Missing(family)),
+            FamilyOffer::Translated | FamilyOffer::Reshaped | FamilyOffer::Mapped => Err(NotOffered::Missing(family)),
             FamilyOffer::None if family.passes_unlisted() || self.passes_everything() => Ok(path.into()),
             FamilyOffer::None => Err(NotOffered::Missing(family)),
         }

@@ -1,4 +1,4 @@
 //! Fixtures in, exact results out: no process, no database.
 
 mod cost;
-mod provider_page;
+mod providers_page;

@@ -118,4 +118,14 @@ impl Amounts {
             most_nano_cents: both(self.most_nano_cents, other.most_nano_cents),
         }
     }
+    /// Of a call whose price is that of another model than was asked for: what is called decides, and the name that was
+    /// asked for may only make it dearer.
+    pub fn or_asked(self, asked: Self) -> Self {
+        let dearer = |own: Option<u64>, asked: Option<u64>| own.map(|own| own.max(asked.unwrap_or(own)));
+        Self {
+            nano_cents: dearer(self.nano_cents, asked.nano_cents),
+            most_nano_cents: dearer(self.most_nano_cents, asked.most_nano_cents),
+            ..self
+        }
+    }
 }

@@ -8,6 +8,7 @@ use bytes::Bytes;
 use http::response::Parts;
 use http::{HeaderValue, header};
 use pingora_http::ResponseHeader;
+use serde_json::Value;
 use std::sync::Arc;
 
 /// From which form an object is made, and what is told in it besides.
@@ -60,6 +61,18 @@ impl ResponseStep for Reshaped {
     }
 }
 
+/// A provider's error for clients that expect OpenAI's. What is one already passes as it is.
+pub fn error_in_openai_form(status: u16, body: Bytes, provider: &str) -> Bytes {
+    let told: Option<Value> = serde_json::from_slice(&body).ok();
+    match told.is_some_and(|told| told.pointer("/error/message").is_some_and(Value::is_string)) {
+        true => body,
+        false => {
+            let asked = AskedObject { provider: provider.to_owned(), ..AskedObject::default() };
+            error(status, &body, &ChatCodec, &asked)
+        }
+    }
+}
+
 /// Their errors are near enough to each other: an object with a message, at the top or below `error`.
 fn error(status: u16, body: &[u8], client: &dyn Codec, asked: &AskedObject) -> Bytes {
     let options = AnswerOptions {
@@ -79,6 +92,7 @@ fn error(status: u16, body: &[u8], client: &dyn Codec, asked: &AskedObject) -> B
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::codecs::objects;
     use serde_json::Value;
 
     #[test]
@@ -93,6 +107,14 @@ mod tests {
         assert_eq!(say(200, r#"{"embeddings":[[1]]}"#).unwrap()["data"][0]["embedding"][0], 1);
         assert_eq!(say(422, r#"{"detail":"too long"}"#).unwrap()["error"]["message"], "acme error: too long");
         assert!(say(200, "<html>").is_err() && say(200, "{}").is_err());
+        for (body, message) in [
+            (r#"{"error":{"message":"no","own":1}}"#, "no"),
+            (r#"{"message":"no"}"#, "acme error: no"),
+            ("<html>", "acme error: <html>"),
+        ] {
+            let written = error_in_openai_form(403, Bytes::from_static(body.as_bytes()), "acme");
+            assert_eq!(serde_json::from_slice::<Value>(&written).unwrap()["error"]["message"], message);
+        }
     }
 
     #[test]

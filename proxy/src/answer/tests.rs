@@ -21,6 +21,7 @@ fn target() -> Target {
     let long = Duration::from_secs(30);
     Target {
         placed: Vec::new(),
+        called: None,
         origin: provider.origin.clone().unwrap(),
         provider,
         credential: Credential::Given(None),

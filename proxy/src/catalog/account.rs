@@ -40,7 +40,11 @@ fn account(
     fields: &dyn AccountFields,
     key: Option<&str>,
 ) -> Result<Option<AccountCredential>, BadAccount> {
-    match AccountCredential::parse(&provider.name, fields, key) {
+    let key_header = match &provider.row.auth {
+        Auth::Header { name, .. } => Some(name),
+        Auth::None | Auth::Signed => None,
+    };
+    match AccountCredential::parse(&provider.name, fields, key, key_header) {
         // Whatever stands in front of the provider may ask for a credential of its own, or for none.
         Err(_) if is_silent(provider, fields, key) => Ok(None),
         parsed => parsed,

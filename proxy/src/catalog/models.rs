@@ -2,6 +2,7 @@
 //! under the name `@slug/model` that requests take. Listed from the snapshot and the bundled prices, unless the request
 //! or its config names a provider, whose own list is then fetched.
 
+pub(crate) mod list_form;
 mod query;
 pub(crate) mod upstream;
 

@@ -42,17 +42,41 @@ impl<'p> PlacementFields<'p> {
         filled.collect()
     }
 
-    /// A field of the deployment that serves the model, else of the default one, else of the first.
+    /// The model of the deployment that answers in place of the one that was asked for: what is called, and paid for.
+    pub fn fallback_model(&self) -> Option<&'p str> {
+        let is_said = |name: &&str| {
+            let in_config = self.config.is_some_and(|config| config.text(name).is_some());
+            let in_account = self.account.is_some_and(|account| text(account, name).is_some());
+            in_config || in_account || self.headers.is_some_and(|headers| headers.placement(name).is_some())
+        };
+        if ["azure_deployment_id", "deployment_id"].iter().any(is_said) {
+            return None;
+        }
+        let in_config = self.config.and_then(|config| config.get(DEPLOYMENTS));
+        let lists = [in_config, self.account.and_then(|account| account.get(ACCOUNT_DEPLOYMENTS))];
+        let (chosen, is_asked) = lists.into_iter().flatten().find_map(|list| self.deployment(list))?;
+        text(chosen, "azure_model_slug").filter(|_| !is_asked)
+    }
+
+    /// A field of the deployment that answers.
     fn of_deployment(&self, list: &'p Value, name: &str) -> Option<&'p str> {
         let (_, written) = DEPLOYMENT_FIELDS.iter().find(|(field, _)| *field == name)?;
+        let (chosen, _) = self.deployment(list)?;
+        written.iter().find_map(|name| text(chosen, name))
+    }
+
+    /// The deployment that serves the model, else the default one, else the first; and whether it is the model's own.
+    fn deployment(&self, list: &'p Value) -> Option<(&'p Value, bool)> {
         let deployments = list.as_array()?;
         let is_asked = |deployment: &&'p Value| {
             NAMES.iter().any(|name| self.model.is_some() && text(deployment, name) == self.model)
         };
+        if let Some(own) = deployments.iter().find(is_asked) {
+            return Some((own, true));
+        }
         let is_default = |deployment: &&'p Value| deployment.get("is_default") == Some(&Value::Bool(true));
-        let chosen = deployments.iter().find(is_asked).or_else(|| deployments.iter().find(is_default));
-        let chosen = chosen.or(deployments.first())?;
-        written.iter().find_map(|name| text(chosen, name))
+        let chosen = deployments.iter().find(is_default).or(deployments.first());
+        chosen.map(|chosen| (chosen, false))
     }
 }
 
@@ -108,6 +132,8 @@ mod tests {
             assert_eq!(found, (Some(expected.0), Some(expected.1)), "{model:?}");
             assert_eq!(fields.get("azure_resource_name"), Some("acme"));
             assert_eq!(fields.get("resource_name"), None);
+            let called = matches!(model, Some("unheard-of") | None).then_some("o3");
+            assert_eq!(fields.fallback_model(), called, "{model:?}");
         }
     }
 }

@@ -20,6 +20,18 @@ pub struct Provider {
     /// Where it is when the request names no other place; some have no place of their own.
     pub origin: Option<Arc<Origin>>,
     pub row: Arc<shared::providers::ProviderEntry>,
+    /// What takes its place where something of the account or the request is so, in the order of the row's.
+    variants: Vec<Arc<Provider>>,
+}
+
+impl Provider {
+    /// Itself, or the variant of it that `value` of its places and of the model asks for.
+    pub fn varied<'v>(self: Arc<Self>, value: impl Fn(&str) -> Option<&'v str>) -> Arc<Self> {
+        match self.row.variant(value).and_then(|number| self.variants.get(number)) {
+            Some(variant) => variant.clone(),
+            None => self,
+        }
+    }
 }
 
 pub struct Providers(HashMap<Box<str>, Arc<Provider>, RandomState>);
@@ -63,5 +75,7 @@ fn provider(
     let name = row.slug.to_string();
     let label = HeaderValue::from_maybe_shared(Bytes::from_static(name.clone().leak().as_bytes()))
         .with_context(|| format!("the name of the provider {name}"))?;
-    Ok(Provider { name, label, number, origin, row: row.clone() })
+    let variants = row.variants.iter().map(|variant| provider(&variant.row, number, dialer).map(Arc::new));
+    let variants = variants.collect::<anyhow::Result<_>>()?;
+    Ok(Provider { name, label, number, origin, row: row.clone(), variants })
 }

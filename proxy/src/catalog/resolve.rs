@@ -120,6 +120,7 @@ impl TargetResolver<'_> {
             account: None,
             model,
         };
+        let provider = varied(provider, &place);
         let origin = match is_saved {
             true => self.bound_to(self.saved_home(leaf, &provider, &place)?, leaf, headers)?,
             false => match self.custom_host(leaf, headers)? {
@@ -135,8 +136,9 @@ impl TargetResolver<'_> {
         let said = PlacementFields { config: Some(&*placement), ..place };
         let account = described_account(&provider, &said, key.as_ref()).map(|account| account.map(Arc::new));
         let credential = Credential::Given(key);
+        let called = place.fallback_model().map(str::to_owned);
         let target = self.target(provider, origin, leaf, headers)?;
-        Ok(Target { credential, account, headers: extras(leaf, |_| None), placed, ..target })
+        Ok(Target { credential, account, headers: extras(leaf, |_| None), placed, called, ..target })
     }
 
     fn stored(
@@ -164,6 +166,7 @@ impl TargetResolver<'_> {
             account: Some(&integration.configurations),
             model: bare.or(model),
         };
+        let provider = varied(provider, &place);
         let home = self.home(&entry, known.as_deref(), &provider, &place)?;
         let placed = place.placed(&provider.row);
         let origin = self.bound_to(home, leaf, headers)?;
@@ -172,6 +175,7 @@ impl TargetResolver<'_> {
         let target = Target {
             headers: extras(leaf, own),
             placed,
+            called: place.fallback_model().map(str::to_owned),
             credential: Credential::Stored(Arc::new(Stored {
                 provider: entry.provider.clone(),
                 data_key: self.data_key(integration.sealed.as_ref()),
@@ -289,11 +293,21 @@ impl TargetResolver<'_> {
             account: Ok(None),
             headers: Vec::new(),
             placed: Vec::new(),
+            called: None,
             timeout: timeout.unwrap_or(self.first_byte),
             is_ceiling: timeout.is_none(),
             stream_idle: leaf.stream_idle.unwrap_or(self.stream_idle),
         })
     }
+}
+
+/// The provider as this account and this request meet it.
+fn varied(provider: Arc<Provider>, place: &PlacementFields<'_>) -> Arc<Provider> {
+    let row = provider.row.clone();
+    provider.varied(|name| match name {
+        "model" => place.model,
+        name => row.placed(name, |field| place.get(field)),
+    })
 }
 
 fn plain(target: Target) -> Resolved {

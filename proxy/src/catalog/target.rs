@@ -26,6 +26,8 @@ pub struct Target {
     pub headers: Vec<(HeaderName, HeaderValue)>,
     /// What fills places of its paths: a project, a deployment.
     pub placed: Vec<(String, String)>,
+    /// The model that is called in truth, where the account has no deployment of the one that was asked for.
+    pub called: Option<String>,
     /// Longest wait for the head of the answer.
     pub timeout: Duration,
     /// That is the gateway's own limit, since neither the request nor its config has one.
@@ -49,6 +51,12 @@ impl Target {
     /// Whether its address is not the provider's, because the account says another.
     pub fn has_own_base(&self) -> bool {
         self.placed("base").is_some_and(|base| self.provider.row.base_url.as_deref() != Some(base))
+    }
+
+    /// The deployment that bodies name there in place of the model, if they do and the account names one.
+    pub fn deployment(&self) -> Option<&str> {
+        let named = self.placed("deployment").filter(|name| *name != "{model}");
+        named.filter(|_| self.provider.row.sends_deployment)
     }
 
     /// Whether a part of its credential is kept elsewhere, and has to be gathered before it is asked.

@@ -33,6 +33,13 @@ impl Gateway {
                     Delivered::ClientGone => Err(Error::new_down(ErrorType::ConnectionClosed)),
                 }
             }
+            Ok(NextStep::Kept(mut kept)) => {
+                let mut client = Client::new(session);
+                match Box::pin(self.engine.run_kept(&mut client, &mut ctx.visit, &mut kept)).await {
+                    Delivered::Answered => Ok(true),
+                    _ => Err(Error::new_down(ErrorType::ConnectionClosed)),
+                }
+            }
             Ok(NextStep::Explain(asker)) => {
                 // What is read may have to be sent on.
                 session.downstream_session.enable_retry_buffering();

@@ -21,8 +21,20 @@ pub fn is_internal(suffix: &str) -> bool {
 const MOST_UNKNOWN: usize = 8;
 
 /// How headers begin that say where an account is.
-const PLACEMENT: &[&str] =
-    &["azure-", "aws-", "vertex-", "workers-ai-", "huggingface-", "snowflake-", "oracle-", "databricks-", "byteplus-"];
+const PLACEMENT: &[&str] = &[
+    "azure-",
+    "aws-",
+    "vertex-",
+    "workers-ai-",
+    "huggingface-",
+    "snowflake-",
+    "oracle-",
+    "databricks-",
+    "byteplus-",
+    "fireworks-",
+    "provider-file-name",
+    "provider-model",
+];
 
 fn is_placement(suffix: &str) -> bool {
     PLACEMENT.iter().any(|beginning| suffix.starts_with(beginning))

@@ -106,6 +106,7 @@ pub static PLACING: &[&str] = &[
     "aws_external_id",
     "aws_region",
     "aws_role_arn",
+    "aws_s3_bucket",
     "aws_secret_access_key",
     "aws_session_token",
     "azure_ad_token",
@@ -126,6 +127,7 @@ pub static PLACING: &[&str] = &[
     "databricks_workspace",
     "deployment_id",
     "deployments",
+    "fireworks_account_id",
     "huggingface_base_url",
     "oracle_api_version",
     "oracle_compartment_id",
@@ -145,6 +147,7 @@ pub static PLACING: &[&str] = &[
     "vertex_project_id",
     "vertex_region",
     "vertex_service_account_json",
+    "vertex_storage_bucket_name",
     "workers_ai_account_id",
 ];
 

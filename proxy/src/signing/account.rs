@@ -52,8 +52,13 @@ impl AccountCredential {
         PROVIDERS.contains(&provider)
     }
 
-    /// None where the key is sent as the provider's row says.
-    pub fn parse(provider: &str, fields: &dyn AccountFields, key: Option<&str>) -> Result<Option<Self>, BadAccount> {
+    /// None where the key is sent as the provider's row says. `key_header` is the row's header for it.
+    pub fn parse(
+        provider: &str,
+        fields: &dyn AccountFields,
+        key: Option<&str>,
+        key_header: Option<&HeaderName>,
+    ) -> Result<Option<Self>, BadAccount> {
         if !Self::is_made_for(provider) {
             return Ok(None);
         }
@@ -64,7 +69,8 @@ impl AccountCredential {
             "sagemaker" => account.aws("sagemaker", header::AUTHORIZATION).map(Some),
             "claude-platform-aws" => account.aws("aws-external-anthropic", X_API_KEY.clone()).map(Some),
             "azure-openai" => account.azure(API_KEY.clone()).map(Some),
-            "azure-ai" => account.azure_ai().map(Some),
+            // Foundry takes its keys as bearer tokens, but for Claude's, whose wire has its own header.
+            "azure-ai" => account.azure(key_header.cloned().unwrap_or(header::AUTHORIZATION)).map(Some),
             "vertex-ai" => account.google().map(Some),
             "oracle" => account.oracle().map(Some),
             "cortex" => account.snowflake(),

@@ -27,7 +27,7 @@ fn signing(url: &str, limit_ms: u64) -> Signing {
 }
 
 fn credential(provider: &str, fields: &dyn AccountFields) -> AccountCredential {
-    AccountCredential::parse(provider, fields, None).unwrap().unwrap()
+    AccountCredential::parse(provider, fields, None, None).unwrap().unwrap()
 }
 
 fn entra() -> AccountCredential {

@@ -15,6 +15,7 @@ use crate::snapshot::Snapshot;
 use crate::visit::Visit;
 use chrono::Utc;
 use serde_json::{Map, Value};
+use shared::prices::ModelCapabilities;
 use shared::providers::Family;
 use std::sync::Arc;
 
@@ -108,6 +109,17 @@ impl Admitter {
         wary.map_or(Ok(()), |wary| Err(price_unknown(wary)))
     }
 
+    /// What the catalogue says of a model: of the one that a model of one's own is made from, if it is one.
+    pub(super) fn capabilities(&self, target: &Target, model: Option<&str>) -> ModelCapabilities {
+        let Some(model) = target.called.as_deref().or(model) else { return ModelCapabilities::default() };
+        let own = match &target.credential {
+            Credential::Stored(stored) => self.snapshot.integration_model(stored.integration.id, model),
+            Credential::Given(_) => None,
+        };
+        let base = own.as_ref().and_then(|own| own.base_model_slug.as_deref());
+        self.tariff.sources.capabilities(&target.provider.name, base.unwrap_or(model))
+    }
+
     /// What a request may use of a target that is sent this; it is priced where the target is known.
     pub(crate) async fn amounts(
         &self,
@@ -127,6 +139,12 @@ impl Admitter {
             let service = &target.provider.name;
             let item = Item { service, integration, requested, answered: None, tier: tier.as_deref() };
             self.tariff.price(&mut amounts, &expected, &item, needs.most).await;
+            if let Some(called) = target.called.as_deref() {
+                let item = Item { requested: Some(called), ..item };
+                let mut own = expected.amounts();
+                self.tariff.price(&mut own, &expected, &item, needs.most).await;
+                amounts = own.or_asked(amounts);
+            }
         }
         amounts
     }

@@ -182,7 +182,7 @@ impl Engine {
                 }
             }
         }
-        let mut edited = leaf.edits.apply(body, fields, model);
+        let mut edited = leaf.edits.apply(body, fields, target.deployment().or(model));
         let row = &target.provider.row;
         let family = errand.endpoint.family();
         let written = match row.native_path(family) {
@@ -195,6 +195,7 @@ impl Engine {
                     model: named,
                     user: fields.text("user"),
                     is_strict: errand.is_strict && leaf.is_strict,
+                    capabilities: self.admitter.capabilities(target, named),
                     anthropic_version: errand.meant.anthropic_version(target),
                     request_id: visit.id(),
                 };

@@ -24,6 +24,7 @@ use crate::routing::RequestFacts;
 use crate::routing::plan::{Hedging, Leaf, ProviderSource};
 use crate::visit::Visit;
 use crate::walk::ignored_headers::ignored;
+use crate::walk::relayed_place::explained_place;
 use crate::walk::translate::{explained, own_address};
 use crate::walk::{Delivered, Engine};
 use asker::AllowedCaller;
@@ -223,7 +224,14 @@ impl Engine {
                 Some(Err(refusal)) => return refused(&refusal),
                 None => row.native_path(endpoint.family()).map(str::to_owned).ok_or(endpoint.path()),
             },
-            ExplainedLane::Relay(path) => Err(&**path),
+            ExplainedLane::Relay(path) => match explained_place(&resolved.target, &hypothesis.method, path, named) {
+                Some(Ok((path, codec))) => {
+                    translated_to = codec;
+                    Ok(path)
+                }
+                Some(Err(refusal)) => return refused(&refusal),
+                None => Err(&**path),
+            },
         };
         // What a row does not list may still pass under its own path.
         let path = path.or_else(|path| match row.upstream_path(&Method::POST, path) {
@@ -235,14 +243,20 @@ impl Engine {
             Ok(path) => path,
             Err(path) => return refused(&Refusal::endpoint_not_supported(name, format!("it has no {path}"))),
         };
-        let address = match &hypothesis.route {
-            ExplainedLane::Engine(endpoint) => own_address(&resolved.target, endpoint.family(), named),
-            ExplainedLane::Relay(_) => None,
+        let moved = match &hypothesis.route {
+            ExplainedLane::Engine(endpoint) => match own_address(&resolved.target, endpoint.family(), named) {
+                Some(url) => self.router.at_address(&resolved.target, url),
+                None => Ok(None),
+            },
+            ExplainedLane::Relay(path) => {
+                let family = Family::from_path(&hypothesis.method, path).map(|(family, _)| family);
+                let base = family.and_then(|family| row.base(family));
+                self.router.at_base(resolved.target.clone(), base).map(Some)
+            }
         };
-        let moved = match address.map(|url| self.router.at_address(&resolved.target, url)) {
-            Some(Err(refusal)) => return refused(&refusal),
-            Some(Ok(moved)) => moved,
-            None => None,
+        let moved = match moved {
+            Ok(moved) => moved,
+            Err(refusal) => return refused(&refusal),
         };
         let origin = &moved.as_ref().unwrap_or(&resolved.target).origin;
         json!({

@@ -1,5 +1,8 @@
-//! `GET /models` and `GET /models/{id}`, from the caller to the answer.
+//! `GET /models` and `GET /models/{id}`, from the caller to the answer. A provider's own list is brought into OpenAI's
+//! form, page after page within bounds.
 
+use crate::answer::error_in_openai_form;
+use crate::catalog::models::list_form::{self, ListForm};
 use crate::catalog::models::{ModelListSource, Query, available, list_source, named, page, upstream};
 use crate::catalog::target::Target;
 use crate::identity::identify::Principal;
@@ -9,12 +12,19 @@ use crate::request::headers::GatewayHeaders;
 use crate::visit::Visit;
 use crate::walk::ignored_headers::tell_ignored;
 use crate::walk::prepare::{ProviderHeaders, upstream_head};
-use crate::walk::{Engine, KnownRequest, NextStep, RelayAsk, path_and_query};
+use crate::walk::{Engine, KnownRequest, NextStep, RelayAsk, translate};
 use bytes::Bytes;
 use chrono::Utc;
 use http::{Method, header};
-use percent_encoding::percent_decode_str;
+use percent_encoding::{NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
 use pingora_http::RequestHeader;
+use serde_json::{Value, json};
+use shared::providers::{ModelList, ProviderEntry};
+
+/// Of one page, in bytes.
+const LONGEST: usize = 4 << 20;
+const MOST_PAGES: usize = 20;
+const MOST_MODELS: usize = 10_000;
 
 impl Engine {
     /// `path` is that of the provider, `name` what of it names a model.
@@ -29,6 +39,8 @@ impl Engine {
     ) -> Result<NextStep, Refusal> {
         let metadata = self.planner.metadata(headers, &head.headers, &caller)?;
         let found = self.planner.find(headers, &caller)?;
+        // Clients escape what stands in a path, or leave it as it is.
+        let name = name.map(|name| percent_decode_str(name).decode_utf8_lossy());
         let slugs = match list_source(headers, &found.plan)? {
             ModelListSource::Catalog(slugs) => {
                 tell_ignored(headers, &found, visit);
@@ -40,12 +52,28 @@ impl Engine {
                 let ask = RelayAsk::new(path.to_owned(), head, KnownRequest { caller, metadata, plan })?;
                 let mut passage = self.router.passage(ask, head, headers, visit)?;
                 passage.is_listing = true;
-                let target = &passage.target;
-                if name.is_some() || !upstream::has_known_form(&target.provider.name) {
+                let row = passage.target.provider.row.clone();
+                let Some(list) = list_to_read(&row, name.is_some()) else {
                     return Ok(NextStep::Pass(Box::new(passage)));
-                }
-                self.calls.secrets.gather(target).await?;
-                return self.ask(target, head, headers).await;
+                };
+                let target = self.router.at_base(passage.target, list.base.as_ref())?;
+                self.calls.secrets.gather(&target).await?;
+                let told = self.ask_models(&target, list, head, headers).await?;
+                return match (told, name) {
+                    (Listed::Models(models, has_more), None) => {
+                        let id = |model: Option<&Value>| model.map(|model| model["id"].clone());
+                        let (first, last) = (id(models.first()), id(models.last()));
+                        let list = json!({ "object": "list", "data": models, "has_more": has_more, "first_id": first,
+                            "last_id": last, "provider": target.provider.name });
+                        Ok(NextStep::Page { status: 200, body: Bytes::from(list.to_string()) })
+                    }
+                    (Listed::Models(models, _), Some(name)) => {
+                        let found = models.iter().find(|model| model["id"] == *name);
+                        let found = found.ok_or_else(|| Refusal::model_not_found(&name))?;
+                        Ok(NextStep::Page { status: 200, body: Bytes::from(found.to_string()) })
+                    }
+                    (Listed::Other(status, body), _) => Ok(NextStep::Page { status, body }),
+                };
             }
         };
         let models = available(&self.snapshot, &caller.workspace, slugs.as_deref(), Utc::now());
@@ -56,35 +84,91 @@ impl Engine {
                 page(models, &query)
             }
             Some(name) => {
-                // Clients escape what stands in a path, or leave it as it is.
-                let name = &*percent_decode_str(name).decode_utf8_lossy();
-                let found = named(&models, name).ok_or_else(|| Refusal::model_not_found(name))?;
+                let found = named(&models, &name).ok_or_else(|| Refusal::model_not_found(&name))?;
                 serde_json::to_value(found).map_err(|_| Refusal::internal())?
             }
         };
         Ok(NextStep::Page { status: 200, body: Bytes::from(body.to_string()) })
     }
 
-    async fn ask(
+    async fn ask_models(
         &self,
         target: &Target,
+        list: &ModelList,
         head: &RequestHeader,
         headers: &GatewayHeaders<'_>,
-    ) -> Result<NextStep, Refusal> {
-        let row = &target.provider.row;
-        let place = row.upstream_path(&Method::GET, "/models");
-        let place = place.map_err(|why| Refusal::endpoint_not_supported(&target.provider.name, why))?;
-        let place = path_and_query(&place, head);
+    ) -> Result<Listed, Refusal> {
+        let form = list_form::by_name(&list.form).ok_or_else(Refusal::internal)?;
+        let place = translate::fill(&list.path, target, [""; 2], None)?;
+        // Whoever asks for a page in the provider's own words gets that page.
+        let own_query = head.uri.query().filter(|query| form.takes_query && !query.is_empty());
+        let mut models: Vec<Value> = Vec::new();
+        let mut next = own_query.map(str::to_owned);
+        for number in 0..MOST_PAGES {
+            let place = next.as_deref().map_or_else(|| place.clone(), |query| with_pair(&place, query));
+            let (status, body) = self.ask_page(target, &place, head, headers).await?;
+            let provider = &target.provider.name;
+            let told = (status == 200).then(|| form.read(&body, provider)).flatten();
+            let Some(told) = told else {
+                return match status {
+                    200..300 => Err(Refusal::invalid_upstream_response(provider, "it is no list of models")),
+                    status => Ok(Listed::Other(status, error_in_openai_form(status, body, provider))),
+                };
+            };
+            models.extend(told.models);
+            next = told.next.and_then(|token| next_query(form, &token));
+            if next.is_none() || own_query.is_some() || number + 1 == MOST_PAGES || models.len() >= MOST_MODELS {
+                break;
+            }
+        }
+        models.truncate(MOST_MODELS);
+        Ok(Listed::Models(models, next.is_some()))
+    }
+
+    async fn ask_page(
+        &self,
+        target: &Target,
+        place: &str,
+        head: &RequestHeader,
+        headers: &GatewayHeaders<'_>,
+    ) -> Result<(u16, Bytes), Refusal> {
         let (mut asked, unsigned) =
-            upstream_head(target, &place, head, &ProviderHeaders::from_headers(headers), None, &self.aliases)?;
+            upstream_head(target, place, head, &ProviderHeaders::from_headers(headers), None, &self.aliases)?;
         asked.method = Method::GET;
         asked.remove(&header::CONTENT_TYPE);
         if let Some(credential) = unsigned {
             Box::pin(self.calls.authorise(target, &credential, &mut asked, b"")).await?;
         }
-        let (status, body) = upstream::ask(&self.calls.dialer, target, asked).await?;
-        self.metrics.attempt(target.provider.number, status, Outcome::Answered);
-        let written = (status == 200).then(|| upstream::in_openai_form(&body, &target.provider.name)).flatten();
-        Ok(NextStep::Page { status, body: written.map_or(body, |list| Bytes::from(list.to_string())) })
+        let told = upstream::ask(&self.calls.dialer, target, asked, Bytes::new(), LONGEST).await?;
+        self.metrics.attempt(target.provider.number, told.status, Outcome::Answered);
+        Ok((told.status, told.body))
     }
+}
+
+/// What a provider said of its models.
+enum Listed {
+    /// And whether there are more than were asked for.
+    Models(Vec<Value>, bool),
+    /// An error: its status, and its own words in a form that clients know.
+    Other(u16, Bytes),
+}
+
+/// None where the provider's answer passes as it is: nothing is known of its form, or a single model is there where the
+/// caller looks for it.
+fn list_to_read(row: &ProviderEntry, is_named: bool) -> Option<&ModelList> {
+    let list = row.model_list.as_ref()?;
+    let is_usual = list.base.is_none()
+        && matches!(&*list.form, "openai" | "anthropic")
+        && list.path.fill(|_| None).is_ok_and(|path| path == "/models");
+    (!is_named || !is_usual).then_some(list)
+}
+
+fn next_query(form: &ListForm, token: &str) -> Option<String> {
+    let parameter = form.pages.as_ref()?.parameter;
+    Some(format!("{parameter}={}", utf8_percent_encode(token, NON_ALPHANUMERIC)))
+}
+
+fn with_pair(place: &str, query: &str) -> String {
+    let mark = if place.contains('?') { '&' } else { '?' };
+    format!("{place}{mark}{query}")
 }

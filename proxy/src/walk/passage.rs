@@ -3,7 +3,8 @@
 
 use super::asked_model::{AskedModel, Splice};
 use super::relayed_body::RelayedBody;
-use super::{KnownRequest, Router, moment, path_and_query, prepare, relay_signature};
+use super::relayed_place::relayed_place;
+use super::{KnownRequest, Router, moment, prepare, relay_signature};
 use crate::admission::Admission;
 use crate::catalog::resolve::Resolved;
 use crate::catalog::target::{Credential, Target};
@@ -13,7 +14,7 @@ use crate::realtime;
 use crate::refusal::Refusal;
 use crate::request::body::Fields;
 use crate::request::headers::{Aliases, GatewayHeaders};
-use crate::routing::plan::Plan;
+use crate::routing::plan::{Leaf, Plan};
 use crate::routing::{AfterAttempt, AttemptResult, Course, RequestFacts, Speaker, Way};
 use crate::signing::{AccountCredential, Signing};
 use crate::visit::Visit;
@@ -23,6 +24,7 @@ use chrono::Utc;
 use http::{HeaderValue, header};
 use pingora_http::RequestHeader;
 use serde_json::{Map, Value};
+use shared::providers::{Address, Family, ProviderEntry, Way as FamilyWay};
 use std::collections::VecDeque;
 use std::fmt;
 use std::net::IpAddr;
@@ -185,6 +187,11 @@ impl Passage {
         self.body.pass(body)
     }
 
+    /// Where it stands in its plan.
+    pub(super) fn leaf(&self) -> &Leaf {
+        self.ask.plan.leaf(self.way.at())
+    }
+
     pub(super) fn caller_mut(&mut self) -> &mut Principal {
         &mut self.ask.caller
     }
@@ -235,9 +242,15 @@ impl Router {
     ) -> Result<Passage, Refusal> {
         self.check_model(&ask, &target)?;
         let model = ask.model.insisting(None).map(|model| model.into_owned());
-        let path_and_query = place(&target, &ask.path, head)?;
+        let row = target.provider.row.clone();
+        let target = self.at_base(target, base(&row, &ask.path, head))?;
+        let place = relayed_place(&target, &ask.path, head, model.as_deref())?;
         visit.turn_to(&target, model.as_deref());
-        Ok(Passage::new(Turned { target, path_and_query, model, splice: None }, ask, Way::default()))
+        Ok(Passage::new(
+            Turned { target, path_and_query: place.path_and_query, model, splice: None },
+            ask,
+            Way::default(),
+        ))
     }
 
     /// Turns to the next target after the present one could not be reached, or was refused by a limit. False when there is
@@ -303,10 +316,19 @@ impl Router {
             let why = "it would hand out a credential, or a session, that no limit holds for";
             return Err(Refusal::endpoint_not_supported(&target.provider.name, why));
         }
-        let path_and_query = place(&target, &ask.path, head)?;
+        let row = target.provider.row.clone();
+        let target = self.at_base(target, base(&row, &ask.path, head))?;
         let model = model.or_else(|| asked.map(|asked| asked.into_owned()));
+        let place = relayed_place(&target, &ask.path, head, model.as_deref())?;
         visit.turn_to(&target, model.as_deref());
-        let (path_and_query, splice) = ask.model.rename(model.as_deref(), path_and_query);
+        let (path_and_query, splice) = match place.names_deployment {
+            true => (place.path_and_query, None),
+            false => {
+                // A session asks for a deployment; other bodies may mean the model itself.
+                let deployment = target.deployment().filter(|_| realtime::is_session(&ask.path));
+                ask.model.rename(deployment.or(model.as_deref()), place.path_and_query)
+            }
+        };
         Ok(Turned { target, path_and_query, model, splice })
     }
 
@@ -319,12 +341,11 @@ impl Router {
     }
 }
 
-/// Where the provider has what the path means.
-fn place(target: &Target, path: &str, head: &RequestHeader) -> Result<String, Refusal> {
-    match target.provider.row.upstream_path(&head.method, path) {
-        Ok(place) => Ok(path_and_query(&place, head)),
-        Err(why) => Err(Refusal::endpoint_not_supported(&target.provider.name, why)),
-    }
+/// The address of the family that a path belongs to, where the row has one for it. What is kept in a form of its own is
+/// asked question by question, each at its address.
+fn base<'r>(row: &'r ProviderEntry, path: &str, head: &RequestHeader) -> Option<&'r Address> {
+    let (family, _) = Family::from_path(&head.method, path)?;
+    row.base(family).filter(|_| !matches!(row.way(family, ""), Some(FamilyWay::Mapped(_))))
 }
 
 fn refused(refusal: &Refusal) -> AttemptResult {

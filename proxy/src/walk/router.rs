@@ -13,6 +13,7 @@ use crate::request::headers::{Aliases, GatewayHeaders};
 use crate::routing::plan::{Plan, ProviderSource};
 use crate::snapshot::Snapshot;
 use chrono::{DateTime, Utc};
+use shared::providers::Address;
 use shared::seal::Sealer;
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -49,6 +50,24 @@ impl Router {
     /// The target at an address that its row has for some of what it offers; none for one that is not at the provider's
     /// own: whoever said another stays there.
     pub(super) fn at_address(&self, target: &Target, url: &str) -> Result<Option<Target>, Refusal> {
+        match self.is_at_home(target) {
+            true => self.moved(target, url).map(Some),
+            false => Ok(None),
+        }
+    }
+
+    /// The same with places in the address.
+    pub(super) fn at_base(&self, target: Target, base: Option<&Address>) -> Result<Target, Refusal> {
+        let Some(base) = base.filter(|_| self.is_at_home(&target)) else { return Ok(target) };
+        let url = base.fill(|place| target.placed(place));
+        let url = url.map_err(|place| {
+            let row = &target.provider.row;
+            Refusal::missing_place(&target.provider.name, &place, row.fields_of(&place))
+        })?;
+        self.moved(&target, &url)
+    }
+
+    fn is_at_home(&self, target: &Target) -> bool {
         let home = match &target.provider.row.address {
             Some(address) => {
                 let own = address.fill(|place| target.placed(place)).ok();
@@ -56,14 +75,15 @@ impl Router {
             }
             None => target.provider.origin.clone(),
         };
-        if home.is_none_or(|home| home != target.origin) {
-            return Ok(None);
-        }
+        home.is_some_and(|home| home == target.origin)
+    }
+
+    fn moved(&self, target: &Target, url: &str) -> Result<Target, Refusal> {
         let origin = self.hosts.origin(&self.dialer, url).map_err(Refusal::invalid_custom_host)?;
         if let Credential::Stored(stored) = &target.credential {
             check_hosts(&stored.mapped, &stored.integration, &origin, &target.provider)?;
         }
-        Ok(Some(Target { origin, ..target.clone() }))
+        Ok(Target { origin, ..target.clone() })
     }
 
     /// Whether models are forbidden or limited, for this caller at this target.

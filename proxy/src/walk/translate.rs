@@ -6,7 +6,7 @@ use super::repair::repaired;
 use crate::answer::{Reshaping, Translation, WireDialect};
 use crate::catalog::target::Target;
 use crate::codecs::objects::{self, AskedObject, form};
-use crate::codecs::{self, AnswerOptions, Codec, CodecError, RequestOptions};
+use crate::codecs::{self, AnswerOptions, Codec, CodecError, GeminiThinking, RequestOptions, ThinkingStyle};
 use crate::conversation::WireFormat;
 use crate::refusal::Refusal;
 use crate::request::body::Fields;
@@ -16,6 +16,7 @@ use bytes::Bytes;
 use http::HeaderValue;
 use memchr::memchr_iter;
 use serde_json::{Map, Value};
+use shared::prices::{ModelCapabilities, ThinkingWay};
 use shared::providers::{Family, PathTemplate, Way, Wire};
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -58,6 +59,8 @@ pub(super) struct TranslationInputs<'t> {
     /// The caller's own user, which is part of some paths.
     pub user: Option<Cow<'t, str>>,
     pub is_strict: bool,
+    /// What the model takes.
+    pub capabilities: ModelCapabilities,
     /// Anthropic's version that the caller or the account insists on.
     pub anthropic_version: Option<&'t str>,
     pub request_id: &'t str,
@@ -96,7 +99,7 @@ impl TranslationInputs<'_> {
     /// None where the body goes as it is to a path that is the same for every request.
     fn translate(&self) -> Result<Option<TranslatedCall>, Refusal> {
         match self.target.provider.row.way(self.family, self.model.unwrap_or_default()) {
-            None | Some(Way::Native(_)) => Ok(None),
+            None | Some(Way::Native(_) | Way::Mapped(_)) => Ok(None),
             Some(Way::Placed(path)) => self.passed(path).map(Some),
             Some(Way::Translated(wire)) => self.written(wire).map(Some),
             Some(Way::Reshaped(wire)) => self.reshaped(wire).map(Some),
@@ -125,11 +128,22 @@ impl TranslationInputs<'_> {
             return Err(Refusal::body_too_large(LARGEST));
         }
         let request = client.read_request(self.body).map_err(refusal)?;
-        let name = wire.model_name(self.model.or(request.model.as_deref()).unwrap_or_default());
+        let asked = self.model.or(request.model.as_deref()).unwrap_or_default();
+        let name = self.target.deployment().map_or_else(|| wire.model_name(asked), str::to_owned);
         let row = &self.target.provider.row;
         let options = RequestOptions {
             model: Some(&name),
-            has_sampling: self.anthropic_version.is_none_or(|version| version < SAMPLING_UNTIL),
+            default_max_tokens: self.capabilities.max_output_tokens.unwrap_or(DEFAULT_MAX_TOKENS),
+            has_sampling: self.capabilities.sampling != Some(false)
+                && self.anthropic_version.is_none_or(|version| version < SAMPLING_UNTIL),
+            thinking: match self.capabilities.thinking {
+                Some(ThinkingWay::Adaptive) => ThinkingStyle::Adaptive,
+                _ => ThinkingStyle::Budget,
+            },
+            gemini_thinking: match self.capabilities.thinking {
+                Some(ThinkingWay::Level) => GeminiThinking::Level,
+                _ => GeminiThinking::Budget,
+            },
             anthropic_version: wire.anthropic_version.as_deref(),
             chat_max_tokens: if wire.has_max_completion_tokens { "max_completion_tokens" } else { "max_tokens" },
             asks_for_usage: row.has_stream_usage,
@@ -214,7 +228,7 @@ pub(super) fn explained(
     let user = fields.text("user");
     let user = user.as_deref();
     match target.provider.row.way(family, model)? {
-        Way::Native(_) => None,
+        Way::Native(_) | Way::Mapped(_) => None,
         Way::Placed(path) => Some(fill(path, target, [model; 2], user).map(|path| (path, None))),
         Way::Reshaped(wire) => {
             let path = fill(&wire.path, target, [&wire.model_name(model), model], user);
@@ -238,7 +252,12 @@ pub(super) fn own_address<'t>(target: &'t Target, family: Family, model: &str) -
 }
 
 /// The model is as the provider is told it, and as it was asked for.
-fn fill(path: &PathTemplate, target: &Target, model: [&str; 2], user: Option<&str>) -> Result<String, Refusal> {
+pub(super) fn fill(
+    path: &PathTemplate,
+    target: &Target,
+    model: [&str; 2],
+    user: Option<&str>,
+) -> Result<String, Refusal> {
     let [model, asked] = model;
     let filled = path.fill(|place| match place {
         "model" | "model_path" => Some(model),
@@ -290,6 +309,9 @@ fn is_own(wire: &Wire, client: &dyn Codec) -> bool {
     client.name() == &*wire.codec && !is_changed && wire.stream_path.is_none()
 }
 
+/// Where a format demands `max_tokens`, and neither the caller nor the catalogue says one.
+const DEFAULT_MAX_TOKENS: u64 = 4096;
+
 /// From this version on Anthropic refuses sampling parameters.
 const SAMPLING_UNTIL: &str = "2026-10-21";
 
@@ -311,7 +333,7 @@ fn answer_id(format: WireFormat, request_id: &str) -> String {
     [prefix, &bare].concat()
 }
 
-fn refusal(error: CodecError) -> Refusal {
+pub(super) fn refusal(error: CodecError) -> Refusal {
     let message = error.to_string();
     match error {
         CodecError::Malformed(why) => Refusal::invalid_json(why),

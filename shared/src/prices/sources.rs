@@ -2,7 +2,7 @@
 //! bundled. A source that fails is logged and passed over; what it gave before is used a while longer.
 
 use super::folder::PriceFolder;
-use super::{PriceList, bundled};
+use super::{ModelCapabilities, PriceList, bundled};
 use crate::settings::{self, PriceSettings};
 use parking_lot::RwLock;
 use serde_json::Value;
@@ -62,6 +62,8 @@ struct Places {
     general: Mutex<Option<Kept>>,
     /// What `pricing` holds, also while that is being renewed.
     prices: RwLock<Option<Kept>>,
+    /// The same of `general`.
+    capabilities: RwLock<Option<Kept>>,
     /// The fetch under way that nobody's patience can end.
     flight: parking_lot::Mutex<Option<PriceFlight>>,
 }
@@ -182,6 +184,29 @@ impl Sources {
         flight.insert(PriceFlight { began: Instant::now(), landed }).clone()
     }
 
+    /// What a model takes. Never waits: what is not in memory is fetched for the next who asks, and until then what is
+    /// bundled holds, or what was known before.
+    pub fn capabilities(self: &Arc<Self>, provider: &str, model: &str) -> ModelCapabilities {
+        let Some(places) = self.kept.get(provider) else { return ModelCapabilities::default() };
+        let (known, is_fresh) = match &*places.capabilities.read() {
+            Some(kept) => (Some(kept.document.clone()), Instant::now() < kept.until),
+            None => (None, false),
+        };
+        // Whoever holds it fetches already.
+        if !is_fresh && places.general.try_lock().is_ok() {
+            let (sources, provider) = (self.clone(), provider.to_owned());
+            tokio::spawn(async move { sources.document(Kind::General, &provider, Instant::now()).await });
+        }
+        match known {
+            Some(document) => document.map(|document| document.capabilities(model)).unwrap_or_default(),
+            None => {
+                let text = bundled::text(Kind::General, provider);
+                let document = text.and_then(|text| Document::parse(Kind::General, text).ok());
+                document.map(|document| document.capabilities(model)).unwrap_or_default()
+            }
+        }
+    }
+
     pub async fn document(&self, kind: Kind, provider: &str, now: Instant) -> Option<Arc<Document>> {
         let places = self.kept.get(provider)?;
         let mut slot = places.slot(kind).lock().await;
@@ -196,9 +221,11 @@ impl Sources {
                 Kept { document: earlier.or(document), until: now + RETRIED_AFTER }
             }
         };
-        if kind == Kind::Pricing {
-            *places.prices.write() = Some(kept.clone());
-        }
+        let known = match kind {
+            Kind::Pricing => &places.prices,
+            Kind::General => &places.capabilities,
+        };
+        *known.write() = Some(kept.clone());
         slot.insert(kept).document.clone()
     }
 
@@ -245,7 +272,7 @@ impl Folders {
 }
 
 impl Document {
-    fn parse(kind: Kind, text: &str) -> anyhow::Result<Self> {
+    pub(super) fn parse(kind: Kind, text: &str) -> anyhow::Result<Self> {
         Ok(match kind {
             Kind::Pricing => Self::Prices(PriceList::parse(text)?),
             Kind::General => {

@@ -18,17 +18,28 @@ impl Address {
         template.contains('{').then(|| Self { template: template.into(), exceptions, domain: domain.map(Into::into) })
     }
 
+    /// One of a row's further addresses, which may have no place at all.
+    pub(super) fn whole(template: &str) -> Result<Self, String> {
+        let is_url = template.starts_with("https://") || template.starts_with('{');
+        if !is_url || template.ends_with('/') {
+            return Err(format!("`{template}` is no address: it starts with https:// and does not end in a slash"));
+        }
+        Ok(Self { template: template.into(), exceptions: BTreeMap::new(), domain: None })
+    }
+
     pub fn has(&self, place: &str) -> bool {
         self.template.contains(&format!("{{{place}}}"))
     }
 
-    /// The address, as soon as every place has a value. The error names one that has none, or none that can stand there.
+    /// The address, as soon as every place has a value. Of what fills a place whose name ends in `_origin` the path is cut
+    /// off. The error names one that has no value, or none that can stand there.
     pub fn fill<'v>(&self, value: impl Fn(&str) -> Option<&'v str>) -> Result<String, String> {
         let mut url = String::new();
         let mut rest = &*self.template;
         while let Some((before, after)) = rest.split_once('{') {
             let (name, after) = after.split_once('}').unwrap_or((after, ""));
             let value = value(name).ok_or_else(|| name.to_owned())?.trim();
+            let value = if name.ends_with("_origin") { origin(value) } else { value };
             if let Some(exception) = self.exceptions.get(value) {
                 return Ok(exception.clone());
             }
@@ -55,6 +66,13 @@ fn is_url(value: &str) -> bool {
     value.starts_with("https://") || value.starts_with("http://")
 }
 
+/// A URL without its path.
+fn origin(url: &str) -> &str {
+    let Some((scheme, rest)) = url.split_once("://") else { return url };
+    let authority = rest.split(['/', '?', '#']).next().unwrap_or(rest);
+    &url[..scheme.len() + 3 + authority.len()]
+}
+
 fn is_label(value: &str) -> bool {
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.');
     !value.is_empty() && value.len() <= 253 && value.bytes().all(is_plain) && !value.contains("..")
@@ -69,6 +87,7 @@ mod tests {
         let exceptions = BTreeMap::from([("global".to_owned(), "https://g.test".to_owned())]);
         let regional = Address::parse("https://{region}-x.test/v1", exceptions, None).unwrap();
         let whole = Address::parse("{url}", BTreeMap::new(), None).unwrap();
+        let beside = Address::whole("{url_origin}/openai").unwrap();
         let named = Address::parse("{url}", BTreeMap::new(), Some("cloud.test")).unwrap();
         for (address, value, expected) in [
             (&regional, Some("eu-west-1"), Ok("https://eu-west-1-x.test/v1")),
@@ -85,10 +104,17 @@ mod tests {
             (&named, Some("dbc-1.other.test"), Ok("https://dbc-1.other.test")),
             (&named, Some("https://own.test/"), Ok("https://own.test")),
             (&named, Some("dbc/1"), Err("url")),
+            (&beside, Some("https://own.test:8443/models?x"), Ok("https://own.test:8443/openai")),
+            (&beside, Some("https://own.test"), Ok("https://own.test/openai")),
         ] {
             let filled = address.fill(|_| value);
             assert_eq!(filled.as_deref().map_err(String::as_str), expected, "{value:?}");
         }
         assert_eq!(Address::parse("https://plain.test", BTreeMap::new(), None), None);
+        assert_eq!(
+            Address::whole("https://plain.test/v1").unwrap().fill(|_| None).as_deref(),
+            Ok("https://plain.test/v1")
+        );
+        assert!(Address::whole("http://plain.test").is_err() && Address::whole("https://plain.test/").is_err());
     }
 }

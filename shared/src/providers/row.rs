@@ -1,19 +1,22 @@
 //! A row of the table as it is written, and what makes it a provider.
 
 use super::address::Address;
+use super::job_wire::{JobRow, JobWire};
+use super::model_list::{self, ModelList, ModelListRow};
 use super::path_template::PathTemplate;
 use super::repairs::Repairs;
+use super::variant::VariantRow;
 use super::wire::{CODECS, CONVERSATIONS, OBJECT_CODECS, Wire, WireRow};
 use super::{Auth, Family, FamilyOffer, ProviderEntry};
 use http::{HeaderName, HeaderValue};
 use serde::Deserialize;
 use std::collections::BTreeMap;
 
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Row {
     name: String,
-    base_url: Option<String>,
+    pub base_url: Option<String>,
     #[serde(default)]
     base_urls: BTreeMap<String, String>,
     base_domain: Option<String>,
@@ -21,13 +24,24 @@ pub(super) struct Row {
     options: BTreeMap<String, String>,
     #[serde(default)]
     placement: BTreeMap<String, Vec<String>>,
-    auth: Option<String>,
+    pub auth: Option<String>,
     #[serde(default)]
-    headers: BTreeMap<String, String>,
+    pub headers: BTreeMap<String, String>,
     #[serde(default)]
-    endpoints: Vec<Family>,
+    pub endpoints: Vec<Family>,
     #[serde(default)]
-    paths: BTreeMap<Family, String>,
+    pub paths: BTreeMap<Family, String>,
+    #[serde(default)]
+    pub bases: BTreeMap<Family, String>,
+    #[serde(default)]
+    jobs: BTreeMap<Family, JobRow>,
+    pub models: Option<ModelListRow>,
+    #[serde(default)]
+    pub variants: Vec<VariantRow>,
+    #[serde(skip)]
+    pub is_variant: bool,
+    #[serde(default)]
+    pub sends_deployment: bool,
     #[serde(default)]
     wires: Vec<WireRow>,
     #[serde(default)]
@@ -39,7 +53,7 @@ pub(super) struct Row {
     #[serde(default)]
     image_wires: Vec<WireRow>,
     #[serde(default)]
-    untranslated: Vec<Family>,
+    pub untranslated: Vec<Family>,
     #[serde(default)]
     stream_usage: bool,
     #[serde(default)]
@@ -61,7 +75,13 @@ impl Row {
         let mut offers = self.offers()?;
         let wires = self.wires(&mut offers)?;
         let object_wires = self.object_wires(&mut offers)?;
-        self.check_options(&offers, &wires)?;
+        let job_wires = self.job_wires(&mut offers)?;
+        let bases = self.bases()?;
+        let model_list = self.model_list(&offers)?;
+        if !self.is_variant {
+            self.check_options(&offers, &wires, &job_wires)?;
+        }
+        let variants = self.variants.iter().map(|variant| variant.variant(&self, slug)).collect::<Result<_, _>>()?;
         let base_url = self.base_url()?.map(Into::into);
         let address = self
             .base_url
@@ -77,6 +97,11 @@ impl Row {
             offers,
             wires,
             object_wires,
+            job_wires,
+            bases,
+            model_list,
+            variants,
+            sends_deployment: self.sends_deployment,
             placement: self.placement,
             has_stream_usage: self.stream_usage,
             repairs: self.repairs,
@@ -97,11 +122,17 @@ impl Row {
     }
 
     /// A default for what stands nowhere is a slip of the pen.
-    fn check_options(&self, offers: &[FamilyOffer], wires: &[Wire]) -> Result<(), String> {
-        let in_address = |name: &str| self.base_url.as_deref().is_some_and(|url| url.contains(&format!("{{{name}}}")));
+    fn check_options(
+        &self,
+        offers: &[FamilyOffer],
+        wires: &[Wire],
+        job_wires: &[(Family, JobWire)],
+    ) -> Result<(), String> {
+        let addresses = || self.base_url.iter().chain(self.bases.values());
+        let in_address = |name: &str| addresses().any(|url| url.contains(&format!("{{{name}}}")));
         let in_body = |name: &str| wires.iter().any(|wire| wire.body_places.iter().any(|place| place == name));
         let paths = wires.iter().flat_map(|wire| [Some(&wire.path), wire.stream_path.as_ref()]).flatten();
-        let mut paths: Vec<&PathTemplate> = paths.collect();
+        let mut paths: Vec<&PathTemplate> = paths.chain(job_wires.iter().map(|(_, wire)| &wire.path)).collect();
         paths.extend(offers.iter().filter_map(|offer| match offer {
             FamilyOffer::Placed(path) => Some(path),
             _ => None,
@@ -179,6 +210,35 @@ impl Row {
             all.extend(wires.into_iter().map(|wire| (family, wire)));
         }
         Ok(all)
+    }
+}
+
+impl Row {
+    /// Families that exist there in a form of their own.
+    fn job_wires(&self, offers: &mut [FamilyOffer; Family::ALL.len()]) -> Result<Vec<(Family, JobWire)>, String> {
+        let wires = self.jobs.iter().map(|(family, row)| {
+            if !matches!(family, Family::Files | Family::Batches | Family::FineTuning) {
+                return Err(format!("jobs: {} has none", family.name()));
+            }
+            take(&mut offers[*family as usize], FamilyOffer::Mapped, *family)?;
+            Ok((*family, row.wire()?))
+        });
+        wires.collect()
+    }
+
+    /// Addresses of single families.
+    fn bases(&self) -> Result<Vec<(Family, Address)>, String> {
+        let bases = self.bases.iter().map(|(family, url)| Ok((*family, Address::whole(url)?)));
+        bases.collect::<Result<_, String>>().map_err(|why| format!("bases: {why}"))
+    }
+
+    /// None of a provider of which only its address is known.
+    fn model_list(&self, offers: &[FamilyOffer]) -> Result<Option<ModelList>, String> {
+        match &self.models {
+            Some(row) => row.list(offers).map(Some),
+            None if offers.iter().all(|offer| *offer == FamilyOffer::None) => Ok(None),
+            None => model_list::usual(offers).map(Some),
+        }
     }
 }
 

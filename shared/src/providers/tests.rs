@@ -13,7 +13,7 @@ fn the_bundled_table_has_all_82_providers() {
     let native = providers.iter().filter(|provider| provider.native().next().is_some()).count();
     let chats = |provider: &&Arc<ProviderEntry>| provider.way(Family::Chat, "m").is_some();
     let waiting = providers.iter().filter(|provider| provider.untranslated().next().is_some()).count();
-    assert_eq!((native, providers.iter().filter(chats).count(), waiting), (58, 66, 7));
+    assert_eq!((native, providers.iter().filter(chats).count(), waiting), (59, 66, 0));
     for name in ["openai", "azure-openai", "302ai", "ovhcloud", "pinecone"] {
         assert_eq!(providers.get(name).map(|found| &*found.slug), Some(name));
     }
@@ -92,6 +92,8 @@ fn a_conversation_is_asked_for_as_it_is_or_in_a_format_that_the_provider_speaks(
         ("azure-ai", Family::Rerank, "cohere.rerank-v4", Some("cohere_rerank")),
         ("azure-ai", Family::Ocr, "m", Some("/deployments/")),
         ("ai21", Family::Embed, "m", Some("ai21_embeddings")),
+        ("anthropic", Family::Batches, "", Some("message_batches")),
+        ("bedrock", Family::Files, "", Some("bedrock_files")),
         ("replicate", Family::Chat, "m", None),
     ] {
         let row = providers.get(provider).unwrap();
@@ -99,6 +101,7 @@ fn a_conversation_is_asked_for_as_it_is_or_in_a_format_that_the_provider_speaks(
             Way::Native(_) => "",
             Way::Placed(_) => "/deployments/",
             Way::Translated(wire) | Way::Reshaped(wire) => &wire.codec,
+            Way::Mapped(wire) => &wire.codec,
         });
         assert_eq!(found, expected, "{provider} {family:?} {model}");
     }
@@ -124,6 +127,53 @@ fn a_place_is_filled_by_the_first_field_that_is_there_and_else_by_its_default() 
     assert_eq!(azure.placed("deployment", of(&[])), Some("{model}"));
     let address = azure.address.as_ref().unwrap().fill(|place| azure.placed(place, of(&[("resource_name", "acme")])));
     assert_eq!(address.as_deref(), Ok("https://acme.openai.azure.com/openai"));
+}
+
+#[test]
+fn a_variant_takes_the_place_of_its_row_where_a_place_or_the_model_is_so() {
+    let providers = Providers::bundled().unwrap();
+    for (provider, known, expected) in [
+        ("azure-openai", vec![("version", "2024-10-21")], None),
+        ("azure-openai", vec![("version", "v1")], Some("/v1/chat/completions")),
+        ("azure-ai", vec![("foundry_url", "https://x.test/models"), ("model", "gpt-4o")], None),
+        ("azure-ai", vec![("foundry_url", "https://x.test/anthropic"), ("model", "m")], Some("/v1/messages")),
+        ("azure-ai", vec![("foundry_url", "https://x.test/models"), ("model", "claude-x")], Some("/v1/messages")),
+        ("openai", vec![("model", "claude-x")], None),
+    ] {
+        let row = providers.get(provider).unwrap();
+        let value = |place: &str| known.iter().find(|(name, _)| *name == place).map(|(_, value)| *value);
+        let variant = row.variant(value).map(|number| &row.variants[number].row);
+        let path = variant.and_then(|row| row.native_path(Family::Chat).or(row.native_path(Family::Messages)));
+        assert_eq!(path, expected, "{provider} {known:?}");
+    }
+    let azure = providers.get("azure-ai").unwrap();
+    let claude = &azure.variants[1].row;
+    let place = |place: &str| (place == "foundry_origin").then_some("https://x.test/models");
+    let address = claude.address.as_ref().unwrap().fill(place);
+    assert_eq!(address.as_deref(), Ok("https://x.test/anthropic"));
+    assert_eq!(azure.base(Family::Files).unwrap().fill(place).as_deref(), Ok("https://x.test/openai"));
+    assert!(claude.way(Family::Chat, "m").is_some(), "chats are translated into messages");
+}
+
+#[test]
+fn every_provider_that_offers_something_says_where_its_models_are() {
+    let providers = Providers::bundled().unwrap();
+    for (provider, form, path) in [
+        ("openai", "openai", "/models"),
+        ("together-ai", "openai", "/v1/models"),
+        ("ollama", "openai", "/v1/models"),
+        ("anthropic", "anthropic", "/models"),
+        ("claude-platform-aws", "anthropic", "/models"),
+        ("google", "gemini", "/v1beta/models?pageSize=1000"),
+        ("bedrock", "bedrock", "/foundation-models"),
+        ("cohere", "cohere", "/v1/models?page_size=1000"),
+    ] {
+        let list = providers.get(provider).unwrap().model_list.as_ref().unwrap();
+        assert_eq!((&*list.form, list.path.fill(|_| None).as_deref()), (form, Ok(path)), "{provider}");
+    }
+    assert_eq!(providers.get("replicate").unwrap().model_list, None);
+    let v1 = &providers.get("azure-openai").unwrap().variants[0].row;
+    assert_eq!(v1.model_list.as_ref().unwrap().path.fill(|_| None).as_deref(), Ok("/v1/models"));
 }
 
 #[test]
@@ -168,6 +218,11 @@ fn a_wrong_row_is_told_by_its_name() {
             "t [x]: wires: `http://y` is no address",
         ),
         ("name = 'X'\nwires = [{ codec = 'chat', path = '/x', model_prefix = 'a.' }]", "t [x]: wires: the last"),
+        ("name = 'X'\nmodels = { form = 'x' }", "t [x]: models: there is no form `x`"),
+        ("name = 'X'\njobs = { files = { codec = 'x', path = '/x' } }", "t [x]: jobs: there is no codec `x`"),
+        ("name = 'X'\njobs = { chat = { codec = 'cohere_files', path = '/x' } }", "t [x]: jobs: chat has none"),
+        ("name = 'X'\nbases = { files = 'http://x' }", "t [x]: bases: `http://x` is no address"),
+        ("name = 'X'\nvariants = [{ when = {}, endpoints = ['chat'] }]", "t [x]: variants: `when` says nothing"),
         ("name = 'X'\nplacement = { y = ['z'] }", "t [x]: base_url has no {y}"),
         ("name = 'X'\nauth = 'two words'", "t [x]: auth"),
         ("name = 'X'\nheaders = { 'a b' = 'c' }", "t [x]: headers"),

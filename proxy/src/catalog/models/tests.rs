@@ -212,20 +212,3 @@ fn the_provider_is_asked_where_one_is_named_unless_the_catalogue_is_wanted() {
         assert_eq!(list_source(&headers, &plan).unwrap(), expected, "{config:?} {pairs:?}");
     }
 }
-
-#[test]
-fn a_providers_list_is_given_in_openais_form() {
-    let anthropic = br#"{"data":[{"type":"model","id":"claude-1","display_name":"Claude","created_at":"1970-01-02T00:00:00Z"}],"has_more":false}"#;
-    let expected = json!({
-        "object": "list", "provider": "anthropic", "has_more": false,
-        "data": [{ "id": "claude-1", "object": "model", "created": 86400, "owned_by": "anthropic", "display_name": "Claude" }],
-    });
-    assert_eq!(upstream::in_openai_form(anthropic, "anthropic"), Some(expected));
-    let openai = br#"{"object":"list","data":[{"id":"m","object":"model","created":7,"owned_by":"x","more":1}]}"#;
-    let list = upstream::in_openai_form(openai, "openai").unwrap();
-    assert_eq!(list["data"][0], json!({ "id": "m", "object": "model", "created": 7, "owned_by": "x", "more": 1 }));
-    assert_eq!(list["provider"], "openai");
-    for body in ["", "[]", r#"{"error":{}}"#] {
-        assert_eq!(upstream::in_openai_form(body.as_bytes(), "openai"), None, "{body}");
-    }
-}

@@ -1,6 +1,6 @@
 //! Azure: the resource's key, a token that the caller brings, or one of Entra for a client or for our own identity.
 
-use super::{Account, AccountCredential, BadAccount, X_API_KEY, header_value};
+use super::{Account, AccountCredential, BadAccount, header_value};
 use crate::signing::token_request::TokenRequest;
 use http::{HeaderName, header};
 use shared::cloud::AzureIdentity;
@@ -9,12 +9,6 @@ use shared::cloud::AzureIdentity;
 const SCOPE: &str = "https://cognitiveservices.azure.com/.default";
 
 impl Account<'_> {
-    /// Foundry takes its keys as bearer tokens, but for Claude's, whose wire has its own header.
-    pub(super) fn azure_ai(&self) -> Result<AccountCredential, BadAccount> {
-        let is_claude = self.text("azure_foundry_url")?.is_some_and(|url| url.contains("anthropic"));
-        self.azure(if is_claude { X_API_KEY.clone() } else { header::AUTHORIZATION })
-    }
-
     /// `key_header` carries the resource's key.
     pub(super) fn azure(&self, key_header: HeaderName) -> Result<AccountCredential, BadAccount> {
         let identity = match self.text("azure_auth_mode")? {

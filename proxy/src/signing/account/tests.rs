@@ -4,7 +4,7 @@ use super::*;
 use serde_json::{Value, json};
 
 fn made(provider: &str, fields: Value, key: Option<&str>) -> Result<String, String> {
-    match AccountCredential::parse(provider, &fields, key) {
+    match AccountCredential::parse(provider, &fields, key, None) {
         Ok(Some(AccountCredential::Header(name, value))) => Ok(format!("{name}: {}", value.to_str().unwrap())),
         Ok(Some(other)) => Ok(format!("{other:?}")),
         Ok(None) => Ok("row".into()),
@@ -77,7 +77,6 @@ fn each_mode_of_azure_makes_its_credential() {
         ("azure-openai", json!({ "azure_ad_token": "t" }), None, Ok("authorization: Bearer t")),
         ("azure-openai", json!({}), None, Err("key is required")),
         ("azure-ai", json!({}), Some("k"), Ok("authorization: Bearer k")),
-        ("azure-ai", json!({ "azure_foundry_url": "https://f.test/anthropic" }), Some("k"), Ok("x-api-key: k")),
         ("azure-openai", entra.clone(), None, Ok("Bearer(Azure)")),
         ("azure-openai", json!({ "azure_auth_mode": "entra" }), None, Err("azure_entra_tenant_id is required")),
         ("azure-openai", escaping, None, Err("azure_entra_tenant_id may only have letters, digits, hyphens and dots")),
@@ -88,7 +87,7 @@ fn each_mode_of_azure_makes_its_credential() {
         let expected = expected.map(str::to_owned).map_err(str::to_owned);
         assert_eq!(made(provider, fields.clone(), key), expected, "{provider} {fields}");
     }
-    let scope = |fields: Value| match AccountCredential::parse("azure-openai", &fields, None) {
+    let scope = |fields: Value| match AccountCredential::parse("azure-openai", &fields, None, None) {
         Ok(Some(AccountCredential::Bearer(TokenRequest::Azure { scope, .. }))) => scope,
         other => panic!("{other:?}"),
     };
@@ -96,6 +95,13 @@ fn each_mode_of_azure_makes_its_credential() {
     let mut own = entra;
     own["azure_entra_scope"] = "api://mine/.default".into();
     assert_eq!(scope(own), "api://mine/.default");
+    // Claude's wire has its own header.
+    match AccountCredential::parse("azure-ai", &json!({}), Some("k"), Some(&X_API_KEY)) {
+        Ok(Some(AccountCredential::Header(name, value))) => {
+            assert_eq!((name, value), (X_API_KEY.clone(), HeaderValue::from_static("k")))
+        }
+        other => panic!("{other:?}"),
+    }
 }
 
 #[test]

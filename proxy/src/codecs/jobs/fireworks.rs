@@ -1,0 +1,154 @@
+//! Fireworks: files are datasets, which are made first and filled then; fine-tuning is `supervisedFineTuningJobs`.
+
+use super::cohere::form;
+use super::objects::{KeptFile, TuningJob, deleted, entries, list, put, text, time};
+use super::{AskedJob, JobAnswer, JobCall, JobCodec, JobReply, JobVerb, escaped};
+use crate::codecs::CodecError;
+use http::Method;
+use serde_json::{Map, Value, json};
+
+#[derive(Debug)]
+pub(super) struct FireworksFiles;
+
+impl JobCodec for FireworksFiles {
+    fn name(&self) -> &'static str {
+        "fireworks_files"
+    }
+
+    fn ask(&self, asked: &AskedJob<'_>) -> Result<JobCall, CodecError> {
+        Ok(match asked.verb {
+            JobVerb::Create => {
+                let file = asked.file.as_ref().ok_or_else(|| CodecError::field("file", "is required"))?;
+                let rows = file.bytes.split(|byte| *byte == b'\n').filter(|line| !line.trim_ascii().is_empty()).count();
+                let dataset = json!({ "displayName": file.name, "userUploaded": {}, "exampleCount": rows.to_string() });
+                JobCall::post(asked.place.clone(), &json!({ "datasetId": dataset_id(asked), "dataset": dataset }))
+            }
+            JobVerb::List => JobCall::get(format!("{}{}", asked.place, asked.page("pageSize", "pageToken"))),
+            JobVerb::Retrieve => JobCall::get(asked.own_place()),
+            JobVerb::Delete => JobCall { method: Method::DELETE, ..JobCall::get(asked.own_place()) },
+            JobVerb::Cancel | JobVerb::Content | JobVerb::Output => return Err(asked.unmapped()),
+        })
+    }
+
+    fn read(&self, asked: &AskedJob<'_>, step: usize, told: &JobReply) -> Result<JobAnswer, CodecError> {
+        let made = || format!("{}/{}", asked.place, escaped(&dataset_id(asked)));
+        match (asked.verb, step, &asked.file) {
+            (JobVerb::Create, 0, Some(file)) => {
+                let place = format!("{}:upload", made());
+                return Ok(JobAnswer::Ask(form(place, "file", &file.name, &file.bytes, &asked.request_id)));
+            }
+            (JobVerb::Create, 1, _) => return Ok(JobAnswer::Ask(JobCall::get(made()))),
+            (JobVerb::Delete, ..) => return Ok(JobAnswer::Json(deleted(&asked.id))),
+            _ => {}
+        }
+        let told = told.json()?;
+        Ok(JobAnswer::Json(match asked.verb {
+            JobVerb::List => {
+                let files = entries(&told, "datasets").into_iter().map(|one| file(one, asked)).collect();
+                list(files, text(&told, "/nextPageToken").as_deref())
+            }
+            _ => file(&told, asked),
+        }))
+    }
+}
+
+/// Names of datasets are small letters, digits and hyphens.
+fn dataset_id(asked: &AskedJob<'_>) -> String {
+    format!("file-{}", asked.request_id.to_ascii_lowercase())
+}
+
+fn last_segment(told: &Value, pointer: &str) -> Option<String> {
+    let name = text(told, pointer)?;
+    name.rsplit('/').next().map(str::to_owned)
+}
+
+fn file(told: &Value, asked: &AskedJob<'_>) -> Value {
+    let id = last_segment(told, "/name").unwrap_or_default();
+    let file = KeptFile {
+        name: text(told, "/displayName").unwrap_or_else(|| id.clone()),
+        id,
+        bytes: 0,
+        created: time(told, "createTime"),
+        purpose: "fine-tune".to_owned(),
+        status: if told["state"] == "READY" { "processed" } else { "uploaded" },
+    };
+    file.json(&asked.provider)
+}
+
+#[derive(Debug)]
+pub(super) struct FireworksTuning;
+
+impl JobCodec for FireworksTuning {
+    fn name(&self) -> &'static str {
+        "fireworks_tuning"
+    }
+
+    fn ask(&self, asked: &AskedJob<'_>) -> Result<JobCall, CodecError> {
+        Ok(match asked.verb {
+            JobVerb::Create => JobCall::post(asked.place.clone(), &tuning_job(asked)?),
+            JobVerb::List => JobCall::get(format!("{}{}", asked.place, asked.page("pageSize", "pageToken"))),
+            JobVerb::Retrieve => JobCall::get(asked.own_place()),
+            JobVerb::Cancel => JobCall::post(format!("{}:cancel", asked.own_place()), &json!({})),
+            JobVerb::Delete | JobVerb::Content | JobVerb::Output => return Err(asked.unmapped()),
+        })
+    }
+
+    fn read(&self, asked: &AskedJob<'_>, step: usize, told: &JobReply) -> Result<JobAnswer, CodecError> {
+        if (asked.verb, step) == (JobVerb::Cancel, 0) {
+            return Ok(JobAnswer::Ask(JobCall::get(asked.own_place())));
+        }
+        let told = told.json()?;
+        Ok(JobAnswer::Json(match asked.verb {
+            JobVerb::List => {
+                let jobs =
+                    entries(&told, "supervisedFineTuningJobs").into_iter().map(|one| tuned(one, asked)).collect();
+                list(jobs, text(&told, "/nextPageToken").as_deref())
+            }
+            _ => tuned(&told, asked),
+        }))
+    }
+}
+
+fn tuning_job(asked: &AskedJob<'_>) -> Result<Value, CodecError> {
+    let account = (asked.placed)("account").unwrap_or_default();
+    let dataset = |id: &str| match id.contains('/') {
+        true => id.to_owned(),
+        false => format!("accounts/{account}/datasets/{id}"),
+    };
+    let mut body = Map::new();
+    body.insert("baseModel".into(), asked.need("model")?.into());
+    body.insert("dataset".into(), dataset(asked.need("training_file")?).into());
+    put(&mut body, "evaluationDataset", asked.text("validation_file").map(|file| dataset(file).into()));
+    put(&mut body, "displayName", asked.text("suffix").map(Into::into));
+    let told = asked.body.get("hyperparameters");
+    for (name, theirs) in [("n_epochs", "epochs"), ("learning_rate", "learningRate"), ("lora_rank", "loraRank")] {
+        let value = told.and_then(|told| told.get(name)).filter(|value| *value != "auto");
+        put(&mut body, theirs, value.cloned());
+    }
+    Ok(body.into())
+}
+
+fn tuned(told: &Value, asked: &AskedJob<'_>) -> Value {
+    let status = match told["state"].as_str().unwrap_or_default().trim_start_matches("JOB_STATE_") {
+        "COMPLETED" | "EARLY_STOPPED" => "succeeded",
+        "FAILED" | "EXPIRED" => "failed",
+        "CANCELLED" | "DELETING" => "cancelled",
+        "VALIDATING" => "validating_files",
+        "RUNNING" | "WRITING_RESULTS" | "EVALUATION" => "running",
+        _ => "queued",
+    };
+    let finished = matches!(status, "succeeded" | "failed" | "cancelled");
+    let job = TuningJob {
+        id: last_segment(told, "/name").unwrap_or_default(),
+        status,
+        model: text(told, "/baseModel"),
+        tuned: text(told, "/outputModel"),
+        created: time(told, "createTime"),
+        finished: time(told, "completedTime").filter(|_| finished),
+        training_file: last_segment(told, "/dataset"),
+        validation_file: last_segment(told, "/evaluationDataset"),
+        hyperparameters: Some(json!({ "n_epochs": told["epochs"], "learning_rate": told["learningRate"] })),
+        error: text(told, "/status/message").filter(|_| status == "failed"),
+    };
+    job.json(&asked.provider)
+}

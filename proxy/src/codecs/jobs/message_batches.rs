@@ -1,0 +1,112 @@
+//! Anthropic's message batches. They take their rows in the request and not from a file, so a batch is made with `requests`:
+//! rows as OpenAI's files have them, or Anthropic's own. Anthropic's files cannot be read again by whoever wrote them.
+
+use super::batch_rows::{answered, failed, from_json, rewritten, translated};
+use super::objects::{Batch, count, entries, list, text, time};
+use super::{AskedJob, JobAnswer, JobCall, JobCodec, JobReply, JobVerb};
+use crate::codecs::CodecError;
+use crate::codecs::messages::MessagesCodec;
+use crate::codecs::options::RequestOptions;
+use serde_json::{Value, json};
+
+#[derive(Debug)]
+pub(super) struct MessageBatches;
+
+const MOST: usize = 100_000;
+
+impl JobCodec for MessageBatches {
+    fn name(&self) -> &'static str {
+        "message_batches"
+    }
+
+    fn ask(&self, asked: &AskedJob<'_>) -> Result<JobCall, CodecError> {
+        let own = asked.own_place();
+        Ok(match asked.verb {
+            JobVerb::Create => JobCall::post(asked.place.clone(), &json!({ "requests": requests(asked)? })),
+            JobVerb::List => JobCall::get(format!("{}{}", asked.place, asked.page("limit", "after_id"))),
+            JobVerb::Retrieve => JobCall::get(own),
+            JobVerb::Cancel => JobCall::post(format!("{own}/cancel"), &json!({})),
+            JobVerb::Output => JobCall::get(format!("{own}/results")),
+            JobVerb::Delete | JobVerb::Content => return Err(asked.unmapped()),
+        })
+    }
+
+    fn read(&self, asked: &AskedJob<'_>, _: usize, told: &JobReply) -> Result<JobAnswer, CodecError> {
+        if asked.verb == JobVerb::Output {
+            let rows = rewritten(&told.body, |_, row| output(row, asked));
+            return Ok(JobAnswer::Bytes("application/jsonl", rows));
+        }
+        let told = told.json()?;
+        Ok(JobAnswer::Json(match asked.verb {
+            JobVerb::List => {
+                let batches = entries(&told, "data").into_iter().map(|one| batch(one, asked)).collect();
+                let next = text(&told, "/last_id").filter(|_| told["has_more"] == true);
+                list(batches, next.as_deref())
+            }
+            _ => batch(&told, asked),
+        }))
+    }
+}
+
+fn requests(asked: &AskedJob<'_>) -> Result<Vec<Value>, CodecError> {
+    let Some(Value::Array(rows)) = asked.body.get("requests") else {
+        let problem = "is required here, a list of rows: this provider's batches take no `input_file_id`";
+        return Err(CodecError::field("requests", problem));
+    };
+    if rows.len() > MOST {
+        return Err(CodecError::TooMany { field: "requests".into(), most: MOST });
+    }
+    let written = rows.iter().enumerate().map(|(number, row)| {
+        let wrong = || CodecError::field(format!("requests[{number}]"), "needs a `custom_id` and `body` or `params`");
+        if row.get("params").is_some() && row.get("custom_id").is_some() {
+            return Ok(row.clone());
+        }
+        let row = row.as_object().cloned().and_then(from_json).ok_or_else(wrong)?;
+        let model = row.body.get("model").and_then(Value::as_str);
+        let options = RequestOptions { model, ..RequestOptions::default() };
+        let mut params = translated(&row.body, &MessagesCodec, &options)?;
+        params.remove("stream");
+        Ok(json!({ "custom_id": row.custom_id, "params": params }))
+    });
+    written.collect()
+}
+
+fn batch(told: &Value, asked: &AskedJob<'_>) -> Value {
+    let of = |name: &str| count(told, &["/request_counts/", name].concat());
+    let (succeeded, errored, cancelled, expired) = (of("succeeded"), of("errored"), of("canceled"), of("expired"));
+    let status = match told["processing_status"].as_str() {
+        Some("canceling") => "cancelling",
+        Some("ended") if succeeded + errored == 0 && cancelled > 0 => "cancelled",
+        Some("ended") if succeeded + errored == 0 && expired > 0 => "expired",
+        Some("ended") => "completed",
+        _ => "in_progress",
+    };
+    let failed = errored + cancelled + expired;
+    let batch = Batch {
+        id: text(told, "/id").unwrap_or_default(),
+        status,
+        created: time(told, "created_at"),
+        started: time(told, "created_at"),
+        ended: time(told, "ended_at"),
+        cancelling: time(told, "cancel_initiated_at"),
+        expires: time(told, "expires_at"),
+        counts: (succeeded, failed, succeeded + failed + of("processing")),
+        metadata: asked.body.get("metadata").cloned().unwrap_or_default(),
+        ..Batch::default()
+    };
+    batch.json(&asked.provider)
+}
+
+fn output(row: &Value, asked: &AskedJob<'_>) -> Value {
+    let id = row["custom_id"].as_str().unwrap_or_default();
+    match row.pointer("/result/type").and_then(Value::as_str) {
+        Some("succeeded") => answered(id, &row["result"]["message"], &MessagesCodec, &asked.provider, asked.now),
+        Some("canceled") => failed(id, "batch_cancelled", "the batch was cancelled before this row was asked"),
+        Some("expired") => failed(id, "batch_expired", "the batch expired before this row was asked"),
+        _ => {
+            let error = row.pointer("/result/error/error").or_else(|| row.pointer("/result/error"));
+            let said = |name: &str| error.and_then(|error| error[name].as_str()).unwrap_or("error");
+            failed(id, said("type"), said("message"))
+        }
+    }
+}

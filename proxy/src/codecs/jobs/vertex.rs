@@ -1,0 +1,225 @@
+//! Vertex: batches are `batchPredictionJobs` over files in a bucket, fine-tuning is `tuningJobs`.
+
+use super::batch_rows::{answered, failed, rewritten};
+use super::objects::{Batch, TuningJob, count, entries, list, put, text, time};
+use super::storage::{file_id, file_url, object_place};
+use super::{AskedJob, JobAnswer, JobCall, JobCodec, JobReply, JobVerb, escaped};
+use crate::codecs::CodecError;
+use crate::codecs::gemini::GeminiCodec;
+use crate::codecs::messages::MessagesCodec;
+use serde_json::{Map, Value, json};
+
+#[derive(Debug)]
+pub(super) struct VertexBatches;
+
+impl JobCodec for VertexBatches {
+    fn name(&self) -> &'static str {
+        "vertex_batches"
+    }
+
+    fn ask(&self, asked: &AskedJob<'_>) -> Result<JobCall, CodecError> {
+        Ok(match asked.verb {
+            JobVerb::Create => JobCall::post(asked.place.clone(), &prediction_job(asked)?),
+            JobVerb::List => JobCall::get(format!("{}{}", asked.place, asked.page("pageSize", "pageToken"))),
+            JobVerb::Retrieve | JobVerb::Output => JobCall::get(asked.own_place()),
+            JobVerb::Cancel => JobCall::post(format!("{}:cancel", asked.own_place()), &json!({})),
+            JobVerb::Delete | JobVerb::Content => return Err(asked.unmapped()),
+        })
+    }
+
+    fn read(&self, asked: &AskedJob<'_>, step: usize, told: &JobReply) -> Result<JobAnswer, CodecError> {
+        if asked.verb == JobVerb::Output && step == 1 {
+            return Ok(JobAnswer::Bytes(
+                "application/jsonl",
+                rewritten(&told.body, |number, row| output(number, row, asked)),
+            ));
+        }
+        let told = told.json()?;
+        Ok(match (asked.verb, step) {
+            // Nothing is told of a job that was just cancelled.
+            (JobVerb::Cancel, 0) => JobAnswer::Ask(JobCall::get(asked.own_place())),
+            (JobVerb::Output, _) => match text(&told, "/outputInfo/gcsOutputDirectory") {
+                Some(folder) => match object_place(&format!("{folder}/predictions.jsonl"), asked) {
+                    Ok(place) => JobAnswer::Ask(JobCall::get(format!("{place}?alt=media")).of_files()),
+                    Err(error) => JobAnswer::Refused(error.to_string()),
+                },
+                None => JobAnswer::Refused("the batch has no output yet".to_owned()),
+            },
+            (JobVerb::List, _) => {
+                let jobs = entries(&told, "batchPredictionJobs").into_iter().map(|one| batch(one, asked)).collect();
+                JobAnswer::Json(list(jobs, text(&told, "/nextPageToken").as_deref()))
+            }
+            _ => JobAnswer::Json(batch(&told, asked)),
+        })
+    }
+}
+
+fn prediction_job(asked: &AskedJob<'_>) -> Result<Value, CodecError> {
+    let input = file_url(asked.need("input_file_id")?);
+    let model = asked.option_text("model").or(asked.model.as_deref());
+    let model = model.ok_or_else(|| CodecError::field("model", "is required, and a text"))?;
+    let output = match asked.option_text("output_data_config") {
+        Some(prefix) => file_url(prefix),
+        None => format!("{}/output", input.rsplit_once('/').map_or(&*input, |(folder, _)| folder)),
+    };
+    let name = asked.option_text("job_name").map_or_else(|| ["batch-", &asked.request_id].concat(), str::to_owned);
+    Ok(json!({
+        "displayName": name, "model": publisher_model(model),
+        "inputConfig": { "instancesFormat": "jsonl", "gcsSource": { "uris": [input] } },
+        "outputConfig": { "predictionsFormat": "jsonl", "gcsDestination": { "outputUriPrefix": output } },
+    }))
+}
+
+/// `anthropic.claude-x` and `gemini-x` as Vertex writes them.
+fn publisher_model(model: &str) -> String {
+    if model.contains('/') {
+        return model.to_owned();
+    }
+    let known = ["anthropic", "meta", "mistralai", "google"];
+    let split = model.split_once('.').filter(|(publisher, _)| known.contains(publisher));
+    let (publisher, name) = split.unwrap_or(("google", model));
+    format!("publishers/{publisher}/models/{name}")
+}
+
+fn batch(told: &Value, asked: &AskedJob<'_>) -> Value {
+    let status = match told["state"].as_str().unwrap_or_default().trim_start_matches("JOB_STATE_") {
+        "CANCELLING" => "cancelling",
+        "CANCELLED" => "cancelled",
+        "EXPIRED" => "expired",
+        "FAILED" => "failed",
+        "SUCCEEDED" | "PARTIALLY_SUCCEEDED" => "completed",
+        "RUNNING" | "UPDATING" => "in_progress",
+        _ => "validating",
+    };
+    let of = |name: &str| count(told, &["/completionStats/", name].concat());
+    let (completed, failed) = (of("successfulCount"), of("failedCount"));
+    let output = text(told, "/outputInfo/gcsOutputDirectory");
+    let batch = Batch {
+        id: last_segment(told),
+        status,
+        model: text(told, "/model"),
+        input_file: text(told, "/inputConfig/gcsSource/uris/0").map(|url| file_id(&url)),
+        output_file: output.map(|folder| file_id(&format!("{folder}/predictions.jsonl"))),
+        created: time(told, "createTime"),
+        started: time(told, "startTime"),
+        ended: time(told, "endTime"),
+        counts: (completed, failed, completed + failed + of("incompleteCount")),
+        error: text(told, "/error/message"),
+        metadata: told.get("labels").cloned().unwrap_or_default(),
+        ..Batch::default()
+    };
+    batch.json(&asked.provider)
+}
+
+/// Of `projects/p/locations/l/jobs/1`.
+fn last_segment(told: &Value) -> String {
+    let name = text(told, "/name").unwrap_or_default();
+    name.rsplit('/').next().unwrap_or_default().to_owned()
+}
+
+fn output(number: usize, row: &Value, asked: &AskedJob<'_>) -> Value {
+    let named = ["requestId", "custom_id", "key"].into_iter().find_map(|name| row[name].as_str());
+    let id = named.map_or_else(|| format!("request-{}", number + 1), str::to_owned);
+    let told = &row["response"];
+    match (row["status"].as_str(), told.is_object()) {
+        (Some(problem), _) if !problem.is_empty() => failed(&id, "provider_error", problem),
+        (_, false) => failed(&id, "provider_error", "the provider gave no answer"),
+        (_, true) if told["type"] == "message" => answered(&id, told, &MessagesCodec, &asked.provider, asked.now),
+        (_, true) => answered(&id, told, &GeminiCodec, &asked.provider, asked.now),
+    }
+}
+
+#[derive(Debug)]
+pub(super) struct VertexTuning;
+
+impl JobCodec for VertexTuning {
+    fn name(&self) -> &'static str {
+        "vertex_tuning"
+    }
+
+    fn ask(&self, asked: &AskedJob<'_>) -> Result<JobCall, CodecError> {
+        Ok(match asked.verb {
+            JobVerb::Create => JobCall::post(asked.place.clone(), &tuning_job(asked)?),
+            JobVerb::List => JobCall::get(format!("{}{}", asked.place, asked.page("pageSize", "pageToken"))),
+            JobVerb::Retrieve => JobCall::get(asked.own_place()),
+            JobVerb::Cancel => JobCall::post(format!("{}:cancel", asked.own_place()), &json!({})),
+            JobVerb::Delete | JobVerb::Content | JobVerb::Output => return Err(asked.unmapped()),
+        })
+    }
+
+    fn read(&self, asked: &AskedJob<'_>, step: usize, told: &JobReply) -> Result<JobAnswer, CodecError> {
+        let told = told.json()?;
+        Ok(match (asked.verb, step) {
+            (JobVerb::Cancel, 0) => JobAnswer::Ask(JobCall::get(asked.own_place())),
+            (JobVerb::List, _) => {
+                let jobs = entries(&told, "tuningJobs").into_iter().map(|one| tuned(one, asked)).collect();
+                JobAnswer::Json(list(jobs, text(&told, "/nextPageToken").as_deref()))
+            }
+            _ => JobAnswer::Json(tuned(&told, asked)),
+        })
+    }
+}
+
+fn tuning_job(asked: &AskedJob<'_>) -> Result<Value, CodecError> {
+    let mut spec = Map::new();
+    spec.insert("trainingDatasetUri".into(), file_url(asked.need("training_file")?).into());
+    put(&mut spec, "validationDatasetUri", asked.text("validation_file").map(|file| file_url(file).into()));
+    let of_method = asked.body.get("method").and_then(|method| method.pointer("/supervised/hyperparameters"));
+    let told = asked.body.get("hyperparameters").or(of_method);
+    let known = [
+        ("n_epochs", "epochCount"),
+        ("learning_rate_multiplier", "learningRateMultiplier"),
+        ("adapter_size", "adapterSize"),
+    ];
+    let mut parameters = Map::new();
+    for (name, theirs) in known {
+        let value = told.and_then(|told| told.get(name)).filter(|value| *value != "auto");
+        put(&mut parameters, theirs, value.cloned());
+    }
+    if !parameters.is_empty() {
+        spec.insert("hyperParameters".into(), parameters.into());
+    }
+    let mut body = Map::new();
+    body.insert("baseModel".into(), asked.need("model")?.into());
+    body.insert("supervisedTuningSpec".into(), spec.into());
+    put(&mut body, "tunedModelDisplayName", asked.text("suffix").map(Into::into));
+    Ok(body.into())
+}
+
+fn tuned(told: &Value, asked: &AskedJob<'_>) -> Value {
+    let status = match told["state"].as_str().unwrap_or_default().trim_start_matches("JOB_STATE_") {
+        "CANCELLED" | "CANCELLING" | "EXPIRED" => "cancelled",
+        "FAILED" => "failed",
+        "SUCCEEDED" => "succeeded",
+        "RUNNING" | "UPDATING" => "running",
+        _ => "queued",
+    };
+    let file = |pointer: &str| text(told, pointer).map(|url| file_id(&url));
+    let parameters = told.pointer("/supervisedTuningSpec/hyperParameters").map(
+        |told| json!({ "n_epochs": told["epochCount"], "learning_rate_multiplier": told["learningRateMultiplier"] }),
+    );
+    let job = TuningJob {
+        id: last_segment(told),
+        status,
+        model: text(told, "/baseModel"),
+        // Its endpoint is what requests ask.
+        tuned: text(told, "/tunedModel/endpoint")
+            .or_else(|| text(told, "/tunedModel/model"))
+            .map(|name| endpoint(&name)),
+        created: time(told, "createTime"),
+        finished: time(told, "endTime"),
+        training_file: file("/supervisedTuningSpec/trainingDatasetUri"),
+        validation_file: file("/supervisedTuningSpec/validationDatasetUri"),
+        hyperparameters: parameters,
+        error: text(told, "/error/message"),
+    };
+    job.json(&asked.provider)
+}
+
+/// As requests name it.
+fn endpoint(name: &str) -> String {
+    match name.split_once("/endpoints/") {
+        Some((_, id)) => ["endpoints.", &escaped(id)].concat(),
+        None => name.to_owned(),
+    }
+}

@@ -1,0 +1,295 @@
+//! Files, batches and jobs of providers that keep them in forms of their own: what a request for them means, and how its
+//! answer comes about. Such a request is held whole, becomes a few questions (`codecs::jobs`), and is answered in OpenAI's
+//! objects. It has one target and is not tried again: what it makes would be made twice.
+
+use super::passage::Passage;
+use super::translate::{fill, refusal};
+use super::{Delivered, Engine, NextStep, RelayAsk, Router};
+use crate::answer::error_in_openai_form;
+use crate::catalog::models::upstream::{self, Told};
+use crate::catalog::target::Target;
+use crate::codecs::jobs::{self, AskedJob, JobAnswer, JobCall, JobCodec, JobReply, JobVerb, UploadedFile};
+use crate::metrics::Outcome;
+use crate::net::downstream::Downstream;
+use crate::refusal::Refusal;
+use crate::request::headers::GatewayHeaders;
+use crate::request::multipart::{Form, MAX_HELD};
+use crate::request::receive::{MemoryShare, NotReceived, receive};
+use crate::visit::Visit;
+use crate::walk::prepare::{ProviderHeaders, upstream_head};
+use bytes::Bytes;
+use chrono::Utc;
+use http::{HeaderValue, Method, header};
+use pingora_http::{RequestHeader, ResponseHeader};
+use serde_json::{Map, Value};
+use shared::providers::{Family, Way};
+use std::collections::BTreeSet;
+
+/// Of an object or a list, and of what a batch wrote.
+const LONGEST_OBJECT: usize = 4 << 20;
+const LONGEST_FILE: usize = 64 << 20;
+const MOST_QUESTIONS: usize = 4;
+/// Different models in the rows of one batch.
+const MOST_MODELS: usize = 64;
+
+/// A request for what a provider keeps in a form of its own.
+#[derive(Debug)]
+pub struct KeptRequest {
+    passage: Box<Passage>,
+    family: Family,
+}
+
+/// The families that providers keep.
+pub(super) fn kept_family(head: &RequestHeader, path: &str) -> Option<Family> {
+    let (family, _) = Family::from_path(&head.method, path)?;
+    matches!(family, Family::Files | Family::Batches | Family::FineTuning).then_some(family)
+}
+
+impl Router {
+    /// Whether a target of the request keeps this family in a form of its own.
+    pub(super) fn may_be_mapped(&self, ask: &RelayAsk, family: Family, headers: &GatewayHeaders<'_>) -> bool {
+        let resolver = self.resolver(Utc::now());
+        ask.plan.leaves().any(|leaf| {
+            let resolved = resolver.resolve(leaf, headers, &ask.caller, None);
+            resolved.is_ok_and(|resolved| is_mapped(&resolved.target, family))
+        })
+    }
+}
+
+fn is_mapped(target: &Target, family: Family) -> bool {
+    matches!(target.provider.row.way(family, ""), Some(Way::Mapped(_)))
+}
+
+impl Engine {
+    pub(super) fn open_kept(
+        &self,
+        family: Family,
+        ask: RelayAsk,
+        head: &RequestHeader,
+        headers: &GatewayHeaders<'_>,
+        visit: &mut Visit,
+    ) -> Result<NextStep, Refusal> {
+        let passage = Box::new(self.router.passage(ask, head, headers, visit)?);
+        if is_mapped(&passage.target, family) {
+            return Ok(NextStep::Kept(Box::new(KeptRequest { passage, family })));
+        }
+        let (_, caller, _) = passage.asked();
+        match head.method == Method::POST && self.router.is_model_deciding(&passage.target, caller) {
+            true => Err(Refusal::unknown_model("its target was chosen among several before the body was read")),
+            false => Ok(NextStep::Pass(passage)),
+        }
+    }
+
+    /// One exchange, from the body to the answer.
+    pub async fn run_kept(&self, client: &mut impl Downstream, visit: &mut Visit, kept: &mut KeptRequest) -> Delivered {
+        match self.answer_kept(client, visit, kept).await {
+            Ok(answer) => match deliver(client, visit, answer).await {
+                Ok(()) => Delivered::Answered,
+                Err(_) => Delivered::ClientGone,
+            },
+            Err(NotReceived::Gone) => Delivered::ClientGone,
+            Err(NotReceived::Refused(refusal)) => self.refuse(client, visit, &refusal).await,
+        }
+    }
+
+    async fn answer_kept(
+        &self,
+        client: &mut impl Downstream,
+        visit: &mut Visit,
+        kept: &mut KeptRequest,
+    ) -> Result<KeptAnswer, NotReceived> {
+        let KeptRequest { passage, family } = kept;
+        let (path, caller, _) = passage.asked();
+        let workspace = caller.workspace.id.uuid();
+        let rest = Family::from_path(&client.head().method, path).map_or("", |(_, rest)| rest).to_owned();
+        let (verb, id) = jobs::verb(*family, &client.head().method, &rest).ok_or_else(|| {
+            Refusal::endpoint_not_supported(&passage.target.provider.name, format!("it has no {}{rest}", family.path()))
+        })?;
+        let received = match client.head().method == Method::POST {
+            true => Some(receive(client, &self.body_limits.bounds(MAX_HELD, workspace)).await?),
+            false => None,
+        };
+        let bytes = received.as_ref().map(|received| received.bytes.clone()).unwrap_or_default();
+        let head = client.head();
+        let (body, file) = read_body(head, &bytes)?;
+        let headers = GatewayHeaders::from_headers(&head.headers, &self.aliases)?;
+        let model = headers.placement("provider_model").map(str::to_owned);
+        let first = self.check_models(passage, &headers, &body, model.as_deref())?;
+        passage.model = first;
+        self.admit_passage(passage, head, visit).await?;
+        let target = &passage.target;
+        self.calls.secrets.gather(target).await?;
+        let placed = |place: &str| target.placed(place);
+        let asked = AskedJob {
+            verb,
+            id,
+            limit: query(head, "limit").and_then(|limit| limit.parse().ok()),
+            after: query(head, "after"),
+            place: passage.path_and_query.split('?').next().unwrap_or_default().to_owned(),
+            files: files_place(target),
+            provider: target.provider.name.clone(),
+            body,
+            file,
+            model,
+            file_name: headers.placement("provider_file_name").map(str::to_owned),
+            request_id: visit.id().to_owned(),
+            now: u64::try_from(Utc::now().timestamp()).unwrap_or(0),
+            placed: &placed,
+        };
+        let way = target.provider.row.way(*family, "");
+        let codec = match way {
+            Some(Way::Mapped(wire)) => jobs::by_name(&wire.codec),
+            _ => None,
+        };
+        let codec = codec.ok_or_else(Refusal::internal)?;
+        let caller = KeptCaller { target, family: *family, head, headers: &headers };
+        let share = MemoryShare::none(&self.body_limits.memory, workspace);
+        Ok(self.ask_kept(codec, &asked, &caller, share).await?)
+    }
+
+    /// Question after question, until there is an answer.
+    async fn ask_kept(
+        &self,
+        codec: &dyn JobCodec,
+        asked: &AskedJob<'_>,
+        caller: &KeptCaller<'_>,
+        mut share: MemoryShare<'_>,
+    ) -> Result<KeptAnswer, Refusal> {
+        let target = caller.target;
+        let provider = &target.provider.name;
+        let longest = match asked.verb {
+            JobVerb::Content | JobVerb::Output => LONGEST_FILE,
+            _ => LONGEST_OBJECT,
+        };
+        let mut call = codec.ask(asked).map_err(refusal)?;
+        for step in 0..MOST_QUESTIONS {
+            let told = self.ask_once(call, caller, longest).await?;
+            self.metrics.attempt(target.provider.number, told.status, Outcome::Answered);
+            if !(200..300).contains(&told.status) {
+                let body = error_in_openai_form(told.status, told.body, provider);
+                return Ok(KeptAnswer { status: told.status, kind: "application/json", body });
+            }
+            // It is read into values and written anew.
+            share.grow(told.body.len().saturating_mul(2))?;
+            let reply = JobReply { length: told.length, body: told.body };
+            let answer = codec.read(asked, step, &reply);
+            match answer.map_err(|error| Refusal::invalid_upstream_response(provider, error))? {
+                JobAnswer::Json(object) => {
+                    let body = Bytes::from(object.to_string());
+                    return Ok(KeptAnswer { status: 200, kind: "application/json", body });
+                }
+                JobAnswer::Bytes(kind, body) => return Ok(KeptAnswer { status: 200, kind, body }),
+                JobAnswer::Ask(next) => call = next,
+                JobAnswer::Refused(why) => return Err(Refusal::invalid_parameter(why, "id")),
+            }
+        }
+        Err(Refusal::internal())
+    }
+
+    async fn ask_once(&self, call: JobCall, caller: &KeptCaller<'_>, longest: usize) -> Result<Told, Refusal> {
+        let KeptCaller { target, family, head, headers } = *caller;
+        let of = if call.of_files { Family::Files } else { family };
+        let target = self.router.at_base(target.clone(), target.provider.row.base(of))?;
+        let meant = ProviderHeaders::from_headers(headers);
+        let (mut request, unsigned) = upstream_head(&target, &call.place, head, &meant, None, &self.aliases)?;
+        request.method = call.method;
+        request.remove(&header::CONTENT_TYPE);
+        if let Some(kind) = call.content_type {
+            request.put(header::CONTENT_TYPE, HeaderValue::try_from(kind).map_err(|_| Refusal::internal())?);
+        }
+        if call.is_glance {
+            request.put(header::RANGE, HeaderValue::from_static("bytes=0-0"));
+        }
+        if let Some(credential) = unsigned {
+            // Bedrock's files are in S3.
+            let credential = match of {
+                Family::Files => (*credential).clone().at_aws_service("s3"),
+                _ => (*credential).clone(),
+            };
+            Box::pin(self.calls.authorise(&target, &credential, &mut request, &call.body)).await?;
+        }
+        upstream::ask(&self.calls.dialer, &target, request, call.body, longest).await
+    }
+
+    /// Refuses models that the target's account may not be asked for, wherever the request names them. The first of them
+    /// is what limits of models are asked about.
+    fn check_models(
+        &self,
+        passage: &Passage,
+        headers: &GatewayHeaders<'_>,
+        body: &Map<String, Value>,
+        in_header: Option<&str>,
+    ) -> Result<Option<String>, Refusal> {
+        let rows = body.get("requests").and_then(Value::as_array).into_iter().flatten();
+        let of_rows = rows.filter_map(|row| row.pointer("/params/model").or_else(|| row.pointer("/body/model")));
+        let named = body.get("model").into_iter().chain(of_rows).filter_map(Value::as_str).chain(in_header);
+        let models: BTreeSet<&str> = named.collect();
+        if models.len() > MOST_MODELS {
+            return Err(Refusal::invalid_parameter(format!("a batch may have {MOST_MODELS} models"), "requests"));
+        }
+        let (_, caller, _) = passage.asked();
+        let resolver = self.router.resolver(Utc::now());
+        for model in &models {
+            resolver.resolve(passage.leaf(), headers, caller, Some(model))?;
+        }
+        Ok(models.first().map(|model| (*model).to_owned()))
+    }
+}
+
+/// Who asks, and whom.
+#[derive(Clone, Copy)]
+struct KeptCaller<'k> {
+    target: &'k Target,
+    family: Family,
+    head: &'k RequestHeader,
+    headers: &'k GatewayHeaders<'k>,
+}
+
+struct KeptAnswer {
+    status: u16,
+    kind: &'static str,
+    body: Bytes,
+}
+
+async fn deliver(
+    client: &mut impl Downstream,
+    visit: &mut Visit,
+    answer: KeptAnswer,
+) -> Result<(), crate::net::downstream::ClientGone> {
+    let status = http::StatusCode::from_u16(answer.status).unwrap_or(http::StatusCode::BAD_GATEWAY);
+    let mut head = ResponseHeader::build_no_case(status, Some(8)).expect("a status code is a status");
+    let _ = head.insert_header(header::CONTENT_TYPE, HeaderValue::from_static(answer.kind));
+    let _ = head.insert_header(header::CONTENT_LENGTH, HeaderValue::from(answer.body.len()));
+    visit.answer.status = status.as_u16();
+    visit.stamp(&mut head);
+    visit.answers(&head.headers);
+    visit.ends_with(&answer.body);
+    client.write_head(head).await?;
+    client.write_body(answer.body, true).await
+}
+
+/// The fields of a body, and the file if it is a form.
+fn read_body(head: &RequestHeader, bytes: &Bytes) -> Result<(Map<String, Value>, Option<UploadedFile>), Refusal> {
+    match Form::from_request(&head.headers, bytes)? {
+        Some(form) => {
+            let fields = serde_json::from_slice(form.json()).map_err(Refusal::invalid_json)?;
+            Ok((fields, form.file().map(|(name, bytes)| UploadedFile { name, bytes })))
+        }
+        None if bytes.trim_ascii().is_empty() => Ok((Map::new(), None)),
+        None => Ok((serde_json::from_slice(bytes).map_err(Refusal::invalid_json)?, None)),
+    }
+}
+
+fn query(head: &RequestHeader, name: &str) -> Option<String> {
+    let pairs = url::form_urlencoded::parse(head.uri.query().unwrap_or_default().as_bytes());
+    let mut found = pairs.filter(|(key, _)| key == name).map(|(_, value)| value.into_owned());
+    found.next().filter(|value| !value.is_empty() && value.len() <= 2048)
+}
+
+/// Where the files of the account are; empty where nobody says.
+fn files_place(target: &Target) -> String {
+    match target.provider.row.way(Family::Files, "") {
+        Some(Way::Mapped(wire)) => fill(&wire.path, target, [""; 2], None).unwrap_or_default(),
+        _ => String::new(),
+    }
+}
