@@ -1,6 +1,7 @@
 //! Clients of one dialect at providers of another: what the provider is sent, and what comes back in the client's own
 //! words, whole, in a stream and when it fails. The mock plays OpenAI and Anthropic; other wires are in `wires`.
 
+mod native_routes;
 mod wires;
 
 use crate::journal::calls::{rows, tokens};

@@ -8,8 +8,8 @@ use bytes::{Buf as _, Bytes, BytesMut};
 
 /// A frame larger than this is no event of a model's; AWS itself allows as much.
 const LARGEST: usize = 16 << 20;
-const PRELUDE: usize = 12;
-const CHECKSUM: usize = 4;
+pub(super) const PRELUDE: usize = 12;
+pub(super) const CHECKSUM: usize = 4;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum BadFrame {

@@ -2,7 +2,7 @@
 
 use super::fair_turn::Turn;
 use super::translate::TranslatedCall;
-use crate::answer::{self, AnswerFailure, AnswerSource, Ended, HeldStart, Steps, WireDialect, beside};
+use crate::answer::{self, AnswerFailure, AnswerSource, Ended, HeldStart, Steps, StreamFrames, WireDialect, beside};
 use crate::catalog::secrets::Secrets;
 use crate::catalog::target::Target;
 use crate::limits::fairness::{Fairness, Permit};
@@ -46,6 +46,8 @@ pub(super) struct Call<'c> {
     pub target: &'c Target,
     /// What the target's answer is written in.
     pub wire: WireDialect,
+    /// How the client takes a stream.
+    pub frames: StreamFrames,
     /// How it is asked where that is not at a place of its own in the client's words.
     pub translated: Option<&'c TranslatedCall>,
     pub body: &'c Bytes,

@@ -19,6 +19,7 @@ impl ProviderCalls {
             Some(WayBack::Conversation(translation)) => steps.push(Translated::new(translation.clone())),
             Some(WayBack::Object(reshaping)) => steps.push(Reshaped::new(reshaping.clone())),
         }
+        steps.frame_as(call.frames);
         #[cfg(test)]
         (self.more_steps)(&mut steps);
         steps

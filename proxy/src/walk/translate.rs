@@ -2,6 +2,7 @@
 //! with the codec of the client's route and written once with the codec of the target's wire; a path with places in it is
 //! filled. What belongs to the way back goes along as a `Translation`.
 
+use super::native_call::without_path_fields;
 use super::repair::repaired;
 use crate::answer::{Reshaping, Translation, WireDialect};
 use crate::catalog::target::Target;
@@ -10,12 +11,14 @@ use crate::codecs::{self, AnswerOptions, Codec, CodecError, RequestOptions};
 use crate::conversation::WireFormat;
 use crate::refusal::Refusal;
 use crate::request::body::Fields;
+use crate::request::classify::Endpoint;
+use crate::request::native_route::NativeRoute;
 use crate::request::receive::MemoryShare;
 use crate::walk::Engine;
 use bytes::Bytes;
 use memchr::memchr_iter;
 use serde_json::{Map, Value};
-use shared::providers::{Family, PathTemplate, Way, Wire};
+use shared::providers::{Family, NotOffered, PathTemplate, ProviderEntry, Way, Wire};
 use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -44,7 +47,7 @@ pub(super) enum WayBack {
 
 /// What of a request decides how it is written for its target.
 pub(super) struct TranslationInputs<'t> {
-    pub family: Family,
+    pub endpoint: Endpoint,
     pub target: &'t Target,
     /// As the config leaves it.
     pub body: &'t Bytes,
@@ -80,17 +83,24 @@ impl Engine {
 impl TranslationInputs<'_> {
     /// Whether the body is read and written anew.
     fn is_written(&self) -> bool {
-        let way = self.target.provider.row.way(self.family, self.model.unwrap_or_default());
-        match (way, client_codec(self.family)) {
+        match (self.way(), client_codec(self.endpoint)) {
             (Some(Way::Translated(wire)), Some(client)) => !is_own(wire, client),
             (Some(Way::Reshaped(_)), _) => true,
             _ => false,
         }
     }
 
+    fn way(&self) -> Option<Way<'_>> {
+        way(&self.target.provider.row, self.endpoint, self.model.unwrap_or_default())
+    }
+
     /// None where the body goes as it is to a path that is the same for every request.
     fn translate(&self) -> Result<Option<TranslatedCall>, Refusal> {
-        match self.target.provider.row.way(self.family, self.model.unwrap_or_default()) {
+        match self.way() {
+            None if self.endpoint.native_route().is_some() => {
+                let why = NotOffered::Missing(self.endpoint.family());
+                Err(Refusal::endpoint_not_supported(&self.target.provider.name, why))
+            }
             None | Some(Way::Native(_)) => Ok(None),
             Some(Way::Placed(path)) => self.passed(path).map(Some),
             Some(Way::Translated(wire)) => self.written(wire).map(Some),
@@ -102,17 +112,31 @@ impl TranslationInputs<'_> {
         Ok(TranslatedCall {
             path: self.fill(path, self.model.unwrap_or_default())?,
             body: self.body.clone(),
-            wire: WireDialect::of_family(self.family),
+            wire: WireDialect::of_family(self.endpoint.family()),
+            back: None,
+            dropped: Vec::new(),
+        })
+    }
+
+    /// In the format of the vendor's own route, to that vendor.
+    fn passed_native(&self, wire: &Wire, route: NativeRoute, client: &dyn Codec) -> Result<TranslatedCall, Refusal> {
+        let name = wire.model_name(self.model.unwrap_or_default());
+        Ok(TranslatedCall {
+            path: self.fill(wire.place(route.is_stream()), &name)?,
+            body: without_path_fields(self.body)?,
+            wire: WireDialect::of_format(client.format()),
             back: None,
             dropped: Vec::new(),
         })
     }
 
     fn written(&self, wire: &Wire) -> Result<TranslatedCall, Refusal> {
-        let client = client_codec(self.family).ok_or_else(Refusal::internal)?;
+        let client = client_codec(self.endpoint).ok_or_else(Refusal::internal)?;
         let provider = codecs::by_name(&wire.codec).ok_or_else(Refusal::internal)?;
-        if is_own(wire, client) {
-            return self.passed(&wire.path);
+        match self.endpoint.native_route() {
+            Some(route) if is_own(wire, client) => return self.passed_native(wire, route, client),
+            None if is_own(wire, client) => return self.passed(&wire.path),
+            _ => {}
         }
         if self.body.len() > LARGEST {
             return Err(Refusal::body_too_large(LARGEST));
@@ -159,7 +183,7 @@ impl TranslationInputs<'_> {
     /// Of a family that is one object there and one back.
     fn reshaped(&self, wire: &Wire) -> Result<TranslatedCall, Refusal> {
         let codec = objects::by_name(&wire.codec).ok_or_else(Refusal::internal)?;
-        let words = if self.family == Family::CountTokens { WireFormat::Messages } else { WireFormat::Chat };
+        let words = if self.endpoint.family() == Family::CountTokens { WireFormat::Messages } else { WireFormat::Chat };
         let client = codecs::by_format(words).ok_or_else(Refusal::internal)?;
         let request: Map<String, Value> = serde_json::from_slice(self.body).map_err(Refusal::invalid_json)?;
         let asked = AskedObject {
@@ -189,13 +213,13 @@ impl TranslationInputs<'_> {
 /// where the path is the same for every request.
 pub(super) fn explained(
     target: &Target,
-    family: Family,
+    endpoint: Endpoint,
     fields: &Fields<'_>,
     model: &str,
 ) -> Option<Result<(String, Option<String>), Refusal>> {
     let user = fields.text("user");
     let user = user.as_deref();
-    match target.provider.row.way(family, model)? {
+    match way(&target.provider.row, endpoint, model)? {
         Way::Native(_) => None,
         Way::Placed(path) => Some(fill(path, target, model, user).map(|path| (path, None))),
         Way::Reshaped(wire) => {
@@ -204,7 +228,7 @@ pub(super) fn explained(
         }
         Way::Translated(wire) => {
             let path = fill(wire.place(fields.is_true("stream")), target, &wire.model_name(model), user);
-            let is_own = client_codec(family).is_some_and(|client| is_own(wire, client));
+            let is_own = client_codec(endpoint).is_some_and(|client| is_own(wire, client));
             Some(path.map(|path| (path, (!is_own).then(|| wire.codec.to_string()))))
         }
     }
@@ -234,14 +258,24 @@ fn memory_to_translate(body: &[u8]) -> usize {
     body.len() * 2 + memchr_iter(b',', body).count() * VALUE + memchr_iter(b'{', body).count() * OBJECT
 }
 
-/// The codec of the bodies of a family, if they are conversations.
-pub(super) fn client_codec(family: Family) -> Option<&'static dyn Codec> {
-    let format = match family {
-        Family::Chat => WireFormat::Chat,
-        Family::Complete => WireFormat::Completions,
-        Family::Messages => WireFormat::Messages,
-        Family::Responses => WireFormat::Responses,
-        _ => return None,
+/// How a provider is asked for what a client wants at this endpoint.
+fn way<'r>(row: &'r ProviderEntry, endpoint: Endpoint, model: &str) -> Option<Way<'r>> {
+    match endpoint.native_route() {
+        None => row.way(endpoint.family(), model),
+        Some(_) => row.conversation_wire(model).map(Way::Translated),
+    }
+}
+
+/// The codec of the bodies of an endpoint, if they are conversations.
+pub(super) fn client_codec(endpoint: Endpoint) -> Option<&'static dyn Codec> {
+    let format = match (endpoint.native_route(), endpoint.family()) {
+        (Some(NativeRoute::Gemini | NativeRoute::GeminiStream), _) => WireFormat::Gemini,
+        (Some(NativeRoute::Converse | NativeRoute::ConverseStream), _) => WireFormat::Converse,
+        (None, Family::Chat) => WireFormat::Chat,
+        (None, Family::Complete) => WireFormat::Completions,
+        (None, Family::Messages) => WireFormat::Messages,
+        (None, Family::Responses) => WireFormat::Responses,
+        (None, _) => return None,
     };
     codecs::by_format(format)
 }
@@ -249,7 +283,12 @@ pub(super) fn client_codec(family: Family) -> Option<&'static dyn Codec> {
 /// Whether the client's body is what the wire takes: the same format, and nothing in it that the row changes.
 fn is_own(wire: &Wire, client: &dyn Codec) -> bool {
     let is_changed = wire.anthropic_version.is_some() || wire.model_prefix.is_some() || wire.model_folder.is_some();
-    client.name() == &*wire.codec && !is_changed && wire.stream_path.is_none()
+    let is_same = match client.format() {
+        // Model and stream stand in the path: whatever the row does to them, the body is the same.
+        WireFormat::Gemini | WireFormat::Converse => true,
+        _ => !is_changed && wire.stream_path.is_none(),
+    };
+    client.name() == &*wire.codec && is_same
 }
 
 /// From this version on Anthropic refuses sampling parameters.
@@ -299,7 +338,7 @@ mod tests {
         let objects: Vec<&str> = objects::OBJECT_CODECS.iter().map(|codec| codec.name()).collect();
         assert_eq!(objects, OBJECT_CODECS);
         for family in CONVERSATIONS {
-            assert!(client_codec(family).is_some(), "{family:?}");
+            assert!(client_codec(Endpoint::of(family)).is_some(), "{family:?}");
         }
     }
 

@@ -13,7 +13,7 @@ fn client(stack: &Stack, upstream: &RawUpstream, provider: &str) -> Client {
     client.with("x-gateway-provider", provider).with("x-gateway-custom-host", host.strip_suffix("/v1").unwrap())
 }
 
-fn answer(kind: &str, body: &[u8]) -> Vec<u8> {
+pub fn answer(kind: &str, body: &[u8]) -> Vec<u8> {
     let head = format!("HTTP/1.1 200 OK\r\nContent-Type: {kind}\r\nContent-Length: {}\r\n\r\n", body.len());
     [head.as_bytes(), body].concat()
 }
@@ -76,7 +76,7 @@ async fn a_gemini_stream_without_a_finish_reason_was_cut() {
     assert!(chunks.iter().any(|chunk| chunk["error"]["code"] == "invalid_upstream_response"), "{got}");
 }
 
-fn crc(bytes: &[u8]) -> [u8; 4] {
+pub fn crc(bytes: &[u8]) -> [u8; 4] {
     let crc = bytes.iter().fold(u32::MAX, |crc, byte| {
         (0..8).fold(crc ^ u32::from(*byte), |crc, _| if crc & 1 == 1 { (crc >> 1) ^ 0xEDB8_8320 } else { crc >> 1 })
     });
@@ -84,7 +84,7 @@ fn crc(bytes: &[u8]) -> [u8; 4] {
 }
 
 /// One frame of an AWS event stream.
-fn frame(kind: &str, name: &str, payload: &Value) -> Vec<u8> {
+pub fn frame(kind: &str, name: &str, payload: &Value) -> Vec<u8> {
     let payload = payload.to_string();
     let mut headers = Vec::new();
     let named = if kind == "exception" { ":exception-type" } else { ":event-type" };
