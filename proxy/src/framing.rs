@@ -5,6 +5,8 @@
 pub mod compression;
 pub mod event_stream;
 mod event_stream_writer;
+mod json_array;
 
 pub use event_stream::{BadFrame, EventStream};
 pub use event_stream_writer::write_frame;
+pub use json_array::JsonArray;

@@ -145,9 +145,9 @@ pub struct EngineRequest {
 }
 
 impl EngineRequest {
-    /// How the client takes a stream.
-    fn frames(&self) -> StreamFrames {
-        self.native.as_ref().map_or(StreamFrames::Events, |native| native.frames)
+    /// How the client takes a stream, where that is said by its route.
+    fn frames(&self) -> Option<StreamFrames> {
+        self.native.as_ref().map(|native| native.frames)
     }
 }
 

@@ -57,7 +57,7 @@ pub struct Unusable(pub Cow<'static, str>);
 #[derive(Default)]
 pub struct Steps {
     steps: Vec<Box<dyn ResponseStep>>,
-    /// None for server-sent events. In a box, as all that is rare.
+    /// None where the provider's are the client's. In a box, as all that is rare.
     framer: Option<Box<Framer>>,
     is_stream: bool,
 }
@@ -69,7 +69,7 @@ impl Steps {
 
     /// The client takes streams in these frames.
     pub fn frame_as(&mut self, frames: StreamFrames) {
-        self.framer = (frames != StreamFrames::Events).then(|| Box::new(Framer::new(frames)));
+        self.framer = Some(Box::new(Framer::new(frames)));
     }
 
     /// Whether bodies pass as they came.

@@ -107,7 +107,8 @@ impl Engine {
         let begun = Course::begin_retrying(&errand.plan, retry, &mut moment(facts, &errand.caller, &mut chance));
         let mut course = begun.map_err(refused)?;
         // A heartbeat is a comment, which only server-sent events have.
-        let takes_comments = fields.is_true("stream") && errand.frames() == StreamFrames::Events;
+        let takes_comments =
+            fields.is_true("stream") && errand.frames().is_none_or(|frames| frames == StreamFrames::Events);
         loop {
             let leaf = course.leaf();
             visit.routing.option = course.node().option.clone();

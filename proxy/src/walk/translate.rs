@@ -33,6 +33,8 @@ pub(super) struct TranslatedCall {
     pub path: String,
     pub body: Bytes,
     pub wire: WireDialect,
+    /// Whether the target is asked for a stream.
+    pub is_stream: bool,
     /// None where the answer is in the client's format already.
     pub back: Option<WayBack>,
     /// What could not be said, in the client's words.
@@ -113,6 +115,7 @@ impl TranslationInputs<'_> {
             path: self.fill(path, self.model.unwrap_or_default())?,
             body: self.body.clone(),
             wire: WireDialect::of_family(self.endpoint.family()),
+            is_stream: false,
             back: None,
             dropped: Vec::new(),
         })
@@ -125,6 +128,7 @@ impl TranslationInputs<'_> {
             path: self.fill(wire.place(route.is_stream()), &name)?,
             body: without_path_fields(self.body)?,
             wire: WireDialect::of_format(client.format()),
+            is_stream: route.is_stream(),
             back: None,
             dropped: Vec::new(),
         })
@@ -172,12 +176,13 @@ impl TranslationInputs<'_> {
             include_usage: request.settings.include_usage == Some(true),
             request: None,
         };
-        let path = self.fill(wire.place(request.settings.is_streaming), &name)?;
+        let is_stream = request.settings.is_streaming;
+        let path = self.fill(wire.place(is_stream), &name)?;
         // Its answers repeat what was asked.
         let request = (client.format() == WireFormat::Responses).then(|| Arc::new(request));
         let back = Translation { provider, client, options: AnswerOptions { request, ..options } };
         let wire = WireDialect::of_format(provider.format());
-        Ok(TranslatedCall { path, body, wire, back: Some(WayBack::Conversation(Arc::new(back))), dropped })
+        Ok(TranslatedCall { path, body, wire, is_stream, back: Some(WayBack::Conversation(Arc::new(back))), dropped })
     }
 
     /// Of a family that is one object there and one back.
@@ -199,6 +204,7 @@ impl TranslationInputs<'_> {
             path,
             body: Bytes::from(body.to_string()),
             wire: WireDialect::OpenAi,
+            is_stream: false,
             back: Some(WayBack::Object(Arc::new(Reshaping { codec, client, asked }))),
             dropped: unsaid.names().map(str::to_owned).collect(),
         })

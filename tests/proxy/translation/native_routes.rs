@@ -251,7 +251,16 @@ async fn at_google_itself_the_bytes_pass_and_only_the_frames_differ() {
         );
         assert!(asked.ends_with(body), "{asked}");
     }
-    let rows = rows(&stack, 3).await;
+    let list = format!("[{whole}\n,\r\n{whole}\n]");
+    for (query, expected) in
+        [("?alt=sse", format!("data: {whole}\n\n").repeat(2)), ("", format!("[{whole},\r\n{whole}]"))]
+    {
+        upstream.answer(answer("application/json; charset=UTF-8", list.as_bytes()));
+        let got = send(format!("/models/gemini-x:streamGenerateContent{query}")).await;
+        assert_eq!(got.text(), expected, "a list that nobody asked for");
+        assert_eq!(got.header("content-type").starts_with("text/event-stream"), !query.is_empty());
+    }
+    let rows = rows(&stack, 5).await;
     assert!(rows.iter().all(|row| tokens(row) == (9, 4)));
 }
 
