@@ -35,6 +35,7 @@ mod golden;
 #[cfg(test)]
 mod properties;
 
+pub(crate) use data_url::type_of_name;
 pub use error::CodecError;
 pub use options::{AnswerOptions, Dropped, GeminiThinking, RequestOptions, ThinkingStyle};
 pub use sink::{EventSink, SseSink, WireEvent};

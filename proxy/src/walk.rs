@@ -34,6 +34,7 @@ mod recorder;
 pub mod relay;
 mod relay_signature;
 mod relayed_body;
+mod remote_media;
 mod repair;
 mod response_steps;
 mod router;

@@ -2,6 +2,7 @@
 //! words, whole, in a stream and when it fails. The mock plays OpenAI and Anthropic; other wires are in `wires`.
 
 mod native_routes;
+mod remote_media;
 mod wires;
 
 use crate::journal::calls::{rows, tokens};

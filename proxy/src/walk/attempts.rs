@@ -195,6 +195,7 @@ impl Engine {
         let written = match row.native_path(family) {
             Some(_) if !is_native => None,
             _ => {
+                let request_id = visit.id().to_owned();
                 let asked = TranslationInputs {
                     endpoint: errand.endpoint,
                     target,
@@ -203,9 +204,11 @@ impl Engine {
                     user: fields.text("user"),
                     is_strict: errand.is_strict && leaf.is_strict,
                     anthropic_version: errand.meant.anthropic_version(target),
-                    request_id: visit.id(),
+                    request_id: &request_id,
+                    deadline: visit.routing.deadline,
                 };
-                self.translate(&asked, errand.caller.workspace.id.uuid()).map_err(refused)?
+                let translating = Box::pin(self.translate(&asked, errand.caller.workspace.id.uuid()));
+                beside(client, visit, translating).await?.map_err(refused)?
             }
         };
         let translated = written.as_ref().map(|written| &written.0);

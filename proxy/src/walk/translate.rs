@@ -8,7 +8,7 @@ use crate::answer::{Reshaping, Translation, WireDialect};
 use crate::catalog::target::Target;
 use crate::codecs::objects::{self, AskedObject};
 use crate::codecs::{self, AnswerOptions, Codec, CodecError, RequestOptions};
-use crate::conversation::WireFormat;
+use crate::conversation::{Request, WireFormat};
 use crate::refusal::Refusal;
 use crate::request::body::Fields;
 use crate::request::classify::Endpoint;
@@ -21,7 +21,7 @@ use serde_json::{Map, Value};
 use shared::providers::{Family, NotOffered, PathTemplate, ProviderEntry, Way, Wire};
 use std::borrow::Cow;
 use std::sync::Arc;
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Instant, SystemTime, UNIX_EPOCH};
 use uuid::Uuid;
 
 /// No vendor takes a larger conversation; reading one takes several times its size.
@@ -61,11 +61,22 @@ pub(super) struct TranslationInputs<'t> {
     /// Anthropic's version that the caller or the account insists on.
     pub anthropic_version: Option<&'t str>,
     pub request_id: &'t str,
+    /// When the whole request must be over.
+    pub deadline: Option<Instant>,
+}
+
+/// A conversation that was read and is to be written for a target.
+struct Conversation<'r> {
+    wire: &'r Wire,
+    client: &'static dyn Codec,
+    provider: &'static dyn Codec,
+    request: Request,
 }
 
 impl Engine {
-    /// Writes a request for a target that does not take it as it is, with the memory that this takes.
-    pub(super) fn translate(
+    /// Writes a request for a target that does not take it as it is, with the memory that this takes. Waits for nothing but
+    /// media that must be fetched.
+    pub(super) async fn translate(
         &self,
         asked: &TranslationInputs<'_>,
         workspace: Uuid,
@@ -77,8 +88,18 @@ impl Engine {
             }
             share.grow(memory_to_translate(asked.body))?;
         }
+        let translated = match asked.conversation()? {
+            None => asked.pass()?,
+            Some(mut conversation) => {
+                if conversation.wire.takes_media_as_bytes {
+                    let (request, format) = (&mut conversation.request, conversation.provider.format());
+                    self.calls.fetch_media(request, format, &mut share, asked.deadline).await?;
+                }
+                Some(asked.written(conversation)?)
+            }
+        };
         // In a box, as all that is rare: every request would carry it.
-        Ok(asked.translate()?.map(|translated| Box::new((translated, share))))
+        Ok(translated.map(|translated| Box::new((translated, share))))
     }
 }
 
@@ -96,17 +117,30 @@ impl TranslationInputs<'_> {
         way(&self.target.provider.row, self.endpoint, self.model.unwrap_or_default())
     }
 
-    /// None where the body goes as it is to a path that is the same for every request.
-    fn translate(&self) -> Result<Option<TranslatedCall>, Refusal> {
-        match self.way() {
-            None if self.endpoint.native_route().is_some() => {
+    /// What is to be written anew in another format of conversations.
+    fn conversation(&self) -> Result<Option<Conversation<'_>>, Refusal> {
+        let Some(Way::Translated(wire)) = self.way() else { return Ok(None) };
+        let client = client_codec(self.endpoint).ok_or_else(Refusal::internal)?;
+        if is_own(wire, client) {
+            return Ok(None);
+        }
+        let provider = codecs::by_name(&wire.codec).ok_or_else(Refusal::internal)?;
+        let request = client.read_request(self.body).map_err(refusal)?;
+        Ok(Some(Conversation { wire, client, provider, request }))
+    }
+
+    /// Everything else. None where the body goes as it is to a path that is the same for every request.
+    fn pass(&self) -> Result<Option<TranslatedCall>, Refusal> {
+        match (self.way(), self.endpoint.native_route()) {
+            (None, Some(_)) => {
                 let why = NotOffered::Missing(self.endpoint.family());
                 Err(Refusal::endpoint_not_supported(&self.target.provider.name, why))
             }
-            None | Some(Way::Native(_)) => Ok(None),
-            Some(Way::Placed(path)) => self.passed(path).map(Some),
-            Some(Way::Translated(wire)) => self.written(wire).map(Some),
-            Some(Way::Reshaped(wire)) => self.reshaped(wire).map(Some),
+            (None | Some(Way::Native(_)), _) => Ok(None),
+            (Some(Way::Placed(path)), _) => self.passed(path).map(Some),
+            (Some(Way::Translated(wire)), Some(route)) => self.passed_native(wire, route).map(Some),
+            (Some(Way::Translated(wire)), None) => self.passed(&wire.path).map(Some),
+            (Some(Way::Reshaped(wire)), _) => self.reshaped(wire).map(Some),
         }
     }
 
@@ -122,30 +156,20 @@ impl TranslationInputs<'_> {
     }
 
     /// In the format of the vendor's own route, to that vendor.
-    fn passed_native(&self, wire: &Wire, route: NativeRoute, client: &dyn Codec) -> Result<TranslatedCall, Refusal> {
+    fn passed_native(&self, wire: &Wire, route: NativeRoute) -> Result<TranslatedCall, Refusal> {
         let name = wire.model_name(self.model.unwrap_or_default());
         Ok(TranslatedCall {
             path: self.fill(wire.place(route.is_stream()), &name)?,
             body: without_path_fields(self.body)?,
-            wire: WireDialect::of_format(client.format()),
+            wire: if route.is_google() { WireDialect::Gemini } else { WireDialect::Converse },
             is_stream: route.is_stream(),
             back: None,
             dropped: Vec::new(),
         })
     }
 
-    fn written(&self, wire: &Wire) -> Result<TranslatedCall, Refusal> {
-        let client = client_codec(self.endpoint).ok_or_else(Refusal::internal)?;
-        let provider = codecs::by_name(&wire.codec).ok_or_else(Refusal::internal)?;
-        match self.endpoint.native_route() {
-            Some(route) if is_own(wire, client) => return self.passed_native(wire, route, client),
-            None if is_own(wire, client) => return self.passed(&wire.path),
-            _ => {}
-        }
-        if self.body.len() > LARGEST {
-            return Err(Refusal::body_too_large(LARGEST));
-        }
-        let request = client.read_request(self.body).map_err(refusal)?;
+    fn written(&self, conversation: Conversation<'_>) -> Result<TranslatedCall, Refusal> {
+        let Conversation { wire, client, provider, request } = conversation;
         let name = wire.model_name(self.model.or(request.model.as_deref()).unwrap_or_default());
         let row = &self.target.provider.row;
         let options = RequestOptions {

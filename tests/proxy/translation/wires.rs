@@ -7,7 +7,7 @@ use crate::upstream::RawUpstream;
 use harness::{Client, Stack, chat};
 use serde_json::{Value, json};
 
-fn client(stack: &Stack, upstream: &RawUpstream, provider: &str) -> Client {
+pub fn client(stack: &Stack, upstream: &RawUpstream, provider: &str) -> Client {
     let client = stack.anonymous().with_key(&stack.home.workspace_key).with("authorization", "Bearer sk-own");
     let host = upstream.url();
     client.with("x-gateway-provider", provider).with("x-gateway-custom-host", host.strip_suffix("/v1").unwrap())
@@ -19,7 +19,7 @@ pub fn answer(kind: &str, body: &[u8]) -> Vec<u8> {
 }
 
 /// The first line of the request, a header of it, and its body.
-fn asked(upstream: &RawUpstream, header: &str) -> (String, String, Value) {
+pub fn asked(upstream: &RawUpstream, header: &str) -> (String, String, Value) {
     let text = upstream.only();
     let (head, body) = text.split_once("\r\n\r\n").unwrap();
     let first = head.lines().next().unwrap().to_owned();
