@@ -16,7 +16,8 @@ pub fn segment(path: &str) -> Option<&str> {
     let google = || path.rsplit_once("/models/")?.1.split_once(':').map(|(model, _)| model);
     let in_folder = |folder: &str| path.rsplit_once(folder)?.1.split_once('/').map(|(model, _)| model);
     let found = google().or_else(|| in_folder("/model/")).or_else(|| in_folder("/deployments/"));
-    found.filter(|name| !name.contains('/'))
+    // Google's clients leave the slash of `@slug/model` as it is.
+    found.filter(|name| !name.contains('/') || name.starts_with('@'))
 }
 
 /// The same in plain text.
@@ -47,6 +48,7 @@ mod tests {
             ("/v1/models/ft-1", None),
             ("/v1/model/m", None),
             ("/v1/models/a/b:c", None),
+            ("/v1beta/models/@s/g:countTokens", Some("@s/g")),
             ("/v1/model//converse", None),
             ("/v1/chat/completions", None),
         ] {
