@@ -4,6 +4,7 @@
 //! answer; most answers have none.
 
 mod changed;
+mod client_frames;
 mod content;
 mod ending;
 mod heartbeat;
@@ -22,6 +23,7 @@ mod translated;
 pub(crate) mod upper_case;
 mod wire;
 
+pub use client_frames::StreamFrames;
 pub use heartbeat::beside;
 pub use hold::{ChangedBody, HeldStart, HeldStream, hold};
 pub use own::{own, refuse};
@@ -147,13 +149,18 @@ async fn next(
 }
 
 /// Ends a stream that has begun: whole events were passed on, so one more is well-formed whatever happened.
-async fn break_off(client: &mut impl Downstream, visit: &mut Visit, broken: Broken) -> Result<Ended, Ended> {
+async fn break_off(
+    client: &mut impl Downstream,
+    visit: &mut Visit,
+    steps: &mut Steps,
+    broken: Broken,
+) -> Result<Ended, Ended> {
     let Broken { class, refusal } = broken;
     tracing::warn!(request_id = visit.id(), class = class.label(), why = %refusal.message, "a stream broke off");
     visit.answer.error_code = Some(refusal.code);
     let event = refusal.event(visit.request.dialect, visit.id(), visit.tried_provider());
     visit.ends_with(&event);
-    client.write_body(event, true).await?;
+    client.write_body(steps.framed(event, true), true).await?;
     Ok(Ended::BrokenOff(class))
 }
 
@@ -182,6 +189,7 @@ fn client_head(head: ResponseHeader, steps: &Steps, visit: &mut Visit) -> Respon
     visit.answer.status = parts.status.as_u16();
     visit.stamp_map(&mut parts.headers);
     visit.answers(&parts.headers);
+    steps.framed_head(&mut parts);
     ResponseHeader::from(parts)
 }
 

@@ -38,6 +38,7 @@ mod golden;
 #[cfg(test)]
 mod properties;
 
+pub(crate) use data_url::type_of_name;
 pub use error::CodecError;
 pub use options::{AnswerOptions, Dropped, GeminiThinking, RequestOptions, ThinkingStyle};
 pub use sink::{EventSink, SseSink, WireEvent};
@@ -66,6 +67,10 @@ pub trait Codec: Sync {
     /// A provider's refusal. Cannot fail: a body in no known form is quoted. `native_type` is what a header said.
     fn read_error(&self, status: u16, native_type: Option<&str>, body: &[u8]) -> ProviderError;
     fn write_error(&self, error: &ProviderError, options: &AnswerOptions<'_>, out: &mut Vec<u8>);
+    /// The name of an error, where clients of the format look for it in a header (`x-amzn-errortype`).
+    fn error_type(&self, _error: &ProviderError) -> Option<&'static str> {
+        None
+    }
 
     fn stream_reader(&self) -> Box<dyn StreamReader>;
     fn stream_writer<'a>(&self, options: AnswerOptions<'a>) -> Box<dyn StreamWriter + 'a>;

@@ -1,9 +1,10 @@
 //! Why the gateway answered a request itself: status, machine-readable code, sentence, and the label it is counted
-//! under. One shape for all of them that OpenAI and Anthropic SDKs and the control plane's clients can each parse.
+//! under. One shape for all of them that the SDKs of the route's vendor and the control plane's clients can each parse.
 
 mod astray;
 mod code;
 mod parameter;
+mod vendor_words;
 mod write;
 
 pub use code::{RefusalCode, RefusalKind};
@@ -22,6 +23,9 @@ pub enum Dialect {
     /// OpenAI's too, but its streams end in events of their own.
     Responses,
     Anthropic,
+    Google,
+    /// Of Bedrock: the kind of an error stands in a header.
+    Aws,
     ControlPlane,
     /// Outside `/v1`: there is no API there to speak for.
     Plain,

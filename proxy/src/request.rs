@@ -6,6 +6,7 @@ pub mod classify;
 pub mod headers;
 pub mod json;
 pub mod multipart;
+pub mod native_route;
 pub(crate) mod path_spelling;
 pub mod receive;
 pub mod request_id;

@@ -2,7 +2,7 @@
 //! is a `Downstream`.
 //!
 //! In order: `request::classify` says what the path is, `identity` who is asking, `request::receive` takes the body,
-//! `catalog::choose_plan` finds the config, `admit` asks the limits that apply, `catalog::resolve` makes a target of a
+//! (`native_call` puts into it what a vendor's own route says in its path), `catalog::choose_plan` finds the config, `admit` asks the limits that apply, `catalog::resolve` makes a target of a
 //! leaf of the plan, `translate` writes the body for a target that speaks another format, `prepare` builds the head that
 //! goes upstream, `call` sends it, `answer` passes the answer on, `visit::settle` writes the record. The relay lane has the same first steps, then leaves the bytes to Pingora, with
 //! the heads edited by `relay`.
@@ -27,6 +27,7 @@ mod kept;
 #[cfg(test)]
 mod lab;
 pub(crate) mod list_models;
+mod native_call;
 mod passage;
 mod planner;
 pub mod prepare;
@@ -36,6 +37,7 @@ pub mod relay;
 mod relay_signature;
 mod relayed_body;
 mod relayed_place;
+mod remote_media;
 mod repair;
 mod response_steps;
 mod router;
@@ -54,7 +56,7 @@ pub use read_ahead::{Departure, MOST as MOST_READ_AHEAD};
 pub use recorder::Recorder;
 pub use router::Router;
 
-use crate::answer::{self, Ended};
+use crate::answer::{self, Ended, StreamFrames};
 use crate::catalog::choose_plan::wished_retry;
 use crate::catalog::target::Target;
 use crate::identity::identify::{INFERENCE, LISTING, Principal};
@@ -73,6 +75,7 @@ use crate::routing::plan::Plan;
 use crate::snapshot::Snapshot;
 use crate::visit::Visit;
 use crate::walk::explain::ExplainCaller;
+use crate::walk::native_call::NativeCall;
 use crate::walk::prepare::ProviderHeaders;
 use bytes::Bytes;
 use pingora_http::RequestHeader;
@@ -143,6 +146,15 @@ pub struct EngineRequest {
     first: Option<Target>,
     /// Of a body that is one, once it was read.
     form: Option<Form>,
+    /// At a vendor's own route, what its path says. In a box, as all that is rare.
+    native: Option<Box<NativeCall>>,
+}
+
+impl EngineRequest {
+    /// How the client takes a stream, where that is said by its route.
+    fn frames(&self) -> Option<StreamFrames> {
+        self.native.as_ref().map(|native| native.frames)
+    }
 }
 
 /// How an engine exchange left the client's connection.
@@ -182,7 +194,7 @@ impl Engine {
                 self.authenticator.identify(head, peer, &headers, &[INFERENCE], visit).await?;
                 Err(Refusal::not_implemented("running a prompt"))
             }
-            Route::Ambiguous(family) => Err(Refusal::ambiguous_path(family.path())),
+            Route::Ambiguous(endpoint) => Err(Refusal::ambiguous_path(endpoint.path())),
             Route::NotFound => Err(wrong_path::outside(&head.method, path)),
             Route::MethodNotAllowed => Err(Refusal::method_not_allowed(head.method.as_str())),
             Route::Engine(endpoint) => {
@@ -291,7 +303,7 @@ impl Engine {
             let target = resolver.resolve(plan.leaf(0), headers, &known.caller, None)?.target;
             visit.routing.provider = Some(target.provider.label.clone());
             // A provider that has no place of its own for this endpoint takes the caller's bytes as they are.
-            if target.provider.row.way(endpoint.family(), "").is_none() {
+            if endpoint.native_route().is_none() && target.provider.row.way(endpoint.family(), "").is_none() {
                 return self.open_relay(path(), Some(target), head, headers, known, visit).await;
             }
             first = Some(target);
@@ -310,6 +322,7 @@ impl Engine {
             retry: wished_retry(headers)?,
             first,
             form: None,
+            native: endpoint.native_route().and_then(|_| NativeCall::from_uri(&head.uri)).map(Box::new),
         })))
     }
 

@@ -200,6 +200,11 @@ impl ProviderEntry {
         self.variants.iter().position(|variant| variant.holds(&value))
     }
 
+    /// The format in which a conversation is asked for that came in a vendor's own format, for a model of this name.
+    pub fn conversation_wire(&self, model: &str) -> Option<&Wire> {
+        self.wires.iter().find(|wire| wire.serves(model))
+    }
+
     /// The families that need no code.
     pub fn native(&self) -> impl Iterator<Item = (Family, &str)> {
         Family::ALL.into_iter().filter_map(|family| Some((family, self.native_path(family)?)))

@@ -2,7 +2,9 @@
 //! words, whole, in a stream and when it fails. The mock plays OpenAI and Anthropic; other wires are in `wires`.
 
 mod hostile_upstream;
+mod native_routes;
 mod object_wires;
+mod remote_media;
 mod shaped_wires;
 mod wires;
 

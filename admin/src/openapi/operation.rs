@@ -60,7 +60,8 @@ fn file(kinds: &[&str]) -> Value {
 
 /// `GET /configs/{slug}/versions` is `get_configs_slug_versions`: stable, and unique because paths are.
 pub fn operation_id(method: &str, segments: &[&str]) -> String {
-    let words = segments.iter().map(|segment| segment.trim_matches(['{', '*', '}']).replace(['-', '.'], "_"));
+    let plain = |segment: &str| segment.trim_matches(['{', '*', '}']).replace("}:", "_").replace(['-', '.'], "_");
+    let words = segments.iter().map(|segment| plain(segment));
     std::iter::once(method.to_ascii_lowercase()).chain(words).collect::<Vec<_>>().join("_")
 }
 
@@ -98,7 +99,8 @@ fn quoted(names: &[&str]) -> String {
 
 pub fn parameters(segments: &[&str], doc: Option<&Doc>) -> Vec<Value> {
     let in_path = segments.iter().filter(|segment| segment.starts_with('{')).map(|segment| {
-        let name = segment.trim_matches(['{', '*', '}']);
+        // A verb may follow: `{model}:generateContent`.
+        let name = segment.split('}').next().unwrap_or_default().trim_matches(['{', '*']);
         let schema = in_path(name);
         json!({ "name": name, "in": "path", "required": true, "schema": schema.json, "example": schema.example })
     });

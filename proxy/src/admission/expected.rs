@@ -6,8 +6,11 @@ use super::inline_text::{is_inline, refers_elsewhere};
 use crate::admission::Amounts;
 use crate::request::body::Fields;
 use crate::request::body::edit::Edits;
+use crate::request::classify::Endpoint;
 use serde_json::value::RawValue;
 use shared::providers::Family;
+use std::borrow::Cow;
+use std::collections::HashMap;
 
 /// What a target will be sent, without writing it: bodies can be large.
 #[derive(Clone, Copy)]
@@ -15,6 +18,8 @@ pub struct SentBody<'s> {
     body: &'s [u8],
     fields: &'s Fields<'s>,
     edits: Option<&'s Edits>,
+    /// It came at a vendor's own route, in the words of that vendor.
+    is_native: bool,
 }
 
 /// Tokens of a request: in and out, guessed and at most.
@@ -30,7 +35,11 @@ pub struct Expected {
 
 impl<'s> SentBody<'s> {
     pub fn new(body: &'s [u8], fields: &'s Fields<'s>, edits: Option<&'s Edits>) -> Self {
-        Self { body, fields, edits: edits.filter(|edits| !edits.is_empty()) }
+        Self { body, fields, edits: edits.filter(|edits| !edits.is_empty()), is_native: false }
+    }
+
+    pub fn at(self, endpoint: Endpoint) -> Self {
+        Self { is_native: endpoint.native_route().is_some(), ..self }
     }
 
     pub fn service_tier(&self) -> Option<String> {
@@ -55,7 +64,7 @@ impl<'s> SentBody<'s> {
 impl Expected {
     /// `is_strict`: whether the bounds are wanted, which takes a look at everything that is said.
     pub fn estimate(family: Family, sent: &SentBody<'_>, is_strict: bool) -> Self {
-        let mut found = FieldTotals { times: 1, prompts: 1, ..FieldTotals::default() };
+        let mut found = FieldTotals { times: 1, prompts: 1, is_native: sent.is_native, ..FieldTotals::default() };
         sent.each(|key, value| found.look(family, key, value, is_strict));
         let times = found.times.saturating_mul(found.prompts);
         let output = found.maximum.map(|most| most.saturating_mul(times));
@@ -94,6 +103,7 @@ struct FieldTotals {
     times: u64,
     prompts: u64,
     is_unbounded: bool,
+    is_native: bool,
 }
 
 impl FieldTotals {
@@ -111,7 +121,7 @@ impl FieldTotals {
             | "max_new_tokens" => {
                 if let Some(most) = self.number(value) {
                     self.maximum = self.maximum.max(Some(most));
-                    self.has_own_maximum |= bounds(family, key);
+                    self.has_own_maximum |= !self.is_native && bounds(family, key);
                 }
             }
             "n" | "best_of" | "num_generations" => {
@@ -119,10 +129,42 @@ impl FieldTotals {
                     self.times = self.times.max(times);
                 }
             }
+            // Those of a vendor's own route stand together with other settings.
+            "generationConfig" | "generation_config" | "inferenceConfig" if self.is_native => self.nested(value),
             // Each of several is answered.
             "prompt" if family == Family::Complete => self.prompts = self.prompts.max(prompts(value)),
-            _ if is_strict && !self.is_unbounded => self.is_unbounded = refers(family, key, value),
+            _ if is_strict && !self.is_unbounded => {
+                self.is_unbounded = match self.is_native {
+                    true => refers_natively(key, value),
+                    false => refers(family, key, value),
+                }
+            }
             _ => {}
+        }
+    }
+
+    fn nested(&mut self, value: &[u8]) {
+        let Ok(settings) = serde_json::from_slice::<HashMap<Cow<'_, str>, &RawValue>>(value) else {
+            self.is_unbounded = true;
+            return;
+        };
+        for (name, value) in settings.iter().filter(|(_, value)| value.get() != "null") {
+            match &**name {
+                "maxOutputTokens" | "max_output_tokens" | "maxTokens" => {
+                    if let Some(most) = self.number(value.get().as_bytes()) {
+                        self.maximum = self.maximum.max(Some(most));
+                        self.has_own_maximum = true;
+                    }
+                }
+                "candidateCount" | "candidate_count" => {
+                    if let Some(times) = self.number(value.get().as_bytes()) {
+                        self.times = self.times.max(times);
+                    }
+                }
+                // An answer that is spoken or drawn has prices of its own.
+                "responseModalities" | "response_modalities" => self.is_unbounded = true,
+                _ => {}
+            }
         }
     }
 
@@ -152,6 +194,22 @@ fn refers(family: Family, key: &str, value: &[u8]) -> bool {
     }
 }
 
+/// The same in the words of Google and of Bedrock.
+fn refers_natively(key: &str, value: &[u8]) -> bool {
+    match key {
+        "contents" | "messages" | "system" => !is_inline(value),
+        "cachedContent" | "cached_content" => true,
+        // Functions are the caller's; all else reads what it likes.
+        "tools" => {
+            let is_functions = |name: &str| matches!(name, "functionDeclarations" | "function_declarations");
+            let tools = serde_json::from_slice::<Vec<HashMap<Cow<'_, str>, &RawValue>>>(value);
+            !tools.is_ok_and(|tools| tools.iter().flat_map(HashMap::keys).all(|name| is_functions(name)))
+        }
+        "toolConfig" => memchr::memmem::find(value, b"\"systemTool\"").is_some(),
+        _ => false,
+    }
+}
+
 fn prompts(value: &[u8]) -> u64 {
     let Ok(list) = serde_json::from_slice::<Vec<&RawValue>>(value) else { return 1 };
     // The numbers of one prompt are its tokens.
@@ -162,6 +220,7 @@ fn prompts(value: &[u8]) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::request::classify::{Route, classify};
     use serde_json::{Value, json};
     use shared::config::ParamPath;
 
@@ -205,6 +264,42 @@ mod tests {
             (Family::Complete, r#"{"prompt":[1,2,3],"max_tokens":5}"#, Some(5)),
         ] {
             let found = expected(family, body);
+            assert_eq!(found.is_bounded.then_some(found.most_output), most_output, "{body}");
+        }
+    }
+
+    #[test]
+    fn a_vendors_own_route_has_its_own_words_for_bounds() {
+        let route = |path: &str| match classify(&http::Method::POST, path) {
+            Route::Engine(endpoint) => endpoint,
+            other => panic!("{other:?}"),
+        };
+        let (gemini, converse) = (route("/v1beta/models/m:generateContent"), route("/model/m/converse"));
+        let chat = route("/v1/chat/completions");
+        for (endpoint, body, most_output) in [
+            (gemini, r#"{"generationConfig":{"maxOutputTokens":5,"candidateCount":2}}"#, Some(10)),
+            (gemini, r#"{"max_tokens":5}"#, None),
+            (gemini, r#"{"generationConfig":7}"#, None),
+            (converse, r#"{"inferenceConfig":{"maxTokens":7}}"#, Some(7)),
+            (chat, r#"{"inferenceConfig":{"maxTokens":7}}"#, None),
+            (
+                gemini,
+                r#"{"generationConfig":{"maxOutputTokens":5},"contents":[{"parts":[{"text":"fileData"}]}]}"#,
+                Some(5),
+            ),
+            (gemini, r#"{"generationConfig":{"maxOutputTokens":5},"contents":[{"parts":[{"inlineData":{}}]}]}"#, None),
+            (gemini, r#"{"generationConfig":{"maxOutputTokens":5},"cachedContent":"c"}"#, None),
+            (gemini, r#"{"generationConfig":{"maxOutputTokens":5},"tools":[{"googleSearch":{}}]}"#, None),
+            (gemini, r#"{"generationConfig":{"maxOutputTokens":5},"tools":[{"functionDeclarations":[]}]}"#, Some(5)),
+            (
+                converse,
+                r#"{"inferenceConfig":{"maxTokens":7},"messages":[{"content":[{"toolResult":{"content":[{"image":{}}]}}]}]}"#,
+                None,
+            ),
+        ] {
+            let fields = Fields::parse_object(body.as_bytes()).unwrap();
+            let sent = SentBody::new(body.as_bytes(), &fields, None).at(endpoint);
+            let found = Expected::estimate(Family::Chat, &sent, true);
             assert_eq!(found.is_bounded.then_some(found.most_output), most_output, "{body}");
         }
     }

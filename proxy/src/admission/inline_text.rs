@@ -35,6 +35,9 @@ const NOT_TEXT: &[&str] = &[
     "file_id",
     "file_url",
     "file_data",
+    "fileData",
+    "inline_data",
+    "inlineData",
     "source",
     "document",
 ];
@@ -155,7 +158,7 @@ impl<'de> Visitor<'de> for InlineVisitor {
         while let Some(name) = fields.next_key::<Cow<'de, str>>()? {
             is_inline &= match &*name {
                 "type" => TEXT.contains(&&*fields.next_value::<Cow<'de, str>>()?),
-                "content" | "output" => fields.next_value::<Inline>()?.0,
+                "content" | "output" | "parts" | "toolResult" => fields.next_value::<Inline>()?.0,
                 name if NOT_TEXT.contains(&name) => fields.next_value::<Option<IgnoredAny>>()?.is_none(),
                 _ => {
                     fields.next_value::<IgnoredAny>()?;

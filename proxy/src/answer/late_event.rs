@@ -1,7 +1,7 @@
 //! A plain answer to a client that was sent a stream's head already, because heartbeats had to go out first: it becomes
 //! an event, and an error one in the client's dialect.
 
-use super::{AnswerSource, Broken, Ended, next};
+use super::{AnswerSource, Broken, Ended, Steps, next};
 use crate::net::dial::UpstreamError;
 use crate::net::downstream::Downstream;
 use crate::refusal::{Dialect, Refusal};
@@ -23,11 +23,12 @@ pub async fn as_event(
         match next(client, source, visit).await? {
             Ok(Some(piece)) => body.extend_from_slice(&piece),
             Ok(None) => break,
-            Err(broken) => return super::break_off(client, visit, broken).await,
+            Err(broken) => return super::break_off(client, visit, &mut Steps::default(), broken).await,
         }
         if body.len() > MOST && status < 400 {
             let error = UpstreamError::protocol("it is no stream, and too large to become an event of one");
-            return super::break_off(client, visit, Broken::from_upstream(&error, visit)).await;
+            let broken = Broken::from_upstream(&error, visit);
+            return super::break_off(client, visit, &mut Steps::default(), broken).await;
         }
         if body.len() > MOST {
             // No error is as long: its status must do.

@@ -1,7 +1,7 @@
 //! Answers of the gateway itself: a refusal in the client's dialect, or a page of its own.
 
 use crate::net::downstream::{ClientGone, Downstream};
-use crate::refusal::Refusal;
+use crate::refusal::{Dialect, Refusal};
 use crate::visit::Visit;
 use bytes::Bytes;
 use http::{HeaderValue, header};
@@ -41,6 +41,9 @@ fn refusal_head(visit: &mut Visit, refusal: &Refusal, body_length: usize) -> Res
         .unwrap_or_else(|_| ResponseHeader::build_no_case(500, None).expect("500 is a status"));
     let _ = head.insert_header(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
     let _ = head.insert_header(header::CONTENT_LENGTH, HeaderValue::from(body_length));
+    if visit.request.dialect == Dialect::Aws {
+        let _ = head.insert_header("x-amzn-errortype", HeaderValue::from_static(refusal.aws_exception()));
+    }
     if let Some(seconds) = refusal.retry_after_s {
         let _ = head.insert_header(header::RETRY_AFTER, HeaderValue::from(seconds));
     }

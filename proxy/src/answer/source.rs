@@ -5,7 +5,7 @@
 //! An enum and not a trait object, because it is asked for every piece of every answer.
 
 use super::wire::WireDialect;
-use crate::framing::EventStream;
+use crate::framing::{BadFrame, EventStream, JsonArray};
 use crate::net::dial::{Upstream, UpstreamError};
 use bytes::Bytes;
 use http::header;
@@ -21,17 +21,20 @@ pub enum AnswerSource {
 }
 
 impl AnswerSource {
-    /// A call of a target that speaks `wire`. Of an AWS event stream the frames are taken off: what is read are
-    /// server-sent events.
-    pub fn new(upstream: Upstream, wire: WireDialect) -> Self {
-        const EVENT_STREAM: &[u8] = b"application/vnd.amazon.eventstream";
-        let is_framed = |head: &ResponseHeader| {
-            let kind = head.headers.get(header::CONTENT_TYPE);
-            head.status.is_success() && kind.is_some_and(|kind| kind.as_bytes().starts_with(EVENT_STREAM))
+    /// A call of a target that speaks `wire`, and whether it was asked for a stream. The frames of an AWS event stream are
+    /// taken off, and so is the list that Google's streams may be: what is read are server-sent events.
+    pub fn new(upstream: Upstream, wire: WireDialect, is_stream: bool) -> Self {
+        let frames = match wire {
+            WireDialect::Converse => is_kind(upstream.head(), b"application/vnd.amazon.eventstream")
+                .then(|| AnswerFrames::EventStream(EventStream::default())),
+            WireDialect::Gemini if is_stream => {
+                is_kind(upstream.head(), b"application/json").then(|| AnswerFrames::JsonArray(JsonArray::default()))
+            }
+            _ => None,
         };
-        match wire == WireDialect::Converse && is_framed(upstream.head()) {
-            true => Self::Framed(Box::new(FramedAnswer { upstream, frames: EventStream::default() })),
-            false => Self::Upstream(upstream),
+        match frames {
+            Some(frames) => Self::Framed(Box::new(FramedAnswer { upstream, frames })),
+            None => Self::Upstream(upstream),
         }
     }
 
@@ -109,10 +112,36 @@ impl From<StoredAnswer> for AnswerSource {
     }
 }
 
+fn is_kind(head: &ResponseHeader, kind: &[u8]) -> bool {
+    let stated = head.headers.get(header::CONTENT_TYPE);
+    head.status.is_success() && stated.is_some_and(|stated| stated.as_bytes().starts_with(kind))
+}
+
 /// A provider's answer whose events stand in frames.
 pub struct FramedAnswer {
     upstream: Upstream,
-    frames: EventStream,
+    frames: AnswerFrames,
+}
+
+enum AnswerFrames {
+    EventStream(EventStream),
+    JsonArray(JsonArray),
+}
+
+impl AnswerFrames {
+    fn push(&mut self, piece: &[u8]) -> Result<Bytes, BadFrame> {
+        match self {
+            Self::EventStream(frames) => frames.push(piece),
+            Self::JsonArray(list) => list.push(piece),
+        }
+    }
+
+    fn is_cut(&self) -> bool {
+        match self {
+            Self::EventStream(frames) => frames.is_cut(),
+            Self::JsonArray(list) => list.is_cut(),
+        }
+    }
 }
 
 impl FramedAnswer {

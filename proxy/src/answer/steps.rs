@@ -8,6 +8,7 @@
 //! the plan goes on. Streams are changed while they are delivered; one that cannot be changed any further is broken off
 //! with an error event.
 
+use super::client_frames::{Framer, StreamFrames};
 use bytes::{Bytes, BytesMut};
 use http::response::Parts;
 use pingora_http::ResponseHeader;
@@ -52,40 +53,71 @@ pub trait ResponseStep: Send {
 #[error("{0}")]
 pub struct Unusable(pub Cow<'static, str>);
 
-/// The steps of one answer, the first nearest to the provider.
+/// The steps of one answer, the first nearest to the provider, and the frames that the client takes a stream in.
 #[derive(Default)]
-pub struct Steps(Vec<Box<dyn ResponseStep>>);
+pub struct Steps {
+    steps: Vec<Box<dyn ResponseStep>>,
+    /// None where the provider's are the client's. In a box, as all that is rare.
+    framer: Option<Box<Framer>>,
+    is_stream: bool,
+}
 
 impl Steps {
     pub fn push(&mut self, step: impl ResponseStep + 'static) {
-        self.0.push(Box::new(step));
+        self.steps.push(Box::new(step));
     }
 
+    /// The client takes streams in these frames.
+    pub fn frame_as(&mut self, frames: StreamFrames) {
+        self.framer = Some(Box::new(Framer::new(frames)));
+    }
+
+    /// Whether bodies pass as they came.
     pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
+        self.steps.is_empty()
     }
 
     pub fn begin(&mut self, head: &ResponseHeader, is_stream: bool) {
-        self.0.iter_mut().for_each(|step| step.begin(head, is_stream));
+        self.is_stream = is_stream;
+        self.steps.iter_mut().for_each(|step| step.begin(head, is_stream));
     }
 
+    /// The head of what the steps return, which of a stream are server-sent events.
     pub fn head(&self, head: &mut Parts) {
-        self.0.iter().for_each(|step| step.head(head));
+        self.steps.iter().for_each(|step| step.head(head));
+        if self.is_stream && self.framer.is_some() {
+            StreamFrames::Events.write_content_type(&mut head.headers);
+        }
+    }
+
+    /// The head of what the client gets, after the frames were put around it.
+    pub fn framed_head(&self, head: &mut Parts) {
+        if let Some(framer) = self.framer.as_ref().filter(|_| self.is_stream) {
+            framer.frames().write_content_type(&mut head.headers);
+        }
+    }
+
+    /// Events as the client takes them; `is_end` when no more will come.
+    pub fn framed(&mut self, events: Bytes, is_end: bool) -> Bytes {
+        match &mut self.framer {
+            None => events,
+            Some(framer) => framer.push(events, is_end),
+        }
     }
 
     /// Whether a plain answer with this head must be gathered whole.
     pub fn take_body(&self, head: &ResponseHeader) -> bool {
-        self.0.iter().any(|step| step.takes_body(head))
+        self.steps.iter().any(|step| step.takes_body(head))
     }
 
     pub fn body(&mut self, body: Bytes) -> Result<Bytes, Unusable> {
-        self.0.iter_mut().try_fold(body, |body, step| step.body(body))
+        self.steps.iter_mut().try_fold(body, |body, step| step.body(body))
     }
 
     /// What the client gets of these events; `is_end` when no more will come.
     pub fn events(&mut self, whole: &Bytes, is_end: bool) -> Result<Bytes, Unusable> {
         let mut passed = whole.clone();
-        for step in &mut self.0 {
+        for step in &mut self.steps {
             if !passed.is_empty() {
                 passed = step.events(passed)?;
             }

@@ -50,10 +50,11 @@ pub async fn deliver(
                         visit.answer.pulse.has_begun = false;
                         return Err(broken.into());
                     }
-                    return Box::pin(break_off(client, visit, broken)).await;
+                    return Box::pin(break_off(client, visit, steps, broken)).await;
                 }
             };
             visit.events(&whole, &passed, is_end);
+            let passed = steps.framed(passed, is_end);
             match head.take() {
                 Some(head) => client.write_beginning(head, passed, is_end).await?,
                 None if passed.is_empty() && !is_end => {}
@@ -62,20 +63,22 @@ pub async fn deliver(
         }
         if is_cut {
             let error = UpstreamError::protocol("the stream ended before it was complete");
-            return Box::pin(break_off(client, visit, Broken::from_upstream(&error, visit))).await;
+            let broken = Broken::from_upstream(&error, visit);
+            return Box::pin(break_off(client, visit, steps, broken)).await;
         }
         if is_last {
             return Ok(Ended::Complete);
         }
         let piece = match next(client, source, visit).await? {
             Ok(piece) => piece,
-            Err(broken) => return Box::pin(break_off(client, visit, broken)).await,
+            Err(broken) => return Box::pin(break_off(client, visit, steps, broken)).await,
         };
         whole = match splitter.push(piece.unwrap_or_default()) {
             Ok(whole) => whole,
             Err(_) => {
                 let error = UpstreamError::protocol("an event is too large");
-                return Box::pin(break_off(client, visit, Broken::from_upstream(&error, visit))).await;
+                let broken = Broken::from_upstream(&error, visit);
+                return Box::pin(break_off(client, visit, steps, broken)).await;
             }
         };
     }

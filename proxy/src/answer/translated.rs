@@ -6,9 +6,9 @@ use super::steps::{ResponseStep, Unusable};
 use crate::codecs::{AnswerOptions, Codec, CodecError, SseSink, StreamReader, StreamWriter, WireEvent};
 use crate::conversation::{Answer, Delta, Pieces};
 use crate::request::sse;
-use bytes::{Bytes, BytesMut};
+use bytes::Bytes;
 use http::response::Parts;
-use http::{HeaderValue, header};
+use http::{HeaderName, HeaderValue, header};
 use pingora_http::ResponseHeader;
 use std::sync::Arc;
 
@@ -21,11 +21,15 @@ pub struct Translation {
     pub wants_stream: bool,
 }
 
+static ERROR_TYPE: HeaderName = HeaderName::from_static("x-amzn-errortype");
+
 pub struct Translated {
     translation: Arc<Translation>,
     status: u16,
     /// What a header says about an error: AWS has its type there.
     error_type: Option<String>,
+    /// The same for the client.
+    told_type: Option<&'static str>,
     is_stream: bool,
     stream: Option<TranslatedStream>,
 }
@@ -44,7 +48,7 @@ struct TranslatedStream {
 
 impl Translated {
     pub fn new(translation: Arc<Translation>) -> Self {
-        Self { translation, status: 0, error_type: None, is_stream: false, stream: None }
+        Self { translation, status: 0, error_type: None, told_type: None, is_stream: false, stream: None }
     }
 
     fn becomes_stream(&self) -> bool {
@@ -54,7 +58,7 @@ impl Translated {
 
 impl ResponseStep for Translated {
     fn begin(&mut self, head: &ResponseHeader, is_stream: bool) {
-        let named = head.headers.get("x-amzn-errortype").and_then(|value| value.to_str().ok());
+        let named = head.headers.get(&ERROR_TYPE).and_then(|value| value.to_str().ok());
         self.error_type = named.map(str::to_owned);
         self.status = head.status.as_u16();
         self.is_stream = is_stream;
@@ -66,6 +70,10 @@ impl ResponseStep for Translated {
             false => "application/json",
         };
         head.headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(kind));
+        head.headers.remove(&ERROR_TYPE);
+        if let Some(name) = self.told_type {
+            head.headers.insert(ERROR_TYPE.clone(), HeaderValue::from_static(name));
+        }
     }
 
     fn takes_body(&self, _: &ResponseHeader) -> bool {
@@ -84,6 +92,7 @@ impl ResponseStep for Translated {
             status => {
                 let error = provider.read_error(status, self.error_type.as_deref(), &body);
                 client.write_error(&error, options, &mut out);
+                self.told_type = client.error_type(&error);
             }
         }
         Ok(Bytes::from(out))
@@ -92,7 +101,7 @@ impl ResponseStep for Translated {
     fn events(&mut self, events: Bytes) -> Result<Bytes, Unusable> {
         let stream = self.stream.get_or_insert_with(|| TranslatedStream::new(&self.translation));
         let mut sink = SseSink::default();
-        for event in sse::events(&with_blank_line(events)) {
+        for event in sse::events(&sse::with_blank_line(events)) {
             stream.push(&WireEvent { name: event.name.as_deref(), data: &event.data }, &mut sink)?;
         }
         Ok(Bytes::from(sink.bytes))
@@ -167,16 +176,6 @@ fn in_pieces(answer: &Answer, client: &dyn Codec, options: &AnswerOptions<'_>) -
 
 fn unusable(error: CodecError) -> Unusable {
     Unusable(error.to_string().into())
-}
-
-/// The last event of a stream may lack what ends it.
-fn with_blank_line(events: Bytes) -> Bytes {
-    if [&b"\n\n"[..], b"\r\n\r\n", b"\r\r"].iter().any(|blank| events.ends_with(blank)) {
-        return events;
-    }
-    let mut whole = BytesMut::from(events.as_ref());
-    whole.extend_from_slice(b"\n\n");
-    whole.freeze()
 }
 
 #[cfg(test)]

@@ -319,16 +319,19 @@ fn split_model(model: &str) -> Option<(&str, &str)> {
     model.strip_prefix('@')?.split_once('/').filter(|(slug, bare)| !slug.is_empty() && !bare.is_empty())
 }
 
-/// `Authorization` is the provider's credential when the request names that provider, or none. `x-api-key` is it only
-/// when the service key came in its own header; otherwise it may be the service key. That one never leaves the gateway,
-/// also when a client sends it in both places.
+/// `Authorization` is the provider's credential when the request names that provider, or none. `x-api-key` and
+/// `x-goog-api-key` are it only when the service key came in its own header; otherwise they may be the service key. That
+/// one never leaves the gateway, also when a client sends it in several places. What AWS's clients sign for our address
+/// is nobody's credential elsewhere.
 fn own_credential(headers: &GatewayHeaders<'_>, provider: &str) -> Option<HeaderValue> {
     if headers.provider.is_some_and(|named| named.as_bytes().trim_ascii() != provider.as_bytes()) {
         return None;
     }
     let service_key = service_key(headers);
     let x_api_key = headers.api_key.and(headers.x_api_key);
-    let mut sent = [headers.authorization, x_api_key].into_iter().flatten();
+    let x_goog_api_key = headers.api_key.and(headers.x_goog_api_key);
+    let authorization = headers.authorization.filter(|value| !value.as_bytes().starts_with(b"AWS4-HMAC-"));
+    let mut sent = [authorization, x_api_key, x_goog_api_key].into_iter().flatten();
     let sent = sent.find(|value| Some(strip_bearer(value)) != service_key).cloned();
     let offered = || headers.websocket_key.and_then(realtime::key).filter(|key| Some(*key) != service_key);
     sent.or_else(|| HeaderValue::from_bytes(offered()?).ok())

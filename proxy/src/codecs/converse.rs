@@ -65,6 +65,10 @@ impl Codec for ConverseCodec {
         write_error(&mut JsonWriter::new(out), error, options);
     }
 
+    fn error_type(&self, error: &ProviderError) -> Option<&'static str> {
+        Some(error_table::type_for(WireFormat::Converse, error.kind))
+    }
+
     fn stream_reader(&self) -> Box<dyn StreamReader> {
         Box::<stream_reader::ConverseStreamReader>::default()
     }

@@ -73,7 +73,7 @@ pub(super) fn type_of_ending(ending: &str) -> Option<&'static str> {
 }
 
 /// The type a URL or a file name suggests by its ending.
-pub(super) fn type_of_name(name: &str) -> Option<&'static str> {
+pub(crate) fn type_of_name(name: &str) -> Option<&'static str> {
     let path = name.split(['?', '#']).next()?;
     type_of_ending(path.rsplit_once('.')?.1)
 }

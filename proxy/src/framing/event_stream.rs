@@ -7,9 +7,9 @@
 use bytes::{Buf as _, Bytes, BytesMut};
 
 /// A frame larger than this is no event of a model's; AWS itself allows as much.
-const LARGEST: usize = 16 << 20;
-const PRELUDE: usize = 12;
-const CHECKSUM: usize = 4;
+pub(super) const LARGEST: usize = 16 << 20;
+pub(super) const PRELUDE: usize = 12;
+pub(super) const CHECKSUM: usize = 4;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum BadFrame {
@@ -21,6 +21,8 @@ pub enum BadFrame {
     Checksum,
     #[error("a frame whose headers cannot be read")]
     Headers,
+    #[error("a stream that is no list of objects")]
+    List,
 }
 
 /// Gathers bytes into frames, whatever pieces they come in.

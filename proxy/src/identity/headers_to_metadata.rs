@@ -9,8 +9,15 @@ use serde_json::{Map, Value};
 const LONGEST_VALUE: usize = 128;
 
 /// Headers whose values are nobody's to keep.
-const SECRET: [&str; 6] =
-    ["authorization", "proxy-authorization", "cookie", "x-api-key", "api-key", "sec-websocket-protocol"];
+const SECRET: [&str; 7] = [
+    "authorization",
+    "proxy-authorization",
+    "cookie",
+    "x-api-key",
+    "api-key",
+    "x-goog-api-key",
+    "sec-websocket-protocol",
+];
 
 /// Each header with the name its value has in metadata.
 #[derive(Debug, Clone, Default)]

@@ -112,7 +112,8 @@ pub fn has_one(held: &[String], scopes: &[&str]) -> bool {
 }
 
 /// Where the service key is: its own header; else `Authorization`, unless that authenticates a plainly named
-/// provider; else `x-api-key`, as Anthropic's SDKs send it; else a subprotocol, as browsers must.
+/// provider; else `x-api-key`, as Anthropic's SDKs send it, or `x-goog-api-key`, as Google's do; else a subprotocol, as
+/// browsers must. Never the query: addresses are kept in too many places.
 pub fn service_key<'a>(headers: &GatewayHeaders<'a>) -> Option<&'a [u8]> {
     if let Some(key) = headers.api_key {
         return Some(strip_bearer(key));
@@ -120,7 +121,10 @@ pub fn service_key<'a>(headers: &GatewayHeaders<'a>) -> Option<&'a [u8]> {
     match headers.authorization {
         Some(key) if !headers.names_plain_provider() => Some(strip_bearer(key)),
         Some(_) => None,
-        None => headers.x_api_key.map(HeaderValue::as_bytes).or_else(|| headers.websocket_key.and_then(realtime::key)),
+        None => {
+            let vendors = headers.x_api_key.or(headers.x_goog_api_key);
+            vendors.map(HeaderValue::as_bytes).or_else(|| headers.websocket_key.and_then(realtime::key))
+        }
     }
 }
 
@@ -148,6 +152,9 @@ mod tests {
             (vec![("authorization", "Bearer p"), ("x-api-key", "k"), ("x-gateway-provider", "openai")], None),
             (vec![("x-api-key", "k"), ("x-gateway-provider", "openai")], Some("k")),
             (vec![("x-api-key", "k")], Some("k")),
+            (vec![("x-goog-api-key", "k")], Some("k")),
+            (vec![("x-goog-api-key", "k"), ("authorization", "Bearer p"), ("x-gateway-provider", "openai")], None),
+            (vec![("x-goog-api-key", "p"), ("x-gateway-api-key", "k")], Some("k")),
             (vec![("sec-websocket-protocol", "realtime, openai-insecure-api-key.k")], Some("k")),
             (vec![("sec-websocket-protocol", "openai-insecure-api-key.k"), ("authorization", "Bearer a")], Some("a")),
             (vec![("sec-websocket-protocol", "realtime")], None),

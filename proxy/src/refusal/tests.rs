@@ -81,6 +81,8 @@ fn every_dialect_finds_its_message_where_its_clients_look() {
         (Dialect::OpenAi, vec!["/error/message", "/message"]),
         (Dialect::Responses, vec!["/error/message", "/message"]),
         (Dialect::Anthropic, vec!["/error/message"]),
+        (Dialect::Google, vec!["/error/message"]),
+        (Dialect::Aws, vec!["/message"]),
         (Dialect::ControlPlane, vec!["/error/message", "/data/message", "/message"]),
         (Dialect::Plain, vec!["/message"]),
     ] {

@@ -1,8 +1,9 @@
 //! A refusal as bytes: a body, or an event of a stream that has begun, in the dialect of the route's clients.
 
+use super::vendor_words::{aws_exception, aws_stream_exception, google_status};
 use super::{Dialect, Refusal, RefusalCode};
 use bytes::Bytes;
-use serde_json::json;
+use serde_json::{Map, Value, json};
 
 impl Refusal {
     /// The error body in the words of the route's clients. `provider` is the one that was tried, if one was.
@@ -18,6 +19,15 @@ impl Refusal {
                 "type": "error", "error": { "type": self.kind.as_str(), "message": message, "code": self.written_code() },
                 "request_id": request_id,
             }),
+            // Google's own place for what a program should know of an error.
+            Dialect::Google => json!({ "error": {
+                "code": self.status, "message": message, "status": google_status(self.status),
+                "details": [{
+                    "@type": "type.googleapis.com/google.rpc.ErrorInfo", "domain": "gateway",
+                    "reason": self.written_code(), "metadata": self.named(provider),
+                }],
+            } }),
+            Dialect::Aws => json!({ "message": message, "code": self.written_code() }),
             Dialect::ControlPlane => json!({
                 "success": false, "message": message,
                 "data": { "message": message, "errorCode": self.control_plane_code(), "errors": [] },
@@ -44,8 +54,14 @@ impl Refusal {
         }
         let body = self.body(dialect, request_id, provider);
         let mut event = Vec::with_capacity(body.len() + 40);
-        if dialect == Dialect::Anthropic {
-            event.extend_from_slice(b"event: error\n");
+        match dialect {
+            Dialect::Anthropic => event.extend_from_slice(b"event: error\n"),
+            Dialect::Aws => {
+                event.extend_from_slice(b"event: ");
+                event.extend_from_slice(aws_stream_exception(self.status).as_bytes());
+                event.push(b'\n');
+            }
+            _ => {}
         }
         event.extend_from_slice(b"data: ");
         event.extend_from_slice(&body);
@@ -54,6 +70,17 @@ impl Refusal {
             event.extend_from_slice(b"data: [DONE]\n\n");
         }
         Bytes::from(event)
+    }
+
+    /// What it is about, by name.
+    fn named(&self, provider: Option<&str>) -> Map<String, Value> {
+        let names = [("param", self.param.as_deref()), ("provider", provider)];
+        names.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?.into()))).collect()
+    }
+
+    /// What AWS's clients read from the header `x-amzn-errortype`.
+    pub fn aws_exception(&self) -> &'static str {
+        aws_exception(self.status)
     }
 
     /// As clients see it: whatever is wrong with a config begins with `AB01`, on both planes.

@@ -1,10 +1,11 @@
 //! Method and path → the route of a request. Under `/v1`, in this order: browsers' preflights, the endpoints that the
 //! engine understands, `/explain` and prompts (which the proxy answers although the control plane's table has them),
-//! the control plane's table, `/models`; everything else is relayed to a provider. An endpoint is the same in every
-//! spelling of its path, and a path that could be read as two endpoints is refused: a limit must not depend on
-//! spelling.
+//! the control plane's table, `/models`; everything else is relayed to a provider. Routes of Google's and Bedrock's own
+//! clients are the same under `/v1` and where those clients write them. An endpoint is the same in every spelling of its
+//! path, and a path that could be read as two endpoints is refused: a limit must not depend on spelling.
 
 use crate::refusal::Dialect;
+use crate::request::native_route::{NativeRoute, is_outside_v1};
 use crate::request::path_spelling::{canonical, loosest};
 use http::Method;
 use shared::providers::Family;
@@ -30,16 +31,19 @@ pub enum Route<'p> {
         path: &'p str,
         name: Option<&'p str>,
     },
-    /// A spelling that a provider may take for this family's, or not.
-    Ambiguous(Family),
+    /// A spelling that a provider may take for this endpoint's, or not.
+    Ambiguous(Endpoint),
     NotFound,
     MethodNotAllowed,
 }
 
 /// A family whose bodies the engine reads: JSON or a form in, and an answer that is an object, a stream of events or
-/// bytes.
+/// bytes. A vendor's own route is an endpoint of the family whose answers it gives.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Endpoint(Family);
+pub struct Endpoint {
+    family: Family,
+    native: Option<NativeRoute>,
+}
 
 const ENGINE: &[Family] = &[
     Family::Chat,
@@ -64,25 +68,59 @@ impl Endpoint {
         if *method != Method::POST {
             return None;
         }
-        ENGINE.iter().find(|family| family.path() == path).map(|family| Self(*family))
+        ENGINE.iter().find(|family| family.path() == path).map(|family| Self::of(*family))
+    }
+
+    /// `path` is canonical and whole.
+    fn from_native_path(method: &Method, path: &str) -> Option<Self> {
+        if *method != Method::POST {
+            return None;
+        }
+        NativeRoute::find(path).map(|(route, _)| Self::of_native(route))
+    }
+
+    pub(crate) const fn of(family: Family) -> Self {
+        Self { family, native: None }
+    }
+
+    const fn of_native(route: NativeRoute) -> Self {
+        Self { family: Family::Chat, native: Some(route) }
     }
 
     pub const fn family(self) -> Family {
-        self.0
+        self.family
+    }
+
+    /// The vendor's own route that it is, if it is one.
+    pub const fn native_route(self) -> Option<NativeRoute> {
+        self.native
     }
 
     pub const fn path(self) -> &'static str {
-        self.0.path()
+        match self.native {
+            None => self.family.path(),
+            Some(route) => route.path(),
+        }
     }
 
     /// Whether bodies are uploads, with their fields around them.
     pub const fn takes_forms(self) -> bool {
-        matches!(self.0, Family::Transcribe | Family::Translate | Family::ImageEdit | Family::ImageVariation)
+        matches!(self.family, Family::Transcribe | Family::Translate | Family::ImageEdit | Family::ImageVariation)
+    }
+
+    fn dialect(self) -> Dialect {
+        match (self.native, self.family) {
+            (Some(route), _) if route.is_google() => Dialect::Google,
+            (Some(_), _) => Dialect::Aws,
+            (None, Family::Messages | Family::CountTokens) => Dialect::Anthropic,
+            (None, Family::Responses) => Dialect::Responses,
+            (None, _) => Dialect::OpenAi,
+        }
     }
 }
 
 pub fn classify<'p>(method: &Method, path: &'p str) -> Route<'p> {
-    let Some(rest) = under_v1(path) else {
+    let Some(rest) = under_v1(path).or_else(|| is_outside_v1(path).then_some(path)) else {
         return match (path, method) {
             ("/", &Method::GET | &Method::HEAD) => Route::Greeting,
             // One client looks for prices at the host's root.
@@ -99,7 +137,9 @@ pub fn classify<'p>(method: &Method, path: &'p str) -> Route<'p> {
         return Route::Engine(endpoint);
     }
     let spelled = canonical(rest);
-    if let Some(endpoint) = Endpoint::from_path(method, without_proxy(&spelled)) {
+    if let Some(endpoint) = Endpoint::from_path(method, without_proxy(&spelled))
+        .or_else(|| Endpoint::from_native_path(method, &canonical(path)))
+    {
         return Route::Engine(endpoint);
     }
     // In the table of the control plane, but the proxy knows what it would do.
@@ -130,11 +170,14 @@ pub fn classify<'p>(method: &Method, path: &'p str) -> Route<'p> {
 fn relayed<'p>(method: &Method, rest: &'p str, spelled: &str) -> Route<'p> {
     let spelled = without_proxy(spelled);
     let family = Family::from_path(method, spelled).map(|(family, _)| family);
-    if let Some((loose, _)) =
-        loosest(spelled).as_deref().and_then(|loose| Family::from_path(method, without_proxy(loose)))
-        && family != Some(loose)
-    {
-        return Route::Ambiguous(loose);
+    if let Some(loose) = loosest(spelled) {
+        let read = Family::from_path(method, without_proxy(&loose)).map(|(family, _)| family);
+        if let Some(read) = read.filter(|read| family != Some(*read)) {
+            return Route::Ambiguous(Endpoint::of(read));
+        }
+        if let Some(route) = NativeRoute::resembled(&loose).filter(|_| *method == Method::POST) {
+            return Route::Ambiguous(Endpoint::of_native(route));
+        }
     }
     match without_proxy(rest) {
         written if family.is_none() || written == spelled => Route::Relay(Cow::Borrowed(written)),
@@ -181,10 +224,10 @@ pub fn dialect(route: &Route<'_>) -> Dialect {
     match route {
         Route::ControlPlane | Route::Explain => Dialect::ControlPlane,
         Route::Relay(path) if path.starts_with("/messages") => Dialect::Anthropic,
-        Route::Engine(Endpoint(Family::Messages | Family::CountTokens)) => Dialect::Anthropic,
-        Route::Engine(Endpoint(Family::Responses)) => Dialect::Responses,
+        Route::Relay(path) if path.starts_with("/v1beta/") => Dialect::Google,
+        Route::Relay(path) if path.starts_with("/model/") => Dialect::Aws,
+        Route::Engine(endpoint) | Route::Ambiguous(endpoint) => endpoint.dialect(),
         Route::NotFound | Route::Greeting => Dialect::Plain,
-        Route::Ambiguous(Family::Messages | Family::CountTokens) => Dialect::Anthropic,
         _ => Dialect::OpenAi,
     }
 }
@@ -197,28 +240,36 @@ mod tests {
         Route::Relay(path.into())
     }
 
+    fn engine(family: Family) -> Route<'static> {
+        Route::Engine(Endpoint::of(family))
+    }
+
+    fn native(route: NativeRoute) -> Route<'static> {
+        Route::Engine(Endpoint::of_native(route))
+    }
+
     #[test]
     fn each_path_has_one_meaning() {
         for (method, path, route) in [
             ("GET", "/", Route::Greeting),
             ("GET", "/elsewhere", Route::NotFound),
             ("GET", "/model-configs/pricing/openai/gpt-4o", Route::ControlPlane),
-            ("POST", "/v1/v1/messages", Route::Engine(Endpoint(Family::Messages))),
-            ("POST", "/v1/v1/messages/count_tokens", Route::Engine(Endpoint(Family::CountTokens))),
+            ("POST", "/v1/v1/messages", engine(Family::Messages)),
+            ("POST", "/v1/v1/messages/count_tokens", engine(Family::CountTokens)),
             ("GET", "/v1/v1/messages/batches", relay("/messages/batches")),
             ("POST", "/v1/v1/messagesx", relay("/v1/messagesx")),
             ("POST", "/v1/v1/chat/completions", relay("/v1/chat/completions")),
             ("GET", "/v1x/models", Route::NotFound),
-            ("POST", "/v1/chat/completions", Route::Engine(Endpoint(Family::Chat))),
+            ("POST", "/v1/chat/completions", engine(Family::Chat)),
             ("GET", "/v1/chat/completions", relay("/chat/completions")),
-            ("POST", "/v1/chat/completions/", Route::Engine(Endpoint(Family::Chat))),
-            ("POST", "/v1/proxy/chat/completions", Route::Engine(Endpoint(Family::Chat))),
-            ("POST", "/v1/proxy/%63hat//completions/", Route::Engine(Endpoint(Family::Chat))),
-            ("POST", "/v1//messages/count%5ftokens", Route::Engine(Endpoint(Family::CountTokens))),
-            ("POST", "/v1/Chat/Completions", Route::Ambiguous(Family::Chat)),
-            ("POST", "/v1/chat%2Fcompletions", Route::Ambiguous(Family::Chat)),
-            ("POST", "/v1/x/../messages", Route::Ambiguous(Family::Messages)),
-            ("GET", "/v1/Realtime", Route::Ambiguous(Family::Realtime)),
+            ("POST", "/v1/chat/completions/", engine(Family::Chat)),
+            ("POST", "/v1/proxy/chat/completions", engine(Family::Chat)),
+            ("POST", "/v1/proxy/%63hat//completions/", engine(Family::Chat)),
+            ("POST", "/v1//messages/count%5ftokens", engine(Family::CountTokens)),
+            ("POST", "/v1/Chat/Completions", Route::Ambiguous(Endpoint::of(Family::Chat))),
+            ("POST", "/v1/chat%2Fcompletions", Route::Ambiguous(Endpoint::of(Family::Chat))),
+            ("POST", "/v1/x/../messages", Route::Ambiguous(Endpoint::of(Family::Messages))),
+            ("GET", "/v1/Realtime", Route::Ambiguous(Endpoint::of(Family::Realtime))),
             ("GET", "/v1/chat%2Fcompletions", relay("/chat%2Fcompletions")),
             ("GET", "/v1/realtime/", relay("/realtime")),
             ("POST", "/v1/%66iles", relay("/files")),
@@ -230,8 +281,8 @@ mod tests {
             ("GET", "/v1/models/@a/b/c", Route::Models { path: "/models/@a/b/c", name: Some("@a/b/c") }),
             ("GET", "/v1/modelsx", relay("/modelsx")),
             ("DELETE", "/v1/models/m", relay("/models/m")),
-            ("POST", "/v1/moderations", Route::Engine(Endpoint(Family::Moderate))),
-            ("POST", "/v1/audio/translations", Route::Engine(Endpoint(Family::Translate))),
+            ("POST", "/v1/moderations", engine(Family::Moderate)),
+            ("POST", "/v1/audio/translations", engine(Family::Translate)),
             ("POST", "/v1/files", relay("/files")),
             ("POST", "/v1/explain", Route::Explain),
             ("POST", "/v1/prompts/pp-a/completions", Route::Prompt),
@@ -243,6 +294,23 @@ mod tests {
             ("POST", "/v1/proxyx", relay("/proxyx")),
             ("GET", "/v1/admin/workspaces", Route::ControlPlane),
             ("GET", "/v1/api-keys/self", Route::ControlPlane),
+            ("POST", "/v1beta/models/@s/g:generateContent", native(NativeRoute::Gemini)),
+            ("POST", "/v1/models/g:streamGenerateContent", native(NativeRoute::GeminiStream)),
+            ("POST", "/v1/v1beta//%6dodels/g:generateContent/", native(NativeRoute::Gemini)),
+            ("POST", "/v1beta/Models/g:generateContent", Route::Ambiguous(Endpoint::of_native(NativeRoute::Gemini))),
+            (
+                "POST",
+                "/v1/v1beta/models%2Fg:x%3AgenerateContent",
+                Route::Ambiguous(Endpoint::of_native(NativeRoute::Gemini)),
+            ),
+            ("POST", "/v1beta/models/g:countTokens", relay("/v1beta/models/g:countTokens")),
+            ("GET", "/v1beta/models", relay("/v1beta/models")),
+            ("OPTIONS", "/v1beta/models/g:generateContent", Route::Preflight),
+            ("POST", "/model/a.b%3A0/converse", native(NativeRoute::Converse)),
+            ("POST", "/v1/model/%40s%2Fm/converse-stream", native(NativeRoute::ConverseStream)),
+            ("POST", "/model/a.b%3A0/invoke", relay("/model/a.b%3A0/invoke")),
+            ("POST", "/model%2Fx/converse", Route::NotFound),
+            ("POST", "/v1/model%2Fx/converse", Route::Ambiguous(Endpoint::of_native(NativeRoute::Converse))),
             ("OPTIONS", "/v1/chat/completions", Route::Preflight),
             ("HEAD", "/v1/models", Route::Preflight),
             ("TRACE", "/v1/models", Route::MethodNotAllowed),

@@ -77,6 +77,7 @@ pub struct GatewayHeaders<'a> {
     pub anthropic_version: Option<&'a HeaderValue>,
     pub authorization: Option<&'a HeaderValue>,
     pub x_api_key: Option<&'a HeaderValue>,
+    pub x_goog_api_key: Option<&'a HeaderValue>,
     pub content_type: Option<&'a HeaderValue>,
     /// The subprotocols a websocket client offers, when a key is among them.
     pub websocket_key: Option<&'a HeaderValue>,
@@ -176,6 +177,7 @@ impl<'a> GatewayHeaders<'a> {
         Some(match name {
             "authorization" => &mut self.authorization,
             "x-api-key" => &mut self.x_api_key,
+            "x-goog-api-key" => &mut self.x_goog_api_key,
             "content-type" => &mut self.content_type,
             "traceparent" => &mut self.traceparent,
             "openai-beta" => &mut self.bare_openai_beta,

@@ -100,6 +100,16 @@ impl Splitter {
     }
 }
 
+/// Whole events, the last of which may lack what ends it: the same with that.
+pub fn with_blank_line(events: Bytes) -> Bytes {
+    if events.is_empty() || [&b"\n\n"[..], b"\r\n\r\n", b"\r\r"].iter().any(|blank| events.ends_with(blank)) {
+        return events;
+    }
+    let mut whole = BytesMut::from(events.as_ref());
+    whole.extend_from_slice(b"\n\n");
+    whole.freeze()
+}
+
 /// One event as a client would see it.
 #[derive(Debug, PartialEq, Eq)]
 pub struct SseEvent<'a> {

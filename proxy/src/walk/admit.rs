@@ -83,7 +83,7 @@ impl Engine {
         let needs = Needs::for_limits(&wanted);
         let mut amounts = Amounts::default();
         if needs.tokens {
-            let sent = SentBody::new(read.text, read.fields, edits);
+            let sent = SentBody::new(read.text, read.fields, edits).at(errand.endpoint);
             amounts = self.admitter.amounts(family, &sent, needs, Some((target, model))).await;
         }
         self.admitter.reserve(visit, &wanted, amounts, true).await
@@ -129,7 +129,8 @@ impl Engine {
     ) -> Result<Amounts, Refusal> {
         let family = errand.endpoint.family();
         if let Some(target) = &errand.first {
-            let (sent, model) = (SentBody::new(read.text, read.fields, None), read.fields.text("model"));
+            let sent = SentBody::new(read.text, read.fields, None).at(errand.endpoint);
+            let model = read.fields.text("model");
             return Ok(self.admitter.amounts(family, &sent, needs, Some((target, model.as_deref()))).await);
         }
         let mut dearest: Option<Amounts> = None;
@@ -137,16 +138,14 @@ impl Engine {
         match needs.cost {
             true => {
                 for PossibleTarget { leaf, target, model } in self.possible(head, errand, read.fields)? {
-                    let sent = SentBody::new(read.text, read.fields, Some(&leaf.edits));
+                    let sent = SentBody::new(read.text, read.fields, Some(&leaf.edits)).at(errand.endpoint);
                     add(self.admitter.amounts(family, &sent, needs, Some((&target, model.as_deref()))).await);
                 }
             }
             false => {
                 for leaf in errand.plan.leaves() {
-                    add(self
-                        .admitter
-                        .amounts(family, &SentBody::new(read.text, read.fields, Some(&leaf.edits)), needs, None)
-                        .await);
+                    let sent = SentBody::new(read.text, read.fields, Some(&leaf.edits)).at(errand.endpoint);
+                    add(self.admitter.amounts(family, &sent, needs, None).await);
                 }
             }
         }

@@ -121,6 +121,7 @@ mod tests {
             ("/realtime", Some("model=%40s%2Fm&x=1"), "m", "/realtime?model=m&x=1"),
             ("/v1beta/models/%40s%2Fg:generateContent", None, "g", "/v1beta/models/g:generateContent"),
             ("/v1beta/models/g:generateContent", None, "g", "/v1beta/models/g:generateContent"),
+            ("/v1beta/models/@s/g:countTokens", None, "g", "/v1beta/models/g:countTokens"),
             ("/other", Some("model=m"), "x", "/other?model=m"),
         ] {
             let whole = query.map_or(path.to_owned(), |query| format!("{path}?{query}"));

@@ -7,7 +7,7 @@ use super::fair_turn::Turn;
 use super::repair::repaired;
 use super::translate::TranslationInputs;
 use super::{Engine, EngineRequest, moment};
-use crate::answer::{self, AnswerFailure, Ended, WireDialect, beside};
+use crate::answer::{self, AnswerFailure, Ended, StreamFrames, WireDialect, beside};
 use crate::identity::metadata::add_user;
 use crate::journal::usage::stream_options;
 use crate::metrics::{Lane, Outcome};
@@ -17,7 +17,7 @@ use crate::refusal::RefusalCode;
 use crate::request::body::Fields;
 use crate::request::headers::GatewayHeaders;
 use crate::request::multipart::{Form, MAX_HELD};
-use crate::request::receive::{NotReceived, receive};
+use crate::request::receive::{MemoryShare, NotReceived, receive};
 use crate::routing::plan::Leaf;
 use crate::routing::provider_retry_after::retry_after;
 use crate::routing::{self, AfterAttempt, Course, RequestFacts, Speaker};
@@ -55,6 +55,13 @@ impl Engine {
         if let Some(log) = &mut visit.observer.log {
             log.received(&text);
         }
+        let mut share = MemoryShare::none(&self.body_limits.memory, errand.caller.workspace.id.uuid());
+        let text =
+            match errand.native.as_ref().map(|native| share.grow(text.len()).and_then(|()| native.complete(&text))) {
+                None => text,
+                Some(Ok(completed)) => completed,
+                Some(Err(refusal)) => return refused(refusal),
+            };
         let outcome = match Fields::parse_object(&text) {
             Ok(fields) => {
                 visit.request.parsed_after = Some(visit.request.started.elapsed());
@@ -99,13 +106,15 @@ impl Engine {
         let mut chance = rand::random::<f64>;
         let begun = Course::begin_retrying(&errand.plan, retry, &mut moment(facts, &errand.caller, &mut chance));
         let mut course = begun.map_err(refused)?;
-        let wants_stream = fields.is_true("stream");
+        // A heartbeat is a comment, which only server-sent events have.
+        let takes_comments =
+            fields.is_true("stream") && errand.frames().is_none_or(|frames| frames == StreamFrames::Events);
         loop {
             let leaf = course.leaf();
             visit.routing.option = course.node().option.clone();
             visit.routing.deadline = leaf.total_timeout.map(|total| visit.request.started + total);
             client.end_by(visit.routing.deadline);
-            visit.answer.pulse.every = leaf.heartbeat.filter(|_| wants_stream);
+            visit.answer.pulse.every = leaf.heartbeat.filter(|_| takes_comments);
             let tried = self.try_target(client, visit, errand, leaf, body, fields).await;
             if matches!(tried, Err(Ended::ClientGone)) {
                 return tried;
@@ -185,11 +194,13 @@ impl Engine {
         let mut edited = leaf.edits.apply(body, fields, target.deployment().or(model));
         let row = &target.provider.row;
         let family = errand.endpoint.family();
+        let is_native = errand.endpoint.native_route().is_some();
         let written = match row.native_path(family) {
-            Some(_) => None,
-            None => {
+            Some(_) if !is_native => None,
+            _ => {
+                let request_id = visit.id().to_owned();
                 let asked = TranslationInputs {
-                    family,
+                    endpoint: errand.endpoint,
                     target,
                     body: &edited,
                     model: named,
@@ -197,9 +208,11 @@ impl Engine {
                     is_strict: errand.is_strict && leaf.is_strict,
                     capabilities: self.admitter.capabilities(target, named),
                     anthropic_version: errand.meant.anthropic_version(target),
-                    request_id: visit.id(),
+                    request_id: &request_id,
+                    deadline: visit.routing.deadline,
                 };
-                self.translate(&asked, errand.caller.workspace.id.uuid()).map_err(refused)?
+                let translating = Box::pin(self.translate(&asked, errand.caller.workspace.id.uuid()));
+                beside(client, visit, translating).await?.map_err(refused)?
             }
         };
         let translated = written.as_ref().map(|written| &written.0);
@@ -221,6 +234,7 @@ impl Engine {
         let is_countable = matches!(family, Family::Chat | Family::Complete)
             && fields.is_true("stream")
             && row.has_stream_usage
+            && !is_native
             && translated.is_none_or(|translated| translated.back.is_none())
             && visit.observer.log.is_some();
         let asking = is_countable.then(|| stream_options::asking(sent)).flatten();
@@ -234,6 +248,7 @@ impl Engine {
             leaf,
             target,
             wire: translated.map_or(WireDialect::of_family(family), |translated| translated.wire),
+            frames: errand.frames(),
             translated,
             body: form.as_ref().unwrap_or(json),
             edited: (form.is_none() && !is_form).then_some(sent),

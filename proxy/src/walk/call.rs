@@ -2,7 +2,7 @@
 
 use super::fair_turn::Turn;
 use super::translate::TranslatedCall;
-use crate::answer::{self, AnswerFailure, AnswerSource, Ended, HeldStart, Steps, WireDialect, beside};
+use crate::answer::{self, AnswerFailure, AnswerSource, Ended, HeldStart, Steps, StreamFrames, WireDialect, beside};
 use crate::catalog::secrets::Secrets;
 use crate::catalog::target::Target;
 use crate::limits::fairness::{Fairness, Permit};
@@ -46,6 +46,8 @@ pub(super) struct Call<'c> {
     pub target: &'c Target,
     /// What the target's answer is written in.
     pub wire: WireDialect,
+    /// How the client takes a stream, where that is said by its route.
+    pub frames: Option<StreamFrames>,
     /// How it is asked where that is not at a place of its own in the client's words.
     pub translated: Option<&'c TranslatedCall>,
     pub body: &'c Bytes,
@@ -180,7 +182,8 @@ impl ProviderCalls {
             CallError::Upstream(error) => unreachable(call, error.class(), &error).into(),
         })?;
         let waited = call.asked.elapsed();
-        let mut source = AnswerSource::new(upstream, call.wire);
+        let mut source =
+            AnswerSource::new(upstream, call.wire, call.translated.is_some_and(|translated| translated.is_stream));
         let mut steps = self.response_steps(call);
         let held = {
             let holding = pin!(answer::hold(&mut source, target, call.wire, &mut steps, limit));

@@ -24,17 +24,19 @@ use crate::routing::RequestFacts;
 use crate::routing::plan::{Hedging, Leaf, ProviderSource};
 use crate::visit::Visit;
 use crate::walk::ignored_headers::ignored;
+use crate::walk::native_call::NativeCall;
 use crate::walk::relayed_place::explained_place;
 use crate::walk::translate::{explained, own_address};
 use crate::walk::{Delivered, Engine};
 use asker::AllowedCaller;
+use bytes::Bytes;
 use chrono::Utc;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Uri};
 use limits::{ExplainedRequest, ExplainedTarget};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use shared::config::Jitter;
-use shared::providers::Family;
+use shared::providers::{Family, NotOffered};
 use shared::routes::{self, Lookup};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use survey::{Stop, SurveyInputs, survey};
@@ -153,6 +155,10 @@ impl Engine {
             metadata: &metadata,
             config: found.saved.as_deref(),
             family,
+            endpoint: match &hypothesis.route {
+                ExplainedLane::Engine(endpoint) => Some(*endpoint),
+                ExplainedLane::Relay(_) => None,
+            },
             body: matches!(hypothesis.route, ExplainedLane::Engine(_)).then_some(&hypothesis.body),
             fields: params,
         };
@@ -216,12 +222,16 @@ impl Engine {
         let named = resolved.model.as_deref().or(asked.as_deref()).unwrap_or_default();
         let mut translated_to = None;
         let path = match &hypothesis.route {
-            ExplainedLane::Engine(endpoint) => match explained(&resolved.target, endpoint.family(), fields, named) {
+            ExplainedLane::Engine(endpoint) => match explained(&resolved.target, *endpoint, fields, named) {
                 Some(Ok((path, codec))) => {
                     translated_to = codec;
                     Ok(path)
                 }
                 Some(Err(refusal)) => return refused(&refusal),
+                None if endpoint.native_route().is_some() => {
+                    let why = NotOffered::Missing(endpoint.family());
+                    return refused(&Refusal::endpoint_not_supported(&resolved.target.provider.name, why));
+                }
                 None => row.native_path(endpoint.family()).map(str::to_owned).ok_or(endpoint.path()),
             },
             ExplainedLane::Relay(path) => match explained_place(&resolved.target, &hypothesis.method, path, named) {
@@ -318,6 +328,10 @@ fn hypothesis(question: Question) -> Result<Hypothesis, Refusal> {
         Value::Null => b"{}".to_vec(),
         Value::String(text) => text.into_bytes(),
         other => other.to_string().into_bytes(),
+    };
+    let body = match NativeCall::from_uri(&uri).filter(|_| matches!(route, ExplainedLane::Engine(_))) {
+        Some(native) => native.complete(&Bytes::from(body))?.to_vec(),
+        None => body,
     };
     Ok(Hypothesis { method, uri, route, headers, body })
 }

@@ -12,7 +12,9 @@ use pingora_http::RequestHeader;
 use shared::headers::forwarded_headers;
 use std::sync::Arc;
 
-static X_API_KEY: HeaderName = HeaderName::from_static("x-api-key");
+/// Where clients may have put the gateway's key, or what has become the credential.
+static KEYS: [HeaderName; 3] =
+    [header::AUTHORIZATION, HeaderName::from_static("x-api-key"), HeaderName::from_static("x-goog-api-key")];
 
 /// What of a caller's own headers is meant for the provider, found once for all the heads that are built.
 #[derive(Debug, Default)]
@@ -73,8 +75,7 @@ pub fn upstream_head(
         }
     }
     // Last, so that no forwarded header can replace it.
-    request.remove(&header::AUTHORIZATION);
-    request.remove(&X_API_KEY);
+    KEYS.iter().for_each(|name| request.remove(name));
     let (known, unsigned) = credentials(target)?;
     for (name, value) in known {
         request.put(name, value);
@@ -84,8 +85,9 @@ pub fn upstream_head(
 
 /// Puts the credential where the provider looks for it, in place of whatever the client sent there.
 pub fn authenticate(head: &mut RequestHeader, target: &Target) -> Result<Unsigned, Refusal> {
-    head.remove_header(&header::AUTHORIZATION);
-    head.remove_header(&X_API_KEY);
+    for name in &KEYS {
+        head.remove_header(name);
+    }
     let (known, unsigned) = credentials(target)?;
     for (name, value) in known {
         head.insert_header(name, value).map_err(|_| Refusal::internal())?;

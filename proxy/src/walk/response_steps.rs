@@ -19,6 +19,9 @@ impl ProviderCalls {
             Some(WayBack::Conversation(translation)) => steps.push(Translated::new(translation.clone())),
             Some(WayBack::Object(reshaping)) => steps.push(Reshaped::new(reshaping.clone())),
         }
+        if let Some(frames) = call.frames {
+            steps.frame_as(frames);
+        }
         #[cfg(test)]
         (self.more_steps)(&mut steps);
         steps

@@ -2,14 +2,17 @@
 //! with the codec of the client's route and written once with the codec of the target's wire; a path with places in it is
 //! filled. What belongs to the way back goes along as a `Translation`.
 
+use super::native_call::without_path_fields;
 use super::repair::repaired;
 use crate::answer::{Reshaping, Translation, WireDialect};
 use crate::catalog::target::Target;
 use crate::codecs::objects::{self, AskedObject, form};
 use crate::codecs::{self, AnswerOptions, Codec, CodecError, GeminiThinking, RequestOptions, ThinkingStyle};
-use crate::conversation::WireFormat;
+use crate::conversation::{Request, WireFormat};
 use crate::refusal::Refusal;
 use crate::request::body::Fields;
+use crate::request::classify::Endpoint;
+use crate::request::native_route::NativeRoute;
 use crate::request::receive::MemoryShare;
 use crate::walk::Engine;
 use bytes::Bytes;
@@ -17,10 +20,10 @@ use http::HeaderValue;
 use memchr::memchr_iter;
 use serde_json::{Map, Value};
 use shared::prices::{ModelCapabilities, ThinkingWay};
-use shared::providers::{Family, PathTemplate, Way, Wire};
+use shared::providers::{Family, NotOffered, PathTemplate, ProviderEntry, Way, Wire};
 use std::borrow::Cow;
 use std::sync::Arc;
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Instant, SystemTime, UNIX_EPOCH};
 use uuid::Uuid;
 
 /// No vendor takes a larger conversation; reading one takes several times its size.
@@ -36,6 +39,8 @@ pub(super) struct TranslatedCall {
     /// Of a body that is no JSON.
     pub content_type: Option<HeaderValue>,
     pub wire: WireDialect,
+    /// Whether the target is asked for a stream.
+    pub is_stream: bool,
     /// None where the answer is in the client's format already.
     pub back: Option<WayBack>,
     /// What could not be said, in the client's words.
@@ -50,7 +55,7 @@ pub(super) enum WayBack {
 
 /// What of a request decides how it is written for its target.
 pub(super) struct TranslationInputs<'t> {
-    pub family: Family,
+    pub endpoint: Endpoint,
     pub target: &'t Target,
     /// As the config leaves it.
     pub body: &'t Bytes,
@@ -64,11 +69,22 @@ pub(super) struct TranslationInputs<'t> {
     /// Anthropic's version that the caller or the account insists on.
     pub anthropic_version: Option<&'t str>,
     pub request_id: &'t str,
+    /// When the whole request must be over.
+    pub deadline: Option<Instant>,
+}
+
+/// A conversation that was read and is to be written for a target.
+struct Conversation<'r> {
+    wire: &'r Wire,
+    client: &'static dyn Codec,
+    provider: &'static dyn Codec,
+    request: Request,
 }
 
 impl Engine {
-    /// Writes a request for a target that does not take it as it is, with the memory that this takes.
-    pub(super) fn translate(
+    /// Writes a request for a target that does not take it as it is, with the memory that this takes. Waits for nothing but
+    /// media that must be fetched.
+    pub(super) async fn translate(
         &self,
         asked: &TranslationInputs<'_>,
         workspace: Uuid,
@@ -80,29 +96,61 @@ impl Engine {
             }
             share.grow(memory_to_translate(asked.body))?;
         }
+        let translated = match asked.conversation()? {
+            None => asked.pass()?,
+            Some(mut conversation) => {
+                if conversation.wire.takes_media_as_bytes {
+                    let (request, format) = (&mut conversation.request, conversation.provider.format());
+                    self.calls.fetch_media(request, format, &mut share, asked.deadline).await?;
+                }
+                Some(asked.written(conversation)?)
+            }
+        };
         // In a box, as all that is rare: every request would carry it.
-        Ok(asked.translate()?.map(|translated| Box::new((translated, share))))
+        Ok(translated.map(|translated| Box::new((translated, share))))
     }
 }
 
 impl TranslationInputs<'_> {
     /// Whether the body is read and written anew.
     fn is_written(&self) -> bool {
-        let way = self.target.provider.row.way(self.family, self.model.unwrap_or_default());
-        match (way, client_codec(self.family)) {
+        match (self.way(), client_codec(self.endpoint)) {
             (Some(Way::Translated(wire)), Some(client)) => !is_own(wire, client),
             (Some(Way::Reshaped(_)), _) => true,
             _ => false,
         }
     }
 
-    /// None where the body goes as it is to a path that is the same for every request.
-    fn translate(&self) -> Result<Option<TranslatedCall>, Refusal> {
-        match self.target.provider.row.way(self.family, self.model.unwrap_or_default()) {
-            None | Some(Way::Native(_) | Way::Mapped(_)) => Ok(None),
-            Some(Way::Placed(path)) => self.passed(path).map(Some),
-            Some(Way::Translated(wire)) => self.written(wire).map(Some),
-            Some(Way::Reshaped(wire)) => self.reshaped(wire).map(Some),
+    fn way(&self) -> Option<Way<'_>> {
+        way(&self.target.provider.row, self.endpoint, self.model.unwrap_or_default())
+    }
+
+    /// What is to be written anew in another format of conversations.
+    fn conversation(&self) -> Result<Option<Conversation<'_>>, Refusal> {
+        let Some(Way::Translated(wire)) = self.way() else { return Ok(None) };
+        let client = client_codec(self.endpoint).ok_or_else(Refusal::internal)?;
+        if is_own(wire, client) {
+            return Ok(None);
+        }
+        let provider = codecs::by_name(&wire.codec).ok_or_else(Refusal::internal)?;
+        let request = client.read_request(self.body).map_err(refusal)?;
+        Ok(Some(Conversation { wire, client, provider, request }))
+    }
+
+    /// Everything else. None where the body goes as it is to a path that is the same for every request.
+    fn pass(&self) -> Result<Option<TranslatedCall>, Refusal> {
+        match (self.way(), self.endpoint.native_route()) {
+            (None, Some(_)) => {
+                let why = NotOffered::Missing(self.endpoint.family());
+                Err(Refusal::endpoint_not_supported(&self.target.provider.name, why))
+            }
+            (None | Some(Way::Native(_) | Way::Mapped(_)), _) => Ok(None),
+            (Some(Way::Placed(path)), _) => self.passed(path).map(Some),
+            (Some(Way::Translated(wire)), Some(route)) => self.passed_native(wire, route).map(Some),
+            (Some(Way::Translated(wire)), None) => {
+                self.passed(wire.place(false, self.target.has_own_base())).map(Some)
+            }
+            (Some(Way::Reshaped(wire)), _) => self.reshaped(wire).map(Some),
         }
     }
 
@@ -112,22 +160,30 @@ impl TranslationInputs<'_> {
             path: self.fill(path, self.model.unwrap_or_default())?,
             body: self.body.clone(),
             content_type: None,
-            wire: WireDialect::of_family(self.family),
+            wire: WireDialect::of_family(self.endpoint.family()),
+            is_stream: false,
             back: None,
             dropped: Vec::new(),
         })
     }
 
-    fn written(&self, wire: &Wire) -> Result<TranslatedCall, Refusal> {
-        let client = client_codec(self.family).ok_or_else(Refusal::internal)?;
-        let provider = codecs::by_name(&wire.codec).ok_or_else(Refusal::internal)?;
-        if is_own(wire, client) {
-            return self.passed(wire.place(false, self.target.has_own_base()));
-        }
-        if self.body.len() > LARGEST {
-            return Err(Refusal::body_too_large(LARGEST));
-        }
-        let request = client.read_request(self.body).map_err(refusal)?;
+    /// In the format of the vendor's own route, to that vendor.
+    fn passed_native(&self, wire: &Wire, route: NativeRoute) -> Result<TranslatedCall, Refusal> {
+        let name = wire.model_name(self.model.unwrap_or_default());
+        Ok(TranslatedCall {
+            base_url: None,
+            path: self.fill(wire.place(route.is_stream(), self.target.has_own_base()), &name)?,
+            body: without_path_fields(self.body)?,
+            content_type: None,
+            wire: if route.is_google() { WireDialect::Gemini } else { WireDialect::Converse },
+            is_stream: route.is_stream(),
+            back: None,
+            dropped: Vec::new(),
+        })
+    }
+
+    fn written(&self, conversation: Conversation<'_>) -> Result<TranslatedCall, Refusal> {
+        let Conversation { wire, client, provider, request } = conversation;
         let asked = self.model.or(request.model.as_deref()).unwrap_or_default();
         let name = self.target.deployment().map_or_else(|| wire.model_name(asked), str::to_owned);
         let row = &self.target.provider.row;
@@ -170,21 +226,21 @@ impl TranslationInputs<'_> {
             include_usage: request.settings.include_usage == Some(true),
             request: None,
         };
-        let wants_stream = request.settings.is_streaming;
-        let path = self.fill(wire.place(wants_stream, self.target.has_own_base()), &name)?;
+        let is_stream = request.settings.is_streaming;
+        let path = self.fill(wire.place(is_stream, self.target.has_own_base()), &name)?;
         // Its answers repeat what was asked.
         let request = (client.format() == WireFormat::Responses).then(|| Arc::new(request));
         let options = AnswerOptions { request, ..options };
-        let back = Translation { provider, client, options, wants_stream };
+        let back = Translation { provider, client, options, wants_stream: is_stream };
         let wire = WireDialect::of_format(provider.format());
         let back = Some(WayBack::Conversation(Arc::new(back)));
-        Ok(TranslatedCall { base_url: None, path, body, content_type: None, wire, back, dropped })
+        Ok(TranslatedCall { base_url: None, path, body, content_type: None, wire, is_stream, back, dropped })
     }
 
     /// Of a family that is one object there and one back.
     fn reshaped(&self, wire: &Wire) -> Result<TranslatedCall, Refusal> {
         let codec = objects::by_name(&wire.codec).ok_or_else(Refusal::internal)?;
-        let words = if self.family == Family::CountTokens { WireFormat::Messages } else { WireFormat::Chat };
+        let words = if self.endpoint.family() == Family::CountTokens { WireFormat::Messages } else { WireFormat::Chat };
         let client = codecs::by_format(words).ok_or_else(Refusal::internal)?;
         let request: Map<String, Value> = serde_json::from_slice(self.body).map_err(Refusal::invalid_json)?;
         let asked = AskedObject {
@@ -207,6 +263,7 @@ impl TranslationInputs<'_> {
             body: Bytes::from(body),
             content_type,
             wire: WireDialect::OpenAi,
+            is_stream: false,
             back: Some(WayBack::Object(Arc::new(Reshaping { codec, client, asked }))),
             dropped: unsaid.names().map(str::to_owned).collect(),
         })
@@ -221,13 +278,13 @@ impl TranslationInputs<'_> {
 /// where the path is the same for every request.
 pub(super) fn explained(
     target: &Target,
-    family: Family,
+    endpoint: Endpoint,
     fields: &Fields<'_>,
     model: &str,
 ) -> Option<Result<(String, Option<String>), Refusal>> {
     let user = fields.text("user");
     let user = user.as_deref();
-    match target.provider.row.way(family, model)? {
+    match way(&target.provider.row, endpoint, model)? {
         Way::Native(_) | Way::Mapped(_) => None,
         Way::Placed(path) => Some(fill(path, target, [model; 2], user).map(|path| (path, None))),
         Way::Reshaped(wire) => {
@@ -237,7 +294,7 @@ pub(super) fn explained(
         Way::Translated(wire) => {
             let place = wire.place(fields.is_true("stream"), target.has_own_base());
             let path = fill(place, target, [&wire.model_name(model), model], user);
-            let is_own = client_codec(family).is_some_and(|client| is_own(wire, client));
+            let is_own = client_codec(endpoint).is_some_and(|client| is_own(wire, client));
             Some(path.map(|path| (path, (!is_own).then(|| wire.codec.to_string()))))
         }
     }
@@ -290,14 +347,24 @@ fn memory_to_translate(body: &[u8]) -> usize {
     body.len() * 2 + memchr_iter(b',', body).count() * VALUE + memchr_iter(b'{', body).count() * OBJECT
 }
 
-/// The codec of the bodies of a family, if they are conversations.
-pub(super) fn client_codec(family: Family) -> Option<&'static dyn Codec> {
-    let format = match family {
-        Family::Chat => WireFormat::Chat,
-        Family::Complete => WireFormat::Completions,
-        Family::Messages => WireFormat::Messages,
-        Family::Responses => WireFormat::Responses,
-        _ => return None,
+/// How a provider is asked for what a client wants at this endpoint.
+fn way<'r>(row: &'r ProviderEntry, endpoint: Endpoint, model: &str) -> Option<Way<'r>> {
+    match endpoint.native_route() {
+        None => row.way(endpoint.family(), model),
+        Some(_) => row.conversation_wire(model).map(Way::Translated),
+    }
+}
+
+/// The codec of the bodies of an endpoint, if they are conversations.
+pub(super) fn client_codec(endpoint: Endpoint) -> Option<&'static dyn Codec> {
+    let format = match (endpoint.native_route(), endpoint.family()) {
+        (Some(NativeRoute::Gemini | NativeRoute::GeminiStream), _) => WireFormat::Gemini,
+        (Some(NativeRoute::Converse | NativeRoute::ConverseStream), _) => WireFormat::Converse,
+        (None, Family::Chat) => WireFormat::Chat,
+        (None, Family::Complete) => WireFormat::Completions,
+        (None, Family::Messages) => WireFormat::Messages,
+        (None, Family::Responses) => WireFormat::Responses,
+        (None, _) => return None,
     };
     codecs::by_format(format)
 }
@@ -306,7 +373,12 @@ pub(super) fn client_codec(family: Family) -> Option<&'static dyn Codec> {
 fn is_own(wire: &Wire, client: &dyn Codec) -> bool {
     let is_changed = wire.anthropic_version.is_some() || wire.model_prefix.is_some() || wire.model_folder.is_some();
     let is_changed = is_changed || wire.names_adapter;
-    client.name() == &*wire.codec && !is_changed && wire.stream_path.is_none()
+    let is_same = match client.format() {
+        // Model and stream stand in the path: whatever the row does to them, the body is the same.
+        WireFormat::Gemini | WireFormat::Converse => true,
+        _ => !is_changed && wire.stream_path.is_none(),
+    };
+    client.name() == &*wire.codec && is_same
 }
 
 /// Where a format demands `max_tokens`, and neither the caller nor the catalogue says one.
@@ -359,7 +431,7 @@ mod tests {
         let objects: Vec<&str> = objects::OBJECT_CODECS.iter().map(|codec| codec.name()).collect();
         assert_eq!(objects, OBJECT_CODECS);
         for family in CONVERSATIONS {
-            assert!(client_codec(family).is_some(), "{family:?}");
+            assert!(client_codec(Endpoint::of(family)).is_some(), "{family:?}");
         }
     }
 

@@ -18,7 +18,7 @@ pub static REQUEST: &[GatewayHeader] = &[
     header(
         "api-key",
         "pk_0123456789abcdef",
-        "The gateway's own key, or a token (JWT). May also come as `Authorization: Bearer`, where that is not the provider's key, or as x-api-key.",
+        "The gateway's own key, or a token (JWT). May also come as `Authorization: Bearer`, where that is not the provider's key, or as x-api-key or x-goog-api-key.",
     ),
     header(
         "provider",

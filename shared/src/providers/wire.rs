@@ -80,6 +80,8 @@ pub struct Wire {
     pub anthropic_version: Option<Box<str>>,
     /// Whether the newer name of `max_tokens` is known there.
     pub has_max_completion_tokens: bool,
+    /// Whether media are taken as bytes alone, so that addresses must be fetched before.
+    pub takes_media_as_bytes: bool,
 }
 
 #[derive(Debug, Clone, Deserialize)]
@@ -101,6 +103,8 @@ pub(super) struct WireRow {
     anthropic_version: Option<String>,
     #[serde(default)]
     max_completion_tokens: bool,
+    #[serde(default)]
+    media_as_bytes: bool,
 }
 
 impl WireRow {
@@ -126,6 +130,7 @@ impl WireRow {
             body_places: self.body_places,
             anthropic_version: self.anthropic_version.map(Into::into),
             has_max_completion_tokens: self.max_completion_tokens,
+            takes_media_as_bytes: self.media_as_bytes,
         })
     }
 }
@@ -146,6 +151,7 @@ impl Wire {
             body_places: Vec::new(),
             anthropic_version: None,
             has_max_completion_tokens,
+            takes_media_as_bytes: false,
         }
     }
 

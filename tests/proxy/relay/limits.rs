@@ -69,9 +69,17 @@ async fn a_forbidden_model_is_refused_however_its_path_is_spelled() {
         assert_eq!(stack.mock.requests().len(), 0, "{path}: nothing was sent");
     }
     let native = format!("/v1beta/models/{FORBIDDEN}:generateContent");
-    for path in [native.as_str(), &native.replace("models", "%6dodels"), &format!("/deployments/{FORBIDDEN}/x")] {
-        assert_eq!(code(&client.post(path, &json!({})).await), (403, "model_not_allowed".into()), "{path}");
+    for path in [native.as_str(), &native.replace("models", "%6dodels")] {
+        let refused = client.post(path, &json!({})).await;
+        let reason = &refused.json()["error"]["details"][0]["reason"];
+        assert_eq!((refused.status.as_u16(), reason), (403, &json!("model_not_allowed")), "{path}");
     }
+    for path in [native.replace("models", "Models"), native.replace("models/", "models%2F")] {
+        assert_eq!(client.post(&path, &json!({})).await.status, 404, "{path}");
+    }
+    let path = format!("/deployments/{FORBIDDEN}/x");
+    assert_eq!(code(&client.post(&path, &json!({})).await), (403, "model_not_allowed".into()));
+    assert_eq!(stack.mock.requests().len(), 0, "nothing was sent");
 }
 
 #[tokio::test]

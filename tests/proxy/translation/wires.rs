@@ -7,7 +7,7 @@ use crate::upstream::RawUpstream;
 use harness::{Client, Stack, chat};
 use serde_json::{Value, json};
 
-fn client(stack: &Stack, upstream: &RawUpstream, provider: &str) -> Client {
+pub fn client(stack: &Stack, upstream: &RawUpstream, provider: &str) -> Client {
     client_at(stack, upstream.url().strip_suffix("/v1").unwrap(), provider)
 }
 
@@ -22,7 +22,7 @@ pub fn answer(kind: &str, body: &[u8]) -> Vec<u8> {
 }
 
 /// The first line of the request, a header of it, and its body.
-fn asked(upstream: &RawUpstream, header: &str) -> (String, String, Value) {
+pub fn asked(upstream: &RawUpstream, header: &str) -> (String, String, Value) {
     let text = upstream.only();
     let (head, body) = text.split_once("\r\n\r\n").unwrap();
     let first = head.lines().next().unwrap().to_owned();
@@ -79,7 +79,7 @@ async fn a_gemini_stream_without_a_finish_reason_was_cut() {
     assert!(chunks.iter().any(|chunk| chunk["error"]["code"] == "invalid_upstream_response"), "{got}");
 }
 
-fn crc(bytes: &[u8]) -> [u8; 4] {
+pub fn crc(bytes: &[u8]) -> [u8; 4] {
     let crc = bytes.iter().fold(u32::MAX, |crc, byte| {
         (0..8).fold(crc ^ u32::from(*byte), |crc, _| if crc & 1 == 1 { (crc >> 1) ^ 0xEDB8_8320 } else { crc >> 1 })
     });
@@ -87,7 +87,7 @@ fn crc(bytes: &[u8]) -> [u8; 4] {
 }
 
 /// One frame of an AWS event stream.
-fn frame(kind: &str, name: &str, payload: &Value) -> Vec<u8> {
+pub fn frame(kind: &str, name: &str, payload: &Value) -> Vec<u8> {
     frame_of(kind, name, payload.to_string().as_bytes())
 }
 

@@ -65,7 +65,7 @@ impl Family {
 }
 
 pub fn families() -> Vec<Family> {
-    generation().into_iter().chain(media()).chain(kept()).chain(models()).collect()
+    generation().into_iter().chain(native()).chain(media()).chain(kept()).chain(models()).collect()
 }
 
 fn post(path: &str, summary: &str, body: Schema, answer: Value) -> Family {
@@ -134,6 +134,35 @@ fn generation() -> Vec<Family> {
         post("/ocr", "Read a document", ocr, json!({ "pages": [] })),
         post("/prompts/{promptId}/completions", "Run a prompt", run, json!({})).streams().unbuilt(),
     ]
+}
+
+/// Routes of other vendors' own clients, to any provider. They are served without `/v1` too, where those clients have them.
+fn native() -> [Family; 4] {
+    let says = "To any provider; the model of the path may be `@slug/model`, with its slash escaped or not.";
+    let turn = |parts: &str| json!({ "role": "user", parts: [{ "text": "Say hello." }] });
+    let google =
+        |title: &str| schema::object(title).need("contents", schema::list(schema::any_object().eg(turn("parts"))));
+    let aws =
+        |title: &str| schema::object(title).need("messages", schema::list(schema::any_object().eg(turn("content"))));
+    let generated = json!({
+        "candidates": [{ "content": { "role": "model", "parts": [{ "text": "Hello." }] }, "finishReason": "STOP" }],
+        "usageMetadata": { "promptTokenCount": 9, "candidatesTokenCount": 2, "totalTokenCount": 11 },
+    });
+    let conversed = json!({
+        "output": { "message": { "role": "assistant", "content": [{ "text": "Hello." }] } }, "stopReason": "end_turn",
+        "usage": { "inputTokens": 9, "outputTokens": 2, "totalTokens": 11 }, "metrics": { "latencyMs": 0 },
+    });
+    let (generate, stream) = (google("GenerateContentRequest"), google("StreamGenerateContentRequest"));
+    let (converse, converse_stream) = (aws("ConverseRequest"), aws("ConverseStreamRequest"));
+    let all = [
+        post("/models/{model}:generateContent", "Generate content in Google's format", generate, generated),
+        post("/models/{model}:streamGenerateContent", "Stream content in Google's format", stream, json!({}))
+            .gives(FamilyAnswer::Bytes("text/event-stream")),
+        post("/model/{model}/converse", "Converse in Bedrock's format", converse, conversed),
+        post("/model/{model}/converse-stream", "Stream in Bedrock's format", converse_stream, json!({}))
+            .gives(FamilyAnswer::Bytes("application/vnd.amazon.eventstream")),
+    ];
+    all.map(|family| Family { doc: family.doc.details(says), ..family })
 }
 
 fn media() -> Vec<Family> {

@@ -1,4 +1,5 @@
-//! A Converse request → the model. The model's name stands in the path.
+//! A Converse request → the model. The model's name and the wish for a stream stand in the path; whoever took them from
+//! there says them as other formats do.
 
 use super::blocks::{read_cache, read_content};
 use super::tools;
@@ -13,11 +14,13 @@ const FORMAT: WireFormat = WireFormat::Converse;
 
 pub(super) fn read(body: &[u8]) -> Result<Request, CodecError> {
     let mut body = Fields::parse(body)?;
-    let mut request = Request { model: body.string("modelId")?, ..Request::default() };
+    let model = body.string("model")?.or(body.string("modelId")?);
+    let mut request = Request { model, ..Request::default() };
+    let is_streaming = body.boolean("stream")?.unwrap_or(false);
     read_system(&mut body, &mut request)?;
     read_messages(&mut body, &mut request)?;
     tools::read(&mut body, &mut request)?;
-    request.settings = read_settings(&mut body)?;
+    request.settings = Settings { is_streaming, ..read_settings(&mut body)? };
     request.response_format = read_format(&mut body)?;
     request.extra = Extra::new(FORMAT, body.rest());
     Ok(request)

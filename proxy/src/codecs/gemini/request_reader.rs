@@ -15,8 +15,9 @@ const FORMAT: WireFormat = WireFormat::Gemini;
 pub(super) fn read(body: &[u8]) -> Result<Request, CodecError> {
     let mut body = Fields::parse(body)?;
     let path = body.path;
-    // Some clients repeat the model of the path.
+    // The path names the model and the stream; whoever took them from there says them like this.
     let mut request = Request { model: body.string("model")?, ..Request::default() };
+    let is_streaming = body.boolean("stream")?.unwrap_or(false);
     if let Some(value) = body.either("systemInstruction", "system_instruction") {
         read_system(value, path.field("systemInstruction"), &mut request)?;
     }
@@ -33,6 +34,7 @@ pub(super) fn read(body: &[u8]) -> Result<Request, CodecError> {
             rest.insert("generationConfig".into(), Value::Object(unknown));
         }
     }
+    request.settings.is_streaming = is_streaming;
     if let Some(Value::Array(list)) = body.either("safetySettings", "safety_settings") {
         request.settings.safety_settings = Some(list);
     }

@@ -16,7 +16,8 @@ pub fn segment(path: &str) -> Option<&str> {
     let google = after(path, "models").and_then(|rest| rest.split_once(':'));
     let in_folder = |folder| after(path, folder)?.split_once('/');
     let (name, _) = google.or_else(|| in_folder("model")).or_else(|| in_folder("deployments"))?;
-    (!name.contains('/')).then_some(name)
+    // Google's clients leave the slash of `@slug/model` as it is.
+    (!name.contains('/') || name.starts_with('@')).then_some(name)
 }
 
 /// What follows the last segment of this name. By bytes: every relayed request is asked, and searching for a text costs
@@ -65,6 +66,7 @@ mod tests {
             ("/v1/models/é/model/m/converse", Some("m")),
             ("models/a:b", None),
             ("/models/", None),
+            ("/v1beta/models/@s/g:countTokens", Some("@s/g")),
             ("/v1/model//converse", None),
             ("/v1/chat/completions", None),
         ] {

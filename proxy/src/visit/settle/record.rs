@@ -143,7 +143,8 @@ impl Log {
 
 /// Whether the answers to this path are paid for by their text.
 fn is_text(path: &str) -> bool {
-    ["/completions", "/embeddings", "/messages", "/responses"].iter().any(|ending| path.ends_with(ending))
+    const TEXT: [&str; 6] = ["/completions", "/embeddings", "/messages", "/responses", ":generateContent", "/converse"];
+    TEXT.iter().any(|ending| path.ends_with(ending))
 }
 
 /// What the client's SDK says of itself, and where the call belongs in its trace.

@@ -10,6 +10,7 @@ use crate::identity::identify::Principal;
 use crate::limits::{LimitAsk, LimitKind, Micros, Unit};
 use crate::request::body::Fields;
 use crate::request::body::edit::Edits;
+use crate::request::classify::Endpoint;
 use crate::snapshot::SavedConfig;
 use crate::walk::Admitter;
 use chrono::{DateTime, SecondsFormat, Utc};
@@ -22,6 +23,8 @@ pub struct ExplainedRequest<'a> {
     pub metadata: &'a Map<String, Value>,
     pub config: Option<&'a SavedConfig>,
     pub family: Option<Family>,
+    /// None where it is relayed.
+    pub endpoint: Option<Endpoint>,
     /// None where the gateway would not read it.
     pub body: Option<&'a [u8]>,
     pub fields: &'a Fields<'a>,
@@ -69,6 +72,7 @@ impl Admitter {
     async fn expected(&self, asked: &ExplainedRequest<'_>, one: &ExplainedTarget<'_>) -> Amounts {
         let (Some(family), Some(body)) = (asked.family, asked.body) else { return Amounts::default() };
         let sent = SentBody::new(body, asked.fields, Some(one.edits));
+        let sent = asked.endpoint.map_or(sent, |endpoint| sent.at(endpoint));
         let needs = Needs { tokens: true, cost: true, most: true };
         self.amounts(family, &sent, needs, Some((&one.target, one.model.as_deref()))).await
     }
