@@ -13,6 +13,7 @@ mod release;
 mod results;
 mod rewrite;
 mod run;
+mod unique_keys;
 
 pub use event_texts::{EventText, StreamShape, event_texts, set_text};
 pub use family::{request_type, shape};
@@ -23,3 +24,4 @@ pub use release::{HeldBack, Release};
 pub use results::HookResult;
 pub use rewrite::Rewriting;
 pub use run::{GuardInputs, SideResult, run_side};
+pub use unique_keys::repeated_key;

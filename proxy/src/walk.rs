@@ -56,6 +56,7 @@ pub use router::Router;
 use crate::answer::{self, Ended};
 use crate::catalog::choose_plan::wished_retry;
 use crate::catalog::target::Target;
+use crate::guardrails::shape;
 use crate::identity::identify::{INFERENCE, LISTING, Principal};
 use crate::identity::metadata::trace_id;
 use crate::metrics::{Lane, Metrics, Outcome};
@@ -78,6 +79,7 @@ use http::HeaderValue;
 use pingora_http::RequestHeader;
 use serde_json::{Map, Value};
 use shared::config::Retry;
+use shared::guardrails::Shape;
 use std::net::IpAddr;
 use std::sync::Arc;
 
@@ -283,8 +285,13 @@ impl Engine {
             let resolver = self.router.resolver(visit.request.began_at);
             let target = resolver.resolve(plan.leaf(0), headers, &known.caller, None)?.target;
             visit.routing.provider = Some(target.provider.label.clone());
-            // A provider that has no place of its own for this endpoint takes the caller's bytes as they are.
+            // A provider that has no place of its own for this endpoint takes the caller's bytes as they are, unless somebody
+            // must look into them.
             if target.provider.row.way(endpoint.family(), "").is_none() {
+                if shape(endpoint.family()) != Shape::Other && self.router.guards.has_defaults(&known.caller) {
+                    let why = "guardrails of the workspace must look into it, and its form is not known";
+                    return Err(Refusal::endpoint_not_supported(&target.provider.name, why));
+                }
                 return self.open_relay(path(), Some(target), head, headers, known, visit).await;
             }
             first = Some(target);

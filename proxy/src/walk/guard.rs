@@ -9,7 +9,9 @@ use super::{Engine, EngineRequest};
 use crate::answer::{AnswerSource, Ended, GuardedCall, HeldStart, HeldStream, Steps, StoredAnswer, WireDialect};
 use crate::answer::{soft_denial, with_results};
 use crate::conversation::WireFormat;
-use crate::guardrails::{CompiledHook, GuardInputs, GuardMeters, SideResult, request_type, run_side, shape};
+use crate::guardrails::{
+    CompiledHook, GuardInputs, GuardMeters, SideResult, repeated_key, request_type, run_side, shape,
+};
 use crate::net::downstream::Downstream;
 use crate::refusal::Refusal;
 use crate::request::body::Fields;
@@ -141,6 +143,9 @@ struct InputJob {
 
 impl InputJob {
     fn run(self) -> Result<(SideResult, Value), Refusal> {
+        if let Some(repeated) = repeated_key(&self.body) {
+            return Err(Refusal::invalid_json(repeated));
+        }
         let request: Value = serde_json::from_slice(&self.body).map_err(Refusal::invalid_json)?;
         let inputs = GuardInputs {
             hook: Hook::BeforeRequest,

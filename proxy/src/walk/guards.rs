@@ -1,22 +1,67 @@
 //! Which guardrails a request meets at a target: those of its config, then the defaults of its organisation and of its
-//! workspace. Saved ones are found in the snapshot and made ready once for each version.
+//! workspace. Saved ones are asked of a directory, and made ready once for each version.
 
-use crate::guardrails::{CompiledHook, GuardInputs, GuardMeters, GuardPlan, HookRef, HookSide, request_type, run_side};
+use crate::guardrails::{
+    CompiledHook, GuardInputs, GuardMeters, GuardPlan, HookKind, HookRef, HookSide, request_type, run_side,
+};
 use crate::identity::identify::Principal;
 use crate::refusal::Refusal;
 use crate::routing::plan::Leaf;
-use crate::snapshot::Snapshot;
+use arc_swap::ArcSwap;
 use http::{HeaderMap, Method};
 use serde_json::{Map, Value, json};
 use shared::guardrails::{Hook, Shape};
 use shared::providers::Family;
+use std::collections::HashMap;
 use std::sync::Arc;
+use uuid::Uuid;
+
+/// Guardrails made ready; whoever has more makes them anew.
+const MOST_READY: usize = 4096;
 
 pub struct Guards {
-    pub snapshot: Arc<Snapshot>,
+    pub directory: Arc<dyn GuardrailDirectory>,
     pub meters: Arc<GuardMeters>,
     /// `GUARDRAILS_ENABLED`. Switched off, none runs.
     pub is_enabled: bool,
+    /// Saved guardrails by their versions, as they are named without more said about them.
+    ready: ArcSwap<HashMap<(Uuid, bool), Arc<CompiledHook>>>,
+}
+
+/// Where saved guardrails are found. What is not the caller's is not there.
+pub trait GuardrailDirectory: Send + Sync {
+    /// By id or slug, in the version that is pinned or the current one. `Ok(None)`: there is none. An error: nobody can tell,
+    /// and the request must not pass.
+    fn find(&self, caller: &Principal, name: &str, version: Option<&str>) -> Result<Option<SavedGuardrail>, Refusal>;
+
+    /// Those that run without being named, first the organisation's, then the workspace's; `None` where there are none.
+    fn defaults(&self, caller: &Principal) -> Option<DefaultHooks>;
+}
+
+/// `{checks, actions}` of one version.
+pub struct SavedGuardrail {
+    pub slug: String,
+    pub version: Uuid,
+    pub content: Value,
+}
+
+#[derive(Default)]
+pub struct DefaultHooks {
+    pub input: Vec<SavedGuardrail>,
+    pub output: Vec<SavedGuardrail>,
+}
+
+/// A proxy that does not follow saved guardrails: whatever names one is refused.
+pub struct NoDirectory;
+
+impl GuardrailDirectory for NoDirectory {
+    fn find(&self, _: &Principal, _: &str, _: Option<&str>) -> Result<Option<SavedGuardrail>, Refusal> {
+        Err(Refusal::not_implemented("a saved guardrail"))
+    }
+
+    fn defaults(&self, _: &Principal) -> Option<DefaultHooks> {
+        None
+    }
 }
 
 /// The hooks of a request at a target.
@@ -27,13 +72,25 @@ pub struct GuardSet {
 }
 
 impl Guards {
+    pub fn new(directory: Arc<dyn GuardrailDirectory>, meters: Arc<GuardMeters>, is_enabled: bool) -> Self {
+        Self { directory, meters, is_enabled, ready: ArcSwap::default() }
+    }
+
     /// `None` where there are none, which is all that a request without guardrails pays.
     pub fn for_leaf(&self, leaf: &Leaf, caller: &Principal) -> Result<Option<GuardSet>, Refusal> {
-        let Some(plan) = leaf.guards.as_ref().filter(|_| self.is_enabled) else { return Ok(None) };
-        let set = GuardSet {
-            input: self.ready(plan, HookSide::Input, caller)?,
-            output: self.ready(plan, HookSide::Output, caller)?,
-        };
+        let defaults = self.directory.defaults(caller);
+        if leaf.guards.is_none() && defaults.is_none() || !self.is_enabled {
+            return Ok(None);
+        }
+        let mut set = GuardSet::default();
+        if let Some(plan) = &leaf.guards {
+            set.input = self.of_config(plan, HookSide::Input, caller)?;
+            set.output = self.of_config(plan, HookSide::Output, caller)?;
+        }
+        if let Some(DefaultHooks { input, output }) = defaults {
+            set.input.extend(input.iter().map(|saved| self.ready(saved, HookKind::Guardrail)));
+            set.output.extend(output.iter().map(|saved| self.ready(saved, HookKind::Guardrail)));
+        }
         Ok((!set.input.is_empty() || !set.output.is_empty()).then_some(set))
     }
 
@@ -63,19 +120,49 @@ impl Guards {
         Err(Refusal::denied_by_guardrail(hooks[place].actions.message.clone(), results))
     }
 
-    fn ready(&self, plan: &GuardPlan, side: HookSide, caller: &Principal) -> Result<Vec<Arc<CompiledHook>>, Refusal> {
-        let mut ready = Vec::with_capacity(plan.side(side).len());
-        for hook in plan.side(side) {
-            match hook {
-                HookRef::Ready(hook) => ready.push(hook.clone()),
-                HookRef::Saved { .. } => ready.extend(self.saved(hook, caller)?),
-            }
-        }
-        Ok(ready)
+    /// Whether a request has guardrails that look at texts, whatever its config says: then its body must be looked into.
+    pub fn has_defaults(&self, caller: &Principal) -> bool {
+        self.is_enabled && self.directory.defaults(caller).is_some()
     }
 
-    /// One that is saved. Until they can be found, nothing passes that relies on one.
-    fn saved(&self, _: &HookRef, _: &Principal) -> Result<Option<Arc<CompiledHook>>, Refusal> {
-        Err(Refusal::not_implemented("a saved guardrail"))
+    fn of_config(
+        &self,
+        plan: &GuardPlan,
+        side: HookSide,
+        caller: &Principal,
+    ) -> Result<Vec<Arc<CompiledHook>>, Refusal> {
+        let mut hooks = Vec::with_capacity(plan.side(side).len());
+        for hook in plan.side(side) {
+            let (name, version, kind, with) = match hook {
+                HookRef::Ready(hook) => {
+                    hooks.push(hook.clone());
+                    continue;
+                }
+                HookRef::Saved { name, version, kind, with } => (name, version, *kind, with),
+            };
+            match self.directory.find(caller, name, version.as_deref())? {
+                Some(saved) if with.is_empty() => hooks.push(self.ready(&saved, kind)),
+                Some(saved) => {
+                    hooks.push(Arc::new(CompiledHook::from_saved(&saved.slug, &saved.content, with, kind)));
+                }
+                // It was deleted (decision 50): the rest of the config still holds.
+                None => tracing::warn!(guardrail = name, "a config names a guardrail that does not exist"),
+            }
+        }
+        Ok(hooks)
+    }
+
+    fn ready(&self, saved: &SavedGuardrail, kind: HookKind) -> Arc<CompiledHook> {
+        let key = (saved.version, kind == HookKind::Mutator);
+        if let Some(known) = self.ready.load().get(&key) {
+            return known.clone();
+        }
+        let hook = Arc::new(CompiledHook::from_saved(&saved.slug, &saved.content, &Map::new(), kind));
+        self.ready.rcu(|known| {
+            let mut more = if known.len() < MOST_READY { (**known).clone() } else { HashMap::new() };
+            more.insert(key, hook.clone());
+            more
+        });
+        hook
     }
 }

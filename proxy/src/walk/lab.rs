@@ -1,5 +1,6 @@
 //! An engine for tests, without Postgres and without Pingora: one key, one workspace, providers on loopback.
 
+use super::guards::NoDirectory;
 use super::{Admitter, Authenticator, BodyLimits, Engine, Guards, NextStep, Planner, ProviderCalls, Recorder, Router};
 use crate::admission::{Switches, Tariff};
 use crate::answer::Steps;
@@ -86,7 +87,7 @@ pub fn engine(journal: Option<&Path>, more_steps: fn(&mut Steps)) -> Engine {
             dialer,
             sealer,
             aliases: aliases.clone(),
-            guards: Guards { snapshot: snapshot.clone(), meters: metrics.guardrails.clone(), is_enabled: true },
+            guards: Guards::new(Arc::new(NoDirectory), metrics.guardrails.clone(), true),
             first_byte: long,
             stream_idle: long,
             has_policies: true,
@@ -111,9 +112,13 @@ pub async fn chat(engine: &Engine, config: &Value, is_stream: bool) -> LabClient
 
 /// Asks for anything that the engine understands, by this config.
 pub async fn ask(engine: &Engine, path: &str, body: &Value, config: &Value) -> LabClient {
-    let (body, config) = (body.to_string(), config.to_string());
-    let headers = [("x-gateway-api-key", KEY), ("x-gateway-config", &*config)];
-    let mut client = LabClient::post(path, &body, &headers);
+    ask_text(engine, path, &body.to_string(), &config.to_string()).await
+}
+
+/// The same with a body as it is written.
+pub async fn ask_text(engine: &Engine, path: &str, body: &str, config: &str) -> LabClient {
+    let headers = [("x-gateway-api-key", KEY), ("x-gateway-config", config)];
+    let mut client = LabClient::post(path, body, &headers);
     let mut visit = Visit::begin();
     let mut errand = match engine.open(client.head(), None, &mut visit).await {
         Ok(NextStep::Engine(errand)) => errand,

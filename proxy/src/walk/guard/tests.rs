@@ -1,13 +1,18 @@
 //! Guardrails through the whole engine lane, with providers on loopback: what is denied is not sent or not passed on, what fails
 //! is marked, what is transformed is what arrives, and a plan may go on after each.
 
+use crate::identity::identify::Principal;
 use crate::net::dial::lab::{End, Server};
 use crate::net::downstream::lab::LabClient;
-use crate::walk::lab::{ask, engine};
+use crate::refusal::Refusal;
+use crate::walk::Guards;
+use crate::walk::guards::{DefaultHooks, GuardrailDirectory, SavedGuardrail};
+use crate::walk::lab::{ask, ask_text, engine};
 use parking_lot::Mutex;
 use serde_json::{Value, json};
 use std::collections::VecDeque;
 use std::sync::Arc;
+use uuid::Uuid;
 
 /// A provider that gives these answers in turn, closes after each, and remembers what it was asked.
 struct Provider {
@@ -251,4 +256,57 @@ async fn a_saved_guardrail_that_cannot_be_found_yet_lets_nothing_pass() {
     let provider = Provider::start(&[answer("fine")]).await;
     let client = chat(&provider.target(json!({ "input_guardrails": ["pg-one"] })), "hi", false).await;
     assert_eq!((client.status(), provider.asked()), (501, 0));
+}
+
+/// One saved guardrail, and one that runs by default.
+struct OneSaved {
+    is_default: bool,
+}
+
+impl GuardrailDirectory for OneSaved {
+    fn find(&self, _: &Principal, name: &str, _: Option<&str>) -> Result<Option<SavedGuardrail>, Refusal> {
+        Ok((name == "pg-one").then(saved))
+    }
+
+    fn defaults(&self, _: &Principal) -> Option<DefaultHooks> {
+        self.is_default.then(|| DefaultHooks { input: vec![saved()], output: Vec::new() })
+    }
+}
+
+fn saved() -> SavedGuardrail {
+    let checks = json!([{ "id": "default.contains", "parameters": { "words": ["bad"], "operator": "none" } }]);
+    let content = json!({ "checks": checks, "actions": { "deny": true } });
+    SavedGuardrail { slug: "pg-one".into(), version: Uuid::from_u128(7), content }
+}
+
+#[tokio::test]
+async fn saved_guardrails_and_defaults_run_and_one_that_was_deleted_is_passed_over() {
+    let body = json!({ "model": "m", "messages": [{ "role": "user", "content": "bad" }] });
+    for (is_default, hooks, status) in [
+        (false, json!({ "input_guardrails": ["pg-one"] }), 446),
+        (false, json!({ "input_guardrails": [{ "id": "pg-one", "deny": false }] }), 446),
+        (false, json!({ "before_request_hooks": [{ "id": "pg-one" }] }), 446),
+        (false, json!({ "input_guardrails": ["pg-gone"] }), 200),
+        (true, json!({}), 446),
+        (false, json!({}), 200),
+    ] {
+        let provider = Provider::start(&[answer("fine")]).await;
+        let mut engine = engine(None, |_| ());
+        engine.router.guards = Guards::new(Arc::new(OneSaved { is_default }), engine.metrics.guardrails.clone(), true);
+        let client = ask(&engine, "/v1/chat/completions", &body, &provider.target(hooks.clone())).await;
+        assert_eq!(client.status(), status, "{hooks}");
+        engine.router.guards.is_enabled = false;
+        let provider = Provider::start(&[answer("fine")]).await;
+        let client = ask(&engine, "/v1/chat/completions", &body, &provider.target(hooks)).await;
+        assert_eq!(client.status(), 200, "switched off by the operator");
+    }
+}
+
+#[tokio::test]
+async fn a_body_that_says_something_twice_is_not_judged_and_not_sent() {
+    let provider = Provider::start(&[answer("fine")]).await;
+    let config = provider.target(json!({ "input_guardrails": [none_of("bad", json!({ "deny": true }))] })).to_string();
+    let body = r#"{"model":"m","messages":[{"role":"user","content":"bad","content":"good"}]}"#;
+    let client = ask_text(&engine(None, |_| ()), "/v1/chat/completions", body, &config).await;
+    assert_eq!((client.status(), provider.asked()), (400, 0));
 }
