@@ -127,6 +127,7 @@ fn workspace() -> Workspace {
         is_metrics_only: false,
         limits: None,
         priority: 10,
+        guardrails: Default::default(),
     }
 }
 
