@@ -6,11 +6,13 @@
 mod changed;
 mod content;
 mod ending;
+mod guarded;
 mod heartbeat;
 mod hold;
 mod late_event;
 mod own;
 mod reshaped;
+pub mod soft_denial;
 mod source;
 mod steps;
 mod stream;
@@ -22,6 +24,7 @@ mod translated;
 pub(crate) mod upper_case;
 mod wire;
 
+pub use guarded::{Guarded, GuardedCall, with_results};
 pub use heartbeat::beside;
 pub use hold::{ChangedBody, HeldStart, HeldStream, hold};
 pub use own::{own, refuse};

@@ -50,7 +50,7 @@ use proxy::runtime::background::Background;
 use proxy::runtime::settings::Settings;
 use proxy::signing::Signing;
 use proxy::snapshot::Snapshot;
-use proxy::walk::{Admitter, Authenticator, BodyLimits, Engine, Planner, ProviderCalls, Recorder, Router};
+use proxy::walk::{Admitter, Authenticator, BodyLimits, Engine, Guards, Planner, ProviderCalls, Recorder, Router};
 use shared::log_store::LogStore;
 use shared::prices::{FetchedPrices, PriceFetch, Sources};
 use shared::seal::{MasterKeys, Sealer};
@@ -268,6 +268,11 @@ fn engine(
             first_byte: Duration::from_millis(settings.upstream.upstream_first_byte_timeout_ms),
             stream_idle: Duration::from_millis(settings.upstream.upstream_stream_idle_timeout_ms),
             has_policies: settings.features.policy_enabled,
+            guards: Guards {
+                snapshot: snapshot.clone(),
+                meters: metrics.guardrails.clone(),
+                is_enabled: settings.features.guardrails_enabled,
+            },
         },
         calls: ProviderCalls {
             dialer,

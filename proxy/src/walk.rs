@@ -21,6 +21,8 @@ mod call;
 pub mod circuits;
 pub mod explain;
 mod fair_turn;
+mod guard;
+pub mod guards;
 mod hedge;
 #[cfg(test)]
 mod lab;
@@ -44,6 +46,7 @@ pub use admitter::Admitter;
 pub use authenticator::Authenticator;
 pub use body_limits::BodyLimits;
 pub use call::ProviderCalls;
+pub use guards::Guards;
 pub use passage::{Passage, RelayAsk};
 pub use planner::Planner;
 pub use read_ahead::{Departure, MOST as MOST_READ_AHEAD};

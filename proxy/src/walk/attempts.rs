@@ -7,7 +7,7 @@ use super::fair_turn::Turn;
 use super::repair::repaired;
 use super::translate::TranslationInputs;
 use super::{Engine, EngineRequest, moment};
-use crate::answer::{self, AnswerFailure, Ended, WireDialect, beside};
+use crate::answer::{self, AnswerFailure, Ended, GuardedCall, WireDialect, beside};
 use crate::identity::metadata::add_user;
 use crate::journal::usage::stream_options;
 use crate::metrics::{Lane, Outcome};
@@ -28,6 +28,7 @@ use http::HeaderMap;
 use pingora_http::RequestHeader;
 use shared::providers::Family;
 use std::borrow::Cow;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 impl Engine {
@@ -100,13 +101,21 @@ impl Engine {
         let begun = Course::begin_retrying(&errand.plan, retry, &mut moment(facts, &errand.caller, &mut chance));
         let mut course = begun.map_err(refused)?;
         let wants_stream = fields.is_true("stream");
+        let mut guarded = None;
         loop {
             let leaf = course.leaf();
             visit.routing.option = course.node().option.clone();
             visit.routing.deadline = leaf.total_timeout.map(|total| visit.request.started + total);
             client.end_by(visit.routing.deadline);
             visit.answer.pulse.every = leaf.heartbeat.filter(|_| wants_stream);
-            let tried = self.try_target(client, visit, errand, leaf, body, fields).await;
+            let tried = match self.router.guards.for_leaf(leaf, &errand.caller) {
+                Ok(None) => self.try_target(client, visit, errand, leaf, body, fields, None).await,
+                Ok(Some(set)) => {
+                    let read = ReadBody { text: body, fields };
+                    Box::pin(self.try_guarded(client, visit, errand, leaf, read, body, set, &mut guarded)).await
+                }
+                Err(refusal) => Err(refused(refusal)),
+            };
             if matches!(tried, Err(Ended::ClientGone)) {
                 return tried;
             }
@@ -136,7 +145,8 @@ impl Engine {
         }
     }
 
-    async fn try_target(
+    #[expect(clippy::too_many_arguments, reason = "a target, a request, and what hooks said of it")]
+    pub(super) async fn try_target(
         &self,
         client: &mut impl Downstream,
         visit: &mut Visit,
@@ -144,6 +154,7 @@ impl Engine {
         leaf: &Leaf,
         body: &Bytes,
         fields: &Fields<'_>,
+        guarded: Option<&Arc<GuardedCall>>,
     ) -> Result<HeldAnswer, Ended> {
         let asked_for = requested_model(leaf, fields);
         let resolved;
@@ -232,6 +243,7 @@ impl Engine {
             request_id: visit.request.uuid(),
             asked,
             turn: turn.as_ref(),
+            guarded,
         };
         visit.leaves().map_err(refused)?;
         let called = self.calls.call_or_redial(client, visit, call, permit).await;
@@ -267,7 +279,7 @@ fn outcome(tried: &Result<HeldAnswer, Ended>, deadline: Option<Instant>) -> rout
     match tried {
         Ok(answer) => {
             let head = answer.source.head();
-            let status = head.status.as_u16();
+            let status = answer.status();
             let asks = (status == 429).then(|| retry_after(&head.headers, Utc::now())).flatten();
             routing::AttemptResult { status, retry_after: asks, left, ..routing::AttemptResult::default() }
         }
@@ -283,6 +295,7 @@ fn outcome(tried: &Result<HeldAnswer, Ended>, deadline: Option<Instant>) -> rout
 fn code(tried: &Result<HeldAnswer, Ended>) -> Option<RefusalCode> {
     match tried {
         Err(Ended::Failed(failure)) => Some(failure.refusal.code),
+        Ok(answer) => answer.denial().map(|refusal| refusal.code),
         _ => None,
     }
 }
@@ -296,6 +309,8 @@ fn held(tried: &Result<HeldAnswer, Ended>) -> Option<(&HeaderMap, &Bytes)> {
 /// Whose word a failure is.
 fn speaker(failure: &AnswerFailure) -> Speaker {
     match failure.outcome {
+        // A guardrail's denial is an outcome like any status.
+        _ if failure.refusal.code == RefusalCode::HooksFailed => Speaker::Provider,
         // A limit of ours that passed is the provider's answer; an address we do not dial is our refusal.
         Some(Outcome::Failed(Class::FirstByteTimeout)) => Speaker::Provider,
         Some(Outcome::Failed(Class::Blocked)) => Speaker::Gateway,

@@ -12,6 +12,7 @@ pub use asker::ExplainCaller;
 
 use crate::answer;
 use crate::catalog::choose_plan::ChosenPlan;
+use crate::guardrails::HookRef;
 use crate::identity::identify::Principal;
 use crate::identity::metadata::add_user;
 use crate::net::downstream::Downstream;
@@ -306,15 +307,35 @@ fn config(found: &ChosenPlan) -> Value {
     })
 }
 
-/// Guardrails that the request would meet. None can be run yet: a target that has some refuses.
+/// Guardrails that the request would meet, at each target that has some. They would run if it were reached.
 fn guardrails(stops: &[Stop], found: &ChosenPlan) -> Vec<Value> {
-    let guarded = stops.iter().filter(|stop| found.plan.leaf(stop.at).has_guardrails);
+    let guarded = stops.iter().filter_map(|stop| Some((stop, found.plan.leaf(stop.at).guards.as_ref()?)));
     guarded
-        .map(|stop| {
+        .map(|(stop, guards)| {
             let option = &found.plan.node(stop.at).path;
-            json!({ "option": option, "is_reached": stop.is_reached, "is_run": false })
+            let hooks = |hooks: &[HookRef]| hooks.iter().map(told_hook).collect::<Vec<_>>();
+            json!({
+                "option": option,
+                "is_reached": stop.is_reached,
+                "is_run": stop.is_reached,
+                "input": hooks(&guards.input),
+                "output": hooks(&guards.output),
+            })
         })
         .collect()
+}
+
+fn told_hook(hook: &HookRef) -> Value {
+    match hook {
+        HookRef::Ready(hook) => json!({
+            "id": hook.id,
+            "checks": hook.checks.iter().map(|check| check.id).collect::<Vec<_>>(),
+            "deny": hook.actions.denies,
+            "async": hook.actions.is_async,
+            "stream": if hook.actions.holds { "hold" } else { "report" },
+        }),
+        HookRef::Saved { name, version, .. } => json!({ "id": name, "guardrail_version_id": version }),
+    }
 }
 
 fn told(stop: &Stop, found: &ChosenPlan, now: Instant) -> Value {

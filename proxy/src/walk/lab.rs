@@ -1,6 +1,6 @@
 //! An engine for tests, without Postgres and without Pingora: one key, one workspace, providers on loopback.
 
-use super::{Admitter, Authenticator, BodyLimits, Engine, NextStep, Planner, ProviderCalls, Recorder, Router};
+use super::{Admitter, Authenticator, BodyLimits, Engine, Guards, NextStep, Planner, ProviderCalls, Recorder, Router};
 use crate::admission::{Switches, Tariff};
 use crate::answer::Steps;
 use crate::catalog::providers::Providers;
@@ -86,6 +86,7 @@ pub fn engine(journal: Option<&Path>, more_steps: fn(&mut Steps)) -> Engine {
             dialer,
             sealer,
             aliases: aliases.clone(),
+            guards: Guards { snapshot: snapshot.clone(), meters: metrics.guardrails.clone(), is_enabled: true },
             first_byte: long,
             stream_idle: long,
             has_policies: true,

@@ -10,6 +10,7 @@ use crate::net::dial::Dialer;
 use crate::request::headers::{Aliases, GatewayHeaders};
 use crate::routing::plan::{Plan, ProviderSource};
 use crate::snapshot::Snapshot;
+use crate::walk::guards::Guards;
 use chrono::{DateTime, Utc};
 use shared::seal::Sealer;
 use std::collections::HashSet;
@@ -23,6 +24,7 @@ pub struct Router {
     pub dialer: Arc<Dialer>,
     pub sealer: Arc<Sealer>,
     pub aliases: Arc<Aliases>,
+    pub guards: Guards,
     /// Longest wait for the head of an answer, and longest silence inside it, where nobody says another.
     pub first_byte: Duration,
     pub stream_idle: Duration,

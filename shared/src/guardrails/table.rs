@@ -80,8 +80,8 @@ const MOST: f64 = 1e15;
 const WHOLE: ParameterKind = ParameterKind::Number { least: 0.0, most: MOST, is_whole: true };
 const MILLISECONDS: ParameterKind = ParameterKind::Number { least: 1.0, most: 600_000.0, is_whole: true };
 
-const OPERATORS: ParameterKind = ParameterKind::Choice(&["any", "all", "none"]);
-const MATCH_TYPES: ParameterKind = ParameterKind::Choice(&["exact", "contains", "containsAll", "regex"]);
+const OPERATORS: ParameterKind = Choice(&["any", "all", "none"]);
+const MATCH_TYPES: ParameterKind = Choice(&["exact", "contains", "containsAll", "regex"]);
 
 impl ParameterSpec {
     pub(super) const fn new(name: &'static str, kind: ParameterKind) -> Self {
@@ -98,7 +98,7 @@ impl ParameterSpec {
 }
 
 const fn flag(name: &'static str) -> ParameterSpec {
-    ParameterSpec::or(name, ParameterKind::Flag, "false")
+    ParameterSpec::or(name, Flag, "false")
 }
 
 const NOT: ParameterSpec = flag("not");

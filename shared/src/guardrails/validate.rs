@@ -76,7 +76,11 @@ fn one(item: &Value, path: &str, faults: &mut Vec<Fault>) {
     let reads_well = found.is_empty();
     faults.extend(found.into_iter().map(|fault| fault.under(&at)));
     // What a check itself has to say: patterns, schemas, lists that contradict each other.
-    if reads_well && let Err(fault) = (spec.compile)(&Parameters::new(parameters)) {
+    if reads_well && let Err(mut fault) = (spec.compile)(&Parameters::new(parameters)) {
+        // Inside a parameter, where it decides: nobody may pass over it.
+        if fault.kind == FaultKind::UnknownName {
+            fault.kind = FaultKind::NotOneOf;
+        }
         faults.push(fault.under(&at));
     }
 }

@@ -4,7 +4,7 @@
 use super::placeholders::Placeholders;
 use crate::guardrails::check::{Check, Replaced};
 use crate::guardrails::parameters::Parameters;
-use crate::guardrails::pattern::floor;
+use crate::guardrails::pattern::{ceil, floor};
 use crate::guardrails::subject::Subject;
 use crate::guardrails::text::Scope;
 use crate::guardrails::verdict::Verdict;
@@ -27,6 +27,23 @@ pub struct Finder {
     pub is_one: fn(&str) -> bool,
     /// May be longer than the window: replaced only in a text that is complete.
     pub is_long: bool,
+}
+
+struct FoundPlace {
+    whole: Range<usize>,
+    value: Range<usize>,
+}
+
+impl Finder {
+    fn find_at(&self, text: &str, at: usize) -> Option<FoundPlace> {
+        if self.group == 0 {
+            let whole = self.pattern.find_at(text, at)?.range();
+            return Some(FoundPlace { value: whole.clone(), whole });
+        }
+        let found = self.pattern.captures_at(text, at)?;
+        let whole = found.get_match().range();
+        Some(FoundPlace { value: found.get(self.group).map_or(whole.clone(), |value| value.range()), whole })
+    }
 }
 
 /// A check that finds these, and may replace them.
@@ -59,13 +76,22 @@ impl Redaction {
     fn find(&self, text: &str) -> Result<Vec<(Range<usize>, &'static str)>, TooMany> {
         let mut found: Vec<(Range<usize>, usize, &'static str)> = Vec::new();
         for (rank, finder) in self.finders.iter().enumerate() {
-            for captures in finder.pattern.captures_iter(text) {
-                let Some(value) = captures.get(finder.group) else { continue };
-                if (finder.is_one)(value.as_str()) {
-                    found.push((value.range(), rank, finder.category));
+            let (mut at, mut mistaken) = (0, 0);
+            while let Some(place) = finder.find_at(text, at) {
+                if (finder.is_one)(&text[place.value.clone()]) {
+                    at = ceil(text, place.whole.end.max(place.whole.start + 1));
+                    found.push((place.value, rank, finder.category));
+                } else {
+                    // One may begin inside what only looks like one; not for ever, since callers write the text.
+                    mistaken += 1;
+                    let next = if mistaken < MOST { place.whole.start + 1 } else { place.whole.end };
+                    at = ceil(text, next.max(at + 1));
                 }
                 if found.len() > MOST {
                     return Err(TooMany);
+                }
+                if at >= text.len() {
+                    break;
                 }
             }
         }
@@ -172,6 +198,9 @@ impl Check for Redaction {
     fn replace(&self, text: &str, is_end: bool) -> Option<Replaced> {
         if !self.redacts {
             return None;
+        }
+        if !is_end && self.window().is_none() {
+            return Some(Replaced { text: String::new(), consumed: 0, is_changed: false });
         }
         let mut decided = text.len();
         if !is_end {

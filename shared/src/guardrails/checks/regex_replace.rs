@@ -1,6 +1,6 @@
 //! `regexReplace`: what the pattern finds is replaced, in every text part that is judged.
 
-use crate::guardrails::check::Check;
+use crate::guardrails::check::{Check, Replaced};
 use crate::guardrails::fault::Fault;
 use crate::guardrails::parameters::Parameters;
 use crate::guardrails::pattern::{Pattern, TooCostly};
@@ -55,6 +55,21 @@ impl Check for RegexReplace {
             Some(json) => verdict.with_transformed(json),
             None => verdict,
         }
+    }
+
+    /// A pattern may reach any distance, so nothing is decided before the end.
+    fn replace(&self, text: &str, is_end: bool) -> Option<Replaced> {
+        if !is_end {
+            return Some(Replaced { text: String::new(), consumed: 0, is_changed: false });
+        }
+        let replaced = match self.replaced(text) {
+            Ok(replaced) => replaced,
+            // Nothing of it can be let out.
+            Err(_) => Some("[REDACTED]".to_owned()),
+        };
+        let is_changed = replaced.is_some();
+        let text_after = replaced.unwrap_or_else(|| text.to_owned());
+        Some(Replaced { text: text_after, consumed: text.len(), is_changed })
     }
 }
 

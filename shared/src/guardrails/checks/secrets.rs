@@ -89,7 +89,6 @@ fn entropy(text: &str) -> f64 {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use crate::guardrails::subject::testing::{run_text, said};
     use serde_json::json;
 

@@ -1,4 +1,3 @@
-use super::*;
 use crate::guardrails::subject::testing::{run, run_answer, run_text, said};
 use serde_json::json;
 
