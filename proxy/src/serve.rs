@@ -50,7 +50,6 @@ use proxy::runtime::background::Background;
 use proxy::runtime::settings::Settings;
 use proxy::signing::Signing;
 use proxy::snapshot::Snapshot;
-use proxy::walk::guards::NoDirectory;
 use proxy::walk::{Admitter, Authenticator, BodyLimits, Engine, Guards, Planner, ProviderCalls, Recorder, Router};
 use shared::log_store::LogStore;
 use shared::prices::{FetchedPrices, PriceFetch, Sources};
@@ -269,11 +268,7 @@ fn engine(
             first_byte: Duration::from_millis(settings.upstream.upstream_first_byte_timeout_ms),
             stream_idle: Duration::from_millis(settings.upstream.upstream_stream_idle_timeout_ms),
             has_policies: settings.features.policy_enabled,
-            guards: Guards::new(
-                Arc::new(NoDirectory),
-                metrics.guardrails.clone(),
-                settings.features.guardrails_enabled,
-            ),
+            guards: Guards::new(snapshot.clone(), metrics.guardrails.clone(), settings.features.guardrails_enabled),
         },
         calls: ProviderCalls {
             dialer,

@@ -109,12 +109,11 @@ impl Engine {
             client.end_by(visit.routing.deadline);
             visit.answer.pulse.every = leaf.heartbeat.filter(|_| wants_stream);
             let tried = match self.router.guards.for_leaf(leaf, &errand.caller) {
-                Ok(None) => self.try_target(client, visit, errand, leaf, body, fields, None).await,
-                Ok(Some(set)) => {
+                None => self.try_target(client, visit, errand, leaf, body, fields, None).await,
+                Some(set) => {
                     let read = ReadBody { text: body, fields };
                     Box::pin(self.try_guarded(client, visit, errand, leaf, read, body, set, &mut guarded)).await
                 }
-                Err(refusal) => Err(refused(refusal)),
             };
             if matches!(tried, Err(Ended::ClientGone)) {
                 return tried;

@@ -1,6 +1,8 @@
 //! Which guardrails a request meets at a target: those of its config, then the defaults of its organisation and of its
 //! workspace. Saved ones are asked of a directory, and made ready once for each version.
 
+mod directory;
+
 use crate::guardrails::{
     CompiledHook, GuardInputs, GuardMeters, GuardPlan, HookKind, HookRef, HookSide, request_type, run_side,
 };
@@ -11,6 +13,7 @@ use arc_swap::ArcSwap;
 use http::{HeaderMap, Method};
 use serde_json::{Map, Value, json};
 use shared::guardrails::{Hook, Shape};
+use shared::model::{Guardrail, GuardrailVersion};
 use shared::providers::Family;
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -30,38 +33,39 @@ pub struct Guards {
 
 /// Where saved guardrails are found. What is not the caller's is not there.
 pub trait GuardrailDirectory: Send + Sync {
-    /// By id or slug, in the version that is pinned or the current one. `Ok(None)`: there is none. An error: nobody can tell,
-    /// and the request must not pass.
-    fn find(&self, caller: &Principal, name: &str, version: Option<&str>) -> Result<Option<SavedGuardrail>, Refusal>;
+    /// By id or slug, in the version that is pinned or the current one.
+    fn find(&self, caller: &Principal, name: &str, version: Option<&str>) -> Option<SavedGuardrail>;
 
     /// Those that run without being named, first the organisation's, then the workspace's; `None` where there are none.
     fn defaults(&self, caller: &Principal) -> Option<DefaultHooks>;
 }
 
-/// `{checks, actions}` of one version.
+/// One version of a saved guardrail.
 pub struct SavedGuardrail {
     pub slug: String,
     pub version: Uuid,
-    pub content: Value,
+    pub content: SavedContent,
+}
+
+/// `{checks, actions}`, where it is kept.
+pub enum SavedContent {
+    Current(Arc<Guardrail>),
+    Pinned(Arc<GuardrailVersion>),
+}
+
+impl SavedContent {
+    fn value(&self) -> &Value {
+        match self {
+            Self::Current(guardrail) => &guardrail.content,
+            Self::Pinned(version) => &version.content,
+        }
+    }
 }
 
 #[derive(Default)]
 pub struct DefaultHooks {
     pub input: Vec<SavedGuardrail>,
     pub output: Vec<SavedGuardrail>,
-}
-
-/// A proxy that does not follow saved guardrails: whatever names one is refused.
-pub struct NoDirectory;
-
-impl GuardrailDirectory for NoDirectory {
-    fn find(&self, _: &Principal, _: &str, _: Option<&str>) -> Result<Option<SavedGuardrail>, Refusal> {
-        Err(Refusal::not_implemented("a saved guardrail"))
-    }
-
-    fn defaults(&self, _: &Principal) -> Option<DefaultHooks> {
-        None
-    }
 }
 
 /// The hooks of a request at a target.
@@ -77,21 +81,24 @@ impl Guards {
     }
 
     /// `None` where there are none, which is all that a request without guardrails pays.
-    pub fn for_leaf(&self, leaf: &Leaf, caller: &Principal) -> Result<Option<GuardSet>, Refusal> {
+    pub fn for_leaf(&self, leaf: &Leaf, caller: &Principal) -> Option<GuardSet> {
+        if !self.is_enabled {
+            return None;
+        }
         let defaults = self.directory.defaults(caller);
-        if leaf.guards.is_none() && defaults.is_none() || !self.is_enabled {
-            return Ok(None);
+        if leaf.guards.is_none() && defaults.is_none() {
+            return None;
         }
         let mut set = GuardSet::default();
         if let Some(plan) = &leaf.guards {
-            set.input = self.of_config(plan, HookSide::Input, caller)?;
-            set.output = self.of_config(plan, HookSide::Output, caller)?;
+            set.input = self.of_config(plan, HookSide::Input, caller);
+            set.output = self.of_config(plan, HookSide::Output, caller);
         }
         if let Some(DefaultHooks { input, output }) = defaults {
             set.input.extend(input.iter().map(|saved| self.ready(saved, HookKind::Guardrail)));
             set.output.extend(output.iter().map(|saved| self.ready(saved, HookKind::Guardrail)));
         }
-        Ok((!set.input.is_empty() || !set.output.is_empty()).then_some(set))
+        (!set.input.is_empty() || !set.output.is_empty()).then_some(set)
     }
 
     /// Whether requests of this kind may be made at all, for routes whose bodies nobody looks into.
@@ -102,7 +109,7 @@ impl Guards {
         (family, method): (Option<Family>, &Method),
         metadata: &Map<String, Value>,
     ) -> Result<(), Refusal> {
-        let Some(set) = self.for_leaf(leaf, caller)? else { return Ok(()) };
+        let Some(set) = self.for_leaf(leaf, caller) else { return Ok(()) };
         let hooks: Vec<_> = set.input.into_iter().filter(|hook| hook.judges_kinds()).collect();
         let inputs = GuardInputs {
             hook: Hook::BeforeRequest,
@@ -125,12 +132,7 @@ impl Guards {
         self.is_enabled && self.directory.defaults(caller).is_some()
     }
 
-    fn of_config(
-        &self,
-        plan: &GuardPlan,
-        side: HookSide,
-        caller: &Principal,
-    ) -> Result<Vec<Arc<CompiledHook>>, Refusal> {
+    fn of_config(&self, plan: &GuardPlan, side: HookSide, caller: &Principal) -> Vec<Arc<CompiledHook>> {
         let mut hooks = Vec::with_capacity(plan.side(side).len());
         for hook in plan.side(side) {
             let (name, version, kind, with) = match hook {
@@ -140,16 +142,16 @@ impl Guards {
                 }
                 HookRef::Saved { name, version, kind, with } => (name, version, *kind, with),
             };
-            match self.directory.find(caller, name, version.as_deref())? {
+            match self.directory.find(caller, name, version.as_deref()) {
                 Some(saved) if with.is_empty() => hooks.push(self.ready(&saved, kind)),
                 Some(saved) => {
-                    hooks.push(Arc::new(CompiledHook::from_saved(&saved.slug, &saved.content, with, kind)));
+                    hooks.push(Arc::new(CompiledHook::from_saved(&saved.slug, saved.content.value(), with, kind)));
                 }
                 // It was deleted (decision 50): the rest of the config still holds.
                 None => tracing::warn!(guardrail = name, "a config names a guardrail that does not exist"),
             }
         }
-        Ok(hooks)
+        hooks
     }
 
     fn ready(&self, saved: &SavedGuardrail, kind: HookKind) -> Arc<CompiledHook> {
@@ -157,7 +159,7 @@ impl Guards {
         if let Some(known) = self.ready.load().get(&key) {
             return known.clone();
         }
-        let hook = Arc::new(CompiledHook::from_saved(&saved.slug, &saved.content, &Map::new(), kind));
+        let hook = Arc::new(CompiledHook::from_saved(&saved.slug, saved.content.value(), &Map::new(), kind));
         self.ready.rcu(|known| {
             let mut more = if known.len() < MOST_READY { (**known).clone() } else { HashMap::new() };
             more.insert(key, hook.clone());

@@ -1,6 +1,5 @@
 //! An engine for tests, without Postgres and without Pingora: one key, one workspace, providers on loopback.
 
-use super::guards::NoDirectory;
 use super::{Admitter, Authenticator, BodyLimits, Engine, Guards, NextStep, Planner, ProviderCalls, Recorder, Router};
 use crate::admission::{Switches, Tariff};
 use crate::answer::Steps;
@@ -87,7 +86,7 @@ pub fn engine(journal: Option<&Path>, more_steps: fn(&mut Steps)) -> Engine {
             dialer,
             sealer,
             aliases: aliases.clone(),
-            guards: Guards::new(Arc::new(NoDirectory), metrics.guardrails.clone(), true),
+            guards: Guards::new(snapshot.clone(), metrics.guardrails.clone(), true),
             first_byte: long,
             stream_idle: long,
             has_policies: true,
@@ -138,6 +137,7 @@ fn workspace() -> Workspace {
         is_metrics_only: false,
         limits: None,
         priority: 10,
+        guardrails: Default::default(),
     }
 }
 

@@ -149,7 +149,7 @@ impl Schema {
                 _ if COUNTS.contains(&name) && !value.as_f64().is_some_and(|n| n >= 0.0 && n.fract() == 0.0) => {
                     return Err(wrong("a whole number from 0"));
                 }
-                _ if LISTS.contains(&name) && !value.as_array().is_some_and(|list| !list.is_empty()) => {
+                _ if LISTS.contains(&name) && value.as_array().is_none_or(Vec::is_empty) => {
                     return Err(wrong("a list of schemas"));
                 }
                 _ if NAMED.contains(&name) && !value.is_object() => return Err(wrong("an object of schemas")),

@@ -198,7 +198,7 @@ pub fn check(id: &str) -> Option<&'static CheckSpec> {
     let is_named = |spec: &&CheckSpec| spec.id == id || spec.aliases.contains(&id);
     let is_ours = |spec: &&CheckSpec| {
         let own = |name: &&str| name.strip_prefix("default.") == Some(id);
-        own(&spec.id) || spec.aliases.iter().any(|alias| own(alias))
+        own(&spec.id) || spec.aliases.iter().any(own)
     };
     match id.contains('.') {
         true => TABLE.iter().chain(VENDORS).find(is_named),

@@ -17,7 +17,7 @@ struct AllowedRequestTypes {
 pub fn compile(parameters: &Parameters<'_>) -> Result<Box<dyn Check>, Fault> {
     let (allowed, blocked) = (parameters.texts("allowedTypes"), parameters.texts("blockedTypes"));
     for (name, listed) in [("allowedTypes", &allowed), ("blockedTypes", &blocked)] {
-        for (index, one) in listed.iter().enumerate().filter(|(_, one)| !is_request_type(one)) {
+        if let Some((index, one)) = listed.iter().enumerate().find(|(_, one)| !is_request_type(one)) {
             let known = REQUEST_TYPES.iter().copied();
             return Err(Fault::unknown(format!("{name}[{index}]"), "a kind of request", one, known));
         }

@@ -8,11 +8,14 @@ fn digits(text: &str) -> Vec<u32> {
 pub fn is_card(text: &str) -> bool {
     let digits = digits(text);
     let [first, second, ..] = digits[..] else { return false };
-    let is_network = match (first * 10 + second, digits.len()) {
-        (40..=49, 13 | 16 | 19) | (34 | 37, 15) | (30 | 36 | 38 | 39, 14) => true,
-        (22..=27 | 35 | 50..=69, 16) | (60..=69, 17..=19) => true,
-        _ => false,
-    };
+    let is_network = matches!(
+        (first * 10 + second, digits.len()),
+        (40..=49, 13 | 16 | 19)
+            | (34 | 37, 15)
+            | (30 | 36 | 38 | 39, 14)
+            | (22..=27 | 35 | 50..=69, 16)
+            | (60..=69, 17..=19)
+    );
     let sum: u32 = digits
         .iter()
         .rev()
