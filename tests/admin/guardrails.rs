@@ -256,19 +256,24 @@ async fn a_guardrail_that_configs_name_is_deleted_by_force_only() {
 }
 
 #[tokio::test]
-async fn the_audit_trail_keeps_no_header_of_a_webhook() {
+async fn the_audit_trail_keeps_no_secret_among_parameters_and_a_check_that_nobody_runs_is_refused() {
     let service = Service::start().await;
     let client = service.administrator();
-    let webhook = json!({ "webhookURL": "https://guard.test/check", "headers": { "x-guard": "s3cret-value" } });
+    let pairs = json!({ "metadataPairs": { "password": "s3cret-value" } });
+    let webhook = json!({ "id": "default.webhook", "parameters": { "webhookURL": "https://guard.test/check" } });
+    let unrun =
+        json!({ "name": "n", "checks": [webhook], "actions": {}, "organisation_id": service.home.organisation_id });
+    let refused = client.post(PATH, &unrun).await;
+    assert_eq!(refused.status, 400, "{}", refused.text());
     let body = json!({
-        "name": "n", "checks": [{ "id": "default.webhook", "parameters": webhook }], "actions": {},
+        "name": "n", "checks": [{ "id": "default.requiredMetadataKeyPairs", "parameters": pairs }], "actions": {},
         "organisation_id": service.home.organisation_id,
     });
     let made = client.post(PATH, &body).await;
     assert_eq!(made.status, 200, "{}", made.text());
     let path = path(&made.json());
     assert_eq!(client.put(&path, &json!({ "actions": { "deny": true } })).await.status, 200);
-    assert_eq!(client.get(&path).await.json()["checks"][0]["parameters"], webhook, "its author sees it as it was sent");
+    assert_eq!(client.get(&path).await.json()["checks"][0]["parameters"], pairs, "its author sees it as it was sent");
     let trail = service.trail(service.home.organisation_id).await;
     assert_eq!(trail.len(), 2);
     assert!(trail.iter().all(|row| !row.to_string().contains("s3cret")), "{trail:?}");

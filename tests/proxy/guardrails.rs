@@ -75,3 +75,32 @@ async fn kinds_of_requests_are_judged_on_the_relay_lane_too() {
     let relayed = client.get("/files").await;
     assert_eq!(relayed.status, 446, "{}", relayed.text());
 }
+
+#[tokio::test]
+async fn saved_guardrails_run_by_name_and_as_defaults_of_workspace_and_organisation() {
+    let stack = Stack::start().await;
+    let admin = stack.administrator();
+    let checks = json!([{ "id": "default.contains", "parameters": { "words": ["secret"], "operator": "none" } }]);
+    let body = json!({ "name": "No secrets", "checks": checks, "actions": { "deny": true }, "organisation_id": stack.home.id });
+    let made = admin.post("/guardrails", &body).await;
+    assert_eq!(made.status, 200, "{}", made.text());
+    let made = made.json();
+    let slug = made["slug"].as_str().unwrap().to_owned();
+    let plain = target(&stack, json!({}));
+    assert_eq!(client(&stack, &plain).post("/chat/completions", &chat("a secret")).await.status, 200);
+    let named = client(&stack, &target(&stack, json!({ "input_guardrails": [slug] })));
+    stack
+        .until("the guardrail is known", async || {
+            named.post("/chat/completions", &chat("a secret")).await.status == 446
+        })
+        .await;
+    assert_eq!(named.post("/chat/completions", &chat("fine")).await.status, 200);
+    let defaults = json!({ "input_guardrails": [made["id"]] });
+    let set = admin.put("/admin/organisation/defaults", &defaults).await;
+    assert_eq!(set.status, 200, "{}", set.text());
+    stack
+        .until("the default holds", async || {
+            client(&stack, &plain).post("/chat/completions", &chat("a secret")).await.status == 446
+        })
+        .await;
+}

@@ -12,7 +12,7 @@ pub use asker::ExplainCaller;
 
 use crate::answer;
 use crate::catalog::choose_plan::ChosenPlan;
-use crate::guardrails::HookRef;
+use crate::guardrails::CompiledHook;
 use crate::identity::identify::Principal;
 use crate::identity::metadata::add_user;
 use crate::net::downstream::Downstream;
@@ -35,6 +35,7 @@ use serde_json::{Map, Value, json};
 use shared::config::Jitter;
 use shared::providers::Family;
 use shared::routes::{self, Lookup};
+use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use survey::{Stop, SurveyInputs, survey};
 use uuid::Uuid;
@@ -174,9 +175,25 @@ impl Engine {
             "config": config(&found),
             "plan": plan,
             "limits": limits,
-            "guardrails": guardrails(&stops, &found),
+            "guardrails": self.told_guardrails(&stops, &found, caller),
             "warnings": self.warnings(&found, caller),
         }))
+    }
+
+    /// Guardrails that the request would meet, at each target that has some, defaults included. They would run if it were
+    /// reached.
+    fn told_guardrails(&self, stops: &[Stop], found: &ChosenPlan, caller: &Principal) -> Vec<Value> {
+        let guarded = stops.iter().filter_map(|stop| {
+            let set = self.router.guards.for_leaf(found.plan.leaf(stop.at), caller)?;
+            Some(json!({
+                "option": found.plan.node(stop.at).path,
+                "is_reached": stop.is_reached,
+                "is_run": stop.is_reached,
+                "input": set.input.iter().map(told_hook).collect::<Vec<_>>(),
+                "output": set.output.iter().map(told_hook).collect::<Vec<_>>(),
+            }))
+        });
+        guarded.collect()
     }
 
     /// What was ignored or changed in the config, and what it names that is not there.
@@ -307,35 +324,14 @@ fn config(found: &ChosenPlan) -> Value {
     })
 }
 
-/// Guardrails that the request would meet, at each target that has some. They would run if it were reached.
-fn guardrails(stops: &[Stop], found: &ChosenPlan) -> Vec<Value> {
-    let guarded = stops.iter().filter_map(|stop| Some((stop, found.plan.leaf(stop.at).guards.as_ref()?)));
-    guarded
-        .map(|(stop, guards)| {
-            let option = &found.plan.node(stop.at).path;
-            let hooks = |hooks: &[HookRef]| hooks.iter().map(told_hook).collect::<Vec<_>>();
-            json!({
-                "option": option,
-                "is_reached": stop.is_reached,
-                "is_run": stop.is_reached,
-                "input": hooks(&guards.input),
-                "output": hooks(&guards.output),
-            })
-        })
-        .collect()
-}
-
-fn told_hook(hook: &HookRef) -> Value {
-    match hook {
-        HookRef::Ready(hook) => json!({
-            "id": hook.id,
-            "checks": hook.checks.iter().map(|check| check.id).collect::<Vec<_>>(),
-            "deny": hook.actions.denies,
-            "async": hook.actions.is_async,
-            "stream": if hook.actions.holds { "hold" } else { "report" },
-        }),
-        HookRef::Saved { name, version, .. } => json!({ "id": name, "guardrail_version_id": version }),
-    }
+fn told_hook(hook: &Arc<CompiledHook>) -> Value {
+    json!({
+        "id": hook.id,
+        "checks": hook.checks.iter().map(|check| check.id).collect::<Vec<_>>(),
+        "deny": hook.actions.denies,
+        "async": hook.actions.is_async,
+        "stream": if hook.actions.holds { "hold" } else { "report" },
+    })
 }
 
 fn told(stop: &Stop, found: &ChosenPlan, now: Instant) -> Value {
