@@ -271,9 +271,9 @@ impl ResponseStep for Guarded {
     }
 
     fn status(&self) -> Option<u16> {
-        let is_failed = self.call.input.is_failed || self.output.as_ref().is_some_and(|side| side.is_failed);
         // A stream's head is gone when its text is judged.
-        let is_failed = is_failed && !(self.is_stream && !self.call.input.is_failed);
+        let is_output_failed = !self.is_stream && self.output.as_ref().is_some_and(|side| side.is_failed);
+        let is_failed = self.call.input.is_failed || is_output_failed;
         (self.status == 200 && is_failed).then_some(246)
     }
 

@@ -30,6 +30,9 @@ struct Pipe {
     carrier: (Option<String>, Value, String),
 }
 
+/// An event with its name, if it has one.
+pub type NamedEvent = (Option<String>, Value);
+
 /// A text is longer than can be held.
 #[derive(Debug, PartialEq, Eq)]
 pub struct TooLong;
@@ -62,7 +65,7 @@ impl Rewriting {
     }
 
     /// One event with its name: what goes out in its place, each with its name. `None`: it goes out as it came.
-    pub fn push(&mut self, name: Option<&str>, event: &Value) -> Result<Option<Vec<(Option<String>, Value)>>, TooLong> {
+    pub fn push(&mut self, name: Option<&str>, event: &Value) -> Result<Option<Vec<NamedEvent>>, TooLong> {
         let texts = event_texts(self.shape, event);
         let is_end = self.shape.ends_texts(event);
         let mut rewritten = event.clone();
@@ -88,7 +91,7 @@ impl Rewriting {
     }
 
     /// What is still held of all texts.
-    pub fn flush(&mut self) -> Vec<(Option<String>, Value)> {
+    pub fn flush(&mut self) -> Vec<NamedEvent> {
         let mut out = Vec::new();
         for pipe in &mut self.pipes {
             let mut rest = String::new();

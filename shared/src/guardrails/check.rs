@@ -39,6 +39,8 @@ pub fn compile(id: &str, parameters: &Value) -> Result<Box<dyn Check>, Fault> {
     let Some(spec) = table::check(id) else {
         return Err(Fault::unknown(String::new(), "the id of a check", id, table::ids()));
     };
+    let none = Value::Object(serde_json::Map::new());
+    let parameters = if parameters.is_null() { &none } else { parameters };
     // What is unknown besides is nobody's harm here; saved checks are refused for it by `validate`.
     if let Some(fault) =
         validate_parameters(spec, parameters).into_iter().find(|fault| fault.kind != FaultKind::UnknownName)
