@@ -192,3 +192,6 @@ fn client_format(family: Family) -> WireFormat {
         _ => WireFormat::Chat,
     }
 }
+
+#[cfg(test)]
+mod tests;

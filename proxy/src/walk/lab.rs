@@ -105,10 +105,15 @@ pub fn engine(journal: Option<&Path>, more_steps: fn(&mut Steps)) -> Engine {
 
 /// Asks for a chat, by this config.
 pub async fn chat(engine: &Engine, config: &Value, is_stream: bool) -> LabClient {
-    let body = serde_json::json!({ "model": "m", "messages": [], "stream": is_stream }).to_string();
-    let config = config.to_string();
+    let body = serde_json::json!({ "model": "m", "messages": [], "stream": is_stream });
+    ask(engine, "/v1/chat/completions", &body, config).await
+}
+
+/// Asks for anything that the engine understands, by this config.
+pub async fn ask(engine: &Engine, path: &str, body: &Value, config: &Value) -> LabClient {
+    let (body, config) = (body.to_string(), config.to_string());
     let headers = [("x-gateway-api-key", KEY), ("x-gateway-config", &*config)];
-    let mut client = LabClient::post("/v1/chat/completions", &body, &headers);
+    let mut client = LabClient::post(path, &body, &headers);
     let mut visit = Visit::begin();
     let mut errand = match engine.open(client.head(), None, &mut visit).await {
         Ok(NextStep::Engine(errand)) => errand,

@@ -215,6 +215,19 @@ pub fn floor(text: &str, at: usize) -> usize {
     at
 }
 
+/// Letters without any order, the same each time.
+#[cfg(test)]
+pub fn noise(length: usize) -> String {
+    let mut state = 0x2545_F491_4F6C_DD1D_u64;
+    let letter = |_| {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        if state >> 63 == 0 { 'a' } else { 'b' }
+    };
+    (0..length).map(letter).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -262,8 +275,7 @@ mod tests {
 
     #[test]
     fn a_hostile_pattern_on_a_large_text_is_an_answer_or_an_error_but_no_burnt_processor() {
-        let noise: String =
-            (0..1_000_000u32).map(|n| if n.wrapping_mul(2_654_435_761) >> 31 == 0 { 'a' } else { 'b' }).collect();
+        let noise = noise(1_000_000);
         let costly = Pattern::parse("[ab]*a[ab]{300}c", "rule").unwrap();
         assert_eq!(costly.is_match(&noise), Err(TooCostly));
         for pattern in ["(a+)+$", "(a|aa)+$", "(.*)*x", "^(([a-z])+.)+[A-Z]([a-z])+$"] {

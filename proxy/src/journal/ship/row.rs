@@ -145,6 +145,11 @@ impl<'r> LogRow<'r> {
         self.record.charges.iter().map(|charge| (self.record.id, charge))
     }
 
+    /// Whether a guardrail has something to say on its trace.
+    pub fn has_feedback(&self) -> bool {
+        self.record.hook_results.is_some_and(|results| results.contains("\"feedback\":{"))
+    }
+
     /// Whether a budget is charged with it, so that something may have been promised to it.
     pub fn is_of_a_budget(&self) -> bool {
         self.record.charges.iter().any(|charge| charge.sort.window.is_none())

@@ -20,7 +20,8 @@ pub fn compile(parameters: &Parameters<'_>) -> Result<Box<dyn Check>, Fault> {
 
 fn finder(category: &'static str, pattern: &str, group: usize, is_one: fn(&str) -> bool) -> Finder {
     let pattern = Regex::new(pattern).expect("the patterns of this table are tested");
-    Finder { category, pattern, group, is_one, is_long: false }
+    let proves_itself = matches!(category, "CREDIT_CARD" | "IBAN");
+    Finder { category, pattern, group, is_one, proves_itself, is_long: false }
 }
 
 /// What stands first wins where two meet.
@@ -56,8 +57,8 @@ static FINDERS: LazyLock<Vec<Finder>> = LazyLock::new(|| {
         finder("PHONE", r"\+[0-9][0-9 ().-]{6,22}[0-9]", 0, is_phone),
         finder(
             "PHONE",
-            r"(?:\([0-9]{2,4}\)[ .-]?|(?-u:\b)[0-9]{2,4}[ .-])[0-9]{2,5}(?:[ .-][0-9]{2,5}){1,3}(?-u:\b)",
-            0,
+            r"(?:^|[^0-9 .-])[ .-]{0,2}((?:\([0-9]{2,4}\)[ .-]?|(?-u:\b)[0-9]{2,4}[ .-])[0-9]{2,5}(?:[ .-][0-9]{2,5}){1,3})(?-u:\b)",
+            1,
             is_phone,
         ),
         finder(

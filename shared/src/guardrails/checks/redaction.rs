@@ -25,6 +25,8 @@ pub struct Finder {
     pub group: usize,
     /// Says no to what only looks like one.
     pub is_one: fn(&str) -> bool,
+    /// It proves itself, so that what follows it can be told from it: `4111 1111 1111 1111 7` is a card and a 7.
+    pub proves_itself: bool,
     /// May be longer than the window: replaced only in a text that is complete.
     pub is_long: bool,
 }
@@ -43,6 +45,21 @@ impl Finder {
         let found = self.pattern.captures_at(text, at)?;
         let whole = found.get_match().range();
         Some(FoundPlace { value: found.get(self.group).map_or(whole.clone(), |value| value.range()), whole })
+    }
+}
+
+impl Finder {
+    /// The value, if it is one, without what only follows it.
+    fn confirm(&self, text: &str, value: Range<usize>) -> Option<Range<usize>> {
+        if (self.is_one)(&text[value.clone()]) {
+            return Some(value);
+        }
+        if !self.proves_itself {
+            return None;
+        }
+        let separators = text[value.clone()].rmatch_indices([' ', '-']);
+        let mut shorter = separators.map(|(at, _)| value.start..value.start + at);
+        shorter.find(|shorter| (self.is_one)(&text[shorter.clone()]))
     }
 }
 
@@ -78,9 +95,9 @@ impl Redaction {
         for (rank, finder) in self.finders.iter().enumerate() {
             let (mut at, mut mistaken) = (0, 0);
             while let Some(place) = finder.find_at(text, at) {
-                if (finder.is_one)(&text[place.value.clone()]) {
-                    at = ceil(text, place.whole.end.max(place.whole.start + 1));
-                    found.push((place.value, rank, finder.category));
+                if let Some(value) = finder.confirm(text, place.value) {
+                    at = ceil(text, value.end.max(place.whole.start + 1));
+                    found.push((value, rank, finder.category));
                 } else {
                     // One may begin inside what only looks like one; not for ever, since callers write the text.
                     mistaken += 1;
@@ -204,9 +221,12 @@ impl Check for Redaction {
         }
         let mut decided = text.len();
         if !is_end {
-            // Between words where there is a space, so that the rest does not begin inside one.
+            // Between words where there are some, and not between the groups of a number, so that the rest begins with nothing
+            // that belongs to what is gone.
             let last = floor(text, text.len().saturating_sub(WINDOW));
-            decided = text[..last].rfind(char::is_whitespace).map_or(last, |space| floor(text, space));
+            let is_border = |(_, pair): &(usize, &[u8])| pair[1].is_ascii_whitespace() && pair[0].is_ascii_alphabetic();
+            let border = text.as_bytes()[..last].windows(2).enumerate().rev().take(WINDOW).find(is_border);
+            decided = border.map_or(last, |(at, _)| at + 1);
         }
         let mut replaced = String::with_capacity(decided);
         let mut at = 0;

@@ -17,7 +17,14 @@ pub fn compile(parameters: &Parameters<'_>) -> Result<Box<dyn Check>, Fault> {
 
 fn finder(category: &'static str, pattern: &str, group: usize, is_one: fn(&str) -> bool) -> Finder {
     let pattern = Regex::new(pattern).expect("the patterns of this table are tested");
-    Finder { category, pattern, group, is_one, is_long: category == "PRIVATE_KEY" || category == "JWT" }
+    Finder {
+        category,
+        pattern,
+        group,
+        is_one,
+        proves_itself: false,
+        is_long: category == "PRIVATE_KEY" || category == "JWT",
+    }
 }
 
 /// How the keys of vendors begin, and what follows.
