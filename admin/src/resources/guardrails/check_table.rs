@@ -111,6 +111,7 @@ pub fn run(check: &Value, subject: &TrialSubject) -> Value {
         headers: &HeaderMap::new(),
         now: Utc::now().timestamp(),
         text: None,
+        is_growing: false,
     });
     let mut shown = verdict.to_json();
     if let Some(json) = verdict.transformed {
