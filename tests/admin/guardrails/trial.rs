@@ -52,8 +52,8 @@ async fn trying_needs_to_read_and_leaves_no_trace() {
 async fn each_check_says_what_it_finds_and_an_error_fails_only_where_it_is_to() {
     let service = Service::start().await;
     let client = service.administrator();
-    // A request that names no model is one that this check cannot judge.
-    let models = |fails: bool| json!({ "id": "default.modelwhitelist", "parameters": { "models": ["m"], "failOnError": fails } });
+    let counted =
+        |fails: bool| json!({ "id": "default.wordCount", "parameters": { "maxWords": 9, "failOnError": fails } });
     let off = json!({ "id": "default.contains", "parameters": { "words": ["b"] }, "is_enabled": false });
     let keys = json!({ "id": "jsonKeys", "parameters": { "keys": ["a"], "operator": "all" } });
     let chat = |text: &str| json!({ "messages": [{ "role": "user", "content": text }] });
@@ -67,11 +67,12 @@ async fn each_check_says_what_it_finds_and_an_error_fails_only_where_it_is_to() 
         (json!({ "checks": [keys], "response": answered("{\"b\": 1}") }), false, vec![(false, None)]),
         (json!({ "checks": [keys], "text": "{\"a\": 1}" }), true, vec![(true, None)]),
         (json!({ "checks": [keys], "request": chat("{\"a\": 1}") }), true, vec![(false, Some("WrongSide"))]),
-        (json!({ "checks": [models(false)], "request": chat("t") }), true, vec![(false, Some("NoModel"))]),
+        (json!({ "checks": [counted(false)], "text": "" }), true, vec![(false, Some("NoText"))]),
+        (json!({ "checks": [counted(true)], "text": "" }), false, vec![(false, Some("NoText"))]),
         (
-            json!({ "checks": [contains("any", &["t"]), models(true)], "request": chat("t") }),
-            false,
-            vec![(true, None), (false, Some("NoModel"))],
+            json!({ "checks": [counted(true), contains("any", &["t"])], "text": "t" }),
+            true,
+            vec![(true, None), (true, None)],
         ),
     ] {
         let answer = client.post(TEST, &body).await;

@@ -50,8 +50,8 @@ const WRITTEN: &str = "Of a workspace, or with `organisation_id` alone of the or
                        parameters that they do not take and actions that cannot be read are refused, all at once.";
 const CHANGED: &str = "Sets the fields that are sent and keeps the others. Other checks or actions make a new version, \
                        which runs at once.";
-const TRIED: &str = "Says what each check finds, by the code that runs on live requests. Nothing is saved, no provider \
-                     is asked, and checks that need a call of their own answer with an error that says so.";
+const TRIED: &str = "Says what each check finds, by the code that runs on live requests. Nothing is saved and no provider \
+                     is asked. Checks that this version does not run are refused, as they are in guardrails.";
 
 fn name() -> Schema {
     schema::text(1..=255).eg("No secrets")
