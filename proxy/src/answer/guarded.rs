@@ -3,7 +3,7 @@
 //! see what the client would.
 
 use super::soft_denial;
-use super::steps::{ResponseStep, Unusable};
+use super::steps::{LARGEST_CHANGED_BODY, ResponseStep, Unusable};
 use crate::conversation::WireFormat;
 use crate::guardrails::{
     CompiledHook, GuardInputs, GuardMeters, HeldBack, Release, Rewriting, SideResult, StreamShape, run_side,
@@ -225,7 +225,12 @@ impl ResponseStep for Guarded {
     }
 
     fn takes_body(&self, head: &ResponseHeader) -> bool {
-        let must_judge = !self.call.output.is_empty() && head.status.as_u16() == 200 && self.call.shape != Shape::Other;
+        // Vectors are only told of, and pass untold where they are too many to be held.
+        if self.call.shape == Shape::Embeddings {
+            let length = head.headers.get(header::CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse().ok());
+            return self.is_json && length.is_some_and(|length: usize| length <= LARGEST_CHANGED_BODY);
+        }
+        let must_judge = !self.call.output.is_empty() && head.status.as_u16() == 200;
         !self.is_stream && (self.is_json || must_judge)
     }
 

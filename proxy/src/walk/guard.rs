@@ -70,11 +70,13 @@ impl Engine {
         if let Some(denied) = denied(call, read.fields.is_true("stream")) {
             return denied;
         }
+        // Answers of other routes are nobody's to look into, and may be large.
+        let along = Some(call).filter(|call| call.shape != Shape::Other);
         match changed {
-            None => self.try_target(client, visit, errand, leaf, body, read.fields, Some(call)).await,
+            None => self.try_target(client, visit, errand, leaf, body, read.fields, along).await,
             Some(changed) => {
                 let fields = Fields::parse_object(changed).map_err(refused)?;
-                self.try_target(client, visit, errand, leaf, changed, &fields, Some(call)).await
+                self.try_target(client, visit, errand, leaf, changed, &fields, along).await
             }
         }
     }
