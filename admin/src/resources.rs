@@ -12,6 +12,7 @@ mod configs;
 mod deployments;
 mod explain;
 mod feedback;
+mod guardrails;
 mod integrations;
 mod invites;
 mod labels;
@@ -20,6 +21,7 @@ mod logs;
 mod model_configs;
 mod organisation;
 mod own_key;
+mod plugins;
 mod policies;
 mod providers;
 mod secret_references;
@@ -53,6 +55,7 @@ pub fn routes() -> Routes {
         .merge(deployments::routes())
         .merge(explain::routes())
         .merge(feedback::routes())
+        .merge(guardrails::routes())
         .merge(integrations::routes())
         .merge(providers::routes())
         .merge(virtual_keys::routes())
@@ -60,6 +63,7 @@ pub fn routes() -> Routes {
         .merge(log_exports::routes())
         .merge(logs::routes())
         .merge(organisation::routes())
+        .merge(plugins::routes())
         .merge(policies::routes())
         .merge(secret_references::routes())
         .merge(users::routes())

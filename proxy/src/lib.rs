@@ -7,6 +7,7 @@
 //! - `identity`: who is asking: keys, tokens, deployments, and the metadata a caller gives
 //! - `catalog`: what a workspace has: its config, providers, models and credentials, and the target made of them
 //! - `routing`: which target comes next: compiled plans, conditions, retries, circuit breakers. Pure
+//! - `guardrails`: checks before a request is sent and before its answer is passed on: when they run and what follows. Pure
 //! - `admission`: which limits apply to a request, how much it may use, and what the client is told of them
 //! - `limits`: counters, reservations and leases of rate limits and budgets; turns at providers that limit concurrency
 //! - `signing`: credentials that must be computed: signatures, and tokens that are fetched, kept and renewed ahead
@@ -33,6 +34,7 @@ pub mod conversation;
 pub mod framing;
 #[doc(hidden)]
 pub mod fuzzing;
+pub mod guardrails;
 pub mod identity;
 pub mod journal;
 pub mod limits;

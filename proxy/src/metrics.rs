@@ -7,6 +7,7 @@ mod providers;
 
 pub use providers::ProviderNumber;
 
+use crate::guardrails::GuardMeters;
 use crate::journal::JournalMeters;
 use crate::limits::{self, fairness};
 use crate::net::dial::Class;
@@ -110,6 +111,7 @@ pub struct Metrics {
     pub journal: Arc<JournalMeters>,
     pub limits: Arc<limits::LimitMeters>,
     pub fairness: Arc<fairness::FairnessMeters>,
+    pub guardrails: Arc<GuardMeters>,
 }
 
 impl Metrics {
@@ -241,6 +243,7 @@ impl Metrics {
             journal: Arc::new(JournalMeters::new(&registry)?),
             limits: Arc::new(limits::LimitMeters::new(&registry)?),
             fairness: Arc::new(fairness::FairnessMeters::new(&registry)?),
+            guardrails: Arc::new(GuardMeters::new(&registry)?),
             draining: gauge(&registry, "gateway_draining", "1 while the process finishes its last requests.")?,
             registry,
         })

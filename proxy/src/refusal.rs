@@ -11,6 +11,7 @@ pub use code::{RefusalCode, RefusalKind};
 
 use self::{RefusalCode as Code, RefusalKind as Kind};
 use crate::limits::LimitHit;
+use serde_json::Value;
 use shared::config::Fault;
 use shared::identity::jwt::Rejection;
 use std::borrow::Cow;
@@ -44,7 +45,12 @@ pub struct Refusal {
     pub errors: Box<[Fault]>,
     /// The limit that was reached.
     pub hit: Option<Box<LimitHit>>,
+    /// What guardrails said, of a denial by one.
+    pub hook_results: Option<Box<Value>>,
 }
+
+/// What a denial by a guardrail says, unless the guardrail has words of its own.
+pub const DENIED: &str = "blocked by a guardrail, see hook_results";
 
 impl Refusal {
     fn new(status: u16, kind: Kind, code: Code, message: impl Into<Cow<'static, str>>) -> Self {
@@ -57,6 +63,7 @@ impl Refusal {
             retry_after_s: None,
             errors: Box::default(),
             hit: None,
+            hook_results: None,
         }
     }
 
@@ -327,6 +334,13 @@ impl Refusal {
     fn at(mut self, hit: LimitHit) -> Self {
         self.hit = Some(Box::new(hit));
         self
+    }
+
+    /// A guardrail denies the request, or what was answered.
+    pub fn denied_by_guardrail(message: Option<String>, hook_results: Value) -> Self {
+        let message = message.map_or(Cow::Borrowed(DENIED), Cow::Owned);
+        let denied = Self::new(446, Kind::HooksFailed, Code::HooksFailed, message);
+        Self { hook_results: Some(Box::new(hook_results)), ..denied }
     }
 
     pub fn timeout(ms: u128) -> Self {

@@ -51,7 +51,7 @@ use proxy::runtime::background::Background;
 use proxy::runtime::settings::Settings;
 use proxy::signing::Signing;
 use proxy::snapshot::Snapshot;
-use proxy::walk::{Admitter, Authenticator, BodyLimits, Engine, Planner, ProviderCalls, Recorder, Router};
+use proxy::walk::{Admitter, Authenticator, BodyLimits, Engine, Guards, Planner, ProviderCalls, Recorder, Router};
 use shared::log_store::LogStore;
 use shared::prices::{FetchedPrices, PriceFetch, Sources};
 use shared::seal::{MasterKeys, Sealer};
@@ -270,6 +270,7 @@ fn engine(
             first_byte: Duration::from_millis(settings.upstream.upstream_first_byte_timeout_ms),
             stream_idle: Duration::from_millis(settings.upstream.upstream_stream_idle_timeout_ms),
             has_policies: settings.features.policy_enabled,
+            guards: Guards::new(snapshot.clone(), metrics.guardrails.clone(), settings.features.guardrails_enabled),
         },
         calls: ProviderCalls {
             dialer,

@@ -11,6 +11,7 @@ pub mod disk;
 pub mod disk_keeper;
 pub mod feed;
 pub mod follower;
+mod guardrails;
 pub mod list_pool;
 mod lookups;
 mod made_of;
@@ -21,6 +22,7 @@ pub mod sharded;
 mod tables;
 
 pub use follower::Follower;
+pub use guardrails::DefaultGuardrails;
 pub use made_of::Catalog;
 pub use policies::Policies;
 pub use progress::{Confirmed, FeedProgress};
@@ -31,8 +33,8 @@ use collection::{Collection, Followed, Incoming, Merged};
 use disk::SnapshotView;
 use policies::ByWorkspace;
 use shared::model::{
-    ApiKey, Deployment, Integration, IntegrationModel, IntegrationWorkspace, Organisation, Person, PolicyEntity,
-    Provider, RateLimitsPolicy, SecretReference, UsageLimitsPolicy, Workspace,
+    ApiKey, Deployment, Guardrail, GuardrailVersion, Integration, IntegrationModel, IntegrationWorkspace, Organisation,
+    Person, Plugin, PolicyEntity, Provider, RateLimitsPolicy, SecretReference, UsageLimitsPolicy, Workspace,
 };
 use shared::seal::data_key::DataKey;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -52,6 +54,9 @@ pub struct Snapshot {
     integration_workspaces: Collection<IntegrationWorkspace>,
     data_keys: Collection<DataKey>,
     secret_references: Collection<SecretReference>,
+    guardrails: Collection<Guardrail>,
+    guardrail_versions: Collection<GuardrailVersion>,
+    plugins: Collection<Plugin>,
     rate_policies: Collection<RateLimitsPolicy>,
     usage_policies: Collection<UsageLimitsPolicy>,
     policy_entities: Collection<PolicyEntity>,
@@ -83,6 +88,9 @@ impl Snapshot {
             integration_workspaces: Collection::empty(),
             data_keys: Collection::empty(),
             secret_references: Collection::empty(),
+            guardrails: Collection::empty(),
+            guardrail_versions: Collection::empty(),
+            plugins: Collection::empty(),
             rate_policies: Collection::empty(),
             usage_policies: Collection::empty(),
             policy_entities: Collection::empty(),
@@ -99,7 +107,7 @@ impl Snapshot {
     }
 
     /// Every table the proxy follows, in the order they are read.
-    pub fn collections(&self) -> [&dyn Followed; 15] {
+    pub fn collections(&self) -> [&dyn Followed; 18] {
         [
             &self.organisations,
             &self.workspaces,
@@ -108,6 +116,9 @@ impl Snapshot {
             &self.deployments,
             &self.data_keys,
             &self.secret_references,
+            &self.guardrails,
+            &self.guardrail_versions,
+            &self.plugins,
             &self.integrations,
             &self.integration_models,
             &self.integration_workspaces,

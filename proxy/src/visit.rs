@@ -87,6 +87,13 @@ impl Visit {
         }
     }
 
+    /// What guardrails said, as JSON, as far as it is known.
+    pub fn checked(&mut self, results: Option<String>) {
+        if let (Some(log), Some(results)) = (&mut self.observer.log, results) {
+            log.checked(results);
+        }
+    }
+
     /// The call is about to leave; it must not if this fails.
     pub fn leaves(&mut self) -> Result<(), Refusal> {
         self.observer.leaves(self.request.uuid())?;

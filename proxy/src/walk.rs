@@ -21,6 +21,8 @@ mod call;
 pub mod circuits;
 pub mod explain;
 mod fair_turn;
+mod guard;
+pub mod guards;
 mod hedge;
 mod ignored_headers;
 mod kept;
@@ -49,6 +51,7 @@ pub use admitter::Admitter;
 pub use authenticator::Authenticator;
 pub use body_limits::BodyLimits;
 pub use call::ProviderCalls;
+pub use guards::Guards;
 pub use kept::KeptRequest;
 pub use passage::{Passage, RelayAsk};
 pub use planner::Planner;
@@ -59,6 +62,7 @@ pub use router::Router;
 use crate::answer::{self, Ended, StreamFrames};
 use crate::catalog::choose_plan::wished_retry;
 use crate::catalog::target::Target;
+use crate::guardrails::shape;
 use crate::identity::identify::{INFERENCE, LISTING, Principal};
 use crate::identity::metadata::trace_id;
 use crate::metrics::{Lane, Metrics, Outcome};
@@ -81,6 +85,7 @@ use bytes::Bytes;
 use pingora_http::RequestHeader;
 use serde_json::{Map, Value};
 use shared::config::Retry;
+use shared::guardrails::Shape;
 use std::net::IpAddr;
 use std::sync::Arc;
 
@@ -302,8 +307,13 @@ impl Engine {
             let resolver = self.router.resolver(visit.request.began_at);
             let target = resolver.resolve(plan.leaf(0), headers, &known.caller, None)?.target;
             visit.routing.provider = Some(target.provider.label.clone());
-            // A provider that has no place of its own for this endpoint takes the caller's bytes as they are.
+            // A provider that has no place of its own for this endpoint takes the caller's bytes as they are, unless somebody
+            // must look into them.
             if endpoint.native_route().is_none() && target.provider.row.way(endpoint.family(), "").is_none() {
+                if shape(endpoint.family()) != Shape::Other && self.router.guards.has_defaults(&known.caller) {
+                    let why = "guardrails of the workspace must look into it, and its form is not known";
+                    return Err(Refusal::endpoint_not_supported(&target.provider.name, why));
+                }
                 return self.open_relay(path(), Some(target), head, headers, known, visit).await;
             }
             first = Some(target);

@@ -25,6 +25,7 @@ mod tree;
 pub use crate::settings::config_limits::ConfigLimits;
 pub use fault::{Code, Fault};
 pub use fields::{NESTED_FIELDS, QUERY_OPERATORS};
+pub use hooks::{RESERVED as HOOK_FIELDS, shorthand_check};
 pub use host::check as check_custom_host;
 pub use inherited::Inherited;
 pub use node::FIELDS;

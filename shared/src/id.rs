@@ -23,6 +23,7 @@ pub type IntegrationId = Id<OfIntegration>;
 pub type ProviderId = Id<OfProvider>;
 pub type ConfigId = Id<OfConfig>;
 pub type PolicyId = Id<OfPolicy>;
+pub type GuardrailId = Id<OfGuardrail>;
 
 pub enum OfOrganisation {}
 pub enum OfWorkspace {}
@@ -32,6 +33,7 @@ pub enum OfIntegration {}
 pub enum OfProvider {}
 pub enum OfConfig {}
 pub enum OfPolicy {}
+pub enum OfGuardrail {}
 
 /// A UUID of one kind of thing.
 pub struct Id<T>(Uuid, PhantomData<fn() -> T>);

@@ -13,6 +13,7 @@
 //! - `cloud`: keys, tokens and signatures of AWS, Azure and Google, and who this process is to them
 //! - `secrets`: credentials that outside secret managers hold
 //! - `providers`: the bundled table of providers and their endpoints
+//! - `guardrails`: checks of requests and answers: the table of them, and those that need nobody else
 //! - `config`: the config object: parsed and checked
 //! - `template`: prompt templates: parsed once, filled in with a call's values
 //! - `model`: rows that admin writes and the proxy reads, one noun per file
@@ -29,6 +30,7 @@ pub mod cloud;
 pub mod config;
 pub mod cost;
 pub mod db;
+pub mod guardrails;
 pub mod headers;
 pub mod id;
 pub mod identity;

@@ -21,7 +21,7 @@ fn secret(n: usize) -> String {
 }
 
 /// How many of the requests are accepted; they come first.
-const ACCEPTED: usize = 18;
+const ACCEPTED: usize = 20;
 
 /// Requests with secrets: those that are accepted, and those that are refused while the secret is at hand.
 fn requests(workspace: &Value, mock: &str) -> Vec<(Method, &'static str, Value)> {
@@ -148,7 +148,16 @@ fn requests(workspace: &Value, mock: &str) -> Vec<(Method, &'static str, Value)>
                 { "provider": "openai", "api_key": s(51), "oracle_private_key": s(52), "oracle_key_passphrase": s(53) },
             ] }).to_string() }),
         ),
+        (
+            Method::POST,
+            "/plugins",
+            json!({ "id": "aiguard", "credentials": { "apiKey": s(60), "account": { "id": s(61) } } }),
+        ),
+        (Method::PUT, "/plugins/aiguard", json!({ "credentials": { "apiKey": s(62) } })),
         // Refused, each for another reason.
+        (Method::POST, "/plugins", json!({ "id": "nobody", "credentials": { "apiKey": s(63) } })),
+        (Method::POST, "/plugins", json!({ "id": "aiguard", "credentials": { "apiKey": [s(64)] } })),
+        (Method::PUT, "/plugins/aiguard", json!({ "credentials": { "masked_apiKey": s(65) } })),
         (
             Method::POST,
             "/configs",
@@ -255,6 +264,7 @@ async fn no_secret_is_found_anywhere_after_it_went_in() {
         "/audit-logs",
         "/secret-references",
         "/configs",
+        "/plugins",
     ] {
         assert_clean(path, &client.get(path).await.text());
     }

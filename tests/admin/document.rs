@@ -143,6 +143,9 @@ async fn examples_of_what_is_created_are_accepted() {
         "/admin/users/invites",
         "/admin/workspaces",
         "/deployments",
+        "/guardrails",
+        "/guardrails/test",
+        "/plugins",
         "/policies/rate-limits",
         "/policies/usage-limits",
     ] {

@@ -79,6 +79,18 @@ pub fn samples() -> Vec<Sample> {
         recorded_as: "secret_references",
         is_in_workspace: false,
     };
+    let guardrails = Sample {
+        path: "/guardrails",
+        body: json!({
+            "name": "Guardrail {n}", "actions": { "deny": true },
+            "checks": [{ "id": "default.contains", "parameters": { "operator": "none", "words": ["x"] } }],
+        }),
+        change: json!({ "actions": { "deny": false } }),
+        wrong: (json!({ "name": "x", "checks": [{ "id": 7 }], "actions": {} }), "checks[0].id"),
+        delete: json!({}),
+        recorded_as: "guardrails",
+        is_in_workspace: true,
+    };
     let catalogue = [
         Sample {
             path: "/integrations",
@@ -139,7 +151,7 @@ pub fn samples() -> Vec<Sample> {
     plain
         .into_iter()
         .chain(policies)
-        .chain([keys, configs, secret_references, deployments])
+        .chain([keys, configs, guardrails, secret_references, deployments])
         .chain(workspaces)
         .chain(catalogue)
         .collect()
@@ -169,7 +181,7 @@ impl Sample {
 
     /// Whether two of the same cannot be made.
     pub fn is_unique(&self) -> bool {
-        !["/api-keys", "/configs", "/virtual-keys"].contains(&self.path) && !self.is_revivable()
+        !["/api-keys", "/configs", "/guardrails", "/virtual-keys"].contains(&self.path) && !self.is_revivable()
     }
 
     /// Whether a change finds archived ones too, so that it can bring them back.
@@ -196,6 +208,10 @@ pub static FURTHER: &[&str] = &[
     "/api-keys/{type}/{subType}",
     "/api-keys/{id}/rotate",
     "/configs/{slug}/rollback",
+    "/guardrails/test",
+    "/guardrails/{id}/rollback",
+    "/plugins",
+    "/plugins/{id}",
     "/admin/organisation",
     "/admin/organisation/defaults",
     "/admin/organisation/security-settings",

@@ -143,6 +143,24 @@ impl Caller<'_> {
         self.post(&format!("{path}/rollback"), json!({ "version_id": first })).await;
     }
 
+    async fn guardrails(&mut self) {
+        let checks = json!([{ "id": "default.contains", "parameters": { "operator": "none", "words": ["x"] } }]);
+        let organisation = self.service.home.organisation_id;
+        let body = json!({ "name": "g", "checks": checks, "actions": {}, "organisation_id": organisation });
+        let made = self.post("/guardrails", body).await;
+        let path = format!("/guardrails/{}", made["slug"].as_str().unwrap());
+        self.put(&path, json!({ "actions": { "deny": true } })).await;
+        self.get(&format!("{path}/versions")).await;
+        self.post(&format!("{path}/rollback"), json!({ "version_id": made["version_id"] })).await;
+        self.get("/guardrails/checks").await;
+        self.post("/guardrails/test", json!({ "checks": checks, "text": "x" })).await;
+        self.put("/admin/organisation/defaults", json!({ "output_guardrails": [made["id"]] })).await;
+        self.get("/admin/organisation/defaults").await;
+        self.post("/plugins", json!({ "id": "aiguard", "credentials": { "apiKey": "ag-0123456789" } })).await;
+        self.put("/plugins/aiguard", json!({ "credentials": { "apiKey": "ag-9876543210" } })).await;
+        self.get("/plugins").await;
+    }
+
     async fn integrations(&mut self) {
         let body = json!({ "name": "Main", "slug": "main", "ai_provider_id": "openai", "key": "sk-0123456789" });
         self.post("/integrations", body).await;
@@ -237,6 +255,7 @@ async fn every_operation_that_is_built_succeeds_and_answers_as_documented() {
     caller.people().await;
     caller.keys().await;
     caller.configs().await;
+    caller.guardrails().await;
     caller.integrations().await;
     caller.policies().await;
     caller.logs(&place).await;

@@ -209,16 +209,18 @@ async fn whoever_may_read_configs_and_logs_may_ask_and_an_admin_key_names_the_wo
 }
 
 #[tokio::test]
-async fn guardrails_of_a_config_are_told_as_not_run() {
+async fn guardrails_of_a_config_are_told_with_what_they_check() {
     let stack = Stack::start().await;
     let config = json!({
         "strategy": { "mode": "fallback" },
-        "targets": [{ "provider": "openai", "api_key": "k", "input_guardrails": ["pg-one"] }, { "provider": "openai", "api_key": "k" }],
+        "targets": [{ "provider": "openai", "api_key": "k", "input_guardrails": ["pg-one", { "notNull": {}, "deny": true }] }, { "provider": "openai", "api_key": "k" }],
     });
     let told = explain(&stack, question(&config)).await.json();
-    let expected = json!([{ "option": "config.targets[0]", "is_reached": true, "is_run": false }]);
+    let short = json!({ "id": "input_guardrail_1", "checks": ["default.notNull"], "deny": true, "async": false,
+                        "stream": "report" });
+    let expected = json!([{ "option": "config.targets[0]", "is_reached": true, "is_run": true, "input": [short],
+                            "output": [] }]);
     assert_eq!(told["guardrails"], expected, "{told}");
-    assert_eq!(told["plan"][0]["target"]["refusal"]["status"], 501, "{told}");
 }
 
 #[tokio::test]

@@ -17,6 +17,7 @@ mod families;
 mod forms;
 mod frames;
 mod framing;
+mod guardrails;
 mod headers;
 mod http2;
 mod identity;

@@ -9,8 +9,8 @@ mod faults;
 mod heartbeats;
 mod hedges;
 mod matrix;
-mod translated_matrix;
 pub mod saved;
+mod translated_matrix;
 
 use harness::{Answer, Client, Stack, chat};
 use serde_json::{Value, json};

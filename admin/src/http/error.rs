@@ -43,6 +43,9 @@ pub enum ApiError {
     /// Deleting it would take something away from others, whom `by` lists.
     #[error("This {object} is in use by {}; `?force=true` deletes it all the same", InUseBy::spoken(.by))]
     InUse { object: &'static str, by: Vec<InUseBy> },
+    /// It runs by default for those whom `by` lists, and no force takes it from them.
+    #[error("This {object} is a default of {}; take it out of those defaults first", InUseBy::spoken(.by))]
+    DefaultOf { object: &'static str, by: Vec<InUseBy> },
     /// Also the answer for what exists outside the caller's organisation or workspace: never confirm it.
     #[error("There is no such {0}")]
     NotFound(&'static str),
@@ -117,7 +120,7 @@ impl ApiError {
             Self::Unauthenticated(_) => StatusCode::UNAUTHORIZED,
             Self::Token(rejection) if rejection.is_forbidden() => StatusCode::FORBIDDEN,
             Self::Token(_) => StatusCode::UNAUTHORIZED,
-            Self::Conflict(_) | Self::InUse { .. } => StatusCode::CONFLICT,
+            Self::Conflict(_) | Self::InUse { .. } | Self::DefaultOf { .. } => StatusCode::CONFLICT,
             Self::NotFound(_) | Self::NoSuch { .. } | Self::NotListed(_) => StatusCode::NOT_FOUND,
             Self::FeatureOff { .. } | Self::LimitReached { .. } => StatusCode::PAYMENT_REQUIRED,
             Self::RateLimited { .. } => StatusCode::TOO_MANY_REQUESTS,
@@ -138,7 +141,7 @@ impl ApiError {
             Self::Unauthenticated(_) => "AB05",
             Self::RateLimited { .. } => "AB06",
             Self::Token(rejection) => rejection.code(),
-            Self::Conflict(_) | Self::InUse { .. } => "AB07",
+            Self::Conflict(_) | Self::InUse { .. } | Self::DefaultOf { .. } => "AB07",
             Self::NotFound(_) | Self::NoSuch { .. } | Self::NotListed(_) => "AB08",
             Self::FeatureOff { .. } | Self::LimitReached { .. } => "AB09",
             Self::NotBuilt => "AB10",
@@ -179,7 +182,7 @@ impl ApiError {
             _ => json!({ "message": message, "type": self.kind(), "param": field, "code": self.code() }),
         };
         let mut data = json!({ "message": message, "errorCode": self.code(), "errors": errors });
-        if let Self::InUse { by, .. } = self {
+        if let Self::InUse { by, .. } | Self::DefaultOf { by, .. } = self {
             data["in_use_by"] = json!(by);
         }
         json!({ "success": false, "message": message, "data": data, "error": error, "request_id": request_id })

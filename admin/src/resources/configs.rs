@@ -4,6 +4,7 @@
 mod content;
 mod credentials;
 mod docs;
+mod guardrail_references;
 mod references;
 mod usage;
 
@@ -169,6 +170,7 @@ impl Resource for Config {
         if verb != Verb::Delete {
             versions::keep(self, action).await?;
             references::warn_of_missing(action, self.workspace_id, &self.config).await?;
+            guardrail_references::warn_of_missing(action, self.workspace_id, &self.config).await?;
         }
         Ok(())
     }

@@ -128,6 +128,7 @@ impl Resource for Workspace {
         let row = action.tx.query_one(ORGANISATION, &[&action.organisation_id()]).await?;
         let (organisation, schema): (Value, Option<Value>) = (row.try_get("settings")?, row.try_get("schema")?);
         settings::conform(&schema.unwrap_or_default(), &body.defaults)?;
+        settings::find_guardrails(action, None, &mut body.defaults).await?;
         let name = body.name.take().ok_or_else(|| ApiError::field("name", "is required"))?;
         let (icon, name) = naming::split(text::name("name", name)?);
         let slug = match body.slug.take() {
@@ -139,7 +140,7 @@ impl Resource for Workspace {
         Ok(columns.set("name", name).set("slug", slug).set("created_by", action.call.caller.actor_id()))
     }
 
-    async fn update(action: &Action<'_>, current: &Self, body: WorkspaceChange) -> Result<Columns, ApiError> {
+    async fn update(action: &Action<'_>, current: &Self, mut body: WorkspaceChange) -> Result<Columns, ApiError> {
         let is_bound = action.call.caller.workspace_id().is_some();
         let reaches_out = body.name.is_some()
             || body.icon.is_sent()
@@ -151,6 +152,7 @@ impl Resource for Workspace {
                 "A workspace's own key may change its description, defaults and limits only",
             ));
         }
+        settings::find_guardrails(action, Some(current.id), &mut body.defaults).await?;
         written(action, body, Some(current), &current.organisation_settings)
     }
 

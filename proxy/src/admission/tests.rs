@@ -26,6 +26,7 @@ fn caller() -> Principal {
         is_metrics_only: false,
         limits: limits(20),
         priority: 10,
+        guardrails: Default::default(),
     };
     let key = ApiKey {
         id: Uuid::from_u128(2).into(),

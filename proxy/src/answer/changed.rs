@@ -1,7 +1,8 @@
 //! A plain answer that steps have changed. It is whole, and its length is its own: the provider's would cut it or leave
 //! the client waiting. Usage is read from what the provider sent, and what is logged is what the client gets.
 
-use super::{AnswerSource, ChangedBody, Ended, Steps, client_head, late_event};
+use super::{AnswerFailure, AnswerSource, ChangedBody, Ended, Steps, client_head, late_event};
+use crate::metrics::Outcome;
 use crate::net::downstream::Downstream;
 use crate::visit::Visit;
 use http::{HeaderValue, header};
@@ -13,12 +14,19 @@ pub async fn deliver(
     steps: &mut Steps,
     visit: &mut Visit,
 ) -> Result<Ended, Ended> {
+    visit.checked(steps.told());
+    if let Some(refusal) = body.denial {
+        if let Some(log) = &mut visit.observer.log {
+            log.counts(&body.read, true);
+        }
+        return Err(Ended::Failed(AnswerFailure { refusal: *refusal, outcome: Some(Outcome::Answered) }));
+    }
     // It is in memory already: it becomes an event whatever its length.
     if visit.answer.pulse.has_begun {
         return late_event::tell(client, source, &body.read, &body.passed, visit).await;
     }
     visit.answer.pulse.every = None;
-    let ChangedBody { read, passed } = body;
+    let ChangedBody { read, passed, .. } = body;
     let mut head = source.take_head();
     head.insert_header(header::CONTENT_LENGTH, HeaderValue::from(passed.len())).expect("a number is a header");
     client.write_head(client_head(head, steps, visit)).await?;

@@ -39,6 +39,8 @@ pub struct ChangedBody {
     pub read: Bytes,
     /// What the client gets.
     pub passed: Bytes,
+    /// Why it gets something else.
+    pub denial: Option<Box<Refusal>>,
 }
 
 pub struct HeldStream {
@@ -121,8 +123,12 @@ async fn plain(
 
 fn changed(read: Bytes, provider: &str, steps: &mut Steps) -> Result<ChangedBody, Ended> {
     match steps.body(read.clone()) {
-        Ok(passed) => Ok(ChangedBody { read, passed }),
-        Err(why) => Err(unusable(&why, provider)),
+        Ok(passed) => Ok(ChangedBody { read, passed, denial: None }),
+        // Not the provider's fault: it has answered, and is paid for it.
+        Err(why) => match steps.denial() {
+            Some(refusal) => Ok(ChangedBody { read, passed: Bytes::new(), denial: Some(refusal) }),
+            None => Err(unusable(&why, provider)),
+        },
     }
 }
 

@@ -9,6 +9,7 @@
 //! with an error event.
 
 use super::client_frames::{Framer, StreamFrames};
+use crate::refusal::Refusal;
 use bytes::{Bytes, BytesMut};
 use http::response::Parts;
 use pingora_http::ResponseHeader;
@@ -45,6 +46,26 @@ pub trait ResponseStep: Send {
     /// The stream is complete: events that were held back. Not called for a stream that breaks off.
     fn finish(&mut self) -> Result<Bytes, Unusable> {
         Ok(Bytes::new())
+    }
+
+    /// The status of the answer, where it is another than the provider's.
+    fn status(&self) -> Option<u16> {
+        None
+    }
+
+    /// Why the gateway itself refuses an answer that it found unusable.
+    fn denial(&mut self) -> Option<Box<Refusal>> {
+        None
+    }
+
+    /// Whether the beginning of a stream may wait: then its head waits too.
+    fn holds(&self) -> bool {
+        false
+    }
+
+    /// What is to be logged of it, once it is known, as JSON.
+    fn told(&mut self) -> Option<String> {
+        None
     }
 }
 
@@ -112,6 +133,22 @@ impl Steps {
 
     pub fn body(&mut self, body: Bytes) -> Result<Bytes, Unusable> {
         self.steps.iter_mut().try_fold(body, |body, step| step.body(body))
+    }
+
+    pub fn status(&self) -> Option<u16> {
+        self.steps.iter().find_map(|step| step.status())
+    }
+
+    pub fn denial(&mut self) -> Option<Box<Refusal>> {
+        self.steps.iter_mut().find_map(|step| step.denial())
+    }
+
+    pub fn hold(&self) -> bool {
+        self.steps.iter().any(|step| step.holds())
+    }
+
+    pub fn told(&mut self) -> Option<String> {
+        self.steps.iter_mut().find_map(|step| step.told())
     }
 
     /// What the client gets of these events; `is_end` when no more will come.

@@ -1,12 +1,15 @@
 //! A stream on its way to the client: whole events, as the steps leave them, and one error event in the client's dialect
 //! should it break off or end without having said that it is over.
 
-use super::{AnswerSource, Broken, Ended, HeldStream, Steps, break_off, client_head, join, next};
+use super::{AnswerFailure, AnswerSource, Broken, Ended, HeldStream, Steps, break_off, client_head, join, next};
+use crate::metrics::Outcome;
 use crate::net::dial::UpstreamError;
 use crate::net::downstream::Downstream;
+use crate::refusal::Refusal;
 use crate::visit::Visit;
 use bytes::BytesMut;
 use http::header;
+use pingora_http::ResponseHeader;
 
 pub async fn deliver(
     client: &mut impl Downstream,
@@ -22,12 +25,16 @@ pub async fn deliver(
         // Should the stream break off, one event more will be written than was announced.
         new.remove_header(&header::CONTENT_LENGTH);
         head = Some(new);
-        visit.answer.pulse.has_begun = true;
+        // A head that waits has not begun anything: should a heartbeat be due, it brings one of its own.
+        visit.answer.pulse.has_begun = !steps.hold();
     } else {
         visit.answers(&source.head().headers);
     }
     let mut whole = first;
     loop {
+        if steps.hold() && visit.answer.pulse.has_begun {
+            head = None;
+        }
         let is_last = source.is_done();
         ending.see(&whole);
         let mut is_cut = false;
@@ -45,18 +52,25 @@ pub async fn deliver(
                 Ok(passed) => passed,
                 Err(unusable) => {
                     visit.withholds(&whole);
-                    let broken = Broken::from_upstream(&UpstreamError::protocol(unusable.0), visit);
-                    if head.is_some() {
-                        visit.answer.pulse.has_begun = false;
-                        return Err(broken.into());
+                    visit.checked(steps.told());
+                    let is_begun = has_begun(head.as_ref(), steps, visit);
+                    if let Some(refusal) = steps.denial() {
+                        return Box::pin(end_denied(client, visit, steps, *refusal, is_begun)).await;
                     }
-                    return Box::pin(break_off(client, visit, steps, broken)).await;
+                    let broken = Broken::from_upstream(&UpstreamError::protocol(unusable.0), visit);
+                    return Box::pin(fail(client, visit, steps, broken, is_begun)).await;
                 }
             };
+            visit.checked(steps.told());
             visit.events(&whole, &passed, is_end);
             let passed = steps.framed(passed, is_end);
             match head.take() {
-                Some(head) => client.write_beginning(head, passed, is_end).await?,
+                // Nothing of it may be seen yet.
+                Some(waiting) if passed.is_empty() && !is_end && steps.hold() => head = Some(waiting),
+                Some(head) => {
+                    visit.answer.pulse.has_begun = true;
+                    client.write_beginning(head, passed, is_end).await?;
+                }
                 None if passed.is_empty() && !is_end => {}
                 None => client.write_body(passed, is_end).await?,
             }
@@ -64,22 +78,66 @@ pub async fn deliver(
         if is_cut {
             let error = UpstreamError::protocol("the stream ended before it was complete");
             let broken = Broken::from_upstream(&error, visit);
-            return Box::pin(break_off(client, visit, steps, broken)).await;
+            let is_begun = has_begun(head.as_ref(), steps, visit);
+            return Box::pin(fail(client, visit, steps, broken, is_begun)).await;
         }
         if is_last {
             return Ok(Ended::Complete);
         }
         let piece = match next(client, source, visit).await? {
             Ok(piece) => piece,
-            Err(broken) => return Box::pin(break_off(client, visit, steps, broken)).await,
+            Err(broken) => {
+                let is_begun = has_begun(head.as_ref(), steps, visit);
+                return Box::pin(fail(client, visit, steps, broken, is_begun)).await;
+            }
         };
         whole = match splitter.push(piece.unwrap_or_default()) {
             Ok(whole) => whole,
             Err(_) => {
                 let error = UpstreamError::protocol("an event is too large");
                 let broken = Broken::from_upstream(&error, visit);
-                return Box::pin(break_off(client, visit, steps, broken)).await;
+                let is_begun = has_begun(head.as_ref(), steps, visit);
+                return Box::pin(fail(client, visit, steps, broken, is_begun)).await;
             }
         };
     }
+}
+
+/// Whether the client has a head: this one, or that of a heartbeat while this one waited.
+fn has_begun(waiting: Option<&ResponseHeader>, steps: &Steps, visit: &Visit) -> bool {
+    waiting.is_none() || steps.hold() && visit.answer.pulse.has_begun
+}
+
+/// A stream that does not go on: with an event if it has begun, and else as if it had never been there.
+async fn fail(
+    client: &mut impl Downstream,
+    visit: &mut Visit,
+    steps: &mut Steps,
+    broken: Broken,
+    is_begun: bool,
+) -> Result<Ended, Ended> {
+    if is_begun {
+        return break_off(client, visit, steps, broken).await;
+    }
+    visit.answer.pulse.has_begun = false;
+    Err(broken.into())
+}
+
+/// A guardrail denies what comes next. The provider has done its part.
+async fn end_denied(
+    client: &mut impl Downstream,
+    visit: &mut Visit,
+    steps: &mut Steps,
+    refusal: Refusal,
+    is_begun: bool,
+) -> Result<Ended, Ended> {
+    if !is_begun {
+        visit.answer.pulse.has_begun = false;
+        return Err(Ended::Failed(AnswerFailure { refusal, outcome: Some(Outcome::Answered) }));
+    }
+    visit.answer.error_code = Some(refusal.code);
+    let event = refusal.event(visit.request.dialect, visit.id(), visit.tried_provider());
+    visit.ends_with(&event);
+    client.write_body(steps.framed(event, true), true).await?;
+    Ok(Ended::Complete)
 }

@@ -95,6 +95,9 @@ pub struct Record<'a> {
     /// Names of parameters that the target was not told, as a JSON list; none when there are none.
     #[serde(borrow, default)]
     pub dropped_params: RecordText<'a>,
+    /// What guardrails said, as JSON; none when there were none.
+    #[serde(borrow, default)]
+    pub hook_results: RecordText<'a>,
 }
 
 /// The strategy at the root of a config.
@@ -135,7 +138,7 @@ impl Record<'_> {
 }
 
 /// How many fields a record has.
-const FIELDS: u16 = 44;
+const FIELDS: u16 = 45;
 
 /// How many these bytes say they have.
 pub(super) fn fields_of(bytes: &[u8]) -> Option<u16> {

@@ -49,6 +49,7 @@ pub enum RefusalCode {
     UpstreamError,
     ControlPlaneUnavailable,
     InternalError,
+    HooksFailed,
 }
 
 /// As in `error.type`.
@@ -64,6 +65,7 @@ pub enum RefusalKind {
     RateLimit,
     UsageLimitExceeded,
     Upstream,
+    HooksFailed,
 }
 
 impl RefusalCode {
@@ -114,6 +116,7 @@ impl RefusalCode {
         Self::UpstreamError,
         Self::ControlPlaneUnavailable,
         Self::InternalError,
+        Self::HooksFailed,
     ];
 
     pub const fn as_str(self) -> &'static str {
@@ -163,6 +166,7 @@ impl RefusalCode {
             Self::UpstreamError => "upstream_error",
             Self::ControlPlaneUnavailable => "control_plane_unavailable",
             Self::InternalError => "internal_error",
+            Self::HooksFailed => "hooks_failed",
         }
     }
 
@@ -185,6 +189,7 @@ impl RefusalKind {
             Self::RateLimit => "rate_limit_error",
             Self::UsageLimitExceeded => "usage_limit_exceeded",
             Self::Upstream => "upstream_error",
+            Self::HooksFailed => "hooks_failed",
         }
     }
 }

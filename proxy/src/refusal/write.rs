@@ -39,6 +39,10 @@ impl Refusal {
         if let (Dialect::Anthropic, Some(provider)) = (dialect, provider) {
             value["provider"] = json!(provider);
         }
+        if let Some(results) = &self.hook_results {
+            value["hook_results"] = json!(results);
+            value["error"]["code"] = json!(null);
+        }
         if !self.errors.is_empty() {
             value["errors"] = json!(self.errors);
         }

@@ -89,9 +89,9 @@ impl Form {
     pub fn file(&self) -> Option<(String, Bytes)> {
         let part = self.parts.iter().find(|part| part.is_file)?;
         let head = &self.whole[part.whole.start..part.value.start];
-        let line = head.split(|byte| *byte == b'\n').find(|line| {
-            line.get(..19).is_some_and(|start| start.eq_ignore_ascii_case(b"content-disposition"))
-        });
+        let line = head
+            .split(|byte| *byte == b'\n')
+            .find(|line| line.get(..19).is_some_and(|start| start.eq_ignore_ascii_case(b"content-disposition")));
         let name = line.and_then(|line| parse::parameter(line.trim_ascii(), b"filename"));
         let name = name.map(|name| String::from_utf8_lossy(&name).into_owned()).unwrap_or_default();
         Some((name, self.whole.slice(part.value.clone())))

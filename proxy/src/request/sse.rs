@@ -153,6 +153,23 @@ pub fn events(mut bytes: &[u8]) -> impl Iterator<Item = SseEvent<'_>> {
     })
 }
 
+/// The same as the bytes they came in, comments and what lacks its blank line included.
+pub fn raw_events(bytes: &Bytes) -> Vec<Bytes> {
+    let mut found = Vec::new();
+    let (mut start, mut at) = (0, 0);
+    while let Some((line, rest)) = next_line(&bytes[at..]) {
+        at = bytes.len() - rest.len();
+        if line.is_empty() {
+            found.push(bytes.slice(start..at));
+            start = at;
+        }
+    }
+    if start < bytes.len() {
+        found.push(bytes.slice(start..));
+    }
+    found
+}
+
 fn next_line(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
     let newline = memchr2(b'\n', b'\r', bytes)?;
     let is_crlf = bytes[newline] == b'\r' && bytes.get(newline + 1) == Some(&b'\n');

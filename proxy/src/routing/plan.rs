@@ -7,6 +7,7 @@ mod field_tests;
 
 pub use compile::compile;
 
+use crate::guardrails::GuardPlan;
 use crate::request::body::edit::Edits;
 use crate::routing::breaker::Breaker;
 use crate::routing::latency::Latencies;
@@ -82,8 +83,8 @@ pub struct Leaf {
     pub id: Option<String>,
     /// Whether a list of models is the catalog's although a provider is named.
     pub fetch_integrated_models: bool,
-    /// Whether guardrails or mutators would look at its requests or answers.
-    pub has_guardrails: bool,
+    /// Which guardrails and mutators look at its requests and answers; most have none.
+    pub guards: Option<Box<GuardPlan>>,
     /// Parts of a config that this release stores but cannot act on; a request that needs one is told so.
     pub unsupported: Option<&'static str>,
 }

@@ -3,8 +3,8 @@
 use super::{Confirmed, SavedConfig, Snapshot};
 use chrono::Utc;
 use shared::model::{
-    ApiKey, Integration, IntegrationModel, IntegrationWorkspace, Organisation, Provider, RateLimitsPolicy,
-    UsageLimitsPolicy, Workspace,
+    ApiKey, Guardrail, GuardrailVersion, Integration, IntegrationModel, IntegrationWorkspace, Organisation, Plugin,
+    Provider, RateLimitsPolicy, UsageLimitsPolicy, Workspace,
 };
 use shared::seal::data_key::DataKey;
 
@@ -40,6 +40,19 @@ impl Snapshot {
         self.rate_policies.replace(rates);
         self.usage_policies.replace(budgets);
         self.advance(|_| {});
+        self
+    }
+
+    /// The same with just these guardrails, their versions and the credentials of their vendors.
+    pub fn with_guardrails(
+        self,
+        guardrails: Vec<Guardrail>,
+        versions: Vec<GuardrailVersion>,
+        plugins: Vec<Plugin>,
+    ) -> Self {
+        self.guardrails.replace(guardrails);
+        self.guardrail_versions.replace(versions);
+        self.plugins.replace(plugins);
         self
     }
 

@@ -45,6 +45,8 @@ pub struct Log {
     attempt: Option<Attempt>,
     /// What the client sent and got; none when only the row is kept.
     sheet: Option<LoggedExchange>,
+    /// What guardrails said, as JSON.
+    hook_results: Option<String>,
 }
 
 /// What a response of a session was promised.
@@ -97,6 +99,7 @@ impl Log {
             attempts: 0,
             attempt: None,
             sheet: rules.map(|rules| LoggedExchange::open(rules, head, headers.sensitive_headers)),
+            hook_results: None,
         })
     }
 
@@ -147,6 +150,16 @@ impl Log {
         if let Some(sheet) = &mut self.sheet {
             sheet.sends(target.origin.authority_value(), request.path(), request.headers(), body, asks_usage);
         }
+    }
+
+    /// What guardrails said so far.
+    pub fn checked(&mut self, results: String) {
+        // Verdicts without what was found, rather than nothing, where checks found too much.
+        const LONGEST: usize = 64 << 10;
+        self.hook_results = match results.len() {
+            ..=LONGEST => Some(results),
+            _ => Some(shortened_results(&results)),
+        };
     }
 
     /// The present target's format cannot say these parameters, or its row leaves them out.
@@ -358,4 +371,16 @@ impl Log {
             (None, _) => {}
         }
     }
+}
+
+/// The verdicts of hooks and checks alone.
+fn shortened_results(results: &str) -> String {
+    let mut results: Value = serde_json::from_str(results).unwrap_or_default();
+    for side in ["before_request_hooks", "after_request_hooks"] {
+        let hooks = results.get_mut(side).and_then(Value::as_array_mut);
+        for check in hooks.into_iter().flatten().filter_map(|hook| hook["checks"].as_array_mut()).flatten() {
+            check["data"] = Value::Null;
+        }
+    }
+    results.to_string()
 }

@@ -7,7 +7,7 @@ use super::fair_turn::Turn;
 use super::repair::repaired;
 use super::translate::TranslationInputs;
 use super::{Engine, EngineRequest, moment};
-use crate::answer::{self, AnswerFailure, Ended, StreamFrames, WireDialect, beside};
+use crate::answer::{self, AnswerFailure, Ended, GuardedCall, StreamFrames, WireDialect, beside};
 use crate::identity::metadata::add_user;
 use crate::journal::usage::stream_options;
 use crate::metrics::{Lane, Outcome};
@@ -28,6 +28,7 @@ use http::HeaderMap;
 use pingora_http::RequestHeader;
 use shared::providers::Family;
 use std::borrow::Cow;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 impl Engine {
@@ -109,13 +110,20 @@ impl Engine {
         // A heartbeat is a comment, which only server-sent events have.
         let takes_comments =
             fields.is_true("stream") && errand.frames().is_none_or(|frames| frames == StreamFrames::Events);
+        let mut guarded = None;
         loop {
             let leaf = course.leaf();
             visit.routing.option = course.node().option.clone();
             visit.routing.deadline = leaf.total_timeout.map(|total| visit.request.started + total);
             client.end_by(visit.routing.deadline);
             visit.answer.pulse.every = leaf.heartbeat.filter(|_| takes_comments);
-            let tried = self.try_target(client, visit, errand, leaf, body, fields).await;
+            let tried = match self.router.guards.for_leaf(leaf, &errand.caller) {
+                None => self.try_target(client, visit, errand, leaf, body, fields, None).await,
+                Some(set) => {
+                    let read = ReadBody { text: body, fields };
+                    Box::pin(self.try_guarded(client, visit, errand, leaf, read, body, set, &mut guarded)).await
+                }
+            };
             if matches!(tried, Err(Ended::ClientGone)) {
                 return tried;
             }
@@ -148,7 +156,8 @@ impl Engine {
         }
     }
 
-    async fn try_target(
+    #[expect(clippy::too_many_arguments, reason = "a target, a request, and what hooks said of it")]
+    pub(super) async fn try_target(
         &self,
         client: &mut impl Downstream,
         visit: &mut Visit,
@@ -156,6 +165,7 @@ impl Engine {
         leaf: &Leaf,
         body: &Bytes,
         fields: &Fields<'_>,
+        guarded: Option<&Arc<GuardedCall>>,
     ) -> Result<HeldAnswer, Ended> {
         let asked_for = requested_model(leaf, fields);
         let resolved;
@@ -257,6 +267,7 @@ impl Engine {
             request_id: visit.request.uuid(),
             asked,
             turn: turn.as_ref(),
+            guarded,
         };
         visit.leaves().map_err(refused)?;
         let called = self.calls.call_or_redial(client, visit, call, permit).await;
@@ -292,7 +303,7 @@ fn outcome(tried: &Result<HeldAnswer, Ended>, deadline: Option<Instant>) -> rout
     match tried {
         Ok(answer) => {
             let head = answer.source.head();
-            let status = head.status.as_u16();
+            let status = answer.status();
             let asks = (status == 429).then(|| retry_after(&head.headers, Utc::now())).flatten();
             routing::AttemptResult { status, retry_after: asks, left, ..routing::AttemptResult::default() }
         }
@@ -308,6 +319,7 @@ fn outcome(tried: &Result<HeldAnswer, Ended>, deadline: Option<Instant>) -> rout
 fn code(tried: &Result<HeldAnswer, Ended>) -> Option<RefusalCode> {
     match tried {
         Err(Ended::Failed(failure)) => Some(failure.refusal.code),
+        Ok(answer) => answer.denial().map(|refusal| refusal.code),
         _ => None,
     }
 }
@@ -321,6 +333,8 @@ fn held(tried: &Result<HeldAnswer, Ended>) -> Option<(&HeaderMap, &Bytes)> {
 /// Whose word a failure is.
 fn speaker(failure: &AnswerFailure) -> Speaker {
     match failure.outcome {
+        // A guardrail's denial is an outcome like any status.
+        _ if failure.refusal.code == RefusalCode::HooksFailed => Speaker::Provider,
         // A limit of ours that passed is the provider's answer; an address we do not dial is our refusal.
         Some(Outcome::Failed(Class::FirstByteTimeout)) => Speaker::Provider,
         Some(Outcome::Failed(Class::Blocked)) => Speaker::Gateway,

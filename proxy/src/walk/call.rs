@@ -2,7 +2,9 @@
 
 use super::fair_turn::Turn;
 use super::translate::TranslatedCall;
-use crate::answer::{self, AnswerFailure, AnswerSource, Ended, HeldStart, Steps, StreamFrames, WireDialect, beside};
+use crate::answer::{
+    self, AnswerFailure, AnswerSource, Ended, GuardedCall, HeldStart, Steps, StreamFrames, WireDialect, beside,
+};
 use crate::catalog::secrets::Secrets;
 use crate::catalog::target::Target;
 use crate::limits::fairness::{Fairness, Permit};
@@ -37,6 +39,22 @@ pub(super) struct HeldAnswer {
     pub permit: Option<Permit>,
 }
 
+impl HeldAnswer {
+    /// The provider's, or another that a step gives it.
+    pub fn status(&self) -> u16 {
+        let denied = self.denial().map(|refusal| refusal.status);
+        denied.or_else(|| self.steps.status()).unwrap_or_else(|| self.source.head().status.as_u16())
+    }
+
+    /// Why the client does not get it.
+    pub fn denial(&self) -> Option<&Refusal> {
+        match &self.held {
+            HeldStart::Changed(body) => body.denial.as_deref(),
+            HeldStart::Plain(_) | HeldStart::Stream(_) => None,
+        }
+    }
+}
+
 /// What is the same for every try of a target.
 #[derive(Clone, Copy)]
 pub(super) struct Call<'c> {
@@ -63,6 +81,8 @@ pub(super) struct Call<'c> {
     pub asked: Instant,
     /// What a call beside it has to ask for.
     pub turn: Option<&'c Turn<'c>>,
+    /// What hooks said of the request, and which its answer must pass.
+    pub guarded: Option<&'c Arc<GuardedCall>>,
 }
 
 /// Why there is no answer.

@@ -12,6 +12,7 @@ pub use asker::ExplainCaller;
 
 use crate::answer;
 use crate::catalog::choose_plan::ChosenPlan;
+use crate::guardrails::CompiledHook;
 use crate::identity::identify::Principal;
 use crate::identity::metadata::add_user;
 use crate::net::downstream::Downstream;
@@ -38,6 +39,7 @@ use serde_json::{Map, Value, json};
 use shared::config::Jitter;
 use shared::providers::{Family, NotOffered};
 use shared::routes::{self, Lookup};
+use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use survey::{Stop, SurveyInputs, survey};
 use uuid::Uuid;
@@ -181,9 +183,25 @@ impl Engine {
             "config": config(&found),
             "plan": plan,
             "limits": limits,
-            "guardrails": guardrails(&stops, &found),
+            "guardrails": self.told_guardrails(&stops, &found, caller),
             "warnings": self.warnings(&found, &headers, caller),
         }))
+    }
+
+    /// Guardrails that the request would meet, at each target that has some, defaults included. They would run if it were
+    /// reached.
+    fn told_guardrails(&self, stops: &[Stop], found: &ChosenPlan, caller: &Principal) -> Vec<Value> {
+        let guarded = stops.iter().filter_map(|stop| {
+            let set = self.router.guards.for_leaf(found.plan.leaf(stop.at), caller)?;
+            Some(json!({
+                "option": found.plan.node(stop.at).path,
+                "is_reached": stop.is_reached,
+                "is_run": stop.is_reached,
+                "input": set.input.iter().map(told_hook).collect::<Vec<_>>(),
+                "output": set.output.iter().map(told_hook).collect::<Vec<_>>(),
+            }))
+        });
+        guarded.collect()
     }
 
     /// What was ignored or changed in the config and the headers, and what the config names that is not there.
@@ -346,15 +364,14 @@ fn config(found: &ChosenPlan) -> Value {
     })
 }
 
-/// Guardrails that the request would meet. None can be run yet: a target that has some refuses.
-fn guardrails(stops: &[Stop], found: &ChosenPlan) -> Vec<Value> {
-    let guarded = stops.iter().filter(|stop| found.plan.leaf(stop.at).has_guardrails);
-    guarded
-        .map(|stop| {
-            let option = &found.plan.node(stop.at).path;
-            json!({ "option": option, "is_reached": stop.is_reached, "is_run": false })
-        })
-        .collect()
+fn told_hook(hook: &Arc<CompiledHook>) -> Value {
+    json!({
+        "id": hook.id,
+        "checks": hook.checks.iter().map(|check| check.id).collect::<Vec<_>>(),
+        "deny": hook.actions.denies,
+        "async": hook.actions.is_async,
+        "stream": if hook.actions.holds { "hold" } else { "report" },
+    })
 }
 
 fn told(stop: &Stop, found: &ChosenPlan, now: Instant) -> Value {

@@ -1,6 +1,6 @@
 //! An engine for tests, without Postgres and without Pingora: one key, one workspace, providers on loopback.
 
-use super::{Admitter, Authenticator, BodyLimits, Engine, NextStep, Planner, ProviderCalls, Recorder, Router};
+use super::{Admitter, Authenticator, BodyLimits, Engine, Guards, NextStep, Planner, ProviderCalls, Recorder, Router};
 use crate::admission::{Switches, Tariff};
 use crate::answer::Steps;
 use crate::catalog::providers::Providers;
@@ -86,6 +86,7 @@ pub fn engine(journal: Option<&Path>, more_steps: fn(&mut Steps)) -> Engine {
             dialer,
             sealer,
             aliases: aliases.clone(),
+            guards: Guards::new(snapshot.clone(), metrics.guardrails.clone(), true),
             first_byte: long,
             stream_idle: long,
             has_policies: true,
@@ -104,10 +105,19 @@ pub fn engine(journal: Option<&Path>, more_steps: fn(&mut Steps)) -> Engine {
 
 /// Asks for a chat, by this config.
 pub async fn chat(engine: &Engine, config: &Value, is_stream: bool) -> LabClient {
-    let body = serde_json::json!({ "model": "m", "messages": [], "stream": is_stream }).to_string();
-    let config = config.to_string();
-    let headers = [("x-gateway-api-key", KEY), ("x-gateway-config", &*config)];
-    let mut client = LabClient::post("/v1/chat/completions", &body, &headers);
+    let body = serde_json::json!({ "model": "m", "messages": [], "stream": is_stream });
+    ask(engine, "/v1/chat/completions", &body, config).await
+}
+
+/// Asks for anything that the engine understands, by this config.
+pub async fn ask(engine: &Engine, path: &str, body: &Value, config: &Value) -> LabClient {
+    ask_text(engine, path, &body.to_string(), &config.to_string()).await
+}
+
+/// The same with a body as it is written.
+pub async fn ask_text(engine: &Engine, path: &str, body: &str, config: &str) -> LabClient {
+    let headers = [("x-gateway-api-key", KEY), ("x-gateway-config", config)];
+    let mut client = LabClient::post(path, body, &headers);
     let mut visit = Visit::begin();
     let mut errand = match engine.open(client.head(), None, &mut visit).await {
         Ok(NextStep::Engine(errand)) => errand,
@@ -127,6 +137,7 @@ fn workspace() -> Workspace {
         is_metrics_only: false,
         limits: None,
         priority: 10,
+        guardrails: Default::default(),
     }
 }
 

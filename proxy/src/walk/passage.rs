@@ -306,6 +306,8 @@ impl Router {
         visit.routing.option = course.node().option.clone();
         let leaf = course.leaf();
         visit.routing.deadline = leaf.total_timeout.map(|total| visit.request.started + total);
+        let family = Family::from_path(&head.method, &ask.path).map(|(family, _)| family);
+        self.guards.judge_kind(leaf, &ask.caller, (family, &head.method), &ask.metadata)?;
         let insisted = leaf.edits.model().and_then(|json| serde_json::from_str::<String>(json).ok());
         let asked = ask.model.insisting(insisted);
         let resolved = self.resolver(Utc::now()).resolve(leaf, headers, &ask.caller, asked.as_deref())?;

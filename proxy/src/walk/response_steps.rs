@@ -4,7 +4,7 @@
 
 use super::call::{Call, ProviderCalls};
 use super::translate::WayBack;
-use crate::answer::{Reshaped, Steps, StripUsage, Translated};
+use crate::answer::{Guarded, Reshaped, Steps, StripUsage, Translated};
 
 impl ProviderCalls {
     /// Nearest to the provider first: what was asked for beyond the client's wish goes before anything reads the rest,
@@ -18,6 +18,9 @@ impl ProviderCalls {
             None => {}
             Some(WayBack::Conversation(translation)) => steps.push(Translated::new(translation.clone())),
             Some(WayBack::Object(reshaping)) => steps.push(Reshaped::new(reshaping.clone())),
+        }
+        if let Some(guarded) = call.guarded {
+            steps.push(Guarded::new(guarded.clone()));
         }
         if let Some(frames) = call.frames {
             steps.frame_as(frames);

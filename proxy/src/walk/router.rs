@@ -12,6 +12,7 @@ use crate::refusal::Refusal;
 use crate::request::headers::{Aliases, GatewayHeaders};
 use crate::routing::plan::{Plan, ProviderSource};
 use crate::snapshot::Snapshot;
+use crate::walk::guards::Guards;
 use chrono::{DateTime, Utc};
 use shared::providers::Address;
 use shared::seal::Sealer;
@@ -26,6 +27,7 @@ pub struct Router {
     pub dialer: Arc<Dialer>,
     pub sealer: Arc<Sealer>,
     pub aliases: Arc<Aliases>,
+    pub guards: Guards,
     /// Longest wait for the head of an answer, and longest silence inside it, where nobody says another.
     pub first_byte: Duration,
     pub stream_idle: Duration,

@@ -147,9 +147,7 @@ impl TranslationInputs<'_> {
             (None | Some(Way::Native(_) | Way::Mapped(_)), _) => Ok(None),
             (Some(Way::Placed(path)), _) => self.passed(path).map(Some),
             (Some(Way::Translated(wire)), Some(route)) => self.passed_native(wire, route).map(Some),
-            (Some(Way::Translated(wire)), None) => {
-                self.passed(wire.place(false, self.target.has_own_base())).map(Some)
-            }
+            (Some(Way::Translated(wire)), None) => self.passed(wire.place(false, self.target.has_own_base())).map(Some),
             (Some(Way::Reshaped(wire)), _) => self.reshaped(wire).map(Some),
         }
     }

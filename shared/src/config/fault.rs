@@ -114,6 +114,8 @@ impl fmt::Display for Path<'_> {
         match (self.step, self.parent.map(|parent| parent.step)) {
             (PathStep::Root, _) => Ok(()),
             (PathStep::Key(key), Some(PathStep::Root) | None) => f.write_str(key),
+            // A path of its own, from there on.
+            (PathStep::Key(key), Some(_)) if key.is_empty() || key.starts_with('[') => f.write_str(key),
             (PathStep::Key(key), Some(_)) => write!(f, ".{key}"),
             (PathStep::Index(index), _) => write!(f, "[{index}]"),
         }

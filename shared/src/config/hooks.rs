@@ -1,14 +1,28 @@
-//! The form of checks before and after a request. What a check does with its parameters is the check's business.
+//! Checks before and after a request: their form, and whether each exists and takes its parameters. What a check does with
+//! them is its own business.
 
 use super::HookSet;
 use super::fault::{Code, Path, Reading};
 use super::object::{self, ConfigObject};
-use serde_json::Value;
+use crate::guardrails::{self, FaultKind};
+use serde_json::{Value, json};
 
 const TYPES: &[(&str, ())] = &[("guardrail", ()), ("mutator", ())];
+const STREAMS: &[(&str, ())] = &[("report", ()), ("hold", ())];
 /// What a shorthand says about itself; every other key of it is a check.
-const RESERVED: &[&str] =
-    &["id", "type", "deny", "async", "sequential", "on_fail", "on_success", "guardrail_version_id", "soft_deny_200"];
+pub const RESERVED: &[&str] = &[
+    "id",
+    "type",
+    "deny",
+    "async",
+    "sequential",
+    "on_fail",
+    "on_success",
+    "guardrail_version_id",
+    "soft_deny_200",
+    "stream",
+    "message",
+];
 
 /// The three lists of one side.
 pub fn parse(reading: &mut Reading<'_>, node: &mut ConfigObject<'_, '_>, names: [&str; 3]) -> HookSet {
@@ -42,10 +56,43 @@ fn hook(reading: &mut Reading<'_>, path: &Path<'_>, value: &Value) {
     reserved(reading, &mut fields);
     let checks = fields.array(reading, "checks").unwrap_or_default();
     let listed = path.key("checks");
+    let faults = reading.faults();
     for (index, item) in checks.iter().enumerate() {
         check(reading, &listed.index(index), item);
     }
+    if reading.faults() == faults && !checks.is_empty() {
+        known(reading, &listed, &Value::Array(checks.to_vec()), |fault| fault);
+    }
     fields.finish(reading);
+}
+
+/// Whether the checks exist and take their parameters. `place` says where a fault of the list is in the config.
+fn known(
+    reading: &mut Reading<'_>,
+    path: &Path<'_>,
+    checks: &Value,
+    place: impl Fn(guardrails::Fault) -> guardrails::Fault,
+) {
+    for fault in guardrails::validate(checks).err().into_iter().flatten().map(place) {
+        let code = match fault.kind {
+            FaultKind::WrongType => Code::WrongType,
+            FaultKind::Missing => Code::Missing,
+            FaultKind::Empty => Code::Empty,
+            FaultKind::UnknownName => Code::UnknownKey,
+            FaultKind::NotOneOf => Code::NotOneOf,
+            FaultKind::OutOfRange => Code::OutOfRange,
+            FaultKind::TooMany => Code::TooMany,
+            FaultKind::Exclusive => Code::Exclusive,
+            FaultKind::Unusable => Code::BadQuery,
+        };
+        // A parameter that nobody reads harms nobody; a check that is not there would let everything pass.
+        let is_parameter = fault.kind == FaultKind::UnknownName && !fault.path.ends_with("id");
+        let below = path.key(&fault.path);
+        match is_parameter {
+            true => reading.tolerate(&below, code, fault.message),
+            false => reading.fault(&below, code, fault.message),
+        }
+    }
 }
 
 fn check(reading: &mut Reading<'_>, path: &Path<'_>, value: &Value) {
@@ -80,15 +127,32 @@ fn reference(reading: &mut Reading<'_>, path: &Path<'_>, value: &Value) {
     for (name, parameters) in checks {
         if !parameters.is_object() {
             reading.fault(&path.key(&name), Code::WrongType, "must be the parameters of a check, an object");
+            continue;
         }
+        let one = json!([shorthand_check(&name, parameters)]);
+        known(reading, &path.key(&name), &one, |mut fault| {
+            let inside = fault.path.trim_start_matches("[0].").trim_start_matches("parameters.");
+            fault.path = inside.to_owned();
+            fault
+        });
     }
+}
+
+/// A check of a shorthand as a check of a list: the key, or the `id` among its parameters, names it.
+pub fn shorthand_check(name: &str, parameters: &Value) -> Value {
+    let mut parameters = parameters.clone();
+    let named = parameters.as_object_mut().and_then(|fields| fields.shift_remove("id"));
+    let is_enabled = parameters.as_object_mut().and_then(|fields| fields.shift_remove("is_enabled"));
+    let id = named.as_ref().and_then(Value::as_str).unwrap_or(name);
+    json!({ "id": id, "parameters": parameters, "is_enabled": is_enabled })
 }
 
 fn reserved(reading: &mut Reading<'_>, fields: &mut ConfigObject<'_, '_>) {
     for name in RESERVED {
         match *name {
             "type" => drop(fields.choice(reading, name, TYPES)),
-            "id" | "guardrail_version_id" => drop(fields.text(reading, name)),
+            "stream" => drop(fields.choice(reading, name, STREAMS)),
+            "id" | "guardrail_version_id" | "message" => drop(fields.text(reading, name)),
             "on_fail" | "on_success" => drop(fields.opaque(reading, name)),
             _ => drop(fields.flag(reading, name)),
         }

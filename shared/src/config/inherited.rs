@@ -1,7 +1,7 @@
 //! What a target inherits: everything that has been said on the way down to it. The proxy compiles plans by this rule, and
 //! admin explains past requests by it.
 
-use super::{Cache, CircuitBreaker, ConfigNode, Hedge, ParamPath, Retry};
+use super::{Cache, CircuitBreaker, ConfigNode, Hedge, HookSet, ParamPath, Retry};
 use serde_json::{Map, Value};
 
 /// What has been said above. Objects of parameters are merged, the rest is replaced by whoever says it last.
@@ -23,7 +23,9 @@ pub struct Inherited {
     pub cache: Option<Cache>,
     pub id: Option<String>,
     pub fetch_integrated_models: Option<bool>,
-    pub has_hooks: bool,
+    /// A node that has hooks of a side has no others of that side.
+    pub input_hooks: HookSet,
+    pub output_hooks: HookSet,
 }
 
 impl Inherited {
@@ -55,7 +57,12 @@ impl Inherited {
             // The first that has one, from the root on.
             id: self.id.clone().or_else(|| node.id.clone()),
             fetch_integrated_models: node.fetch_integrated_models.or(self.fetch_integrated_models),
-            has_hooks: self.has_hooks || !node.input_hooks.is_empty() || !node.output_hooks.is_empty(),
+            input_hooks: nearest(&node.input_hooks, &self.input_hooks),
+            output_hooks: nearest(&node.output_hooks, &self.output_hooks),
         }
     }
+}
+
+fn nearest(own: &HookSet, above: &HookSet) -> HookSet {
+    if own.is_empty() { above.clone() } else { own.clone() }
 }

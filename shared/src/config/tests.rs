@@ -49,7 +49,7 @@ fn each_useful_combination_alone_is_accepted() {
         json!({"request_timeout":1}),
         json!({"forward_headers":["X-Tenant"]}),
         json!({"input_guardrails":["pg-1",{"default.contains":{"operator":"none","words":["x"]},"deny":true}]}),
-        json!({"before_request_hooks":[{"id":"h","type":"guardrail","checks":[{"id":"default.regexMatch","parameters":{}}]}]}),
+        json!({"before_request_hooks":[{"id":"h","type":"guardrail","checks":[{"id":"default.regexMatch","parameters":{"rule":"a"}}]}]}),
         json!({"output_mutators":[{"id":"pg-2"}]}),
         json!({"passthrough":true}),
         json!({"default_params":{"temperature":0}}),
@@ -62,6 +62,35 @@ fn each_useful_combination_alone_is_accepted() {
     ] {
         assert_eq!(saved(config.clone()).err(), None, "{config}");
     }
+}
+
+#[test]
+fn a_check_that_does_not_exist_or_cannot_run_is_refused_where_it_stands() {
+    for (config, path, part) in [
+        (
+            json!({"input_guardrails":[{"default.contain":{"words":["x"]}}]}),
+            "input_guardrails[0].default.contain.id",
+            "did you mean",
+        ),
+        (json!({"input_guardrails":[{"regexMatch":{"rule":"("}}]}), "input_guardrails[0].regexMatch.rule", "pattern"),
+        (json!({"input_guardrails":[{"contains":{}}]}), "input_guardrails[0].contains.words", "required"),
+        (
+            json!({"after_request_hooks":[{"id":"h","checks":[{"id":"nobody.knows","parameters":{}}]}]}),
+            "after_request_hooks[0].checks[0].id",
+            "is not the id of a check",
+        ),
+        (
+            json!({"after_request_hooks":[{"id":"h","checks":[{"id":"patronus.phi","parameters":{}}]}]}),
+            "after_request_hooks[0].checks[0].id",
+            "does not run it",
+        ),
+    ] {
+        for faults in [saved(config.clone()).unwrap_err(), inline(config.clone()).unwrap_err()] {
+            assert!(faults.iter().any(|fault| fault.path == path && fault.message.contains(part)), "{faults:?}");
+        }
+    }
+    let more = json!({"input_guardrails":[{"contains":{"words":["x"],"color":"red"}}]});
+    assert!(inline(more.clone()).is_ok() && saved(more).is_err(), "a parameter that nobody reads is tolerated inline");
 }
 
 #[test]
@@ -273,7 +302,7 @@ fn the_lists_of_nested_keys_name_each_that_is_read_and_no_other() {
         "targets": [{ "name": "a", "provider": "@a" }],
         "cache": { "mode": "simple" }, "retry": { "attempts": 1 }, "hedge": { "after_ms": 5 },
         "cb_config": { "failure_threshold": 1, "cooldown_interval": 30000 },
-        "before_request_hooks": [{ "id": "h", "checks": [{ "id": "default.contains", "parameters": {} }] }],
+        "before_request_hooks": [{ "id": "h", "checks": [{ "id": "default.contains", "parameters": { "words": ["x"] } }] }],
         "input_guardrails": [short], "deployments": [{ "deployment_id": "d" }],
     }))
     .unwrap();

@@ -14,7 +14,7 @@ pub mod rejection;
 pub mod rules;
 mod signature;
 #[cfg(test)]
-mod testing;
+pub(crate) mod testing;
 pub mod token;
 
 pub use claims::VerifiedToken;

@@ -59,6 +59,7 @@ mod tests {
             is_metrics_only: false,
             limits: None,
             priority: 10,
+            guardrails: Default::default(),
         };
         let deployment = |organisation: u128, all: bool, some: &[u128], status: Status| Deployment {
             id: id(7),

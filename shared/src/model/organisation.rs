@@ -1,6 +1,7 @@
 //! An organisation as the data plane needs it: whose tokens it accepts, what it keeps of its calls, and what it lets
 //! requests choose.
 
+use super::guardrail::GuardrailDefaults;
 use crate::id::OrganisationId;
 use crate::identity::jwt::{KeySource, TokenRules};
 use serde::{Deserialize, Serialize};
@@ -21,13 +22,17 @@ pub struct Organisation {
     /// Requests name saved configs and providers; they carry no config of their own.
     #[serde(default)]
     pub blocks_inline_config: bool,
+    /// What checks every request and answer of its workspaces, but of those that are excluded.
+    #[serde(default)]
+    pub guardrails: GuardrailDefaults,
 }
 
 impl Organisation {
     pub const COLUMNS: &str = "id, auth_settings ->> 'jwks_url' AS jwks_url, auth_settings -> 'jwks_json' AS jwks_json, \
          coalesce(settings ->> 'debug_log' = '0', false) AS is_metrics_only, \
          coalesce(settings ->> 'block_inline_config' = 'true', false) AS blocks_inline_config, \
-         auth_settings ->> 'jwt_issuer' AS jwt_issuer, auth_settings -> 'jwt_audiences' AS jwt_audiences";
+         auth_settings ->> 'jwt_issuer' AS jwt_issuer, auth_settings -> 'jwt_audiences' AS jwt_audiences, \
+         defaults -> 'input_guardrails' AS input_guardrails, defaults -> 'output_guardrails' AS output_guardrails";
 
     pub fn from_row(row: &Row) -> Result<Self, tokio_postgres::Error> {
         let (url, inline): (Option<&str>, _) = (row.try_get("jwks_url")?, row.try_get("jwks_json")?);
@@ -38,6 +43,7 @@ impl Organisation {
             is_metrics_only: row.try_get("is_metrics_only")?,
             token_rules: TokenRules::from_settings(row.try_get("jwt_issuer")?, audiences.as_ref()),
             blocks_inline_config: row.try_get("blocks_inline_config")?,
+            guardrails: GuardrailDefaults::from_row(row)?,
         })
     }
 }

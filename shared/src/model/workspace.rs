@@ -1,5 +1,6 @@
 //! A workspace as the proxy needs it.
 
+use super::guardrail::{GuardrailDefaults, WorkspaceGuardrails};
 use super::limits::ThingLimits;
 use super::status::Status;
 use crate::id::{OrganisationId, WorkspaceId};
@@ -25,6 +26,9 @@ pub struct Workspace {
     /// From 1 to 100: its part where workspaces wait for one another.
     #[serde(default = "usual_priority")]
     pub priority: u8,
+    /// What checks its requests and answers, whatever config they name.
+    #[serde(default)]
+    pub guardrails: WorkspaceGuardrails,
 }
 
 fn usual_priority() -> u8 {
@@ -33,7 +37,9 @@ fn usual_priority() -> u8 {
 
 impl Workspace {
     pub const COLUMNS: &str = "id, organisation_id, slug, status, defaults -> 'metadata' AS metadata, \
-        coalesce(settings ->> 'debug_log' = '0', false) AS is_metrics_only, rate_limits, usage_limits, priority";
+        coalesce(settings ->> 'debug_log' = '0', false) AS is_metrics_only, rate_limits, usage_limits, priority, \
+        defaults -> 'input_guardrails' AS input_guardrails, defaults -> 'output_guardrails' AS output_guardrails, \
+        excluded_from_input_guardrails, excluded_from_output_guardrails";
 
     pub fn from_row(row: &Row) -> Result<Self, tokio_postgres::Error> {
         Ok(Self {
@@ -45,6 +51,11 @@ impl Workspace {
             is_metrics_only: row.try_get("is_metrics_only")?,
             limits: ThingLimits::of_workspace(row)?,
             priority: u8::try_from(row.try_get::<_, i16>("priority")?).unwrap_or_else(|_| usual_priority()),
+            guardrails: WorkspaceGuardrails {
+                own: GuardrailDefaults::from_row(row)?,
+                excluded_from_input: row.try_get("excluded_from_input_guardrails")?,
+                excluded_from_output: row.try_get("excluded_from_output_guardrails")?,
+            },
         })
     }
 }

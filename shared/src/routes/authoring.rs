@@ -75,6 +75,12 @@ pub(super) static GUARDRAILS: &[Operation] = &[
         .audited("guardrails", "delete")
         .when(Feature::Guardrails),
     get(99, "/guardrails/checks", ANY, &["guardrails.list", "organisation_guardrails.list"]).when(Feature::Guardrails),
+    post(0, "/guardrails/test", ANY, &["guardrails.read", "organisation_guardrails.read"]).when(Feature::Guardrails),
+    get(0, "/guardrails/{id}/versions", ANY, &["guardrails.read", "organisation_guardrails.read"])
+        .when(Feature::Guardrails),
+    post(0, "/guardrails/{id}/rollback", ANY, &["guardrails.update", "organisation_guardrails.update"])
+        .audited("guardrails", "manage")
+        .when(Feature::Guardrails),
 ];
 
 /// Credentials of the vendors behind guardrail checks.

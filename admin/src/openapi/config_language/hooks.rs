@@ -4,19 +4,16 @@ use super::{key, key_or, needed};
 use crate::openapi::schema::{Schema, any_object, any_text, choice, either, flag, list, object, text};
 use serde_json::json;
 
-const UNBUILT: &str = "Read and checked; while guardrails are not built, a target that has them answers 501.";
-
 pub fn keys() -> Schema {
-    let says = |what: &str| format!("{what} {UNBUILT}");
     let guardrails = || list(either([text(1..=usize::MAX).eg("pg-pii-3f9a01"), guardrail()]));
     let hooks = || list(hook());
     object("")
-        .may("before_request_hooks", key(hooks(), &says("Checks of the request, written out.")))
-        .may("after_request_hooks", key(hooks(), &says("Checks of the answer, written out.")))
-        .may("input_guardrails", key(guardrails(), &says("Checks of the request, by slug or in short.")))
-        .may("output_guardrails", key(guardrails(), &says("Checks of the answer, by slug or in short.")))
-        .may("input_mutators", key(guardrails(), &says("Changes of the request, by slug or in short.")))
-        .may("output_mutators", key(guardrails(), &says("Changes of the answer, by slug or in short.")))
+        .may("before_request_hooks", key(hooks(), "Checks of the request, written out."))
+        .may("after_request_hooks", key(hooks(), "Checks of the answer, written out."))
+        .may("input_guardrails", key(guardrails(), "Checks of the request, by slug or in short."))
+        .may("output_guardrails", key(guardrails(), "Checks of the answer, by slug or in short."))
+        .may("input_mutators", key(guardrails(), "Changes of the request, by slug or in short."))
+        .may("output_mutators", key(guardrails(), "Changes of the answer, by slug or in short."))
 }
 
 /// What both forms say about themselves.
@@ -56,6 +53,15 @@ fn reserved(id: Schema) -> Schema {
             ),
         )
         .may("soft_deny_200", key_or(flag(), false, "Whether a refusal is a 200 whose message says so."))
+        .may(
+            "stream",
+            key_or(
+                choice(&["report", "hold"]),
+                "report",
+                "Whether a streamed answer is judged after its end, or before any of it is released.",
+            ),
+        )
+        .may("message", key(any_text().eg("Please ask without card numbers."), "What a refusal says."))
 }
 
 fn hook() -> Schema {

@@ -5,6 +5,7 @@ pub static SENTENCES: &[(&str, &str)] = &[
     ("_id", "The same as id, under the name that some clients read."),
     ("accepted_at", "When the invitation was accepted; null before."),
     ("action", "What was done, as create, update or delete."),
+    ("actions", "What follows from the verdict of the checks."),
     ("after", "The object after the change; secrets are masked."),
     ("ai_model", "The model that the provider says it answered with."),
     ("ai_org", "The provider's name, as openai."),

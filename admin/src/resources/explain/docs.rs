@@ -68,7 +68,9 @@ fn explanation() -> Schema {
         schema::object("ExplainedGuardrail")
             .need("option", schema::any_text().eg("config.targets[0]"))
             .need("is_reached", schema::flag())
-            .need("is_run", schema::flag().says("False while guardrails are not built: the target refuses instead.")),
+            .need("is_run", schema::flag().says("Whether they would run: the target is reached."))
+            .need("input", schema::list(schema::any_object()).says("Hooks of the request."))
+            .need("output", schema::list(schema::any_object()).says("Hooks of the answer.")),
     );
     schema::object("Explanation")
         .need("object", schema::fixed("explanation"))

@@ -1,11 +1,12 @@
-//! Guardrails that run on every request of the organisation. They are stored by id and slug; there are none yet that could
-//! be named, so for now only lists of none are accepted.
+//! Guardrails that run on every request of the organisation, but of workspaces that are excluded. They are stored by id
+//! and slug; one of a workspace cannot be named, since others could not see it.
 
 use super::{Organisation, current, merge};
 use crate::app::App;
 use crate::crud::{Action, Answer, Change, RowLock};
 use crate::http::{ApiError, Field};
 use crate::identity::Call;
+use crate::resources::guardrails::named;
 use axum::Json;
 use axum::extract::State;
 use serde::Deserialize;
@@ -17,8 +18,6 @@ struct DefaultsChange {
     input_guardrails: Field<Vec<String>>,
     output_guardrails: Field<Vec<String>>,
 }
-
-const MOST_GUARDRAILS: usize = 100;
 
 pub async fn read_defaults(State(app): State<App>, call: Call) -> Answer {
     Ok(Json(shown(&current(&app, &call).await?.defaults)))
@@ -33,13 +32,13 @@ pub async fn update(State(app): State<App>, call: Call) -> Answer {
     let mut db = app.db.get().await?;
     let action = Action::begin(&mut db, &app, &call).await?;
     let id = action.organisation_id();
+    // Guardrails are held before the organisation: whoever deletes one holds it, and then needs the organisation's row.
+    let input = found(&action, "input_guardrails", change.input_guardrails).await?;
+    let output = found(&action, "output_guardrails", change.output_guardrails).await?;
     let before = Organisation::load(&action.tx, id, RowLock::ForUpdate).await?.defaults;
     let mut stored = before.as_object().cloned().unwrap_or_default();
-    for (side, named) in
-        [("input_guardrails", change.input_guardrails), ("output_guardrails", change.output_guardrails)]
-    {
-        merge(&mut stored, side, named.try_map(|names| found(side, &names))?);
-    }
+    merge(&mut stored, "input_guardrails", input);
+    merge(&mut stored, "output_guardrails", output);
     let after = Value::Object(stored);
     action.tx.execute(UPDATE, &[&id, &after]).await?;
     let (before, after) = (shown(&before), shown(&after));
@@ -48,14 +47,14 @@ pub async fn update(State(app): State<App>, call: Call) -> Answer {
 }
 
 /// The guardrails of these names, as they are stored.
-fn found(side: &str, names: &[String]) -> Result<Vec<Value>, ApiError> {
-    if names.len() > MOST_GUARDRAILS {
-        return Err(ApiError::field(side, format!("must name at most {MOST_GUARDRAILS} guardrails")));
-    }
-    match names.is_empty() {
-        true => Ok(Vec::new()),
-        false => Err(ApiError::field(format!("{side}[0]"), "is not a guardrail of the organisation")),
-    }
+async fn found(action: &Action<'_>, side: &str, sent: Field<Vec<String>>) -> Result<Field<Vec<Value>>, ApiError> {
+    let names = match sent {
+        Field::Absent => return Ok(Field::Absent),
+        Field::Null => return Ok(Field::Null),
+        Field::Value(names) => names,
+    };
+    let found = named::find(action, None, side, &names).await?;
+    Ok(Field::Value(found.into_iter().map(|one| json!({ "id": one.id, "slug": one.slug })).collect()))
 }
 
 fn shown(stored: &Value) -> Value {

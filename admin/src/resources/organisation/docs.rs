@@ -37,7 +37,11 @@ fn guardrails(title: &str) -> Schema {
 }
 
 fn guardrails_change() -> Schema {
-    let names = || schema::list(schema::any_text()).or_null().eg(json!([]));
+    let names = || {
+        let name = schema::text(1..=255).eg("pg-pii-3f9a01");
+        let says = "Ids or slugs of guardrails of the whole organisation; null for none.";
+        schema::list(name).at_most(crate::resources::guardrails::named::MOST).or_null().eg(json!([])).says(says)
+    };
     schema::object("DefaultsChange").may("input_guardrails", names()).may("output_guardrails", names())
 }
 

@@ -23,6 +23,7 @@ struct DependentTable {
 static DEPENDENTS: &[DependentTable] = &[
     DependentTable { table: "api_keys", counted: Some(("API keys", "creation_mode <> 'auto'")) },
     DependentTable { table: "configs", counted: Some(("configs", "true")) },
+    DependentTable { table: "guardrails", counted: Some(("guardrails", "true")) },
     DependentTable { table: "labels", counted: None },
     DependentTable { table: "rate_limits_policies", counted: Some(("rate limits policies", "true")) },
     DependentTable { table: "usage_limits_policies", counted: Some(("usage limits policies", "true")) },

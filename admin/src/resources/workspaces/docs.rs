@@ -51,7 +51,16 @@ fn new() -> Schema {
 }
 
 fn change() -> Schema {
-    let names = || schema::list(schema::any_text().eg("pg-pii-3f9a01")).or_null();
+    let names = || {
+        let name = schema::text(1..=255).eg("pg-pii-3f9a01");
+        let says =
+            "Ids or slugs of guardrails of this workspace or of the organisation; they run after the organisation's.";
+        schema::list(name)
+            .at_most(crate::resources::guardrails::named::MOST)
+            .or_null()
+            .eg(serde_json::json!([]))
+            .says(says)
+    };
     let defaults = schema::object("WorkspaceDefaultsChange")
         .may("metadata", metadata().or_null())
         .may("input_guardrails", names())

@@ -1,11 +1,13 @@
 //! A workspace's defaults and its own security settings: what may be sent, and how it joins what is stored.
 
-use crate::crud::metadata_schema;
+use crate::crud::{Action, metadata_schema};
 use crate::http::{ApiError, Field};
 use crate::identity::access::security as known;
+use crate::resources::guardrails::named;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
+use uuid::Uuid;
 
 /// What every request of the workspace starts from. Fields beyond these are ignored: clients send back what they read.
 #[derive(Debug, Default, Deserialize)]
@@ -31,6 +33,26 @@ impl WorkspaceDefaults {
         put(&mut merged, "user_api_key_config", self.user_api_key_config.sent().map(|name| name.map(Value::from)));
         Ok(merged.into())
     }
+}
+
+/// Puts slugs in the place of the guardrails that were named, and refuses names that nothing has: of the workspace, which
+/// a new one is not yet, and of the organisation.
+pub async fn find_guardrails(
+    action: &Action<'_>,
+    workspace: Option<Uuid>,
+    sent: &mut Field<WorkspaceDefaults>,
+) -> Result<(), ApiError> {
+    let Field::Value(defaults) = sent else { return Ok(()) };
+    for (field, names) in [
+        ("defaults.input_guardrails", &mut defaults.input_guardrails),
+        ("defaults.output_guardrails", &mut defaults.output_guardrails),
+    ] {
+        if let Field::Value(names) = names {
+            let found = named::find(action, workspace, field, names).await?;
+            *names = found.into_iter().map(|one| one.slug).collect();
+        }
+    }
+    Ok(())
 }
 
 /// Refuses metadata of a new workspace that the organisation's schema does not allow.

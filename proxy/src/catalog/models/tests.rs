@@ -25,6 +25,7 @@ fn workspace(id: WorkspaceId) -> Workspace {
         is_metrics_only: false,
         limits: None,
         priority: 10,
+        guardrails: Default::default(),
     }
 }
 

@@ -159,6 +159,7 @@ fn world() -> World {
         is_metrics_only: false,
         limits: None,
         priority: 10,
+        guardrails: Default::default(),
     };
     let key = ApiKey {
         id: Uuid::from_u128(3).into(),

@@ -43,6 +43,7 @@ pub struct LogRow<'r> {
     /// Where its bodies are, or will be.
     body_key: Option<String>,
     dropped_params: Option<Json<'r>>,
+    hook_results: Option<Json<'r>>,
 }
 
 /// In the order in which `LogRow::write` puts them.
@@ -54,9 +55,9 @@ pub const COLUMNS: &str = "id, created_at, organisation_id, workspace_id, api_ke
     usage_estimated, usage, cost, price_model, unit_prices, price_version, retry_success_count, attempt, \
     stream_mode, is_proxy_call, trace_id, span_id, span_name, parent_span_id, internal_trace_id, metadata, \
     runtime, runtime_version, sdk_version, body_key, request_parsing_time, pre_processing_time, \
-    cache_processing_time, response_parsing_time, dropped_params";
+    cache_processing_time, response_parsing_time, dropped_params, hook_results";
 
-const COUNT: u16 = 56;
+const COUNT: u16 = 57;
 
 /// Texts from outside, clean.
 struct Texts<'r> {
@@ -135,12 +136,18 @@ impl<'r> LogRow<'r> {
                 body_path(record.organisation_id.uuid(), record.workspace_id.uuid(), record.created_at(), record.id)
             }),
             dropped_params: record.dropped_params.map(|names| Json::clean(names.into())),
+            hook_results: record.hook_results.map(|results| Json::clean(results.into())),
             record,
         }
     }
 
     pub fn charges(&self) -> impl Iterator<Item = (Uuid, Charge<'_>)> {
         self.record.charges.iter().map(|charge| (self.record.id, charge))
+    }
+
+    /// Whether a guardrail has something to say on its trace.
+    pub fn has_feedback(&self) -> bool {
+        self.record.hook_results.is_some_and(|results| results.contains("\"feedback\":{"))
     }
 
     /// Whether a budget is charged with it, so that something may have been promised to it.
@@ -212,6 +219,7 @@ impl<'r> LogRow<'r> {
             row.int4(part);
         }
         row.json(self.dropped_params.as_ref().map(Json::text))?;
+        row.json(self.hook_results.as_ref().map(Json::text))?;
         row.end()
     }
 }

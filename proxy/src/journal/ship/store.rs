@@ -34,6 +34,19 @@ pub async fn prepare(client: &Client) -> Result<(), Error> {
         .await
 }
 
+/// What guardrails say on the traces of their requests, once for each request. Its id is the same when a batch is sent again.
+const FEEDBACK: &str = "INSERT INTO feedback
+        (id, organisation_id, workspace_id, trace_id, value, weight, metadata, api_key_id, user_id, created_at)
+    SELECT md5(s.id::text || h.place)::uuid, s.organisation_id, s.workspace_id, s.trace_id,
+        (h.hook #>> '{feedback,value}')::integer, (h.hook #>> '{feedback,weight}')::numeric,
+        h.hook #> '{feedback,metadata}', s.api_key_id, s.user_id, s.created_at
+    FROM staged s CROSS JOIN LATERAL jsonb_array_elements(
+        coalesce(s.hook_results -> 'before_request_hooks', '[]') || coalesce(s.hook_results -> 'after_request_hooks', '[]')
+    ) WITH ORDINALITY AS h (hook, place)
+    WHERE s.hook_results IS NOT NULL AND s.id = s.internal_trace_id AND jsonb_typeof(h.hook -> 'feedback') = 'object'
+        AND EXISTS (SELECT FROM workspaces w WHERE w.organisation_id = s.organisation_id AND w.id = s.workspace_id)
+    ON CONFLICT DO NOTHING";
+
 /// Stores the rows and answers how many were new.
 pub async fn store<'r, 'f: 'r>(
     client: &mut Client,
@@ -61,6 +74,9 @@ pub async fn store<'r, 'f: 'r>(
     sink.feed(copied.end()).await.map_err(blame)?;
     sink.as_mut().finish().await.map_err(blame)?;
     let fresh = request_logs::add_staged(&transaction, row::COLUMNS, count).await.map_err(blame)?;
+    if rows.clone().any(LogRow::has_feedback) {
+        transaction.execute(FEEDBACK, &[]).await.map_err(blame)?;
+    }
     if fresh > 0 {
         charge::charge(&transaction, rows.flat_map(LogRow::charges)).await.map_err(blame)?;
     }

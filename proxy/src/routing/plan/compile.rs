@@ -1,6 +1,7 @@
 //! Config → plan: what each target inherits from those above it.
 
 use super::{Branch, Hedging, Leaf, Node, PLACING, Plan, ProviderSource, SENT};
+use crate::guardrails::GuardPlan;
 use crate::request::body::edit::Edits;
 use crate::routing::breaker::Breaker;
 use crate::routing::retry_budget::Budget;
@@ -65,7 +66,6 @@ fn branch(node: &ConfigNode, targets: Vec<usize>) -> Branch {
 fn leaf(node: &ConfigNode, own: Inherited) -> Leaf {
     let millis = |value: Option<u64>| value.map(Duration::from_millis);
     let unsupported = match () {
-        () if own.has_hooks => Some("a guardrail in a config"),
         () if node.prompt_id.is_some() => Some("prompt_id in a config"),
         () => placement_fields().find(|field| node.placement.has(field) && !is_acted_on(field)),
     };
@@ -87,7 +87,7 @@ fn leaf(node: &ConfigNode, own: Inherited) -> Leaf {
         cache: own.cache,
         id: own.id,
         fetch_integrated_models: own.fetch_integrated_models.unwrap_or(false),
-        has_guardrails: own.has_hooks,
+        guards: GuardPlan::new(&own.input_hooks, &own.output_hooks),
         unsupported,
     }
 }
@@ -200,9 +200,18 @@ mod tests {
 
     #[test]
     fn what_cannot_be_done_yet_is_known_before_a_request_relies_on_it() {
-        let plan = plan(json!({
-            "strategy": { "mode": "single" }, "input_guardrails": ["pii"], "targets": [{ "provider": "@a" }],
-        }));
+        let plan = plan(json!({ "strategy": { "mode": "single" }, "targets": [{ "prompt_id": "pp-1" }] }));
         assert!(plan.leaves().all(|leaf| leaf.unsupported.is_some()));
+    }
+
+    #[test]
+    fn hooks_of_a_side_replace_those_above_and_most_targets_have_none() {
+        let plan = plan(json!({
+            "strategy": { "mode": "fallback" }, "input_guardrails": [{ "notNull": {} }], "output_guardrails": ["pg-out"],
+            "targets": [{ "provider": "@a" }, { "provider": "@b", "input_guardrails": ["pg-in"] }],
+        }));
+        let names = |leaf: &Leaf| leaf.guards.as_ref().unwrap().names().collect::<Vec<_>>().join(" ");
+        assert_eq!(plan.leaves().map(names).collect::<Vec<_>>(), ["pg-out", "pg-in pg-out"]);
+        assert!(Plan::of_nothing().leaf(0).guards.is_none());
     }
 }

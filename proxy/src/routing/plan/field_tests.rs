@@ -78,12 +78,12 @@ fn fields() -> Vec<(&'static str, Value, Effect)> {
         ("cb_config", breaker, Effect::Plan),
         ("fetch_integrated_models", json!(true), Effect::Plan),
         ("prompt_id", json!("p"), Effect::Refused),
-        ("input_guardrails", json!(["g"]), Effect::Refused),
-        ("output_guardrails", json!(["g"]), Effect::Refused),
-        ("before_request_hooks", hook.clone(), Effect::Refused),
-        ("after_request_hooks", hook, Effect::Refused),
-        ("input_mutators", json!(["m"]), Effect::Refused),
-        ("output_mutators", json!(["m"]), Effect::Refused),
+        ("input_guardrails", json!(["g"]), Effect::Plan),
+        ("output_guardrails", json!(["g"]), Effect::Plan),
+        ("before_request_hooks", hook.clone(), Effect::Plan),
+        ("after_request_hooks", hook, Effect::Plan),
+        ("input_mutators", json!(["m"]), Effect::Plan),
+        ("output_mutators", json!(["m"]), Effect::Plan),
         // Every answer says in its header that it was not cached.
         ("cache", json!({ "mode": "simple" }), Effect::Nothing),
         // A name for people.

@@ -37,6 +37,7 @@ fn filled() -> Snapshot {
         is_metrics_only: false,
         limits: None,
         priority: 10,
+        guardrails: Default::default(),
     };
     Snapshot::with_rows(keys.collect(), vec![workspace])
 }

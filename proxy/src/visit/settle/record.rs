@@ -102,6 +102,7 @@ impl Log {
             charges,
             parsed_after: facts.parsed_after.map(millis),
             dropped_params: dropped.as_deref(),
+            hook_results: self.hook_results.as_deref(),
         };
         self.journal.append_with(&record, body.as_ref());
         estimate

@@ -67,6 +67,13 @@ impl<'t> Unverified<'t> {
         settings: &settings::Jwt,
         now: DateTime<Utc>,
     ) -> Result<VerifiedToken, Rejection> {
+        let claims = self.claims_signed_by(keys)?;
+        rules.check(&claims)?;
+        VerifiedToken::from_claims(&claims, settings, now)
+    }
+
+    /// The claims, if one of these keys signed them. Whether they hold now is the caller's to judge.
+    pub fn claims_signed_by(&self, keys: &WebKeySet) -> Result<Map<String, Value>, Rejection> {
         let key = keys.find(&self.kid)?;
         signature::install();
         // The time is judged by the claims, with the caller's clock; issuer and audience by the organisation's rules.
@@ -75,10 +82,7 @@ impl<'t> Unverified<'t> {
         validation.validate_exp = false;
         validation.validate_aud = false;
         match jsonwebtoken::decode::<Map<String, Value>>(self.text, key, &validation) {
-            Ok(token) => {
-                rules.check(&token.claims)?;
-                VerifiedToken::from_claims(&token.claims, settings, now)
-            }
+            Ok(token) => Ok(token.claims),
             Err(error) if matches!(error.kind(), ErrorKind::InvalidSignature) => Err(Rejection::Signature),
             Err(_) => Err(Rejection::Malformed),
         }

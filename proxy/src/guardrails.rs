@@ -1,0 +1,27 @@
+//! Guardrails at run time: hooks made ready from configs and rows, run on a request and its answer, and what becomes of them:
+//! `hook_results`, 246 and 446, transforms, feedback. What a check is stands in `shared::guardrails`; here is when it runs.
+//!
+//! Nothing here knows sockets or the walk. `walk/guard` asks before a target is called, `answer/guarded` on the way back.
+
+mod actions;
+mod event_texts;
+mod family;
+mod hook;
+mod meters;
+mod plan;
+mod release;
+mod results;
+mod rewrite;
+mod run;
+mod unique_keys;
+
+pub use event_texts::{EventText, StreamShape, event_texts, set_text};
+pub use family::{request_type, shape};
+pub use hook::{CompiledCheck, CompiledHook, HookKind};
+pub use meters::GuardMeters;
+pub use plan::{GuardPlan, HookRef, HookSide};
+pub use release::{HeldBack, Release};
+pub use results::HookResult;
+pub use rewrite::Rewriting;
+pub use run::{GuardInputs, SideResult, run_side};
+pub use unique_keys::repeated_key;

@@ -1,0 +1,156 @@
+//! A hook made ready: its checks compiled, its actions read.
+
+use super::actions::Actions;
+use serde_json::{Map, Value};
+use shared::config::{HOOK_FIELDS, shorthand_check};
+use shared::guardrails::{Check, MOST_CHECKS, Subject, Verdict, check, compile};
+use std::fmt;
+
+pub struct CompiledHook {
+    /// As results name it.
+    pub id: String,
+    pub kind: HookKind,
+    pub actions: Actions,
+    pub checks: Vec<CompiledCheck>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum HookKind {
+    Guardrail,
+    /// Only transforms, one check after the other.
+    Mutator,
+}
+
+pub struct CompiledCheck {
+    pub id: &'static str,
+    pub check: Box<dyn Check>,
+    /// An error counts as a failure.
+    pub fails_on_error: bool,
+}
+
+/// In place of a check that cannot be made, so that it is seen and counted instead of silently missing.
+struct Broken(String);
+
+impl Check for Broken {
+    fn run(&self, _: &Subject<'_>) -> Verdict {
+        Verdict::error("InvalidCheck", self.0.clone())
+    }
+}
+
+impl CompiledHook {
+    /// A hook that is written out: `{id, type, checks, deny, …}`.
+    pub fn from_hook(fields: &Map<String, Value>) -> Self {
+        let checks = fields.get("checks").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
+        Self::new(name(fields).unwrap_or("hook"), kind(fields), Actions::parse(fields), checks)
+    }
+
+    /// In short: whatever is no field of a hook is a check.
+    pub fn from_shorthand(fields: &Map<String, Value>, usual_name: &str, usual_kind: HookKind) -> Self {
+        let is_check = |(name, _): &(&String, &Value)| !HOOK_FIELDS.contains(&name.as_str());
+        let checks: Vec<Value> =
+            fields.iter().filter(is_check).map(|(name, parameters)| shorthand_check(name, parameters)).collect();
+        let kind = if fields.contains_key("type") { kind(fields) } else { usual_kind };
+        Self::new(name(fields).unwrap_or(usual_name), kind, Actions::parse(fields), &checks)
+    }
+
+    /// What a saved guardrail says: `{checks, actions}`. The hook that names it may say more.
+    pub fn from_saved(id: &str, content: &Value, named_with: &Map<String, Value>, usual_kind: HookKind) -> Self {
+        let mut fields = content.get("actions").and_then(Value::as_object).cloned().unwrap_or_default();
+        // What a config adds can make it stricter, and never more lenient.
+        for (name, value) in named_with {
+            let is_lenient =
+                name == "deny" && value == &Value::Bool(false) || name == "async" && value == &Value::Bool(true);
+            if !is_lenient {
+                fields.insert(name.clone(), value.clone());
+            }
+        }
+        let kind = if fields.contains_key("type") { kind(&fields) } else { usual_kind };
+        let checks = content.get("checks").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
+        Self::new(id, kind, Actions::parse(&fields), checks)
+    }
+
+    fn new(id: &str, kind: HookKind, actions: Actions, checks: &[Value]) -> Self {
+        let is_enabled = |check: &&Value| check.get("is_enabled").and_then(Value::as_bool) != Some(false);
+        let checks = checks.iter().filter(is_enabled).take(MOST_CHECKS).map(CompiledCheck::new).collect();
+        Self { id: id.to_owned(), kind, actions, checks }
+    }
+
+    /// Whether it has a check that looks at nothing but the kind of request, and so runs on every route.
+    pub fn judges_kinds(&self) -> bool {
+        self.checks.iter().any(CompiledCheck::judges_kind)
+    }
+}
+
+impl CompiledCheck {
+    fn new(written: &Value) -> Self {
+        let none = Value::Object(Map::new());
+        let id = written.get("id").and_then(Value::as_str).unwrap_or_default();
+        let parameters = written.get("parameters").filter(|value| value.is_object()).unwrap_or(&none);
+        let fails_on_error = parameters.get("failOnError").and_then(Value::as_bool).unwrap_or(false);
+        let known = check(id).map_or("unknown", |spec| spec.id);
+        match compile(id, parameters) {
+            Ok(check) => Self { id: known, check, fails_on_error },
+            Err(fault) => {
+                tracing::warn!(check = known, %fault, "a check of a guardrail cannot be run");
+                Self { id: known, check: Box::new(Broken(fault.to_string())), fails_on_error }
+            }
+        }
+    }
+
+    pub fn judges_kind(&self) -> bool {
+        self.id == "default.allowedRequestTypes"
+    }
+}
+
+fn name(fields: &Map<String, Value>) -> Option<&str> {
+    fields.get("id").and_then(Value::as_str)
+}
+
+fn kind(fields: &Map<String, Value>) -> HookKind {
+    match fields.get("type").and_then(Value::as_str) {
+        Some("mutator") => HookKind::Mutator,
+        _ => HookKind::Guardrail,
+    }
+}
+
+/// Not the parameters: they may hold what nobody should read.
+impl fmt::Debug for CompiledHook {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let checks: Vec<&str> = self.checks.iter().map(|check| check.id).collect();
+        write!(f, "CompiledHook({} {:?} {:?} {checks:?})", self.id, self.kind, self.actions)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn a_shorthand_and_a_hook_that_is_written_out_say_the_same() {
+        let short = json!({ "default.contains": { "words": ["x"], "operator": "none" }, "deny": true, "id": "h" });
+        let whole = json!({ "id": "h", "deny": true, "checks":
+            [{ "id": "contains", "parameters": { "words": ["x"], "operator": "none" } },
+             { "id": "contains", "parameters": { "words": ["y"] }, "is_enabled": false }] });
+        let short = CompiledHook::from_shorthand(short.as_object().unwrap(), "usual", HookKind::Guardrail);
+        let whole = CompiledHook::from_hook(whole.as_object().unwrap());
+        assert_eq!(format!("{short:?}"), format!("{whole:?}"));
+        assert_eq!(whole.checks.len(), 1);
+    }
+
+    #[test]
+    fn a_config_makes_a_saved_guardrail_stricter_and_never_more_lenient() {
+        let content = json!({ "checks": [{ "id": "default.notNull" }], "actions": { "deny": true } });
+        let made =
+            |with: Value| CompiledHook::from_saved("pg-1", &content, with.as_object().unwrap(), HookKind::Guardrail);
+        let softened = made(json!({ "deny": false, "async": true, "stream": "hold" }));
+        assert!(softened.actions.denies && !softened.actions.is_async && softened.actions.holds);
+    }
+
+    #[test]
+    fn a_check_that_cannot_be_made_is_an_error_and_not_missing() {
+        let hook = json!({ "id": "h", "checks": [{ "id": "default.regexMatch", "parameters": { "rule": "(" } }, { "id": "x.y" }] });
+        let hook = CompiledHook::from_hook(hook.as_object().unwrap());
+        assert_eq!(hook.checks.iter().map(|check| check.id).collect::<Vec<_>>(), ["default.regexMatch", "unknown"]);
+    }
+}

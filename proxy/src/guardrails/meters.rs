@@ -1,0 +1,51 @@
+//! How often each check ran, what it said, and how long it took. Labels are ids of the table and three words.
+
+use prometheus::{HistogramOpts, HistogramVec, IntCounterVec, Opts, Registry};
+use shared::guardrails::Verdict;
+use std::time::Duration;
+
+pub struct GuardMeters {
+    checks: IntCounterVec,
+    seconds: HistogramVec,
+    denied: IntCounterVec,
+}
+
+impl GuardMeters {
+    pub fn new(registry: &Registry) -> anyhow::Result<Self> {
+        let meters = Self::unregistered();
+        registry.register(Box::new(meters.checks.clone()))?;
+        registry.register(Box::new(meters.seconds.clone()))?;
+        registry.register(Box::new(meters.denied.clone()))?;
+        Ok(meters)
+    }
+
+    /// Counts for nobody.
+    pub fn unregistered() -> Self {
+        let checks = Opts::new("gateway_guardrail_checks_total", "Checks of guardrails, by check and what they said.");
+        let seconds =
+            HistogramOpts::new("gateway_guardrail_check_seconds", "How long checks of guardrails took, by check.")
+                .buckets(vec![0.000_05, 0.000_25, 0.001, 0.005, 0.025, 0.1, 0.5, 2.0, 10.0]);
+        let denied =
+            Opts::new("gateway_guardrail_denials_total", "Requests and answers that guardrails denied, by side.");
+        let known = "the names of these metrics are valid";
+        Self {
+            checks: IntCounterVec::new(checks, &["check", "verdict"]).expect(known),
+            seconds: HistogramVec::new(seconds, &["check"]).expect(known),
+            denied: IntCounterVec::new(denied, &["side"]).expect(known),
+        }
+    }
+
+    pub fn checked(&self, id: &str, verdict: &Verdict, took: Duration) {
+        let said = match (&verdict.error, verdict.verdict) {
+            (Some(_), _) => "error",
+            (None, true) => "pass",
+            (None, false) => "fail",
+        };
+        self.checks.with_label_values(&[id, said]).inc();
+        self.seconds.with_label_values(&[id]).observe(took.as_secs_f64());
+    }
+
+    pub fn denies(&self, side: &str) {
+        self.denied.with_label_values(&[side]).inc();
+    }
+}

@@ -1,0 +1,252 @@
+//! What of a stream may go out. Every event waits until the text in it has been judged: by checks that can judge a window, as
+//! soon as the window has passed; by any other check, when the stream is over. Events that pass are the bytes that came.
+//!
+//! Hooks that only report make nothing wait. They judge what was said when all of it was.
+
+use super::event_texts::{StreamShape, event_texts};
+use super::hook::{CompiledHook, HookKind};
+use super::meters::GuardMeters;
+use super::run::{GuardInputs, SideResult, run_side};
+use bytes::{Bytes, BytesMut};
+use chrono::Utc;
+use serde_json::Value;
+use shared::guardrails::{Hook, Subject};
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+/// A stream that says more cannot be judged as a whole.
+const LONGEST: usize = 16 << 20;
+/// More choices and calls than any answer has.
+const MOST_CHANNELS: usize = 1024;
+
+pub struct HeldBack {
+    hooks: Vec<Arc<CompiledHook>>,
+    shape: StreamShape,
+    /// How far behind the last judged text an event is released; `None`: not before the end.
+    window: Option<usize>,
+    is_enforced: bool,
+    waiting: VecDeque<Waiting>,
+    channels: Vec<Channel>,
+    length: usize,
+    /// Texts that came whole, in events that repeat them.
+    has_grown: bool,
+    /// Some text has gone out. Until then nothing does, so that a denial can still be an answer of its own.
+    has_spoken: bool,
+    is_over: bool,
+}
+
+struct Waiting {
+    event: Bytes,
+    /// (channel, how long its text was with this event).
+    ends: Vec<(usize, usize)>,
+}
+
+struct Channel {
+    name: String,
+    text: String,
+}
+
+/// What becomes of events.
+#[derive(Debug)]
+pub enum Release {
+    Pass(Bytes),
+    Denied(Box<SideResult>),
+    /// It is too long to be held.
+    TooLong,
+}
+
+/// Does a hook stop streams?
+fn enforces(hook: &CompiledHook) -> bool {
+    let actions = &hook.actions;
+    actions.holds && actions.denies && !actions.is_async && hook.kind == HookKind::Guardrail
+}
+
+impl HeldBack {
+    pub fn new(hooks: Vec<Arc<CompiledHook>>, shape: StreamShape) -> Self {
+        let is_enforced = hooks.iter().any(|hook| enforces(hook));
+        let checks = hooks.iter().filter(|hook| enforces(hook)).flat_map(|hook| &hook.checks);
+        let window = checks.map(|check| check.check.window()).try_fold(0, |most, window| Some(most.max(window?)));
+        Self {
+            hooks,
+            shape,
+            window,
+            is_enforced,
+            waiting: VecDeque::new(),
+            channels: Vec::new(),
+            length: 0,
+            has_grown: false,
+            has_spoken: false,
+            is_over: false,
+        }
+    }
+
+    /// One event, as it came and read. The results come with the last.
+    pub fn push(
+        &mut self,
+        event: Bytes,
+        read: Option<&Value>,
+        data: &[u8],
+        inputs: GuardInputs<'_>,
+        meters: &GuardMeters,
+        report: &mut Option<SideResult>,
+    ) -> Release {
+        let mut ends = Vec::new();
+        if let Some(read) = read.filter(|_| !self.is_over) {
+            for text in event_texts(self.shape, read) {
+                let said = read.pointer(&text.place).and_then(Value::as_str).unwrap_or_default();
+                if text.channel.is_empty() {
+                    // What was not said in pieces before is judged by itself.
+                    if self.is_enforced
+                        && (!self.has_grown || self.window.is_some())
+                        && !self.passes(said, false, inputs)
+                    {
+                        return self.deny(inputs, meters);
+                    }
+                    if !self.has_grown {
+                        self.length += said.len();
+                        self.grow("whole", said);
+                    }
+                    continue;
+                }
+                self.has_grown = true;
+                self.length += said.len();
+                if self.length > LONGEST {
+                    return Release::TooLong;
+                }
+                let Some(channel) = self.grow(&text.channel, said) else { return Release::TooLong };
+                ends.push((channel, self.channels[channel].text.len()));
+                if self.is_enforced
+                    && let Some(window) = self.window
+                {
+                    let text = &self.channels[channel].text;
+                    let from = floor(text, text.len().saturating_sub(said.len() + 2 * window + 8));
+                    let recent = text[from..].to_owned();
+                    if !self.passes(&recent, true, inputs) {
+                        return self.deny(inputs, meters);
+                    }
+                }
+            }
+        }
+        self.waiting.push_back(Waiting { event, ends });
+        match self.shape.is_last(read, data) {
+            true => self.conclude(inputs, meters, report),
+            false => Release::Pass(self.release()),
+        }
+    }
+
+    /// The stream is over, whether or not it said so.
+    pub fn finish(
+        &mut self,
+        inputs: GuardInputs<'_>,
+        meters: &GuardMeters,
+        report: &mut Option<SideResult>,
+    ) -> Release {
+        match self.is_over {
+            true => Release::Pass(self.release()),
+            false => self.conclude(inputs, meters, report),
+        }
+    }
+
+    /// Everything was said: all hooks judge all of it.
+    fn conclude(&mut self, inputs: GuardInputs<'_>, meters: &GuardMeters, report: &mut Option<SideResult>) -> Release {
+        self.is_over = true;
+        let text = self.said();
+        let side = run_side(&self.hooks, GuardInputs { text: Some(&text), ..inputs }, &Value::Null, meters);
+        let is_denied = self.hooks.iter().zip(&side.hooks).any(|(hook, result)| enforces(hook) && !result.verdict);
+        if is_denied {
+            return Release::Denied(Box::new(side));
+        }
+        *report = Some(side);
+        Release::Pass(self.release())
+    }
+
+    /// Whether the hooks that stop streams let a text pass, as far as it can be told.
+    fn passes(&self, text: &str, is_growing: bool, inputs: GuardInputs<'_>) -> bool {
+        let subject = Subject {
+            hook: Hook::AfterRequest,
+            shape: inputs.shape,
+            request_type: inputs.request_type,
+            request: inputs.request,
+            response: Some(&Value::Null),
+            metadata: inputs.metadata,
+            headers: inputs.headers,
+            now: Utc::now().timestamp(),
+            text: Some(text),
+            is_growing,
+        };
+        let checks = self.hooks.iter().filter(|hook| enforces(hook)).flat_map(|hook| &hook.checks);
+        // Without a window the whole decides, at the end.
+        checks.filter(|check| check.check.window().is_some()).all(|check| {
+            // Errors are judged at the end too, when there is a text.
+            let verdict = check.check.run(&subject);
+            verdict.verdict || verdict.error.is_some()
+        })
+    }
+
+    fn deny(&mut self, inputs: GuardInputs<'_>, meters: &GuardMeters) -> Release {
+        self.is_over = true;
+        self.waiting.clear();
+        let text = self.said();
+        let mut side = run_side(&self.hooks, GuardInputs { text: Some(&text), ..inputs }, &Value::Null, meters);
+        side.is_failed = true;
+        Release::Denied(Box::new(side))
+    }
+
+    fn release(&mut self) -> Bytes {
+        let mut passed = BytesMut::new();
+        while let Some(first) = self.waiting.front() {
+            if !self.may_leave(first) {
+                break;
+            }
+            self.has_spoken |= !first.ends.is_empty();
+            if let Some(first) = self.waiting.pop_front() {
+                passed.extend_from_slice(&first.event);
+            }
+        }
+        passed.freeze()
+    }
+
+    fn may_leave(&self, first: &Waiting) -> bool {
+        if !self.is_enforced || self.is_over {
+            return true;
+        }
+        let Some(window) = self.window else { return false };
+        let is_judged = |waiting: &Waiting| {
+            waiting.ends.iter().all(|(channel, end)| self.channels[*channel].text.len() >= end + window)
+        };
+        match first.ends.is_empty() && !self.has_spoken {
+            true => self.waiting.iter().find(|waiting| !waiting.ends.is_empty()).is_some_and(is_judged),
+            false => is_judged(first),
+        }
+    }
+
+    fn grow(&mut self, name: &str, said: &str) -> Option<usize> {
+        let known = self.channels.iter().position(|channel| channel.name == name);
+        let at = match known {
+            Some(at) => at,
+            None if self.channels.len() == MOST_CHANNELS => return None,
+            None => {
+                self.channels.push(Channel { name: name.to_owned(), text: String::new() });
+                self.channels.len() - 1
+            }
+        };
+        self.channels[at].text.push_str(said);
+        Some(at)
+    }
+
+    fn said(&self) -> String {
+        self.channels.iter().map(|channel| channel.text.as_str()).collect::<Vec<_>>().join("\n")
+    }
+}
+
+/// The nearest border of a character at or before this place.
+fn floor(text: &str, at: usize) -> usize {
+    let mut at = at.min(text.len());
+    while !text.is_char_boundary(at) {
+        at -= 1;
+    }
+    at
+}
+
+#[cfg(test)]
+mod tests;

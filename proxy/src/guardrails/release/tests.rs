@@ -1,0 +1,144 @@
+//! What is denied never goes out, and what passes goes out as it came, however it is cut.
+
+use super::*;
+use crate::request::sse::{events, raw_events};
+use http::HeaderMap;
+use proptest::prelude::*;
+use serde_json::{Map, json};
+use shared::guardrails::Shape;
+
+fn hooks(checks: Value, more: Value) -> Vec<Arc<CompiledHook>> {
+    let mut hook = json!({ "id": "h", "deny": true, "stream": "hold", "checks": checks });
+    hook.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+    vec![Arc::new(CompiledHook::from_hook(hook.as_object().unwrap()))]
+}
+
+struct Passed {
+    bytes: Vec<u8>,
+    is_denied: bool,
+    /// The most text that waited.
+    most_held: usize,
+    report: Option<SideResult>,
+}
+
+/// A chat whose text comes in these pieces.
+fn stream(pieces: &[&str]) -> Vec<Bytes> {
+    let said =
+        pieces.iter().map(|text| json!({ "choices": [{ "index": 0, "delta": { "content": text } }] }).to_string());
+    let role = json!({ "choices": [{ "index": 0, "delta": { "role": "assistant", "content": "" } }] }).to_string();
+    let end = json!({ "choices": [{ "index": 0, "delta": {}, "finish_reason": "stop" }] }).to_string();
+    let all = std::iter::once(role).chain(said).chain([end, "[DONE]".to_owned()]);
+    all.map(|data| Bytes::from(format!("data: {data}\n\n"))).collect()
+}
+
+fn text_of(bytes: &[u8]) -> String {
+    let said = |data: &[u8]| {
+        serde_json::from_slice::<Value>(data).ok()?["choices"][0]["delta"]["content"].as_str().map(str::to_owned)
+    };
+    events(bytes).filter_map(|event| said(&event.data)).collect()
+}
+
+fn pass(hooks: Vec<Arc<CompiledHook>>, stream: &[Bytes]) -> Passed {
+    let (request, metadata, headers, meters) = (json!({}), Map::new(), HeaderMap::new(), GuardMeters::unregistered());
+    let inputs = GuardInputs {
+        hook: Hook::AfterRequest,
+        shape: Shape::Chat,
+        request_type: "stream-chatComplete",
+        request: &request,
+        metadata: &metadata,
+        headers: &headers,
+        text: None,
+    };
+    let mut held = HeldBack::new(hooks, StreamShape::Chat);
+    let mut passed = Passed { bytes: Vec::new(), is_denied: false, most_held: 0, report: None };
+    let mut came = 0;
+    for event in stream {
+        let data = events(event).next().map(|event| event.data.into_owned()).unwrap_or_default();
+        let read: Option<Value> = serde_json::from_slice(&data).ok();
+        came += text_of(event).len();
+        match held.push(event.clone(), read.as_ref(), &data, inputs, &meters, &mut passed.report) {
+            Release::Pass(bytes) => passed.bytes.extend_from_slice(&bytes),
+            Release::Denied(_) => {
+                passed.is_denied = true;
+                return passed;
+            }
+            Release::TooLong => panic!("too long"),
+        }
+        passed.most_held = passed.most_held.max(came - text_of(&passed.bytes).len());
+    }
+    passed
+}
+
+fn checks() -> Vec<Value> {
+    vec![
+        json!([{ "id": "contains", "parameters": { "words": ["bad", "éb"], "operator": "none" } }]),
+        json!([{ "id": "regexMatch", "parameters": { "rule": "b[ad ]{1,4}d\\b", "not": true } }]),
+        json!([{ "id": "pii", "parameters": {} }]),
+        // Only the whole can say this.
+        json!([{ "id": "wordCount", "parameters": { "maxWords": 12 } }]),
+    ]
+}
+
+proptest! {
+    #[test]
+    fn nothing_that_a_check_denies_ever_goes_out_and_what_passes_is_byte_identical(
+        pieces in prop::collection::vec("[abdé @.]{0,6}|a@b\\.ad|bad|192\\.168\\.0\\.1", 0..40),
+        which in 0usize..4,
+    ) {
+        let pieces: Vec<&str> = pieces.iter().map(String::as_str).collect();
+        let whole: String = pieces.concat();
+        let stream = stream(&pieces);
+        let hooks = hooks(checks()[which].clone(), json!({}));
+        let check = &hooks[0].checks[0];
+        let (request, metadata, headers) = (json!({}), Map::new(), HeaderMap::new());
+        let judge = |text: &str, is_growing: bool| {
+            let verdict = check.check.run(&Subject { hook: Hook::AfterRequest, shape: Shape::Chat, request_type: "chatComplete",
+                request: &request, response: Some(&Value::Null), metadata: &metadata, headers: &headers, now: 0,
+                text: Some(text), is_growing });
+            verdict.passes(false)
+        };
+        let passed = pass(hooks.clone(), &stream);
+        prop_assert_eq!(passed.is_denied, !judge(&whole, false), "{:?}", whole);
+        if passed.is_denied {
+            // With the letter behind it, which decides where a word ends.
+            let out = text_of(&passed.bytes);
+            let more = whole[out.len()..].chars().next().map_or(0, char::len_utf8);
+            prop_assert!(out.is_empty() || judge(&whole[..out.len() + more], true), "{:?} went out of {:?}", out, whole);
+        } else {
+            prop_assert_eq!(passed.bytes, stream.concat());
+        }
+        if let Some(window) = check.check.window() {
+            prop_assert!(window <= 1024 && passed.most_held <= window + 16, "{} held", passed.most_held);
+        }
+    }
+}
+
+#[test]
+fn a_denial_before_the_first_content_lets_nothing_out() {
+    let none_of = |word: &str| {
+        hooks(json!([{ "id": "contains", "parameters": { "words": [word], "operator": "none" } }]), json!({}))
+    };
+    let passed = pass(none_of("bad"), &stream(&["ba", "d"]));
+    assert!(passed.is_denied && passed.bytes.is_empty());
+    let passed = pass(none_of("bad"), &stream(&["good", " and long", " bad"]));
+    assert!(passed.is_denied && text_of(&passed.bytes) == "good", "what was judged is out");
+}
+
+#[test]
+fn a_hook_that_reports_makes_nothing_wait_and_tells_at_the_end() {
+    for more in [json!({ "stream": "report" }), json!({ "deny": false }), json!({ "async": true })] {
+        let reports =
+            hooks(json!([{ "id": "contains", "parameters": { "words": ["bad"], "operator": "none" } }]), more);
+        let stream = stream(&["ba", "d"]);
+        let passed = pass(reports, &stream);
+        assert_eq!((passed.is_denied, passed.most_held), (false, 0));
+        assert_eq!(passed.bytes, stream.concat());
+        assert!(!passed.report.unwrap().hooks[0].verdict);
+    }
+}
+
+#[test]
+fn raw_events_are_the_bytes_that_came() {
+    let bytes = Bytes::from_static(b": ping\n\ndata: a\r\n\r\ndata: b\n\ndata: cut");
+    assert_eq!(raw_events(&bytes), ["\u{3a} ping\n\n", "data: a\r\n\r\n", "data: b\n\n", "data: cut"]);
+}

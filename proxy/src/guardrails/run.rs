@@ -1,0 +1,244 @@
+//! Running the hooks of one side. Checks judge what was sent, all of them; what transforms it sees the transforms before it,
+//! so that two redactors redact both. In a sequential hook, and in a mutator, every check sees them.
+
+use super::hook::{CompiledHook, HookKind};
+use super::meters::GuardMeters;
+use super::results::{CheckResult, HookResult};
+use chrono::Utc;
+use http::HeaderMap;
+use serde_json::{Map, Value};
+use shared::guardrails::{Hook, Placeholders, Shape, Subject};
+use std::sync::Arc;
+use std::time::Instant;
+
+/// What checks may know besides the body.
+#[derive(Clone, Copy)]
+pub struct GuardInputs<'g> {
+    pub hook: Hook,
+    pub shape: Shape,
+    pub request_type: &'static str,
+    pub request: &'g Value,
+    pub metadata: &'g Map<String, Value>,
+    pub headers: &'g HeaderMap,
+    /// In place of the body's own: of a stream, what it said.
+    pub text: Option<&'g str>,
+}
+
+/// What came of one side.
+#[derive(Debug, Default)]
+pub struct SideResult {
+    pub hooks: Vec<HookResult>,
+    /// The body as it is to go on.
+    pub transformed: Option<Value>,
+    pub placeholders: Placeholders,
+    /// The first hook that denies, by its place in the list that was run.
+    pub denied_by: Option<usize>,
+    /// A hook failed without denying.
+    pub is_failed: bool,
+}
+
+impl SideResult {
+    /// As `hook_results` tells it: those that could change the answer.
+    pub fn told(&self) -> Vec<Value> {
+        self.hooks.iter().filter(|hook| !hook.is_async).map(|hook| hook.json.clone()).collect()
+    }
+
+    /// As the log tells it: all of them.
+    pub fn logged(&self) -> Vec<Value> {
+        self.hooks.iter().map(|hook| hook.json.clone()).collect()
+    }
+}
+
+/// Runs hooks on a body: the request's before it is sent, the answer's before it is passed on.
+pub fn run_side(
+    hooks: &[Arc<CompiledHook>],
+    inputs: GuardInputs<'_>,
+    body: &Value,
+    meters: &GuardMeters,
+) -> SideResult {
+    let mut side = SideResult::default();
+    for (place, hook) in hooks.iter().enumerate() {
+        let result = match is_skipped(hook, inputs) {
+            true => HookResult::skipped(hook, Utc::now()),
+            false => run_hook(hook, inputs, body, &mut side, meters),
+        };
+        if result.deny && side.denied_by.is_none() {
+            side.denied_by = Some(place);
+        }
+        side.is_failed |= !result.verdict && !result.is_async;
+        side.hooks.push(result);
+    }
+    side
+}
+
+fn is_skipped(hook: &CompiledHook, inputs: GuardInputs<'_>) -> bool {
+    let is_vain = hook.kind == HookKind::Mutator && (hook.actions.is_async || inputs.shape == Shape::Embeddings);
+    // Of other routes only their kind is judged.
+    is_vain || inputs.shape == Shape::Other && !hook.judges_kinds()
+}
+
+fn run_hook(
+    hook: &CompiledHook,
+    inputs: GuardInputs<'_>,
+    body: &Value,
+    side: &mut SideResult,
+    meters: &GuardMeters,
+) -> HookResult {
+    let (began, at) = (Instant::now(), Utc::now());
+    let in_order = hook.actions.is_sequential || hook.kind == HookKind::Mutator;
+    let may_change = !hook.actions.is_async && inputs.text.is_none();
+    let mut results = Vec::with_capacity(hook.checks.len());
+    for check in hook.checks.iter().filter(|check| inputs.shape != Shape::Other || check.judges_kind()) {
+        let (began, at) = (Instant::now(), Utc::now());
+        let seen = side.transformed.as_ref().filter(|_| in_order).unwrap_or(body);
+        let mut verdict = check.check.run(&subject(inputs, seen));
+        if !in_order
+            && verdict.transformed.is_some()
+            && let Some(latest) = &side.transformed
+        {
+            verdict = check.check.run(&subject(inputs, latest));
+        }
+        if hook.kind == HookKind::Mutator {
+            verdict.verdict = true;
+        }
+        let transformed = verdict.transformed.take().filter(|_| may_change);
+        let is_transformed = transformed.is_some();
+        if let Some(json) = transformed {
+            side.transformed = Some(json);
+            side.placeholders.join(std::mem::take(&mut verdict.placeholders));
+        }
+        let took = began.elapsed();
+        meters.checked(check.id, &verdict, took);
+        results.push(CheckResult {
+            id: check.id,
+            verdict,
+            is_transformed,
+            fails_on_error: check.fails_on_error,
+            took,
+            at,
+        });
+    }
+    HookResult::new(hook, &results, began.elapsed(), at)
+}
+
+fn subject<'s>(inputs: GuardInputs<'s>, body: &'s Value) -> Subject<'s> {
+    let (request, response) = match inputs.hook {
+        Hook::BeforeRequest => (body, None),
+        Hook::AfterRequest => (inputs.request, Some(body)),
+    };
+    Subject {
+        hook: inputs.hook,
+        shape: inputs.shape,
+        request_type: inputs.request_type,
+        request,
+        response,
+        metadata: inputs.metadata,
+        headers: inputs.headers,
+        now: Utc::now().timestamp(),
+        text: inputs.text,
+        is_growing: false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn run(hooks: Value, body: &Value) -> SideResult {
+        let hooks: Vec<_> = hooks
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|hook| Arc::new(CompiledHook::from_hook(hook.as_object().unwrap())))
+            .collect();
+        let inputs = GuardInputs {
+            hook: Hook::BeforeRequest,
+            shape: Shape::Chat,
+            request_type: "chatComplete",
+            request: body,
+            metadata: &Map::new(),
+            headers: &HeaderMap::new(),
+            text: None,
+        };
+        run_side(&hooks, inputs, body, &GuardMeters::unregistered())
+    }
+
+    fn chat(text: &str) -> Value {
+        json!({ "messages": [{ "role": "user", "content": text }] })
+    }
+
+    fn none_of(word: &str) -> Value {
+        json!({ "id": "contains", "parameters": { "words": [word], "operator": "none" } })
+    }
+
+    #[test]
+    fn a_hook_denies_only_when_it_fails_is_told_to_and_is_not_async() {
+        for (hook, denied, failed) in [
+            (json!({ "id": "h", "checks": [none_of("x")], "deny": true }), true, true),
+            (json!({ "id": "h", "checks": [none_of("x")] }), false, true),
+            (json!({ "id": "h", "checks": [none_of("x")], "deny": true, "async": true }), false, false),
+            (json!({ "id": "h", "checks": [none_of("y")], "deny": true }), false, false),
+            (json!({ "id": "h", "checks": [], "deny": true }), false, false),
+            (
+                json!({ "id": "h", "checks": [{ "id": "modelWhitelist", "parameters": { "models": ["m"] } }], "deny": true }),
+                false,
+                false,
+            ),
+            (
+                json!({ "id": "h", "checks": [{ "id": "modelWhitelist", "parameters": { "models": ["m"], "failOnError": true } }],
+                "deny": true }),
+                true,
+                true,
+            ),
+        ] {
+            let side = run(json!([hook]), &chat("an x"));
+            assert_eq!((side.denied_by.is_some(), side.is_failed), (denied, failed), "{hook}");
+        }
+    }
+
+    #[test]
+    fn redactors_of_several_hooks_redact_all_and_judges_see_what_was_sent() {
+        let replace = |rule: &str| json!({ "id": "regexReplace", "parameters": { "rule": rule, "redactText": "-" } });
+        let side = run(
+            json!([{ "id": "a", "checks": [replace("x")] }, { "id": "b", "checks": [replace("y"), none_of("x")] },
+                   { "id": "c", "sequential": true, "checks": [replace("z"), none_of("z")] }]),
+            &chat("x y z"),
+        );
+        assert_eq!(side.transformed, Some(chat("- - -")));
+        let verdicts: Vec<bool> = side.hooks.iter().map(|hook| hook.verdict).collect();
+        assert_eq!(verdicts, [true, false, true]);
+    }
+
+    #[test]
+    fn a_mutator_only_transforms_and_an_async_hook_changes_nothing() {
+        let prefix = json!({ "id": "addPrefix", "parameters": { "prefix": "p" } });
+        let side =
+            run(json!([{ "id": "m", "type": "mutator", "checks": [none_of("x"), prefix], "deny": true }]), &chat("x"));
+        assert_eq!((side.transformed, side.is_failed, side.denied_by), (Some(chat("px")), false, None));
+        let side = run(json!([{ "id": "a", "async": true, "checks": [prefix] }]), &chat("x"));
+        assert_eq!((side.told().len(), side.logged().len(), side.transformed), (0, 1, None));
+    }
+
+    #[test]
+    fn a_result_tells_its_checks_and_the_feedback_that_follows() {
+        let side = run(
+            json!([{ "id": "h", "checks": [none_of("x"), { "id": "default.modelwhitelist", "parameters": { "models": ["m"] } }],
+                     "on_fail": { "feedback": { "value": -3, "metadata": { "k": "v" } } } }]),
+            &chat("x"),
+        );
+        let json = &side.hooks[0].json;
+        assert_eq!(
+            json["feedback"],
+            json!({ "value": -3, "weight": 1.0, "metadata": { "k": "v", "successfulChecks": "",
+            "failedChecks": "default.contains", "erroredChecks": "default.modelwhitelist" } })
+        );
+        assert_eq!(
+            (&json["id"], &json["verdict"], &json["deny"], &json["async"]),
+            (&json!("h"), &json!(false), &json!(false), &json!(false))
+        );
+        assert_eq!(json["checks"][0]["id"], "default.contains");
+        assert_eq!(json["checks"][1]["error"]["name"], "NoModel");
+        assert!(json["checks"][0]["data"]["explanation"].is_string());
+    }
+}

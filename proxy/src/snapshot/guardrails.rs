@@ -1,0 +1,242 @@
+//! Guardrails: how requests find them, and which run without being named. What belongs to another workspace is not found,
+//! as if it did not exist.
+
+use super::Snapshot;
+use super::collection::Tracked;
+use shared::id::{GuardrailId, OrganisationId, WorkspaceId};
+use shared::model::guardrail::canonical_name;
+use shared::model::{Guardrail, GuardrailVersion, Plugin};
+use std::sync::Arc;
+use tokio_postgres::Row;
+use uuid::Uuid;
+
+/// Configs name a guardrail by slug or id, defaults of the organisation by id.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub enum GuardrailKey {
+    Id(GuardrailId),
+    Slug(OrganisationId, String),
+}
+
+impl Tracked for Guardrail {
+    type Key = GuardrailKey;
+    const TABLE: &'static str = "guardrails";
+    const COLUMNS: &'static str = Self::COLUMNS;
+
+    fn from_row(row: &Row) -> anyhow::Result<Self> {
+        Ok(Self::from_row(row)?)
+    }
+
+    fn id(&self) -> Uuid {
+        self.id.uuid()
+    }
+
+    fn key(&self) -> GuardrailKey {
+        GuardrailKey::Id(self.id)
+    }
+
+    fn other_keys(&self) -> Vec<GuardrailKey> {
+        vec![GuardrailKey::Slug(self.organisation_id, self.slug.clone())]
+    }
+}
+
+impl Tracked for GuardrailVersion {
+    type Key = Uuid;
+    const TABLE: &'static str = "guardrail_versions";
+    const COLUMNS: &'static str = Self::COLUMNS;
+
+    fn from_row(row: &Row) -> anyhow::Result<Self> {
+        Ok(Self::from_row(row)?)
+    }
+
+    fn id(&self) -> Uuid {
+        self.id
+    }
+
+    fn key(&self) -> Uuid {
+        self.id
+    }
+}
+
+/// A vendor's credentials by organisation and vendor.
+impl Tracked for Plugin {
+    type Key = (OrganisationId, String);
+    const TABLE: &'static str = "plugins";
+    const COLUMNS: &'static str = Self::COLUMNS;
+
+    fn from_row(row: &Row) -> anyhow::Result<Self> {
+        Ok(Self::from_row(row)?)
+    }
+
+    fn id(&self) -> Uuid {
+        self.id
+    }
+
+    fn key(&self) -> Self::Key {
+        (self.organisation_id, self.plugin.clone())
+    }
+}
+
+/// The guardrails of a workspace's requests beside those that their config names: first the organisation's, then its own.
+#[derive(Debug, Default)]
+pub struct DefaultGuardrails {
+    pub input: Vec<Arc<Guardrail>>,
+    pub output: Vec<Arc<Guardrail>>,
+    /// Names that nothing has: whoever set them was told so, unless they were set by an older release.
+    pub missing: Vec<String>,
+}
+
+impl Snapshot {
+    /// An active guardrail that requests of this workspace may use, by id or slug.
+    pub fn guardrail(
+        &self,
+        organisation: OrganisationId,
+        workspace: WorkspaceId,
+        name: &str,
+    ) -> Option<Arc<Guardrail>> {
+        let by_id = name.parse().ok().and_then(|id| self.guardrails.find(&GuardrailKey::Id(id)));
+        let by_slug = || self.guardrails.find(&GuardrailKey::Slug(organisation, canonical_name(name)));
+        let found = by_id.or_else(by_slug);
+        found.filter(|guardrail| guardrail.is_active() && guardrail.serves(organisation, workspace))
+    }
+
+    /// What one version of a guardrail says, which a config pins.
+    pub fn guardrail_version(&self, guardrail: &Guardrail, version: Uuid) -> Option<Arc<GuardrailVersion>> {
+        self.guardrail_versions.find(&version).filter(|found| found.guardrail_id == guardrail.id)
+    }
+
+    /// `None` where nothing runs by default, which costs two lookups and no memory.
+    pub fn default_guardrails(
+        &self,
+        organisation: OrganisationId,
+        workspace: WorkspaceId,
+    ) -> Option<DefaultGuardrails> {
+        let whole = self.organisation(&organisation);
+        let part = self.workspace(&workspace).filter(|part| part.organisation_id == organisation);
+        let whole = whole.as_ref().map(|whole| &whole.guardrails).filter(|defaults| !defaults.is_empty());
+        let part = part.as_ref().map(|part| &part.guardrails);
+        let own = part.map(|part| &part.own).filter(|defaults| !defaults.is_empty());
+        if whole.is_none() && own.is_none() {
+            return None;
+        }
+        let mut found = DefaultGuardrails::default();
+        let shared_input = whole.filter(|_| !part.is_some_and(|part| part.excluded_from_input)).map(|all| &all.input);
+        let shared_output =
+            whole.filter(|_| !part.is_some_and(|part| part.excluded_from_output)).map(|all| &all.output);
+        let input = shared_input.into_iter().chain(own.map(|own| &own.input)).flatten();
+        let output = shared_output.into_iter().chain(own.map(|own| &own.output)).flatten();
+        for (names, side) in [(Vec::from_iter(input), &mut found.input), (Vec::from_iter(output), &mut found.output)] {
+            for name in names {
+                match self.guardrail(organisation, workspace, name) {
+                    Some(guardrail) if side.iter().any(|one| one.id == guardrail.id) => {}
+                    Some(guardrail) => side.push(guardrail),
+                    None if found.missing.contains(name) => {}
+                    None => found.missing.push(name.clone()),
+                }
+            }
+        }
+        Some(found)
+    }
+
+    /// The sealed credentials of the vendor behind a check.
+    pub fn plugin(&self, organisation: OrganisationId, plugin: &str) -> Option<Arc<Plugin>> {
+        self.plugins.find(&(organisation, plugin.to_owned()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+    use shared::model::guardrail::GuardrailDefaults;
+    use shared::model::{Organisation, Workspace};
+
+    fn id(n: u128) -> Uuid {
+        Uuid::from_u128(n)
+    }
+
+    fn guardrail(n: u128, organisation: u128, workspace: Option<u128>, status: &str) -> Guardrail {
+        let row = json!({
+            "id": id(n), "organisation_id": id(organisation), "workspace_id": workspace.map(id),
+            "slug": format!("pg-{n}"), "status": status, "version_id": id(100 + n), "content": {},
+        });
+        serde_json::from_value(row).unwrap()
+    }
+
+    fn workspace(n: u128, guardrails: serde_json::Value) -> Workspace {
+        let row = json!({
+            "id": id(n), "organisation_id": id(1), "slug": format!("ws-{n}"), "status": "active", "guardrails": guardrails,
+        });
+        serde_json::from_value(row).unwrap()
+    }
+
+    /// An organisation with two workspaces: the first has guardrails of its own, the second is excluded from requests'.
+    fn snapshot() -> Snapshot {
+        let names = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>();
+        let organisation = Organisation {
+            id: id(1).into(),
+            guardrails: GuardrailDefaults { input: names(&[&id(10).to_string()]), output: names(&["pg-10"]) },
+            ..Organisation::default()
+        };
+        let workspaces = vec![
+            workspace(2, json!({ "input": ["pg-11", "pg-10", "pg-gone", "pg-13"], "output": ["guard_11"] })),
+            workspace(3, json!({ "excluded_from_input": true })),
+        ];
+        let guardrails = vec![
+            guardrail(10, 1, None, "active"),
+            guardrail(11, 1, Some(2), "active"),
+            guardrail(12, 9, None, "active"),
+            guardrail(13, 1, None, "archived"),
+        ];
+        let version = json!({ "id": id(110), "organisation_id": id(1), "guardrail_id": id(10), "content": {} });
+        Snapshot::with_rows(Vec::new(), workspaces).with_organisations(vec![organisation]).with_guardrails(
+            guardrails,
+            vec![serde_json::from_value(version).unwrap()],
+            Vec::new(),
+        )
+    }
+
+    #[test]
+    fn a_guardrail_is_found_by_slug_or_id_where_it_may_be_used() {
+        let snapshot = snapshot();
+        let ten = id(10).to_string();
+        for (organisation, workspace, name, found) in [
+            (1, 2, "pg-10", true),
+            (1, 3, "pg-10", true),
+            (1, 3, ten.as_str(), true),
+            (1, 2, "guard_11", true),
+            (1, 3, "pg-11", false),
+            (1, 2, "pg-12", false),
+            (9, 2, ten.as_str(), false),
+            (1, 2, "pg-13", false),
+            (1, 2, "", false),
+        ] {
+            let answer = snapshot.guardrail(id(organisation).into(), id(workspace).into(), name);
+            assert_eq!(answer.is_some(), found, "{organisation} {workspace} {name}");
+        }
+    }
+
+    #[test]
+    fn a_version_belongs_to_its_guardrail() {
+        let snapshot = snapshot();
+        let find = |name: &str| snapshot.guardrail(id(1).into(), id(2).into(), name).unwrap();
+        assert!(snapshot.guardrail_version(&find("pg-10"), id(110)).is_some());
+        assert!(snapshot.guardrail_version(&find("pg-11"), id(110)).is_none());
+        assert!(snapshot.guardrail_version(&find("pg-10"), id(111)).is_none());
+    }
+
+    #[test]
+    fn defaults_are_the_organisations_and_then_the_workspaces_each_once() {
+        let snapshot = snapshot();
+        let defaults = |workspace: u128| snapshot.default_guardrails(id(1).into(), id(workspace).into()).unwrap();
+        let slugs = |list: &[Arc<Guardrail>]| list.iter().map(|one| one.slug.clone()).collect::<Vec<_>>();
+        let own = defaults(2);
+        assert_eq!(
+            (slugs(&own.input), slugs(&own.output)),
+            (vec!["pg-10".into(), "pg-11".into()], vec!["pg-10".into(), "pg-11".into()])
+        );
+        assert_eq!(own.missing, ["pg-gone", "pg-13"]);
+        let excluded = defaults(3);
+        assert_eq!((slugs(&excluded.input), slugs(&excluded.output)), (vec![], vec!["pg-10".into()]));
+        assert!(snapshot.default_guardrails(id(9).into(), id(2).into()).is_none(), "another organisation has none");
+    }
+}

@@ -1,0 +1,204 @@
+//! Guard in, and what goes along for the way back: the hooks of a request run before its target is asked, once for each target,
+//! on the client's own body. What they transform is what is sent. A denial is an answer like any other: a fallback or a retry
+//! may go on after it.
+
+use super::admit::ReadBody;
+use super::call::{HeldAnswer, refused};
+use super::guards::GuardSet;
+use super::{Engine, EngineRequest};
+use crate::answer::{AnswerSource, Ended, GuardedCall, HeldStart, HeldStream, Steps, StoredAnswer, WireDialect};
+use crate::answer::{soft_denial, with_results};
+use crate::conversation::WireFormat;
+use crate::guardrails::{
+    CompiledHook, GuardInputs, GuardMeters, SideResult, repeated_key, request_type, run_side, shape,
+};
+use crate::net::downstream::Downstream;
+use crate::refusal::Refusal;
+use crate::request::body::Fields;
+use crate::request::receive::MemoryShare;
+use crate::request::sse::Splitter;
+use crate::routing::plan::Leaf;
+use crate::visit::Visit;
+use bytes::Bytes;
+use http::{HeaderMap, HeaderValue, Method, header};
+use pingora_http::ResponseHeader;
+use serde_json::{Map, Value};
+use shared::guardrails::{Hook, Shape};
+use shared::providers::Family;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Larger bodies are judged off the threads that carry requests.
+const SMALL: usize = 32 << 10;
+/// A tree takes several times the memory of its text.
+const TREE: usize = 6;
+
+/// What the hooks of a request said at one target, for when it is tried again.
+pub(super) struct GuardedTarget {
+    /// Which part of the config it is.
+    option: HeaderValue,
+    call: Arc<GuardedCall>,
+    /// What is sent in place of the client's own.
+    body: Option<Bytes>,
+}
+
+impl Engine {
+    /// Tries a target that has guardrails.
+    #[expect(clippy::too_many_arguments, reason = "what a target is tried with, and what is known of it already")]
+    pub(super) async fn try_guarded(
+        &self,
+        client: &mut impl Downstream,
+        visit: &mut Visit,
+        errand: &EngineRequest,
+        leaf: &Leaf,
+        read: ReadBody<'_>,
+        body: &Bytes,
+        set: GuardSet,
+        known: &mut Option<GuardedTarget>,
+    ) -> Result<HeldAnswer, Ended> {
+        if known.as_ref().is_none_or(|known| known.option != visit.routing.option) {
+            let is_strict = errand.is_strict && leaf.is_strict;
+            let guarded =
+                self.guard_in(client.head().headers.clone(), visit, errand, read.fields, body, set, is_strict);
+            let (call, body) = guarded.await.map_err(refused)?;
+            *known = Some(GuardedTarget { option: visit.routing.option.clone(), call, body });
+        }
+        let Some(GuardedTarget { call, body: changed, .. }) = known.as_ref() else {
+            return Err(refused(Refusal::internal()));
+        };
+        visit.checked(Some(call.logged(None)));
+        if let Some(denied) = denied(call, read.fields.is_true("stream")) {
+            return denied;
+        }
+        // Answers of other routes are nobody's to look into, and may be large.
+        let along = Some(call).filter(|call| call.shape != Shape::Other);
+        match changed {
+            None => self.try_target(client, visit, errand, leaf, body, read.fields, along).await,
+            Some(changed) => {
+                let fields = Fields::parse_object(changed).map_err(refused)?;
+                self.try_target(client, visit, errand, leaf, changed, &fields, along).await
+            }
+        }
+    }
+
+    #[expect(clippy::too_many_arguments, reason = "what hooks may know of a request")]
+    async fn guard_in(
+        &self,
+        headers: HeaderMap,
+        visit: &Visit,
+        errand: &EngineRequest,
+        fields: &Fields<'_>,
+        body: &Bytes,
+        set: GuardSet,
+        is_strict: bool,
+    ) -> Result<(Arc<GuardedCall>, Option<Bytes>), Refusal> {
+        let mut share = MemoryShare::none(&self.body_limits.memory, errand.caller.workspace.id.uuid());
+        share.grow(body.len().saturating_mul(TREE))?;
+        let family = errand.endpoint.family();
+        let kind = request_type(Some(family), &Method::POST, fields.is_true("stream"));
+        let hooks = set.input;
+        let job = InputJob {
+            hooks: hooks.clone(),
+            shape: shape(family),
+            kind,
+            body: body.clone(),
+            metadata: errand.metadata.clone(),
+            headers,
+            meters: self.metrics.guardrails.clone(),
+        };
+        let judged = match body.len() > SMALL {
+            false => job.run(),
+            true => tokio::task::spawn_blocking(|| job.run()).await.map_err(|_| Refusal::internal())?,
+        };
+        let (input, request) = judged?;
+        let denying = input.denied_by.and_then(|place| hooks.get(place).cloned());
+        let changed = input.transformed.as_ref().map(|json| Bytes::from(json.to_string()));
+        let shape = shape(family);
+        let call = GuardedCall {
+            // Nothing is said in a text that a check could look at.
+            output: if matches!(shape, Shape::Other | Shape::Embeddings) { Vec::new() } else { set.output },
+            input,
+            request,
+            shape,
+            request_type: kind,
+            metadata: errand.metadata.clone(),
+            is_strict,
+            format: client_format(family),
+            request_id: visit.id().to_owned(),
+            meters: self.metrics.guardrails.clone(),
+            denying,
+        };
+        Ok((Arc::new(call), changed))
+    }
+}
+
+/// The work of the hooks of a request, by itself, so that it can be done elsewhere.
+struct InputJob {
+    hooks: Vec<Arc<CompiledHook>>,
+    shape: Shape,
+    kind: &'static str,
+    body: Bytes,
+    metadata: Map<String, Value>,
+    headers: HeaderMap,
+    meters: Arc<GuardMeters>,
+}
+
+impl InputJob {
+    fn run(self) -> Result<(SideResult, Value), Refusal> {
+        if let Some(repeated) = repeated_key(&self.body) {
+            return Err(Refusal::invalid_json(repeated));
+        }
+        let request: Value = serde_json::from_slice(&self.body).map_err(Refusal::invalid_json)?;
+        let inputs = GuardInputs {
+            hook: Hook::BeforeRequest,
+            shape: self.shape,
+            request_type: self.kind,
+            request: &request,
+            metadata: &self.metadata,
+            headers: &self.headers,
+            text: None,
+        };
+        let side = run_side(&self.hooks, inputs, &request, &self.meters);
+        Ok((side, request))
+    }
+}
+
+/// What the client gets in place of an answer, if a hook of the request denies it.
+fn denied(call: &GuardedCall, is_stream: bool) -> Option<Result<HeldAnswer, Ended>> {
+    let hook = call.denying.as_ref()?;
+    call.meters.denies("input");
+    let message = hook.actions.message.clone();
+    let results = call.results(None);
+    if !hook.actions.softens {
+        return Some(Err(refused(Refusal::denied_by_guardrail(message, results))));
+    }
+    let kind = if is_stream { "text/event-stream" } else { "application/json" };
+    let mut head = ResponseHeader::build_no_case(200, Some(4)).ok()?;
+    head.insert_header(header::CONTENT_TYPE, HeaderValue::from_static(kind)).ok()?;
+    let held = match is_stream {
+        true => HeldStart::Stream(HeldStream {
+            first: soft_denial::events(call, message.as_deref()),
+            splitter: Splitter::default(),
+            ending: WireDialect::of_format(call.format).ending(),
+        }),
+        false => {
+            let body = with_results(soft_denial::body(call, message.as_deref()), &results);
+            head.insert_header(header::CONTENT_LENGTH, HeaderValue::from(body.len())).ok()?;
+            HeldStart::Plain(body)
+        }
+    };
+    let source = AnswerSource::from(StoredAnswer::new(head, []));
+    Some(Ok(HeldAnswer { source, held, steps: Steps::default(), waited: Duration::ZERO, permit: None }))
+}
+
+fn client_format(family: Family) -> WireFormat {
+    match family {
+        Family::Complete => WireFormat::Completions,
+        Family::Messages => WireFormat::Messages,
+        Family::Responses => WireFormat::Responses,
+        _ => WireFormat::Chat,
+    }
+}
+
+#[cfg(test)]
+mod tests;

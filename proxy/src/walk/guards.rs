@@ -1,0 +1,170 @@
+//! Which guardrails a request meets at a target: those of its config, then the defaults of its organisation and of its
+//! workspace. Saved ones are asked of a directory, and made ready once for each version.
+
+mod directory;
+
+use crate::guardrails::{
+    CompiledHook, GuardInputs, GuardMeters, GuardPlan, HookKind, HookRef, HookSide, request_type, run_side,
+};
+use crate::identity::identify::Principal;
+use crate::refusal::Refusal;
+use crate::routing::plan::Leaf;
+use arc_swap::ArcSwap;
+use http::{HeaderMap, Method};
+use serde_json::{Map, Value, json};
+use shared::guardrails::{Hook, Shape};
+use shared::model::{Guardrail, GuardrailVersion};
+use shared::providers::Family;
+use std::collections::HashMap;
+use std::sync::Arc;
+use uuid::Uuid;
+
+/// Guardrails made ready; whoever has more makes them anew.
+const MOST_READY: usize = 4096;
+
+pub struct Guards {
+    pub directory: Arc<dyn GuardrailDirectory>,
+    pub meters: Arc<GuardMeters>,
+    /// `GUARDRAILS_ENABLED`. Switched off, none runs.
+    pub is_enabled: bool,
+    /// Saved guardrails by their versions, as they are named without more said about them.
+    ready: ArcSwap<HashMap<(Uuid, bool), Arc<CompiledHook>>>,
+}
+
+/// Where saved guardrails are found. What is not the caller's is not there.
+pub trait GuardrailDirectory: Send + Sync {
+    /// By id or slug, in the version that is pinned or the current one.
+    fn find(&self, caller: &Principal, name: &str, version: Option<&str>) -> Option<SavedGuardrail>;
+
+    /// Those that run without being named, first the organisation's, then the workspace's; `None` where there are none.
+    fn defaults(&self, caller: &Principal) -> Option<DefaultHooks>;
+}
+
+/// One version of a saved guardrail.
+pub struct SavedGuardrail {
+    pub slug: String,
+    pub version: Uuid,
+    pub content: SavedContent,
+}
+
+/// `{checks, actions}`, where it is kept.
+pub enum SavedContent {
+    Current(Arc<Guardrail>),
+    Pinned(Arc<GuardrailVersion>),
+}
+
+impl SavedContent {
+    fn value(&self) -> &Value {
+        match self {
+            Self::Current(guardrail) => &guardrail.content,
+            Self::Pinned(version) => &version.content,
+        }
+    }
+}
+
+#[derive(Default)]
+pub struct DefaultHooks {
+    pub input: Vec<SavedGuardrail>,
+    pub output: Vec<SavedGuardrail>,
+}
+
+/// The hooks of a request at a target.
+#[derive(Debug, Default)]
+pub struct GuardSet {
+    pub input: Vec<Arc<CompiledHook>>,
+    pub output: Vec<Arc<CompiledHook>>,
+}
+
+impl Guards {
+    pub fn new(directory: Arc<dyn GuardrailDirectory>, meters: Arc<GuardMeters>, is_enabled: bool) -> Self {
+        Self { directory, meters, is_enabled, ready: ArcSwap::default() }
+    }
+
+    /// `None` where there are none, which is all that a request without guardrails pays.
+    pub fn for_leaf(&self, leaf: &Leaf, caller: &Principal) -> Option<GuardSet> {
+        if !self.is_enabled {
+            return None;
+        }
+        let defaults = self.directory.defaults(caller);
+        if leaf.guards.is_none() && defaults.is_none() {
+            return None;
+        }
+        let mut set = GuardSet::default();
+        if let Some(plan) = &leaf.guards {
+            set.input = self.of_config(plan, HookSide::Input, caller);
+            set.output = self.of_config(plan, HookSide::Output, caller);
+        }
+        if let Some(DefaultHooks { input, output }) = defaults {
+            set.input.extend(input.iter().map(|saved| self.ready(saved, HookKind::Guardrail)));
+            set.output.extend(output.iter().map(|saved| self.ready(saved, HookKind::Guardrail)));
+        }
+        (!set.input.is_empty() || !set.output.is_empty()).then_some(set)
+    }
+
+    /// Whether requests of this kind may be made at all, for routes whose bodies nobody looks into.
+    pub fn judge_kind(
+        &self,
+        leaf: &Leaf,
+        caller: &Principal,
+        (family, method): (Option<Family>, &Method),
+        metadata: &Map<String, Value>,
+    ) -> Result<(), Refusal> {
+        let Some(set) = self.for_leaf(leaf, caller) else { return Ok(()) };
+        let hooks: Vec<_> = set.input.into_iter().filter(|hook| hook.judges_kinds()).collect();
+        let inputs = GuardInputs {
+            hook: Hook::BeforeRequest,
+            shape: Shape::Other,
+            request_type: request_type(family, method, false),
+            request: &Value::Null,
+            metadata,
+            headers: &HeaderMap::new(),
+            text: None,
+        };
+        let side = run_side(&hooks, inputs, &Value::Null, &self.meters);
+        let Some(place) = side.denied_by else { return Ok(()) };
+        self.meters.denies("input");
+        let results = json!({ "before_request_hooks": side.told(), "after_request_hooks": [] });
+        Err(Refusal::denied_by_guardrail(hooks[place].actions.message.clone(), results))
+    }
+
+    /// Whether a request has guardrails that look at texts, whatever its config says: then its body must be looked into.
+    pub fn has_defaults(&self, caller: &Principal) -> bool {
+        self.is_enabled && self.directory.defaults(caller).is_some()
+    }
+
+    fn of_config(&self, plan: &GuardPlan, side: HookSide, caller: &Principal) -> Vec<Arc<CompiledHook>> {
+        let mut hooks = Vec::with_capacity(plan.side(side).len());
+        for hook in plan.side(side) {
+            let (name, version, kind, with) = match hook {
+                HookRef::Ready(hook) => {
+                    hooks.push(hook.clone());
+                    continue;
+                }
+                HookRef::Saved { name, version, kind, with } => (name, version, *kind, with),
+            };
+            match self.directory.find(caller, name, version.as_deref()) {
+                Some(saved) if with.is_empty() => hooks.push(self.ready(&saved, kind)),
+                Some(saved) => {
+                    hooks.push(Arc::new(CompiledHook::from_saved(&saved.slug, saved.content.value(), with, kind)));
+                }
+                // It was deleted (decision 50): the rest of the config still holds.
+                None => tracing::warn!(guardrail = name, "a config names a guardrail that does not exist"),
+            }
+        }
+        hooks
+    }
+
+    fn ready(&self, saved: &SavedGuardrail, kind: HookKind) -> Arc<CompiledHook> {
+        let key = (saved.version, kind == HookKind::Mutator);
+        if let Some(known) = self.ready.load().get(&key) {
+            return known.clone();
+        }
+        let hook = Arc::new(CompiledHook::from_saved(&saved.slug, saved.content.value(), &Map::new(), kind));
+        self.ready.rcu(|known| {
+            let mut more = if known.len() < MOST_READY { (**known).clone() } else { HashMap::new() };
+            more.insert(key, hook.clone());
+            more
+        });
+        hook
+    }
+}

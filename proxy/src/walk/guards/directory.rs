@@ -1,0 +1,46 @@
+//! The snapshot as a directory of guardrails.
+
+use super::{DefaultHooks, GuardrailDirectory, SavedContent, SavedGuardrail};
+use crate::identity::identify::Principal;
+use crate::snapshot::Snapshot;
+use shared::model::Guardrail;
+use std::sync::Arc;
+use uuid::Uuid;
+
+impl GuardrailDirectory for Snapshot {
+    fn find(&self, caller: &Principal, name: &str, version: Option<&str>) -> Option<SavedGuardrail> {
+        let workspace = &caller.workspace;
+        let guardrail = self.guardrail(workspace.organisation_id, workspace.id, name)?;
+        let Some(wanted) = version else { return Some(current(guardrail)) };
+        let pinned = wanted.parse::<Uuid>().ok().and_then(|wanted| self.guardrail_version(&guardrail, wanted));
+        match pinned {
+            Some(version) => Some(SavedGuardrail {
+                slug: guardrail.slug.clone(),
+                version: version.id,
+                content: SavedContent::Pinned(version),
+            }),
+            // Its current one, rather than none.
+            None => {
+                tracing::warn!(guardrail = name, version = wanted, "a config pins a version that does not exist");
+                Some(current(guardrail))
+            }
+        }
+    }
+
+    fn defaults(&self, caller: &Principal) -> Option<DefaultHooks> {
+        let found = self.default_guardrails(caller.workspace.organisation_id, caller.workspace.id)?;
+        for name in &found.missing {
+            tracing::warn!(guardrail = name, "a default names a guardrail that does not exist");
+        }
+        let all = |list: Vec<Arc<Guardrail>>| list.into_iter().map(current).collect();
+        Some(DefaultHooks { input: all(found.input), output: all(found.output) })
+    }
+}
+
+fn current(guardrail: Arc<Guardrail>) -> SavedGuardrail {
+    SavedGuardrail {
+        slug: guardrail.slug.clone(),
+        version: guardrail.version_id,
+        content: SavedContent::Current(guardrail),
+    }
+}

@@ -1,0 +1,34 @@
+//! Guardrails: checks of what a request asks and of what an answer says. Pure: no socket, no clock of its own, so that the
+//! proxy (live) and admin (`POST /guardrails/test`) run the same code.
+//!
+//! `table` lists every check with its parameters; `validate` refuses by it what nobody could run, all faults at once.
+//! `compile` makes a `Check` of an id and its parameters, once; it is run on a `Subject` and says a `Verdict`. Checks that ask
+//! somebody else (webhooks, vendors) stand in the table only: whoever has a dialer runs them.
+//!
+//! Everything here is bounded, because tenants write the patterns and the schemas and callers the texts: see `pattern` and
+//! `schema`.
+
+mod check;
+mod checks;
+mod fault;
+mod json_in_text;
+mod parameters;
+mod pattern;
+mod request_type;
+mod schema;
+mod subject;
+mod table;
+mod text;
+mod validate;
+mod vendors;
+mod verdict;
+
+pub use check::{Check, Replaced, compile};
+pub use checks::placeholders::Placeholders;
+pub use fault::{Fault, FaultKind};
+pub use request_type::{REQUEST_TYPES, is_request_type};
+pub use subject::{Hook, Shape, Subject};
+pub use table::{CheckSpec, Hooks, ParameterKind, ParameterSpec, Runs, TABLE, all, check, ids};
+pub use text::{Scope, TextPlaces};
+pub use validate::{MOST_CHECKS, validate, validate_parameters};
+pub use verdict::{CheckError, Verdict};

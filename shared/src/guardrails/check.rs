@@ -1,0 +1,51 @@
+//! A check, made ready once and run on many requests.
+
+use super::fault::Fault;
+use super::parameters::Parameters;
+use super::subject::Subject;
+use super::validate::validate_parameters;
+use super::verdict::Verdict;
+use super::{FaultKind, table};
+use serde_json::Value;
+
+pub trait Check: Send + Sync {
+    fn run(&self, subject: &Subject<'_>) -> Verdict;
+
+    /// How many bytes of text around a place decide about it, for a check that can judge a text that is still growing:
+    /// once it denies, it denies whatever follows, and once a place is this far behind, nothing that follows changes what
+    /// was said about it. `None`: it must see the whole.
+    fn window(&self) -> Option<usize> {
+        None
+    }
+
+    /// For redaction of a text that is still growing: the text with replacements, as far as it is decided. `None` for
+    /// checks that replace nothing.
+    fn replace(&self, _text: &str, _is_end: bool) -> Option<Replaced> {
+        None
+    }
+}
+
+/// The beginning of a text with replacements made.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Replaced {
+    pub text: String,
+    /// As many bytes of the original are in it; the rest has to wait.
+    pub consumed: usize,
+    pub is_changed: bool,
+}
+
+/// A check by its id (`contains` is `default.contains`) and its parameters. The fault's path begins at the parameters.
+pub fn compile(id: &str, parameters: &Value) -> Result<Box<dyn Check>, Fault> {
+    let Some(spec) = table::check(id) else {
+        return Err(Fault::unknown(String::new(), "the id of a check", id, table::ids()));
+    };
+    let none = Value::Object(serde_json::Map::new());
+    let parameters = if parameters.is_null() { &none } else { parameters };
+    // What is unknown besides is nobody's harm here; saved checks are refused for it by `validate`.
+    if let Some(fault) =
+        validate_parameters(spec, parameters).into_iter().find(|fault| fault.kind != FaultKind::UnknownName)
+    {
+        return Err(fault);
+    }
+    (spec.compile)(&Parameters::new(parameters))
+}

@@ -1,0 +1,69 @@
+//! `characterCount`: how long the text is, in UTF-16 units, as JavaScript counts.
+
+use crate::guardrails::check::Check;
+use crate::guardrails::fault::Fault;
+use crate::guardrails::parameters::Parameters;
+use crate::guardrails::subject::Subject;
+use crate::guardrails::verdict::Verdict;
+use serde_json::json;
+
+struct CharacterCount {
+    least: u64,
+    most: u64,
+    not: bool,
+}
+
+pub fn compile(parameters: &Parameters<'_>) -> Result<Box<dyn Check>, Fault> {
+    let least = parameters.count("minCharacters", 0);
+    let most = parameters.count("maxCharacters", 9_999_999);
+    Ok(Box::new(CharacterCount { least, most, not: parameters.flag("not") }))
+}
+
+impl Check for CharacterCount {
+    fn run(&self, subject: &Subject<'_>) -> Verdict {
+        let text = subject.text();
+        if text.is_empty() {
+            return Verdict::no_text();
+        }
+        let count = text.encode_utf16().count() as u64;
+        let is_between = (self.least..=self.most).contains(&count);
+        let explanation = format!(
+            "The text has {count} characters; {} {} to {} are allowed.",
+            if self.not { "all but" } else { "from" },
+            self.least,
+            self.most
+        );
+        let data = json!({ "characterCount": count, "minCharacters": self.least, "maxCharacters": self.most, "not": self.not });
+        Verdict::new(is_between != self.not, explanation, data).with_excerpt(&text)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::guardrails::subject::testing::{run_text, said};
+    use serde_json::json;
+
+    #[test]
+    fn characters_are_counted_as_javascript_counts_them() {
+        for (least, most, not, text, expected) in [
+            (1, 3, false, "abc", "pass"),
+            (1, 2, false, "abc", "fail"),
+            (1, 2, true, "abc", "pass"),
+            (3, 3, true, "abc", "fail"),
+            (4, 9, false, "abc", "fail"),
+            (1, 1, false, "é", "pass"),
+            (2, 2, false, "🙂", "pass"),
+            (1, 1, false, "日", "pass"),
+            (1, 1, false, " ", "pass"),
+            (0, 9, false, "", "error"),
+            (0, 9, true, "", "error"),
+            (0, 1_000_000, false, &"a".repeat(1_000_001), "fail"),
+            (0, 1_000_001, false, &"a".repeat(1_000_001), "pass"),
+            (5, 1, false, "abc", "fail"),
+        ] {
+            let parameters = json!({ "minCharacters": least, "maxCharacters": most, "not": not });
+            assert_eq!(said(&run_text("characterCount", &parameters, text)), expected, "{parameters} {}", text.len());
+        }
+        assert_eq!(run_text("characterCount", &json!({}), "a🙂").data["characterCount"], 3);
+    }
+}

@@ -1,0 +1,252 @@
+//! Finding and replacing things of some categories, shared by personal data and secrets. Patterns here are our own: bounded in
+//! length, so that a text can be judged while it grows.
+
+use super::placeholders::Placeholders;
+use crate::guardrails::check::{Check, Replaced};
+use crate::guardrails::parameters::Parameters;
+use crate::guardrails::pattern::{ceil, floor};
+use crate::guardrails::subject::Subject;
+use crate::guardrails::text::Scope;
+use crate::guardrails::verdict::Verdict;
+use regex::Regex;
+use serde_json::{Value, json};
+use std::ops::Range;
+
+/// Longer than any match of a finder, and what must follow it.
+pub const WINDOW: usize = 512;
+/// A text with more has them all over; it is refused rather than half redacted.
+const MOST: usize = 10_000;
+
+/// One kind of thing in a text.
+pub struct Finder {
+    pub category: &'static str,
+    pub pattern: Regex,
+    /// Which group is the value; 0 for all of it.
+    pub group: usize,
+    /// Says no to what only looks like one.
+    pub is_one: fn(&str) -> bool,
+    /// It proves itself, so that what follows it can be told from it: `4111 1111 1111 1111 7` is a card and a 7.
+    pub proves_itself: bool,
+    /// May be longer than the window: replaced only in a text that is complete.
+    pub is_long: bool,
+}
+
+struct FoundPlace {
+    whole: Range<usize>,
+    value: Range<usize>,
+}
+
+impl Finder {
+    fn find_at(&self, text: &str, at: usize) -> Option<FoundPlace> {
+        if self.group == 0 {
+            let whole = self.pattern.find_at(text, at)?.range();
+            return Some(FoundPlace { value: whole.clone(), whole });
+        }
+        let found = self.pattern.captures_at(text, at)?;
+        let whole = found.get_match().range();
+        Some(FoundPlace { value: found.get(self.group).map_or(whole.clone(), |value| value.range()), whole })
+    }
+}
+
+impl Finder {
+    /// The value, if it is one, without what only follows it.
+    fn confirm(&self, text: &str, value: Range<usize>) -> Option<Range<usize>> {
+        if (self.is_one)(&text[value.clone()]) {
+            return Some(value);
+        }
+        if !self.proves_itself {
+            return None;
+        }
+        let separators = text[value.clone()].rmatch_indices([' ', '-']);
+        let mut shorter = separators.map(|(at, _)| value.start..value.start + at);
+        shorter.find(|shorter| (self.is_one)(&text[shorter.clone()]))
+    }
+}
+
+/// A check that finds these, and may replace them.
+pub struct Redaction {
+    finders: Vec<&'static Finder>,
+    what: &'static str,
+    redacts: bool,
+    is_reversible: bool,
+    not: bool,
+}
+
+/// More than can be told apart in bounded work.
+struct TooMany;
+
+impl Redaction {
+    pub fn new(all: &'static [Finder], what: &'static str, parameters: &Parameters<'_>) -> Self {
+        let wanted = parameters.texts("categories");
+        let is_wanted = |finder: &&Finder| wanted.is_empty() || wanted.iter().any(|one| one == finder.category);
+        let is_reversible = parameters.flag("reversible");
+        Self {
+            finders: all.iter().filter(is_wanted).collect(),
+            what,
+            redacts: parameters.flag("redact") || is_reversible,
+            is_reversible,
+            not: parameters.flag("not"),
+        }
+    }
+
+    /// Places in the text, in order, none over another; where two meet, the finder that is listed first wins.
+    fn find(&self, text: &str) -> Result<Vec<(Range<usize>, &'static str)>, TooMany> {
+        let mut found: Vec<(Range<usize>, usize, &'static str)> = Vec::new();
+        for (rank, finder) in self.finders.iter().enumerate() {
+            let (mut at, mut mistaken) = (0, 0);
+            while let Some(place) = finder.find_at(text, at) {
+                if let Some(value) = finder.confirm(text, place.value) {
+                    at = ceil(text, value.end.max(place.whole.start + 1));
+                    found.push((value, rank, finder.category));
+                } else {
+                    // One may begin inside what only looks like one; not for ever, since callers write the text.
+                    mistaken += 1;
+                    let next = if mistaken < MOST { place.whole.start + 1 } else { place.whole.end };
+                    at = ceil(text, next.max(at + 1));
+                }
+                if found.len() > MOST {
+                    return Err(TooMany);
+                }
+                if at >= text.len() {
+                    break;
+                }
+            }
+        }
+        found.sort_by_key(|(place, rank, _)| (*rank, place.start));
+        let mut kept: Vec<(Range<usize>, &'static str)> = Vec::new();
+        let mut taken = std::collections::BTreeMap::<usize, usize>::new();
+        for (place, _, category) in found {
+            let before = taken.range(..place.end).next_back();
+            if before.is_none_or(|(_, end)| *end <= place.start) {
+                taken.insert(place.start, place.end);
+                kept.push((place, category));
+            }
+        }
+        kept.sort_by_key(|(place, _)| place.start);
+        Ok(kept)
+    }
+
+    fn too_many(&self) -> Verdict {
+        Verdict::error("TooMany", format!("there is more that looks like {} than can be told apart", self.what))
+    }
+
+    fn told(&self, counts: &[(&'static str, usize)]) -> (String, Value) {
+        let total: usize = counts.iter().map(|(_, count)| count).sum();
+        let explanation = match total {
+            0 => format!("No {} was found.", self.what),
+            _ => format!(
+                "{total} pieces of {} were found{}.",
+                self.what,
+                if self.redacts { " and replaced" } else { "" }
+            ),
+        };
+        let detections: Vec<Value> =
+            counts.iter().map(|(category, count)| json!({ "category": category, "count": count })).collect();
+        (explanation, json!({ "detections": detections, "redact": self.redacts, "not": self.not }))
+    }
+}
+
+fn count(counts: &mut Vec<(&'static str, usize)>, category: &'static str) {
+    match counts.iter_mut().find(|(known, _)| *known == category) {
+        Some((_, count)) => *count += 1,
+        None => counts.push((category, 1)),
+    }
+}
+
+impl Check for Redaction {
+    fn run(&self, subject: &Subject<'_>) -> Verdict {
+        let mut counts = Vec::new();
+        if let Some(text) = subject.text {
+            let Ok(found) = self.find(text) else { return self.too_many() };
+            // What touches the end of a growing text may become something else.
+            let found = found.into_iter().filter(|(place, _)| !subject.is_growing || place.end < text.len());
+            found.for_each(|(_, category)| count(&mut counts, category));
+            let (explanation, data) = self.told(&counts);
+            return Verdict::new(self.redacts || counts.is_empty() != self.not, explanation, data);
+        }
+        let json = subject.json();
+        // All that leaves, not the last message alone: the turns before it are sent again.
+        let places = subject.places(Scope::All);
+        if places.is_cut {
+            return Verdict::error("TooMany", "the body has more texts than are looked at");
+        }
+        let mut names = Placeholders::default();
+        let mut is_over = false;
+        let changed = places.replace(json, |text| {
+            let Ok(found) = self.find(text) else {
+                is_over = true;
+                return None;
+            };
+            found.iter().for_each(|(_, category)| count(&mut counts, category));
+            if !self.redacts || found.is_empty() {
+                return None;
+            }
+            let mut replaced = String::with_capacity(text.len());
+            let mut at = 0;
+            for (place, category) in found {
+                replaced.push_str(&text[at..place.start]);
+                let is_taken = |name: &str| places.texts(json).any(|text| text.contains(name));
+                let value = &text[place.clone()];
+                let name = if self.is_reversible { names.name(category, value, is_taken) } else { None };
+                replaced.push_str(&name.unwrap_or_else(|| format!("[{category}]")));
+                at = place.end;
+            }
+            replaced.push_str(&text[at..]);
+            Some(replaced)
+        });
+        if is_over {
+            return self.too_many();
+        }
+        let (explanation, data) = self.told(&counts);
+        let verdict = Verdict::new(self.redacts || counts.is_empty() != self.not, explanation, data);
+        let verdict = Verdict { placeholders: names, ..verdict };
+        match changed {
+            Some(json) => verdict.with_transformed(json),
+            None => verdict,
+        }
+    }
+
+    fn window(&self) -> Option<usize> {
+        let is_long = self.redacts && self.finders.iter().any(|finder| finder.is_long);
+        (!self.not && !is_long).then_some(WINDOW)
+    }
+
+    /// A value in an answer has nobody to come back to, so it is replaced for good.
+    fn replace(&self, text: &str, is_end: bool) -> Option<Replaced> {
+        if !self.redacts {
+            return None;
+        }
+        if !is_end && self.window().is_none() {
+            return Some(Replaced { text: String::new(), consumed: 0, is_changed: false });
+        }
+        let mut decided = text.len();
+        if !is_end {
+            // Between words where there are some, and not between the groups of a number, so that the rest begins with nothing
+            // that belongs to what is gone.
+            let last = floor(text, text.len().saturating_sub(WINDOW));
+            let is_border = |(_, pair): &(usize, &[u8])| pair[1].is_ascii_whitespace() && pair[0].is_ascii_alphabetic();
+            let border = text.as_bytes()[..last].windows(2).enumerate().rev().take(WINDOW).find(is_border);
+            decided = border.map_or(last, |(at, _)| at + 1);
+        }
+        let mut replaced = String::with_capacity(decided);
+        let mut at = 0;
+        let mut is_changed = false;
+        let Ok(found) = self.find(text) else {
+            // Nothing of it can be let out.
+            return Some(Replaced { text: "[REDACTED]".into(), consumed: text.len(), is_changed: true });
+        };
+        for (place, category) in found {
+            if place.start >= decided {
+                break;
+            }
+            // It began a window ago and is shorter than that, so it ends before what came last.
+            decided = decided.max(place.end);
+            replaced.push_str(&text[at..place.start]);
+            replaced.push_str(&format!("[{category}]"));
+            at = place.end;
+            is_changed = true;
+        }
+        replaced.push_str(&text[at..decided]);
+        Some(Replaced { text: replaced, consumed: decided, is_changed })
+    }
+}

@@ -1,0 +1,119 @@
+//! `regexMatch`: the pattern is found in the text.
+
+use crate::guardrails::check::Check;
+use crate::guardrails::fault::Fault;
+use crate::guardrails::parameters::Parameters;
+use crate::guardrails::pattern::Pattern;
+use crate::guardrails::subject::Subject;
+use crate::guardrails::verdict::{Verdict, excerpt};
+use serde_json::{Map, Value, json};
+use std::ops::Range;
+
+struct RegexMatch {
+    rule: String,
+    pattern: Pattern,
+    not: bool,
+}
+
+pub fn compile(parameters: &Parameters<'_>) -> Result<Box<dyn Check>, Fault> {
+    let rule = parameters.text_or("rule", "");
+    let pattern = Pattern::parse(&rule, "rule")?;
+    Ok(Box::new(RegexMatch { rule, pattern, not: parameters.flag("not") }))
+}
+
+impl Check for RegexMatch {
+    fn run(&self, subject: &Subject<'_>) -> Verdict {
+        let text = subject.text();
+        if text.is_empty() {
+            return Verdict::no_text();
+        }
+        let found = match self.pattern.find(&text) {
+            // It could be longer, or none at all, with what follows.
+            Ok(found) => found.filter(|place| !subject.is_growing || place.end < text.len()),
+            Err(costly) => return Verdict::error("TooCostly", costly.to_string()),
+        };
+        let verdict = found.is_some() != self.not;
+        let explanation = format!(
+            "The pattern {} {} in the text{}.",
+            self.rule,
+            if found.is_some() { "was found" } else { "was not found" },
+            if self.not { ", where it must not be" } else { "" }
+        );
+        let data = json!({
+            "regexPattern": self.rule,
+            "not": self.not,
+            "verdict": verdict,
+            "matchDetails": found.map(|place| self.details(&text, place)),
+        });
+        Verdict::new(verdict, explanation, data).with_excerpt(&text)
+    }
+
+    /// What must not be there is found where it ends, unless it could go on for ever. The letter behind decides about
+    /// boundaries of words.
+    fn window(&self) -> Option<usize> {
+        self.pattern.longest.filter(|_| self.not).map(|longest| longest + 4)
+    }
+}
+
+impl RegexMatch {
+    /// The place is told as JavaScript counts it, in UTF-16 units.
+    fn details(&self, text: &str, place: Range<usize>) -> Value {
+        let index = text[..place.start].encode_utf16().count();
+        let captures = self.pattern.groups(text, place.clone());
+        let group = |at: usize| captures.as_ref().and_then(|found| found.get(at)).map(|found| excerpt(found.as_str()));
+        let mut groups = Map::new();
+        let mut listed = Vec::new();
+        for (at, name) in self.pattern.names().enumerate().skip(1) {
+            listed.push(json!(group(at)));
+            if let Some(name) = name {
+                groups.insert(name.to_owned(), json!(group(at)));
+            }
+        }
+        json!({ "matchedText": excerpt(&text[place]), "index": index, "groups": groups, "captures": listed })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::guardrails::subject::testing::{run_text, said};
+    use serde_json::json;
+
+    #[test]
+    fn a_pattern_is_found_anywhere_unless_not_turns_it_round() {
+        for (rule, not, text, expected) in [
+            ("cat", false, "a cat", "pass"),
+            ("cat", false, "a dog", "fail"),
+            ("cat", true, "a cat", "fail"),
+            ("cat", true, "a dog", "pass"),
+            ("Cat", false, "cat", "fail"),
+            ("^cat$", false, "a cat", "fail"),
+            (r"\d{3}-\d{4}", false, "call 555-1234", "pass"),
+            ("é+", false, "caféé", "pass"),
+            (".", false, "\n", "fail"),
+            ("a", false, "", "error"),
+            ("a", true, "", "error"),
+            ("z", false, &"a".repeat(1 << 20), "fail"),
+            ("(a+)+b", false, &"a".repeat(1 << 16), "fail"),
+            ("x|y|z", false, "日本語 z", "pass"),
+        ] {
+            let verdict = run_text("regexMatch", &json!({ "rule": rule, "not": not }), text);
+            assert_eq!(said(&verdict), expected, "{rule} {not}: {verdict:?}");
+        }
+    }
+
+    #[test]
+    fn the_match_is_told_with_its_groups_as_javascript_counts() {
+        let verdict = run_text("regexMatch", &json!({ "rule": r"(?<who>\w+)@(\w+)(x)?" }), "🙂 ann@home!");
+        let details = json!({ "matchedText": "ann@home", "index": 3, "groups": { "who": "ann" },
+                              "captures": ["ann", "home", null] });
+        assert_eq!(verdict.data["matchDetails"], details);
+        assert_eq!(run_text("regexMatch", &json!({ "rule": "z" }), "a").data["matchDetails"], json!(null));
+    }
+
+    #[test]
+    fn a_pattern_that_gives_up_is_an_error() {
+        let text = crate::guardrails::pattern::noise(1 << 19);
+        let verdict = run_text("regexMatch", &json!({ "rule": "[ab]*a[ab]{300}c" }), &text);
+        assert_eq!(verdict.error.map(|error| error.name), Some("TooCostly"));
+    }
+}

@@ -1,0 +1,72 @@
+//! `sentenceCount`: how often a sentence ends in the text.
+
+use crate::guardrails::check::Check;
+use crate::guardrails::fault::Fault;
+use crate::guardrails::parameters::Parameters;
+use crate::guardrails::subject::Subject;
+use crate::guardrails::verdict::Verdict;
+use serde_json::json;
+
+struct SentenceCount {
+    least: u64,
+    most: u64,
+    not: bool,
+}
+
+pub fn compile(parameters: &Parameters<'_>) -> Result<Box<dyn Check>, Fault> {
+    let least = parameters.count("minSentences", 0);
+    let most = parameters.count("maxSentences", 99_999);
+    Ok(Box::new(SentenceCount { least, most, not: parameters.flag("not") }))
+}
+
+impl Check for SentenceCount {
+    fn run(&self, subject: &Subject<'_>) -> Verdict {
+        let text = subject.text();
+        // Pieces between the marks, less one: as others count, so that `a..b` are two.
+        let count = text.chars().filter(|letter| matches!(letter, '.' | '!' | '?')).count() as u64;
+        let is_between = (self.least..=self.most).contains(&count);
+        let explanation = format!(
+            "The text has {count} ends of sentences; {} {} to {} are allowed.",
+            if self.not { "all but" } else { "from" },
+            self.least,
+            self.most
+        );
+        let data = json!({ "sentenceCount": count, "minCount": self.least, "maxCount": self.most, "not": self.not });
+        Verdict::new(is_between != self.not, explanation, data).with_excerpt(&text)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::guardrails::subject::testing::run_text;
+    use serde_json::json;
+
+    #[test]
+    fn a_sentence_is_counted_by_its_mark() {
+        for (least, most, not, text, count, verdict) in [
+            (0, 10, false, "Hi", 0, true),
+            (1, 10, false, "Hi", 0, false),
+            (1, 1, false, "Hi.", 1, true),
+            (2, 2, false, "a..b", 2, true),
+            (3, 3, false, "One. Two! Three?", 3, true),
+            (0, 2, false, "One. Two! Three?", 3, false),
+            (0, 2, true, "One. Two! Three?", 3, true),
+            (0, 3, true, "One. Two! Three?", 3, false),
+            (0, 0, false, "", 0, true),
+            (1, 9, false, "", 0, false),
+            (0, 9, false, "Bonjour… ça va ?", 1, true),
+            (0, 9, false, "日本。", 0, true),
+            (5, 1, false, "a. b.", 2, false),
+            (0, 99_999, false, &".".repeat(100_000), 100_000, false),
+        ] {
+            let parameters = json!({ "minSentences": least, "maxSentences": most, "not": not });
+            let said = run_text("sentenceCount", &parameters, text);
+            assert_eq!(
+                (&said.data["sentenceCount"], said.verdict),
+                (&json!(count), verdict),
+                "{parameters} {}",
+                text.len()
+            );
+        }
+    }
+}

@@ -1,0 +1,69 @@
+//! `wordCount`: how many words the text has.
+
+use crate::guardrails::check::Check;
+use crate::guardrails::fault::Fault;
+use crate::guardrails::parameters::Parameters;
+use crate::guardrails::subject::Subject;
+use crate::guardrails::verdict::Verdict;
+use serde_json::json;
+
+struct WordCount {
+    least: u64,
+    most: u64,
+    not: bool,
+}
+
+pub fn compile(parameters: &Parameters<'_>) -> Result<Box<dyn Check>, Fault> {
+    let least = parameters.count("minWords", 0);
+    let most = parameters.count("maxWords", 99_999);
+    Ok(Box::new(WordCount { least, most, not: parameters.flag("not") }))
+}
+
+impl Check for WordCount {
+    fn run(&self, subject: &Subject<'_>) -> Verdict {
+        let text = subject.text();
+        if text.trim().is_empty() {
+            return Verdict::no_text();
+        }
+        let count = text.split_whitespace().count() as u64;
+        let is_between = (self.least..=self.most).contains(&count);
+        let explanation = format!(
+            "The text has {count} words; {} {} to {} are allowed.",
+            if self.not { "all but" } else { "from" },
+            self.least,
+            self.most
+        );
+        let data = json!({ "wordCount": count, "minWords": self.least, "maxWords": self.most, "not": self.not });
+        Verdict::new(is_between != self.not, explanation, data).with_excerpt(&text)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::guardrails::subject::testing::{run_text, said};
+    use serde_json::json;
+
+    #[test]
+    fn words_are_what_stands_between_spaces() {
+        for (least, most, not, text, expected) in [
+            (1, 2, false, "one two", "pass"),
+            (1, 1, false, "one two", "fail"),
+            (1, 1, true, "one two", "pass"),
+            (2, 2, true, "one two", "fail"),
+            (2, 2, false, "  one \n\t two  ", "pass"),
+            (1, 1, false, "don't-split", "pass"),
+            (1, 9, false, "", "error"),
+            (0, 9, false, "", "error"),
+            (0, 9, true, "   ", "error"),
+            (3, 3, false, "çà et là", "pass"),
+            (1, 1, false, "日本語", "pass"),
+            (2, 2, false, "a\u{a0}b", "pass"),
+            (0, 99_999, false, &"w ".repeat(100_000), "fail"),
+            (5, 1, false, "one two", "fail"),
+        ] {
+            let parameters = json!({ "minWords": least, "maxWords": most, "not": not });
+            assert_eq!(said(&run_text("wordCount", &parameters, text)), expected, "{parameters} {}", text.len());
+        }
+        assert_eq!(run_text("wordCount", &json!({}), "a b").data["wordCount"], 2);
+    }
+}

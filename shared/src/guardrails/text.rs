@@ -1,0 +1,308 @@
+//! Where the texts stand in a body, by its shape. Found once as places (JSON pointers), so that what is read and what is
+//! replaced cannot differ.
+
+use super::subject::{Hook, Shape};
+use serde_json::Value;
+use std::borrow::Cow;
+use std::fmt::Write as _;
+
+/// Which texts of a body.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Scope {
+    /// Those that checks judge: of a request its last message, of an answer what it says.
+    Judged,
+    /// All that leaves or comes back: redaction of the last message alone would send the same value in the turns before.
+    All,
+}
+
+/// Beyond this many parts a body is no conversation; the rest is not looked at by redactors, and they say so.
+const MOST_PLACES: usize = 10_000;
+
+/// JSON pointers to texts, in the order of the body.
+#[derive(Debug, Default)]
+pub struct TextPlaces {
+    places: Vec<String>,
+    /// There were more than are looked at.
+    pub is_cut: bool,
+}
+
+impl TextPlaces {
+    pub fn find(json: &Value, shape: Shape, hook: Hook, scope: Scope) -> Self {
+        let mut found = Self::default();
+        match hook {
+            Hook::BeforeRequest => found.request(json, shape, scope),
+            Hook::AfterRequest => found.response(json, shape),
+        }
+        found
+    }
+
+    pub fn texts<'j>(&self, json: &'j Value) -> impl Iterator<Item = &'j str> {
+        self.places.iter().filter_map(|place| json.pointer(place)?.as_str())
+    }
+
+    /// The parts joined by a new line.
+    pub fn text<'j>(&self, json: &'j Value) -> Cow<'j, str> {
+        let mut texts = self.texts(json);
+        let (Some(first), second) = (texts.next(), texts.next()) else { return Cow::Borrowed("") };
+        let Some(second) = second else { return Cow::Borrowed(first) };
+        let mut joined = format!("{first}\n{second}");
+        for text in texts {
+            joined.push('\n');
+            joined.push_str(text);
+        }
+        Cow::Owned(joined)
+    }
+
+    /// The body with its texts replaced, if any was. The copy is made only then.
+    pub fn replace(&self, json: &Value, mut replace: impl FnMut(&str) -> Option<String>) -> Option<Value> {
+        let mut changed: Option<Value> = None;
+        for place in &self.places {
+            let Some(text) = json.pointer(place).and_then(Value::as_str) else { continue };
+            let Some(other) = replace(text) else { continue };
+            if let Some(slot) = changed.get_or_insert_with(|| json.clone()).pointer_mut(place) {
+                *slot = Value::String(other);
+            }
+        }
+        changed
+    }
+
+    fn request(&mut self, json: &Value, shape: Shape, scope: Scope) {
+        match shape {
+            Shape::Chat | Shape::Messages => {
+                if scope == Scope::All {
+                    self.content(json.get("system"), "/system");
+                }
+                self.turns(json, "messages", scope);
+            }
+            Shape::Responses => {
+                if scope == Scope::All {
+                    self.text_at(json.get("instructions"), "/instructions");
+                }
+                self.text_at(json.get("input"), "/input");
+                self.turns(json, "input", scope);
+            }
+            Shape::Completions => self.strings(json.get("prompt"), "/prompt"),
+            Shape::Embeddings => self.strings(json.get("input"), "/input"),
+            Shape::Other => {}
+        }
+    }
+
+    /// The messages of a list: all, or the last.
+    fn turns(&mut self, json: &Value, list: &str, scope: Scope) {
+        let Some(turns) = json.get(list).and_then(Value::as_array) else { return };
+        let first = match scope {
+            Scope::All => 0,
+            Scope::Judged => turns.len().saturating_sub(1),
+        };
+        for (index, turn) in turns.iter().enumerate().skip(first) {
+            self.message(turn, &format!("/{list}/{index}"));
+        }
+    }
+
+    fn response(&mut self, json: &Value, shape: Shape) {
+        match shape {
+            Shape::Chat => self.each(json, "choices", |found, choice, at| {
+                if let Some(message) = choice.get("message") {
+                    found.message(message, &format!("{at}/message"));
+                }
+            }),
+            Shape::Completions => {
+                self.each(json, "choices", |found, choice, at| {
+                    found.text_at(choice.get("text"), &format!("{at}/text"))
+                });
+            }
+            Shape::Messages => self.content(json.get("content"), "/content"),
+            Shape::Responses => self.each(json, "output", |found, item, at| found.message(item, at)),
+            Shape::Embeddings | Shape::Other => {}
+        }
+    }
+
+    /// A turn, or an item of `/responses`: what it says, and the arguments of what it calls.
+    fn message(&mut self, message: &Value, at: &str) {
+        self.content(message.get("content"), &format!("{at}/content"));
+        self.text_at(message.get("arguments"), &format!("{at}/arguments"));
+        self.strings(message.get("output"), &format!("{at}/output"));
+        for (index, call) in list(message.get("tool_calls")) {
+            let arguments = call.pointer("/function/arguments");
+            self.text_at(arguments, &format!("{at}/tool_calls/{index}/function/arguments"));
+        }
+    }
+
+    /// A text, or parts of which some are texts.
+    fn content(&mut self, content: Option<&Value>, at: &str) {
+        self.text_at(content, at);
+        for (index, part) in list(content) {
+            self.text_at(part.get("text"), &format!("{at}/{index}/text"));
+            self.text_at(part.get("refusal"), &format!("{at}/{index}/refusal"));
+            match part.get("type").and_then(Value::as_str) {
+                Some("tool_use") => self.inside(part.get("input"), &format!("{at}/{index}/input"), 0),
+                Some("tool_result") => self.content_below(part, &format!("{at}/{index}")),
+                _ => {}
+            }
+        }
+    }
+
+    /// The content of a result: a text, or parts with texts.
+    fn content_below(&mut self, part: &Value, at: &str) {
+        let content = part.get("content");
+        self.text_at(content, &format!("{at}/content"));
+        for (index, part) in list(content) {
+            self.text_at(part.get("text"), &format!("{at}/content/{index}/text"));
+        }
+    }
+
+    /// Every text inside the arguments of a tool, which are JSON there and not a text.
+    fn inside(&mut self, value: Option<&Value>, at: &str, depth: usize) {
+        match value {
+            Some(Value::String(_)) => self.text_at(value, at),
+            Some(Value::Array(items)) if depth < 32 => {
+                for (index, item) in items.iter().enumerate() {
+                    self.inside(Some(item), &format!("{at}/{index}"), depth + 1);
+                }
+            }
+            Some(Value::Object(fields)) if depth < 32 => {
+                for (key, value) in fields {
+                    let key = key.replace('~', "~0").replace('/', "~1");
+                    self.inside(Some(value), &format!("{at}/{key}"), depth + 1);
+                }
+            }
+            // Deeper than any tool's: not silently unseen.
+            Some(Value::Array(_) | Value::Object(_)) => self.is_cut = true,
+            _ => {}
+        }
+    }
+
+    /// A text or a list of texts.
+    fn strings(&mut self, value: Option<&Value>, at: &str) {
+        self.text_at(value, at);
+        for (index, item) in list(value) {
+            self.text_at(Some(item), &format!("{at}/{index}"));
+            self.text_at(item.get("text"), &format!("{at}/{index}/text"));
+        }
+    }
+
+    fn each(&mut self, json: &Value, name: &str, mut visit: impl FnMut(&mut Self, &Value, &str)) {
+        let mut at = String::new();
+        for (index, item) in list(json.get(name)) {
+            at.clear();
+            // Writing to a string does not fail.
+            let _ = write!(at, "/{name}/{index}");
+            visit(self, item, &at);
+        }
+    }
+
+    fn text_at(&mut self, value: Option<&Value>, at: &str) {
+        if !value.is_some_and(Value::is_string) {
+            return;
+        }
+        if self.places.len() < MOST_PLACES {
+            self.places.push(at.to_owned());
+        } else {
+            self.is_cut = true;
+        }
+    }
+}
+
+fn list(value: Option<&Value>) -> impl Iterator<Item = (usize, &Value)> {
+    value.and_then(Value::as_array).into_iter().flatten().enumerate()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn the_last_message_is_judged_and_its_text_parts_are_joined() {
+        let before = Hook::BeforeRequest;
+        for (shape, body, judged, all) in [
+            (Shape::Chat, json!({ "messages": [{ "content": "a" }, { "content": "b" }] }), "b", "a\nb"),
+            (
+                Shape::Chat,
+                json!({ "messages": [{ "content": [{ "type": "text", "text": "a" }, { "type": "image_url" },
+                { "type": "text", "text": "b" }] }] }),
+                "a\nb",
+                "a\nb",
+            ),
+            (
+                Shape::Chat,
+                json!({ "messages": [{ "content": null, "tool_calls": [{ "function": { "arguments": "{}" } }] }] }),
+                "{}",
+                "{}",
+            ),
+            (Shape::Chat, json!({ "messages": [] }), "", ""),
+            (Shape::Chat, json!({ "messages": "odd" }), "", ""),
+            (Shape::Chat, json!({}), "", ""),
+            (Shape::Messages, json!({ "system": "s", "messages": [{ "content": "a" }] }), "a", "s\na"),
+            (
+                Shape::Messages,
+                json!({ "messages": [{ "content": [{ "type": "tool_result", "content": "r" }] }] }),
+                "r",
+                "r",
+            ),
+            (
+                Shape::Messages,
+                json!({ "messages": [{ "content": [{ "type": "tool_use", "input": { "a/b": ["x"] } }] }] }),
+                "x",
+                "x",
+            ),
+            (Shape::Completions, json!({ "prompt": ["a", "b"] }), "a\nb", "a\nb"),
+            (Shape::Completions, json!({ "prompt": "a" }), "a", "a"),
+            (Shape::Embeddings, json!({ "input": ["a", 1] }), "a", "a"),
+            (Shape::Responses, json!({ "instructions": "i", "input": "a" }), "a", "i\na"),
+            (
+                Shape::Responses,
+                json!({ "input": [{ "content": "a" }, { "content": [{ "type": "input_text", "text": "b" }] }] }),
+                "b",
+                "a\nb",
+            ),
+            (Shape::Responses, json!({ "input": [{ "type": "function_call_output", "output": "o" }] }), "o", "o"),
+            (Shape::Other, json!({ "prompt": "a" }), "", ""),
+        ] {
+            for (scope, expected) in [(Scope::Judged, judged), (Scope::All, all)] {
+                assert_eq!(TextPlaces::find(&body, shape, before, scope).text(&body), expected, "{shape:?} {body}");
+            }
+        }
+    }
+
+    #[test]
+    fn an_answer_says_its_texts_and_the_arguments_of_its_calls() {
+        for (shape, body, expected) in [
+            (Shape::Chat, json!({ "choices": [{ "message": { "content": "a" } }] }), "a"),
+            (
+                Shape::Chat,
+                json!({ "choices": [{ "message": { "content": "a" } }, { "message": { "content": "b" } }] }),
+                "a\nb",
+            ),
+            (Shape::Chat, json!({ "choices": [{ "message": { "content": null } }] }), ""),
+            (Shape::Chat, json!({ "choices": [] }), ""),
+            (Shape::Completions, json!({ "choices": [{ "text": "a" }] }), "a"),
+            (
+                Shape::Messages,
+                json!({ "content": [{ "type": "text", "text": "a" }, { "type": "text", "text": "b" }] }),
+                "a\nb",
+            ),
+            (
+                Shape::Responses,
+                json!({ "output": [{ "type": "reasoning" },
+                { "type": "message", "content": [{ "type": "output_text", "text": "a" }] },
+                { "type": "function_call", "arguments": "{}" }] }),
+                "a\n{}",
+            ),
+            (Shape::Embeddings, json!({ "data": [] }), ""),
+        ] {
+            let places = TextPlaces::find(&body, shape, Hook::AfterRequest, Scope::Judged);
+            assert_eq!(places.text(&body), expected, "{shape:?} {body}");
+        }
+    }
+
+    #[test]
+    fn what_is_replaced_is_what_was_read_and_a_body_without_changes_is_not_copied() {
+        let body = json!({ "messages": [{ "content": "x" }, { "content": [{ "type": "tool_use", "input": { "a/b~": "x" } }] }] });
+        let places = TextPlaces::find(&body, Shape::Messages, Hook::BeforeRequest, Scope::All);
+        assert_eq!(places.replace(&body, |_| None), None);
+        let changed = places.replace(&body, |text| Some(text.replace('x', "y")));
+        let expected = json!({ "messages": [{ "content": "y" }, { "content": [{ "type": "tool_use", "input": { "a/b~": "y" } }] }] });
+        assert_eq!(changed, Some(expected));
+    }
+}

@@ -1,0 +1,124 @@
+//! What a check says.
+
+use super::checks::placeholders::Placeholders;
+use serde_json::{Map, Value, json};
+
+/// As many characters of a text are shown in a result.
+const EXCERPT: usize = 100;
+
+#[derive(Debug, Clone, PartialEq)]
+pub struct Verdict {
+    pub verdict: bool,
+    /// What it found, with an `explanation`; null when it could not look.
+    pub data: Value,
+    /// Why it could not look. By default a request passes in spite of it (`failOnError`).
+    pub error: Option<CheckError>,
+    /// The whole JSON, request or answer by the hook, as it is to go on.
+    pub transformed: Option<Value>,
+    /// What stands for values that were taken out, to be put back into the answer. Never shown.
+    pub placeholders: Placeholders,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CheckError {
+    pub name: &'static str,
+    pub message: String,
+}
+
+impl Verdict {
+    /// Data is an object; the explanation joins it.
+    pub fn new(verdict: bool, explanation: impl Into<String>, data: Value) -> Self {
+        let mut fields = match data {
+            Value::Object(fields) => fields,
+            Value::Null => Map::new(),
+            other => Map::from_iter([("value".to_owned(), other)]),
+        };
+        fields.insert("explanation".into(), explanation.into().into());
+        Self {
+            verdict,
+            data: Value::Object(fields),
+            error: None,
+            transformed: None,
+            placeholders: Placeholders::default(),
+        }
+    }
+
+    pub fn error(name: &'static str, message: impl Into<String>) -> Self {
+        Self {
+            verdict: false,
+            data: Value::Null,
+            error: Some(CheckError { name, message: message.into() }),
+            transformed: None,
+            placeholders: Placeholders::default(),
+        }
+    }
+
+    /// There is no text to look at.
+    pub fn no_text() -> Self {
+        Self::error("NoText", "there is no text to check")
+    }
+
+    #[must_use]
+    pub fn with_transformed(mut self, json: Value) -> Self {
+        self.transformed = Some(json);
+        self
+    }
+
+    #[must_use]
+    pub fn with_excerpt(mut self, text: &str) -> Self {
+        if let Value::Object(fields) = &mut self.data {
+            fields.insert("textExcerpt".into(), excerpt(text).into());
+        }
+        self
+    }
+
+    /// Whether the hook that asked counts it as passed.
+    pub fn passes(&self, fails_on_error: bool) -> bool {
+        self.verdict || self.error.is_some() && !fails_on_error
+    }
+
+    /// As the test bench and the log show it. Times are for whoever measured them to add.
+    pub fn to_json(&self) -> Value {
+        let mut shown =
+            json!({ "verdict": self.verdict, "data": self.data, "transformed": self.transformed.is_some() });
+        if let (Some(error), Value::Object(fields)) = (&self.error, &mut shown) {
+            fields.insert("error".into(), json!({ "name": error.name, "message": error.message }));
+        }
+        shown
+    }
+}
+
+/// The first hundred characters.
+pub fn excerpt(text: &str) -> String {
+    match text.char_indices().nth(EXCERPT) {
+        Some((end, _)) => format!("{}...", &text[..end]),
+        None => text.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_error_passes_unless_it_is_to_fail_and_a_false_verdict_never_does() {
+        let failed = Verdict::new(false, "no", Value::Null);
+        let errored = Verdict::no_text();
+        for (verdict, fails_on_error, passes) in [
+            (&Verdict::new(true, "yes", Value::Null), true, true),
+            (&failed, false, false),
+            (&failed, true, false),
+            (&errored, false, true),
+            (&errored, true, false),
+        ] {
+            assert_eq!(verdict.passes(fails_on_error), passes, "{verdict:?} {fails_on_error}");
+        }
+    }
+
+    #[test]
+    fn an_excerpt_is_a_hundred_characters_whatever_their_size() {
+        assert_eq!(excerpt("short"), "short");
+        assert_eq!(excerpt(&"é".repeat(100)), "é".repeat(100));
+        assert_eq!(excerpt(&"é".repeat(101)), format!("{}...", "é".repeat(100)));
+    }
+}
