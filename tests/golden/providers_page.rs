@@ -13,7 +13,7 @@ fn root() -> &'static Path {
 
 fn rows() -> Vec<Arc<ProviderEntry>> {
     let mut rows: Vec<_> = Providers::bundled().unwrap().iter().cloned().collect();
-    rows.sort_by(|one, other| one.name.to_lowercase().cmp(&other.name.to_lowercase()));
+    rows.sort_by_cached_key(|row| row.name.to_lowercase());
     rows
 }
 

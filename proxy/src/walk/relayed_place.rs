@@ -71,7 +71,7 @@ pub(super) fn explained_place(
 fn joined(filled: &str, rest: &str, query: &str, names_deployment: bool) -> String {
     let (path, own) = filled.split_once('?').unwrap_or((filled, ""));
     let name = |pair: &str| pair.split('=').next().unwrap_or_default().to_ascii_lowercase();
-    let sent = query.split('&').filter(|pair| !pair.is_empty() && !(names_deployment && name(pair) == "model"));
+    let sent = query.split('&').filter(|pair| !(pair.is_empty() || names_deployment && name(pair) == "model"));
     let sent: Vec<&str> = sent.collect();
     let own = own.split('&').filter(|pair| !pair.is_empty() && !sent.iter().any(|sent| name(sent) == name(pair)));
     let pairs: Vec<&str> = own.chain(sent.iter().copied()).collect();

@@ -107,12 +107,12 @@ fn every_collection_is_listed_read_and_stopped_at_its_own_place() {
         let nothing = json!({});
         let listed = codec(name).ask(&asked(JobVerb::List, "", &nothing)).unwrap();
         assert_eq!((listed.method, &*listed.place), (Method::GET, list), "{name}");
-        let (questions, answer) = walked(name, &asked(JobVerb::Retrieve, "b", &nothing), &[job.clone()]);
+        let (questions, answer) = walked(name, &asked(JobVerb::Retrieve, "b", &nothing), std::slice::from_ref(&job));
         assert_eq!(questions, [own], "{name}");
         assert!(object(answer)["id"].as_str().unwrap().ends_with('b'), "{name}");
         let (questions, _) = walked(name, &asked(JobVerb::Cancel, "b", &nothing), &[job.clone(), job.clone()]);
         assert_eq!(questions[0], stop, "{name}");
-        let empty = object(walked(name, &asked(JobVerb::List, "", &nothing), &[nothing.clone()]).1);
+        let empty = object(walked(name, &asked(JobVerb::List, "", &nothing), std::slice::from_ref(&nothing)).1);
         assert_eq!(
             (&empty["object"], &empty["data"], &empty["has_more"]),
             (&json!("list"), &json!([]), &json!(false)),
@@ -174,7 +174,8 @@ fn batches_over_a_bucket_say_where_their_files_are() {
     assert_eq!(sent["outputConfig"]["gcsDestination"]["outputUriPrefix"], "gs://bkt/in/output");
     let told = json!({ "name": "projects/1/locations/l/batchPredictionJobs/9", "state": "JOB_STATE_SUCCEEDED",
         "outputInfo": { "gcsOutputDirectory": "gs://bkt/out" }, "completionStats": { "successfulCount": "3", "failedCount": "1" } });
-    let batch = object(walked("vertex_batches", &asked(JobVerb::Retrieve, "9", &json!({})), &[told.clone()]).1);
+    let batch =
+        object(walked("vertex_batches", &asked(JobVerb::Retrieve, "9", &json!({})), std::slice::from_ref(&told)).1);
     assert_eq!(
         (&batch["id"], &batch["status"], &batch["output_file_id"]),
         (&json!("9"), &json!("completed"), &json!("gs%3A%2F%2Fbkt%2Fout%2Fpredictions.jsonl"))

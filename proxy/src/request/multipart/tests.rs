@@ -27,6 +27,9 @@ fn text_fields_are_read_and_files_are_not() {
     assert_eq!(read.parts.len(), 4);
     assert!(read.parts[1].is_file && read.parts[1].name == "file");
     assert_eq!(&body[read.parts[1].value.clone()], "\0\r\n--Bogus\r\n--\r\n--B\u{1}");
+    let (name, bytes) = read.file().unwrap();
+    assert_eq!((&*name, &bytes[..]), ("a;name=\"b.wav", &b"\0\r\n--Bogus\r\n--\r\n--B\x01"[..]));
+    assert_eq!(form(format!("{}--B--\r\n", field("model", "m")).as_bytes()).unwrap().file(), None);
 }
 
 #[test]
