@@ -129,7 +129,8 @@ impl Guards {
 
     /// Whether a request has guardrails that look at texts, whatever its config says: then its body must be looked into.
     pub fn has_defaults(&self, caller: &Principal) -> bool {
-        self.is_enabled && self.directory.defaults(caller).is_some()
+        let some = |defaults: DefaultHooks| !defaults.input.is_empty() || !defaults.output.is_empty();
+        self.is_enabled && self.directory.defaults(caller).is_some_and(some)
     }
 
     fn of_config(&self, plan: &GuardPlan, side: HookSide, caller: &Principal) -> Vec<Arc<CompiledHook>> {
