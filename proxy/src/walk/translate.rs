@@ -203,11 +203,7 @@ impl TranslationInputs<'_> {
             asks_for_usage: row.has_stream_usage,
             is_claude: is_claude(&name),
             is_strict: self.is_strict,
-<<<<<<< ours
             placed: &self.target.placed,
-            ..RequestOptions::default()
-=======
->>>>>>> theirs
         };
         let mut body = Vec::with_capacity(self.body.len() + 512);
         let unsaid = provider.write_request(&request, &options, &mut body).map_err(refusal)?;
