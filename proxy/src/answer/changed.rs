@@ -27,10 +27,11 @@ pub async fn deliver(
     }
     visit.answer.pulse.every = None;
     let ChangedBody { read, passed, .. } = body;
+    let framed = steps.framed_body(passed.clone());
     let mut head = source.take_head();
-    head.insert_header(header::CONTENT_LENGTH, HeaderValue::from(passed.len())).expect("a number is a header");
+    head.insert_header(header::CONTENT_LENGTH, HeaderValue::from(framed.len())).expect("a number is a header");
     client.write_head(client_head(head, steps, visit)).await?;
     visit.changed(&read, &passed);
-    client.write_body(passed, true).await?;
+    client.write_body(framed, true).await?;
     Ok(Ended::Complete)
 }

@@ -37,6 +37,11 @@ pub trait ResponseStep: Send {
         Ok(body)
     }
 
+    /// Whether it makes a stream of this plain answer: events, for the steps after it.
+    fn becomes_stream(&self) -> bool {
+        false
+    }
+
     /// Whole events of a stream, at least one. What is returned are whole events too; the last event of all may lack its
     /// blank line.
     fn events(&mut self, events: Bytes) -> Result<Bytes, Unusable> {
@@ -100,7 +105,10 @@ impl Steps {
 
     pub fn begin(&mut self, head: &ResponseHeader, is_stream: bool) {
         self.is_stream = is_stream;
-        self.steps.iter_mut().for_each(|step| step.begin(head, is_stream));
+        for step in &mut self.steps {
+            step.begin(head, self.is_stream);
+            self.is_stream |= step.becomes_stream();
+        }
     }
 
     /// The head of what the steps return, which of a stream are server-sent events.
@@ -132,7 +140,21 @@ impl Steps {
     }
 
     pub fn body(&mut self, body: Bytes) -> Result<Bytes, Unusable> {
-        self.steps.iter_mut().try_fold(body, |body, step| step.body(body))
+        let mut is_events = false;
+        let mut passed = body;
+        for step in &mut self.steps {
+            passed = match is_events {
+                false => step.body(passed)?,
+                true => join_events(step.events(passed)?, step.finish()?),
+            };
+            is_events |= step.becomes_stream();
+        }
+        Ok(passed)
+    }
+
+    /// A whole body as the client takes it: one that became a stream is in frames.
+    pub fn framed_body(&mut self, body: Bytes) -> Bytes {
+        if self.is_stream { self.framed(body, true) } else { body }
     }
 
     pub fn status(&self) -> Option<u16> {

@@ -50,10 +50,6 @@ impl Translated {
     pub fn new(translation: Arc<Translation>) -> Self {
         Self { translation, status: 0, error_type: None, told_type: None, is_stream: false, stream: None }
     }
-
-    fn becomes_stream(&self) -> bool {
-        self.translation.wants_stream && !self.is_stream && (200..300).contains(&self.status)
-    }
 }
 
 impl ResponseStep for Translated {
@@ -78,6 +74,11 @@ impl ResponseStep for Translated {
 
     fn takes_body(&self, _: &ResponseHeader) -> bool {
         true
+    }
+
+    /// The provider knows no streams, and the client asked for one.
+    fn becomes_stream(&self) -> bool {
+        self.translation.wants_stream && !self.is_stream && (200..300).contains(&self.status)
     }
 
     fn body(&mut self, body: Bytes) -> Result<Bytes, Unusable> {

@@ -56,6 +56,9 @@ impl Engine {
         set: GuardSet,
         known: &mut Option<GuardedTarget>,
     ) -> Result<HeldAnswer, Ended> {
+        if errand.frames().is_some() {
+            return Err(refused(Refusal::unguarded_route()));
+        }
         if known.as_ref().is_none_or(|known| known.option != visit.routing.option) {
             let is_strict = errand.is_strict && leaf.is_strict;
             let guarded =
