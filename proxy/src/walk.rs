@@ -71,6 +71,7 @@ use crate::refusal::Refusal;
 use crate::request::classify::{Endpoint, Route, classify, dialect};
 use crate::request::headers::{Aliases, GatewayHeaders};
 use crate::request::multipart::{self, Form};
+use crate::request::native_route;
 use crate::request::receive::check_content_type;
 use crate::routing::RequestFacts;
 use crate::routing::clock::Machine;
@@ -290,7 +291,10 @@ impl Engine {
         known: KnownRequest,
         visit: &mut Visit,
     ) -> Result<NextStep, Refusal> {
-        let path = || endpoint.path().to_owned();
+        let path = || match endpoint.native_route() {
+            None => endpoint.path().to_owned(),
+            Some(_) => native_route::within_v1(head.uri.path()).to_owned(),
+        };
         let plan = &known.plan;
         let needs_model = || self.router.may_need_model(plan, headers, &known.caller);
         if endpoint.takes_forms() && !multipart::is_held(&head.headers, headers, !plan.is_nothing(), needs_model()) {
@@ -309,7 +313,7 @@ impl Engine {
             visit.routing.provider = Some(target.provider.label.clone());
             // A provider that has no place of its own for this endpoint takes the caller's bytes as they are, unless somebody
             // must look into them.
-            if endpoint.native_route().is_none() && target.provider.row.way(endpoint.family(), "").is_none() {
+            if translate::way(&target.provider.row, endpoint, "").is_none() {
                 if shape(endpoint.family()) != Shape::Other && self.router.guards.has_defaults(&known.caller) {
                     let why = "guardrails of the workspace must look into it, and its form is not known";
                     return Err(Refusal::endpoint_not_supported(&target.provider.name, why));

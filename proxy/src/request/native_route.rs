@@ -87,6 +87,11 @@ pub fn is_outside_v1(path: &str) -> bool {
     path.starts_with("/v1beta/") || path.starts_with("/model/")
 }
 
+/// Such a path as it is passed on: without the gateway's own version.
+pub fn within_v1(path: &str) -> &str {
+    path.strip_prefix("/v1").filter(|rest| rest.starts_with('/')).unwrap_or(path)
+}
+
 /// The gateway's own version may stand before the vendor's.
 fn without_versions(path: &str) -> &str {
     fn without<'p>(path: &'p str, version: &str) -> Option<&'p str> {

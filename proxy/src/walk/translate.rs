@@ -345,7 +345,7 @@ fn memory_to_translate(body: &[u8]) -> usize {
 }
 
 /// How a provider is asked for what a client wants at this endpoint.
-fn way<'r>(row: &'r ProviderEntry, endpoint: Endpoint, model: &str) -> Option<Way<'r>> {
+pub(super) fn way<'r>(row: &'r ProviderEntry, endpoint: Endpoint, model: &str) -> Option<Way<'r>> {
     match endpoint.native_route() {
         None => row.way(endpoint.family(), model),
         Some(_) => row.conversation_wire(model).map(Way::Translated),
