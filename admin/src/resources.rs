@@ -8,6 +8,7 @@
 pub mod accepted;
 mod api_keys;
 mod audit_logs;
+mod collections;
 mod configs;
 mod deployments;
 mod explain;
@@ -48,6 +49,7 @@ pub fn routes() -> Routes {
     Routes::default()
         .merge(audit_logs::routes())
         .merge(api_keys::routes())
+        .merge(collections::routes())
         .merge(configs::routes())
         .merge(deployments::routes())
         .merge(explain::routes())
