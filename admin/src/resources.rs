@@ -22,6 +22,7 @@ mod model_configs;
 mod organisation;
 mod own_key;
 mod policies;
+mod prompts;
 mod providers;
 mod secret_references;
 mod users;
@@ -62,6 +63,7 @@ pub fn routes() -> Routes {
         .merge(logs::routes())
         .merge(organisation::routes())
         .merge(policies::routes())
+        .merge(prompts::routes())
         .merge(secret_references::routes())
         .merge(users::routes())
         .merge(invites::routes())

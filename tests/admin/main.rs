@@ -38,6 +38,7 @@ mod organisation;
 mod outage;
 mod policies;
 mod process;
+mod prompts;
 mod providers;
 mod requests;
 mod retention;
