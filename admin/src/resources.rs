@@ -8,6 +8,7 @@
 pub mod accepted;
 mod api_keys;
 mod audit_logs;
+mod collections;
 mod configs;
 mod deployments;
 mod explain;
@@ -23,6 +24,7 @@ mod organisation;
 mod own_key;
 mod plugins;
 mod policies;
+mod prompts;
 mod providers;
 mod secret_references;
 mod users;
@@ -51,6 +53,7 @@ pub fn routes() -> Routes {
     Routes::default()
         .merge(audit_logs::routes())
         .merge(api_keys::routes())
+        .merge(collections::routes())
         .merge(configs::routes())
         .merge(deployments::routes())
         .merge(explain::routes())
@@ -65,6 +68,7 @@ pub fn routes() -> Routes {
         .merge(organisation::routes())
         .merge(plugins::routes())
         .merge(policies::routes())
+        .merge(prompts::routes())
         .merge(secret_references::routes())
         .merge(users::routes())
         .merge(invites::routes())

@@ -16,6 +16,7 @@
 //! - `guardrails`: checks of requests and answers: the table of them, and those that need nobody else
 //! - `config`: the config object: parsed and checked
 //! - `template`: prompt templates: parsed once, filled in with a call's values
+//! - `prompt`: a prompt's version and a call's values, made into the body of a request
 //! - `model`: rows that admin writes and the proxy reads, one noun per file
 //! - `key_rotation`: new keys for sealed values, and a report on the old
 //! - `cost`: usage × prices, in exact decimals
@@ -40,6 +41,7 @@ pub mod model;
 pub mod nearest;
 pub mod outbound;
 pub mod prices;
+pub mod prompt;
 pub mod providers;
 pub mod routes;
 pub mod seal;

@@ -17,7 +17,7 @@ mod tests;
 
 pub use components::Components;
 pub use error::TemplateError;
-pub use render::{Escape, Partials, render};
+pub use render::{Escape, Partials, RenderBudget, render, render_within};
 
 /// A longer template is refused.
 pub const LARGEST: usize = 1 << 20;

@@ -40,6 +40,7 @@ mod outage;
 mod plugins;
 mod policies;
 mod process;
+mod prompts;
 mod providers;
 mod requests;
 mod retention;

@@ -57,6 +57,37 @@ pub fn samples() -> Vec<Sample> {
         recorded_as: "labels",
         is_in_workspace: true,
     }];
+    let prompts = [
+        Sample {
+            path: "/collections",
+            body: json!({ "name": "Collection {n}" }),
+            change: json!({ "name": "changed {n}" }),
+            wrong: (json!({ "name": 7 }), "name"),
+            delete: json!({}),
+            recorded_as: "collections",
+            is_in_workspace: true,
+        },
+        Sample {
+            path: "/prompts/partials",
+            body: json!({ "name": "Partial {n}", "string": "Be kind to {{name}}." }),
+            change: json!({ "string": "Be brief." }),
+            wrong: (json!({ "string": 7 }), "string"),
+            delete: json!({}),
+            recorded_as: "partials",
+            is_in_workspace: true,
+        },
+        Sample {
+            path: "/prompts",
+            body: json!({
+                "name": "Prompt {n}", "string": "Greet {{name}}.", "parameters": { "model": "m" }, "virtual_key": "main",
+            }),
+            change: json!({ "patch": true, "string": "Greet." }),
+            wrong: (json!({ "string": 7 }), "string"),
+            delete: json!({}),
+            recorded_as: "prompts",
+            is_in_workspace: true,
+        },
+    ];
     let configs = Sample {
         path: "/configs",
         body: json!({ "name": "Config {n}", "config": { "provider": "@team" } }),
@@ -154,6 +185,7 @@ pub fn samples() -> Vec<Sample> {
         .chain([keys, configs, guardrails, secret_references, deployments])
         .chain(workspaces)
         .chain(catalogue)
+        .chain(prompts)
         .collect()
 }
 
@@ -181,7 +213,9 @@ impl Sample {
 
     /// Whether two of the same cannot be made.
     pub fn is_unique(&self) -> bool {
-        !["/api-keys", "/configs", "/guardrails", "/virtual-keys"].contains(&self.path) && !self.is_revivable()
+        let repeatable =
+            ["/api-keys", "/configs", "/guardrails", "/virtual-keys", "/collections", "/prompts", "/prompts/partials"];
+        !repeatable.contains(&self.path) && !self.is_revivable()
     }
 
     /// Whether a change finds archived ones too, so that it can bring them back.
@@ -212,6 +246,10 @@ pub static FURTHER: &[&str] = &[
     "/guardrails/{id}/rollback",
     "/plugins",
     "/plugins/{id}",
+    "/prompts/{promptId}/makeDefault",
+    "/prompts/{promptId}/versions/{versionId}",
+    "/prompts/{promptId}/render",
+    "/prompts/partials/{id}/makeDefault",
     "/admin/organisation",
     "/admin/organisation/defaults",
     "/admin/organisation/security-settings",

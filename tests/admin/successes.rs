@@ -161,6 +161,30 @@ impl Caller<'_> {
         self.get("/plugins").await;
     }
 
+    async fn prompts(&mut self) {
+        let workspace = self.service.home.workspace_id;
+        let body = json!({ "name": "p", "string": "Be kind.", "workspace_id": workspace });
+        let partial = self.post("/prompts/partials", body).await;
+        let path = format!("/prompts/partials/{}", partial["slug"].as_str().unwrap());
+        self.get(&format!("{path}/versions")).await;
+        self.put(&format!("{path}/makeDefault"), json!({ "version": 1 })).await;
+        let messages =
+            json!([{ "role": "user", "content": format!("Hi. {{{{>{}}}}}", partial["slug"].as_str().unwrap()) }]);
+        let body = json!({
+            "name": "p", "string": messages.to_string(), "parameters": { "model": "m", "n": 1 }, "virtual_key": "v",
+            "workspace_id": workspace, "tool_choice": "auto", "tools": [{ "type": "function" }],
+        });
+        let made = self.post("/prompts", body).await;
+        let path = format!("/prompts/{}", made["slug"].as_str().unwrap());
+        let label = self.get("/labels").await["data"][0]["id"].clone();
+        self.put(&format!("{path}/versions/1"), json!({ "label_id": label })).await;
+        self.get(&format!("{path}/versions")).await;
+        self.get(&format!("{path}/versions/{}", made["version_id"].as_str().unwrap())).await;
+        self.put(&format!("{path}/makeDefault"), json!({ "version": 1 })).await;
+        let rendered = self.post(&format!("{path}/render"), json!({ "variables": {}, "seed": 1 })).await;
+        assert_eq!(rendered["data"]["messages"][0]["content"], "Hi. Be kind.", "{rendered}");
+    }
+
     async fn integrations(&mut self) {
         let body = json!({ "name": "Main", "slug": "main", "ai_provider_id": "openai", "key": "sk-0123456789" });
         self.post("/integrations", body).await;
@@ -256,6 +280,7 @@ async fn every_operation_that_is_built_succeeds_and_answers_as_documented() {
     caller.keys().await;
     caller.configs().await;
     caller.guardrails().await;
+    caller.prompts().await;
     caller.integrations().await;
     caller.policies().await;
     caller.logs(&place).await;

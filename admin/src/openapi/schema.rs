@@ -297,6 +297,12 @@ impl Schema {
         self
     }
 
+    /// Names beyond these are accepted and shown too.
+    pub fn open(mut self) -> Self {
+        self.json["additionalProperties"] = true.into();
+        self
+    }
+
     pub(super) fn is_needed(&self) -> bool {
         self.json["required"].as_array().is_some_and(|names| !names.is_empty())
     }

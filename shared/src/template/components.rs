@@ -5,7 +5,7 @@ use super::Node;
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 
-#[derive(Debug, Default, PartialEq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Components {
     pub partials: BTreeSet<String>,
@@ -22,6 +22,17 @@ impl Components {
         let mut all = Self::default();
         all.walk(nodes, None);
         all
+    }
+
+    /// What both ask for.
+    pub fn join(&mut self, other: Self) {
+        self.partials.extend(other.partials);
+        self.sections.extend(other.sections);
+        self.variables.extend(other.variables);
+        for (section, names) in other.section_variables {
+            self.section_variables.entry(section).or_default().extend(names);
+        }
+        self.variable_partials.extend(other.variable_partials);
     }
 
     fn walk(&mut self, nodes: &[Node], section: Option<&str>) {

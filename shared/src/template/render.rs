@@ -32,14 +32,37 @@ impl Partials for () {
     }
 }
 
+/// What may still be spent on filling in. Templates that belong together share one.
+#[derive(Debug)]
+pub struct RenderBudget {
+    steps: usize,
+    bytes: usize,
+}
+
+impl Default for RenderBudget {
+    fn default() -> Self {
+        Self { steps: MOST_STEPS, bytes: LONGEST }
+    }
+}
+
 pub fn render(
     template: &Template,
     values: &Value,
     partials: &dyn Partials,
     escape: Escape,
 ) -> Result<String, TemplateError> {
+    render_within(&mut RenderBudget::default(), template, values, partials, escape)
+}
+
+pub fn render_within(
+    budget: &mut RenderBudget,
+    template: &Template,
+    values: &Value,
+    partials: &dyn Partials,
+    escape: Escape,
+) -> Result<String, TemplateError> {
     let mut rendering =
-        Rendering { partials, escape, around: vec![values], inside: Vec::new(), output: String::new(), steps: 0 };
+        Rendering { partials, escape, around: vec![values], inside: Vec::new(), output: String::new(), budget };
     rendering.nodes(&template.nodes)?;
     Ok(rendering.output)
 }
@@ -52,7 +75,7 @@ struct Rendering<'a> {
     /// The partials we are in.
     inside: Vec<String>,
     output: String,
-    steps: usize,
+    budget: &'a mut RenderBudget,
 }
 
 impl<'a> Rendering<'a> {
@@ -131,16 +154,15 @@ impl<'a> Rendering<'a> {
     }
 
     fn put(&mut self, text: &str) -> Result<(), TemplateError> {
-        if self.output.len() + text.len() > LONGEST {
-            return Err(TemplateError::OutputTooLong(LONGEST));
-        }
+        let left = self.budget.bytes.checked_sub(text.len());
+        self.budget.bytes = left.ok_or(TemplateError::OutputTooLong(LONGEST))?;
         self.output.push_str(text);
         Ok(())
     }
 
     fn step(&mut self, steps: usize) -> Result<(), TemplateError> {
-        self.steps += steps;
-        if self.steps > MOST_STEPS { Err(TemplateError::TooManySteps) } else { Ok(()) }
+        self.budget.steps = self.budget.steps.checked_sub(steps).ok_or(TemplateError::TooManySteps)?;
+        Ok(())
     }
 }
 

@@ -25,6 +25,9 @@ static DEPENDENTS: &[DependentTable] = &[
     DependentTable { table: "configs", counted: Some(("configs", "true")) },
     DependentTable { table: "guardrails", counted: Some(("guardrails", "true")) },
     DependentTable { table: "labels", counted: None },
+    DependentTable { table: "prompts", counted: Some(("prompts", "true")) },
+    DependentTable { table: "prompt_partials", counted: Some(("prompt partials", "true")) },
+    DependentTable { table: "collections", counted: None },
     DependentTable { table: "rate_limits_policies", counted: Some(("rate limits policies", "true")) },
     DependentTable { table: "usage_limits_policies", counted: Some(("usage limits policies", "true")) },
     // First the handles, then the accounts that they are on.

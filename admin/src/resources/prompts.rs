@@ -1,0 +1,262 @@
+//! Prompts: templates of requests under a slug, kept in versions. A change adds a version; what is served by default
+//! changes only when one is published (`makeDefault`), and labels point to versions beside that.
+
+mod docs;
+mod draft;
+mod labels;
+mod partial_docs;
+mod partial_set;
+mod partials;
+mod publish;
+mod render;
+mod version;
+
+use self::draft::{Draft, PromptFields};
+use self::version::PromptVersion;
+use super::collections;
+use crate::app::App;
+use crate::crud::{self, Action, Answer, Change, Resource, Routes, RowLock, text_of};
+use crate::http::{ApiError, Time, json, text};
+use crate::identity::{Call, tenancy};
+use axum::Json;
+use axum::extract::{Path, State};
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+use shared::db::table::{Columns, Filter, OnDelete, RowError, SelectList, Table, Tenancy, row};
+use shared::model::Status;
+use shared::prompt::{VersionName, split_reference};
+use tokio_postgres::{GenericClient, Row};
+use uuid::Uuid;
+
+/// More versions of one prompt or partial than anybody can look through.
+const MOST_VERSIONS: i32 = 1000;
+
+pub fn routes() -> Routes {
+    Routes::default()
+        .get("/prompts", crud::list::<Prompt>)
+        .post("/prompts", create_prompt)
+        .get("/prompts/{promptId}", read_prompt)
+        .put("/prompts/{promptId}", crud::update::<Prompt>)
+        .delete("/prompts/{promptId}", crud::delete::<Prompt>)
+        .put("/prompts/{promptId}/makeDefault", publish::make_default::<Prompt>)
+        .get("/prompts/{promptId}/versions", version::list_versions)
+        .get("/prompts/{promptId}/versions/{versionId}", version::read_version)
+        .put("/prompts/{promptId}/versions/{versionId}", labels::label_version)
+        .post("/prompts/{promptId}/render", render::render_prompt)
+        .describe(docs::docs())
+        .merge(partials::routes())
+}
+
+#[derive(Serialize, Deserialize)]
+pub struct Prompt {
+    id: Uuid,
+    slug: String,
+    name: String,
+    collection_id: Uuid,
+    /// Of the default version.
+    model: Option<String>,
+    status: Status,
+    prompt_owning_workspace_id: Uuid,
+    /// The default version.
+    prompt_version_id: Uuid,
+    latest_version: i32,
+    #[serde(skip_serializing)]
+    latest_version_id: Uuid,
+    created_at: Time,
+    last_updated_at: Time,
+}
+
+impl Resource for Prompt {
+    type Create = PromptFields;
+    type Update = PromptFields;
+    const OBJECT: &'static str = "prompt";
+    const PATH: &'static str = "/prompts";
+    const UNIQUE: &'static str = "slug";
+    const TABLE: Table = Table {
+        name: "prompts",
+        columns: SelectList::Sql(
+            "id, slug, name, collection_id, (SELECT v.model FROM prompt_versions v WHERE v.id = prompts.version_id) AS model,
+            status, workspace_id AS prompt_owning_workspace_id, version_id AS prompt_version_id, latest_version,
+            latest_version_id, created_at, last_updated_at",
+        ),
+        slug: Some("slug"),
+        tenancy: Tenancy::Workspace("workspace_id"),
+        on_delete: OnDelete::Archive,
+    };
+
+    fn from_row(row: &Row) -> Result<Self, RowError> {
+        row::read(row)
+    }
+
+    fn id(&self) -> Uuid {
+        self.id
+    }
+
+    fn workspace_id(&self) -> Option<Uuid> {
+        Some(self.prompt_owning_workspace_id)
+    }
+
+    /// The prompt with its first version, which is its default.
+    async fn create(action: &Action<'_>, mut body: PromptFields) -> Result<Columns, ApiError> {
+        let name = body.name.take().ok_or_else(|| ApiError::field("name", "is required"))?;
+        let name = text::name("name", name)?;
+        let (id, collection) = (Uuid::new_v4(), body.collection_id.take());
+        let collection = collections::chosen(action, action.workspace_id, collection.as_deref()).await?;
+        let draft = Draft::new(body)?.checked(action, collection.workspace_id).await?;
+        let version = draft.insert(action, id, 1).await?;
+        Ok(Columns::default()
+            .set("id", id)
+            .set("slug", text::generated_slug("pp", &name, 12))
+            .set("name", name)
+            .set("collection_id", collection.id)
+            .set("version_id", version)
+            .set("latest_version_id", version)
+            .set("created_by", action.call.caller.actor_id()))
+    }
+
+    /// A new version, or a change of what stands beside the versions.
+    async fn update(action: &Action<'_>, current: &Self, mut body: PromptFields) -> Result<Columns, ApiError> {
+        let workspace = current.prompt_owning_workspace_id;
+        let mut columns =
+            Columns::default().set_if("name", body.name.take().map(|name| text::name("name", name)).transpose()?);
+        if let Some(collection) = body.collection_id.take() {
+            let collection = collections::chosen(action, Some(workspace), Some(&collection)).await?;
+            columns = columns.set("collection_id", collection.id);
+        }
+        let makes_version = body.makes_version()?;
+        if !makes_version && !body.changes_latest() {
+            return Ok(columns);
+        }
+        let latest = current.version(&action.tx, VersionName::Latest).await?;
+        let id = latest.id;
+        let draft = if body.is_patch() { Draft::over(latest, body)? } else { Draft::in_full(latest, body)? };
+        let draft = draft.checked(action, workspace).await?;
+        if !makes_version {
+            draft.correct(action, id).await?;
+            return Ok(columns.set("latest_version", current.latest_version));
+        }
+        let number = next_number(current.latest_version)?;
+        let version = draft.insert(action, current.id, number).await?;
+        Ok(columns.set("latest_version", number).set("latest_version_id", version))
+    }
+
+    fn filter(call: &Call) -> Result<Filter, ApiError> {
+        // Nothing is shared between workspaces.
+        let is_shared = !call.query().choices("type", &["shared"])?.is_empty();
+        let filter = in_collection(call);
+        Ok(if is_shared { filter.holds("false") } else { filter })
+    }
+
+    fn shown(&self, _: &Call) -> Value {
+        let mut shown = crud::shown(Self::OBJECT, self);
+        shown["access_level"] = "workspace".into();
+        shown
+    }
+
+    fn created(&self, _: &Call) -> Value {
+        json!({ "id": self.id, "slug": self.slug, "version_id": self.prompt_version_id, "object": Self::OBJECT })
+    }
+
+    fn updated(&self, call: &Call) -> Value {
+        let mut reply = json!({ "id": self.id, "slug": self.slug });
+        let sent = call.body::<PromptFields>();
+        if sent.is_ok_and(|sent| sent.makes_version().unwrap_or(false)) {
+            reply["prompt_version_id"] = json!(self.latest_version_id);
+        }
+        reply
+    }
+}
+
+impl Prompt {
+    /// A version of this prompt and no other's.
+    pub async fn version(&self, db: &impl GenericClient, name: VersionName<'_>) -> Result<PromptVersion, ApiError> {
+        let id = match name {
+            VersionName::Default => self.prompt_version_id,
+            VersionName::Latest => self.latest_version_id,
+            VersionName::Id(id) => id,
+            VersionName::Number(number) => return version::by_number(db, self.id, number).await,
+            VersionName::Label(label) => return version::by_label(db, self.id, label).await,
+        };
+        version::by_id(db, self.id, id).await
+    }
+
+    /// The prompt as it is in one version.
+    pub fn shown_in(&self, call: &Call, version: &PromptVersion) -> Result<Value, ApiError> {
+        let mut shown = self.shown(call);
+        if let Value::Object(fields) = &mut shown {
+            fields.extend(version.fields(self.prompt_version_id)?);
+        }
+        Ok(shown)
+    }
+}
+
+/// As `crud::create`, but a collection decides the workspace, too.
+async fn create_prompt(State(app): State<App>, call: Call) -> Answer {
+    let body = call.object()?;
+    let asked = text_of(&body, "workspace_id")?;
+    let new: PromptFields = json::parse(Value::Object(body))?;
+    let mut db = app.db.get().await?;
+    let mut action = Action::begin(&mut db, &app, &call).await?;
+    let mut workspace = tenancy::asked(&action.tx, &call.caller, asked.as_deref()).await?;
+    if workspace.is_none() {
+        workspace = Some(match &new.collection_id {
+            Some(name) => collections::chosen(&action, None, Some(name)).await?.workspace_id,
+            None => tenancy::default_workspace(&action.tx, action.organisation_id()).await?,
+        });
+    }
+    action.workspace_id = workspace;
+    if let Some(workspace) = workspace {
+        tenancy::hold(&action.tx, workspace).await?;
+    }
+    let columns = Prompt::create(&action, new).await?;
+    let columns = columns.set("organisation_id", action.organisation_id()).set("workspace_id", workspace);
+    let row = Prompt::TABLE.insert(&action.tx, &columns).await.map_err(crud::refused::<Prompt>)?;
+    let made = Prompt::from_row(&row)?;
+    let change = Change { resource_id: made.id.to_string(), before: None, after: Some(made.shown(&call)) };
+    let reply = made.created(&call);
+    action.commit(change).await?;
+    Ok(Json(reply))
+}
+
+/// The version that the path or the query names; without one, the default.
+async fn read_prompt(State(app): State<App>, call: Call, Path(reference): Path<String>) -> Answer {
+    let db = app.db.get().await?;
+    let (prompt, version) = find_version(&*db, &call, &reference, None).await?;
+    Ok(Json(prompt.shown_in(&call, &version)?))
+}
+
+/// The prompt and the version that `slug@version` names, `?version=` without an `@`.
+async fn find_version(
+    db: &impl GenericClient,
+    call: &Call,
+    reference: &str,
+    asked: Option<&str>,
+) -> Result<(Prompt, PromptVersion), ApiError> {
+    let (name, version) = split_reference(reference);
+    let version = version.or_else(|| call.query().text("version").map(VersionName::parse));
+    let workspace = tenancy::asked(db, &call.caller, asked.or_else(|| call.query().text("workspace_id"))).await?;
+    let prompt = crud::find::<Prompt>(db, call, name, workspace, RowLock::No).await?;
+    let version = prompt.version(db, version.unwrap_or(VersionName::Default)).await?;
+    Ok((prompt, version))
+}
+
+fn next_number(latest: i32) -> Result<i32, ApiError> {
+    match latest < MOST_VERSIONS {
+        true => Ok(latest + 1),
+        false => Err(ApiError::Conflict(format!("There may be at most {MOST_VERSIONS} versions"))),
+    }
+}
+
+/// By name and collection, as lists of prompts and partials are narrowed.
+fn in_collection(call: &Call) -> Filter {
+    let query = call.query();
+    let filter = query.text("search").map_or_else(Filter::default, |text| Filter::default().contains("name", text));
+    match query.text("collection_id") {
+        None => filter,
+        // Slugs are unique in an organisation, and rows of others are filtered out already.
+        Some(name) => filter.and(
+            "collection_id IN (SELECT c.id FROM collections c WHERE c.id::text = ? OR c.slug = ?)",
+            name.to_owned(),
+        ),
+    }
+}

@@ -1,0 +1,12 @@
+//! A stored prompt, rendered: one of its versions and the values of a call become the body of a request to a model. Pure:
+//! whoever renders (admin on request, the proxy for every run) brings the version and the partials that it names.
+
+mod body;
+mod reference;
+mod render;
+#[cfg(test)]
+mod tests;
+
+pub use body::PromptBody;
+pub use reference::{VersionName, split_reference};
+pub use render::{PartialSet, PromptParts, RenderError, RenderRequest, render};

@@ -1,0 +1,128 @@
+//! From a version and a call's values to the body of a request. What stands in it later wins: parameters of the version,
+//! its model and tools, what the template became, and last what the call itself says.
+
+use super::PromptBody;
+use crate::template::{Components, Partials, Template, TemplateError};
+use serde_json::{Map, Value};
+use std::collections::{BTreeSet, HashMap};
+
+/// Partials of one prompt, those inside others included.
+const MOST_PARTIALS: usize = 100;
+/// Bytes of all their templates.
+const LARGEST_PARTIALS: usize = 4 << 20;
+
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+pub enum RenderError {
+    #[error("the template cannot be filled in: {0}")]
+    Template(#[from] TemplateError),
+    #[error("the template, filled in, is not the JSON that it must be")]
+    NotJson,
+    #[error("a prompt may use at most {} partials, of {} bytes together", MOST_PARTIALS, LARGEST_PARTIALS)]
+    TooManyPartials,
+    #[error("variables: must be an object")]
+    Variables,
+    #[error("hyperparameters: must not be nested; send each at the root of the body")]
+    Nested,
+}
+
+/// The parts of a version that a request is made of.
+#[derive(Debug)]
+pub struct PromptParts<'a> {
+    pub body: &'a PromptBody,
+    /// Parameters of the model, and default values of variables.
+    pub parameters: &'a Map<String, Value>,
+    pub model: Option<&'a str>,
+    pub functions: Option<&'a Value>,
+    pub tools: Option<&'a Value>,
+    pub tool_choice: Option<&'a Value>,
+}
+
+/// What a call brings.
+#[derive(Debug, Default, PartialEq)]
+pub struct RenderRequest {
+    pub variables: Map<String, Value>,
+    /// Fields of the request that win over the version's.
+    pub overrides: Map<String, Value>,
+}
+
+impl RenderRequest {
+    pub fn parse(mut body: Map<String, Value>) -> Result<Self, RenderError> {
+        let variables = match body.remove("variables") {
+            None | Some(Value::Null) => Map::new(),
+            Some(Value::Object(variables)) => variables,
+            Some(_) => return Err(RenderError::Variables),
+        };
+        if body.contains_key("hyperparameters") {
+            return Err(RenderError::Nested);
+        }
+        // One client repeats the path in the body.
+        body.remove("promptID");
+        body.retain(|_, value| !value.is_null());
+        Ok(Self { variables, overrides: body })
+    }
+}
+
+/// The partials that a prompt names, and those that they name, each under its name as written.
+#[derive(Debug, Default)]
+pub struct PartialSet {
+    templates: HashMap<String, Template>,
+    bytes: usize,
+}
+
+impl PartialSet {
+    pub fn insert(&mut self, name: String, text: &str) -> Result<(), RenderError> {
+        self.bytes = self.bytes.saturating_add(text.len());
+        if self.templates.len() == MOST_PARTIALS || self.bytes > LARGEST_PARTIALS {
+            return Err(RenderError::TooManyPartials);
+        }
+        self.templates.insert(name, Template::parse(text)?);
+        Ok(())
+    }
+
+    /// Names that are asked for by the prompt or by one of these, and are not here.
+    pub fn missing(&self, prompt: &Components) -> BTreeSet<String> {
+        let inner = self.templates.values().flat_map(|template| template.components().partials);
+        let all = prompt.partials.iter().cloned().chain(inner);
+        all.filter(|name| !self.templates.contains_key(name)).collect()
+    }
+}
+
+impl Partials for PartialSet {
+    fn partial(&self, name: &str) -> Option<&Template> {
+        self.templates.get(name)
+    }
+}
+
+pub fn render(
+    parts: &PromptParts<'_>,
+    request: RenderRequest,
+    partials: &PartialSet,
+) -> Result<Map<String, Value>, RenderError> {
+    let names = variable_names(parts.body, partials);
+    let (mut values, mut data) = (Map::new(), Map::new());
+    for (name, value) in parts.parameters {
+        let target = if names.contains(name) { &mut values } else { &mut data };
+        target.insert(name.clone(), value.clone());
+    }
+    values.extend(request.variables);
+    if let Some(model) = parts.model {
+        data.insert("model".into(), model.into());
+    }
+    for (name, value) in [("functions", parts.functions), ("tools", parts.tools), ("tool_choice", parts.tool_choice)] {
+        if let Some(value) = value {
+            data.insert(name.into(), value.clone());
+        }
+    }
+    data.extend(parts.body.fill(&Value::Object(values), partials)?);
+    data.extend(request.overrides);
+    Ok(data)
+}
+
+/// Parameters of these names are default values and nothing for the model: the variables and sections of the template and
+/// of its partials, by the first part of a dotted name.
+fn variable_names(body: &PromptBody, partials: &PartialSet) -> BTreeSet<String> {
+    let inner = partials.templates.values().map(Template::components);
+    let all = std::iter::once(body.components()).chain(inner);
+    let names = all.flat_map(|one| one.variables.into_iter().chain(one.sections));
+    names.filter_map(|name| name.split('.').next().map(str::to_owned)).collect()
+}
