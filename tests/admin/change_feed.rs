@@ -44,7 +44,7 @@ async fn a_delete_leaves_a_tombstone_and_a_rolled_back_one_does_not() {
     transaction.execute("DELETE FROM api_keys", &[]).await.unwrap();
     transaction.rollback().await.unwrap();
     assert_eq!(text(&client, "SELECT count(*)::text FROM tombstones").await, "0");
-    for table in ["api_keys", "workspaces"] {
+    for table in ["api_keys", "collections", "workspaces"] {
         client.execute(&format!("DELETE FROM {table}"), &[]).await.unwrap();
     }
     let rows = client.query("SELECT table_name, row_id FROM tombstones ORDER BY table_name", &[]).await.unwrap();

@@ -100,7 +100,8 @@ async fn every_text_of_every_body_survives_anything() {
                 let faults = document.faults(&Method::POST, path, &answer);
                 assert!(answer.status.as_u16() < 500, "{path} {field} {}: {}", name(&text), answer.text());
                 assert!(faults.is_empty(), "{path} {field} {}: {faults:?}", name(&text));
-                if text.contains('\0') || text.len() > 4096 {
+                // A template may be as long as that.
+                if text.contains('\0') || text.len() > 4096 && field != "string" {
                     let status = answer.status.as_u16();
                     assert!(matches!(status, 400 | 404 | 413), "{path} {field} {}: {status}", name(&text));
                 }

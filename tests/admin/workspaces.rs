@@ -78,8 +78,11 @@ async fn an_update_changes_what_was_sent_and_answers_with_the_workspace() {
     assert_eq!((&renamed["name"], &renamed["icon"]), (&json!("🚀 B"), &json!("🚀")));
     assert_eq!(renamed["usage_limits"], made["usage_limits"]);
     assert_eq!(put(json!({ "icon": "" })).await["name"], "B");
+    let checks = json!([{ "id": "default.contains", "parameters": { "operator": "none", "words": ["x"] } }]);
+    let body = json!({ "name": "g", "checks": checks, "actions": {}, "workspace_id": id(&made) });
+    let guardrail = client.post("/guardrails", &body).await.json()["slug"].clone();
     assert_eq!(
-        put(json!({ "defaults": { "input_guardrails": ["g"] } })).await["defaults"]["metadata"],
+        put(json!({ "defaults": { "input_guardrails": [guardrail] } })).await["defaults"]["metadata"],
         json!({ "a": "1" })
     );
     assert_eq!(

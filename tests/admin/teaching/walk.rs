@@ -78,7 +78,8 @@ async fn every_operation_names_what_it_does_not_understand() {
         let refused = walk.send(operation, "?invented_parameter=1", None).await;
         assert!(refused.status == 400, "{named}: {}", refused.text());
         fault(&refused, "invented_parameter");
-        if operation.method.as_str() == "GET" {
+        // Beside its own fields it takes every parameter of a model.
+        if operation.method.as_str() == "GET" || operation.path == "/prompts/{promptId}/render" {
             continue;
         }
         let refused = walk.send(operation, "", Some(&json!({ "invented_field": 1 }))).await;

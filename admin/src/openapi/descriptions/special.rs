@@ -21,7 +21,6 @@ pub static SENTENCES: &[(&str, &str)] = &[
     ("ExplainedConfig.version_id", "The saved config's version; null for an inline one."),
     ("ExplainedLimit.message", "What a refusal would say; null when it passes."),
     ("ExplainedLimit.type", "What it counts."),
-    ("ExplainedTarget.target", "Where the request would go, or why it could not."),
     ("Explanation.config", "The config that applies."),
     ("FeedbackChange.value", "How good the answer was, from -10 to 10."),
     ("FeedbackStored.status", "Always success: failures are errors."),

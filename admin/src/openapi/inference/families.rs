@@ -140,8 +140,10 @@ fn generation() -> Vec<Family> {
 fn native() -> [Family; 4] {
     let says = "To any provider; the model of the path may be `@slug/model`, with its slash escaped or not.";
     let turn = |parts: &str| json!({ "role": "user", parts: [{ "text": "Say hello." }] });
-    let google =
-        |title: &str| schema::object(title).need("contents", schema::list(schema::any_object().eg(turn("parts"))));
+    let google = |title: &str| {
+        let contents = schema::list(schema::any_object().eg(turn("parts")));
+        schema::object(title).need("contents", contents.says("The turns of the conversation, as Google has them."))
+    };
     let aws =
         |title: &str| schema::object(title).need("messages", schema::list(schema::any_object().eg(turn("content"))));
     let generated = json!({

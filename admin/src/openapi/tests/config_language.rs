@@ -62,7 +62,7 @@ fn with(title: &str, name: &str, value: &Value) -> Value {
         ("ConfigCache", _) => json!({ "mode": "simple" }),
         ("ConfigCircuitBreaker", _) => json!({ "failure_threshold": 5, "cooldown_interval": 30_000 }),
         ("ConfigHook", _) => json!({ "id": "h" }),
-        ("ConfigCheck", _) => json!({ "id": "default.contains", "parameters": {} }),
+        ("ConfigCheck", _) => json!({ "id": "default.regexMatch", "parameters": { "rule": "a" } }),
         ("ConfigGuardrail", _) => json!({ "id": "pg-1" }),
         ("ConfigDeployment", _) => json!({ "deployment_id": "d" }),
         _ => json!({}),
