@@ -30,6 +30,7 @@ mod kept;
 mod lab;
 pub(crate) mod list_models;
 mod native_call;
+mod next_step;
 mod passage;
 mod planner;
 pub mod prepare;
@@ -53,6 +54,7 @@ pub use body_limits::BodyLimits;
 pub use call::ProviderCalls;
 pub use guards::Guards;
 pub use kept::KeptRequest;
+pub use next_step::{Delivered, EngineRequest, KnownRequest, NextStep};
 pub use passage::{Passage, RelayAsk};
 pub use planner::Planner;
 pub use read_ahead::{Departure, MOST as MOST_READ_AHEAD};
@@ -104,73 +106,6 @@ pub struct Engine {
     pub admitter: Admitter,
     pub router: Router,
     pub calls: ProviderCalls,
-}
-
-/// Where a request goes after its head was read.
-#[derive(Debug)]
-pub enum NextStep {
-    Greeting,
-    Preflight,
-    ControlPlane,
-    Engine(Box<EngineRequest>),
-    /// A question about a request: what would become of it, or what became of it.
-    Explain(ExplainCaller),
-    /// To a provider, once it is known what its body asks for.
-    Relay(Box<Departure>),
-    /// To a provider that was found already.
-    Pass(Box<Passage>),
-    /// To a provider that keeps what is asked for in a form of its own.
-    Kept(Box<KeptRequest>),
-    /// JSON of our own making.
-    Page {
-        status: u16,
-        body: Bytes,
-    },
-}
-
-/// What both lanes know of a request once its head was read.
-#[derive(Debug)]
-pub struct KnownRequest {
-    pub caller: Principal,
-    pub metadata: Map<String, Value>,
-    pub plan: Arc<Plan>,
-}
-
-/// What the engine lane knows of a request before it reads the body.
-#[derive(Debug)]
-pub struct EngineRequest {
-    endpoint: Endpoint,
-    caller: Principal,
-    plan: Arc<Plan>,
-    metadata: Map<String, Value>,
-    meant: ProviderHeaders,
-    /// Whether translated answers keep to OpenAI's own fields, as far as the request says.
-    is_strict: bool,
-    /// How often the request wishes to be tried again, where its config says nothing of it.
-    retry: Option<Retry>,
-    /// Found already on the way to this lane.
-    first: Option<Target>,
-    /// Of a body that is one, once it was read.
-    form: Option<Form>,
-    /// At a vendor's own route, what its path says. In a box, as all that is rare.
-    native: Option<Box<NativeCall>>,
-}
-
-impl EngineRequest {
-    /// How the client takes a stream, where that is said by its route.
-    fn frames(&self) -> Option<StreamFrames> {
-        self.native.as_ref().map(|native| native.frames)
-    }
-}
-
-/// How an engine exchange left the client's connection.
-#[derive(Debug, PartialEq, Eq)]
-pub enum Delivered {
-    /// Answered in full, by the provider or by us.
-    Answered,
-    /// Half an answer went out; the connection must be closed so that nobody takes it for whole.
-    Torn,
-    ClientGone,
 }
 
 impl Engine {

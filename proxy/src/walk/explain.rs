@@ -5,14 +5,15 @@
 //! What became of a request stands in the logs, which only admin reads: such a question is passed on to it.
 
 mod asker;
+mod guardrails;
 mod limits;
 pub mod survey;
+mod warnings;
 
 pub use asker::ExplainCaller;
 
 use crate::answer;
 use crate::catalog::choose_plan::ChosenPlan;
-use crate::guardrails::CompiledHook;
 use crate::identity::identify::Principal;
 use crate::identity::metadata::add_user;
 use crate::net::downstream::Downstream;
@@ -24,7 +25,6 @@ use crate::request::receive::{NotReceived, receive};
 use crate::routing::RequestFacts;
 use crate::routing::plan::{Hedging, Leaf, ProviderSource};
 use crate::visit::Visit;
-use crate::walk::ignored_headers::ignored;
 use crate::walk::native_call::NativeCall;
 use crate::walk::relayed_place::explained_place;
 use crate::walk::translate::{explained, own_address};
@@ -39,7 +39,6 @@ use serde_json::{Map, Value, json};
 use shared::config::Jitter;
 use shared::providers::{Family, NotOffered};
 use shared::routes::{self, Lookup};
-use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use survey::{Stop, SurveyInputs, survey};
 use uuid::Uuid;
@@ -188,40 +187,6 @@ impl Engine {
         }))
     }
 
-    /// Guardrails that the request would meet, at each target that has some, defaults included. They would run if it were
-    /// reached.
-    fn told_guardrails(&self, stops: &[Stop], found: &ChosenPlan, caller: &Principal) -> Vec<Value> {
-        let guarded = stops.iter().filter_map(|stop| {
-            let set = self.router.guards.for_leaf(found.plan.leaf(stop.at), caller)?;
-            Some(json!({
-                "option": found.plan.node(stop.at).path,
-                "is_reached": stop.is_reached,
-                "is_run": stop.is_reached,
-                "input": set.input.iter().map(told_hook).collect::<Vec<_>>(),
-                "output": set.output.iter().map(told_hook).collect::<Vec<_>>(),
-            }))
-        });
-        guarded.collect()
-    }
-
-    /// What was ignored or changed in the config and the headers, and what the config names that is not there.
-    fn warnings(&self, found: &ChosenPlan, headers: &GatewayHeaders<'_>, caller: &Principal) -> Vec<Value> {
-        let told = found.plan.warnings().map(|warnings| &*warnings.faults).unwrap_or_default();
-        let mut told: Vec<Value> = told.iter().map(|fault| json!(fault)).collect();
-        for (path, leaf) in found.plan.leaves_by_path() {
-            if let ProviderSource::Stored(slug) = &leaf.source
-                && self.snapshot.provider(caller.workspace.id, slug).is_none()
-            {
-                let message = format!("there is no provider `@{slug}` in this workspace");
-                let path = path.strip_prefix("config.").unwrap_or("");
-                told.push(json!({ "code": "AB01_UNKNOWN_PROVIDER", "path": path, "message": message }));
-            }
-        }
-        let ignored = ignored(headers, found).into_iter();
-        told.extend(ignored.map(|(name, why)| json!({ "code": "AB01_IGNORED_HEADER", "path": name, "message": why })));
-        told
-    }
-
     /// Whom a target would ask, or why it would not.
     fn would_be(
         &self,
@@ -361,16 +326,6 @@ fn config(found: &ChosenPlan) -> Value {
         "id": row.map(|row| row.id),
         "slug": row.map(|row| &row.slug),
         "version_id": row.map(|row| row.version_id),
-    })
-}
-
-fn told_hook(hook: &Arc<CompiledHook>) -> Value {
-    json!({
-        "id": hook.id,
-        "checks": hook.checks.iter().map(|check| check.id).collect::<Vec<_>>(),
-        "deny": hook.actions.denies,
-        "async": hook.actions.is_async,
-        "stream": if hook.actions.holds { "hold" } else { "report" },
     })
 }
 

@@ -2,6 +2,13 @@
 //! with the codec of the client's route and written once with the codec of the target's wire; a path with places in it is
 //! filled. What belongs to the way back goes along as a `Translation`.
 
+mod answer_id;
+mod memory;
+mod place;
+
+pub(super) use memory::memory_to_translate;
+pub(super) use place::{fill, own_address};
+
 use super::native_call::without_path_fields;
 use super::repair::repaired;
 use crate::answer::{Reshaping, Translation, WireDialect};
@@ -15,9 +22,9 @@ use crate::request::classify::Endpoint;
 use crate::request::native_route::NativeRoute;
 use crate::request::receive::MemoryShare;
 use crate::walk::Engine;
+use answer_id::answer_id;
 use bytes::Bytes;
 use http::HeaderValue;
-use memchr::memchr_iter;
 use serde_json::{Map, Value};
 use shared::prices::{ModelCapabilities, ThinkingWay};
 use shared::providers::{Family, NotOffered, PathTemplate, ProviderEntry, Way, Wire};
@@ -297,35 +304,6 @@ pub(super) fn explained(
     }
 }
 
-/// The address of what a target would be asked, where that is not the target's.
-pub(super) fn own_address<'t>(target: &'t Target, family: Family, model: &str) -> Option<&'t str> {
-    match target.provider.row.way(family, model) {
-        Some(Way::Reshaped(wire)) => wire.base_url.as_deref(),
-        _ => None,
-    }
-}
-
-/// The model is as the provider is told it, and as it was asked for.
-pub(super) fn fill(
-    path: &PathTemplate,
-    target: &Target,
-    model: [&str; 2],
-    user: Option<&str>,
-) -> Result<String, Refusal> {
-    let [model, asked] = model;
-    let filled = path.fill(|place| match place {
-        "model" | "model_path" => Some(model),
-        "base_model" => asked.split(':').next(),
-        "user" => user,
-        place => target.placed(place).map(|value| if value == "{model}" { model } else { value }),
-    });
-    filled.map_err(|place| match place {
-        "model" | "model_path" | "base_model" => Refusal::invalid_parameter("`model` is missing".into(), "model"),
-        "user" => Refusal::invalid_parameter("`user` is missing: it names the tenant".into(), "user"),
-        place => Refusal::missing_path_place(&target.provider.name, place, target.provider.row.fields_of(place)),
-    })
-}
-
 fn now() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs())
 }
@@ -335,13 +313,6 @@ fn written_as_form(body: &Value) -> Result<(Vec<u8>, Option<HeaderValue>), Refus
     let boundary = Uuid::new_v4().simple().to_string();
     let kind = HeaderValue::try_from(format!("multipart/form-data; boundary={boundary}"));
     Ok((form::written(body, &boundary), Some(kind.map_err(|_| Refusal::internal())?)))
-}
-
-/// How much memory it takes to read a body and to write it anew: its texts twice, and something for every value.
-fn memory_to_translate(body: &[u8]) -> usize {
-    const VALUE: usize = 144;
-    const OBJECT: usize = 512;
-    body.len() * 2 + memchr_iter(b',', body).count() * VALUE + memchr_iter(b'{', body).count() * OBJECT
 }
 
 /// How a provider is asked for what a client wants at this endpoint.
@@ -389,19 +360,6 @@ fn is_claude(model: &str) -> bool {
     model.contains("anthropic.")
 }
 
-/// As the ids of a format look.
-fn answer_id(format: WireFormat, request_id: &str) -> String {
-    let prefix = match format {
-        WireFormat::Chat => "chatcmpl-",
-        WireFormat::Completions => "cmpl-",
-        WireFormat::Messages => "msg_",
-        WireFormat::Responses => "resp_",
-        WireFormat::Gemini | WireFormat::Converse | WireFormat::Cohere => "",
-    };
-    let bare: String = request_id.chars().filter(|letter| *letter != '-').collect();
-    [prefix, &bare].concat()
-}
-
 pub(super) fn refusal(error: CodecError) -> Refusal {
     let message = error.to_string();
     match error {
@@ -430,12 +388,5 @@ mod tests {
         for family in CONVERSATIONS {
             assert!(client_codec(Endpoint::of(family)).is_some(), "{family:?}");
         }
-    }
-
-    #[test]
-    fn a_body_of_many_small_values_counts_for_what_it_takes() {
-        assert_eq!(memory_to_translate(br#"{"a":1}"#), 14 + 512);
-        let many = ["[", &"0,".repeat(1000), "0]"].concat();
-        assert!(memory_to_translate(many.as_bytes()) > 64_000);
     }
 }

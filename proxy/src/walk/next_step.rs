@@ -1,0 +1,83 @@
+//! Where a request goes after its head was read, with what is known of it then.
+
+use super::explain::ExplainCaller;
+use super::native_call::NativeCall;
+use super::prepare::ProviderHeaders;
+use super::{Departure, KeptRequest, Passage};
+use crate::answer::StreamFrames;
+use crate::catalog::target::Target;
+use crate::identity::identify::Principal;
+use crate::request::classify::Endpoint;
+use crate::request::multipart::Form;
+use crate::routing::plan::Plan;
+use bytes::Bytes;
+use serde_json::{Map, Value};
+use shared::config::Retry;
+use std::sync::Arc;
+
+/// Where a request goes after its head was read.
+#[derive(Debug)]
+pub enum NextStep {
+    Greeting,
+    Preflight,
+    ControlPlane,
+    Engine(Box<EngineRequest>),
+    /// A question about a request: what would become of it, or what became of it.
+    Explain(ExplainCaller),
+    /// To a provider, once it is known what its body asks for.
+    Relay(Box<Departure>),
+    /// To a provider that was found already.
+    Pass(Box<Passage>),
+    /// To a provider that keeps what is asked for in a form of its own.
+    Kept(Box<KeptRequest>),
+    /// JSON of our own making.
+    Page {
+        status: u16,
+        body: Bytes,
+    },
+}
+
+/// What both lanes know of a request once its head was read.
+#[derive(Debug)]
+pub struct KnownRequest {
+    pub caller: Principal,
+    pub metadata: Map<String, Value>,
+    pub plan: Arc<Plan>,
+}
+
+/// What the engine lane knows of a request before it reads the body.
+#[derive(Debug)]
+pub struct EngineRequest {
+    pub(super) endpoint: Endpoint,
+    pub(super) caller: Principal,
+    pub(super) plan: Arc<Plan>,
+    pub(super) metadata: Map<String, Value>,
+    pub(super) meant: ProviderHeaders,
+    /// Whether translated answers keep to OpenAI's own fields, as far as the request says.
+    pub(super) is_strict: bool,
+    /// How often the request wishes to be tried again, where its config says nothing of it.
+    pub(super) retry: Option<Retry>,
+    /// Found already on the way to this lane.
+    pub(super) first: Option<Target>,
+    /// Of a body that is one, once it was read.
+    pub(super) form: Option<Form>,
+    /// At a vendor's own route, what its path says. In a box, as all that is rare.
+    pub(super) native: Option<Box<NativeCall>>,
+}
+
+impl EngineRequest {
+    /// How the client takes a stream, where that is said by its route.
+    pub(super) fn frames(&self) -> Option<StreamFrames> {
+        self.native.as_ref().map(|native| native.frames)
+    }
+}
+
+/// How an engine exchange left the client's connection.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Delivered {
+    /// Answered in full, by the provider or by us.
+    Answered,
+    /// Half an answer went out; the connection must be closed so that nobody takes it for whole.
+    Torn,
+    ClientGone,
+}
