@@ -23,7 +23,7 @@ use crate::request::classify::{Route, classify};
 use crate::request::headers::GatewayHeaders;
 use crate::request::receive::{NotReceived, receive};
 use crate::routing::RequestFacts;
-use crate::routing::plan::{Hedging, Leaf, ProviderSource};
+use crate::routing::plan::{Hedging, Leaf};
 use crate::visit::Visit;
 use crate::walk::native_call::NativeCall;
 use crate::walk::relayed_place::explained_place;

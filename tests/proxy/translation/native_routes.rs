@@ -189,7 +189,7 @@ async fn a_bedrock_client_asks_openai_whole_and_in_frames() {
     assert_eq!((text, &stream.last().unwrap().1["usage"]), (said, &whole["usage"]));
     let rows = rows(&stack, 2).await;
     assert_eq!(tokens(&rows[0]), tokens(&rows[1]));
-    assert_eq!(rows[1].get::<_, &str>("url"), "/v1/model/gpt-4o-mini/converse-stream");
+    assert_eq!(rows[1].get::<_, &str>("request_url"), "/v1/model/gpt-4o-mini/converse-stream");
 }
 
 #[tokio::test]
