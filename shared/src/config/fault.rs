@@ -129,6 +129,7 @@ pub struct Reading<'l> {
     /// Counted over the whole config.
     pub tests: usize,
     pub patterns: usize,
+    pub checks: usize,
     faults: Vec<Fault>,
     /// What was ignored or changed, of a config that is read kindly.
     warnings: Vec<Fault>,
@@ -136,7 +137,7 @@ pub struct Reading<'l> {
 
 impl<'l> Reading<'l> {
     pub fn new(strictness: Strictness, limits: &'l ConfigLimits) -> Self {
-        Self { strictness, limits, tests: 0, patterns: 0, faults: Vec::new(), warnings: Vec::new() }
+        Self { strictness, limits, tests: 0, patterns: 0, checks: 0, faults: Vec::new(), warnings: Vec::new() }
     }
 
     pub fn is_saved(&self) -> bool {

@@ -9,6 +9,10 @@ use serde_json::{Value, json};
 
 const TYPES: &[(&str, ())] = &[("guardrail", ()), ("mutator", ())];
 const STREAMS: &[(&str, ())] = &[("report", ()), ("hold", ())];
+/// A list with more is refused.
+const MOST_HOOKS: usize = 50;
+/// Checks that are written out in a config, all its targets together: each is made ready when the config is read.
+const MOST_CHECKS: usize = 200;
 /// What a shorthand says about itself; every other key of it is a check.
 pub const RESERVED: &[&str] = &[
     "id",
@@ -42,6 +46,10 @@ fn list(
 ) -> Option<Vec<Value>> {
     let items = node.array(reading, name)?;
     let path = node.path.key(name);
+    if items.len() > MOST_HOOKS {
+        reading.fault(&path, Code::TooMany, format!("must not have more than {MOST_HOOKS} entries"));
+        return None;
+    }
     for (index, item) in items.iter().enumerate() {
         check(reading, &path.index(index), item);
     }
@@ -60,10 +68,20 @@ fn hook(reading: &mut Reading<'_>, path: &Path<'_>, value: &Value) {
     for (index, item) in checks.iter().enumerate() {
         check(reading, &listed.index(index), item);
     }
-    if reading.faults() == faults && !checks.is_empty() {
+    if reading.faults() == faults && !checks.is_empty() && has_room(reading, &listed, checks.len()) {
         known(reading, &listed, &Value::Array(checks.to_vec()), |fault| fault);
     }
     fields.finish(reading);
+}
+
+/// Whether the config may have so many checks more; told once when not.
+fn has_room(reading: &mut Reading<'_>, path: &Path<'_>, more: usize) -> bool {
+    let before = reading.checks;
+    reading.checks = before.saturating_add(more);
+    if reading.checks > MOST_CHECKS && before <= MOST_CHECKS {
+        reading.fault(path, Code::TooMany, format!("must not have more than {MOST_CHECKS} checks in the whole config"));
+    }
+    reading.checks <= MOST_CHECKS
 }
 
 /// Whether the checks exist and take their parameters. `place` says where a fault of the list is in the config.
@@ -129,6 +147,9 @@ fn reference(reading: &mut Reading<'_>, path: &Path<'_>, value: &Value) {
             reading.fault(&path.key(&name), Code::WrongType, "must be the parameters of a check, an object");
             continue;
         }
+        if !has_room(reading, &path.key(&name), 1) {
+            return;
+        }
         let one = json!([shorthand_check(&name, parameters)]);
         known(reading, &path.key(&name), &one, |mut fault| {
             let inside = fault.path.trim_start_matches("[0].").trim_start_matches("parameters.");
@@ -156,5 +177,32 @@ fn reserved(reading: &mut Reading<'_>, fields: &mut ConfigObject<'_, '_>) {
             "on_fail" | "on_success" => drop(fields.opaque(reading, name)),
             _ => drop(fields.flag(reading, name)),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::config::{Code, ConfigLimits, Strictness, parse_config};
+    use serde_json::{Value, json};
+
+    fn codes(config: &Value) -> Vec<(Code, String)> {
+        let faults = parse_config(config, Strictness::Inline, &ConfigLimits::default()).err().unwrap_or_default();
+        faults.into_iter().map(|fault| (fault.code, fault.path)).collect()
+    }
+
+    #[test]
+    fn hooks_and_checks_are_counted_before_they_are_made_ready() {
+        let check = json!({ "id": "default.contains", "parameters": { "words": ["x"] } });
+        let hooks = |hooks: usize, checks: usize| {
+            let hook = json!({ "id": "h", "checks": vec![check.clone(); checks] });
+            json!({ "provider": "@x", "before_request_hooks": vec![hook; hooks] })
+        };
+        assert!(codes(&hooks(4, 50)).is_empty());
+        assert_eq!(codes(&hooks(51, 1)), [(Code::TooMany, "before_request_hooks".to_owned())]);
+        assert_eq!(codes(&hooks(50, 5)), [(Code::TooMany, "before_request_hooks[40].checks".to_owned())]);
+        let short = json!({ "a": { "id": "default.contains", "words": ["x"] }, "b": { "id": "default.contains", "words": ["x"] } });
+        let mut config = hooks(4, 50);
+        config["input_guardrails"] = json!(vec![short; 50]);
+        assert_eq!(codes(&config), [(Code::TooMany, "input_guardrails[0].a".to_owned())]);
     }
 }
