@@ -29,7 +29,8 @@ pub struct CheckResult {
 impl HookResult {
     pub fn new(hook: &CompiledHook, checks: &[CheckResult], took: Duration, at: DateTime<Utc>) -> Self {
         let verdict = checks.iter().all(|check| check.verdict.passes(check.fails_on_error));
-        let deny = hook.actions.denies && !verdict && !hook.actions.is_async;
+        let is_forbidden = checks.iter().any(|check| check.verdict.forbids());
+        let deny = (hook.actions.denies && !verdict || is_forbidden) && !hook.actions.is_async;
         let json = json!({
             "verdict": verdict,
             "id": hook.id,
@@ -69,7 +70,7 @@ impl CheckResult {
 
 /// For the trace of the request: of success when every check passed or could not look.
 fn feedback(hook: &CompiledHook, checks: &[CheckResult]) -> Value {
-    let is_success = checks.iter().all(|check| check.verdict.verdict || check.verdict.error.is_some());
+    let is_success = checks.iter().all(|check| check.verdict.passes(false));
     let chosen = if is_success { &hook.actions.on_success } else { &hook.actions.on_fail };
     let Some(Feedback { value, weight, metadata }) = chosen else { return Value::Null };
     let mut metadata = match metadata {

@@ -98,7 +98,7 @@ fn run_hook(
         {
             verdict = check.check.run(&subject(inputs, latest));
         }
-        if hook.kind == HookKind::Mutator {
+        if hook.kind == HookKind::Mutator && !verdict.is_bound() {
             verdict.verdict = true;
         }
         let transformed = verdict.transformed.take().filter(|_| may_change);
@@ -218,6 +218,18 @@ mod tests {
         assert_eq!((side.transformed, side.is_failed, side.denied_by), (Some(chat("px")), false, None));
         let side = run(json!([{ "id": "a", "async": true, "checks": [prefix] }]), &chat("x"));
         assert_eq!((side.told().len(), side.logged().len(), side.transformed), (0, 1, None));
+    }
+
+    #[test]
+    fn what_could_not_be_replaced_is_denied_whatever_the_hook_says() {
+        let replace = json!({ "id": "regexReplace", "parameters": { "rule": "/a/g" } });
+        let costly = chat(&"a".repeat(1 << 16));
+        for kind in ["guardrail", "mutator"] {
+            let side = run(json!([{ "id": "h", "type": kind, "checks": [replace] }]), &costly);
+            assert_eq!((side.denied_by, side.is_failed), (Some(0), true), "{kind}");
+        }
+        let side = run(json!([{ "id": "h", "async": true, "checks": [replace] }]), &costly);
+        assert_eq!((side.denied_by, side.is_failed), (None, false));
     }
 
     #[test]

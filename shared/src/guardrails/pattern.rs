@@ -116,6 +116,12 @@ impl Pattern {
         self.search(&mut cache, Input::new(text).earliest(true)).map(|found| found.is_some())
     }
 
+    /// What a search in this text costs at most, about: reading it, and building the automaton for it anew.
+    pub fn price(&self, text: &str) -> usize {
+        let states = self.lazy.forward().get_nfa().states().len();
+        1 + text.len() / 64 + (1 + text.len().min(256)) * states / 1024
+    }
+
     /// Every match, none over another; an error when there are more than `MOST_MATCHES`.
     pub fn find_all(&self, text: &str) -> Result<Vec<Range<usize>>, TooCostly> {
         let mut cache = self.lazy.create_cache();

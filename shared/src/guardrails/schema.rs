@@ -2,7 +2,7 @@
 //!
 //! Written here and not taken from a library, because tenants write the schemas and models the documents: references to
 //! references can make a small schema take exponential time, and a recursive one any depth. Each application of a schema costs
-//! fuel; when that is used up the answer is an error, not a busy processor. What is left out is refused when the schema is read:
+//! fuel, and so does the length of what is looked at; when that is used up the answer is an error, not a busy processor. What is left out is refused when the schema is read:
 //! references to other documents, `$dynamicRef` and the `unevaluated…` keywords. `format` annotates only, as the draft has it.
 
 mod judge;
@@ -16,6 +16,8 @@ use std::collections::HashMap;
 const LARGEST: usize = 64 << 10;
 const DEEPEST: usize = 64;
 const MOST_PATTERNS: usize = 50;
+/// Applications of schemas, values compared, and stretches of text read.
+const FUEL: usize = 200_000;
 
 /// Keywords that hold a schema, a list of schemas, or schemas by name.
 const ONE: &[&str] = &[
@@ -57,6 +59,15 @@ pub struct SchemaError {
 #[error("the schema is too costly for this document")]
 pub struct OutOfFuel;
 
+/// What is left for the judgement of one text, however many documents it has.
+pub struct Fuel(usize);
+
+impl Default for Fuel {
+    fn default() -> Self {
+        Self(FUEL)
+    }
+}
+
 impl Schema {
     pub fn parse(value: &Value, path: &str) -> Result<Self, Fault> {
         if value.to_string().len() > LARGEST {
@@ -75,10 +86,11 @@ impl Schema {
     }
 
     /// What is wrong with a document; nothing when it is valid.
-    pub fn errors(&self, document: &Value) -> Result<Vec<SchemaError>, OutOfFuel> {
-        let mut judge = Judge::new(self);
-        judge.judge(&self.root, document)?;
-        Ok(judge.errors)
+    pub fn errors(&self, document: &Value, fuel: &mut Fuel) -> Result<Vec<SchemaError>, OutOfFuel> {
+        let mut judge = Judge::new(self, fuel.0);
+        let judged = judge.judge(&self.root, document);
+        fuel.0 = judge.fuel;
+        judged.map(|_| judge.errors)
     }
 
     /// The schema that a reference means.

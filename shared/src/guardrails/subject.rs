@@ -53,6 +53,10 @@ pub struct Subject<'s> {
     pub is_growing: bool,
 }
 
+/// Some of the texts would not be looked at.
+#[derive(Debug, PartialEq, Eq)]
+pub struct TooManyTexts;
+
 impl<'s> Subject<'s> {
     /// The body that the check is about.
     pub fn json(&self) -> &'s Value {
@@ -63,11 +67,12 @@ impl<'s> Subject<'s> {
     }
 
     /// The text that is judged, its parts joined by a new line; empty when there is none.
-    pub fn text(&self) -> Cow<'s, str> {
-        match self.text {
-            Some(text) => Cow::Borrowed(text),
-            None => self.places(Scope::Judged).text(self.json()),
+    pub fn text(&self) -> Result<Cow<'s, str>, TooManyTexts> {
+        if let Some(text) = self.text {
+            return Ok(Cow::Borrowed(text));
         }
+        let places = self.places(Scope::Judged);
+        if places.is_cut { Err(TooManyTexts) } else { Ok(places.text(self.json())) }
     }
 
     /// Where the texts stand.

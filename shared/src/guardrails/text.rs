@@ -15,8 +15,10 @@ pub enum Scope {
     All,
 }
 
-/// Beyond this many parts a body is no conversation; the rest is not looked at by redactors, and they say so.
+/// Beyond this many parts a body is no conversation; the rest is not looked at, and checks say so.
 const MOST_PLACES: usize = 10_000;
+/// How deep parts may stand in parts.
+const DEEPEST_PARTS: usize = 8;
 
 /// JSON pointers to texts, in the order of the body.
 #[derive(Debug, Default)]
@@ -81,7 +83,10 @@ impl TextPlaces {
                 self.text_at(json.get("input"), "/input");
                 self.turns(json, "input", scope);
             }
-            Shape::Completions => self.strings(json.get("prompt"), "/prompt"),
+            Shape::Completions => {
+                self.strings(json.get("prompt"), "/prompt");
+                self.text_at(json.get("suffix"), "/suffix");
+            }
             Shape::Embeddings => self.strings(json.get("input"), "/input"),
             Shape::Other => {}
         }
@@ -121,33 +126,58 @@ impl TextPlaces {
     fn message(&mut self, message: &Value, at: &str) {
         self.content(message.get("content"), &format!("{at}/content"));
         self.text_at(message.get("arguments"), &format!("{at}/arguments"));
+        self.text_at(message.get("input"), &format!("{at}/input"));
+        self.text_at(message.pointer("/function_call/arguments"), &format!("{at}/function_call/arguments"));
         self.strings(message.get("output"), &format!("{at}/output"));
         for (index, call) in list(message.get("tool_calls")) {
             let arguments = call.pointer("/function/arguments");
             self.text_at(arguments, &format!("{at}/tool_calls/{index}/function/arguments"));
+            let input = call.pointer("/custom/input");
+            self.text_at(input, &format!("{at}/tool_calls/{index}/custom/input"));
         }
     }
 
     /// A text, or parts of which some are texts.
     fn content(&mut self, content: Option<&Value>, at: &str) {
+        self.content_inside(content, at, 0);
+    }
+
+    /// The same of parts that stand in other parts: results of tools, documents, finds of a search.
+    fn content_inside(&mut self, content: Option<&Value>, at: &str, depth: usize) {
         self.text_at(content, at);
+        // Deeper than any message's: not silently unseen.
+        if depth > DEEPEST_PARTS {
+            self.is_cut |= content.is_some_and(Value::is_array);
+            return;
+        }
         for (index, part) in list(content) {
-            self.text_at(part.get("text"), &format!("{at}/{index}/text"));
-            self.text_at(part.get("refusal"), &format!("{at}/{index}/refusal"));
+            let at = format!("{at}/{index}");
+            self.text_at(part.get("text"), &format!("{at}/text"));
+            self.text_at(part.get("refusal"), &format!("{at}/refusal"));
             match part.get("type").and_then(Value::as_str) {
-                Some("tool_use") => self.inside(part.get("input"), &format!("{at}/{index}/input"), 0),
-                Some("tool_result") => self.content_below(part, &format!("{at}/{index}")),
+                Some("tool_use") => self.inside(part.get("input"), &format!("{at}/input"), 0),
+                Some("tool_result") => self.content_inside(part.get("content"), &format!("{at}/content"), depth + 1),
+                Some("search_result") => {
+                    self.text_at(part.get("title"), &format!("{at}/title"));
+                    self.content_inside(part.get("content"), &format!("{at}/content"), depth + 1);
+                }
+                Some("document") => self.document(part, &at, depth),
                 _ => {}
             }
         }
     }
 
-    /// The content of a result: a text, or parts with texts.
-    fn content_below(&mut self, part: &Value, at: &str) {
-        let content = part.get("content");
-        self.text_at(content, &format!("{at}/content"));
-        for (index, part) in list(content) {
-            self.text_at(part.get("text"), &format!("{at}/content/{index}/text"));
+    /// A document that is written out; one that is encoded or elsewhere has no text here.
+    fn document(&mut self, part: &Value, at: &str, depth: usize) {
+        self.text_at(part.get("title"), &format!("{at}/title"));
+        self.text_at(part.get("context"), &format!("{at}/context"));
+        match part.pointer("/source/type").and_then(Value::as_str) {
+            Some("text") => self.text_at(part.pointer("/source/data"), &format!("{at}/source/data")),
+            Some("content") => {
+                let content = part.pointer("/source/content");
+                self.content_inside(content, &format!("{at}/source/content"), depth + 1);
+            }
+            _ => {}
         }
     }
 
@@ -294,6 +324,39 @@ mod tests {
             let places = TextPlaces::find(&body, shape, Hook::AfterRequest, Scope::Judged);
             assert_eq!(places.text(&body), expected, "{shape:?} {body}");
         }
+    }
+
+    #[test]
+    fn texts_of_documents_searches_and_calls_of_every_kind_are_found() {
+        let part = |part: Value| json!({ "messages": [{ "content": [part] }] });
+        let found = json!({ "type": "search_result", "title": "t", "source": "s", "content": [{ "type": "text", "text": "x" }] });
+        for (shape, body, expected) in [
+            (Shape::Messages, part(json!({ "type": "document", "source": { "type": "text", "data": "x" } })), "x"),
+            (Shape::Messages, part(json!({ "type": "document", "source": { "type": "base64", "data": "x" } })), ""),
+            (
+                Shape::Messages,
+                part(json!({ "type": "document", "title": "t", "context": "c",
+                    "source": { "type": "content", "content": [{ "type": "text", "text": "x" }] } })),
+                "t\nc\nx",
+            ),
+            (Shape::Messages, part(found.clone()), "t\nx"),
+            (Shape::Messages, part(json!({ "type": "tool_result", "content": [found] })), "t\nx"),
+            (Shape::Chat, json!({ "messages": [{ "function_call": { "name": "f", "arguments": "x" } }] }), "x"),
+            (Shape::Chat, json!({ "messages": [{ "tool_calls": [{ "custom": { "input": "x" } }] }] }), "x"),
+            (Shape::Completions, json!({ "prompt": "a", "suffix": "x" }), "a\nx"),
+            (Shape::Responses, json!({ "input": [{ "type": "custom_tool_call", "input": "x" }] }), "x"),
+        ] {
+            let places = TextPlaces::find(&body, shape, Hook::BeforeRequest, Scope::Judged);
+            assert_eq!(places.text(&body), expected, "{shape:?} {body}");
+            let changed = places.replace(&body, |text| (text == "x").then(|| "y".to_owned()));
+            assert_eq!(changed.is_some(), expected.ends_with('x'), "{shape:?} {body}");
+        }
+        let mut deep = json!("x");
+        for _ in 0..=DEEPEST_PARTS + 1 {
+            deep = json!([{ "type": "tool_result", "content": deep }]);
+        }
+        let body = json!({ "messages": [{ "content": deep }] });
+        assert!(TextPlaces::find(&body, Shape::Messages, Hook::BeforeRequest, Scope::Judged).is_cut);
     }
 
     #[test]

@@ -5,6 +5,7 @@ use serde_json::{Map, Value, json};
 
 /// As many characters of a text are shown in a result.
 const EXCERPT: usize = 100;
+pub const TOO_MANY_TEXTS: &str = "the body has more texts than are looked at";
 
 #[derive(Debug, Clone, PartialEq)]
 pub struct Verdict {
@@ -23,6 +24,18 @@ pub struct Verdict {
 pub struct CheckError {
     pub name: &'static str,
     pub message: String,
+    pub kind: ErrorKind,
+}
+
+/// What an error means for the request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ErrorKind {
+    /// It could not look: `failOnError` decides.
+    Unable,
+    /// There was more than it looks at. Whoever writes the text decides that, so it never passes.
+    Bound,
+    /// The same of a check that replaces: what it did not replace must not go on, whatever its hook says.
+    Unreplaced,
 }
 
 impl Verdict {
@@ -44,10 +57,29 @@ impl Verdict {
     }
 
     pub fn error(name: &'static str, message: impl Into<String>) -> Self {
+        Self::of_kind(ErrorKind::Unable, name, message)
+    }
+
+    /// There was more than the check looks at.
+    pub fn bound(name: &'static str, message: impl Into<String>) -> Self {
+        Self::of_kind(ErrorKind::Bound, name, message)
+    }
+
+    /// There was more than the check replaces.
+    pub fn unreplaced(name: &'static str, message: impl Into<String>) -> Self {
+        Self::of_kind(ErrorKind::Unreplaced, name, message)
+    }
+
+    /// The body has more texts than are looked at.
+    pub fn too_many_texts() -> Self {
+        Self::bound("TooMany", TOO_MANY_TEXTS)
+    }
+
+    fn of_kind(kind: ErrorKind, name: &'static str, message: impl Into<String>) -> Self {
         Self {
             verdict: false,
             data: Value::Null,
-            error: Some(CheckError { name, message: message.into() }),
+            error: Some(CheckError { name, message: message.into(), kind }),
             transformed: None,
             placeholders: Placeholders::default(),
         }
@@ -74,7 +106,17 @@ impl Verdict {
 
     /// Whether the hook that asked counts it as passed.
     pub fn passes(&self, fails_on_error: bool) -> bool {
-        self.verdict || self.error.is_some() && !fails_on_error
+        self.verdict || self.error.is_some() && !fails_on_error && !self.is_bound()
+    }
+
+    /// The check met more than it looks at.
+    pub fn is_bound(&self) -> bool {
+        self.error.as_ref().is_some_and(|error| error.kind != ErrorKind::Unable)
+    }
+
+    /// The body must not go on, because something in it should have been replaced and was not.
+    pub fn forbids(&self) -> bool {
+        self.error.as_ref().is_some_and(|error| error.kind == ErrorKind::Unreplaced)
     }
 
     /// As the test bench and the log show it. Times are for whoever measured them to add.
@@ -104,12 +146,16 @@ mod tests {
     fn an_error_passes_unless_it_is_to_fail_and_a_false_verdict_never_does() {
         let failed = Verdict::new(false, "no", Value::Null);
         let errored = Verdict::no_text();
+        let (bound, unreplaced) = (Verdict::too_many_texts(), Verdict::unreplaced("TooMany", "more"));
         for (verdict, fails_on_error, passes) in [
             (&Verdict::new(true, "yes", Value::Null), true, true),
             (&failed, false, false),
             (&failed, true, false),
             (&errored, false, true),
             (&errored, true, false),
+            (&bound, false, false),
+            (&bound, true, false),
+            (&unreplaced, false, false),
         ] {
             assert_eq!(verdict.passes(fails_on_error), passes, "{verdict:?} {fails_on_error}");
         }

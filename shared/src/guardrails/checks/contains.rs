@@ -19,7 +19,7 @@ pub fn compile(parameters: &Parameters<'_>) -> Result<Box<dyn Check>, Fault> {
 
 impl Check for Contains {
     fn run(&self, subject: &Subject<'_>) -> Verdict {
-        let text = subject.text();
+        let Ok(text) = subject.text() else { return Verdict::too_many_texts() };
         let (found, missing): (Vec<&String>, Vec<&String>) =
             self.words.iter().partition(|word| memchr::memmem::find(text.as_bytes(), word.as_bytes()).is_some());
         let verdict = match self.operator.as_str() {
@@ -46,7 +46,7 @@ impl Check for Contains {
 
 #[cfg(test)]
 mod tests {
-    use crate::guardrails::subject::testing::{run_answer, run_text, said};
+    use crate::guardrails::subject::testing::{run, run_answer, run_text, said};
     use serde_json::json;
 
     #[test]
@@ -69,6 +69,16 @@ mod tests {
             let verdict = run_text("contains", &json!({ "words": words, "operator": operator }), text);
             assert_eq!(said(&verdict), expected, "{words:?} {operator} {}", text.len());
         }
+    }
+
+    #[test]
+    fn a_word_behind_more_texts_than_are_looked_at_does_not_pass() {
+        let mut parts = vec![json!({ "type": "text", "text": "a" }); 10_000];
+        parts.push(json!({ "type": "text", "text": "bad" }));
+        let parameters = json!({ "words": ["bad"], "operator": "none" });
+        let request = json!({ "messages": [{ "role": "user", "content": parts }] });
+        let verdict = run("contains", &parameters, &request);
+        assert_eq!((said(&verdict), verdict.passes(false)), ("error", false));
     }
 
     #[test]

@@ -4,7 +4,7 @@ use crate::guardrails::check::Check;
 use crate::guardrails::fault::{Fault, FaultKind};
 use crate::guardrails::json_in_text::candidates;
 use crate::guardrails::parameters::Parameters;
-use crate::guardrails::schema::{Schema, SchemaError};
+use crate::guardrails::schema::{Fuel, Schema, SchemaError};
 use crate::guardrails::subject::Subject;
 use crate::guardrails::verdict::Verdict;
 use serde_json::{Value, json};
@@ -25,18 +25,18 @@ pub fn compile(parameters: &Parameters<'_>) -> Result<Box<dyn Check>, Fault> {
 
 impl Check for JsonSchema {
     fn run(&self, subject: &Subject<'_>) -> Verdict {
-        let text = subject.text();
+        let Ok(text) = subject.text() else { return Verdict::too_many_texts() };
         let found = candidates(&text);
         let Some(first) = found.first() else {
             let data = json!({ "matchedJson": null, "validationErrors": [], "not": self.not });
             return Verdict::new(false, "There is no JSON in the text.", data).with_excerpt(&text);
         };
-        let mut first_errors = None;
+        let (mut first_errors, mut fuel) = (None, Fuel::default());
         for document in &found {
-            match self.schema.errors(document) {
+            match self.schema.errors(document, &mut fuel) {
                 Ok(errors) if errors.is_empty() => return self.verdict(document, &[]),
                 Ok(errors) => drop(first_errors.get_or_insert(errors)),
-                Err(given_up) => return Verdict::error("TooCostly", given_up.to_string()),
+                Err(given_up) => return Verdict::bound("TooCostly", given_up.to_string()),
             }
         }
         self.verdict(first, &first_errors.unwrap_or_default())

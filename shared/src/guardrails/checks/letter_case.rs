@@ -22,7 +22,7 @@ pub fn compile_lower(parameters: &Parameters<'_>) -> Result<Box<dyn Check>, Faul
 
 impl Check for LetterCase {
     fn run(&self, subject: &Subject<'_>) -> Verdict {
-        let text = subject.text();
+        let Ok(text) = subject.text() else { return Verdict::too_many_texts() };
         if text.is_empty() {
             return Verdict::no_text();
         }

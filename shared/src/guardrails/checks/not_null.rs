@@ -17,11 +17,11 @@ pub fn compile(parameters: &Parameters<'_>) -> Result<Box<dyn Check>, Fault> {
 
 impl Check for NotNull {
     fn run(&self, subject: &Subject<'_>) -> Verdict {
-        let text = subject.text();
         if calls_tools(subject.json()) {
             let explanation = "The answer calls tools, so it needs no text.";
             return Verdict::new(true, explanation, json!({ "isNull": false, "not": self.not }));
         }
+        let Ok(text) = subject.text() else { return Verdict::too_many_texts() };
         let is_null = text.trim().is_empty();
         let explanation = if is_null { "The answer is empty." } else { "The answer is not empty." };
         Verdict::new(is_null == self.not, explanation, json!({ "isNull": is_null, "not": self.not }))

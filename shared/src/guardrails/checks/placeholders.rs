@@ -3,6 +3,7 @@
 
 use crate::guardrails::check::Replaced;
 use crate::guardrails::pattern::floor;
+use std::collections::{HashMap, HashSet};
 use std::fmt;
 
 /// Beyond this many a request is no message.
@@ -12,37 +13,53 @@ const LONGEST: usize = 48;
 
 #[derive(Default, Clone, PartialEq)]
 pub struct Placeholders {
-    /// (what stands for it, the value).
-    pairs: Vec<(String, String)>,
+    /// By what stands for it.
+    values: HashMap<String, String>,
+    /// What stands for it, by the value.
+    names: HashMap<String, String>,
+    /// The last number of each category; those before it are not tried again.
+    last: HashMap<String, usize>,
 }
 
 impl Placeholders {
     pub fn is_empty(&self) -> bool {
-        self.pairs.is_empty()
+        self.values.is_empty()
     }
 
     /// What stands for this value: the same for the same value. `is_taken` says that a text has it already. None when there
     /// are too many.
     pub fn name(&mut self, category: &str, value: &str, is_taken: impl Fn(&str) -> bool) -> Option<String> {
-        if let Some((name, _)) = self.pairs.iter().find(|(_, known)| known == value) {
+        if let Some(name) = self.names.get(value) {
             return Some(name.clone());
         }
-        if self.pairs.len() == MOST {
+        if self.values.len() >= MOST {
             return None;
         }
-        let mut number = self.pairs.iter().filter(|(name, _)| is_of(name, category)).count() + 1;
-        let mut name = format!("[{category}_{number}]");
-        while is_taken(&name) || self.pairs.iter().any(|(other, _)| *other == name) {
-            number += 1;
-            name = format!("[{category}_{number}]");
-        }
-        self.pairs.push((name.clone(), value.to_owned()));
+        let last = self.last.entry(category.to_owned()).or_default();
+        let name = loop {
+            *last += 1;
+            let name = format!("[{category}_{last}]");
+            if !is_taken(&name) {
+                break name;
+            }
+        };
+        self.values.insert(name.clone(), value.to_owned());
+        self.names.insert(value.to_owned(), name.clone());
         Some(name)
     }
 
     /// Those of another check beside these.
     pub fn join(&mut self, other: Self) {
-        self.pairs.extend(other.pairs);
+        for (name, value) in other.values {
+            self.values.entry(name).or_insert(value);
+        }
+        for (value, name) in other.names {
+            self.names.entry(value).or_insert(name);
+        }
+        for (category, number) in other.last {
+            let last = self.last.entry(category).or_default();
+            *last = number.max(*last);
+        }
     }
 
     /// The text with the values put back, as far as it is decided: a placeholder may still be growing at its end.
@@ -79,17 +96,30 @@ impl Placeholders {
     }
 
     fn value(&self, name: &str) -> Option<&str> {
-        self.pairs.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
+        self.values.get(name).map(String::as_str)
     }
 }
 
-fn is_of(name: &str, category: &str) -> bool {
-    name.strip_prefix('[').and_then(|name| name.strip_prefix(category)).is_some_and(|rest| rest.starts_with('_'))
+/// What looks like a placeholder in some texts.
+pub fn placeholders_in<'t>(texts: impl Iterator<Item = &'t str>) -> HashSet<&'t str> {
+    let mut found = HashSet::new();
+    for text in texts {
+        for (open, _) in text.match_indices('[') {
+            let head = &text[open..floor(text, open + LONGEST)];
+            if let Some(end) = head.find(']')
+                && head[..end].ends_with(|last: char| last.is_ascii_digit())
+                && !head[1..end].contains('[')
+            {
+                found.insert(&head[..=end]);
+            }
+        }
+    }
+    found
 }
 
 impl fmt::Debug for Placeholders {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Placeholders({})", self.pairs.len())
+        write!(f, "Placeholders({})", self.values.len())
     }
 }
 
@@ -118,6 +148,23 @@ mod tests {
             let second = two().restore(&pending, true);
             assert_eq!(format!("{}{}", first.text, second.text), whole, "cut at {cut}");
         }
+    }
+
+    #[test]
+    fn placeholders_that_a_text_has_already_are_passed_over_once() {
+        let text: String = (1..=20_000).map(|number| format!("[EMAIL_{number}] [[x] é[")).collect();
+        let taken = placeholders_in(std::iter::once(text.as_str()));
+        assert_eq!(taken.len(), 20_000);
+        let tried = std::cell::Cell::new(0);
+        let mut names = Placeholders::default();
+        for (value, name) in [("a", "[EMAIL_20001]"), ("b", "[EMAIL_20002]"), ("c", "[EMAIL_20003]")] {
+            let is_taken = |name: &str| {
+                tried.set(tried.get() + 1);
+                taken.contains(name)
+            };
+            assert_eq!(names.name("EMAIL", value, is_taken).as_deref(), Some(name));
+        }
+        assert_eq!(tried.get(), 20_003);
     }
 
     #[test]

@@ -1,15 +1,16 @@
 //! Finding and replacing things of some categories, shared by personal data and secrets. Patterns here are our own: bounded in
 //! length, so that a text can be judged while it grows.
 
-use super::placeholders::Placeholders;
+use super::placeholders::{Placeholders, placeholders_in};
 use crate::guardrails::check::{Check, Replaced};
 use crate::guardrails::parameters::Parameters;
 use crate::guardrails::pattern::{ceil, floor};
 use crate::guardrails::subject::Subject;
 use crate::guardrails::text::Scope;
-use crate::guardrails::verdict::Verdict;
+use crate::guardrails::verdict::{TOO_MANY_TEXTS, Verdict};
 use regex::Regex;
 use serde_json::{Value, json};
+use std::collections::HashSet;
 use std::ops::Range;
 
 /// Longer than any match of a finder, and what must follow it.
@@ -126,8 +127,16 @@ impl Redaction {
         Ok(kept)
     }
 
-    fn too_many(&self) -> Verdict {
-        Verdict::error("TooMany", format!("there is more that looks like {} than can be told apart", self.what))
+    fn too_many(&self) -> String {
+        format!("there is more that looks like {} than can be told apart", self.what)
+    }
+
+    /// There was more than it looks at; nothing may go on where it should have been replaced.
+    fn over(&self, message: impl Into<String>) -> Verdict {
+        match self.redacts {
+            true => Verdict::unreplaced("TooMany", message),
+            false => Verdict::bound("TooMany", message),
+        }
     }
 
     fn told(&self, counts: &[(&'static str, usize)]) -> (String, Value) {
@@ -157,7 +166,7 @@ impl Check for Redaction {
     fn run(&self, subject: &Subject<'_>) -> Verdict {
         let mut counts = Vec::new();
         if let Some(text) = subject.text {
-            let Ok(found) = self.find(text) else { return self.too_many() };
+            let Ok(found) = self.find(text) else { return Verdict::bound("TooMany", self.too_many()) };
             // What touches the end of a growing text may become something else.
             let found = found.into_iter().filter(|(place, _)| !subject.is_growing || place.end < text.len());
             found.for_each(|(_, category)| count(&mut counts, category));
@@ -168,9 +177,10 @@ impl Check for Redaction {
         // All that leaves, not the last message alone: the turns before it are sent again.
         let places = subject.places(Scope::All);
         if places.is_cut {
-            return Verdict::error("TooMany", "the body has more texts than are looked at");
+            return self.over(TOO_MANY_TEXTS);
         }
         let mut names = Placeholders::default();
+        let taken = if self.is_reversible { placeholders_in(places.texts(json)) } else { HashSet::new() };
         let mut is_over = false;
         let changed = places.replace(json, |text| {
             let Ok(found) = self.find(text) else {
@@ -185,9 +195,9 @@ impl Check for Redaction {
             let mut at = 0;
             for (place, category) in found {
                 replaced.push_str(&text[at..place.start]);
-                let is_taken = |name: &str| places.texts(json).any(|text| text.contains(name));
                 let value = &text[place.clone()];
-                let name = if self.is_reversible { names.name(category, value, is_taken) } else { None };
+                let name =
+                    if self.is_reversible { names.name(category, value, |name| taken.contains(name)) } else { None };
                 replaced.push_str(&name.unwrap_or_else(|| format!("[{category}]")));
                 at = place.end;
             }
@@ -195,7 +205,7 @@ impl Check for Redaction {
             Some(replaced)
         });
         if is_over {
-            return self.too_many();
+            return self.over(self.too_many());
         }
         let (explanation, data) = self.told(&counts);
         let verdict = Verdict::new(self.redacts || counts.is_empty() != self.not, explanation, data);

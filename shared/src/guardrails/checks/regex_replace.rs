@@ -6,7 +6,7 @@ use crate::guardrails::parameters::Parameters;
 use crate::guardrails::pattern::{Pattern, TooCostly};
 use crate::guardrails::subject::Subject;
 use crate::guardrails::text::Scope;
-use crate::guardrails::verdict::Verdict;
+use crate::guardrails::verdict::{TOO_MANY_TEXTS, Verdict};
 use serde_json::json;
 
 struct RegexReplace {
@@ -32,10 +32,13 @@ impl Check for RegexReplace {
         if let Some(text) = subject.text {
             return match self.replaced(text) {
                 Ok(found) => self.verdict(found.is_some()),
-                Err(costly) => Verdict::error("TooCostly", costly.to_string()),
+                Err(costly) => Verdict::bound("TooCostly", costly.to_string()),
             };
         }
         let places = subject.places(Scope::Judged);
+        if places.is_cut {
+            return Verdict::unreplaced("TooMany", TOO_MANY_TEXTS);
+        }
         if places.text(subject.json()).is_empty() {
             return Verdict::no_text();
         }
@@ -48,7 +51,7 @@ impl Check for RegexReplace {
             }
         });
         if let Some(costly) = given_up {
-            return Verdict::error("TooCostly", costly.to_string());
+            return Verdict::unreplaced("TooCostly", costly.to_string());
         }
         let verdict = self.verdict(changed.is_some());
         match changed {
@@ -140,6 +143,18 @@ mod tests {
             (json!({ "rule": "/a/g" }), &"a".repeat(1 << 20), "error"),
         ] {
             assert_eq!(said(&run_text("regexReplace", &parameters, text)), expected, "{parameters}");
+        }
+    }
+
+    #[test]
+    fn what_could_not_be_replaced_must_not_go_on() {
+        let parts = vec![json!({ "type": "text", "text": "a" }); 10_001];
+        let request = json!({ "messages": [{ "role": "user", "content": parts }] });
+        let cut = run("regexReplace", &json!({ "rule": "a" }), &request);
+        let costly = run_text("regexReplace", &json!({ "rule": "/a/g" }), &"a".repeat(1 << 20));
+        for verdict in [cut, costly] {
+            assert!(verdict.forbids() && !verdict.passes(false), "{verdict:?}");
+            assert_eq!(verdict.transformed, None);
         }
     }
 

@@ -37,7 +37,7 @@ impl Check for RequiredMetadataPairs {
             match fits {
                 Ok(true) => found.push(key),
                 Ok(false) => missing.push(key),
-                Err(costly) => return Verdict::error("TooCostly", costly.to_string()),
+                Err(costly) => return Verdict::bound("TooCostly", costly.to_string()),
             }
         }
         let verdict = match self.operator.as_str() {

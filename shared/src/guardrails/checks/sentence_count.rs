@@ -21,7 +21,7 @@ pub fn compile(parameters: &Parameters<'_>) -> Result<Box<dyn Check>, Fault> {
 
 impl Check for SentenceCount {
     fn run(&self, subject: &Subject<'_>) -> Verdict {
-        let text = subject.text();
+        let Ok(text) = subject.text() else { return Verdict::too_many_texts() };
         // Pieces between the marks, less one: as others count, so that `a..b` are two.
         let count = text.chars().filter(|letter| matches!(letter, '.' | '!' | '?')).count() as u64;
         let is_between = (self.least..=self.most).contains(&count);

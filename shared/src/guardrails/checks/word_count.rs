@@ -21,7 +21,7 @@ pub fn compile(parameters: &Parameters<'_>) -> Result<Box<dyn Check>, Fault> {
 
 impl Check for WordCount {
     fn run(&self, subject: &Subject<'_>) -> Verdict {
-        let text = subject.text();
+        let Ok(text) = subject.text() else { return Verdict::too_many_texts() };
         if text.trim().is_empty() {
             return Verdict::no_text();
         }

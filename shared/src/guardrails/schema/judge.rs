@@ -4,8 +4,6 @@ use super::{OutOfFuel, Schema, SchemaError, types};
 use serde_json::{Map, Value};
 use std::fmt::Write as _;
 
-/// Applications of schemas, and values compared.
-const FUEL: usize = 200_000;
 /// How deep schemas may be applied inside one another.
 const DEEPEST: usize = 200;
 /// As many errors are told.
@@ -13,7 +11,7 @@ const MOST_ERRORS: usize = 20;
 
 pub struct Judge<'s> {
     schema: &'s Schema,
-    fuel: usize,
+    pub fuel: usize,
     depth: usize,
     path: String,
     /// Errors inside `anyOf`, `not` and the like are not the document's.
@@ -22,8 +20,8 @@ pub struct Judge<'s> {
 }
 
 impl<'s> Judge<'s> {
-    pub fn new(schema: &'s Schema) -> Self {
-        Self { schema, fuel: FUEL, depth: 0, path: String::new(), quiet: 0, errors: Vec::new() }
+    pub fn new(schema: &'s Schema, fuel: usize) -> Self {
+        Self { schema, fuel, depth: 0, path: String::new(), quiet: 0, errors: Vec::new() }
     }
 
     /// Whether the document is valid; every error is noted.
@@ -41,7 +39,7 @@ impl<'s> Judge<'s> {
         let mut is_valid = self.applied(fields, document)?;
         is_valid &= self.any_kind(fields, document)?;
         is_valid &= match document {
-            Value::Object(members) => self.object(fields, members)?,
+            Value::Object(members) => self.object(fields, members, document)?,
             Value::Array(items) => self.array(fields, items)?,
             Value::String(text) => self.text(fields, text)?,
             Value::Number(number) => self.number(fields, number.as_f64().unwrap_or(f64::NAN)),
@@ -54,8 +52,11 @@ impl<'s> Judge<'s> {
     /// Schemas that are applied to the same document.
     fn applied(&mut self, fields: &'s Map<String, Value>, document: &Value) -> Result<bool, OutOfFuel> {
         let mut is_valid = true;
-        if let Some(target) = fields.get("$ref").and_then(Value::as_str).and_then(|name| self.schema.target(name)) {
-            is_valid &= self.judge(target, document)?;
+        if let Some(name) = fields.get("$ref").and_then(Value::as_str) {
+            self.burn_bytes(name)?;
+            if let Some(target) = self.schema.target(name) {
+                is_valid &= self.judge(target, document)?;
+            }
         }
         for one in list(fields, "allOf") {
             is_valid &= self.judge(one, document)?;
@@ -91,6 +92,7 @@ impl<'s> Judge<'s> {
 
     fn any_kind(&mut self, fields: &'s Map<String, Value>, document: &Value) -> Result<bool, OutOfFuel> {
         let mut is_valid = true;
+        self.burn(list(fields, "type").count())?;
         if let Some(wanted) = fields.get("type")
             && !types(wanted).any(|one| one.is_some_and(|one| is_of_type(document, one)))
         {
@@ -99,7 +101,10 @@ impl<'s> Judge<'s> {
         if let Some(allowed) = fields.get("enum").and_then(Value::as_array) {
             let mut is_found = false;
             for one in allowed {
-                is_found = is_found || self.equal(one, document)?;
+                if self.equal(one, document)? {
+                    is_found = true;
+                    break;
+                }
             }
             if !is_found {
                 is_valid = self.wrong("is none of the values of enum");
@@ -113,40 +118,65 @@ impl<'s> Judge<'s> {
         Ok(is_valid)
     }
 
-    fn object(&mut self, fields: &'s Map<String, Value>, members: &Map<String, Value>) -> Result<bool, OutOfFuel> {
+    /// Which members must be there. The members are those of the document.
+    fn needed(
+        &mut self,
+        fields: &'s Map<String, Value>,
+        members: &Map<String, Value>,
+        document: &Value,
+    ) -> Result<bool, OutOfFuel> {
+        let mut is_valid = true;
+        for name in list(fields, "required").filter_map(Value::as_str) {
+            self.burn_bytes(name)?;
+            if !members.contains_key(name) {
+                is_valid = self.wrong(&format!("lacks the member `{name}`"));
+            }
+        }
+        for (name, needed) in object(fields, "dependentRequired") {
+            self.burn_bytes(name)?;
+            if !members.contains_key(name) {
+                continue;
+            }
+            for other in needed.as_array().into_iter().flatten().filter_map(Value::as_str) {
+                self.burn_bytes(other)?;
+                if !members.contains_key(other) {
+                    self.burn_bytes(name)?;
+                    is_valid = self.wrong(&format!("lacks the member `{other}`, which `{name}` needs"));
+                }
+            }
+        }
+        for (name, one) in object(fields, "dependentSchemas") {
+            self.burn_bytes(name)?;
+            if members.contains_key(name) {
+                is_valid &= self.judge(one, document)?;
+            }
+        }
+        Ok(is_valid)
+    }
+
+    fn object(
+        &mut self,
+        fields: &'s Map<String, Value>,
+        members: &Map<String, Value>,
+        document: &Value,
+    ) -> Result<bool, OutOfFuel> {
         let mut is_valid = self.size(fields, members.len(), "maxProperties", "minProperties", "members");
-        for name in list(fields, "required").filter_map(Value::as_str).filter(|name| !members.contains_key(*name)) {
-            is_valid = self.wrong(&format!("lacks the member `{name}`"));
-        }
-        for (name, needed) in object(fields, "dependentRequired").filter(|(name, _)| members.contains_key(*name)) {
-            let needed = needed.as_array().into_iter().flatten().filter_map(Value::as_str);
-            for other in needed.filter(|other| !members.contains_key(*other)) {
-                is_valid = self.wrong(&format!("lacks the member `{other}`, which `{name}` needs"));
-            }
-        }
-        let dependent: Vec<&Value> = object(fields, "dependentSchemas")
-            .filter(|(name, _)| members.contains_key(*name))
-            .map(|(_, one)| one)
-            .collect();
-        if !dependent.is_empty() {
-            let whole = Value::Object(members.clone());
-            for one in dependent {
-                is_valid &= self.judge(one, &whole)?;
-            }
-        }
+        is_valid &= self.needed(fields, members, document)?;
         let schema = self.schema;
         let patterns: Vec<_> = object(fields, "patternProperties")
             .filter_map(|(text, one)| Some((schema.patterns.get(text.as_str())?, one)))
             .collect();
+        self.burn(patterns.len())?;
         let named = fields.get("properties").and_then(Value::as_object);
         for (name, value) in members {
-            self.burn(1 + patterns.len())?;
+            self.burn_bytes(name)?;
             let mut is_known = false;
             if let Some(one) = named.and_then(|named| named.get(name)) {
                 is_known = true;
                 is_valid &= self.at(name, one, value)?;
             }
             for (pattern, one) in &patterns {
+                self.burn(pattern.price(name))?;
                 if pattern.is_match(name).map_err(|_| OutOfFuel)? {
                     is_known = true;
                     is_valid &= self.at(name, one, value)?;
@@ -197,13 +227,17 @@ impl<'s> Judge<'s> {
     fn text(&mut self, fields: &'s Map<String, Value>, text: &str) -> Result<bool, OutOfFuel> {
         let mut is_valid = true;
         if fields.contains_key("maxLength") || fields.contains_key("minLength") {
+            self.burn_bytes(text)?;
             is_valid = self.size(fields, text.chars().count(), "maxLength", "minLength", "characters");
         }
         if let Some(pattern) = fields.get("pattern").and_then(Value::as_str)
             && let Some(compiled) = self.schema.patterns.get(pattern)
-            && !compiled.is_match(text).map_err(|_| OutOfFuel)?
         {
-            is_valid = self.wrong(&format!("does not match the pattern {pattern}"));
+            // The pattern itself is looked up and told.
+            self.burn(compiled.price(text) + pattern.len() / 64)?;
+            if !compiled.is_match(text).map_err(|_| OutOfFuel)? {
+                is_valid = self.wrong(&format!("does not match the pattern {pattern}"));
+            }
         }
         Ok(is_valid)
     }
@@ -275,26 +309,36 @@ impl<'s> Judge<'s> {
         self.burn(1)?;
         match (one, other) {
             (Value::Number(one), Value::Number(other)) => Ok(one == other || one.as_f64() == other.as_f64()),
-            (Value::Array(one), Value::Array(other)) => {
-                let mut is_equal = one.len() == other.len();
+            (Value::String(one), Value::String(other)) if one.len() == other.len() => {
+                self.burn_bytes(one)?;
+                Ok(one == other)
+            }
+            (Value::Array(one), Value::Array(other)) if one.len() == other.len() => {
                 for (one, other) in one.iter().zip(other) {
-                    is_equal = is_equal && self.equal(one, other)?;
+                    if !self.equal(one, other)? {
+                        return Ok(false);
+                    }
                 }
-                Ok(is_equal)
+                Ok(true)
             }
-            (Value::Object(one), Value::Object(other)) => {
-                let mut is_equal = one.len() == other.len();
+            (Value::Object(one), Value::Object(other)) if one.len() == other.len() => {
                 for (name, one) in one {
-                    is_equal = is_equal
-                        && match other.get(name) {
-                            Some(other) => self.equal(one, other)?,
-                            None => false,
-                        };
+                    self.burn_bytes(name)?;
+                    let Some(other) = other.get(name) else { return Ok(false) };
+                    if !self.equal(one, other)? {
+                        return Ok(false);
+                    }
                 }
-                Ok(is_equal)
+                Ok(true)
             }
+            (Value::Array(_), Value::Array(_)) | (Value::Object(_), Value::Object(_)) => Ok(false),
             _ => Ok(one == other),
         }
+    }
+
+    /// For a text that is read once: hashed, compared, counted or copied.
+    fn burn_bytes(&mut self, text: &str) -> Result<(), OutOfFuel> {
+        self.burn(1 + text.len() / 64)
     }
 
     fn burn(&mut self, fuel: usize) -> Result<(), OutOfFuel> {

@@ -3,7 +3,7 @@ use serde_json::json;
 
 fn is_valid(schema: &Value, document: &Value) -> bool {
     let schema = Schema::parse(schema, "schema").unwrap_or_else(|fault| panic!("{schema}: {fault}"));
-    schema.errors(document).unwrap().is_empty()
+    schema.errors(document, &mut Fuel::default()).unwrap().is_empty()
 }
 
 #[test]
@@ -56,7 +56,8 @@ fn a_document_is_valid_by_the_keywords_of_the_draft() {
 #[test]
 fn an_error_names_its_place() {
     let schema = json!({ "properties": { "a/b": { "items": { "type": "string" } } }, "required": ["c"] });
-    let errors = Schema::parse(&schema, "schema").unwrap().errors(&json!({ "a/b": ["x", 1] })).unwrap();
+    let errors =
+        Schema::parse(&schema, "schema").unwrap().errors(&json!({ "a/b": ["x", 1] }), &mut Fuel::default()).unwrap();
     let told: Vec<(&str, &str)> = errors.iter().map(|error| (&*error.path, &*error.message)).collect();
     assert_eq!(told, [("", "lacks the member `c`"), ("/a~1b/1", "is not of type \"string\"")]);
 }
@@ -85,6 +86,23 @@ fn what_cannot_be_judged_is_refused_when_it_is_read() {
     }
 }
 
+/// A schema that is applied a thousand times, to the document or to its items.
+fn repeated(schema: &Value) -> Value {
+    match schema.get("const") {
+        Some(_) => json!({ "items": schema }),
+        None => json!({ "allOf": vec![json!({ "$ref": "#/$defs/a" }); 1000], "$defs": { "a": schema } }),
+    }
+}
+
+#[test]
+fn the_fuel_is_for_all_documents_together() {
+    let schema = Schema::parse(&json!({ "items": { "minimum": 0 } }), "schema").unwrap();
+    let document = json!(vec![1; 60_000]);
+    let mut fuel = Fuel::default();
+    assert_eq!(schema.errors(&document, &mut fuel), Ok(Vec::new()));
+    assert_eq!(schema.errors(&document, &mut fuel), Err(OutOfFuel));
+}
+
 #[test]
 fn a_hostile_schema_runs_out_of_fuel() {
     let mut doubling = json!({ "$defs": { "a0": {} }, "$ref": "#/$defs/a40" });
@@ -96,8 +114,18 @@ fn a_hostile_schema_runs_out_of_fuel() {
         (doubling, json!(1)),
         (json!({ "$ref": "#" }), json!(1)),
         (json!({ "anyOf": [{ "$ref": "#" }] }), json!(1)),
+        // Little to apply, and much to read each time.
+        (repeated(&json!({ "pattern": "b$" })), json!("a".repeat(1 << 20))),
+        (repeated(&json!({ "maxLength": 1 })), json!("a".repeat(1 << 20))),
+        (repeated(&json!({ "patternProperties": { "b$": true } })), json!({ ("a".repeat(1 << 20)): 1 })),
+        (repeated(&json!({ "const": "a".repeat(1 << 14) })), json!(vec!["a".repeat(1 << 14); 1000])),
+        (json!({ "items": { "required": vec!["a"; 1000] } }), json!(vec![json!({}); 1000])),
         (json!({ "uniqueItems": true }), json!((0..10_000).collect::<Vec<_>>())),
     ] {
-        assert_eq!(Schema::parse(&schema, "schema").unwrap().errors(&document), Err(OutOfFuel), "{schema}");
+        assert_eq!(
+            Schema::parse(&schema, "schema").unwrap().errors(&document, &mut Fuel::default()),
+            Err(OutOfFuel),
+            "{schema}"
+        );
     }
 }
