@@ -200,14 +200,21 @@ fn refers_natively(key: &str, value: &[u8]) -> bool {
         "contents" | "messages" | "system" => !is_inline(value),
         "cachedContent" | "cached_content" => true,
         // Functions are the caller's; all else reads what it likes.
-        "tools" => {
-            let is_functions = |name: &str| matches!(name, "functionDeclarations" | "function_declarations");
-            let tools = serde_json::from_slice::<Vec<HashMap<Cow<'_, str>, &RawValue>>>(value);
-            !tools.is_ok_and(|tools| tools.iter().flat_map(HashMap::keys).all(|name| is_functions(name)))
+        "tools" => !are_only(value, &["functionDeclarations", "function_declarations"]),
+        "toolConfig" => {
+            let Ok(config) = Fields::parse_object(value) else { return true };
+            let mut is_found = false;
+            config.each(|name, tools| is_found |= name == "tools" && !are_only(tools, &["toolSpec", "cachePoint"]));
+            is_found
         }
-        "toolConfig" => memchr::memmem::find(value, b"\"systemTool\"").is_some(),
         _ => false,
     }
+}
+
+/// Whether tools are of these kinds, each named by a field.
+fn are_only(tools: &[u8], kinds: &[&str]) -> bool {
+    let tools = serde_json::from_slice::<Vec<HashMap<Cow<'_, str>, &RawValue>>>(tools);
+    tools.is_ok_and(|tools| tools.iter().flat_map(HashMap::keys).all(|name| kinds.contains(&&**name)))
 }
 
 fn prompts(value: &[u8]) -> u64 {
@@ -296,6 +303,9 @@ mod tests {
                 r#"{"inferenceConfig":{"maxTokens":7},"messages":[{"content":[{"toolResult":{"content":[{"image":{}}]}}]}]}"#,
                 None,
             ),
+            (converse, r#"{"inferenceConfig":{"maxTokens":7},"toolConfig":{"tools":[{"toolSpec":{}}]}}"#, Some(7)),
+            (converse, r#"{"inferenceConfig":{"maxTokens":7},"toolConfig":{"tools":[{"systemTool":{}}]}}"#, None),
+            (converse, r#"{"inferenceConfig":{"maxTokens":7},"toolConfig":{"tools":[{"\u0073ystemTool":{}}]}}"#, None),
         ] {
             let fields = Fields::parse_object(body.as_bytes()).unwrap();
             let sent = SentBody::new(body.as_bytes(), &fields, None).at(endpoint);
