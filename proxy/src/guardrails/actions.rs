@@ -48,6 +48,22 @@ impl Actions {
             message,
         }
     }
+
+    /// What holds where these are said besides others: they make the others stricter, and never more lenient.
+    #[must_use]
+    pub fn strictest(self, others: Self) -> Self {
+        Self {
+            denies: self.denies || others.denies,
+            is_async: self.is_async && others.is_async,
+            is_sequential: self.is_sequential || others.is_sequential,
+            // Whoever alone denies may say how.
+            softens: self.softens && (others.softens || !others.denies),
+            holds: self.holds || others.holds,
+            on_success: self.on_success.or(others.on_success),
+            on_fail: self.on_fail.or(others.on_fail),
+            message: self.message.or(others.message),
+        }
+    }
 }
 
 fn feedback(outcome: Option<&Value>, usual: i64) -> Option<Feedback> {

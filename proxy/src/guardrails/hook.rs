@@ -56,17 +56,14 @@ impl CompiledHook {
     /// What a saved guardrail says: `{checks, actions}`. The hook that names it may say more.
     pub fn from_saved(id: &str, content: &Value, named_with: &Map<String, Value>, usual_kind: HookKind) -> Self {
         let mut fields = content.get("actions").and_then(Value::as_object).cloned().unwrap_or_default();
-        // What a config adds can make it stricter, and never more lenient.
-        for (name, value) in named_with {
-            let is_lenient =
-                name == "deny" && value == &Value::Bool(false) || name == "async" && value == &Value::Bool(true);
-            if !is_lenient {
-                fields.insert(name.clone(), value.clone());
-            }
-        }
-        let kind = if fields.contains_key("type") { kind(&fields) } else { usual_kind };
+        let saved = Actions::parse(&fields);
+        let saved_kind = if fields.contains_key("type") { kind(&fields) } else { usual_kind };
+        // What a config adds can make it stricter, and never more lenient, as a mutator would be: it denies nothing.
+        let is_guardrail = named_with.contains_key("type") && kind(named_with) == HookKind::Guardrail;
+        let kind = if is_guardrail { HookKind::Guardrail } else { saved_kind };
+        fields.extend(named_with.iter().map(|(name, value)| (name.clone(), value.clone())));
         let checks = content.get("checks").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
-        Self::new(id, kind, Actions::parse(&fields), checks)
+        Self::new(id, kind, Actions::parse(&fields).strictest(saved), checks)
     }
 
     fn new(id: &str, kind: HookKind, actions: Actions, checks: &[Value]) -> Self {
@@ -145,6 +142,24 @@ mod tests {
             |with: Value| CompiledHook::from_saved("pg-1", &content, with.as_object().unwrap(), HookKind::Guardrail);
         let softened = made(json!({ "deny": false, "async": true, "stream": "hold" }));
         assert!(softened.actions.denies && !softened.actions.is_async && softened.actions.holds);
+        let content =
+            json!({ "checks": [{ "id": "default.notNull" }], "actions": { "on_fail": "deny", "stream": "hold" } });
+        let saved = CompiledHook::from_saved("pg-1", &content, &Map::new(), HookKind::Guardrail);
+        for with in [
+            json!({ "type": "mutator" }),
+            json!({ "stream": "report" }),
+            json!({ "on_fail": {} }),
+            json!({ "on_fail": "none", "onFail": "log" }),
+            json!({ "soft_deny_200": true }),
+            json!({ "deny": null, "async": true }),
+        ] {
+            let named = CompiledHook::from_saved("pg-1", &content, with.as_object().unwrap(), HookKind::Guardrail);
+            assert_eq!(format!("{named:?}"), format!("{saved:?}"), "{with}");
+        }
+        let lenient = json!({ "checks": [], "actions": { "async": true } });
+        let with = json!({ "async": false, "deny": true, "soft_deny_200": true, "message": "No." });
+        let stricter = CompiledHook::from_saved("pg-1", &lenient, with.as_object().unwrap(), HookKind::Mutator);
+        assert_eq!(stricter.actions, Actions::parse(with.as_object().unwrap()));
     }
 
     #[test]
