@@ -75,7 +75,7 @@ impl GuardedCall {
 
 pub struct Guarded {
     call: Arc<GuardedCall>,
-    status: u16,
+    is_success: bool,
     is_json: bool,
     is_stream: bool,
     /// What the hooks of the answer said.
@@ -94,7 +94,16 @@ struct GuardedStream {
 
 impl Guarded {
     pub fn new(call: Arc<GuardedCall>) -> Self {
-        Self { call, status: 0, is_json: false, is_stream: false, output: None, denial: None, stream: None, told: None }
+        Self {
+            call,
+            is_success: false,
+            is_json: false,
+            is_stream: false,
+            output: None,
+            denial: None,
+            stream: None,
+            told: None,
+        }
     }
 
     fn deny(&mut self, side: &SideResult) -> Unusable {
@@ -202,11 +211,11 @@ impl Guarded {
 
 impl ResponseStep for Guarded {
     fn begin(&mut self, head: &ResponseHeader, is_stream: bool) {
-        self.status = head.status.as_u16();
+        self.is_success = head.status.is_success();
         self.is_stream = is_stream;
         let kind = head.headers.get(header::CONTENT_TYPE);
         self.is_json = kind.is_some_and(|kind| kind.as_bytes().starts_with(b"application/json"));
-        self.stream = StreamShape::new(self.call.shape).filter(|_| is_stream && self.status == 200).map(|shape| {
+        self.stream = StreamShape::new(self.call.shape).filter(|_| is_stream && self.is_success).map(|shape| {
             Box::new(GuardedStream {
                 held: HeldBack::new(self.call.output.clone(), shape),
                 rewriting: Rewriting::new(&self.call.output, &self.call.input.placeholders, shape),
@@ -230,14 +239,14 @@ impl ResponseStep for Guarded {
             let length = head.headers.get(header::CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse().ok());
             return self.is_json && length.is_some_and(|length: usize| length <= LARGEST_CHANGED_BODY);
         }
-        let must_judge = !self.call.output.is_empty() && head.status.as_u16() == 200;
+        let must_judge = !self.call.output.is_empty() && head.status.is_success();
         !self.is_stream && (self.is_json || must_judge)
     }
 
     fn body(&mut self, body: Bytes) -> Result<Bytes, Unusable> {
-        match self.status {
-            200 => self.answer(body),
-            _ => Ok(with_results(body, &self.call.results(None))),
+        match self.is_success {
+            true => self.answer(body),
+            false => Ok(with_results(body, &self.call.results(None))),
         }
     }
 
@@ -249,10 +258,13 @@ impl ResponseStep for Guarded {
             let Some(stream) = &mut self.stream else { return Ok(events) };
             let data =
                 sse::events(&with_blank_line(&raw)).next().map(|event| event.data.into_owned()).unwrap_or_default();
-            let read: Option<Value> = if data.starts_with(b"{") { serde_json::from_slice(&data).ok() } else { None };
+            let data = data.trim_ascii();
+            let read: Option<Value> = if data.starts_with(b"{") { serde_json::from_slice(data).ok() } else { None };
+            if stream.held.judges_next() && read.is_none() && !matches!(data, b"" | b"[DONE]") {
+                return Err(Unusable("an event is no JSON object, and a guardrail must judge it".into()));
+            }
             let mut report = None;
-            let released =
-                stream.held.push(raw, read.as_ref(), &data, call.inputs(&headers), &call.meters, &mut report);
+            let released = stream.held.push(raw, read.as_ref(), data, call.inputs(&headers), &call.meters, &mut report);
             let released = self.pass(released, report);
             passed.extend_from_slice(&released?);
         }
@@ -279,7 +291,7 @@ impl ResponseStep for Guarded {
         // A stream's head is gone when its text is judged.
         let is_output_failed = !self.is_stream && self.output.as_ref().is_some_and(|side| side.is_failed);
         let is_failed = self.call.input.is_failed || is_output_failed;
-        (self.status == 200 && is_failed).then_some(246)
+        (self.is_success && is_failed).then_some(246)
     }
 
     fn denial(&mut self) -> Option<Box<Refusal>> {
@@ -304,7 +316,7 @@ fn rewrite(rewriting: &mut Rewriting, raw: &Bytes, shape: Shape, out: &mut Bytes
         return Ok(());
     };
     let read: Option<Value> = serde_json::from_slice(&event.data).ok();
-    let is_last = StreamShape::new(shape).is_some_and(|shape| shape.is_last(read.as_ref(), &event.data));
+    let is_last = StreamShape::new(shape).is_some_and(|shape| shape.is_last(read.as_ref(), event.data.trim_ascii()));
     let rewritten = match &read {
         Some(read) => rewriting.push(event.name.as_deref(), read),
         None if is_last => Ok(Some(rewriting.flush())),

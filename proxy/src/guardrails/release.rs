@@ -80,6 +80,11 @@ impl HeldBack {
         }
     }
 
+    /// Whether what comes next must be judged before it goes out.
+    pub fn judges_next(&self) -> bool {
+        self.is_enforced && !self.is_over
+    }
+
     /// One event, as it came and read. The results come with the last.
     pub fn push(
         &mut self,
@@ -90,6 +95,10 @@ impl HeldBack {
         meters: &GuardMeters,
         report: &mut Option<SideResult>,
     ) -> Release {
+        // Nobody judges what follows the end.
+        if self.is_enforced && self.is_over {
+            return Release::Pass(Bytes::new());
+        }
         let mut ends = Vec::new();
         if let Some(read) = read.filter(|_| !self.is_over) {
             for text in event_texts(self.shape, read) {
