@@ -4,6 +4,7 @@
 use super::admit::ReadBody;
 use super::call::{Call, HeldAnswer, NotCalled, refused};
 use super::fair_turn::Turn;
+use super::guard::GuardedTarget;
 use super::repair::repaired;
 use super::translate::TranslationInputs;
 use super::{Engine, EngineRequest, moment};
@@ -63,6 +64,8 @@ impl Engine {
                 Some(Ok(completed)) => completed,
                 Some(Err(refusal)) => return refused(refusal),
             };
+        // What its hooks keep of the request is in memory until the answer is delivered.
+        let mut guarded = None;
         let outcome = match Fields::parse_object(&text) {
             Ok(fields) => {
                 visit.request.parsed_after = Some(visit.request.started.elapsed());
@@ -73,7 +76,7 @@ impl Engine {
                 }
                 let read = ReadBody { text: &text, fields: &fields };
                 match self.admit(client.head(), visit, errand, read).await {
-                    Ok(()) => self.attempts(client, visit, errand, &text, &fields).await,
+                    Ok(()) => self.attempts(client, visit, errand, &text, &fields, &mut guarded).await,
                     Err(refusal) => Err(refused(refusal)),
                 }
             }
@@ -94,13 +97,14 @@ impl Engine {
         }
     }
 
-    async fn attempts(
-        &self,
+    async fn attempts<'e>(
+        &'e self,
         client: &mut impl Downstream,
         visit: &mut Visit,
         errand: &EngineRequest,
         body: &Bytes,
         fields: &Fields<'_>,
+        guarded: &mut Option<Box<GuardedTarget<'e>>>,
     ) -> Result<HeldAnswer, Ended> {
         let facts = known(errand, fields, client.head());
         let retry = errand.retry.as_ref();
@@ -110,7 +114,6 @@ impl Engine {
         // A heartbeat is a comment, which only server-sent events have.
         let takes_comments =
             fields.is_true("stream") && errand.frames().is_none_or(|frames| frames == StreamFrames::Events);
-        let mut guarded = None;
         loop {
             let leaf = course.leaf();
             visit.routing.option = course.node().option.clone();
@@ -121,7 +124,7 @@ impl Engine {
                 None => self.try_target(client, visit, errand, leaf, body, fields, None).await,
                 Some(set) => {
                     let read = ReadBody { text: body, fields };
-                    Box::pin(self.try_guarded(client, visit, errand, leaf, read, body, set, &mut guarded)).await
+                    Box::pin(self.try_guarded(client, visit, errand, leaf, read, body, set, guarded)).await
                 }
             };
             if matches!(tried, Err(Ended::ClientGone)) {

@@ -5,6 +5,7 @@
 use super::admit::ReadBody;
 use super::call::{HeldAnswer, refused};
 use super::guards::GuardSet;
+use super::translate::{LARGEST, memory_to_translate};
 use super::{Engine, EngineRequest};
 use crate::answer::{AnswerSource, Ended, GuardedCall, HeldStart, HeldStream, Steps, StoredAnswer, WireDialect};
 use crate::answer::{soft_denial, with_results};
@@ -30,23 +31,23 @@ use std::time::Duration;
 
 /// Larger bodies are judged off the threads that carry requests.
 const SMALL: usize = 32 << 10;
-/// A tree takes several times the memory of its text.
-const TREE: usize = 6;
 
 /// What the hooks of a request said at one target, for when it is tried again.
-pub(super) struct GuardedTarget {
+pub(super) struct GuardedTarget<'m> {
     /// Which part of the config it is.
     option: HeaderValue,
     call: Arc<GuardedCall>,
     /// What is sent in place of the client's own.
     body: Option<Bytes>,
+    /// The request stays in memory as a tree, for the hooks of its answer.
+    _share: MemoryShare<'m>,
 }
 
 impl Engine {
     /// Tries a target that has guardrails.
     #[expect(clippy::too_many_arguments, reason = "what a target is tried with, and what is known of it already")]
-    pub(super) async fn try_guarded(
-        &self,
+    pub(super) async fn try_guarded<'e>(
+        &'e self,
         client: &mut impl Downstream,
         visit: &mut Visit,
         errand: &EngineRequest,
@@ -54,19 +55,20 @@ impl Engine {
         read: ReadBody<'_>,
         body: &Bytes,
         set: GuardSet,
-        known: &mut Option<GuardedTarget>,
+        known: &mut Option<Box<GuardedTarget<'e>>>,
     ) -> Result<HeldAnswer, Ended> {
         if errand.frames().is_some() {
             return Err(refused(Refusal::unguarded_route()));
         }
         if known.as_ref().is_none_or(|known| known.option != visit.routing.option) {
+            // That of another target is given back first.
+            *known = None;
             let is_strict = errand.is_strict && leaf.is_strict;
             let guarded =
                 self.guard_in(client.head().headers.clone(), visit, errand, read.fields, body, set, is_strict);
-            let (call, body) = guarded.await.map_err(refused)?;
-            *known = Some(GuardedTarget { option: visit.routing.option.clone(), call, body });
+            *known = Some(Box::new(guarded.await.map_err(refused)?));
         }
-        let Some(GuardedTarget { call, body: changed, .. }) = known.as_ref() else {
+        let Some(GuardedTarget { call, body: changed, .. }) = known.as_deref() else {
             return Err(refused(Refusal::internal()));
         };
         visit.checked(Some(call.logged(None)));
@@ -94,9 +96,12 @@ impl Engine {
         body: &Bytes,
         set: GuardSet,
         is_strict: bool,
-    ) -> Result<(Arc<GuardedCall>, Option<Bytes>), Refusal> {
+    ) -> Result<GuardedTarget<'_>, Refusal> {
+        if body.len() > LARGEST {
+            return Err(Refusal::body_too_large(LARGEST));
+        }
         let mut share = MemoryShare::none(&self.body_limits.memory, errand.caller.workspace.id.uuid());
-        share.grow(body.len().saturating_mul(TREE))?;
+        share.grow(memory_to_translate(body))?;
         let family = errand.endpoint.family();
         let kind = request_type(Some(family), &Method::POST, fields.is_true("stream"));
         let hooks = set.input;
@@ -113,9 +118,10 @@ impl Engine {
             false => job.run(),
             true => tokio::task::spawn_blocking(|| job.run()).await.map_err(|_| Refusal::internal())?,
         };
-        let (input, request) = judged?;
+        let (mut input, request) = judged?;
         let denying = input.denied_by.and_then(|place| hooks.get(place).cloned());
-        let changed = input.transformed.as_ref().map(|json| Bytes::from(json.to_string()));
+        // Not kept as a tree too.
+        let changed = input.transformed.take().map(|json| Bytes::from(json.to_string()));
         let shape = shape(family);
         let call = GuardedCall {
             // Nothing is said in a text that a check could look at.
@@ -131,7 +137,8 @@ impl Engine {
             meters: self.metrics.guardrails.clone(),
             denying,
         };
-        Ok((Arc::new(call), changed))
+        let option = visit.routing.option.clone();
+        Ok(GuardedTarget { option, call: Arc::new(call), body: changed, _share: share })
     }
 }
 

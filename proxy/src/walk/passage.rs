@@ -240,6 +240,9 @@ impl Router {
         head: &RequestHeader,
         visit: &mut Visit,
     ) -> Result<Passage, Refusal> {
+        let family = Family::from_path(&head.method, &ask.path).map(|(family, _)| family);
+        // Without a config its plan is one leaf, which has the hooks that run by default.
+        self.guards.judge_kind(ask.plan.leaf(0), &ask.caller, (family, &head.method), &ask.metadata)?;
         self.check_model(&ask, &target)?;
         let model = ask.model.insisting(None).map(|model| model.into_owned());
         let row = target.provider.row.clone();

@@ -34,7 +34,7 @@ use std::time::{Instant, SystemTime, UNIX_EPOCH};
 use uuid::Uuid;
 
 /// No vendor takes a larger conversation; reading one takes several times its size.
-const LARGEST: usize = 64 << 20;
+pub(super) const LARGEST: usize = 64 << 20;
 
 /// What a target is asked, in its own words.
 pub(super) struct TranslatedCall {

@@ -3,14 +3,18 @@
 
 use crate::identity::identify::Principal;
 use crate::net::dial::lab::{End, Server};
+use crate::net::downstream::Downstream as _;
 use crate::net::downstream::lab::LabClient;
-use crate::walk::Guards;
+use crate::request::receive::NotReceived;
+use crate::visit::Visit;
 use crate::walk::guards::{DefaultHooks, GuardrailDirectory, SavedContent, SavedGuardrail};
 use crate::walk::lab::{ask, ask_text, engine};
+use crate::walk::{Guards, NextStep};
 use parking_lot::Mutex;
 use serde_json::{Value, json};
 use std::collections::VecDeque;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use uuid::Uuid;
 
 /// A provider that gives these answers in turn, closes after each, and remembers what it was asked.
@@ -135,6 +139,15 @@ async fn an_answer_is_denied_marked_or_passed_by_its_hooks() {
 }
 
 #[tokio::test]
+async fn every_answer_of_success_is_judged() {
+    let hook = json!({ "output_guardrails": [none_of("bad", json!({ "deny": true }))] });
+    for (said, status) in [("bad", 446), ("good", 201)] {
+        let provider = Provider::start(&[answer(said).replacen("200", "201", 1)]).await;
+        assert_eq!(chat(&provider.target(hook.clone()), "hi", false).await.status(), status, "{said}");
+    }
+}
+
+#[tokio::test]
 async fn what_a_hook_transforms_is_what_is_sent_and_values_come_back() {
     let redact = json!({ "default.pii": { "reversible": true } });
     for (is_stream, said) in
@@ -181,7 +194,9 @@ async fn a_stream_that_is_held_is_denied_before_its_first_content_or_ended_with_
     let client = chat(&provider.target(hold.clone()), "hi", true).await;
     assert_eq!(client.status(), 446);
     assert_eq!(json(&client)["error"]["type"], "hooks_failed");
-    let provider = Provider::start(&[stream(&["a good beginning", " and then ba", "d"])]).await;
+    // Longer than what is read at once, so that the beginning is out before its end is known.
+    let long = "x".repeat(256 << 10);
+    let provider = Provider::start(&[stream(&["a good beginning", " and on", &long, " and then ba", "d"])]).await;
     let client = chat(&provider.target(hold.clone()), "hi", true).await;
     assert_eq!(client.status(), 200);
     assert!(!text_of(&client).contains("bad") && text_of(&client).starts_with("a good beginning"), "{}", client.text());
@@ -191,6 +206,25 @@ async fn a_stream_that_is_held_is_denied_before_its_first_content_or_ended_with_
     let provider = Provider::start(std::slice::from_ref(&good)).await;
     let client = chat(&provider.target(hold), "hi", true).await;
     assert_eq!((client.status(), client.text()), (200, good.split_once("\r\n\r\n").unwrap().1.to_owned()));
+}
+
+#[tokio::test]
+async fn what_cannot_be_read_of_a_held_stream_or_follows_its_end_does_not_pass() {
+    let hold = json!({ "output_guardrails": [none_of("bad", json!({ "deny": true, "stream": "hold" }))] });
+    let bad = json!({ "choices": [{ "index": 0, "delta": { "content": "bad" } }] });
+    for (before, after, status) in [
+        (format!("data: \t {bad}\n\n"), String::new(), 446),
+        ("data: bad\n\n".into(), String::new(), 502),
+        ("data: [\"bad\"]\n\n".into(), String::new(), 502),
+        (": fine\n\ndata:\n\n".into(), format!("data: {bad}\n\ndata: bad\n\n"), 200),
+    ] {
+        let said = stream(&["a good beginning"]).replace("data: [DONE]", &format!("{before}data: [DONE]")) + &after;
+        let provider = Provider::start(&[said]).await;
+        let client = chat(&provider.target(hold.clone()), "hi", true).await;
+        assert_eq!(client.status(), status, "{before}{after}");
+        assert_eq!(text_of(&client), if status == 200 { "a good beginning" } else { "" }, "{before}{after}");
+        assert!(status != 200 || client.text().ends_with("data: [DONE]\n\n"), "{}", client.text());
+    }
 }
 
 #[tokio::test]
@@ -250,26 +284,26 @@ async fn kinds_of_requests_are_judged_on_every_route() {
     }
 }
 
-/// One saved guardrail, and one that runs by default.
+/// One saved guardrail, which may run by default.
 struct OneSaved {
     is_default: bool,
+    check: Value,
 }
 
 impl GuardrailDirectory for OneSaved {
     fn find(&self, _: &Principal, name: &str, _: Option<&str>) -> Option<SavedGuardrail> {
-        (name == "pg-one").then(saved)
+        (name == "pg-one").then(|| saved(&self.check))
     }
 
     fn defaults(&self, _: &Principal) -> Option<DefaultHooks> {
-        self.is_default.then(|| DefaultHooks { input: vec![saved()], output: Vec::new() })
+        self.is_default.then(|| DefaultHooks { input: vec![saved(&self.check)], output: Vec::new() })
     }
 }
 
-fn saved() -> SavedGuardrail {
-    let checks = json!([{ "id": "default.contains", "parameters": { "words": ["bad"], "operator": "none" } }]);
+fn saved(check: &Value) -> SavedGuardrail {
     let row = json!({
         "id": Uuid::from_u128(7), "organisation_id": Uuid::from_u128(9), "workspace_id": null, "slug": "pg-one",
-        "status": "active", "version_id": Uuid::from_u128(8), "content": { "checks": checks, "actions": { "deny": true } },
+        "status": "active", "version_id": Uuid::from_u128(8), "content": { "checks": [check], "actions": { "deny": true } },
     });
     let row = Arc::new(serde_json::from_value(row).unwrap());
     SavedGuardrail { slug: "pg-one".into(), version: Uuid::from_u128(8), content: SavedContent::Current(row) }
@@ -288,7 +322,9 @@ async fn saved_guardrails_and_defaults_run_and_one_that_was_deleted_is_passed_ov
     ] {
         let provider = Provider::start(&[answer("fine")]).await;
         let mut engine = engine(None, |_| ());
-        engine.router.guards = Guards::new(Arc::new(OneSaved { is_default }), engine.metrics.guardrails.clone(), true);
+        let check = json!({ "id": "default.contains", "parameters": { "words": ["bad"], "operator": "none" } });
+        let directory = Arc::new(OneSaved { is_default, check });
+        engine.router.guards = Guards::new(directory, engine.metrics.guardrails.clone(), true);
         let client = ask(&engine, "/v1/chat/completions", &body, &provider.target(hooks.clone())).await;
         assert_eq!(client.status(), status, "{hooks}");
         engine.router.guards.is_enabled = false;
@@ -305,4 +341,51 @@ async fn a_body_that_says_something_twice_is_not_judged_and_not_sent() {
     let body = r#"{"model":"m","messages":[{"role":"user","content":"bad","content":"good"}]}"#;
     let client = ask_text(&engine(None, |_| ()), "/v1/chat/completions", body, &config).await;
     assert_eq!((client.status(), provider.asked()), (400, 0));
+}
+
+#[tokio::test]
+async fn kinds_of_requests_are_judged_where_a_provider_is_asked_as_it_is() {
+    let check = json!({ "id": "default.allowedRequestTypes", "parameters": { "blockedTypes": ["moderate"] } });
+    let mut engine = engine(None, |_| ());
+    let directory = Arc::new(OneSaved { is_default: true, check });
+    engine.router.guards = Guards::new(directory, engine.metrics.guardrails.clone(), true);
+    let headers = [("x-gateway-api-key", "pk_lab"), ("x-gateway-provider", "anthropic"), ("authorization", "Bearer k")];
+    let mut client = LabClient::post("/v1/moderations", r#"{"input":"a"}"#, &headers);
+    let mut visit = Visit::begin();
+    let Ok(NextStep::Relay(departure)) = engine.open(client.head(), None, &mut visit).await else {
+        panic!("it is no request that is passed on as it is");
+    };
+    match engine.depart(&mut client, &mut visit, *departure).await {
+        Err(NotReceived::Refused(refusal)) => assert_eq!(refusal.status, 446, "{refusal:?}"),
+        other => panic!("{other:?}"),
+    }
+}
+
+#[tokio::test]
+async fn what_hooks_keep_of_a_request_counts_while_it_is_under_way() {
+    let engine = engine(None, |_| ());
+    let memory = engine.body_limits.memory.clone();
+    let seen = Arc::new(AtomicUsize::new(0));
+    let (held, used) = (memory.clone(), seen.clone());
+    let server = Server::start(move |stream, _| {
+        let (held, used) = (held.clone(), used.clone());
+        async move {
+            let mut end = End::new(stream);
+            if end.request().await.is_some() {
+                used.store(held.used(), SeqCst);
+                end.say(&answer("fine")).await;
+            }
+        }
+    })
+    .await;
+    let config = json!({ "provider": "openai", "api_key": "k", "custom_host": format!("http://{}/v1", server.address),
+        "input_guardrails": [none_of("bad", json!({}))] });
+    for (values, status) in [(1000, 200), (8000, 503)] {
+        seen.store(0, SeqCst);
+        let body = json!({ "model": "m", "messages": [{ "role": "user", "content": "hi" }], "x": vec![0; values] });
+        let client = ask(&engine, "/v1/chat/completions", &body, &config).await;
+        assert_eq!(client.status(), status, "{values}");
+        assert_eq!(seen.load(SeqCst) > values * 100, status == 200, "{} for {values}", seen.load(SeqCst));
+        assert_eq!(memory.used(), 0, "all of it is given back");
+    }
 }
