@@ -16,7 +16,7 @@ use self::version::PromptVersion;
 use super::collections;
 use crate::app::App;
 use crate::crud::{self, Action, Answer, Change, Resource, Routes, RowLock, text_of};
-use crate::http::{ApiError, Time, json, text};
+use crate::http::{ApiError, PageSizes, Time, json, text};
 use crate::identity::{Call, tenancy};
 use axum::Json;
 use axum::extract::{Path, State};
@@ -30,6 +30,8 @@ use uuid::Uuid;
 
 /// More versions of one prompt or partial than anybody can look through.
 const MOST_VERSIONS: i32 = 1000;
+/// Of lists of versions, which may be large.
+const VERSION_PAGES: PageSizes = PageSizes { default: 10, most: 10 };
 
 pub fn routes() -> Routes {
     Routes::default()
@@ -251,12 +253,14 @@ fn next_number(latest: i32) -> Result<i32, ApiError> {
 fn in_collection(call: &Call) -> Filter {
     let query = call.query();
     let filter = query.text("search").map_or_else(Filter::default, |text| Filter::default().contains("name", text));
-    match query.text("collection_id") {
-        None => filter,
-        // Slugs are unique in an organisation, and rows of others are filtered out already.
-        Some(name) => filter.and(
-            "collection_id IN (SELECT c.id FROM collections c WHERE c.id::text = ? OR c.slug = ?)",
-            name.to_owned(),
+    let Some(name) = query.text("collection_id") else { return filter };
+    match tenancy::id(name) {
+        Some(id) => filter.equals("collection_id", id),
+        // A condition has one value, so both stand in a list.
+        None => filter.and(
+            "collection_id IN (SELECT c.id FROM collections c
+             WHERE c.organisation_id = (?::text[])[1]::uuid AND c.slug = (?::text[])[2])",
+            vec![call.caller.organisation_id().to_string(), name.to_owned()],
         ),
     }
 }

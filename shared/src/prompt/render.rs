@@ -66,24 +66,35 @@ impl RenderRequest {
 #[derive(Debug, Default)]
 pub struct PartialSet {
     templates: HashMap<String, Template>,
+    /// What these name themselves.
+    asked: BTreeSet<String>,
     bytes: usize,
 }
 
 impl PartialSet {
     pub fn insert(&mut self, name: String, text: &str) -> Result<(), RenderError> {
-        self.bytes = self.bytes.saturating_add(text.len());
-        if self.templates.len() == MOST_PARTIALS || self.bytes > LARGEST_PARTIALS {
+        if self.templates.len() == MOST_PARTIALS || !self.has_room(text.len()) {
             return Err(RenderError::TooManyPartials);
         }
-        self.templates.insert(name, Template::parse(text)?);
+        self.bytes = self.bytes.saturating_add(text.len());
+        let template = Template::parse(text)?;
+        self.asked.extend(template.components().partials);
+        if self.asked.len() > MOST_PARTIALS {
+            return Err(RenderError::TooManyPartials);
+        }
+        self.templates.insert(name, template);
         Ok(())
+    }
+
+    /// Whether templates of so many bytes can be put in as well.
+    pub fn has_room(&self, bytes: usize) -> bool {
+        self.bytes.saturating_add(bytes) <= LARGEST_PARTIALS
     }
 
     /// Names that are asked for by the prompt or by one of these, and are not here.
     pub fn missing(&self, prompt: &Components) -> BTreeSet<String> {
-        let inner = self.templates.values().flat_map(|template| template.components().partials);
-        let all = prompt.partials.iter().cloned().chain(inner);
-        all.filter(|name| !self.templates.contains_key(name)).collect()
+        let all = prompt.partials.iter().chain(&self.asked);
+        all.filter(|name| !self.templates.contains_key(*name)).cloned().collect()
     }
 }
 

@@ -129,6 +129,17 @@ fn missing_partials_are_listed_until_all_are_there() {
 }
 
 #[test]
+fn partials_that_name_more_than_can_be_used_are_refused() {
+    let naming = |count: usize| (0..count).map(|n| format!("{{{{>p{n}}}}}")).collect::<String>();
+    assert_eq!(PartialSet::default().insert("a".into(), &naming(100)), Ok(()));
+    assert_eq!(PartialSet::default().insert("a".into(), &naming(101)), Err(RenderError::TooManyPartials));
+    let mut partials = PartialSet::default();
+    assert!(partials.has_room(4 << 20) && !partials.has_room((4 << 20) + 1));
+    partials.insert("a".into(), "x").unwrap();
+    assert!(!partials.has_room(4 << 20));
+}
+
+#[test]
 fn a_call_must_be_of_the_form_that_is_documented() {
     for (body, error) in [
         (json!({ "variables": [] }), RenderError::Variables),

@@ -11,6 +11,8 @@ pub enum TemplateError {
     OpenTag(usize),
     #[error("the tag at byte {0} has no name")]
     NoName(usize),
+    #[error("the name in the tag at byte {0} is longer than 255 bytes")]
+    LongName(usize),
     #[error("the delimiters at byte {0} must be two texts without `=`, with a space between")]
     Delimiters(usize),
     #[error("the section `{0}` is not closed")]

@@ -129,7 +129,7 @@ impl<'a> Rendering<'a> {
             "" => self.nodes(&found.nodes)?,
             indentation => {
                 // Parsing costs as much as printing.
-                self.step(found.text.len())?;
+                self.step(indented_length(&found.text, indentation)?)?;
                 self.nodes(&indented(&found.text, indentation)?.nodes)?;
             }
         }
@@ -169,9 +169,11 @@ impl<'a> Rendering<'a> {
 /// A partial that stands alone in its line is indented with it, line by line.
 fn indented(text: &str, indentation: &str) -> Result<Template, TemplateError> {
     let lines = text.split_inclusive('\n').flat_map(|line| [indentation, line]);
-    let longer = text.len() + indentation.len() * text.split_inclusive('\n').count();
-    if longer > super::LARGEST {
-        return Err(TemplateError::TooLong);
-    }
     Template::parse(&lines.collect::<String>())
+}
+
+/// Bytes of a partial with its indentation, before it is put together.
+fn indented_length(text: &str, indentation: &str) -> Result<usize, TemplateError> {
+    let longer = text.len() + indentation.len() * text.split_inclusive('\n').count();
+    if longer > super::LARGEST { Err(TemplateError::TooLong) } else { Ok(longer) }
 }

@@ -2,6 +2,9 @@
 
 use super::TemplateError;
 
+/// Bytes of a name. Looking one up takes time by its length, and counts as one step.
+const LONGEST_NAME: usize = 255;
+
 #[derive(Debug, PartialEq)]
 pub enum Token<'t> {
     Text(&'t str),
@@ -91,6 +94,9 @@ impl<'t> Scan<'t> {
         self.at = begin + open.len() + skipped + length + ending.len();
         if written.is_empty() && kind != Some('!') {
             return Err(TemplateError::NoName(begin));
+        }
+        if written.len() > LONGEST_NAME && !matches!(kind, Some('!' | '=')) {
+            return Err(TemplateError::LongName(begin));
         }
         let token = match kind {
             Some('!') => return Ok(()),

@@ -113,6 +113,8 @@ fn partials_see_the_values_around_them_and_are_indented_with_their_line() {
 #[test]
 fn what_cannot_be_used_says_why() {
     let deep = "{{#a}}".repeat(33) + &"{{/a}}".repeat(33);
+    let long = format!("x{{{{{}}}}}", "a".repeat(256));
+    let long_partial = format!("{{{{> {}}}}}", "a".repeat(256));
     for (text, why) in [
         ("x {{name", TemplateError::OpenTag(2)),
         ("{{{name}}", TemplateError::OpenTag(0)),
@@ -124,9 +126,13 @@ fn what_cannot_be_used_says_why() {
         ("{{=<%=}}", TemplateError::Delimiters(0)),
         ("{{=a b c=}}", TemplateError::Delimiters(0)),
         (deep.as_str(), TemplateError::TooDeep(32)),
+        (long.as_str(), TemplateError::LongName(1)),
+        (long_partial.as_str(), TemplateError::LongName(0)),
     ] {
         assert_eq!(Template::parse(text).err(), Some(why), "{text}");
     }
+    let bounded = format!("{{{{ {} }}}}{{{{! {} }}}}", "a".repeat(255), "b".repeat(256));
+    assert_eq!(filled(&bounded, &json!({})).as_deref(), Ok(""));
     assert_eq!(Template::parse(&"x".repeat(LARGEST + 1)).err(), Some(TemplateError::TooLong));
     assert_eq!(filled("{{>gone}}", &json!({})), Err(TemplateError::NoPartial("gone".into())));
     let cycle = [("a", "{{>b}}"), ("b", "{{>a}}")];
@@ -148,6 +154,16 @@ fn hostile_templates_end() {
     assert_eq!(filled(&lines, &json!({})).map(|filled| filled.len()), Ok(LARGEST));
     let names: String = (0..100_000).map(|n| format!("{{{{v{n}}}}}")).collect();
     assert_eq!(Template::parse(&names).unwrap().components().variables.len(), 100_000);
+}
+
+/// What is parsed again with its indentation is paid for with its indentation.
+#[test]
+fn an_indented_partial_costs_what_it_becomes() {
+    let partials = [("p", "\n\n\n\n\n\n\n\n\n\n")];
+    let text = |indentation: usize| format!("{}{{{{>p}}}}\n", " ".repeat(indentation)).repeat(2);
+    assert!(with_partials(&text(20_000), &json!({}), &partials).is_ok());
+    assert_eq!(with_partials(&text(30_000), &json!({}), &partials), Err(TemplateError::TooManySteps));
+    assert_eq!(with_partials(&text(110_000), &json!({}), &partials), Err(TemplateError::TooLong));
 }
 
 #[test]

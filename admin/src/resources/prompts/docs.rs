@@ -1,7 +1,6 @@
 //! Prompts and their versions, described.
 
-use super::{MOST_VERSIONS, Prompt};
-use crate::http::PageSizes;
+use super::{MOST_VERSIONS, Prompt, VERSION_PAGES};
 use crate::openapi::Doc;
 use crate::openapi::schema::{self, Schema};
 use serde_json::json;
@@ -19,7 +18,7 @@ pub fn docs() -> Vec<Doc> {
         Doc::delete::<Prompt>().details("Archives it with all its versions; it can no longer be rendered or run."),
         Doc::put("/prompts/{promptId}/makeDefault", "Publish a version of a prompt").body(publication("prompt")),
         Doc::get("/prompts/{promptId}/versions", "List the versions of a prompt")
-            .pages(PageSizes::USUAL)
+            .pages(VERSION_PAGES)
             .answer(versions(&listed())),
         Doc::get("/prompts/{promptId}/versions/{versionId}", "Read a version of a prompt").answer(whole),
         Doc::put("/prompts/{promptId}/versions/{versionId}", "Label a version of a prompt")

@@ -1,8 +1,8 @@
 //! Partials and their versions, described.
 
+use super::VERSION_PAGES;
 use super::docs::{collection, created, publication, versions};
 use super::partials::Partial;
-use crate::http::PageSizes;
 use crate::openapi::Doc;
 use crate::openapi::schema::{self, Schema};
 
@@ -19,7 +19,7 @@ pub fn docs() -> Vec<Doc> {
             .also(409),
         Doc::delete::<Partial>().details("Refused while prompts or other partials put it in.").forcible(),
         Doc::get("/prompts/partials/{id}/versions", "List the versions of a partial")
-            .pages(PageSizes::USUAL)
+            .pages(VERSION_PAGES)
             .answer(versions(&listed())),
         Doc::put("/prompts/partials/{id}/makeDefault", "Publish a version of a partial").body(publication("partial")),
     ]

@@ -1,7 +1,10 @@
 //! The partials that a prompt names, and those that they name, read from the prompt's own workspace.
 
+use super::render::blocking;
+use crate::app::App;
 use crate::http::ApiError;
-use shared::prompt::{PartialSet, PromptBody, RenderError, VersionName, split_reference};
+use shared::prompt::{PartialSet, RenderError, VersionName, split_reference};
+use shared::template::Components;
 use std::collections::BTreeSet;
 use tokio_postgres::GenericClient;
 use uuid::Uuid;
@@ -13,25 +16,51 @@ const DEEPEST: usize = 10;
 const MOST: usize = 100;
 
 /// Level by level. What does not exist stays out, and rendering says so.
-pub async fn load(db: &impl GenericClient, workspace: Uuid, body: &PromptBody) -> Result<PartialSet, ApiError> {
-    let (mut partials, mut absent) = (PartialSet::default(), BTreeSet::new());
-    let components = body.components();
+pub async fn load(app: &App, workspace: Uuid, asked: &Components) -> Result<PartialSet, ApiError> {
+    let (mut partials, mut known) = (PartialSet::default(), BTreeSet::new());
+    if asked.partials.len() > MOST {
+        return Err(refused(RenderError::TooManyPartials));
+    }
     for _ in 0..=DEEPEST {
-        let missing = partials.missing(&components);
+        let missing = partials.missing(asked);
         if missing.len() > MOST {
             return Err(refused(RenderError::TooManyPartials));
         }
-        for name in missing {
-            if absent.contains(&name) {
-                continue;
-            }
-            match read(db, workspace, &name).await? {
-                Some(text) => partials.insert(name, &text).map_err(refused)?,
-                None => {
-                    absent.insert(name);
-                }
-            }
+        // What was looked for in vain is missing still.
+        let new: Vec<String> = missing.difference(&known).cloned().collect();
+        if new.is_empty() {
+            break;
         }
+        known.extend(missing);
+        let found = read_all(app, workspace, new, &partials).await?;
+        partials = blocking(move || with(partials, found)).await?;
+    }
+    Ok(partials)
+}
+
+/// Those that exist, with their texts. No connection is held while they are parsed.
+async fn read_all(
+    app: &App,
+    workspace: Uuid,
+    names: Vec<String>,
+    partials: &PartialSet,
+) -> Result<Vec<(String, String)>, ApiError> {
+    let db = app.db.get().await?;
+    let (mut found, mut bytes) = (Vec::new(), 0);
+    for name in names {
+        let Some(text) = read(&*db, workspace, &name).await? else { continue };
+        bytes += text.len();
+        if !partials.has_room(bytes) {
+            return Err(refused(RenderError::TooManyPartials));
+        }
+        found.push((name, text));
+    }
+    Ok(found)
+}
+
+fn with(mut partials: PartialSet, found: Vec<(String, String)>) -> Result<PartialSet, ApiError> {
+    for (name, text) in found {
+        partials.insert(name, &text).map_err(refused)?;
     }
     Ok(partials)
 }

@@ -1,9 +1,9 @@
 //! Partials: pieces of templates that prompts put in by `{{>slug}}`, kept in versions as prompts are.
 
-use super::{in_collection, next_number, partial_docs, publish};
+use super::{VERSION_PAGES, in_collection, next_number, partial_docs, publish};
 use crate::app::App;
 use crate::crud::{self, Action, Answer, Resource, Routes, RowLock};
-use crate::http::{ApiError, Field, InUseBy, PageSizes, Time, text};
+use crate::http::{ApiError, Field, InUseBy, Time, text};
 use crate::identity::{Call, tenancy};
 use crate::resources::collections;
 use axum::Json;
@@ -13,6 +13,7 @@ use serde_json::{Value, json};
 use shared::db::table::{Columns, Filter, OnDelete, RowError, SelectList, Table, Tenancy, row};
 use shared::model::Status;
 use shared::prompt::{VersionName, split_reference};
+use shared::routes::Scopes;
 use shared::template::Template;
 use tokio_postgres::{GenericClient, Row};
 use uuid::Uuid;
@@ -123,6 +124,11 @@ impl Resource for Partial {
     async fn update(action: &Action<'_>, current: &Self, body: PartialChange) -> Result<Columns, ApiError> {
         const DESCRIBE: &str = "UPDATE partial_versions SET description = $2 WHERE id = $1";
         if body.status == Some(Status::Archived) {
+            // A delete in other words.
+            let needs = Scopes::Any(&["prompts.delete"]);
+            if !needs.are_met_by(&action.call.caller.scopes) {
+                return Err(ApiError::MissingScope { needs });
+            }
             let by = current.used_by(action).await?;
             if !by.is_empty() {
                 return Err(ApiError::InUse { object: Self::OBJECT, by });
@@ -246,7 +252,7 @@ async fn read_partial(State(app): State<App>, call: Call, Path(reference): Path<
 /// Newest first.
 async fn list_versions(State(app): State<App>, call: Call, Path(name): Path<String>) -> Answer {
     const COUNT: &str = "SELECT count(*) FROM partial_versions WHERE partial_id = $1";
-    let (size, offset) = call.query().page(PageSizes::USUAL)?;
+    let (size, offset) = call.query().page(VERSION_PAGES)?;
     let db = app.db.get().await?;
     let partial = seen(&*db, &call, &name).await?;
     let total: i64 = db.query_one(COUNT, &[&partial.id]).await?.try_get(0)?;

@@ -1,9 +1,9 @@
 //! Versions of prompts: found by number, id or label, and shown.
 
-use super::{Prompt, find_version};
+use super::{Prompt, VERSION_PAGES, find_version};
 use crate::app::App;
 use crate::crud::{self, Answer, RowLock};
-use crate::http::{ApiError, PageSizes, Time};
+use crate::http::{ApiError, Time};
 use crate::identity::{Call, tenancy};
 use axum::Json;
 use axum::extract::{Path, State};
@@ -145,7 +145,7 @@ impl PromptVersion {
 /// Newest first.
 pub async fn list_versions(State(app): State<App>, call: Call, Path(name): Path<String>) -> Answer {
     const COUNT: &str = "SELECT count(*) FROM prompt_versions WHERE prompt_id = $1";
-    let (size, offset) = call.query().page(PageSizes::USUAL)?;
+    let (size, offset) = call.query().page(VERSION_PAGES)?;
     let db = app.db.get().await?;
     let workspace = tenancy::asked(&*db, &call.caller, call.query().text("workspace_id")).await?;
     let prompt = crud::find::<Prompt>(&*db, &call, &name, workspace, RowLock::No).await?;
