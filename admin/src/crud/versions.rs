@@ -5,7 +5,7 @@ mod diff;
 
 use crate::app::App;
 use crate::crud::{self, Action, Answer, Change, Resource, RowLock, Verb};
-use crate::http::{ApiError, Time};
+use crate::http::{ApiError, PageSizes, Time};
 use crate::identity::{Call, tenancy};
 use axum::Json;
 use axum::extract::{Path, State};
@@ -22,6 +22,10 @@ pub trait Versioned: Resource {
     const VERSIONS: &'static str;
     /// The column that names the resource's row.
     const OWNER: &'static str;
+    /// Of the list of versions, each of which has its content.
+    const VERSION_PAGES: PageSizes = Self::PAGES;
+    /// More versions of one resource are refused.
+    const MOST_VERSIONS: i32 = i32::MAX;
 
     fn version_id(&self) -> Uuid;
     fn content(&self) -> &Value;
@@ -32,7 +36,7 @@ pub trait Versioned: Resource {
     /// The resource as it was in this version.
     fn shown_version(&self, call: &Call, version: &Version) -> Value;
     /// What makes this content the current one, under a new version. The rules may have changed since it was written.
-    fn restored(action: &Action<'_>, content: Value) -> Result<Columns, ApiError>;
+    fn restored(action: &Action<'_>, content: Value) -> impl Future<Output = Result<Columns, ApiError>> + Send;
 }
 
 #[derive(Deserialize)]
@@ -50,14 +54,24 @@ pub async fn keep<R: Versioned>(resource: &R, action: &Action<'_>) -> Result<(),
     let sql = format!(
         "INSERT INTO {table} (id, organisation_id, {owner}, number, content, created_by)
          SELECT $1, $2, $3, 1 + coalesce(max(number), 0), $4, $5 FROM {table} WHERE {owner} = $3
-         ON CONFLICT (id) DO NOTHING",
+         ON CONFLICT (id) DO NOTHING RETURNING number",
         table = R::VERSIONS,
         owner = R::OWNER,
     );
     let by = action.call.caller.actor_id();
     let organisation = action.organisation_id();
-    action.tx.execute(&sql, &[&resource.version_id(), &organisation, &resource.id(), resource.content(), &by]).await?;
-    Ok(())
+    let (version, id) = (resource.version_id(), resource.id());
+    let noted = action.tx.query_opt(&sql, &[&version, &organisation, &id, resource.content(), &by]).await?;
+    let number: Option<i32> = noted.map(|row| row.try_get("number")).transpose()?;
+    within(number, R::MOST_VERSIONS)
+}
+
+/// A number that is refused is not kept: the transaction ends with the refusal.
+fn within(number: Option<i32>, most: i32) -> Result<(), ApiError> {
+    match number {
+        Some(number) if number > most => Err(ApiError::Conflict(format!("There may be at most {most} versions"))),
+        _ => Ok(()),
+    }
 }
 
 /// A version of this resource and no other's.
@@ -73,7 +87,7 @@ pub async fn find<R: Versioned>(db: &impl GenericClient, resource: &R, name: &st
 
 /// Newest first.
 pub async fn list<R: Versioned>(State(app): State<App>, call: Call, Path(name): Path<String>) -> Answer {
-    let (size, offset) = call.query().page(R::PAGES)?;
+    let (size, offset) = call.query().page(R::VERSION_PAGES)?;
     let db = app.db.get().await?;
     let resource = seen::<R>(&*db, &call, &name).await?;
     let (table, owner, id) = (R::VERSIONS, R::OWNER, resource.id());
@@ -114,7 +128,7 @@ pub async fn rollback<R: Versioned>(State(app): State<App>, call: Call, Path(nam
     let mut action = Action::begin(&mut db, &app, &call).await?;
     let current = crud::held::<R>(&mut action, &name, None).await?;
     let version = find(&action.tx, &current, &asked.version_id).await?;
-    let columns = R::restored(&action, version.content)?;
+    let columns = R::restored(&action, version.content).await?;
     let row = R::TABLE.update(&action.tx, current.id(), &columns).await?;
     let changed = R::from_row(&row.ok_or(ApiError::NotFound(R::OBJECT))?)?;
     changed.after(Verb::Update, &action).await?;
@@ -129,4 +143,15 @@ async fn seen<R: Versioned>(db: &impl GenericClient, call: &Call, name: &str) ->
     let found = crud::find::<R>(db, call, name, workspace, RowLock::No).await?;
     found.may_read(call)?;
     Ok(found)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_version_too_many_is_refused_with_the_limit() {
+        assert!(within(None, 200).is_ok() && within(Some(200), 200).is_ok());
+        assert_eq!(within(Some(201), 200).unwrap_err().to_string(), "There may be at most 200 versions");
+    }
 }

@@ -225,7 +225,7 @@ impl Versioned for Config {
         shown
     }
 
-    fn restored(action: &Action<'_>, content: Value) -> Result<Columns, ApiError> {
+    async fn restored(action: &Action<'_>, content: Value) -> Result<Columns, ApiError> {
         let config = content::checked(content, &action.app.config_limits)?;
         Ok(Columns::default()
             .set("config", config)

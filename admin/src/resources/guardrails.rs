@@ -11,6 +11,7 @@ mod trial;
 
 pub use check_table::plugins;
 
+use self::content::SentContent;
 use crate::app::App;
 use crate::audit;
 use crate::crud::versions::{self, Version, Versioned};
@@ -28,10 +29,22 @@ use shared::routes::{Method, Scopes};
 use tokio_postgres::Row;
 use uuid::Uuid;
 
+/// Of one organisation. Every proxy holds them all.
+const MOST: i64 = 1000;
+
+/// What lists read: everything but what the guardrails say, which they do not show.
+const LISTED: Table = Table {
+    columns: SelectList::Sql(
+        "id, name, slug, organisation_id, workspace_id, status, owner_id, updated_by, created_at, last_updated_at,
+        '{}'::json AS content, version_id",
+    ),
+    ..Guardrail::TABLE
+};
+
 pub fn routes() -> Routes {
     Routes::default()
-        .post("/guardrails", crud::create::<Guardrail>)
-        .get("/guardrails", crud::list::<Guardrail>)
+        .post("/guardrails", create)
+        .get("/guardrails", list)
         .get("/guardrails/checks", catalog::list)
         .post("/guardrails/test", trial::try_checks)
         .get("/guardrails/{id}", read_guardrail)
@@ -116,6 +129,7 @@ impl Resource for Guardrail {
         require(action.call, action.workspace_id, &["guardrails.create"])?;
         let name = text::name("name", body.name)?;
         let content = content::new(body.checks, body.actions)?;
+        refuse_too_many(action).await?;
         let by = action.call.caller.actor_id();
         Ok(Columns::default()
             .set("slug", text::generated_slug("pg", &name, 6))
@@ -204,6 +218,9 @@ impl Resource for Guardrail {
 impl Versioned for Guardrail {
     const VERSIONS: &'static str = "guardrail_versions";
     const OWNER: &'static str = "guardrail_id";
+    const VERSION_PAGES: PageSizes = PageSizes { default: 50, most: 50 };
+    // Every proxy holds them all, since a config may pin any of them.
+    const MOST_VERSIONS: i32 = 200;
 
     fn version_id(&self) -> Uuid {
         self.version_id
@@ -220,9 +237,11 @@ impl Versioned for Guardrail {
         shown
     }
 
-    fn restored(action: &Action<'_>, mut content: Value) -> Result<Columns, ApiError> {
+    async fn restored(action: &Action<'_>, mut content: Value) -> Result<Columns, ApiError> {
         let mut part = |name: &str| content.get_mut(name).map(Value::take).unwrap_or_default();
-        let content = content::new(part("checks"), part("actions"))?;
+        let (checks, actions) = (part("checks"), part("actions"));
+        content::check(SentContent { checks: Some(checks.clone()), actions: Some(actions.clone()) }).await?;
+        let content = content::new(checks, actions)?;
         Ok(Columns::default()
             .set("content", content)
             .set("version_id", Uuid::new_v4())
@@ -241,6 +260,24 @@ impl Guardrail {
     }
 }
 
+/// What a guardrail says is checked before a connection is taken.
+async fn create(state: State<App>, call: Call) -> Answer {
+    content::check(call.body()?).await?;
+    crud::create::<Guardrail>(state, call).await
+}
+
+/// As `crud::list`, without reading what they say.
+async fn list(State(app): State<App>, call: Call) -> Answer {
+    let page = call.query().page(Guardrail::PAGES)?;
+    let filter = Guardrail::filter(&call)?.holds("status <> 'archived'");
+    let db = app.db.get().await?;
+    let workspace = tenancy::asked(&*db, &call.caller, call.query().text("workspace_id")).await?;
+    let filter = tenancy::visible(&LISTED, &call.caller, workspace).join(filter);
+    let found = LISTED.page(&*db, &filter, page).await?;
+    let data = found.rows.iter().map(|row| Ok(Guardrail::from_row(row)?.shown(&call)));
+    Ok(crud::listed(found.total, data.collect::<Result<_, ApiError>>()?))
+}
+
 /// The current version, or the one that `version` asks for.
 async fn read_guardrail(State(app): State<App>, call: Call, Path(name): Path<String>) -> Answer {
     let db = app.db.get().await?;
@@ -253,6 +290,7 @@ async fn read_guardrail(State(app): State<App>, call: Call, Path(name): Path<Str
 }
 
 async fn update(state: State<App>, call: Call, Path(name): Path<String>) -> Answer {
+    content::check(call.body()?).await?;
     crud::update::<Guardrail>(state, call, Path(canonical_name(&name))).await
 }
 
@@ -275,6 +313,15 @@ fn require(call: &Call, workspace: Option<Uuid>, needs: &'static [&'static str])
     match workspace.is_none() || needs.are_met_by(&call.caller.scopes) {
         true => Ok(()),
         false => Err(ApiError::MissingScope { needs }),
+    }
+}
+
+async fn refuse_too_many(action: &Action<'_>) -> Result<(), ApiError> {
+    const COUNT: &str = "SELECT count(*) FROM guardrails WHERE organisation_id = $1 AND status <> 'archived'";
+    let count: i64 = action.tx.query_one(COUNT, &[&action.organisation_id()]).await?.try_get(0)?;
+    match count < MOST {
+        true => Ok(()),
+        false => Err(ApiError::Conflict(format!("An organisation may have at most {MOST} guardrails"))),
     }
 }
 

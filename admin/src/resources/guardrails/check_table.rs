@@ -120,7 +120,7 @@ pub fn run(check: &Value, subject: &TrialSubject) -> Value {
     shown
 }
 
-fn error(name: &str, message: &str) -> Value {
+pub fn error(name: &str, message: &str) -> Value {
     let error = json!({ "name": name, "message": message });
     json!({ "verdict": false, "data": null, "transformed": false, "error": error })
 }

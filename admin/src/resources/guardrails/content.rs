@@ -4,6 +4,7 @@
 use super::check_table;
 use crate::crud::Action;
 use crate::http::{ApiError, FieldFault};
+use serde::Deserialize;
 use serde_json::{Value, json};
 use shared::model::guardrail::GuardrailActions;
 use std::collections::BTreeSet;
@@ -12,17 +13,36 @@ pub const MOST_CHECKS: usize = 50;
 /// Of checks and actions together, as JSON: every proxy holds it in memory, once for each version.
 const LONGEST: usize = 128 << 10;
 
+/// What a body says of it.
+#[derive(Default, Deserialize)]
+#[serde(default)]
+pub struct SentContent {
+    pub checks: Option<Value>,
+    pub actions: Option<Value>,
+}
+
+/// Refuses what cannot run. Checks are compiled for that, which takes its time: do it before a transaction begins. It is
+/// done on a thread that nobody else waits for.
+pub async fn check(sent: SentContent) -> Result<(), ApiError> {
+    tokio::task::spawn_blocking(move || checked(&sent)).await.map_err(|_| ApiError::Internal)?
+}
+
+fn checked(sent: &SentContent) -> Result<(), ApiError> {
+    let mut faults = sent.checks.as_ref().map(check_faults).transpose()?.unwrap_or_default();
+    faults.extend(sent.actions.as_ref().and_then(action_fault));
+    refuse(faults)
+}
+
+/// Of what passed `check`.
 pub fn new(checks: Value, actions: Value) -> Result<Value, ApiError> {
-    let faults: Vec<FieldFault> = check_faults(&checks).into_iter().chain(action_fault(&actions)).collect();
-    refuse(faults)?;
+    refuse(count_fault(&checks).into_iter().chain(action_fault(&actions)).collect())?;
     bounded(json!({ "checks": enabled(checks), "actions": actions }))
 }
 
-/// Parts that were not sent stay as they are.
+/// Of what passed `check`. Parts that were not sent stay as they are.
 pub fn changed(stored: &Value, checks: Option<Value>, actions: Option<Value>) -> Result<Value, ApiError> {
-    let mut faults = checks.as_ref().map(check_faults).unwrap_or_default();
-    faults.extend(actions.as_ref().and_then(action_fault));
-    refuse(faults)?;
+    let faults = checks.as_ref().and_then(count_fault).into_iter().chain(actions.as_ref().and_then(action_fault));
+    refuse(faults.collect())?;
     let mut content = stored.clone();
     if let Some(checks) = checks {
         content["checks"] = enabled(checks);
@@ -33,14 +53,23 @@ pub fn changed(stored: &Value, checks: Option<Value>, actions: Option<Value>) ->
     bounded(content)
 }
 
-/// What is wrong with a list of checks, each by its path in the body.
-pub fn check_faults(checks: &Value) -> Vec<FieldFault> {
+/// What is wrong with a list of checks, each by its path in the body. It compiles them, unless they are too many or too
+/// long.
+pub fn check_faults(checks: &Value) -> Result<Vec<FieldFault>, ApiError> {
+    if let Some(fault) = count_fault(checks) {
+        return Ok(vec![fault]);
+    }
+    within(checks)?;
+    Ok(check_table::faults(checks))
+}
+
+fn count_fault(checks: &Value) -> Option<FieldFault> {
     match checks.as_array().map(Vec::len) {
-        None => vec![FieldFault::new("checks", "must be a list of checks")],
+        None => Some(FieldFault::new("checks", "must be a list of checks")),
         Some(count) if !(1..=MOST_CHECKS).contains(&count) => {
-            vec![FieldFault::new("checks", format!("must have 1 to {MOST_CHECKS} items"))]
+            Some(FieldFault::new("checks", format!("must have 1 to {MOST_CHECKS} items")))
         }
-        Some(_) => check_table::faults(checks),
+        Some(_) => None,
     }
 }
 
@@ -64,8 +93,12 @@ fn enabled(mut checks: Value) -> Value {
 }
 
 fn bounded(content: Value) -> Result<Value, ApiError> {
+    within(&content).map(|()| content)
+}
+
+fn within(content: &Value) -> Result<(), ApiError> {
     match content.to_string().len() <= LONGEST {
-        true => Ok(content),
+        true => Ok(()),
         false => Err(ApiError::field("checks", format!("must be at most {LONGEST} bytes of JSON with the actions"))),
     }
 }
@@ -90,8 +123,8 @@ pub async fn warn_of_missing_credentials(action: &Action<'_>, content: &Value) -
 mod tests {
     use super::*;
 
-    fn fields(found: Result<Value, ApiError>) -> Vec<String> {
-        match found {
+    fn fields(checks: Value, actions: Value) -> Vec<String> {
+        match checked(&SentContent { checks: Some(checks), actions: Some(actions) }) {
             Err(ApiError::Faults(faults)) => faults.into_iter().map(|fault| fault.field).collect(),
             Err(ApiError::Invalid { field, .. }) => field.into_iter().collect(),
             other => panic!("{other:?}"),
@@ -124,10 +157,24 @@ mod tests {
             (check(), json!(7), vec!["actions"]),
             (json!([{ "id": "default.nope" }]), json!({ "deny": 1 }), vec!["checks[0].id", "actions.deny"]),
         ] {
-            assert_eq!(fields(new(checks.clone(), actions.clone())), expected, "{checks} {actions}");
+            assert_eq!(fields(checks.clone(), actions.clone()), expected, "{checks} {actions}");
         }
         let long =
             json!([{ "id": "default.contains", "parameters": { "operator": "any", "words": ["x".repeat(LONGEST)] } }]);
-        assert_eq!(fields(new(long, json!({}))).len(), 1);
+        assert_eq!(fields(long, json!({})), ["checks"]);
+    }
+
+    /// A pattern that cannot be compiled is not even looked at in what is too long.
+    #[test]
+    fn size_and_number_are_looked_at_before_anything_is_compiled() {
+        let broken = json!({ "id": "default.nope", "parameters": { "rule": "x".repeat(LONGEST) } });
+        assert_eq!(fields(json!([broken]), json!({})), ["checks"]);
+        assert_eq!(fields(json!(vec![json!({ "id": "default.nope" }); MOST_CHECKS + 1]), json!({})), ["checks"]);
+    }
+
+    #[test]
+    fn what_is_no_list_of_checks_is_refused_without_the_check_too() {
+        assert!(new(Value::Null, json!({})).is_err() && new(check(), Value::Null).is_err());
+        assert!(changed(&json!({}), Some(json!([])), None).is_err());
     }
 }

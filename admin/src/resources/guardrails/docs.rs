@@ -2,7 +2,7 @@
 
 use super::Guardrail;
 use super::content::MOST_CHECKS;
-use crate::crud::Resource as _;
+use crate::crud::versions::Versioned as _;
 use crate::openapi::Doc;
 use crate::openapi::schema::{self, Schema};
 use serde_json::{Value, json};
@@ -24,25 +24,26 @@ pub fn docs() -> Vec<Doc> {
             .search()
             .filter("organisation_id", schema::uuid().says("Alone: only guardrails of the whole organisation."))
             .filter("ids", schema::any_text().eg("pg-pii-3f9a01").says("Ids or slugs, comma separated.")),
-        Doc::create::<Guardrail>(sent).details(WRITTEN).answer(written()),
+        Doc::create::<Guardrail>(sent).details(WRITTEN).answer(written()).also(409),
         Doc::get("/guardrails/checks", "List the checks that guardrails may have").answer(catalog()),
         Doc::post("/guardrails/test", "Try checks on a text, a request or an answer")
             .details(TRIED)
             .body(trial())
             .answer(tried()),
         Doc::read::<Guardrail>(&whole).filter("version", version().or_empty().says("The id of an older version.")),
-        Doc::update::<Guardrail>(change).details(CHANGED).answer(written()),
+        Doc::update::<Guardrail>(change).details(CHANGED).answer(written()).also(409),
         Doc::delete::<Guardrail>().forcible().details(
             "Refused, whatever is forced, while the organisation or a workspace has it among its defaults. Configs that \
              name it go on without it.",
         ),
         Doc::get("/guardrails/{id}/versions", "List the versions of a guardrail")
-            .pages(Guardrail::PAGES)
+            .pages(Guardrail::VERSION_PAGES)
             .answer(versions(&whole)),
         Doc::post("/guardrails/{id}/rollback", "Go back to an older version of a guardrail")
             .details("Makes a new version with the content of the old one.")
             .body(schema::object("GuardrailRollback").need("version_id", version()))
-            .answer(written()),
+            .answer(written())
+            .also(409),
     ]
 }
 

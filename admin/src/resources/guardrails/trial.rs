@@ -8,6 +8,15 @@ use crate::identity::Call;
 use axum::Json;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
+use std::time::{Duration, Instant};
+use tokio::sync::Semaphore;
+
+/// Trials that run at once. They take a core each.
+static PLACES: Semaphore = Semaphore::const_new(2);
+/// As long as a trial waits for a place.
+const LONGEST_WAIT: Duration = Duration::from_secs(5);
+/// As long as all its checks may take together.
+const LONGEST_RUN: Duration = Duration::from_secs(2);
 
 #[derive(Deserialize)]
 struct Trial {
@@ -36,14 +45,28 @@ pub enum TrialSide {
 
 pub async fn try_checks(call: Call) -> Answer {
     let trial: Trial = call.body()?;
-    let faults = content::check_faults(&trial.checks);
+    let place = tokio::time::timeout(LONGEST_WAIT, PLACES.acquire()).await.map_err(|_| TOO_MANY)?;
+    let place = place.map_err(|_| ApiError::Internal)?;
+    // Patterns and schemas of strangers on texts of strangers: not on a thread that others wait for.
+    let trying = tokio::task::spawn_blocking(move || {
+        // Kept to the end, also when nobody waits for the answer any more.
+        let _place = place;
+        told(trial)
+    });
+    trying.await.map_err(|_| ApiError::Internal)?.map(Json)
+}
+
+const TOO_MANY: ApiError =
+    ApiError::RateLimited { message: "Too many checks are being tried; try again shortly", retry_after: 5 };
+
+fn told(trial: Trial) -> Result<Value, ApiError> {
+    let deadline = Instant::now() + LONGEST_RUN;
+    let faults = content::check_faults(&trial.checks)?;
     if !faults.is_empty() {
         return Err(ApiError::Faults(faults));
     }
     let subject = subject(trial.text, trial.request, trial.response, trial.metadata)?;
-    // Patterns and schemas of strangers on texts of strangers: not on a thread that others wait for.
-    let told = tokio::task::spawn_blocking(move || run(&trial.checks, &subject)).await;
-    told.map(Json).map_err(|_| ApiError::Internal)
+    Ok(run(&trial.checks, &subject, deadline))
 }
 
 fn subject(
@@ -75,12 +98,15 @@ fn subject(
 }
 
 /// Each check by itself; an error counts as passed unless the check says `failOnError`, as it does in the proxy.
-fn run(checks: &Value, subject: &TrialSubject) -> Value {
+fn run(checks: &Value, subject: &TrialSubject, deadline: Instant) -> Value {
     let enabled = checks.as_array().into_iter().flatten().filter(|check| check["is_enabled"] != json!(false));
     let results: Vec<Value> = enabled
         .map(|check| {
-            let started = std::time::Instant::now();
-            let mut result = check_table::run(check, subject);
+            let started = Instant::now();
+            let mut result = match started < deadline {
+                true => check_table::run(check, subject),
+                false => check_table::error("TooLate", "the checks before this one took all the time of a trial"),
+            };
             result["id"] = check["id"].clone();
             result["execution_time"] = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX).into();
             result["fail_on_error"] = (check["parameters"]["failOnError"] == json!(true)).into();
@@ -97,6 +123,17 @@ fn run(checks: &Value, subject: &TrialSubject) -> Value {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_check_that_comes_too_late_says_so() {
+        let checks = json!([{ "id": "default.contains", "parameters": { "operator": "any", "words": ["t"] } }]);
+        let subject = subject(Some("t".to_owned()), None, None, None).unwrap();
+        let in_time = run(&checks, &subject, Instant::now() + Duration::from_secs(3600));
+        assert_eq!((&in_time["checks"][0]["verdict"], in_time["checks"][0].get("error")), (&json!(true), None));
+        let late = run(&checks, &subject, Instant::now());
+        assert_eq!(late["checks"][0]["error"]["name"], "TooLate", "{late}");
+        assert_eq!(late["checks"][0]["id"], "default.contains", "{late}");
+    }
 
     #[test]
     fn one_of_text_request_and_response_is_looked_at() {
