@@ -11,6 +11,8 @@ use uuid::Uuid;
 
 /// Slugs that are looked at for the nearest.
 const MOST: i64 = 1000;
+/// Names that are warned of: finding the nearest of each takes its time.
+const MOST_WARNINGS: usize = 50;
 
 /// In both spellings of keys.
 static LISTS: &[&str] = &[
@@ -38,7 +40,7 @@ pub async fn warn_of_missing(action: &Action<'_>, workspace: Uuid, config: &Valu
     let known = rows.iter().map(|row| Ok((row.try_get("slug")?, row.try_get("id")?)));
     let known = known.collect::<Result<Vec<(&str, &str)>, tokio_postgres::Error>>()?;
     let is_known = |name: &str| known.iter().any(|(slug, id)| *slug == name || *id == name);
-    for (name, path) in named.iter().filter(|(name, _)| !is_known(name)) {
+    for (name, path) in named.iter().filter(|(name, _)| !is_known(name)).take(MOST_WARNINGS) {
         let meant = nearest(name, known.iter().map(|(slug, _)| *slug));
         let meant = meant.map(|one| format!("; did you mean {one}?")).unwrap_or_default();
         let name: String = name.chars().take(100).collect();
