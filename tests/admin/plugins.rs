@@ -35,7 +35,7 @@ async fn credentials_are_stored_shown_as_masks_replaced_and_taken_away() {
     let again = admin.post(PATH, &new(SECRET)).await;
     assert_eq!(outcome(&again), (409, "AB07".into()), "{}", again.text());
     let path = format!("{PATH}/aiguard");
-    let replaced = json!({ "credentials": { "apiKey": "ag-other-secret-1" } });
+    let replaced = json!({ "credentials": { "apiKey": "ag-another-secret-t-1" } });
     assert_eq!(admin.put(&path, &replaced).await.json(), json!({}));
     let shown = admin.get(PATH).await.json()["data"][0]["credentials"].clone();
     assert_eq!(shown, json!({ "masked_apiKey": "ag*****t-1" }), "all of them are replaced");

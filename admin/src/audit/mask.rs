@@ -21,7 +21,7 @@ static SHOWN_HEADERS: &[&str] = &[
 
 /// Fields under which everything is secret, whatever it is called there.
 static SECRET_OBJECTS: &[&str] =
-    &["auth_config", "configurations", "headers", "custom_headers", "secret_mappings", "env"];
+    &["auth_config", "configurations", "credentials", "headers", "custom_headers", "secret_mappings", "env"];
 /// Parts of names that mark a secret text.
 static SECRET_PARTS: &[&str] = &[
     "secret",
@@ -156,12 +156,14 @@ mod tests {
             "auth_config": { "anything": "s3cret" },
             "nested": [{ "access_token": "s3cret", "scopes": ["workspace_user_api_keys.read"] }],
             "custom_headers": { "x": "s3cret" },
+            "credentials": { "pin": 907_153 },
             "max_tokens": 5,
             "key_transition_period_ms": 1_800_000,
             "user_id": "u",
         });
         let kept = body(sent.to_string().as_bytes()).unwrap();
         assert!(!kept.to_string().contains("s3cret"), "{kept}");
+        assert!(!kept.to_string().contains("907153"), "{kept}");
         assert_eq!(kept["nested"][0]["scopes"][0], "workspace_user_api_keys.read");
         assert_eq!((&kept["max_tokens"], &kept["user_id"], &kept["name"]), (&json!(5), &json!("u"), &json!("n")));
         assert_eq!(kept["key_transition_period_ms"], 1_800_000);

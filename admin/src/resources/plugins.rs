@@ -148,7 +148,7 @@ fn docs() -> [Doc; 3] {
     let vendor = || schema::text(1..=64).eg("aiguard").says("The vendor, as the first part of its checks' ids.");
     let sent = || {
         schema::any_object()
-            .eg(json!({ "apiKey": "ag-0123456789" }))
+            .eg(json!({ "apiKey": "ag-01234567890123456789" }))
             .says("What the vendor asks for, by field; sealed, and shown as masks.")
     };
     let shown = schema::any_object().eg(json!({ "masked_apiKey": "ag*****789" })).or_null();

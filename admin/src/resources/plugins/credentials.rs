@@ -11,6 +11,8 @@ const LONGEST_NAME: usize = 64;
 const LONGEST_VALUE: usize = 16 << 10;
 /// Before a field's name in an answer, and never a field of its own.
 const MASKED: &str = "masked_";
+/// Characters from which on the ends of a value are shown: of a shorter one they would be too much.
+const SHORTEST_SHOWN: usize = 20;
 
 pub fn checked(sent: Map<String, Value>) -> Result<Map<String, Value>, ApiError> {
     let fields: Map<String, Value> = sent.into_iter().filter(|(_, value)| !value.is_null()).collect();
@@ -46,7 +48,8 @@ fn fault(name: &str, value: &Value) -> Option<FieldFault> {
 /// What may be stored beside the sealed ones.
 pub fn masks(fields: &Map<String, Value>) -> Value {
     let masks = fields.iter().map(|(name, value)| {
-        let mask = value.as_str().map_or_else(|| "*****".to_owned(), api_key::mask);
+        let long = value.as_str().filter(|text| text.chars().count() >= SHORTEST_SHOWN);
+        let mask = long.map_or_else(|| "*****".to_owned(), api_key::mask);
         (name.clone(), mask.into())
     });
     Value::Object(masks.collect())
@@ -69,7 +72,8 @@ mod tests {
 
     #[test]
     fn nothing_of_a_value_is_shown_but_its_ends() {
-        let sent = json!({ "apiKey": "ag-s3cret-0123456789", "short": "s3cret", "json": { "k": "s3cret" }, "port": 7 });
+        let (long, short) = ("ag-s3cret-0123456789", "ag-s3cret-012345678");
+        let sent = json!({ "apiKey": long, "short": short, "json": { "k": "s3cret" }, "port": 7 });
         let fields = checked(fields(sent)).unwrap();
         let shown = shown(&masks(&fields));
         let expected = json!({ "masked_apiKey": "ag*****789", "masked_short": "*****", "masked_json": "*****", "masked_port": "*****" });

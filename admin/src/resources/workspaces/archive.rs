@@ -24,8 +24,9 @@ static DEPENDENTS: &[DependentTable] = &[
     DependentTable { table: "api_keys", counted: Some(("API keys", "creation_mode <> 'auto'")) },
     DependentTable { table: "configs", counted: Some(("configs", "true")) },
     DependentTable { table: "guardrails", counted: Some(("guardrails", "true")) },
-    DependentTable { table: "labels", counted: None },
     DependentTable { table: "prompts", counted: Some(("prompts", "true")) },
+    // Locked after the prompts, as labelling a version does.
+    DependentTable { table: "labels", counted: None },
     DependentTable { table: "prompt_partials", counted: Some(("prompt partials", "true")) },
     DependentTable { table: "collections", counted: None },
     DependentTable { table: "rate_limits_policies", counted: Some(("rate limits policies", "true")) },
