@@ -15,6 +15,7 @@ pub use state::{AnswerState, RoutingState};
 
 use crate::admission::Admission;
 use crate::catalog::target::Target;
+use crate::codecs::options::MOST_DROPPED;
 use crate::metrics::{Lane, Metrics};
 use crate::realtime::Done;
 use crate::refusal::{Refusal, RefusalCode};
@@ -81,6 +82,7 @@ impl Visit {
 
     /// The present target is not told these parameters.
     pub fn drops(&mut self, names: &[String]) {
+        let names = &names[..names.len().min(MOST_DROPPED)];
         self.routing.dropped = (!names.is_empty()).then(|| names.join(", "));
         if let Some(log) = &mut self.observer.log {
             log.drops(names);

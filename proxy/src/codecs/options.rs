@@ -101,13 +101,24 @@ impl AnswerOptions<'_> {
 /// Without these the answer would be to another question (contract 6.4): the conversation is kept elsewhere.
 static INDISPENSABLE: &[&str] = &["previous_response_id", "conversation", "prompt", "background", "cachedContent"];
 
-/// Names of parameters that a format could not say, in the caller's words, each once.
+/// More names than these, and letters of one, nobody reads.
+pub const MOST_DROPPED: usize = 32;
+const LONGEST_NAME: usize = 64;
+
+/// Names of parameters that a format could not say, in the caller's words, each once and the first of them alone.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Dropped(Vec<Cow<'static, str>>);
 
 impl Dropped {
     pub fn note(&mut self, name: impl Into<Cow<'static, str>>) {
-        let name = name.into();
+        if self.0.len() >= MOST_DROPPED {
+            return;
+        }
+        let name: Cow<'static, str> = name.into();
+        let name = match name {
+            long if long.len() > LONGEST_NAME => Cow::Owned(long.chars().take(LONGEST_NAME).collect()),
+            name => name,
+        };
         if !self.0.contains(&name) {
             self.0.push(name);
         }
@@ -151,5 +162,24 @@ impl Dropped {
 
     pub fn names(&self) -> impl Iterator<Item = &str> {
         self.0.iter().map(AsRef::as_ref)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_many_long_names_the_beginnings_of_the_first_are_kept() {
+        let mut dropped = Dropped::default();
+        for number in 0..100 {
+            dropped.note(format!("{number:02}{}", "ö".repeat(1000)));
+        }
+        assert_eq!(dropped.names().count(), MOST_DROPPED);
+        assert!(dropped.names().all(|name| name.chars().count() == LONGEST_NAME));
+        let mut once = Dropped::default();
+        once.note("seed");
+        once.note("seed");
+        assert_eq!(once.names().collect::<Vec<_>>(), ["seed"]);
     }
 }

@@ -39,10 +39,10 @@ impl ConfigWarnings {
 /// The header with one more warning.
 pub fn joined(header: Option<HeaderValue>, text: &str) -> Option<HeaderValue> {
     let more = visible(text);
-    let Some(header) = header else { return HeaderValue::try_from(more).ok() };
-    if header.len() + more.len() > ROOM {
-        return Some(header);
+    if header.as_ref().map_or(0, HeaderValue::len) + more.len() > ROOM {
+        return header;
     }
+    let Some(header) = header else { return HeaderValue::try_from(more).ok() };
     let both = [header.as_bytes(), b"; ", more.as_bytes()].concat();
     Some(HeaderValue::try_from(both).unwrap_or(header))
 }
@@ -77,5 +77,6 @@ mod tests {
             header = joined(header, &"x".repeat(5000));
         }
         assert!(header.unwrap().len() <= ROOM + 2);
+        assert_eq!(joined(None, &"x".repeat(100_000)).unwrap().len(), LONGEST);
     }
 }

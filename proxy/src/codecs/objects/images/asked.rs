@@ -75,7 +75,7 @@ impl ImageRequest {
         let mut dropped = Dropped::default();
         dropped.note_if(self.count.is_some_and(|count| count > 1), "n");
         dropped.note_if(self.size.is_some(), "size");
-        self.rest.keys().for_each(|name| dropped.note(name.clone()));
+        self.rest.into_iter().for_each(|(name, _)| dropped.note(name));
         dropped
     }
 }
