@@ -250,7 +250,8 @@ impl Engine {
                 }
                 return self.open_relay(path(), Some(target), head, headers, known, visit).await;
             }
-            first = Some(target);
+            // Of one with variants the model may choose another.
+            first = Some(target).filter(|target| target.provider.row.variants.is_empty());
         }
         if !endpoint.takes_forms() {
             check_content_type(headers.content_type)?;
