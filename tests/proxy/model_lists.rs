@@ -131,3 +131,15 @@ async fn a_single_model_an_error_and_a_list_without_end_are_told_as_openai_would
     assert_eq!((endless["data"].as_array().unwrap().len(), &endless["has_more"]), (20, &json!(true)));
     assert_eq!(stack.mock.requests().len(), 20, "it is not asked for ever");
 }
+
+#[tokio::test]
+async fn an_account_at_its_own_address_is_asked_there_for_its_models() {
+    let stack = Stack::start().await;
+    let config = json!({ "provider": "huggingface", "api_key": "sk-own", "huggingface_base_url": stack.mock.origin() });
+    let client = application(&stack).with("x-gateway-config", config.to_string());
+    says(&stack, &[json!({ "data": [{ "id": "mine" }] })]);
+    let answer = client.get("/models").await;
+    assert_eq!((answer.status.as_u16(), &answer.json()["data"][0]["id"]), (200, &json!("mine")), "{}", answer.text());
+    assert_eq!(places(&stack), ["/v1/models"]);
+    assert_eq!(stack.mock.requests()[0].header("authorization"), "Bearer sk-own");
+}

@@ -70,6 +70,10 @@ impl Router {
     }
 
     fn is_at_home(&self, target: &Target) -> bool {
+        // An account at an address of its own has its key for that address alone.
+        if target.has_own_base() {
+            return false;
+        }
         let home = match &target.provider.row.address {
             Some(address) => {
                 let own = address.fill(|place| target.placed(place)).ok();
