@@ -156,13 +156,20 @@ async fn files_and_batches_over_a_bucket_are_asked_for_in_two_places() {
 async fn what_is_asked_of_a_stored_account_keeps_to_its_models_and_its_bucket() {
     let stack = Stack::start().await;
     integrate(&stack, "claude", "anthropic").await;
-    let off = json!({ "models": [{ "slug": "claude-off", "enabled": false }] });
+    let off = json!({ "models": [{ "slug": "claude-off", "enabled": false, "is_custom": true }] });
     assert_eq!(stack.administrator().put("/integrations/claude/models", &off).await.status, 200);
     let client = application(&stack).with("x-gateway-provider", "@claude");
     let batch = |model: &str| json!({ "requests": [{ "custom_id": "1", "params": { "model": model, "max_tokens": 1, "messages": [] } }] });
     stack.until("the model is off", async || client.post("/batches", &batch("claude-off")).await.status == 403).await;
     stack.mock.reset();
     assert_eq!(client.post("/batches", &batch("claude-off")).await.status, 403);
+    let unnamed = client.post("/batches", &json!({ "requests": [{ "custom_id": "1", "params": {} }] })).await;
+    assert_eq!(
+        (unnamed.status.as_u16(), &unnamed.json()["error"]["code"]),
+        (400, &json!("model_unknown")),
+        "{}",
+        unnamed.text()
+    );
     assert!(stack.mock.requests().is_empty());
     says(&stack, &[json!({ "id": "b", "processing_status": "in_progress" })]);
     assert_eq!(client.post("/batches", &batch("claude-on")).await.status, 200);

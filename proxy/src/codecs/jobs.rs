@@ -13,6 +13,8 @@ mod objects;
 mod storage;
 mod vertex;
 
+pub use batch_rows::{LONGEST_LINE, MOST_LINES};
+
 use super::error::CodecError;
 use bytes::Bytes;
 use http::Method;
@@ -20,12 +22,15 @@ use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_perc
 use serde_json::{Map, Value};
 use shared::providers::Family;
 
+/// Of an object or a list of them. Only files are longer, and these are read line by line.
+pub const LONGEST_OBJECT: usize = 4 << 20;
+
 pub trait JobCodec: Sync {
     fn name(&self) -> &'static str;
     /// The first question.
-    fn ask(&self, asked: &AskedJob<'_>) -> Result<JobCall, CodecError>;
+    fn ask(&self, asked: &AskedJob) -> Result<JobCall, CodecError>;
     /// What a good answer to the question of this number means.
-    fn read(&self, asked: &AskedJob<'_>, step: usize, told: &JobReply) -> Result<JobAnswer, CodecError>;
+    fn read(&self, asked: &AskedJob, step: usize, told: &JobReply) -> Result<JobAnswer, CodecError>;
 }
 
 pub static JOB_CODECS: &[&dyn JobCodec] = &[
@@ -60,7 +65,8 @@ pub enum JobVerb {
 }
 
 /// A request, as far as codecs care.
-pub struct AskedJob<'a> {
+#[derive(Debug)]
+pub struct AskedJob {
     pub verb: JobVerb,
     /// Of what is kept, as it was before it was escaped; empty for new ones and for lists.
     pub id: String,
@@ -83,7 +89,7 @@ pub struct AskedJob<'a> {
     /// Seconds.
     pub now: u64,
     /// What is known of the account.
-    pub placed: &'a (dyn Fn(&str) -> Option<&'a str> + Sync),
+    pub placed: Vec<(String, String)>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -164,7 +170,11 @@ fn escaped(text: &str) -> String {
     }
 }
 
-impl AskedJob<'_> {
+impl AskedJob {
+    fn placed(&self, place: &str) -> Option<&str> {
+        self.placed.iter().find(|(name, _)| name == place).map(|(_, value)| value.as_str())
+    }
+
     fn text(&self, name: &str) -> Option<&str> {
         self.body.get(name).and_then(Value::as_str).filter(|text| !text.is_empty())
     }
@@ -224,6 +234,9 @@ impl JobCall {
 
 impl JobReply {
     fn json(&self) -> Result<Value, CodecError> {
+        if self.body.len() > LONGEST_OBJECT {
+            return Err(CodecError::field("answer", "is too long"));
+        }
         serde_json::from_slice(&self.body).map_err(|error| CodecError::Malformed(error.to_string()))
     }
 }

@@ -2,13 +2,17 @@
 //! answer comes about. Such a request is held whole, becomes a few questions (`codecs::jobs`), and is answered in OpenAI's
 //! objects. It has one target and is not tried again: what it makes would be made twice.
 
+pub(super) mod memory;
+
 use super::passage::Passage;
 use super::translate::{fill, refusal};
 use super::{Delivered, Engine, NextStep, RelayAsk, Router};
 use crate::answer::error_in_openai_form;
 use crate::catalog::models::upstream::{self, Told};
-use crate::catalog::target::Target;
-use crate::codecs::jobs::{self, AskedJob, JobAnswer, JobCall, JobCodec, JobReply, JobVerb, UploadedFile};
+use crate::catalog::target::{Credential, Target};
+use crate::codecs::jobs::{
+    self, AskedJob, JobAnswer, JobCall, JobCodec, JobReply, JobVerb, LONGEST_OBJECT, UploadedFile,
+};
 use crate::metrics::Outcome;
 use crate::net::downstream::Downstream;
 use crate::refusal::Refusal;
@@ -20,13 +24,14 @@ use crate::walk::prepare::{ProviderHeaders, upstream_head};
 use bytes::Bytes;
 use chrono::Utc;
 use http::{HeaderValue, Method, header};
+use memory::{aside, memory_of_answer, memory_of_fields, memory_of_rows};
 use pingora_http::{RequestHeader, ResponseHeader};
 use serde_json::{Map, Value};
 use shared::providers::{Family, Way};
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
-/// Of an object or a list, and of what a batch wrote.
-const LONGEST_OBJECT: usize = 4 << 20;
+/// Of what a batch wrote.
 const LONGEST_FILE: usize = 64 << 20;
 const MOST_QUESTIONS: usize = 4;
 /// Different models in the rows of one batch.
@@ -83,7 +88,7 @@ impl Engine {
     /// One exchange, from the body to the answer.
     pub async fn run_kept(&self, client: &mut impl Downstream, visit: &mut Visit, kept: &mut KeptRequest) -> Delivered {
         match self.answer_kept(client, visit, kept).await {
-            Ok(answer) => match deliver(client, visit, answer).await {
+            Ok((answer, _share)) => match deliver(client, visit, answer).await {
                 Ok(()) => Delivered::Answered,
                 Err(_) => Delivered::ClientGone,
             },
@@ -97,7 +102,7 @@ impl Engine {
         client: &mut impl Downstream,
         visit: &mut Visit,
         kept: &mut KeptRequest,
-    ) -> Result<KeptAnswer, NotReceived> {
+    ) -> Result<(KeptAnswer, MemoryShare<'_>), NotReceived> {
         let KeptRequest { passage, family } = kept;
         let (path, caller, _) = passage.asked();
         let workspace = caller.workspace.id.uuid();
@@ -111,15 +116,26 @@ impl Engine {
         };
         let bytes = received.as_ref().map(|received| received.bytes.clone()).unwrap_or_default();
         let head = client.head();
-        let (body, file) = read_body(head, &bytes)?;
+        let mut share = MemoryShare::none(&self.body_limits.memory, workspace);
+        let (fields, file) = split_body(head, &bytes)?;
+        let is_upload = verb == JobVerb::Create && *family == Family::Files;
+        let rows = file.as_ref().filter(|_| is_upload).map(|file| file.bytes.clone());
+        let needed = aside(bytes.len(), {
+            let fields = fields.clone();
+            move || memory_of_fields(&fields) + rows.map_or(0, |rows| memory_of_rows(&rows))
+        });
+        share.grow(needed.await?)?;
+        let body = aside(fields.len(), move || read_fields(&fields)).await??;
         let headers = GatewayHeaders::from_headers(&head.headers, &self.aliases)?;
         let model = headers.placement("provider_model").map(str::to_owned);
-        let first = self.check_models(passage, &headers, &body, model.as_deref())?;
-        passage.model = first;
+        let makes_job = verb == JobVerb::Create && *family != Family::Files;
+        passage.model = {
+            let models = named_models(&body, model.as_deref())?;
+            self.check_models(passage, &headers, &models, makes_job)?
+        };
         self.admit_passage(passage, head, visit).await?;
         let target = &passage.target;
         self.calls.secrets.gather(target).await?;
-        let placed = |place: &str| target.placed(place);
         let asked = AskedJob {
             verb,
             id,
@@ -134,7 +150,7 @@ impl Engine {
             file_name: headers.placement("provider_file_name").map(str::to_owned),
             request_id: visit.id().to_owned(),
             now: u64::try_from(Utc::now().timestamp()).unwrap_or(0),
-            placed: &placed,
+            placed: target.placed.clone(),
         };
         let way = target.provider.row.way(*family, "");
         let codec = match way {
@@ -143,17 +159,18 @@ impl Engine {
         };
         let codec = codec.ok_or_else(Refusal::internal)?;
         let caller = KeptCaller { target, family: *family, head, headers: &headers };
-        let share = MemoryShare::none(&self.body_limits.memory, workspace);
-        Ok(self.ask_kept(codec, &asked, &caller, share).await?)
+        let answer = self.ask_kept(codec, Arc::new(asked), bytes.len(), &caller, &mut share).await?;
+        Ok((answer, share))
     }
 
-    /// Question after question, until there is an answer.
+    /// Question after question, until there is an answer. `length` is that of the request.
     async fn ask_kept(
         &self,
-        codec: &dyn JobCodec,
-        asked: &AskedJob<'_>,
+        codec: &'static dyn JobCodec,
+        asked: Arc<AskedJob>,
+        length: usize,
         caller: &KeptCaller<'_>,
-        mut share: MemoryShare<'_>,
+        share: &mut MemoryShare<'_>,
     ) -> Result<KeptAnswer, Refusal> {
         let target = caller.target;
         let provider = &target.provider.name;
@@ -161,23 +178,31 @@ impl Engine {
             JobVerb::Content | JobVerb::Output => LONGEST_FILE,
             _ => LONGEST_OBJECT,
         };
-        let mut call = codec.ask(asked).map_err(refusal)?;
+        let asking = asked.clone();
+        let mut call = aside(length, move || codec.ask(&asking)).await?.map_err(refusal)?;
         for step in 0..MOST_QUESTIONS {
-            let told = self.ask_once(call, caller, longest).await?;
+            let told = self.ask_once(call, caller, longest, share).await?;
             self.metrics.attempt(target.provider.number, told.status, Outcome::Answered);
+            let length = told.body.len();
             if !(200..300).contains(&told.status) {
-                let body = error_in_openai_form(told.status, told.body, provider);
-                return Ok(KeptAnswer { status: told.status, kind: "application/json", body });
-            }
-            // It is read into values and written anew.
-            share.grow(told.body.len().saturating_mul(2))?;
-            let reply = JobReply { length: told.length, body: told.body };
-            let answer = codec.read(asked, step, &reply);
-            match answer.map_err(|error| Refusal::invalid_upstream_response(provider, error))? {
-                JobAnswer::Json(object) => {
-                    let body = Bytes::from(object.to_string());
-                    return Ok(KeptAnswer { status: 200, kind: "application/json", body });
+                if length > LONGEST_OBJECT {
+                    return Err(Refusal::invalid_upstream_response(provider, "its error is too long"));
                 }
+                share.grow(memory_of_answer(&told.body))?;
+                let (status, provider) = (told.status, provider.clone());
+                let error = move || error_in_openai_form(status, told.body, &provider);
+                return Ok(KeptAnswer { status, kind: "application/json", body: aside(length, error).await? });
+            }
+            if asked.verb != JobVerb::Content {
+                let body = told.body.clone();
+                share.grow(aside(length, move || memory_of_answer(&body)).await?)?;
+            }
+            let reply = JobReply { length: told.length, body: told.body };
+            let reading = asked.clone();
+            let answer = aside(length, move || codec.read(&reading, step, &reply).map(written)).await?;
+            match answer.map_err(|error| Refusal::invalid_upstream_response(provider, error))? {
+                // `written` leaves none of these.
+                JobAnswer::Json(_) => return Err(Refusal::internal()),
                 JobAnswer::Bytes(kind, body) => return Ok(KeptAnswer { status: 200, kind, body }),
                 JobAnswer::Ask(next) => call = next,
                 JobAnswer::Refused(why) => return Err(Refusal::invalid_parameter(why, "id")),
@@ -186,7 +211,13 @@ impl Engine {
         Err(Refusal::internal())
     }
 
-    async fn ask_once(&self, call: JobCall, caller: &KeptCaller<'_>, longest: usize) -> Result<Told, Refusal> {
+    async fn ask_once(
+        &self,
+        call: JobCall,
+        caller: &KeptCaller<'_>,
+        longest: usize,
+        share: &mut MemoryShare<'_>,
+    ) -> Result<Told, Refusal> {
         let KeptCaller { target, family, head, headers } = *caller;
         let of = if call.of_files { Family::Files } else { family };
         let target = self.router.at_base(target.clone(), target.provider.row.base(of))?;
@@ -208,31 +239,63 @@ impl Engine {
             };
             Box::pin(self.calls.authorise(&target, &credential, &mut request, &call.body)).await?;
         }
-        upstream::ask(&self.calls.dialer, &target, request, call.body, longest).await
+        upstream::ask(&self.calls.dialer, &target, request, call.body, longest, share).await
     }
 
-    /// Refuses models that the target's account may not be asked for, wherever the request names them. The first of them
-    /// is what limits of models are asked about.
+    /// Refuses models that the target's account may not be asked for, and jobs of which nobody says what they ask where
+    /// that matters. The first model is what limits of models are asked about.
     fn check_models(
         &self,
         passage: &Passage,
         headers: &GatewayHeaders<'_>,
-        body: &Map<String, Value>,
-        in_header: Option<&str>,
+        models: &BTreeSet<&str>,
+        makes_job: bool,
     ) -> Result<Option<String>, Refusal> {
-        let rows = body.get("requests").and_then(Value::as_array).into_iter().flatten();
-        let of_rows = rows.filter_map(|row| row.pointer("/params/model").or_else(|| row.pointer("/body/model")));
-        let named = body.get("model").into_iter().chain(of_rows).filter_map(Value::as_str).chain(in_header);
-        let models: BTreeSet<&str> = named.collect();
+        let (_, caller, _) = passage.asked();
+        if models.is_empty() && makes_job && self.router.is_model_deciding(&passage.target, caller) {
+            return Err(Refusal::unknown_model("neither the body nor a header names one"));
+        }
+        let resolver = self.router.resolver(Utc::now());
+        for model in models {
+            let resolved = resolver.resolve(passage.leaf(), headers, caller, Some(model))?;
+            if !is_same_account(&resolved.target, &passage.target) {
+                let message = format!("`{model}` belongs to another account than the one that is asked");
+                return Err(Refusal::invalid_parameter(message, "model"));
+            }
+        }
+        Ok(models.first().map(|model| (*model).to_owned()))
+    }
+}
+
+fn is_same_account(one: &Target, other: &Target) -> bool {
+    match (&one.credential, &other.credential) {
+        (Credential::Stored(one), Credential::Stored(other)) => one.integration.id == other.integration.id,
+        (Credential::Given(_), Credential::Given(_)) => one.provider.name == other.provider.name,
+        _ => false,
+    }
+}
+
+/// Every model that a request names, wherever a codec looks for one.
+fn named_models<'b>(body: &'b Map<String, Value>, in_header: Option<&'b str>) -> Result<BTreeSet<&'b str>, Refusal> {
+    let rows = body.get("requests").and_then(Value::as_array).into_iter().flatten();
+    let of_rows = rows.flat_map(|row| [row.pointer("/params/model"), row.pointer("/body/model")]).flatten();
+    let below = body.get("provider_options").and_then(|options| options.get("model"));
+    let named = body.get("model").into_iter().chain(below).chain(of_rows).filter_map(Value::as_str).chain(in_header);
+    let mut models = BTreeSet::new();
+    for model in named.filter(|model| !model.is_empty()) {
+        models.insert(model);
         if models.len() > MOST_MODELS {
             return Err(Refusal::invalid_parameter(format!("a batch may have {MOST_MODELS} models"), "requests"));
         }
-        let (_, caller, _) = passage.asked();
-        let resolver = self.router.resolver(Utc::now());
-        for model in &models {
-            resolver.resolve(passage.leaf(), headers, caller, Some(model))?;
-        }
-        Ok(models.first().map(|model| (*model).to_owned()))
+    }
+    Ok(models)
+}
+
+/// An object as its text.
+fn written(answer: JobAnswer) -> JobAnswer {
+    match answer {
+        JobAnswer::Json(object) => JobAnswer::Bytes("application/json", Bytes::from(object.to_string())),
+        other => other,
     }
 }
 
@@ -268,15 +331,18 @@ async fn deliver(
     client.write_body(answer.body, true).await
 }
 
-/// The fields of a body, and the file if it is a form.
-fn read_body(head: &RequestHeader, bytes: &Bytes) -> Result<(Map<String, Value>, Option<UploadedFile>), Refusal> {
-    match Form::from_request(&head.headers, bytes)? {
-        Some(form) => {
-            let fields = serde_json::from_slice(form.json()).map_err(Refusal::invalid_json)?;
-            Ok((fields, form.file().map(|(name, bytes)| UploadedFile { name, bytes })))
-        }
-        None if bytes.trim_ascii().is_empty() => Ok((Map::new(), None)),
-        None => Ok((serde_json::from_slice(bytes).map_err(Refusal::invalid_json)?, None)),
+/// The fields of a body as JSON, and the file if it is a form.
+fn split_body(head: &RequestHeader, bytes: &Bytes) -> Result<(Bytes, Option<UploadedFile>), Refusal> {
+    Ok(match Form::from_request(&head.headers, bytes)? {
+        Some(form) => (form.json().clone(), form.file().map(|(name, bytes)| UploadedFile { name, bytes })),
+        None => (bytes.clone(), None),
+    })
+}
+
+fn read_fields(fields: &[u8]) -> Result<Map<String, Value>, Refusal> {
+    match fields.trim_ascii().is_empty() {
+        true => Ok(Map::new()),
+        false => serde_json::from_slice(fields).map_err(Refusal::invalid_json),
     }
 }
 
@@ -291,5 +357,25 @@ fn files_place(target: &Target) -> String {
     match target.provider.row.way(Family::Files, "") {
         Some(Way::Mapped(wire)) => fill(&wire.path, target, [""; 2], None).unwrap_or_default(),
         _ => String::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn models_are_found_wherever_a_codec_looks_for_them() {
+        let body = json!({ "model": "a", "provider_options": { "model": "b" }, "requests": [
+            { "params": { "model": "c" }, "body": { "model": "d" } }, { "body": { "model": "a" } }, { "params": {} }, 7,
+        ] });
+        let body = body.as_object().unwrap();
+        let found: Vec<&str> = named_models(body, Some("e")).unwrap().into_iter().collect();
+        assert_eq!(found, ["a", "b", "c", "d", "e"]);
+        assert!(named_models(&Map::new(), Some("")).unwrap().is_empty());
+        let rows: Vec<Value> = (0..=MOST_MODELS).map(|row| json!({ "params": { "model": row.to_string() } })).collect();
+        let many = json!({ "requests": rows });
+        assert!(named_models(many.as_object().unwrap(), None).is_err());
     }
 }

@@ -9,9 +9,13 @@ use crate::identity::identify::Principal;
 use crate::metrics::Outcome;
 use crate::refusal::Refusal;
 use crate::request::headers::GatewayHeaders;
+use crate::request::receive::MemoryShare;
+use crate::runtime::timeout::with_timeout;
 use crate::visit::Visit;
 use crate::walk::ignored_headers::tell_ignored;
+use crate::walk::kept::memory::aside;
 use crate::walk::prepare::{ProviderHeaders, upstream_head};
+use crate::walk::translate::memory_to_translate;
 use crate::walk::{Engine, KnownRequest, NextStep, RelayAsk, translate};
 use bytes::Bytes;
 use chrono::Utc;
@@ -20,10 +24,16 @@ use percent_encoding::{NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode
 use pingora_http::RequestHeader;
 use serde_json::{Value, json};
 use shared::providers::{ModelList, ProviderEntry};
+use std::pin::pin;
+use std::time::Duration;
 
 /// Of one page, in bytes.
 const LONGEST: usize = 4 << 20;
+/// Of all pages together.
+const LONGEST_LIST: usize = 8 << 20;
 const MOST_PAGES: usize = 20;
+/// For all pages together.
+const LONGEST_WAIT: Duration = Duration::from_secs(15);
 const MOST_MODELS: usize = 10_000;
 
 impl Engine {
@@ -37,6 +47,7 @@ impl Engine {
         caller: Principal,
         visit: &mut Visit,
     ) -> Result<NextStep, Refusal> {
+        let workspace = caller.workspace.id.uuid();
         let metadata = self.planner.metadata(headers, &head.headers, &caller)?;
         let found = self.planner.find(headers, &caller)?;
         // Clients escape what stands in a path, or leave it as it is.
@@ -58,7 +69,10 @@ impl Engine {
                 };
                 let target = self.router.at_base(passage.target, list.base.as_ref())?;
                 self.calls.secrets.gather(&target).await?;
-                let told = self.ask_models(&target, list, head, headers).await?;
+                let mut share = MemoryShare::none(&self.body_limits.memory, workspace);
+                let asking = self.ask_models(&target, list, head, headers, &mut share);
+                let told = with_timeout(LONGEST_WAIT, pin!(asking)).await;
+                let told = told.unwrap_or_else(|_| Err(Refusal::timeout(LONGEST_WAIT.as_millis())))?;
                 return match (told, name) {
                     (Listed::Models(models, has_more), None) => {
                         let id = |model: Option<&Value>| model.map(|model| model["id"].clone());
@@ -97,6 +111,7 @@ impl Engine {
         list: &ModelList,
         head: &RequestHeader,
         headers: &GatewayHeaders<'_>,
+        share: &mut MemoryShare<'_>,
     ) -> Result<Listed, Refusal> {
         let form = list_form::by_name(&list.form).ok_or_else(Refusal::internal)?;
         let place = translate::fill(&list.path, target, [""; 2], None)?;
@@ -104,11 +119,17 @@ impl Engine {
         let own_query = head.uri.query().filter(|query| form.takes_query && !query.is_empty());
         let mut models: Vec<Value> = Vec::new();
         let mut next = own_query.map(str::to_owned);
+        let mut read = 0;
         for number in 0..MOST_PAGES {
             let place = next.as_deref().map_or_else(|| place.clone(), |query| with_pair(&place, query));
-            let (status, body) = self.ask_page(target, &place, head, headers).await?;
+            let (status, body) = self.ask_page(target, &place, head, headers, share).await?;
             let provider = &target.provider.name;
-            let told = (status == 200).then(|| form.read(&body, provider)).flatten();
+            read += body.len();
+            // Its values stay, and are written anew.
+            share.grow(memory_to_translate(&body).saturating_mul(2))?;
+            let (page, name) = (body.clone(), provider.clone());
+            let reading = move || (status == 200).then(|| form.read(&page, &name)).flatten();
+            let told = aside(body.len(), reading).await?;
             let Some(told) = told else {
                 return match status {
                     200..300 => Err(Refusal::invalid_upstream_response(provider, "it is no list of models")),
@@ -117,7 +138,8 @@ impl Engine {
             };
             models.extend(told.models);
             next = told.next.and_then(|token| next_query(form, &token));
-            if next.is_none() || own_query.is_some() || number + 1 == MOST_PAGES || models.len() >= MOST_MODELS {
+            let is_full = number + 1 == MOST_PAGES || models.len() >= MOST_MODELS || read + LONGEST > LONGEST_LIST;
+            if next.is_none() || own_query.is_some() || is_full {
                 break;
             }
         }
@@ -131,6 +153,7 @@ impl Engine {
         place: &str,
         head: &RequestHeader,
         headers: &GatewayHeaders<'_>,
+        share: &mut MemoryShare<'_>,
     ) -> Result<(u16, Bytes), Refusal> {
         let (mut asked, unsigned) =
             upstream_head(target, place, head, &ProviderHeaders::from_headers(headers), None, &self.aliases)?;
@@ -139,7 +162,7 @@ impl Engine {
         if let Some(credential) = unsigned {
             Box::pin(self.calls.authorise(target, &credential, &mut asked, b"")).await?;
         }
-        let told = upstream::ask(&self.calls.dialer, target, asked, Bytes::new(), LONGEST).await?;
+        let told = upstream::ask(&self.calls.dialer, target, asked, Bytes::new(), LONGEST, share).await?;
         self.metrics.attempt(target.provider.number, told.status, Outcome::Answered);
         Ok((told.status, told.body))
     }

@@ -4,6 +4,7 @@
 use crate::catalog::target::Target;
 use crate::net::dial::{Dialer, Upstream, UpstreamError, UpstreamRequest};
 use crate::refusal::Refusal;
+use crate::request::receive::MemoryShare;
 use crate::runtime::timeout::with_timeout;
 use bytes::{Bytes, BytesMut};
 use http::{HeaderMap, header};
@@ -17,13 +18,14 @@ pub struct Told {
     pub body: Bytes,
 }
 
-/// The answer is refused beyond `longest` bytes.
+/// The answer is refused beyond `longest` bytes. What is held of it is counted.
 pub async fn ask(
     dialer: &Dialer,
     target: &Target,
     request: UpstreamRequest,
     body: Bytes,
     longest: usize,
+    share: &mut MemoryShare<'_>,
 ) -> Result<Told, Refusal> {
     let provider = &target.provider.name;
     let work = async {
@@ -38,7 +40,7 @@ pub async fn ask(
         upstream.read_head().await.map_err(broken)?;
         let status = upstream.head().status.as_u16();
         let length = whole_length(&upstream.head().headers);
-        let body = whole(&mut upstream, provider, longest).await?;
+        let body = whole(&mut upstream, provider, longest, share).await?;
         upstream.release();
         Ok(Told { status, length, body })
     };
@@ -51,7 +53,12 @@ fn whole_length(headers: &HeaderMap) -> Option<u64> {
     range.rsplit_once('/')?.1.parse().ok()
 }
 
-async fn whole(upstream: &mut Upstream, provider: &str, longest: usize) -> Result<Bytes, Refusal> {
+async fn whole(
+    upstream: &mut Upstream,
+    provider: &str,
+    longest: usize,
+    share: &mut MemoryShare<'_>,
+) -> Result<Bytes, Refusal> {
     let mut body = BytesMut::new();
     loop {
         let piece = upstream.read_body().await;
@@ -59,7 +66,10 @@ async fn whole(upstream: &mut Upstream, provider: &str, longest: usize) -> Resul
             Some(piece) if body.len() + piece.len() > longest => {
                 return Err(Refusal::invalid_upstream_response(provider, "its answer is too long"));
             }
-            Some(piece) => body.extend_from_slice(&piece),
+            Some(piece) => {
+                share.grow(piece.len())?;
+                body.extend_from_slice(&piece);
+            }
             None => return Ok(body.freeze()),
         }
     }

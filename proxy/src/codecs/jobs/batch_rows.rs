@@ -7,8 +7,12 @@ use crate::codecs::{Codec, CodecError};
 use bytes::Bytes;
 use serde_json::{Map, Value, json};
 
-/// Of one file.
+/// Of one file of a client.
 const MOST_ROWS: usize = 50_000;
+/// Of one that a provider wrote.
+pub const MOST_LINES: usize = 200_000;
+/// One row is read whole, and takes many times its length.
+pub const LONGEST_LINE: usize = 4 << 20;
 
 /// A client's row: what it is called by, and its body.
 pub struct BatchRow {
@@ -25,6 +29,9 @@ pub fn each_row(file: &[u8]) -> impl Iterator<Item = Result<BatchRow, CodecError
             return Err(CodecError::TooMany { field: "file".into(), most: MOST_ROWS });
         }
         let wrong = |problem: &str| CodecError::field("file", format!("is wrong in line {}: {problem}", number + 1));
+        if line.len() > LONGEST_LINE {
+            return Err(wrong(&format!("it is longer than {LONGEST_LINE} bytes")));
+        }
         let row: Map<String, Value> = serde_json::from_slice(line).map_err(|error| wrong(&error.to_string()))?;
         from_json(row).ok_or_else(|| wrong("a row has a `custom_id` and a `body`"))
     })
@@ -83,13 +90,28 @@ fn row_id(custom_id: &str) -> String {
     ["batch_req_", custom_id].concat()
 }
 
-/// Every line of a provider's file that is an object, rewritten.
+/// Every line of a provider's file that is an object, rewritten. What is left out is told.
 pub fn rewritten(file: &[u8], mut row: impl FnMut(usize, &Value) -> Value) -> Bytes {
     let mut out = Vec::with_capacity(file.len());
     for (number, line) in file.split(|byte| *byte == b'\n').enumerate() {
-        let Ok(told @ Value::Object(_)) = serde_json::from_slice::<Value>(line) else { continue };
-        out.extend_from_slice(row(number, &told).to_string().as_bytes());
+        let line = match number < MOST_LINES {
+            true if line.len() > LONGEST_LINE => left_out(number, "the line is too long"),
+            true => match serde_json::from_slice::<Value>(line) {
+                Ok(told @ Value::Object(_)) => row(number, &told),
+                _ => continue,
+            },
+            false => left_out(number, "the file has too many lines, and ends here"),
+        };
+        out.extend_from_slice(line.to_string().as_bytes());
         out.push(b'\n');
+        if number >= MOST_LINES {
+            break;
+        }
     }
     Bytes::from(out)
+}
+
+/// In place of a row that is not read.
+fn left_out(number: usize, why: &str) -> Value {
+    failed(&format!("line-{}", number + 1), "row_left_out", &format!("{why}; read the file itself"))
 }

@@ -2,7 +2,7 @@
 
 use super::batch_rows::{answered, failed, rewritten};
 use super::objects::{Batch, TuningJob, count, entries, list, put, text, time};
-use super::storage::{file_id, file_url};
+use super::storage::{file_id, file_url, own_folder, own_url};
 use super::{AskedJob, JobAnswer, JobCall, JobCodec, JobReply, JobVerb, escaped};
 use crate::codecs::CodecError;
 use crate::codecs::converse::ConverseCodec;
@@ -17,7 +17,7 @@ impl JobCodec for BedrockBatches {
         "bedrock_batches"
     }
 
-    fn ask(&self, asked: &AskedJob<'_>) -> Result<JobCall, CodecError> {
+    fn ask(&self, asked: &AskedJob) -> Result<JobCall, CodecError> {
         Ok(match asked.verb {
             JobVerb::Create => JobCall::post(asked.place.clone(), &invocation_job(asked)?),
             JobVerb::List => JobCall::get(format!("{}s{}", asked.place, asked.page("maxResults", "nextToken"))),
@@ -27,7 +27,7 @@ impl JobCodec for BedrockBatches {
         })
     }
 
-    fn read(&self, asked: &AskedJob<'_>, step: usize, told: &JobReply) -> Result<JobAnswer, CodecError> {
+    fn read(&self, asked: &AskedJob, step: usize, told: &JobReply) -> Result<JobAnswer, CodecError> {
         if asked.verb == JobVerb::Output && step == 1 {
             return Ok(JobAnswer::Bytes("application/jsonl", rewritten(&told.body, |_, row| output(row, asked))));
         }
@@ -53,7 +53,7 @@ impl JobCodec for BedrockBatches {
     }
 }
 
-fn job_name(asked: &AskedJob<'_>) -> String {
+fn job_name(asked: &AskedJob) -> String {
     asked.option_text("job_name").map_or_else(|| format!("batch-{}", asked.request_id), str::to_owned)
 }
 
@@ -63,23 +63,29 @@ fn s3_address(value: &Value) -> Option<String> {
     text.or_else(|| value.get("s3Uri").and_then(Value::as_str)).map(file_url)
 }
 
-fn invocation_job(asked: &AskedJob<'_>) -> Result<Value, CodecError> {
-    let input = file_url(asked.need("input_file_id")?);
+fn invocation_job(asked: &AskedJob) -> Result<Value, CodecError> {
+    let input = own_url("input_file_id", asked.need("input_file_id")?, "s3://", asked)?;
     let model = asked.option_text("model").or(asked.model.as_deref());
     let model = model.ok_or_else(|| CodecError::field("model", "is required, and a text"))?;
     let role = asked.option_text("role_arn");
     let role =
         role.ok_or_else(|| CodecError::field("role_arn", "is required: the role that reads and writes the files"))?;
     let output = asked.option("output_data_config").and_then(s3_address);
-    let folder = || format!("{}/output/", input.rsplit_once('/').map_or(&*input, |(folder, _)| folder));
+    let output = output_folder(output, &input, asked)?;
     Ok(json!({
         "clientRequestToken": asked.request_id, "jobName": job_name(asked), "modelId": model, "roleArn": role,
         "inputDataConfig": { "s3InputDataConfig": { "s3InputFormat": "JSONL", "s3Uri": input } },
-        "outputDataConfig": { "s3OutputDataConfig": { "s3Uri": output.unwrap_or_else(folder) } },
+        "outputDataConfig": { "s3OutputDataConfig": { "s3Uri": output } },
     }))
 }
 
-fn batch(told: &Value, asked: &AskedJob<'_>) -> Value {
+/// Where answers are written: as said, else beside what is read.
+fn output_folder(said: Option<String>, input: &str, asked: &AskedJob) -> Result<String, CodecError> {
+    let beside = || format!("{}/output/", input.rsplit_once('/').map_or(input, |(folder, _)| folder));
+    own_folder("output_data_config", said.unwrap_or_else(beside), "s3://", asked)
+}
+
+fn batch(told: &Value, asked: &AskedJob) -> Value {
     let status = match told["status"].as_str().unwrap_or_default() {
         "InProgress" => "in_progress",
         "Completed" | "PartiallyCompleted" => "completed",
@@ -117,17 +123,17 @@ fn output_url(told: &Value) -> Option<String> {
     Some(format!("{}/{job}/{file}.out", folder.trim_end_matches('/')))
 }
 
-fn output_place(told: &Value, asked: &AskedJob<'_>) -> Result<String, &'static str> {
+fn output_place(told: &Value, asked: &AskedJob) -> Result<String, &'static str> {
     let url = output_url(told).filter(|_| matches!(told["status"].as_str(), Some("Completed" | "PartiallyCompleted")));
     let url = url.ok_or("the batch has no output yet")?;
-    let bucket = (asked.placed)("bucket").filter(|bucket| !bucket.is_empty());
+    let bucket = asked.placed("bucket").filter(|bucket| !bucket.is_empty());
     let key = bucket.and_then(|bucket| url.strip_prefix("s3://")?.strip_prefix(bucket)?.strip_prefix('/'));
     let key = key.ok_or("the batch has its output in another bucket than the account's")?;
     let key: Vec<String> = key.split('/').map(escaped).collect();
     Ok(format!("{}/{}", asked.files, key.join("/")))
 }
 
-fn output(row: &Value, asked: &AskedJob<'_>) -> Value {
+fn output(row: &Value, asked: &AskedJob) -> Value {
     let id = row["recordId"].as_str().unwrap_or_default();
     let told = &row["modelOutput"];
     match told.is_object() {
@@ -149,7 +155,7 @@ impl JobCodec for BedrockTuning {
         "bedrock_tuning"
     }
 
-    fn ask(&self, asked: &AskedJob<'_>) -> Result<JobCall, CodecError> {
+    fn ask(&self, asked: &AskedJob) -> Result<JobCall, CodecError> {
         Ok(match asked.verb {
             JobVerb::Create => JobCall::post(asked.place.clone(), &customisation_job(asked)?),
             JobVerb::List => JobCall::get(format!("{}{}", asked.place, asked.page("maxResults", "nextToken"))),
@@ -159,7 +165,7 @@ impl JobCodec for BedrockTuning {
         })
     }
 
-    fn read(&self, asked: &AskedJob<'_>, step: usize, told: &JobReply) -> Result<JobAnswer, CodecError> {
+    fn read(&self, asked: &AskedJob, step: usize, told: &JobReply) -> Result<JobAnswer, CodecError> {
         let told = told.json()?;
         Ok(match (asked.verb, step) {
             (JobVerb::Create, 0) => {
@@ -177,13 +183,13 @@ impl JobCodec for BedrockTuning {
     }
 }
 
-fn customisation_job(asked: &AskedJob<'_>) -> Result<Value, CodecError> {
-    let training = file_url(asked.need("training_file")?);
+fn customisation_job(asked: &AskedJob) -> Result<Value, CodecError> {
+    let training = own_url("training_file", asked.need("training_file")?, "s3://", asked)?;
     let role = asked.option_text("role_arn").or_else(|| asked.option_text("role"));
     let role =
         role.ok_or_else(|| CodecError::field("role_arn", "is required: the role that reads and writes the files"))?;
     let output = asked.option("output_data_config").or_else(|| asked.option("output_file")).and_then(s3_address);
-    let folder = || format!("{}/output/", training.rsplit_once('/').map_or(&*training, |(folder, _)| folder));
+    let output = output_folder(output, &training, asked)?;
     let name = asked.text("suffix").map_or_else(|| format!("model-{}", asked.request_id), str::to_owned);
     let mut parameters = Map::new();
     let told = asked.body.get("hyperparameters");
@@ -198,16 +204,17 @@ fn customisation_job(asked: &AskedJob<'_>) -> Result<Value, CodecError> {
     let mut body = json!({
         "clientRequestToken": asked.request_id, "jobName": job_name(asked), "customModelName": name, "roleArn": role,
         "baseModelIdentifier": asked.need("model")?, "customizationType": "FINE_TUNING",
-        "trainingDataConfig": { "s3Uri": training }, "outputDataConfig": { "s3Uri": output.unwrap_or_else(folder) },
+        "trainingDataConfig": { "s3Uri": training }, "outputDataConfig": { "s3Uri": output },
         "hyperParameters": parameters,
     });
     if let Some(file) = asked.text("validation_file") {
-        body["validationDataConfig"] = json!({ "validators": [{ "s3Uri": file_url(file) }] });
+        let validation = own_url("validation_file", file, "s3://", asked)?;
+        body["validationDataConfig"] = json!({ "validators": [{ "s3Uri": validation }] });
     }
     Ok(body)
 }
 
-fn tuned(told: &Value, asked: &AskedJob<'_>) -> Value {
+fn tuned(told: &Value, asked: &AskedJob) -> Value {
     let status = match told["status"].as_str().unwrap_or_default() {
         "Completed" => "succeeded",
         "Failed" => "failed",

@@ -15,7 +15,7 @@ impl JobCodec for CohereBatches {
         "cohere_batches"
     }
 
-    fn ask(&self, asked: &AskedJob<'_>) -> Result<JobCall, CodecError> {
+    fn ask(&self, asked: &AskedJob) -> Result<JobCall, CodecError> {
         Ok(match asked.verb {
             JobVerb::Create => JobCall::post(asked.place.clone(), &embed_job(asked)?),
             JobVerb::List => JobCall::get(asked.place.clone()),
@@ -25,7 +25,7 @@ impl JobCodec for CohereBatches {
         })
     }
 
-    fn read(&self, asked: &AskedJob<'_>, step: usize, told: &JobReply) -> Result<JobAnswer, CodecError> {
+    fn read(&self, asked: &AskedJob, step: usize, told: &JobReply) -> Result<JobAnswer, CodecError> {
         if (asked.verb, step) == (JobVerb::Cancel, 0) {
             return Ok(JobAnswer::Ask(JobCall::get(asked.own_place())));
         }
@@ -45,7 +45,7 @@ impl JobCodec for CohereBatches {
     }
 }
 
-fn embed_job(asked: &AskedJob<'_>) -> Result<Value, CodecError> {
+fn embed_job(asked: &AskedJob) -> Result<Value, CodecError> {
     let model = asked.option_text("model").or(asked.model.as_deref());
     let model = model.ok_or_else(|| CodecError::field("model", "is required, and a text"))?;
     let mut body = Map::new();
@@ -59,7 +59,7 @@ fn embed_job(asked: &AskedJob<'_>) -> Result<Value, CodecError> {
     Ok(body.into())
 }
 
-fn batch(told: &Value, asked: &AskedJob<'_>) -> Value {
+fn batch(told: &Value, asked: &AskedJob) -> Value {
     let status = match told["status"].as_str().unwrap_or_default() {
         "complete" => "completed",
         "cancelling" => "cancelling",
@@ -90,7 +90,7 @@ impl JobCodec for CohereFiles {
         "cohere_files"
     }
 
-    fn ask(&self, asked: &AskedJob<'_>) -> Result<JobCall, CodecError> {
+    fn ask(&self, asked: &AskedJob) -> Result<JobCall, CodecError> {
         Ok(match asked.verb {
             JobVerb::Create => upload(asked)?,
             JobVerb::List => JobCall::get(format!("{}{}", asked.place, asked.page("limit", "offset"))),
@@ -100,7 +100,7 @@ impl JobCodec for CohereFiles {
         })
     }
 
-    fn read(&self, asked: &AskedJob<'_>, step: usize, told: &JobReply) -> Result<JobAnswer, CodecError> {
+    fn read(&self, asked: &AskedJob, step: usize, told: &JobReply) -> Result<JobAnswer, CodecError> {
         if asked.verb == JobVerb::Delete {
             return Ok(JobAnswer::Json(deleted(&asked.id)));
         }
@@ -120,7 +120,7 @@ impl JobCodec for CohereFiles {
 }
 
 /// A dataset is a form with the file in it; all else stands in the query.
-fn upload(asked: &AskedJob<'_>) -> Result<JobCall, CodecError> {
+fn upload(asked: &AskedJob) -> Result<JobCall, CodecError> {
     let file = asked.file.as_ref().ok_or_else(|| CodecError::field("file", "is required"))?;
     let kind = match asked.text("purpose") {
         Some("fine-tune") => "chat-finetune-input",
@@ -147,7 +147,7 @@ pub(super) fn form(place: String, field: &str, name: &str, bytes: &Bytes, bounda
     }
 }
 
-fn file(told: &Value, asked: &AskedJob<'_>) -> Value {
+fn file(told: &Value, asked: &AskedJob) -> Value {
     let status = match told["validation_status"].as_str() {
         Some("failed") => "error",
         Some("validated") => "processed",

@@ -15,7 +15,7 @@ impl JobCodec for FireworksFiles {
         "fireworks_files"
     }
 
-    fn ask(&self, asked: &AskedJob<'_>) -> Result<JobCall, CodecError> {
+    fn ask(&self, asked: &AskedJob) -> Result<JobCall, CodecError> {
         Ok(match asked.verb {
             JobVerb::Create => {
                 let file = asked.file.as_ref().ok_or_else(|| CodecError::field("file", "is required"))?;
@@ -30,7 +30,7 @@ impl JobCodec for FireworksFiles {
         })
     }
 
-    fn read(&self, asked: &AskedJob<'_>, step: usize, told: &JobReply) -> Result<JobAnswer, CodecError> {
+    fn read(&self, asked: &AskedJob, step: usize, told: &JobReply) -> Result<JobAnswer, CodecError> {
         let made = || format!("{}/{}", asked.place, escaped(&dataset_id(asked)));
         match (asked.verb, step, &asked.file) {
             (JobVerb::Create, 0, Some(file)) => {
@@ -53,7 +53,7 @@ impl JobCodec for FireworksFiles {
 }
 
 /// Names of datasets are small letters, digits and hyphens.
-fn dataset_id(asked: &AskedJob<'_>) -> String {
+fn dataset_id(asked: &AskedJob) -> String {
     format!("file-{}", asked.request_id.to_ascii_lowercase())
 }
 
@@ -62,7 +62,7 @@ fn last_segment(told: &Value, pointer: &str) -> Option<String> {
     name.rsplit('/').next().map(str::to_owned)
 }
 
-fn file(told: &Value, asked: &AskedJob<'_>) -> Value {
+fn file(told: &Value, asked: &AskedJob) -> Value {
     let id = last_segment(told, "/name").unwrap_or_default();
     let file = KeptFile {
         name: text(told, "/displayName").unwrap_or_else(|| id.clone()),
@@ -83,7 +83,7 @@ impl JobCodec for FireworksTuning {
         "fireworks_tuning"
     }
 
-    fn ask(&self, asked: &AskedJob<'_>) -> Result<JobCall, CodecError> {
+    fn ask(&self, asked: &AskedJob) -> Result<JobCall, CodecError> {
         Ok(match asked.verb {
             JobVerb::Create => JobCall::post(asked.place.clone(), &tuning_job(asked)?),
             JobVerb::List => JobCall::get(format!("{}{}", asked.place, asked.page("pageSize", "pageToken"))),
@@ -93,7 +93,7 @@ impl JobCodec for FireworksTuning {
         })
     }
 
-    fn read(&self, asked: &AskedJob<'_>, step: usize, told: &JobReply) -> Result<JobAnswer, CodecError> {
+    fn read(&self, asked: &AskedJob, step: usize, told: &JobReply) -> Result<JobAnswer, CodecError> {
         if (asked.verb, step) == (JobVerb::Cancel, 0) {
             return Ok(JobAnswer::Ask(JobCall::get(asked.own_place())));
         }
@@ -109,8 +109,8 @@ impl JobCodec for FireworksTuning {
     }
 }
 
-fn tuning_job(asked: &AskedJob<'_>) -> Result<Value, CodecError> {
-    let account = (asked.placed)("account").unwrap_or_default();
+fn tuning_job(asked: &AskedJob) -> Result<Value, CodecError> {
+    let account = asked.placed("account").unwrap_or_default();
     let dataset = |id: &str| match id.contains('/') {
         true => id.to_owned(),
         false => format!("accounts/{account}/datasets/{id}"),
@@ -128,7 +128,7 @@ fn tuning_job(asked: &AskedJob<'_>) -> Result<Value, CodecError> {
     Ok(body.into())
 }
 
-fn tuned(told: &Value, asked: &AskedJob<'_>) -> Value {
+fn tuned(told: &Value, asked: &AskedJob) -> Value {
     let status = match told["state"].as_str().unwrap_or_default().trim_start_matches("JOB_STATE_") {
         "COMPLETED" | "EARLY_STOPPED" => "succeeded",
         "FAILED" | "EXPIRED" => "failed",

@@ -19,7 +19,7 @@ impl JobCodec for MessageBatches {
         "message_batches"
     }
 
-    fn ask(&self, asked: &AskedJob<'_>) -> Result<JobCall, CodecError> {
+    fn ask(&self, asked: &AskedJob) -> Result<JobCall, CodecError> {
         let own = asked.own_place();
         Ok(match asked.verb {
             JobVerb::Create => JobCall::post(asked.place.clone(), &json!({ "requests": requests(asked)? })),
@@ -31,7 +31,7 @@ impl JobCodec for MessageBatches {
         })
     }
 
-    fn read(&self, asked: &AskedJob<'_>, _: usize, told: &JobReply) -> Result<JobAnswer, CodecError> {
+    fn read(&self, asked: &AskedJob, _: usize, told: &JobReply) -> Result<JobAnswer, CodecError> {
         if asked.verb == JobVerb::Output {
             let rows = rewritten(&told.body, |_, row| output(row, asked));
             return Ok(JobAnswer::Bytes("application/jsonl", rows));
@@ -48,7 +48,7 @@ impl JobCodec for MessageBatches {
     }
 }
 
-fn requests(asked: &AskedJob<'_>) -> Result<Vec<Value>, CodecError> {
+fn requests(asked: &AskedJob) -> Result<Vec<Value>, CodecError> {
     let Some(Value::Array(rows)) = asked.body.get("requests") else {
         let problem = "is required here, a list of rows: this provider's batches take no `input_file_id`";
         return Err(CodecError::field("requests", problem));
@@ -71,7 +71,7 @@ fn requests(asked: &AskedJob<'_>) -> Result<Vec<Value>, CodecError> {
     written.collect()
 }
 
-fn batch(told: &Value, asked: &AskedJob<'_>) -> Value {
+fn batch(told: &Value, asked: &AskedJob) -> Value {
     let of = |name: &str| count(told, &["/request_counts/", name].concat());
     let (succeeded, errored, cancelled, expired) = (of("succeeded"), of("errored"), of("canceled"), of("expired"));
     let status = match told["processing_status"].as_str() {
@@ -97,7 +97,7 @@ fn batch(told: &Value, asked: &AskedJob<'_>) -> Value {
     batch.json(&asked.provider)
 }
 
-fn output(row: &Value, asked: &AskedJob<'_>) -> Value {
+fn output(row: &Value, asked: &AskedJob) -> Value {
     let id = row["custom_id"].as_str().unwrap_or_default();
     match row.pointer("/result/type").and_then(Value::as_str) {
         Some("succeeded") => answered(id, &row["result"]["message"], &MessagesCodec, &asked.provider, asked.now),

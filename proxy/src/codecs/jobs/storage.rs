@@ -24,20 +24,33 @@ pub fn file_url(id: &str) -> String {
     unescaped(id)
 }
 
+/// The address that a field of the request names, which must be in the account's bucket.
+pub fn own_url(field: &str, id: &str, scheme: &str, asked: &AskedJob) -> Result<String, CodecError> {
+    let url = file_url(id);
+    located(field, &url, scheme, asked)?;
+    Ok(url)
+}
+
+/// The same of a folder, which may be the whole bucket.
+pub fn own_folder(field: &str, url: String, scheme: &str, asked: &AskedJob) -> Result<String, CodecError> {
+    located(field, &format!("{}/_", url.trim_end_matches('/')), scheme, asked)?;
+    Ok(url)
+}
+
 /// Bucket and key of an address, which must be in the account's bucket.
-fn located<'u>(url: &'u str, scheme: &str, asked: &AskedJob<'_>) -> Result<(&'u str, &'u str), CodecError> {
-    let wrong = |problem: &str| CodecError::field("file_id", problem);
+fn located<'u>(field: &str, url: &'u str, scheme: &str, asked: &AskedJob) -> Result<(&'u str, &'u str), CodecError> {
+    let wrong = |problem: &str| CodecError::field(field, problem);
     let rest = url.strip_prefix(scheme).ok_or_else(|| wrong(&format!("must be an escaped {scheme} address")))?;
     let (bucket, key) =
         rest.split_once('/').filter(|(_, key)| !key.is_empty()).ok_or_else(|| wrong("names no file"))?;
-    match (asked.placed)("bucket") == Some(bucket) {
+    match asked.placed("bucket") == Some(bucket) {
         true => Ok((bucket, key)),
         false => Err(wrong("is in another bucket than the account's")),
     }
 }
 
 /// The name under which a new file is kept.
-fn new_key(asked: &AskedJob<'_>) -> String {
+fn new_key(asked: &AskedJob) -> String {
     let name = asked.file_name.clone().or_else(|| asked.file.as_ref().map(|file| file.name.clone()));
     let name = name.filter(|name| !name.is_empty()).unwrap_or_else(|| "file.jsonl".to_owned());
     let name = name.trim_start_matches('/').replace("..", "_");
@@ -45,10 +58,7 @@ fn new_key(asked: &AskedJob<'_>) -> String {
 }
 
 /// The bytes that are kept.
-fn new_file(
-    asked: &AskedJob<'_>,
-    row: impl Fn(&BatchRow, &str) -> Result<Value, CodecError>,
-) -> Result<Bytes, CodecError> {
+fn new_file(asked: &AskedJob, row: impl Fn(&BatchRow, &str) -> Result<Value, CodecError>) -> Result<Bytes, CodecError> {
     let file = asked.file.as_ref().ok_or_else(|| CodecError::field("file", "is required"))?;
     if asked.text("purpose") != Some("batch") {
         return Ok(file.bytes.clone());
@@ -78,7 +88,7 @@ fn in_words(
     Ok(body)
 }
 
-fn kept(asked: &AskedJob<'_>, url: &str, bytes: u64, created: Option<i64>) -> Value {
+fn kept(asked: &AskedJob, url: &str, bytes: u64, created: Option<i64>) -> Value {
     let file = KeptFile {
         id: file_id(url),
         name: url.rsplit('/').next().unwrap_or_default().to_owned(),
@@ -94,15 +104,15 @@ fn kept(asked: &AskedJob<'_>, url: &str, bytes: u64, created: Option<i64>) -> Va
 pub(super) struct BedrockFiles;
 
 impl BedrockFiles {
-    fn place(asked: &AskedJob<'_>, url: &str) -> Result<String, CodecError> {
-        let (_, key) = located(url, "s3://", asked)?;
+    fn place(asked: &AskedJob, url: &str) -> Result<String, CodecError> {
+        let (_, key) = located("file_id", url, "s3://", asked)?;
         let key: Vec<String> = key.split('/').map(escaped).collect();
         Ok(format!("{}/{}", asked.place, key.join("/")))
     }
 
-    fn url(asked: &AskedJob<'_>) -> String {
+    fn url(asked: &AskedJob) -> String {
         match asked.verb {
-            JobVerb::Create => format!("s3://{}/{}", (asked.placed)("bucket").unwrap_or_default(), new_key(asked)),
+            JobVerb::Create => format!("s3://{}/{}", asked.placed("bucket").unwrap_or_default(), new_key(asked)),
             _ => asked.id.clone(),
         }
     }
@@ -113,7 +123,7 @@ impl JobCodec for BedrockFiles {
         "bedrock_files"
     }
 
-    fn ask(&self, asked: &AskedJob<'_>) -> Result<JobCall, CodecError> {
+    fn ask(&self, asked: &AskedJob) -> Result<JobCall, CodecError> {
         let place = || Self::place(asked, &Self::url(asked));
         Ok(match asked.verb {
             JobVerb::Create => JobCall {
@@ -129,7 +139,7 @@ impl JobCodec for BedrockFiles {
         })
     }
 
-    fn read(&self, asked: &AskedJob<'_>, _: usize, told: &JobReply) -> Result<JobAnswer, CodecError> {
+    fn read(&self, asked: &AskedJob, _: usize, told: &JobReply) -> Result<JobAnswer, CodecError> {
         let url = Self::url(asked);
         Ok(match asked.verb {
             JobVerb::Content => JobAnswer::Bytes("application/octet-stream", told.body.clone()),
@@ -156,8 +166,8 @@ fn bedrock_row(row: &BatchRow, model: &str) -> Result<Value, CodecError> {
 pub(super) struct VertexFiles;
 
 /// Where an object of Google's storage is.
-pub fn object_place(url: &str, asked: &AskedJob<'_>) -> Result<String, CodecError> {
-    let (bucket, key) = located(url, "gs://", asked)?;
+pub fn object_place(url: &str, asked: &AskedJob) -> Result<String, CodecError> {
+    let (bucket, key) = located("file_id", url, "gs://", asked)?;
     Ok(format!("/storage/v1/b/{}/o/{}", escaped(bucket), escaped(key)))
 }
 
@@ -166,7 +176,7 @@ impl JobCodec for VertexFiles {
         "vertex_files"
     }
 
-    fn ask(&self, asked: &AskedJob<'_>) -> Result<JobCall, CodecError> {
+    fn ask(&self, asked: &AskedJob) -> Result<JobCall, CodecError> {
         let place = || object_place(&asked.id, asked);
         Ok(match asked.verb {
             JobVerb::Create => {
@@ -189,7 +199,7 @@ impl JobCodec for VertexFiles {
         })
     }
 
-    fn read(&self, asked: &AskedJob<'_>, _: usize, told: &JobReply) -> Result<JobAnswer, CodecError> {
+    fn read(&self, asked: &AskedJob, _: usize, told: &JobReply) -> Result<JobAnswer, CodecError> {
         match asked.verb {
             JobVerb::Content => return Ok(JobAnswer::Bytes("application/octet-stream", told.body.clone())),
             JobVerb::Delete => return Ok(JobAnswer::Json(deleted(&file_id(&asked.id)))),

@@ -4,15 +4,11 @@ use super::*;
 use serde_json::json;
 use shared::providers::JOB_CODECS as NAMES;
 
-fn placed(place: &str) -> Option<&'static str> {
-    match place {
-        "bucket" => Some("bkt"),
-        "account" => Some("acc"),
-        _ => None,
-    }
+fn placed() -> Vec<(String, String)> {
+    [("bucket", "bkt"), ("account", "acc")].map(|(place, value)| (place.to_owned(), value.to_owned())).to_vec()
 }
 
-fn asked(verb: JobVerb, id: &str, body: &Value) -> AskedJob<'static> {
+fn asked(verb: JobVerb, id: &str, body: &Value) -> AskedJob {
     AskedJob {
         verb,
         id: id.to_owned(),
@@ -27,7 +23,7 @@ fn asked(verb: JobVerb, id: &str, body: &Value) -> AskedJob<'static> {
         file_name: None,
         request_id: "r-1".to_owned(),
         now: 7,
-        placed: &placed,
+        placed: placed(),
     }
 }
 
@@ -40,7 +36,7 @@ fn reply(body: &Value) -> JobReply {
 }
 
 /// The questions of a request, with these answers, and its own answer.
-fn walked(name: &str, asked: &AskedJob<'_>, replies: &[Value]) -> (Vec<String>, JobAnswer) {
+fn walked(name: &str, asked: &AskedJob, replies: &[Value]) -> (Vec<String>, JobAnswer) {
     let codec = codec(name);
     let mut call = codec.ask(asked).unwrap();
     let mut questions = Vec::new();
@@ -61,7 +57,7 @@ fn object(answer: JobAnswer) -> Value {
     }
 }
 
-fn sent(name: &str, asked: &AskedJob<'_>) -> Value {
+fn sent(name: &str, asked: &AskedJob) -> Value {
     serde_json::from_slice(&codec(name).ask(asked).unwrap().body).unwrap()
 }
 
@@ -309,4 +305,50 @@ fn a_batch_without_output_or_with_it_elsewhere_says_so() {
             other => panic!("{name}: {other:?}"),
         }
     }
+}
+
+#[test]
+fn jobs_read_and_write_in_the_accounts_bucket_alone() {
+    let role = json!("arn:role");
+    for (name, scheme, field) in [
+        ("vertex_batches", "gs", "input_file_id"),
+        ("vertex_batches", "gs", "output_data_config"),
+        ("vertex_tuning", "gs", "training_file"),
+        ("vertex_tuning", "gs", "validation_file"),
+        ("bedrock_batches", "s3", "input_file_id"),
+        ("bedrock_batches", "s3", "output_data_config"),
+        ("bedrock_tuning", "s3", "training_file"),
+        ("bedrock_tuning", "s3", "validation_file"),
+        ("bedrock_tuning", "s3", "output_data_config"),
+    ] {
+        let own = format!("{scheme}://bkt/in/f.jsonl");
+        let mut body = json!({ "model": "m", "role_arn": role, "input_file_id": own, "training_file": own,
+            "validation_file": own, "output_data_config": format!("{scheme}://bkt/") });
+        assert!(codec(name).ask(&asked(JobVerb::Create, "", &body)).is_ok(), "{name}");
+        for other in ["other/in/f.jsonl", "bkt2/f", "other"] {
+            body[field] = json!(format!("{scheme}%3A%2F%2F{}", other.replace('/', "%2F")));
+            let error = codec(name).ask(&asked(JobVerb::Create, "", &body)).unwrap_err().to_string();
+            assert!(error.contains(field), "{name} {field} {other}: {error}");
+        }
+    }
+    let body = json!({ "model": "m", "role_arn": role, "input_file_id": "s3://bkt/f",
+        "provider_options": { "output_data_config": { "s3OutputDataConfig": { "s3Uri": "s3://other/out" } } } });
+    assert!(codec("bedrock_batches").ask(&asked(JobVerb::Create, "", &body)).is_err());
+}
+
+#[test]
+fn a_row_that_is_too_long_is_refused_on_its_way_in_and_named_on_its_way_out() {
+    let long = json!({ "custom_id": "1", "body": { "model": "m", "user": "x".repeat(LONGEST_LINE) } }).to_string();
+    let mut upload = asked(JobVerb::Create, "", &json!({ "purpose": "batch" }));
+    upload.file = Some(UploadedFile { name: "f".into(), bytes: Bytes::from(long.clone()) });
+    assert!(codec("bedrock_files").ask(&upload).unwrap_err().to_string().contains("line 1"));
+    let told = JobReply { length: None, body: Bytes::from(format!("{long}\n{{\"custom_id\":\"2\"}}\n")) };
+    let output = codec("message_batches").read(&asked(JobVerb::Output, "b", &json!({})), 0, &told).unwrap();
+    let JobAnswer::Bytes(_, rows) = output else { panic!("rows are bytes") };
+    let rows: Vec<Value> =
+        rows.split(|byte| *byte == b'\n').filter_map(|line| serde_json::from_slice(line).ok()).collect();
+    assert_eq!(rows.len(), 2);
+    assert_eq!((&rows[0]["error"]["code"], &rows[1]["custom_id"]), (&json!("row_left_out"), &json!("2")));
+    let object = JobReply { length: None, body: Bytes::from(long) };
+    assert!(codec("message_batches").read(&asked(JobVerb::Retrieve, "b", &json!({})), 0, &object).is_err());
 }

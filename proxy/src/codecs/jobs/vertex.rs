@@ -2,7 +2,7 @@
 
 use super::batch_rows::{answered, failed, rewritten};
 use super::objects::{Batch, TuningJob, count, entries, list, put, text, time};
-use super::storage::{file_id, file_url, object_place};
+use super::storage::{file_id, file_url, object_place, own_folder, own_url};
 use super::{AskedJob, JobAnswer, JobCall, JobCodec, JobReply, JobVerb, escaped};
 use crate::codecs::CodecError;
 use crate::codecs::gemini::GeminiCodec;
@@ -17,7 +17,7 @@ impl JobCodec for VertexBatches {
         "vertex_batches"
     }
 
-    fn ask(&self, asked: &AskedJob<'_>) -> Result<JobCall, CodecError> {
+    fn ask(&self, asked: &AskedJob) -> Result<JobCall, CodecError> {
         Ok(match asked.verb {
             JobVerb::Create => JobCall::post(asked.place.clone(), &prediction_job(asked)?),
             JobVerb::List => JobCall::get(format!("{}{}", asked.place, asked.page("pageSize", "pageToken"))),
@@ -27,7 +27,7 @@ impl JobCodec for VertexBatches {
         })
     }
 
-    fn read(&self, asked: &AskedJob<'_>, step: usize, told: &JobReply) -> Result<JobAnswer, CodecError> {
+    fn read(&self, asked: &AskedJob, step: usize, told: &JobReply) -> Result<JobAnswer, CodecError> {
         if asked.verb == JobVerb::Output && step == 1 {
             return Ok(JobAnswer::Bytes(
                 "application/jsonl",
@@ -54,14 +54,15 @@ impl JobCodec for VertexBatches {
     }
 }
 
-fn prediction_job(asked: &AskedJob<'_>) -> Result<Value, CodecError> {
-    let input = file_url(asked.need("input_file_id")?);
+fn prediction_job(asked: &AskedJob) -> Result<Value, CodecError> {
+    let input = own_url("input_file_id", asked.need("input_file_id")?, "gs://", asked)?;
     let model = asked.option_text("model").or(asked.model.as_deref());
     let model = model.ok_or_else(|| CodecError::field("model", "is required, and a text"))?;
     let output = match asked.option_text("output_data_config") {
         Some(prefix) => file_url(prefix),
         None => format!("{}/output", input.rsplit_once('/').map_or(&*input, |(folder, _)| folder)),
     };
+    let output = own_folder("output_data_config", output, "gs://", asked)?;
     let name = asked.option_text("job_name").map_or_else(|| ["batch-", &asked.request_id].concat(), str::to_owned);
     Ok(json!({
         "displayName": name, "model": publisher_model(model),
@@ -81,7 +82,7 @@ fn publisher_model(model: &str) -> String {
     format!("publishers/{publisher}/models/{name}")
 }
 
-fn batch(told: &Value, asked: &AskedJob<'_>) -> Value {
+fn batch(told: &Value, asked: &AskedJob) -> Value {
     let status = match told["state"].as_str().unwrap_or_default().trim_start_matches("JOB_STATE_") {
         "CANCELLING" => "cancelling",
         "CANCELLED" => "cancelled",
@@ -117,7 +118,7 @@ fn last_segment(told: &Value) -> String {
     name.rsplit('/').next().unwrap_or_default().to_owned()
 }
 
-fn output(number: usize, row: &Value, asked: &AskedJob<'_>) -> Value {
+fn output(number: usize, row: &Value, asked: &AskedJob) -> Value {
     let named = ["requestId", "custom_id", "key"].into_iter().find_map(|name| row[name].as_str());
     let id = named.map_or_else(|| format!("request-{}", number + 1), str::to_owned);
     let told = &row["response"];
@@ -137,7 +138,7 @@ impl JobCodec for VertexTuning {
         "vertex_tuning"
     }
 
-    fn ask(&self, asked: &AskedJob<'_>) -> Result<JobCall, CodecError> {
+    fn ask(&self, asked: &AskedJob) -> Result<JobCall, CodecError> {
         Ok(match asked.verb {
             JobVerb::Create => JobCall::post(asked.place.clone(), &tuning_job(asked)?),
             JobVerb::List => JobCall::get(format!("{}{}", asked.place, asked.page("pageSize", "pageToken"))),
@@ -147,7 +148,7 @@ impl JobCodec for VertexTuning {
         })
     }
 
-    fn read(&self, asked: &AskedJob<'_>, step: usize, told: &JobReply) -> Result<JobAnswer, CodecError> {
+    fn read(&self, asked: &AskedJob, step: usize, told: &JobReply) -> Result<JobAnswer, CodecError> {
         let told = told.json()?;
         Ok(match (asked.verb, step) {
             (JobVerb::Cancel, 0) => JobAnswer::Ask(JobCall::get(asked.own_place())),
@@ -160,10 +161,12 @@ impl JobCodec for VertexTuning {
     }
 }
 
-fn tuning_job(asked: &AskedJob<'_>) -> Result<Value, CodecError> {
+fn tuning_job(asked: &AskedJob) -> Result<Value, CodecError> {
     let mut spec = Map::new();
-    spec.insert("trainingDatasetUri".into(), file_url(asked.need("training_file")?).into());
-    put(&mut spec, "validationDatasetUri", asked.text("validation_file").map(|file| file_url(file).into()));
+    let own = |field: &'static str, id: &str| own_url(field, id, "gs://", asked);
+    spec.insert("trainingDatasetUri".into(), own("training_file", asked.need("training_file")?)?.into());
+    let validation = asked.text("validation_file").map(|file| own("validation_file", file)).transpose()?;
+    put(&mut spec, "validationDatasetUri", validation.map(Value::from));
     let of_method = asked.body.get("method").and_then(|method| method.pointer("/supervised/hyperparameters"));
     let told = asked.body.get("hyperparameters").or(of_method);
     let known = [
@@ -186,7 +189,7 @@ fn tuning_job(asked: &AskedJob<'_>) -> Result<Value, CodecError> {
     Ok(body.into())
 }
 
-fn tuned(told: &Value, asked: &AskedJob<'_>) -> Value {
+fn tuned(told: &Value, asked: &AskedJob) -> Value {
     let status = match told["state"].as_str().unwrap_or_default().trim_start_matches("JOB_STATE_") {
         "CANCELLED" | "CANCELLING" | "EXPIRED" => "cancelled",
         "FAILED" => "failed",

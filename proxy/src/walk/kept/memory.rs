@@ -1,0 +1,67 @@
+//! What it takes to hold and to rewrite what is kept at providers, and where that work is done.
+
+use crate::codecs::jobs::{LONGEST_LINE, LONGEST_OBJECT, MOST_LINES};
+use crate::refusal::Refusal;
+use crate::walk::translate::memory_to_translate;
+
+/// What is longer is read and written beside the threads that serve connections.
+const SHORT: usize = 32 << 10;
+
+/// Work on a text of this length, elsewhere if that takes long.
+pub async fn aside<T: Send + 'static>(length: usize, work: impl FnOnce() -> T + Send + 'static) -> Result<T, Refusal> {
+    match length > SHORT {
+        true => tokio::task::spawn_blocking(work).await.map_err(|_| Refusal::internal()),
+        false => Ok(work()),
+    }
+}
+
+/// A request is read into values, and questions are written of them.
+pub fn memory_of_fields(fields: &[u8]) -> usize {
+    memory_to_translate(fields).saturating_mul(2)
+}
+
+/// An answer is read into values, and becomes others. A longer one is made of rows.
+pub fn memory_of_answer(body: &[u8]) -> usize {
+    match body.len() > LONGEST_OBJECT {
+        true => memory_of_rows(body),
+        false => memory_to_translate(body).saturating_mul(3),
+    }
+}
+
+/// Rows are rewritten one by one: all of the text, something around each row, and the values of the largest.
+pub fn memory_of_rows(file: &[u8]) -> usize {
+    const AROUND: usize = 512;
+    let lines = file.split(|byte| *byte == b'\n').take(MOST_LINES);
+    let (mut count, mut largest) = (0_usize, 0);
+    for line in lines.filter(|line| line.len() <= LONGEST_LINE) {
+        count += 1;
+        largest = largest.max(memory_to_translate(line));
+    }
+    (file.len() * 2).saturating_add(count * AROUND).saturating_add(largest.saturating_mul(3))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn long_work_leaves_the_thread_and_short_work_stays() {
+        let here = std::thread::current().id();
+        let thread = || std::thread::current().id();
+        assert_eq!(aside(SHORT, thread).await.unwrap(), here);
+        assert_ne!(aside(SHORT + 1, thread).await.unwrap(), here);
+    }
+
+    #[test]
+    fn many_small_values_count_for_what_they_take() {
+        let numbers = ["[", &"0,".repeat(100_000), "0]"].concat();
+        assert!(memory_of_fields(numbers.as_bytes()) > 25_000_000);
+        assert!(memory_of_answer(numbers.as_bytes()) > 40_000_000);
+        let rows = [numbers.as_str(), "{}"].join("\n");
+        assert!(memory_of_rows(rows.as_bytes()) > 40_000_000, "the largest row counts");
+        let short = "{}\n".repeat(1000);
+        assert!(memory_of_rows(short.as_bytes()) > 500_000, "an answer is written for each row");
+        let long = "x".repeat(LONGEST_LINE + 1);
+        assert_eq!(memory_of_rows(long.as_bytes()), long.len() * 2, "it is not read at all");
+    }
+}
