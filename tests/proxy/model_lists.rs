@@ -29,7 +29,6 @@ async fn every_form_becomes_openais_and_pages_are_followed() {
     for (provider, pages, asked, ids) in [
         ("openai", vec![json!({ "object": "list", "data": [{ "id": "a" }] })], vec!["/models"], vec!["a"]),
         ("together-ai", vec![json!([{ "id": "a/b", "type": "chat" }])], vec!["/v1/models"], vec!["a/b"]),
-        ("ollama", vec![json!({ "data": [{ "id": "llama" }] })], vec!["/v1/models"], vec!["llama"]),
         (
             "anthropic",
             vec![

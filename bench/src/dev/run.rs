@@ -50,9 +50,9 @@ pub async fn run(settings: Settings) -> anyhow::Result<()> {
     let mut stop = Stop::new()?;
     let folder = RunFolder::take(&settings.run_dir)?;
     folder.remove("env");
-    match folder.end_orphans()? {
-        0 => {}
-        count => say(&format!("ended {count} programs that an earlier run left behind")),
+    let orphans = folder.end_orphans()?;
+    if orphans > 0 {
+        say(&format!("ended {orphans} programs that an earlier run left behind"));
     }
     let mock_port = mock_port(&settings, &folder)?;
     for (name, port) in [
@@ -61,7 +61,7 @@ pub async fn run(settings: Settings) -> anyhow::Result<()> {
         ("METRICS_PORT", settings.metrics_port),
         ("MOCK_PORT", mock_port),
     ] {
-        if !ports::is_free(port) {
+        if !is_free(port, orphans > 0).await {
             bail!("port {port} is in use by another program: set {name}");
         }
     }
@@ -87,6 +87,18 @@ pub async fn run(settings: Settings) -> anyhow::Result<()> {
     }
     say("stopped");
     outcome.map_err(|_| anyhow::anyhow!("the stack stopped because a part of it failed"))
+}
+
+/// A port of a program that was just ended may take a moment.
+async fn is_free(port: u16, is_awaited: bool) -> bool {
+    const TRIES: usize = 50;
+    for _ in 0..if is_awaited { TRIES } else { 0 } {
+        if ports::is_free(port) {
+            return true;
+        }
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    }
+    ports::is_free(port)
 }
 
 /// Starts the programs and returns when one of them ends, which is always an error.
