@@ -10,6 +10,7 @@ use crate::ports::{self, Reservation};
 use crate::postgres::{Options, Purpose, Server};
 use anyhow::{Context as _, bail};
 use clap::Parser as _;
+use shared::identity::{KeyKind, scopes};
 use shared::seal::Keyring;
 use shared::{bootstrap, db, settings};
 use std::path::PathBuf;
@@ -25,26 +26,6 @@ const PRIVATE: &str = "database-url";
 const READY_WITHIN: Duration = Duration::from_secs(60);
 /// Hosts on this machine, which a production proxy refuses to dial.
 const LOCAL_HOSTS: &str = "localhost,127.0.0.1,::1,host.docker.internal";
-/// What the workspace key may do: everything an application does, its own logs and policies, and to have requests explained,
-/// so that they can be tried.
-const SCOPES: [&str; 15] = [
-    "completions.write",
-    "models.list",
-    "mcp.invoke",
-    "agents.invoke",
-    "prompts.render",
-    "guardrails.invoke",
-    "logs.write",
-    "logs.list",
-    "logs.view",
-    "configs.read",
-    "policies.create",
-    "policies.read",
-    "policies.update",
-    "policies.delete",
-    "policies.list",
-];
-
 /// Runs the whole stack until it is told to stop.
 pub async fn run(settings: Settings) -> anyhow::Result<()> {
     let mut stop = Stop::new()?;
@@ -121,16 +102,18 @@ async fn serve(
     until_ready(settings.admin_port, "/readyz", programs).await?;
 
     let client = db::connect(&database_settings(url)?).await?;
+    // Everything that a workspace's key may do, so that all of it can be tried.
+    let scopes = scopes::all_for(KeyKind::WorkspaceService);
     let workspace_key = match &kept.workspace {
         Some(key) if keys::is_known(&client, key).await? => {
-            keys::widen(&client, key, &SCOPES).await?;
+            keys::widen(&client, key, &scopes).await?;
             key.clone()
         }
         _ => {
             let workspace = bootstrap::first_workspace(&client).await?.context("there is no default workspace")?;
             let name = "Development key";
             let issued =
-                bootstrap::create_workspace_key(&client, workspace, name, &SCOPES, &settings.api_key_prefix).await?;
+                bootstrap::create_workspace_key(&client, workspace, name, &scopes, &settings.api_key_prefix).await?;
             kept.workspace = Some(issued.key.clone());
             kept.save(folder)?;
             issued.key
