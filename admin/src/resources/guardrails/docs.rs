@@ -22,7 +22,7 @@ pub fn docs() -> Vec<Doc> {
     vec![
         Doc::list::<Guardrail>(&item)
             .search()
-            .filter("organisation_id", schema::uuid().says("Alone: only guardrails of the whole organisation."))
+            .filter("organisation_id", schema::uuid().or_empty().says("Alone: only guardrails of the whole organisation."))
             .filter("ids", schema::any_text().eg("pg-pii-3f9a01").says("Ids or slugs, comma separated.")),
         Doc::create::<Guardrail>(sent).details(WRITTEN).answer(written()).also(409),
         Doc::get("/guardrails/checks", "List the checks that guardrails may have").answer(catalog()),
