@@ -6,6 +6,7 @@
 //! reads it.
 
 pub mod accepted;
+mod analytics;
 mod api_keys;
 mod audit_logs;
 mod collections;
@@ -51,6 +52,7 @@ pub fn is_built(operation: &Operation) -> bool {
 /// Everything that has a handler, with its description.
 pub fn routes() -> Routes {
     Routes::default()
+        .merge(analytics::routes())
         .merge(audit_logs::routes())
         .merge(api_keys::routes())
         .merge(collections::routes())

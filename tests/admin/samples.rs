@@ -270,6 +270,8 @@ pub static FURTHER: &[&str] = &[
     "/integrations/{slug}/workspaces",
     "/integrations/{slug}/test",
     "/providers/types/{type}/test",
+    "/analytics/saved-filters",
+    "/analytics/saved-filters/{id}",
     "/feedback",
     "/feedback/{id}",
     "/logs",

@@ -1,6 +1,7 @@
 //! Every operation that is built, called once so that it succeeds: with status 200 and an answer as the document says.
 //! What nobody calls here fails the test, so a new operation brings its call.
 
+use crate::analytics::COUNTING;
 use crate::document::Document;
 use crate::log_exports::Place;
 use crate::logs::{at, store};
@@ -234,6 +235,7 @@ impl Caller<'_> {
         let given = format!("/feedback/{}", given["feedback_ids"][0].as_str().unwrap());
         self.call(&client, Method::PUT, &given, json!({ "value": 2 })).await;
         self.exports(place).await;
+        self.analytics().await;
         self.post("/logs/erase", json!({ "trace_id": "t", "mode": "delete" })).await;
     }
 
@@ -255,6 +257,19 @@ impl Caller<'_> {
         let (_, file) = link.split_once("/v1").unwrap();
         let file = self.send(&self.service.client(), &Method::GET, file, &Value::Null).await;
         assert!(file.text().lines().count() > 0, "{}", file.text());
+    }
+
+    async fn analytics(&mut self) {
+        const SAVED: &str = "/analytics/saved-filters";
+        let time = "time_of_generation_min=2026-01-01T00:00:00Z&time_of_generation_max=2036-01-01T00:00:00Z";
+        for path in COUNTING {
+            self.get(&format!("{path}?{time}")).await;
+        }
+        let made = self.post(SAVED, json!({ "name": "Failed", "filters": { "status_code": "500" } })).await;
+        self.get(SAVED).await;
+        let path = format!("{SAVED}/{}", made["id"].as_str().unwrap());
+        self.put(&path, json!({ "name": "All" })).await;
+        self.delete(&path, Value::Null).await;
     }
 
     async fn public(&mut self) {
