@@ -2,9 +2,13 @@
 //! which credential, under which name of the model. A stored credential is bound to the address it was stored for.
 
 mod misnamed;
+mod sent_fields;
+
+pub(crate) use sent_fields::extras;
 
 use crate::catalog::account::described_account;
 use crate::catalog::choose_plan::{SAVED_ONLY, blocks_inline};
+use crate::catalog::inference_profiles::{InferenceProfiles, ProfileKey};
 use crate::catalog::placement::PlacementFields;
 use crate::catalog::providers::{Provider, Providers};
 use crate::catalog::secrets::mapping::{check_hosts, mapped};
@@ -16,10 +20,11 @@ use crate::net::dial::{Dialer, Origin};
 use crate::realtime;
 use crate::refusal::Refusal;
 use crate::request::headers::GatewayHeaders;
-use crate::routing::plan::{Leaf, PLACING, ProviderSource, SENT};
+use crate::routing::plan::{Leaf, PLACING, ProviderSource};
 use crate::snapshot::Snapshot;
 use chrono::{DateTime, Utc};
-use http::{HeaderName, HeaderValue};
+use http::HeaderValue;
+use sent_fields::is_meant_for;
 use serde_json::Value;
 use shared::config::Placement;
 use shared::model::IntegrationModel;
@@ -28,7 +33,7 @@ use shared::seal::data_key::DataKey;
 use shared::seal::{SealError, Sealed, Sealer};
 use std::borrow::Cow;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 const OTHER_ADDRESS: &str = "a stored credential goes to its own address alone";
 const NO_PROVIDER: &str = "it holds a credential and does not name the provider that the credential is for";
@@ -40,6 +45,7 @@ pub struct TargetResolver<'e> {
     pub hosts: &'e Hosts,
     pub dialer: &'e Dialer,
     pub sealer: &'e Arc<Sealer>,
+    pub profiles: &'e InferenceProfiles,
     pub first_byte: Duration,
     pub stream_idle: Duration,
     pub now: DateTime<Utc>,
@@ -62,11 +68,16 @@ impl TargetResolver<'_> {
         if let Some(what) = leaf.unsupported {
             return Err(Refusal::not_implemented(what));
         }
-        match &leaf.source {
+        let mut resolved = match &leaf.source {
             ProviderSource::Named(name) => self.named(name, leaf, headers, model).map(plain),
             ProviderSource::Stored(slug) => self.stored(slug, leaf, headers, caller, model),
             ProviderSource::Request => self.requested(leaf, headers, caller, model),
+        }?;
+        let named = resolved.model.as_deref().or(model);
+        if let Some(key) = ProfileKey::new(caller.workspace.id.uuid(), &resolved.target, named) {
+            resolved.target.called = self.profiles.known(&key, Instant::now());
         }
+        Ok(resolved)
     }
 
     /// The model may name the provider; else the headers do.
@@ -136,9 +147,12 @@ impl TargetResolver<'_> {
         let said = PlacementFields { config: Some(&*placement), ..place };
         let account = described_account(&provider, &said, key.as_ref()).map(|account| account.map(Arc::new));
         let credential = Credential::Given(key);
-        let called = place.fallback_model().map(str::to_owned);
+        let said_model = place.get("azure_model_name").filter(|_| provider.name == "azure-openai");
+        let called = place.fallback_model().or(said_model).map(str::to_owned);
+        let in_header = |field: &str| place.headers.filter(|_| is_meant_for(&provider.name, field))?.placement(field);
+        let sent = extras(leaf, |field| in_header(field).map(Cow::Borrowed));
         let target = self.target(provider, origin, leaf, headers)?;
-        Ok(Target { credential, account, headers: extras(leaf, |_| None), placed, called, ..target })
+        Ok(Target { credential, account, headers: sent, placed, called, ..target })
     }
 
     fn stored(
@@ -335,18 +349,6 @@ fn own_credential(headers: &GatewayHeaders<'_>, provider: &str) -> Option<Header
     let sent = sent.find(|value| Some(strip_bearer(value)) != service_key).cloned();
     let offered = || headers.websocket_key.and_then(realtime::key).filter(|key| Some(*key) != service_key);
     sent.or_else(|| HeaderValue::from_bytes(offered()?).ok())
-}
-
-pub(crate) fn extras<'v>(
-    leaf: &'v Leaf,
-    stored: impl Fn(&str) -> Option<Cow<'v, str>>,
-) -> Vec<(HeaderName, HeaderValue)> {
-    let value = |field: &str| leaf.placement.text(field).map(Cow::Borrowed).or_else(|| stored(field));
-    let found = SENT.iter().filter_map(|(field, header)| {
-        let value = HeaderValue::try_from(value(field)?.as_ref()).ok()?;
-        Some((HeaderName::from_static(header), value))
-    });
-    found.collect()
 }
 
 fn text(value: Option<&HeaderValue>) -> Result<Option<&str>, Refusal> {
