@@ -177,8 +177,7 @@ async fn a_service_account_is_logged_in_once_and_its_token_is_sent() {
         "token_uri": format!("{}/token", login.url()),
     });
     let account = json!({
-        "vertex_auth_type": "serviceAccount", "vertex_region": "us-central1", "vertex_project_id": "project",
-        "vertex_service_account_json": file,
+        "vertex_auth_type": "serviceAccount", "vertex_region": "us-central1", "vertex_service_account_json": file,
     });
     integrate(&stack, "vertex", "vertex-ai", stack.mock.origin(), account).await;
     let client = application(&stack).with("x-gateway-provider", "@vertex");
@@ -186,6 +185,7 @@ async fn a_service_account_is_logged_in_once_and_its_token_is_sent() {
     for _ in 0..3 {
         assert_eq!(ask(&client, "gemini-2.0-flash").await.status, 200);
         assert_eq!(last(&stack).header("authorization"), format!("Bearer {TOKEN}"));
+        assert!(last(&stack).path.starts_with("/v1/projects/project/locations/"), "that of its key file");
     }
     let relayed = client.post("/elsewhere", &json!({ "a": 1 })).await;
     assert_eq!(relayed.status, 200, "{}", relayed.text());

@@ -6,7 +6,7 @@ mod sent_fields;
 
 pub(crate) use sent_fields::extras;
 
-use crate::catalog::account::described_account;
+use crate::catalog::account::{complete_project, described_account, service_project, stored_project};
 use crate::catalog::choose_plan::{SAVED_ONLY, blocks_inline};
 use crate::catalog::inference_profiles::{InferenceProfiles, ProfileKey};
 use crate::catalog::placement::PlacementFields;
@@ -139,12 +139,13 @@ impl TargetResolver<'_> {
                 None => self.own_origin(&provider, &place)?,
             },
         };
-        let placed = place.placed(&provider.row);
+        let mut placed = place.placed(&provider.row);
         let placement = self.placement(leaf)?;
         let key = placement.text("api_key").map(HeaderValue::try_from).transpose();
         let key = key.map_err(|_| Refusal::invalid_config("api_key is no header value".into()))?;
         let key = key.or_else(|| own_credential(headers, name));
         let said = PlacementFields { config: Some(&*placement), ..place };
+        complete_project(&mut placed, &provider, || service_project(&said));
         let account = described_account(&provider, &said, key.as_ref()).map(|account| account.map(Arc::new));
         let credential = Credential::Given(key);
         let said_model = place.get("azure_model_name").filter(|_| provider.name == "azure-openai");
@@ -182,25 +183,27 @@ impl TargetResolver<'_> {
         };
         let provider = varied(provider, &place);
         let home = self.home(&entry, known.as_deref(), &provider, &place)?;
-        let placed = place.placed(&provider.row);
+        let mut placed = place.placed(&provider.row);
         let origin = self.bound_to(home, leaf, headers)?;
         check_hosts(&mapped, integration, &origin, &provider)?;
         let own = |name: &str| integration.configurations.get(name).and_then(Value::as_str).map(Cow::Borrowed);
+        let stored = Stored {
+            provider: entry.provider.clone(),
+            data_key: self.data_key(integration.sealed.as_ref()),
+            model: known.filter(|model| model.sealed.is_some()).map(|model| {
+                let data_key = self.data_key(model.sealed.as_ref());
+                (model, data_key)
+            }),
+            mapped,
+            sealer: self.sealer.clone(),
+            integration: entry.integration.clone(),
+        };
+        complete_project(&mut placed, &provider, || stored_project(integration, &stored.open().ok()?));
         let target = Target {
             headers: extras(leaf, own),
             placed,
             called: place.fallback_model().map(str::to_owned),
-            credential: Credential::Stored(Arc::new(Stored {
-                provider: entry.provider.clone(),
-                data_key: self.data_key(integration.sealed.as_ref()),
-                model: known.filter(|model| model.sealed.is_some()).map(|model| {
-                    let data_key = self.data_key(model.sealed.as_ref());
-                    (model, data_key)
-                }),
-                mapped,
-                sealer: self.sealer.clone(),
-                integration: entry.integration.clone(),
-            })),
+            credential: Credential::Stored(Arc::new(stored)),
             ..self.target(provider, origin, leaf, headers)?
         };
         Ok(Resolved { target, model: bare.map(str::to_owned) })

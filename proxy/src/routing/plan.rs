@@ -128,6 +128,7 @@ pub static PLACING: &[&str] = &[
     "azure_api_version",
     "azure_auth_mode",
     "azure_deployment_id",
+    "azure_deployment_name",
     "azure_entra_client_id",
     "azure_entra_client_secret",
     "azure_entra_scope",
