@@ -139,7 +139,7 @@ impl Engine {
             let sent = SentBody::new(read.text, read.fields, None).at(errand.endpoint);
             let model = read.fields.text("model");
             let learnt = self.with_foundation(target, model.as_deref(), workspace, None).await;
-            let priced = (learnt.as_ref().unwrap_or(target), model.as_deref());
+            let priced = (learnt.as_deref().unwrap_or(target), model.as_deref());
             return Ok(self.admitter.amounts(family, &sent, needs, Some(priced)).await);
         }
         let mut dearest: Option<Amounts> = None;
@@ -149,7 +149,7 @@ impl Engine {
                 for PossibleTarget { leaf, target, model } in self.possible(head, errand, read.fields)? {
                     let sent = SentBody::new(read.text, read.fields, Some(&leaf.edits)).at(errand.endpoint);
                     let learnt = self.with_foundation(&target, model.as_deref(), workspace, Some(latest)).await;
-                    let priced = (learnt.as_ref().unwrap_or(&target), model.as_deref());
+                    let priced = (learnt.as_deref().unwrap_or(&target), model.as_deref());
                     add(self.admitter.amounts(family, &sent, needs, Some(priced)).await);
                 }
             }

@@ -196,7 +196,7 @@ impl Engine {
                 beside(client, visit, Box::pin(self.with_foundation(target, named, workspace, deadline))).await?
             }
         };
-        let target = learnt.as_ref().unwrap_or(target);
+        let target = learnt.as_deref().unwrap_or(target);
         visit.turn_to(target, named);
         let read = ReadBody { text: body, fields };
         let is_admitted = visit.observer.is_attempt_admitted();

@@ -44,7 +44,7 @@ impl Engine {
         model: Option<&str>,
         workspace: Uuid,
         deadline: Option<Instant>,
-    ) -> Option<Target> {
+    ) -> Option<Box<Target>> {
         let key = ProfileKey::new(workspace, target, model)?;
         let (name, latest) = (key.name.clone(), Instant::now() + LIMIT);
         let kept = self.router.profiles.model(key, Instant::now());
@@ -53,7 +53,8 @@ impl Engine {
         let limit = deadline.map_or(latest, |deadline| deadline.min(latest));
         let told = with_deadline(limit, pin!(asking)).await.ok()?;
         let called = told.as_deref()?.to_owned();
-        Some(Target { called: Some(called), ..target.clone() })
+        // In a box, as all that is rare: every request would carry it.
+        Some(Box::new(Target { called: Some(called), ..target.clone() }))
     }
 
     async fn told_model(&self, target: &Target, name: &str, workspace: Uuid) -> Option<Box<str>> {
