@@ -29,6 +29,7 @@ use pingora_core::services::background::background_service;
 use pingora_core::services::listening::Service;
 use pingora_proxy::{HttpProxy, http_proxy};
 use proxy::admission::{Switches, Tariff};
+use proxy::catalog::inference_profiles::InferenceProfiles;
 use proxy::catalog::providers::Providers;
 use proxy::catalog::secrets::Secrets;
 use proxy::identity::deployment::DeploymentIdentity;
@@ -267,6 +268,7 @@ fn engine(
             dialer: dialer.clone(),
             sealer,
             aliases: aliases.clone(),
+            profiles: InferenceProfiles::default(),
             first_byte: Duration::from_millis(settings.upstream.upstream_first_byte_timeout_ms),
             stream_idle: Duration::from_millis(settings.upstream.upstream_stream_idle_timeout_ms),
             has_policies: settings.features.policy_enabled,

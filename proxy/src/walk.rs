@@ -21,6 +21,7 @@ mod call;
 pub mod circuits;
 pub mod explain;
 mod fair_turn;
+mod foundation_model;
 mod guard;
 pub mod guards;
 mod hedge;

@@ -32,6 +32,11 @@ const PLACEMENT: &[&str] = &[
     "databricks-",
     "byteplus-",
     "fireworks-",
+    "stability-client-",
+    "amz-server-side-encryption",
+    "amzn-sagemaker-",
+    "anthropic-aws-",
+    "mistral-",
     "provider-file-name",
     "provider-model",
 ];

@@ -14,6 +14,7 @@ use crate::net::dial::UpstreamRequest;
 use crate::realtime::Websocket;
 use crate::refusal::RefusalCode;
 use crate::request::headers::GatewayHeaders;
+use crate::request::path_spelling::canonical;
 use crate::request::request_id;
 use crate::routing::plan::Branch;
 use crate::snapshot::SavedConfig;
@@ -294,6 +295,7 @@ impl Log {
             sheet.piece(passed);
         }
         if let Some(attempt) = &mut self.attempt {
+            attempt.images = usage::images::made(&canonical(self.uri.path()), passed);
             attempt.reads(read, true);
         }
     }

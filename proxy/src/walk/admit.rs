@@ -13,6 +13,10 @@ use crate::visit::Visit;
 use chrono::Utc;
 use pingora_http::RequestHeader;
 use shared::providers::Family;
+use std::time::{Duration, Instant};
+
+/// How long a request waits for the models behind its targets, where it is only about their prices.
+const LEARNING: Duration = Duration::from_secs(3);
 
 /// A request whose body was read.
 #[derive(Clone, Copy)]
@@ -128,10 +132,15 @@ impl Engine {
         needs: Needs,
     ) -> Result<Amounts, Refusal> {
         let family = errand.endpoint.family();
+        let workspace = errand.caller.workspace.id.uuid();
+        // For the models of all targets together.
+        let latest = Instant::now() + LEARNING;
         if let Some(target) = &errand.first {
             let sent = SentBody::new(read.text, read.fields, None).at(errand.endpoint);
             let model = read.fields.text("model");
-            return Ok(self.admitter.amounts(family, &sent, needs, Some((target, model.as_deref()))).await);
+            let learnt = self.with_foundation(target, model.as_deref(), workspace, None).await;
+            let priced = (learnt.as_deref().unwrap_or(target), model.as_deref());
+            return Ok(self.admitter.amounts(family, &sent, needs, Some(priced)).await);
         }
         let mut dearest: Option<Amounts> = None;
         let mut add = |one: Amounts| dearest = Some(dearest.map_or(one, |dearest| dearest.or(one)));
@@ -139,7 +148,9 @@ impl Engine {
             true => {
                 for PossibleTarget { leaf, target, model } in self.possible(head, errand, read.fields)? {
                     let sent = SentBody::new(read.text, read.fields, Some(&leaf.edits)).at(errand.endpoint);
-                    add(self.admitter.amounts(family, &sent, needs, Some((&target, model.as_deref()))).await);
+                    let learnt = self.with_foundation(&target, model.as_deref(), workspace, Some(latest)).await;
+                    let priced = (learnt.as_deref().unwrap_or(&target), model.as_deref());
+                    add(self.admitter.amounts(family, &sent, needs, Some(priced)).await);
                 }
             }
             false => {

@@ -6,7 +6,7 @@ use super::call::{Call, HeldAnswer, NotCalled, refused};
 use super::fair_turn::Turn;
 use super::guard::GuardedTarget;
 use super::repair::repaired;
-use super::translate::TranslationInputs;
+use super::translate::{KeptTranslation, TranslationInputs};
 use super::{Engine, EngineRequest, moment};
 use crate::answer::{self, AnswerFailure, Ended, GuardedCall, StreamFrames, WireDialect, beside};
 use crate::identity::metadata::add_user;
@@ -111,6 +111,7 @@ impl Engine {
         let mut chance = rand::random::<f64>;
         let begun = Course::begin_retrying(&errand.plan, retry, &mut moment(facts, &errand.caller, &mut chance));
         let mut course = begun.map_err(refused)?;
+        let mut kept = None;
         // A heartbeat is a comment, which only server-sent events have.
         let takes_comments =
             fields.is_true("stream") && errand.frames().is_none_or(|frames| frames == StreamFrames::Events);
@@ -121,10 +122,10 @@ impl Engine {
             client.end_by(visit.routing.deadline);
             visit.answer.pulse.every = leaf.heartbeat.filter(|_| takes_comments);
             let tried = match self.router.guards.for_leaf(leaf, &errand.caller) {
-                None => self.try_target(client, visit, errand, leaf, body, fields, None).await,
+                None => self.try_target(client, visit, errand, leaf, body, fields, None, &mut kept).await,
                 Some(set) => {
                     let read = ReadBody { text: body, fields };
-                    Box::pin(self.try_guarded(client, visit, errand, leaf, read, body, set, guarded)).await
+                    Box::pin(self.try_guarded(client, visit, errand, leaf, read, body, set, guarded, &mut kept)).await
                 }
             };
             if matches!(tried, Err(Ended::ClientGone)) {
@@ -159,9 +160,12 @@ impl Engine {
         }
     }
 
-    #[expect(clippy::too_many_arguments, reason = "a target, a request, and what hooks said of it")]
-    pub(super) async fn try_target(
-        &self,
+    #[expect(
+        clippy::too_many_arguments,
+        reason = "a target, a request, what hooks said of it and what was written for it"
+    )]
+    pub(super) async fn try_target<'e>(
+        &'e self,
         client: &mut impl Downstream,
         visit: &mut Visit,
         errand: &EngineRequest,
@@ -169,6 +173,7 @@ impl Engine {
         body: &Bytes,
         fields: &Fields<'_>,
         guarded: Option<&Arc<GuardedCall>>,
+        kept: &mut Option<Box<KeptTranslation<'e>>>,
     ) -> Result<HeldAnswer, Ended> {
         let asked_for = requested_model(leaf, fields);
         let resolved;
@@ -183,6 +188,15 @@ impl Engine {
         };
         visit.routing.provider = Some(target.provider.label.clone());
         let named = model.or(asked_for.as_deref());
+        let workspace = errand.caller.workspace.id.uuid();
+        let learnt = match target.provider.row.inference_profiles {
+            None => None,
+            Some(_) => {
+                let deadline = visit.routing.deadline;
+                beside(client, visit, Box::pin(self.with_foundation(target, named, workspace, deadline))).await?
+            }
+        };
+        let target = learnt.as_deref().unwrap_or(target);
         visit.turn_to(target, named);
         let read = ReadBody { text: body, fields };
         let is_admitted = visit.observer.is_attempt_admitted();
@@ -208,27 +222,31 @@ impl Engine {
         let row = &target.provider.row;
         let family = errand.endpoint.family();
         let is_native = errand.endpoint.native_route().is_some();
-        let written = match row.native_path(family) {
-            Some(_) if !is_native => None,
-            _ => {
-                let request_id = visit.id().to_owned();
-                let asked = TranslationInputs {
-                    endpoint: errand.endpoint,
-                    target,
-                    body: &edited,
-                    model: named,
-                    user: fields.text("user"),
-                    is_strict: errand.is_strict && leaf.is_strict,
-                    capabilities: self.admitter.capabilities(target, named),
-                    anthropic_version: errand.meant.anthropic_version(target),
-                    request_id: &request_id,
-                    deadline: visit.routing.deadline,
-                };
-                let translating = Box::pin(self.translate(&asked, errand.caller.workspace.id.uuid()));
-                beside(client, visit, translating).await?.map_err(refused)?
-            }
-        };
-        let translated = written.as_ref().map(|written| &written.0);
+        let is_kept = kept.as_ref().is_some_and(|kept| kept.is_for(&visit.routing.option, target, named, body));
+        if !is_kept {
+            // What was written for another is given back first.
+            *kept = None;
+        }
+        if !is_kept && (is_native || row.native_path(family).is_none()) {
+            let request_id = visit.id().to_owned();
+            let asked = TranslationInputs {
+                endpoint: errand.endpoint,
+                target,
+                body: &edited,
+                model: named,
+                user: fields.text("user"),
+                is_strict: errand.is_strict && leaf.is_strict,
+                capabilities: self.admitter.capabilities(target, named),
+                anthropic_version: errand.meant.anthropic_version(target),
+                request_id: &request_id,
+                deadline: visit.routing.deadline,
+            };
+            let translating = Box::pin(self.translate(&asked, workspace));
+            let written = beside(client, visit, translating).await?.map_err(refused)?;
+            let option = &visit.routing.option;
+            *kept = written.map(|written| Box::new(KeptTranslation::new(written, option, target, named, body)));
+        }
+        let translated = kept.as_deref().map(KeptTranslation::call);
         match translated {
             Some(translated) => visit.drops(&translated.dropped),
             None if family == Family::Chat && !row.repairs.is_empty() => {

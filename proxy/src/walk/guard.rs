@@ -5,7 +5,7 @@
 use super::admit::ReadBody;
 use super::call::{HeldAnswer, refused};
 use super::guards::GuardSet;
-use super::translate::{LARGEST, memory_to_translate};
+use super::translate::{KeptTranslation, LARGEST, memory_to_translate};
 use super::{Engine, EngineRequest};
 use crate::answer::{AnswerSource, Ended, GuardedCall, HeldStart, HeldStream, Steps, StoredAnswer, WireDialect};
 use crate::answer::{soft_denial, with_results};
@@ -56,6 +56,7 @@ impl Engine {
         body: &Bytes,
         set: GuardSet,
         known: &mut Option<Box<GuardedTarget<'e>>>,
+        kept: &mut Option<Box<KeptTranslation<'e>>>,
     ) -> Result<HeldAnswer, Ended> {
         if errand.frames().is_some() {
             return Err(refused(Refusal::unguarded_route()));
@@ -78,10 +79,10 @@ impl Engine {
         // Answers of other routes are nobody's to look into, and may be large.
         let along = Some(call).filter(|call| call.shape != Shape::Other);
         match changed {
-            None => self.try_target(client, visit, errand, leaf, body, read.fields, along).await,
+            None => self.try_target(client, visit, errand, leaf, body, read.fields, along, kept).await,
             Some(changed) => {
                 let fields = Fields::parse_object(changed).map_err(refused)?;
-                self.try_target(client, visit, errand, leaf, changed, &fields, along).await
+                self.try_target(client, visit, errand, leaf, changed, &fields, along, kept).await
             }
         }
     }

@@ -3,6 +3,7 @@
 use super::{Admitter, Authenticator, BodyLimits, Engine, Guards, NextStep, Planner, ProviderCalls, Recorder, Router};
 use crate::admission::{Switches, Tariff};
 use crate::answer::Steps;
+use crate::catalog::inference_profiles::InferenceProfiles;
 use crate::catalog::providers::Providers;
 use crate::catalog::secrets::Secrets;
 use crate::identity::headers_to_metadata::HeadersToMetadata;
@@ -86,6 +87,7 @@ pub fn engine(journal: Option<&Path>, more_steps: fn(&mut Steps)) -> Engine {
             dialer,
             sealer,
             aliases: aliases.clone(),
+            profiles: InferenceProfiles::default(),
             guards: Guards::new(snapshot.clone(), metrics.guardrails.clone(), true),
             first_byte: long,
             stream_idle: long,

@@ -153,7 +153,8 @@ impl Passage {
         }
         match unsigned {
             Some(credential) => {
-                Box::pin(relay_signature::put(signing, &credential, &self.target, head)).await?;
+                let body = self.body.to_sign();
+                Box::pin(relay_signature::put(signing, &credential, &self.target, head, body.as_deref())).await?;
                 self.signed = Some((credential, head.headers.get(header::AUTHORIZATION).cloned()));
                 Ok(())
             }
@@ -172,7 +173,10 @@ impl Passage {
     /// another target can take its place.
     pub async fn await_credential(&self, signing: &Signing, sent: &RequestHeader) -> Result<(), Refusal> {
         match prepare::computed(&self.target)? {
-            Some(credential) => Box::pin(relay_signature::ready(signing, &credential, &self.target, sent)).await,
+            Some(credential) => {
+                let body = self.body.to_sign();
+                Box::pin(relay_signature::ready(signing, &credential, &self.target, sent, body.as_deref())).await
+            }
             None => Ok(()),
         }
     }
