@@ -40,6 +40,7 @@ pub mod journal;
 pub mod limits;
 pub mod metrics;
 pub mod net;
+pub mod prompts;
 pub mod realtime;
 pub mod refusal;
 pub mod request;
