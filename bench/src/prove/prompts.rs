@@ -4,6 +4,7 @@
 use super::client::{Caller, empty};
 use super::report::{Report, Spread, megabytes};
 use super::stack::Stack;
+use crate::process::Signal;
 use anyhow::{Context as _, ensure};
 use http::{Method, StatusCode};
 use serde_json::json;
@@ -57,6 +58,8 @@ pub async fn prove(prompts: u32, versions: u32, report: &mut Report) -> anyhow::
     report.figure("memory for each", format!("{:.1} KiB", grown as f64 / f64::from(prompts) / 1024.0));
     report.promise("a prompt takes little memory", grown / u64::from(prompts) <= MOST_BYTES_OF_ONE);
 
+    stack.proxy.signal(Signal::TERM)?;
+    stack.proxy.ended_within(PATIENCE).await?.context("the proxy does not leave")?;
     let begun = Instant::now();
     stack.restart_proxy().await?;
     until(&stack, prompts).await?;
