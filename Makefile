@@ -40,7 +40,7 @@ test: setup-test ## every test, against a Postgres of its own
 
 test-clients: setup-test ## only the Python and Node SDKs, against a stack of their own
 	@cargo build --locked --workspace $(BINS)
-	@exec $(TARGET)/debug/gateway-dev stack -- tests/clients/run
+	@exec env HEADER_PREFIX_ALIASES=x-portkey- $(TARGET)/debug/gateway-dev stack -- tests/clients/run
 
 test-openapi: setup-test ## only the interface against its own OpenAPI document
 	@cargo build --locked --workspace $(BINS)
