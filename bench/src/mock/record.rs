@@ -38,7 +38,6 @@ impl Recorded {
             "headers": headers_to_json(&self.headers),
             "body_bytes": self.body_bytes,
             "body_sha256": self.body_sha256,
-            "body": String::from_utf8_lossy(&self.body),
         })
     }
 }
