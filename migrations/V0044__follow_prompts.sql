@@ -109,11 +109,11 @@ CREATE FUNCTION serve_pinned_partials(organisation uuid, names text[]) RETURNS v
 LANGUAGE plpgsql SET search_path FROM CURRENT AS $$
 BEGIN
     PERFORM serve_partial_version(v.id)
-    FROM unnest(names) AS name
-    JOIN prompt_partials p ON p.organisation_id = organisation AND p.slug = split_part(name, '@', 1)
-    JOIN partial_versions v ON v.partial_id = p.id AND (v.number::text = split_part(name, '@', 2)
-        OR (split_part(name, '@', 2) = 'latest' AND v.id = p.latest_version_id))
-    WHERE strpos(name, '@') > 0;
+    FROM unnest(names) AS asked
+    JOIN prompt_partials p ON p.organisation_id = organisation AND p.slug = split_part(asked, '@', 1)
+    JOIN partial_versions v ON v.partial_id = p.id AND (v.number::text = split_part(asked, '@', 2)
+        OR (split_part(asked, '@', 2) = 'latest' AND v.id = p.latest_version_id))
+    WHERE strpos(asked, '@') > 0;
 END $$;
 
 CREATE FUNCTION serve_new_version() RETURNS trigger LANGUAGE plpgsql SET search_path FROM CURRENT AS $$
