@@ -4,6 +4,7 @@ use super::collection::Tracked;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use shared::model::{PartialVersion, PromptVersion};
 use shared::prompt::{ParsedPartial, PromptBody, PromptParts};
+use std::fmt;
 use std::sync::Arc;
 use tokio_postgres::Row;
 use uuid::Uuid;
@@ -15,7 +16,6 @@ pub enum VersionKey {
     Number(Uuid, i32),
 }
 
-#[derive(Debug)]
 pub struct ReadyVersion {
     pub row: PromptVersion,
     pub body: PromptBody,
@@ -35,6 +35,13 @@ impl ReadyVersion {
             tools: self.row.tools.as_ref(),
             tool_choice: self.row.tool_choice.as_ref(),
         }
+    }
+}
+
+/// As its row: not what the template says.
+impl fmt::Debug for ReadyVersion {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.row.fmt(f)
     }
 }
 
@@ -72,7 +79,6 @@ impl<'de> Deserialize<'de> for ReadyVersion {
     }
 }
 
-#[derive(Debug)]
 pub struct ReadyPartial {
     pub row: PartialVersion,
     pub parsed: Arc<ParsedPartial>,
@@ -81,6 +87,12 @@ pub struct ReadyPartial {
 impl ReadyPartial {
     pub(super) fn new(row: PartialVersion) -> anyhow::Result<Self> {
         Ok(Self { parsed: Arc::new(ParsedPartial::parse(&row.template)?), row })
+    }
+}
+
+impl fmt::Debug for ReadyPartial {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.row.fmt(f)
     }
 }
 

@@ -81,7 +81,9 @@ async fn prompts_run_while_postgres_is_away_and_from_the_copy_on_disk() {
          SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = '{name}'"
     );
     server.batch_execute(&away).await.unwrap();
-    stack.until("the proxy has noticed", async || run(&stack, &unknown, &json!({})).await.status == 503).await;
+    let failures = "gateway_snapshot_failures_total";
+    stack.until("the proxy notices", async || stack.metric(failures).await > Some(0.0)).await;
+    assert_eq!(run(&stack, &unknown, &json!({})).await.status, 503);
     for (reference, expected) in [(&prompt.slug, "One bye"), (&staged, "Two"), (&fetched, "Three")] {
         let answer = run(&stack, reference, &json!({})).await;
         assert_eq!(
