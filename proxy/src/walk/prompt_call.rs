@@ -73,7 +73,7 @@ impl Engine {
         share.grow(memory_to_translate(&sent))?;
         let Some(call) = &mut errand.prompt else { return Ok(sent) };
         let run = {
-            let user = user(&errand.metadata, &sent);
+            let user = user(&call.reference, &errand.metadata, &sent);
             let sticky = StickyKey { user: user.as_deref(), trace: trace(visit) };
             Arc::new(prompts::find(&self.snapshot, &errand.caller, &call.reference, sticky).await?)
         };
@@ -126,7 +126,7 @@ impl Engine {
             return Err(Refusal::body_too_large(LARGEST));
         }
         share.grow(memory_to_translate(sent))?;
-        let user = user(&errand.metadata, sent);
+        let user = user(reference, &errand.metadata, sent);
         let sticky = StickyKey { user: user.as_deref(), trace: trace(visit) };
         let run = Arc::new(prompts::find(&self.snapshot, &errand.caller, reference, sticky).await?);
         visit.routing.prompt = Some(run.clone());
@@ -144,10 +144,11 @@ fn takes_prompts(endpoint: Endpoint) -> bool {
     endpoint.native_route().is_none() && matches!(endpoint.family(), Family::Chat | Family::Complete)
 }
 
-/// Whose call it is, as far as it says so.
-fn user<'u>(metadata: &'u Map<String, Value>, sent: &'u [u8]) -> Option<Cow<'u, str>> {
+/// Whose call it is, as far as it says so. The body is looked into only where a label may mean several versions.
+fn user<'u>(reference: &str, metadata: &'u Map<String, Value>, sent: &'u [u8]) -> Option<Cow<'u, str>> {
     match metadata.get("_user").and_then(Value::as_str) {
         Some(user) => Some(Cow::Borrowed(user)),
+        None if !reference.contains('@') => None,
         None => Fields::parse_object(sent).ok()?.text("user"),
     }
 }
