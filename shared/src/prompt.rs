@@ -9,4 +9,4 @@ mod tests;
 
 pub use body::PromptBody;
 pub use reference::{VersionName, split_reference};
-pub use render::{PartialSet, PromptParts, RenderError, RenderRequest, render};
+pub use render::{ParsedPartial, PartialSet, PromptParts, RenderError, RenderRequest, render, render_within};

@@ -32,6 +32,7 @@ mod model_lists;
 mod models;
 mod operators;
 mod outbound;
+mod prompts;
 mod provider_headers;
 mod provider_metrics;
 mod providers;
