@@ -2,6 +2,7 @@
 //! its model and tools, what the template became, and last what the call itself says.
 
 use super::PromptBody;
+use super::variables::{self, DeclaredVariable, VariableFault};
 use crate::template::{Components, Partials, Template, TemplateError};
 use serde_json::{Map, Value};
 use std::collections::{BTreeSet, HashMap};
@@ -21,6 +22,9 @@ pub enum RenderError {
     TooManyPartials,
     #[error("variables: must be an object")]
     Variables,
+    /// One that the version declares.
+    #[error(transparent)]
+    Variable(#[from] VariableFault),
     #[error("hyperparameters: must not be nested; send each at the root of the body")]
     Nested,
 }
@@ -35,6 +39,8 @@ pub struct PromptParts<'a> {
     pub functions: Option<&'a Value>,
     pub tools: Option<&'a Value>,
     pub tool_choice: Option<&'a Value>,
+    /// Variables that are checked before they are filled in; empty for none.
+    pub declared: &'a [DeclaredVariable],
 }
 
 /// What a call brings.
@@ -109,13 +115,14 @@ pub fn render(
     request: RenderRequest,
     partials: &PartialSet,
 ) -> Result<Map<String, Value>, RenderError> {
-    let names = variable_names(parts.body, partials);
+    let names = variable_names(parts, partials);
     let (mut values, mut data) = (Map::new(), Map::new());
     for (name, value) in parts.parameters {
         let target = if names.contains(name) { &mut values } else { &mut data };
         target.insert(name.clone(), value.clone());
     }
     values.extend(request.variables);
+    variables::check(parts.declared, &values)?;
     if let Some(model) = parts.model {
         data.insert("model".into(), model.into());
     }
@@ -130,10 +137,11 @@ pub fn render(
 }
 
 /// Parameters of these names are default values and nothing for the model: the variables and sections of the template and
-/// of its partials, by the first part of a dotted name.
-fn variable_names(body: &PromptBody, partials: &PartialSet) -> BTreeSet<String> {
+/// of its partials, and what is declared, by the first part of a dotted name.
+fn variable_names(parts: &PromptParts<'_>, partials: &PartialSet) -> BTreeSet<String> {
     let inner = partials.templates.values().map(Template::components);
-    let all = std::iter::once(body.components()).chain(inner);
+    let all = std::iter::once(parts.body.components()).chain(inner);
     let names = all.flat_map(|one| one.variables.into_iter().chain(one.sections));
+    let names = names.chain(parts.declared.iter().map(|one| one.name.clone()));
     names.filter_map(|name| name.split('.').next().map(str::to_owned)).collect()
 }
