@@ -4,14 +4,20 @@
 //! from others; no key moves between the others.
 
 use sha2::{Digest as _, Sha256};
+use uuid::Uuid;
 
 /// Versions that one label may point to, and the weight of each.
 pub const MOST_PARTS: usize = 20;
 pub const LARGEST_WEIGHT: u32 = 1_000_000;
 
+/// What calls stick by: the user (`_user` of the metadata) or else the trace. With prompt and label, so that one user
+/// does not meet the same side of every split.
+pub fn sticky_key(prompt: Uuid, label: &str, user_or_trace: &str) -> String {
+    format!("{prompt}/{label}/{user_or_trace}")
+}
+
 /// The version of a `(version, weight)` list that this key always meets, as long as the list stays. None of an empty
-/// list; where nothing has any weight, the first. `sticky_key` should name the prompt and the label beside the user or
-/// trace, or one user meets the same side of every split.
+/// list; where nothing has any weight, the first.
 pub fn choose(versions: &[(i32, u32)], sticky_key: &str) -> Option<i32> {
     let first = versions.first().map(|(version, _)| *version);
     if versions.len() < 2 {

@@ -175,7 +175,7 @@ fn declared_variables_are_checked_with_their_default_values() {
     ] {
         let refused = case.rendered(json!({ "variables": variables }));
         let Err(RenderError::Variable(fault)) = refused else { panic!("{variables}: {refused:?}") };
-        assert_eq!(fault.name(), named, "{variables}");
+        assert_eq!(fault.name, named, "{variables}");
     }
     let free = Case { declared: Vec::new(), ..case };
     assert_eq!(content(&free.rendered(json!({})).unwrap()), "  Oslo", "nothing is checked unless it is declared");

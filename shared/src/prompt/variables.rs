@@ -68,32 +68,30 @@ impl fmt::Display for VariableType {
 
 /// What is wrong with one variable of a call. Its value is not repeated: it may be anybody's data.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum VariableFault {
-    #[error("variables.{name}: is required by this prompt")]
-    Missing { name: String },
-    #[error("variables.{name}: must be {expected}")]
-    Mistyped { name: String, expected: VariableType },
+#[error("variables.{name}: {problem}")]
+pub struct VariableFault {
+    pub name: String,
+    pub problem: VariableProblem,
 }
 
-impl VariableFault {
-    pub fn name(&self) -> &str {
-        match self {
-            Self::Missing { name } | Self::Mistyped { name, .. } => name,
-        }
-    }
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum VariableProblem {
+    #[error("is required by this prompt")]
+    Missing,
+    #[error("must be {0}")]
+    Mistyped(VariableType),
 }
 
 /// `values` are those of the call over the version's default values. The first fault, in the order of declaration; null
 /// is no value.
 pub fn check(declared: &[DeclaredVariable], values: &Map<String, Value>) -> Result<(), VariableFault> {
     for DeclaredVariable { name, kind, required } in declared {
-        match find(name, values).filter(|value| !value.is_null()) {
-            None if *required => return Err(VariableFault::Missing { name: name.clone() }),
-            Some(value) if !kind.admits(value) => {
-                return Err(VariableFault::Mistyped { name: name.clone(), expected: *kind });
-            }
-            None | Some(_) => {}
-        }
+        let problem = match find(name, values).filter(|value| !value.is_null()) {
+            None if *required => VariableProblem::Missing,
+            Some(value) if !kind.admits(value) => VariableProblem::Mistyped(*kind),
+            None | Some(_) => continue,
+        };
+        return Err(VariableFault { name: name.clone(), problem });
     }
     Ok(())
 }
@@ -122,8 +120,9 @@ mod tests {
             "none": null,
         });
         let values = values.as_object().unwrap();
-        let mistyped = |name: &str, expected| Err(VariableFault::Mistyped { name: name.into(), expected });
-        let missing = |name: &str| Err(VariableFault::Missing { name: name.into() });
+        let fault = |name: &str, problem| Err(VariableFault { name: name.into(), problem });
+        let mistyped = |name: &str, expected| fault(name, VariableProblem::Mistyped(expected));
+        let missing = |name: &str| fault(name, VariableProblem::Missing);
         for (variable, expected) in [
             (declared("text", String, true), Ok(())),
             (declared("text", Number, false), mistyped("text", Number)),
