@@ -36,6 +36,7 @@ mod raw;
 mod realtime;
 mod recipes;
 mod relay;
+mod rendered_prompts;
 mod routing;
 mod secrets;
 mod signed;
