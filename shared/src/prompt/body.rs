@@ -52,8 +52,13 @@ impl PromptBody {
             (false, true) => Kind::Messages,
             (false, false) => Kind::Text,
         };
-        let parsed = json.filter(|_| kind != Kind::Text).and_then(|json| node(json).ok());
-        Ok(Self { kind, template: parsed.map_or(BodyTemplate::Text(whole), BodyTemplate::Json) })
+        let template = match json.filter(|_| kind != Kind::Text).map(node) {
+            Some(Ok(node)) => BodyTemplate::Json(node),
+            // A section may span several texts: it becomes JSON only when it is filled in.
+            None | Some(Err(TemplateError::OpenSection(_) | TemplateError::Unopened(_))) => BodyTemplate::Text(whole),
+            Some(Err(error)) => return Err(error),
+        };
+        Ok(Self { kind, template })
     }
 
     /// What it asks for.

@@ -99,6 +99,18 @@ fn a_text_a_raw_body_and_messages_in_sections_have_their_own_shapes() {
 }
 
 #[test]
+fn a_section_may_span_messages_and_a_tag_may_not() {
+    let spanning = r#"[{"role":"user","content":"{{#yes}}a"},{"role":"user","content":"b{{/yes}}"}]"#;
+    let spanning = Case { template: spanning.into(), ..Case::messages("") };
+    let rendered = spanning.rendered(json!({ "variables": { "yes": true } })).unwrap();
+    assert_eq!((content(&rendered), rendered["messages"].as_array().unwrap().len()), ("a", 2));
+    let empty = json!([{ "role": "user", "content": "{{\r}}" }]).to_string();
+    for template in [r#"[{"role":"user","content":"{{a"},{"role":"user","content":"b}}"}]"#, &empty] {
+        assert!(PromptBody::parse(template, false).is_err(), "{template}");
+    }
+}
+
+#[test]
 fn partials_are_put_in_by_name_and_bring_their_variables() {
     let case = Case {
         partials: &[("tone", "Be \"{{mood}}\".\n{{>end}}"), ("end", "Bye."), ("tone@2", "two")],
