@@ -5,7 +5,7 @@ use crate::refusal::Refusal;
 use crate::snapshot::{NotFetched, ReadyPartial, ReadyVersion, Snapshot, VersionKey};
 use http::HeaderValue;
 use shared::model::{Prompt, PromptLabel};
-use shared::prompt::{PartialSet, VersionName, split_reference};
+use shared::prompt::{PartialSet, VersionName, split, split_reference};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use uuid::Uuid;
@@ -48,8 +48,8 @@ pub async fn find(
         VersionName::Id(id) => VersionKey::Id(id),
         VersionName::Number(number) => numbered(prompt.id, number, prompt.latest_version).ok_or_else(unknown)?,
         VersionName::Label(label) => {
-            let label = snapshot.prompt_label(&prompt, label).ok_or_else(unknown)?;
-            VersionKey::Id(choose_version(&label, sticky))
+            let found = snapshot.prompt_label(&prompt, label).ok_or_else(unknown)?;
+            VersionKey::Id(choose_version(&found, label, sticky))
         }
     };
     let version = match snapshot.prompt_version(&prompt, key) {
@@ -64,9 +64,14 @@ pub async fn find(
     Ok(PromptRun { prompt, version, provider })
 }
 
-/// Which version a label means for a call. It points to one.
-fn choose_version(label: &PromptLabel, _: StickyKey<'_>) -> Uuid {
-    label.version_id
+/// Which version a label means for a call: of several, the one that its user or trace stays with.
+fn choose_version(label: &PromptLabel, name: &str, sticky: StickyKey<'_>) -> Uuid {
+    let Some(parts) = &label.split else { return label.version_id };
+    let weights: Vec<(i32, u32)> = parts.iter().map(|part| (part.version, part.weight)).collect();
+    let who = sticky.user.unwrap_or(sticky.trace);
+    let chosen = split::choose(&weights, &split::sticky_key(label.prompt_id, name, who));
+    let part = parts.iter().find(|part| Some(part.version) == chosen);
+    part.map_or(label.version_id, |part| part.version_id)
 }
 
 /// No number between the first and the latest is left out, so that nobody is asked about one that does not exist.
