@@ -6,11 +6,20 @@
 //! - `memory`: entries in this process, weighed and fair between workspaces
 //! - `store`: the one type that the walk asks: memory, and what is behind it
 //! - `flight`: equal requests that wait for one call
+//! - `keeper`: gathers an answer while it is delivered
 //! - `replay`: a kept answer as the client of this request wants it: whole, or as a stream
 
+pub mod eligible;
 pub mod entry;
+pub mod flight;
+pub mod keeper;
+pub mod key;
 pub mod memory;
+pub mod replay;
 pub mod store;
 
+pub use eligible::{CacheFacts, CacheHeaders, Caching};
 pub use entry::{CacheKey, Entry, Tags};
+pub use flight::{Boarding, Flight};
+pub use keeper::{AnswerForm, Keeper, KeptAs, KeptBody};
 pub use store::{Cache, Found};

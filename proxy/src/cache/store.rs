@@ -2,10 +2,11 @@
 //! type alone, so that another store changes nothing of it.
 
 use super::entry::{CacheKey, Entry};
+use super::flight::{Boarding, Flights};
 use super::memory::Memory;
 use shared::id::OrganisationId;
 use std::sync::Arc;
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 /// What a store says of a key.
 #[derive(Debug, Clone)]
@@ -18,11 +19,12 @@ pub enum Found {
 
 pub struct Cache {
     memory: Memory,
+    flights: Arc<Flights>,
 }
 
 impl Cache {
     pub fn new(max_bytes: usize) -> Self {
-        Self { memory: Memory::new(max_bytes) }
+        Self { memory: Memory::new(max_bytes), flights: Arc::default() }
     }
 
     pub async fn find(&self, _organisation: OrganisationId, key: &CacheKey) -> Found {
@@ -36,6 +38,11 @@ impl Cache {
         self.memory.store(key, Arc::new(entry), now_ms());
     }
 
+    /// To ask for what is not there, or to wait for somebody who does.
+    pub fn board(&self, key: CacheKey) -> Boarding {
+        self.flights.board(key)
+    }
+
     /// Beyond this many bytes an answer is not kept.
     pub fn largest_entry(&self) -> usize {
         self.memory.largest_entry()
@@ -45,8 +52,16 @@ impl Cache {
         &self.memory
     }
 
-    /// Takes out what has expired.
-    pub fn sweep(&self) {
+    /// Takes out what has expired, now and then. Apart from the threads that carry requests.
+    pub async fn run(&self) {
+        const EVERY: Duration = Duration::from_secs(30);
+        loop {
+            tokio::time::sleep(EVERY).await;
+            self.sweep();
+        }
+    }
+
+    fn sweep(&self) {
         let now = now_ms();
         self.memory.retain(|_, entry| !entry.is_expired(now));
     }
