@@ -20,7 +20,6 @@ use crate::catalog::target::{Credential, Target};
 use crate::codecs::{AnswerOptions, Codec};
 use crate::conversation::WireFormat;
 use crate::journal::CacheStatus;
-use crate::journal::usage::rough_tokens;
 use crate::net::downstream::Downstream;
 use crate::refusal::Refusal;
 use crate::request::body::Fields;
@@ -165,7 +164,7 @@ impl Engine {
             tags: Tags::new(namespace, config, &asked.errand.metadata),
             max_age: asked.caching.max_age,
             form: asked.form(visit.id()),
-            asked_tokens: rough_tokens(asked.edited),
+            asked: asked.edited.clone(),
         };
         Ok(LookedUp::Miss(Some(Box::new(Keeper::new(self.cache.clone(), kept, flight)))))
     }
