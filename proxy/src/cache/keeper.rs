@@ -146,7 +146,7 @@ impl Keeper {
             (Gathered::Nothing | Gathered::Spoilt, _) => None,
         };
         self.gathered = match whole {
-            Some(whole) if whole.len() <= self.cache.largest_entry() => Gathered::Plain(BytesMut::from(whole.as_ref())),
+            Some(whole) if whole.len() <= self.cache.largest_entry() => Gathered::Plain(vec![whole], 0),
             _ => Gathered::Spoilt,
         };
     }
