@@ -13,6 +13,3 @@ CREATE TABLE saved_filters (
     FOREIGN KEY (organisation_id, workspace_id) REFERENCES workspaces (organisation_id, id)
 );
 CREATE INDEX saved_filters_organisation ON saved_filters (organisation_id, created_at);
-
--- What a hit of the cache would have cost, in US cents: priced from the usage of the answer that was kept. Null without a hit.
-ALTER TABLE request_logs ADD COLUMN IF NOT EXISTS cache_saved_cost numeric(24, 10);

@@ -211,6 +211,13 @@ impl Place {
         // First, so that it is always this thread that reads the prices, and not now and then the one that ships.
         process.answers(&limited).await?;
         process.answers(&engine).await?;
+        let mut hit = limited.clone();
+        hit.headers.push(("x-gateway-cache", "simple".into()));
+        process.answers(&hit).await?;
+        let mut miss = hit.clone();
+        // It is kept each time, and never looked for: the load sends one body.
+        miss.headers.push(("x-gateway-cache-force-refresh", "true".into()));
+        process.answers(&miss).await?;
         let relay = Request { path: RELAY_PATH, ..engine.clone() };
         process.answers(&relay).await?;
         let routed = Request { headers: routed(upstream, store), ..engine.clone() };
@@ -221,7 +228,7 @@ impl Place {
         }
         let prompt = prompt::request(&engine)?;
         process.answers(&prompt).await?;
-        Ok((process, Lanes { engine, routed, relay, limited, prompt, translation }))
+        Ok((process, Lanes { engine, routed, relay, limited, prompt, hit, miss, translation }))
     }
 }
 
@@ -235,6 +242,9 @@ pub struct Lanes {
     pub limited: Request,
     /// A stored prompt that becomes the same chat.
     pub prompt: Request,
+    /// The same, answered from the cache; and put into it.
+    pub hit: Request,
+    pub miss: Request,
     /// To a provider of another format, and what that is held against.
     pub translation: [(&'static str, Request); 5],
 }

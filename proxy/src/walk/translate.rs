@@ -8,6 +8,7 @@ mod kept_translation;
 mod memory;
 mod place;
 
+pub(super) use answer_id::answer_id;
 pub(super) use explained::explained;
 pub(super) use kept_translation::KeptTranslation;
 pub(super) use memory::memory_to_translate;
@@ -25,7 +26,6 @@ use crate::request::classify::Endpoint;
 use crate::request::native_route::NativeRoute;
 use crate::request::receive::MemoryShare;
 use crate::walk::Engine;
-use answer_id::answer_id;
 use bytes::Bytes;
 use http::HeaderValue;
 use serde_json::{Map, Value};

@@ -106,6 +106,9 @@ impl Log {
             prompt_id: facts.prompt.map(|run| run.prompt.id),
             prompt_version_id: facts.prompt.map(|run| run.version.row.id),
             prompt_slug: facts.prompt.map(|run| cut_bytes(&run.prompt.slug, text_bounds::SLUG)),
+            cache_status: facts.cache.status,
+            cache_type: facts.cache.mode,
+            cache_time: millis(facts.cache.took),
         };
         self.journal.append_with(&record, body.as_ref());
         estimate
@@ -115,7 +118,7 @@ impl Log {
     /// whoever counts them. Whoever received half of a stream pays for half of it. A session
     /// has its own guess.
     fn estimate(&self, attempt: &mut Attempt, id: Uuid, status: u16) -> Option<(u64, u64)> {
-        if attempt.unheard.is_some() {
+        if attempt.unheard.is_some() || attempt.is_hit {
             return attempt.unheard;
         }
         let (rough, answered) = match attempt.is_stream {
