@@ -6,6 +6,7 @@
 //! away. To follow a further table, say what it is in `tables`, and add a field and its line in `collections`.
 
 pub mod backoff;
+mod cache_purges;
 pub mod collection;
 pub mod disk;
 pub mod disk_keeper;
@@ -33,8 +34,9 @@ use collection::{Collection, Followed, Incoming, Merged};
 use disk::SnapshotView;
 use policies::ByWorkspace;
 use shared::model::{
-    ApiKey, Deployment, Guardrail, GuardrailVersion, Integration, IntegrationModel, IntegrationWorkspace, Organisation,
-    Person, Plugin, PolicyEntity, Provider, RateLimitsPolicy, SecretReference, UsageLimitsPolicy, Workspace,
+    ApiKey, CachePurge, Deployment, Guardrail, GuardrailVersion, Integration, IntegrationModel, IntegrationWorkspace,
+    Organisation, Person, Plugin, PolicyEntity, Provider, RateLimitsPolicy, SecretReference, UsageLimitsPolicy,
+    Workspace,
 };
 use shared::seal::data_key::DataKey;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -57,6 +59,7 @@ pub struct Snapshot {
     guardrails: Collection<Guardrail>,
     guardrail_versions: Collection<GuardrailVersion>,
     plugins: Collection<Plugin>,
+    cache_purges: Collection<CachePurge>,
     rate_policies: Collection<RateLimitsPolicy>,
     usage_policies: Collection<UsageLimitsPolicy>,
     policy_entities: Collection<PolicyEntity>,
@@ -91,6 +94,7 @@ impl Snapshot {
             guardrails: Collection::empty(),
             guardrail_versions: Collection::empty(),
             plugins: Collection::empty(),
+            cache_purges: Collection::empty(),
             rate_policies: Collection::empty(),
             usage_policies: Collection::empty(),
             policy_entities: Collection::empty(),
@@ -107,7 +111,7 @@ impl Snapshot {
     }
 
     /// Every table the proxy follows, in the order they are read.
-    pub fn collections(&self) -> [&dyn Followed; 18] {
+    pub fn collections(&self) -> [&dyn Followed; 19] {
         [
             &self.organisations,
             &self.workspaces,
@@ -127,6 +131,7 @@ impl Snapshot {
             &self.rate_policies,
             &self.usage_policies,
             &self.policy_entities,
+            &self.cache_purges,
         ]
     }
 
