@@ -8,6 +8,7 @@
 pub mod accepted;
 mod api_keys;
 mod audit_logs;
+mod cache;
 mod collections;
 mod configs;
 mod deployments;
@@ -53,6 +54,7 @@ pub fn routes() -> Routes {
     Routes::default()
         .merge(audit_logs::routes())
         .merge(api_keys::routes())
+        .merge(cache::routes())
         .merge(collections::routes())
         .merge(configs::routes())
         .merge(deployments::routes())

@@ -7,6 +7,7 @@ mod audit;
 mod authentication;
 mod body_limits;
 mod bootstrap;
+mod cache;
 mod canary;
 mod change_feed;
 mod concurrency;

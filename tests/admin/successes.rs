@@ -235,6 +235,7 @@ impl Caller<'_> {
         self.call(&client, Method::PUT, &given, json!({ "value": 2 })).await;
         self.exports(place).await;
         self.post("/logs/erase", json!({ "trace_id": "t", "mode": "delete" })).await;
+        self.call(&client, Method::DELETE, "/cache", json!({ "namespace": "team-a" })).await;
     }
 
     async fn exports(&mut self, place: &Place) {

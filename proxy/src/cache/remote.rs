@@ -31,7 +31,7 @@ use uuid::Uuid;
 use writes::{PendingWrite, WriteQueue};
 
 /// A longer entry is not stored, and of a longer value nothing beyond this is read.
-pub const LARGEST: usize = 4 << 20;
+pub const LARGEST: usize = (8 << 20) + (256 << 10);
 /// What sealing and an entry that does not compress add.
 const LARGEST_STORED: usize = LARGEST + LARGEST / 64 + 1024;
 /// How long a connection is tried, and a write waited for.
