@@ -17,9 +17,9 @@ pub mod flight;
 pub mod keeper;
 pub mod key;
 pub mod memory;
-pub mod replay;
 pub mod purges;
 pub mod remote;
+pub mod replay;
 pub mod store;
 
 pub use eligible::{CacheFacts, CacheHeaders, Caching};

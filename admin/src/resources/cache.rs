@@ -15,8 +15,8 @@ use shared::model::{PurgeTarget, purge_tag};
 use tokio_postgres::GenericClient;
 use uuid::Uuid;
 
-/// As long as the header that names one may be.
-const LONGEST_NAMESPACE: usize = 1024;
+/// As long as the header that names one may be, which is read without the blanks around it.
+const LONGEST_NAMESPACE: usize = 512;
 
 pub fn routes() -> Routes {
     Routes::default().delete("/cache", purge).describe([docs()])
@@ -69,7 +69,9 @@ async fn purge(State(app): State<App>, call: Call) -> Answer {
 
 fn named(request: PurgeRequest) -> Result<NamedTarget, ApiError> {
     match (request.namespace, request.config, request.all.unwrap_or(false)) {
-        (Some(name), None, false) => Ok(NamedTarget::Namespace(text::sized("namespace", name, 1..=LONGEST_NAMESPACE)?)),
+        (Some(name), None, false) => {
+            Ok(NamedTarget::Namespace(text::sized("namespace", name.trim().to_owned(), 1..=LONGEST_NAMESPACE)?))
+        }
         (None, Some(name), false) => Ok(NamedTarget::Config(name)),
         (None, None, true) => Ok(NamedTarget::All),
         _ => Err(ApiError::invalid("Name exactly one of namespace, config and all (true)")),
@@ -148,7 +150,8 @@ mod tests {
             (json!({ "all": true, "config": null }), Some(NamedTarget::All)),
             (json!({}), None),
             (json!({ "all": false }), None),
-            (json!({ "namespace": "" }), None),
+            (json!({ "namespace": " a " }), Some(NamedTarget::Namespace("a".into()))),
+            (json!({ "namespace": " " }), None),
             (json!({ "namespace": "a".repeat(LONGEST_NAMESPACE + 1) }), None),
             (json!({ "namespace": "a", "all": true }), None),
             (json!({ "namespace": "a", "config": "b" }), None),
