@@ -160,7 +160,8 @@ async fn a_frozen_redis_fails_no_request_and_soon_nobody_waits_for_it() {
 #[tokio::test]
 async fn a_redis_that_goes_and_comes_back_costs_misses_and_no_request() {
     let mut server = RedisServer::start(false);
-    let stack = started(patient(&server)).await;
+    // While a connection is being mended, whoever knocks waits as long as it may.
+    let stack = started(patient(&server).proxy("CACHE_WAIT_MS", "500")).await;
     let (_replica, other) = replica(&stack).await;
     let client = keeping(&stack);
     ask(&client, "before").await;
