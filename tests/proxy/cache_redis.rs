@@ -5,6 +5,7 @@ mod purge;
 mod server;
 mod tenants;
 
+use crate::routing::asked;
 use harness::stack::Builder;
 use harness::{Answer, Client, Replica, Stack, chat};
 use serde_json::Value;
@@ -60,10 +61,6 @@ async fn replica(stack: &Stack) -> (Replica, Client) {
     (replica, client)
 }
 
-fn calls(stack: &Stack) -> usize {
-    stack.mock.requests().len()
-}
-
 #[tokio::test]
 async fn what_one_proxy_stored_is_found_by_another_and_read_by_nobody_else() {
     const SECRET: &str = "the-launch-code";
@@ -76,7 +73,7 @@ async fn what_one_proxy_stored_is_found_by_another_and_read_by_nobody_else() {
         until_written(&stack, 1.0).await;
         let found = ask(&other, SECRET).await;
         assert_eq!(found.header("x-gateway-cache-status"), "HIT", "cluster: {is_cluster}");
-        assert_eq!((found.json(), calls(&stack)), (first.json(), 1));
+        assert_eq!((found.json(), asked(&stack)), (first.json(), 1));
         let keys: Vec<_> = server.keys().into_iter().filter(|key| key.contains("cache")).collect();
         assert_eq!(keys.len(), 1, "{keys:?}");
         let value = server.value(&keys[0]);

@@ -2,6 +2,7 @@
 
 use super::server::RedisServer;
 use super::{ask, keeping, patient, replica, started, status, until_written};
+use crate::routing::target;
 use harness::client::whole;
 use harness::{Client, Stack};
 use http::Method;
@@ -48,12 +49,12 @@ async fn a_purge_holds_on_every_replica_and_in_both_stores() {
 #[tokio::test]
 async fn the_answers_of_a_config_are_purged_by_its_name() {
     let stack = Stack::start().await;
-    let config = json!({ "cache": { "mode": "simple" } });
+    let config = target(&stack, json!({ "cache": { "mode": "simple" } }));
     let body = json!({ "name": "kept", "config": config, "workspace_id": stack.home.workspace_id });
     let made = stack.administrator().post("/configs", &body).await;
     assert_eq!(made.status, 200, "{}", made.text());
     let slug = made.json()["slug"].as_str().unwrap().to_owned();
-    let with_config = stack.client().with("x-gateway-config", &slug);
+    let with_config = stack.anonymous().with_key(&stack.home.workspace_key).with("x-gateway-config", &slug);
     let is_kept = async || {
         let answer = with_config.post("/chat/completions", &harness::chat("Hello")).await;
         answer.status == 200 && answer.header("x-gateway-cache-status") == "HIT"
