@@ -9,6 +9,7 @@ pub mod accepted;
 mod analytics;
 mod api_keys;
 mod audit_logs;
+mod cache;
 mod collections;
 mod configs;
 mod deployments;
@@ -55,6 +56,7 @@ pub fn routes() -> Routes {
         .merge(analytics::routes())
         .merge(audit_logs::routes())
         .merge(api_keys::routes())
+        .merge(cache::routes())
         .merge(collections::routes())
         .merge(configs::routes())
         .merge(deployments::routes())

@@ -29,7 +29,7 @@ use pingora_core::services::background::background_service;
 use pingora_core::services::listening::Service;
 use pingora_proxy::{HttpProxy, http_proxy};
 use proxy::admission::{Switches, Tariff};
-use proxy::cache::Cache;
+use proxy::cache::{Cache, Purges, RemoteStore};
 use proxy::catalog::inference_profiles::InferenceProfiles;
 use proxy::catalog::providers::Providers;
 use proxy::catalog::secrets::Secrets;
@@ -143,6 +143,10 @@ pub fn serve(settings: Settings) -> anyhow::Result<()> {
         // Goes on while the process drains: the drain ends the process, and asks for the last logs before it does.
         background.handle().spawn(async move { journal.run(&mut shipper, &uploader).await });
     }
+    if let Some(remote) = engine.cache.remote() {
+        server.add_service(background_service("cache store", CacheStoreService(remote.clone())));
+        background.handle().spawn(remote.clone().write());
+    }
     let cache = engine.cache.clone();
     background.handle().spawn(async move { cache.run().await });
     server.add_service(background_service("drain", DrainService(leave.clone())));
@@ -213,6 +217,16 @@ impl pingora_core::services::background::BackgroundService for CredentialsServic
     }
 }
 
+/// Drives the connection that kept answers are read over, which requests wait for.
+struct CacheStoreService(Arc<RemoteStore>);
+
+#[async_trait::async_trait]
+impl pingora_core::services::background::BackgroundService for CacheStoreService {
+    async fn start(&self, _shutdown: pingora_core::server::ShutdownWatch) {
+        self.0.clone().connect().await;
+    }
+}
+
 /// Lets the drain end the process as soon as it is idle.
 struct DrainService(Arc<Drain>);
 
@@ -237,6 +251,7 @@ fn engine(
         Sources::new(&settings.prices, &settings.log_store, providers.names(), Arc::new(Files(dialer.clone())))?;
     let secrets = Secrets::new(&settings.secrets, dialer.clone(), snapshot.clone(), sealer.clone());
     let signing = Signing::new(&settings.provider_login, dialer.clone());
+    let cache = cache(settings, &snapshot, &sealer, &metrics);
     Ok(Engine {
         authenticator: Authenticator {
             snapshot: snapshot.clone(),
@@ -277,7 +292,7 @@ fn engine(
             has_policies: settings.features.policy_enabled,
             guards: Guards::new(snapshot.clone(), metrics.guardrails.clone(), settings.features.guardrails_enabled),
         },
-        cache: Arc::new(Cache::new(usize::try_from(settings.cache.cache_max_bytes).unwrap_or(usize::MAX))),
+        cache: Arc::new(cache),
         calls: ProviderCalls {
             dialer,
             secrets: Arc::new(secrets),
@@ -296,6 +311,13 @@ fn engine(
         metrics,
         aliases,
     })
+}
+
+fn cache(settings: &Settings, snapshot: &Arc<Snapshot>, sealer: &Arc<Sealer>, metrics: &Metrics) -> Cache {
+    let (url, meters) = (settings.limits.redis_url.as_deref(), metrics.cache_store.clone());
+    let remote = RemoteStore::from_settings(&settings.cache_store, url, snapshot.clone(), sealer.clone(), meters);
+    let max_bytes = usize::try_from(settings.cache.cache_max_bytes).unwrap_or(usize::MAX);
+    Cache::new(max_bytes).backed_by(remote, Purges { snapshot: snapshot.clone() })
 }
 
 fn body_pace(settings: &Settings) -> BodyPace {

@@ -6,6 +6,7 @@
 //! away. To follow a further table, say what it is in `tables`, and add a field and its line in `collections`.
 
 pub mod backoff;
+mod cache_purges;
 pub mod collection;
 pub mod disk;
 pub mod disk_keeper;
@@ -38,8 +39,8 @@ use collection::{Collection, Followed, Incoming, Merged};
 use disk::SnapshotView;
 use policies::ByWorkspace;
 use shared::model::{
-    ApiKey, Deployment, Guardrail, GuardrailVersion, Integration, IntegrationModel, IntegrationWorkspace, Label,
-    Organisation, Partial, Person, Plugin, PolicyEntity, Prompt, PromptLabel, Provider, RateLimitsPolicy,
+    ApiKey, CachePurge, Deployment, Guardrail, GuardrailVersion, Integration, IntegrationModel, IntegrationWorkspace,
+    Label, Organisation, Partial, Person, Plugin, PolicyEntity, Prompt, PromptLabel, Provider, RateLimitsPolicy,
     SecretReference, UsageLimitsPolicy, Workspace,
 };
 use shared::seal::data_key::DataKey;
@@ -72,6 +73,7 @@ pub struct Snapshot {
     partial_versions: Collection<ReadyPartial>,
     /// Versions of prompts and partials that are not followed.
     unheld: UnheldVersions,
+    cache_purges: Collection<CachePurge>,
     rate_policies: Collection<RateLimitsPolicy>,
     usage_policies: Collection<UsageLimitsPolicy>,
     policy_entities: Collection<PolicyEntity>,
@@ -113,6 +115,7 @@ impl Snapshot {
             partials: Collection::empty(),
             partial_versions: Collection::empty(),
             unheld: UnheldVersions::empty(),
+            cache_purges: Collection::empty(),
             rate_policies: Collection::empty(),
             usage_policies: Collection::empty(),
             policy_entities: Collection::empty(),
@@ -129,7 +132,7 @@ impl Snapshot {
     }
 
     /// Every table the proxy follows, in the order they are read.
-    pub fn collections(&self) -> [&dyn Followed; 24] {
+    pub fn collections(&self) -> [&dyn Followed; 25] {
         [
             &self.organisations,
             &self.workspaces,
@@ -155,6 +158,7 @@ impl Snapshot {
             &self.rate_policies,
             &self.usage_policies,
             &self.policy_entities,
+            &self.cache_purges,
         ]
     }
 

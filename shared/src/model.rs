@@ -1,6 +1,7 @@
 //! Rows that admin writes and the proxy reads, one noun per file.
 
 pub mod api_key;
+pub mod cache_purge;
 pub mod config;
 pub mod deployment;
 pub mod guardrail;
@@ -19,6 +20,7 @@ pub mod workspace;
 pub use crate::identity::KeyKind;
 pub use crate::seal::data_key::DataKey;
 pub use api_key::{ApiKey, DeadKey, KeyDefaults, PreviousSecret};
+pub use cache_purge::{CachePurge, PurgeTag, PurgeTarget, purge_tag};
 pub use config::Config;
 pub use deployment::Deployment;
 pub use guardrail::{Guardrail, GuardrailVersion};

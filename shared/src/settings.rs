@@ -4,6 +4,7 @@
 pub mod alerts;
 pub mod bootstrap;
 pub mod cache;
+pub mod cache_store;
 pub mod config_limits;
 pub mod configs;
 pub mod database;
@@ -34,6 +35,7 @@ pub mod upstream;
 pub use alerts::Alerts;
 pub use bootstrap::Bootstrap;
 pub use cache::CacheSettings;
+pub use cache_store::CacheStoreSettings;
 pub use configs::Configs;
 pub use database::{Database, DbSsl};
 pub use deployment::{DeploymentLimits, DeploymentSettings};
@@ -104,6 +106,8 @@ pub struct AllSettings {
     pub limits: LimitSettings,
     #[command(flatten)]
     pub cache: CacheSettings,
+    #[command(flatten)]
+    pub cache_store: CacheStoreSettings,
     #[command(flatten)]
     pub retention: Retention,
     #[command(flatten)]

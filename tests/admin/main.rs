@@ -8,6 +8,7 @@ mod audit;
 mod authentication;
 mod body_limits;
 mod bootstrap;
+mod cache;
 mod canary;
 mod change_feed;
 mod concurrency;

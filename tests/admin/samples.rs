@@ -277,6 +277,7 @@ pub static FURTHER: &[&str] = &[
     "/feedback/{id}",
     "/logs",
     "/logs/erase",
+    "/cache",
     "/policies/usage-limits/{id}/entities/reset",
     "/policies/usage-limits/{id}/entities/{entityId}/reset",
 ];

@@ -245,6 +245,7 @@ impl Caller<'_> {
         self.exports(place).await;
         self.analytics().await;
         self.post("/logs/erase", json!({ "trace_id": "t", "mode": "delete" })).await;
+        self.call(&client, Method::DELETE, "/cache", json!({ "namespace": "team-a" })).await;
     }
 
     async fn exports(&mut self, place: &Place) {

@@ -14,4 +14,4 @@ pub use client::{Answer, Client};
 pub use database::Database;
 pub use issuer::{Issuer, Serving};
 pub use process::Process;
-pub use stack::{Stack, chat, until};
+pub use stack::{Replica, Stack, chat, until};

@@ -8,6 +8,7 @@ mod backup;
 mod bad_input;
 mod bodies;
 mod cache;
+mod cache_redis;
 mod capabilities;
 mod chat;
 mod codec_costs;
