@@ -7,6 +7,7 @@ use crate::catalog::providers::Providers;
 use crate::catalog::target::{Credential, Target};
 use crate::net::dial::lab::dialer;
 use crate::net::downstream::lab::LabClient;
+use crate::request::receive::BodyMemory;
 use serde_json::{Value, json};
 use std::time::{Duration, Instant};
 
@@ -60,7 +61,9 @@ fn source(kind: &str, pieces: Vec<Bytes>) -> AnswerSource {
 async fn pass_in(target: &Target, visit: &mut Visit, mut source: AnswerSource, mut steps: Steps) -> (LabClient, Ended) {
     let mut client = LabClient::post("/v1/chat/completions", "{}", &[]);
     let limit = Instant::now() + target.timeout;
-    let ended = match hold(&mut source, target, WireDialect::OpenAi, &mut steps, limit).await {
+    let memory = BodyMemory::new(64 << 20);
+    let room = AnswerRoom { memory: &memory, workspace: uuid::Uuid::nil() };
+    let ended = match hold(&mut source, target, WireDialect::OpenAi, &mut steps, limit, room).await {
         Ok(held) => deliver(&mut client, &mut source, held, &mut steps, visit).await,
         Err(ended) => ended,
     };

@@ -1,11 +1,14 @@
 //! What a route is to a guardrail: which shape its texts stand in, and what kind of request it is.
 
+use crate::request::native_route::NativeRoute;
 use shared::guardrails::Shape;
 use shared::providers::Family;
 
-/// Families whose texts are looked at; of all others only the kind of request and its parameters are.
-pub fn shape(family: Family) -> Shape {
+/// Families whose texts are looked at, and vendors' own routes; of all others only the kind of request is.
+pub fn shape(family: Family, native: Option<NativeRoute>) -> Shape {
     match family {
+        _ if native.is_some_and(NativeRoute::is_google) => Shape::Gemini,
+        _ if native.is_some() => Shape::Converse,
         Family::Chat => Shape::Chat,
         Family::Complete => Shape::Completions,
         Family::Messages => Shape::Messages,

@@ -8,7 +8,7 @@ use super::guard::GuardedTarget;
 use super::repair::repaired;
 use super::translate::TranslationInputs;
 use super::{Engine, EngineRequest, moment};
-use crate::answer::{self, AnswerFailure, Ended, GuardedCall, StreamFrames, WireDialect, beside};
+use crate::answer::{self, AnswerFailure, AnswerRoom, Ended, GuardedCall, StreamFrames, WireDialect, beside};
 use crate::identity::metadata::add_user;
 use crate::journal::usage::stream_options;
 use crate::metrics::{Lane, Outcome};
@@ -97,14 +97,14 @@ impl Engine {
         }
     }
 
-    async fn attempts<'e>(
-        &'e self,
+    async fn attempts(
+        &self,
         client: &mut impl Downstream,
         visit: &mut Visit,
         errand: &EngineRequest,
         body: &Bytes,
         fields: &Fields<'_>,
-        guarded: &mut Option<Box<GuardedTarget<'e>>>,
+        guarded: &mut Option<Box<GuardedTarget>>,
     ) -> Result<HeldAnswer, Ended> {
         let facts = known(errand, fields, client.head());
         let retry = errand.retry.as_ref();
@@ -271,6 +271,7 @@ impl Engine {
             asked,
             turn: turn.as_ref(),
             guarded,
+            room: AnswerRoom { memory: &self.body_limits.memory, workspace: errand.caller.workspace.id.uuid() },
         };
         visit.leaves().map_err(refused)?;
         let called = self.calls.call_or_redial(client, visit, call, permit).await;
