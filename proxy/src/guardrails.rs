@@ -3,7 +3,6 @@
 //!
 //! Nothing here knows sockets or the walk. `walk/guard` asks before a target is called, `answer/guarded` on the way back.
 
-mod actions;
 mod event_texts;
 mod family;
 mod hook;

@@ -245,7 +245,7 @@ impl Engine {
             // must look into them.
             if translate::way(&target.provider.row, endpoint, "").is_none() {
                 if shape(endpoint.family(), endpoint.native_route()) != Shape::Other
-                    && self.router.guards.has_defaults(&known.caller)
+                    && self.router.guards.defaults(&known.caller).is_some()
                 {
                     let why = "guardrails of the workspace must look into it, and its form is not known";
                     return Err(Refusal::endpoint_not_supported(&target.provider.name, why));

@@ -210,11 +210,13 @@ impl HeldBack {
     fn conclude(&mut self, inputs: GuardInputs<'_>, meters: &GuardMeters, report: &mut Option<SideResult>) -> Release {
         self.is_over = true;
         let text = self.said();
-        let side = run_side(&self.hooks, GuardInputs { text: Some(&text), ..inputs }, &Value::Null, meters);
+        let mut side = run_side(&self.hooks, GuardInputs { text: Some(&text), ..inputs }, &Value::Null, meters);
         let is_denied = self.hooks.iter().zip(&side.hooks).any(|(hook, result)| enforces(hook) && !result.verdict);
         if is_denied {
             return Release::Denied(Box::new(side));
         }
+        // It was only judged: nothing is denied.
+        side.hooks.iter_mut().for_each(|result| result.is_audited = false);
         *report = Some(side);
         Release::Pass(self.release())
     }

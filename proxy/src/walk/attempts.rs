@@ -111,6 +111,7 @@ impl Engine {
         let mut chance = rand::random::<f64>;
         let begun = Course::begin_retrying(&errand.plan, retry, &mut moment(facts, &errand.caller, &mut chance));
         let mut course = begun.map_err(refused)?;
+        let defaults = self.router.guards.defaults(&errand.caller);
         // A heartbeat is a comment, which only server-sent events have.
         let takes_comments =
             fields.is_true("stream") && errand.frames().is_none_or(|frames| frames == StreamFrames::Events);
@@ -120,7 +121,7 @@ impl Engine {
             visit.routing.deadline = leaf.total_timeout.map(|total| visit.request.started + total);
             client.end_by(visit.routing.deadline);
             visit.answer.pulse.every = leaf.heartbeat.filter(|_| takes_comments);
-            let tried = match self.router.guards.for_leaf(leaf, &errand.caller) {
+            let tried = match self.router.guards.for_leaf(leaf, &errand.caller, defaults.as_ref()) {
                 None => self.try_target(client, visit, errand, leaf, body, fields, None).await,
                 Some(set) => {
                     let read = ReadBody { text: body, fields };

@@ -104,7 +104,7 @@ impl Engine {
         share.grow(weight)?;
         let endpoint = errand.endpoint;
         let shape = shape(endpoint.family(), endpoint.native_route());
-        let kind = request_type(Some(endpoint.family()), &Method::POST, fields.is_true("stream"));
+        let kind = request_type(Some((endpoint.family(), "")), &Method::POST, fields.is_true("stream"));
         let (later_input, hooks): (Vec<_>, Vec<_>) = set.input.into_iter().partition(|hook| hook.actions.is_async);
         let (later_output, output): (Vec<_>, Vec<_>) = match shape {
             // Nothing is said in a text that a check could look at.

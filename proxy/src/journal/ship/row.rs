@@ -158,6 +158,11 @@ impl<'r> LogRow<'r> {
         self.hook_results.as_ref().is_some_and(|results| results.text().contains("\"feedback\":{"))
     }
 
+    /// Whether a guardrail denied something that the audit trail is to know of.
+    pub fn is_audited(&self) -> bool {
+        self.hook_results.as_ref().is_some_and(|results| results.text().contains("\"audit\":true"))
+    }
+
     /// Whether a budget is charged with it, so that something may have been promised to it.
     pub fn is_of_a_budget(&self) -> bool {
         self.record.charges.iter().any(|charge| charge.sort.window.is_none())
