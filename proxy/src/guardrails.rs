@@ -23,4 +23,4 @@ pub use release::{HeldBack, Release};
 pub use results::HookResult;
 pub use rewrite::Rewriting;
 pub use run::{GuardInputs, SideResult, run_side};
-pub use unique_keys::repeated_key;
+pub use unique_keys::parse_unique;

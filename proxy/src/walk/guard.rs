@@ -13,7 +13,7 @@ use crate::answer::{
 };
 use crate::conversation::WireFormat;
 use crate::guardrails::{
-    CompiledHook, GuardInputs, GuardMeters, SideResult, repeated_key, request_type, run_side, shape,
+    CompiledHook, GuardInputs, GuardMeters, SideResult, parse_unique, request_type, run_side, shape,
 };
 use crate::net::downstream::Downstream;
 use crate::refusal::Refusal;
@@ -169,10 +169,7 @@ struct InputJob {
 
 impl InputJob {
     fn run(self) -> Result<(SideResult, Value), Refusal> {
-        if let Some(repeated) = repeated_key(&self.body) {
-            return Err(Refusal::invalid_json(repeated));
-        }
-        let request: Value = serde_json::from_slice(&self.body).map_err(Refusal::invalid_json)?;
+        let request = parse_unique(&self.body).map_err(Refusal::invalid_json)?;
         let inputs = GuardInputs {
             hook: Hook::BeforeRequest,
             shape: self.shape,
