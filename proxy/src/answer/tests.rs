@@ -238,3 +238,24 @@ async fn after_a_heartbeat_a_changed_body_becomes_an_event() {
     assert!(matches!(ended, Ended::Complete) && client.answer.is_none(), "{ended:?}");
     assert_eq!(client.text(), format!("data: {}\n\ndata: [DONE]\n\n", body.replace("straße", "STRASSE")));
 }
+
+#[tokio::test]
+async fn an_answer_that_is_gathered_counts_while_it_is_held_and_one_without_room_is_refused() {
+    let text = json!({ "choices": [{ "message": { "content": "a".repeat(300 << 10) } }] }).to_string();
+    let target = target();
+    for (limit, has_room) in [(64 << 20, true), (200 << 10, false)] {
+        let memory = BodyMemory::new(limit);
+        let room = AnswerRoom { memory: &memory, workspace: uuid::Uuid::nil() };
+        let (mut source, mut steps) = (source("application/json", pieces(&[&text])), upper_case());
+        let until = Instant::now() + target.timeout;
+        match hold(&mut source, &target, WireDialect::OpenAi, &mut steps, until, room).await {
+            Ok(held) => {
+                assert!(has_room && memory.used() >= text.len(), "{}", memory.used());
+                drop(held);
+            }
+            Err(Ended::Failed(failure)) => assert_eq!((failure.refusal.status, has_room), (503, false)),
+            Err(other) => panic!("{other:?}"),
+        }
+        assert_eq!(memory.used(), 0, "all of it is given back");
+    }
+}

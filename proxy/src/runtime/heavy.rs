@@ -47,6 +47,28 @@ mod tests {
     }
 
     #[tokio::test]
+    async fn whoever_leaves_ends_neither_the_work_nor_what_it_holds() {
+        let (begun, has_begun) = tokio::sync::oneshot::channel();
+        let (done, is_done) = tokio::sync::oneshot::channel();
+        let (go, wait) = std::sync::mpsc::channel::<()>();
+        let held = Arc::new(());
+        let kept = held.clone();
+        let task = tokio::spawn(heavy(move || {
+            begun.send(()).unwrap();
+            wait.recv().unwrap();
+            drop(kept);
+            done.send(()).unwrap();
+        }));
+        has_begun.await.unwrap();
+        task.abort();
+        assert!(task.await.is_err_and(|error| error.is_cancelled()));
+        assert_eq!(Arc::strong_count(&held), 2);
+        go.send(()).unwrap();
+        is_done.await.unwrap();
+        assert_eq!(Arc::strong_count(&held), 1);
+    }
+
+    #[tokio::test]
     async fn work_that_panics_gives_its_place_back() {
         for _ in 0..100 {
             assert!(heavy::<u8>(|| panic!("as a fault of ours would")).await.is_none());
