@@ -3,7 +3,6 @@
 //!
 //! Nothing here knows sockets or the walk. `walk/guard` asks before a target is called, `answer/guarded` on the way back.
 
-mod actions;
 mod event_texts;
 mod family;
 mod hook;
@@ -24,4 +23,4 @@ pub use release::{HeldBack, Release};
 pub use results::HookResult;
 pub use rewrite::Rewriting;
 pub use run::{GuardInputs, SideResult, run_side};
-pub use unique_keys::repeated_key;
+pub use unique_keys::parse_unique;

@@ -10,7 +10,9 @@
 
 use super::client_frames::{Framer, StreamFrames};
 use crate::cache::KeptBody;
+use crate::journal::HookLog;
 use crate::refusal::Refusal;
+use crate::runtime::heavy::heavy;
 use bytes::{Bytes, BytesMut};
 use http::response::Parts;
 use pingora_http::ResponseHeader;
@@ -74,9 +76,19 @@ pub trait ResponseStep: Send {
         KeptBody::Passed
     }
 
-    /// What is to be logged of it, once it is known, as JSON.
-    fn told(&mut self) -> Option<String> {
+    /// What is to be logged of it, once it is known.
+    fn told(&mut self) -> Option<HookLog> {
         None
+    }
+
+    /// Whether a whole body of this length is more work than the threads that carry requests should do.
+    fn is_heavy_body(&self, _length: usize) -> bool {
+        false
+    }
+
+    /// The same of these events.
+    fn is_heavy_end(&self, _events: &[u8], _is_end: bool) -> bool {
+        false
     }
 }
 
@@ -181,8 +193,32 @@ impl Steps {
         said.find(|kept| !matches!(kept, KeptBody::Passed)).unwrap_or(KeptBody::Passed)
     }
 
-    pub fn told(&mut self) -> Option<String> {
+    pub fn told(&mut self) -> Option<HookLog> {
         self.steps.iter_mut().find_map(|step| step.told())
+    }
+
+    pub fn is_heavy_body(&self, length: usize) -> bool {
+        self.steps.iter().any(|step| step.is_heavy_body(length))
+    }
+
+    pub fn is_heavy_end(&self, events: &[u8], is_end: bool) -> bool {
+        self.steps.iter().any(|step| step.is_heavy_end(events, is_end))
+    }
+
+    /// `events`, beside the threads that carry requests.
+    pub async fn heavy_events(&mut self, whole: Bytes, is_end: bool) -> Result<Bytes, Unusable> {
+        let mut taken = std::mem::take(self);
+        let done = heavy(move || {
+            let passed = taken.events(&whole, is_end);
+            (taken, passed)
+        });
+        match done.await {
+            Some((taken, passed)) => {
+                *self = taken;
+                passed
+            }
+            None => Err(Unusable("the gateway failed to change it".into())),
+        }
     }
 
     /// What the client gets of these events; `is_end` when no more will come.

@@ -10,7 +10,7 @@ use super::prompt_call;
 use super::repair::repaired;
 use super::translate::{KeptTranslation, TranslationInputs};
 use super::{Engine, EngineRequest, moment};
-use crate::answer::{self, AnswerFailure, Ended, GuardedCall, StreamFrames, WireDialect, beside};
+use crate::answer::{self, AnswerFailure, AnswerRoom, Ended, GuardedCall, StreamFrames, WireDialect, beside};
 use crate::catalog::target::Target;
 use crate::identity::metadata::add_user;
 use crate::journal::usage::stream_options;
@@ -109,14 +109,14 @@ impl Engine {
         }
     }
 
-    async fn attempts<'e>(
-        &'e self,
+    async fn attempts(
+        &self,
         client: &mut impl Downstream,
         visit: &mut Visit,
         errand: &EngineRequest,
         body: &Bytes,
         fields: &Fields<'_>,
-        guarded: &mut Option<Box<GuardedTarget<'e>>>,
+        guarded: &mut Option<Box<GuardedTarget>>,
     ) -> Result<HeldAnswer, Ended> {
         let facts = known(errand, fields, client.head());
         let retry = errand.retry.as_ref();
@@ -124,6 +124,7 @@ impl Engine {
         let begun = Course::begin_retrying(&errand.plan, retry, &mut moment(facts, &errand.caller, &mut chance));
         let mut course = begun.map_err(refused)?;
         let mut kept = None;
+        let defaults = self.router.guards.defaults(&errand.caller);
         // A heartbeat is a comment, which only server-sent events have.
         let takes_comments =
             fields.is_true("stream") && errand.frames().is_none_or(|frames| frames == StreamFrames::Events);
@@ -137,9 +138,9 @@ impl Engine {
             let tried = match &leaf.prompt_id {
                 Some(reference) => {
                     let to = &mut kept;
-                    Box::pin(self.try_prompted(client, visit, errand, leaf, reference, body, guarded, to)).await
+                    Box::pin(self.try_prompted(client, visit, errand, leaf, reference, body, guarded, defaults.as_ref(), to)).await
                 }
-                None => match self.router.guards.for_leaf(leaf, &errand.caller) {
+                None => match self.router.guards.for_leaf(leaf, &errand.caller, defaults.as_ref()) {
                     None => self.try_target(client, visit, errand, leaf, body, fields, None, &mut kept).await,
                     Some(set) => {
                         let (read, to) = (ReadBody { text: body, fields }, &mut kept);
@@ -319,6 +320,7 @@ impl Engine {
             asked,
             turn: turn.as_ref(),
             guarded,
+            room: AnswerRoom { memory: &self.body_limits.memory, workspace: errand.caller.workspace.id.uuid() },
         };
         visit.leaves().map_err(refused)?;
         let mut called = self.calls.call_or_redial(client, visit, call, permit).await;

@@ -7,18 +7,22 @@ use super::call::{HeldAnswer, refused};
 use super::guards::GuardSet;
 use super::translate::{KeptTranslation, LARGEST, memory_to_translate};
 use super::{Engine, EngineRequest};
-use crate::answer::{AnswerSource, Ended, GuardedCall, HeldStart, HeldStream, Steps, StoredAnswer, WireDialect};
-use crate::answer::{soft_denial, with_results};
+use crate::answer::{
+    AnswerSource, Answered, AsyncHooks, Ended, GuardedCall, HeldStart, HeldStream, Steps, StoredAnswer, StreamFrames,
+    WireDialect, soft_denial, with_results,
+};
 use crate::conversation::WireFormat;
 use crate::guardrails::{
-    CompiledHook, GuardInputs, GuardMeters, SideResult, repeated_key, request_type, run_side, shape,
+    CompiledHook, GuardInputs, GuardMeters, SideResult, parse_unique, request_type, run_side, shape,
 };
 use crate::net::downstream::Downstream;
 use crate::refusal::Refusal;
 use crate::request::body::Fields;
-use crate::request::receive::MemoryShare;
+use crate::request::classify::Endpoint;
+use crate::request::receive::OwnedShare;
 use crate::request::sse::Splitter;
 use crate::routing::plan::Leaf;
+use crate::runtime::heavy::{SMALL, heavy};
 use crate::visit::Visit;
 use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, Method, header};
@@ -29,18 +33,15 @@ use shared::providers::Family;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Larger bodies are judged off the threads that carry requests.
-const SMALL: usize = 32 << 10;
-
 /// What the hooks of a request said at one target, for when it is tried again.
-pub(super) struct GuardedTarget<'m> {
+pub(super) struct GuardedTarget {
     /// Which part of the config it is.
     option: HeaderValue,
     call: Arc<GuardedCall>,
     /// What is sent in place of the client's own.
     body: Option<Bytes>,
     /// The request stays in memory as a tree, for the hooks of its answer.
-    _share: MemoryShare<'m>,
+    _share: OwnedShare,
 }
 
 impl Engine {
@@ -55,12 +56,9 @@ impl Engine {
         read: ReadBody<'_>,
         body: &Bytes,
         set: GuardSet,
-        known: &mut Option<Box<GuardedTarget<'e>>>,
+        known: &mut Option<Box<GuardedTarget>>,
         kept: &mut Option<Box<KeptTranslation<'e>>>,
     ) -> Result<HeldAnswer, Ended> {
-        if errand.frames().is_some() {
-            return Err(refused(Refusal::unguarded_route()));
-        }
         if known.as_ref().is_none_or(|known| known.option != visit.routing.option) {
             // That of another target is given back first.
             *known = None;
@@ -72,8 +70,8 @@ impl Engine {
         let Some(GuardedTarget { call, body: changed, .. }) = known.as_deref() else {
             return Err(refused(Refusal::internal()));
         };
-        visit.checked(Some(call.logged(None)));
-        if let Some(denied) = denied(call, read.fields.is_true("stream")) {
+        visit.checked(Some(call.log(None, Answered::Nothing)));
+        if let Some(denied) = denied(call, read.fields.is_true("stream"), errand.frames()) {
             return denied;
         }
         // Answers of other routes are nobody's to look into, and may be large.
@@ -97,46 +95,62 @@ impl Engine {
         body: &Bytes,
         set: GuardSet,
         is_strict: bool,
-    ) -> Result<GuardedTarget<'_>, Refusal> {
+    ) -> Result<GuardedTarget, Refusal> {
         if body.len() > LARGEST {
             return Err(Refusal::body_too_large(LARGEST));
         }
-        let mut share = MemoryShare::none(&self.body_limits.memory, errand.caller.workspace.id.uuid());
-        share.grow(memory_to_translate(body))?;
-        let family = errand.endpoint.family();
-        let kind = request_type(Some(family), &Method::POST, fields.is_true("stream"));
-        let hooks = set.input;
+        let (memory, workspace) = (self.body_limits.memory.clone(), errand.caller.workspace.id.uuid());
+        let mut share = OwnedShare::none(memory.clone(), workspace);
+        let weight = memory_to_translate(body);
+        share.grow(weight)?;
+        let endpoint = errand.endpoint;
+        let shape = shape(endpoint.family(), endpoint.native_route());
+        let kind = request_type(Some((endpoint.family(), "")), &Method::POST, fields.is_true("stream"));
+        let (later_input, hooks): (Vec<_>, Vec<_>) = set.input.into_iter().partition(|hook| hook.actions.is_async);
+        let (later_output, output): (Vec<_>, Vec<_>) = match shape {
+            // Nothing is said in a text that a check could look at.
+            Shape::Other | Shape::Embeddings => Default::default(),
+            _ => set.output.into_iter().partition(|hook| hook.actions.is_async),
+        };
+        let later = AsyncHooks {
+            headers: if later_input.is_empty() { HeaderMap::new() } else { headers.clone() },
+            input: later_input,
+            output: later_output,
+            weight,
+        };
         let job = InputJob {
             hooks: hooks.clone(),
-            shape: shape(family),
+            shape,
             kind,
             body: body.clone(),
             metadata: errand.metadata.clone(),
             headers,
             meters: self.metrics.guardrails.clone(),
         };
-        let judged = match body.len() > SMALL {
-            false => job.run(),
-            true => tokio::task::spawn_blocking(|| job.run()).await.map_err(|_| Refusal::internal())?,
+        let (judged, share) = match body.len() > SMALL {
+            false => (job.run(), share),
+            // What it takes stays counted until it is done, also when the client has left.
+            true => heavy(move || (job.run(), share)).await.ok_or_else(Refusal::internal)?,
         };
         let (mut input, request) = judged?;
         let denying = input.denied_by.and_then(|place| hooks.get(place).cloned());
         // Not kept as a tree too.
         let changed = input.transformed.take().map(|json| Bytes::from(json.to_string()));
-        let shape = shape(family);
         let call = GuardedCall {
-            // Nothing is said in a text that a check could look at.
-            output: if matches!(shape, Shape::Other | Shape::Embeddings) { Vec::new() } else { set.output },
+            output,
             input,
             request,
             shape,
             request_type: kind,
             metadata: errand.metadata.clone(),
             is_strict,
-            format: client_format(family),
+            format: client_format(endpoint),
             request_id: visit.id().to_owned(),
             meters: self.metrics.guardrails.clone(),
             denying,
+            later,
+            memory,
+            workspace,
         };
         let option = visit.routing.option.clone();
         Ok(GuardedTarget { option, call: Arc::new(call), body: changed, _share: share })
@@ -156,10 +170,7 @@ struct InputJob {
 
 impl InputJob {
     fn run(self) -> Result<(SideResult, Value), Refusal> {
-        if let Some(repeated) = repeated_key(&self.body) {
-            return Err(Refusal::invalid_json(repeated));
-        }
-        let request: Value = serde_json::from_slice(&self.body).map_err(Refusal::invalid_json)?;
+        let request = parse_unique(&self.body).map_err(Refusal::invalid_json)?;
         let inputs = GuardInputs {
             hook: Hook::BeforeRequest,
             shape: self.shape,
@@ -175,7 +186,7 @@ impl InputJob {
 }
 
 /// What the client gets in place of an answer, if a hook of the request denies it.
-fn denied(call: &GuardedCall, is_stream: bool) -> Option<Result<HeldAnswer, Ended>> {
+fn denied(call: &GuardedCall, is_stream: bool, frames: Option<StreamFrames>) -> Option<Result<HeldAnswer, Ended>> {
     let hook = call.denying.as_ref()?;
     call.meters.denies("input");
     let message = hook.actions.message.clone();
@@ -198,17 +209,24 @@ fn denied(call: &GuardedCall, is_stream: bool) -> Option<Result<HeldAnswer, Ende
             HeldStart::Plain(body)
         }
     };
+    let mut steps = Steps::default();
+    if let Some(frames) = frames {
+        steps.frame_as(frames);
+    }
+    steps.begin(&head, is_stream);
     let source = AnswerSource::from(StoredAnswer::new(head, []));
     let (steps, waited) = (Steps::default(), Duration::ZERO);
     Some(Ok(HeldAnswer { source, held, steps, waited, permit: None, keeper: None, is_hit: false }))
 }
 
-fn client_format(family: Family) -> WireFormat {
-    match family {
-        Family::Complete => WireFormat::Completions,
-        Family::Messages => WireFormat::Messages,
-        Family::Responses => WireFormat::Responses,
-        _ => WireFormat::Chat,
+fn client_format(endpoint: Endpoint) -> WireFormat {
+    match (endpoint.native_route(), endpoint.family()) {
+        (Some(route), _) if route.is_google() => WireFormat::Gemini,
+        (Some(_), _) => WireFormat::Converse,
+        (None, Family::Complete) => WireFormat::Completions,
+        (None, Family::Messages) => WireFormat::Messages,
+        (None, Family::Responses) => WireFormat::Responses,
+        (None, _) => WireFormat::Chat,
     }
 }
 

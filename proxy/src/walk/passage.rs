@@ -244,9 +244,9 @@ impl Router {
         head: &RequestHeader,
         visit: &mut Visit,
     ) -> Result<Passage, Refusal> {
-        let family = Family::from_path(&head.method, &ask.path).map(|(family, _)| family);
+        let kind = (Family::from_path(&head.method, &ask.path), &head.method);
         // Without a config its plan is one leaf, which has the hooks that run by default.
-        self.guards.judge_kind(ask.plan.leaf(0), &ask.caller, (family, &head.method), &ask.metadata)?;
+        self.guards.judge_kind(ask.plan.leaf(0), &ask.caller, kind, &ask.metadata, visit)?;
         self.check_model(&ask, &target)?;
         let model = ask.model.insisting(None).map(|model| model.into_owned());
         let row = target.provider.row.clone();
@@ -316,8 +316,8 @@ impl Router {
         if let Some(reference) = &leaf.prompt_id {
             return Err(Refusal::misplaced_prompt(reference, "/v1/chat/completions or /v1/completions"));
         }
-        let family = Family::from_path(&head.method, &ask.path).map(|(family, _)| family);
-        self.guards.judge_kind(leaf, &ask.caller, (family, &head.method), &ask.metadata)?;
+        let kind = (Family::from_path(&head.method, &ask.path), &head.method);
+        self.guards.judge_kind(leaf, &ask.caller, kind, &ask.metadata, visit)?;
         let insisted = leaf.edits.model().and_then(|json| serde_json::from_str::<String>(json).ok());
         let asked = ask.model.insisting(insisted);
         let resolved = self.resolver(Utc::now()).resolve(leaf, headers, &ask.caller, asked.as_deref())?;

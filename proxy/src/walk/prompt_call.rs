@@ -4,6 +4,7 @@
 use super::admit::ReadBody;
 use super::call::{HeldAnswer, refused};
 use super::guard::GuardedTarget;
+use super::guards::GuardSet;
 use super::translate::{KeptTranslation, memory_to_translate};
 use super::{Engine, EngineRequest, KnownRequest, NextStep};
 use crate::answer::Ended;
@@ -95,14 +96,15 @@ impl Engine {
         leaf: &Leaf,
         reference: &str,
         body: &Bytes,
-        guarded: &mut Option<Box<GuardedTarget<'e>>>,
+        guarded: &mut Option<Box<GuardedTarget>>,
+        defaults: Option<&GuardSet>,
         kept: &mut Option<Box<KeptTranslation<'e>>>,
     ) -> Result<HeldAnswer, Ended> {
         let sent = errand.prompt.as_ref().map_or(body, |call| &call.sent);
         let mut share = MemoryShare::none(&self.body_limits.memory, errand.caller.workspace.id.uuid());
         let rendered = self.prompt_of_target(visit, errand, reference, sent, &mut share).await.map_err(refused)?;
         let fields = Fields::parse_object(&rendered).map_err(refused)?;
-        match self.router.guards.for_leaf(leaf, &errand.caller) {
+        match self.router.guards.for_leaf(leaf, &errand.caller, defaults) {
             None => self.try_target(client, visit, errand, leaf, &rendered, &fields, None, kept).await,
             Some(set) => {
                 let read = ReadBody { text: &rendered, fields: &fields };

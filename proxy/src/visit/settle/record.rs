@@ -110,6 +110,12 @@ impl Log {
             cache_type: facts.cache.mode,
             cache_time: millis(facts.cache.took),
         };
+        // Those of a target that another one replaced are run with the last.
+        if id == facts.request_id
+            && let Some(late) = self.late.take()
+        {
+            self.journal.late(id, late);
+        }
         self.journal.append_with(&record, body.as_ref());
         estimate
     }
