@@ -141,7 +141,7 @@ impl Engine {
         if let Some(target) = &errand.first {
             let sent = SentBody::new(read.text, read.fields, None).at(errand.endpoint);
             let model = read.fields.text("model");
-            let learnt = self.with_foundation(target, model.as_deref(), workspace, None).await;
+            let learnt = Box::pin(self.with_foundation(target, model.as_deref(), workspace, None)).await;
             let priced = (learnt.as_deref().unwrap_or(target), model.as_deref());
             return Ok(self.admitter.amounts(family, &sent, needs, Some(priced)).await);
         }
@@ -153,7 +153,8 @@ impl Engine {
                     self.possible(head, prompt_provider, errand, read.fields)?
                 {
                     let sent = SentBody::new(read.text, read.fields, Some(&leaf.edits)).at(errand.endpoint);
-                    let learnt = self.with_foundation(&target, model.as_deref(), workspace, Some(latest)).await;
+                    let learnt =
+                        Box::pin(self.with_foundation(&target, model.as_deref(), workspace, Some(latest))).await;
                     let priced = (learnt.as_deref().unwrap_or(&target), model.as_deref());
                     add(self.admitter.amounts(family, &sent, needs, Some(priced)).await);
                 }
