@@ -248,6 +248,7 @@ pub static FURTHER: &[&str] = &[
     "/plugins/{id}",
     "/prompts/{promptId}/makeDefault",
     "/prompts/{promptId}/versions/{versionId}",
+    "/prompts/{promptId}/labels/{labelId}",
     "/prompts/{promptId}/render",
     "/prompts/partials/{id}/makeDefault",
     "/admin/organisation",

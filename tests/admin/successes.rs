@@ -179,6 +179,14 @@ impl Caller<'_> {
         let label = self.get("/labels").await["data"][0]["id"].clone();
         self.put(&format!("{path}/versions/1"), json!({ "label_id": label })).await;
         self.get(&format!("{path}/versions")).await;
+        let declared = json!([{ "name": "tone", "type": "string" }]);
+        self.put(&path, json!({ "patch": true, "model": "n", "declared_variables": declared })).await;
+        self.get(&format!("{path}/versions/diff")).await;
+        let split = json!({ "versions": [{ "version": 1, "weight": 90 }, { "version": 2, "weight": 10 }] });
+        self.put(&format!("{path}/labels/staging"), split).await;
+        self.get(&format!("{path}/labels")).await;
+        self.get(&format!("{path}/versions/2")).await;
+        self.delete(&format!("{path}/labels/staging"), Value::Null).await;
         self.get(&format!("{path}/versions/{}", made["version_id"].as_str().unwrap())).await;
         self.put(&format!("{path}/makeDefault"), json!({ "version": 1 })).await;
         let rendered = self.post(&format!("{path}/render"), json!({ "variables": {}, "seed": 1 })).await;

@@ -37,6 +37,7 @@ mod raw;
 mod realtime;
 mod recipes;
 mod relay;
+mod rendered_prompts;
 mod routing;
 mod secrets;
 mod signed;

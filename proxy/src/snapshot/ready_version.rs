@@ -34,6 +34,7 @@ impl ReadyVersion {
             functions: self.row.functions.as_ref(),
             tools: self.row.tools.as_ref(),
             tool_choice: self.row.tool_choice.as_ref(),
+            declared: self.row.declared_variables.as_deref().unwrap_or_default(),
         }
     }
 }

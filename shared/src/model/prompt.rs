@@ -4,6 +4,7 @@
 use super::status::Status;
 use crate::db::table::row::{self, RowError};
 use crate::id::{OrganisationId, WorkspaceId};
+use crate::prompt::DeclaredVariable;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use tokio_postgres::Row;
@@ -56,11 +57,14 @@ pub struct PromptVersion {
     pub tool_choice: Option<Value>,
     /// Whether the template is a whole body.
     pub is_raw: bool,
+    /// Variables that are checked before they are filled in.
+    #[serde(default)]
+    pub declared_variables: Option<Vec<DeclaredVariable>>,
 }
 
 impl PromptVersion {
     pub const COLUMNS: &str = "id, organisation_id, prompt_id, number, template, parameters, model, virtual_key, \
-                               functions, tools, tool_choice, is_raw";
+                               functions, tools, tool_choice, is_raw, declared_variables";
 
     pub fn from_row(row: &Row) -> Result<Self, RowError> {
         row::read(row)
@@ -74,18 +78,32 @@ impl std::fmt::Debug for PromptVersion {
     }
 }
 
-/// A label on a version of a prompt.
+/// Where a label of a prompt points to: one version, or several by weight.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct PromptLabel {
     pub id: Uuid,
     pub organisation_id: OrganisationId,
     pub prompt_id: Uuid,
     pub label_id: Uuid,
+    /// Of several, the heaviest.
     pub version_id: Uuid,
+    #[serde(default)]
+    pub split: Option<Vec<SplitVersion>>,
+}
+
+/// One of the versions that a label is split between.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct SplitVersion {
+    pub version_id: Uuid,
+    pub version: i32,
+    pub weight: u32,
 }
 
 impl PromptLabel {
-    pub const COLUMNS: &str = "id, organisation_id, prompt_id, label_id, version_id";
+    pub const COLUMNS: &str = "id, organisation_id, prompt_id, label_id, version_id, \
+        (SELECT json_agg(json_build_object('version_id', v.id, 'version', v.number, 'weight', part.weight)) \
+         FROM unnest(split_versions, split_weights) AS part (version_id, weight) \
+         JOIN prompt_versions v ON v.id = part.version_id) AS split";
 
     pub fn from_row(row: &Row) -> Result<Self, RowError> {
         row::read(row)

@@ -53,8 +53,12 @@ impl PromptBody {
             (false, true) => Kind::Messages,
             (false, false) => Kind::Text,
         };
-        let parsed = json.filter(|_| kind != Kind::Text).and_then(|json| node(json).ok());
-        let template = parsed.map_or(BodyTemplate::Text(whole), BodyTemplate::Json);
+        let template = match json.filter(|_| kind != Kind::Text).map(node) {
+            Some(Ok(node)) => BodyTemplate::Json(node),
+            // A section may span several texts: it becomes JSON only when it is filled in.
+            None | Some(Err(TemplateError::OpenSection(_) | TemplateError::Unopened(_))) => BodyTemplate::Text(whole),
+            Some(Err(error)) => return Err(error),
+        };
         Ok(Self { kind, components: template.components(), template })
     }
 

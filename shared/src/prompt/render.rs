@@ -2,6 +2,7 @@
 //! its model and tools, what the template became, and last what the call itself says.
 
 use super::PromptBody;
+use super::variables::{self, DeclaredVariable, VariableFault};
 use crate::template::{Components, Partials, RenderBudget, Template, TemplateError};
 use serde_json::{Map, Value};
 use std::collections::{BTreeSet, HashMap};
@@ -22,6 +23,9 @@ pub enum RenderError {
     TooManyPartials,
     #[error("variables: must be an object")]
     Variables,
+    /// One that the version declares.
+    #[error(transparent)]
+    Variable(#[from] VariableFault),
     #[error("hyperparameters: must not be nested; send each at the root of the body")]
     Nested,
 }
@@ -43,6 +47,8 @@ pub struct PromptParts<'a> {
     pub functions: Option<&'a Value>,
     pub tools: Option<&'a Value>,
     pub tool_choice: Option<&'a Value>,
+    /// Variables that are checked before they are filled in; empty for none.
+    pub declared: &'a [DeclaredVariable],
 }
 
 /// What a call brings.
@@ -150,13 +156,14 @@ pub fn render_within(
     request: RenderRequest,
     partials: &PartialSet,
 ) -> Result<Map<String, Value>, RenderError> {
-    let names = variable_names(parts.body, partials);
+    let names = variable_names(parts, partials);
     let (mut values, mut data) = (Map::new(), Map::new());
     for (name, value) in parts.parameters {
         let target = if names.contains(name.as_str()) { &mut values } else { &mut data };
         target.insert(name.clone(), value.clone());
     }
     values.extend(request.variables);
+    variables::check(parts.declared, &values)?;
     if let Some(model) = parts.model {
         data.insert("model".into(), model.into());
     }
@@ -171,10 +178,11 @@ pub fn render_within(
 }
 
 /// Parameters of these names are default values and nothing for the model: the variables and sections of the template and
-/// of its partials, by the first part of a dotted name.
-fn variable_names<'a>(body: &'a PromptBody, partials: &'a PartialSet) -> BTreeSet<&'a str> {
+/// of its partials, and what is declared, by the first part of a dotted name.
+fn variable_names<'a>(parts: &PromptParts<'a>, partials: &'a PartialSet) -> BTreeSet<&'a str> {
     let inner = partials.partials.values().map(|partial| &partial.components);
-    let all = std::iter::once(body.asks()).chain(inner);
+    let all = std::iter::once(parts.body.asks()).chain(inner);
     let names = all.flat_map(|one| one.variables.iter().chain(&one.sections));
+    let names = names.chain(parts.declared.iter().map(|one| &one.name));
     names.filter_map(|name| name.split('.').next()).collect()
 }
