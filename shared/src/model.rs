@@ -30,7 +30,7 @@ pub use organisation::Organisation;
 pub use person::{EmailDigest, Person};
 pub use plugin::Plugin;
 pub use policy::{PolicyEntity, RateLimitsPolicy, UsageLimitsPolicy};
-pub use prompt::{Label, Partial, PartialVersion, Prompt, PromptLabel, PromptVersion};
+pub use prompt::{Label, Partial, PartialVersion, Prompt, PromptLabel, PromptVersion, SplitVersion};
 pub use provider::{Concurrency, Provider};
 pub use secret_reference::{SecretReference, whole};
 pub use status::{AccessStatus, Status};

@@ -48,8 +48,8 @@ pub async fn find(
         VersionName::Id(id) => VersionKey::Id(id),
         VersionName::Number(number) => numbered(prompt.id, number, prompt.latest_version).ok_or_else(unknown)?,
         VersionName::Label(label) => {
-            let found = snapshot.prompt_label(&prompt, label).ok_or_else(unknown)?;
-            VersionKey::Id(choose_version(&found, label, sticky))
+            let points = snapshot.prompt_label(&prompt, label).ok_or_else(unknown)?;
+            VersionKey::Id(choose_version(&points, label, sticky))
         }
     };
     let version = match snapshot.prompt_version(&prompt, key) {
@@ -64,14 +64,13 @@ pub async fn find(
     Ok(PromptRun { prompt, version, provider })
 }
 
-/// Which version a label means for a call: of several, the one that its user or trace stays with.
+/// Which version a label of this name means for a call: of several, the one that its user or its trace always meets.
 fn choose_version(label: &PromptLabel, name: &str, sticky: StickyKey<'_>) -> Uuid {
-    let Some(parts) = &label.split else { return label.version_id };
-    let weights: Vec<(i32, u32)> = parts.iter().map(|part| (part.version, part.weight)).collect();
-    let who = sticky.user.unwrap_or(sticky.trace);
+    let Some(split) = &label.split else { return label.version_id };
+    let who = sticky.user.filter(|user| !user.is_empty()).unwrap_or(sticky.trace);
+    let weights: Vec<(i32, u32)> = split.iter().map(|one| (one.version, one.weight)).collect();
     let chosen = split::choose(&weights, &split::sticky_key(label.prompt_id, name, who));
-    let part = parts.iter().find(|part| Some(part.version) == chosen);
-    part.map_or(label.version_id, |part| part.version_id)
+    split.iter().find(|one| Some(one.version) == chosen).map_or(label.version_id, |one| one.version_id)
 }
 
 /// No number between the first and the latest is left out, so that nobody is asked about one that does not exist.
@@ -122,5 +121,39 @@ async fn partial(snapshot: &Snapshot, prompt: &Prompt, name: &str) -> Result<Opt
         Ok(version) => Ok(Some(version)),
         Err(NotFetched::Missing) => Ok(None),
         Err(NotFetched::Away) => Err(Refusal::control_plane_unavailable()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::{Value, json};
+    use std::collections::HashMap;
+
+    fn label(split: Value) -> PromptLabel {
+        let id = |n: u128| Uuid::from_u128(n);
+        let row = json!({
+            "id": id(1), "organisation_id": id(2), "prompt_id": id(3), "label_id": id(4), "version_id": id(90), "split": split,
+        });
+        serde_json::from_value(row).unwrap()
+    }
+
+    #[test]
+    fn a_label_means_one_version_and_of_several_the_one_that_its_user_always_meets() {
+        let key = |user, trace| StickyKey { user, trace };
+        assert_eq!(choose_version(&label(Value::Null), "staging", key(None, "t")), Uuid::from_u128(90));
+        let version =
+            |n: u128, weight: u32| json!({ "version_id": Uuid::from_u128(n), "version": n, "weight": weight });
+        let split = label(json!([version(90, 3), version(10, 1)]));
+        let mut met: HashMap<Uuid, u32> = HashMap::new();
+        for user in 0..1000 {
+            let user = format!("user-{user}");
+            let chosen = choose_version(&split, "staging", key(Some(&user), "t"));
+            assert_eq!(chosen, choose_version(&split, "staging", key(Some(&user), "other")), "the trace is not asked");
+            assert_eq!(chosen, choose_version(&split, "staging", key(Some(""), &user)), "nobody is no user");
+            *met.entry(chosen).or_default() += 1;
+        }
+        let most = met[&Uuid::from_u128(90)];
+        assert!((650..850).contains(&most) && met.len() == 2, "{met:?}");
     }
 }

@@ -85,8 +85,7 @@ fn rendered(
     Ok(RenderedPrompt { family, body: body.into() })
 }
 
-/// What the call says: its variables, and what wins over the version. Whatever is to be checked of variables before they are
-/// filled in is checked here.
+/// What the call says: its variables, and what wins over the version.
 fn request(version: &ReadyVersion, sent: &[u8], purpose: PromptUse) -> Result<RenderRequest, NotRendered> {
     let mut body: Map<String, Value> = match sent.trim_ascii().is_empty() {
         true => Map::new(),

@@ -13,7 +13,7 @@ impl Refusal {
     /// A prompt that does not become a body, or values that it does not take.
     pub fn invalid_prompt(error: RenderError) -> Self {
         let field = match &error {
-            RenderError::Variables => "variables",
+            RenderError::Variables | RenderError::Variable(_) => "variables",
             RenderError::Nested => "hyperparameters",
             _ => "prompt_id",
         };

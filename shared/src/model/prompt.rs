@@ -78,32 +78,31 @@ impl std::fmt::Debug for PromptVersion {
     }
 }
 
-/// A label on a version of a prompt.
+/// Where a label of a prompt points to: one version, or several by weight.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct PromptLabel {
     pub id: Uuid,
     pub organisation_id: OrganisationId,
     pub prompt_id: Uuid,
     pub label_id: Uuid,
-    /// Of a split, the first.
+    /// Of several, the heaviest.
     pub version_id: Uuid,
-    /// Where it points to several versions: these, by weight.
     #[serde(default)]
-    pub split: Option<Vec<SplitPart>>,
+    pub split: Option<Vec<SplitVersion>>,
 }
 
-/// One of several versions that a label points to.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct SplitPart {
+/// One of the versions that a label is split between.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct SplitVersion {
     pub version_id: Uuid,
     pub version: i32,
     pub weight: u32,
 }
 
 impl PromptLabel {
-    pub const COLUMNS: &str = "id, organisation_id, prompt_id, label_id, version_id,
-        (SELECT json_agg(json_build_object('version_id', v.id, 'version', v.number, 'weight', part.weight) ORDER BY part.place)
-         FROM unnest(split_versions, split_weights) WITH ORDINALITY AS part (version_id, weight, place)
+    pub const COLUMNS: &str = "id, organisation_id, prompt_id, label_id, version_id, \
+        (SELECT json_agg(json_build_object('version_id', v.id, 'version', v.number, 'weight', part.weight)) \
+         FROM unnest(split_versions, split_weights) AS part (version_id, weight) \
          JOIN prompt_versions v ON v.id = part.version_id) AS split";
 
     pub fn from_row(row: &Row) -> Result<Self, RowError> {
