@@ -11,5 +11,5 @@ pub mod variables;
 
 pub use body::PromptBody;
 pub use reference::{VersionName, split_reference};
-pub use render::{PartialSet, PromptParts, RenderError, RenderRequest, render};
+pub use render::{ParsedPartial, PartialSet, PromptParts, RenderError, RenderRequest, render, render_within};
 pub use variables::DeclaredVariable;

@@ -30,6 +30,7 @@ mod model_lists;
 mod models;
 mod operators;
 mod outbound;
+mod prompts;
 mod provider_metrics;
 mod providers;
 mod raw;

@@ -10,7 +10,7 @@ use shared::identity::scopes;
 use shared::model::KeyKind;
 use uuid::Uuid;
 
-use super::usage;
+use super::{prompt, request, usage};
 use crate::postgres::{Options, Purpose, Server, template};
 
 const DATABASE: &str = "bench";
@@ -57,6 +57,7 @@ impl Store {
         for policy in [RATE_POLICY, USAGE_POLICY] {
             client.execute(policy, &[&organisation, &workspace]).await?;
         }
+        client.execute(prompt::INSERT, &[&tenant.workspace_id, &prompt::template(&request::body())?]).await?;
         Ok(Self { server: Some(server), key, limited_key: limited.key })
     }
 

@@ -12,6 +12,7 @@ use rustix::process::{Pid, kill_process_group};
 use serde_json::json;
 use tokio::process::{Child, Command};
 
+use super::prompt;
 use super::request::{self, Request};
 use super::store::Store;
 use super::translation;
@@ -218,7 +219,9 @@ impl Place {
         for (_, request) in &translation {
             process.answers(request).await?;
         }
-        Ok((process, Lanes { engine, routed, relay, limited, translation }))
+        let prompt = prompt::request(&engine)?;
+        process.answers(&prompt).await?;
+        Ok((process, Lanes { engine, routed, relay, limited, prompt, translation }))
     }
 }
 
@@ -230,6 +233,8 @@ pub struct Lanes {
     pub relay: Request,
     /// The engine lane by a key that limits speak of.
     pub limited: Request,
+    /// A stored prompt that becomes the same chat.
+    pub prompt: Request,
     /// To a provider of another format, and what that is held against.
     pub translation: [(&'static str, Request); 5],
 }

@@ -98,6 +98,13 @@ pub struct Record<'a> {
     /// What guardrails said, as JSON; none when there were none.
     #[serde(borrow, default)]
     pub hook_results: RecordText<'a>,
+    /// The stored prompt that was run, and in which version.
+    #[serde(default)]
+    pub prompt_id: Option<Uuid>,
+    #[serde(default)]
+    pub prompt_version_id: Option<Uuid>,
+    #[serde(borrow, default)]
+    pub prompt_slug: RecordText<'a>,
 }
 
 /// The strategy at the root of a config.
@@ -138,7 +145,7 @@ impl Record<'_> {
 }
 
 /// How many fields a record has.
-const FIELDS: u16 = 45;
+const FIELDS: u16 = 48;
 
 /// How many these bytes say they have.
 pub(super) fn fields_of(bytes: &[u8]) -> Option<u16> {

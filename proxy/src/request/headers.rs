@@ -187,6 +187,15 @@ impl<'a> GatewayHeaders<'a> {
         })
     }
 
+    /// The same with a provider of the workspace by its slug, if the request names none.
+    #[must_use]
+    pub fn or_provider(mut self, slug: Option<&'a HeaderValue>) -> Self {
+        if self.virtual_key.is_none() && self.provider.is_none() && self.named_by_mode().is_none() {
+            self.virtual_key = slug;
+        }
+        self
+    }
+
     /// A plain provider name, as opposed to `@slug`, which names stored credentials.
     pub fn names_plain_provider(&self) -> bool {
         match self.provider {

@@ -85,6 +85,8 @@ pub struct Leaf {
     pub fetch_integrated_models: bool,
     /// Which guardrails and mutators look at its requests and answers; most have none.
     pub guards: Option<Box<GuardPlan>>,
+    /// The stored prompt that is run in place of what the request asks for, as `slug@version`.
+    pub prompt_id: Option<Box<str>>,
     /// Parts of a config that this release stores but cannot act on; a request that needs one is told so.
     pub unsupported: Option<&'static str>,
 }

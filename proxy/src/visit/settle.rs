@@ -11,6 +11,7 @@ use crate::identity::identify::Principal;
 use crate::journal::logged_body::{LoggedExchange, Rules};
 use crate::journal::{Intent, Journal, Mode, usage};
 use crate::net::dial::UpstreamRequest;
+use crate::prompts::PromptRun;
 use crate::realtime::Websocket;
 use crate::refusal::RefusalCode;
 use crate::request::headers::GatewayHeaders;
@@ -75,6 +76,8 @@ pub struct RecordFacts<'v> {
     pub head_after: Option<Duration>,
     /// Since the start, when the body was understood.
     pub parsed_after: Option<Duration>,
+    /// The stored prompt that was run.
+    pub prompt: Option<&'v PromptRun>,
 }
 
 impl Log {

@@ -11,6 +11,7 @@ use crate::request::headers::GatewayHeaders;
 use crate::routing::plan::Leaf;
 use crate::visit::Visit;
 use chrono::Utc;
+use http::HeaderValue;
 use pingora_http::RequestHeader;
 use shared::providers::Family;
 
@@ -45,7 +46,8 @@ impl Engine {
         let needs = Needs::for_limits(&wanted);
         let mut amounts = Amounts::default();
         if needs.tokens {
-            amounts = self.amounts_of_all(head, errand, read, needs).await?;
+            let provider = visit.routing.prompt_provider().cloned();
+            amounts = self.amounts_of_all(head, provider.as_ref(), errand, read, needs).await?;
         }
         self.admitter.reserve(visit, &wanted, amounts, false).await
     }
@@ -123,6 +125,7 @@ impl Engine {
     async fn amounts_of_all(
         &self,
         head: &RequestHeader,
+        prompt_provider: Option<&HeaderValue>,
         errand: &EngineRequest,
         read: ReadBody<'_>,
         needs: Needs,
@@ -137,7 +140,9 @@ impl Engine {
         let mut add = |one: Amounts| dearest = Some(dearest.map_or(one, |dearest| dearest.or(one)));
         match needs.cost {
             true => {
-                for PossibleTarget { leaf, target, model } in self.possible(head, errand, read.fields)? {
+                for PossibleTarget { leaf, target, model } in
+                    self.possible(head, prompt_provider, errand, read.fields)?
+                {
                     let sent = SentBody::new(read.text, read.fields, Some(&leaf.edits)).at(errand.endpoint);
                     add(self.admitter.amounts(family, &sent, needs, Some((&target, model.as_deref()))).await);
                 }
@@ -156,11 +161,13 @@ impl Engine {
     fn possible<'e>(
         &self,
         head: &RequestHeader,
+        prompt_provider: Option<&HeaderValue>,
         errand: &'e EngineRequest,
         fields: &Fields<'_>,
     ) -> Result<Vec<PossibleTarget<'e>>, Refusal> {
         let asked = fields.text("model");
         let headers = GatewayHeaders::from_headers(&head.headers, &self.aliases)?;
+        let headers = headers.or_provider(prompt_provider);
         let resolver = self.router.resolver(Utc::now());
         let targets = errand.plan.leaves().filter_map(|leaf| {
             let own = leaf.edits.model().and_then(|json| serde_json::from_str::<String>(json).ok());

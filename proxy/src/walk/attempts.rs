@@ -5,6 +5,7 @@ use super::admit::ReadBody;
 use super::call::{Call, HeldAnswer, NotCalled, refused};
 use super::fair_turn::Turn;
 use super::guard::GuardedTarget;
+use super::prompt_call;
 use super::repair::repaired;
 use super::translate::TranslationInputs;
 use super::{Engine, EngineRequest, moment};
@@ -39,7 +40,11 @@ impl Engine {
         visit: &mut Visit,
         errand: &mut EngineRequest,
     ) -> Ended {
-        let most = if errand.endpoint.takes_forms() { MAX_HELD } else { usize::MAX };
+        let most = match () {
+            () if errand.endpoint.takes_forms() => MAX_HELD,
+            () if errand.prompt.is_some() => prompt_call::LARGEST,
+            () => usize::MAX,
+        };
         let max_bytes = self.body_limits.max_bytes.min(most);
         let bounds = self.body_limits.bounds(max_bytes, errand.caller.workspace.id.uuid());
         let body = match receive(client, &bounds).await {
@@ -58,12 +63,15 @@ impl Engine {
             log.received(&text);
         }
         let mut share = MemoryShare::none(&self.body_limits.memory, errand.caller.workspace.id.uuid());
-        let text =
-            match errand.native.as_ref().map(|native| share.grow(text.len()).and_then(|()| native.complete(&text))) {
-                None => text,
-                Some(Ok(completed)) => completed,
-                Some(Err(refusal)) => return refused(refusal),
-            };
+        let completed = match errand.prompt.is_some() {
+            true => Some(Box::pin(self.run_prompt(visit, errand, text.clone(), &mut share)).await),
+            false => errand.native.as_ref().map(|native| share.grow(text.len()).and_then(|()| native.complete(&text))),
+        };
+        let text = match completed {
+            None => text,
+            Some(Ok(completed)) => completed,
+            Some(Err(refusal)) => return refused(refusal),
+        };
         // What its hooks keep of the request is in memory until the answer is delivered.
         let mut guarded = None;
         let outcome = match Fields::parse_object(&text) {
@@ -120,12 +128,18 @@ impl Engine {
             visit.routing.deadline = leaf.total_timeout.map(|total| visit.request.started + total);
             client.end_by(visit.routing.deadline);
             visit.answer.pulse.every = leaf.heartbeat.filter(|_| takes_comments);
-            let tried = match self.router.guards.for_leaf(leaf, &errand.caller) {
-                None => self.try_target(client, visit, errand, leaf, body, fields, None).await,
-                Some(set) => {
-                    let read = ReadBody { text: body, fields };
-                    Box::pin(self.try_guarded(client, visit, errand, leaf, read, body, set, guarded)).await
+            visit.routing.prompt = errand.prompt.as_ref().and_then(|call| call.run.clone());
+            let tried = match &leaf.prompt_id {
+                Some(reference) => {
+                    Box::pin(self.try_prompted(client, visit, errand, leaf, reference, body, guarded)).await
                 }
+                None => match self.router.guards.for_leaf(leaf, &errand.caller) {
+                    None => self.try_target(client, visit, errand, leaf, body, fields, None).await,
+                    Some(set) => {
+                        let read = ReadBody { text: body, fields };
+                        Box::pin(self.try_guarded(client, visit, errand, leaf, read, body, set, guarded)).await
+                    }
+                },
             };
             if matches!(tried, Err(Ended::ClientGone)) {
                 return tried;
@@ -176,6 +190,7 @@ impl Engine {
             Some(target) => (target, None),
             None => {
                 let headers = GatewayHeaders::from_headers(&client.head().headers, &self.aliases).map_err(refused)?;
+                let headers = headers.or_provider(visit.routing.prompt_provider());
                 let resolver = self.router.resolver(Utc::now());
                 resolved = resolver.resolve(leaf, &headers, &errand.caller, asked_for.as_deref()).map_err(refused)?;
                 (&resolved.target, resolved.model.as_deref())

@@ -7,6 +7,7 @@
 mod asker;
 mod guardrails;
 mod limits;
+mod prompt;
 pub mod survey;
 mod warnings;
 
@@ -19,7 +20,7 @@ use crate::identity::metadata::add_user;
 use crate::net::downstream::Downstream;
 use crate::refusal::Refusal;
 use crate::request::body::Fields;
-use crate::request::classify::{Route, classify};
+use crate::request::classify::{Endpoint, Route, classify};
 use crate::request::headers::GatewayHeaders;
 use crate::request::receive::{NotReceived, receive};
 use crate::routing::RequestFacts;
@@ -81,10 +82,12 @@ struct Hypothesis {
     route: ExplainedLane,
     headers: HeaderMap,
     body: Vec<u8>,
+    /// Of a call that runs a stored prompt: which one.
+    prompt: Option<String>,
 }
 
 enum ExplainedLane {
-    Engine(crate::request::classify::Endpoint),
+    Engine(Endpoint),
     /// What the provider would be asked for.
     Relay(String),
 }
@@ -117,8 +120,11 @@ impl Engine {
             &self.snapshot,
         )?;
         let caller = &caller;
-        let hypothesis = hypothesis(question)?;
+        let mut hypothesis = hypothesis(question)?;
+        let run = self.render_hypothesis(&mut hypothesis, caller).await?;
+        let hypothesis = hypothesis;
         let headers = GatewayHeaders::from_headers(&hypothesis.headers, &self.aliases)?;
+        let headers = headers.or_provider(run.as_ref().map(|run| &run.provider));
         let found = self.planner.find(&headers, caller)?;
         let nothing = Fields::default();
         let fields = match hypothesis.route {
@@ -136,15 +142,16 @@ impl Engine {
             unix_seconds: SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs()),
         };
         let stops = survey(&found.plan, &view);
-        let plan: Vec<Value> = stops
-            .iter()
-            .map(|stop| {
-                let leaf = found.plan.leaf(stop.at);
-                let mut told = told(stop, &found, view.now);
-                told["target"] = self.would_be(leaf, &headers, caller, &fields, &hypothesis);
-                told
-            })
-            .collect();
+        let mut plan = Vec::with_capacity(stops.len());
+        for stop in &stops {
+            let leaf = found.plan.leaf(stop.at);
+            let mut told = told(stop, &found, view.now);
+            told["target"] = match &leaf.prompt_id {
+                None => self.would_be(leaf, &headers, caller, &fields, &hypothesis),
+                Some(reference) => self.would_be_prompted(leaf, reference, caller, &hypothesis).await,
+            };
+            plan.push(told);
+        }
         let (lane, family) = match &hypothesis.route {
             ExplainedLane::Engine(endpoint) => ("engine", Some(endpoint.family())),
             ExplainedLane::Relay(path) => {
@@ -180,6 +187,7 @@ impl Engine {
             "lane": lane,
             "metadata": metadata,
             "config": config(&found),
+            "prompt": run.as_ref().map(prompt::told),
             "plan": plan,
             "limits": limits,
             "guardrails": self.told_guardrails(&stops, &found, caller),
@@ -292,8 +300,13 @@ fn hypothesis(question: Question) -> Result<Hypothesis, Refusal> {
     let uri: Uri = path.parse().map_err(|_| Refusal::invalid_json("`path` is no path"))?;
     let method =
         Method::from_bytes(question.method.as_bytes()).map_err(|_| Refusal::invalid_json("`method` is none"))?;
+    let mut prompt = None;
     let route = match classify(&method, uri.path()) {
         Route::Engine(endpoint) => ExplainedLane::Engine(endpoint),
+        Route::Prompt(reference) => {
+            prompt = Some(reference);
+            ExplainedLane::Engine(Endpoint::of(Family::Chat))
+        }
         Route::Relay(path) => ExplainedLane::Relay(path.into_owned()),
         _ => return Err(Refusal::invalid_json("`path` is not one that goes to a provider: begin it with /v1/")),
     };
@@ -316,7 +329,7 @@ fn hypothesis(question: Question) -> Result<Hypothesis, Refusal> {
         Some(native) => native.complete(&Bytes::from(body))?.to_vec(),
         None => body,
     };
-    Ok(Hypothesis { method, uri, route, headers, body })
+    Ok(Hypothesis { method, uri, route, headers, body, prompt })
 }
 
 fn config(found: &ChosenPlan) -> Value {

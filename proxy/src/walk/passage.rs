@@ -309,6 +309,9 @@ impl Router {
         visit.routing.option = course.node().option.clone();
         let leaf = course.leaf();
         visit.routing.deadline = leaf.total_timeout.map(|total| visit.request.started + total);
+        if let Some(reference) = &leaf.prompt_id {
+            return Err(Refusal::misplaced_prompt(reference, "/v1/chat/completions or /v1/completions"));
+        }
         let family = Family::from_path(&head.method, &ask.path).map(|(family, _)| family);
         self.guards.judge_kind(leaf, &ask.caller, (family, &head.method), &ask.metadata)?;
         let insisted = leaf.edits.model().and_then(|json| serde_json::from_str::<String>(json).ok());

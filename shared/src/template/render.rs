@@ -39,6 +39,13 @@ pub struct RenderBudget {
     bytes: usize,
 }
 
+impl RenderBudget {
+    /// For what is filled in where others wait: a millisecond at the most.
+    pub const fn small() -> Self {
+        Self { steps: 20_000, bytes: 256 << 10 }
+    }
+}
+
 impl Default for RenderBudget {
     fn default() -> Self {
         Self { steps: MOST_STEPS, bytes: LONGEST }

@@ -43,6 +43,11 @@ fn explanation() -> Schema {
         .need("slug", schema::any_text().eg("pc-chat").or_null())
         .need("version_id", schema::uuid().or_null())
         .may("version", schema::whole(1..=i64::MAX).or_null().says("Its number; of past requests."));
+    let prompt = schema::object("ExplainedPrompt")
+        .need("id", schema::uuid())
+        .need("slug", schema::any_text().eg("pp-greeting-1f2e3d"))
+        .need("version", schema::whole(1..=i64::MAX))
+        .need("version_id", schema::uuid());
     let why = schema::list(schema::any_text().eg("config: a fallback begins with its first healthy target"));
     let target = schema::any_object().eg(json!({
         "provider": "openai", "url": "https://api.openai.com/v1/chat/completions", "model": "gpt-4o-mini",
@@ -77,6 +82,7 @@ fn explanation() -> Schema {
         .need("lane", schema::choice(&["engine", "relay"]).eg("engine"))
         .need("metadata", schema::any_object().eg(json!({ "_user": "ann" })))
         .need("config", config)
+        .may("prompt", prompt.or_null().says("The stored prompt that the path names, and the version it would be."))
         .need("plan", schema::list(stop))
         .need("limits", limits.says("That would speak of the request. Null of past requests, whose logs do not tell."))
         .need("guardrails", guardrails.or_null().says("Of a config that applies. Null of past requests."))

@@ -59,12 +59,12 @@ pub async fn served(
     let sql = format!("{TARGETS} AND l.name = $2 ORDER BY l.workspace_id NULLS LAST LIMIT 1");
     let row = db.query_opt(&sql, &[&prompt, &label]).await?.ok_or(version::NO_SUCH)?;
     let target: LabelTarget = row::read(&row)?;
-    let weights: Vec<(i32, u32)> = target.versions.iter().map(|one| (one.version, one.weight)).collect();
+    let weights: Vec<(Uuid, u32)> = target.versions.iter().map(|one| (one.version_id, one.weight)).collect();
     let chosen = match user_or_trace {
-        Some(who) => split::choose(&weights, &split::sticky_key(prompt, label, who)),
+        Some(who) => split::choose(&weights, &split::sticky_key(prompt, target.id, who)),
         None => weights.first().map(|(version, _)| *version),
     };
-    version::by_number(db, prompt, chosen.ok_or(version::NO_SUCH)?).await
+    version::by_id(db, prompt, chosen.ok_or(version::NO_SUCH)?).await
 }
 
 /// Points a label to these versions, or to nothing, in one statement: nobody sees it half moved.

@@ -55,9 +55,10 @@ pub const COLUMNS: &str = "id, created_at, organisation_id, workspace_id, api_ke
     usage_estimated, usage, cost, price_model, unit_prices, price_version, retry_success_count, attempt, \
     stream_mode, is_proxy_call, trace_id, span_id, span_name, parent_span_id, internal_trace_id, metadata, \
     runtime, runtime_version, sdk_version, body_key, request_parsing_time, pre_processing_time, \
-    cache_processing_time, response_parsing_time, dropped_params, hook_results";
+    cache_processing_time, response_parsing_time, dropped_params, hook_results, prompt_id, prompt_version_id, \
+    prompt_slug";
 
-const COUNT: u16 = 57;
+const COUNT: u16 = 60;
 
 /// Texts from outside, clean.
 struct Texts<'r> {
@@ -75,6 +76,7 @@ struct Texts<'r> {
     runtime: Option<Cow<'r, str>>,
     runtime_version: Option<Cow<'r, str>>,
     sdk_version: Option<Cow<'r, str>>,
+    prompt_slug: Option<Cow<'r, str>>,
 }
 
 impl<'r> LogRow<'r> {
@@ -114,6 +116,7 @@ impl<'r> LogRow<'r> {
                 runtime: text(record.runtime, text_bounds::NAME),
                 runtime_version: text(record.runtime_version, text_bounds::NAME),
                 sdk_version: text(record.sdk_version, text_bounds::NAME),
+                prompt_slug: slug(record.prompt_slug),
             },
             status: record.status.into(),
             response_time: millis(record.response_time),
@@ -220,6 +223,9 @@ impl<'r> LogRow<'r> {
         }
         row.json(self.dropped_params.as_ref().map(Json::text))?;
         row.json(self.hook_results.as_ref().map(Json::text))?;
+        row.uuid(record.prompt_id);
+        row.uuid(record.prompt_version_id);
+        row.text(texts.prompt_slug.as_deref())?;
         row.end()
     }
 }
@@ -356,13 +362,14 @@ mod tests {
             ai_org: text,
             requested_model: text,
             config: text,
+            prompt_slug: text,
             url: &long,
             method: &long,
             trace_id: &long,
             ..Record::default()
         };
         let row = LogRow::new(record, Priced { price_model: Some(long.clone()), ..Priced::default() });
-        let slugs = [&row.texts.virtual_key, &row.texts.ai_org, &row.texts.config];
+        let slugs = [&row.texts.virtual_key, &row.texts.ai_org, &row.texts.config, &row.texts.prompt_slug];
         assert!(slugs.iter().all(|slug| slug.as_ref().is_some_and(|slug| slug.len() == 252)));
         assert_eq!(row.model.map(|model| model.chars().count()), Some(text_bounds::MODEL));
         assert_eq!(row.price_model.map(|model| model.chars().count()), Some(text_bounds::MODEL));

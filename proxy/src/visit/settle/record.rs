@@ -103,6 +103,9 @@ impl Log {
             parsed_after: facts.parsed_after.map(millis),
             dropped_params: dropped.as_deref(),
             hook_results: self.hook_results.as_deref(),
+            prompt_id: facts.prompt.map(|run| run.prompt.id),
+            prompt_version_id: facts.prompt.map(|run| run.version.row.id),
+            prompt_slug: facts.prompt.map(|run| cut_bytes(&run.prompt.slug, text_bounds::SLUG)),
         };
         self.journal.append_with(&record, body.as_ref());
         estimate

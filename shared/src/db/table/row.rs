@@ -134,6 +134,7 @@ impl<'de> Deserializer<'de> for Cell<'_> {
             Type::NUMERIC => visitor.visit_str(&self.get::<Decimal>()?.to_string()),
             Type::TIMESTAMPTZ => visitor.visit_str(&self.get::<DateTime<Utc>>()?.to_rfc3339()),
             Type::JSON | Type::JSONB => self.get::<Value>()?.deserialize_any(visitor).map_err(de::Error::custom),
+            Type::INT4_ARRAY => visitor.visit_seq(SeqDeserializer::new(self.get::<Vec<i32>>()?.into_iter())),
             Type::TEXT_ARRAY => visitor.visit_seq(SeqDeserializer::new(self.get::<Vec<String>>()?.into_iter())),
             Type::UUID_ARRAY => {
                 let ids = self.get::<Vec<Uuid>>()?.into_iter().map(|id| id.to_string());
