@@ -3,6 +3,7 @@
 
 mod refused;
 mod served;
+mod splits;
 mod targets;
 
 use crate::families::{application, integrate};

@@ -178,3 +178,33 @@ impl std::fmt::Debug for PartialVersion {
         write!(f, "PartialVersion({} of {})", self.number, self.partial_id)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn a_label_means_one_version_or_one_of_a_split() {
+        let id = Uuid::from_u128;
+        let (one, two) = (id(1), id(2));
+        let label = |split: Value| -> PromptLabel {
+            let mut row = json!({
+                "id": id(9), "organisation_id": id(8), "prompt_id": id(7), "label_id": id(6), "version_id": one,
+            });
+            if let (Value::Object(row), Value::Object(split)) = (&mut row, split) {
+                row.extend(split);
+            }
+            serde_json::from_value(row).unwrap()
+        };
+        let alone = label(json!({}));
+        let all = label(json!({ "split_versions": [one, two], "split_weights": [0, 5] }));
+        let half = label(json!({ "split_versions": [one, two], "split_weights": [5, 5] }));
+        let met: Vec<Uuid> = (0..50).map(|n| half.version_for(&n.to_string())).collect();
+        assert!(met.contains(&one) && met.contains(&two), "{met:?}");
+        for n in 0..50 {
+            let who = n.to_string();
+            assert_eq!((alone.version_for(&who), all.version_for(&who)), (one, two), "{who}");
+        }
+    }
+}
