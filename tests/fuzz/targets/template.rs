@@ -5,7 +5,7 @@
 use libfuzzer_sys::fuzz_target;
 use serde_json::{Value, json};
 use shared::prompt::PromptBody;
-use shared::template::{Escape, Partials, Template, render};
+use shared::template::{Escape, Partials, RenderBudget, Template, render};
 
 /// The template itself, and one of its values as a template: circles, and tags from strangers.
 struct Both {
@@ -42,7 +42,7 @@ fuzz_target!(|data: &[u8]| {
     is_one_value(value);
     for is_raw in [false, true] {
         if let Ok(body) = PromptBody::parse(template, is_raw) {
-            let _ = body.fill(&values, &partials);
+            let _ = body.fill(&values, &partials, &mut RenderBudget::default());
         }
     }
 });
@@ -51,7 +51,7 @@ fuzz_target!(|data: &[u8]| {
 fn stays_in_its_message(template: &str, values: &Value) {
     let messages = json!([{ "role": "user", "content": template }, { "role": "assistant", "content": "end" }]);
     let Ok(body) = PromptBody::parse(&messages.to_string(), false) else { return };
-    let Ok(filled) = body.fill(values, &()) else { return };
+    let Ok(filled) = body.fill(values, &(), &mut RenderBudget::default()) else { return };
     let messages = filled["messages"].as_array().expect("messages stay a list");
     assert_eq!(messages.len(), 2);
     assert!(messages.iter().all(|message| message.as_object().is_some_and(|fields| fields.len() == 2)));
@@ -62,7 +62,9 @@ fn stays_in_its_message(template: &str, values: &Value) {
 fn is_one_value(value: &str) {
     const OPEN: &str = r#"[{{#c}}{{/c}}{"role":"user","content":"<{{a}}>"},{"role":"{{a}}","content":"\\{{a}}"}]"#;
     let body = PromptBody::parse(OPEN, false).expect("it is well formed");
-    let filled = body.fill(&json!({ "a": value, "c": true }), &()).expect("a value is never too much");
+    let filled = body
+        .fill(&json!({ "a": value, "c": true }), &(), &mut RenderBudget::default())
+        .expect("a value is never too much");
     let expected = json!([
         { "role": "user", "content": format!("<{value}>") }, { "role": value, "content": format!("\\{value}") },
     ]);
