@@ -1,0 +1,184 @@
+//! Requests that ask the same in other words. After an exact lookup has missed, the words of a request become a vector, and
+//! an answer to a question that is near enough, and that the lexical guard lets pass, is taken instead of a provider's.
+//!
+//! - `text`: what a request asks, as one text, if words alone say it
+//! - `partition`: everything else of it, which must be equal
+//! - `lexical`: what must be equal in the words themselves
+//! - `embedder`: texts as vectors: over HTTP, or from a folder
+//! - `index`: vectors, and which are near
+//!
+//! Whatever fails here is a miss, within a bounded wait; nothing here fails a request.
+
+pub mod embedder;
+pub mod index;
+pub mod lexical;
+mod partition;
+mod rest;
+mod text;
+
+pub use embedder::EmbeddingCall;
+pub use index::Partition;
+pub use partition::partition;
+pub use text::{AskedRoute, asked_text};
+
+use super::CacheKey;
+use crate::net::dial::Dialer;
+use anyhow::Context as _;
+use embedder::{Embedded, Embedder, HttpEmbedder, LocalEmbedder, NotEmbedded};
+use index::{AskedVector, MemoryIndex, Nearness, VectorIndex};
+use lexical::LexicalMarks;
+use rest::Rest;
+use serde_json::Value;
+use shared::settings::SemanticCache as Settings;
+use std::sync::Arc;
+use std::time::Duration;
+use uuid::Uuid;
+
+/// Of the answers that a search names: the nearest may be gone meanwhile.
+const MOST_FOUND: usize = 4;
+/// Of those that a refresh replaces.
+const MOST_REPLACED: usize = 32;
+
+/// What a request asks, apart from what must be equal.
+#[derive(Debug, Clone)]
+pub struct Question {
+    pub partition: Partition,
+    pub text: String,
+    /// The request's own threshold.
+    pub similarity: Option<f32>,
+}
+
+impl Question {
+    /// None where only an equal request may have the same answer. `scope` is what must be equal outside the body.
+    pub fn read(
+        route: AskedRoute,
+        body: &Value,
+        workspace: Uuid,
+        scope: &[&str],
+        similarity: Option<f32>,
+    ) -> Option<Self> {
+        let text = asked_text(route, body)?;
+        let digest = partition(route, body, scope);
+        Some(Self { partition: Partition { workspace, digest }, text, similarity })
+    }
+}
+
+/// A question that was looked up: what storing its answer needs.
+#[derive(Debug)]
+pub struct Searched {
+    /// None when there is no vector: then its answer is stored under its own key alone.
+    asked: Option<AskedVector>,
+    threshold: f32,
+    /// Keys of answers to questions that are near, the nearest first.
+    pub near: Vec<CacheKey>,
+    /// The call for a vector, if one was answered.
+    pub call: Option<EmbeddingCall>,
+}
+
+pub struct Semantic {
+    embedder: Arc<dyn Embedder>,
+    index: Arc<dyn VectorIndex>,
+    /// For the vector and the search together.
+    wait: Duration,
+    threshold: f32,
+    rest: Rest,
+}
+
+impl Semantic {
+    /// None when no embedder is set: then semantic requests are looked up exactly.
+    pub fn open(settings: &Settings, dialer: &Arc<Dialer>) -> anyhow::Result<Option<Self>> {
+        let embedder: Arc<dyn Embedder> = match settings.semantic_cache_embedding_provider.as_deref() {
+            None => return Ok(None),
+            Some("local") => {
+                let folder = settings.semantic_cache_embedder_dir.as_ref();
+                let folder = folder.context("SEMANTIC_CACHE_EMBEDDER_DIR: the local embedder needs a folder")?;
+                Arc::new(LocalEmbedder::open(folder).context("SEMANTIC_CACHE_EMBEDDER_DIR")?)
+            }
+            Some(provider) => Arc::new(HttpEmbedder::new(settings, provider, dialer.clone())?),
+        };
+        let bytes = usize::try_from(settings.semantic_cache_max_bytes).unwrap_or(usize::MAX);
+        let wait = Duration::from_millis(settings.semantic_cache_wait_ms);
+        let threshold = settings.semantic_cache_similarity_threshold;
+        Ok(Some(Self::new(embedder, Arc::new(MemoryIndex::new(bytes)), wait, threshold)))
+    }
+
+    pub fn new(
+        embedder: Arc<dyn Embedder>,
+        index: Arc<dyn VectorIndex>,
+        wait: Duration,
+        threshold: Option<f32>,
+    ) -> Self {
+        let threshold = threshold.unwrap_or_else(|| embedder.threshold());
+        Self { embedder, index, wait, threshold, rest: Rest::default() }
+    }
+
+    /// The provider and the model that a call for a vector is billed as.
+    pub fn billed_as(&self) -> Option<(&str, &str)> {
+        self.embedder.billed_as()
+    }
+
+    /// Waits no longer than the setting says. With `is_refresh` everything near is named, not only the nearest.
+    pub async fn search(&self, question: &Question, now_ms: i64, is_refresh: bool) -> Searched {
+        let threshold = question.similarity.unwrap_or(self.threshold);
+        let mut searched = Searched { asked: None, threshold, near: Vec::new(), call: None };
+        if self.rest.is_resting(now_ms) {
+            return searched;
+        }
+        let work = self.look(question, now_ms, is_refresh, &mut searched);
+        match tokio::time::timeout(self.wait, work).await {
+            Ok(Ok(())) => self.rest.worked(),
+            Ok(Err(reason)) => self.failed(&reason, now_ms),
+            Err(_) => self.failed("no answer in time", now_ms),
+        }
+        searched
+    }
+
+    async fn look(
+        &self,
+        question: &Question,
+        now_ms: i64,
+        is_refresh: bool,
+        searched: &mut Searched,
+    ) -> Result<(), String> {
+        let values = match self.embedder.embed(&question.text).await {
+            Ok(Embedded { values, call }) => {
+                searched.call = call;
+                values
+            }
+            Err(NotEmbedded { reason, call }) => {
+                searched.call = call;
+                return Err(reason);
+            }
+        };
+        let marks = LexicalMarks::read(&question.text);
+        let asked = searched.asked.insert(AskedVector { partition: question.partition, values, marks });
+        let most = if is_refresh { MOST_REPLACED } else { MOST_FOUND };
+        let nearness = Nearness { threshold: searched.threshold, guard: self.embedder.guard(), now_ms, most };
+        searched.near = self.index.near(asked, nearness).await?;
+        Ok(())
+    }
+
+    fn failed(&self, reason: &str, now_ms: i64) {
+        if self.rest.failed(now_ms) {
+            tracing::warn!(reason, "the semantic cache is left alone for a while: its embedder or index fails");
+        }
+    }
+
+    /// The answer to this question is kept under this key.
+    pub async fn remember(&self, searched: Searched, key: CacheKey, expires_at_ms: i64) {
+        let Some(asked) = searched.asked else { return };
+        let put = self.index.put(asked, key, expires_at_ms);
+        if !matches!(tokio::time::timeout(self.wait, put).await, Ok(Ok(()))) {
+            tracing::debug!("a question was not put into the index");
+        }
+    }
+
+    /// These answers are gone, or replaced.
+    pub async fn forget(&self, searched: &Searched, keys: &[CacheKey]) {
+        let Some(asked) = &searched.asked else { return };
+        let _ = tokio::time::timeout(self.wait, self.index.remove(asked.partition, keys)).await;
+    }
+}
+
+#[cfg(test)]
+mod tests;
