@@ -26,7 +26,7 @@ mod writer;
 pub use charge::{Charge, Charges};
 pub use intent::Intent;
 pub use meters::JournalMeters;
-pub use record::{Mode, Record};
+pub use record::{CacheStatus, Mode, Record};
 
 use crate::journal::usage::UncountedCall;
 use anyhow::Context as _;

@@ -8,6 +8,7 @@
 //! - `catalog`: what a workspace has: its config, providers, models and credentials, and the target made of them
 //! - `routing`: which target comes next: compiled plans, conditions, retries, circuit breakers. Pure
 //! - `guardrails`: checks before a request is sent and before its answer is passed on: when they run and what follows. Pure
+//! - `cache`: answers that are kept: what makes two requests equal, how long, and in which form they are given again
 //! - `admission`: which limits apply to a request, how much it may use, and what the client is told of them
 //! - `limits`: counters, reservations and leases of rate limits and budgets; turns at providers that limit concurrency
 //! - `signing`: credentials that must be computed: signatures, and tokens that are fetched, kept and renewed ahead
@@ -28,6 +29,7 @@
 
 pub mod admission;
 pub mod answer;
+pub mod cache;
 pub mod catalog;
 pub mod codecs;
 pub mod conversation;

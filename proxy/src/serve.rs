@@ -29,6 +29,7 @@ use pingora_core::services::background::background_service;
 use pingora_core::services::listening::Service;
 use pingora_proxy::{HttpProxy, http_proxy};
 use proxy::admission::{Switches, Tariff};
+use proxy::cache::Cache;
 use proxy::catalog::providers::Providers;
 use proxy::catalog::secrets::Secrets;
 use proxy::identity::deployment::DeploymentIdentity;
@@ -141,6 +142,8 @@ pub fn serve(settings: Settings) -> anyhow::Result<()> {
         // Goes on while the process drains: the drain ends the process, and asks for the last logs before it does.
         background.handle().spawn(async move { journal.run(&mut shipper, &uploader).await });
     }
+    let cache = engine.cache.clone();
+    background.handle().spawn(async move { cache.run().await });
     server.add_service(background_service("drain", DrainService(leave.clone())));
     let address = SocketAddr::new(settings.listen.metrics_host, settings.listen.metrics_port);
     let proxy = reachable(settings.listen.proxy_host, settings.listen.proxy_port);
@@ -272,6 +275,7 @@ fn engine(
             has_policies: settings.features.policy_enabled,
             guards: Guards::new(snapshot.clone(), metrics.guardrails.clone(), settings.features.guardrails_enabled),
         },
+        cache: Arc::new(Cache::new(usize::try_from(settings.cache.cache_max_bytes).unwrap_or(usize::MAX))),
         calls: ProviderCalls {
             dialer,
             secrets: Arc::new(secrets),

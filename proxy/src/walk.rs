@@ -3,7 +3,7 @@
 //!
 //! In order: `request::classify` says what the path is, `identity` who is asking, `request::receive` takes the body,
 //! (`native_call` puts into it what a vendor's own route says in its path), `catalog::choose_plan` finds the config, `admit` asks the limits that apply, `catalog::resolve` makes a target of a
-//! leaf of the plan, `translate` writes the body for a target that speaks another format, `prepare` builds the head that
+//! leaf of the plan, `translate` writes the body for a target that speaks another format, `look_up` asks the cache, `prepare` builds the head that
 //! goes upstream, `call` sends it, `answer` passes the answer on, `visit::settle` writes the record. The relay lane has the same first steps, then leaves the bytes to Pingora, with
 //! the heads edited by `relay`.
 //!
@@ -29,6 +29,7 @@ mod kept;
 #[cfg(test)]
 mod lab;
 pub(crate) mod list_models;
+mod look_up;
 mod native_call;
 mod next_step;
 mod passage;
@@ -62,6 +63,7 @@ pub use recorder::Recorder;
 pub use router::Router;
 
 use crate::answer::{self, Ended};
+use crate::cache::Cache;
 use crate::catalog::choose_plan::wished_retry;
 use crate::catalog::target::Target;
 use crate::guardrails::shape;
@@ -100,6 +102,7 @@ pub struct Engine {
     pub planner: Planner,
     pub admitter: Admitter,
     pub router: Router,
+    pub cache: Arc<Cache>,
     pub calls: ProviderCalls,
 }
 
@@ -265,6 +268,8 @@ impl Engine {
             meant: ProviderHeaders::from_headers(headers),
             is_strict: headers.is_strict(),
             retry: wished_retry(headers)?,
+            cache: look_up::cache_headers(headers)?,
+            is_untracked: !headers.is_debug(),
             first,
             form: None,
             native: endpoint.native_route().and_then(|_| NativeCall::from_uri(&head.uri)).map(Box::new),
@@ -275,7 +280,9 @@ impl Engine {
     pub async fn run(&self, client: &mut impl Downstream, visit: &mut Visit, errand: &mut EngineRequest) -> Delivered {
         let ended = self.exchange(client, visit, errand).await;
         let provider = visit.routing.provider_number;
+        let is_hit = visit.routing.cache.status.is_hit();
         match ended {
+            Ended::Complete if is_hit => Delivered::Answered,
             Ended::Complete => {
                 self.metrics.attempt(provider, visit.answer.status, Outcome::Answered);
                 Delivered::Answered
@@ -289,7 +296,9 @@ impl Engine {
                 Delivered::Torn
             }
             Ended::ClientGone => {
-                self.metrics.attempt(provider, 0, Outcome::ClientLeft);
+                if !is_hit {
+                    self.metrics.attempt(provider, 0, Outcome::ClientLeft);
+                }
                 visit.answer.status = 499;
                 Delivered::ClientGone
             }

@@ -4,6 +4,7 @@
 
 use super::soft_denial;
 use super::steps::{LARGEST_CHANGED_BODY, ResponseStep, Unusable};
+use crate::cache::KeptBody;
 use crate::conversation::WireFormat;
 use crate::guardrails::{
     CompiledHook, GuardInputs, GuardMeters, HeldBack, Release, Rewriting, SideResult, StreamShape, run_side,
@@ -83,6 +84,8 @@ pub struct Guarded {
     denial: Option<Box<Refusal>>,
     stream: Option<Box<GuardedStream>>,
     told: Option<String>,
+    /// What may be kept of it: never what hooks said.
+    kept: KeptBody,
 }
 
 struct GuardedStream {
@@ -103,6 +106,7 @@ impl Guarded {
             denial: None,
             stream: None,
             told: None,
+            kept: KeptBody::Nothing,
         }
     }
 
@@ -163,6 +167,7 @@ impl Guarded {
         self.told = Some(call.logged(Some(&side)));
         self.output = Some(side);
         let body = changed.map_or(body, |json| Bytes::from(json.to_string()));
+        self.kept = KeptBody::Instead(body.clone());
         Ok(with_results(body, &results))
     }
 
@@ -302,9 +307,31 @@ impl ResponseStep for Guarded {
         self.stream.is_some()
     }
 
+    /// What a check found fault with is not, nor a stream whose texts were rewritten: only its events were.
+    fn kept(&self) -> KeptBody {
+        let is_failed = self.call.input.is_failed || self.output.as_ref().is_some_and(|side| side.is_failed);
+        let is_rewritten = self.stream.as_ref().is_some_and(|stream| stream.rewriting.is_some());
+        match self.is_stream {
+            _ if is_failed || self.denial.is_some() || is_rewritten => KeptBody::Nothing,
+            true => KeptBody::Passed,
+            false => self.kept.clone(),
+        }
+    }
+
     fn told(&mut self) -> Option<String> {
         self.told.take()
     }
+}
+
+/// What hooks said of a request, before the events of a stream that no hook looks at any more; nothing where streams keep to
+/// their format.
+pub fn results_event(call: &GuardedCall) -> Bytes {
+    let told = call.input.told();
+    let mut out = BytesMut::new();
+    if !call.is_strict && !told.is_empty() {
+        put_results(&mut out, call.shape, &json!({ "before_request_hooks": told }));
+    }
+    out.freeze()
 }
 
 /// An event whose texts are rewritten; what is no JSON passes behind what was held.

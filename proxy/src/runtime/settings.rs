@@ -40,6 +40,8 @@ pub struct Settings {
     #[command(flatten)]
     pub limits: settings::LimitSettings,
     #[command(flatten)]
+    pub cache: settings::CacheSettings,
+    #[command(flatten)]
     pub log_store: settings::LogStoreSettings,
     #[command(flatten)]
     pub traces: settings::Traces,

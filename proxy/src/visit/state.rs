@@ -1,5 +1,6 @@
 //! Where a request stands: which target it has come to, and what its client has had of an answer.
 
+use crate::journal::CacheStatus;
 use crate::metrics::ProviderNumber;
 use crate::realtime::Websocket;
 use crate::refusal::{Refusal, RefusalCode};
@@ -31,6 +32,17 @@ pub struct RoutingState {
     pub upstream: Duration,
     /// When the whole request must be over.
     pub deadline: Option<Instant>,
+    /// What the cache did for the present target.
+    pub cache: CacheUse,
+}
+
+#[derive(Debug, Clone, Copy, Default)]
+pub struct CacheUse {
+    pub status: CacheStatus,
+    /// `simple` or `semantic`, where one is in effect.
+    pub mode: Option<&'static str>,
+    /// How long it was looked for an answer.
+    pub took: Duration,
 }
 
 impl Default for RoutingState {
@@ -46,6 +58,7 @@ impl Default for RoutingState {
             retries: 0,
             upstream: Duration::ZERO,
             deadline: None,
+            cache: CacheUse::default(),
         }
     }
 }

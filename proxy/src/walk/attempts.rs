@@ -5,12 +5,15 @@ use super::admit::ReadBody;
 use super::call::{Call, HeldAnswer, NotCalled, refused};
 use super::fair_turn::Turn;
 use super::guard::GuardedTarget;
+use super::look_up::{LookUp, LookedUp};
 use super::repair::repaired;
 use super::translate::TranslationInputs;
 use super::{Engine, EngineRequest, moment};
 use crate::answer::{self, AnswerFailure, Ended, GuardedCall, StreamFrames, WireDialect, beside};
+use crate::catalog::target::Target;
 use crate::identity::metadata::add_user;
 use crate::journal::usage::stream_options;
+use crate::limits::fairness::Permit;
 use crate::metrics::{Lane, Outcome};
 use crate::net::dial::Class;
 use crate::net::downstream::Downstream;
@@ -83,7 +86,8 @@ impl Engine {
             Err(refusal) => Err(refused(refusal)),
         };
         match outcome {
-            Ok(HeldAnswer { mut source, held, mut steps, permit, .. }) => {
+            Ok(HeldAnswer { mut source, held, mut steps, permit, keeper, .. }) => {
+                visit.observer.keeper = keeper;
                 let after = visit.request.started.elapsed();
                 visit.answer.head_after = Some(after);
                 self.metrics.first_byte(Lane::Engine, after);
@@ -127,7 +131,8 @@ impl Engine {
                     Box::pin(self.try_guarded(client, visit, errand, leaf, read, body, set, guarded)).await
                 }
             };
-            if matches!(tried, Err(Ended::ClientGone)) {
+            // A kept answer says nothing of its target, and there is none to go on from.
+            if matches!(tried, Err(Ended::ClientGone) | Ok(HeldAnswer { is_hit: true, .. })) {
                 return tried;
             }
             let outcome = outcome(&tried, visit.routing.deadline);
@@ -185,24 +190,11 @@ impl Engine {
         let named = model.or(asked_for.as_deref());
         visit.turn_to(target, named);
         let read = ReadBody { text: body, fields };
-        let is_admitted = visit.observer.is_attempt_admitted();
-        self.admit_target(visit, errand, target, named, read, Some(&leaf.edits)).await.map_err(refused)?;
-        if target.awaits_secrets() {
-            beside(client, visit, Box::pin(self.calls.secrets.gather(target))).await?.map_err(refused)?;
-        }
         let turn = Turn::for_target(target, &errand.caller.workspace);
+        let caching = self.caching(errand, leaf, fields, guarded);
         let mut permit = None;
-        if let Some(turn) = turn {
-            let taken = Box::pin(self.calls.take_turn(turn, visit.routing.deadline));
-            match beside(client, visit, taken).await? {
-                Ok(taken) => permit = Some(taken),
-                Err(refusal) => {
-                    if !is_admitted {
-                        visit.observer.give_attempt_back();
-                    }
-                    return Err(refused(refusal));
-                }
-            }
+        if caching.is_none() {
+            permit = self.enter_target(client, visit, errand, leaf, (target, named), read, turn).await?;
         }
         let mut edited = leaf.edits.apply(body, fields, target.deployment().or(model));
         let row = &target.provider.row;
@@ -238,12 +230,34 @@ impl Engine {
             }
             None => {}
         }
+        let chosen = target;
         let moved = match translated.and_then(|translated| translated.base_url.as_deref()) {
             Some(url) => self.router.at_address(target, url).map_err(refused)?,
             None => None,
         };
         let target = moved.as_ref().unwrap_or(target);
         let sent = translated.map_or(&edited, |translated| &translated.body);
+        let mut keeper = None;
+        if let Some(caching) = caching {
+            let asked = LookUp {
+                errand,
+                leaf,
+                target,
+                model: named,
+                translated,
+                edited: &edited,
+                sent,
+                fields,
+                guarded,
+                caching,
+            };
+            match Box::pin(self.look_up(client, visit, asked)).await? {
+                LookedUp::Hit(answer) => return Ok(*answer),
+                LookedUp::Miss(own) => keeper = own,
+            }
+            let entering = self.enter_target(client, visit, errand, leaf, (chosen, named), read, turn);
+            permit = Box::pin(entering).await?;
+        }
         let is_countable = matches!(family, Family::Chat | Family::Complete)
             && fields.is_true("stream")
             && row.has_stream_usage
@@ -273,7 +287,10 @@ impl Engine {
             guarded,
         };
         visit.leaves().map_err(refused)?;
-        let called = self.calls.call_or_redial(client, visit, call, permit).await;
+        let mut called = self.calls.call_or_redial(client, visit, call, permit).await;
+        if let Ok(answer) = &mut called {
+            answer.keeper = keeper;
+        }
         visit.routing.upstream += match &called {
             Ok(answer) => {
                 self.metrics.provider_answers(target.provider.number, answer.waited);
@@ -285,6 +302,36 @@ impl Engine {
             hedge.learn(asked.elapsed());
         }
         called
+    }
+
+    /// Asks the limits of a target, gathers its credential and waits for its turn. What is kept needs none of this.
+    #[expect(clippy::too_many_arguments, reason = "a target, a request, and how it is read")]
+    async fn enter_target(
+        &self,
+        client: &mut impl Downstream,
+        visit: &mut Visit,
+        errand: &EngineRequest,
+        leaf: &Leaf,
+        (target, model): (&Target, Option<&str>),
+        read: ReadBody<'_>,
+        turn: Option<Turn<'_>>,
+    ) -> Result<Option<Permit>, Ended> {
+        let is_admitted = visit.observer.is_attempt_admitted();
+        self.admit_target(visit, errand, target, model, read, Some(&leaf.edits)).await.map_err(refused)?;
+        if target.awaits_secrets() {
+            beside(client, visit, Box::pin(self.calls.secrets.gather(target))).await?.map_err(refused)?;
+        }
+        let Some(turn) = turn else { return Ok(None) };
+        let taken = Box::pin(self.calls.take_turn(turn, visit.routing.deadline));
+        match beside(client, visit, taken).await? {
+            Ok(permit) => Ok(Some(permit)),
+            Err(refusal) => {
+                if !is_admitted {
+                    visit.observer.give_attempt_back();
+                }
+                Err(refused(refusal))
+            }
+        }
     }
 }
 

@@ -198,7 +198,8 @@ fn denied(call: &GuardedCall, is_stream: bool) -> Option<Result<HeldAnswer, Ende
         }
     };
     let source = AnswerSource::from(StoredAnswer::new(head, []));
-    Some(Ok(HeldAnswer { source, held, steps: Steps::default(), waited: Duration::ZERO, permit: None }))
+    let (steps, waited) = (Steps::default(), Duration::ZERO);
+    Some(Ok(HeldAnswer { source, held, steps, waited, permit: None, keeper: None, is_hit: false }))
 }
 
 fn client_format(family: Family) -> WireFormat {

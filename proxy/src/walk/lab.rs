@@ -3,6 +3,7 @@
 use super::{Admitter, Authenticator, BodyLimits, Engine, Guards, NextStep, Planner, ProviderCalls, Recorder, Router};
 use crate::admission::{Switches, Tariff};
 use crate::answer::Steps;
+use crate::cache::Cache;
 use crate::catalog::providers::Providers;
 use crate::catalog::secrets::Secrets;
 use crate::identity::headers_to_metadata::HeadersToMetadata;
@@ -70,6 +71,7 @@ pub fn engine(journal: Option<&Path>, more_steps: fn(&mut Steps)) -> Engine {
             switches: Switches { things: true, policies: true, unknown_price: settings.limits.unknown_price },
             tariff: Arc::new(Tariff { sources: Arc::new(sources.unwrap()), snapshot: snapshot.clone() }),
         },
+        cache: Arc::new(Cache::new(1 << 20)),
         calls: ProviderCalls {
             dialer: dialer.clone(),
             signing: Arc::new(Signing::new(&settings.provider_login, dialer.clone())),

@@ -5,6 +5,7 @@ use super::native_call::NativeCall;
 use super::prepare::ProviderHeaders;
 use super::{Departure, KeptRequest, Passage};
 use crate::answer::StreamFrames;
+use crate::cache::CacheHeaders;
 use crate::catalog::target::Target;
 use crate::identity::identify::Principal;
 use crate::request::classify::Endpoint;
@@ -57,6 +58,10 @@ pub struct EngineRequest {
     pub(super) is_strict: bool,
     /// How often the request wishes to be tried again, where its config says nothing of it.
     pub(super) retry: Option<Retry>,
+    /// What its headers say of the cache. In a box, as all that is rare.
+    pub(super) cache: Option<Box<CacheHeaders>>,
+    /// The caller wants nothing of what is said to be kept.
+    pub(super) is_untracked: bool,
     /// Found already on the way to this lane.
     pub(super) first: Option<Target>,
     /// Of a body that is one, once it was read.

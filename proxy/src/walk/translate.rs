@@ -6,6 +6,7 @@ mod answer_id;
 mod memory;
 mod place;
 
+pub(super) use answer_id::answer_id;
 pub(super) use memory::memory_to_translate;
 pub(super) use place::{fill, own_address};
 
@@ -22,7 +23,6 @@ use crate::request::classify::Endpoint;
 use crate::request::native_route::NativeRoute;
 use crate::request::receive::MemoryShare;
 use crate::walk::Engine;
-use answer_id::answer_id;
 use bytes::Bytes;
 use http::HeaderValue;
 use serde_json::{Map, Value};

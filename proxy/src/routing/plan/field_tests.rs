@@ -84,8 +84,7 @@ fn fields() -> Vec<(&'static str, Value, Effect)> {
         ("after_request_hooks", hook, Effect::Plan),
         ("input_mutators", json!(["m"]), Effect::Plan),
         ("output_mutators", json!(["m"]), Effect::Plan),
-        // Every answer says in its header that it was not cached.
-        ("cache", json!({ "mode": "simple" }), Effect::Nothing),
+        ("cache", json!({ "mode": "simple" }), Effect::Plan),
         // A name for people.
         ("id", json!("i"), Effect::Nothing),
         // About answers in another form than the provider's own, of which there are none.

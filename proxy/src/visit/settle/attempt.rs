@@ -2,6 +2,7 @@
 
 use crate::admission::admitted::Used;
 use crate::admission::amounts::Item;
+use crate::cache::Entry;
 use crate::catalog::target::{Credential, Target};
 use crate::framing::compression::{AnswerEncoding, Decoder};
 use crate::journal::usage::{self, UsageReader};
@@ -37,6 +38,8 @@ pub struct Attempt {
     pub unheard: Option<(u64, u64)>,
     /// What strict budgets promised it stands in the journal.
     pub is_promised: bool,
+    /// The cache answered in its place; what the answer once used is known.
+    pub is_hit: bool,
 }
 
 /// How the answer of a relayed call is watched.
@@ -94,7 +97,17 @@ impl Attempt {
             decoder: None,
             unheard: None,
             is_promised: false,
+            is_hit: false,
         }
+    }
+
+    /// Its answer is this one.
+    pub fn hits(&mut self, entry: &Entry) {
+        self.is_hit = true;
+        self.found.usage.clone_from(&entry.usage);
+        self.found.model.clone_from(&entry.model);
+        self.found.service_tier.clone_from(&entry.service_tier);
+        self.unheard = entry.estimate;
     }
 
     /// Its bytes are not ours to change; its answer begins with this head.
@@ -144,6 +157,9 @@ impl Attempt {
 
     /// A piece of a plain answer.
     pub fn reads(&mut self, piece: &Bytes, is_last: bool) {
+        if self.is_hit {
+            return;
+        }
         let is_whole = is_last && !self.found.has_begun();
         self.found.plain(piece, is_last);
         if is_whole && self.found.usage.is_empty() {

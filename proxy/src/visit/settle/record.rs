@@ -103,6 +103,9 @@ impl Log {
             parsed_after: facts.parsed_after.map(millis),
             dropped_params: dropped.as_deref(),
             hook_results: self.hook_results.as_deref(),
+            cache_status: facts.cache.status,
+            cache_type: facts.cache.mode,
+            cache_time: millis(facts.cache.took),
         };
         self.journal.append_with(&record, body.as_ref());
         estimate
@@ -112,7 +115,7 @@ impl Log {
     /// whoever counts them. Whoever received half of a stream pays for half of it. A session
     /// has its own guess.
     fn estimate(&self, attempt: &mut Attempt, id: Uuid, status: u16) -> Option<(u64, u64)> {
-        if attempt.unheard.is_some() {
+        if attempt.unheard.is_some() || attempt.is_hit {
             return attempt.unheard;
         }
         let (rough, answered) = match attempt.is_stream {
