@@ -8,6 +8,7 @@
 //! - `flight`: equal requests that wait for one call
 //! - `keeper`: gathers an answer while it is delivered
 //! - `replay`: a kept answer as the client of this request wants it: whole, or as a stream
+//! - `semantic`: requests that ask the same in other words
 
 pub mod eligible;
 pub mod entry;
@@ -16,10 +17,12 @@ pub mod keeper;
 pub mod key;
 pub mod memory;
 pub mod replay;
+pub mod semantic;
 pub mod store;
 
 pub use eligible::{CacheFacts, CacheHeaders, Caching};
 pub use entry::{CacheKey, Entry, Tags};
 pub use flight::{Boarding, Flight};
 pub use keeper::{AnswerForm, Keeper, KeptAs, KeptBody};
+pub use semantic::{Learnt, Semantic};
 pub use store::{Cache, Found};

@@ -29,7 +29,7 @@ use pingora_core::services::background::background_service;
 use pingora_core::services::listening::Service;
 use pingora_proxy::{HttpProxy, http_proxy};
 use proxy::admission::{Switches, Tariff};
-use proxy::cache::Cache;
+use proxy::cache::{Cache, Semantic};
 use proxy::catalog::providers::Providers;
 use proxy::catalog::secrets::Secrets;
 use proxy::identity::deployment::DeploymentIdentity;
@@ -236,6 +236,8 @@ fn engine(
         Sources::new(&settings.prices, &settings.log_store, providers.names(), Arc::new(Files(dialer.clone())))?;
     let secrets = Secrets::new(&settings.secrets, dialer.clone(), snapshot.clone(), sealer.clone());
     let signing = Signing::new(&settings.provider_login, dialer.clone());
+    let cache = Cache::new(usize::try_from(settings.cache.cache_max_bytes).unwrap_or(usize::MAX))
+        .with_semantic(Semantic::open(&settings.semantic_cache, &dialer)?);
     Ok(Engine {
         authenticator: Authenticator {
             snapshot: snapshot.clone(),
@@ -275,7 +277,7 @@ fn engine(
             has_policies: settings.features.policy_enabled,
             guards: Guards::new(snapshot.clone(), metrics.guardrails.clone(), settings.features.guardrails_enabled),
         },
-        cache: Arc::new(Cache::new(usize::try_from(settings.cache.cache_max_bytes).unwrap_or(usize::MAX))),
+        cache: Arc::new(cache),
         calls: ProviderCalls {
             dialer,
             secrets: Arc::new(secrets),

@@ -27,6 +27,7 @@ pub mod provider_login;
 pub mod retention;
 pub mod sealing;
 pub mod secrets;
+pub mod semantic_cache;
 pub mod snapshot;
 pub mod traces;
 pub mod upstream;
@@ -55,6 +56,7 @@ pub use provider_login::ProviderLogin;
 pub use retention::Retention;
 pub use sealing::Sealing;
 pub use secrets::Secrets;
+pub use semantic_cache::SemanticCache;
 pub use snapshot::Snapshot;
 pub use traces::Traces;
 pub use upstream::Upstream;
@@ -104,6 +106,8 @@ pub struct AllSettings {
     pub limits: LimitSettings,
     #[command(flatten)]
     pub cache: CacheSettings,
+    #[command(flatten)]
+    pub semantic_cache: SemanticCache,
     #[command(flatten)]
     pub retention: Retention,
     #[command(flatten)]

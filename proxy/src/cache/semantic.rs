@@ -32,7 +32,6 @@ use serde_json::Value;
 use shared::settings::SemanticCache as Settings;
 use std::sync::Arc;
 use std::time::Duration;
-use uuid::Uuid;
 
 /// Of the answers that a search names: the nearest may be gone meanwhile.
 const MOST_FOUND: usize = 4;
@@ -49,17 +48,11 @@ pub struct Question {
 }
 
 impl Question {
-    /// None where only an equal request may have the same answer. `scope` is what must be equal outside the body.
-    pub fn read(
-        route: AskedRoute,
-        body: &Value,
-        workspace: Uuid,
-        scope: &[&str],
-        similarity: Option<f32>,
-    ) -> Option<Self> {
+    /// None where only an equal request may have the same answer. `around` is the key of the same request without a body.
+    pub fn read(route: AskedRoute, body: &Value, around: &CacheKey, similarity: Option<f32>) -> Option<Self> {
         let text = asked_text(route, body)?;
-        let digest = partition(route, body, scope);
-        Some(Self { partition: Partition { workspace, digest }, text, similarity })
+        let digest = partition(route, body, &around.digest);
+        Some(Self { partition: Partition { workspace: around.workspace, digest }, text, similarity })
     }
 }
 
@@ -165,18 +158,40 @@ impl Semantic {
     }
 
     /// The answer to this question is kept under this key.
-    pub async fn remember(&self, searched: Searched, key: CacheKey, expires_at_ms: i64) {
-        let Some(asked) = searched.asked else { return };
-        let put = self.index.put(asked, key, expires_at_ms);
-        if !matches!(tokio::time::timeout(self.wait, put).await, Ok(Ok(()))) {
-            tracing::debug!("a question was not put into the index");
+    pub fn remember(&self, searched: Searched, key: CacheKey, expires_at_ms: i64) {
+        if let Some(asked) = searched.asked {
+            self.index.put(asked, key, expires_at_ms);
         }
     }
 
-    /// These answers are gone, or replaced.
-    pub async fn forget(&self, searched: &Searched, keys: &[CacheKey]) {
-        let Some(asked) = &searched.asked else { return };
-        let _ = tokio::time::timeout(self.wait, self.index.remove(asked.partition, keys)).await;
+    /// These answers are gone.
+    pub fn forget(&self, searched: &Searched, keys: &[CacheKey]) {
+        if let Some(asked) = searched.asked.as_ref().filter(|_| !keys.is_empty()) {
+            self.index.remove(asked.partition, keys);
+        }
+    }
+
+    pub fn sweep(&self, now_ms: i64) {
+        self.index.sweep(now_ms);
+    }
+}
+
+/// What is to be learnt of an answer once it is kept: to which question it is one.
+pub struct Learnt {
+    pub semantic: Arc<Semantic>,
+    pub searched: Searched,
+    /// Whether it also takes the place of answers to questions that are near.
+    pub is_refresh: bool,
+}
+
+impl Learnt {
+    /// Keys of the answers that this one replaces besides its own.
+    pub fn replaced(&self) -> &[CacheKey] {
+        if self.is_refresh { &self.searched.near } else { &[] }
+    }
+
+    pub fn remember(self, key: CacheKey, expires_at_ms: i64) {
+        self.semantic.remember(self.searched, key, expires_at_ms);
     }
 }
 

@@ -4,6 +4,7 @@
 use super::entry::{CacheKey, Entry};
 use super::flight::{Boarding, Flights};
 use super::memory::Memory;
+use super::semantic::Semantic;
 use shared::id::OrganisationId;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -20,11 +21,21 @@ pub enum Found {
 pub struct Cache {
     memory: Memory,
     flights: Arc<Flights>,
+    semantic: Option<Arc<Semantic>>,
 }
 
 impl Cache {
     pub fn new(max_bytes: usize) -> Self {
-        Self { memory: Memory::new(max_bytes), flights: Arc::default() }
+        Self { memory: Memory::new(max_bytes), flights: Arc::default(), semantic: None }
+    }
+
+    /// With what recognises requests in other words, if the operator has set it up.
+    pub fn with_semantic(self, semantic: Option<Semantic>) -> Self {
+        Self { semantic: semantic.map(Arc::new), ..self }
+    }
+
+    pub fn semantic(&self) -> Option<&Arc<Semantic>> {
+        self.semantic.as_ref()
     }
 
     pub async fn find(&self, _organisation: OrganisationId, key: &CacheKey) -> Found {
@@ -64,6 +75,9 @@ impl Cache {
     fn sweep(&self) {
         let now = now_ms();
         self.memory.retain(|_, entry| !entry.is_expired(now));
+        if let Some(semantic) = &self.semantic {
+            semantic.sweep(now);
+        }
     }
 }
 

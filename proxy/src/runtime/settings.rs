@@ -42,6 +42,8 @@ pub struct Settings {
     #[command(flatten)]
     pub cache: settings::CacheSettings,
     #[command(flatten)]
+    pub semantic_cache: settings::SemanticCache,
+    #[command(flatten)]
     pub log_store: settings::LogStoreSettings,
     #[command(flatten)]
     pub traces: settings::Traces,

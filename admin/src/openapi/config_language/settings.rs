@@ -53,6 +53,13 @@ pub fn cache() -> Schema {
             "max_age",
             key(whole(1..=i64::MAX).eg(3600), "Seconds that an answer is kept; the organisation's bound when absent."),
         )
+        .may(
+            "similarity",
+            key(
+                number(0).up_to(1).eg(0.9),
+                "semantic: the cosine from which on two questions are one; the operator's when absent.",
+            ),
+        )
         .closed()
 }
 

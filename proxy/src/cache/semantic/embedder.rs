@@ -68,7 +68,7 @@ pub fn normalised(mut values: Vec<f32>) -> Option<Vec<f32>> {
         return None;
     }
     for value in &mut values {
-        #[expect(clippy::cast_possible_truncation, reason = "at most 1")]
+        // At most 1.
         let part = (f64::from(*value) / length) as f32;
         *value = part;
     }

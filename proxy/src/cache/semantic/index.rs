@@ -41,8 +41,11 @@ pub trait VectorIndex: Send + Sync {
     /// Those at or above the threshold that the guard passes, the nearest first.
     async fn near(&self, asked: &AskedVector, nearness: Nearness) -> Result<Vec<CacheKey>, String>;
 
-    /// In place of what was there by the same key.
-    async fn put(&self, asked: AskedVector, key: CacheKey, expires_at_ms: i64) -> Result<(), String>;
+    /// In place of what was there by the same key. Nobody waits for it: an index elsewhere is told in the background.
+    fn put(&self, asked: AskedVector, key: CacheKey, expires_at_ms: i64);
 
-    async fn remove(&self, partition: Partition, keys: &[CacheKey]) -> Result<(), String>;
+    fn remove(&self, partition: Partition, keys: &[CacheKey]);
+
+    /// Gives back the memory of what has expired.
+    fn sweep(&self, now_ms: i64);
 }

@@ -4,6 +4,7 @@ use lexical::Guard;
 use parking_lot::Mutex;
 use serde_json::json;
 use std::collections::VecDeque;
+use uuid::Uuid;
 
 /// Answers what it is told to, and hangs when it is told nothing.
 struct Scripted(Mutex<VecDeque<Result<Vec<f32>, &'static str>>>);
@@ -39,7 +40,7 @@ fn semantic(script: impl IntoIterator<Item = Result<Vec<f32>, &'static str>>, th
 
 fn question(text: &str, similarity: Option<f32>) -> Question {
     let body = json!({ "model": "m", "messages": [{ "role": "user", "content": text }] });
-    Question::read(AskedRoute::Chat, &body, Uuid::from_u128(1), &["place"], similarity).unwrap()
+    Question::read(AskedRoute::Chat, &body, &key(0), similarity).unwrap()
 }
 
 fn key(digest: u8) -> CacheKey {
@@ -52,11 +53,11 @@ async fn what_was_remembered_is_found_by_a_near_question() {
     let semantic = semantic([Ok(vec![1.0, 0.0]), near(), near(), near()], None);
     let first = semantic.search(&question("a", None), 0, false).await;
     assert!(first.near.is_empty());
-    semantic.remember(first, key(1), 100).await;
+    semantic.remember(first, key(1), 100);
     assert!(semantic.search(&question("b", None), 0, false).await.near.is_empty(), "0.8 is below 0.9");
     let found = semantic.search(&question("b", Some(0.75)), 0, false).await;
     assert_eq!(found.near, [key(1)], "the request's own threshold counts");
-    semantic.forget(&found, &[key(1)]).await;
+    semantic.forget(&found, &[key(1)]);
     assert!(semantic.search(&question("b", Some(0.75)), 0, false).await.near.is_empty());
 }
 
@@ -66,7 +67,7 @@ async fn an_embedder_that_hangs_or_fails_is_a_miss_and_then_left_alone() {
     for _ in 0..5 {
         let searched = semantic.search(&question("a", None), 0, false).await;
         assert!(searched.near.is_empty() && searched.asked.is_none());
-        semantic.remember(searched, key(1), 100).await;
+        semantic.remember(searched, key(1), 100);
     }
     assert!(semantic.rest.is_resting(0), "four failures and one that hung");
     assert!(semantic.search(&question("a", None), 0, false).await.near.is_empty());

@@ -94,7 +94,7 @@ impl HttpEmbedder {
         if values.len() > MOST_DIMENSIONS || self.dimensions.is_some_and(|dimensions| dimensions != values.len()) {
             return None;
         }
-        #[expect(clippy::cast_possible_truncation, reason = "vectors are kept in less than this precision")]
+        // Vectors are kept in less than this precision.
         let values =
             values.iter().map(|value| value.as_f64().map(|value| value as f32)).collect::<Option<Vec<f32>>>()?;
         normalised(values)

@@ -121,7 +121,7 @@ impl MemoryIndex {
     }
 
     /// Rows whose time is over give their memory back, and so do workspaces without rows.
-    pub fn sweep(&self, now_ms: i64) {
+    fn give_back(&self, now_ms: i64) {
         let all: Vec<(Uuid, Arc<RwLock<WorkspaceRows>>)> =
             self.workspaces.read().iter().map(|(id, rows)| (*id, rows.clone())).collect();
         for (_, rows) in &all {
@@ -215,14 +215,16 @@ impl VectorIndex for MemoryIndex {
         Ok(self.found(asked, nearness))
     }
 
-    async fn put(&self, asked: AskedVector, key: CacheKey, expires_at_ms: i64) -> Result<(), String> {
+    fn put(&self, asked: AskedVector, key: CacheKey, expires_at_ms: i64) {
         self.insert(asked, key, expires_at_ms);
-        Ok(())
     }
 
-    async fn remove(&self, partition: Partition, keys: &[CacheKey]) -> Result<(), String> {
+    fn remove(&self, partition: Partition, keys: &[CacheKey]) {
         self.forget(partition, keys);
-        Ok(())
+    }
+
+    fn sweep(&self, now_ms: i64) {
+        self.give_back(now_ms);
     }
 }
 

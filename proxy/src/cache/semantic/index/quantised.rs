@@ -11,7 +11,7 @@ impl Quantised {
     pub fn new(values: &[f32]) -> Self {
         let largest = values.iter().fold(0.0_f32, |largest, value| largest.max(value.abs()));
         let step = if largest > 0.0 && largest.is_finite() { largest / f32::from(i8::MAX) } else { 1.0 };
-        #[expect(clippy::cast_possible_truncation, reason = "no value is larger than the largest, and NaN becomes 0")]
+        // No value is larger than the largest, and NaN becomes 0.
         let steps = values.iter().map(|value| (value / step).round() as i8).collect();
         Self { steps, step }
     }
@@ -24,7 +24,7 @@ impl Quantised {
         // Sums of short runs cannot overflow: 127 × 127 × 1024 is below 2^31.
         let runs = self.steps.chunks(1024).zip(other.steps.chunks(1024));
         let sum: i64 = runs.map(|(one, another)| i64::from(dot(one, another))).sum();
-        #[expect(clippy::cast_precision_loss, reason = "a sum of some thousand small products")]
+        // A sum of some thousand small products.
         let sum = sum as f32;
         sum * self.step * other.step
     }

@@ -95,8 +95,8 @@ fn a_partition_is_bounded_and_a_sweep_gives_memory_back() {
     }
     let one = weight(&Quantised::new(&[1.0, 0.0]), &LexicalMarks::read("t"));
     assert_eq!(index.bytes(), one * MOST_ROWS);
-    index.sweep(99);
+    index.give_back(99);
     assert_eq!(index.bytes(), one * MOST_ROWS);
-    index.sweep(100);
+    index.give_back(100);
     assert_eq!((index.bytes(), index.workspaces.read().len()), (0, 0));
 }
