@@ -167,6 +167,8 @@ async fn measure(settings: &Settings, place: &mut Place) -> anyhow::Result<Compa
         Target::new("paced journal", &noting, &noted.engine, false).paced(settings.pause_ms),
         Target::new("bodies", &keeping, &kept.engine, false),
         Target::new("limited", &noting, &noted.limited, false),
+        Target::new("hit", &noting, &noted.hit, false),
+        Target::new("miss", &noting, &noted.miss, false),
         Target::new("journal on 1 thread", &single, &of_single.engine, false),
         Target::new("limited on 1 thread", &single, &of_single.limited, false),
     ];
@@ -215,13 +217,14 @@ async fn instructions(
     store: &Store,
 ) -> anyhow::Result<(Option<f64>, Option<f64>)> {
     // Streams take their time, and long bodies would take callgrind's.
-    let counted = ["bare", "engine", "routed", "relay", translation::PLAIN, "journal", "bodies", "limited"];
+    let counted =
+        ["bare", "engine", "routed", "relay", translation::PLAIN, "journal", "bodies", "limited", "hit", "miss"];
     if !counted.contains(&name) {
         return Ok((None, None));
     }
     say(&format!("counting instructions: {name}"));
     let variant = match name {
-        "journal" | "limited" => Variant::NOTING,
+        "journal" | "limited" | "hit" | "miss" => Variant::NOTING,
         "bodies" => Variant::KEEPING,
         _ => Variant::PLAIN,
     };
@@ -241,6 +244,8 @@ async fn instructions(
                 ("relay", None) => lanes.relay,
                 ("routed", None) => lanes.routed,
                 ("limited", None) => lanes.limited,
+                ("hit", None) => lanes.hit,
+                ("miss", None) => lanes.miss,
                 _ => lanes.engine,
             };
             (process, request, Signal::TERM)

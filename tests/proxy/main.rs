@@ -7,6 +7,7 @@ mod background;
 mod backup;
 mod bad_input;
 mod bodies;
+mod cache;
 mod cache_semantic;
 mod capabilities;
 mod chat;

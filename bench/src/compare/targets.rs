@@ -210,6 +210,13 @@ impl Place {
         // First, so that it is always this thread that reads the prices, and not now and then the one that ships.
         process.answers(&limited).await?;
         process.answers(&engine).await?;
+        let mut hit = limited.clone();
+        hit.headers.push(("x-gateway-cache", "simple".into()));
+        process.answers(&hit).await?;
+        let mut miss = hit.clone();
+        // It is kept each time, and never looked for: the load sends one body.
+        miss.headers.push(("x-gateway-cache-force-refresh", "true".into()));
+        process.answers(&miss).await?;
         let relay = Request { path: RELAY_PATH, ..engine.clone() };
         process.answers(&relay).await?;
         let routed = Request { headers: routed(upstream, store), ..engine.clone() };
@@ -218,7 +225,7 @@ impl Place {
         for (_, request) in &translation {
             process.answers(request).await?;
         }
-        Ok((process, Lanes { engine, routed, relay, limited, translation }))
+        Ok((process, Lanes { engine, routed, relay, limited, hit, miss, translation }))
     }
 }
 
@@ -230,6 +237,9 @@ pub struct Lanes {
     pub relay: Request,
     /// The engine lane by a key that limits speak of.
     pub limited: Request,
+    /// The same, answered from the cache; and put into it.
+    pub hit: Request,
+    pub miss: Request,
     /// To a provider of another format, and what that is held against.
     pub translation: [(&'static str, Request); 5],
 }

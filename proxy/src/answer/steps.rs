@@ -177,8 +177,8 @@ impl Steps {
 
     /// What the last step that says something of it says.
     pub fn kept(&self) -> KeptBody {
-        let said = self.steps.iter().rev().map(|step| step.kept());
-        said.into_iter().find(|kept| !matches!(kept, KeptBody::Passed)).unwrap_or(KeptBody::Passed)
+        let mut said = self.steps.iter().rev().map(|step| step.kept());
+        said.find(|kept| !matches!(kept, KeptBody::Passed)).unwrap_or(KeptBody::Passed)
     }
 
     pub fn told(&mut self) -> Option<String> {

@@ -18,3 +18,6 @@ pub fn as_events(body: &[u8], codec: &dyn Codec, options: &AnswerOptions<'_>) ->
     writer.finish(&mut sink);
     Some(Bytes::from(sink.bytes))
 }
+
+#[cfg(test)]
+mod tests;

@@ -275,7 +275,7 @@ impl Engine {
             placed: &target.placed,
             query: if translated.is_none() { head.uri.query() } else { None },
             body,
-            asked: repeats.then_some(asked.edited),
+            asked: repeats.then_some(&asked.edited[..]),
             is_strict: back.is_some() && errand.is_strict && leaf.is_strict,
             hooks: &hooks,
             partition,
@@ -296,7 +296,8 @@ impl LookUp<'_> {
     fn replayed(&self, visit: &mut Visit, entry: &Entry) -> Option<HeldAnswer> {
         let is_stream = self.is_stream();
         let is_failed = self.guarded.is_some_and(|call| call.input.is_failed);
-        let mut head = ResponseHeader::build_no_case(if is_failed { 246 } else { 200 }, Some(4)).ok()?;
+        let status: u16 = if is_failed { 246 } else { 200 };
+        let mut head = ResponseHeader::build_no_case(status, Some(4)).ok()?;
         let held = match is_stream {
             true => {
                 let codec = client_codec(self.errand.endpoint)?;
