@@ -13,7 +13,7 @@ use crate::conversation::{Answer, Assembler, WireFormat};
 use crate::journal::usage::rough_tokens;
 use crate::request::json;
 use crate::request::sse;
-use bytes::{Bytes, BytesMut};
+use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, header};
 use memchr::memmem;
 use shared::id::OrganisationId;
@@ -45,8 +45,8 @@ pub struct KeptAs {
     pub tags: Tags,
     pub max_age: Duration,
     pub form: AnswerForm,
-    /// Tokens of the request, roughly, for answers that do not say what they used.
-    pub asked_tokens: u64,
+    /// The request, for answers that do not say what they used.
+    pub asked: Bytes,
 }
 
 pub struct Keeper {
@@ -66,7 +66,8 @@ pub struct Keeper {
 
 enum Gathered {
     Nothing,
-    Plain(BytesMut),
+    /// In the pieces that it came in, and how long they are together.
+    Plain(Vec<Bytes>, usize),
     Stream(Box<Assembly>),
     /// It cannot be kept any more.
     Spoilt,
@@ -116,7 +117,7 @@ impl Keeper {
             return false;
         }
         self.gathered = match (kind.starts_with("text/event-stream"), self.kept.form.provider) {
-            (false, _) => Gathered::Plain(BytesMut::new()),
+            (false, _) => Gathered::Plain(Vec::new(), 0),
             (true, None) => return false,
             (true, Some(codec)) => Gathered::Stream(Box::new(Assembly::new(codec))),
         };
@@ -128,13 +129,13 @@ impl Keeper {
     }
 
     /// A piece of a plain answer.
-    pub fn plain(&mut self, piece: &[u8]) {
-        let Gathered::Plain(body) = &mut self.gathered else { return };
-        if body.len() + piece.len() > self.cache.largest_entry() {
-            self.gathered = Gathered::Spoilt;
-            return;
+    pub fn plain(&mut self, piece: &Bytes) {
+        let Gathered::Plain(pieces, length) = &mut self.gathered else { return };
+        *length += piece.len();
+        match *length > self.cache.largest_entry() {
+            true => self.gathered = Gathered::Spoilt,
+            false => pieces.push(piece.clone()),
         }
-        body.extend_from_slice(piece);
     }
 
     /// In place of what the client gets.
@@ -145,8 +146,8 @@ impl Keeper {
     /// A whole answer that was changed: what the provider sent, and what the client gets, which may be a stream.
     pub fn changed(&mut self, read: &Bytes, passed: &Bytes) {
         let whole = match (&self.gathered, self.instead.take()) {
-            (Gathered::Plain(_), None) => Some(passed.clone()),
-            (Gathered::Plain(_), instead) => instead,
+            (Gathered::Plain(..), None) => Some(passed.clone()),
+            (Gathered::Plain(..), instead) => instead,
             (Gathered::Stream(_), _) => {
                 let answer = self.kept.form.provider.and_then(|codec| codec.read_answer(read).ok());
                 answer.and_then(|answer| self.written(&answer))
@@ -154,7 +155,7 @@ impl Keeper {
             (Gathered::Nothing | Gathered::Spoilt, _) => None,
         };
         self.gathered = match whole {
-            Some(whole) if whole.len() <= self.cache.largest_entry() => Gathered::Plain(BytesMut::from(whole.as_ref())),
+            Some(whole) if whole.len() <= self.cache.largest_entry() => Gathered::Plain(vec![whole], 0),
             _ => Gathered::Spoilt,
         };
     }
@@ -178,7 +179,8 @@ impl Keeper {
     /// The whole answer has come.
     pub fn keep(mut self) {
         let body = match std::mem::replace(&mut self.gathered, Gathered::Spoilt) {
-            Gathered::Plain(body) => Some(body.freeze()),
+            // Of its own size: pieces are parts of larger buffers.
+            Gathered::Plain(pieces, _) => Some(Bytes::from(pieces.concat())),
             Gathered::Stream(assembly) => match assembly.finish(self.kept.form.client) {
                 Some(Whole::Answer(answer)) => self.written(&answer),
                 Some(Whole::Body(body)) => Some(body),
@@ -195,9 +197,8 @@ impl Keeper {
             expires_at_ms: now.saturating_add(age),
             tags: self.kept.tags,
             content_type: self.content_type,
-            estimate: (!is_told).then(|| (self.kept.asked_tokens, rough_tokens(&body))),
-            // Of its own size: it may be a part of a larger buffer.
-            body: Bytes::copy_from_slice(&body),
+            estimate: (!is_told).then(|| (rough_tokens(&self.kept.asked), rough_tokens(&body))),
+            body,
             usage: self.usage,
             model: self.model,
             service_tier: self.service_tier,
@@ -219,6 +220,7 @@ impl Keeper {
         let client = self.kept.form.client?;
         let mut out = Vec::new();
         client.write_answer(answer, &self.kept.form.options, &mut out);
+        out.shrink_to_fit();
         Some(Bytes::from(out))
     }
 

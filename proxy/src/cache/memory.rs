@@ -15,10 +15,10 @@ use uuid::Uuid;
 /// A shard is at least this large, so that small bounds still hold entries of some size.
 const LEAST_SHARD: usize = 8 << 20;
 const MOST_SHARDS: usize = 16;
-/// No entry is larger, whatever the bound.
+/// The largest entry is this part of the bound, so that a few large answers do not empty it; within these limits.
+const PART_OF_ALL: usize = 64;
+const SMALLEST_LARGE: usize = 256 << 10;
 const LARGEST_ENTRY: usize = 8 << 20;
-/// Of a shard, so that a few large answers do not empty it.
-const PART_OF_SHARD: usize = 4;
 
 type Digest = [u8; 32];
 
@@ -33,7 +33,8 @@ impl Memory {
         let count = (max_bytes / LEAST_SHARD).clamp(1, MOST_SHARDS);
         let bound = max_bytes / count;
         let shards = (0..count).map(|_| RwLock::new(Shard { bound, ..Shard::default() })).collect();
-        Self { shards, largest: (bound / PART_OF_SHARD).min(LARGEST_ENTRY), evicted: AtomicU64::new(0) }
+        let largest = (max_bytes / PART_OF_ALL).clamp(SMALLEST_LARGE, LARGEST_ENTRY).min(bound / 4);
+        Self { shards, largest, evicted: AtomicU64::new(0) }
     }
 
     /// Beyond this many bytes an answer is not kept.

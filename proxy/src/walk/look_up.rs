@@ -22,7 +22,6 @@ use crate::catalog::target::{Credential, Target};
 use crate::codecs::{AnswerOptions, Codec};
 use crate::conversation::WireFormat;
 use crate::journal::CacheStatus;
-use crate::journal::usage::rough_tokens;
 use crate::net::downstream::Downstream;
 use crate::refusal::Refusal;
 use crate::request::body::Fields;
@@ -184,7 +183,7 @@ impl Engine {
             tags: Tags::new(namespace, config, &asked.errand.metadata),
             max_age: asked.caching.max_age,
             form: asked.form(visit.id()),
-            asked_tokens: rough_tokens(asked.edited),
+            asked: asked.edited.clone(),
         };
         let is_refresh = asked.caching.is_refresh;
         let learnt = searched.map(|(semantic, searched)| Learnt { semantic, searched, is_refresh });

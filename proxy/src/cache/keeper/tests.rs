@@ -33,7 +33,7 @@ fn keeper(cache: &Arc<Cache>, format: Option<WireFormat>) -> Keeper {
         tags: Tags::default(),
         max_age: Duration::from_secs(60),
         form: AnswerForm { client: codec, provider: codec, options: options() },
-        asked_tokens: 3,
+        asked: Bytes::new(),
     };
     Keeper::new(cache.clone(), kept, None)
 }
@@ -118,7 +118,7 @@ async fn of_plain(format: Option<WireFormat>, status: u16, more: &[(&'static str
     let mut all = vec![("content-type", "application/json")];
     all.extend(more);
     if keeper.begins(status, &head(&all)) {
-        keeper.plain(body.as_bytes());
+        keeper.plain(&Bytes::copy_from_slice(body.as_bytes()));
         keeper.keep();
     }
     kept(&cache).await.is_some()
@@ -152,7 +152,7 @@ async fn what_it_used_is_kept_with_it_or_guessed() {
         let cache = Arc::new(Cache::new(1 << 20));
         let mut keeper = keeper(&cache, Some(WireFormat::Chat));
         assert!(keeper.begins(200, &head(&[("content-type", "application/json")])));
-        keeper.plain(br#"{"choices":[{"message":{"content":"some words of an answer"}}]}"#);
+        keeper.plain(&Bytes::from_static(br#"{"choices":[{"message":{"content":"some words of an answer"}}]}"#));
         keeper.learns(&usage, Some("m-1"), None);
         keeper.keep();
         let entry = kept(&cache).await.unwrap();
