@@ -142,6 +142,9 @@ pub fn serve(settings: Settings) -> anyhow::Result<()> {
         // Goes on while the process drains: the drain ends the process, and asks for the last logs before it does.
         background.handle().spawn(async move { journal.run(&mut shipper, &uploader).await });
     }
+    if let Some(semantic) = engine.cache.semantic() {
+        server.add_service(background_service("semantic cache", SemanticCacheService(semantic.clone())));
+    }
     let cache = engine.cache.clone();
     background.handle().spawn(async move { cache.run().await });
     server.add_service(background_service("drain", DrainService(leave.clone())));
@@ -212,6 +215,16 @@ impl pingora_core::services::background::BackgroundService for CredentialsServic
     }
 }
 
+/// Requests wait for its index, so it is not with the work in the background.
+struct SemanticCacheService(Arc<Semantic>);
+
+#[async_trait::async_trait]
+impl pingora_core::services::background::BackgroundService for SemanticCacheService {
+    async fn start(&self, _shutdown: pingora_core::server::ShutdownWatch) {
+        self.0.run().await;
+    }
+}
+
 /// Lets the drain end the process as soon as it is idle.
 struct DrainService(Arc<Drain>);
 
@@ -237,7 +250,7 @@ fn engine(
     let secrets = Secrets::new(&settings.secrets, dialer.clone(), snapshot.clone(), sealer.clone());
     let signing = Signing::new(&settings.provider_login, dialer.clone());
     let cache = Cache::new(usize::try_from(settings.cache.cache_max_bytes).unwrap_or(usize::MAX))
-        .with_semantic(Semantic::open(&settings.semantic_cache, &dialer)?);
+        .with_semantic(Semantic::open(&settings.semantic_cache, &settings.database, &dialer)?);
     Ok(Engine {
         authenticator: Authenticator {
             snapshot: snapshot.clone(),

@@ -8,9 +8,9 @@ use harness::{Answer, Client, Stack, chat, embedder_folder};
 use rust_decimal::Decimal;
 use serde_json::{Value, json};
 
-const ASKED: &str = "How do I cancel my subscription?";
-const REWORDED: &str = "How can I cancel my subscription?";
-const NEAR_MISS: &str = "How do I not cancel my subscription?";
+pub const ASKED: &str = "How do I cancel my subscription?";
+pub const REWORDED: &str = "How can I cancel my subscription?";
+pub const NEAR_MISS: &str = "How do I not cancel my subscription?";
 
 async fn local() -> Stack {
     Stack::builder()
@@ -20,17 +20,17 @@ async fn local() -> Stack {
         .await
 }
 
-fn semantic(stack: &Stack) -> Client {
+pub fn semantic(stack: &Stack) -> Client {
     client(stack, &target(stack, json!({ "cache": { "mode": "semantic" } })))
 }
 
-async fn ask(client: &Client, body: &Value) -> Answer {
+pub async fn ask(client: &Client, body: &Value) -> Answer {
     let answer = client.post("/chat/completions", body).await;
     assert_eq!(answer.status, 200, "{}", answer.text());
     answer
 }
 
-fn status(answer: &Answer) -> &str {
+pub fn status(answer: &Answer) -> &str {
     answer.header("x-gateway-cache-status")
 }
 

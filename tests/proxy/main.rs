@@ -9,6 +9,7 @@ mod bad_input;
 mod bodies;
 mod cache;
 mod cache_semantic;
+mod cache_semantic_pgvector;
 mod capabilities;
 mod chat;
 mod codec_costs;

@@ -25,11 +25,11 @@ use super::CacheKey;
 use crate::net::dial::Dialer;
 use anyhow::Context as _;
 use embedder::{Embedded, Embedder, HttpEmbedder, LocalEmbedder, NotEmbedded};
-use index::{AskedVector, MemoryIndex, Nearness, VectorIndex};
+use index::{AskedVector, MemoryIndex, Nearness, PgVectorIndex, VectorIndex};
 use lexical::LexicalMarks;
 use rest::Rest;
 use serde_json::Value;
-use shared::settings::SemanticCache as Settings;
+use shared::settings::{Database, SemanticCache as Settings};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -79,7 +79,7 @@ pub struct Semantic {
 
 impl Semantic {
     /// None when no embedder is set: then semantic requests are looked up exactly.
-    pub fn open(settings: &Settings, dialer: &Arc<Dialer>) -> anyhow::Result<Option<Self>> {
+    pub fn open(settings: &Settings, database: &Database, dialer: &Arc<Dialer>) -> anyhow::Result<Option<Self>> {
         let embedder: Arc<dyn Embedder> = match settings.semantic_cache_embedding_provider.as_deref() {
             None => return Ok(None),
             Some("local") => {
@@ -89,10 +89,19 @@ impl Semantic {
             }
             Some(provider) => Arc::new(HttpEmbedder::new(settings, provider, dialer.clone())?),
         };
-        let bytes = usize::try_from(settings.semantic_cache_max_bytes).unwrap_or(usize::MAX);
+        let index: Arc<dyn VectorIndex> = match &settings.semantic_cache_index_url {
+            None => {
+                let bytes = usize::try_from(settings.semantic_cache_max_bytes).unwrap_or(usize::MAX);
+                Arc::new(MemoryIndex::new(bytes))
+            }
+            Some(url) => {
+                let database = Database { database_url: url.clone(), database_listen_url: None, ..database.clone() };
+                Arc::new(PgVectorIndex::new(database, embedder.identity()).context("SEMANTIC_CACHE_INDEX_URL")?)
+            }
+        };
         let wait = Duration::from_millis(settings.semantic_cache_wait_ms);
         let threshold = settings.semantic_cache_similarity_threshold;
-        Ok(Some(Self::new(embedder, Arc::new(MemoryIndex::new(bytes)), wait, threshold)))
+        Ok(Some(Self::new(embedder, index, wait, threshold)))
     }
 
     pub fn new(
@@ -169,6 +178,11 @@ impl Semantic {
         if let Some(asked) = searched.asked.as_ref().filter(|_| !keys.is_empty()) {
             self.index.remove(asked.partition, keys);
         }
+    }
+
+    /// What its index does beside the requests.
+    pub async fn run(&self) {
+        self.index.run().await;
     }
 
     pub fn sweep(&self, now_ms: i64) {

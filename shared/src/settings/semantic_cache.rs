@@ -38,6 +38,12 @@ pub struct SemanticCache {
     /// Longest that a request waits for its vector and the search, in milliseconds; then it is a miss.
     #[arg(long, env = "SEMANTIC_CACHE_WAIT_MS", default_value_t = 300, value_parser = clap::value_parser!(u64).range(1..=60_000))]
     pub semantic_cache_wait_ms: u64,
+    /// Postgres with the extension pgvector that proxies share their vectors in; in memory when absent.
+    ///
+    /// DATABASE_URL's or another, with the same DB_SSL. Of use where answers are shared too. The table is made if the role
+    /// may.
+    #[arg(long, env = "SEMANTIC_CACHE_INDEX_URL", hide_env_values = true)]
+    pub semantic_cache_index_url: Option<String>,
     /// Most memory that vectors may take in a proxy, in bytes.
     ///
     /// Each workspace is sure of an equal part when there is not enough for all.
@@ -57,6 +63,7 @@ impl fmt::Debug for SemanticCache {
             .field("semantic_cache_embedder_dir", &self.semantic_cache_embedder_dir)
             .field("semantic_cache_similarity_threshold", &self.semantic_cache_similarity_threshold)
             .field("semantic_cache_wait_ms", &self.semantic_cache_wait_ms)
+            .field("semantic_cache_index_url", &self.semantic_cache_index_url.as_ref().map(|_| "…"))
             .field("semantic_cache_max_bytes", &self.semantic_cache_max_bytes)
             .finish()
     }

@@ -54,6 +54,9 @@ pub trait Embedder: Send + Sync {
     /// How much the guard must compare beside the cosine.
     fn guard(&self) -> Guard;
 
+    /// What its vectors may be compared by: those of another model may not.
+    fn identity(&self) -> String;
+
     /// The provider and the model, for logs; none where nobody is asked.
     fn billed_as(&self) -> Option<(&str, &str)>;
 }

@@ -2,6 +2,7 @@
 //! that has the extension for it. An index knows keys of the cache, never answers: what it names may be gone meanwhile.
 
 pub mod memory;
+pub mod pgvector;
 mod quantised;
 
 use super::lexical::{Guard, LexicalMarks};
@@ -10,6 +11,7 @@ use async_trait::async_trait;
 use uuid::Uuid;
 
 pub use memory::MemoryIndex;
+pub use pgvector::PgVectorIndex;
 
 /// Requests that may be compared: a workspace's, equal in everything but their words.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -48,4 +50,7 @@ pub trait VectorIndex: Send + Sync {
 
     /// Gives back the memory of what has expired.
     fn sweep(&self, now_ms: i64);
+
+    /// What it does in the background, for ever.
+    async fn run(&self) {}
 }

@@ -15,10 +15,14 @@ mod tokens;
 mod vocabulary;
 
 use opposites::Opposites;
+use serde::{Deserialize, Serialize};
 use tokens::Token;
 
 /// What is longer is compared whole from here on, as if it were quoted.
 const MOST_WORDS: usize = 512;
+
+/// Raised whenever marks are made in another way: those of two ways must not be compared.
+const VERSION: u8 = 1;
 
 /// How much must be the same.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -42,7 +46,7 @@ pub enum Conflict {
     Order,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LexicalMarks {
     /// Numbers with their units, then units alone, each in their order.
     numbers: u64,
@@ -78,6 +82,20 @@ impl LexicalMarks {
             unprefixed: unique(marks.unprefixed),
             opposites: marks.opposites,
         }
+    }
+
+    /// As bytes, for an index elsewhere.
+    pub fn encode(&self) -> Vec<u8> {
+        let mut bytes = vec![VERSION];
+        // Writing to memory cannot fail, and no field is of a kind that MessagePack lacks.
+        let _ = rmp_serde::encode::write(&mut bytes, self);
+        bytes
+    }
+
+    /// None of bytes of another version.
+    pub fn decode(bytes: &[u8]) -> Option<Self> {
+        let rest = bytes.strip_prefix(&[VERSION])?;
+        rmp_serde::from_slice(rest).ok()
     }
 
     /// None when nothing keeps them apart.

@@ -28,6 +28,10 @@ impl Embedder for Scripted {
         Guard::Marks
     }
 
+    fn identity(&self) -> String {
+        "scripted".into()
+    }
+
     fn billed_as(&self) -> Option<(&str, &str)> {
         None
     }

@@ -147,6 +147,10 @@ impl Embedder for HttpEmbedder {
         Guard::Marks
     }
 
+    fn identity(&self) -> String {
+        format!("{} {} {}", self.provider, self.model, self.dimensions.unwrap_or(0))
+    }
+
     fn billed_as(&self) -> Option<(&str, &str)> {
         Some((&self.provider, &self.model))
     }

@@ -55,6 +55,10 @@ impl Embedder for LocalEmbedder {
         Guard::Words
     }
 
+    fn identity(&self) -> String {
+        format!("local {}x{}", self.vectors.rows(), self.vectors.columns())
+    }
+
     fn billed_as(&self) -> Option<(&str, &str)> {
         None
     }

@@ -4,11 +4,12 @@
 use super::stem::stem;
 use super::tokens::Token;
 use super::vocabulary::ALTERNATIVES;
+use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
 use std::sync::LazyLock;
 
 /// Which words of which group are there: a bit for each.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Opposites(Vec<(u8, u16)>);
 
 impl Opposites {

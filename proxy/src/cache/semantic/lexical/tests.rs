@@ -98,6 +98,7 @@ fn any_text_has_marks_of_a_bounded_size_and_agrees_with_itself() {
         let marks = LexicalMarks::read(text);
         assert_eq!(marks.conflict(&marks.clone(), Guard::Words), None);
         assert!(marks.weight() < 16 << 10);
+        assert_eq!(LexicalMarks::decode(&marks.encode()), Some(marks));
     }
     let other = format!("{long} end");
     assert_eq!(conflict(&long, &other, Guard::Marks), Some(Conflict::Quotes), "beyond the bound all must be the same");

@@ -60,6 +60,10 @@ impl Matrix {
         Ok(Self { columns, values: data.chunks_exact(size).map(read).collect() })
     }
 
+    pub fn rows(&self) -> usize {
+        self.values.len() / self.columns
+    }
+
     pub fn columns(&self) -> usize {
         self.columns
     }
