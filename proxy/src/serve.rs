@@ -29,7 +29,7 @@ use pingora_core::services::background::background_service;
 use pingora_core::services::listening::Service;
 use pingora_proxy::{HttpProxy, http_proxy};
 use proxy::admission::{Switches, Tariff};
-use proxy::cache::{Cache, Purges, RemoteStore};
+use proxy::cache::{Cache, Purges, RemoteStore, Semantic};
 use proxy::catalog::inference_profiles::InferenceProfiles;
 use proxy::catalog::providers::Providers;
 use proxy::catalog::secrets::Secrets;
@@ -147,6 +147,9 @@ pub fn serve(settings: Settings) -> anyhow::Result<()> {
         server.add_service(background_service("cache store", CacheStoreService(remote.clone())));
         background.handle().spawn(remote.clone().write());
     }
+    if let Some(semantic) = engine.cache.semantic() {
+        server.add_service(background_service("semantic cache", SemanticCacheService(semantic.clone())));
+    }
     let cache = engine.cache.clone();
     background.handle().spawn(async move { cache.run().await });
     server.add_service(background_service("drain", DrainService(leave.clone())));
@@ -227,6 +230,16 @@ impl pingora_core::services::background::BackgroundService for CacheStoreService
     }
 }
 
+/// Requests wait for its index, so it is not with the work in the background.
+struct SemanticCacheService(Arc<Semantic>);
+
+#[async_trait::async_trait]
+impl pingora_core::services::background::BackgroundService for SemanticCacheService {
+    async fn start(&self, _shutdown: pingora_core::server::ShutdownWatch) {
+        self.0.run().await;
+    }
+}
+
 /// Lets the drain end the process as soon as it is idle.
 struct DrainService(Arc<Drain>);
 
@@ -251,7 +264,8 @@ fn engine(
         Sources::new(&settings.prices, &settings.log_store, providers.names(), Arc::new(Files(dialer.clone())))?;
     let secrets = Secrets::new(&settings.secrets, dialer.clone(), snapshot.clone(), sealer.clone());
     let signing = Signing::new(&settings.provider_login, dialer.clone());
-    let cache = cache(settings, &snapshot, &sealer, &metrics);
+    let cache = cache(settings, &snapshot, &sealer, &metrics)
+        .with_semantic(Semantic::open(&settings.semantic_cache, &settings.database, &dialer)?);
     Ok(Engine {
         authenticator: Authenticator {
             snapshot: snapshot.clone(),

@@ -4,6 +4,7 @@
 pub mod aws;
 pub mod client;
 pub mod database;
+pub mod embedder;
 pub mod issuer;
 pub mod process;
 pub mod python;
@@ -12,6 +13,7 @@ pub mod stack;
 
 pub use client::{Answer, Client};
 pub use database::Database;
+pub use embedder::embedder_folder;
 pub use issuer::{Issuer, Serving};
 pub use process::Process;
 pub use stack::{Replica, Stack, chat, until};
