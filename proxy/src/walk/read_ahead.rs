@@ -68,7 +68,7 @@ impl Router {
         {
             (ask.model, need) = (AskedModel::Unknown(why.into()), BodyNeed::Nothing);
         }
-        let is_signed = has_body(head) && self.may_sign(&ask, target.as_ref(), headers);
+        let is_signed = has_body(head) && !is_event_stream(headers) && self.may_sign(&ask, target.as_ref(), headers);
         Departure { ask, target, need, is_signed }
     }
 
@@ -199,6 +199,11 @@ impl Ahead {
         first.is_some_and(|byte| matches!(byte, b'{' | b'[' | b'"' | b'-' | b'0'..=b'9' | b't' | b'f' | b'n'))
             && bytes.next() != Some(0)
     }
+}
+
+/// Of which the client may send no more before it is answered.
+fn is_event_stream(headers: &GatewayHeaders<'_>) -> bool {
+    headers.content_type.is_some_and(|kind| kind.as_bytes().starts_with(b"application/vnd.amazon.eventstream"))
 }
 
 fn header_text(value: Option<&HeaderValue>) -> Option<&str> {
