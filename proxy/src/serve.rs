@@ -51,6 +51,7 @@ use proxy::runtime::background::Background;
 use proxy::runtime::settings::Settings;
 use proxy::signing::Signing;
 use proxy::snapshot::Snapshot;
+use proxy::walk::guards::RemoteCalls;
 use proxy::walk::{Admitter, Authenticator, BodyLimits, Engine, Guards, Planner, ProviderCalls, Recorder, Router};
 use shared::log_store::LogStore;
 use shared::prices::{FetchedPrices, PriceFetch, Sources};
@@ -233,6 +234,7 @@ fn engine(
         Sources::new(&settings.prices, &settings.log_store, providers.names(), Arc::new(Files(dialer.clone())))?;
     let secrets = Secrets::new(&settings.secrets, dialer.clone(), snapshot.clone(), sealer.clone());
     let signing = Signing::new(&settings.provider_login, dialer.clone());
+    let asker = RemoteCalls::new(dialer.clone(), snapshot.clone(), sealer.clone());
     Ok(Engine {
         authenticator: Authenticator {
             snapshot: snapshot.clone(),
@@ -270,7 +272,8 @@ fn engine(
             first_byte: Duration::from_millis(settings.upstream.upstream_first_byte_timeout_ms),
             stream_idle: Duration::from_millis(settings.upstream.upstream_stream_idle_timeout_ms),
             has_policies: settings.features.policy_enabled,
-            guards: Guards::new(snapshot.clone(), metrics.guardrails.clone(), settings.features.guardrails_enabled),
+            guards: Guards::new(snapshot.clone(), metrics.guardrails.clone(), settings.features.guardrails_enabled)
+                .with_asker(Arc::new(asker)),
         },
         calls: ProviderCalls {
             dialer,

@@ -6,11 +6,14 @@ use super::soft_denial;
 use super::steps::{LARGEST_CHANGED_BODY, ResponseStep, Unusable};
 use crate::conversation::WireFormat;
 use crate::guardrails::{
-    CompiledHook, GuardInputs, GuardMeters, HeldBack, Release, Rewriting, SideResult, StreamShape, run_side,
+    CompiledHook, GuardInputs, GuardMeters, HeldBack, Release, RemoteSide, Rewriting, SideJob, SideResult, StreamShape,
+    run_side,
 };
 use crate::refusal::Refusal;
 use crate::request::sse;
 use bytes::{Bytes, BytesMut};
+use futures::FutureExt as _;
+use futures::future::BoxFuture;
 use http::response::Parts;
 use http::{HeaderMap, StatusCode, header};
 use pingora_http::ResponseHeader;
@@ -26,7 +29,9 @@ pub struct GuardedCall {
     /// The one of them that denies it.
     pub denying: Option<Arc<CompiledHook>>,
     /// As the hooks saw it.
-    pub request: Value,
+    pub request: Arc<Value>,
+    /// Who asks others, where a hook of the answer has a check that they answer.
+    pub remote: Option<Arc<RemoteSide>>,
     pub shape: Shape,
     pub request_type: &'static str,
     pub metadata: Map<String, Value>,
@@ -48,6 +53,24 @@ impl GuardedCall {
             metadata: &self.metadata,
             headers,
             text: None,
+        }
+    }
+
+    /// The run of its hooks where others must be asked.
+    fn job(&self, body: Value, text: Option<Arc<str>>, status: u16, size: usize) -> SideJob {
+        SideJob {
+            hooks: self.output.clone(),
+            hook: Hook::AfterRequest,
+            shape: self.shape,
+            request_type: self.request_type,
+            request: self.request.clone(),
+            body: Arc::new(body),
+            metadata: Arc::new(self.metadata.clone()),
+            headers: Arc::default(),
+            text,
+            status: Some(status),
+            size,
+            meters: self.meters.clone(),
         }
     }
 
@@ -83,6 +106,17 @@ pub struct Guarded {
     denial: Option<Box<Refusal>>,
     stream: Option<Box<GuardedStream>>,
     told: Option<String>,
+    status: u16,
+    /// What waits until others were asked.
+    waiting: Option<Box<WaitingAnswer>>,
+    asking: Option<BoxFuture<'static, Option<SideResult>>>,
+}
+
+enum WaitingAnswer {
+    /// A whole body, as it came and read.
+    Body(Bytes, Arc<Value>),
+    /// A stream whose text is whole; true when it is over, too.
+    Stream(bool),
 }
 
 struct GuardedStream {
@@ -103,6 +137,9 @@ impl Guarded {
             denial: None,
             stream: None,
             told: None,
+            status: 0,
+            waiting: None,
+            asking: None,
         }
     }
 
@@ -123,47 +160,80 @@ impl Guarded {
             true => serde_json::from_slice(&body).ok(),
             false => None,
         };
-        let mut changed: Option<Value> = None;
-        let mut side = SideResult::default();
         match parsed {
             Some(answer) => {
-                side = run_side(&call.output, call.inputs(&headers), &answer, &call.meters);
-                if let Some(place) = side.denied_by {
-                    if !call.output[place].actions.softens {
-                        return Err(self.deny(&side));
-                    }
-                    call.meters.denies("output");
-                    let message = call.output[place].actions.message.clone();
-                    let soft = soft_denial::body(&call, message.as_deref());
-                    let results = call.results(Some(&side));
-                    self.told = Some(call.logged(Some(&side)));
-                    side.is_failed = false;
-                    self.output = Some(side);
-                    return Ok(with_results(soft, &results));
+                if let Some(remote) = call.remote.clone() {
+                    let job = call.job(answer, None, self.status, body.len());
+                    self.waiting = Some(Box::new(WaitingAnswer::Body(body, job.body.clone())));
+                    self.asking = Some(job.run(remote).boxed());
+                    return Ok(Bytes::new());
                 }
-                let passed = side.transformed.take();
-                let places =
-                    TextPlaces::find(passed.as_ref().unwrap_or(&answer), call.shape, Hook::AfterRequest, Scope::All);
-                let restored = match call.input.placeholders.is_empty() {
-                    true => None,
-                    false => places.replace(passed.as_ref().unwrap_or(&answer), |text| {
-                        let restored = call.input.placeholders.restore(text, true);
-                        restored.is_changed.then_some(restored.text)
-                    }),
-                };
-                changed = restored.or(passed);
+                let side = run_side(&call.output, call.inputs(&headers), &answer, &call.meters);
+                self.judged_body(body, &answer, side)
             }
             // What cannot be read cannot be judged: with hooks that may deny it does not pass.
             None if call.output.iter().any(|hook| hook.actions.denies && !hook.actions.is_async) => {
-                return Err(Unusable("it is not JSON, and a guardrail must judge it".into()));
+                Err(Unusable("it is not JSON, and a guardrail must judge it".into()))
             }
-            None => {}
+            None => Ok(self.with_told(body, SideResult::default())),
         }
-        let results = call.results(Some(&side));
-        self.told = Some(call.logged(Some(&side)));
-        self.output = Some(side);
+    }
+
+    /// What becomes of a body that hooks have judged.
+    fn judged_body(&mut self, body: Bytes, answer: &Value, mut side: SideResult) -> Result<Bytes, Unusable> {
+        let call = self.call.clone();
+        if let Some(place) = side.denied_by {
+            if !call.output[place].actions.softens {
+                return Err(self.deny(&side));
+            }
+            call.meters.denies("output");
+            let message = call.output[place].actions.message.clone();
+            let soft = soft_denial::body(&call, message.as_deref());
+            let results = call.results(Some(&side));
+            self.told = Some(call.logged(Some(&side)));
+            side.is_failed = false;
+            self.output = Some(side);
+            return Ok(with_results(soft, &results));
+        }
+        let passed = side.transformed.take();
+        let seen = passed.as_ref().unwrap_or(answer);
+        let restored = match call.input.placeholders.is_empty() {
+            true => None,
+            false => TextPlaces::find(seen, call.shape, Hook::AfterRequest, Scope::All).replace(seen, |text| {
+                let restored = call.input.placeholders.restore(text, true);
+                restored.is_changed.then_some(restored.text)
+            }),
+        };
+        let changed = restored.or(passed);
         let body = changed.map_or(body, |json| Bytes::from(json.to_string()));
-        Ok(with_results(body, &results))
+        Ok(self.with_told(body, side))
+    }
+
+    /// A body with what its hooks said.
+    fn with_told(&mut self, body: Bytes, side: SideResult) -> Bytes {
+        let results = self.call.results(Some(&side));
+        self.told = Some(self.call.logged(Some(&side)));
+        self.output = Some(side);
+        with_results(body, &results)
+    }
+
+    /// The text of a stream is whole: others are asked about it, if they must be.
+    fn ask_about_stream(&mut self, is_end: bool) {
+        let (Some(stream), Some(remote)) = (&mut self.stream, self.call.remote.clone()) else { return };
+        let Some(text) = stream.held.take_unjudged() else { return };
+        let size = text.len();
+        let job = self.call.job(Value::Null, Some(text.into()), self.status, size);
+        self.waiting = Some(Box::new(WaitingAnswer::Stream(is_end)));
+        self.asking = Some(job.run(remote).boxed());
+    }
+
+    /// What a stream still holds when it is over.
+    fn flush(&mut self, out: &mut BytesMut) {
+        if let Some(rewriting) = self.stream.as_mut().and_then(|stream| stream.rewriting.as_mut()) {
+            for (name, event) in rewriting.flush() {
+                put_event(out, name.as_deref(), &event);
+            }
+        }
     }
 
     fn pass(&mut self, released: Release, report: Option<SideResult>) -> Result<Bytes, Unusable> {
@@ -212,12 +282,13 @@ impl Guarded {
 impl ResponseStep for Guarded {
     fn begin(&mut self, head: &ResponseHeader, is_stream: bool) {
         self.is_success = head.status.is_success();
+        self.status = head.status.as_u16();
         self.is_stream = is_stream;
         let kind = head.headers.get(header::CONTENT_TYPE);
         self.is_json = kind.is_some_and(|kind| kind.as_bytes().starts_with(b"application/json"));
         self.stream = StreamShape::new(self.call.shape).filter(|_| is_stream && self.is_success).map(|shape| {
             Box::new(GuardedStream {
-                held: HeldBack::new(self.call.output.clone(), shape),
+                held: HeldBack::new(self.call.output.clone(), shape).asking(self.call.remote.is_some()),
                 rewriting: Rewriting::new(&self.call.output, &self.call.input.placeholders, shape),
                 has_begun: false,
                 is_over: false,
@@ -268,7 +339,9 @@ impl ResponseStep for Guarded {
             let released = self.pass(released, report);
             passed.extend_from_slice(&released?);
         }
-        self.dress(&passed.freeze())
+        let dressed = self.dress(&passed.freeze());
+        self.ask_about_stream(false);
+        dressed
     }
 
     fn finish(&mut self) -> Result<Bytes, Unusable> {
@@ -279,12 +352,34 @@ impl ResponseStep for Guarded {
         let released = stream.held.finish(call.inputs(&headers), &call.meters, &mut report);
         let passed = self.pass(released, report)?;
         let mut out = BytesMut::from(self.dress(&passed)?.as_ref());
-        if let Some(rewriting) = self.stream.as_mut().and_then(|stream| stream.rewriting.as_mut()) {
-            for (name, event) in rewriting.flush() {
-                put_event(&mut out, name.as_deref(), &event);
-            }
+        self.ask_about_stream(true);
+        if self.asking.is_none() {
+            self.flush(&mut out);
         }
         Ok(out.freeze())
+    }
+
+    fn asks(&mut self) -> Option<BoxFuture<'static, Option<SideResult>>> {
+        self.asking.take()
+    }
+
+    fn judged(&mut self, side: Option<SideResult>) -> Result<Bytes, Unusable> {
+        let Some(side) = side else { return Err(Unusable("a guardrail could not judge it".into())) };
+        match self.waiting.take().map(|waiting| *waiting) {
+            None => Ok(Bytes::new()),
+            Some(WaitingAnswer::Body(body, answer)) => self.judged_body(body, &answer, side),
+            Some(WaitingAnswer::Stream(is_end)) => {
+                let Some(stream) = &mut self.stream else { return Ok(Bytes::new()) };
+                let mut report = None;
+                let released = stream.held.judged(side, &mut report);
+                let passed = self.pass(released, report)?;
+                let mut out = BytesMut::from(self.dress(&passed)?.as_ref());
+                if is_end {
+                    self.flush(&mut out);
+                }
+                Ok(out.freeze())
+            }
+        }
     }
 
     fn status(&self) -> Option<u16> {

@@ -113,7 +113,7 @@ async fn plain(
                 check(wire.body_meaning(&first), provider)?;
             }
             return match is_changed {
-                true => changed(first, provider, steps).map(HeldStart::Changed),
+                true => changed(first, provider, steps).await.map(HeldStart::Changed),
                 false => Ok(HeldStart::Plain(first)),
             };
         }
@@ -121,8 +121,8 @@ async fn plain(
     }
 }
 
-fn changed(read: Bytes, provider: &str, steps: &mut Steps) -> Result<ChangedBody, Ended> {
-    match steps.body(read.clone()) {
+async fn changed(read: Bytes, provider: &str, steps: &mut Steps) -> Result<ChangedBody, Ended> {
+    match steps.body(read.clone()).await {
         Ok(passed) => Ok(ChangedBody { read, passed, denial: None }),
         // Not the provider's fault: it has answered, and is paid for it.
         Err(why) => match steps.denial() {

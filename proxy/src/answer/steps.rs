@@ -9,8 +9,10 @@
 //! with an error event.
 
 use super::client_frames::{Framer, StreamFrames};
+use crate::guardrails::SideResult;
 use crate::refusal::Refusal;
 use bytes::{Bytes, BytesMut};
+use futures::future::BoxFuture;
 use http::response::Parts;
 use pingora_http::ResponseHeader;
 use std::borrow::Cow;
@@ -50,6 +52,17 @@ pub trait ResponseStep: Send {
 
     /// The stream is complete: events that were held back. Not called for a stream that breaks off.
     fn finish(&mut self) -> Result<Bytes, Unusable> {
+        Ok(Bytes::new())
+    }
+
+    /// Somebody else must be asked before the last call can be answered in full: what it returned goes first, and what
+    /// `judged` returns follows. None where nothing was to be judged.
+    fn asks(&mut self) -> Option<BoxFuture<'static, Option<SideResult>>> {
+        None
+    }
+
+    /// What was waited for has come; none if it broke off.
+    fn judged(&mut self, _side: Option<SideResult>) -> Result<Bytes, Unusable> {
         Ok(Bytes::new())
     }
 
@@ -139,13 +152,21 @@ impl Steps {
         self.steps.iter().any(|step| step.takes_body(head))
     }
 
-    pub fn body(&mut self, body: Bytes) -> Result<Bytes, Unusable> {
+    pub async fn body(&mut self, body: Bytes) -> Result<Bytes, Unusable> {
         let mut is_events = false;
         let mut passed = body;
         for step in &mut self.steps {
             passed = match is_events {
-                false => step.body(passed)?,
-                true => join_events(step.events(passed)?, step.finish()?),
+                false => {
+                    let changed = step.body(passed)?;
+                    settled(step, changed).await?
+                }
+                true => {
+                    let changed = step.events(passed)?;
+                    let changed = settled(step, changed).await?;
+                    let rest = step.finish()?;
+                    join_events(changed, settled(step, rest).await?)
+                }
             };
             is_events |= step.becomes_stream();
         }
@@ -174,18 +195,27 @@ impl Steps {
     }
 
     /// What the client gets of these events; `is_end` when no more will come.
-    pub fn events(&mut self, whole: &Bytes, is_end: bool) -> Result<Bytes, Unusable> {
+    pub async fn events(&mut self, whole: &Bytes, is_end: bool) -> Result<Bytes, Unusable> {
         let mut passed = whole.clone();
         for step in &mut self.steps {
             if !passed.is_empty() {
-                passed = step.events(passed)?;
+                let changed = step.events(passed)?;
+                passed = settled(step, changed).await?;
             }
             if is_end {
-                passed = join_events(passed, step.finish()?);
+                let rest = step.finish()?;
+                passed = join_events(passed, settled(step, rest).await?);
             }
         }
         Ok(passed)
     }
+}
+
+/// What a step returned, and what it returns once somebody else was asked, if that must be.
+async fn settled(step: &mut Box<dyn ResponseStep>, returned: Bytes) -> Result<Bytes, Unusable> {
+    let Some(asking) = step.asks() else { return Ok(returned) };
+    let side = asking.await;
+    Ok(join_events(returned, step.judged(side)?))
 }
 
 /// An event that lacks its blank line must not run into the next.

@@ -48,7 +48,7 @@ pub async fn deliver(
         }
         let is_end = is_last && !is_cut;
         if head.is_some() || !whole.is_empty() || is_end {
-            let passed = match steps.events(&whole, is_end) {
+            let passed = match steps.events(&whole, is_end).await {
                 Ok(passed) => passed,
                 Err(unusable) => {
                     visit.withholds(&whole);

@@ -11,19 +11,21 @@ use crate::answer::{AnswerSource, Ended, GuardedCall, HeldStart, HeldStream, Ste
 use crate::answer::{soft_denial, with_results};
 use crate::conversation::WireFormat;
 use crate::guardrails::{
-    CompiledHook, GuardInputs, GuardMeters, SideResult, repeated_key, request_type, run_side, shape,
+    CompiledHook, GuardInputs, GuardMeters, RemoteSide, SideJob, SideResult, has_remote, repeated_key, request_type,
+    run_side, shape,
 };
 use crate::net::downstream::Downstream;
 use crate::refusal::Refusal;
 use crate::request::body::Fields;
 use crate::request::receive::MemoryShare;
 use crate::request::sse::Splitter;
-use crate::routing::plan::Leaf;
+use crate::routing::plan::{Leaf, ProviderSource};
 use crate::visit::Visit;
 use bytes::Bytes;
-use http::{HeaderMap, HeaderValue, Method, header};
+use http::{HeaderMap, HeaderName, HeaderValue, Method, header};
 use pingora_http::ResponseHeader;
 use serde_json::{Map, Value};
+use shared::guardrails::remote::may_forward;
 use shared::guardrails::{Hook, Shape};
 use shared::providers::Family;
 use std::sync::Arc;
@@ -65,7 +67,7 @@ impl Engine {
             *known = None;
             let is_strict = errand.is_strict && leaf.is_strict;
             let guarded =
-                self.guard_in(client.head().headers.clone(), visit, errand, read.fields, body, set, is_strict);
+                self.guard_in(client.head().headers.clone(), visit, errand, read.fields, body, set, leaf, is_strict);
             *known = Some(Box::new(guarded.await.map_err(refused)?));
         }
         let Some(GuardedTarget { call, body: changed, .. }) = known.as_deref() else {
@@ -90,11 +92,12 @@ impl Engine {
     async fn guard_in(
         &self,
         headers: HeaderMap,
-        visit: &Visit,
+        visit: &mut Visit,
         errand: &EngineRequest,
         fields: &Fields<'_>,
         body: &Bytes,
         set: GuardSet,
+        leaf: &Leaf,
         is_strict: bool,
     ) -> Result<GuardedTarget<'_>, Refusal> {
         if body.len() > LARGEST {
@@ -105,6 +108,7 @@ impl Engine {
         let family = errand.endpoint.family();
         let kind = request_type(Some(family), &Method::POST, fields.is_true("stream"));
         let hooks = set.input;
+        let remote = self.remote_side(&hooks, &set.output, errand, leaf, visit, &headers);
         let job = InputJob {
             hooks: hooks.clone(),
             shape: shape(family),
@@ -114,11 +118,14 @@ impl Engine {
             headers,
             meters: self.metrics.guardrails.clone(),
         };
-        let judged = match body.len() > SMALL {
-            false => job.run(),
-            true => tokio::task::spawn_blocking(|| job.run()).await.map_err(|_| Refusal::internal())?,
+        let judged = match (remote.clone().filter(|_| has_remote(&hooks)), body.len() > SMALL) {
+            // Boxed, as all that is rare: its state would be part of every request's.
+            (Some(remote), _) => Box::pin(job.run_remote(remote)).await,
+            (None, false) => job.run(),
+            (None, true) => tokio::task::spawn_blocking(|| job.run()).await.map_err(|_| Refusal::internal())?,
         };
         let (mut input, request) = judged?;
+        let remote = remote.filter(|_| has_remote(&set.output));
         let denying = input.denied_by.and_then(|place| hooks.get(place).cloned());
         // Not kept as a tree too.
         let changed = input.transformed.take().map(|json| Bytes::from(json.to_string()));
@@ -128,6 +135,7 @@ impl Engine {
             output: if matches!(shape, Shape::Other | Shape::Embeddings) { Vec::new() } else { set.output },
             input,
             request,
+            remote,
             shape,
             request_type: kind,
             metadata: errand.metadata.clone(),
@@ -139,6 +147,41 @@ impl Engine {
         };
         let option = visit.routing.option.clone();
         Ok(GuardedTarget { option, call: Arc::new(call), body: changed, _share: share })
+    }
+}
+
+impl Engine {
+    /// Who asks others for a request; none where nobody must be asked, which is all that most pay.
+    fn remote_side(
+        &self,
+        input: &[Arc<CompiledHook>],
+        output: &[Arc<CompiledHook>],
+        errand: &EngineRequest,
+        leaf: &Leaf,
+        visit: &mut Visit,
+        headers: &HeaderMap,
+    ) -> Option<Arc<RemoteSide>> {
+        if !has_remote(input) && !has_remote(output) {
+            return None;
+        }
+        let provider = match &leaf.source {
+            ProviderSource::Named(name) | ProviderSource::Stored(name) => name.clone(),
+            ProviderSource::Request => String::new(),
+        };
+        // Not one that nobody may get: they would be kept as long as the answer takes.
+        let is_ours = |name: &HeaderName| {
+            let suffix = self.aliases.suffix(name.as_str());
+            suffix.is_some_and(|(suffix, _)| !matches!(suffix, "trace-id" | "span-id"))
+        };
+        let headers = headers.iter().filter(|(name, _)| may_forward(name) && !is_ours(name));
+        Some(Arc::new(RemoteSide {
+            asker: self.router.guards.asker.clone()?,
+            organisation: errand.caller.workspace.organisation_id,
+            workspace: errand.caller.workspace.id,
+            provider,
+            trace_id: visit.request.trace_id().to_str().unwrap_or_default().to_owned(),
+            headers: headers.map(|(name, value)| (name.clone(), value.clone())).collect(),
+        }))
     }
 }
 
@@ -154,11 +197,8 @@ struct InputJob {
 }
 
 impl InputJob {
-    fn run(self) -> Result<(SideResult, Value), Refusal> {
-        if let Some(repeated) = repeated_key(&self.body) {
-            return Err(Refusal::invalid_json(repeated));
-        }
-        let request: Value = serde_json::from_slice(&self.body).map_err(Refusal::invalid_json)?;
+    fn run(self) -> Result<(SideResult, Arc<Value>), Refusal> {
+        let request = self.parse()?;
         let inputs = GuardInputs {
             hook: Hook::BeforeRequest,
             shape: self.shape,
@@ -169,7 +209,46 @@ impl InputJob {
             text: None,
         };
         let side = run_side(&self.hooks, inputs, &request, &self.meters);
+        Ok((side, Arc::new(request)))
+    }
+
+    /// The same where others must be asked: no thread waits for them.
+    async fn run_remote(self, remote: Arc<RemoteSide>) -> Result<(SideResult, Arc<Value>), Refusal> {
+        let size = self.body.len();
+        let (job, request) = match size > SMALL {
+            false => {
+                let request = self.parse()?;
+                (self, request)
+            }
+            true => {
+                let parsing = tokio::task::spawn_blocking(move || self.parse().map(|request| (self, request)));
+                parsing.await.map_err(|_| Refusal::internal())??
+            }
+        };
+        let request = Arc::new(request);
+        let side = SideJob {
+            hooks: job.hooks,
+            hook: Hook::BeforeRequest,
+            shape: job.shape,
+            request_type: job.kind,
+            request: request.clone(),
+            body: request.clone(),
+            metadata: Arc::new(job.metadata),
+            headers: Arc::new(job.headers),
+            text: None,
+            status: None,
+            size,
+            meters: job.meters,
+        };
+        let side = side.run(remote).await.ok_or_else(Refusal::internal)?;
         Ok((side, request))
+    }
+
+    fn parse(&self) -> Result<Value, Refusal> {
+        if let Some(repeated) = repeated_key(&self.body) {
+            return Err(Refusal::invalid_json(repeated));
+        }
+        serde_json::from_slice(&self.body).map_err(Refusal::invalid_json)
     }
 }
 

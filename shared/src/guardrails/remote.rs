@@ -22,6 +22,7 @@ pub use scrub::scrubbed;
 use super::subject::Subject;
 use super::verdict::Verdict;
 use crate::identity::jwt::WebKeySet;
+use http::HeaderMap;
 use serde_json::{Map, Value};
 use std::sync::Arc;
 use std::time::Duration;
@@ -56,6 +57,8 @@ pub struct RemoteContext<'c> {
     pub credentials: Option<&'c Map<String, Value>>,
     /// As the config names it.
     pub provider: &'c str,
+    /// Of the client, as far as anybody may get them.
+    pub headers: Option<&'c HeaderMap>,
     pub trace_id: &'c str,
     /// Of the answer.
     pub status: Option<u16>,

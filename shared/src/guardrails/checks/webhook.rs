@@ -93,8 +93,10 @@ impl RemoteCheck for Webhook {
 
     fn ask(&self, subject: &Subject<'_>, context: &RemoteContext<'_>) -> Result<Question, Verdict> {
         let mut call = RemoteCall::post(self.url.clone(), &told(subject, context)?);
-        for (name, value) in forwarded(&self.forwarded, subject.headers, context.trace_id) {
-            call.put(name, value);
+        if let Some(headers) = context.headers {
+            for (name, value) in forwarded(&self.forwarded, headers, context.trace_id) {
+                call.put(name, value);
+            }
         }
         // Those that are written in the check win.
         for (name, value) in &self.headers {

@@ -55,14 +55,14 @@ pub static WIRES: &[Wire] = &[
         &["https://api.pillarseclabs.com/api/v1/scan/prompt"],
         Bearer(KEY),
         r#"{"message":"$text","scanners":"$set:scanners"}"#,
-        FailsIfSet("", PILLAR),
+        FailsIfSet("/*", PILLAR),
     ),
     Wire::new(
         "pillar.scanResponse",
         &["https://api.pillarseclabs.com/api/v1/scan/response"],
         Bearer(KEY),
         r#"{"message":"$text","scanners":"$set:scanners"}"#,
-        FailsIfSet("", PILLAR),
+        FailsIfSet("/*", PILLAR),
     ),
     patronus("patronus.phi", r#"{"evaluators":[{"evaluator":"phi","explain_strategy":"always"}],"evaluated_model_output":"$text"}"#),
     Wire::new(

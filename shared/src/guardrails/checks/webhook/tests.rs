@@ -11,8 +11,15 @@ fn webhook(more: Value) -> Box<dyn Check> {
 }
 
 fn call(check: &dyn Check, subject: &Subject<'_>) -> RemoteCall {
-    let context =
-        RemoteContext { provider: "openai", trace_id: "trace-1", status: Some(200), ..RemoteContext::default() };
+    // Whoever calls knows them too.
+    let headers = Some(subject.headers);
+    let context = RemoteContext {
+        provider: "openai",
+        headers,
+        trace_id: "trace-1",
+        status: Some(200),
+        ..RemoteContext::default()
+    };
     match check.remote().unwrap().ask(subject, &context) {
         Ok(Question::Calls(mut calls)) if calls.len() == 1 => calls.remove(0),
         Ok(_) => panic!("it makes one call"),
