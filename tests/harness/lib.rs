@@ -4,6 +4,7 @@
 pub mod aws;
 pub mod client;
 pub mod database;
+pub mod guard;
 pub mod issuer;
 pub mod process;
 pub mod python;
@@ -12,6 +13,7 @@ pub mod stack;
 
 pub use client::{Answer, Client};
 pub use database::Database;
+pub use guard::{AskedGuard, GuardService, Says};
 pub use issuer::{Issuer, Serving};
 pub use process::Process;
 pub use stack::{Stack, chat, until};

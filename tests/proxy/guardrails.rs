@@ -1,5 +1,7 @@
 //! Guardrails of configs over HTTP: what is denied, marked and told, what the log keeps of it, and what is counted.
 
+mod remote;
+
 use crate::journal::calls::{rows, status};
 use crate::routing::{asked, client, target};
 use harness::{Stack, chat};
