@@ -44,7 +44,7 @@ pub trait RemoteCheck: Send + Sync {
     fn timeout(&self) -> Duration;
 
     /// What must be asked; or what it says without asking, because there is nothing to ask or no way to.
-    fn ask(&self, subject: &Subject<'_>, context: &RemoteContext<'_>) -> Result<Question, Verdict>;
+    fn ask(&self, subject: &Subject<'_>, context: &RemoteContext<'_>) -> Result<Question, Box<Verdict>>;
 
     /// What the answers mean.
     fn read(&self, subject: &Subject<'_>, answers: &Answers) -> Verdict;

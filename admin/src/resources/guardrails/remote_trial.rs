@@ -108,7 +108,7 @@ async fn ask(
     };
     let question = match service.ask(&subject, &context) {
         Ok(question) => question,
-        Err(verdict) => return verdict,
+        Err(verdict) => return *verdict,
     };
     let secrets: Vec<String> = match &question {
         Question::Calls(calls) => calls.iter().flat_map(RemoteCall::secrets).collect(),

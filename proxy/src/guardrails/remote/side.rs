@@ -161,7 +161,7 @@ impl SideJob {
         };
         let question = match service.ask(subject, &context) {
             Ok(question) => question,
-            Err(verdict) => return verdict,
+            Err(verdict) => return *verdict,
         };
         let secrets: Vec<String> = match &question {
             Question::Calls(calls) => calls.iter().flat_map(|call| call.secrets()).collect(),

@@ -90,8 +90,8 @@ impl RemoteCheck for Jwt {
     }
 
     /// A token that cannot be one makes nobody fetch keys.
-    fn ask(&self, subject: &Subject<'_>, _: &RemoteContext<'_>) -> Result<Question, Verdict> {
-        let Keys::Behind(url) = &self.keys else { return Err(self.run(subject)) };
+    fn ask(&self, subject: &Subject<'_>, _: &RemoteContext<'_>) -> Result<Question, Box<Verdict>> {
+        let Keys::Behind(url) = &self.keys else { return Err(self.run(subject).into()) };
         let kid = self.token(subject)?.kid().to_owned();
         Ok(Question::KeySet { url: url.clone(), kid })
     }
@@ -105,9 +105,9 @@ impl RemoteCheck for Jwt {
 }
 
 impl Jwt {
-    fn token<'t>(&self, subject: &Subject<'t>) -> Result<Unverified<'t>, Verdict> {
+    fn token<'t>(&self, subject: &Subject<'t>) -> Result<Unverified<'t>, Box<Verdict>> {
         let Some(sent) = subject.headers.get(&self.header) else {
-            return Err(Self::refuse("the request has no token in this header"));
+            return Err(Self::refuse("the request has no token in this header").into());
         };
         let sent = sent.as_bytes();
         let token = match sent.get(..7) {
@@ -115,13 +115,13 @@ impl Jwt {
             _ => sent,
         };
         Unverified::parse(token)
-            .map_err(|rejection| Self::refuse(&format!("the token was refused ({})", rejection.kind())))
+            .map_err(|rejection| Self::refuse(&format!("the token was refused ({})", rejection.kind())).into())
     }
 
     fn verify(&self, subject: &Subject<'_>, keys: &WebKeySet) -> Verdict {
         let token = match self.token(subject) {
             Ok(token) => token,
-            Err(refused) => return refused,
+            Err(refused) => return *refused,
         };
         let claims = match token.claims_signed_by(keys) {
             Ok(claims) => claims,
@@ -301,7 +301,7 @@ mod tests {
                 Ok(Question::Calls(_)) => panic!("it makes no calls of its own"),
                 Err(verdict) => {
                     assert!(!asks, "{token:?}");
-                    verdict
+                    *verdict
                 }
             };
             assert_eq!(said(&verdict), expected, "{token:?}");

@@ -45,7 +45,7 @@ impl RemoteCheck for LogElsewhere {
         self.timeout
     }
 
-    fn ask(&self, subject: &Subject<'_>, context: &RemoteContext<'_>) -> Result<Question, Verdict> {
+    fn ask(&self, subject: &Subject<'_>, context: &RemoteContext<'_>) -> Result<Question, Box<Verdict>> {
         let mut call = RemoteCall::post(self.url.clone(), &told(subject, context)?);
         for (name, value) in &self.headers {
             call.put(name.clone(), value.clone());

@@ -55,12 +55,12 @@ fn names(parameters: &Parameters<'_>, name: &str) -> Result<Vec<HeaderName>, Fau
 }
 
 /// What an address of the tenant's is told: both bodies, and what kind of request it is. Nothing of its head.
-pub fn told(subject: &Subject<'_>, context: &RemoteContext<'_>) -> Result<Value, Verdict> {
-    let text = subject.text().map_err(|_| Verdict::too_many_texts())?;
+pub fn told(subject: &Subject<'_>, context: &RemoteContext<'_>) -> Result<Value, Box<Verdict>> {
+    let text = subject.text().map_err(|_| Box::new(Verdict::too_many_texts()))?;
     let before = Subject { hook: Hook::BeforeRequest, text: None, ..*subject };
     let (asked, said) = match subject.hook {
         Hook::BeforeRequest => (text, None),
-        Hook::AfterRequest => (before.text().map_err(|_| Verdict::too_many_texts())?, Some(text)),
+        Hook::AfterRequest => (before.text().map_err(|_| Box::new(Verdict::too_many_texts()))?, Some(text)),
     };
     let is_stream = subject.request.get("stream").and_then(Value::as_bool).unwrap_or(false);
     let is_request = subject.hook == Hook::BeforeRequest;
@@ -91,7 +91,7 @@ impl RemoteCheck for Webhook {
         self.timeout
     }
 
-    fn ask(&self, subject: &Subject<'_>, context: &RemoteContext<'_>) -> Result<Question, Verdict> {
+    fn ask(&self, subject: &Subject<'_>, context: &RemoteContext<'_>) -> Result<Question, Box<Verdict>> {
         let mut call = RemoteCall::post(self.url.clone(), &told(subject, context)?);
         if let Some(headers) = context.headers {
             for (name, value) in forwarded(&self.forwarded, headers, context.trace_id) {
@@ -109,7 +109,7 @@ impl RemoteCheck for Webhook {
         let Some(answer) = answers.calls().first() else { return RemoteAnswer::senseless("there is none") };
         let json = match answer.json() {
             Ok(json) => json,
-            Err(verdict) => return verdict,
+            Err(verdict) => return *verdict,
         };
         let Some(passes) = json.get("verdict").and_then(Value::as_bool) else {
             return RemoteAnswer::senseless("its `verdict` is neither true nor false");

@@ -20,13 +20,15 @@ impl RemoteAnswer {
     }
 
     /// The body of a success.
-    pub fn json(&self) -> Result<Value, Verdict> {
+    pub fn json(&self) -> Result<Value, Box<Verdict>> {
         if !self.is_success() {
-            return Err(Verdict::error("HttpError", format!("the service answered with the status {}", self.status)));
+            return Err(
+                Verdict::error("HttpError", format!("the service answered with the status {}", self.status)).into()
+            );
         }
         match serde_json::from_slice(&self.body) {
             Ok(json) => Ok(json),
-            Err(_) => Err(Self::senseless("it is not JSON")),
+            Err(_) => Err(Self::senseless("it is not JSON").into()),
         }
     }
 

@@ -30,9 +30,9 @@ impl RemoteCall {
     }
 
     /// A header that nobody may see.
-    pub fn put_secret(&mut self, name: &'static str, value: &str) -> Result<(), Verdict> {
+    pub fn put_secret(&mut self, name: &'static str, value: &str) -> Result<(), Box<Verdict>> {
         let Ok(mut value) = HeaderValue::from_str(value) else {
-            return Err(Verdict::error("BadCredentials", "a stored credential cannot stand in a header"));
+            return Err(Verdict::error("BadCredentials", "a stored credential cannot stand in a header").into());
         };
         value.set_sensitive(true);
         self.put(HeaderName::from_static(name), value);

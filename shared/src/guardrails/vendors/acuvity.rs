@@ -22,7 +22,7 @@ const FINDS: [(&str, &str, &str); 6] = [
 /// (parameter, group of finds)
 const LISTS: [(&str, &str); 2] = [("pii", "piIs"), ("secrets", "secrets")];
 
-pub fn judged(reading: &Reading<'_>) -> Result<Judged, Verdict> {
+pub fn judged(reading: &Reading<'_>) -> Result<Judged, Box<Verdict>> {
     let extractions = reading.needed("/extractions")?;
     let extractions: Vec<&Value> = extractions.into_iter().filter_map(Value::as_array).flatten().collect();
     let parameter = |name: &str| reading.parameters.get(name);
@@ -62,7 +62,7 @@ pub fn judged(reading: &Reading<'_>) -> Result<Judged, Verdict> {
     guards.dedup();
     let is_redacted = |name: &&str| is_on(&format!("{name}_redact"));
     // Texts may replace what was sent only where nothing else was found.
-    let redacted = match guards.iter().all(|name| is_redacted(name)) {
+    let redacted = match guards.iter().all(is_redacted) {
         true => found(reading.json, "/extractions/*/data")
             .into_iter()
             .map(|text| text.as_str().map(str::to_owned))

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 const USUAL: f64 = 2.0;
 
-pub fn severities(reading: &Reading<'_>) -> Result<Judged, Verdict> {
+pub fn severities(reading: &Reading<'_>) -> Result<Judged, Box<Verdict>> {
     reading.needed("/categoriesAnalysis")?;
     let limit = reading.parameters.get("severity").and_then(Value::as_f64).unwrap_or(USUAL);
     let severe = found(reading.json, "/categoriesAnalysis/*/severity");

@@ -6,7 +6,7 @@ use super::reading::{Judged, Reading, found, is_set};
 
 const OTHERS: [&str; 4] = ["topicPolicy", "contentPolicy", "wordPolicy", "contextualGroundingPolicy"];
 
-pub fn judged(reading: &Reading<'_>) -> Result<Judged, Verdict> {
+pub fn judged(reading: &Reading<'_>) -> Result<Judged, Box<Verdict>> {
     let action = reading.needed("/action")?;
     let passes = action.iter().all(|action| action.as_str() != Some("GUARDRAIL_INTERVENED"));
     let has_other =

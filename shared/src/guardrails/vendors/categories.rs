@@ -6,7 +6,7 @@ use super::reading::{Judged, Reading, found};
 use serde_json::{Value, json};
 
 /// Flags by name, of which the parameter `categories` counts.
-pub fn flags(reading: &Reading<'_>) -> Result<Judged, Verdict> {
+pub fn flags(reading: &Reading<'_>) -> Result<Judged, Box<Verdict>> {
     let wanted: Vec<&str> = reading
         .parameters
         .get("categories")
@@ -27,7 +27,7 @@ pub fn flags(reading: &Reading<'_>) -> Result<Judged, Verdict> {
 }
 
 /// Scores by name, each with a threshold of its own.
-pub fn scores(reading: &Reading<'_>) -> Result<Judged, Verdict> {
+pub fn scores(reading: &Reading<'_>) -> Result<Judged, Box<Verdict>> {
     const LIMITS: [(&str, &str); 3] = [
         ("PROMPT_INJECT", "prompt_injection_threshold"),
         ("TOXIC", "toxicity_threshold"),
@@ -35,7 +35,7 @@ pub fn scores(reading: &Reading<'_>) -> Result<Judged, Verdict> {
     ];
     let scored = found(reading.json, "/category_scores/*");
     if scored.is_empty() {
-        return Err(RemoteAnswer::senseless("it has no scores"));
+        return Err(RemoteAnswer::senseless("it has no scores").into());
     }
     let is_over = |scored: &&Value| {
         let limit = LIMITS.iter().find(|(name, _)| scored["category"].as_str() == Some(*name));

@@ -6,7 +6,7 @@ use super::super::verdict::Verdict;
 use super::reading::{Judged, Reading, found, is_set};
 use serde_json::Value;
 
-pub fn judged(reading: &Reading<'_>) -> Result<Judged, Verdict> {
+pub fn judged(reading: &Reading<'_>) -> Result<Judged, Box<Verdict>> {
     let text = |name: &str| reading.parameters.get(name).and_then(Value::as_str);
     let words = |name: &str| -> Vec<String> {
         let words = reading.parameters.get(name).and_then(Value::as_array).into_iter().flatten();
@@ -14,7 +14,7 @@ pub fn judged(reading: &Reading<'_>) -> Result<Judged, Verdict> {
     };
     let at = found(reading.json, text("verdictPath").unwrap_or_default());
     if at.is_empty() {
-        return Err(RemoteAnswer::senseless("its verdict is missing"));
+        return Err(RemoteAnswer::senseless("its verdict is missing").into());
     }
     let (passing, failing) = (words("passWhen"), words("failWhen"));
     let said = |value: &&Value| match value {

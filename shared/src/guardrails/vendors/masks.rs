@@ -4,7 +4,7 @@ use super::super::verdict::Verdict;
 use super::reading::{Judged, Reading, found, is_set};
 use serde_json::Value;
 
-pub fn promptfoo(reading: &Reading<'_>) -> Result<Judged, Verdict> {
+pub fn promptfoo(reading: &Reading<'_>) -> Result<Judged, Box<Verdict>> {
     reading.needed("/results/0")?;
     let is_flagged = found(reading.json, "/results/0/flagged").into_iter().any(is_set);
     let spans: Vec<(usize, usize, String)> = found(reading.json, "/results/0/payload/pii/*")
@@ -18,7 +18,7 @@ pub fn promptfoo(reading: &Reading<'_>) -> Result<Judged, Verdict> {
     Ok(judged(reading, is_flagged, spans, data))
 }
 
-pub fn patronus(reading: &Reading<'_>) -> Result<Judged, Verdict> {
+pub fn patronus(reading: &Reading<'_>) -> Result<Judged, Box<Verdict>> {
     let passed = reading.needed("/results/0/evaluation_result/pass")?;
     let is_flagged = passed.iter().any(|passed| **passed == Value::Bool(false));
     let spans = found(reading.json, "/results/0/evaluation_result/additional_info/positions/*")

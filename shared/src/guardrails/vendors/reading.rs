@@ -27,7 +27,7 @@ pub struct Judged {
 }
 
 impl Reading<'_> {
-    pub fn judged(&self) -> Result<Judged, Verdict> {
+    pub fn judged(&self) -> Result<Judged, Box<Verdict>> {
         self.check_error()?;
         let passes = match self.wire.judge {
             Judge::Code(judge) => return judge(self),
@@ -38,14 +38,14 @@ impl Reading<'_> {
             Judge::FailsOn(path, words) => {
                 let found = self.needed(path)?;
                 if !found.iter().all(|value| value.is_string()) {
-                    return Err(RemoteAnswer::senseless("its verdict is no text"));
+                    return Err(RemoteAnswer::senseless("its verdict is no text").into());
                 }
                 !found.iter().any(|value| value.as_str().is_some_and(|text| is_one_of(text, words)))
             }
             Judge::PassesIfTrue(path) => {
                 let found = self.needed(path)?;
                 if !found.iter().all(|value| value.is_boolean()) {
-                    return Err(RemoteAnswer::senseless("its verdict is neither true nor false"));
+                    return Err(RemoteAnswer::senseless("its verdict is neither true nor false").into());
                 }
                 found.iter().all(|value| **value == Value::Bool(true))
             }
@@ -58,14 +58,14 @@ impl Reading<'_> {
     }
 
     /// Where the vendor itself says that it could not look.
-    pub fn check_error(&self) -> Result<(), Verdict> {
+    pub fn check_error(&self) -> Result<(), Box<Verdict>> {
         let told = match self.wire.error {
             "" => None,
             path => found(self.json, path).into_iter().find(|value| is_set(value)),
         };
         match told {
             None => Ok(()),
-            Some(_) => Err(Verdict::error("VendorError", "the service says that it could not look")),
+            Some(_) => Err(Verdict::error("VendorError", "the service says that it could not look").into()),
         }
     }
 
@@ -85,10 +85,10 @@ impl Reading<'_> {
     }
 
     /// What must be there, or the answer is none.
-    pub fn needed(&self, path: &str) -> Result<Vec<&Value>, Verdict> {
+    pub fn needed(&self, path: &str) -> Result<Vec<&Value>, Box<Verdict>> {
         let found = found(self.json, path);
         match found.is_empty() || found.iter().all(|value| value.is_null()) {
-            true => Err(RemoteAnswer::senseless("its verdict is missing")),
+            true => Err(RemoteAnswer::senseless("its verdict is missing").into()),
             false => Ok(found),
         }
     }

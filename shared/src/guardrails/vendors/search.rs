@@ -11,17 +11,17 @@ const SUFFIX: &str = "\n</web_search_context>";
 /// Of one page that was found.
 const LONGEST_TEXT: usize = 8000;
 
-pub fn exa(reading: &Reading<'_>) -> Result<Judged, Verdict> {
+pub fn exa(reading: &Reading<'_>) -> Result<Judged, Box<Verdict>> {
     with_found(reading, "text")
 }
 
-pub fn tavily(reading: &Reading<'_>) -> Result<Judged, Verdict> {
+pub fn tavily(reading: &Reading<'_>) -> Result<Judged, Box<Verdict>> {
     with_found(reading, "content")
 }
 
-fn with_found(reading: &Reading<'_>, field: &str) -> Result<Judged, Verdict> {
+fn with_found(reading: &Reading<'_>, field: &str) -> Result<Judged, Box<Verdict>> {
     let Some(results) = reading.json.get("results").and_then(Value::as_array) else {
-        return Err(RemoteAnswer::senseless("it has no results"));
+        return Err(RemoteAnswer::senseless("it has no results").into());
     };
     let urls: Vec<&str> = results.iter().filter_map(|result| result["url"].as_str()).collect();
     let mut judged = Judged { passes: true, data: json!({ "found": urls }), ..Judged::default() };

@@ -9,7 +9,7 @@ use crate::cloud::sigv4::{self, RequestToSign, SignedBody, SigningScope};
 use crate::seal::Secret;
 use chrono::DateTime;
 
-pub fn authorise(call: &mut RemoteCall, auth: Auth, places: &Places<'_>) -> Result<(), Verdict> {
+pub fn authorise(call: &mut RemoteCall, auth: Auth, places: &Places<'_>) -> Result<(), Box<Verdict>> {
     match auth {
         Auth::None => Ok(()),
         Auth::Bearer(field) => call.put_secret("authorization", &format!("Bearer {}", stored(places, &[field])?)),
@@ -26,15 +26,15 @@ pub fn authorise(call: &mut RemoteCall, auth: Auth, places: &Places<'_>) -> Resu
 }
 
 /// A field of the credentials by one of its names.
-fn stored(places: &Places<'_>, names: &[&str]) -> Result<String, Verdict> {
+fn stored(places: &Places<'_>, names: &[&str]) -> Result<String, Box<Verdict>> {
     let found = names.iter().find_map(|name| text_of(&places.find(&format!("c.{name}"))?));
     found.map(|text| text.trim().to_owned()).filter(|text| !text.is_empty()).ok_or_else(|| {
         let wanted = names.first().copied().unwrap_or_default();
-        Verdict::error("BadCredentials", format!("the stored credentials of this vendor lack `{wanted}`"))
+        Verdict::error("BadCredentials", format!("the stored credentials of this vendor lack `{wanted}`")).into()
     })
 }
 
-fn sign(call: &mut RemoteCall, places: &Places<'_>) -> Result<(), Verdict> {
+fn sign(call: &mut RemoteCall, places: &Places<'_>) -> Result<(), Box<Verdict>> {
     let session = stored(places, &["awsSessionToken"]).ok();
     let keys = AwsKeys {
         id: Secret::from(stored(places, &["awsAccessKeyId", "accessKeyId"])?.into_bytes()),

@@ -38,7 +38,7 @@ fn asked(
     check: &dyn Check,
     subject: &Subject<'_>,
     credentials: Option<&Map<String, Value>>,
-) -> Result<Vec<RemoteCall>, Verdict> {
+) -> Result<Vec<RemoteCall>, Box<Verdict>> {
     let context = RemoteContext { credentials, provider: "openai", trace_id: "trace-1", ..RemoteContext::default() };
     match check.remote().unwrap().ask(subject, &context) {
         Ok(Question::Calls(calls)) => Ok(calls),
@@ -62,7 +62,7 @@ fn every_vendor_is_asked_as_it_wants_to_be() {
         assert_eq!(call.url, vector.url, "{id}");
         assert_eq!(serde_json::from_slice::<Value>(&call.body).unwrap(), vector.body, "{id}");
         if let [name, value] = &vector.header[..] {
-            let sent = call.headers.iter().find(|(known, _)| known == name).map(|(_, value)| value);
+            let sent = call.headers.iter().find(|(known, _)| known.as_str() == name).map(|(_, value)| value);
             assert_eq!(sent.and_then(|sent| sent.to_str().ok()), Some(value.as_str()), "{id}");
             assert!(sent.unwrap().is_sensitive(), "{id}");
         }

@@ -64,23 +64,25 @@ impl VendorCheck {
         if self.redacts() { Scope::All } else { Scope::Judged }
     }
 
-    fn texts(&self, subject: &Subject<'_>) -> Result<Vec<String>, Verdict> {
+    fn texts(&self, subject: &Subject<'_>) -> Result<Vec<String>, Box<Verdict>> {
         if let Some(text) = subject.text {
             return Ok(vec![text.to_owned()]);
         }
         let places = subject.places(self.scope());
         match places.is_cut {
-            true if self.redacts() => Err(Verdict::unreplaced("TooMany", "the body has more texts than are looked at")),
-            true => Err(Verdict::too_many_texts()),
+            true if self.redacts() => {
+                Err(Verdict::unreplaced("TooMany", "the body has more texts than are looked at").into())
+            }
+            true => Err(Verdict::too_many_texts().into()),
             false => Ok(places.texts(subject.json()).map(str::to_owned).collect()),
         }
     }
 
-    fn call(&self, wire: &Wire, body: &Value, places: &Places<'_>) -> Result<RemoteCall, Verdict> {
+    fn call(&self, wire: &Wire, body: &Value, places: &Places<'_>) -> Result<RemoteCall, Box<Verdict>> {
         let url = wire.addresses.iter().find_map(|address| places.address(address));
         let Some(url) = url else {
             let why = "the stored credentials of this vendor lack its address, or what it is made of";
-            return Err(Verdict::error("BadCredentials", why));
+            return Err(Verdict::error("BadCredentials", why).into());
         };
         let body = places.body(body).unwrap_or_default();
         let mut call = RemoteCall::post(url, &body);
@@ -143,17 +145,17 @@ impl RemoteCheck for VendorCheck {
         Duration::from_millis(said as u64).min(LONGEST_WAIT)
     }
 
-    fn ask(&self, subject: &Subject<'_>, context: &RemoteContext<'_>) -> Result<Question, Verdict> {
-        let Some((wire, body)) = self.wire(subject) else { return Err(not_asked()) };
+    fn ask(&self, subject: &Subject<'_>, context: &RemoteContext<'_>) -> Result<Question, Box<Verdict>> {
+        let Some((wire, body)) = self.wire(subject) else { return Err(not_asked().into()) };
         // It must not stop what a missing plugin would: `failOnError` says otherwise.
         if context.credentials.is_none() && !matches!(wire.auth, Auth::None) {
             let missing = Verdict::error("NoCredentials", "no credentials of this vendor are stored (POST /plugins)");
-            return Err(Verdict { verdict: true, ..missing });
+            return Err(Verdict { verdict: true, ..missing }.into());
         }
         let texts = self.texts(subject)?;
         let text = texts.join("\n");
         if text.trim().is_empty() {
-            return Err(Verdict::no_text());
+            return Err(Verdict::no_text().into());
         }
         let mut places =
             Places { parameters: &self.parameters, context, subject, text: &text, texts: &texts, each: "" };
@@ -162,11 +164,9 @@ impl RemoteCheck for VendorCheck {
         }
         if texts.len() > MOST_CALLS {
             let why = format!("the body has more than the {MOST_CALLS} texts that a vendor is asked about one by one");
-            return Err(if self.redacts() {
-                Verdict::unreplaced("TooMany", why)
-            } else {
-                Verdict::bound("TooMany", why)
-            });
+            let bound =
+                if self.redacts() { Verdict::unreplaced("TooMany", why) } else { Verdict::bound("TooMany", why) };
+            return Err(bound.into());
         }
         let mut calls = Vec::with_capacity(texts.len());
         for each in &texts {
@@ -180,7 +180,7 @@ impl RemoteCheck for VendorCheck {
         let Some((wire, _)) = self.wire(subject) else { return not_asked() };
         let texts = match self.texts(subject) {
             Ok(texts) => texts,
-            Err(verdict) => return verdict,
+            Err(verdict) => return *verdict,
         };
         let is_each = wire.is_for_each_text();
         let expected = if is_each { texts.len() } else { 1 };
@@ -191,13 +191,13 @@ impl RemoteCheck for VendorCheck {
         for (index, answer) in answers.calls().iter().enumerate() {
             let json = match answer.json() {
                 Ok(json) => json,
-                Err(verdict) => return verdict,
+                Err(verdict) => return *verdict,
             };
             let about = if is_each { &texts[index..=index] } else { &texts[..] };
             let reading = Reading { json: &json, parameters: &self.parameters, subject, texts: about, wire };
             match reading.judged() {
                 Ok(one) => judged.push(one),
-                Err(verdict) => return verdict,
+                Err(verdict) => return *verdict,
             }
         }
         self.verdict(subject, &texts, judged)

@@ -64,7 +64,7 @@ pub enum Judge {
     /// Fails where something at one of the paths is there and neither null, false, 0 nor empty. The first path must be
     /// there at all, or the answer is none.
     FailsIfSet(&'static str, &'static [&'static str]),
-    Code(fn(&Reading<'_>) -> Result<Judged, Verdict>),
+    Code(fn(&Reading<'_>) -> Result<Judged, Box<Verdict>>),
 }
 
 impl Wire {
