@@ -131,6 +131,7 @@ async fn measure(settings: &Settings, place: &mut Place) -> anyhow::Result<Compa
         Target::new("engine", &gateway, &lanes.engine, true),
         Target::new("routed", &gateway, &lanes.routed, false),
         Target::new("relay", &gateway, &lanes.relay, false),
+        Target::new("guarded", &gateway, &lanes.guarded, false),
         Target::new("paced engine", &gateway, &lanes.engine, false).paced(settings.pause_ms),
     ];
     let translation = lanes.translation.iter();
@@ -215,7 +216,7 @@ async fn instructions(
     store: &Store,
 ) -> anyhow::Result<(Option<f64>, Option<f64>)> {
     // Streams take their time, and long bodies would take callgrind's.
-    let counted = ["bare", "engine", "routed", "relay", translation::PLAIN, "journal", "bodies", "limited"];
+    let counted = ["bare", "engine", "routed", "relay", "guarded", translation::PLAIN, "journal", "bodies", "limited"];
     if !counted.contains(&name) {
         return Ok((None, None));
     }
@@ -240,6 +241,7 @@ async fn instructions(
                 (_, Some((_, request))) => request,
                 ("relay", None) => lanes.relay,
                 ("routed", None) => lanes.routed,
+                ("guarded", None) => lanes.guarded,
                 ("limited", None) => lanes.limited,
                 _ => lanes.engine,
             };

@@ -17,6 +17,7 @@ mod load;
 mod log_rows;
 mod logs;
 mod outage;
+mod patterns;
 mod propagation;
 mod redis;
 mod report;
@@ -139,6 +140,12 @@ pub enum Proof {
         #[arg(long, default_value_t = 60)]
         seconds: u64,
     },
+    /// Patterns and schemas of guardrails that are written to burn time, each on a long text.
+    Patterns {
+        /// How long, in bytes.
+        #[arg(long, default_value_t = 1 << 20)]
+        bytes: usize,
+    },
     /// A policy with very many groups: memory, the cost of a request, and values that are made up.
     Groups {
         #[arg(long, default_value_t = 100_000)]
@@ -167,6 +174,7 @@ impl Proof {
             Self::Storm => "storm",
             Self::Tail { .. } => "tail",
             Self::Hostile { .. } => "hostile",
+            Self::Patterns { .. } => "patterns",
             Self::Groups { .. } => "groups",
         }
     }
@@ -193,6 +201,7 @@ impl Proof {
             Self::Storm => storm::prove(&mut report).await?,
             Self::Tail { rate, seconds } => tail::prove(rate, Duration::from_secs(seconds), &mut report).await?,
             Self::Hostile { seconds } => hostile::prove(Duration::from_secs(seconds), &mut report).await?,
+            Self::Patterns { bytes } => patterns::prove(bytes, &mut report)?,
             Self::Groups { groups } => groups::prove(groups, &mut report).await?,
         }
         Ok(report.finish())

@@ -5,7 +5,6 @@
 //!
 //! Nothing here knows sockets or the walk. `walk/guard` asks before a target is called, `answer/guarded` on the way back.
 
-mod actions;
 mod event_texts;
 mod family;
 mod hook;
@@ -28,4 +27,4 @@ pub use remote::{RemoteAsker, RemoteSide, SideJob, has_remote};
 pub use results::HookResult;
 pub use rewrite::Rewriting;
 pub use run::{GuardInputs, SideResult, run_side};
-pub use unique_keys::repeated_key;
+pub use unique_keys::parse_unique;

@@ -213,13 +213,6 @@ impl Refusal {
         Self::invalid(Code::EndpointNotSupported, format!("`{provider}` cannot be asked for this: {why}"))
     }
 
-    /// Rather none than one that no guardrail has seen.
-    pub fn unguarded_route() -> Self {
-        let why = "Guardrails apply to this request, and do not read the formats of Google's and Bedrock's own routes: use \
-                   /v1/chat/completions, /v1/messages or /v1/responses";
-        Self::invalid(Code::EndpointNotSupported, why)
-    }
-
     pub fn invalid_forward_headers(name: &str) -> Self {
         let message = format!("x-gateway-forward-headers may not name `{name}`");
         Self::invalid(Code::InvalidForwardHeaders, message).about("x-gateway-forward-headers")

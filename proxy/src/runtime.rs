@@ -2,6 +2,7 @@
 //! nothing waits, and numbers that each thread keeps for itself. Knows nothing of requests.
 
 pub mod background;
+pub mod heavy;
 pub mod settings;
 pub(crate) mod stripes;
 pub mod timeout;

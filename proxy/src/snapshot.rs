@@ -63,6 +63,8 @@ pub struct Snapshot {
     policies: ByWorkspace,
     /// How often the rows changed that `policies` is made of, when it was made.
     policies_of: AtomicU64,
+    /// Changes of guardrails and their versions that were looked at for what is left over.
+    guardrails_of: AtomicU64,
     /// Rows change only while this is held for writing, so a copy taken while it is read is whole.
     progress: watch::Sender<FeedProgress>,
     loaded: AtomicBool,
@@ -96,6 +98,7 @@ impl Snapshot {
             policy_entities: Collection::empty(),
             policies: ByWorkspace::default(),
             policies_of: AtomicU64::new(0),
+            guardrails_of: AtomicU64::new(0),
             progress: watch::Sender::new(FeedProgress::default()),
             loaded: AtomicBool::new(false),
             connected: AtomicBool::new(false),
@@ -239,6 +242,10 @@ impl Snapshot {
             let changes = self.rate_policies.changes() + self.usage_policies.changes();
             if self.policies_of.swap(changes, Ordering::Relaxed) != changes {
                 self.policies.rebuild(&self.rate_policies, &self.usage_policies);
+            }
+            let changes = self.guardrails.changes() + self.guardrail_versions.changes();
+            if self.guardrails_of.swap(changes, Ordering::Relaxed) != changes {
+                self.forget_orphaned_versions();
             }
         });
         self.loaded.store(true, Ordering::Release);

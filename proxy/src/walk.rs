@@ -244,7 +244,9 @@ impl Engine {
             // A provider that has no place of its own for this endpoint takes the caller's bytes as they are, unless somebody
             // must look into them.
             if translate::way(&target.provider.row, endpoint, "").is_none() {
-                if shape(endpoint.family()) != Shape::Other && self.router.guards.has_defaults(&known.caller) {
+                if shape(endpoint.family(), endpoint.native_route()) != Shape::Other
+                    && self.router.guards.defaults(&known.caller).is_some()
+                {
                     let why = "guardrails of the workspace must look into it, and its form is not known";
                     return Err(Refusal::endpoint_not_supported(&target.provider.name, why));
                 }

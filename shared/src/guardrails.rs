@@ -11,6 +11,7 @@
 
 mod check;
 mod checks;
+mod declared_tools;
 mod fault;
 mod json_in_text;
 mod parameters;

@@ -201,15 +201,12 @@ impl Place {
             ("x-gateway-provider", "openai".into()),
             ("x-gateway-custom-host", format!("http://{upstream}/v1")),
         ]);
-        let mut limited = engine.clone();
-        for (name, value) in &mut limited.headers {
-            if *name == KEY {
-                value.clone_from(&store.limited_key);
-            }
-        }
+        let limited = with_key(&engine, &store.limited_key);
+        let guarded = with_key(&engine, &store.guarded_key);
         // First, so that it is always this thread that reads the prices, and not now and then the one that ships.
         process.answers(&limited).await?;
         process.answers(&engine).await?;
+        process.answers(&guarded).await?;
         let relay = Request { path: RELAY_PATH, ..engine.clone() };
         process.answers(&relay).await?;
         let routed = Request { headers: routed(upstream, store), ..engine.clone() };
@@ -218,7 +215,7 @@ impl Place {
         for (_, request) in &translation {
             process.answers(request).await?;
         }
-        Ok((process, Lanes { engine, routed, relay, limited, translation }))
+        Ok((process, Lanes { engine, routed, relay, limited, guarded, translation }))
     }
 }
 
@@ -230,6 +227,8 @@ pub struct Lanes {
     pub relay: Request,
     /// The engine lane by a key that limits speak of.
     pub limited: Request,
+    /// The engine lane by a key of a workspace with guardrails.
+    pub guarded: Request,
     /// To a provider of another format, and what that is held against.
     pub translation: [(&'static str, Request); 5],
 }
@@ -249,6 +248,17 @@ impl Variant {
     pub const NOTING: Self = Self { journal: true, ..Self::PLAIN };
     pub const KEEPING: Self = Self { bodies: true, ..Self::NOTING };
     pub const ALONE: Self = Self { threads: 1, ..Self::NOTING };
+}
+
+/// The same request by another key.
+fn with_key(request: &Request, key: &str) -> Request {
+    let mut request = request.clone();
+    for (name, value) in &mut request.headers {
+        if *name == KEY {
+            key.clone_into(value);
+        }
+    }
+    request
 }
 
 /// A config of two targets, of which the first answers, with a parameter written over, and metadata.

@@ -32,7 +32,7 @@ struct Claim {
     limit: f64,
 }
 
-const CLAIMS: [Claim; 14] = [
+const CLAIMS: [Claim; 15] = [
     Claim {
         text: "engine lane: CPU per request against bare Pingora",
         ours: "engine",
@@ -109,6 +109,13 @@ const CLAIMS: [Claim; 14] = [
         theirs: steady::PLAIN,
         figure: p99,
         limit: 2.0,
+    },
+    Claim {
+        text: "three checks of guardrails on 1 KB: CPU per request against the engine lane without",
+        ours: "guarded",
+        theirs: "engine",
+        figure: cpu,
+        limit: 1.1,
     },
     Claim {
         text: "OpenAI to Anthropic, 1 KB: CPU per request against the engine lane untranslated",
@@ -197,6 +204,15 @@ mod tests {
         ];
         let verdicts = judge(&Comparison { rows, ..Comparison::default() });
         assert_eq!(verdicts.iter().map(|verdict| verdict.holds).collect::<Vec<_>>(), [false, true]);
+    }
+
+    #[test]
+    fn guardrails_are_held_against_the_same_request_without_them() {
+        for (guarded, holds) in [(11.0, true), (11.1, false)] {
+            let rows = vec![row_of("engine", 10.0), row_of("guarded", guarded)];
+            let verdicts = judge(&Comparison { rows, ..Comparison::default() });
+            assert_eq!(verdicts.iter().map(|verdict| verdict.holds).collect::<Vec<_>>(), [holds], "{guarded}");
+        }
     }
 
     #[test]

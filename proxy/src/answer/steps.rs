@@ -10,7 +10,9 @@
 
 use super::client_frames::{Framer, StreamFrames};
 use crate::guardrails::SideResult;
+use crate::journal::HookLog;
 use crate::refusal::Refusal;
+use crate::runtime::heavy::heavy;
 use bytes::{Bytes, BytesMut};
 use futures::future::BoxFuture;
 use http::response::Parts;
@@ -55,13 +57,17 @@ pub trait ResponseStep: Send {
         Ok(Bytes::new())
     }
 
-    /// Somebody else must be asked before the last call can be answered in full: what it returned goes first, and what
-    /// `judged` returns follows. None where nothing was to be judged.
+    /// Whether somebody else must be asked before the last call can be answered in full. Of the last step only.
+    fn is_asking(&self) -> bool {
+        false
+    }
+
+    /// Who is asked, once.
     fn asks(&mut self) -> Option<BoxFuture<'static, Option<SideResult>>> {
         None
     }
 
-    /// What was waited for has come; none if it broke off.
+    /// What was waited for has come, or none if it broke off: what follows upon what was returned before.
     fn judged(&mut self, _side: Option<SideResult>) -> Result<Bytes, Unusable> {
         Ok(Bytes::new())
     }
@@ -81,9 +87,19 @@ pub trait ResponseStep: Send {
         false
     }
 
-    /// What is to be logged of it, once it is known, as JSON.
-    fn told(&mut self) -> Option<String> {
+    /// What is to be logged of it, once it is known.
+    fn told(&mut self) -> Option<HookLog> {
         None
+    }
+
+    /// Whether a whole body of this length is more work than the threads that carry requests should do.
+    fn is_heavy_body(&self, _length: usize) -> bool {
+        false
+    }
+
+    /// The same of these events.
+    fn is_heavy_end(&self, _events: &[u8], _is_end: bool) -> bool {
+        false
     }
 }
 
@@ -152,21 +168,13 @@ impl Steps {
         self.steps.iter().any(|step| step.takes_body(head))
     }
 
-    pub async fn body(&mut self, body: Bytes) -> Result<Bytes, Unusable> {
+    pub fn body(&mut self, body: Bytes) -> Result<Bytes, Unusable> {
         let mut is_events = false;
         let mut passed = body;
         for step in &mut self.steps {
             passed = match is_events {
-                false => {
-                    let changed = step.body(passed)?;
-                    settled(step, changed).await?
-                }
-                true => {
-                    let changed = step.events(passed)?;
-                    let changed = settled(step, changed).await?;
-                    let rest = step.finish()?;
-                    join_events(changed, settled(step, rest).await?)
-                }
+                false => step.body(passed)?,
+                true => join_events(step.events(passed)?, step.finish()?),
             };
             is_events |= step.becomes_stream();
         }
@@ -190,32 +198,61 @@ impl Steps {
         self.steps.iter().any(|step| step.holds())
     }
 
-    pub fn told(&mut self) -> Option<String> {
+    pub fn told(&mut self) -> Option<HookLog> {
         self.steps.iter_mut().find_map(|step| step.told())
     }
 
+    pub fn is_heavy_body(&self, length: usize) -> bool {
+        self.steps.iter().any(|step| step.is_heavy_body(length))
+    }
+
+    pub fn is_heavy_end(&self, events: &[u8], is_end: bool) -> bool {
+        self.steps.iter().any(|step| step.is_heavy_end(events, is_end))
+    }
+
+    /// Whether what was returned is not all, because somebody else must be asked.
+    pub fn is_asking(&self) -> bool {
+        self.steps.last().is_some_and(|step| step.is_asking())
+    }
+
+    /// What `body` or `events` returned, and what follows once others were asked.
+    pub async fn settled(&mut self, returned: Result<Bytes, Unusable>) -> Result<Bytes, Unusable> {
+        let returned = returned?;
+        let Some(asking) = self.steps.last_mut().and_then(|step| step.asks()) else { return Ok(returned) };
+        let side = asking.await;
+        let Some(step) = self.steps.last_mut() else { return Ok(returned) };
+        Ok(join_events(returned, step.judged(side)?))
+    }
+
+    /// `events`, beside the threads that carry requests.
+    pub async fn heavy_events(&mut self, whole: Bytes, is_end: bool) -> Result<Bytes, Unusable> {
+        let mut taken = std::mem::take(self);
+        let done = heavy(move || {
+            let passed = taken.events(&whole, is_end);
+            (taken, passed)
+        });
+        match done.await {
+            Some((taken, passed)) => {
+                *self = taken;
+                passed
+            }
+            None => Err(Unusable("the gateway failed to change it".into())),
+        }
+    }
+
     /// What the client gets of these events; `is_end` when no more will come.
-    pub async fn events(&mut self, whole: &Bytes, is_end: bool) -> Result<Bytes, Unusable> {
+    pub fn events(&mut self, whole: &Bytes, is_end: bool) -> Result<Bytes, Unusable> {
         let mut passed = whole.clone();
         for step in &mut self.steps {
             if !passed.is_empty() {
-                let changed = step.events(passed)?;
-                passed = settled(step, changed).await?;
+                passed = step.events(passed)?;
             }
             if is_end {
-                let rest = step.finish()?;
-                passed = join_events(passed, settled(step, rest).await?);
+                passed = join_events(passed, step.finish()?);
             }
         }
         Ok(passed)
     }
-}
-
-/// What a step returned, and what it returns once somebody else was asked, if that must be.
-async fn settled(step: &mut Box<dyn ResponseStep>, returned: Bytes) -> Result<Bytes, Unusable> {
-    let Some(asking) = step.asks() else { return Ok(returned) };
-    let side = asking.await;
-    Ok(join_events(returned, step.judged(side)?))
 }
 
 /// An event that lacks its blank line must not run into the next.

@@ -184,7 +184,6 @@ mod tests {
     use super::*;
     use crate::answer::Steps;
     use crate::codecs;
-    use futures::FutureExt as _;
     use serde_json::{Value, json};
 
     const ANTHROPIC: &str = "event: message_start\ndata: {\"type\":\"message_start\",\"message\":{\"id\":\"msg_1\",\
@@ -214,11 +213,6 @@ mod tests {
         }))
     }
 
-    /// Nobody is asked here.
-    fn at_once(passing: impl Future<Output = Result<Bytes, Unusable>>) -> Bytes {
-        passing.now_or_never().expect("it waits for nobody").unwrap()
-    }
-
     fn answered(step: &mut Translated, status: u16, is_stream: bool) {
         step.begin(&ResponseHeader::build(status, None).unwrap(), is_stream);
     }
@@ -229,13 +223,13 @@ mod tests {
         let mut translated = step("messages", "chat");
         answered(&mut translated, 200, true);
         steps.push(translated);
-        let first = at_once(steps.events(&Bytes::from_static(ANTHROPIC.as_bytes()), false));
+        let first = steps.events(&Bytes::from_static(ANTHROPIC.as_bytes()), false).unwrap();
         let text = String::from_utf8(first.to_vec()).unwrap();
         assert!(text.contains("\"content\":\"Hé\"") && !text.contains("[DONE]"), "{text}");
-        let last = at_once(steps.events(&Bytes::from_static(STOP.as_bytes()), false));
+        let last = steps.events(&Bytes::from_static(STOP.as_bytes()), false).unwrap();
         let text = String::from_utf8(last.to_vec()).unwrap();
         assert!(text.contains("\"total_tokens\":5") && text.ends_with("data: [DONE]\n\n"), "{text}");
-        assert_eq!(at_once(steps.events(&Bytes::new(), true)), "", "it has ended already");
+        assert_eq!(steps.events(&Bytes::new(), true).unwrap(), "", "it has ended already");
     }
 
     #[test]

@@ -46,7 +46,7 @@ impl SideResult {
 
     /// As the log tells it: all of them.
     pub fn logged(&self) -> Vec<Value> {
-        self.hooks.iter().map(|hook| hook.json.clone()).collect()
+        self.hooks.iter().map(HookResult::logged).collect()
     }
 }
 

@@ -9,7 +9,7 @@ use crate::catalog::choose_plan::{self, ChosenPlan as Planned};
 use crate::catalog::target::Target;
 use crate::identity::identify::Principal;
 use crate::journal::logged_body::{LoggedExchange, Rules};
-use crate::journal::{Intent, Journal, Mode, usage};
+use crate::journal::{HookLog, Intent, Journal, LateWork, Mode, bounded_results, usage};
 use crate::net::dial::UpstreamRequest;
 use crate::realtime::Websocket;
 use crate::refusal::RefusalCode;
@@ -45,8 +45,9 @@ pub struct Log {
     attempt: Option<Attempt>,
     /// What the client sent and got; none when only the row is kept.
     sheet: Option<LoggedExchange>,
-    /// What guardrails said, as JSON.
+    /// What guardrails said, as JSON, and those that have yet to speak.
     hook_results: Option<String>,
+    late: Option<Box<dyn LateWork>>,
 }
 
 /// What a response of a session was promised.
@@ -100,6 +101,7 @@ impl Log {
             attempt: None,
             sheet: rules.map(|rules| LoggedExchange::open(rules, head, headers.sensitive_headers)),
             hook_results: None,
+            late: None,
         })
     }
 
@@ -153,13 +155,9 @@ impl Log {
     }
 
     /// What guardrails said so far.
-    pub fn checked(&mut self, results: String) {
-        // Verdicts without what was found, rather than nothing, where checks found too much.
-        const LONGEST: usize = 64 << 10;
-        self.hook_results = match results.len() {
-            ..=LONGEST => Some(results),
-            _ => Some(shortened_results(&results)),
-        };
+    pub fn checked(&mut self, said: HookLog) {
+        self.hook_results = Some(bounded_results(said.results));
+        self.late = said.late;
     }
 
     /// The present target's format cannot say these parameters, or its row leaves them out.
@@ -371,16 +369,4 @@ impl Log {
             (None, _) => {}
         }
     }
-}
-
-/// The verdicts of hooks and checks alone.
-fn shortened_results(results: &str) -> String {
-    let mut results: Value = serde_json::from_str(results).unwrap_or_default();
-    for side in ["before_request_hooks", "after_request_hooks"] {
-        let hooks = results.get_mut(side).and_then(Value::as_array_mut);
-        for check in hooks.into_iter().flatten().filter_map(|hook| hook["checks"].as_array_mut()).flatten() {
-            check["data"] = Value::Null;
-        }
-    }
-    results.to_string()
 }

@@ -8,7 +8,7 @@ use super::guard::GuardedTarget;
 use super::repair::repaired;
 use super::translate::TranslationInputs;
 use super::{Engine, EngineRequest, moment};
-use crate::answer::{self, AnswerFailure, Ended, GuardedCall, StreamFrames, WireDialect, beside};
+use crate::answer::{self, AnswerFailure, AnswerRoom, Ended, GuardedCall, StreamFrames, WireDialect, beside};
 use crate::identity::metadata::add_user;
 use crate::journal::usage::stream_options;
 use crate::metrics::{Lane, Outcome};
@@ -97,20 +97,21 @@ impl Engine {
         }
     }
 
-    async fn attempts<'e>(
-        &'e self,
+    async fn attempts(
+        &self,
         client: &mut impl Downstream,
         visit: &mut Visit,
         errand: &EngineRequest,
         body: &Bytes,
         fields: &Fields<'_>,
-        guarded: &mut Option<Box<GuardedTarget<'e>>>,
+        guarded: &mut Option<Box<GuardedTarget>>,
     ) -> Result<HeldAnswer, Ended> {
         let facts = known(errand, fields, client.head());
         let retry = errand.retry.as_ref();
         let mut chance = rand::random::<f64>;
         let begun = Course::begin_retrying(&errand.plan, retry, &mut moment(facts, &errand.caller, &mut chance));
         let mut course = begun.map_err(refused)?;
+        let defaults = self.router.guards.defaults(&errand.caller);
         // A heartbeat is a comment, which only server-sent events have.
         let takes_comments =
             fields.is_true("stream") && errand.frames().is_none_or(|frames| frames == StreamFrames::Events);
@@ -120,7 +121,7 @@ impl Engine {
             visit.routing.deadline = leaf.total_timeout.map(|total| visit.request.started + total);
             client.end_by(visit.routing.deadline);
             visit.answer.pulse.every = leaf.heartbeat.filter(|_| takes_comments);
-            let tried = match self.router.guards.for_leaf(leaf, &errand.caller) {
+            let tried = match self.router.guards.for_leaf(leaf, &errand.caller, defaults.as_ref()) {
                 None => self.try_target(client, visit, errand, leaf, body, fields, None).await,
                 Some(set) => {
                     let read = ReadBody { text: body, fields };
@@ -271,6 +272,7 @@ impl Engine {
             asked,
             turn: turn.as_ref(),
             guarded,
+            room: AnswerRoom { memory: &self.body_limits.memory, workspace: errand.caller.workspace.id.uuid() },
         };
         visit.leaves().map_err(refused)?;
         let called = self.calls.call_or_redial(client, visit, call, permit).await;

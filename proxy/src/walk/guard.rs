@@ -7,19 +7,23 @@ use super::call::{HeldAnswer, refused};
 use super::guards::GuardSet;
 use super::translate::{LARGEST, memory_to_translate};
 use super::{Engine, EngineRequest};
-use crate::answer::{AnswerSource, Ended, GuardedCall, HeldStart, HeldStream, Steps, StoredAnswer, WireDialect};
-use crate::answer::{soft_denial, with_results};
+use crate::answer::{
+    AnswerSource, Answered, AsyncHooks, Ended, GuardedCall, HeldStart, HeldStream, Steps, StoredAnswer, StreamFrames,
+    WireDialect, soft_denial, with_results,
+};
 use crate::conversation::WireFormat;
 use crate::guardrails::{
-    CompiledHook, GuardInputs, GuardMeters, RemoteSide, SideJob, SideResult, has_remote, repeated_key, request_type,
+    CompiledHook, GuardInputs, GuardMeters, RemoteSide, SideJob, SideResult, has_remote, parse_unique, request_type,
     run_side, shape,
 };
 use crate::net::downstream::Downstream;
 use crate::refusal::Refusal;
 use crate::request::body::Fields;
-use crate::request::receive::MemoryShare;
+use crate::request::classify::Endpoint;
+use crate::request::receive::OwnedShare;
 use crate::request::sse::Splitter;
 use crate::routing::plan::{Leaf, ProviderSource};
+use crate::runtime::heavy::{SMALL, heavy};
 use crate::visit::Visit;
 use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, header};
@@ -31,25 +35,22 @@ use shared::providers::Family;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Larger bodies are judged off the threads that carry requests.
-const SMALL: usize = 32 << 10;
-
 /// What the hooks of a request said at one target, for when it is tried again.
-pub(super) struct GuardedTarget<'m> {
+pub(super) struct GuardedTarget {
     /// Which part of the config it is.
     option: HeaderValue,
     call: Arc<GuardedCall>,
     /// What is sent in place of the client's own.
     body: Option<Bytes>,
     /// The request stays in memory as a tree, for the hooks of its answer.
-    _share: MemoryShare<'m>,
+    _share: OwnedShare,
 }
 
 impl Engine {
     /// Tries a target that has guardrails.
     #[expect(clippy::too_many_arguments, reason = "what a target is tried with, and what is known of it already")]
-    pub(super) async fn try_guarded<'e>(
-        &'e self,
+    pub(super) async fn try_guarded(
+        &self,
         client: &mut impl Downstream,
         visit: &mut Visit,
         errand: &EngineRequest,
@@ -57,24 +58,22 @@ impl Engine {
         read: ReadBody<'_>,
         body: &Bytes,
         set: GuardSet,
-        known: &mut Option<Box<GuardedTarget<'e>>>,
+        known: &mut Option<Box<GuardedTarget>>,
     ) -> Result<HeldAnswer, Ended> {
-        if errand.frames().is_some() {
-            return Err(refused(Refusal::unguarded_route()));
-        }
         if known.as_ref().is_none_or(|known| known.option != visit.routing.option) {
             // That of another target is given back first.
             *known = None;
             let is_strict = errand.is_strict && leaf.is_strict;
-            let guarded =
-                self.guard_in(client.head().headers.clone(), visit, errand, read.fields, body, set, leaf, is_strict);
+            let remote = self.remote_side(&set, errand, leaf, visit, &client.head().headers);
+            let headers = client.head().headers.clone();
+            let guarded = self.guard_in(headers, visit, errand, read.fields, body, set, remote, is_strict);
             *known = Some(Box::new(guarded.await.map_err(refused)?));
         }
         let Some(GuardedTarget { call, body: changed, .. }) = known.as_deref() else {
             return Err(refused(Refusal::internal()));
         };
-        visit.checked(Some(call.logged(None)));
-        if let Some(denied) = denied(call, read.fields.is_true("stream")) {
+        visit.checked(Some(call.log(None, Answered::Nothing)));
+        if let Some(denied) = denied(call, read.fields.is_true("stream"), errand.frames()) {
             return denied;
         }
         // Answers of other routes are nobody's to look into, and may be large.
@@ -92,47 +91,58 @@ impl Engine {
     async fn guard_in(
         &self,
         headers: HeaderMap,
-        visit: &mut Visit,
+        visit: &Visit,
         errand: &EngineRequest,
         fields: &Fields<'_>,
         body: &Bytes,
         set: GuardSet,
-        leaf: &Leaf,
+        remote: Option<Arc<RemoteSide>>,
         is_strict: bool,
-    ) -> Result<GuardedTarget<'_>, Refusal> {
+    ) -> Result<GuardedTarget, Refusal> {
         if body.len() > LARGEST {
             return Err(Refusal::body_too_large(LARGEST));
         }
-        let mut share = MemoryShare::none(&self.body_limits.memory, errand.caller.workspace.id.uuid());
-        share.grow(memory_to_translate(body))?;
-        let family = errand.endpoint.family();
-        let kind = request_type(Some(family), &Method::POST, fields.is_true("stream"));
-        let hooks = set.input;
-        let remote = self.remote_side(&hooks, &set.output, errand, leaf, visit, &headers);
+        let (memory, workspace) = (self.body_limits.memory.clone(), errand.caller.workspace.id.uuid());
+        let mut share = OwnedShare::none(memory.clone(), workspace);
+        let weight = memory_to_translate(body);
+        share.grow(weight)?;
+        let endpoint = errand.endpoint;
+        let shape = shape(endpoint.family(), endpoint.native_route());
+        let kind = request_type(Some((endpoint.family(), "")), &Method::POST, fields.is_true("stream"));
+        let (later_input, hooks): (Vec<_>, Vec<_>) = set.input.into_iter().partition(|hook| hook.actions.is_async);
+        let (later_output, output): (Vec<_>, Vec<_>) = match shape {
+            // Nothing is said in a text that a check could look at.
+            Shape::Other | Shape::Embeddings => Default::default(),
+            _ => set.output.into_iter().partition(|hook| hook.actions.is_async),
+        };
+        let later = AsyncHooks {
+            headers: if later_input.is_empty() { HeaderMap::new() } else { headers.clone() },
+            input: later_input,
+            output: later_output,
+            weight,
+        };
         let job = InputJob {
             hooks: hooks.clone(),
-            shape: shape(family),
+            shape,
             kind,
             body: body.clone(),
             metadata: errand.metadata.clone(),
             headers,
             meters: self.metrics.guardrails.clone(),
         };
-        let judged = match (remote.clone().filter(|_| has_remote(&hooks)), body.len() > SMALL) {
+        let (judged, share) = match (remote.clone().filter(|_| has_remote(&hooks)), body.len() > SMALL) {
             // Boxed, as all that is rare: its state would be part of every request's.
-            (Some(remote), _) => Box::pin(job.run_remote(remote)).await,
-            (None, false) => job.run(),
-            (None, true) => tokio::task::spawn_blocking(|| job.run()).await.map_err(|_| Refusal::internal())?,
+            (Some(remote), _) => Box::pin(job.run_remote(remote, share)).await?,
+            (None, false) => (job.run(), share),
+            // What it takes stays counted until it is done, also when the client has left.
+            (None, true) => heavy(move || (job.run(), share)).await.ok_or_else(Refusal::internal)?,
         };
         let (mut input, request) = judged?;
-        let remote = remote.filter(|_| has_remote(&set.output));
         let denying = input.denied_by.and_then(|place| hooks.get(place).cloned());
         // Not kept as a tree too.
         let changed = input.transformed.take().map(|json| Bytes::from(json.to_string()));
-        let shape = shape(family);
         let call = GuardedCall {
-            // Nothing is said in a text that a check could look at.
-            output: if matches!(shape, Shape::Other | Shape::Embeddings) { Vec::new() } else { set.output },
+            output,
             input,
             request,
             remote,
@@ -140,48 +150,16 @@ impl Engine {
             request_type: kind,
             metadata: errand.metadata.clone(),
             is_strict,
-            format: client_format(family),
+            format: client_format(endpoint),
             request_id: visit.id().to_owned(),
             meters: self.metrics.guardrails.clone(),
             denying,
+            later,
+            memory,
+            workspace,
         };
         let option = visit.routing.option.clone();
         Ok(GuardedTarget { option, call: Arc::new(call), body: changed, _share: share })
-    }
-}
-
-impl Engine {
-    /// Who asks others for a request; none where nobody must be asked, which is all that most pay.
-    fn remote_side(
-        &self,
-        input: &[Arc<CompiledHook>],
-        output: &[Arc<CompiledHook>],
-        errand: &EngineRequest,
-        leaf: &Leaf,
-        visit: &mut Visit,
-        headers: &HeaderMap,
-    ) -> Option<Arc<RemoteSide>> {
-        if !has_remote(input) && !has_remote(output) {
-            return None;
-        }
-        let provider = match &leaf.source {
-            ProviderSource::Named(name) | ProviderSource::Stored(name) => name.clone(),
-            ProviderSource::Request => String::new(),
-        };
-        // Not one that nobody may get: they would be kept as long as the answer takes.
-        let is_ours = |name: &HeaderName| {
-            let suffix = self.aliases.suffix(name.as_str());
-            suffix.is_some_and(|(suffix, _)| !matches!(suffix, "trace-id" | "span-id"))
-        };
-        let headers = headers.iter().filter(|(name, _)| may_forward(name) && !is_ours(name));
-        Some(Arc::new(RemoteSide {
-            asker: self.router.guards.asker.clone()?,
-            organisation: errand.caller.workspace.organisation_id,
-            workspace: errand.caller.workspace.id,
-            provider,
-            trace_id: visit.request.trace_id().to_str().unwrap_or_default().to_owned(),
-            headers: headers.map(|(name, value)| (name.clone(), value.clone())).collect(),
-        }))
     }
 }
 
@@ -198,7 +176,7 @@ struct InputJob {
 
 impl InputJob {
     fn run(self) -> Result<(SideResult, Arc<Value>), Refusal> {
-        let request = self.parse()?;
+        let request = parse_unique(&self.body).map_err(Refusal::invalid_json)?;
         let inputs = GuardInputs {
             hook: Hook::BeforeRequest,
             shape: self.shape,
@@ -213,19 +191,21 @@ impl InputJob {
     }
 
     /// The same where others must be asked: no thread waits for them.
-    async fn run_remote(self, remote: Arc<RemoteSide>) -> Result<(SideResult, Arc<Value>), Refusal> {
+    async fn run_remote(
+        self,
+        remote: Arc<RemoteSide>,
+        share: OwnedShare,
+    ) -> Result<(Result<(SideResult, Arc<Value>), Refusal>, OwnedShare), Refusal> {
         let size = self.body.len();
-        let (job, request) = match size > SMALL {
-            false => {
-                let request = self.parse()?;
-                (self, request)
-            }
-            true => {
-                let parsing = tokio::task::spawn_blocking(move || self.parse().map(|request| (self, request)));
-                parsing.await.map_err(|_| Refusal::internal())??
-            }
+        let parse = move || (parse_unique(&self.body).map_err(Refusal::invalid_json), self, share);
+        let (parsed, job, share) = match size > SMALL {
+            false => parse(),
+            true => heavy(parse).await.ok_or_else(Refusal::internal)?,
         };
-        let request = Arc::new(request);
+        let request = match parsed {
+            Ok(request) => Arc::new(request),
+            Err(refusal) => return Ok((Err(refusal), share)),
+        };
         let side = SideJob {
             hooks: job.hooks,
             hook: Hook::BeforeRequest,
@@ -241,19 +221,46 @@ impl InputJob {
             meters: job.meters,
         };
         let side = side.run(remote).await.ok_or_else(Refusal::internal)?;
-        Ok((side, request))
+        Ok((Ok((side, request)), share))
     }
+}
 
-    fn parse(&self) -> Result<Value, Refusal> {
-        if let Some(repeated) = repeated_key(&self.body) {
-            return Err(Refusal::invalid_json(repeated));
+impl Engine {
+    /// Who asks others for a request; none where nobody must be asked, which is all that most pay.
+    fn remote_side(
+        &self,
+        set: &GuardSet,
+        errand: &EngineRequest,
+        leaf: &Leaf,
+        visit: &mut Visit,
+        headers: &HeaderMap,
+    ) -> Option<Arc<RemoteSide>> {
+        if !has_remote(&set.input) && !has_remote(&set.output) {
+            return None;
         }
-        serde_json::from_slice(&self.body).map_err(Refusal::invalid_json)
+        let provider = match &leaf.source {
+            ProviderSource::Named(name) | ProviderSource::Stored(name) => name.clone(),
+            ProviderSource::Request => String::new(),
+        };
+        let is_ours = |name: &HeaderName| {
+            let suffix = self.aliases.suffix(name.as_str());
+            suffix.is_some_and(|(suffix, _)| !matches!(suffix, "trace-id" | "span-id"))
+        };
+        // Not one that nobody may get: they would be kept as long as the answer takes.
+        let headers = headers.iter().filter(|(name, _)| may_forward(name) && !is_ours(name));
+        Some(Arc::new(RemoteSide {
+            asker: self.router.guards.asker.clone()?,
+            organisation: errand.caller.workspace.organisation_id,
+            workspace: errand.caller.workspace.id,
+            provider,
+            trace_id: visit.request.trace_id().to_str().unwrap_or_default().to_owned(),
+            headers: headers.map(|(name, value)| (name.clone(), value.clone())).collect(),
+        }))
     }
 }
 
 /// What the client gets in place of an answer, if a hook of the request denies it.
-fn denied(call: &GuardedCall, is_stream: bool) -> Option<Result<HeldAnswer, Ended>> {
+fn denied(call: &GuardedCall, is_stream: bool, frames: Option<StreamFrames>) -> Option<Result<HeldAnswer, Ended>> {
     let hook = call.denying.as_ref()?;
     call.meters.denies("input");
     let message = hook.actions.message.clone();
@@ -276,16 +283,23 @@ fn denied(call: &GuardedCall, is_stream: bool) -> Option<Result<HeldAnswer, Ende
             HeldStart::Plain(body)
         }
     };
+    let mut steps = Steps::default();
+    if let Some(frames) = frames {
+        steps.frame_as(frames);
+    }
+    steps.begin(&head, is_stream);
     let source = AnswerSource::from(StoredAnswer::new(head, []));
-    Some(Ok(HeldAnswer { source, held, steps: Steps::default(), waited: Duration::ZERO, permit: None }))
+    Some(Ok(HeldAnswer { source, held, steps, waited: Duration::ZERO, permit: None }))
 }
 
-fn client_format(family: Family) -> WireFormat {
-    match family {
-        Family::Complete => WireFormat::Completions,
-        Family::Messages => WireFormat::Messages,
-        Family::Responses => WireFormat::Responses,
-        _ => WireFormat::Chat,
+fn client_format(endpoint: Endpoint) -> WireFormat {
+    match (endpoint.native_route(), endpoint.family()) {
+        (Some(route), _) if route.is_google() => WireFormat::Gemini,
+        (Some(_), _) => WireFormat::Converse,
+        (None, Family::Complete) => WireFormat::Completions,
+        (None, Family::Messages) => WireFormat::Messages,
+        (None, Family::Responses) => WireFormat::Responses,
+        (None, _) => WireFormat::Chat,
     }
 }
 

@@ -240,9 +240,9 @@ impl Router {
         head: &RequestHeader,
         visit: &mut Visit,
     ) -> Result<Passage, Refusal> {
-        let family = Family::from_path(&head.method, &ask.path).map(|(family, _)| family);
+        let kind = (Family::from_path(&head.method, &ask.path), &head.method);
         // Without a config its plan is one leaf, which has the hooks that run by default.
-        self.guards.judge_kind(ask.plan.leaf(0), &ask.caller, (family, &head.method), &ask.metadata)?;
+        self.guards.judge_kind(ask.plan.leaf(0), &ask.caller, kind, &ask.metadata, visit)?;
         self.check_model(&ask, &target)?;
         let model = ask.model.insisting(None).map(|model| model.into_owned());
         let row = target.provider.row.clone();
@@ -309,8 +309,8 @@ impl Router {
         visit.routing.option = course.node().option.clone();
         let leaf = course.leaf();
         visit.routing.deadline = leaf.total_timeout.map(|total| visit.request.started + total);
-        let family = Family::from_path(&head.method, &ask.path).map(|(family, _)| family);
-        self.guards.judge_kind(leaf, &ask.caller, (family, &head.method), &ask.metadata)?;
+        let kind = (Family::from_path(&head.method, &ask.path), &head.method);
+        self.guards.judge_kind(leaf, &ask.caller, kind, &ask.metadata, visit)?;
         let insisted = leaf.edits.model().and_then(|json| serde_json::from_str::<String>(json).ok());
         let asked = ask.model.insisting(insisted);
         let resolved = self.resolver(Utc::now()).resolve(leaf, headers, &ask.caller, asked.as_deref())?;

@@ -73,7 +73,9 @@ async fn a_service_that_fails_is_an_error_of_its_check_and_fails_only_where_it_i
 async fn no_address_inside_is_asked() {
     let stack = Stack::builder().proxy("TRUSTED_CUSTOM_HOSTS", "localhost").start().await;
     let service = GuardService::start(Says::Json(json!({ "verdict": true }))).await;
-    for url in [service.url(), "https://169.254.169.254/latest".into(), "https://10.0.0.1/x".into(), "https://[::1]/x".into()] {
+    for url in
+        [service.url(), "https://169.254.169.254/latest".into(), "https://10.0.0.1/x".into(), "https://[::1]/x".into()]
+    {
         let hook = json!({ "default.webhook": { "webhookURL": url, "failOnError": true }, "deny": true });
         let mut config = target(&stack, json!({ "input_guardrails": [hook] }));
         config["custom_host"] = json!(stack.mock.url().replace("127.0.0.1", "localhost"));
@@ -90,8 +92,18 @@ async fn no_address_inside_is_asked() {
 async fn nothing_secret_of_the_client_reaches_a_webhook_nor_its_own_secret_the_client() {
     let stack = Stack::builder().proxy("HEADER_PREFIX_ALIASES", "x-acme-").start().await;
     let key = stack.home.workspace_key.clone();
-    let service = GuardService::start(Says::Json(json!({ "verdict": true, "data": { "echo": "token-of-the-hook" } }))).await;
-    let listed = ["authorization", "cookie", "x-api-key", "x-gateway-api-key", "x-gateway-config", "x-acme-api-key", "x-team", "traceparent"];
+    let service =
+        GuardService::start(Says::Json(json!({ "verdict": true, "data": { "echo": "token-of-the-hook" } }))).await;
+    let listed = [
+        "authorization",
+        "cookie",
+        "x-api-key",
+        "x-gateway-api-key",
+        "x-gateway-config",
+        "x-acme-api-key",
+        "x-team",
+        "traceparent",
+    ];
     let parameters = json!({ "forwardHeaders": listed, "headers": { "x-token": "token-of-the-hook" } });
     let hook = webhook(&service, parameters, json!({}));
     let config = target(&stack, json!({ "input_guardrails": [hook], "output_guardrails": [hook] }));
@@ -108,7 +120,11 @@ async fn nothing_secret_of_the_client_reaches_a_webhook_nor_its_own_secret_the_c
     for asked in asked {
         let head = asked.head.to_ascii_lowercase();
         assert!(!head.contains(&key.to_ascii_lowercase()) && !asked.body.to_string().contains(&key), "{head}");
-        assert!(head.contains("x-team: red") && head.contains("traceparent: 00-") && head.contains("x-token: token-of-the-hook"));
+        assert!(
+            head.contains("x-team: red")
+                && head.contains("traceparent: 00-")
+                && head.contains("x-token: token-of-the-hook")
+        );
         assert!(!head.contains("sk-config") && !asked.body.to_string().contains("sk-config"));
     }
 }
@@ -117,7 +133,10 @@ async fn nothing_secret_of_the_client_reaches_a_webhook_nor_its_own_secret_the_c
 async fn what_a_webhook_transforms_is_what_is_sent_and_what_comes_back() {
     let stack = Stack::start().await;
     let changed = chat("changed by the hook");
-    let service = GuardService::start(Says::Json(json!({ "verdict": true, "transformedData": { "request": { "json": changed } } }))).await;
+    let service = GuardService::start(Says::Json(
+        json!({ "verdict": true, "transformedData": { "request": { "json": changed } } }),
+    ))
+    .await;
     let config = target(&stack, json!({ "input_guardrails": [webhook(&service, json!({}), json!({}))] }));
     let answer = client(&stack, &config).post("/chat/completions", &chat("hello")).await;
     assert_eq!(answer.status, 200, "{}", answer.text());
@@ -226,7 +245,9 @@ async fn a_vendor_is_asked_with_the_stored_credential_which_is_nowhere_told() {
     let stored = json!({ "id": "aiguard", "credentials": { "apiKey": "key-of-the-vendor", "baseUrl": base } });
     let made = stack.administrator().post("/plugins", &stored).await;
     assert_eq!(made.status, 200, "{}", made.text());
-    stack.until("the credential is known", async || client.post("/chat/completions", &chat("hello")).await.status == 446).await;
+    stack
+        .until("the credential is known", async || client.post("/chat/completions", &chat("hello")).await.status == 446)
+        .await;
     let denied = client.post("/chat/completions", &chat("hello")).await;
     assert!(!denied.text().contains("key-of-the-vendor"), "{}", denied.text());
     let asked = service.asked().pop().unwrap();

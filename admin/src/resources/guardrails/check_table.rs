@@ -150,7 +150,14 @@ fn shape(subject: &TrialSubject, hook: Hook) -> (Shape, &'static str) {
     let request = |name: &str| subject.request.get(name).is_some();
     let response = |name: &str| hook == Hook::AfterRequest && subject.response.get(name).is_some();
     let says_text = || subject.response.pointer("/choices/0/text").is_some();
-    if response("output") {
+    let blocks = || subject.request.pointer("/messages/0/content/0");
+    if response("candidates") || request("contents") {
+        (Shape::Gemini, "chatComplete")
+    } else if subject.response.pointer("/output/message").is_some()
+        || blocks().is_some_and(|block| block.is_object() && block.get("type").is_none())
+    {
+        (Shape::Converse, "chatComplete")
+    } else if response("output") {
         (Shape::Responses, "createModelResponse")
     } else if response("content") {
         (Shape::Messages, "messages")

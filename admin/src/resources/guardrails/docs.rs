@@ -104,6 +104,7 @@ fn actions() -> Schema {
                 .eg(Value::Null)
                 .says("As `deny`, in other words: `block` denies."),
         )
+        .may("audit", switch("Whether what it denies is told in the audit trail."))
         .may("message", schema::text(0..=1000).or_null().eg("This was refused by policy.").says("What a denial says."))
         .says("What follows from the verdict.")
 }

@@ -5,6 +5,7 @@ use super::super::meters::GuardMeters;
 use super::super::run::{GuardInputs, SideResult, is_skipped, run_side_with, subject};
 use super::RemoteAsker;
 use super::answers::{Place, RemoteAnswers, RemoteVerdict, Wanted};
+use crate::runtime::heavy::{SMALL, heavy};
 use futures::future::join_all;
 use http::HeaderMap;
 use serde_json::{Map, Value};
@@ -13,9 +14,6 @@ use shared::guardrails::{Hook, Shape, Subject, Verdict};
 use shared::id::{OrganisationId, WorkspaceId};
 use std::sync::Arc;
 use std::time::Instant;
-
-/// Larger bodies are judged off the threads that carry requests.
-const SMALL: usize = 32 << 10;
 
 /// Who asks for a request, and what services may know of it besides its bodies.
 pub struct RemoteSide {
@@ -91,7 +89,7 @@ impl SideJob {
         };
         match is_small {
             true => Some(work()),
-            false => tokio::task::spawn_blocking(work).await.ok(),
+            false => heavy(work).await,
         }
     }
 

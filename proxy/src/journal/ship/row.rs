@@ -145,9 +145,22 @@ impl<'r> LogRow<'r> {
         self.record.charges.iter().map(|charge| (self.record.id, charge))
     }
 
+    /// In place of what hooks had said when the record was made.
+    pub fn with_hook_results(mut self, results: Option<String>) -> Self {
+        if let Some(results) = results {
+            self.hook_results = Some(Json::clean(results.into()));
+        }
+        self
+    }
+
     /// Whether a guardrail has something to say on its trace.
     pub fn has_feedback(&self) -> bool {
-        self.record.hook_results.is_some_and(|results| results.contains("\"feedback\":{"))
+        self.hook_results.as_ref().is_some_and(|results| results.text().contains("\"feedback\":{"))
+    }
+
+    /// Whether a guardrail denied something that the audit trail is to know of.
+    pub fn is_audited(&self) -> bool {
+        self.hook_results.as_ref().is_some_and(|results| results.text().contains("\"audit\":true"))
     }
 
     /// Whether a budget is charged with it, so that something may have been promised to it.

@@ -104,6 +104,12 @@ impl Log {
             dropped_params: dropped.as_deref(),
             hook_results: self.hook_results.as_deref(),
         };
+        // Those of a target that another one replaced are run with the last.
+        if id == facts.request_id
+            && let Some(late) = self.late.take()
+        {
+            self.journal.late(id, late);
+        }
         self.journal.append_with(&record, body.as_ref());
         estimate
     }
