@@ -62,6 +62,19 @@ fn before(reading: &Reading<'_>, text: &str) -> Option<Value> {
             Some(instructions) if !instructions.is_null() => append(instructions, text)?,
             _ => request["instructions"] = json!(text),
         },
+        Shape::Gemini => {
+            let name =
+                ["systemInstruction", "system_instruction"].into_iter().find(|name| request.get(*name).is_some());
+            let name = name.unwrap_or("systemInstruction");
+            match request.get_mut(name).and_then(|system| system.get_mut("parts")).and_then(Value::as_array_mut) {
+                Some(parts) => parts.push(json!({ "text": text })),
+                None => request[name] = json!({ "parts": [{ "text": text }] }),
+            }
+        }
+        Shape::Converse => match request.get_mut("system").and_then(Value::as_array_mut) {
+            Some(parts) => parts.push(json!({ "text": text })),
+            None => request["system"] = json!([{ "text": text }]),
+        },
         Shape::Completions => {
             let prompt = request.get("prompt")?.as_str()?;
             request["prompt"] = json!(format!("{text}{prompt}"));
