@@ -6,6 +6,7 @@
 mod callgrind;
 mod events;
 mod load;
+mod prompt;
 mod report;
 mod request;
 mod stats;
@@ -131,6 +132,7 @@ async fn measure(settings: &Settings, place: &mut Place) -> anyhow::Result<Compa
         Target::new("engine", &gateway, &lanes.engine, true),
         Target::new("routed", &gateway, &lanes.routed, false),
         Target::new("relay", &gateway, &lanes.relay, false),
+        Target::new(prompt::ROW, &gateway, &lanes.prompt, false),
         Target::new("guarded", &gateway, &lanes.guarded, false),
         Target::new("paced engine", &gateway, &lanes.engine, false).paced(settings.pause_ms),
     ];
@@ -168,6 +170,8 @@ async fn measure(settings: &Settings, place: &mut Place) -> anyhow::Result<Compa
         Target::new("paced journal", &noting, &noted.engine, false).paced(settings.pause_ms),
         Target::new("bodies", &keeping, &kept.engine, false),
         Target::new("limited", &noting, &noted.limited, false),
+        Target::new("hit", &noting, &noted.hit, false),
+        Target::new("miss", &noting, &noted.miss, false),
         Target::new("journal on 1 thread", &single, &of_single.engine, false),
         Target::new("limited on 1 thread", &single, &of_single.limited, false),
     ];
@@ -216,13 +220,16 @@ async fn instructions(
     store: &Store,
 ) -> anyhow::Result<(Option<f64>, Option<f64>)> {
     // Streams take their time, and long bodies would take callgrind's.
-    let counted = ["bare", "engine", "routed", "relay", "guarded", translation::PLAIN, "journal", "bodies", "limited"];
+    let counted = [
+        "bare", "engine", "routed", "relay", "guarded", prompt::ROW, translation::PLAIN, "journal", "bodies", "limited", "hit",
+        "miss",
+    ];
     if !counted.contains(&name) {
         return Ok((None, None));
     }
     say(&format!("counting instructions: {name}"));
     let variant = match name {
-        "journal" | "limited" => Variant::NOTING,
+        "journal" | "limited" | "hit" | "miss" => Variant::NOTING,
         "bodies" => Variant::KEEPING,
         _ => Variant::PLAIN,
     };
@@ -241,8 +248,11 @@ async fn instructions(
                 (_, Some((_, request))) => request,
                 ("relay", None) => lanes.relay,
                 ("routed", None) => lanes.routed,
+                (prompt::ROW, None) => lanes.prompt,
                 ("guarded", None) => lanes.guarded,
                 ("limited", None) => lanes.limited,
+                ("hit", None) => lanes.hit,
+                ("miss", None) => lanes.miss,
                 _ => lanes.engine,
             };
             (process, request, Signal::TERM)

@@ -18,6 +18,7 @@ mod log_rows;
 mod logs;
 mod outage;
 mod patterns;
+mod prompts;
 mod propagation;
 mod redis;
 mod report;
@@ -123,6 +124,14 @@ pub enum Proof {
         #[arg(long, default_value_t = 1_000)]
         configs: u32,
     },
+    /// Many prompts with many versions: time and memory to hold them, and how soon a published one has effect.
+    Prompts {
+        #[arg(long, default_value_t = 10_000)]
+        prompts: u32,
+        /// Of each.
+        #[arg(long, default_value_t = 20)]
+        versions: u32,
+    },
     /// Three proxies and more clients than limits allow, in calm, with a proxy killed and with the store restarted.
     Storm,
     /// Steady load for minutes with default settings: what storing logs and bodies does to the slowest calls.
@@ -171,6 +180,7 @@ impl Proof {
             Self::Handover => "handover",
             Self::Rotation { .. } => "rotation",
             Self::Catalogue { .. } => "catalogue",
+            Self::Prompts { .. } => "prompts",
             Self::Storm => "storm",
             Self::Tail { .. } => "tail",
             Self::Hostile { .. } => "hostile",
@@ -198,6 +208,7 @@ impl Proof {
             Self::Handover => handover::prove(&mut report).await?,
             Self::Rotation { accounts } => rotation::prove(accounts, &mut report).await?,
             Self::Catalogue { providers, configs } => catalogue::prove(providers, configs, &mut report).await?,
+            Self::Prompts { prompts, versions } => prompts::prove(prompts, versions, &mut report).await?,
             Self::Storm => storm::prove(&mut report).await?,
             Self::Tail { rate, seconds } => tail::prove(rate, Duration::from_secs(seconds), &mut report).await?,
             Self::Hostile { seconds } => hostile::prove(Duration::from_secs(seconds), &mut report).await?,

@@ -28,7 +28,7 @@ pub use charge::{Charge, Charges};
 pub use intent::Intent;
 pub use late_results::{HookLists, HookLog, LateWork, bounded_results};
 pub use meters::JournalMeters;
-pub use record::{Mode, Record};
+pub use record::{CacheStatus, Mode, Record};
 
 use crate::journal::usage::UncountedCall;
 use anyhow::Context as _;

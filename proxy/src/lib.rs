@@ -5,9 +5,11 @@
 //! - `walk`: the order of a request, on both lanes: what is decided when, and what follows when a target fails
 //! - `request`: a request and its formats: head, path, body, forms, server-sent events. No decisions about it
 //! - `identity`: who is asking: keys, tokens, deployments, and the metadata a caller gives
+//! - `prompts`: stored prompts: which version is meant, and the body that it becomes
 //! - `catalog`: what a workspace has: its config, providers, models and credentials, and the target made of them
 //! - `routing`: which target comes next: compiled plans, conditions, retries, circuit breakers. Pure
 //! - `guardrails`: checks before a request is sent and before its answer is passed on: when they run and what follows. Pure
+//! - `cache`: answers that are kept: what makes two requests equal, how long, and in which form they are given again
 //! - `admission`: which limits apply to a request, how much it may use, and what the client is told of them
 //! - `limits`: counters, reservations and leases of rate limits and budgets; turns at providers that limit concurrency
 //! - `signing`: credentials that must be computed: signatures, and tokens that are fetched, kept and renewed ahead
@@ -28,6 +30,7 @@
 
 pub mod admission;
 pub mod answer;
+pub mod cache;
 pub mod catalog;
 pub mod codecs;
 pub mod conversation;
@@ -40,6 +43,7 @@ pub mod journal;
 pub mod limits;
 pub mod metrics;
 pub mod net;
+pub mod prompts;
 pub mod realtime;
 pub mod refusal;
 pub mod request;

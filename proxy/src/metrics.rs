@@ -7,8 +7,9 @@ mod providers;
 
 pub use providers::ProviderNumber;
 
+use crate::cache::RemoteMeters;
 use crate::guardrails::GuardMeters;
-use crate::journal::JournalMeters;
+use crate::journal::{CacheStatus, JournalMeters};
 use crate::limits::{self, fairness};
 use crate::net::dial::Class;
 use crate::refusal::RefusalCode;
@@ -86,6 +87,8 @@ pub struct Metrics {
     /// The endings, then the failures.
     attempts: Vec<StripedCounter>,
     providers: ProviderMeters,
+    /// By what the cache did, in the order of `CacheStatus::ALL`.
+    looked_up: Vec<StripedCounter>,
     pool_reused: StripedCounter,
     refused: Vec<IntCounter>,
     hedges: Vec<IntCounter>,
@@ -106,12 +109,16 @@ pub struct Metrics {
     pub access_log_dropped: IntCounter,
     pub body_bytes: IntGauge,
     pub panics: IntCounter,
+    pub cache_bytes: IntGauge,
+    pub cache_entries: IntGauge,
+    pub cache_evicted: IntCounter,
     pub unrecorded_tokens: IntCounter,
     pub draining: IntGauge,
     pub journal: Arc<JournalMeters>,
     pub limits: Arc<limits::LimitMeters>,
     pub fairness: Arc<fairness::FairnessMeters>,
     pub guardrails: Arc<GuardMeters>,
+    pub cache_store: Arc<RemoteMeters>,
 }
 
 impl Metrics {
@@ -146,6 +153,10 @@ impl Metrics {
         )?;
         let pool_reused =
             draft.counter(("gateway_upstream_pool_reused_total", "Requests sent on a held connection."))?;
+        let looked_up = draft.counters(
+            ("gateway_cache_lookups_total", "Calls that may be answered from the cache, by what it did."),
+            CacheStatus::ALL.iter().map(|status| vec![("status", status.name())]),
+        )?;
         let providers = ProviderMeters::draft(&mut draft, providers)?;
         let numbers = draft.begin();
         registry.register(Box::new(numbers.clone()))?;
@@ -181,6 +192,7 @@ impl Metrics {
             in_flight,
             attempts,
             providers,
+            looked_up,
             pool_reused,
             circuits,
             access_log_dropped: counter(
@@ -234,6 +246,13 @@ impl Metrics {
                 "Rows left out because they could not be understood.",
             )?,
             body_bytes: gauge(&registry, "gateway_request_body_bytes", "Request bodies held in memory.")?,
+            cache_bytes: gauge(&registry, "gateway_cache_bytes", "Memory that kept answers take.")?,
+            cache_entries: gauge(&registry, "gateway_cache_entries", "Answers kept in memory.")?,
+            cache_evicted: counter(
+                &registry,
+                "gateway_cache_evicted_total",
+                "Kept answers that had to go before they expired.",
+            )?,
             panics: counter(&registry, "gateway_panics_total", "Panics caught while answering; each is a bug.")?,
             unrecorded_tokens: counter(
                 &registry,
@@ -244,6 +263,7 @@ impl Metrics {
             limits: Arc::new(limits::LimitMeters::new(&registry)?),
             fairness: Arc::new(fairness::FairnessMeters::new(&registry)?),
             guardrails: Arc::new(GuardMeters::new(&registry)?),
+            cache_store: Arc::new(RemoteMeters::new(&registry)?),
             draining: gauge(&registry, "gateway_draining", "1 while the process finishes its last requests.")?,
             registry,
         })
@@ -272,6 +292,11 @@ impl Metrics {
 
     pub fn overhead(&self, own: Duration) {
         self.numbers.observe(self.overhead, own);
+    }
+
+    /// A call was looked for in the cache.
+    pub fn looked_up(&self, status: CacheStatus) {
+        self.numbers.inc(self.looked_up[status as usize]);
     }
 
     pub fn pool_reused(&self) {

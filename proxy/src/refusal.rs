@@ -4,6 +4,7 @@
 mod astray;
 mod code;
 mod parameter;
+mod prompt;
 mod vendor_words;
 mod write;
 

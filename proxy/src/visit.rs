@@ -11,9 +11,10 @@ mod state;
 
 pub use identity::RequestIdentity;
 pub use observer::Observer;
-pub use state::{AnswerState, RoutingState};
+pub use state::{AnswerState, CacheUse, RoutingState};
 
 use crate::admission::Admission;
+use crate::cache::{Entry, KeptBody};
 use crate::catalog::target::Target;
 use crate::codecs::options::MOST_DROPPED;
 use crate::journal::HookLog;
@@ -70,6 +71,7 @@ impl Visit {
         }
         self.routing.provider_number = target.provider.number;
         self.routing.dropped = None;
+        self.routing.cache = CacheUse::default();
         if let Some(log) = &mut self.observer.log {
             log.turn_to(target, model, &self.routing.option, self.routing.upstream);
         }
@@ -102,6 +104,25 @@ impl Visit {
         self.observer.leaves(self.request.uuid())?;
         self.routing.attempts = self.routing.attempts.saturating_add(1);
         Ok(())
+    }
+
+    /// The answer comes from the cache: nobody is paid for it.
+    pub fn hits(&mut self, entry: &Entry) {
+        if let Some(admission) = &mut self.observer.admission {
+            admission.hits();
+        }
+        if let Some(log) = &mut self.observer.log {
+            log.hits(entry);
+        }
+    }
+
+    /// What may be kept of the answer that is about to leave.
+    pub fn keeps(&mut self, kept: KeptBody) {
+        match (kept, &mut self.observer.keeper) {
+            (KeptBody::Nothing, keeper) => *keeper = None,
+            (KeptBody::Instead(body), Some(keeper)) => keeper.take_instead(body),
+            (KeptBody::Instead(_), None) | (KeptBody::Passed, _) => {}
+        }
     }
 
     /// The client gets this head.

@@ -2,8 +2,8 @@
 //! is a `Downstream`.
 //!
 //! In order: `request::classify` says what the path is, `identity` who is asking, `request::receive` takes the body,
-//! (`native_call` puts into it what a vendor's own route says in its path), `catalog::choose_plan` finds the config, `admit` asks the limits that apply, `catalog::resolve` makes a target of a
-//! leaf of the plan, `translate` writes the body for a target that speaks another format, `prepare` builds the head that
+//! (`native_call` puts into it what a vendor's own route says in its path, `prompt_call` makes it of a stored prompt), `catalog::choose_plan` finds the config, `admit` asks the limits that apply, `catalog::resolve` makes a target of a
+//! leaf of the plan, `translate` writes the body for a target that speaks another format, `look_up` asks the cache, `prepare` builds the head that
 //! goes upstream, `call` sends it, `answer` passes the answer on, `visit::settle` writes the record. The relay lane has the same first steps, then leaves the bytes to Pingora, with
 //! the heads edited by `relay`.
 //!
@@ -21,6 +21,7 @@ mod call;
 pub mod circuits;
 pub mod explain;
 mod fair_turn;
+mod foundation_model;
 mod guard;
 pub mod guards;
 mod hedge;
@@ -29,11 +30,13 @@ mod kept;
 #[cfg(test)]
 mod lab;
 pub(crate) mod list_models;
+mod look_up;
 mod native_call;
 mod next_step;
 mod passage;
 mod planner;
 pub mod prepare;
+mod prompt_call;
 mod read_ahead;
 mod recorder;
 pub mod relay;
@@ -62,6 +65,7 @@ pub use recorder::Recorder;
 pub use router::Router;
 
 use crate::answer::{self, Ended};
+use crate::cache::Cache;
 use crate::catalog::choose_plan::wished_retry;
 use crate::catalog::target::Target;
 use crate::guardrails::shape;
@@ -100,6 +104,7 @@ pub struct Engine {
     pub planner: Planner,
     pub admitter: Admitter,
     pub router: Router,
+    pub cache: Arc<Cache>,
     pub calls: ProviderCalls,
 }
 
@@ -126,9 +131,9 @@ impl Engine {
             Route::Preflight => Ok(NextStep::Preflight),
             Route::ControlPlane => Ok(NextStep::ControlPlane),
             Route::Explain => Ok(NextStep::Explain(self.asker(head, peer, &headers, visit).await)),
-            Route::Prompt => {
-                self.authenticator.identify(head, peer, &headers, &[INFERENCE], visit).await?;
-                Err(Refusal::not_implemented("running a prompt"))
+            Route::Prompt(reference) => {
+                let known = self.learn(head, peer, &headers, visit).await?;
+                self.open_prompt(reference, &headers, known)
             }
             Route::Ambiguous(endpoint) => Err(Refusal::ambiguous_path(endpoint.path())),
             Route::NotFound => Err(wrong_path::outside(&head.method, path)),
@@ -267,9 +272,12 @@ impl Engine {
             meant: ProviderHeaders::from_headers(headers),
             is_strict: headers.is_strict(),
             retry: wished_retry(headers)?,
+            cache: look_up::cache_headers(headers)?,
+            is_untracked: !headers.is_debug(),
             first,
             form: None,
             native: endpoint.native_route().and_then(|_| NativeCall::from_uri(&head.uri)).map(Box::new),
+            prompt: None,
         })))
     }
 
@@ -277,7 +285,9 @@ impl Engine {
     pub async fn run(&self, client: &mut impl Downstream, visit: &mut Visit, errand: &mut EngineRequest) -> Delivered {
         let ended = self.exchange(client, visit, errand).await;
         let provider = visit.routing.provider_number;
+        let is_hit = visit.routing.cache.status.is_hit();
         match ended {
+            Ended::Complete if is_hit => Delivered::Answered,
             Ended::Complete => {
                 self.metrics.attempt(provider, visit.answer.status, Outcome::Answered);
                 Delivered::Answered
@@ -291,7 +301,9 @@ impl Engine {
                 Delivered::Torn
             }
             Ended::ClientGone => {
-                self.metrics.attempt(provider, 0, Outcome::ClientLeft);
+                if !is_hit {
+                    self.metrics.attempt(provider, 0, Outcome::ClientLeft);
+                }
                 visit.answer.status = 499;
                 Delivered::ClientGone
             }
@@ -322,11 +334,10 @@ fn moment<'m>(facts: RequestFacts<'m>, caller: &'m Principal, chance: &'m mut dy
 
 fn lane(route: &Route<'_>) -> Lane {
     match route {
-        Route::Engine(_) => Lane::Engine,
+        Route::Engine(_) | Route::Prompt(_) => Lane::Engine,
         Route::Relay(_) | Route::Models { .. } => Lane::Relay,
         Route::ControlPlane => Lane::ControlPlane,
         Route::Explain
-        | Route::Prompt
         | Route::Greeting
         | Route::Preflight
         | Route::Ambiguous(_)

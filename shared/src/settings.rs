@@ -3,6 +3,8 @@
 
 pub mod alerts;
 pub mod bootstrap;
+pub mod cache;
+pub mod cache_store;
 pub mod config_limits;
 pub mod configs;
 pub mod database;
@@ -32,6 +34,8 @@ pub mod upstream;
 
 pub use alerts::Alerts;
 pub use bootstrap::Bootstrap;
+pub use cache::CacheSettings;
+pub use cache_store::CacheStoreSettings;
 pub use configs::Configs;
 pub use database::{Database, DbSsl};
 pub use deployment::{DeploymentLimits, DeploymentSettings};
@@ -100,6 +104,10 @@ pub struct AllSettings {
     pub journal: Journal,
     #[command(flatten)]
     pub limits: LimitSettings,
+    #[command(flatten)]
+    pub cache: CacheSettings,
+    #[command(flatten)]
+    pub cache_store: CacheStoreSettings,
     #[command(flatten)]
     pub retention: Retention,
     #[command(flatten)]

@@ -16,4 +16,4 @@ pub use database::Database;
 pub use guard::{AskedGuard, GuardService, Says};
 pub use issuer::{Issuer, Serving};
 pub use process::Process;
-pub use stack::{Stack, chat, until};
+pub use stack::{Replica, Stack, chat, until};

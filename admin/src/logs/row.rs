@@ -97,7 +97,7 @@ pub fn columns() -> String {
         }
         name => name,
     });
-    let further = ["id", "created_at", "stream_mode", "cost", "metadata", "body_key"];
+    let further = ["id", "created_at", "stream_mode", "cost", "cache_saved_cost", "metadata", "body_key"];
     columns.chain(further).collect::<Vec<_>>().join(", ")
 }
 
@@ -120,7 +120,9 @@ pub fn metrics(row: &Row, view: &LogView) -> Result<Value, Error> {
         };
         shown.insert((*name).to_owned(), value);
     }
-    shown.insert("cost".into(), row.try_get::<_, Option<Decimal>>("cost")?.map_or(Value::Null, number));
+    for cents in ["cost", "cache_saved_cost"] {
+        shown.insert(cents.into(), row.try_get::<_, Option<Decimal>>(cents)?.map_or(Value::Null, number));
+    }
     shown.insert("cost_unit".into(), COST_UNIT.into());
     shown.insert("stream_mode".into(), u8::from(row.try_get::<_, bool>("stream_mode")?).into());
     let metadata: Value = if view.shows_metadata { row.try_get("metadata")? } else { json!({}) };
@@ -169,6 +171,10 @@ pub fn docs() -> Schema {
     });
     fields
         .need("cost", schema::number(0).eg(0.025).or_null().says("US cents; null when no price is known."))
+        .need(
+            "cache_saved_cost",
+            schema::number(0).eg(0.025).or_null().says("US cents that an answer from the cache saved; else null."),
+        )
         .need("cost_unit", schema::fixed(COST_UNIT).says("What `cost` is counted in: hundredths of `cost_currency`."))
         .need("stream_mode", schema::bit())
         .need("metadata.key", schema::list(schema::any_text().eg("_user")))

@@ -10,7 +10,7 @@ use shared::identity::scopes;
 use shared::model::KeyKind;
 use uuid::Uuid;
 
-use super::usage;
+use super::{prompt, request, usage};
 use crate::postgres::{Options, Purpose, Server, template};
 
 const DATABASE: &str = "bench";
@@ -68,6 +68,7 @@ impl Store {
         for policy in [RATE_POLICY, USAGE_POLICY] {
             client.execute(policy, &[&organisation, &workspace]).await?;
         }
+        client.execute(prompt::INSERT, &[&tenant.workspace_id, &prompt::template(&request::body())?]).await?;
         let workspace: Uuid = client.query_one(GUARDED, &[&organisation]).await?.try_get(0)?;
         client.execute(GUARDRAIL, &[&organisation, &workspace]).await?;
         let guarded = bootstrap::create_workspace_key(&client, workspace, "guarded", &scopes, PREFIX).await?;

@@ -12,6 +12,7 @@ use rustix::process::{Pid, kill_process_group};
 use serde_json::json;
 use tokio::process::{Child, Command};
 
+use super::prompt;
 use super::request::{self, Request};
 use super::store::Store;
 use super::translation;
@@ -206,6 +207,13 @@ impl Place {
         // First, so that it is always this thread that reads the prices, and not now and then the one that ships.
         process.answers(&limited).await?;
         process.answers(&engine).await?;
+        let mut hit = limited.clone();
+        hit.headers.push(("x-gateway-cache", "simple".into()));
+        process.answers(&hit).await?;
+        let mut miss = hit.clone();
+        // It is kept each time, and never looked for: the load sends one body.
+        miss.headers.push(("x-gateway-cache-force-refresh", "true".into()));
+        process.answers(&miss).await?;
         process.answers(&guarded).await?;
         let relay = Request { path: RELAY_PATH, ..engine.clone() };
         process.answers(&relay).await?;
@@ -215,7 +223,9 @@ impl Place {
         for (_, request) in &translation {
             process.answers(request).await?;
         }
-        Ok((process, Lanes { engine, routed, relay, limited, guarded, translation }))
+        let prompt = prompt::request(&engine)?;
+        process.answers(&prompt).await?;
+        Ok((process, Lanes { engine, routed, relay, limited, guarded, prompt, hit, miss, translation }))
     }
 }
 
@@ -227,6 +237,11 @@ pub struct Lanes {
     pub relay: Request,
     /// The engine lane by a key that limits speak of.
     pub limited: Request,
+    /// A stored prompt that becomes the same chat.
+    pub prompt: Request,
+    /// The same, answered from the cache; and put into it.
+    pub hit: Request,
+    pub miss: Request,
     /// The engine lane by a key of a workspace with guardrails.
     pub guarded: Request,
     /// To a provider of another format, and what that is held against.

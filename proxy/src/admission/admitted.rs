@@ -20,6 +20,8 @@ pub struct Admission {
     /// What targets used that others took the place of.
     before: Spent,
     amounts: Amounts,
+    /// The answer came from the cache: it counts as a request, and used neither tokens nor money.
+    is_hit: bool,
     /// The status of the client's rates, for the head of the answer.
     pub shown: RateHeaders,
 }
@@ -40,6 +42,7 @@ impl Admission {
             option: None,
             before: Spent::default(),
             amounts: Amounts::default(),
+            is_hit: false,
             shown: RateHeaders::default(),
         }
     }
@@ -71,11 +74,17 @@ impl Admission {
         self.attempt = None;
     }
 
+    /// The answer comes from the cache.
+    pub fn hits(&mut self) {
+        self.is_hit = true;
+    }
+
     /// The counters of a record. Where another target takes over, the request is not counted yet.
     pub fn charges(&self, is_last: bool) -> Charges<'static> {
         let request = self.request.iter().flat_map(Reservation::charges);
         let request = request.filter(|due| is_last || due.counter.unit() != Unit::Requests);
-        request.chain(self.attempt.iter().flat_map(Reservation::charges)).map(Charge::from).collect()
+        let all = request.chain(self.attempt.iter().flat_map(Reservation::charges));
+        all.filter(|due| !self.is_hit || due.counter.unit() == Unit::Requests).map(Charge::from).collect()
     }
 
     /// What strict budgets promised to the call that is about to leave; none without any.
@@ -112,10 +121,13 @@ impl Admission {
 
     /// The request is over, and what it used is unknown.
     pub fn settle_unseen(mut self: Box<Self>) {
-        let spent = Spent {
-            requests: 1,
-            tokens: self.amounts.tokens.unwrap_or(0),
-            nano_cents: self.amounts.nano_cents.unwrap_or(0),
+        let spent = match self.is_hit {
+            true => Spent { requests: 1, ..self.before },
+            false => Spent {
+                requests: 1,
+                tokens: self.amounts.tokens.unwrap_or(0),
+                nano_cents: self.amounts.nano_cents.unwrap_or(0),
+            },
         };
         for reservation in [self.attempt.take(), self.request.take()].into_iter().flatten() {
             reservation.settle(spent);
@@ -123,6 +135,9 @@ impl Admission {
     }
 
     fn spent(&self, used_up: &Used<'_>) -> Spent {
+        if self.is_hit {
+            return Spent { requests: 1, ..Spent::default() };
+        }
         let held = || self.request.iter().chain(&self.attempt);
         let costs = held().any(|reservation| reservation.is_of(Unit::Cost));
         if !costs && !held().any(|reservation| reservation.is_of(Unit::Tokens)) {

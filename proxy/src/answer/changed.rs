@@ -31,6 +31,9 @@ pub async fn deliver(
     let mut head = source.take_head();
     head.insert_header(header::CONTENT_LENGTH, HeaderValue::from(framed.len())).expect("a number is a header");
     client.write_head(client_head(head, steps, visit)).await?;
+    if visit.observer.keeper.is_some() {
+        visit.keeps(steps.kept());
+    }
     visit.changed(&read, &passed);
     client.write_body(framed, true).await?;
     Ok(Ended::Complete)

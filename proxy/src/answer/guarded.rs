@@ -7,10 +7,11 @@ mod later;
 mod written;
 
 pub use call::{Answered, AsyncHooks, GuardedCall};
-pub use written::with_results;
+pub use written::{results_event, with_results};
 
 use super::soft_denial;
 use super::steps::{LARGEST_CHANGED_BODY, ResponseStep, Unusable};
+use crate::cache::KeptBody;
 use crate::guardrails::{HeldBack, Release, Rewriting, SideResult, StreamShape, run_side};
 use crate::journal::HookLog;
 use crate::refusal::Refusal;
@@ -41,6 +42,8 @@ pub struct Guarded {
     denial: Option<Box<Refusal>>,
     stream: Option<Box<GuardedStream>>,
     told: Option<HookLog>,
+    /// What may be kept of it: never what hooks said.
+    kept: KeptBody,
     /// What waits until others were asked.
     waiting: Option<WaitingAnswer>,
     asking: Option<BoxFuture<'static, Option<SideResult>>>,
@@ -76,6 +79,7 @@ impl Guarded {
             told: None,
             waiting: None,
             asking: None,
+            kept: KeptBody::Nothing,
         }
     }
 
@@ -178,6 +182,10 @@ impl Guarded {
         let results = self.call.results(Some(&side));
         self.told = Some(self.call.log(Some(&side), came));
         self.output = Some(side);
+        // What was put back belongs to this request alone, and others are sent alike without it.
+        if self.call.input.placeholders.is_empty() {
+            self.kept = KeptBody::Instead(body.clone());
+        }
         if self.call.tells_results() { with_results(body, &results) } else { body }
     }
 
@@ -371,6 +379,17 @@ impl ResponseStep for Guarded {
 
     fn holds(&self) -> bool {
         self.stream.is_some()
+    }
+
+    /// What a check found fault with is not, nor a stream whose texts were rewritten: only its events were.
+    fn kept(&self) -> KeptBody {
+        let is_failed = self.call.input.is_failed || self.output.as_ref().is_some_and(|side| side.is_failed);
+        let is_rewritten = self.stream.as_ref().is_some_and(|stream| stream.rewriting.is_some());
+        match self.is_stream {
+            _ if is_failed || self.denial.is_some() || is_rewritten => KeptBody::Nothing,
+            true => KeptBody::Passed,
+            false => self.kept.clone(),
+        }
     }
 
     fn told(&mut self) -> Option<HookLog> {

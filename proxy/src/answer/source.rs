@@ -1,6 +1,5 @@
 //! Where the bytes of an answer come from: a provider's connection, with or without frames around its events, or memory, for an answer that was kept or that the
-//! gateway makes itself. Whoever delivers an answer does not know which. Only tests make a `StoredAnswer` yet; a cache would
-//! return one in `walk::attempts::exchange`, after admission and before the attempts.
+//! gateway makes itself. Whoever delivers an answer does not know which.
 //!
 //! An enum and not a trait object, because it is asked for every piece of every answer.
 

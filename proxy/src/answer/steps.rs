@@ -9,6 +9,7 @@
 //! with an error event.
 
 use super::client_frames::{Framer, StreamFrames};
+use crate::cache::KeptBody;
 use crate::guardrails::SideResult;
 use crate::journal::HookLog;
 use crate::refusal::Refusal;
@@ -85,6 +86,11 @@ pub trait ResponseStep: Send {
     /// Whether the beginning of a stream may wait: then its head waits too.
     fn holds(&self) -> bool {
         false
+    }
+
+    /// What may be kept of a whole answer for others who ask the same.
+    fn kept(&self) -> KeptBody {
+        KeptBody::Passed
     }
 
     /// What is to be logged of it, once it is known.
@@ -196,6 +202,12 @@ impl Steps {
 
     pub fn hold(&self) -> bool {
         self.steps.iter().any(|step| step.holds())
+    }
+
+    /// What the last step that says something of it says.
+    pub fn kept(&self) -> KeptBody {
+        let mut said = self.steps.iter().rev().map(|step| step.kept());
+        said.find(|kept| !matches!(kept, KeptBody::Passed)).unwrap_or(KeptBody::Passed)
     }
 
     pub fn told(&mut self) -> Option<HookLog> {

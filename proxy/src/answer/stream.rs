@@ -69,6 +69,9 @@ pub async fn deliver(
                 }
             };
             visit.checked(steps.told());
+            if is_end && visit.observer.keeper.is_some() {
+                visit.keeps(steps.kept());
+            }
             visit.events(&whole, &passed, is_end);
             let passed = steps.framed(passed, is_end);
             match head.take() {

@@ -82,7 +82,7 @@ pub struct AnswerOptions<'a> {
     pub id: Cow<'a, str>,
     pub created: u64,
     pub model: Cow<'a, str>,
-    /// Named in answers and errors.
+    /// Named in answers and errors; not in answers where it is empty.
     pub provider: Cow<'a, str>,
     /// Whether a stream of chat shall tell its usage.
     pub include_usage: bool,

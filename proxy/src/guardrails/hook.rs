@@ -1,6 +1,7 @@
 //! A hook made ready: its checks compiled, its actions read.
 
 use serde_json::{Map, Value};
+use sha2::{Digest as _, Sha256};
 use shared::config::{HOOK_FIELDS, shorthand_check};
 use shared::guardrails::{Check, MOST_CHECKS, Subject, Verdict, check, compile};
 use shared::model::guardrail::GuardrailActions;
@@ -12,6 +13,8 @@ pub struct CompiledHook {
     pub kind: HookKind,
     pub actions: GuardrailActions,
     pub checks: Vec<CompiledCheck>,
+    /// Another for each that may judge otherwise.
+    pub fingerprint: [u8; 16],
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -67,9 +70,12 @@ impl CompiledHook {
     }
 
     fn new(id: &str, kind: HookKind, actions: GuardrailActions, checks: &[Value]) -> Self {
+        let mut fingerprint = [0; 16];
+        let all = format!("{id}\n{kind:?}\n{actions:?}\n{}", serde_json::to_string(checks).unwrap_or_default());
+        fingerprint.copy_from_slice(&Sha256::digest(all)[..16]);
         let is_enabled = |check: &&Value| check.get("is_enabled").and_then(Value::as_bool) != Some(false);
         let checks = checks.iter().filter(is_enabled).take(MOST_CHECKS).map(CompiledCheck::new).collect();
-        Self { id: id.to_owned(), kind, actions, checks }
+        Self { id: id.to_owned(), kind, actions, checks, fingerprint }
     }
 
     /// Whether it has a check that looks at nothing but the kind of request, and so runs on every route.

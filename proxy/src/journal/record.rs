@@ -98,6 +98,56 @@ pub struct Record<'a> {
     /// What guardrails said, as JSON; none when there were none.
     #[serde(borrow, default)]
     pub hook_results: RecordText<'a>,
+    /// The stored prompt that was run, and in which version.
+    #[serde(default)]
+    pub prompt_id: Option<Uuid>,
+    #[serde(default)]
+    pub prompt_version_id: Option<Uuid>,
+    #[serde(borrow, default)]
+    pub prompt_slug: RecordText<'a>,
+    #[serde(default)]
+    pub cache_status: CacheStatus,
+    /// Which kind of cache was in effect.
+    #[serde(borrow, default)]
+    pub cache_type: RecordText<'a>,
+    /// Milliseconds that it took to look for a kept answer.
+    #[serde(default)]
+    pub cache_time: u32,
+}
+
+/// What the cache did for a call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub enum CacheStatus {
+    /// It was not asked.
+    #[default]
+    Disabled,
+    Miss,
+    Hit,
+    /// An answer was replaced that may have been there.
+    Refresh,
+    SemanticMiss,
+    SemanticHit,
+}
+
+impl CacheStatus {
+    pub const ALL: [Self; 6] =
+        [Self::Disabled, Self::Miss, Self::Hit, Self::Refresh, Self::SemanticMiss, Self::SemanticHit];
+
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Disabled => "DISABLED",
+            Self::Miss => "MISS",
+            Self::Hit => "HIT",
+            Self::Refresh => "REFRESH",
+            Self::SemanticMiss => "SEMANTIC MISS",
+            Self::SemanticHit => "SEMANTIC HIT",
+        }
+    }
+
+    /// Whether no provider was asked.
+    pub const fn is_hit(self) -> bool {
+        matches!(self, Self::Hit | Self::SemanticHit)
+    }
 }
 
 /// The strategy at the root of a config.
@@ -138,7 +188,7 @@ impl Record<'_> {
 }
 
 /// How many fields a record has.
-const FIELDS: u16 = 45;
+const FIELDS: u16 = 48;
 
 /// How many these bytes say they have.
 pub(super) fn fields_of(bytes: &[u8]) -> Option<u16> {
@@ -194,6 +244,9 @@ mod tests {
             mode: Mode::Conditional,
             retries: -1,
             metadata: Some(r#"{"_user":"é"}"#),
+            cache_status: CacheStatus::SemanticHit,
+            cache_type: Some("semantic"),
+            cache_time: 3,
             ..Record::default()
         };
         let mut bytes = Vec::new();

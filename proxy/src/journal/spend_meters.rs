@@ -108,8 +108,11 @@ impl SpendMeters {
 }
 
 impl<'r> Spent<'r> {
-    /// None of a call that turned to no provider.
+    /// None of a call that turned to no provider, or that the cache answered.
     pub fn new(record: &Record<'r>, priced: &Priced<'_>) -> Option<Self> {
+        if record.cache_status.is_hit() {
+            return None;
+        }
         let usage = &priced.usage;
         Some(Self {
             provider: record.ai_org?,

@@ -32,6 +32,11 @@ const PLACEMENT: &[&str] = &[
     "databricks-",
     "byteplus-",
     "fireworks-",
+    "stability-client-",
+    "amz-server-side-encryption",
+    "amzn-sagemaker-",
+    "anthropic-aws-",
+    "mistral-",
     "provider-file-name",
     "provider-model",
 ];
@@ -68,6 +73,12 @@ pub struct GatewayHeaders<'a> {
     pub strict_openai_compliance: Option<&'a HeaderValue>,
     /// `false`: what the request says is not kept.
     pub debug: Option<&'a HeaderValue>,
+    /// Whether an answer may come from the cache, and how long one is kept.
+    pub cache: Option<&'a HeaderValue>,
+    /// Whether one that is kept is to be replaced.
+    pub cache_force_refresh: Option<&'a HeaderValue>,
+    /// What keeps answers apart in place of metadata.
+    pub cache_namespace: Option<&'a HeaderValue>,
     /// Names of headers that are masked in logs.
     pub sensitive_headers: Option<&'a HeaderValue>,
     pub openai_organization: Option<&'a HeaderValue>,
@@ -164,6 +175,9 @@ impl<'a> GatewayHeaders<'a> {
             "strict-open-ai-compliance" | "strict-openai-compliance" => &mut self.strict_openai_compliance,
             "debug" => &mut self.debug,
             "sensitive-headers" => &mut self.sensitive_headers,
+            "cache" => &mut self.cache,
+            "cache-force-refresh" => &mut self.cache_force_refresh,
+            "cache-namespace" => &mut self.cache_namespace,
             "openai-organization" => &mut self.openai_organization,
             "openai-project" => &mut self.openai_project,
             "openai-beta" => &mut self.openai_beta,
@@ -185,6 +199,15 @@ impl<'a> GatewayHeaders<'a> {
             "anthropic-version" => &mut self.bare_anthropic_version,
             _ => return None,
         })
+    }
+
+    /// The same with a provider of the workspace by its slug, if the request names none.
+    #[must_use]
+    pub fn or_provider(mut self, slug: Option<&'a HeaderValue>) -> Self {
+        if self.virtual_key.is_none() && self.provider.is_none() && self.named_by_mode().is_none() {
+            self.virtual_key = slug;
+        }
+        self
     }
 
     /// A plain provider name, as opposed to `@slug`, which names stored credentials.

@@ -40,6 +40,10 @@ pub struct Settings {
     #[command(flatten)]
     pub limits: settings::LimitSettings,
     #[command(flatten)]
+    pub cache: settings::CacheSettings,
+    #[command(flatten)]
+    pub cache_store: settings::CacheStoreSettings,
+    #[command(flatten)]
     pub log_store: settings::LogStoreSettings,
     #[command(flatten)]
     pub traces: settings::Traces,

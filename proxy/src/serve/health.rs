@@ -148,6 +148,10 @@ impl Health {
             metrics.circuits.with_label_values(&[&*provider, state]).set(circuits);
         }
         metrics.body_bytes.set(self.engine.body_limits.memory.used() as i64);
+        let (bytes, entries) = self.engine.cache.memory().size();
+        metrics.cache_bytes.set(bytes as i64);
+        metrics.cache_entries.set(entries as i64);
+        advance(&metrics.cache_evicted, self.engine.cache.memory().evicted());
         metrics.pool_idle.set(self.engine.calls.dialer.idle_connections() as i64);
         metrics.render()
     }

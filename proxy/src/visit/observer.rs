@@ -3,6 +3,7 @@
 
 use super::{AnswerState, RequestIdentity, RoutingState};
 use crate::admission::Admission;
+use crate::cache::Keeper;
 use crate::metrics::{Lane, Metrics};
 use crate::realtime::Done;
 use crate::refusal::{Refusal, RefusalCode};
@@ -20,6 +21,8 @@ pub struct Observer {
     pub log: Option<Box<Log>>,
     /// What its limits promised it; none once that is settled, or when no limit applies to it.
     pub admission: Option<Box<Admission>>,
+    /// Gathers the answer, where it is to be kept for others. Dropped, it is not.
+    pub keeper: Option<Box<Keeper>>,
     presence: Option<Presence>,
 }
 
@@ -82,12 +85,16 @@ impl Observer {
     }
 
     pub(super) fn answers(&mut self, status: u16, head: &HeaderMap) {
+        if self.keeper.as_mut().is_some_and(|keeper| !keeper.begins(status, head)) {
+            self.keeper = None;
+        }
         if let Some(log) = &mut self.log {
             log.answers(status, head);
         }
     }
 
     pub(super) fn ends_with(&mut self, bytes: &[u8], known: RestOfVisit<'_>) {
+        self.keeper = None;
         if let Some(log) = &mut self.log {
             log.tells(bytes);
             self.note(known);
@@ -95,20 +102,33 @@ impl Observer {
     }
 
     pub(super) fn plain(&mut self, piece: &Bytes, is_last: bool, known: RestOfVisit<'_>) {
-        let Some(log) = &mut self.log else { return };
-        log.plain(piece, is_last);
-        if is_last {
-            self.note(known);
+        if let Some(log) = &mut self.log {
+            log.plain(piece, is_last);
+            if is_last {
+                self.note(known);
+            }
+        }
+        if let Some(keeper) = &mut self.keeper {
+            keeper.plain(piece);
+            if is_last {
+                self.keep();
+            }
         }
     }
 
     pub(super) fn changed(&mut self, read: &Bytes, passed: &Bytes, known: RestOfVisit<'_>) {
-        let Some(log) = &mut self.log else { return };
-        log.changed(read, passed);
-        self.note(known);
+        if let Some(log) = &mut self.log {
+            log.changed(read, passed);
+            self.note(known);
+        }
+        if let Some(keeper) = &mut self.keeper {
+            keeper.changed(read, passed);
+            self.keep();
+        }
     }
 
     pub(super) fn late(&mut self, body: &[u8], event: &[u8], known: RestOfVisit<'_>) {
+        self.keeper = None;
         let Some(log) = &mut self.log else { return };
         log.counts(body, true);
         log.tells(event);
@@ -117,15 +137,30 @@ impl Observer {
 
     pub(super) fn events(&mut self, whole: &[u8], passed: &[u8], is_last: bool, known: RestOfVisit<'_>) {
         let after = known.request.started.elapsed();
-        let Some(log) = &mut self.log else { return };
-        log.streams(after);
-        log.events(whole, passed);
-        if is_last || log.is_complete() {
-            self.note(known);
+        if let Some(log) = &mut self.log {
+            log.streams(after);
+            log.events(whole, passed);
+            if is_last || log.is_complete() {
+                self.note(known);
+            }
+        }
+        if let Some(keeper) = &mut self.keeper {
+            keeper.events(whole);
+            if is_last {
+                self.keep();
+            }
+        }
+    }
+
+    /// The whole answer has come.
+    fn keep(&mut self) {
+        if let Some(keeper) = self.keeper.take() {
+            keeper.keep();
         }
     }
 
     pub(super) fn withholds(&mut self, whole: &[u8]) {
+        self.keeper = None;
         if let Some(log) = &mut self.log {
             log.events(whole, &[]);
         }
@@ -144,6 +179,9 @@ impl Observer {
     pub(super) fn note(&mut self, known: RestOfVisit<'_>) {
         let Some(mut log) = self.log.take() else { return };
         let admission = self.admission.take();
+        if let (Some(keeper), Some(found)) = (&mut self.keeper, log.found()) {
+            keeper.learns(&found.usage, found.model.as_deref(), found.service_tier.as_deref());
+        }
         let RestOfVisit { request, routing, answer } = known;
         let (mut status, mut error_code) = (answer.status, answer.error_code);
         let mut record_id = request.uuid();
@@ -190,7 +228,7 @@ impl Observer {
 
 pub(super) fn facts<'v>(
     request: &'v mut RequestIdentity,
-    routing: &RoutingState,
+    routing: &'v RoutingState,
     head_after: Option<Duration>,
     status: u16,
     error_code: Option<RefusalCode>,
@@ -208,5 +246,7 @@ pub(super) fn facts<'v>(
         upstream: routing.upstream,
         head_after,
         parsed_after: request.parsed_after,
+        prompt: routing.prompt.as_deref(),
+        cache: routing.cache,
     }
 }

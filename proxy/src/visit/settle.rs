@@ -4,16 +4,21 @@
 mod attempt;
 mod record;
 
+use super::CacheUse;
 use crate::admission::Admission;
+use crate::cache::Entry;
 use crate::catalog::choose_plan::{self, ChosenPlan as Planned};
 use crate::catalog::target::Target;
 use crate::identity::identify::Principal;
 use crate::journal::logged_body::{LoggedExchange, Rules};
+use crate::journal::usage::UsageReader;
 use crate::journal::{HookLog, Intent, Journal, LateWork, Mode, bounded_results, usage};
 use crate::net::dial::UpstreamRequest;
+use crate::prompts::PromptRun;
 use crate::realtime::Websocket;
 use crate::refusal::RefusalCode;
 use crate::request::headers::GatewayHeaders;
+use crate::request::path_spelling::canonical;
 use crate::request::request_id;
 use crate::routing::plan::Branch;
 use crate::snapshot::SavedConfig;
@@ -76,6 +81,9 @@ pub struct RecordFacts<'v> {
     pub head_after: Option<Duration>,
     /// Since the start, when the body was understood.
     pub parsed_after: Option<Duration>,
+    /// The stored prompt that was run.
+    pub prompt: Option<&'v PromptRun>,
+    pub cache: CacheUse,
 }
 
 impl Log {
@@ -263,6 +271,18 @@ impl Log {
         }
     }
 
+    /// The answer of the present target comes from the cache.
+    pub fn hits(&mut self, entry: &Entry) {
+        if let Some(attempt) = &mut self.attempt {
+            attempt.hits(entry);
+        }
+    }
+
+    /// What the answer has said of its usage so far.
+    pub fn found(&self) -> Option<&UsageReader> {
+        self.attempt.as_ref().map(|attempt| &attempt.found)
+    }
+
     /// Whether the stream has said all it has to say, though it has not ended.
     pub fn is_complete(&self) -> bool {
         self.attempt.as_ref().is_some_and(|attempt| attempt.found.is_final)
@@ -292,6 +312,7 @@ impl Log {
             sheet.piece(passed);
         }
         if let Some(attempt) = &mut self.attempt {
+            attempt.images = usage::images::made(&canonical(self.uri.path()), passed);
             attempt.reads(read, true);
         }
     }
@@ -305,7 +326,7 @@ impl Log {
 
     /// Whole events of a stream pass, and what the client gets of them.
     pub fn events(&mut self, whole: &[u8], passed: &[u8]) {
-        if let Some(attempt) = &mut self.attempt {
+        if let Some(attempt) = self.attempt.as_mut().filter(|attempt| !attempt.is_hit) {
             attempt.found.events(whole);
         }
         self.tells(passed);

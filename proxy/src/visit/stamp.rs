@@ -104,7 +104,7 @@ impl Visit {
             ours(&RETRY_COUNT, count(self.routing.retries));
             ours(&ATTEMPT_COUNT, attempts(self.routing.attempts));
             ours(&OPTION, self.routing.option.clone());
-            ours(&CACHE_STATUS, HeaderValue::from_static("DISABLED"));
+            ours(&CACHE_STATUS, HeaderValue::from_static(self.routing.cache.status.name()));
         }
         if let Some(warnings) = warnings(&self.routing) {
             ours(&WARNINGS, warnings);

@@ -1,6 +1,8 @@
 //! Where a request stands: which target it has come to, and what its client has had of an answer.
 
+use crate::journal::CacheStatus;
 use crate::metrics::ProviderNumber;
+use crate::prompts::PromptRun;
 use crate::realtime::Websocket;
 use crate::refusal::{Refusal, RefusalCode};
 use crate::routing::warnings::joined;
@@ -13,6 +15,8 @@ use std::time::{Duration, Instant};
 pub struct RoutingState {
     /// The saved config that the request follows.
     pub config: Option<Arc<SavedConfig>>,
+    /// The stored prompt that is run.
+    pub prompt: Option<Arc<PromptRun>>,
     /// Known once a target is chosen.
     pub provider: Option<HeaderValue>,
     /// The same as metrics know it.
@@ -31,12 +35,24 @@ pub struct RoutingState {
     pub upstream: Duration,
     /// When the whole request must be over.
     pub deadline: Option<Instant>,
+    /// What the cache did for the present target.
+    pub cache: CacheUse,
+}
+
+#[derive(Debug, Clone, Copy, Default)]
+pub struct CacheUse {
+    pub status: CacheStatus,
+    /// `simple` or `semantic`, where one is in effect.
+    pub mode: Option<&'static str>,
+    /// How long it was looked for an answer.
+    pub took: Duration,
 }
 
 impl Default for RoutingState {
     fn default() -> Self {
         Self {
             config: None,
+            prompt: None,
             provider: None,
             provider_number: ProviderNumber::NONE,
             attempts: 0,
@@ -46,11 +62,17 @@ impl Default for RoutingState {
             retries: 0,
             upstream: Duration::ZERO,
             deadline: None,
+            cache: CacheUse::default(),
         }
     }
 }
 
 impl RoutingState {
+    /// The provider that the prompt names, for a target that nobody names one for.
+    pub fn prompt_provider(&self) -> Option<&HeaderValue> {
+        self.prompt.as_ref().map(|run| &run.provider)
+    }
+
     /// One more thing that was ignored, or taken otherwise.
     pub fn warn(&mut self, text: &str) {
         self.warnings = joined(self.warnings.take(), text);

@@ -6,6 +6,7 @@ use crate::answer::{
     self, AnswerFailure, AnswerRoom, AnswerSource, Ended, GuardedCall, HeldStart, Steps, StreamFrames, WireDialect,
     beside,
 };
+use crate::cache::Keeper;
 use crate::catalog::secrets::Secrets;
 use crate::catalog::target::Target;
 use crate::limits::fairness::{Fairness, Permit};
@@ -38,6 +39,10 @@ pub(super) struct HeldAnswer {
     pub waited: Duration,
     /// Its place among those under way, where these are limited.
     pub permit: Option<Permit>,
+    /// What keeps it for others. In a box, as all that is rare.
+    pub keeper: Option<Box<Keeper>>,
+    /// It was kept: no provider was asked.
+    pub is_hit: bool,
 }
 
 impl HeldAnswer {
@@ -215,7 +220,7 @@ impl ProviderCalls {
                 Some(deadline) => with_deadline(deadline, holding).await.unwrap_or_else(|_| Err(out_of_time())),
             }
         };
-        Ok(HeldAnswer { held: held?, source, steps, waited, permit: None })
+        Ok(HeldAnswer { held: held?, source, steps, waited, permit: None, keeper: None, is_hit: false })
     }
 
     /// The head of the request for the provider, from the client's.

@@ -5,7 +5,7 @@
 use super::admit::ReadBody;
 use super::call::{HeldAnswer, refused};
 use super::guards::GuardSet;
-use super::translate::{LARGEST, memory_to_translate};
+use super::translate::{KeptTranslation, LARGEST, memory_to_translate};
 use super::{Engine, EngineRequest};
 use crate::answer::{
     AnswerSource, Answered, AsyncHooks, Ended, GuardedCall, HeldStart, HeldStream, Steps, StoredAnswer, StreamFrames,
@@ -49,8 +49,8 @@ pub(super) struct GuardedTarget {
 impl Engine {
     /// Tries a target that has guardrails.
     #[expect(clippy::too_many_arguments, reason = "what a target is tried with, and what is known of it already")]
-    pub(super) async fn try_guarded(
-        &self,
+    pub(super) async fn try_guarded<'e>(
+        &'e self,
         client: &mut impl Downstream,
         visit: &mut Visit,
         errand: &EngineRequest,
@@ -59,6 +59,7 @@ impl Engine {
         body: &Bytes,
         set: GuardSet,
         known: &mut Option<Box<GuardedTarget>>,
+        kept: &mut Option<Box<KeptTranslation<'e>>>,
     ) -> Result<HeldAnswer, Ended> {
         if known.as_ref().is_none_or(|known| known.option != visit.routing.option) {
             // That of another target is given back first.
@@ -79,10 +80,10 @@ impl Engine {
         // Answers of other routes are nobody's to look into, and may be large.
         let along = Some(call).filter(|call| call.shape != Shape::Other);
         match changed {
-            None => self.try_target(client, visit, errand, leaf, body, read.fields, along).await,
+            None => self.try_target(client, visit, errand, leaf, body, read.fields, along, kept).await,
             Some(changed) => {
                 let fields = Fields::parse_object(changed).map_err(refused)?;
-                self.try_target(client, visit, errand, leaf, changed, &fields, along).await
+                self.try_target(client, visit, errand, leaf, changed, &fields, along, kept).await
             }
         }
     }
@@ -289,7 +290,8 @@ fn denied(call: &GuardedCall, is_stream: bool, frames: Option<StreamFrames>) -> 
     }
     steps.begin(&head, is_stream);
     let source = AnswerSource::from(StoredAnswer::new(head, []));
-    Some(Ok(HeldAnswer { source, held, steps, waited: Duration::ZERO, permit: None }))
+    let (steps, waited) = (Steps::default(), Duration::ZERO);
+    Some(Ok(HeldAnswer { source, held, steps, waited, permit: None, keeper: None, is_hit: false }))
 }
 
 fn client_format(endpoint: Endpoint) -> WireFormat {

@@ -4,6 +4,8 @@ use super::guards::RemoteCalls;
 use super::{Admitter, Authenticator, BodyLimits, Engine, Guards, NextStep, Planner, ProviderCalls, Recorder, Router};
 use crate::admission::{Switches, Tariff};
 use crate::answer::Steps;
+use crate::cache::Cache;
+use crate::catalog::inference_profiles::InferenceProfiles;
 use crate::catalog::providers::Providers;
 use crate::catalog::secrets::Secrets;
 use crate::identity::headers_to_metadata::HeadersToMetadata;
@@ -72,6 +74,7 @@ pub fn engine(journal: Option<&Path>, more_steps: fn(&mut Steps)) -> Engine {
             switches: Switches { things: true, policies: true, unknown_price: settings.limits.unknown_price },
             tariff: Arc::new(Tariff { sources: Arc::new(sources.unwrap()), snapshot: snapshot.clone() }),
         },
+        cache: Arc::new(Cache::new(1 << 20)),
         calls: ProviderCalls {
             dialer: dialer.clone(),
             signing: Arc::new(Signing::new(&settings.provider_login, dialer.clone())),
@@ -88,6 +91,7 @@ pub fn engine(journal: Option<&Path>, more_steps: fn(&mut Steps)) -> Engine {
             dialer,
             sealer,
             aliases: aliases.clone(),
+            profiles: InferenceProfiles::default(),
             guards: Guards::new(snapshot.clone(), metrics.guardrails.clone(), true).with_asker(Arc::new(asker)),
             first_byte: long,
             stream_idle: long,

@@ -3,8 +3,10 @@
 use super::explain::ExplainCaller;
 use super::native_call::NativeCall;
 use super::prepare::ProviderHeaders;
+use super::prompt_call::PromptCall;
 use super::{Departure, KeptRequest, Passage};
 use crate::answer::StreamFrames;
+use crate::cache::CacheHeaders;
 use crate::catalog::target::Target;
 use crate::identity::identify::Principal;
 use crate::request::classify::Endpoint;
@@ -57,12 +59,18 @@ pub struct EngineRequest {
     pub(super) is_strict: bool,
     /// How often the request wishes to be tried again, where its config says nothing of it.
     pub(super) retry: Option<Retry>,
+    /// What its headers say of the cache. In a box, as all that is rare.
+    pub(super) cache: Option<Box<CacheHeaders>>,
+    /// The caller wants nothing of what is said to be kept.
+    pub(super) is_untracked: bool,
     /// Found already on the way to this lane.
     pub(super) first: Option<Target>,
     /// Of a body that is one, once it was read.
     pub(super) form: Option<Form>,
     /// At a vendor's own route, what its path says. In a box, as all that is rare.
     pub(super) native: Option<Box<NativeCall>>,
+    /// Of a call that runs a stored prompt.
+    pub(super) prompt: Option<Box<PromptCall>>,
 }
 
 impl EngineRequest {

@@ -38,6 +38,25 @@ impl ProviderHeaders {
         Self { named: named.collect(), forward: headers.forward_headers.cloned() }
     }
 
+    /// What goes along with a call because of the request or its account, in one order. No credential is among it.
+    pub(super) fn known(
+        &self,
+        target: &Target,
+        sent: &RequestHeader,
+        forward: Option<&[String]>,
+        aliases: &Aliases,
+    ) -> Result<Vec<(HeaderName, HeaderValue)>, Refusal> {
+        let mut known: Vec<(HeaderName, HeaderValue)> = target.headers.iter().chain(&self.named).cloned().collect();
+        for name in forwarded(self.forward.as_ref(), forward, aliases)? {
+            if !KEYS.contains(&name) {
+                known.extend(sent.headers.get_all(&name).iter().map(|value| (name.clone(), value.clone())));
+            }
+        }
+        known.retain(|(_, value)| !value.is_sensitive());
+        known.sort_by(|(one, _), (other, _)| one.as_str().cmp(other.as_str()));
+        Ok(known)
+    }
+
     /// The version of Anthropic's interface that a target is asked in, where the caller or its account says one.
     pub(super) fn anthropic_version<'h>(&'h self, target: &'h Target) -> Option<&'h str> {
         let said = self.named.iter().chain(&target.headers).find(|(name, _)| name == "anthropic-version");

@@ -38,7 +38,7 @@ impl Recorder {
     }
 
     /// Whether its workspace or its organisation wants nothing kept of what is said.
-    fn is_metrics_only(&self, caller: &Principal) -> bool {
+    pub(super) fn is_metrics_only(&self, caller: &Principal) -> bool {
         caller.workspace.is_metrics_only
             || self
                 .snapshot

@@ -106,6 +106,8 @@ pub enum Jitter {
 pub struct Cache {
     pub mode: CacheMode,
     pub max_age_seconds: Option<u64>,
+    /// Equal requests that come while the first one is answered wait for its answer.
+    pub coalesces: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

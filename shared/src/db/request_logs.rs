@@ -10,9 +10,16 @@ pub fn is_storable(cents: &Decimal) -> bool {
     *cents < Decimal::from(100_000_000_000_000_u64)
 }
 
+/// Columns that are read below whoever brings rows; null where they are not brought.
+const OF_CACHE: &[&str] = &["cache_status", "cache_saved_cost"];
+
 /// Makes the temporary table `staged` with these columns; `on_commit` as SQL says it.
 pub fn stage(columns: &str, on_commit: &str) -> String {
-    format!("CREATE TEMPORARY TABLE staged ON COMMIT {on_commit} AS SELECT {columns} FROM request_logs WITH NO DATA")
+    let missing = OF_CACHE.iter().filter(|name| columns.split(',').all(|column| column.trim() != **name));
+    let more: String = missing.map(|name| format!(", {name}")).collect();
+    format!(
+        "CREATE TEMPORARY TABLE staged ON COMMIT {on_commit} AS SELECT {columns}{more} FROM request_logs WITH NO DATA"
+    )
 }
 
 /// Stores the `count` staged rows and answers how many were new. Their days must have partitions (`request_logs_day`).
@@ -39,39 +46,48 @@ fn insert(columns: &str) -> String {
 
 const ROLL_UP: &str = "
     INSERT INTO usage_by_minute AS u (organisation_id, workspace_id, minute, api_key_id, ai_org, ai_model, virtual_key,
-        config, prompt_slug, response_status_code, cache_status, requests, req_units, res_units, cost, response_time,
-        response_time_max, rescued_by_retry, rescued_by_fallback, first_seen, last_seen)
+        config, prompt_slug, response_status_code, cache_status, requests, req_units, res_units, cost,
+        cache_saved_cost, response_time, response_time_max, rescued_by_retry, rescued_by_fallback, first_seen, last_seen)
     SELECT organisation_id, workspace_id, date_trunc('minute', created_at, 'UTC') AS minute,
         coalesce(api_key_id, '00000000-0000-0000-0000-000000000000') AS key, coalesce(ai_org, '') AS org,
-        coalesce(ai_model, '') AS model, coalesce(virtual_key, '') AS provider, coalesce(config, '') AS config, '',
-        response_status_code, 'DISABLED', count(*), sum(req_units), sum(res_units), coalesce(sum(cost), 0),
+        coalesce(ai_model, '') AS model, coalesce(virtual_key, '') AS provider, coalesce(config, '') AS config,
+        coalesce(prompt_slug, '') AS prompt, response_status_code, coalesce(staged.cache_status, 'DISABLED') AS status,
+        count(*), sum(req_units), sum(res_units), coalesce(sum(cost), 0),
+        coalesce(sum(cache_saved_cost), 0),
         sum(response_time), max(response_time),
         count(*) FILTER (WHERE response_status_code BETWEEN 200 AND 299 AND retry_success_count > 0),
         count(*) FILTER (WHERE response_status_code BETWEEN 200 AND 299 AND attempt > 0),
         min(created_at), max(created_at)
     FROM staged
-    GROUP BY organisation_id, workspace_id, minute, key, org, model, provider, staged.config, response_status_code
-    ORDER BY workspace_id, minute, key, org, model, provider, coalesce(staged.config, ''), response_status_code
+    GROUP BY organisation_id, workspace_id, minute, key, org, model, provider, staged.config, staged.prompt_slug,
+        response_status_code, status
+    ORDER BY workspace_id, minute, key, org, model, provider, coalesce(staged.config, ''),
+        coalesce(staged.prompt_slug, ''), response_status_code, status
     ON CONFLICT (workspace_id, minute, api_key_id, ai_org, ai_model, virtual_key, config, prompt_slug,
         response_status_code, cache_status)
     DO UPDATE SET requests = u.requests + excluded.requests, req_units = u.req_units + excluded.req_units,
         res_units = u.res_units + excluded.res_units, cost = u.cost + excluded.cost,
+        cache_saved_cost = u.cache_saved_cost + excluded.cache_saved_cost,
         response_time = u.response_time + excluded.response_time,
         response_time_max = greatest(u.response_time_max, excluded.response_time_max),
         rescued_by_retry = u.rescued_by_retry + excluded.rescued_by_retry,
         rescued_by_fallback = u.rescued_by_fallback + excluded.rescued_by_fallback,
         first_seen = least(u.first_seen, excluded.first_seen), last_seen = greatest(u.last_seen, excluded.last_seen)";
 
-/// Calls that were refused before a provider was chosen use nothing up.
+/// Calls that were refused before a provider was chosen use nothing up; those that were answered from the cache are counted
+/// as requests of whoever asked, and use neither tokens nor a provider.
 const COUNT: &str = "
     INSERT INTO usage_counters AS c (organisation_id, scope, scope_id, unit, period, starts_at, value)
     SELECT s.organisation_id, scope.name, scope.id, unit.name, period.name, period.start, sum(unit.amount)
-    FROM (SELECT organisation_id, workspace_id, api_key_id, virtual_key, date_trunc('day', created_at, 'UTC') AS day,
-              count(*) AS requests, sum(req_units + res_units) AS tokens, coalesce(sum(cost), 0) AS cost
+    FROM (SELECT organisation_id, workspace_id, api_key_id,
+              CASE WHEN cache_status IN ('HIT', 'SEMANTIC HIT') THEN NULL ELSE virtual_key END AS provider,
+              date_trunc('day', created_at, 'UTC') AS day, count(*) AS requests,
+              sum(CASE WHEN cache_status IN ('HIT', 'SEMANTIC HIT') THEN 0 ELSE req_units + res_units END) AS tokens,
+              coalesce(sum(cost), 0) AS cost
           FROM staged WHERE ai_org IS NOT NULL
-          GROUP BY organisation_id, workspace_id, api_key_id, virtual_key, day) s
+          GROUP BY organisation_id, workspace_id, api_key_id, provider, day) s
     CROSS JOIN LATERAL (VALUES ('organisation', s.organisation_id::text), ('workspace', s.workspace_id::text),
-        ('api_key', s.api_key_id::text), ('provider', s.workspace_id || '/' || s.virtual_key)) AS scope (name, id)
+        ('api_key', s.api_key_id::text), ('provider', s.workspace_id || '/' || s.provider)) AS scope (name, id)
     CROSS JOIN LATERAL (VALUES ('requests', s.requests::numeric), ('tokens', s.tokens), ('cost', s.cost))
         AS unit (name, amount)
     CROSS JOIN LATERAL (VALUES ('day', s.day), ('total', '-infinity'::timestamptz)) AS period (name, start)

@@ -65,6 +65,14 @@ pub static REQUEST: &[GatewayHeader] = &[
         "true",
         "`true`: `GET /models` lists the workspace's models although a provider is named.",
     ),
+    header(
+        "cache",
+        "simple",
+        "Whether the answer may be one that was kept, in place of what the config says: `simple`, `semantic`, or an object \
+         like a config's `cache`.",
+    ),
+    header("cache-force-refresh", "true", "The provider is asked although an answer is kept, which is replaced."),
+    header("cache-namespace", "tenant-7", "Answers are kept apart by this text in place of metadata and headers."),
     header("openai-organization", "org-1", "OpenAI: the organisation that is billed."),
     header("openai-project", "proj_1", "OpenAI: the project that is billed."),
     header("openai-beta", "assistants=v2", "Sent as openai-beta."),

@@ -51,7 +51,18 @@ pub fn cache() -> Schema {
         )
         .may(
             "max_age",
-            key(whole(1..=i64::MAX).eg(3600), "Seconds that an answer is kept; the organisation's bound when absent."),
+            key(
+                whole(1..=i64::MAX).eg(3600),
+                "Seconds that an answer is kept, from 60 to 7776000; 604800 when absent.",
+            ),
+        )
+        .may(
+            "coalesce",
+            key_or(
+                flag().eg(true),
+                false,
+                "Equal requests that come while the first one is answered wait for its answer.",
+            ),
         )
         .closed()
 }

@@ -1,5 +1,6 @@
 //! What hooks said as bytes of an answer: a field of a body, an event of a stream, and events whose texts are rewritten.
 
+use super::GuardedCall;
 use crate::answer::steps::Unusable;
 use crate::guardrails::{Rewriting, StreamShape};
 use crate::request::sse;
@@ -48,6 +49,17 @@ pub(super) fn put_event(out: &mut BytesMut, name: Option<&str>, event: &Value) {
 pub(super) fn put_results(out: &mut BytesMut, shape: Shape, results: &Value) {
     let name = matches!(shape, Shape::Messages | Shape::Responses | Shape::Converse).then_some("hook_results");
     put_event(out, name, &json!({ "hook_results": results }));
+}
+
+/// What hooks said of a request, before the events of a stream that no hook looks at any more; nothing where streams keep to
+/// their format.
+pub fn results_event(call: &GuardedCall) -> Bytes {
+    let told = call.input.told();
+    let mut out = BytesMut::new();
+    if !call.is_strict && !told.is_empty() {
+        put_results(&mut out, call.shape, &json!({ "before_request_hooks": told }));
+    }
+    out.freeze()
 }
 
 /// A body with one more field. Everything else of it stays as it was written.

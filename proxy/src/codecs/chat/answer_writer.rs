@@ -19,7 +19,9 @@ pub(super) fn write(answer: &Answer, options: &AnswerOptions<'_>, out: &mut Vec<
     w.string_field("object", "chat.completion");
     w.integer_field("created", answer.created.unwrap_or(options.created));
     w.string_field("model", answer.model.as_deref().unwrap_or(&options.model));
-    w.string_field("provider", &options.provider);
+    if !options.provider.is_empty() {
+        w.string_field("provider", &options.provider);
+    }
     w.array_field("choices");
     for choice in &answer.choices {
         write_choice(w, choice, options);

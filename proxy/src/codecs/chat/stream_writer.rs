@@ -61,7 +61,9 @@ impl<'a> ChatStreamWriter<'a> {
         w.string_field("object", "chat.completion.chunk");
         w.integer_field("created", self.created.unwrap_or(self.options.created));
         w.string_field("model", self.model.as_deref().unwrap_or(&self.options.model));
-        w.string_field("provider", &self.options.provider);
+        if !self.options.provider.is_empty() {
+            w.string_field("provider", &self.options.provider);
+        }
         w.fields(self.extra.fields_for(FORMAT));
         choices(w);
         w.close_object();

@@ -102,7 +102,9 @@ pub(super) fn write_head(
     w.string_field("object", "text_completion");
     w.integer_field("created", created.unwrap_or(options.created));
     w.string_field("model", model.unwrap_or(&options.model));
-    w.string_field("provider", &options.provider);
+    if !options.provider.is_empty() {
+        w.string_field("provider", &options.provider);
+    }
 }
 
 pub(super) fn write_choice(

@@ -24,6 +24,8 @@ pub struct Priced<'r> {
     /// The provider's words as JSON, merged if there were two.
     pub reported: Option<Cow<'r, str>>,
     pub cost: Option<Decimal>,
+    /// What a provider would have taken for an answer that came from the cache.
+    pub saved: Option<Decimal>,
     pub price_model: Option<String>,
     /// A JSON object.
     pub unit_prices: Option<String>,
@@ -38,6 +40,15 @@ impl Pricer {
     }
 
     pub async fn price<'r>(&self, record: &Record<'r>) -> Priced<'r> {
+        let priced = self.billed(record).await;
+        match record.cache_status.is_hit() {
+            false => priced,
+            true => Priced { saved: priced.cost, cost: Some(Decimal::ZERO), ..priced },
+        }
+    }
+
+    /// What a provider takes for it.
+    async fn billed<'r>(&self, record: &Record<'r>) -> Priced<'r> {
         let mut priced = used(record);
         let Some(provider) = record.ai_org else { return priced };
         if priced.usage == Usage::default() {

@@ -44,6 +44,7 @@ pub struct LogRow<'r> {
     body_key: Option<String>,
     dropped_params: Option<Json<'r>>,
     hook_results: Option<Json<'r>>,
+    saved: Option<Decimal>,
 }
 
 /// In the order in which `LogRow::write` puts them.
@@ -55,9 +56,10 @@ pub const COLUMNS: &str = "id, created_at, organisation_id, workspace_id, api_ke
     usage_estimated, usage, cost, price_model, unit_prices, price_version, retry_success_count, attempt, \
     stream_mode, is_proxy_call, trace_id, span_id, span_name, parent_span_id, internal_trace_id, metadata, \
     runtime, runtime_version, sdk_version, body_key, request_parsing_time, pre_processing_time, \
-    cache_processing_time, response_parsing_time, dropped_params, hook_results";
+    cache_processing_time, response_parsing_time, dropped_params, hook_results, prompt_id, prompt_version_id, \
+    prompt_slug, cache_status, cache_type, cache_saved_cost";
 
-const COUNT: u16 = 57;
+const COUNT: u16 = 63;
 
 /// Texts from outside, clean.
 struct Texts<'r> {
@@ -75,6 +77,8 @@ struct Texts<'r> {
     runtime: Option<Cow<'r, str>>,
     runtime_version: Option<Cow<'r, str>>,
     sdk_version: Option<Cow<'r, str>>,
+    prompt_slug: Option<Cow<'r, str>>,
+    cache_type: Option<Cow<'r, str>>,
 }
 
 impl<'r> LogRow<'r> {
@@ -114,6 +118,8 @@ impl<'r> LogRow<'r> {
                 runtime: text(record.runtime, text_bounds::NAME),
                 runtime_version: text(record.runtime_version, text_bounds::NAME),
                 sdk_version: text(record.sdk_version, text_bounds::NAME),
+                prompt_slug: slug(record.prompt_slug),
+                cache_type: text(record.cache_type, text_bounds::WORD),
             },
             status: record.status.into(),
             response_time: millis(record.response_time),
@@ -137,6 +143,7 @@ impl<'r> LogRow<'r> {
             }),
             dropped_params: record.dropped_params.map(|names| Json::clean(names.into())),
             hook_results: record.hook_results.map(|results| Json::clean(results.into())),
+            saved: priced.saved,
             record,
         }
     }
@@ -233,18 +240,24 @@ impl<'r> LogRow<'r> {
         }
         row.json(self.dropped_params.as_ref().map(Json::text))?;
         row.json(self.hook_results.as_ref().map(Json::text))?;
+        row.uuid(record.prompt_id);
+        row.uuid(record.prompt_version_id);
+        row.text(texts.prompt_slug.as_deref())?;
+        row.text(Some(record.cache_status.name()))?;
+        row.text(texts.cache_type.as_deref())?;
+        row.numeric(self.saved)?;
         row.end()
     }
 }
 
-/// The parts of the gateway's own time: reading the request, what comes before the target, the cache (there is none yet), and
-/// the rest. The record of a target that was replaced has no such parts: it does not begin with the request.
+/// The parts of the gateway's own time: reading the request, what comes before the target, the cache, and the rest. The record of a target that was replaced has no such parts: it does not begin with the request.
 fn parts(record: &Record<'_>) -> [Option<u32>; 4] {
     let Some(parsed) = record.parsed_after.filter(|_| record.id == record.internal_trace_id) else { return [None; 4] };
     let own = record.gateway_time;
     let parsing = parsed.min(own);
     let before = record.turned_after.saturating_sub(parsed).min(own - parsing);
-    [parsing, before, 0, own - parsing - before].map(Some)
+    let cache = record.cache_time.min(own - parsing - before);
+    [parsing, before, cache, own - parsing - before - cache].map(Some)
 }
 
 /// JSON as it was written, by our own serialiser or by a provider.
@@ -369,13 +382,14 @@ mod tests {
             ai_org: text,
             requested_model: text,
             config: text,
+            prompt_slug: text,
             url: &long,
             method: &long,
             trace_id: &long,
             ..Record::default()
         };
         let row = LogRow::new(record, Priced { price_model: Some(long.clone()), ..Priced::default() });
-        let slugs = [&row.texts.virtual_key, &row.texts.ai_org, &row.texts.config];
+        let slugs = [&row.texts.virtual_key, &row.texts.ai_org, &row.texts.config, &row.texts.prompt_slug];
         assert!(slugs.iter().all(|slug| slug.as_ref().is_some_and(|slug| slug.len() == 252)));
         assert_eq!(row.model.map(|model| model.chars().count()), Some(text_bounds::MODEL));
         assert_eq!(row.price_model.map(|model| model.chars().count()), Some(text_bounds::MODEL));
@@ -390,10 +404,11 @@ mod tests {
             parsed_after: parsed,
             turned_after: turned,
             gateway_time: own,
+            cache_time: 1,
             ..Record::default()
         };
         for (parsed, turned, own, expected) in [
-            (Some(3), 5, 9, [Some(3), Some(2), Some(0), Some(4)]),
+            (Some(3), 5, 9, [Some(3), Some(2), Some(1), Some(3)]),
             (Some(3), 500, 9, [Some(3), Some(6), Some(0), Some(0)]),
             (Some(30), 0, 9, [Some(9), Some(0), Some(0), Some(0)]),
             (None, 5, 9, [None; 4]),

@@ -77,15 +77,14 @@ fn fields() -> Vec<(&'static str, Value, Effect)> {
         ("forward_headers", json!(["x-a"]), Effect::Plan),
         ("cb_config", breaker, Effect::Plan),
         ("fetch_integrated_models", json!(true), Effect::Plan),
-        ("prompt_id", json!("p"), Effect::Refused),
+        ("prompt_id", json!("p"), Effect::Plan),
         ("input_guardrails", json!(["g"]), Effect::Plan),
         ("output_guardrails", json!(["g"]), Effect::Plan),
         ("before_request_hooks", hook.clone(), Effect::Plan),
         ("after_request_hooks", hook, Effect::Plan),
         ("input_mutators", json!(["m"]), Effect::Plan),
         ("output_mutators", json!(["m"]), Effect::Plan),
-        // Every answer says in its header that it was not cached.
-        ("cache", json!({ "mode": "simple" }), Effect::Nothing),
+        ("cache", json!({ "mode": "simple" }), Effect::Plan),
         // A name for people.
         ("id", json!("i"), Effect::Nothing),
         // About answers in another form than the provider's own, of which there are none.

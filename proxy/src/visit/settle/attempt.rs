@@ -2,6 +2,7 @@
 
 use crate::admission::admitted::Used;
 use crate::admission::amounts::Item;
+use crate::cache::Entry;
 use crate::catalog::target::{Credential, Target};
 use crate::framing::compression::{AnswerEncoding, Decoder};
 use crate::journal::usage::{self, UsageReader};
@@ -21,10 +22,14 @@ pub struct Attempt {
     pub virtual_key: Option<Arc<shared::model::Provider>>,
     pub integration: Option<IntegrationId>,
     pub model: Option<String>,
+    /// The model that is called in truth, where that is another one.
+    called: Option<String>,
     pub option: HeaderValue,
     /// Parameters that it was not told.
     pub dropped: Vec<String>,
     pub found: UsageReader,
+    /// How many images its answer holds, where steps have read it.
+    pub images: Option<u64>,
     /// A plain answer that came in one piece and does not say what it used.
     pub silent: Bytes,
     pub is_stream: bool,
@@ -37,6 +42,8 @@ pub struct Attempt {
     pub unheard: Option<(u64, u64)>,
     /// What strict budgets promised it stands in the journal.
     pub is_promised: bool,
+    /// The cache answered in its place; what the answer once used is known.
+    pub is_hit: bool,
 }
 
 /// How the answer of a relayed call is watched.
@@ -83,9 +90,11 @@ impl Attempt {
             model: model
                 .map(|model| cut(model, text_bounds::MODEL).to_owned())
                 .or_else(|| usage::native_model::in_path(path)),
+            called: target.called.as_deref().map(|model| cut(model, text_bounds::MODEL).to_owned()),
             option: option.clone(),
             dropped: Vec::new(),
             found: UsageReader::default(),
+            images: None,
             silent: Bytes::new(),
             is_stream: false,
             is_relayed: false,
@@ -94,7 +103,17 @@ impl Attempt {
             decoder: None,
             unheard: None,
             is_promised: false,
+            is_hit: false,
         }
+    }
+
+    /// Its answer is this one.
+    pub fn hits(&mut self, entry: &Entry) {
+        self.is_hit = true;
+        self.found.usage.clone_from(&entry.usage);
+        self.found.model.clone_from(&entry.model);
+        self.found.service_tier.clone_from(&entry.service_tier);
+        self.unheard = entry.estimate;
     }
 
     /// Its bytes are not ours to change; its answer begins with this head.
@@ -144,11 +163,21 @@ impl Attempt {
 
     /// A piece of a plain answer.
     pub fn reads(&mut self, piece: &Bytes, is_last: bool) {
+        if self.is_hit {
+            return;
+        }
         let is_whole = is_last && !self.found.has_begun();
         self.found.plain(piece, is_last);
         if is_whole && self.found.usage.is_empty() {
             self.silent = piece.clone();
         }
+    }
+
+    /// The model that answered: as the answer says, unless that only repeats what was asked for.
+    pub fn answered_model(&self) -> Option<&str> {
+        let told = self.found.model.as_deref();
+        let is_repeated = told.is_none() || told == self.model.as_deref();
+        self.called.as_deref().filter(|_| is_repeated).or(told)
     }
 
     /// For its limits; `guess` where it has not said everything.
@@ -157,7 +186,7 @@ impl Attempt {
             service: &self.ai_org,
             integration: self.integration,
             requested: self.model.as_deref(),
-            answered: self.found.model.as_deref(),
+            answered: self.answered_model(),
             tier: self.found.service_tier.as_deref(),
         };
         Used { found: &self.found, guess, item }

@@ -38,7 +38,7 @@ impl Log {
             && facts.status < 400
         {
             let path = &*canonical(self.uri.path());
-            attempt.found.usage.extend(usage::images::asked_for(path, &self.body));
+            attempt.found.usage.extend(usage::images::asked_for(path, &self.body, attempt.images));
             let declared = self.said.iter().find(|(said, _)| *said == AUDIO_DURATION);
             attempt.found.usage.extend(declared.and_then(|(_, value)| usage::audio::declared(path, value.as_bytes())));
         }
@@ -68,7 +68,7 @@ impl Log {
             integration_id: attempt.and_then(|attempt| attempt.integration),
             ai_org: attempt.map(|attempt| cut_bytes(&attempt.ai_org, text_bounds::SLUG)),
             requested_model: attempt.and_then(|attempt| attempt.model.as_deref()),
-            answered_model: found.and_then(|found| found.model.as_deref()),
+            answered_model: attempt.and_then(Attempt::answered_model),
             config,
             config_id,
             config_version_id: version,
@@ -103,6 +103,12 @@ impl Log {
             parsed_after: facts.parsed_after.map(millis),
             dropped_params: dropped.as_deref(),
             hook_results: self.hook_results.as_deref(),
+            prompt_id: facts.prompt.map(|run| run.prompt.id),
+            prompt_version_id: facts.prompt.map(|run| run.version.row.id),
+            prompt_slug: facts.prompt.map(|run| cut_bytes(&run.prompt.slug, text_bounds::SLUG)),
+            cache_status: facts.cache.status,
+            cache_type: facts.cache.mode,
+            cache_time: millis(facts.cache.took),
         };
         // Those of a target that another one replaced are run with the last.
         if id == facts.request_id
@@ -118,7 +124,7 @@ impl Log {
     /// whoever counts them. Whoever received half of a stream pays for half of it. A session
     /// has its own guess.
     fn estimate(&self, attempt: &mut Attempt, id: Uuid, status: u16) -> Option<(u64, u64)> {
-        if attempt.unheard.is_some() {
+        if attempt.unheard.is_some() || attempt.is_hit {
             return attempt.unheard;
         }
         let (rough, answered) = match attempt.is_stream {

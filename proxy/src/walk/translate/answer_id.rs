@@ -3,7 +3,7 @@
 use crate::conversation::WireFormat;
 
 /// As the ids of a format look.
-pub(super) fn answer_id(format: WireFormat, request_id: &str) -> String {
+pub(in crate::walk) fn answer_id(format: WireFormat, request_id: &str) -> String {
     let prefix = match format {
         WireFormat::Chat => "chatcmpl-",
         WireFormat::Completions => "cmpl-",

@@ -1,0 +1,31 @@
+//! Answers that are kept, so that an equal request need not ask a provider again.
+//!
+//! - `key`: what makes two requests equal: what the provider would be sent, and whose request it is
+//! - `eligible`: whether a request may be answered from here, and for how long its answer is kept
+//! - `entry`: an answer and what is known of it, in memory and as bytes
+//! - `memory`: entries in this process, weighed and fair between workspaces
+//! - `remote`: entries in Redis, sealed, for all replicas
+//! - `purges`: whether an entry counts no more
+//! - `store`: the one type that the walk asks: memory, and what is behind it
+//! - `flight`: equal requests that wait for one call
+//! - `keeper`: gathers an answer while it is delivered
+//! - `replay`: a kept answer as the client of this request wants it: whole, or as a stream
+
+pub mod eligible;
+pub mod entry;
+pub mod flight;
+pub mod keeper;
+pub mod key;
+pub mod memory;
+pub mod purges;
+pub mod remote;
+pub mod replay;
+pub mod store;
+
+pub use eligible::{CacheFacts, CacheHeaders, Caching};
+pub use entry::{CacheKey, Entry, Tags};
+pub use flight::{Boarding, Flight};
+pub use keeper::{AnswerForm, Keeper, KeptAs, KeptBody};
+pub use purges::Purges;
+pub use remote::{Remote, RemoteMeters, RemoteStore};
+pub use store::{Cache, Found};

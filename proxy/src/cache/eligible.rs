@@ -1,0 +1,163 @@
+//! Whether a request may be answered from the cache, and for how long its answer is kept: what its headers say, else its
+//! config. Pure.
+
+use serde::Deserialize;
+use shared::config::{Cache, CacheMode};
+use std::time::Duration;
+
+/// Seconds. What is shorter is raised, what is longer lowered.
+const SHORTEST_AGE: u64 = 60;
+const LONGEST_AGE: u64 = 7_776_000;
+const USUAL_AGE: u64 = 604_800;
+/// Of a namespace, in bytes.
+const LONGEST_NAMESPACE: usize = 512;
+
+/// What the headers of a request say.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct CacheHeaders {
+    /// In place of the config's.
+    pub cache: Option<Cache>,
+    pub is_refresh: bool,
+    pub namespace: Option<Box<str>>,
+}
+
+/// What else decides.
+#[derive(Debug, Clone, Copy)]
+pub struct CacheFacts {
+    /// The caller wants nothing of what is said to be kept.
+    pub is_untracked: bool,
+    /// Its workspace keeps nothing of what is said: then its config alone may allow it.
+    pub is_metrics_only: bool,
+    /// The endpoint takes JSON, and what it answers can be given again in the form that is asked for.
+    pub is_repeatable: bool,
+}
+
+/// How a request uses the cache.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Caching {
+    pub mode: CacheMode,
+    pub max_age: Duration,
+    pub coalesces: bool,
+    /// It is not looked for an answer, and one that is there is replaced.
+    pub is_refresh: bool,
+}
+
+/// None where the cache is not in effect.
+pub fn caching(config: Option<Cache>, headers: Option<&CacheHeaders>, facts: CacheFacts) -> Option<Caching> {
+    if facts.is_untracked || !facts.is_repeatable || (facts.is_metrics_only && config.is_none()) {
+        return None;
+    }
+    let cache = headers.and_then(|headers| headers.cache).or(config)?;
+    let age = cache.max_age_seconds.unwrap_or(USUAL_AGE).clamp(SHORTEST_AGE, LONGEST_AGE);
+    Some(Caching {
+        mode: cache.mode,
+        max_age: Duration::from_secs(age),
+        coalesces: cache.coalesces,
+        is_refresh: headers.is_some_and(|headers| headers.is_refresh),
+    })
+}
+
+/// As a header says it: a mode, or an object like a config's.
+pub fn parse_cache(text: &str) -> Result<Cache, &'static str> {
+    const WHY: &str = "must be `simple`, `semantic`, or an object with `mode` and perhaps `max_age` in seconds";
+    #[derive(Deserialize)]
+    #[serde(deny_unknown_fields)]
+    struct Written {
+        mode: String,
+        max_age: Option<u64>,
+        #[serde(default)]
+        coalesce: bool,
+    }
+    let text = text.trim();
+    let written = match text.starts_with('{') {
+        true => serde_json::from_str::<Written>(text).map_err(|_| WHY)?,
+        false => Written { mode: text.to_owned(), max_age: None, coalesce: false },
+    };
+    let mode = match written.mode.as_str() {
+        "simple" => CacheMode::Simple,
+        "semantic" => CacheMode::Semantic,
+        _ => return Err(WHY),
+    };
+    if written.max_age == Some(0) {
+        return Err(WHY);
+    }
+    Ok(Cache { mode, max_age_seconds: written.max_age, coalesces: written.coalesce })
+}
+
+pub fn parse_namespace(text: &str) -> Result<Box<str>, &'static str> {
+    match text.trim() {
+        "" => Err("must not be empty"),
+        long if long.len() > LONGEST_NAMESPACE => Err("must not be longer than 512 bytes"),
+        name => Ok(name.into()),
+    }
+}
+
+pub const fn mode_name(mode: CacheMode) -> &'static str {
+    match mode {
+        CacheMode::Simple => "simple",
+        CacheMode::Semantic => "semantic",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const FACTS: CacheFacts = CacheFacts { is_untracked: false, is_metrics_only: false, is_repeatable: true };
+
+    fn cache(mode: CacheMode, max_age_seconds: Option<u64>) -> Cache {
+        Cache { mode, max_age_seconds, coalesces: false }
+    }
+
+    #[test]
+    fn a_header_is_a_mode_or_an_object() {
+        let simple = |age| Ok(cache(CacheMode::Simple, age));
+        for (text, expected) in [
+            ("simple", simple(None)),
+            (" simple ", simple(None)),
+            ("semantic", Ok(cache(CacheMode::Semantic, None))),
+            (r#"{"mode":"simple","max_age":90}"#, simple(Some(90))),
+            (r#"{"mode":"simple","coalesce":true}"#, Ok(Cache { coalesces: true, ..cache(CacheMode::Simple, None) })),
+            ("", Err(())),
+            ("Simple", Err(())),
+            ("true", Err(())),
+            ("{}", Err(())),
+            (r#"{"mode":"simple","max_age":0}"#, Err(())),
+            (r#"{"mode":"simple","max_age":-1}"#, Err(())),
+            (r#"{"mode":"simple","ttl":1}"#, Err(())),
+            (r#"{"mode":"#, Err(())),
+        ] {
+            assert_eq!(parse_cache(text).map_err(drop), expected, "{text}");
+        }
+        assert!(parse_namespace(" ").is_err() && parse_namespace(&"x".repeat(513)).is_err());
+        assert_eq!(&*parse_namespace(" a b ").unwrap(), "a b");
+    }
+
+    #[test]
+    fn headers_win_over_the_config_and_ages_are_bounded() {
+        let config = cache(CacheMode::Simple, Some(3_600));
+        let header = CacheHeaders { cache: Some(cache(CacheMode::Semantic, None)), ..CacheHeaders::default() };
+        let refresh = CacheHeaders { is_refresh: true, ..CacheHeaders::default() };
+        let seconds = |caching: Option<Caching>| caching.map(|caching| caching.max_age.as_secs());
+        assert_eq!(seconds(caching(Some(config), None, FACTS)), Some(3_600));
+        let found = caching(Some(config), Some(&header), FACTS).unwrap();
+        assert_eq!((found.mode, found.max_age.as_secs()), (CacheMode::Semantic, USUAL_AGE));
+        for (asked, taken) in [(1, 60), (60, 60), (u64::MAX, LONGEST_AGE)] {
+            assert_eq!(seconds(caching(Some(cache(CacheMode::Simple, Some(asked))), None, FACTS)), Some(taken));
+        }
+        assert_eq!(caching(None, Some(&refresh), FACTS), None, "a refresh alone switches nothing on");
+        assert!(caching(Some(config), Some(&refresh), FACTS).unwrap().is_refresh);
+    }
+
+    #[test]
+    fn what_must_not_be_kept_is_not() {
+        let config = Some(cache(CacheMode::Simple, None));
+        let header = CacheHeaders { cache: config, ..CacheHeaders::default() };
+        for facts in [CacheFacts { is_untracked: true, ..FACTS }, CacheFacts { is_repeatable: false, ..FACTS }] {
+            assert_eq!(caching(config, Some(&header), facts), None, "{facts:?}");
+        }
+        let private = CacheFacts { is_metrics_only: true, ..FACTS };
+        assert_eq!(caching(None, Some(&header), private), None, "a caller's word is not the workspace's");
+        assert!(caching(config, None, private).is_some());
+    }
+}

@@ -1,0 +1,300 @@
+//! Gathers an answer while it is delivered, and keeps it once it has come to its end. It is told of the same bytes as the
+//! log, decides nothing about the answer, and is dropped where the answer must not be kept: an error, a cut stream, a
+//! client that left before the provider was done.
+//!
+//! Streams are assembled from what the provider sent, so that what is kept of them is what a plain answer would have been.
+
+use super::entry::{CacheKey, Entry, Tags};
+use super::flight::Flight;
+use super::store::{Cache, now_ms};
+use crate::codecs::{AnswerOptions, Codec, StreamReader, WireEvent};
+use crate::conversation::{Answer, Assembler, WireFormat};
+use crate::journal::usage::rough_tokens;
+use crate::request::json;
+use crate::request::sse;
+use bytes::Bytes;
+use http::{HeaderMap, HeaderValue, header};
+use memchr::memmem;
+use parking_lot::Mutex;
+use shared::id::OrganisationId;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// What may be kept of an answer that is about to leave.
+#[derive(Debug, Clone)]
+pub enum KeptBody {
+    /// What the client gets.
+    Passed,
+    /// The client gets more than its answer.
+    Instead(Bytes),
+    Nothing,
+}
+
+/// In which formats an answer comes and goes. None where it is no conversation.
+pub struct AnswerForm {
+    pub client: Option<&'static dyn Codec>,
+    /// Another than the client's where the call is translated.
+    pub provider: Option<&'static dyn Codec>,
+    pub options: AnswerOptions<'static>,
+}
+
+/// What is known of an answer before it comes.
+pub struct KeptAs {
+    pub organisation: OrganisationId,
+    pub key: CacheKey,
+    pub tags: Tags,
+    pub max_age: Duration,
+    pub form: AnswerForm,
+    /// The request, for answers that do not say what they used.
+    pub asked: Bytes,
+}
+
+pub struct Keeper {
+    cache: Arc<Cache>,
+    kept: KeptAs,
+    /// Others wait for it.
+    flight: Option<Flight>,
+    content_type: String,
+    gathered: Gathered,
+    instead: Option<Bytes>,
+    usage: Vec<String>,
+    model: Option<String>,
+    service_tier: Option<String>,
+}
+
+enum Gathered {
+    Nothing,
+    /// In the pieces that it came in, and how long they are together.
+    Plain(Vec<Bytes>, usize),
+    Stream(Box<Assembly>),
+    /// It cannot be kept any more.
+    Spoilt,
+}
+
+/// A stream on its way to a whole answer.
+struct Assembly {
+    /// Never locked: it makes a reader part of what threads may share.
+    reader: Mutex<Box<dyn StreamReader>>,
+    assembler: Assembler,
+    /// Bytes of events so far.
+    length: usize,
+    /// Of a format whose last event repeats the answer.
+    repeated: Option<Bytes>,
+}
+
+/// A stream takes many times the bytes of its text.
+const MOST_EVENTS: usize = 64;
+/// Cookies of the networks in front of providers: they say nothing of who asked.
+const COOKIES_OF_NETWORKS: &[&[u8]] = &[b"__cf_bm=", b"_cfuvid=", b"__cflb=", b"AWSALB", b"GCLB="];
+
+impl Keeper {
+    pub fn new(cache: Arc<Cache>, kept: KeptAs, flight: Option<Flight>) -> Self {
+        Self {
+            cache,
+            kept,
+            flight,
+            content_type: String::new(),
+            gathered: Gathered::Nothing,
+            instead: None,
+            usage: Vec::new(),
+            model: None,
+            service_tier: None,
+        }
+    }
+
+    /// The client gets this head. Whether what follows may be kept.
+    pub fn begins(&mut self, status: u16, head: &HeaderMap) -> bool {
+        let Some(kind) = head.get(header::CONTENT_TYPE).and_then(|kind| kind.to_str().ok()) else { return false };
+        let is_encoded = head.get(header::CONTENT_ENCODING).is_some_and(|encoding| encoding != "identity");
+        if status != 200 || is_encoded || is_personal(head) {
+            return false;
+        }
+        self.gathered = match (kind.starts_with("text/event-stream"), self.kept.form.provider) {
+            (false, _) => Gathered::Plain(Vec::new(), 0),
+            (true, None) => return false,
+            (true, Some(codec)) => Gathered::Stream(Box::new(Assembly::new(codec))),
+        };
+        self.content_type = match &self.gathered {
+            Gathered::Stream(_) => "application/json".to_owned(),
+            _ => kind.to_owned(),
+        };
+        true
+    }
+
+    /// A piece of a plain answer.
+    pub fn plain(&mut self, piece: &Bytes) {
+        let Gathered::Plain(pieces, length) = &mut self.gathered else { return };
+        *length += piece.len();
+        match *length > self.cache.largest_entry() {
+            true => self.gathered = Gathered::Spoilt,
+            false => pieces.push(piece.clone()),
+        }
+    }
+
+    /// In place of what the client gets.
+    pub fn take_instead(&mut self, body: Bytes) {
+        self.instead = Some(body);
+    }
+
+    /// A whole answer that was changed: what the provider sent, and what the client gets, which may be a stream.
+    pub fn changed(&mut self, read: &Bytes, passed: &Bytes) {
+        let whole = match (&self.gathered, self.instead.take()) {
+            (Gathered::Plain(..), None) => Some(passed.clone()),
+            (Gathered::Plain(..), instead) => instead,
+            (Gathered::Stream(_), _) => {
+                let answer = self.kept.form.provider.and_then(|codec| codec.read_answer(read).ok());
+                answer.and_then(|answer| self.written(&answer))
+            }
+            (Gathered::Nothing | Gathered::Spoilt, _) => None,
+        };
+        self.gathered = match whole {
+            Some(whole) if whole.len() <= self.cache.largest_entry() => Gathered::Plain(vec![whole], 0),
+            _ => Gathered::Spoilt,
+        };
+    }
+
+    /// Whole events of a stream, as the provider sent them.
+    pub fn events(&mut self, whole: &[u8]) {
+        let Gathered::Stream(assembly) = &mut self.gathered else { return };
+        let most = self.cache.largest_entry().saturating_mul(MOST_EVENTS);
+        if assembly.push(whole, most).is_none() {
+            self.gathered = Gathered::Spoilt;
+        }
+    }
+
+    /// What the answer said that it used.
+    pub fn learns(&mut self, usage: &[String], model: Option<&str>, service_tier: Option<&str>) {
+        self.usage = usage.to_vec();
+        self.model = model.map(str::to_owned);
+        self.service_tier = service_tier.map(str::to_owned);
+    }
+
+    /// The whole answer has come.
+    pub fn keep(mut self) {
+        let body = match std::mem::replace(&mut self.gathered, Gathered::Spoilt) {
+            // Of its own size: pieces are parts of larger buffers.
+            Gathered::Plain(pieces, _) => Some(Bytes::from(pieces.concat())),
+            Gathered::Stream(assembly) => match assembly.finish(self.kept.form.client) {
+                Some(Whole::Answer(answer)) => self.written(&answer),
+                Some(Whole::Body(body)) => Some(body),
+                None => None,
+            },
+            Gathered::Nothing | Gathered::Spoilt => None,
+        };
+        let Some(body) = body.filter(|body| self.is_whole(body)) else { return };
+        let now = now_ms();
+        let age = i64::try_from(self.kept.max_age.as_millis()).unwrap_or(i64::MAX);
+        let is_told = !self.usage.is_empty() || self.kept.form.client.is_none();
+        let entry = Entry {
+            stored_at_ms: now,
+            expires_at_ms: now.saturating_add(age),
+            tags: self.kept.tags,
+            content_type: self.content_type,
+            estimate: (!is_told).then(|| (rough_tokens(&self.kept.asked), rough_tokens(&body))),
+            body,
+            usage: self.usage,
+            model: self.model,
+            service_tier: self.service_tier,
+        };
+        let shared = self.flight.as_ref().map(|_| Arc::new(entry.clone()));
+        self.cache.store(self.kept.organisation, self.kept.key, entry);
+        if let (Some(flight), Some(entry)) = (self.flight, shared) {
+            flight.land(entry);
+        }
+    }
+
+    fn written(&self, answer: &Answer) -> Option<Bytes> {
+        let client = self.kept.form.client?;
+        let mut out = Vec::new();
+        client.write_answer(answer, &self.kept.form.options, &mut out);
+        out.shrink_to_fit();
+        Some(Bytes::from(out))
+    }
+
+    /// Whether it is all of an answer. JSON was looked at before it left, unless it is large.
+    fn is_whole(&self, body: &[u8]) -> bool {
+        const LOOKED_AT: usize = 256 << 10;
+        let is_json = self.content_type.starts_with("application/json");
+        if body.is_empty() || (is_json && body.len() > LOOKED_AT && json::check(body).is_err()) {
+            return false;
+        }
+        // One that is worked on in the background is no answer yet.
+        let is_response = self.kept.form.client.is_some_and(|codec| codec.format() == WireFormat::Responses);
+        !is_response || field(body, "status").is_some_and(|status| matches!(status, "\"completed\"" | "\"incomplete\""))
+    }
+}
+
+enum Whole {
+    Answer(Answer),
+    Body(Bytes),
+}
+
+impl Assembly {
+    fn new(codec: &'static dyn Codec) -> Self {
+        Self { reader: Mutex::new(codec.stream_reader()), assembler: Assembler::default(), length: 0, repeated: None }
+    }
+
+    /// None once it can no longer be assembled.
+    fn push(&mut self, whole: &[u8], most: usize) -> Option<()> {
+        self.length = self.length.saturating_add(whole.len());
+        if self.length > most {
+            return None;
+        }
+        let whole = sse::with_blank_line(Bytes::copy_from_slice(whole));
+        let mut deltas = Vec::new();
+        for event in sse::events(&whole) {
+            self.reader
+                .get_mut()
+                .push(&WireEvent { name: event.name.as_deref(), data: &event.data }, &mut deltas)
+                .ok()?;
+            if let Some(response) = repeated(&event.data) {
+                self.repeated = Some(response);
+            }
+        }
+        deltas.into_iter().try_for_each(|delta| self.assembler.push(delta).ok())
+    }
+
+    fn finish(mut self, client: Option<&'static dyn Codec>) -> Option<Whole> {
+        let mut deltas = Vec::new();
+        self.reader.get_mut().finish(&mut deltas).ok()?;
+        deltas.into_iter().try_for_each(|delta| self.assembler.push(delta).ok())?;
+        let answer = self.assembler.finish().ok()?;
+        let is_finished = !answer.choices.is_empty() && answer.choices.iter().all(|choice| choice.finish.is_some());
+        if !is_finished {
+            return None;
+        }
+        let is_response = client.is_some_and(|codec| codec.format() == WireFormat::Responses);
+        match self.repeated.filter(|_| is_response) {
+            Some(body) => Some(Whole::Body(body)),
+            None => Some(Whole::Answer(answer)),
+        }
+    }
+}
+
+/// The last event of a stream of responses repeats all of it, in words that are the provider's own.
+fn repeated(data: &[u8]) -> Option<Bytes> {
+    let beginning = &data[..data.len().min(128)];
+    let is_last = [&b"\"response.completed\""[..], b"\"response.incomplete\""]
+        .iter()
+        .any(|word| memmem::find(beginning, word).is_some());
+    let response = if is_last { field(data, "response") } else { None };
+    response.map(|response| Bytes::copy_from_slice(response.as_bytes()))
+}
+
+/// A field of the outermost object, as it is written.
+fn field<'b>(body: &'b [u8], name: &str) -> Option<&'b str> {
+    let members = json::members(body).ok()?;
+    members.into_iter().rev().find(|member| member.name().is_some_and(|own| own == name)).map(|member| member.value)
+}
+
+/// Whether an answer has headers for the one who asked. Cookies of networks are everybody's.
+fn is_personal(head: &HeaderMap) -> bool {
+    let is_of_network = |cookie: &HeaderValue| {
+        let cookie = cookie.as_bytes().trim_ascii_start();
+        COOKIES_OF_NETWORKS.iter().any(|name| cookie.starts_with(name))
+    };
+    head.contains_key("set-cookie2") || head.get_all(header::SET_COOKIE).iter().any(|cookie| !is_of_network(cookie))
+}
+
+#[cfg(test)]
+mod tests;

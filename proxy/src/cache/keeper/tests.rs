@@ -1,0 +1,162 @@
+use super::*;
+use crate::cache::store::Found;
+use crate::codecs;
+use http::HeaderName;
+use serde_json::{Value, json};
+use uuid::Uuid;
+
+fn key() -> CacheKey {
+    CacheKey { workspace: Uuid::from_u128(1), digest: [1; 32] }
+}
+
+fn organisation() -> OrganisationId {
+    Uuid::from_u128(9).into()
+}
+
+fn options() -> AnswerOptions<'static> {
+    AnswerOptions {
+        is_strict: false,
+        id: "made".into(),
+        created: 1,
+        model: "m".into(),
+        provider: "".into(),
+        include_usage: false,
+        request: None,
+    }
+}
+
+fn keeper(cache: &Arc<Cache>, format: Option<WireFormat>) -> Keeper {
+    let codec = format.and_then(codecs::by_format);
+    let kept = KeptAs {
+        organisation: organisation(),
+        key: key(),
+        tags: Tags::default(),
+        max_age: Duration::from_secs(60),
+        form: AnswerForm { client: codec, provider: codec, options: options() },
+        asked: Bytes::new(),
+    };
+    Keeper::new(cache.clone(), kept, None)
+}
+
+fn head(pairs: &[(&'static str, &'static str)]) -> HeaderMap {
+    let pair =
+        |(name, value): &(&'static str, &'static str)| (HeaderName::from_static(name), HeaderValue::from_static(value));
+    pairs.iter().map(pair).collect()
+}
+
+async fn kept(cache: &Cache) -> Option<Arc<Entry>> {
+    match cache.find(organisation(), &key()).await {
+        Found::Entry(entry) => Some(entry),
+        Found::Absent | Found::Away => None,
+    }
+}
+
+fn chunk(delta: Value, finish: Option<&str>) -> String {
+    let choice = json!({ "index": 0, "delta": delta, "finish_reason": finish });
+    let chunk =
+        json!({ "id": "c-1", "object": "chat.completion.chunk", "created": 7, "model": "m", "choices": [choice] });
+    format!("data: {chunk}\n\n")
+}
+
+/// What is kept of these events, each told by itself; `is_over` when the stream came to its end.
+async fn of_stream(format: WireFormat, events: &[String], is_over: bool) -> Option<Arc<Entry>> {
+    let cache = Arc::new(Cache::new(1 << 20));
+    let mut keeper = keeper(&cache, Some(format));
+    assert!(keeper.begins(200, &head(&[("content-type", "text/event-stream; charset=utf-8")])));
+    events.iter().for_each(|event| keeper.events(event.as_bytes()));
+    if is_over {
+        keeper.keep();
+    }
+    kept(&cache).await
+}
+
+#[tokio::test]
+async fn a_stream_is_kept_as_the_plain_answer_that_it_would_have_been() {
+    let usage = json!({ "prompt_tokens": 3, "completion_tokens": 2, "total_tokens": 5 });
+    let last = json!({ "id": "c-1", "object": "chat.completion.chunk", "created": 7, "model": "m", "choices": [],
+        "usage": usage });
+    let events = [
+        chunk(json!({ "role": "assistant", "content": "" }), None),
+        chunk(json!({ "content": "Hé" }), None),
+        chunk(json!({ "content": "llo" }), None),
+        chunk(json!({}), Some("stop")),
+        format!("data: {last}\n\n"),
+        "data: [DONE]\n\n".to_owned(),
+    ];
+    let entry = of_stream(WireFormat::Chat, &events, true).await.unwrap();
+    let body: Value = serde_json::from_slice(&entry.body).unwrap();
+    assert_eq!((&body["id"], &body["created"], &body["object"]), (&json!("c-1"), &json!(7), &json!("chat.completion")));
+    assert_eq!(body["choices"][0]["message"]["content"], "Héllo");
+    assert_eq!(body["choices"][0]["finish_reason"], "stop");
+    assert_eq!(body["usage"]["total_tokens"], 5, "{body}");
+    assert_eq!(body.get("provider"), None);
+    assert_eq!(entry.content_type, "application/json");
+    assert_eq!(of_stream(WireFormat::Chat, &events, false).await, None, "one that has not ended");
+    assert_eq!(of_stream(WireFormat::Chat, &events[..3], true).await, None, "one without a reason for its end");
+    let error = "data: {\"error\":{\"message\":\"m\"}}\n\n".to_owned();
+    assert_eq!(of_stream(WireFormat::Chat, &[events[0].clone(), error], true).await, None);
+}
+
+#[tokio::test]
+async fn a_stream_of_responses_is_kept_as_its_last_event_says_it() {
+    let response = json!({ "id": "resp_1", "object": "response", "status": "completed", "created_at": 7, "model": "m",
+        "output": [{ "type": "message", "id": "msg_own", "role": "assistant", "status": "completed",
+            "content": [{ "type": "output_text", "text": "Hi", "annotations": [] }] }], "odd": { "kept": true } });
+    let created = json!({ "type": "response.created", "response": { "id": "resp_1", "status": "in_progress",
+        "output": [] } });
+    let completed = json!({ "type": "response.completed", "response": response });
+    let events =
+        [created, completed].map(|event| format!("event: {}\ndata: {event}\n\n", event["type"].as_str().unwrap()));
+    let entry = of_stream(WireFormat::Responses, &events, true).await;
+    let body: Option<Value> = entry.map(|entry| serde_json::from_slice(&entry.body).unwrap());
+    assert_eq!(body, Some(response));
+}
+
+async fn of_plain(format: Option<WireFormat>, status: u16, more: &[(&'static str, &'static str)], body: &str) -> bool {
+    let cache = Arc::new(Cache::new(1 << 20));
+    let mut keeper = keeper(&cache, format);
+    let mut all = vec![("content-type", "application/json")];
+    all.extend(more);
+    if keeper.begins(status, &head(&all)) {
+        keeper.plain(&Bytes::copy_from_slice(body.as_bytes()));
+        keeper.keep();
+    }
+    kept(&cache).await.is_some()
+}
+
+#[tokio::test]
+async fn what_is_no_common_answer_is_not_kept() {
+    let large = "x".repeat(1 << 20);
+    for (status, headers, body, is_kept) in [
+        (200, &[][..], "{}", true),
+        (201, &[], "{}", false),
+        (246, &[], "{}", false),
+        (500, &[], "{}", false),
+        (200, &[], "", false),
+        (200, &[], large.as_str(), false),
+        (200, &[("set-cookie", "session=1")], "{}", false),
+        (200, &[("set-cookie", "__cf_bm=1; path=/")], "{}", true),
+        (200, &[("content-encoding", "gzip")], "{}", false),
+    ] {
+        assert_eq!(of_plain(None, status, headers, body).await, is_kept, "{status} {headers:?}");
+    }
+    for (status, is_kept) in [("completed", true), ("incomplete", true), ("queued", false), ("in_progress", false)] {
+        let body = json!({ "id": "r", "status": status, "output": [] }).to_string();
+        assert_eq!(of_plain(Some(WireFormat::Responses), 200, &[], &body).await, is_kept, "{status}");
+    }
+}
+
+#[tokio::test]
+async fn what_it_used_is_kept_with_it_or_guessed() {
+    for (usage, estimate) in [(vec!["{\"total_tokens\":5}".to_owned()], false), (vec![], true)] {
+        let cache = Arc::new(Cache::new(1 << 20));
+        let mut keeper = keeper(&cache, Some(WireFormat::Chat));
+        assert!(keeper.begins(200, &head(&[("content-type", "application/json")])));
+        keeper.plain(&Bytes::from_static(br#"{"choices":[{"message":{"content":"some words of an answer"}}]}"#));
+        keeper.learns(&usage, Some("m-1"), None);
+        keeper.keep();
+        let entry = kept(&cache).await.unwrap();
+        assert_eq!((&entry.usage, entry.model.as_deref()), (&usage, Some("m-1")));
+        assert_eq!(entry.estimate.is_some(), estimate);
+    }
+}

@@ -1,0 +1,135 @@
+//! What makes two requests equal: what the provider would be sent, and whose request it is.
+//!
+//! The key is a SHA-256 over the endpoint, where the request would go, its body in one spelling, and what keeps it apart: a
+//! namespace, or metadata and the headers that go along. Keys of objects are sorted and blanks left out; texts and numbers
+//! stay as they are written, so that bodies which differ in anything else never meet. No credential is part of it.
+
+mod canonical;
+
+use super::entry::{CacheKey, Tags};
+use canonical::canonical;
+use serde_json::{Map, Value};
+use sha2::{Digest as _, Sha256};
+use shared::model::purge_tag;
+use uuid::Uuid;
+
+/// Fields that say how an answer is delivered, and not which one it is.
+const OF_DELIVERY: &[&str] = &["stream", "stream_options"];
+
+/// Raised when keys are made of something else, so that processes of two versions do not meet in a shared store.
+const VERSION: &[u8] = b"v1";
+
+/// Everything that decides which answer a request gets.
+#[derive(Debug, Clone, Copy)]
+pub struct KeyInputs<'k> {
+    pub workspace: Uuid,
+    /// The route, which is also the form of the answer.
+    pub endpoint: &'k str,
+    pub provider: &'k str,
+    /// Address and path of the target.
+    pub address: [&'k str; 2],
+    /// As the target is asked for it: some have it in their path alone.
+    pub model: Option<&'k str>,
+    /// What fills other places of the path.
+    pub placed: &'k [(String, String)],
+    pub query: Option<&'k str>,
+    /// As the provider would be sent it.
+    pub body: &'k [u8],
+    /// The client's own, where its answer repeats it.
+    pub asked: Option<&'k [u8]>,
+    /// Answers of translated calls depend on it.
+    pub is_strict: bool,
+    /// Which hooks the answer has passed.
+    pub hooks: &'k [u8],
+    pub partition: Partition<'k>,
+}
+
+/// What keeps requests apart that are otherwise equal.
+#[derive(Debug, Clone, Copy)]
+pub enum Partition<'k> {
+    /// Its text alone.
+    Namespace(&'k str),
+    Request {
+        metadata: &'k Map<String, Value>,
+        /// The workspace's handle on the provider.
+        target: Option<&'k str>,
+        /// Of those that go to the provider.
+        headers: &'k [(&'k str, &'k [u8])],
+    },
+}
+
+/// None of a body that has no one spelling: it is nested too deep.
+pub fn key(inputs: &KeyInputs<'_>) -> Option<CacheKey> {
+    let mut parts = Parts(Sha256::new());
+    parts.add(VERSION);
+    parts.add(inputs.endpoint.as_bytes());
+    parts.add(inputs.provider.as_bytes());
+    inputs.address.iter().for_each(|part| parts.add(part.as_bytes()));
+    parts.optional(inputs.model.map(str::as_bytes));
+    parts.count(inputs.placed.len());
+    for (name, value) in inputs.placed {
+        parts.add(name.as_bytes());
+        parts.add(value.as_bytes());
+    }
+    parts.optional(inputs.query.map(str::as_bytes));
+    parts.add(&canonical(inputs.body, OF_DELIVERY)?);
+    match inputs.asked {
+        Some(asked) => parts.optional(Some(&canonical(asked, OF_DELIVERY)?)),
+        None => parts.optional(None),
+    }
+    parts.add(&[u8::from(inputs.is_strict)]);
+    parts.add(inputs.hooks);
+    match inputs.partition {
+        Partition::Namespace(name) => {
+            parts.add(b"namespace");
+            parts.add(name.as_bytes());
+        }
+        Partition::Request { metadata, target, headers } => {
+            parts.add(b"request");
+            parts.add(&canonical(&serde_json::to_vec(metadata).ok()?, &[])?);
+            parts.optional(target.map(str::as_bytes));
+            parts.count(headers.len());
+            for (name, value) in headers {
+                parts.add(name.as_bytes());
+                parts.add(value);
+            }
+        }
+    }
+    Some(CacheKey { workspace: inputs.workspace, digest: parts.0.finalize().into() })
+}
+
+impl Tags {
+    pub fn new(namespace: Option<&str>, config: Option<Uuid>, metadata: &Map<String, Value>) -> Self {
+        // Whoever erases a person writes numbers as text too.
+        let user = match metadata.get("_user") {
+            Some(Value::String(name)) => Some(purge_tag(name)),
+            Some(name @ (Value::Number(_) | Value::Bool(_))) => Some(purge_tag(&name.to_string())),
+            _ => None,
+        };
+        Self { namespace: namespace.map(purge_tag), config, user }
+    }
+}
+
+/// Each part with its length before it, so that no two lists of parts are the same bytes.
+struct Parts(Sha256);
+
+impl Parts {
+    fn add(&mut self, bytes: &[u8]) {
+        self.count(bytes.len());
+        self.0.update(bytes);
+    }
+
+    fn optional(&mut self, bytes: Option<&[u8]>) {
+        self.0.update([u8::from(bytes.is_some())]);
+        if let Some(bytes) = bytes {
+            self.add(bytes);
+        }
+    }
+
+    fn count(&mut self, count: usize) {
+        self.0.update((count as u64).to_le_bytes());
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,121 @@
+//! Where answers are kept and found: memory in front, and behind it what else a deployment has. The walk knows this
+//! type alone, so that another store changes nothing of it.
+
+use super::entry::{CacheKey, Entry};
+use super::flight::{Boarding, Flights};
+use super::memory::Memory;
+use super::purges::Purges;
+use super::remote::{Remote, RemoteStore};
+use shared::id::OrganisationId;
+use std::sync::Arc;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use uuid::Uuid;
+
+/// What a store says of a key.
+#[derive(Debug, Clone)]
+pub enum Found {
+    Entry(Arc<Entry>),
+    Absent,
+    /// A store could not be asked in time. For the request it is a miss.
+    Away,
+}
+
+pub struct Cache {
+    memory: Memory,
+    flights: Arc<Flights>,
+    /// Shared with other replicas.
+    remote: Option<Arc<RemoteStore>>,
+    purges: Option<Purges>,
+}
+
+impl Cache {
+    pub fn new(max_bytes: usize) -> Self {
+        Self { memory: Memory::new(max_bytes), flights: Arc::default(), remote: None, purges: None }
+    }
+
+    /// The same with what lies behind memory, and with what tells which entries count no more.
+    pub fn backed_by(self, remote: Option<Arc<RemoteStore>>, purges: Purges) -> Self {
+        Self { remote, purges: Some(purges), ..self }
+    }
+
+    /// What must be run for it, if there is one.
+    pub fn remote(&self) -> Option<&Arc<RemoteStore>> {
+        self.remote.as_ref()
+    }
+
+    pub async fn find(&self, organisation: OrganisationId, key: &CacheKey) -> Found {
+        let entry = self.memory.find(key, now_ms()).filter(|entry| self.counts(key.workspace, entry));
+        match (entry, &self.remote) {
+            (Some(entry), _) => Found::Entry(entry),
+            (None, None) => Found::Absent,
+            // Boxed, or its state would be part of every request's.
+            (None, Some(remote)) => Box::pin(self.find_behind(remote, organisation, key)).await,
+        }
+    }
+
+    async fn find_behind(&self, remote: &RemoteStore, organisation: OrganisationId, key: &CacheKey) -> Found {
+        let encoded = match remote.get(organisation.uuid(), key).await {
+            Remote::Found(encoded) => encoded,
+            Remote::Absent => return Found::Absent,
+            Remote::Away => return Found::Away,
+        };
+        let Some(entry) = Entry::decode(encoded) else {
+            remote.found_unreadable();
+            return Found::Absent;
+        };
+        if entry.is_expired(now_ms()) || !self.counts(key.workspace, &entry) {
+            return Found::Absent;
+        }
+        let entry = Arc::new(entry);
+        self.memory.store(*key, entry.clone(), now_ms());
+        Found::Entry(entry)
+    }
+
+    /// Whether it was not purged since.
+    fn counts(&self, workspace: Uuid, entry: &Entry) -> bool {
+        let is_purged = |purges: &Purges| purges.is_purged(workspace, &entry.tags, entry.stored_at_ms);
+        !self.purges.as_ref().is_some_and(is_purged)
+    }
+
+    pub fn store(&self, organisation: OrganisationId, key: CacheKey, entry: Entry) {
+        let now = now_ms();
+        if let Some(remote) = &self.remote {
+            let left = u64::try_from(entry.expires_at_ms.saturating_sub(now)).unwrap_or(0);
+            remote.put(organisation.uuid(), key, entry.encode(), Duration::from_millis(left));
+        }
+        self.memory.store(key, Arc::new(entry), now);
+    }
+
+    /// To ask for what is not there, or to wait for somebody who does.
+    pub fn board(&self, key: CacheKey) -> Boarding {
+        self.flights.board(key)
+    }
+
+    /// Beyond this many bytes an answer is not kept.
+    pub fn largest_entry(&self) -> usize {
+        self.memory.largest_entry()
+    }
+
+    pub fn memory(&self) -> &Memory {
+        &self.memory
+    }
+
+    /// Takes out what has expired or was purged, now and then. Apart from the threads that carry requests.
+    pub async fn run(&self) {
+        const EVERY: Duration = Duration::from_secs(30);
+        loop {
+            tokio::time::sleep(EVERY).await;
+            self.sweep();
+        }
+    }
+
+    fn sweep(&self) {
+        let now = now_ms();
+        self.memory.retain(|workspace, entry| !entry.is_expired(now) && self.counts(workspace, entry));
+    }
+}
+
+pub fn now_ms() -> i64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_millis());
+    i64::try_from(since).unwrap_or(i64::MAX)
+}

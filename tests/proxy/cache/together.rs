@@ -1,0 +1,53 @@
+//! Equal requests at the same time: where the config says so, one asks the provider and the others wait for it.
+
+use super::{ask, cache_status};
+use crate::journal::calls::{rows, text};
+use crate::routing::{asked, client, target};
+use futures::future::join_all;
+use harness::{Client, Stack, chat};
+use serde_json::json;
+
+fn coalescing(stack: &Stack) -> Client {
+    client(stack, &target(stack, json!({ "cache": { "mode": "simple", "coalesce": true } })))
+}
+
+#[tokio::test]
+async fn two_hundred_clients_are_one_call() {
+    const CLIENTS: usize = 200;
+    let stack = Stack::start().await;
+    let client = coalescing(&stack);
+    stack.mock.script(json!([{ "latency_ms": 500 }])).unwrap();
+    let body = chat("Stampede");
+    let answers = join_all((0..CLIENTS).map(|_| ask(&client, &body))).await;
+    assert_eq!(asked(&stack), 1);
+    let misses = answers.iter().filter(|answer| cache_status(answer) == "MISS").count();
+    assert_eq!(misses, 1);
+    assert!(answers.iter().all(|answer| answer.text() == answers[0].text()));
+    let rows = rows(&stack, CLIENTS).await;
+    let hits = rows.iter().filter(|row| text(row, "cache_status") == Some("HIT")).count();
+    assert_eq!(hits, CLIENTS - 1, "each has a log of its own");
+}
+
+#[tokio::test]
+async fn one_that_fails_frees_those_who_wait() {
+    let stack = Stack::start().await;
+    let client = coalescing(&stack);
+    stack.mock.script(json!([{ "status": 500, "latency_ms": 300 }])).unwrap();
+    let body = chat("Fails first");
+    let answers = join_all((0..4).map(|_| ask(&client, &body))).await;
+    let mut statuses: Vec<u16> = answers.iter().map(|answer| answer.status.as_u16()).collect();
+    statuses.sort_unstable();
+    assert_eq!(statuses, [200, 200, 200, 500]);
+    assert_eq!(asked(&stack), 4, "each went on by itself");
+}
+
+#[tokio::test]
+async fn without_the_wish_each_asks_for_itself() {
+    let stack = Stack::start().await;
+    let client = super::cached(&stack);
+    stack.mock.script(json!([{ "latency_ms": 300, "times": 3 }])).unwrap();
+    let body = chat("Apart");
+    let answers = join_all((0..3).map(|_| ask(&client, &body))).await;
+    assert!(answers.iter().all(|answer| cache_status(answer) == "MISS"));
+    assert_eq!(asked(&stack), 3);
+}
