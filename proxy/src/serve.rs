@@ -53,6 +53,7 @@ use proxy::runtime::background::Background;
 use proxy::runtime::settings::Settings;
 use proxy::signing::Signing;
 use proxy::snapshot::Snapshot;
+use proxy::walk::guards::RemoteCalls;
 use proxy::walk::{Admitter, Authenticator, BodyLimits, Engine, Guards, Planner, ProviderCalls, Recorder, Router};
 use shared::log_store::LogStore;
 use shared::prices::{FetchedPrices, PriceFetch, Sources};
@@ -264,6 +265,7 @@ fn engine(
         Sources::new(&settings.prices, &settings.log_store, providers.names(), Arc::new(Files(dialer.clone())))?;
     let secrets = Secrets::new(&settings.secrets, dialer.clone(), snapshot.clone(), sealer.clone());
     let signing = Signing::new(&settings.provider_login, dialer.clone());
+    let asker = RemoteCalls::new(dialer.clone(), snapshot.clone(), sealer.clone());
     let cache = cache(settings, &snapshot, &sealer, &metrics)
         .with_semantic(Semantic::open(&settings.semantic_cache, &settings.database, &dialer)?);
     Ok(Engine {
@@ -304,7 +306,8 @@ fn engine(
             first_byte: Duration::from_millis(settings.upstream.upstream_first_byte_timeout_ms),
             stream_idle: Duration::from_millis(settings.upstream.upstream_stream_idle_timeout_ms),
             has_policies: settings.features.policy_enabled,
-            guards: Guards::new(snapshot.clone(), metrics.guardrails.clone(), settings.features.guardrails_enabled),
+            guards: Guards::new(snapshot.clone(), metrics.guardrails.clone(), settings.features.guardrails_enabled)
+                .with_asker(Arc::new(asker)),
         },
         cache: Arc::new(cache),
         calls: ProviderCalls {
