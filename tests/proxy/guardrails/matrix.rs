@@ -163,7 +163,8 @@ impl Case {
 /// A prompt that is the text it is given, known to the proxy.
 async fn prompt(stack: &Stack) -> String {
     let content = json!([{ "role": "user", "content": "{{text}}" }]).to_string();
-    let body = json!({ "name": "Echo", "string": content, "parameters": { "model": "m" } });
+    let body =
+        json!({ "name": "Echo", "string": content, "virtual_key": "of-the-config", "parameters": { "model": "m" } });
     let made = stack.anonymous().with_key(&stack.home.workspace_key).post("/prompts", &body).await;
     assert_eq!(made.status, 200, "{}", made.text());
     let slug = made.json()["slug"].as_str().unwrap().to_owned();
