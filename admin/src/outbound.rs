@@ -77,7 +77,7 @@ impl Outbound {
             .header(header::HOST, origin.authority_value())
             .header(header::ACCEPT, "application/json")
             .header(header::USER_AGENT, "portcullis")
-            .body(Empty::<bytes::Bytes>::new())
+            .body(Empty::<Bytes>::new())
             .map_err(|_| "the request cannot be made".to_owned())?;
         let answer = sender.send_request(request).await.map_err(broken);
         let body = match answer {
@@ -129,7 +129,7 @@ impl Outbound {
         let (mut sender, connection) =
             hyper::client::conn::http1::handshake(TokioIo::new(stream)).await.map_err(broken)?;
         let connection = tokio::spawn(connection);
-        let mut request = Request::get(path.as_str()).body(Empty::<bytes::Bytes>::new());
+        let mut request = Request::get(path.as_str()).body(Empty::<Bytes>::new());
         if let Ok(request) = &mut request {
             *request.headers_mut() = headers.clone();
             request.headers_mut().insert(header::HOST, origin.authority_value().clone());

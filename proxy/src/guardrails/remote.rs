@@ -42,3 +42,6 @@ pub trait RemoteAsker: Send + Sync {
 pub fn has_remote(hooks: &[Arc<CompiledHook>]) -> bool {
     hooks.iter().flat_map(|hook| &hook.checks).any(|check| check.check.remote().is_some())
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,19 +1,20 @@
 //! Every way in which a guardrail can end, on every route that it reads: what the client gets, what the log keeps, what the trace is
 //! told and what is paid for.
 
-use crate::journal::calls::{rows, status, text};
+use crate::journal::calls::{status, text};
 use crate::routing::{asked, client, target};
 use harness::{Answer, Stack};
 use serde_json::{Value, json};
 use std::collections::HashMap;
 use tokio_postgres::Row;
 
-/// A route: its path, its body for a text, and where its answer says its own. A new one is one line.
+/// A route: its path, where `PROMPT` is one that says what it is given, and its body for a text. A new one is one line.
 const ROUTES: &[(&str, fn(&str) -> Value)] = &[
     ("/chat/completions", |text| json!({ "model": "m", "messages": [{ "role": "user", "content": text }] })),
     ("/completions", |text| json!({ "model": "m", "prompt": text })),
     ("/messages", |text| json!({ "model": "m", "max_tokens": 50, "messages": [{ "role": "user", "content": text }] })),
     ("/responses", |text| json!({ "model": "m", "input": text })),
+    ("/prompts/PROMPT/completions", |text| json!({ "variables": { "text": text } })),
 ];
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -104,7 +105,7 @@ impl Case {
         }
     }
 
-    async fn ask(self, stack: &Stack) -> Answer {
+    async fn ask(self, stack: &Stack, prompt: &str) -> Answer {
         let said = if self.end == End::Fail { "a forbidden word" } else { "a fine word" };
         let (path, body) = ROUTES[self.route];
         let mut body = body(if self.side == Side::Input { said } else { "Hello" });
@@ -114,7 +115,8 @@ impl Case {
         if self.side == Side::Output {
             stack.mock.script(json!([{ "reply": said }])).unwrap();
         }
-        client(stack, &self.config(stack)).with("x-gateway-trace-id", self.trace()).post(path, &body).await
+        let path = path.replace("PROMPT", prompt);
+        client(stack, &self.config(stack)).with("x-gateway-trace-id", self.trace()).post(&path, &body).await
     }
 
     fn check_answer(self, answer: &Answer) {
@@ -158,23 +160,43 @@ impl Case {
     }
 }
 
+/// A prompt that is the text it is given, known to the proxy.
+async fn prompt(stack: &Stack) -> String {
+    let content = json!([{ "role": "user", "content": "{{text}}" }]).to_string();
+    let body =
+        json!({ "name": "Echo", "string": content, "virtual_key": "of-the-config", "parameters": { "model": "m" } });
+    let made = stack.anonymous().with_key(&stack.home.workspace_key).post("/prompts", &body).await;
+    assert_eq!(made.status, 200, "{}", made.text());
+    let slug = made.json()["slug"].as_str().unwrap().to_owned();
+    let (path, client) = (format!("/prompts/{slug}/completions"), client(stack, &target(stack, json!({}))));
+    let sent = json!({ "variables": { "text": "Hello" } });
+    stack.until("the prompt is known", async || client.post(&path, &sent).await.status == 200).await;
+    stack.mock.reset();
+    slug
+}
+
 #[tokio::test]
 async fn every_end_of_a_guardrail_is_answered_logged_told_and_paid_as_contracted() {
     let stack = Stack::start().await;
+    let prompt = prompt(&stack).await;
     let cases = Case::all();
     let mut expected = 0;
     for case in &cases {
-        let answer = case.ask(&stack).await;
+        let answer = case.ask(&stack, &prompt).await;
         case.check_answer(&answer);
         expected += u64::from(!(case.side == Side::Input && case.is_denied()));
         assert_eq!(asked(&stack), expected, "{case:?}");
     }
-    let rows = rows(&stack, cases.len()).await;
+    let database = stack.database.client().await;
+    const ROWS: &str = "SELECT * FROM request_logs WHERE trace_id LIKE 'matrix-%'";
+    let found = async || database.query(ROWS, &[]).await.unwrap();
+    stack.until("every call is logged", async || found().await.len() >= cases.len()).await;
+    let rows = found().await;
+    assert_eq!(rows.len(), cases.len());
     let by_trace: HashMap<&str, &Row> = rows.iter().filter_map(|row| Some((text(row, "trace_id")?, row))).collect();
     for case in &cases {
         case.check_row(by_trace[case.trace().as_str()]);
     }
-    let database = stack.database.client().await;
     let feedback = database.query("SELECT trace_id, value FROM feedback", &[]).await.unwrap();
     let told: HashMap<String, i32> = feedback.iter().map(|row| (row.get("trace_id"), row.get("value"))).collect();
     for case in &cases {
