@@ -5,11 +5,7 @@ use super::admit::ReadBody;
 use super::call::{HeldAnswer, refused};
 use super::guard::GuardedTarget;
 use super::guards::GuardSet;
-<<<<<<< HEAD
 use super::look_up::cache_headers;
-=======
-use super::look_up;
->>>>>>> lead
 use super::translate::{KeptTranslation, memory_to_translate};
 use super::{Engine, EngineRequest, KnownRequest, NextStep};
 use crate::answer::Ended;
@@ -66,8 +62,6 @@ impl Engine {
             first: None,
             form: None,
             native: None,
-            cache: look_up::cache_headers(headers)?,
-            is_untracked: !headers.is_debug(),
             prompt: Some(Box::new(PromptCall { reference, run: None, sent: Bytes::new() })),
         })))
     }
