@@ -5,7 +5,7 @@ use super::admit::ReadBody;
 use super::call::{HeldAnswer, refused};
 use super::guard::GuardedTarget;
 use super::guards::GuardSet;
-use super::look_up;
+use super::look_up::cache_headers;
 use super::translate::{KeptTranslation, memory_to_translate};
 use super::{Engine, EngineRequest, KnownRequest, NextStep};
 use crate::answer::Ended;
@@ -57,11 +57,11 @@ impl Engine {
             meant: ProviderHeaders::from_headers(headers),
             is_strict: headers.is_strict(),
             retry: wished_retry(headers)?,
+            cache: cache_headers(headers)?,
+            is_untracked: !headers.is_debug(),
             first: None,
             form: None,
             native: None,
-            cache: look_up::cache_headers(headers)?,
-            is_untracked: !headers.is_debug(),
             prompt: Some(Box::new(PromptCall { reference, run: None, sent: Bytes::new() })),
         })))
     }
