@@ -14,7 +14,7 @@ ARGS ?=
 # What `make prove` runs, one after the other; each is also a target: make prove-upload.
 PROOFS := upload streams disconnect disconnect-tokens outage propagation handover rotation catalogue prompts brownout crash journal ingest logs exports storm groups tail hostile patterns
 
-.PHONY: help run build dist test test-clients test-openapi test-deploy prove prove-openapi prove-docs prove-differential prove-credentials prove-limits-simulation $(PROOFS:%=prove-%) build-proofs bench-faults lint fmt fuzz bench setup setup-test setup-bench
+.PHONY: help run build dist test test-clients test-openapi test-deploy prove prove-openapi prove-docs prove-differential prove-credentials prove-limits-simulation $(PROOFS:%=prove-%) build-proofs bench-faults lint fmt fuzz bench setup setup-test setup-bench setup-embedder
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 22
@@ -65,8 +65,11 @@ fuzz: setup ## arbitrary bytes into every reader of foreign ones, each for a min
 setup: ## install what building and running need, or say what to type
 	@.ci/setup run
 
-setup-test:
+setup-test: setup-embedder
 	@.ci/setup run test
+
+setup-embedder: ## fetch static embeddings for the semantic cache, into .run/embedder
+	@.ci/embedder .run/embedder
 
 setup-bench:
 	@.ci/setup run bench

@@ -43,11 +43,13 @@ pub struct Options {
     pub folder: PathBuf,
     pub purpose: Purpose,
     pub tls: Option<Tls>,
+    /// From the wheel although there is one on this machine: it has pgvector.
+    pub is_fetched: bool,
 }
 
 impl Options {
     pub fn new(folder: impl Into<PathBuf>, purpose: Purpose) -> Self {
-        Self { folder: folder.into(), purpose, tls: None }
+        Self { folder: folder.into(), purpose, tls: None, is_fetched: false }
     }
 }
 
@@ -157,7 +159,7 @@ impl Server {
         let home = account.home(&options.folder)?;
         let lock = File::create(home.join("lock"))?;
         lock.lock().context("cannot lock the server's folder")?;
-        let binaries = Binaries::find(&home, &home.join("data"), &account)?;
+        let binaries = Binaries::find(&home, &home.join("data"), &account, options.is_fetched)?;
         let port = fs::read_to_string(home.join("port")).ok().and_then(|text| text.trim().parse().ok()).unwrap_or(0);
         let mut server = Self { account, binaries, home, port, password: String::new(), stops_on_drop: false };
         server.password = server.remembered_password()?;

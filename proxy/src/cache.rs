@@ -10,6 +10,7 @@
 //! - `flight`: equal requests that wait for one call
 //! - `keeper`: gathers an answer while it is delivered
 //! - `replay`: a kept answer as the client of this request wants it: whole, or as a stream
+//! - `semantic`: requests that ask the same in other words
 
 pub mod eligible;
 pub mod entry;
@@ -20,6 +21,7 @@ pub mod memory;
 pub mod purges;
 pub mod remote;
 pub mod replay;
+pub mod semantic;
 pub mod store;
 
 pub use eligible::{CacheFacts, CacheHeaders, Caching};
@@ -28,4 +30,5 @@ pub use flight::{Boarding, Flight};
 pub use keeper::{AnswerForm, Keeper, KeptAs, KeptBody};
 pub use purges::Purges;
 pub use remote::{Remote, RemoteMeters, RemoteStore};
+pub use semantic::{Learnt, Semantic};
 pub use store::{Cache, Found};

@@ -1,6 +1,8 @@
 //! Guardrails at run time: hooks made ready from configs and rows, run on a request and its answer, and what becomes of them:
 //! `hook_results`, 246 and 446, transforms, feedback. What a check is stands in `shared::guardrails`; here is when it runs.
 //!
+//! Checks that others answer are asked first (`remote`), by whoever has a dialer.
+//!
 //! Nothing here knows sockets or the walk. `walk/guard` asks before a target is called, `answer/guarded` on the way back.
 
 mod event_texts;
@@ -9,6 +11,7 @@ mod hook;
 mod meters;
 mod plan;
 mod release;
+mod remote;
 mod results;
 mod rewrite;
 mod run;
@@ -20,6 +23,7 @@ pub use hook::{CompiledCheck, CompiledHook, HookKind};
 pub use meters::GuardMeters;
 pub use plan::{GuardPlan, HookRef, HookSide};
 pub use release::{HeldBack, Release};
+pub use remote::{RemoteAsker, RemoteSide, SideJob, has_remote};
 pub use results::HookResult;
 pub use rewrite::Rewriting;
 pub use run::{GuardInputs, SideResult, run_side};

@@ -29,7 +29,7 @@ use pingora_core::services::background::background_service;
 use pingora_core::services::listening::Service;
 use pingora_proxy::{HttpProxy, http_proxy};
 use proxy::admission::{Switches, Tariff};
-use proxy::cache::{Cache, Purges, RemoteStore};
+use proxy::cache::{Cache, Purges, RemoteStore, Semantic};
 use proxy::catalog::inference_profiles::InferenceProfiles;
 use proxy::catalog::providers::Providers;
 use proxy::catalog::secrets::Secrets;
@@ -53,6 +53,7 @@ use proxy::runtime::background::Background;
 use proxy::runtime::settings::Settings;
 use proxy::signing::Signing;
 use proxy::snapshot::Snapshot;
+use proxy::walk::guards::RemoteCalls;
 use proxy::walk::{Admitter, Authenticator, BodyLimits, Engine, Guards, Planner, ProviderCalls, Recorder, Router};
 use shared::log_store::LogStore;
 use shared::prices::{FetchedPrices, PriceFetch, Sources};
@@ -147,6 +148,9 @@ pub fn serve(settings: Settings) -> anyhow::Result<()> {
         server.add_service(background_service("cache store", CacheStoreService(remote.clone())));
         background.handle().spawn(remote.clone().write());
     }
+    if let Some(semantic) = engine.cache.semantic() {
+        server.add_service(background_service("semantic cache", SemanticCacheService(semantic.clone())));
+    }
     let cache = engine.cache.clone();
     background.handle().spawn(async move { cache.run().await });
     server.add_service(background_service("drain", DrainService(leave.clone())));
@@ -227,6 +231,16 @@ impl pingora_core::services::background::BackgroundService for CacheStoreService
     }
 }
 
+/// Requests wait for its index, so it is not with the work in the background.
+struct SemanticCacheService(Arc<Semantic>);
+
+#[async_trait::async_trait]
+impl pingora_core::services::background::BackgroundService for SemanticCacheService {
+    async fn start(&self, _shutdown: pingora_core::server::ShutdownWatch) {
+        self.0.run().await;
+    }
+}
+
 /// Lets the drain end the process as soon as it is idle.
 struct DrainService(Arc<Drain>);
 
@@ -251,7 +265,9 @@ fn engine(
         Sources::new(&settings.prices, &settings.log_store, providers.names(), Arc::new(Files(dialer.clone())))?;
     let secrets = Secrets::new(&settings.secrets, dialer.clone(), snapshot.clone(), sealer.clone());
     let signing = Signing::new(&settings.provider_login, dialer.clone());
-    let cache = cache(settings, &snapshot, &sealer, &metrics);
+    let asker = RemoteCalls::new(dialer.clone(), snapshot.clone(), sealer.clone());
+    let cache = cache(settings, &snapshot, &sealer, &metrics)
+        .with_semantic(Semantic::open(&settings.semantic_cache, &settings.database, &dialer)?);
     Ok(Engine {
         authenticator: Authenticator {
             snapshot: snapshot.clone(),
@@ -290,7 +306,8 @@ fn engine(
             first_byte: Duration::from_millis(settings.upstream.upstream_first_byte_timeout_ms),
             stream_idle: Duration::from_millis(settings.upstream.upstream_stream_idle_timeout_ms),
             has_policies: settings.features.policy_enabled,
-            guards: Guards::new(snapshot.clone(), metrics.guardrails.clone(), settings.features.guardrails_enabled),
+            guards: Guards::new(snapshot.clone(), metrics.guardrails.clone(), settings.features.guardrails_enabled)
+                .with_asker(Arc::new(asker)),
         },
         cache: Arc::new(cache),
         calls: ProviderCalls {

@@ -24,6 +24,7 @@ use crate::refusal::{Refusal, RefusalCode};
 use bytes::Bytes;
 use http::HeaderMap;
 use observer::{RestOfVisit, facts};
+use settle::OwnCallRecord;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -113,6 +114,14 @@ impl Visit {
         }
         if let Some(log) = &mut self.observer.log {
             log.hits(entry);
+        }
+    }
+
+    /// The gateway has made a call for itself while it served this request.
+    pub fn notes_own_call(&mut self, call: &OwnCallRecord<'_>) {
+        let trace_id = self.request.trace_id().to_str().unwrap_or_default();
+        if let Some(log) = &self.observer.log {
+            log.append_own_call(call, trace_id);
         }
     }
 

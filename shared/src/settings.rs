@@ -28,6 +28,7 @@ pub mod provider_login;
 pub mod retention;
 pub mod sealing;
 pub mod secrets;
+pub mod semantic_cache;
 pub mod snapshot;
 pub mod traces;
 pub mod upstream;
@@ -57,6 +58,7 @@ pub use provider_login::ProviderLogin;
 pub use retention::Retention;
 pub use sealing::Sealing;
 pub use secrets::Secrets;
+pub use semantic_cache::SemanticCache;
 pub use snapshot::Snapshot;
 pub use traces::Traces;
 pub use upstream::Upstream;
@@ -108,6 +110,7 @@ pub struct AllSettings {
     pub cache: CacheSettings,
     #[command(flatten)]
     pub cache_store: CacheStoreSettings,
+    pub semantic_cache: SemanticCache,
     #[command(flatten)]
     pub retention: Retention,
     #[command(flatten)]

@@ -2,3 +2,4 @@
 
 mod cost;
 mod providers_page;
+mod semantic;

@@ -4,6 +4,8 @@
 pub mod aws;
 pub mod client;
 pub mod database;
+pub mod embedder;
+pub mod guard;
 pub mod issuer;
 pub mod process;
 pub mod python;
@@ -12,6 +14,8 @@ pub mod stack;
 
 pub use client::{Answer, Client};
 pub use database::Database;
+pub use embedder::embedder_folder;
+pub use guard::{AskedGuard, GuardService, Says};
 pub use issuer::{Issuer, Serving};
 pub use process::Process;
 pub use stack::{Replica, Stack, chat, until};

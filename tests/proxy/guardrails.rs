@@ -2,6 +2,7 @@
 
 mod matrix;
 mod native_routes;
+mod remote;
 
 use crate::journal::calls::{rows, status};
 use crate::routing::{asked, client, target};

@@ -9,6 +9,8 @@ mod bad_input;
 mod bodies;
 mod cache;
 mod cache_redis;
+mod cache_semantic;
+mod cache_semantic_pgvector;
 mod capabilities;
 mod chat;
 mod codec_costs;

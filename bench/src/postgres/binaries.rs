@@ -18,10 +18,11 @@ pub struct Binaries {
 
 impl Binaries {
     /// `home` is the server's folder; fetched binaries are put there. `data` decides the version if it exists.
-    pub fn find(home: &Path, data: &Path, account: &Account) -> anyhow::Result<Self> {
+    /// With `is_fetched` those on this machine do not count.
+    pub fn find(home: &Path, data: &Path, account: &Account, is_fetched: bool) -> anyhow::Result<Self> {
         let wanted = fs::read_to_string(data.join("PG_VERSION")).ok().and_then(|text| text.trim().parse().ok());
         let fetched = home.join("binaries");
-        let mut candidates = installed();
+        let mut candidates = if is_fetched { Vec::new() } else { installed() };
         candidates.push(fetched.join(WHEEL_BINARIES));
         let found: Vec<_> = candidates.into_iter().filter_map(|folder| Some((version(&folder)?, folder))).collect();
         if let Some(folder) = choose(&found, wanted) {

@@ -19,6 +19,8 @@ use crate::request::receive::OwnedShare;
 use crate::request::sse;
 use crate::runtime::heavy::SMALL;
 use bytes::{Bytes, BytesMut};
+use futures::FutureExt as _;
+use futures::future::BoxFuture;
 use http::response::Parts;
 use http::{HeaderMap, StatusCode, header};
 use pingora_http::ResponseHeader;
@@ -42,6 +44,16 @@ pub struct Guarded {
     told: Option<HookLog>,
     /// What may be kept of it: never what hooks said.
     kept: KeptBody,
+    /// What waits until others were asked.
+    waiting: Option<WaitingAnswer>,
+    asking: Option<BoxFuture<'static, Option<SideResult>>>,
+}
+
+enum WaitingAnswer {
+    /// A whole body, as it came and read.
+    Body(Bytes, Arc<Value>),
+    /// A stream whose text is whole; true when it is over, too.
+    Stream(bool),
 }
 
 struct GuardedStream {
@@ -65,6 +77,8 @@ impl Guarded {
             denial: None,
             stream: None,
             told: None,
+            waiting: None,
+            asking: None,
             kept: KeptBody::Nothing,
         }
     }
@@ -106,59 +120,92 @@ impl Guarded {
     fn answer(&mut self, body: Bytes) -> Result<Bytes, Unusable> {
         let call = self.call.clone();
         let headers = HeaderMap::new();
-        let came = Answered::Plain(body.clone());
         let has_hooks = !call.output.is_empty() || !call.input.placeholders.is_empty();
         let parsed: Option<Value> = match has_hooks {
             true => serde_json::from_slice(&body).ok(),
             false => None,
         };
-        let mut changed: Option<Value> = None;
-        let mut side = SideResult::default();
         match parsed {
             Some(answer) => {
-                side = run_side(&call.output, call.inputs(&headers), &answer, &call.meters);
-                if let Some(place) = side.denied_by {
-                    if !call.output[place].actions.softens {
-                        let denied = self.deny(&side);
-                        self.told = Some(call.log(Some(&side), came));
-                        return Err(denied);
-                    }
-                    call.meters.denies("output");
-                    let message = call.output[place].actions.message.clone();
-                    let soft = soft_denial::body(&call, message.as_deref());
-                    let results = call.results(Some(&side));
-                    self.told = Some(call.log(Some(&side), came));
-                    side.is_failed = false;
-                    self.output = Some(side);
-                    return Ok(with_results(soft, &results));
+                if let Some(remote) = call.asker() {
+                    let answer = Arc::new(answer);
+                    let job = call.job(&call.output, answer.clone(), None, body.len());
+                    self.waiting = Some(WaitingAnswer::Body(body, answer));
+                    self.asking = Some(job.run(remote).boxed());
+                    return Ok(Bytes::new());
                 }
-                let passed = side.transformed.take();
-                let places =
-                    TextPlaces::find(passed.as_ref().unwrap_or(&answer), call.shape, Hook::AfterRequest, Scope::All);
-                let restored = match call.input.placeholders.is_empty() {
-                    true => None,
-                    false => places.replace(passed.as_ref().unwrap_or(&answer), |text| {
-                        let restored = call.input.placeholders.restore(text, true);
-                        restored.is_changed.then_some(restored.text)
-                    }),
-                };
-                changed = restored.or(passed);
+                let side = run_side(&call.output, call.inputs(&headers), &answer, &call.meters);
+                self.judged_body(body, &answer, side)
             }
             // What cannot be read cannot be judged: with hooks that may deny it does not pass.
             None if call.output.iter().any(|hook| hook.actions.denies && !hook.actions.is_async) => {
-                return Err(Unusable("it is not JSON, and a guardrail must judge it".into()));
+                Err(Unusable("it is not JSON, and a guardrail must judge it".into()))
             }
-            None => {}
+            None => Ok(self.with_told(body.clone(), Answered::Plain(body), SideResult::default())),
         }
-        let results = call.results(Some(&side));
-        self.told = Some(call.log(Some(&side), came));
+    }
+
+    /// What becomes of a body that hooks have judged.
+    fn judged_body(&mut self, body: Bytes, answer: &Value, mut side: SideResult) -> Result<Bytes, Unusable> {
+        let call = self.call.clone();
+        let came = Answered::Plain(body.clone());
+        if let Some(place) = side.denied_by {
+            if !call.output[place].actions.softens {
+                let denied = self.deny(&side);
+                self.told = Some(call.log(Some(&side), came));
+                return Err(denied);
+            }
+            call.meters.denies("output");
+            let message = call.output[place].actions.message.clone();
+            let soft = soft_denial::body(&call, message.as_deref());
+            let results = call.results(Some(&side));
+            self.told = Some(call.log(Some(&side), came));
+            side.is_failed = false;
+            self.output = Some(side);
+            return Ok(with_results(soft, &results));
+        }
+        let passed = side.transformed.take();
+        let seen = passed.as_ref().unwrap_or(answer);
+        let restored = match call.input.placeholders.is_empty() {
+            true => None,
+            false => TextPlaces::find(seen, call.shape, Hook::AfterRequest, Scope::All).replace(seen, |text| {
+                let restored = call.input.placeholders.restore(text, true);
+                restored.is_changed.then_some(restored.text)
+            }),
+        };
+        let body = restored.or(passed).map_or(body, |json| Bytes::from(json.to_string()));
+        Ok(self.with_told(body, came, side))
+    }
+
+    /// A body with what its hooks said.
+    fn with_told(&mut self, body: Bytes, came: Answered, side: SideResult) -> Bytes {
+        let results = self.call.results(Some(&side));
+        self.told = Some(self.call.log(Some(&side), came));
         self.output = Some(side);
-        let body = changed.map_or(body, |json| Bytes::from(json.to_string()));
         // What was put back belongs to this request alone, and others are sent alike without it.
-        if call.input.placeholders.is_empty() {
+        if self.call.input.placeholders.is_empty() {
             self.kept = KeptBody::Instead(body.clone());
         }
-        Ok(if call.tells_results() { with_results(body, &results) } else { body })
+        if self.call.tells_results() { with_results(body, &results) } else { body }
+    }
+
+    /// The text of a stream is whole: others are asked about it, if they must be.
+    fn ask_about_stream(&mut self) {
+        let (Some(stream), Some(remote)) = (&mut self.stream, self.call.asker()) else { return };
+        let Some(text) = stream.held.take_unjudged() else { return };
+        let size = text.len();
+        let job = self.call.job(&self.call.output, Arc::default(), Some(text), size);
+        self.waiting = Some(WaitingAnswer::Stream(false));
+        self.asking = Some(job.run(remote).boxed());
+    }
+
+    /// What a stream still holds when it is over.
+    fn flush(&mut self, out: &mut BytesMut) {
+        if let Some(rewriting) = self.stream.as_mut().and_then(|stream| stream.rewriting.as_mut()) {
+            for (name, event) in rewriting.flush() {
+                put_event(out, name.as_deref(), &event);
+            }
+        }
     }
 
     fn pass(&mut self, released: Release, report: Option<SideResult>) -> Result<Bytes, Unusable> {
@@ -213,7 +260,9 @@ impl ResponseStep for Guarded {
         self.is_json = kind.is_some_and(|kind| kind.as_bytes().starts_with(b"application/json"));
         self.stream = StreamShape::new(self.call.shape).filter(|_| is_stream && self.is_success).map(|shape| {
             Box::new(GuardedStream {
-                held: HeldBack::new(self.call.output.clone(), shape).gathering(!self.call.later.output.is_empty()),
+                held: HeldBack::new(self.call.output.clone(), shape)
+                    .gathering(!self.call.later.output.is_empty())
+                    .asking(self.call.asker().is_some()),
                 rewriting: Rewriting::new(&self.call.output, &self.call.input.placeholders, shape),
                 has_begun: false,
                 is_over: false,
@@ -268,7 +317,9 @@ impl ResponseStep for Guarded {
             passed.extend_from_slice(&released?);
         }
         self.count_held()?;
-        self.dress(&passed.freeze())
+        let dressed = self.dress(&passed.freeze());
+        self.ask_about_stream();
+        dressed
     }
 
     fn finish(&mut self) -> Result<Bytes, Unusable> {
@@ -279,12 +330,40 @@ impl ResponseStep for Guarded {
         let released = stream.held.finish(call.inputs(&headers), &call.meters, &mut report);
         let passed = self.pass(released, report)?;
         let mut out = BytesMut::from(self.dress(&passed)?.as_ref());
-        if let Some(rewriting) = self.stream.as_mut().and_then(|stream| stream.rewriting.as_mut()) {
-            for (name, event) in rewriting.flush() {
-                put_event(&mut out, name.as_deref(), &event);
-            }
+        self.ask_about_stream();
+        match &mut self.waiting {
+            // The end follows when others have judged it.
+            Some(WaitingAnswer::Stream(is_over)) => *is_over = true,
+            _ => self.flush(&mut out),
         }
         Ok(out.freeze())
+    }
+
+    fn is_asking(&self) -> bool {
+        self.asking.is_some()
+    }
+
+    fn asks(&mut self) -> Option<BoxFuture<'static, Option<SideResult>>> {
+        self.asking.take()
+    }
+
+    fn judged(&mut self, side: Option<SideResult>) -> Result<Bytes, Unusable> {
+        let Some(side) = side else { return Err(Unusable("a guardrail could not judge it".into())) };
+        match self.waiting.take() {
+            None => Ok(Bytes::new()),
+            Some(WaitingAnswer::Body(body, answer)) => self.judged_body(body, &answer, side),
+            Some(WaitingAnswer::Stream(is_over)) => {
+                let Some(stream) = &mut self.stream else { return Ok(Bytes::new()) };
+                let mut report = None;
+                let released = stream.held.judged(side, &mut report);
+                let passed = self.pass(released, report)?;
+                let mut out = BytesMut::from(self.dress(&passed)?.as_ref());
+                if is_over {
+                    self.flush(&mut out);
+                }
+                Ok(out.freeze())
+            }
+        }
     }
 
     fn status(&self) -> Option<u16> {

@@ -140,7 +140,7 @@ async fn plain(
                 true if steps.is_heavy_body(first.len()) => {
                     Box::pin(changed_aside(first, provider, steps, share, room)).await.map(HeldStart::Changed)
                 }
-                true => changed(first, provider, steps, share).map(HeldStart::Changed),
+                true => changed(first, provider, steps, share).await.map(HeldStart::Changed),
                 false => Ok(HeldStart::Plain(first)),
             };
         }
@@ -148,8 +148,16 @@ async fn plain(
     }
 }
 
-fn changed(read: Bytes, provider: &str, steps: &mut Steps, share: Option<OwnedShare>) -> Result<ChangedBody, Ended> {
-    let made = steps.body(read.clone());
+async fn changed(
+    read: Bytes,
+    provider: &str,
+    steps: &mut Steps,
+    share: Option<OwnedShare>,
+) -> Result<ChangedBody, Ended> {
+    let mut made = steps.body(read.clone());
+    if steps.is_asking() {
+        made = Box::pin(steps.settled(made)).await;
+    }
     outcome(read, made, provider, steps, share)
 }
 
@@ -174,6 +182,7 @@ async fn changed_aside(
         return Err(Ended::Failed(AnswerFailure { refusal: Refusal::internal(), outcome: None }));
     };
     *steps = taken;
+    let made = steps.settled(made).await;
     outcome(read, made, provider, steps, Some(share))
 }
 

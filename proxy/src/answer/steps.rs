@@ -10,10 +10,12 @@
 
 use super::client_frames::{Framer, StreamFrames};
 use crate::cache::KeptBody;
+use crate::guardrails::SideResult;
 use crate::journal::HookLog;
 use crate::refusal::Refusal;
 use crate::runtime::heavy::heavy;
 use bytes::{Bytes, BytesMut};
+use futures::future::BoxFuture;
 use http::response::Parts;
 use pingora_http::ResponseHeader;
 use std::borrow::Cow;
@@ -53,6 +55,21 @@ pub trait ResponseStep: Send {
 
     /// The stream is complete: events that were held back. Not called for a stream that breaks off.
     fn finish(&mut self) -> Result<Bytes, Unusable> {
+        Ok(Bytes::new())
+    }
+
+    /// Whether somebody else must be asked before the last call can be answered in full. Of the last step only.
+    fn is_asking(&self) -> bool {
+        false
+    }
+
+    /// Who is asked, once.
+    fn asks(&mut self) -> Option<BoxFuture<'static, Option<SideResult>>> {
+        None
+    }
+
+    /// What was waited for has come, or none if it broke off: what follows upon what was returned before.
+    fn judged(&mut self, _side: Option<SideResult>) -> Result<Bytes, Unusable> {
         Ok(Bytes::new())
     }
 
@@ -203,6 +220,20 @@ impl Steps {
 
     pub fn is_heavy_end(&self, events: &[u8], is_end: bool) -> bool {
         self.steps.iter().any(|step| step.is_heavy_end(events, is_end))
+    }
+
+    /// Whether what was returned is not all, because somebody else must be asked.
+    pub fn is_asking(&self) -> bool {
+        self.steps.last().is_some_and(|step| step.is_asking())
+    }
+
+    /// What `body` or `events` returned, and what follows once others were asked.
+    pub async fn settled(&mut self, returned: Result<Bytes, Unusable>) -> Result<Bytes, Unusable> {
+        let returned = returned?;
+        let Some(asking) = self.steps.last_mut().and_then(|step| step.asks()) else { return Ok(returned) };
+        let side = asking.await;
+        let Some(step) = self.steps.last_mut() else { return Ok(returned) };
+        Ok(join_events(returned, step.judged(side)?))
     }
 
     /// `events`, beside the threads that carry requests.

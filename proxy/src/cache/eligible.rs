@@ -13,7 +13,7 @@ const USUAL_AGE: u64 = 604_800;
 const LONGEST_NAMESPACE: usize = 512;
 
 /// What the headers of a request say.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct CacheHeaders {
     /// In place of the config's.
     pub cache: Option<Cache>,
@@ -33,11 +33,13 @@ pub struct CacheFacts {
 }
 
 /// How a request uses the cache.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Caching {
     pub mode: CacheMode,
     pub max_age: Duration,
     pub coalesces: bool,
+    /// The least cosine of a question in other words, where the request has its own.
+    pub similarity: Option<f64>,
     /// It is not looked for an answer, and one that is there is replaced.
     pub is_refresh: bool,
 }
@@ -53,13 +55,14 @@ pub fn caching(config: Option<Cache>, headers: Option<&CacheHeaders>, facts: Cac
         mode: cache.mode,
         max_age: Duration::from_secs(age),
         coalesces: cache.coalesces,
+        similarity: cache.similarity,
         is_refresh: headers.is_some_and(|headers| headers.is_refresh),
     })
 }
 
 /// As a header says it: a mode, or an object like a config's.
 pub fn parse_cache(text: &str) -> Result<Cache, &'static str> {
-    const WHY: &str = "must be `simple`, `semantic`, or an object with `mode` and perhaps `max_age` in seconds";
+    const WHY: &str = "must be `simple`, `semantic`, or an object with `mode` and perhaps `max_age` in seconds, and `similarity` from 0 to 1";
     #[derive(Deserialize)]
     #[serde(deny_unknown_fields)]
     struct Written {
@@ -67,21 +70,24 @@ pub fn parse_cache(text: &str) -> Result<Cache, &'static str> {
         max_age: Option<u64>,
         #[serde(default)]
         coalesce: bool,
+        similarity: Option<f64>,
     }
     let text = text.trim();
     let written = match text.starts_with('{') {
         true => serde_json::from_str::<Written>(text).map_err(|_| WHY)?,
-        false => Written { mode: text.to_owned(), max_age: None, coalesce: false },
+        false => Written { mode: text.to_owned(), max_age: None, coalesce: false, similarity: None },
     };
     let mode = match written.mode.as_str() {
         "simple" => CacheMode::Simple,
         "semantic" => CacheMode::Semantic,
         _ => return Err(WHY),
     };
-    if written.max_age == Some(0) {
+    let is_similar = written.similarity.is_none_or(|similarity| (0.0..=1.0).contains(&similarity));
+    if written.max_age == Some(0) || !is_similar {
         return Err(WHY);
     }
-    Ok(Cache { mode, max_age_seconds: written.max_age, coalesces: written.coalesce })
+    let Written { max_age, coalesce, similarity, .. } = written;
+    Ok(Cache { mode, max_age_seconds: max_age, coalesces: coalesce, similarity })
 }
 
 pub fn parse_namespace(text: &str) -> Result<Box<str>, &'static str> {
@@ -106,7 +112,7 @@ mod tests {
     const FACTS: CacheFacts = CacheFacts { is_untracked: false, is_metrics_only: false, is_repeatable: true };
 
     fn cache(mode: CacheMode, max_age_seconds: Option<u64>) -> Cache {
-        Cache { mode, max_age_seconds, coalesces: false }
+        Cache { mode, max_age_seconds, coalesces: false, similarity: None }
     }
 
     #[test]
@@ -118,6 +124,13 @@ mod tests {
             ("semantic", Ok(cache(CacheMode::Semantic, None))),
             (r#"{"mode":"simple","max_age":90}"#, simple(Some(90))),
             (r#"{"mode":"simple","coalesce":true}"#, Ok(Cache { coalesces: true, ..cache(CacheMode::Simple, None) })),
+            (
+                r#"{"mode":"semantic","similarity":0.9}"#,
+                Ok(Cache { similarity: Some(0.9), ..cache(CacheMode::Semantic, None) }),
+            ),
+            (r#"{"mode":"semantic","similarity":1.1}"#, Err(())),
+            (r#"{"mode":"semantic","similarity":-0.1}"#, Err(())),
+            (r#"{"mode":"semantic","similarity":"high"}"#, Err(())),
             ("", Err(())),
             ("Simple", Err(())),
             ("true", Err(())),

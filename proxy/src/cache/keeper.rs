@@ -6,6 +6,7 @@
 
 use super::entry::{CacheKey, Entry, Tags};
 use super::flight::Flight;
+use super::semantic::Learnt;
 use super::store::{Cache, now_ms};
 use crate::codecs::{AnswerOptions, Codec, StreamReader, WireEvent};
 use crate::conversation::{Answer, Assembler, WireFormat};
@@ -54,6 +55,8 @@ pub struct Keeper {
     kept: KeptAs,
     /// Others wait for it.
     flight: Option<Flight>,
+    /// It may answer requests in other words.
+    learnt: Option<Learnt>,
     content_type: String,
     gathered: Gathered,
     instead: Option<Bytes>,
@@ -93,6 +96,7 @@ impl Keeper {
             cache,
             kept,
             flight,
+            learnt: None,
             content_type: String::new(),
             gathered: Gathered::Nothing,
             instead: None,
@@ -100,6 +104,11 @@ impl Keeper {
             model: None,
             service_tier: None,
         }
+    }
+
+    /// With what is to be learnt of the answer.
+    pub fn learning(self, learnt: Option<Learnt>) -> Self {
+        Self { learnt, ..self }
     }
 
     /// The client gets this head. Whether what follows may be kept.
@@ -197,6 +206,12 @@ impl Keeper {
             service_tier: self.service_tier,
         };
         let shared = self.flight.as_ref().map(|_| Arc::new(entry.clone()));
+        if let Some(learnt) = self.learnt {
+            for key in learnt.replaced().iter().filter(|key| **key != self.kept.key) {
+                self.cache.store(self.kept.organisation, *key, entry.clone());
+            }
+            learnt.remember(self.kept.key, entry.expires_at_ms);
+        }
         self.cache.store(self.kept.organisation, self.kept.key, entry);
         if let (Some(flight), Some(entry)) = (self.flight, shared) {
             flight.land(entry);

@@ -6,6 +6,7 @@ use super::flight::{Boarding, Flights};
 use super::memory::Memory;
 use super::purges::Purges;
 use super::remote::{Remote, RemoteStore};
+use super::semantic::Semantic;
 use shared::id::OrganisationId;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -26,11 +27,21 @@ pub struct Cache {
     /// Shared with other replicas.
     remote: Option<Arc<RemoteStore>>,
     purges: Option<Purges>,
+    semantic: Option<Arc<Semantic>>,
 }
 
 impl Cache {
     pub fn new(max_bytes: usize) -> Self {
-        Self { memory: Memory::new(max_bytes), flights: Arc::default(), remote: None, purges: None }
+        Self { memory: Memory::new(max_bytes), flights: Arc::default(), remote: None, purges: None, semantic: None }
+    }
+
+    /// With what recognises requests in other words, if the operator has set it up.
+    pub fn with_semantic(self, semantic: Option<Semantic>) -> Self {
+        Self { semantic: semantic.map(Arc::new), ..self }
+    }
+
+    pub fn semantic(&self) -> Option<&Arc<Semantic>> {
+        self.semantic.as_ref()
     }
 
     /// The same with what lies behind memory, and with what tells which entries count no more.
@@ -112,6 +123,9 @@ impl Cache {
     fn sweep(&self) {
         let now = now_ms();
         self.memory.retain(|workspace, entry| !entry.is_expired(now) && self.counts(workspace, entry));
+        if let Some(semantic) = &self.semantic {
+            semantic.sweep(now);
+        }
     }
 }
 

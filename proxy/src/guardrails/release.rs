@@ -37,6 +37,15 @@ pub struct HeldBack {
     /// Some text has gone out. Until then nothing does, so that a denial can still be an answer of its own.
     has_spoken: bool,
     is_over: bool,
+    /// Others must be asked about the whole text.
+    asks: bool,
+    unjudged: Option<Unjudged>,
+}
+
+/// The whole text, until others have judged it. Meanwhile nothing goes out.
+enum Unjudged {
+    Text(String),
+    Asked,
 }
 
 struct Waiting {
@@ -85,6 +94,8 @@ impl HeldBack {
             has_grown: false,
             has_spoken: false,
             is_over: false,
+            asks: false,
+            unjudged: None,
         }
     }
 
@@ -93,6 +104,34 @@ impl HeldBack {
     pub fn gathering(mut self, is_wanted: bool) -> Self {
         self.is_gathered |= is_wanted;
         self
+    }
+
+    /// Whether the whole text is for others to judge, too: `take_unjudged` gives it, and `judged` goes on.
+    #[must_use]
+    pub fn asking(mut self, asks: bool) -> Self {
+        self.asks = asks;
+        self
+    }
+
+    /// What others are to be asked about, once all of it was said.
+    pub fn take_unjudged(&mut self) -> Option<String> {
+        match self.unjudged.as_mut().map(|unjudged| std::mem::replace(unjudged, Unjudged::Asked))? {
+            Unjudged::Text(text) => Some(text),
+            Unjudged::Asked => None,
+        }
+    }
+
+    /// All hooks have judged all of it.
+    pub fn judged(&mut self, mut side: SideResult, report: &mut Option<SideResult>) -> Release {
+        self.unjudged = None;
+        let is_denied = self.hooks.iter().zip(&side.hooks).any(|(hook, result)| enforces(hook) && !result.verdict);
+        if is_denied {
+            return Release::Denied(Box::new(side));
+        }
+        // It was only judged: nothing is denied.
+        side.hooks.iter_mut().for_each(|result| result.is_audited = false);
+        *report = Some(side);
+        Release::Pass(self.release())
     }
 
     /// Bytes that are held in memory.
@@ -210,15 +249,12 @@ impl HeldBack {
     fn conclude(&mut self, inputs: GuardInputs<'_>, meters: &GuardMeters, report: &mut Option<SideResult>) -> Release {
         self.is_over = true;
         let text = self.said();
-        let mut side = run_side(&self.hooks, GuardInputs { text: Some(&text), ..inputs }, &Value::Null, meters);
-        let is_denied = self.hooks.iter().zip(&side.hooks).any(|(hook, result)| enforces(hook) && !result.verdict);
-        if is_denied {
-            return Release::Denied(Box::new(side));
+        if self.asks {
+            self.unjudged = Some(Unjudged::Text(text));
+            return Release::Pass(Bytes::new());
         }
-        // It was only judged: nothing is denied.
-        side.hooks.iter_mut().for_each(|result| result.is_audited = false);
-        *report = Some(side);
-        Release::Pass(self.release())
+        let side = run_side(&self.hooks, GuardInputs { text: Some(&text), ..inputs }, &Value::Null, meters);
+        self.judged(side, report)
     }
 
     /// Whether the hooks that stop streams let a text pass, as far as it can be told.
@@ -269,6 +305,9 @@ impl HeldBack {
     }
 
     fn may_leave(&self, first: &Waiting) -> bool {
+        if self.unjudged.is_some() {
+            return false;
+        }
         if !self.is_enforced || self.is_over {
             return true;
         }

@@ -2,6 +2,7 @@
 //! last byte of the answer leaves. A `Log` goes along with the request and gathers what only passes by once.
 
 mod attempt;
+mod own_call;
 mod record;
 
 use super::CacheUse;
@@ -25,6 +26,7 @@ use crate::snapshot::SavedConfig;
 use attempt::Attempt;
 use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, Method, Uri};
+pub use own_call::OwnCallRecord;
 use pingora_http::RequestHeader;
 use record::said;
 use serde_json::{Map, Value};

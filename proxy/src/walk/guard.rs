@@ -13,7 +13,8 @@ use crate::answer::{
 };
 use crate::conversation::WireFormat;
 use crate::guardrails::{
-    CompiledHook, GuardInputs, GuardMeters, SideResult, parse_unique, request_type, run_side, shape,
+    CompiledHook, GuardInputs, GuardMeters, RemoteSide, SideJob, SideResult, has_remote, parse_unique, request_type,
+    run_side, shape,
 };
 use crate::net::downstream::Downstream;
 use crate::refusal::Refusal;
@@ -21,13 +22,14 @@ use crate::request::body::Fields;
 use crate::request::classify::Endpoint;
 use crate::request::receive::OwnedShare;
 use crate::request::sse::Splitter;
-use crate::routing::plan::Leaf;
+use crate::routing::plan::{Leaf, ProviderSource};
 use crate::runtime::heavy::{SMALL, heavy};
 use crate::visit::Visit;
 use bytes::Bytes;
-use http::{HeaderMap, HeaderValue, Method, header};
+use http::{HeaderMap, HeaderName, HeaderValue, Method, header};
 use pingora_http::ResponseHeader;
 use serde_json::{Map, Value};
+use shared::guardrails::remote::may_forward;
 use shared::guardrails::{Hook, Shape};
 use shared::providers::Family;
 use std::sync::Arc;
@@ -63,8 +65,9 @@ impl Engine {
             // That of another target is given back first.
             *known = None;
             let is_strict = errand.is_strict && leaf.is_strict;
-            let guarded =
-                self.guard_in(client.head().headers.clone(), visit, errand, read.fields, body, set, is_strict);
+            let remote = self.remote_side(&set, errand, leaf, visit, &client.head().headers);
+            let headers = client.head().headers.clone();
+            let guarded = self.guard_in(headers, visit, errand, read.fields, body, set, remote, is_strict);
             *known = Some(Box::new(guarded.await.map_err(refused)?));
         }
         let Some(GuardedTarget { call, body: changed, .. }) = known.as_deref() else {
@@ -94,6 +97,7 @@ impl Engine {
         fields: &Fields<'_>,
         body: &Bytes,
         set: GuardSet,
+        remote: Option<Arc<RemoteSide>>,
         is_strict: bool,
     ) -> Result<GuardedTarget, Refusal> {
         if body.len() > LARGEST {
@@ -127,10 +131,12 @@ impl Engine {
             headers,
             meters: self.metrics.guardrails.clone(),
         };
-        let (judged, share) = match body.len() > SMALL {
-            false => (job.run(), share),
+        let (judged, share) = match (remote.clone().filter(|_| has_remote(&hooks)), body.len() > SMALL) {
+            // Boxed, as all that is rare: its state would be part of every request's.
+            (Some(remote), _) => Box::pin(job.run_remote(remote, share)).await?,
+            (None, false) => (job.run(), share),
             // What it takes stays counted until it is done, also when the client has left.
-            true => heavy(move || (job.run(), share)).await.ok_or_else(Refusal::internal)?,
+            (None, true) => heavy(move || (job.run(), share)).await.ok_or_else(Refusal::internal)?,
         };
         let (mut input, request) = judged?;
         let denying = input.denied_by.and_then(|place| hooks.get(place).cloned());
@@ -140,6 +146,7 @@ impl Engine {
             output,
             input,
             request,
+            remote,
             shape,
             request_type: kind,
             metadata: errand.metadata.clone(),
@@ -169,7 +176,7 @@ struct InputJob {
 }
 
 impl InputJob {
-    fn run(self) -> Result<(SideResult, Value), Refusal> {
+    fn run(self) -> Result<(SideResult, Arc<Value>), Refusal> {
         let request = parse_unique(&self.body).map_err(Refusal::invalid_json)?;
         let inputs = GuardInputs {
             hook: Hook::BeforeRequest,
@@ -181,7 +188,75 @@ impl InputJob {
             text: None,
         };
         let side = run_side(&self.hooks, inputs, &request, &self.meters);
-        Ok((side, request))
+        Ok((side, Arc::new(request)))
+    }
+
+    /// The same where others must be asked: no thread waits for them.
+    async fn run_remote(
+        self,
+        remote: Arc<RemoteSide>,
+        share: OwnedShare,
+    ) -> Result<(Result<(SideResult, Arc<Value>), Refusal>, OwnedShare), Refusal> {
+        let size = self.body.len();
+        let parse = move || (parse_unique(&self.body).map_err(Refusal::invalid_json), self, share);
+        let (parsed, job, share) = match size > SMALL {
+            false => parse(),
+            true => heavy(parse).await.ok_or_else(Refusal::internal)?,
+        };
+        let request = match parsed {
+            Ok(request) => Arc::new(request),
+            Err(refusal) => return Ok((Err(refusal), share)),
+        };
+        let side = SideJob {
+            hooks: job.hooks,
+            hook: Hook::BeforeRequest,
+            shape: job.shape,
+            request_type: job.kind,
+            request: request.clone(),
+            body: request.clone(),
+            metadata: Arc::new(job.metadata),
+            headers: Arc::new(job.headers),
+            text: None,
+            status: None,
+            size,
+            meters: job.meters,
+        };
+        let side = side.run(remote).await.ok_or_else(Refusal::internal)?;
+        Ok((Ok((side, request)), share))
+    }
+}
+
+impl Engine {
+    /// Who asks others for a request; none where nobody must be asked, which is all that most pay.
+    fn remote_side(
+        &self,
+        set: &GuardSet,
+        errand: &EngineRequest,
+        leaf: &Leaf,
+        visit: &mut Visit,
+        headers: &HeaderMap,
+    ) -> Option<Arc<RemoteSide>> {
+        if !has_remote(&set.input) && !has_remote(&set.output) {
+            return None;
+        }
+        let provider = match &leaf.source {
+            ProviderSource::Named(name) | ProviderSource::Stored(name) => name.clone(),
+            ProviderSource::Request => String::new(),
+        };
+        let is_ours = |name: &HeaderName| {
+            let suffix = self.aliases.suffix(name.as_str());
+            suffix.is_some_and(|(suffix, _)| !matches!(suffix, "trace-id" | "span-id"))
+        };
+        // Not one that nobody may get: they would be kept as long as the answer takes.
+        let headers = headers.iter().filter(|(name, _)| may_forward(name) && !is_ours(name));
+        Some(Arc::new(RemoteSide {
+            asker: self.router.guards.asker.clone()?,
+            organisation: errand.caller.workspace.organisation_id,
+            workspace: errand.caller.workspace.id,
+            provider,
+            trace_id: visit.request.trace_id().to_str().unwrap_or_default().to_owned(),
+            headers: headers.map(|(name, value)| (name.clone(), value.clone())).collect(),
+        }))
     }
 }
 

@@ -2,9 +2,12 @@
 //! workspace. Saved ones are asked of a directory, and made ready once for each version.
 
 mod directory;
+mod remote_calls;
+
+pub use remote_calls::RemoteCalls;
 
 use crate::guardrails::{
-    CompiledHook, GuardInputs, GuardMeters, GuardPlan, HookKind, HookRef, HookSide, request_type, run_side,
+    CompiledHook, GuardInputs, GuardMeters, GuardPlan, HookKind, HookRef, HookSide, RemoteAsker, request_type, run_side,
 };
 use crate::identity::identify::Principal;
 use crate::journal::HookLog;
@@ -29,6 +32,8 @@ pub struct Guards {
     pub meters: Arc<GuardMeters>,
     /// `GUARDRAILS_ENABLED`. Switched off, none runs.
     pub is_enabled: bool,
+    /// Who asks others; without it checks that others answer are errors.
+    pub asker: Option<Arc<dyn RemoteAsker>>,
     /// Saved guardrails by their versions, as they are named without more said about them.
     ready: ArcSwap<HashMap<(Uuid, bool), Arc<CompiledHook>>>,
 }
@@ -85,7 +90,13 @@ impl GuardSet {
 
 impl Guards {
     pub fn new(directory: Arc<dyn GuardrailDirectory>, meters: Arc<GuardMeters>, is_enabled: bool) -> Self {
-        Self { directory, meters, is_enabled, ready: ArcSwap::default() }
+        Self { directory, meters, is_enabled, asker: None, ready: ArcSwap::default() }
+    }
+
+    #[must_use]
+    pub fn with_asker(mut self, asker: Arc<dyn RemoteAsker>) -> Self {
+        self.asker = Some(asker);
+        self
     }
 
     /// What runs on requests of this caller whatever their config says: asked once for each request. `None` where nothing does,

@@ -12,9 +12,11 @@ use crate::answer::{
     with_results,
 };
 use crate::cache::key::{KeyInputs, Partition, key};
+use crate::cache::semantic::{AskedRoute, Question, Searched};
+use crate::cache::store::now_ms;
 use crate::cache::{
-    AnswerForm, Boarding, CacheFacts, CacheHeaders, CacheKey, Caching, Entry, Found, Keeper, KeptAs, Tags, eligible,
-    replay,
+    AnswerForm, Boarding, CacheFacts, CacheHeaders, CacheKey, Caching, Entry, Found, Keeper, KeptAs, Learnt, Semantic,
+    Tags, eligible, replay,
 };
 use crate::catalog::target::{Credential, Target};
 use crate::codecs::{AnswerOptions, Codec};
@@ -27,12 +29,15 @@ use crate::request::headers::GatewayHeaders;
 use crate::request::sse::Splitter;
 use crate::routing::plan::Leaf;
 use crate::runtime::timeout::with_deadline;
+use crate::visit::settle::OwnCallRecord;
 use crate::visit::{CacheUse, Visit};
 use bytes::{Bytes, BytesMut};
 use http::{HeaderValue, header};
 use pingora_http::{RequestHeader, ResponseHeader};
 use serde_json::Value;
+use shared::config::CacheMode;
 use shared::id::OrganisationId;
+use shared::providers::Family;
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
@@ -117,7 +122,7 @@ impl Engine {
         asked: LookUp<'_>,
     ) -> Result<LookedUp, Ended> {
         let began = Instant::now();
-        let Some(key) = self.cache_key(client.head(), &asked).map_err(refused)? else {
+        let Some(key) = self.cache_key(client.head(), &asked, asked.sent).map_err(refused)? else {
             return Ok(LookedUp::Miss(None));
         };
         let organisation = asked.errand.caller.workspace.organisation_id;
@@ -144,10 +149,24 @@ impl Engine {
                 }
             }
         }
+        let searched = match found {
+            None => self.search(client, visit, &asked).await?,
+            Some(_) => None,
+        };
+        let mut is_similar = false;
+        if let Some((semantic, searched)) = searched.as_ref().filter(|_| !asked.caching.is_refresh) {
+            found = self.similar(organisation, semantic, searched).await;
+            is_similar = found.is_some();
+            if let (Some(entry), Some(flight)) = (&found, flight.take_if(|_| is_similar)) {
+                flight.land(entry.clone());
+            }
+        }
         let hit = found.and_then(|entry| asked.replayed(visit, &entry));
         let status = match (&hit, asked.caching.is_refresh) {
+            (Some(_), _) if is_similar => CacheStatus::SemanticHit,
             (Some(_), _) => CacheStatus::Hit,
             (None, true) => CacheStatus::Refresh,
+            (None, false) if searched.is_some() => CacheStatus::SemanticMiss,
             (None, false) => CacheStatus::Miss,
         };
         let mode = Some(eligible::mode_name(asked.caching.mode));
@@ -166,7 +185,10 @@ impl Engine {
             form: asked.form(visit.id()),
             asked: asked.edited.clone(),
         };
-        Ok(LookedUp::Miss(Some(Box::new(Keeper::new(self.cache.clone(), kept, flight)))))
+        let is_refresh = asked.caching.is_refresh;
+        let learnt = searched.map(|(semantic, searched)| Learnt { semantic, searched, is_refresh });
+        let keeper = Keeper::new(self.cache.clone(), kept, flight).learning(learnt);
+        Ok(LookedUp::Miss(Some(Box::new(keeper))))
     }
 
     async fn kept(&self, organisation: OrganisationId, key: &CacheKey) -> Option<Arc<Entry>> {
@@ -176,7 +198,58 @@ impl Engine {
         }
     }
 
-    fn cache_key(&self, head: &RequestHeader, asked: &LookUp<'_>) -> Result<Option<CacheKey>, Refusal> {
+    /// Looks for questions in other words. None where only an equal request may be answered.
+    async fn search(
+        &self,
+        client: &mut impl Downstream,
+        visit: &mut Visit,
+        asked: &LookUp<'_>,
+    ) -> Result<Option<(Arc<Semantic>, Searched)>, Ended> {
+        let semantic = self.cache.semantic().filter(|_| asked.caching.mode == CacheMode::Semantic);
+        let Some(semantic) = semantic else { return Ok(None) };
+        let Some(question) = self.question(client.head(), asked).map_err(refused)? else { return Ok(None) };
+        let searching = Box::pin(semantic.search(&question, now_ms(), asked.caching.is_refresh));
+        let searched = beside(client, visit, searching).await?;
+        if let (Some(call), Some((provider, model))) = (&searched.call, semantic.billed_as()) {
+            let usage = call.usage.as_deref();
+            let (status, millis) = (call.status, call.millis);
+            visit.notes_own_call(&OwnCallRecord { purpose: "semantic_cache", provider, model, status, usage, millis });
+        }
+        Ok(Some((semantic.clone(), searched)))
+    }
+
+    fn question(&self, head: &RequestHeader, asked: &LookUp<'_>) -> Result<Option<Question>, Refusal> {
+        let endpoint = asked.errand.endpoint;
+        let route = match (endpoint.native_route(), endpoint.family()) {
+            (None, Family::Chat) => AskedRoute::Chat,
+            (None, Family::Complete) => AskedRoute::Completions,
+            _ => return Ok(None),
+        };
+        let Some(around) = self.cache_key(head, asked, b"{}")? else { return Ok(None) };
+        let similarity = asked.caching.similarity.map(|similarity| similarity as f32);
+        let body = serde_json::from_slice::<Value>(asked.edited).ok();
+        Ok(body.and_then(|body| Question::read(route, &body, &around, similarity)))
+    }
+
+    /// The nearest answer that is still kept.
+    async fn similar(
+        &self,
+        organisation: OrganisationId,
+        semantic: &Semantic,
+        searched: &Searched,
+    ) -> Option<Arc<Entry>> {
+        for (at, key) in searched.near.iter().enumerate() {
+            if let Some(entry) = self.kept(organisation, key).await {
+                semantic.forget(searched, &searched.near[..at]);
+                return Some(entry);
+            }
+        }
+        semantic.forget(searched, &searched.near);
+        None
+    }
+
+    /// Of the request with this body in place of its own.
+    fn cache_key(&self, head: &RequestHeader, asked: &LookUp<'_>, body: &[u8]) -> Result<Option<CacheKey>, Refusal> {
         let LookUp { errand, leaf, target, translated, .. } = asked;
         let headers = match asked.namespace() {
             Some(_) => Vec::new(),
@@ -200,7 +273,7 @@ impl Engine {
             model: asked.model,
             placed: &target.placed,
             query: if translated.is_none() { head.uri.query() } else { None },
-            body: asked.sent,
+            body,
             asked: repeats.then_some(&asked.edited[..]),
             is_strict: back.is_some() && errand.is_strict && leaf.is_strict,
             hooks: &hooks,

@@ -17,7 +17,7 @@ use crate::runtime::timeout::with_timeout;
 use crate::signing::AccountCredential;
 use crate::visit::Visit;
 use bytes::Bytes;
-use http::{HeaderMap, Version, header};
+use http::{HeaderMap, HeaderValue, Version, header};
 use pingora_http::RequestHeader;
 use std::pin::pin;
 
@@ -68,7 +68,7 @@ impl Router {
         {
             (ask.model, need) = (AskedModel::Unknown(why.into()), BodyNeed::Nothing);
         }
-        let is_signed = has_body(head) && self.may_sign(&ask, target.as_ref(), headers);
+        let is_signed = has_body(head) && !is_event_stream(headers) && self.may_sign(&ask, target.as_ref(), headers);
         Departure { ask, target, need, is_signed }
     }
 
@@ -80,7 +80,6 @@ impl Router {
         };
         let of_stored =
             |slug: &str| stored(slug).is_some_and(|account| AccountCredential::signs_bodies(&account.ai_provider_id));
-        let text = |value: Option<&http::HeaderValue>| value.and_then(|value| value.to_str().ok()).map(str::trim);
         let named = |name: &str| match name.strip_prefix('@') {
             Some(slug) => of_stored(slug),
             None => AccountCredential::signs_bodies(name),
@@ -91,9 +90,9 @@ impl Router {
         ask.plan.leaves().any(|leaf| match &leaf.source {
             ProviderSource::Named(name) => AccountCredential::signs_bodies(name),
             ProviderSource::Stored(slug) => of_stored(slug),
-            ProviderSource::Request => match text(headers.virtual_key) {
+            ProviderSource::Request => match header_text(headers.virtual_key) {
                 Some(slug) => of_stored(slug.trim_start_matches('@')),
-                None => text(headers.provider).is_some_and(named),
+                None => header_text(headers.provider).is_some_and(named),
             },
         })
     }
@@ -200,6 +199,15 @@ impl Ahead {
         first.is_some_and(|byte| matches!(byte, b'{' | b'[' | b'"' | b'-' | b'0'..=b'9' | b't' | b'f' | b'n'))
             && bytes.next() != Some(0)
     }
+}
+
+/// Of which the client may send no more before it is answered.
+fn is_event_stream(headers: &GatewayHeaders<'_>) -> bool {
+    headers.content_type.is_some_and(|kind| kind.as_bytes().starts_with(b"application/vnd.amazon.eventstream"))
+}
+
+fn header_text(value: Option<&HeaderValue>) -> Option<&str> {
+    value.and_then(|value| value.to_str().ok()).map(str::trim)
 }
 
 fn has_body(head: &RequestHeader) -> bool {

@@ -21,7 +21,7 @@ pub static NESTED_FIELDS: &[(&str, &[&str])] = &[
         ],
     ),
     ("before_request_hooks[0].checks[0]", &["id", "is_enabled", "name", "parameters"]),
-    ("cache", &["coalesce", "max_age", "mode"]),
+    ("cache", &["coalesce", "max_age", "mode", "similarity"]),
     (
         "cb_config",
         &[

@@ -14,7 +14,7 @@ const MODES: &[(&str, CacheMode)] = &[("simple", CacheMode::Simple), ("semantic"
 pub fn cache(reading: &mut Reading<'_>, path: &Path<'_>, value: &Value) -> Option<Cache> {
     if value.is_string() {
         let mode = object::choice(reading, path, value, MODES)?;
-        return Some(Cache { mode, max_age_seconds: None, coalesces: false });
+        return Some(Cache { mode, max_age_seconds: None, coalesces: false, similarity: None });
     }
     let mut fields = ConfigObject::parse(reading, path, value)?;
     if !fields.has("mode") {
@@ -23,8 +23,9 @@ pub fn cache(reading: &mut Reading<'_>, path: &Path<'_>, value: &Value) -> Optio
     let mode = fields.choice(reading, "mode", MODES);
     let max_age_seconds = fields.integer(reading, "max_age", 1..=u64::MAX);
     let coalesces = fields.flag(reading, "coalesce").unwrap_or(false);
+    let similarity = fields.number(reading, "similarity", 0.0..=1.0);
     fields.finish(reading);
-    Some(Cache { mode: mode?, max_age_seconds, coalesces })
+    Some(Cache { mode: mode?, max_age_seconds, coalesces, similarity })
 }
 
 pub fn retry(reading: &mut Reading<'_>, path: &Path<'_>, value: &Value) -> Option<Retry> {

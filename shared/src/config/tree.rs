@@ -102,12 +102,14 @@ pub enum Jitter {
     Full,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Cache {
     pub mode: CacheMode,
     pub max_age_seconds: Option<u64>,
     /// Equal requests that come while the first one is answered wait for its answer.
     pub coalesces: bool,
+    /// The least cosine of a question in other words; the operator's when absent.
+    pub similarity: Option<f64>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -64,6 +64,13 @@ pub fn cache() -> Schema {
                 "Equal requests that come while the first one is answered wait for its answer.",
             ),
         )
+        .may(
+            "similarity",
+            key(
+                number(0).up_to(1).eg(0.9),
+                "semantic: the cosine from which on two questions are one; the operator's when absent.",
+            ),
+        )
         .closed()
 }
 

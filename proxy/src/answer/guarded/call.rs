@@ -2,7 +2,7 @@
 
 use super::later::AsyncRun;
 use crate::conversation::WireFormat;
-use crate::guardrails::{CompiledHook, GuardInputs, GuardMeters, SideResult};
+use crate::guardrails::{CompiledHook, GuardInputs, GuardMeters, RemoteSide, SideJob, SideResult, has_remote};
 use crate::journal::{HookLog, LateWork};
 use crate::request::receive::BodyMemory;
 use bytes::Bytes;
@@ -20,7 +20,9 @@ pub struct GuardedCall {
     /// The one of them that denies it.
     pub denying: Option<Arc<CompiledHook>>,
     /// As the hooks saw it.
-    pub request: Value,
+    pub request: Arc<Value>,
+    /// Who asks others, where a hook has a check that they answer.
+    pub remote: Option<Arc<RemoteSide>>,
     pub shape: Shape,
     pub request_type: &'static str,
     pub metadata: Map<String, Value>,
@@ -67,6 +69,36 @@ impl GuardedCall {
             metadata: &self.metadata,
             headers,
             text: None,
+        }
+    }
+
+    /// Who asks others about the answer while it waits.
+    pub(super) fn asker(&self) -> Option<Arc<RemoteSide>> {
+        self.remote.clone().filter(|_| has_remote(&self.output))
+    }
+
+    /// The run of hooks of the answer where others must be asked.
+    pub(super) fn job(
+        &self,
+        hooks: &[Arc<CompiledHook>],
+        body: Arc<Value>,
+        said: Option<String>,
+        size: usize,
+    ) -> SideJob {
+        SideJob {
+            hooks: hooks.to_vec(),
+            hook: Hook::AfterRequest,
+            shape: self.shape,
+            request_type: self.request_type,
+            request: self.request.clone(),
+            body,
+            metadata: Arc::new(self.metadata.clone()),
+            headers: Arc::default(),
+            text: said.map(Arc::from),
+            // Hooks of answers run on successes alone.
+            status: Some(200),
+            size,
+            meters: self.meters.clone(),
         }
     }
 

@@ -1,8 +1,9 @@
 //! Hooks with `async`: they are run in the background once the call is over, before its log is stored, and change nothing of it.
 
 use super::call::{Answered, GuardedCall};
-use crate::guardrails::{CompiledHook, GuardInputs, HookResult, run_side};
+use crate::guardrails::{CompiledHook, GuardInputs, HookResult, RemoteSide, SideJob, has_remote, run_side};
 use crate::journal::{HookLists, LateWork};
+use crate::runtime::heavy::heavy;
 use chrono::Utc;
 use futures::future::BoxFuture;
 use http::HeaderMap;
@@ -42,6 +43,36 @@ impl AsyncRun {
     }
 }
 
+impl AsyncRun {
+    /// The same where others must be asked.
+    async fn judge_remote(&self, remote: Arc<RemoteSide>) -> HookLists {
+        let call = &*self.call;
+        let (input, output) = (&call.later.input, &call.later.output);
+        let before = SideJob {
+            hook: Hook::BeforeRequest,
+            headers: Arc::new(call.later.headers.clone()),
+            status: None,
+            ..call.job(input, call.request.clone(), None, call.later.weight)
+        };
+        let before = before.run(remote.clone()).await.map_or_else(|| skipped(input), |side| side.logged());
+        let after = match &self.answered {
+            Answered::Nothing => return HookLists { before, after: Vec::new() },
+            Answered::Said(text) => Some(call.job(output, Arc::default(), Some(text.clone()), text.len())),
+            Answered::Plain(body) => {
+                let size = body.len();
+                let body = body.clone();
+                let read = heavy(move || serde_json::from_slice::<Value>(&body).ok()).await.flatten();
+                read.map(|answer| call.job(output, Arc::new(answer), None, size))
+            }
+        };
+        let side = match after {
+            Some(job) => job.run(remote).await,
+            None => None,
+        };
+        HookLists { before, after: side.map_or_else(|| skipped(output), |side| side.logged()) }
+    }
+}
+
 impl LateWork for AsyncRun {
     fn weight(&self) -> usize {
         let answered = match &self.answered {
@@ -63,6 +94,11 @@ impl LateWork for AsyncRun {
     fn run(self: Box<Self>) -> BoxFuture<'static, HookLists> {
         Box::pin(async move {
             let run: Arc<Self> = self.into();
+            let later = &run.call.later;
+            let remote = run.call.remote.clone().filter(|_| has_remote(&later.input) || has_remote(&later.output));
+            if let Some(remote) = remote {
+                return run.judge_remote(remote).await;
+            }
             let judging = run.clone();
             match tokio::task::spawn_blocking(move || judging.judge()).await {
                 Ok(lists) => lists,

@@ -1,0 +1,94 @@
+//! Texts as vectors. Which embedder there is, is the operator's setting: one over HTTP, or static embeddings from a folder.
+//! Whatever goes wrong with one is a miss for the request that asked.
+
+pub mod http;
+pub mod local;
+
+use super::lexical::Guard;
+use async_trait::async_trait;
+
+pub use http::HttpEmbedder;
+pub use local::LocalEmbedder;
+
+/// More numbers than any model has.
+pub const MOST_DIMENSIONS: usize = 8192;
+
+/// A text's vector, of length 1, and what asking for it was.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Embedded {
+    pub values: Vec<f32>,
+    /// None where nobody was asked.
+    pub call: Option<EmbeddingCall>,
+}
+
+/// A call of our own, for the log.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct EmbeddingCall {
+    pub status: u16,
+    /// What the provider reported, in OpenAI's words.
+    pub usage: Option<String>,
+    pub millis: u32,
+}
+
+/// No vector, and the call, if one was answered.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{reason}")]
+pub struct NotEmbedded {
+    pub reason: String,
+    pub call: Option<EmbeddingCall>,
+}
+
+impl NotEmbedded {
+    pub fn new(reason: impl Into<String>) -> Self {
+        Self { reason: reason.into(), call: None }
+    }
+}
+
+#[async_trait]
+pub trait Embedder: Send + Sync {
+    async fn embed(&self, text: &str) -> Result<Embedded, NotEmbedded>;
+
+    /// The cosine from which on two texts ask the same, where the operator names none.
+    fn threshold(&self) -> f32;
+
+    /// How much the guard must compare beside the cosine.
+    fn guard(&self) -> Guard;
+
+    /// What its vectors may be compared by: those of another model may not.
+    fn identity(&self) -> String;
+
+    /// The provider and the model, for logs; none where nobody is asked.
+    fn billed_as(&self) -> Option<(&str, &str)>;
+}
+
+/// The vector at length 1; none of a vector that has no direction.
+pub fn normalised(mut values: Vec<f32>) -> Option<Vec<f32>> {
+    if values.is_empty() || values.len() > MOST_DIMENSIONS {
+        return None;
+    }
+    let length = values.iter().map(|value| f64::from(*value) * f64::from(*value)).sum::<f64>().sqrt();
+    if !length.is_finite() || length <= f64::EPSILON {
+        return None;
+    }
+    for value in &mut values {
+        // At most 1.
+        let part = (f64::from(*value) / length) as f32;
+        *value = part;
+    }
+    Some(values)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_vector_has_length_one_or_is_none() {
+        assert_eq!(normalised(vec![3.0, 4.0]), Some(vec![0.6, 0.8]));
+        for bad in
+            [vec![], vec![0.0, 0.0], vec![f32::NAN, 1.0], vec![f32::INFINITY, 1.0], vec![1.0; MOST_DIMENSIONS + 1]]
+        {
+            assert_eq!(normalised(bad), None);
+        }
+    }
+}

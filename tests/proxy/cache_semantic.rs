@@ -1,0 +1,256 @@
+//! Requests that ask the same in other words, over HTTP: which share an answer, which never do, and what becomes of a request
+//! whose embedder is away.
+
+use crate::journal::calls::rows;
+use crate::routing::{asked, client, target};
+use bench::mock::{self, Mock};
+use harness::{Answer, Client, Stack, chat, embedder_folder};
+use rust_decimal::Decimal;
+use serde_json::{Value, json};
+
+pub const ASKED: &str = "How do I cancel my subscription?";
+pub const REWORDED: &str = "How can I cancel my subscription?";
+pub const NEAR_MISS: &str = "How do I not cancel my subscription?";
+
+async fn local() -> Stack {
+    Stack::builder()
+        .proxy("SEMANTIC_CACHE_EMBEDDING_PROVIDER", "local")
+        .proxy("SEMANTIC_CACHE_EMBEDDER_DIR", embedder_folder().to_str().unwrap())
+        .start()
+        .await
+}
+
+pub fn semantic(stack: &Stack) -> Client {
+    client(stack, &target(stack, json!({ "cache": { "mode": "semantic" } })))
+}
+
+pub async fn ask(client: &Client, body: &Value) -> Answer {
+    let answer = client.post("/chat/completions", body).await;
+    assert_eq!(answer.status, 200, "{}", answer.text());
+    answer
+}
+
+pub fn status(answer: &Answer) -> &str {
+    answer.header("x-gateway-cache-status")
+}
+
+#[tokio::test]
+async fn a_question_in_other_words_has_the_same_answer_and_a_near_miss_has_not() {
+    let stack = local().await;
+    let client = semantic(&stack);
+    let first = ask(&client, &chat(ASKED)).await;
+    assert_eq!(status(&first), "SEMANTIC MISS");
+    let same = ask(&client, &chat(ASKED)).await;
+    assert_eq!(status(&same), "HIT");
+    let reworded = ask(&client, &chat(REWORDED)).await;
+    assert_eq!(status(&reworded), "SEMANTIC HIT");
+    assert_eq!((&same.json()["id"], &reworded.json()["id"]), (&first.json()["id"], &first.json()["id"]));
+    let mut streamed = chat(REWORDED);
+    streamed["stream"] = json!(true);
+    let streamed = ask(&client, &streamed).await;
+    assert_eq!(status(&streamed), "SEMANTIC HIT");
+    assert!(streamed.text().starts_with("data: ") && streamed.text().contains("[DONE]"), "{}", streamed.text());
+    assert_eq!(asked(&stack), 1);
+    for other in [NEAR_MISS, "How do I cancel my 2 subscriptions?", "How do I cancel my Netflix subscription?"] {
+        assert_eq!(status(&ask(&client, &chat(other)).await), "SEMANTIC MISS", "{other}");
+    }
+    assert_eq!(asked(&stack), 4);
+    let counted = stack.metric(r#"gateway_cache_lookups_total{status="SEMANTIC HIT"}"#).await;
+    assert_eq!(counted, Some(2.0));
+}
+
+#[tokio::test]
+async fn what_differs_in_anything_but_the_words_never_meets() {
+    let stack = local().await;
+    let client = semantic(&stack);
+    let system = json!({ "role": "system", "content": "Be brief." });
+    let tool = json!({ "type": "function", "function": { "name": "f", "parameters": { "type": "object" } } });
+    ask(&client, &chat(ASKED)).await;
+    let mut bodies = vec![];
+    for (name, value) in [
+        ("model", json!("gpt-4o")),
+        ("temperature", json!(0.5)),
+        ("max_tokens", json!(10)),
+        ("user", json!("u")),
+        ("tools", json!([tool])),
+        ("messages", json!([system, { "role": "user", "content": REWORDED }])),
+        ("messages", json!([{ "role": "user", "content": REWORDED, "name": "ann" }])),
+    ] {
+        let mut body = chat(REWORDED);
+        body[name] = value;
+        bodies.push(body);
+    }
+    for body in bodies {
+        assert_eq!(status(&ask(&client, &body).await), "SEMANTIC MISS", "{body}");
+    }
+    for (name, value) in [("x-gateway-cache-namespace", "other"), ("x-gateway-metadata", r#"{"team":"other"}"#)] {
+        let answer = ask(&client.with(name, value), &chat(REWORDED)).await;
+        assert_eq!(status(&answer), "SEMANTIC MISS", "{name}");
+    }
+    let config = target(&stack, json!({ "cache": { "mode": "semantic" } })).to_string();
+    for other in [stack.organisation().await, stack.organisation().await] {
+        let client = stack.anonymous().with_key(&other.workspace_key).with("x-gateway-config", &config);
+        assert_eq!(status(&ask(&client, &chat(REWORDED)).await), "SEMANTIC MISS", "another tenant");
+    }
+    assert_eq!(status(&ask(&client, &chat(REWORDED)).await), "SEMANTIC HIT", "and the first one is still there");
+}
+
+/// The same body under all combinations of tenants and namespaces: each combination meets itself alone.
+#[tokio::test]
+async fn tenants_and_namespaces_never_share_an_answer() {
+    let stack = local().await;
+    let config = target(&stack, json!({ "cache": "semantic" })).to_string();
+    let others = [stack.organisation().await, stack.organisation().await];
+    let keys = [&stack.home.workspace_key, &others[0].workspace_key, &others[1].workspace_key];
+    let clients: Vec<Client> = keys
+        .iter()
+        .flat_map(|key| {
+            let plain = stack.anonymous().with_key(key).with("x-gateway-config", &config);
+            let named = ["a", "b"].map(|name| plain.with("x-gateway-cache-namespace", name));
+            [plain].into_iter().chain(named)
+        })
+        .collect();
+    let mut ids = Vec::new();
+    for client in &clients {
+        let answer = ask(client, &chat(ASKED)).await;
+        assert_eq!(status(&answer), "SEMANTIC MISS");
+        ids.push(answer.json()["id"].clone());
+    }
+    for (client, id) in clients.iter().zip(&ids) {
+        let answer = ask(client, &chat(REWORDED)).await;
+        assert_eq!((status(&answer), &answer.json()["id"]), ("SEMANTIC HIT", id));
+    }
+}
+
+#[tokio::test]
+async fn a_request_may_name_its_own_threshold() {
+    let stack = local().await;
+    ask(&semantic(&stack), &chat(ASKED)).await;
+    let strict = client(&stack, &target(&stack, json!({ "cache": { "mode": "semantic", "similarity": 1.0 } })));
+    assert_eq!(status(&ask(&strict, &chat(REWORDED)).await), "SEMANTIC MISS");
+    let loose = r#"{"mode":"semantic","similarity":0.5}"#;
+    let shorter = chat("How do I cancel the subscription?");
+    assert_eq!(status(&ask(&strict.with("x-gateway-cache", loose), &shorter).await), "SEMANTIC HIT");
+    for wrong in ["1.1", "-0.1", "\"high\""] {
+        let header = format!(r#"{{"mode":"semantic","similarity":{wrong}}}"#);
+        let answer = strict.with("x-gateway-cache", header).post("/chat/completions", &chat(ASKED)).await;
+        assert_eq!(answer.status, 400, "{wrong}");
+    }
+    let config = target(&stack, json!({ "cache": { "mode": "semantic", "similarity": 7 } }));
+    assert_eq!(client(&stack, &config).post("/chat/completions", &chat(ASKED)).await.status, 400);
+}
+
+#[tokio::test]
+async fn a_refresh_replaces_answers_to_near_questions() {
+    let stack = local().await;
+    let client = semantic(&stack);
+    let first = ask(&client, &chat(ASKED)).await;
+    let refreshed = ask(&client.with("x-gateway-cache-force-refresh", "true"), &chat(REWORDED)).await;
+    assert_eq!(status(&refreshed), "REFRESH");
+    assert_ne!(first.json()["id"], refreshed.json()["id"]);
+    for text in [ASKED, REWORDED] {
+        let answer = ask(&client, &chat(text)).await;
+        assert_eq!((status(&answer), &answer.json()["id"]), ("HIT", &refreshed.json()["id"]), "{text}");
+    }
+}
+
+#[tokio::test]
+async fn what_words_do_not_describe_is_looked_up_exactly() {
+    let stack = local().await;
+    let client = semantic(&stack);
+    let said = |text: &str| json!({ "role": "user", "content": text });
+    let image = json!({ "type": "image_url", "image_url": { "url": "data:image/png;base64,AAAA" } });
+    for (path, body) in [
+        ("/chat/completions", json!({ "model": "m", "messages": vec![said(ASKED); 5] })),
+        ("/chat/completions", json!({ "model": "m", "messages": [{ "role": "user", "content": [image] }] })),
+        ("/embeddings", json!({ "model": "m", "input": ASKED })),
+        ("/messages", json!({ "model": "m", "max_tokens": 5, "messages": [said(ASKED)] })),
+    ] {
+        for expected in ["MISS", "HIT"] {
+            let answer = client.post(path, &body).await;
+            assert_eq!(answer.status, 200, "{path} {}", answer.text());
+            assert_eq!(status(&answer), expected, "{path} {body}");
+        }
+    }
+    for (prompt, expected) in [(ASKED, "SEMANTIC MISS"), (REWORDED, "SEMANTIC HIT"), (NEAR_MISS, "SEMANTIC MISS")] {
+        let answer = client.post("/completions", &json!({ "model": "m", "prompt": prompt })).await;
+        assert_eq!(status(&answer), expected, "{prompt}");
+    }
+}
+
+#[tokio::test]
+async fn without_an_embedder_semantic_is_exact() {
+    let stack = Stack::start().await;
+    let client = semantic(&stack);
+    for (text, expected) in [(ASKED, "MISS"), (REWORDED, "MISS"), (ASKED, "HIT")] {
+        assert_eq!(status(&ask(&client, &chat(text)).await), expected, "{text}");
+    }
+}
+
+/// A stack whose embedder is a second mock.
+async fn remote(embedder: &Mock, wait_ms: &str) -> Stack {
+    Stack::builder()
+        .proxy("SEMANTIC_CACHE_EMBEDDING_PROVIDER", "openai")
+        .proxy("SEMANTIC_CACHE_EMBEDDINGS_URL", format!("{}/embeddings", embedder.url()))
+        .proxy("SEMANTIC_CACHE_EMBEDDING_API_KEY", "sk-embedder")
+        .proxy("SEMANTIC_CACHE_WAIT_MS", wait_ms)
+        .start()
+        .await
+}
+
+fn vector(values: &[f32]) -> String {
+    json!({ "data": [{ "embedding": values }], "usage": { "prompt_tokens": 7, "total_tokens": 7 } }).to_string()
+}
+
+#[tokio::test]
+async fn an_embedder_over_http_is_asked_with_its_key_and_its_calls_are_logged_as_internal() {
+    let embedder = Mock::start(mock::Options::default());
+    let stack = remote(&embedder, "10000").await;
+    let client = semantic(&stack).with("x-gateway-trace-id", "trace-semantic");
+    embedder.script(json!([{ "body": vector(&[1.0, 0.0, 0.0]), "times": 2 }])).unwrap();
+    assert_eq!(status(&ask(&client, &chat(ASKED)).await), "SEMANTIC MISS");
+    assert_eq!(status(&ask(&client, &chat("Please tell me how I end my plan")).await), "SEMANTIC HIT");
+    assert_eq!(asked(&stack), 1);
+    let heard = &embedder.requests()[0];
+    assert_eq!(heard.headers.get("authorization").map(|value| value.as_bytes()), Some(&b"Bearer sk-embedder"[..]));
+    let rows = rows(&stack, 4).await;
+    let internal: Vec<_> =
+        rows.iter().filter(|row| row.get::<_, Value>("metadata")["_internal"] == "semantic_cache").collect();
+    assert_eq!(internal.len(), 2);
+    for row in internal {
+        assert_eq!(row.get::<_, Option<&str>>("ai_org"), Some("openai"));
+        assert_eq!(row.get::<_, Option<&str>>("ai_model"), Some("text-embedding-3-small"));
+        assert_eq!(row.get::<_, &str>("trace_id"), "trace-semantic");
+        assert_eq!(row.get::<_, i64>("req_units"), 7);
+        assert!(row.get::<_, Option<Decimal>>("cost").is_some_and(|cost| cost > Decimal::ZERO));
+    }
+}
+
+#[tokio::test]
+async fn an_embedder_that_hangs_or_answers_rubbish_is_a_miss() {
+    let embedder = Mock::start(mock::Options::default());
+    let stack = remote(&embedder, "10000").await;
+    let client = semantic(&stack);
+    for fault in [
+        json!({ "status": 500 }),
+        json!({ "bad_json": true }),
+        json!({ "body": vector(&[]) }),
+        json!({ "body": json!({ "data": [{ "embedding": ["a"] }] }).to_string() }),
+        json!({ "no_answer": true, "reset": true }),
+    ] {
+        // Twice the same fault: a connection that was reused is tried anew. Each stack of failures rests after five.
+        embedder.reset();
+        embedder.script(json!([fault, fault])).unwrap();
+        let text = format!("Question about {}", fault.to_string().len());
+        assert_eq!(status(&ask(&client, &chat(&text)).await), "SEMANTIC MISS", "{fault}");
+        assert_eq!(status(&ask(&client, &chat(&text)).await), "HIT", "{fault}: its answer is kept all the same");
+    }
+    let stack = remote(&embedder, "100").await;
+    embedder.reset();
+    embedder.script(json!([{ "stall_after_bytes": 5, "times": 100 }])).unwrap();
+    let client = semantic(&stack);
+    for number in 0..7 {
+        assert_eq!(status(&ask(&client, &chat(&format!("{ASKED} {number}"))).await), "SEMANTIC MISS");
+    }
+    assert_eq!(embedder.requests().len(), 5, "then it is left alone for a while");
+}
