@@ -240,7 +240,7 @@ impl Keeper {
 }
 
 enum Whole {
-    Answer(Answer),
+    Answer(Box<Answer>),
     Body(Bytes),
 }
 
@@ -281,7 +281,7 @@ impl Assembly {
         let is_response = client.is_some_and(|codec| codec.format() == WireFormat::Responses);
         match self.repeated.filter(|_| is_response) {
             Some(body) => Some(Whole::Body(body)),
-            None => Some(Whole::Answer(answer)),
+            None => Some(Whole::Answer(Box::new(answer))),
         }
     }
 }

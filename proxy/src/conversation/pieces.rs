@@ -79,11 +79,9 @@ fn cut_part(choice: u32, part: u32, whole: &Part, ready: &mut VecDeque<Delta>) {
     ready.push_back(Delta::PartBegins { choice, part, start });
     ready.extend(cut(text).map(|text| Delta::Text { choice, part, text: text.to_owned() }));
     match whole {
-        Part::ToolUse(call) => {
-            // Whole: a reader of half a call can do nothing with it.
-            if !call.arguments.is_empty() {
-                ready.push_back(Delta::Arguments { choice, part, json: call.arguments.clone() });
-            }
+        // Whole: a reader of half a call can do nothing with it.
+        Part::ToolUse(call) if !call.arguments.is_empty() => {
+            ready.push_back(Delta::Arguments { choice, part, json: call.arguments.clone() });
         }
         Part::Text(own) => {
             let citations = own.citations.iter().cloned().map(Box::new);

@@ -261,6 +261,7 @@ impl Engine {
             Some(name) => Partition::Namespace(name),
             None => Partition::Request { metadata: &errand.metadata, target: stored_slug(target), headers: &headers },
         };
+        let is_form = translated.is_some_and(|translated| translated.content_type.is_some());
         let back = translated.and_then(|translated| translated.back.as_ref());
         let repeats = matches!(back, Some(WayBack::Conversation(way)) if way.client.format() == WireFormat::Responses);
         let hooks: Vec<u8> =
