@@ -88,6 +88,11 @@ impl PgVectorIndex {
         Ok(Self { database, embedder, session: ArcSwapOption::empty(), queue, queued: Mutex::new(Some(queued)) })
     }
 
+    /// With the length of its vectors: Postgres compares none of different lengths.
+    fn embedder_of(&self, values: &[f32]) -> String {
+        format!("{} {}", self.embedder, values.len())
+    }
+
     async fn connect(&self) -> anyhow::Result<Arc<Session>> {
         let client = db::connect(&self.database).await?;
         let is_there: bool = client.query_one(IS_THERE, &[]).await?.try_get(0)?;
@@ -103,6 +108,7 @@ impl PgVectorIndex {
             Change::Put { asked, key, expires_at_ms } => {
                 let Partition { workspace, digest } = asked.partition;
                 let (vector, marks) = (written(&asked.values), asked.marks.encode());
+                let embedder = self.embedder_of(&asked.values);
                 session
                     .client
                     .execute(
@@ -149,12 +155,12 @@ impl VectorIndex for PgVectorIndex {
         let Partition { workspace, digest } = asked.partition;
         // A little more, because these are sums of rounded numbers.
         let farthest = 1.0 - f64::from(nearness.threshold) + 1e-6;
-        let vector = written(&asked.values);
+        let (vector, embedder) = (written(&asked.values), self.embedder_of(&asked.values));
         let rows = session
             .client
             .query(
                 &session.near,
-                &[&workspace, &&digest[..], &self.embedder, &nearness.now_ms, &vector, &farthest, &MOST_JUDGED],
+                &[&workspace, &&digest[..], &embedder, &nearness.now_ms, &vector, &farthest, &MOST_JUDGED],
             )
             .await;
         let rows = rows.map_err(|error| db::explain(&error))?;
