@@ -63,13 +63,13 @@ pub struct PgVectorIndex {
     database: settings::Database,
     /// Vectors of different models are never compared.
     embedder: String,
-    session: ArcSwapOption<Session>,
+    session: ArcSwapOption<PgSession>,
     queue: Sender<Change>,
     /// Until `run` takes it.
     queued: Mutex<Option<Receiver<Change>>>,
 }
 
-struct Session {
+struct PgSession {
     client: Client,
     near: Statement,
     put: Statement,
@@ -93,17 +93,17 @@ impl PgVectorIndex {
         format!("{} {}", self.embedder, values.len())
     }
 
-    async fn connect(&self) -> anyhow::Result<Arc<Session>> {
+    async fn connect(&self) -> anyhow::Result<Arc<PgSession>> {
         let client = db::connect(&self.database).await?;
         let is_there: bool = client.query_one(IS_THERE, &[]).await?.try_get(0)?;
         if !is_there {
             client.batch_execute(SCHEMA).await?;
         }
         let (near, put) = (client.prepare(NEAR).await?, client.prepare(PUT).await?);
-        Ok(Arc::new(Session { client, near, put }))
+        Ok(Arc::new(PgSession { client, near, put }))
     }
 
-    async fn apply(&self, session: &Session, change: Change, sweeps: &mut u32) -> anyhow::Result<()> {
+    async fn apply(&self, session: &PgSession, change: Change, sweeps: &mut u32) -> anyhow::Result<()> {
         match change {
             Change::Put { asked, key, expires_at_ms } => {
                 let Partition { workspace, digest } = asked.partition;
@@ -129,7 +129,7 @@ impl PgVectorIndex {
     }
 
     /// Until the connection ends.
-    async fn write(&self, session: &Session, queued: &mut Receiver<Change>) {
+    async fn write(&self, session: &PgSession, queued: &mut Receiver<Change>) {
         let (mut look, mut sweeps) = (tokio::time::interval(BETWEEN_CONNECTIONS), 0);
         loop {
             tokio::select! {
