@@ -12,7 +12,7 @@ DIST := --profile dist --features proxy/jemalloc
 ARGS ?=
 
 # What `make prove` runs, one after the other; each is also a target: make prove-upload.
-PROOFS := upload streams disconnect disconnect-tokens outage propagation handover rotation catalogue brownout crash journal ingest logs exports storm groups tail hostile
+PROOFS := upload streams disconnect disconnect-tokens outage propagation handover rotation catalogue prompts brownout crash journal ingest logs exports storm groups tail hostile patterns
 
 .PHONY: help run build dist test test-clients test-openapi test-deploy prove prove-openapi prove-docs prove-differential prove-credentials prove-limits-simulation $(PROOFS:%=prove-%) build-proofs bench-faults lint fmt fuzz bench setup setup-test setup-bench setup-embedder
 
@@ -40,7 +40,7 @@ test: setup-test ## every test, against a Postgres of its own
 
 test-clients: setup-test ## only the Python and Node SDKs, against a stack of their own
 	@cargo build --locked --workspace $(BINS)
-	@exec $(TARGET)/debug/gateway-dev stack -- tests/clients/run
+	@exec env HEADER_PREFIX_ALIASES=x-portkey- $(TARGET)/debug/gateway-dev stack -- tests/clients/run
 
 test-openapi: setup-test ## only the interface against its own OpenAPI document
 	@cargo build --locked --workspace $(BINS)

@@ -7,11 +7,13 @@ mod chain_audit;
 mod delete_objects;
 mod erase_late;
 mod expire;
+mod expire_cache_purges;
 mod expire_exports;
 mod expire_logs;
 mod expire_metrics;
 mod export_logs;
 mod log_days;
+mod make_data_keys;
 pub mod outbox;
 mod purge_tombstones;
 mod remind_of_keys;
@@ -33,6 +35,7 @@ pub static JOBS: &[Job] = &[
     chain_audit::JOB,
     delete_objects::JOB,
     erase_late::JOB,
+    expire_cache_purges::JOB,
     expire_exports::JOB,
     expire::KEYS,
     expire::PROVIDERS,
@@ -41,6 +44,7 @@ pub static JOBS: &[Job] = &[
     expire_metrics::JOB,
     export_logs::JOB,
     log_days::JOB,
+    make_data_keys::JOB,
     purge_tombstones::JOB,
     remind_of_keys::JOB,
     reset_budgets::JOB,

@@ -18,15 +18,19 @@
 //! | `app` | the state that every handler may use: database, settings, services, metrics |
 //! | `audit` | the trail of who did what, chained by hashes and verified |
 //! | `crud` | the five verbs written once, versions, actions, routes, fields that several resources have |
+//! | `cache_purges` | the rows by which kept answers are purged |
 //! | `logs` | logs of calls: search, show, add, price, erase, export |
+//! | `analytics` | figures about calls: series over time, groups by what they have in common |
 //! | `resources` | the operations, one file or folder for each resource |
 //! | `jobs` | work that nobody asks for: expiry, rotation, reminders, resets, exports |
 //! | `server` | the running service: router, gate, observation, connections, health |
 //! | `cli` | the program `gateway-admin` and the commands of its operator |
 
+pub mod analytics;
 pub mod app;
 pub mod audit;
 pub mod backpressure;
+pub mod cache_purges;
 pub mod cli;
 pub mod crud;
 pub mod http;

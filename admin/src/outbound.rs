@@ -6,7 +6,8 @@ pub mod model_configs;
 
 use anyhow::Context as _;
 use axum::http::{HeaderMap, Request, header};
-use http_body_util::{BodyExt as _, Empty, Limited};
+use bytes::Bytes;
+use http_body_util::{BodyExt as _, Empty, Full, Limited};
 use hyper_util::rt::TokioIo;
 use openssl::ssl::{SslConnector, SslMethod, SslVersion};
 use openssl::x509::X509;
@@ -25,6 +26,22 @@ pub struct Outbound {
 
 trait Stream: AsyncRead + AsyncWrite + Send + Unpin {}
 impl<T: AsyncRead + AsyncWrite + Send + Unpin> Stream for T {}
+
+/// Why there is no answer, in words that repeat nothing of it.
+#[derive(Debug)]
+pub enum PostError {
+    Forbidden(String),
+    TooLong,
+    Broken(String),
+}
+
+struct AbortOnDrop(tokio::task::JoinHandle<()>);
+
+impl Drop for AbortOnDrop {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
+}
 
 impl Outbound {
     pub fn new(settings: &settings::Outbound) -> anyhow::Result<Self> {
@@ -74,6 +91,35 @@ impl Outbound {
         };
         connection.abort();
         body
+    }
+
+    /// Posts a body with these headers and reads the answer, whatever its status. Whoever calls it sets the time limit.
+    pub async fn post(
+        &self,
+        url: &str,
+        headers: &HeaderMap,
+        body: Vec<u8>,
+        longest: usize,
+    ) -> Result<(u16, Vec<u8>), PostError> {
+        let (origin, path) = self.guard.custom_url(url).map_err(|rule| PostError::Forbidden(rule.to_string()))?;
+        let stream = self.connect(&origin).await.map_err(PostError::Broken)?;
+        let handshake = hyper::client::conn::http1::handshake(TokioIo::new(stream)).await;
+        let (mut sender, connection) = handshake.map_err(|error| PostError::Broken(broken(error)))?;
+        // Ended with the call, also by whoever stops waiting for it.
+        let _connection = AbortOnDrop(tokio::spawn(async move { drop(connection.await) }));
+        let mut request = Request::post(path.as_str()).body(Full::new(Bytes::from(body)));
+        if let Ok(request) = &mut request {
+            *request.headers_mut() = headers.clone();
+            request.headers_mut().insert(header::HOST, origin.authority_value().clone());
+        }
+        let request = request.map_err(|_| PostError::Broken("the request cannot be made".into()))?;
+        let answer = sender.send_request(request).await.map_err(|error| PostError::Broken(broken(error)))?;
+        let status = answer.status().as_u16();
+        match Limited::new(answer.into_body(), longest).collect().await {
+            Ok(body) => Ok((status, body.to_bytes().to_vec())),
+            Err(error) if error.is::<http_body_util::LengthLimitError>() => Err(PostError::TooLong),
+            Err(_) => Err(PostError::Broken("the answer broke off".into())),
+        }
     }
 
     /// Asks a URL with these headers, for its status alone: what it says may repeat a credential.

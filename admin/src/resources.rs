@@ -6,8 +6,10 @@
 //! reads it.
 
 pub mod accepted;
+mod analytics;
 mod api_keys;
 mod audit_logs;
+mod cache;
 mod collections;
 mod configs;
 mod deployments;
@@ -51,8 +53,10 @@ pub fn is_built(operation: &Operation) -> bool {
 /// Everything that has a handler, with its description.
 pub fn routes() -> Routes {
     Routes::default()
+        .merge(analytics::routes())
         .merge(audit_logs::routes())
         .merge(api_keys::routes())
+        .merge(cache::routes())
         .merge(collections::routes())
         .merge(configs::routes())
         .merge(deployments::routes())

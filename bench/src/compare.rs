@@ -6,6 +6,7 @@
 mod callgrind;
 mod events;
 mod load;
+mod prompt;
 mod report;
 mod request;
 mod stats;
@@ -131,6 +132,8 @@ async fn measure(settings: &Settings, place: &mut Place) -> anyhow::Result<Compa
         Target::new("engine", &gateway, &lanes.engine, true),
         Target::new("routed", &gateway, &lanes.routed, false),
         Target::new("relay", &gateway, &lanes.relay, false),
+        Target::new(prompt::ROW, &gateway, &lanes.prompt, false),
+        Target::new("guarded", &gateway, &lanes.guarded, false),
         Target::new("paced engine", &gateway, &lanes.engine, false).paced(settings.pause_ms),
     ];
     let translation = lanes.translation.iter();
@@ -217,8 +220,10 @@ async fn instructions(
     store: &Store,
 ) -> anyhow::Result<(Option<f64>, Option<f64>)> {
     // Streams take their time, and long bodies would take callgrind's.
-    let counted =
-        ["bare", "engine", "routed", "relay", translation::PLAIN, "journal", "bodies", "limited", "hit", "miss"];
+    let counted = [
+        "bare", "engine", "routed", "relay", "guarded", prompt::ROW, translation::PLAIN, "journal", "bodies", "limited", "hit",
+        "miss",
+    ];
     if !counted.contains(&name) {
         return Ok((None, None));
     }
@@ -243,6 +248,8 @@ async fn instructions(
                 (_, Some((_, request))) => request,
                 ("relay", None) => lanes.relay,
                 ("routed", None) => lanes.routed,
+                (prompt::ROW, None) => lanes.prompt,
+                ("guarded", None) => lanes.guarded,
                 ("limited", None) => lanes.limited,
                 ("hit", None) => lanes.hit,
                 ("miss", None) => lanes.miss,

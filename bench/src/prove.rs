@@ -17,6 +17,8 @@ mod load;
 mod log_rows;
 mod logs;
 mod outage;
+mod patterns;
+mod prompts;
 mod propagation;
 mod redis;
 mod report;
@@ -122,6 +124,14 @@ pub enum Proof {
         #[arg(long, default_value_t = 1_000)]
         configs: u32,
     },
+    /// Many prompts with many versions: time and memory to hold them, and how soon a published one has effect.
+    Prompts {
+        #[arg(long, default_value_t = 10_000)]
+        prompts: u32,
+        /// Of each.
+        #[arg(long, default_value_t = 20)]
+        versions: u32,
+    },
     /// Three proxies and more clients than limits allow, in calm, with a proxy killed and with the store restarted.
     Storm,
     /// Steady load for minutes with default settings: what storing logs and bodies does to the slowest calls.
@@ -138,6 +148,12 @@ pub enum Proof {
         /// How long the two are there together.
         #[arg(long, default_value_t = 60)]
         seconds: u64,
+    },
+    /// Patterns and schemas of guardrails that are written to burn time, each on a long text.
+    Patterns {
+        /// How long, in bytes.
+        #[arg(long, default_value_t = 1 << 20)]
+        bytes: usize,
     },
     /// A policy with very many groups: memory, the cost of a request, and values that are made up.
     Groups {
@@ -164,9 +180,11 @@ impl Proof {
             Self::Handover => "handover",
             Self::Rotation { .. } => "rotation",
             Self::Catalogue { .. } => "catalogue",
+            Self::Prompts { .. } => "prompts",
             Self::Storm => "storm",
             Self::Tail { .. } => "tail",
             Self::Hostile { .. } => "hostile",
+            Self::Patterns { .. } => "patterns",
             Self::Groups { .. } => "groups",
         }
     }
@@ -190,9 +208,11 @@ impl Proof {
             Self::Handover => handover::prove(&mut report).await?,
             Self::Rotation { accounts } => rotation::prove(accounts, &mut report).await?,
             Self::Catalogue { providers, configs } => catalogue::prove(providers, configs, &mut report).await?,
+            Self::Prompts { prompts, versions } => prompts::prove(prompts, versions, &mut report).await?,
             Self::Storm => storm::prove(&mut report).await?,
             Self::Tail { rate, seconds } => tail::prove(rate, Duration::from_secs(seconds), &mut report).await?,
             Self::Hostile { seconds } => hostile::prove(Duration::from_secs(seconds), &mut report).await?,
+            Self::Patterns { bytes } => patterns::prove(bytes, &mut report)?,
             Self::Groups { groups } => groups::prove(groups, &mut report).await?,
         }
         Ok(report.finish())

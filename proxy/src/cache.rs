@@ -4,6 +4,8 @@
 //! - `eligible`: whether a request may be answered from here, and for how long its answer is kept
 //! - `entry`: an answer and what is known of it, in memory and as bytes
 //! - `memory`: entries in this process, weighed and fair between workspaces
+//! - `remote`: entries in Redis, sealed, for all replicas
+//! - `purges`: whether an entry counts no more
 //! - `store`: the one type that the walk asks: memory, and what is behind it
 //! - `flight`: equal requests that wait for one call
 //! - `keeper`: gathers an answer while it is delivered
@@ -16,6 +18,8 @@ pub mod flight;
 pub mod keeper;
 pub mod key;
 pub mod memory;
+pub mod purges;
+pub mod remote;
 pub mod replay;
 pub mod semantic;
 pub mod store;
@@ -24,5 +28,7 @@ pub use eligible::{CacheFacts, CacheHeaders, Caching};
 pub use entry::{CacheKey, Entry, Tags};
 pub use flight::{Boarding, Flight};
 pub use keeper::{AnswerForm, Keeper, KeptAs, KeptBody};
+pub use purges::Purges;
+pub use remote::{Remote, RemoteMeters, RemoteStore};
 pub use semantic::{Learnt, Semantic};
 pub use store::{Cache, Found};

@@ -3,7 +3,9 @@
 
 pub mod account;
 pub mod choose_plan;
+pub mod inference_profiles;
 pub mod models;
+mod other_spellings;
 pub mod placement;
 pub mod providers;
 pub mod resolve;

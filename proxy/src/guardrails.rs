@@ -1,15 +1,17 @@
 //! Guardrails at run time: hooks made ready from configs and rows, run on a request and its answer, and what becomes of them:
 //! `hook_results`, 246 and 446, transforms, feedback. What a check is stands in `shared::guardrails`; here is when it runs.
 //!
+//! Checks that others answer are asked first (`remote`), by whoever has a dialer.
+//!
 //! Nothing here knows sockets or the walk. `walk/guard` asks before a target is called, `answer/guarded` on the way back.
 
-mod actions;
 mod event_texts;
 mod family;
 mod hook;
 mod meters;
 mod plan;
 mod release;
+mod remote;
 mod results;
 mod rewrite;
 mod run;
@@ -21,7 +23,8 @@ pub use hook::{CompiledCheck, CompiledHook, HookKind};
 pub use meters::GuardMeters;
 pub use plan::{GuardPlan, HookRef, HookSide};
 pub use release::{HeldBack, Release};
+pub use remote::{RemoteAsker, RemoteSide, SideJob, has_remote};
 pub use results::HookResult;
 pub use rewrite::Rewriting;
 pub use run::{GuardInputs, SideResult, run_side};
-pub use unique_keys::repeated_key;
+pub use unique_keys::parse_unique;

@@ -8,6 +8,7 @@ pub mod body_frame;
 mod charge;
 pub(crate) mod frame;
 pub mod intent;
+mod late_results;
 pub mod logged_body;
 pub mod meters;
 mod pace;
@@ -25,6 +26,7 @@ mod writer;
 
 pub use charge::{Charge, Charges};
 pub use intent::Intent;
+pub use late_results::{HookLists, HookLog, LateWork, bounded_results};
 pub use meters::JournalMeters;
 pub use record::{CacheStatus, Mode, Record};
 
@@ -32,6 +34,7 @@ use crate::journal::usage::UncountedCall;
 use anyhow::Context as _;
 use body_frame::Parts;
 use frame::FrameKind;
+use late_results::LateWorks;
 use parking_lot::Mutex;
 use segment::{ClosedSegment, Mark, Segment};
 use shared::settings::journal::{Fsync, Journal as Settings, WhenFull};
@@ -76,6 +79,7 @@ pub struct Journal {
     /// Everything that was noted before the shipper last looked is in Postgres.
     is_empty: watch::Sender<bool>,
     untold: Arc<UncountedCalls>,
+    late: LateWorks,
     meters: Arc<JournalMeters>,
 }
 
@@ -108,6 +112,7 @@ impl Journal {
             wake: Notify::new(),
             is_empty: watch::Sender::new(true),
             untold: Arc::default(),
+            late: LateWorks::default(),
             settings,
             meters,
         };
@@ -178,6 +183,11 @@ impl Journal {
     /// record does.
     pub fn untold(&self, id: Uuid, spoken: UncountedCall) {
         self.untold.put(id, spoken);
+    }
+
+    /// Hooks of a call that nobody waited for, to be run before its record is stored. Comes before the record does.
+    pub fn late(&self, id: Uuid, work: Box<dyn LateWork>) {
+        self.late.put(id, work);
     }
 
     /// Whether new calls are to be refused because the journal has no room for them.

@@ -5,6 +5,7 @@
 //! - `walk`: the order of a request, on both lanes: what is decided when, and what follows when a target fails
 //! - `request`: a request and its formats: head, path, body, forms, server-sent events. No decisions about it
 //! - `identity`: who is asking: keys, tokens, deployments, and the metadata a caller gives
+//! - `prompts`: stored prompts: which version is meant, and the body that it becomes
 //! - `catalog`: what a workspace has: its config, providers, models and credentials, and the target made of them
 //! - `routing`: which target comes next: compiled plans, conditions, retries, circuit breakers. Pure
 //! - `guardrails`: checks before a request is sent and before its answer is passed on: when they run and what follows. Pure
@@ -42,6 +43,7 @@ pub mod journal;
 pub mod limits;
 pub mod metrics;
 pub mod net;
+pub mod prompts;
 pub mod realtime;
 pub mod refusal;
 pub mod request;

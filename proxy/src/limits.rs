@@ -29,6 +29,7 @@ pub use meters::LimitMeters;
 pub use postgres::release;
 pub use reservation::{Due, LimitRefusal, LimitStanding, Reservation, Spent, Why};
 
+use crate::runtime::redis_link;
 use parking_lot::Mutex;
 use redis_rates::Redis;
 use reservation::{HeldAmount, TakenFrom};
@@ -78,12 +79,7 @@ enum ReserveAttempt {
 /// A URL that no server can have is told when the process starts; a server that is away is waited for.
 pub fn check_redis_url(settings: &settings::LimitSettings) -> anyhow::Result<()> {
     let Some(url) = &settings.redis_url else { return Ok(()) };
-    // The cause is left out: it could quote a password.
-    redis_rates::check(url).map_err(|_| {
-        anyhow::anyhow!(
-            "REDIS_URL is not a Redis URL (redis://host:port, or rediss:// for TLS; of a Cluster several, with commas)"
-        )
-    })
+    redis_link::check_url(url)
 }
 
 impl Limits {

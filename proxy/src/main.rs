@@ -31,6 +31,7 @@ fn main() -> ExitCode {
 /// Stores that are away are waited for; an address that no store can have is a mistake, and told at once.
 fn check(settings: &proxy::runtime::settings::Settings) -> anyhow::Result<()> {
     shared::db::check(&settings.database)?;
+    proxy::cache::remote::check(&settings.cache_store, settings.limits.redis_url.as_deref())?;
     proxy::limits::check_redis_url(&settings.limits)
 }
 

@@ -7,6 +7,7 @@ mod providers;
 
 pub use providers::ProviderNumber;
 
+use crate::cache::RemoteMeters;
 use crate::guardrails::GuardMeters;
 use crate::journal::{CacheStatus, JournalMeters};
 use crate::limits::{self, fairness};
@@ -117,6 +118,7 @@ pub struct Metrics {
     pub limits: Arc<limits::LimitMeters>,
     pub fairness: Arc<fairness::FairnessMeters>,
     pub guardrails: Arc<GuardMeters>,
+    pub cache_store: Arc<RemoteMeters>,
 }
 
 impl Metrics {
@@ -261,6 +263,7 @@ impl Metrics {
             limits: Arc::new(limits::LimitMeters::new(&registry)?),
             fairness: Arc::new(fairness::FairnessMeters::new(&registry)?),
             guardrails: Arc::new(GuardMeters::new(&registry)?),
+            cache_store: Arc::new(RemoteMeters::new(&registry)?),
             draining: gauge(&registry, "gateway_draining", "1 while the process finishes its last requests.")?,
             registry,
         })

@@ -4,6 +4,7 @@
 mod astray;
 mod code;
 mod parameter;
+mod prompt;
 mod vendor_words;
 mod write;
 
@@ -211,13 +212,6 @@ impl Refusal {
 
     pub fn endpoint_not_supported(provider: &str, why: impl std::fmt::Display) -> Self {
         Self::invalid(Code::EndpointNotSupported, format!("`{provider}` cannot be asked for this: {why}"))
-    }
-
-    /// Rather none than one that no guardrail has seen.
-    pub fn unguarded_route() -> Self {
-        let why = "Guardrails apply to this request, and do not read the formats of Google's and Bedrock's own routes: use \
-                   /v1/chat/completions, /v1/messages or /v1/responses";
-        Self::invalid(Code::EndpointNotSupported, why)
     }
 
     pub fn invalid_forward_headers(name: &str) -> Self {

@@ -29,7 +29,8 @@ use pingora_core::services::background::background_service;
 use pingora_core::services::listening::Service;
 use pingora_proxy::{HttpProxy, http_proxy};
 use proxy::admission::{Switches, Tariff};
-use proxy::cache::{Cache, Semantic};
+use proxy::cache::{Cache, Purges, RemoteStore, Semantic};
+use proxy::catalog::inference_profiles::InferenceProfiles;
 use proxy::catalog::providers::Providers;
 use proxy::catalog::secrets::Secrets;
 use proxy::identity::deployment::DeploymentIdentity;
@@ -52,6 +53,7 @@ use proxy::runtime::background::Background;
 use proxy::runtime::settings::Settings;
 use proxy::signing::Signing;
 use proxy::snapshot::Snapshot;
+use proxy::walk::guards::RemoteCalls;
 use proxy::walk::{Admitter, Authenticator, BodyLimits, Engine, Guards, Planner, ProviderCalls, Recorder, Router};
 use shared::log_store::LogStore;
 use shared::prices::{FetchedPrices, PriceFetch, Sources};
@@ -142,6 +144,10 @@ pub fn serve(settings: Settings) -> anyhow::Result<()> {
         // Goes on while the process drains: the drain ends the process, and asks for the last logs before it does.
         background.handle().spawn(async move { journal.run(&mut shipper, &uploader).await });
     }
+    if let Some(remote) = engine.cache.remote() {
+        server.add_service(background_service("cache store", CacheStoreService(remote.clone())));
+        background.handle().spawn(remote.clone().write());
+    }
     if let Some(semantic) = engine.cache.semantic() {
         server.add_service(background_service("semantic cache", SemanticCacheService(semantic.clone())));
     }
@@ -215,6 +221,16 @@ impl pingora_core::services::background::BackgroundService for CredentialsServic
     }
 }
 
+/// Drives the connection that kept answers are read over, which requests wait for.
+struct CacheStoreService(Arc<RemoteStore>);
+
+#[async_trait::async_trait]
+impl pingora_core::services::background::BackgroundService for CacheStoreService {
+    async fn start(&self, _shutdown: pingora_core::server::ShutdownWatch) {
+        self.0.clone().connect().await;
+    }
+}
+
 /// Requests wait for its index, so it is not with the work in the background.
 struct SemanticCacheService(Arc<Semantic>);
 
@@ -249,7 +265,8 @@ fn engine(
         Sources::new(&settings.prices, &settings.log_store, providers.names(), Arc::new(Files(dialer.clone())))?;
     let secrets = Secrets::new(&settings.secrets, dialer.clone(), snapshot.clone(), sealer.clone());
     let signing = Signing::new(&settings.provider_login, dialer.clone());
-    let cache = Cache::new(usize::try_from(settings.cache.cache_max_bytes).unwrap_or(usize::MAX))
+    let asker = RemoteCalls::new(dialer.clone(), snapshot.clone(), sealer.clone());
+    let cache = cache(settings, &snapshot, &sealer, &metrics)
         .with_semantic(Semantic::open(&settings.semantic_cache, &settings.database, &dialer)?);
     Ok(Engine {
         authenticator: Authenticator {
@@ -285,10 +302,12 @@ fn engine(
             dialer: dialer.clone(),
             sealer,
             aliases: aliases.clone(),
+            profiles: InferenceProfiles::default(),
             first_byte: Duration::from_millis(settings.upstream.upstream_first_byte_timeout_ms),
             stream_idle: Duration::from_millis(settings.upstream.upstream_stream_idle_timeout_ms),
             has_policies: settings.features.policy_enabled,
-            guards: Guards::new(snapshot.clone(), metrics.guardrails.clone(), settings.features.guardrails_enabled),
+            guards: Guards::new(snapshot.clone(), metrics.guardrails.clone(), settings.features.guardrails_enabled)
+                .with_asker(Arc::new(asker)),
         },
         cache: Arc::new(cache),
         calls: ProviderCalls {
@@ -309,6 +328,13 @@ fn engine(
         metrics,
         aliases,
     })
+}
+
+fn cache(settings: &Settings, snapshot: &Arc<Snapshot>, sealer: &Arc<Sealer>, metrics: &Metrics) -> Cache {
+    let (url, meters) = (settings.limits.redis_url.as_deref(), metrics.cache_store.clone());
+    let remote = RemoteStore::from_settings(&settings.cache_store, url, snapshot.clone(), sealer.clone(), meters);
+    let max_bytes = usize::try_from(settings.cache.cache_max_bytes).unwrap_or(usize::MAX);
+    Cache::new(max_bytes).backed_by(remote, Purges { snapshot: snapshot.clone() })
 }
 
 fn body_pace(settings: &Settings) -> BodyPace {

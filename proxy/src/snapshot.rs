@@ -6,6 +6,7 @@
 //! away. To follow a further table, say what it is in `tables`, and add a field and its line in `collections`.
 
 pub mod backoff;
+mod cache_purges;
 pub mod collection;
 pub mod disk;
 pub mod disk_keeper;
@@ -17,29 +18,36 @@ mod lookups;
 mod made_of;
 mod policies;
 mod progress;
+mod prompts;
+mod ready_version;
 pub mod saved_config;
 pub mod sharded;
 mod tables;
+mod unheld_versions;
 
 pub use follower::Follower;
 pub use guardrails::DefaultGuardrails;
 pub use made_of::Catalog;
 pub use policies::Policies;
 pub use progress::{Confirmed, FeedProgress};
+pub use ready_version::{ReadyPartial, ReadyVersion, VersionKey};
 pub use saved_config::SavedConfig;
+pub use unheld_versions::NotFetched;
 
 use chrono::{DateTime, Utc};
 use collection::{Collection, Followed, Incoming, Merged};
 use disk::SnapshotView;
 use policies::ByWorkspace;
 use shared::model::{
-    ApiKey, Deployment, Guardrail, GuardrailVersion, Integration, IntegrationModel, IntegrationWorkspace, Organisation,
-    Person, Plugin, PolicyEntity, Provider, RateLimitsPolicy, SecretReference, UsageLimitsPolicy, Workspace,
+    ApiKey, CachePurge, Deployment, Guardrail, GuardrailVersion, Integration, IntegrationModel, IntegrationWorkspace,
+    Label, Organisation, Partial, Person, Plugin, PolicyEntity, Prompt, PromptLabel, Provider, RateLimitsPolicy,
+    SecretReference, UsageLimitsPolicy, Workspace,
 };
 use shared::seal::data_key::DataKey;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 use tokio::sync::watch;
+use unheld_versions::UnheldVersions;
 
 pub struct Snapshot {
     api_keys: Collection<ApiKey>,
@@ -57,12 +65,23 @@ pub struct Snapshot {
     guardrails: Collection<Guardrail>,
     guardrail_versions: Collection<GuardrailVersion>,
     plugins: Collection<Plugin>,
+    labels: Collection<Label>,
+    prompts: Collection<Prompt>,
+    prompt_labels: Collection<PromptLabel>,
+    prompt_versions: Collection<ReadyVersion>,
+    partials: Collection<Partial>,
+    partial_versions: Collection<ReadyPartial>,
+    /// Versions of prompts and partials that are not followed.
+    unheld: UnheldVersions,
+    cache_purges: Collection<CachePurge>,
     rate_policies: Collection<RateLimitsPolicy>,
     usage_policies: Collection<UsageLimitsPolicy>,
     policy_entities: Collection<PolicyEntity>,
     policies: ByWorkspace,
     /// How often the rows changed that `policies` is made of, when it was made.
     policies_of: AtomicU64,
+    /// Changes of guardrails and their versions that were looked at for what is left over.
+    guardrails_of: AtomicU64,
     /// Rows change only while this is held for writing, so a copy taken while it is read is whole.
     progress: watch::Sender<FeedProgress>,
     loaded: AtomicBool,
@@ -91,11 +110,20 @@ impl Snapshot {
             guardrails: Collection::empty(),
             guardrail_versions: Collection::empty(),
             plugins: Collection::empty(),
+            labels: Collection::empty(),
+            prompts: Collection::empty(),
+            prompt_labels: Collection::empty(),
+            prompt_versions: Collection::empty(),
+            partials: Collection::empty(),
+            partial_versions: Collection::empty(),
+            unheld: UnheldVersions::empty(),
+            cache_purges: Collection::empty(),
             rate_policies: Collection::empty(),
             usage_policies: Collection::empty(),
             policy_entities: Collection::empty(),
             policies: ByWorkspace::default(),
             policies_of: AtomicU64::new(0),
+            guardrails_of: AtomicU64::new(0),
             progress: watch::Sender::new(FeedProgress::default()),
             loaded: AtomicBool::new(false),
             connected: AtomicBool::new(false),
@@ -107,7 +135,7 @@ impl Snapshot {
     }
 
     /// Every table the proxy follows, in the order they are read.
-    pub fn collections(&self) -> [&dyn Followed; 18] {
+    pub fn collections(&self) -> [&dyn Followed; 25] {
         [
             &self.organisations,
             &self.workspaces,
@@ -119,6 +147,12 @@ impl Snapshot {
             &self.guardrails,
             &self.guardrail_versions,
             &self.plugins,
+            &self.labels,
+            &self.prompts,
+            &self.prompt_labels,
+            &self.prompt_versions,
+            &self.partials,
+            &self.partial_versions,
             &self.integrations,
             &self.integration_models,
             &self.integration_workspaces,
@@ -127,6 +161,7 @@ impl Snapshot {
             &self.rate_policies,
             &self.usage_policies,
             &self.policy_entities,
+            &self.cache_purges,
         ]
     }
 
@@ -239,6 +274,10 @@ impl Snapshot {
             let changes = self.rate_policies.changes() + self.usage_policies.changes();
             if self.policies_of.swap(changes, Ordering::Relaxed) != changes {
                 self.policies.rebuild(&self.rate_policies, &self.usage_policies);
+            }
+            let changes = self.guardrails.changes() + self.guardrail_versions.changes();
+            if self.guardrails_of.swap(changes, Ordering::Relaxed) != changes {
+                self.forget_orphaned_versions();
             }
         });
         self.loaded.store(true, Ordering::Release);

@@ -17,6 +17,7 @@ use crate::admission::Admission;
 use crate::cache::{Entry, KeptBody};
 use crate::catalog::target::Target;
 use crate::codecs::options::MOST_DROPPED;
+use crate::journal::HookLog;
 use crate::metrics::{Lane, Metrics};
 use crate::realtime::Done;
 use crate::refusal::{Refusal, RefusalCode};
@@ -92,10 +93,10 @@ impl Visit {
         }
     }
 
-    /// What guardrails said, as JSON, as far as it is known.
-    pub fn checked(&mut self, results: Option<String>) {
-        if let (Some(log), Some(results)) = (&mut self.observer.log, results) {
-            log.checked(results);
+    /// What guardrails said, as far as it is known.
+    pub fn checked(&mut self, said: Option<HookLog>) {
+        if let (Some(log), Some(said)) = (&mut self.observer.log, said) {
+            log.checked(said);
         }
     }
 

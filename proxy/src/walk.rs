@@ -2,7 +2,7 @@
 //! is a `Downstream`.
 //!
 //! In order: `request::classify` says what the path is, `identity` who is asking, `request::receive` takes the body,
-//! (`native_call` puts into it what a vendor's own route says in its path), `catalog::choose_plan` finds the config, `admit` asks the limits that apply, `catalog::resolve` makes a target of a
+//! (`native_call` puts into it what a vendor's own route says in its path, `prompt_call` makes it of a stored prompt), `catalog::choose_plan` finds the config, `admit` asks the limits that apply, `catalog::resolve` makes a target of a
 //! leaf of the plan, `translate` writes the body for a target that speaks another format, `look_up` asks the cache, `prepare` builds the head that
 //! goes upstream, `call` sends it, `answer` passes the answer on, `visit::settle` writes the record. The relay lane has the same first steps, then leaves the bytes to Pingora, with
 //! the heads edited by `relay`.
@@ -21,6 +21,7 @@ mod call;
 pub mod circuits;
 pub mod explain;
 mod fair_turn;
+mod foundation_model;
 mod guard;
 pub mod guards;
 mod hedge;
@@ -35,6 +36,7 @@ mod next_step;
 mod passage;
 mod planner;
 pub mod prepare;
+mod prompt_call;
 mod read_ahead;
 mod recorder;
 pub mod relay;
@@ -129,9 +131,9 @@ impl Engine {
             Route::Preflight => Ok(NextStep::Preflight),
             Route::ControlPlane => Ok(NextStep::ControlPlane),
             Route::Explain => Ok(NextStep::Explain(self.asker(head, peer, &headers, visit).await)),
-            Route::Prompt => {
-                self.authenticator.identify(head, peer, &headers, &[INFERENCE], visit).await?;
-                Err(Refusal::not_implemented("running a prompt"))
+            Route::Prompt(reference) => {
+                let known = self.learn(head, peer, &headers, visit).await?;
+                self.open_prompt(reference, &headers, known)
             }
             Route::Ambiguous(endpoint) => Err(Refusal::ambiguous_path(endpoint.path())),
             Route::NotFound => Err(wrong_path::outside(&head.method, path)),
@@ -247,7 +249,9 @@ impl Engine {
             // A provider that has no place of its own for this endpoint takes the caller's bytes as they are, unless somebody
             // must look into them.
             if translate::way(&target.provider.row, endpoint, "").is_none() {
-                if shape(endpoint.family()) != Shape::Other && self.router.guards.has_defaults(&known.caller) {
+                if shape(endpoint.family(), endpoint.native_route()) != Shape::Other
+                    && self.router.guards.defaults(&known.caller).is_some()
+                {
                     let why = "guardrails of the workspace must look into it, and its form is not known";
                     return Err(Refusal::endpoint_not_supported(&target.provider.name, why));
                 }
@@ -273,6 +277,7 @@ impl Engine {
             first,
             form: None,
             native: endpoint.native_route().and_then(|_| NativeCall::from_uri(&head.uri)).map(Box::new),
+            prompt: None,
         })))
     }
 
@@ -329,11 +334,10 @@ fn moment<'m>(facts: RequestFacts<'m>, caller: &'m Principal, chance: &'m mut dy
 
 fn lane(route: &Route<'_>) -> Lane {
     match route {
-        Route::Engine(_) => Lane::Engine,
+        Route::Engine(_) | Route::Prompt(_) => Lane::Engine,
         Route::Relay(_) | Route::Models { .. } => Lane::Relay,
         Route::ControlPlane => Lane::ControlPlane,
         Route::Explain
-        | Route::Prompt
         | Route::Greeting
         | Route::Preflight
         | Route::Ambiguous(_)

@@ -3,17 +3,20 @@
 //!
 //! `table` lists every check with its parameters; `validate` refuses by it what nobody could run, all faults at once.
 //! `compile` makes a `Check` of an id and its parameters, once; it is run on a `Subject` and says a `Verdict`. Checks that ask
-//! somebody else (webhooks, vendors) stand in the table only: whoever has a dialer runs them.
+//! somebody else (`remote`: webhooks, vendors, key sets) say what is to be asked and what an answer means: whoever has a dialer
+//! calls.
 //!
 //! Everything here is bounded, because tenants write the patterns and the schemas and callers the texts: see `pattern` and
 //! `schema`.
 
 mod check;
 mod checks;
+mod declared_tools;
 mod fault;
 mod json_in_text;
 mod parameters;
 mod pattern;
+pub mod remote;
 mod request_type;
 mod schema;
 mod subject;

@@ -1,6 +1,7 @@
 //! Rows that admin writes and the proxy reads, one noun per file.
 
 pub mod api_key;
+pub mod cache_purge;
 pub mod config;
 pub mod deployment;
 pub mod guardrail;
@@ -10,6 +11,7 @@ pub mod organisation;
 pub mod person;
 pub mod plugin;
 pub mod policy;
+pub mod prompt;
 pub mod provider;
 pub mod secret_reference;
 pub mod status;
@@ -18,6 +20,7 @@ pub mod workspace;
 pub use crate::identity::KeyKind;
 pub use crate::seal::data_key::DataKey;
 pub use api_key::{ApiKey, DeadKey, KeyDefaults, PreviousSecret};
+pub use cache_purge::{CachePurge, PurgeTag, PurgeTarget, purge_tag};
 pub use config::Config;
 pub use deployment::Deployment;
 pub use guardrail::{Guardrail, GuardrailVersion};
@@ -27,6 +30,7 @@ pub use organisation::Organisation;
 pub use person::{EmailDigest, Person};
 pub use plugin::Plugin;
 pub use policy::{PolicyEntity, RateLimitsPolicy, UsageLimitsPolicy};
+pub use prompt::{Label, Partial, PartialVersion, Prompt, PromptLabel, PromptVersion, SplitVersion};
 pub use provider::{Concurrency, Provider};
 pub use secret_reference::{SecretReference, whole};
 pub use status::{AccessStatus, Status};

@@ -4,9 +4,12 @@
 mod body;
 mod reference;
 mod render;
+pub mod split;
 #[cfg(test)]
 mod tests;
+pub mod variables;
 
 pub use body::PromptBody;
 pub use reference::{VersionName, split_reference};
-pub use render::{PartialSet, PromptParts, RenderError, RenderRequest, render};
+pub use render::{ParsedPartial, PartialSet, PromptParts, RenderError, RenderRequest, render, render_within};
+pub use variables::DeclaredVariable;

@@ -4,6 +4,7 @@
 mod account_fields;
 mod address;
 mod auth;
+mod aws_models;
 mod family;
 mod job_wire;
 mod model_list;
@@ -16,6 +17,7 @@ mod wire;
 pub use account_fields::{AccountFields, LayeredFields};
 pub use address::Address;
 pub use auth::Auth;
+pub use aws_models::{AWS_REGION_GROUPS, ProfileLookup, foundation_model, is_account_profile};
 pub use family::Family;
 pub use job_wire::{JOB_CODECS, JobWire};
 pub use model_list::{MODEL_LIST_FORMS, ModelList};
@@ -64,6 +66,8 @@ pub struct ProviderEntry {
     bases: Vec<(Family, Address)>,
     /// Where its models are listed; none of a provider of which only its address is known.
     pub model_list: Option<ModelList>,
+    /// Where it is asked for the model behind a profile; its models then have names as AWS gives them.
+    pub inference_profiles: Option<ProfileLookup>,
     /// Rows that take its place where something of the account or the request is so.
     pub variants: Vec<Variant>,
     /// Bodies name the deployment and not the model.
@@ -174,6 +178,7 @@ impl ProviderEntry {
 
     /// How this family is asked for, for a model of this name; none when its path passes as it is, or not at all.
     pub fn way(&self, family: Family, model: &str) -> Option<Way<'_>> {
+        let model = self.known_name(model);
         match &self.offers[family as usize] {
             FamilyOffer::Native(path) => Some(Way::Native(path)),
             FamilyOffer::Placed(path) => Some(Way::Placed(path)),
@@ -202,7 +207,14 @@ impl ProviderEntry {
 
     /// The format in which a conversation is asked for that came in a vendor's own format, for a model of this name.
     pub fn conversation_wire(&self, model: &str) -> Option<&Wire> {
+        let model = self.known_name(model);
         self.wires.iter().find(|wire| wire.serves(model))
+    }
+
+    /// The name by which wires tell models apart.
+    fn known_name<'m>(&self, model: &'m str) -> &'m str {
+        let said = self.inference_profiles.as_ref().and_then(|_| foundation_model(model));
+        said.unwrap_or(model)
     }
 
     /// The families that need no code.

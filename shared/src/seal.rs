@@ -7,6 +7,7 @@
 
 mod cipher;
 pub mod data_key;
+mod derived;
 mod envelope;
 mod inventory;
 mod keyring;
@@ -15,6 +16,7 @@ mod sealer;
 mod secret;
 
 pub use cipher::SealingKey;
+pub use derived::data_key_id;
 pub use envelope::{Sealed, SealedPlace};
 pub use inventory::{DOCUMENTS, SEALED, SealedColumn, SealedDocument};
 pub use keyring::Keyring;

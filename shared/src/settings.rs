@@ -4,6 +4,7 @@
 pub mod alerts;
 pub mod bootstrap;
 pub mod cache;
+pub mod cache_store;
 pub mod config_limits;
 pub mod configs;
 pub mod database;
@@ -35,6 +36,7 @@ pub mod upstream;
 pub use alerts::Alerts;
 pub use bootstrap::Bootstrap;
 pub use cache::CacheSettings;
+pub use cache_store::CacheStoreSettings;
 pub use configs::Configs;
 pub use database::{Database, DbSsl};
 pub use deployment::{DeploymentLimits, DeploymentSettings};
@@ -107,6 +109,7 @@ pub struct AllSettings {
     #[command(flatten)]
     pub cache: CacheSettings,
     #[command(flatten)]
+    pub cache_store: CacheStoreSettings,
     pub semantic_cache: SemanticCache,
     #[command(flatten)]
     pub retention: Retention,

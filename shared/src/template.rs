@@ -8,10 +8,14 @@
 
 mod components;
 mod error;
+#[cfg(test)]
+mod hostile_tests;
 mod lookup;
 mod parse;
 mod render;
 mod scan;
+#[cfg(test)]
+mod specification_tests;
 #[cfg(test)]
 mod tests;
 

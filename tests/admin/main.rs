@@ -2,11 +2,13 @@
 
 #![expect(clippy::unwrap_used, reason = "clippy takes the functions that tests share for ordinary code")]
 
+mod analytics;
 mod api_keys;
 mod audit;
 mod authentication;
 mod body_limits;
 mod bootstrap;
+mod cache;
 mod canary;
 mod change_feed;
 mod concurrency;

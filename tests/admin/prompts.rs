@@ -1,7 +1,10 @@
 //! Prompts and collections: their lives, the shapes of their answers, tenants and roles.
 
+mod comparison;
+mod declared;
 mod partials;
 mod render;
+mod splits;
 mod versions;
 
 use crate::service::Service;
@@ -74,7 +77,7 @@ async fn a_prompt_is_made_read_changed_and_gone() {
         "functions": null, "tools": [{ "type": "function" }], "tool_choice": null, "template_metadata": { "team": "red" },
         "prompt_version": 1, "prompt_version_status": "active", "prompt_version_description": "first",
         "prompt_version_label_id": null, "prompt_version_label_name": null, "prompt_version_labels": [],
-        "is_raw_template": 0,
+        "is_raw_template": 0, "declared_variables": null,
         "variable_components": {
             "partials": ["pl-x"], "sections": ["vip"], "variables": ["user.name"], "sectionVariables": { "vip": ["title"] },
             "variablePartials": [],

@@ -1,6 +1,7 @@
 //! Every operation that is built, called once so that it succeeds: with status 200 and an answer as the document says.
 //! What nobody calls here fails the test, so a new operation brings its call.
 
+use crate::analytics::COUNTING;
 use crate::document::Document;
 use crate::log_exports::Place;
 use crate::logs::{at, store};
@@ -179,6 +180,14 @@ impl Caller<'_> {
         let label = self.get("/labels").await["data"][0]["id"].clone();
         self.put(&format!("{path}/versions/1"), json!({ "label_id": label })).await;
         self.get(&format!("{path}/versions")).await;
+        let declared = json!([{ "name": "tone", "type": "string" }]);
+        self.put(&path, json!({ "patch": true, "model": "n", "declared_variables": declared })).await;
+        self.get(&format!("{path}/versions/diff")).await;
+        let split = json!({ "versions": [{ "version": 1, "weight": 90 }, { "version": 2, "weight": 10 }] });
+        self.put(&format!("{path}/labels/staging"), split).await;
+        self.get(&format!("{path}/labels")).await;
+        self.get(&format!("{path}/versions/2")).await;
+        self.delete(&format!("{path}/labels/staging"), Value::Null).await;
         self.get(&format!("{path}/versions/{}", made["version_id"].as_str().unwrap())).await;
         self.put(&format!("{path}/makeDefault"), json!({ "version": 1 })).await;
         let rendered = self.post(&format!("{path}/render"), json!({ "variables": {}, "seed": 1 })).await;
@@ -234,7 +243,9 @@ impl Caller<'_> {
         let given = format!("/feedback/{}", given["feedback_ids"][0].as_str().unwrap());
         self.call(&client, Method::PUT, &given, json!({ "value": 2 })).await;
         self.exports(place).await;
+        self.analytics().await;
         self.post("/logs/erase", json!({ "trace_id": "t", "mode": "delete" })).await;
+        self.call(&client, Method::DELETE, "/cache", json!({ "namespace": "team-a" })).await;
     }
 
     async fn exports(&mut self, place: &Place) {
@@ -255,6 +266,19 @@ impl Caller<'_> {
         let (_, file) = link.split_once("/v1").unwrap();
         let file = self.send(&self.service.client(), &Method::GET, file, &Value::Null).await;
         assert!(file.text().lines().count() > 0, "{}", file.text());
+    }
+
+    async fn analytics(&mut self) {
+        const SAVED: &str = "/analytics/saved-filters";
+        let time = "time_of_generation_min=2026-01-01T00:00:00Z&time_of_generation_max=2036-01-01T00:00:00Z";
+        for path in COUNTING {
+            self.get(&format!("{path}?{time}")).await;
+        }
+        let made = self.post(SAVED, json!({ "name": "Failed", "filters": { "status_code": "500" } })).await;
+        self.get(SAVED).await;
+        let path = format!("{SAVED}/{}", made["id"].as_str().unwrap());
+        self.put(&path, json!({ "name": "All" })).await;
+        self.delete(&path, Value::Null).await;
     }
 
     async fn public(&mut self) {

@@ -34,6 +34,11 @@ impl Client {
         client
     }
 
+    /// The same caller at another address, which ends in `/v1`.
+    pub fn at(&self, base_url: &str) -> Self {
+        Self { base_url: base_url.to_owned(), ..self.clone() }
+    }
+
     /// The same client as another caller.
     pub fn with_key(&self, key: &str) -> Self {
         self.with("x-gateway-api-key", key)

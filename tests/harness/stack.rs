@@ -158,6 +158,24 @@ impl Stack {
         Process::start("gateway-proxy", arguments, &environment, self.folder.path())
     }
 
+    /// One more proxy with the same settings on the same database, with ports and state of its own.
+    pub async fn replica(&self) -> Replica {
+        let ports = [(); 2].map(|()| Reservation::any().expect("ports are free"));
+        let [proxy, metrics] = [0, 1].map(|at: usize| ports[at].port());
+        let own = |name: &str, value: String| (name.to_owned(), value);
+        let state = [
+            own("SNAPSHOT_DIR", format!("snapshot-{proxy}")),
+            own("JOURNAL_DIR", format!("journal-{proxy}")),
+            own("UPGRADE_SOCK", format!("upgrade-{proxy}.sock")),
+        ];
+        let usual = usual_environment(&self.database, [proxy, self.ports[1].port(), metrics]);
+        let environment = [&usual[..], &state, &self.plan.proxy_environment].concat();
+        let mut process = Process::start("gateway-proxy", &[], &environment, self.folder.path());
+        let metrics_url = format!("http://127.0.0.1:{metrics}");
+        until_ready(&format!("{metrics_url}/readyz"), &mut process).await;
+        Replica { base_url: format!("http://127.0.0.1:{proxy}/v1"), metrics_url, process, _ports: ports }
+    }
+
     /// Starts admin where it was before, or would have been, and waits until it is ready.
     pub async fn start_admin(&mut self) {
         let ports = [self.ports[0].port(), self.ports[1].port(), self.ports[2].port()];
@@ -226,9 +244,28 @@ impl Stack {
 
     /// One value from the proxy's metrics, by the line's whole beginning (name and labels).
     pub async fn metric(&self, line: &str) -> Option<f64> {
-        let text = Client::new(&self.metrics_url).get("/metrics").await.text();
-        text.lines().find_map(|found| found.strip_prefix(line)?.strip_prefix(' ')?.parse().ok())
+        metric(&self.metrics_url, line).await
     }
+}
+
+/// One more proxy beside that of a stack.
+pub struct Replica {
+    /// Ends in `/v1`.
+    pub base_url: String,
+    pub metrics_url: String,
+    pub process: Process,
+    _ports: [Reservation; 2],
+}
+
+impl Replica {
+    pub async fn metric(&self, line: &str) -> Option<f64> {
+        metric(&self.metrics_url, line).await
+    }
+}
+
+async fn metric(url: &str, line: &str) -> Option<f64> {
+    let text = Client::new(url).get("/metrics").await.text();
+    text.lines().find_map(|found| found.strip_prefix(line)?.strip_prefix(' ')?.parse().ok())
 }
 
 impl Organisation {

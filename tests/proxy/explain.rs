@@ -286,11 +286,11 @@ async fn while_admin_is_away_only_the_past_is_not_told() {
 }
 
 #[tokio::test]
-async fn running_a_prompt_is_refused_as_not_built_and_only_to_those_who_may_send_requests() {
+async fn that_there_is_no_prompt_is_told_only_to_those_who_may_send_requests() {
     let stack = Stack::start().await;
     let run = json!({ "variables": { "name": "Ada" } });
     let answer = stack.client().post("/prompts/pp-greeting/completions", &run).await;
-    assert_eq!((answer.status.as_u16(), &answer.json()["error"]["code"]), (501, &json!("not_implemented")));
+    assert_eq!((answer.status.as_u16(), &answer.json()["error"]["code"]), (404, &json!("not_found")));
     assert_eq!(stack.anonymous().post("/prompts/pp-greeting/completions", &run).await.status, 401);
     let key = stack.key(&["logs.view"]).await;
     let answer = stack.anonymous().with_key(&key).post("/prompts/pp-greeting/completions", &run).await;

@@ -1,5 +1,9 @@
 //! Guardrails of configs over HTTP: what is denied, marked and told, what the log keeps of it, and what is counted.
 
+mod matrix;
+mod native_routes;
+mod remote;
+
 use crate::journal::calls::{rows, status};
 use crate::routing::{asked, client, target};
 use harness::{Stack, chat};
@@ -103,4 +107,39 @@ async fn saved_guardrails_run_by_name_and_as_defaults_of_workspace_and_organisat
             client(&stack, &plain).post("/chat/completions", &chat("a secret")).await.status == 446
         })
         .await;
+}
+
+#[tokio::test]
+async fn what_a_guardrail_denies_is_in_the_audit_trail_if_it_asks_for_it() {
+    let stack = Stack::start().await;
+    for (word, audit) in [("secret", true), ("quiet", false)] {
+        let hook = none_of(word, json!({ "id": word, "deny": true, "audit": audit }));
+        let client = client(&stack, &target(&stack, json!({ "input_guardrails": [hook] })));
+        for _ in 0..3 {
+            assert_eq!(client.post("/chat/completions", &chat(word)).await.status, 446);
+        }
+    }
+    rows(&stack, 6).await;
+    let database = stack.database.client().await;
+    let found = "SELECT * FROM audit_logs WHERE resource_type = 'guardrail' AND action = 'deny'";
+    let found = database.query(found, &[]).await.unwrap();
+    let told =
+        |row: &tokio_postgres::Row| row.get::<_, String>("error").split(' ').nth(1).unwrap().parse::<u32>().unwrap();
+    assert_eq!(found.iter().map(told).sum::<u32>(), 3, "one row may stand for several");
+    assert!(found.iter().all(|row| row.get::<_, String>("resource_id") == "secret"));
+    assert!(found.iter().all(|row| row.get::<_, Option<uuid::Uuid>>("workspace_id").is_some()));
+}
+
+#[tokio::test]
+async fn kinds_hold_for_what_is_kept_at_providers_and_for_sessions() {
+    let stack = Stack::start().await;
+    let kinds =
+        json!({ "default.allowedRequestTypes": { "blockedTypes": ["realtime", "retrieveFileContent"] }, "deny": true });
+    let client = client(&stack, &target(&stack, json!({ "input_guardrails": [kinds] })));
+    for (path, is_denied) in
+        [("/files/f-1/content", true), ("/files/f-1", false), ("/realtime?model=m", true), ("/anything", false)]
+    {
+        let status = client.get(path).await.status;
+        assert_eq!(status == 446, is_denied, "{path}: {status}");
+    }
 }

@@ -191,6 +191,33 @@ async fn what_is_asked_of_a_stored_account_keeps_to_its_models_and_its_bucket() 
     );
 }
 
+#[tokio::test]
+async fn a_model_that_is_off_is_off_under_every_name_that_its_provider_knows_it_by() {
+    let stack = Stack::start().await;
+    let configurations = json!({ "custom_host": stack.mock.origin(), "vertex_auth_type": "basic", "vertex_region": "r",
+        "vertex_project_id": "p" });
+    let body = json!({ "name": "vertex", "slug": "vertex", "ai_provider_id": "vertex-ai", "key": "k",
+        "configurations": configurations, "workspace_id": stack.home.workspace_id.to_string(),
+        "default_provider_slug": "vertex" });
+    let made = stack.administrator().post("/integrations", &body).await;
+    assert_eq!(made.status, 200, "{}", made.text());
+    let off = json!({ "models": [{ "slug": "gemini-off", "enabled": false, "is_custom": true }] });
+    assert_eq!(stack.administrator().put("/integrations/vertex/models", &off).await.status, 200);
+    let client = application(&stack).with("x-gateway-provider", "@vertex");
+    let batch =
+        |model: &str| json!({ "input_file_id": "gs://b/in.jsonl", "endpoint": "/v1/chat/completions", "model": model });
+    stack.until("the model is off", async || client.post("/batches", &batch("gemini-off")).await.status == 403).await;
+    stack.mock.reset();
+    for name in ["google.gemini-off", "publishers/google/models/gemini-off"] {
+        let refused = client.post("/batches", &batch(name)).await;
+        let code = refused.json()["error"]["code"].clone();
+        assert_eq!((refused.status.as_u16(), code), (403, json!("model_not_allowed")), "{name}: {}", refused.text());
+    }
+    assert!(stack.mock.requests().is_empty());
+    let other = client.post("/batches", &batch("publishers/google/models/gemini-on")).await;
+    assert_ne!(other.status, 403, "{}", other.text());
+}
+
 fn filled(row: &ProviderEntry, template: &shared::providers::PathTemplate, model: &str) -> String {
     let filled = template.fill(|place| match place {
         "model" | "model_path" | "base_model" | "deployment" | "endpoint" => Some(model),

@@ -68,12 +68,15 @@ fn code(answer: &Answer) -> (u16, String) {
 
 /// The signature is that of the request as it arrived.
 fn check_signature(sent: &Recorded) {
+    check_signature_for(sent, "bedrock");
+}
+
+fn check_signature_for(sent: &Recorded, service: &str) {
     let keys = AwsKeys { id: ID.to_owned().into(), secret: SECRET.to_owned().into(), session: None };
     let stamp = sent.header("x-amz-date");
     let at = NaiveDateTime::parse_from_str(stamp, "%Y%m%dT%H%M%SZ").expect("it is dated").and_utc();
-    let kind = sent.header("content-type");
-    let headers: Vec<(&str, &str)> =
-        [("content-type", kind)].into_iter().filter(|(_, kind)| !kind.is_empty()).collect();
+    let signed = ["content-type", "x-amzn-sagemaker-target-model"].map(|name| (name, sent.header(name)));
+    let headers: Vec<(&str, &str)> = signed.into_iter().filter(|(_, value)| !value.is_empty()).collect();
     let request = RequestToSign {
         method: &sent.method,
         host: sent.header("host"),
@@ -82,7 +85,7 @@ fn check_signature(sent: &Recorded) {
         headers: &headers,
         body: SignedBody::Whole(&sent.body),
     };
-    let scope = SigningScope { region: REGION, service: "bedrock" };
+    let scope = SigningScope { region: REGION, service };
     let expected = sigv4::headers(&request, &keys, scope, at);
     let (_, expected) = expected.iter().find(|(name, _)| *name == "authorization").unwrap();
     assert_eq!(sent.header("authorization"), expected, "{} {}", sent.method, sent.path);
@@ -115,12 +118,31 @@ async fn a_request_to_bedrock_is_signed_as_it_arrives_whoever_brings_the_keys() 
     stored.get("/elsewhere?b=2&a=1").await;
     assert_eq!(last(&stack).path, "/elsewhere");
     check_signature(&last(&stack));
+    stored.post("/elsewhere", &json!({ "a": 1 })).await;
+    assert_eq!((&*last(&stack).method, &last(&stack).body[..]), ("POST", br#"{"a":1}"#.as_slice()));
+    check_signature(&last(&stack));
     let before = stack.mock.requests().len();
-    let unread = stored.post("/elsewhere", &json!({ "a": 1 })).await;
+    let unread = stored.post("/elsewhere", &json!({ "a": "x".repeat(100 << 10) })).await;
     assert_eq!(code(&unread), (502, "credential_unavailable".into()), "{}", unread.text());
-    assert!(unread.text().contains("bedrock") && unread.text().contains("relayed unread"), "{}", unread.text());
+    assert!(unread.text().contains("bedrock") && unread.text().contains("too long to be read"), "{}", unread.text());
     assert_eq!(stack.mock.requests().len(), before, "nothing is sent without a signature");
     assert!(!stack.proxy.log().contains(SECRET));
+}
+
+#[tokio::test]
+async fn an_endpoint_of_sagemaker_is_invoked_with_a_signed_body_and_its_own_headers() {
+    let stack = Stack::start().await;
+    let mut target = keys();
+    target["provider"] = json!("sagemaker");
+    target["custom_host"] = json!(stack.mock.origin());
+    target["amzn_sagemaker_target_model"] = json!("m.tar.gz");
+    let body = json!({ "inputs": "Hello", "parameters": { "max_new_tokens": 9 } });
+    with_config(&stack, &target).post("/endpoints/e/invocations", &body).await;
+    let sent = last(&stack);
+    assert_eq!((&*sent.method, &*sent.path), ("POST", "/endpoints/e/invocations"));
+    assert_eq!(sent.header("x-amzn-sagemaker-target-model"), "m.tar.gz");
+    assert_eq!(serde_json::from_slice::<Value>(&sent.body).unwrap(), body);
+    check_signature_for(&sent, "sagemaker");
 }
 
 #[tokio::test]
@@ -155,8 +177,7 @@ async fn a_service_account_is_logged_in_once_and_its_token_is_sent() {
         "token_uri": format!("{}/token", login.url()),
     });
     let account = json!({
-        "vertex_auth_type": "serviceAccount", "vertex_region": "us-central1", "vertex_project_id": "project",
-        "vertex_service_account_json": file,
+        "vertex_auth_type": "serviceAccount", "vertex_region": "us-central1", "vertex_service_account_json": file,
     });
     integrate(&stack, "vertex", "vertex-ai", stack.mock.origin(), account).await;
     let client = application(&stack).with("x-gateway-provider", "@vertex");
@@ -164,6 +185,7 @@ async fn a_service_account_is_logged_in_once_and_its_token_is_sent() {
     for _ in 0..3 {
         assert_eq!(ask(&client, "gemini-2.0-flash").await.status, 200);
         assert_eq!(last(&stack).header("authorization"), format!("Bearer {TOKEN}"));
+        assert!(last(&stack).path.starts_with("/v1/projects/project/locations/"), "that of its key file");
     }
     let relayed = client.post("/elsewhere", &json!({ "a": 1 })).await;
     assert_eq!(relayed.status, 200, "{}", relayed.text());

@@ -1,6 +1,7 @@
 //! Clients of one dialect at providers of another: what the provider is sent, and what comes back in the client's own
 //! words, whole, in a stream and when it fails. The mock plays OpenAI and Anthropic; other wires are in `wires`.
 
+mod explained;
 mod hostile_upstream;
 mod native_routes;
 mod object_wires;
@@ -310,29 +311,6 @@ async fn cached_tokens_are_counted_once_whatever_the_wire_and_the_client() {
     assert_eq!(tokens(&rows[0]), (100, 5));
     assert_eq!((tokens(&rows[0]), cost(&rows[0])), (tokens(&rows[1]), cost(&rows[1])));
     assert!(cost(&rows[0]).is_some_and(|cost| cost > rust_decimal::Decimal::ZERO));
-}
-
-#[tokio::test]
-async fn an_explanation_says_into_what_a_request_would_be_translated() {
-    let stack = Stack::start().await;
-    let key = &stack.home.workspace_key;
-    for (provider, path, codec, url) in [
-        ("anthropic", "/v1/chat/completions", json!("messages"), "https://api.anthropic.com/v1/messages"),
-        ("anthropic", "/v1/messages", json!(null), "https://api.anthropic.com/v1/messages"),
-        ("openai", "/v1/messages", json!("chat"), "https://api.openai.com/v1/chat/completions"),
-        (
-            "bedrock",
-            "/v1/messages",
-            json!("converse"),
-            "https://bedrock-runtime.us-east-1.amazonaws.com/model/a.b%3A0/converse",
-        ),
-    ] {
-        let question = json!({ "path": path, "headers": { "x-gateway-provider": provider },
-            "body": { "model": "a.b:0", "messages": [] } });
-        let explained = stack.anonymous().with_key(key).post("/explain", &question).await;
-        let target = &explained.json()["plan"][0]["target"];
-        assert_eq!((&target["translated_to"], &target["url"]), (&codec, &json!(url)), "{}", explained.text());
-    }
 }
 
 /// Where a wire is, with the places filled as the client of this test says.

@@ -1,7 +1,7 @@
 //! Versions of a resource's content: each change adds one. A version never changes, so its id always finds the same
 //! content; a rollback adds a new version with the old content.
 
-mod diff;
+pub mod diff;
 
 use crate::app::App;
 use crate::crud::{self, Action, Answer, Change, Resource, RowLock, Verb};

@@ -31,6 +31,14 @@ impl Query {
         }
     }
 
+    /// With the values of `other` for names that this one does not have.
+    #[must_use]
+    pub fn or(mut self, other: Self) -> Self {
+        let missing: Vec<_> = other.0.into_iter().filter(|(name, _)| self.text(name).is_none()).collect();
+        self.0.extend(missing);
+        self
+    }
+
     /// Every name that was sent with a value.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         self.0.iter().filter(|(_, value)| !value.is_empty()).map(|(name, _)| name.as_str())

@@ -167,6 +167,7 @@ static RULES: &[ScopeRule] = &[
         [If("managersViewVirtualKeys"), If("managersWriteVirtualKeys")],
     ),
     rule("policies", [Always, Never], [Always, Always]),
+    rule("cache", [Always, Never], [Always, Always]),
     rule("organisation_integrations", [Always, Never], [Always, Never]),
     rule("workspace_integrations", [Always, Never], [Always, If("managersWriteWsIntegrations")]),
     rule("organisation_mcp_integrations", [Always, Never], [Always, Never]),

@@ -17,7 +17,7 @@ use uuid::Uuid;
 
 /// What is staged; every column without a default of its own.
 const COLUMNS: &str = "id, created_at, organisation_id, workspace_id, api_key_id, user_id, virtual_key, ai_org, ai_model, \
-    requested_model, config, mode, request_url, request_method, response_status_code, response_time, req_units, res_units, \
+    requested_model, config, prompt_slug, mode, request_url, request_method, response_status_code, response_time, req_units, res_units, \
     cache_read_tokens, cache_write_tokens, reasoning_tokens, audio_input_tokens, audio_output_tokens, usage, cost, \
     price_model, unit_prices, price_version, retry_success_count, attempt, stream_mode, trace_id, span_id, span_name, \
     parent_span_id, internal_trace_id, metadata, source, body_key";

@@ -7,6 +7,7 @@ mod exports;
 pub mod late;
 
 use crate::backpressure::db_queue::DbQueue;
+use crate::cache_purges;
 use crate::http::ApiError;
 use crate::logs::filters;
 use chrono::{DateTime, Utc};
@@ -14,6 +15,7 @@ use futures::stream::{self, StreamExt as _, TryStreamExt as _};
 use serde_json::{Value, json};
 use shared::db::table::Filter;
 use shared::log_store::LogStore;
+use shared::model::{PurgeTarget, purge_tag};
 use tokio_postgres::GenericClient;
 use tokio_postgres::types::ToSql;
 use uuid::Uuid;
@@ -83,6 +85,7 @@ pub async fn erase(
     mode: ErasureMode,
 ) -> Result<Erased, ApiError> {
     late::remember(&*db.get().await?, organisation, subject, mode).await?;
+    forget_kept_answers(db, organisation, subject).await?;
     let salt = salt();
     let mut erased = Erased::default();
     loop {
@@ -98,6 +101,16 @@ pub async fn erase(
     }
     erased.feedback += rest_of_feedback(db, &subject.filter(organisation), mode, &salt).await?;
     Ok(erased)
+}
+
+/// Answers to a person's requests are found by a mark that `_user` leaves. Traces leave none.
+async fn forget_kept_answers(db: &DbQueue, organisation: Uuid, subject: &ErasureSubject) -> Result<(), ApiError> {
+    let ErasureSubject::User(name) = subject else { return Ok(()) };
+    let mut db = db.get().await?;
+    let tx = db.transaction().await?;
+    cache_purges::purge(&tx, organisation, None, PurgeTarget::User(purge_tag(name))).await?;
+    tx.commit().await?;
+    Ok(())
 }
 
 /// So that rows of one trace stay together, and nobody can say which it was.

@@ -49,6 +49,16 @@ pub fn conditions(query: &Query) -> Result<Filter, ApiError> {
     if let Some(until) = until {
         filter = filter.and("created_at < ?", until);
     }
+    filter = filter.join(attributes(query)?).join(with_feedback(query)?);
+    Ok(match query.text("search") {
+        Some(text) => filter.join(found_by(text)),
+        None => filter,
+    })
+}
+
+/// What a query asks of the calls themselves, whenever they were and whatever was thought of them.
+pub fn attributes(query: &Query) -> Result<Filter, ApiError> {
+    let mut filter = Filter::default();
     for (name, condition) in COUNTS {
         if let Some(count) = count(query, name)? {
             filter = filter.and(condition, count);
@@ -80,17 +90,15 @@ pub fn conditions(query: &Query) -> Result<Filter, ApiError> {
     for forms in pairs(query)? {
         filter = filter.and("metadata @> ANY(?)", forms);
     }
-    if let Some(bounds) = feedback(query)? {
-        filter = filter.and(
-            "EXISTS (SELECT FROM feedback f WHERE f.workspace_id = request_logs.workspace_id
-                     AND f.trace_id = request_logs.trace_id AND f.weighted BETWEEN (?::numeric[])[1] AND (?::numeric[])[2])",
-            bounds,
-        );
-    }
-    Ok(match query.text("search") {
-        Some(text) => filter.join(found_by(text)),
-        None => filter,
-    })
+    Ok(filter)
+}
+
+/// Calls of whose traces something was thought.
+pub fn with_feedback(query: &Query) -> Result<Filter, ApiError> {
+    const SAID: &str = "EXISTS (SELECT FROM feedback f WHERE f.workspace_id = request_logs.workspace_id
+        AND f.trace_id = request_logs.trace_id AND f.weighted BETWEEN (?::numeric[])[1] AND (?::numeric[])[2])";
+    let bounds = feedback_bounds(query)?;
+    Ok(bounds.map_or_else(Filter::default, |bounds| Filter::default().and(SAID, bounds)))
 }
 
 /// Where a list begins that names no beginning: without one it would walk through the logs of all days. Whoever names a
@@ -168,7 +176,7 @@ fn found_by(text: &str) -> Filter {
 }
 
 /// Times are shown in milliseconds, so the end covers the whole of its own.
-fn period(query: &Query) -> Result<[Option<DateTime<Utc>>; 2], ApiError> {
+pub fn period(query: &Query) -> Result<[Option<DateTime<Utc>>; 2], ApiError> {
     let asked = |name: &str| query.text(name).map(|text| time::parsed(name, &time::with_plus(text))).transpose();
     let (from, until) = (asked("time_of_generation_min")?, asked("time_of_generation_max")?);
     if from.zip(until).is_some_and(|(from, until)| until < from) {
@@ -232,7 +240,7 @@ pub fn forms(name: &str, value: Value) -> Vec<Value> {
 }
 
 /// The least and the most that a feedback on the trace must weigh.
-fn feedback(query: &Query) -> Result<Option<Vec<Decimal>>, ApiError> {
+pub fn feedback_bounds(query: &Query) -> Result<Option<Vec<Decimal>>, ApiError> {
     let range = || -Decimal::TEN..=Decimal::TEN;
     let least = decimal(query, "weighted_feedback_min", range())?;
     let most = decimal(query, "weighted_feedback_max", range())?;
@@ -242,8 +250,20 @@ fn feedback(query: &Query) -> Result<Option<Vec<Decimal>>, ApiError> {
     })
 }
 
-/// The parameters of a query, as the document shows them.
+/// The name of every filter that figures have.
+pub fn names() -> Vec<String> {
+    let names = documented_filters(Doc::get("", "")).accepts().1["properties"].clone();
+    names.as_object().into_iter().flatten().map(|(name, _)| name.clone()).collect()
+}
+
+/// The parameters of a query over logs, as the document shows them.
 pub fn documented(doc: Doc) -> Doc {
+    let search = schema::any_text().eg("checkout-42").says("Id of a log, or of a trace.");
+    documented_filters(doc).filter("search", search)
+}
+
+/// Those that figures about logs have too.
+pub fn documented_filters(doc: Doc) -> Doc {
     let text = |example: &str| schema::any_text().eg(example);
     let mut doc = doc
         .filter("time_of_generation_min", schema::moment())
@@ -271,7 +291,6 @@ pub fn documented(doc: Doc) -> Doc {
         doc = doc.filter(name, text(example).says("One or several, with commas."));
     }
     doc.filter("metadata", text("{\"_user\":\"ada\"}").says("A JSON object; all its pairs must match."))
-        .filter("search", text("checkout-42").says("Id of a log, or of a trace."))
 }
 
 #[cfg(test)]

@@ -37,52 +37,83 @@ impl LogView {
     /// What the caller sees when it asks for workspaces, by slugs or ids with commas or by `*`. Without them an admin key
     /// asks for the default workspace; a workspace's key always sees its own.
     pub async fn asked(db: &impl GenericClient, caller: &Caller, names: Option<&str>) -> Result<Self, ApiError> {
-        let workspaces = match (caller.workspace_id(), names) {
-            (Some(own), _) => VisibleWorkspaces::One(own),
-            (None, None) => VisibleWorkspaces::One(tenancy::default_workspace(db, caller.organisation_id()).await?),
-            (None, Some("*")) => VisibleWorkspaces::All,
-            (None, Some(names)) => named(db, caller.organisation_id(), names).await?,
-        };
-        Self::for_caller(caller, workspaces)
+        Self::for_caller(caller, VisibleWorkspaces::asked(db, caller, names).await?)
+    }
+
+    /// The same for figures, which people may see who may not see logs.
+    pub async fn counted(db: &impl GenericClient, caller: &Caller, names: Option<&str>) -> Result<Self, ApiError> {
+        Ok(Self::of(caller, VisibleWorkspaces::asked(db, caller, names).await?))
     }
 
     /// The caller's view of workspaces that it was found to have a right to. Refuses people whose role may not see logs at
     /// all: one can reach a log by the scopes of an application, too.
     pub fn for_caller(caller: &Caller, workspaces: VisibleWorkspaces) -> Result<Self, ApiError> {
-        let standing = caller.standing.as_deref();
-        let may = |what: &str| standing.is_none_or(|standing| allows(standing, what));
-        if !may("ViewLogs") {
+        if !may(caller, "ViewLogs") {
             return Err(ApiError::Forbidden("Your role may not see logs"));
         }
-        Ok(Self {
+        Ok(Self::of(caller, workspaces))
+    }
+
+    fn of(caller: &Caller, workspaces: VisibleWorkspaces) -> Self {
+        Self {
             organisation_id: caller.organisation_id(),
             workspaces,
-            user_id: if may("ViewAllData") { None } else { caller.user_id().or(Some(Uuid::nil())) },
-            shows_metadata: may("ViewLogMetadata"),
-        })
+            user_id: if may(caller, "ViewAllData") { None } else { caller.user_id().or(Some(Uuid::nil())) },
+            shows_metadata: may(caller, "ViewLogMetadata"),
+        }
     }
 
     /// The rows of `request_logs` in this view.
     pub fn filter(&self) -> Filter {
-        let filter = Filter::default().equals("organisation_id", self.organisation_id);
-        let filter = match &self.workspaces {
-            VisibleWorkspaces::All => filter,
-            VisibleWorkspaces::One(id) => filter.equals("workspace_id", *id),
-            VisibleWorkspaces::Some(ids) => filter.one_of("workspace_id", ids.clone()),
-        };
         match self.user_id {
-            Some(user) => filter.equals("user_id", user),
-            None => filter,
+            Some(user) => self.tenant_filter().equals("user_id", user),
+            None => self.tenant_filter(),
         }
     }
 
-    /// Those of them that a query asks for. What somebody may not see they may not search by either.
-    pub fn narrowed(&self, query: &Query) -> Result<Filter, ApiError> {
-        if !self.shows_metadata && query.text("metadata").is_some() {
-            return Err(ApiError::Forbidden("Your role may not see metadata of logs"));
+    /// Rows of any table that belong to the workspaces in view.
+    pub fn tenant_filter(&self) -> Filter {
+        let filter = Filter::default().equals("organisation_id", self.organisation_id);
+        match &self.workspaces {
+            VisibleWorkspaces::All => filter,
+            VisibleWorkspaces::One(id) => filter.equals("workspace_id", *id),
+            VisibleWorkspaces::Some(ids) => filter.one_of("workspace_id", ids.clone()),
         }
+    }
+
+    /// Those of them that a query asks for.
+    pub fn narrowed(&self, query: &Query) -> Result<Filter, ApiError> {
+        self.checked(query)?;
         Ok(self.filter().join(filters::conditions(query)?))
     }
+
+    /// What somebody may not see they may not search by either.
+    pub fn checked(&self, query: &Query) -> Result<(), ApiError> {
+        match query.text("metadata") {
+            Some(_) => self.may_use_metadata(),
+            None => Ok(()),
+        }
+    }
+
+    pub fn may_use_metadata(&self) -> Result<(), ApiError> {
+        if self.shows_metadata { Ok(()) } else { Err(ApiError::Forbidden("Your role may not see metadata of logs")) }
+    }
+}
+
+impl VisibleWorkspaces {
+    async fn asked(db: &impl GenericClient, caller: &Caller, names: Option<&str>) -> Result<Self, ApiError> {
+        Ok(match (caller.workspace_id(), names) {
+            (Some(own), _) => Self::One(own),
+            (None, None) => Self::One(tenancy::default_workspace(db, caller.organisation_id()).await?),
+            (None, Some("*")) => Self::All,
+            (None, Some(names)) => named(db, caller.organisation_id(), names).await?,
+        })
+    }
+}
+
+/// Keys without a person do what their scopes say.
+fn may(caller: &Caller, what: &str) -> bool {
+    caller.standing.as_deref().is_none_or(|standing| allows(standing, what))
 }
 
 /// Whether the security settings let this person do something with logs.

@@ -122,7 +122,7 @@ fn target() -> Schema {
     object("")
         .may("provider", key(text(1..=usize::MAX).eg("@openai-main"), "A provider's name, as openai, or `@slug` of one that the workspace stores."))
         .may("virtual_key", key(text(1..=usize::MAX).eg("openai-main"), "The old name of `@slug`."))
-        .may("prompt_id", key(text(1..=usize::MAX).eg("pp-greeting-1f2e3d"), "A stored prompt to run in place of the body. Not built yet: such a target answers 501."))
+        .may("prompt_id", key(text(1..=usize::MAX).eg("pp-greeting-1f2e3d"), "A stored prompt, as slug, slug@3 or slug@label, to run in place of the body, which gives it variables and parameters."))
         .may("passthrough", key_or(flag().eg(true), false, "Takes the provider from the request's own headers or model; stands without strategy, targets, override_params and guardrails."))
         .may("custom_host", key(host, "Another base URL of the provider, with its version segment. Inherited by targets."))
 }

@@ -17,6 +17,8 @@ pub struct Doc {
     pub(super) answer: Schema,
     /// Answers with a file of one of these types instead of JSON.
     pub(super) file: &'static [&'static str],
+    /// Types that it answers with instead of JSON where they are asked for.
+    pub(super) also_as: &'static [&'static str],
     /// Refusals beyond those that follow from the route table.
     pub(super) also: Vec<u16>,
 }
@@ -49,6 +51,7 @@ impl Doc {
             body: None,
             answer: schema::any_object(),
             file: &[],
+            also_as: &[],
             also: Vec::new(),
         }
     }
@@ -86,6 +89,18 @@ impl Doc {
     /// Answers with a file of one of these types.
     pub fn file(mut self, kinds: &'static [&'static str]) -> Self {
         self.file = kinds;
+        self
+    }
+
+    /// Answers with one of these types instead where `Accept` asks for it.
+    pub fn also_as(mut self, kinds: &'static [&'static str]) -> Self {
+        self.also_as = kinds;
+        self
+    }
+
+    /// Parameters of the query that must be sent.
+    pub fn needs(mut self, names: &[&str]) -> Self {
+        self.query.json["required"] = names.iter().copied().collect();
         self
     }
 

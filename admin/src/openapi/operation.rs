@@ -22,6 +22,9 @@ pub fn rendered(operation: &Operation, doc: Option<&Doc>, is_built: bool) -> Val
     });
     if let Some(doc) = doc {
         rendered["responses"]["200"] = if doc.file.is_empty() { success(&doc.answer) } else { file(doc.file) };
+        for kind in doc.also_as {
+            rendered["responses"]["200"]["content"][*kind] = json!({ "schema": schema::any_text().json });
+        }
         if let Some(body) = &doc.body {
             rendered["requestBody"] = request_body(body);
         }
@@ -107,7 +110,8 @@ pub fn parameters(segments: &[&str], doc: Option<&Doc>) -> Vec<Value> {
     let query = doc.and_then(|doc| doc.query.json["properties"].as_object().map(|fields| (doc, fields)));
     let in_query = query.into_iter().flat_map(|(doc, fields)| {
         fields.iter().map(|(name, schema)| {
-            let mut parameter = json!({ "name": name, "in": "query", "required": false, "schema": schema });
+            let needed = doc.query.json["required"].as_array().is_some_and(|all| all.iter().any(|one| one == name));
+            let mut parameter = json!({ "name": name, "in": "query", "required": needed, "schema": schema });
             parameter["example"] = doc.query.example[name].clone();
             if let Some(text) = schema.get("description") {
                 parameter["description"] = text.clone();

@@ -7,6 +7,7 @@ mod content;
 mod docs;
 mod in_use;
 pub mod named;
+mod remote_trial;
 mod trial;
 
 pub use check_table::plugins;

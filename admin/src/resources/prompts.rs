@@ -1,9 +1,13 @@
 //! Prompts: templates of requests under a slug, kept in versions. A change adds a version; what is served by default
 //! changes only when one is published (`makeDefault`), and labels point to versions beside that.
 
+mod comparison;
 mod docs;
 mod draft;
+mod label_docs;
+mod label_targets;
 mod labels;
+mod line_diff;
 mod partial_docs;
 mod partial_set;
 mod partials;
@@ -42,10 +46,15 @@ pub fn routes() -> Routes {
         .delete("/prompts/{promptId}", crud::delete::<Prompt>)
         .put("/prompts/{promptId}/makeDefault", publish::make_default::<Prompt>)
         .get("/prompts/{promptId}/versions", version::list_versions)
+        .get("/prompts/{promptId}/versions/diff", comparison::compare_versions)
         .get("/prompts/{promptId}/versions/{versionId}", version::read_version)
         .put("/prompts/{promptId}/versions/{versionId}", labels::label_version)
+        .get("/prompts/{promptId}/labels", labels::list_labels)
+        .put("/prompts/{promptId}/labels/{labelId}", labels::point_label)
+        .delete("/prompts/{promptId}/labels/{labelId}", labels::remove_label)
         .post("/prompts/{promptId}/render", render::render_prompt)
         .describe(docs::docs())
+        .describe(label_docs::docs())
         .merge(partials::routes())
 }
 
@@ -170,14 +179,14 @@ impl Resource for Prompt {
 }
 
 impl Prompt {
-    /// A version of this prompt and no other's.
+    /// A version of this prompt and no other's; of several that a label points to, the heaviest.
     pub async fn version(&self, db: &impl GenericClient, name: VersionName<'_>) -> Result<PromptVersion, ApiError> {
         let id = match name {
             VersionName::Default => self.prompt_version_id,
             VersionName::Latest => self.latest_version_id,
             VersionName::Id(id) => id,
             VersionName::Number(number) => return version::by_number(db, self.id, number).await,
-            VersionName::Label(label) => return version::by_label(db, self.id, label).await,
+            VersionName::Label(label) => return label_targets::served(db, self.id, label, None).await,
         };
         version::by_id(db, self.id, id).await
     }
@@ -223,8 +232,17 @@ async fn create_prompt(State(app): State<App>, call: Call) -> Answer {
 /// The version that the path or the query names; without one, the default.
 async fn read_prompt(State(app): State<App>, call: Call, Path(reference): Path<String>) -> Answer {
     let db = app.db.get().await?;
-    let (prompt, version) = find_version(&*db, &call, &reference, None).await?;
-    Ok(Json(prompt.shown_in(&call, &version)?))
+    let (prompt, version) = find_version(&*db, &call, &reference, Asked::default()).await?;
+    drop(db);
+    Ok(Json(render::blocking(move || prompt.shown_in(&call, &version)).await?))
+}
+
+/// What a call says beside its path.
+#[derive(Debug, Clone, Copy, Default)]
+struct Asked<'a> {
+    workspace: Option<&'a str>,
+    /// Whom a label chooses a version for that points to several.
+    user_or_trace: Option<&'a str>,
 }
 
 /// The prompt and the version that `slug@version` names, `?version=` without an `@`.
@@ -232,13 +250,17 @@ async fn find_version(
     db: &impl GenericClient,
     call: &Call,
     reference: &str,
-    asked: Option<&str>,
+    asked: Asked<'_>,
 ) -> Result<(Prompt, PromptVersion), ApiError> {
     let (name, version) = split_reference(reference);
     let version = version.or_else(|| call.query().text("version").map(VersionName::parse));
-    let workspace = tenancy::asked(db, &call.caller, asked.or_else(|| call.query().text("workspace_id"))).await?;
+    let workspace = asked.workspace.or_else(|| call.query().text("workspace_id"));
+    let workspace = tenancy::asked(db, &call.caller, workspace).await?;
     let prompt = crud::find::<Prompt>(db, call, name, workspace, RowLock::No).await?;
-    let version = prompt.version(db, version.unwrap_or(VersionName::Default)).await?;
+    let version = match version.unwrap_or(VersionName::Default) {
+        VersionName::Label(label) => label_targets::served(db, prompt.id, label, asked.user_or_trace).await?,
+        other => prompt.version(db, other).await?,
+    };
     Ok((prompt, version))
 }
 

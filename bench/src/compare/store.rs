@@ -10,7 +10,7 @@ use shared::identity::scopes;
 use shared::model::KeyKind;
 use uuid::Uuid;
 
-use super::usage;
+use super::{prompt, request, usage};
 use crate::postgres::{Options, Purpose, Server, template};
 
 const DATABASE: &str = "bench";
@@ -23,8 +23,19 @@ pub struct Store {
     pub key: String,
     /// The same in a workspace where limits hold: of the key, of the workspace and of two policies. None is ever reached.
     pub limited_key: String,
+    /// The same in a workspace where three checks look at every request. All of them pass.
+    pub guarded_key: String,
 }
 
+const GUARDED: &str = r#"
+    INSERT INTO workspaces (organisation_id, slug, name, defaults)
+    VALUES ($1, 'guarded', 'Guarded', '{"input_guardrails": ["pg-bench"]}') RETURNING id"#;
+const GUARDRAIL: &str = r#"
+    INSERT INTO guardrails (organisation_id, workspace_id, slug, name, version_id, content)
+    VALUES ($1, $2, 'pg-bench', 'Three checks', gen_random_uuid(), '{"actions": {"deny": true}, "checks": [
+        {"id": "default.contains", "parameters": {"operator": "none", "words": ["password", "secret"]}},
+        {"id": "default.regexMatch", "parameters": {"rule": "[0-9]{16}", "not": true}},
+        {"id": "default.wordCount", "parameters": {"minWords": 1, "maxWords": 100000}}]}')"#;
 const WORKSPACE: &str = r#"
     INSERT INTO workspaces (organisation_id, slug, name, usage_limits) VALUES ($1, 'limited', 'Limited',
         '[{"type": "cost", "credit_limit": 1000000, "last_reset_at": "2026-01-01T00:00:00.000Z"}]') RETURNING id"#;
@@ -57,7 +68,11 @@ impl Store {
         for policy in [RATE_POLICY, USAGE_POLICY] {
             client.execute(policy, &[&organisation, &workspace]).await?;
         }
-        Ok(Self { server: Some(server), key, limited_key: limited.key })
+        client.execute(prompt::INSERT, &[&tenant.workspace_id, &prompt::template(&request::body())?]).await?;
+        let workspace: Uuid = client.query_one(GUARDED, &[&organisation]).await?.try_get(0)?;
+        client.execute(GUARDRAIL, &[&organisation, &workspace]).await?;
+        let guarded = bootstrap::create_workspace_key(&client, workspace, "guarded", &scopes, PREFIX).await?;
+        Ok(Self { server: Some(server), key, limited_key: limited.key, guarded_key: guarded.key })
     }
 
     pub fn url(&self) -> String {

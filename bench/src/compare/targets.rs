@@ -12,6 +12,7 @@ use rustix::process::{Pid, kill_process_group};
 use serde_json::json;
 use tokio::process::{Child, Command};
 
+use super::prompt;
 use super::request::{self, Request};
 use super::store::Store;
 use super::translation;
@@ -201,12 +202,8 @@ impl Place {
             ("x-gateway-provider", "openai".into()),
             ("x-gateway-custom-host", format!("http://{upstream}/v1")),
         ]);
-        let mut limited = engine.clone();
-        for (name, value) in &mut limited.headers {
-            if *name == KEY {
-                value.clone_from(&store.limited_key);
-            }
-        }
+        let limited = with_key(&engine, &store.limited_key);
+        let guarded = with_key(&engine, &store.guarded_key);
         // First, so that it is always this thread that reads the prices, and not now and then the one that ships.
         process.answers(&limited).await?;
         process.answers(&engine).await?;
@@ -217,6 +214,7 @@ impl Place {
         // It is kept each time, and never looked for: the load sends one body.
         miss.headers.push(("x-gateway-cache-force-refresh", "true".into()));
         process.answers(&miss).await?;
+        process.answers(&guarded).await?;
         let relay = Request { path: RELAY_PATH, ..engine.clone() };
         process.answers(&relay).await?;
         let routed = Request { headers: routed(upstream, store), ..engine.clone() };
@@ -225,7 +223,9 @@ impl Place {
         for (_, request) in &translation {
             process.answers(request).await?;
         }
-        Ok((process, Lanes { engine, routed, relay, limited, hit, miss, translation }))
+        let prompt = prompt::request(&engine)?;
+        process.answers(&prompt).await?;
+        Ok((process, Lanes { engine, routed, relay, limited, guarded, prompt, hit, miss, translation }))
     }
 }
 
@@ -237,9 +237,13 @@ pub struct Lanes {
     pub relay: Request,
     /// The engine lane by a key that limits speak of.
     pub limited: Request,
+    /// A stored prompt that becomes the same chat.
+    pub prompt: Request,
     /// The same, answered from the cache; and put into it.
     pub hit: Request,
     pub miss: Request,
+    /// The engine lane by a key of a workspace with guardrails.
+    pub guarded: Request,
     /// To a provider of another format, and what that is held against.
     pub translation: [(&'static str, Request); 5],
 }
@@ -259,6 +263,17 @@ impl Variant {
     pub const NOTING: Self = Self { journal: true, ..Self::PLAIN };
     pub const KEEPING: Self = Self { bodies: true, ..Self::NOTING };
     pub const ALONE: Self = Self { threads: 1, ..Self::NOTING };
+}
+
+/// The same request by another key.
+fn with_key(request: &Request, key: &str) -> Request {
+    let mut request = request.clone();
+    for (name, value) in &mut request.headers {
+        if *name == KEY {
+            key.clone_into(value);
+        }
+    }
+    request
 }
 
 /// A config of two targets, of which the first answers, with a parameter written over, and metadata.

@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use super::report::{Comparison, Row};
-use super::{steady, translation};
+use super::{prompt, steady, translation};
 
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Verdict {
@@ -32,7 +32,7 @@ struct Claim {
     limit: f64,
 }
 
-const CLAIMS: [Claim; 17] = [
+const CLAIMS: [Claim; 19] = [
     Claim {
         text: "engine lane: CPU per request against bare Pingora",
         ours: "engine",
@@ -109,6 +109,20 @@ const CLAIMS: [Claim; 17] = [
         theirs: steady::PLAIN,
         figure: p99,
         limit: 2.0,
+    },
+    Claim {
+        text: "a stored prompt: CPU per request against the chat that it becomes",
+        ours: prompt::ROW,
+        theirs: "engine",
+        figure: cpu,
+        limit: 1.15,
+    },
+    Claim {
+        text: "three checks of guardrails on 1 KB: CPU per request against the engine lane without",
+        ours: "guarded",
+        theirs: "engine",
+        figure: cpu,
+        limit: 1.1,
     },
     Claim {
         text: "OpenAI to Anthropic, 1 KB: CPU per request against the engine lane untranslated",
@@ -229,6 +243,15 @@ mod tests {
         let rows = vec![row_of("limited", 10.0), row_of("hit", 5.1), row_of("miss", 10.9)];
         let verdicts = judge(&Comparison { rows, ..Comparison::default() });
         assert_eq!(verdicts.iter().map(|verdict| verdict.holds).collect::<Vec<_>>(), [false, true]);
+    }
+
+    #[test]
+    fn guardrails_are_held_against_the_same_request_without_them() {
+        for (guarded, holds) in [(11.0, true), (11.1, false)] {
+            let rows = vec![row_of("engine", 10.0), row_of("guarded", guarded)];
+            let verdicts = judge(&Comparison { rows, ..Comparison::default() });
+            assert_eq!(verdicts.iter().map(|verdict| verdict.holds).collect::<Vec<_>>(), [holds], "{guarded}");
+        }
     }
 
     #[test]

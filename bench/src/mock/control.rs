@@ -37,12 +37,17 @@ pub async fn answer(head: &Parts, body: Incoming, link: Arc<Link>) -> Result<Res
     Ok(response)
 }
 
-/// The last `limit` requests, oldest first.
+/// The last `limit` requests with what is kept of their bodies, oldest first.
 fn requests(state: &State, query: Option<&str>) -> Value {
     let limit = query.and_then(|query| query.strip_prefix("limit=")).and_then(|limit| limit.parse().ok());
     let requests = state.requests();
     let from = requests.len().saturating_sub(limit.unwrap_or(usize::MAX));
-    requests[from..].iter().map(Recorded::to_json).collect()
+    let told = requests[from..].iter().map(|request: &Recorded| {
+        let mut told = request.to_json();
+        told["body"] = String::from_utf8_lossy(&request.body).into();
+        told
+    });
+    told.collect()
 }
 
 fn script(state: &State, body: &[u8]) -> (StatusCode, Value) {

@@ -2,77 +2,35 @@
 //! what failed, a denial in place of the answer, values back where placeholders stood. Behind the translation, so that checks
 //! see what the client would.
 
+mod call;
+mod later;
+mod written;
+
+pub use call::{Answered, AsyncHooks, GuardedCall};
+pub use written::{results_event, with_results};
+
 use super::soft_denial;
 use super::steps::{LARGEST_CHANGED_BODY, ResponseStep, Unusable};
 use crate::cache::KeptBody;
-use crate::conversation::WireFormat;
-use crate::guardrails::{
-    CompiledHook, GuardInputs, GuardMeters, HeldBack, Release, Rewriting, SideResult, StreamShape, run_side,
-};
+use crate::guardrails::{HeldBack, Release, Rewriting, SideResult, StreamShape, run_side};
+use crate::journal::HookLog;
 use crate::refusal::Refusal;
+use crate::request::receive::OwnedShare;
 use crate::request::sse;
+use crate::runtime::heavy::SMALL;
 use bytes::{Bytes, BytesMut};
+use futures::FutureExt as _;
+use futures::future::BoxFuture;
 use http::response::Parts;
 use http::{HeaderMap, StatusCode, header};
 use pingora_http::ResponseHeader;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 use shared::guardrails::{Hook, Scope, Shape, TextPlaces};
 use std::sync::Arc;
+use written::{put_event, put_results, rewrite, with_blank_line};
 
-/// A call whose request passed its hooks, and what its answer must pass.
-pub struct GuardedCall {
-    pub output: Vec<Arc<CompiledHook>>,
-    /// What the hooks of the request said.
-    pub input: SideResult,
-    /// The one of them that denies it.
-    pub denying: Option<Arc<CompiledHook>>,
-    /// As the hooks saw it.
-    pub request: Value,
-    pub shape: Shape,
-    pub request_type: &'static str,
-    pub metadata: Map<String, Value>,
-    /// Whether streams keep to their format, without events of ours.
-    pub is_strict: bool,
-    /// How the client is answered where a denial is an ordinary answer.
-    pub format: WireFormat,
-    pub request_id: String,
-    pub meters: Arc<GuardMeters>,
-}
-
-impl GuardedCall {
-    fn inputs<'g>(&'g self, headers: &'g HeaderMap) -> GuardInputs<'g> {
-        GuardInputs {
-            hook: Hook::AfterRequest,
-            shape: self.shape,
-            request_type: self.request_type,
-            request: &self.request,
-            metadata: &self.metadata,
-            headers,
-            text: None,
-        }
-    }
-
-    pub fn model(&self) -> &str {
-        self.request.get("model").and_then(Value::as_str).unwrap_or_default()
-    }
-
-    /// What hooks said, for the client.
-    pub fn results(&self, output: Option<&SideResult>) -> Value {
-        json!({
-            "before_request_hooks": self.input.told(),
-            "after_request_hooks": output.map(SideResult::told).unwrap_or_default(),
-        })
-    }
-
-    /// The same for the log, with those that ran beside the call.
-    pub fn logged(&self, output: Option<&SideResult>) -> String {
-        json!({
-            "before_request_hooks": self.input.logged(),
-            "after_request_hooks": output.map(SideResult::logged).unwrap_or_default(),
-        })
-        .to_string()
-    }
-}
+/// What is held of a stream counts towards the memory of bodies from here on, in steps of this size.
+const UNCOUNTED: usize = 64 << 10;
 
 pub struct Guarded {
     call: Arc<GuardedCall>,
@@ -83,9 +41,19 @@ pub struct Guarded {
     output: Option<SideResult>,
     denial: Option<Box<Refusal>>,
     stream: Option<Box<GuardedStream>>,
-    told: Option<String>,
+    told: Option<HookLog>,
     /// What may be kept of it: never what hooks said.
     kept: KeptBody,
+    /// What waits until others were asked.
+    waiting: Option<WaitingAnswer>,
+    asking: Option<BoxFuture<'static, Option<SideResult>>>,
+}
+
+enum WaitingAnswer {
+    /// A whole body, as it came and read.
+    Body(Bytes, Arc<Value>),
+    /// A stream whose text is whole; true when it is over, too.
+    Stream(bool),
 }
 
 struct GuardedStream {
@@ -93,6 +61,9 @@ struct GuardedStream {
     rewriting: Option<Rewriting>,
     has_begun: bool,
     is_over: bool,
+    /// What it takes of the memory of bodies, and how much that is.
+    share: Option<OwnedShare>,
+    counted: usize,
 }
 
 impl Guarded {
@@ -106,16 +77,43 @@ impl Guarded {
             denial: None,
             stream: None,
             told: None,
+            waiting: None,
+            asking: None,
             kept: KeptBody::Nothing,
         }
     }
 
     fn deny(&mut self, side: &SideResult) -> Unusable {
         self.call.meters.denies("output");
-        self.told = Some(self.call.logged(Some(side)));
+        let said = self.said();
+        self.told = Some(self.call.log(Some(side), said));
         let message = side.denied_by.and_then(|place| self.call.output[place].actions.message.clone());
         self.denial = Some(Box::new(Refusal::denied_by_guardrail(message, self.call.results(Some(side)))));
         Unusable("a guardrail denied it".into())
+    }
+
+    /// What a stream said, where a hook looks at it later.
+    fn said(&self) -> Answered {
+        let stream = self.stream.as_ref().filter(|_| !self.call.later.output.is_empty());
+        stream.map_or(Answered::Nothing, |stream| Answered::Said(stream.held.said()))
+    }
+
+    /// Counts what is held of a stream.
+    fn count_held(&mut self) -> Result<(), Unusable> {
+        let Some(stream) = &mut self.stream else { return Ok(()) };
+        let held = stream.held.size();
+        if held <= stream.counted.max(UNCOUNTED) {
+            return Ok(());
+        }
+        let more = (held - stream.counted).max(UNCOUNTED);
+        let call = &self.call;
+        let share = stream.share.get_or_insert_with(|| OwnedShare::none(call.memory.clone(), call.workspace));
+        stream.counted += more;
+        if let Err(refusal) = share.grow(more) {
+            self.denial = Some(Box::new(refusal));
+            return Err(Unusable("there is no room to hold it".into()));
+        }
+        Ok(())
     }
 
     /// A whole answer with a success status.
@@ -127,53 +125,93 @@ impl Guarded {
             true => serde_json::from_slice(&body).ok(),
             false => None,
         };
-        let mut changed: Option<Value> = None;
-        let mut side = SideResult::default();
         match parsed {
             Some(answer) => {
-                side = run_side(&call.output, call.inputs(&headers), &answer, &call.meters);
-                if let Some(place) = side.denied_by {
-                    if !call.output[place].actions.softens {
-                        return Err(self.deny(&side));
-                    }
-                    call.meters.denies("output");
-                    let message = call.output[place].actions.message.clone();
-                    let soft = soft_denial::body(&call, message.as_deref());
-                    let results = call.results(Some(&side));
-                    self.told = Some(call.logged(Some(&side)));
-                    side.is_failed = false;
-                    self.output = Some(side);
-                    return Ok(with_results(soft, &results));
+                if let Some(remote) = call.asker() {
+                    let answer = Arc::new(answer);
+                    let job = call.job(&call.output, answer.clone(), None, body.len());
+                    self.waiting = Some(WaitingAnswer::Body(body, answer));
+                    self.asking = Some(job.run(remote).boxed());
+                    return Ok(Bytes::new());
                 }
-                let passed = side.transformed.take();
-                let places =
-                    TextPlaces::find(passed.as_ref().unwrap_or(&answer), call.shape, Hook::AfterRequest, Scope::All);
-                let restored = match call.input.placeholders.is_empty() {
-                    true => None,
-                    false => places.replace(passed.as_ref().unwrap_or(&answer), |text| {
-                        let restored = call.input.placeholders.restore(text, true);
-                        restored.is_changed.then_some(restored.text)
-                    }),
-                };
-                changed = restored.or(passed);
+                let side = run_side(&call.output, call.inputs(&headers), &answer, &call.meters);
+                self.judged_body(body, &answer, side)
             }
             // What cannot be read cannot be judged: with hooks that may deny it does not pass.
             None if call.output.iter().any(|hook| hook.actions.denies && !hook.actions.is_async) => {
-                return Err(Unusable("it is not JSON, and a guardrail must judge it".into()));
+                Err(Unusable("it is not JSON, and a guardrail must judge it".into()))
             }
-            None => {}
+            None => Ok(self.with_told(body.clone(), Answered::Plain(body), SideResult::default())),
         }
-        let results = call.results(Some(&side));
-        self.told = Some(call.logged(Some(&side)));
+    }
+
+    /// What becomes of a body that hooks have judged.
+    fn judged_body(&mut self, body: Bytes, answer: &Value, mut side: SideResult) -> Result<Bytes, Unusable> {
+        let call = self.call.clone();
+        let came = Answered::Plain(body.clone());
+        if let Some(place) = side.denied_by {
+            if !call.output[place].actions.softens {
+                let denied = self.deny(&side);
+                self.told = Some(call.log(Some(&side), came));
+                return Err(denied);
+            }
+            call.meters.denies("output");
+            let message = call.output[place].actions.message.clone();
+            let soft = soft_denial::body(&call, message.as_deref());
+            let results = call.results(Some(&side));
+            self.told = Some(call.log(Some(&side), came));
+            side.is_failed = false;
+            self.output = Some(side);
+            return Ok(with_results(soft, &results));
+        }
+        let passed = side.transformed.take();
+        let seen = passed.as_ref().unwrap_or(answer);
+        let restored = match call.input.placeholders.is_empty() {
+            true => None,
+            false => TextPlaces::find(seen, call.shape, Hook::AfterRequest, Scope::All).replace(seen, |text| {
+                let restored = call.input.placeholders.restore(text, true);
+                restored.is_changed.then_some(restored.text)
+            }),
+        };
+        let body = restored.or(passed).map_or(body, |json| Bytes::from(json.to_string()));
+        Ok(self.with_told(body, came, side))
+    }
+
+    /// A body with what its hooks said.
+    fn with_told(&mut self, body: Bytes, came: Answered, side: SideResult) -> Bytes {
+        let results = self.call.results(Some(&side));
+        self.told = Some(self.call.log(Some(&side), came));
         self.output = Some(side);
-        let body = changed.map_or(body, |json| Bytes::from(json.to_string()));
-        self.kept = KeptBody::Instead(body.clone());
-        Ok(with_results(body, &results))
+        // What was put back belongs to this request alone, and others are sent alike without it.
+        if self.call.input.placeholders.is_empty() {
+            self.kept = KeptBody::Instead(body.clone());
+        }
+        if self.call.tells_results() { with_results(body, &results) } else { body }
+    }
+
+    /// The text of a stream is whole: others are asked about it, if they must be.
+    fn ask_about_stream(&mut self) {
+        let (Some(stream), Some(remote)) = (&mut self.stream, self.call.asker()) else { return };
+        let Some(text) = stream.held.take_unjudged() else { return };
+        let size = text.len();
+        let job = self.call.job(&self.call.output, Arc::default(), Some(text), size);
+        self.waiting = Some(WaitingAnswer::Stream(false));
+        self.asking = Some(job.run(remote).boxed());
+    }
+
+    /// What a stream still holds when it is over.
+    fn flush(&mut self, out: &mut BytesMut) {
+        if let Some(rewriting) = self.stream.as_mut().and_then(|stream| stream.rewriting.as_mut()) {
+            for (name, event) in rewriting.flush() {
+                put_event(out, name.as_deref(), &event);
+            }
+        }
     }
 
     fn pass(&mut self, released: Release, report: Option<SideResult>) -> Result<Bytes, Unusable> {
         if let Some(side) = report {
-            self.told = Some(self.call.logged(Some(&side)));
+            let said = self.said();
+            self.told = Some(self.call.log(Some(&side), said));
             self.output = Some(side);
         }
         match released {
@@ -222,14 +260,18 @@ impl ResponseStep for Guarded {
         self.is_json = kind.is_some_and(|kind| kind.as_bytes().starts_with(b"application/json"));
         self.stream = StreamShape::new(self.call.shape).filter(|_| is_stream && self.is_success).map(|shape| {
             Box::new(GuardedStream {
-                held: HeldBack::new(self.call.output.clone(), shape),
+                held: HeldBack::new(self.call.output.clone(), shape)
+                    .gathering(!self.call.later.output.is_empty())
+                    .asking(self.call.asker().is_some()),
                 rewriting: Rewriting::new(&self.call.output, &self.call.input.placeholders, shape),
                 has_begun: false,
                 is_over: false,
+                share: None,
+                counted: 0,
             })
         });
         // Told by an answer that no hook looks at, too.
-        self.told = Some(self.call.logged(None));
+        self.told = Some(self.call.log(None, Answered::Nothing));
     }
 
     fn head(&self, head: &mut Parts) {
@@ -251,7 +293,8 @@ impl ResponseStep for Guarded {
     fn body(&mut self, body: Bytes) -> Result<Bytes, Unusable> {
         match self.is_success {
             true => self.answer(body),
-            false => Ok(with_results(body, &self.call.results(None))),
+            false if self.call.tells_results() => Ok(with_results(body, &self.call.results(None))),
+            false => Ok(body),
         }
     }
 
@@ -273,7 +316,10 @@ impl ResponseStep for Guarded {
             let released = self.pass(released, report);
             passed.extend_from_slice(&released?);
         }
-        self.dress(&passed.freeze())
+        self.count_held()?;
+        let dressed = self.dress(&passed.freeze());
+        self.ask_about_stream();
+        dressed
     }
 
     fn finish(&mut self) -> Result<Bytes, Unusable> {
@@ -284,12 +330,40 @@ impl ResponseStep for Guarded {
         let released = stream.held.finish(call.inputs(&headers), &call.meters, &mut report);
         let passed = self.pass(released, report)?;
         let mut out = BytesMut::from(self.dress(&passed)?.as_ref());
-        if let Some(rewriting) = self.stream.as_mut().and_then(|stream| stream.rewriting.as_mut()) {
-            for (name, event) in rewriting.flush() {
-                put_event(&mut out, name.as_deref(), &event);
-            }
+        self.ask_about_stream();
+        match &mut self.waiting {
+            // The end follows when others have judged it.
+            Some(WaitingAnswer::Stream(is_over)) => *is_over = true,
+            _ => self.flush(&mut out),
         }
         Ok(out.freeze())
+    }
+
+    fn is_asking(&self) -> bool {
+        self.asking.is_some()
+    }
+
+    fn asks(&mut self) -> Option<BoxFuture<'static, Option<SideResult>>> {
+        self.asking.take()
+    }
+
+    fn judged(&mut self, side: Option<SideResult>) -> Result<Bytes, Unusable> {
+        let Some(side) = side else { return Err(Unusable("a guardrail could not judge it".into())) };
+        match self.waiting.take() {
+            None => Ok(Bytes::new()),
+            Some(WaitingAnswer::Body(body, answer)) => self.judged_body(body, &answer, side),
+            Some(WaitingAnswer::Stream(is_over)) => {
+                let Some(stream) = &mut self.stream else { return Ok(Bytes::new()) };
+                let mut report = None;
+                let released = stream.held.judged(side, &mut report);
+                let passed = self.pass(released, report)?;
+                let mut out = BytesMut::from(self.dress(&passed)?.as_ref());
+                if is_over {
+                    self.flush(&mut out);
+                }
+                Ok(out.freeze())
+            }
+        }
     }
 
     fn status(&self) -> Option<u16> {
@@ -318,78 +392,16 @@ impl ResponseStep for Guarded {
         }
     }
 
-    fn told(&mut self) -> Option<String> {
+    fn told(&mut self) -> Option<HookLog> {
         self.told.take()
     }
-}
 
-/// What hooks said of a request, before the events of a stream that no hook looks at any more; nothing where streams keep to
-/// their format.
-pub fn results_event(call: &GuardedCall) -> Bytes {
-    let told = call.input.told();
-    let mut out = BytesMut::new();
-    if !call.is_strict && !told.is_empty() {
-        put_results(&mut out, call.shape, &json!({ "before_request_hooks": told }));
+    fn is_heavy_body(&self, length: usize) -> bool {
+        length > SMALL && self.is_success && !self.call.output.is_empty()
     }
-    out.freeze()
-}
 
-/// An event whose texts are rewritten; what is no JSON passes behind what was held.
-fn rewrite(rewriting: &mut Rewriting, raw: &Bytes, shape: Shape, out: &mut BytesMut) -> Result<(), Unusable> {
-    let whole = with_blank_line(raw);
-    let event = sse::events(&whole).next();
-    let Some(event) = event else {
-        out.extend_from_slice(raw);
-        return Ok(());
-    };
-    let read: Option<Value> = serde_json::from_slice(&event.data).ok();
-    let is_last = StreamShape::new(shape).is_some_and(|shape| shape.is_last(read.as_ref(), event.data.trim_ascii()));
-    let rewritten = match &read {
-        Some(read) => rewriting.push(event.name.as_deref(), read),
-        None if is_last => Ok(Some(rewriting.flush())),
-        None => Ok(None),
-    };
-    let rewritten = rewritten.map_err(|_| Unusable("it is longer than a guardrail can hold".into()))?;
-    for (name, event) in rewritten.iter().flatten() {
-        put_event(out, name.as_deref(), event);
+    fn is_heavy_end(&self, events: &[u8], is_end: bool) -> bool {
+        let is_judged = |stream: &GuardedStream| stream.held.is_heavy(SMALL) && (is_end || stream.held.may_end(events));
+        self.stream.as_deref().is_some_and(is_judged)
     }
-    if rewritten.is_none() || read.is_none() {
-        out.extend_from_slice(raw);
-    }
-    Ok(())
-}
-
-fn put_event(out: &mut BytesMut, name: Option<&str>, event: &Value) {
-    if let Some(name) = name {
-        out.extend_from_slice(format!("event: {name}\n").as_bytes());
-    }
-    out.extend_from_slice(format!("data: {event}\n\n").as_bytes());
-}
-
-/// One more event, of ours.
-fn put_results(out: &mut BytesMut, shape: Shape, results: &Value) {
-    let name = matches!(shape, Shape::Messages | Shape::Responses).then_some("hook_results");
-    put_event(out, name, &json!({ "hook_results": results }));
-}
-
-/// A body with one more field. Everything else of it stays as it was written.
-pub fn with_results(body: Bytes, results: &Value) -> Bytes {
-    let text = body.trim_ascii();
-    let Some(inside) = text.strip_prefix(b"{").and_then(|text| text.strip_suffix(b"}")) else { return body };
-    let comma: &[u8] = if inside.trim_ascii().is_empty() { b"" } else { b"," };
-    let mut out = BytesMut::with_capacity(body.len() + 512);
-    for part in [b"{", inside, comma, b"\"hook_results\":", results.to_string().as_bytes(), b"}"] {
-        out.extend_from_slice(part);
-    }
-    out.freeze()
-}
-
-/// The last event of a stream may lack what ends it.
-fn with_blank_line(event: &Bytes) -> Bytes {
-    if [&b"\n\n"[..], b"\r\n\r\n", b"\r\r"].iter().any(|blank| event.ends_with(blank)) {
-        return event.clone();
-    }
-    let mut whole = BytesMut::from(event.as_ref());
-    whole.extend_from_slice(b"\n\n");
-    whole.freeze()
 }

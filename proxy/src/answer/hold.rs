@@ -6,24 +6,38 @@
 
 use super::content::Meaning;
 use super::ending::StreamEnding;
-use super::{AnswerFailure, AnswerSource, Ended, LARGEST_CHANGED_BODY, Steps, WireDialect, join};
+use super::{AnswerFailure, AnswerSource, Ended, LARGEST_CHANGED_BODY, Steps, Unusable, WireDialect, join};
 use crate::catalog::target::Target;
 use crate::metrics::Outcome;
 use crate::net::dial::{Class, UpstreamError};
 use crate::refusal::Refusal;
+use crate::request::receive::{BodyMemory, OwnedShare};
 use crate::request::sse::{Splitter, events};
+use crate::runtime::heavy::heavy;
 use crate::runtime::timeout::with_deadline;
 use bytes::{Bytes, BytesMut};
 use http::header;
 use pingora_http::ResponseHeader;
 use std::pin::pin;
+use std::sync::Arc;
 use std::time::Instant;
+use uuid::Uuid;
 
 /// A plain answer up to this size is held until it is whole.
 const HELD_WHOLE: usize = 256 << 10;
 
 /// A stream that sends this much without content is passed on as it is.
 const HELD_EVENTS: usize = 64 << 10;
+
+/// An answer that is gathered to be changed counts towards the memory of bodies from here on.
+const UNCOUNTED: usize = 64 << 10;
+
+/// Where what is gathered of answers counts, and for whom.
+#[derive(Clone, Copy)]
+pub struct AnswerRoom<'m> {
+    pub memory: &'m Arc<BodyMemory>,
+    pub workspace: Uuid,
+}
 
 /// What has been read of an answer that can be passed on.
 pub enum HeldStart {
@@ -41,6 +55,8 @@ pub struct ChangedBody {
     pub passed: Bytes,
     /// Why it gets something else.
     pub denial: Option<Box<Refusal>>,
+    /// What it takes of the memory of bodies, until it is delivered.
+    pub share: Option<OwnedShare>,
 }
 
 pub struct HeldStream {
@@ -68,6 +84,7 @@ pub async fn hold(
     wire: WireDialect,
     steps: &mut Steps,
     limit: Instant,
+    room: AnswerRoom<'_>,
 ) -> Result<HeldStart, Ended> {
     let provider = &*target.provider.name;
     if let Err(encoding) = source.inflate()
@@ -79,7 +96,7 @@ pub async fn hold(
     steps.begin(source.head(), is_stream);
     match is_stream {
         true => stream(source, target, wire, limit).await,
-        false => plain(source, provider, wire, steps).await,
+        false => plain(source, provider, wire, steps, room).await,
     }
 }
 
@@ -90,6 +107,7 @@ async fn plain(
     provider: &str,
     wire: WireDialect,
     steps: &mut Steps,
+    room: AnswerRoom<'_>,
 ) -> Result<HeldStart, Ended> {
     let is_success = source.head().status.is_success();
     let is_json = has_content_type(source.head(), b"application/json");
@@ -98,6 +116,8 @@ async fn plain(
         return Err(unusable(&"it is compressed although it was asked not to be, and cannot be changed", provider));
     }
     let mut held = BytesMut::new();
+    let mut share: Option<OwnedShare> = None;
+    let mut counted = 0;
     loop {
         let piece = source.read_body().await.map_err(|error| failed(&error, provider))?;
         let is_whole = piece.is_none() || source.is_done();
@@ -107,13 +127,20 @@ async fn plain(
             let why = format!("it is longer than the {LARGEST_CHANGED_BODY} bytes up to which answers can be changed");
             return Err(unusable(&why, provider));
         }
+        if is_changed && length > UNCOUNTED {
+            let share = share.get_or_insert_with(|| OwnedShare::none(room.memory.clone(), room.workspace));
+            share.grow(length - std::mem::replace(&mut counted, length)).map_err(no_room)?;
+        }
         if is_whole || (!is_changed && (length > HELD_WHOLE || (is_success && !is_json))) {
             let first = join(held, piece);
             if is_whole && is_success && is_json && !first.is_empty() {
                 check(wire.body_meaning(&first), provider)?;
             }
             return match is_changed {
-                true => changed(first, provider, steps).map(HeldStart::Changed),
+                true if steps.is_heavy_body(first.len()) => {
+                    Box::pin(changed_aside(first, provider, steps, share, room)).await.map(HeldStart::Changed)
+                }
+                true => changed(first, provider, steps, share).await.map(HeldStart::Changed),
                 false => Ok(HeldStart::Plain(first)),
             };
         }
@@ -121,15 +148,64 @@ async fn plain(
     }
 }
 
-fn changed(read: Bytes, provider: &str, steps: &mut Steps) -> Result<ChangedBody, Ended> {
-    match steps.body(read.clone()) {
-        Ok(passed) => Ok(ChangedBody { read, passed, denial: None }),
+async fn changed(
+    read: Bytes,
+    provider: &str,
+    steps: &mut Steps,
+    share: Option<OwnedShare>,
+) -> Result<ChangedBody, Ended> {
+    let mut made = steps.body(read.clone());
+    if steps.is_asking() {
+        made = Box::pin(steps.settled(made)).await;
+    }
+    outcome(read, made, provider, steps, share)
+}
+
+/// The same beside the threads that carry requests. What it takes stays counted until the work is done, also when the client has
+/// left meanwhile.
+async fn changed_aside(
+    read: Bytes,
+    provider: &str,
+    steps: &mut Steps,
+    share: Option<OwnedShare>,
+    room: AnswerRoom<'_>,
+) -> Result<ChangedBody, Ended> {
+    let mut share = share.unwrap_or_else(|| OwnedShare::none(room.memory.clone(), room.workspace));
+    // It is read into a tree beside the text.
+    share.grow(read.len()).map_err(no_room)?;
+    let (mut taken, body) = (std::mem::take(steps), read.clone());
+    let done = heavy(move || {
+        let made = taken.body(body);
+        (taken, made, share)
+    });
+    let Some((taken, made, share)) = done.await else {
+        return Err(Ended::Failed(AnswerFailure { refusal: Refusal::internal(), outcome: None }));
+    };
+    *steps = taken;
+    let made = steps.settled(made).await;
+    outcome(read, made, provider, steps, Some(share))
+}
+
+fn outcome(
+    read: Bytes,
+    made: Result<Bytes, Unusable>,
+    provider: &str,
+    steps: &mut Steps,
+    share: Option<OwnedShare>,
+) -> Result<ChangedBody, Ended> {
+    match made {
+        Ok(passed) => Ok(ChangedBody { read, passed, denial: None, share }),
         // Not the provider's fault: it has answered, and is paid for it.
         Err(why) => match steps.denial() {
-            Some(refusal) => Ok(ChangedBody { read, passed: Bytes::new(), denial: Some(refusal) }),
+            Some(refusal) => Ok(ChangedBody { read, passed: Bytes::new(), denial: Some(refusal), share }),
             None => Err(unusable(&why, provider)),
         },
     }
+}
+
+/// The gateway cannot hold it.
+fn no_room(refusal: Refusal) -> Ended {
+    Ended::Failed(AnswerFailure { refusal, outcome: None })
 }
 
 fn check(meaning: Meaning, provider: &str) -> Result<(), Ended> {

@@ -10,8 +10,12 @@
 
 use super::client_frames::{Framer, StreamFrames};
 use crate::cache::KeptBody;
+use crate::guardrails::SideResult;
+use crate::journal::HookLog;
 use crate::refusal::Refusal;
+use crate::runtime::heavy::heavy;
 use bytes::{Bytes, BytesMut};
+use futures::future::BoxFuture;
 use http::response::Parts;
 use pingora_http::ResponseHeader;
 use std::borrow::Cow;
@@ -54,6 +58,21 @@ pub trait ResponseStep: Send {
         Ok(Bytes::new())
     }
 
+    /// Whether somebody else must be asked before the last call can be answered in full. Of the last step only.
+    fn is_asking(&self) -> bool {
+        false
+    }
+
+    /// Who is asked, once.
+    fn asks(&mut self) -> Option<BoxFuture<'static, Option<SideResult>>> {
+        None
+    }
+
+    /// What was waited for has come, or none if it broke off: what follows upon what was returned before.
+    fn judged(&mut self, _side: Option<SideResult>) -> Result<Bytes, Unusable> {
+        Ok(Bytes::new())
+    }
+
     /// The status of the answer, where it is another than the provider's.
     fn status(&self) -> Option<u16> {
         None
@@ -74,9 +93,19 @@ pub trait ResponseStep: Send {
         KeptBody::Passed
     }
 
-    /// What is to be logged of it, once it is known, as JSON.
-    fn told(&mut self) -> Option<String> {
+    /// What is to be logged of it, once it is known.
+    fn told(&mut self) -> Option<HookLog> {
         None
+    }
+
+    /// Whether a whole body of this length is more work than the threads that carry requests should do.
+    fn is_heavy_body(&self, _length: usize) -> bool {
+        false
+    }
+
+    /// The same of these events.
+    fn is_heavy_end(&self, _events: &[u8], _is_end: bool) -> bool {
+        false
     }
 }
 
@@ -181,8 +210,46 @@ impl Steps {
         said.find(|kept| !matches!(kept, KeptBody::Passed)).unwrap_or(KeptBody::Passed)
     }
 
-    pub fn told(&mut self) -> Option<String> {
+    pub fn told(&mut self) -> Option<HookLog> {
         self.steps.iter_mut().find_map(|step| step.told())
+    }
+
+    pub fn is_heavy_body(&self, length: usize) -> bool {
+        self.steps.iter().any(|step| step.is_heavy_body(length))
+    }
+
+    pub fn is_heavy_end(&self, events: &[u8], is_end: bool) -> bool {
+        self.steps.iter().any(|step| step.is_heavy_end(events, is_end))
+    }
+
+    /// Whether what was returned is not all, because somebody else must be asked.
+    pub fn is_asking(&self) -> bool {
+        self.steps.last().is_some_and(|step| step.is_asking())
+    }
+
+    /// What `body` or `events` returned, and what follows once others were asked.
+    pub async fn settled(&mut self, returned: Result<Bytes, Unusable>) -> Result<Bytes, Unusable> {
+        let returned = returned?;
+        let Some(asking) = self.steps.last_mut().and_then(|step| step.asks()) else { return Ok(returned) };
+        let side = asking.await;
+        let Some(step) = self.steps.last_mut() else { return Ok(returned) };
+        Ok(join_events(returned, step.judged(side)?))
+    }
+
+    /// `events`, beside the threads that carry requests.
+    pub async fn heavy_events(&mut self, whole: Bytes, is_end: bool) -> Result<Bytes, Unusable> {
+        let mut taken = std::mem::take(self);
+        let done = heavy(move || {
+            let passed = taken.events(&whole, is_end);
+            (taken, passed)
+        });
+        match done.await {
+            Some((taken, passed)) => {
+                *self = taken;
+                passed
+            }
+            None => Err(Unusable("the gateway failed to change it".into())),
+        }
     }
 
     /// What the client gets of these events; `is_end` when no more will come.

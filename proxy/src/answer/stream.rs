@@ -48,7 +48,14 @@ pub async fn deliver(
         }
         let is_end = is_last && !is_cut;
         if head.is_some() || !whole.is_empty() || is_end {
-            let passed = match steps.events(&whole, is_end) {
+            let mut passed = match steps.is_heavy_end(&whole, is_end) {
+                false => steps.events(&whole, is_end),
+                true => Box::pin(steps.heavy_events(whole.clone(), is_end)).await,
+            };
+            if steps.is_asking() {
+                passed = Box::pin(steps.settled(passed)).await;
+            }
+            let passed = match passed {
                 Ok(passed) => passed,
                 Err(unusable) => {
                     visit.withholds(&whole);

@@ -7,6 +7,7 @@ use crate::catalog::providers::Providers;
 use crate::catalog::target::{Credential, Target};
 use crate::net::dial::lab::dialer;
 use crate::net::downstream::lab::LabClient;
+use crate::request::receive::BodyMemory;
 use serde_json::{Value, json};
 use std::time::{Duration, Instant};
 
@@ -60,7 +61,9 @@ fn source(kind: &str, pieces: Vec<Bytes>) -> AnswerSource {
 async fn pass_in(target: &Target, visit: &mut Visit, mut source: AnswerSource, mut steps: Steps) -> (LabClient, Ended) {
     let mut client = LabClient::post("/v1/chat/completions", "{}", &[]);
     let limit = Instant::now() + target.timeout;
-    let ended = match hold(&mut source, target, WireDialect::OpenAi, &mut steps, limit).await {
+    let memory = BodyMemory::new(64 << 20);
+    let room = AnswerRoom { memory: &memory, workspace: uuid::Uuid::nil() };
+    let ended = match hold(&mut source, target, WireDialect::OpenAi, &mut steps, limit, room).await {
         Ok(held) => deliver(&mut client, &mut source, held, &mut steps, visit).await,
         Err(ended) => ended,
     };
@@ -234,4 +237,25 @@ async fn after_a_heartbeat_a_changed_body_becomes_an_event() {
         pass_in(&target(), &mut visit, source("application/json", pieces(&[body])), upper_case()).await;
     assert!(matches!(ended, Ended::Complete) && client.answer.is_none(), "{ended:?}");
     assert_eq!(client.text(), format!("data: {}\n\ndata: [DONE]\n\n", body.replace("straße", "STRASSE")));
+}
+
+#[tokio::test]
+async fn an_answer_that_is_gathered_counts_while_it_is_held_and_one_without_room_is_refused() {
+    let text = json!({ "choices": [{ "message": { "content": "a".repeat(300 << 10) } }] }).to_string();
+    let target = target();
+    for (limit, has_room) in [(64 << 20, true), (200 << 10, false)] {
+        let memory = BodyMemory::new(limit);
+        let room = AnswerRoom { memory: &memory, workspace: uuid::Uuid::nil() };
+        let (mut source, mut steps) = (source("application/json", pieces(&[&text])), upper_case());
+        let until = Instant::now() + target.timeout;
+        match hold(&mut source, &target, WireDialect::OpenAi, &mut steps, until, room).await {
+            Ok(held) => {
+                assert!(has_room && memory.used() >= text.len(), "{}", memory.used());
+                drop(held);
+            }
+            Err(Ended::Failed(failure)) => assert_eq!((failure.refusal.status, has_room), (503, false)),
+            Err(other) => panic!("{other:?}"),
+        }
+        assert_eq!(memory.used(), 0, "all of it is given back");
+    }
 }

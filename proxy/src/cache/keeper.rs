@@ -16,6 +16,7 @@ use crate::request::sse;
 use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, header};
 use memchr::memmem;
+use parking_lot::Mutex;
 use shared::id::OrganisationId;
 use std::sync::Arc;
 use std::time::Duration;
@@ -75,7 +76,8 @@ enum Gathered {
 
 /// A stream on its way to a whole answer.
 struct Assembly {
-    reader: Box<dyn StreamReader>,
+    /// Never locked: it makes a reader part of what threads may share.
+    reader: Mutex<Box<dyn StreamReader>>,
     assembler: Assembler,
     /// Bytes of events so far.
     length: usize,
@@ -244,7 +246,7 @@ enum Whole {
 
 impl Assembly {
     fn new(codec: &'static dyn Codec) -> Self {
-        Self { reader: codec.stream_reader(), assembler: Assembler::default(), length: 0, repeated: None }
+        Self { reader: Mutex::new(codec.stream_reader()), assembler: Assembler::default(), length: 0, repeated: None }
     }
 
     /// None once it can no longer be assembled.
@@ -256,7 +258,10 @@ impl Assembly {
         let whole = sse::with_blank_line(Bytes::copy_from_slice(whole));
         let mut deltas = Vec::new();
         for event in sse::events(&whole) {
-            self.reader.push(&WireEvent { name: event.name.as_deref(), data: &event.data }, &mut deltas).ok()?;
+            self.reader
+                .get_mut()
+                .push(&WireEvent { name: event.name.as_deref(), data: &event.data }, &mut deltas)
+                .ok()?;
             if let Some(response) = repeated(&event.data) {
                 self.repeated = Some(response);
             }
@@ -266,7 +271,7 @@ impl Assembly {
 
     fn finish(mut self, client: Option<&'static dyn Codec>) -> Option<Whole> {
         let mut deltas = Vec::new();
-        self.reader.finish(&mut deltas).ok()?;
+        self.reader.get_mut().finish(&mut deltas).ok()?;
         deltas.into_iter().try_for_each(|delta| self.assembler.push(delta).ok())?;
         let answer = self.assembler.finish().ok()?;
         let is_finished = !answer.choices.is_empty() && answer.choices.iter().all(|choice| choice.finish.is_some());

@@ -4,10 +4,13 @@
 use super::entry::{CacheKey, Entry};
 use super::flight::{Boarding, Flights};
 use super::memory::Memory;
+use super::purges::Purges;
+use super::remote::{Remote, RemoteStore};
 use super::semantic::Semantic;
 use shared::id::OrganisationId;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use uuid::Uuid;
 
 /// What a store says of a key.
 #[derive(Debug, Clone)]
@@ -21,12 +24,15 @@ pub enum Found {
 pub struct Cache {
     memory: Memory,
     flights: Arc<Flights>,
+    /// Shared with other replicas.
+    remote: Option<Arc<RemoteStore>>,
+    purges: Option<Purges>,
     semantic: Option<Arc<Semantic>>,
 }
 
 impl Cache {
     pub fn new(max_bytes: usize) -> Self {
-        Self { memory: Memory::new(max_bytes), flights: Arc::default(), semantic: None }
+        Self { memory: Memory::new(max_bytes), flights: Arc::default(), remote: None, purges: None, semantic: None }
     }
 
     /// With what recognises requests in other words, if the operator has set it up.
@@ -38,15 +44,57 @@ impl Cache {
         self.semantic.as_ref()
     }
 
-    pub async fn find(&self, _organisation: OrganisationId, key: &CacheKey) -> Found {
-        match self.memory.find(key, now_ms()) {
-            Some(entry) => Found::Entry(entry),
-            None => Found::Absent,
+    /// The same with what lies behind memory, and with what tells which entries count no more.
+    pub fn backed_by(self, remote: Option<Arc<RemoteStore>>, purges: Purges) -> Self {
+        Self { remote, purges: Some(purges), ..self }
+    }
+
+    /// What must be run for it, if there is one.
+    pub fn remote(&self) -> Option<&Arc<RemoteStore>> {
+        self.remote.as_ref()
+    }
+
+    pub async fn find(&self, organisation: OrganisationId, key: &CacheKey) -> Found {
+        let entry = self.memory.find(key, now_ms()).filter(|entry| self.counts(key.workspace, entry));
+        match (entry, &self.remote) {
+            (Some(entry), _) => Found::Entry(entry),
+            (None, None) => Found::Absent,
+            // Boxed, or its state would be part of every request's.
+            (None, Some(remote)) => Box::pin(self.find_behind(remote, organisation, key)).await,
         }
     }
 
-    pub fn store(&self, _organisation: OrganisationId, key: CacheKey, entry: Entry) {
-        self.memory.store(key, Arc::new(entry), now_ms());
+    async fn find_behind(&self, remote: &RemoteStore, organisation: OrganisationId, key: &CacheKey) -> Found {
+        let encoded = match remote.get(organisation.uuid(), key).await {
+            Remote::Found(encoded) => encoded,
+            Remote::Absent => return Found::Absent,
+            Remote::Away => return Found::Away,
+        };
+        let Some(entry) = Entry::decode(encoded) else {
+            remote.found_unreadable();
+            return Found::Absent;
+        };
+        if entry.is_expired(now_ms()) || !self.counts(key.workspace, &entry) {
+            return Found::Absent;
+        }
+        let entry = Arc::new(entry);
+        self.memory.store(*key, entry.clone(), now_ms());
+        Found::Entry(entry)
+    }
+
+    /// Whether it was not purged since.
+    fn counts(&self, workspace: Uuid, entry: &Entry) -> bool {
+        let is_purged = |purges: &Purges| purges.is_purged(workspace, &entry.tags, entry.stored_at_ms);
+        !self.purges.as_ref().is_some_and(is_purged)
+    }
+
+    pub fn store(&self, organisation: OrganisationId, key: CacheKey, entry: Entry) {
+        let now = now_ms();
+        if let Some(remote) = &self.remote {
+            let left = u64::try_from(entry.expires_at_ms.saturating_sub(now)).unwrap_or(0);
+            remote.put(organisation.uuid(), key, entry.encode(), Duration::from_millis(left));
+        }
+        self.memory.store(key, Arc::new(entry), now);
     }
 
     /// To ask for what is not there, or to wait for somebody who does.
@@ -63,7 +111,7 @@ impl Cache {
         &self.memory
     }
 
-    /// Takes out what has expired, now and then. Apart from the threads that carry requests.
+    /// Takes out what has expired or was purged, now and then. Apart from the threads that carry requests.
     pub async fn run(&self) {
         const EVERY: Duration = Duration::from_secs(30);
         loop {
@@ -74,7 +122,7 @@ impl Cache {
 
     fn sweep(&self) {
         let now = now_ms();
-        self.memory.retain(|_, entry| !entry.is_expired(now));
+        self.memory.retain(|workspace, entry| !entry.is_expired(now) && self.counts(workspace, entry));
         if let Some(semantic) = &self.semantic {
             semantic.sweep(now);
         }

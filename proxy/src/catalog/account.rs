@@ -4,6 +4,7 @@
 use crate::catalog::providers::Provider;
 use crate::signing::{AccountCredential, BadAccount};
 use http::HeaderValue;
+use serde_json::{Map, Value};
 use shared::model::{Credentials, Integration};
 use shared::providers::{AccountFields, Auth, LayeredFields};
 
@@ -30,6 +31,38 @@ pub fn described_account(
         Some(own) if own.is_own_identity() => Err(NOT_LENT),
         account => Ok(account),
     }
+}
+
+/// Fills the place of a project with that of the account's key file, where nobody names one.
+pub fn complete_project(
+    placed: &mut Vec<(String, String)>,
+    provider: &Provider,
+    of_file: impl FnOnce() -> Option<String>,
+) {
+    const PLACE: &str = "project";
+    let is_open = !provider.row.fields_of(PLACE).is_empty() && !placed.iter().any(|(place, _)| place == PLACE);
+    if is_open {
+        placed.extend(of_file().map(|project| (PLACE.to_owned(), project)));
+    }
+}
+
+/// The project that a service account of Google's belongs to.
+pub fn service_project(fields: &dyn AccountFields) -> Option<String> {
+    const FILE: &str = "vertex_service_account_json";
+    let read: Map<String, Value>;
+    let file = match (fields.object(FILE), fields.text(FILE)) {
+        (Some(file), _) => file,
+        (None, text) => {
+            read = serde_json::from_str(text?).ok()?;
+            &read
+        }
+    };
+    file.get("project_id")?.as_str().map(str::to_owned)
+}
+
+/// The same of a stored account.
+pub fn stored_project(integration: &Integration, opened: &Credentials) -> Option<String> {
+    service_project(&LayeredFields(&[&opened.configurations, &integration.configurations]))
 }
 
 const NOT_LENT: BadAccount =
@@ -67,3 +100,23 @@ static SAYING: [&str; 8] = [
     "vertex_auth_type",
     "vertex_service_account_json",
 ];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn a_key_file_says_its_project_as_an_object_or_as_text() {
+        let file = json!({ "project_id": "p", "private_key": "k" });
+        for (fields, project) in [
+            (json!({ "vertex_service_account_json": file }), Some("p")),
+            (json!({ "vertex_service_account_json": file.to_string() }), Some("p")),
+            (json!({ "vertex_service_account_json": "no JSON" }), None),
+            (json!({ "vertex_service_account_json": { "project_id": 7 } }), None),
+            (json!({}), None),
+        ] {
+            assert_eq!(service_project(&fields).as_deref(), project, "{fields}");
+        }
+    }
+}

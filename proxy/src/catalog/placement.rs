@@ -22,7 +22,8 @@ impl<'p> PlacementFields<'p> {
     pub fn get(&self, name: &str) -> Option<&'p str> {
         let in_config = || {
             let config = self.config?;
-            config.text(name).or_else(|| self.of_deployment(config.get(DEPLOYMENTS)?, name))
+            let flag = || config.get(name)?.as_bool().map(|is_set| if is_set { "true" } else { "false" });
+            config.text(name).or_else(flag).or_else(|| self.of_deployment(config.get(DEPLOYMENTS)?, name))
         };
         let in_header = || self.headers.and_then(|headers| headers.placement(name));
         let in_account = || {

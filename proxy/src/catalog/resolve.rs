@@ -2,9 +2,13 @@
 //! which credential, under which name of the model. A stored credential is bound to the address it was stored for.
 
 mod misnamed;
+mod sent_fields;
 
-use crate::catalog::account::described_account;
+pub(crate) use sent_fields::extras;
+
+use crate::catalog::account::{complete_project, described_account, service_project, stored_project};
 use crate::catalog::choose_plan::{SAVED_ONLY, blocks_inline};
+use crate::catalog::inference_profiles::{InferenceProfiles, ProfileKey};
 use crate::catalog::placement::PlacementFields;
 use crate::catalog::providers::{Provider, Providers};
 use crate::catalog::secrets::mapping::{check_hosts, mapped};
@@ -16,10 +20,11 @@ use crate::net::dial::{Dialer, Origin};
 use crate::realtime;
 use crate::refusal::Refusal;
 use crate::request::headers::GatewayHeaders;
-use crate::routing::plan::{Leaf, PLACING, ProviderSource, SENT};
+use crate::routing::plan::{Leaf, PLACING, ProviderSource};
 use crate::snapshot::Snapshot;
 use chrono::{DateTime, Utc};
-use http::{HeaderName, HeaderValue};
+use http::HeaderValue;
+use sent_fields::is_meant_for;
 use serde_json::Value;
 use shared::config::Placement;
 use shared::model::IntegrationModel;
@@ -28,7 +33,7 @@ use shared::seal::data_key::DataKey;
 use shared::seal::{SealError, Sealed, Sealer};
 use std::borrow::Cow;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 const OTHER_ADDRESS: &str = "a stored credential goes to its own address alone";
 const NO_PROVIDER: &str = "it holds a credential and does not name the provider that the credential is for";
@@ -40,6 +45,7 @@ pub struct TargetResolver<'e> {
     pub hosts: &'e Hosts,
     pub dialer: &'e Dialer,
     pub sealer: &'e Arc<Sealer>,
+    pub profiles: &'e InferenceProfiles,
     pub first_byte: Duration,
     pub stream_idle: Duration,
     pub now: DateTime<Utc>,
@@ -62,11 +68,16 @@ impl TargetResolver<'_> {
         if let Some(what) = leaf.unsupported {
             return Err(Refusal::not_implemented(what));
         }
-        match &leaf.source {
+        let mut resolved = match &leaf.source {
             ProviderSource::Named(name) => self.named(name, leaf, headers, model).map(plain),
             ProviderSource::Stored(slug) => self.stored(slug, leaf, headers, caller, model),
             ProviderSource::Request => self.requested(leaf, headers, caller, model),
+        }?;
+        let named = resolved.model.as_deref().or(model);
+        if let Some(key) = ProfileKey::new(caller.workspace.id.uuid(), &resolved.target, named) {
+            resolved.target.called = self.profiles.known(&key, Instant::now());
         }
+        Ok(resolved)
     }
 
     /// The model may name the provider; else the headers do.
@@ -128,17 +139,21 @@ impl TargetResolver<'_> {
                 None => self.own_origin(&provider, &place)?,
             },
         };
-        let placed = place.placed(&provider.row);
+        let mut placed = place.placed(&provider.row);
         let placement = self.placement(leaf)?;
         let key = placement.text("api_key").map(HeaderValue::try_from).transpose();
         let key = key.map_err(|_| Refusal::invalid_config("api_key is no header value".into()))?;
         let key = key.or_else(|| own_credential(headers, name));
         let said = PlacementFields { config: Some(&*placement), ..place };
+        complete_project(&mut placed, &provider, || service_project(&said));
         let account = described_account(&provider, &said, key.as_ref()).map(|account| account.map(Arc::new));
         let credential = Credential::Given(key);
-        let called = place.fallback_model().map(str::to_owned);
+        let said_model = place.get("azure_model_name").filter(|_| provider.name == "azure-openai");
+        let called = place.fallback_model().or(said_model).map(str::to_owned);
+        let in_header = |field: &str| place.headers.filter(|_| is_meant_for(&provider.name, field))?.placement(field);
+        let sent = extras(leaf, |field| in_header(field).map(Cow::Borrowed));
         let target = self.target(provider, origin, leaf, headers)?;
-        Ok(Target { credential, account, headers: extras(leaf, |_| None), placed, called, ..target })
+        Ok(Target { credential, account, headers: sent, placed, called, ..target })
     }
 
     fn stored(
@@ -168,25 +183,27 @@ impl TargetResolver<'_> {
         };
         let provider = varied(provider, &place);
         let home = self.home(&entry, known.as_deref(), &provider, &place)?;
-        let placed = place.placed(&provider.row);
+        let mut placed = place.placed(&provider.row);
         let origin = self.bound_to(home, leaf, headers)?;
         check_hosts(&mapped, integration, &origin, &provider)?;
         let own = |name: &str| integration.configurations.get(name).and_then(Value::as_str).map(Cow::Borrowed);
+        let stored = Stored {
+            provider: entry.provider.clone(),
+            data_key: self.data_key(integration.sealed.as_ref()),
+            model: known.filter(|model| model.sealed.is_some()).map(|model| {
+                let data_key = self.data_key(model.sealed.as_ref());
+                (model, data_key)
+            }),
+            mapped,
+            sealer: self.sealer.clone(),
+            integration: entry.integration.clone(),
+        };
+        complete_project(&mut placed, &provider, || stored_project(integration, &stored.open().ok()?));
         let target = Target {
             headers: extras(leaf, own),
             placed,
             called: place.fallback_model().map(str::to_owned),
-            credential: Credential::Stored(Arc::new(Stored {
-                provider: entry.provider.clone(),
-                data_key: self.data_key(integration.sealed.as_ref()),
-                model: known.filter(|model| model.sealed.is_some()).map(|model| {
-                    let data_key = self.data_key(model.sealed.as_ref());
-                    (model, data_key)
-                }),
-                mapped,
-                sealer: self.sealer.clone(),
-                integration: entry.integration.clone(),
-            })),
+            credential: Credential::Stored(Arc::new(stored)),
             ..self.target(provider, origin, leaf, headers)?
         };
         Ok(Resolved { target, model: bare.map(str::to_owned) })
@@ -335,18 +352,6 @@ fn own_credential(headers: &GatewayHeaders<'_>, provider: &str) -> Option<Header
     let sent = sent.find(|value| Some(strip_bearer(value)) != service_key).cloned();
     let offered = || headers.websocket_key.and_then(realtime::key).filter(|key| Some(*key) != service_key);
     sent.or_else(|| HeaderValue::from_bytes(offered()?).ok())
-}
-
-pub(crate) fn extras<'v>(
-    leaf: &'v Leaf,
-    stored: impl Fn(&str) -> Option<Cow<'v, str>>,
-) -> Vec<(HeaderName, HeaderValue)> {
-    let value = |field: &str| leaf.placement.text(field).map(Cow::Borrowed).or_else(|| stored(field));
-    let found = SENT.iter().filter_map(|(field, header)| {
-        let value = HeaderValue::try_from(value(field)?.as_ref()).ok()?;
-        Some((HeaderName::from_static(header), value))
-    });
-    found.collect()
 }
 
 fn text(value: Option<&HeaderValue>) -> Result<Option<&str>, Refusal> {

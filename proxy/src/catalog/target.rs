@@ -26,7 +26,8 @@ pub struct Target {
     pub headers: Vec<(HeaderName, HeaderValue)>,
     /// What fills places of its paths: a project, a deployment.
     pub placed: Vec<(String, String)>,
-    /// The model that is called in truth, where the account has no deployment of the one that was asked for.
+    /// The model that is called in truth, where the account has no deployment of the one that was asked for, or a profile
+    /// stands for it.
     pub called: Option<String>,
     /// Longest wait for the head of the answer.
     pub timeout: Duration,
@@ -51,6 +52,11 @@ impl Target {
     /// Whether its address is not the provider's, because the account says another.
     pub fn has_own_base(&self) -> bool {
         self.placed("base").is_some_and(|base| self.provider.row.base_url.as_deref() != Some(base))
+    }
+
+    /// The model behind the profile that is asked for, as its provider told it.
+    pub fn foundation(&self) -> Option<&str> {
+        self.called.as_deref().filter(|_| self.provider.row.inference_profiles.is_some())
     }
 
     /// The deployment that bodies name there in place of the model, if they do and the account names one.

@@ -1,6 +1,7 @@
 //! A workspace's providers: which integration stands behind `@slug`, and whether the workspace may use it and the
 //! model it asks for.
 
+use crate::catalog::other_spellings::other_spellings;
 use crate::refusal::Refusal;
 use crate::snapshot::Snapshot;
 use chrono::{DateTime, Utc};
@@ -42,7 +43,15 @@ impl WorkspaceProvider {
     /// The model as the integration knows it, if it says anything about it, once it is sure that it may be used.
     pub fn model(&self, snapshot: &Snapshot, model: &str) -> Result<Option<Arc<IntegrationModel>>, Refusal> {
         let known = snapshot.integration_model(self.integration.id, model);
-        let is_allowed = known.as_ref().map_or(self.integration.allow_all_models, |known| known.enabled);
+        let is_off =
+            |name: &String| snapshot.integration_model(self.integration.id, name).is_some_and(|model| !model.enabled);
+        let is_allowed = match &known {
+            Some(known) => known.enabled,
+            None => {
+                let others = || other_spellings(&self.integration.ai_provider_id, model);
+                self.integration.allow_all_models && !others().iter().any(is_off)
+            }
+        };
         if is_allowed { Ok(known) } else { Err(Refusal::model_not_allowed(model, &self.provider.slug)) }
     }
 }

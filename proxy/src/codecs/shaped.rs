@@ -23,6 +23,10 @@ trait ChatShape: Sync {
     fn name(&self) -> &'static str;
     /// The codec whose bodies are put into this shape.
     fn base(&self) -> &'static dyn Codec;
+    /// The codec that reads its errors.
+    fn errors(&self) -> &'static dyn Codec {
+        self.base()
+    }
     /// What the provider is sent. What it takes out of `body` it has said; the rest is dropped.
     fn request(&self, body: &mut Map<String, Value>, options: &RequestOptions<'_>) -> Result<Value, CodecError>;
     /// The answer in the shape of the base.
@@ -98,7 +102,7 @@ impl Codec for Shaped {
     }
 
     fn read_error(&self, status: u16, native_type: Option<&str>, body: &[u8]) -> ProviderError {
-        self.0.base().read_error(status, native_type, body)
+        self.0.errors().read_error(status, native_type, body)
     }
 
     fn write_error(&self, error: &ProviderError, options: &AnswerOptions<'_>, out: &mut Vec<u8>) {

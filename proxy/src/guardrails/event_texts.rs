@@ -1,6 +1,10 @@
 //! Where the texts stand in the events of a stream, by the dialect that the client speaks. A text grows in a channel: a choice,
 //! a block, a call of a tool. Some events repeat a text as a whole.
 
+mod vendor_events;
+
+pub(super) use vendor_events::{Candidates, gemini_carrier};
+
 use serde_json::Value;
 use shared::guardrails::Shape;
 
@@ -10,7 +14,13 @@ pub enum StreamShape {
     Completions,
     Messages,
     Responses,
+    Gemini,
+    Converse,
 }
+
+/// An event has more texts than are looked at.
+#[derive(Debug, PartialEq, Eq)]
+pub struct TooManyTexts;
 
 /// A text of an event.
 #[derive(Debug, PartialEq, Eq)]
@@ -19,6 +29,8 @@ pub struct EventText {
     pub channel: String,
     /// A JSON pointer.
     pub place: String,
+    /// Of a whole text: it says again what grew before it, if anything did.
+    pub is_repeated: bool,
 }
 
 impl StreamShape {
@@ -28,6 +40,8 @@ impl StreamShape {
             Shape::Completions => Some(Self::Completions),
             Shape::Messages => Some(Self::Messages),
             Shape::Responses => Some(Self::Responses),
+            Shape::Gemini => Some(Self::Gemini),
+            Shape::Converse => Some(Self::Converse),
             Shape::Embeddings | Shape::Other => None,
         }
     }
@@ -41,7 +55,24 @@ impl StreamShape {
             Self::Responses => {
                 matches!(kind, "response.completed" | "response.incomplete" | "response.failed" | "response.cancelled")
             }
+            // Its end is that of the stream.
+            Self::Gemini => false,
+            Self::Converse => event.is_some_and(vendor_events::is_converse_metadata),
         }
+    }
+
+    /// Whether these bytes may hold the last event, told without reading them.
+    pub fn may_end(self, events: &[u8]) -> bool {
+        let marks: &[&[u8]] = match self {
+            Self::Chat | Self::Completions => &[b"[DONE]"],
+            Self::Messages => &[b"message_stop"],
+            Self::Responses => {
+                &[b"response.completed", b"response.incomplete", b"response.failed", b"response.cancelled"]
+            }
+            Self::Gemini => &[b"finishReason"],
+            Self::Converse => &[b"\"usage\""],
+        };
+        marks.iter().any(|mark| memchr::memmem::find(events, mark).is_some())
     }
 
     /// Whether an event says nothing but texts that grow, so that it may be left out without them.
@@ -55,6 +86,8 @@ impl StreamShape {
             }
             Self::Messages => kind == "content_block_delta",
             Self::Responses => kind.ends_with(".delta"),
+            Self::Gemini => vendor_events::is_bare_gemini(event),
+            Self::Converse => event.get("delta").is_some(),
         }
     }
 
@@ -71,12 +104,14 @@ impl StreamShape {
             }
             Self::Messages => matches!(kind, "content_block_stop" | "message_delta" | "message_stop"),
             Self::Responses => kind.ends_with(".done") || self.is_last(Some(event), b""),
+            Self::Gemini => vendor_events::ends_gemini(event),
+            Self::Converse => event.get("delta").is_none() && event.get("start").is_none(),
         }
     }
 }
 
 /// The texts of one event.
-pub fn event_texts(shape: StreamShape, event: &Value) -> Vec<EventText> {
+pub fn event_texts(shape: StreamShape, event: &Value) -> Result<Vec<EventText>, TooManyTexts> {
     let mut found = Vec::new();
     match shape {
         StreamShape::Chat => {
@@ -108,8 +143,14 @@ pub fn event_texts(shape: StreamShape, event: &Value) -> Vec<EventText> {
             push(&mut found, event, channel(), "/content_block/text".into());
         }
         StreamShape::Responses => responses(event, &mut found),
+        StreamShape::Gemini => vendor_events::gemini(event, &mut found)?,
+        StreamShape::Converse => {
+            let channel = || format!("block{}", number(event, "contentBlockIndex"));
+            push(&mut found, event, channel(), "/delta/text".into());
+            push(&mut found, event, channel(), "/delta/toolUse/input".into());
+        }
     }
-    found
+    Ok(found)
 }
 
 fn responses(event: &Value, found: &mut Vec<EventText>) {
@@ -142,7 +183,8 @@ fn item(found: &mut Vec<EventText>, event: &Value, place: &str) {
 
 fn push(found: &mut Vec<EventText>, event: &Value, channel: String, place: String) {
     if event.pointer(&place).and_then(Value::as_str).is_some_and(|text| !text.is_empty()) {
-        found.push(EventText { channel, place });
+        let is_repeated = channel.is_empty();
+        found.push(EventText { channel, place, is_repeated });
     }
 }
 
@@ -195,8 +237,22 @@ mod tests {
                 &["", ""],
             ),
             (StreamShape::Responses, json!({ "type": "response.audio.delta", "delta": "a" }), &[]),
+            (
+                StreamShape::Gemini,
+                json!({ "candidates": [{ "index": 1, "content": { "parts": [{ "text": "a", "thought": true },
+                    { "text": "b" }, { "functionCall": { "name": "f", "args": { "x": "c" } } }] } }] }),
+                &["thought1", "content1", ""],
+            ),
+            (StreamShape::Gemini, json!({ "candidates": [{ "finishReason": "STOP" }], "usageMetadata": {} }), &[]),
+            (StreamShape::Converse, json!({ "contentBlockIndex": 2, "delta": { "text": "a" } }), &["block2"]),
+            (
+                StreamShape::Converse,
+                json!({ "contentBlockIndex": 1, "delta": { "toolUse": { "input": "{" } } }),
+                &["block1"],
+            ),
+            (StreamShape::Converse, json!({ "stopReason": "end_turn" }), &[]),
         ] {
-            let found = event_texts(shape, &event);
+            let found = event_texts(shape, &event).unwrap();
             let channels: Vec<&str> = found.iter().map(|text| text.channel.as_str()).collect();
             assert_eq!(channels, expected, "{event}");
             assert!(found.iter().all(|text| event.pointer(&text.place).is_some()));

@@ -1,17 +1,17 @@
 //! A hook made ready: its checks compiled, its actions read.
 
-use super::actions::Actions;
 use serde_json::{Map, Value};
 use sha2::{Digest as _, Sha256};
 use shared::config::{HOOK_FIELDS, shorthand_check};
 use shared::guardrails::{Check, MOST_CHECKS, Subject, Verdict, check, compile};
+use shared::model::guardrail::GuardrailActions;
 use std::fmt;
 
 pub struct CompiledHook {
     /// As results name it.
     pub id: String,
     pub kind: HookKind,
-    pub actions: Actions,
+    pub actions: GuardrailActions,
     pub checks: Vec<CompiledCheck>,
     /// Another for each that may judge otherwise.
     pub fingerprint: [u8; 16],
@@ -44,7 +44,7 @@ impl CompiledHook {
     /// A hook that is written out: `{id, type, checks, deny, …}`.
     pub fn from_hook(fields: &Map<String, Value>) -> Self {
         let checks = fields.get("checks").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
-        Self::new(name(fields).unwrap_or("hook"), kind(fields), Actions::parse(fields), checks)
+        Self::new(name(fields).unwrap_or("hook"), kind(fields), GuardrailActions::read(fields), checks)
     }
 
     /// In short: whatever is no field of a hook is a check.
@@ -53,23 +53,23 @@ impl CompiledHook {
         let checks: Vec<Value> =
             fields.iter().filter(is_check).map(|(name, parameters)| shorthand_check(name, parameters)).collect();
         let kind = if fields.contains_key("type") { kind(fields) } else { usual_kind };
-        Self::new(name(fields).unwrap_or(usual_name), kind, Actions::parse(fields), &checks)
+        Self::new(name(fields).unwrap_or(usual_name), kind, GuardrailActions::read(fields), &checks)
     }
 
     /// What a saved guardrail says: `{checks, actions}`. The hook that names it may say more.
     pub fn from_saved(id: &str, content: &Value, named_with: &Map<String, Value>, usual_kind: HookKind) -> Self {
         let mut fields = content.get("actions").and_then(Value::as_object).cloned().unwrap_or_default();
-        let saved = Actions::parse(&fields);
+        let saved = GuardrailActions::read(&fields);
         let saved_kind = if fields.contains_key("type") { kind(&fields) } else { usual_kind };
         // What a config adds can make it stricter, and never more lenient, as a mutator would be: it denies nothing.
         let is_guardrail = named_with.contains_key("type") && kind(named_with) == HookKind::Guardrail;
         let kind = if is_guardrail { HookKind::Guardrail } else { saved_kind };
         fields.extend(named_with.iter().map(|(name, value)| (name.clone(), value.clone())));
         let checks = content.get("checks").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
-        Self::new(id, kind, Actions::parse(&fields).strictest(saved), checks)
+        Self::new(id, kind, GuardrailActions::read(&fields).strictest(saved), checks)
     }
 
-    fn new(id: &str, kind: HookKind, actions: Actions, checks: &[Value]) -> Self {
+    fn new(id: &str, kind: HookKind, actions: GuardrailActions, checks: &[Value]) -> Self {
         let mut fingerprint = [0; 16];
         let all = format!("{id}\n{kind:?}\n{actions:?}\n{}", serde_json::to_string(checks).unwrap_or_default());
         fingerprint.copy_from_slice(&Sha256::digest(all)[..16]);
@@ -165,7 +165,7 @@ mod tests {
         let lenient = json!({ "checks": [], "actions": { "async": true } });
         let with = json!({ "async": false, "deny": true, "soft_deny_200": true, "message": "No." });
         let stricter = CompiledHook::from_saved("pg-1", &lenient, with.as_object().unwrap(), HookKind::Mutator);
-        assert_eq!(stricter.actions, Actions::parse(with.as_object().unwrap()));
+        assert_eq!(stricter.actions, GuardrailActions::read(with.as_object().unwrap()));
     }
 
     #[test]

@@ -3,7 +3,7 @@
 //!
 //! Hooks that only report make nothing wait. They judge what was said when all of it was.
 
-use super::event_texts::{StreamShape, event_texts};
+use super::event_texts::{Candidates, StreamShape, event_texts};
 use super::hook::{CompiledHook, HookKind};
 use super::meters::GuardMeters;
 use super::run::{GuardInputs, SideResult, run_side};
@@ -25,7 +25,11 @@ pub struct HeldBack {
     /// How far behind the last judged text an event is released; `None`: not before the end.
     window: Option<usize>,
     is_enforced: bool,
+    /// Whether somebody will judge what was said.
+    is_gathered: bool,
     waiting: VecDeque<Waiting>,
+    waiting_bytes: usize,
+    candidates: Candidates,
     channels: Vec<Channel>,
     length: usize,
     /// Texts that came whole, in events that repeat them.
@@ -33,6 +37,15 @@ pub struct HeldBack {
     /// Some text has gone out. Until then nothing does, so that a denial can still be an answer of its own.
     has_spoken: bool,
     is_over: bool,
+    /// Others must be asked about the whole text.
+    asks: bool,
+    unjudged: Option<Unjudged>,
+}
+
+/// The whole text, until others have judged it. Meanwhile nothing goes out.
+enum Unjudged {
+    Text(String),
+    Asked,
 }
 
 struct Waiting {
@@ -64,6 +77,7 @@ fn enforces(hook: &CompiledHook) -> bool {
 impl HeldBack {
     pub fn new(hooks: Vec<Arc<CompiledHook>>, shape: StreamShape) -> Self {
         let is_enforced = hooks.iter().any(|hook| enforces(hook));
+        let is_gathered = !hooks.is_empty();
         let checks = hooks.iter().filter(|hook| enforces(hook)).flat_map(|hook| &hook.checks);
         let window = checks.map(|check| check.check.window()).try_fold(0, |most, window| Some(most.max(window?)));
         Self {
@@ -71,13 +85,68 @@ impl HeldBack {
             shape,
             window,
             is_enforced,
+            is_gathered,
             waiting: VecDeque::new(),
+            waiting_bytes: 0,
+            candidates: Candidates::default(),
             channels: Vec::new(),
             length: 0,
             has_grown: false,
             has_spoken: false,
             is_over: false,
+            asks: false,
+            unjudged: None,
         }
+    }
+
+    /// Others than these hooks want to know what was said.
+    #[must_use]
+    pub fn gathering(mut self, is_wanted: bool) -> Self {
+        self.is_gathered |= is_wanted;
+        self
+    }
+
+    /// Whether the whole text is for others to judge, too: `take_unjudged` gives it, and `judged` goes on.
+    #[must_use]
+    pub fn asking(mut self, asks: bool) -> Self {
+        self.asks = asks;
+        self
+    }
+
+    /// What others are to be asked about, once all of it was said.
+    pub fn take_unjudged(&mut self) -> Option<String> {
+        match self.unjudged.as_mut().map(|unjudged| std::mem::replace(unjudged, Unjudged::Asked))? {
+            Unjudged::Text(text) => Some(text),
+            Unjudged::Asked => None,
+        }
+    }
+
+    /// All hooks have judged all of it.
+    pub fn judged(&mut self, mut side: SideResult, report: &mut Option<SideResult>) -> Release {
+        self.unjudged = None;
+        let is_denied = self.hooks.iter().zip(&side.hooks).any(|(hook, result)| enforces(hook) && !result.verdict);
+        if is_denied {
+            return Release::Denied(Box::new(side));
+        }
+        // It was only judged: nothing is denied.
+        side.hooks.iter_mut().for_each(|result| result.is_audited = false);
+        *report = Some(side);
+        Release::Pass(self.release())
+    }
+
+    /// Bytes that are held in memory.
+    pub fn size(&self) -> usize {
+        self.waiting_bytes + self.length
+    }
+
+    /// Whether hooks would judge more text than this at the end.
+    pub fn is_heavy(&self, small: usize) -> bool {
+        self.length > small && !self.is_over && !self.hooks.is_empty()
+    }
+
+    /// Whether the end may be among these events.
+    pub fn may_end(&self, events: &[u8]) -> bool {
+        self.shape.may_end(events)
     }
 
     /// Whether what comes next must be judged before it goes out.
@@ -100,29 +169,44 @@ impl HeldBack {
             return Release::Pass(Bytes::new());
         }
         let mut ends = Vec::new();
-        if let Some(read) = read.filter(|_| !self.is_over) {
-            for text in event_texts(self.shape, read) {
+        if let Some(read) = read.filter(|_| !self.is_over && self.is_gathered) {
+            let texts = match event_texts(self.shape, read) {
+                Ok(texts) => texts,
+                // What is not looked at is not let out.
+                Err(_) if self.is_enforced => return Release::TooLong,
+                Err(_) => Vec::new(),
+            };
+            for text in texts {
                 let said = read.pointer(&text.place).and_then(Value::as_str).unwrap_or_default();
                 if text.channel.is_empty() {
                     // What was not said in pieces before is judged by itself.
-                    if self.is_enforced
-                        && (!self.has_grown || self.window.is_some())
-                        && !self.passes(said, false, inputs)
-                    {
+                    let is_new = !text.is_repeated || !self.has_grown;
+                    if self.is_enforced && (is_new || self.window.is_some()) && !self.passes(said, false, inputs) {
                         return self.deny(inputs, meters);
                     }
-                    if !self.has_grown {
-                        self.length += said.len();
+                    if is_new {
+                        self.length += said.len() + 1;
+                        if self.length > LONGEST {
+                            match self.is_enforced {
+                                true => return Release::TooLong,
+                                false => break,
+                            }
+                        }
                         self.grow("whole", said);
+                        self.grow("whole", "\n");
                     }
                     continue;
                 }
                 self.has_grown = true;
                 self.length += said.len();
-                if self.length > LONGEST {
-                    return Release::TooLong;
-                }
-                let Some(channel) = self.grow(&text.channel, said) else { return Release::TooLong };
+                // Whoever only reports has seen enough.
+                let grown = if self.length > LONGEST { None } else { self.grow(&text.channel, said) };
+                let Some(channel) = grown else {
+                    match self.is_enforced {
+                        true => return Release::TooLong,
+                        false => break,
+                    }
+                };
                 ends.push((channel, self.channels[channel].text.len()));
                 if self.is_enforced
                     && let Some(window) = self.window
@@ -136,8 +220,13 @@ impl HeldBack {
                 }
             }
         }
+        self.waiting_bytes += event.len();
         self.waiting.push_back(Waiting { event, ends });
-        match self.shape.is_last(read, data) {
+        let is_last = match (self.shape, read) {
+            (StreamShape::Gemini, Some(read)) => self.candidates.see(read),
+            _ => self.shape.is_last(read, data),
+        };
+        match is_last && !self.is_over {
             true => self.conclude(inputs, meters, report),
             false => Release::Pass(self.release()),
         }
@@ -160,13 +249,12 @@ impl HeldBack {
     fn conclude(&mut self, inputs: GuardInputs<'_>, meters: &GuardMeters, report: &mut Option<SideResult>) -> Release {
         self.is_over = true;
         let text = self.said();
-        let side = run_side(&self.hooks, GuardInputs { text: Some(&text), ..inputs }, &Value::Null, meters);
-        let is_denied = self.hooks.iter().zip(&side.hooks).any(|(hook, result)| enforces(hook) && !result.verdict);
-        if is_denied {
-            return Release::Denied(Box::new(side));
+        if self.asks {
+            self.unjudged = Some(Unjudged::Text(text));
+            return Release::Pass(Bytes::new());
         }
-        *report = Some(side);
-        Release::Pass(self.release())
+        let side = run_side(&self.hooks, GuardInputs { text: Some(&text), ..inputs }, &Value::Null, meters);
+        self.judged(side, report)
     }
 
     /// Whether the hooks that stop streams let a text pass, as far as it can be told.
@@ -194,6 +282,7 @@ impl HeldBack {
     fn deny(&mut self, inputs: GuardInputs<'_>, meters: &GuardMeters) -> Release {
         self.is_over = true;
         self.waiting.clear();
+        self.waiting_bytes = 0;
         let text = self.said();
         let mut side = run_side(&self.hooks, GuardInputs { text: Some(&text), ..inputs }, &Value::Null, meters);
         side.is_failed = true;
@@ -208,6 +297,7 @@ impl HeldBack {
             }
             self.has_spoken |= !first.ends.is_empty();
             if let Some(first) = self.waiting.pop_front() {
+                self.waiting_bytes -= first.event.len();
                 passed.extend_from_slice(&first.event);
             }
         }
@@ -215,6 +305,9 @@ impl HeldBack {
     }
 
     fn may_leave(&self, first: &Waiting) -> bool {
+        if self.unjudged.is_some() {
+            return false;
+        }
         if !self.is_enforced || self.is_over {
             return true;
         }
@@ -242,7 +335,8 @@ impl HeldBack {
         Some(at)
     }
 
-    fn said(&self) -> String {
+    /// All that was said so far.
+    pub fn said(&self) -> String {
         self.channels.iter().map(|channel| channel.text.as_str()).collect::<Vec<_>>().join("\n")
     }
 }

@@ -1,10 +1,10 @@
 //! What hooks said, as `hook_results` tells it. No parameter and no credential of a check stands in it.
 
-use super::actions::Feedback;
 use super::hook::{CompiledHook, HookKind};
 use chrono::{DateTime, SecondsFormat, Utc};
 use serde_json::{Value, json};
 use shared::guardrails::Verdict;
+use shared::model::guardrail::Feedback;
 use std::time::Duration;
 
 #[derive(Debug)]
@@ -13,6 +13,8 @@ pub struct HookResult {
     pub verdict: bool,
     pub is_async: bool,
     pub deny: bool,
+    /// It denied something that the audit trail is to know of.
+    pub is_audited: bool,
     pub json: Value,
 }
 
@@ -43,7 +45,17 @@ impl HookResult {
             "created_at": written(at),
             "deny": deny,
         });
-        Self { id: hook.id.clone(), verdict, is_async: hook.actions.is_async, deny, json }
+        let is_audited = deny && hook.actions.is_audited;
+        Self { id: hook.id.clone(), verdict, is_async: hook.actions.is_async, deny, is_audited, json }
+    }
+
+    /// As the log tells it, and from there the audit trail.
+    pub fn logged(&self) -> Value {
+        let mut json = self.json.clone();
+        if self.is_audited {
+            json["audit"] = json!(true);
+        }
+        json
     }
 
     /// It did not run.

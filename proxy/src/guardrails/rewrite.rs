@@ -1,7 +1,7 @@
 //! Texts of a stream, rewritten while they pass: redactors of hooks that hold, and values that come back for their
 //! placeholders. A text goes out in the events that brought it, later by as much as a replacement may still reach back.
 
-use super::event_texts::{StreamShape, event_texts, set_text};
+use super::event_texts::{StreamShape, event_texts, gemini_carrier, set_text};
 use super::hook::CompiledHook;
 use serde_json::{Value, json};
 use shared::guardrails::{Placeholders, Replaced};
@@ -66,7 +66,7 @@ impl Rewriting {
 
     /// One event with its name: what goes out in its place, each with its name. `None`: it goes out as it came.
     pub fn push(&mut self, name: Option<&str>, event: &Value) -> Result<Option<Vec<NamedEvent>>, TooLong> {
-        let texts = event_texts(self.shape, event);
+        let texts = event_texts(self.shape, event).map_err(|_| TooLong)?;
         let is_end = self.shape.ends_texts(event);
         let mut rewritten = event.clone();
         let mut is_empty = true;
@@ -155,8 +155,12 @@ fn carrier(shape: StreamShape, name: Option<&str>, event: &Value, place: &str) -
                             "delta": { "type": "text_delta", "text": "" } });
         return (Some("content_block_delta".into()), delta, "/delta/text".into());
     }
+    if shape == StreamShape::Gemini {
+        let (event, place) = gemini_carrier(event, place);
+        return (name.map(str::to_owned), event, place);
+    }
     let mut event = event.clone();
-    for text in event_texts(shape, &event) {
+    for text in event_texts(shape, &event).unwrap_or_default() {
         set_text(&mut event, &text.place, String::new());
     }
     for choice in event.get_mut("choices").and_then(Value::as_array_mut).into_iter().flatten() {

@@ -1,15 +1,16 @@
 //! Running the hooks of one side. Checks judge what was sent, all of them; what transforms it sees the transforms before it,
 //! so that two redactors redact both. In a sequential hook, and in a mutator, every check sees them.
 
-use super::hook::{CompiledHook, HookKind};
+use super::hook::{CompiledCheck, CompiledHook, HookKind};
 use super::meters::GuardMeters;
+use super::remote::{self, Place, RemoteAnswers};
 use super::results::{CheckResult, HookResult};
 use chrono::Utc;
 use http::HeaderMap;
 use serde_json::{Map, Value};
 use shared::guardrails::{Hook, Placeholders, Shape, Subject};
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// What checks may know besides the body.
 #[derive(Clone, Copy)]
@@ -45,23 +46,38 @@ impl SideResult {
 
     /// As the log tells it: all of them.
     pub fn logged(&self) -> Vec<Value> {
-        self.hooks.iter().map(|hook| hook.json.clone()).collect()
+        self.hooks.iter().map(HookResult::logged).collect()
     }
 }
 
-/// Runs hooks on a body: the request's before it is sent, the answer's before it is passed on.
+/// Runs hooks on a body: the request's before it is sent, the answer's before it is passed on. Nobody else is asked
+/// (`remote::SideJob` does).
 pub fn run_side(
     hooks: &[Arc<CompiledHook>],
     inputs: GuardInputs<'_>,
     body: &Value,
     meters: &GuardMeters,
 ) -> SideResult {
+    run_side_with(hooks, inputs, body, meters, &mut RemoteAnswers::default())
+}
+
+/// The same with what others said. Where somebody must be asked first, it ends there: the answers say who.
+pub fn run_side_with(
+    hooks: &[Arc<CompiledHook>],
+    inputs: GuardInputs<'_>,
+    body: &Value,
+    meters: &GuardMeters,
+    answers: &mut RemoteAnswers,
+) -> SideResult {
     let mut side = SideResult::default();
     for (place, hook) in hooks.iter().enumerate() {
         let result = match is_skipped(hook, inputs) {
             true => HookResult::skipped(hook, Utc::now()),
-            false => run_hook(hook, inputs, body, &mut side, meters),
+            false => run_hook((place, hook), inputs, body, &mut side, meters, answers),
         };
+        if answers.is_waiting() {
+            break;
+        }
         if result.deny && side.denied_by.is_none() {
             side.denied_by = Some(place);
         }
@@ -71,33 +87,43 @@ pub fn run_side(
     side
 }
 
-fn is_skipped(hook: &CompiledHook, inputs: GuardInputs<'_>) -> bool {
+pub(super) fn is_skipped(hook: &CompiledHook, inputs: GuardInputs<'_>) -> bool {
     let is_vain = hook.kind == HookKind::Mutator && (hook.actions.is_async || inputs.shape == Shape::Embeddings);
     // Of other routes only their kind is judged.
     is_vain || inputs.shape == Shape::Other && !hook.judges_kinds()
 }
 
 fn run_hook(
-    hook: &CompiledHook,
+    (place, hook): (usize, &CompiledHook),
     inputs: GuardInputs<'_>,
     body: &Value,
     side: &mut SideResult,
     meters: &GuardMeters,
+    answers: &mut RemoteAnswers,
 ) -> HookResult {
     let (began, at) = (Instant::now(), Utc::now());
     let in_order = hook.actions.is_sequential || hook.kind == HookKind::Mutator;
     let may_change = !hook.actions.is_async && inputs.text.is_none();
     let mut results = Vec::with_capacity(hook.checks.len());
-    for check in hook.checks.iter().filter(|check| inputs.shape != Shape::Other || check.judges_kind()) {
+    // What others took: side by side, or one after the other.
+    let mut waited = Duration::ZERO;
+    let is_run = |(_, check): &(usize, &CompiledCheck)| inputs.shape != Shape::Other || check.judges_kind();
+    for (index, check) in hook.checks.iter().enumerate().filter(is_run) {
         let (began, at) = (Instant::now(), Utc::now());
         let seen = side.transformed.as_ref().filter(|_| in_order).unwrap_or(body);
-        let mut verdict = check.check.run(&subject(inputs, seen));
+        let asked = Place { hook: place, check: index, is_again: false };
+        let mut said = remote::ask(check, &subject(inputs, seen), answers, asked);
         if !in_order
-            && verdict.transformed.is_some()
+            && said.verdict.transformed.is_some()
             && let Some(latest) = &side.transformed
         {
-            verdict = check.check.run(&subject(inputs, latest));
+            said = remote::ask(check, &subject(inputs, latest), answers, Place { is_again: true, ..asked });
         }
+        if answers.is_waiting() {
+            break;
+        }
+        waited = if in_order { waited + said.took } else { waited.max(said.took) };
+        let mut verdict = said.verdict;
         if hook.kind == HookKind::Mutator && !verdict.is_bound() {
             verdict.verdict = true;
         }
@@ -107,8 +133,10 @@ fn run_hook(
             side.transformed = Some(json);
             side.placeholders.join(std::mem::take(&mut verdict.placeholders));
         }
-        let took = began.elapsed();
-        meters.checked(check.id, &verdict, took);
+        let took = began.elapsed() + said.took;
+        if answers.counts(place, index) {
+            meters.checked(check.id, &verdict, took);
+        }
         results.push(CheckResult {
             id: check.id,
             verdict,
@@ -118,10 +146,10 @@ fn run_hook(
             at,
         });
     }
-    HookResult::new(hook, &results, began.elapsed(), at)
+    HookResult::new(hook, &results, began.elapsed() + waited, at)
 }
 
-fn subject<'s>(inputs: GuardInputs<'s>, body: &'s Value) -> Subject<'s> {
+pub(super) fn subject<'s>(inputs: GuardInputs<'s>, body: &'s Value) -> Subject<'s> {
     let (request, response) = match inputs.hook {
         Hook::BeforeRequest => (body, None),
         Hook::AfterRequest => (inputs.request, Some(body)),

@@ -23,6 +23,7 @@ pub struct JournalMeters {
     pub bodies_failures: IntCounter,
     pub bodies_lost: IntCounter,
     pub bodies_backlog_bytes: IntGauge,
+    pub late_skipped: IntCounter,
     pub spend: SpendMeters,
 }
 
@@ -49,6 +50,10 @@ impl JournalMeters {
         registry.register(Box::new(spans_waiting.clone()))?;
         Ok(Self {
             spend: SpendMeters::new(registry)?,
+            late_skipped: counter(
+                "gateway_guardrail_async_skipped_total",
+                "Calls whose guardrails with `async` were skipped, because more waited than there was room or time for.",
+            )?,
             records: counter("gateway_journal_records_total", "Calls noted in the journal.")?,
             shipped: counter(
                 "gateway_journal_shipped_total",

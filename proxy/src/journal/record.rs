@@ -98,6 +98,13 @@ pub struct Record<'a> {
     /// What guardrails said, as JSON; none when there were none.
     #[serde(borrow, default)]
     pub hook_results: RecordText<'a>,
+    /// The stored prompt that was run, and in which version.
+    #[serde(default)]
+    pub prompt_id: Option<Uuid>,
+    #[serde(default)]
+    pub prompt_version_id: Option<Uuid>,
+    #[serde(borrow, default)]
+    pub prompt_slug: RecordText<'a>,
     #[serde(default)]
     pub cache_status: CacheStatus,
     /// Which kind of cache was in effect.

@@ -68,7 +68,15 @@ impl Journal {
         for _ in 0..count {
             let Some(mut held) = self.closed.lock().pop_front() else { break };
             self.count_untold().await;
-            match shipper.ship(&mut held, &self.untold).await {
+            let skipped = self.late.run().await;
+            if skipped > 0 {
+                self.meters.late_skipped.inc_by(skipped);
+                tracing::warn!(
+                    skipped,
+                    "guardrails with `async` were skipped: more wait than there is room or time for"
+                );
+            }
+            match shipper.ship(&mut held, &self.untold, &self.late).await {
                 Ok(shipped) => {
                     let name = held.name();
                     let gone = match shipped {

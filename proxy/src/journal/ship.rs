@@ -13,6 +13,7 @@ pub use price::{Priced, Pricer};
 
 use super::frame::Tail;
 use super::intent::Intent;
+use super::late_results::LateWorks;
 use super::meters::JournalMeters;
 use super::pace::ShipPace;
 use super::reader::Records;
@@ -97,6 +98,7 @@ impl Shipper {
         &mut self,
         held: &mut ClosedSegment,
         untold: &UncountedCalls,
+        late: &LateWorks,
     ) -> Result<Shipped, Unshipped> {
         let unread = |error: io::Error| Unshipped { error: error.to_string() };
         // Nothing is read while there is nobody to send it to.
@@ -108,7 +110,7 @@ impl Shipper {
             let began = Instant::now();
             let records = reader.records(pace.piece(BATCH), BATCH_BYTES).map_err(unread)?;
             if !records.is_empty() {
-                if self.send(&name, &records, untold).await? == ShipOutcome::UpToNewer {
+                if self.send(&name, &records, untold, late).await? == ShipOutcome::UpToNewer {
                     return Ok(Shipped::UpToNewer);
                 }
                 pace.rest(began.elapsed()).await;
@@ -143,13 +145,14 @@ impl Shipper {
         segment: &str,
         records: &Records,
         untold: &UncountedCalls,
+        late: &LateWorks,
     ) -> Result<ShipOutcome, Unshipped> {
         // A promise that a later version wrote is noted by one that can read it, before anything behind it is.
         let Some(promised) = self.intents(segment, records) else { return Ok(ShipOutcome::UpToNewer) };
         let mut rows = Vec::with_capacity(records.len());
         let mut seen = HashSet::with_capacity(records.len());
         let (mut bad, mut estimated, mut sent) = (Vec::new(), Vec::new(), ShipOutcome::All);
-        let mut spent = Vec::new();
+        let (mut spent, mut joined_ids) = (Vec::new(), Vec::new());
         for frame in records.iter() {
             match Record::decode(frame) {
                 Ok(record) if !seen.insert(record.id) => {}
@@ -166,7 +169,9 @@ impl Shipper {
                         traces.note(&record, &priced);
                     }
                     spent.extend(Spent::new(&record, &priced));
-                    rows.push((LogRow::new(record, priced), frame));
+                    let joined = late.joined(record.id, record.hook_results);
+                    joined_ids.extend(joined.is_some().then_some(record.id));
+                    rows.push((LogRow::new(record, priced).with_hook_results(joined), frame));
                 }
                 Err(Undecodable::Newer) => {
                     sent = ShipOutcome::UpToNewer;
@@ -182,6 +187,7 @@ impl Shipper {
         }
         if stored.is_ok() {
             estimated.into_iter().for_each(|id| untold.forget(id));
+            joined_ids.into_iter().for_each(|id| late.forget(id));
             spent.iter().for_each(|spent| self.meters.spend.count(spent, &mut self.labels));
         }
         match (&mut self.traces, &stored) {

@@ -4,10 +4,9 @@
 //! The keys of an organisation share one hash tag: a script may touch only keys of one node of a Cluster.
 
 use super::counter::{Counter, Limit, Micros, SECOND};
-use redis::aio::{ConnectionLike, ConnectionManager, ConnectionManagerConfig};
-use redis::cluster::ClusterClientBuilder;
-use redis::cluster_async::ClusterConnection;
-use redis::{Client, RedisError, Script};
+use crate::runtime::redis_link::RedisLink;
+use redis::aio::ConnectionLike;
+use redis::{RedisError, Script};
 use std::fmt::Write as _;
 use std::sync::LazyLock;
 use std::time::Duration;
@@ -36,20 +35,11 @@ static CORRECT: LazyLock<Script> = LazyLock::new(|| {
     Script::new("if redis.call('EXISTS', KEYS[1]) == 1 then redis.call('INCRBY', KEYS[1], ARGV[1]) end return 0")
 });
 
-/// Whoever asks while a connection is being mended waits for the next attempt, so attempts stay close together.
-const MEND_EVERY: Duration = Duration::from_millis(300);
-
 /// A window is kept a little longer than it lasts, because clocks differ.
 const KEPT: Micros = 60 * SECOND;
 
-#[derive(Clone)]
-enum Link {
-    Single(ConnectionManager),
-    Cluster(ClusterConnection),
-}
-
 pub struct Redis {
-    link: Link,
+    link: RedisLink,
     corrections: mpsc::UnboundedSender<(String, i64)>,
 }
 
@@ -64,32 +54,10 @@ pub enum Taken {
     },
 }
 
-/// Whether these could be addresses; nobody is called.
-pub fn check(urls: &str) -> Result<(), RedisError> {
-    nodes(urls).into_iter().try_for_each(|node| Client::open(node).map(|_| ()))
-}
-
-fn nodes(urls: &str) -> Vec<&str> {
-    urls.split(',').map(str::trim).filter(|url| !url.is_empty()).collect()
-}
-
 impl Redis {
     /// `urls`: one server, or several nodes of a Cluster with commas between them.
     pub async fn connect(urls: &str, patience: Duration) -> Result<Self, RedisError> {
-        let nodes = nodes(urls);
-        let link = match urls.contains(',') {
-            true => {
-                let cluster = ClusterClientBuilder::new(nodes).connection_timeout(patience).response_timeout(patience);
-                Link::Cluster(cluster.build()?.get_async_connection().await?)
-            }
-            false => {
-                let config = ConnectionManagerConfig::new()
-                    .set_max_delay(MEND_EVERY)
-                    .set_connection_timeout(Some(patience))
-                    .set_response_timeout(Some(patience));
-                Link::Single(ConnectionManager::new_with_config(Client::open(urls.trim())?, config).await?)
-            }
-        };
+        let link = RedisLink::connect(urls, patience).await?;
         let (corrections, waiting) = mpsc::unbounded_channel();
         tokio::spawn(correct(link.clone(), waiting));
         Ok(Self { link, corrections })
@@ -103,8 +71,8 @@ impl Redis {
             script.arg(*amount).arg(limit.cap).arg(lasts / 1000).arg(u8::from(limit.dry_run));
         }
         let said: Vec<i64> = match self.link.clone() {
-            Link::Single(mut link) => script.invoke_async(&mut link).await?,
-            Link::Cluster(mut link) => script.invoke_async(&mut link).await?,
+            RedisLink::Single(mut link) => script.invoke_async(&mut link).await?,
+            RedisLink::Cluster(mut link) => script.invoke_async(&mut link).await?,
         };
         let amount = |said: &i64| said.max(&0).unsigned_abs();
         Ok(match said.split_first() {
@@ -126,14 +94,14 @@ impl Redis {
     }
 }
 
-async fn correct(link: Link, mut waiting: mpsc::UnboundedReceiver<(String, i64)>) {
+async fn correct(link: RedisLink, mut waiting: mpsc::UnboundedReceiver<(String, i64)>) {
     async fn send(mut link: impl ConnectionLike + Send, key: &str, more: i64) -> Result<(), RedisError> {
         CORRECT.key(key).arg(more).invoke_async::<i64>(&mut link).await.map(drop)
     }
     while let Some((key, more)) = waiting.recv().await {
         let sent = match link.clone() {
-            Link::Single(link) => send(link, &key, more).await,
-            Link::Cluster(link) => send(link, &key, more).await,
+            RedisLink::Single(link) => send(link, &key, more).await,
+            RedisLink::Cluster(link) => send(link, &key, more).await,
         };
         if let Err(error) = sent {
             tracing::warn!(%error, "a rate could not be corrected; it counts what was reserved");

@@ -41,7 +41,10 @@ impl Refusal {
         }
         if let Some(results) = &self.hook_results {
             value["hook_results"] = json!(results);
-            value["error"]["code"] = json!(null);
+            // Google's is the status, and AWS's errors have no such object.
+            if !matches!(dialect, Dialect::Google | Dialect::Aws | Dialect::Plain) {
+                value["error"]["code"] = json!(null);
+            }
         }
         if !self.errors.is_empty() {
             value["errors"] = json!(self.errors);

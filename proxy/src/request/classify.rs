@@ -8,6 +8,7 @@ use crate::refusal::Dialect;
 use crate::request::native_route::{NativeRoute, is_outside_v1};
 use crate::request::path_spelling::{canonical, loosest};
 use http::Method;
+use percent_encoding::percent_decode_str;
 use shared::providers::Family;
 use shared::routes::{self, Lookup};
 use std::borrow::Cow;
@@ -21,8 +22,8 @@ pub enum Route<'p> {
     ControlPlane,
     /// What would become of a request, or what became of one.
     Explain,
-    /// A saved prompt is run.
-    Prompt,
+    /// A saved prompt is run: `slug@version`.
+    Prompt(String),
     Engine(Endpoint),
     /// The provider's path, without `/v1`: as it is written, or in the one spelling of its family.
     Relay(Cow<'p, str>),
@@ -146,8 +147,10 @@ pub fn classify<'p>(method: &Method, path: &'p str) -> Route<'p> {
     if (method, &*spelled) == (&Method::POST, "/explain") {
         return Route::Explain;
     }
-    if *method == Method::POST && is_prompt(&spelled) {
-        return Route::Prompt;
+    if *method == Method::POST
+        && let Some(reference) = prompt(&spelled)
+    {
+        return Route::Prompt(reference);
     }
     match routes::find(method.as_str(), rest) {
         Lookup::Operation(_) | Lookup::WrongMethod => return Route::ControlPlane,
@@ -206,9 +209,11 @@ fn is_at_or_below(path: &str, place: &str) -> bool {
 }
 
 /// `/prompts/{id}/completions`: beside the control plane's paths, but inference.
-fn is_prompt(rest: &str) -> bool {
+fn prompt(rest: &str) -> Option<String> {
     let id = rest.strip_prefix("/prompts/").and_then(|rest| rest.strip_suffix("/completions"));
-    id.is_some_and(|id| !id.is_empty() && !id.contains('/'))
+    let id = id.filter(|id| !id.is_empty() && !id.contains('/'))?;
+    // Some clients escape the @ before a version.
+    Some(percent_decode_str(id).decode_utf8_lossy().into_owned())
 }
 
 /// `/proxy/x` is an older spelling of `/x`.
@@ -285,7 +290,8 @@ mod tests {
             ("POST", "/v1/audio/translations", engine(Family::Translate)),
             ("POST", "/v1/files", relay("/files")),
             ("POST", "/v1/explain", Route::Explain),
-            ("POST", "/v1/prompts/pp-a/completions", Route::Prompt),
+            ("POST", "/v1/prompts/pp-a/completions", Route::Prompt("pp-a".into())),
+            ("POST", "/v1/prompts/pp-a%40staging/completions/", Route::Prompt("pp-a@staging".into())),
             ("GET", "/v1/prompts/pp-a/completions", relay("/prompts/pp-a/completions")),
             ("POST", "/v1/prompts/a/b/completions", relay("/prompts/a/b/completions")),
             ("POST", "/v1/prompts/pp-a/render", Route::ControlPlane),

@@ -32,6 +32,11 @@ const PLACEMENT: &[&str] = &[
     "databricks-",
     "byteplus-",
     "fireworks-",
+    "stability-client-",
+    "amz-server-side-encryption",
+    "amzn-sagemaker-",
+    "anthropic-aws-",
+    "mistral-",
     "provider-file-name",
     "provider-model",
 ];
@@ -194,6 +199,15 @@ impl<'a> GatewayHeaders<'a> {
             "anthropic-version" => &mut self.bare_anthropic_version,
             _ => return None,
         })
+    }
+
+    /// The same with a provider of the workspace by its slug, if the request names none.
+    #[must_use]
+    pub fn or_provider(mut self, slug: Option<&'a HeaderValue>) -> Self {
+        if self.virtual_key.is_none() && self.provider.is_none() && self.named_by_mode().is_none() {
+            self.virtual_key = slug;
+        }
+        self
     }
 
     /// A plain provider name, as opposed to `@slug`, which names stored credentials.

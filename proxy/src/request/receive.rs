@@ -3,7 +3,7 @@
 
 mod memory;
 
-pub use memory::{BodyMemory, MemoryShare};
+pub use memory::{BodyMemory, MemoryShare, OwnedShare};
 
 use crate::net::downstream::{ClientGone, Downstream};
 use crate::refusal::Refusal;

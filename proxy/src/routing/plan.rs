@@ -85,6 +85,8 @@ pub struct Leaf {
     pub fetch_integrated_models: bool,
     /// Which guardrails and mutators look at its requests and answers; most have none.
     pub guards: Option<Box<GuardPlan>>,
+    /// The stored prompt that is run in place of what the request asks for, as `slug@version`.
+    pub prompt_id: Option<Box<str>>,
     /// Parts of a config that this release stores but cannot act on; a request that needs one is told so.
     pub unsupported: Option<&'static str>,
 }
@@ -97,6 +99,20 @@ pub static SENT: &[(&str, &str)] = &[
     ("anthropic_beta", "anthropic-beta"),
     ("anthropic_version", "anthropic-version"),
     ("anthropic_aws_workspace_id", "anthropic-workspace-id"),
+    ("azure_endpoint_name", "azureml-model-deployment"),
+    ("azure_extra_params", "extra-parameters"),
+    ("stability_client_id", "stability-client-id"),
+    ("stability_client_user_id", "stability-client-user-id"),
+    ("stability_client_version", "stability-client-version"),
+    ("amzn_sagemaker_custom_attributes", "x-amzn-sagemaker-custom-attributes"),
+    ("amzn_sagemaker_target_model", "x-amzn-sagemaker-target-model"),
+    ("amzn_sagemaker_target_variant", "x-amzn-sagemaker-target-variant"),
+    ("amzn_sagemaker_target_container_hostname", "x-amzn-sagemaker-target-container-hostname"),
+    ("amzn_sagemaker_inference_id", "x-amzn-sagemaker-inference-id"),
+    ("amzn_sagemaker_enable_explanations", "x-amzn-sagemaker-enable-explanations"),
+    ("amzn_sagemaker_inference_component", "x-amzn-sagemaker-inference-component"),
+    ("amzn_sagemaker_session_id", "x-amzn-sagemaker-session-id"),
+    ("amzn_sagemaker_model_name", "x-amzn-sagemaker-model-name"),
 ];
 
 /// Fields of a config that say where an account is and with what it authenticates.
@@ -114,12 +130,14 @@ pub static PLACING: &[&str] = &[
     "azure_api_version",
     "azure_auth_mode",
     "azure_deployment_id",
+    "azure_deployment_name",
     "azure_entra_client_id",
     "azure_entra_client_secret",
     "azure_entra_scope",
     "azure_entra_tenant_id",
     "azure_foundry_url",
     "azure_managed_client_id",
+    "azure_model_name",
     "azure_resource_name",
     "azure_workload_client_id",
     "azure_workload_tenant_id",
@@ -130,6 +148,7 @@ pub static PLACING: &[&str] = &[
     "deployments",
     "fireworks_account_id",
     "huggingface_base_url",
+    "mistral_fim_completion",
     "oracle_api_version",
     "oracle_compartment_id",
     "oracle_fingerprint",

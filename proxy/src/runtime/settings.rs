@@ -42,6 +42,7 @@ pub struct Settings {
     #[command(flatten)]
     pub cache: settings::CacheSettings,
     #[command(flatten)]
+    pub cache_store: settings::CacheStoreSettings,
     pub semantic_cache: settings::SemanticCache,
     #[command(flatten)]
     pub log_store: settings::LogStoreSettings,

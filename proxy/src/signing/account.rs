@@ -78,6 +78,11 @@ impl AccountCredential {
         }
     }
 
+    /// Whether requests to this provider may have to be signed together with their bodies.
+    pub fn signs_bodies(provider: &str) -> bool {
+        matches!(provider, "bedrock" | "bedrock-mantle" | "sagemaker" | "claude-platform-aws" | "oracle")
+    }
+
     /// Whether it stands for this process.
     pub fn is_own_identity(&self) -> bool {
         match self {

@@ -11,8 +11,8 @@ pub enum SigningError {
     Slow(u128),
     #[error("the gateway's own identity is not shown to this host")]
     OtherHost,
-    /// A body that is relayed unread cannot be signed.
-    #[error("a request to it is signed together with its body, which cannot be relayed unread")]
+    /// A body that is relayed unread cannot be signed, and only a short one is read.
+    #[error("a request to it is signed together with its body, which is too long to be read before it is relayed")]
     NeedsBody,
     #[error("a part of the credential cannot be sent in a header")]
     Unsendable,

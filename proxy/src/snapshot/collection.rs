@@ -28,6 +28,10 @@ pub trait Tracked: Serialize + DeserializeOwned + Send + Sync + 'static {
     fn other_keys(&self) -> Vec<Self::Key> {
         Vec::new()
     }
+    /// Whether requests can still use it. What is not kept is as if it were deleted.
+    fn is_kept(&self) -> bool {
+        true
+    }
     /// Takes over from the row that it replaces what must outlive the change.
     fn follow(&mut self, _before: &Self) {}
     /// Lets what is equal in many rows be one value in memory.
@@ -222,6 +226,10 @@ struct IncomingRows<'a, T: Tracked> {
 
 impl<T: Tracked> IncomingRows<'_, T> {
     fn push(&mut self, mut row: T) {
+        if !row.is_kept() {
+            self.gone.push(row.id());
+            return;
+        }
         row.share(&mut self.target.pool.lock());
         self.rows.push(row);
     }

@@ -100,9 +100,13 @@ impl Follower {
             self.report(&news);
             sleep(BREATH).await;
             self.snapshot.resting.store(notices.is_empty(), Ordering::Relaxed);
-            tokio::select! {
-                notice = notices.recv() => notice.context("the connection to Postgres was lost")?,
-                () = sleep(poll) => {}
+            let mut next_poll = pin!(sleep(poll));
+            loop {
+                tokio::select! {
+                    notice = notices.recv() => break notice.context("the connection to Postgres was lost")?,
+                    () = &mut next_poll => break,
+                    ask = self.snapshot.unheld.next() => self.snapshot.unheld.serve(&client, ask).await?,
+                }
             }
             self.snapshot.resting.store(false, Ordering::Relaxed);
         }

@@ -5,7 +5,7 @@ use super::Snapshot;
 use super::collection::Tracked;
 use shared::id::{GuardrailId, OrganisationId, WorkspaceId};
 use shared::model::guardrail::canonical_name;
-use shared::model::{Guardrail, GuardrailVersion, Plugin};
+use shared::model::{Guardrail, GuardrailVersion, Plugin, Workspace};
 use std::sync::Arc;
 use tokio_postgres::Row;
 use uuid::Uuid;
@@ -36,6 +36,10 @@ impl Tracked for Guardrail {
 
     fn other_keys(&self) -> Vec<GuardrailKey> {
         vec![GuardrailKey::Slug(self.organisation_id, self.slug.clone())]
+    }
+
+    fn is_kept(&self) -> bool {
+        self.is_active()
     }
 }
 
@@ -104,26 +108,20 @@ impl Snapshot {
         self.guardrail_versions.find(&version).filter(|found| found.guardrail_id == guardrail.id)
     }
 
-    /// `None` where nothing runs by default, which costs two lookups and no memory.
-    pub fn default_guardrails(
-        &self,
-        organisation: OrganisationId,
-        workspace: WorkspaceId,
-    ) -> Option<DefaultGuardrails> {
-        let whole = self.organisation(&organisation);
-        let part = self.workspace(&workspace).filter(|part| part.organisation_id == organisation);
+    /// `None` where nothing runs by default, which costs one lookup and no memory. The workspace is as the request found it.
+    pub fn default_guardrails(&self, workspace: &Workspace) -> Option<DefaultGuardrails> {
+        let whole = self.organisation(&workspace.organisation_id);
         let whole = whole.as_ref().map(|whole| &whole.guardrails).filter(|defaults| !defaults.is_empty());
-        let part = part.as_ref().map(|part| &part.guardrails);
-        let own = part.map(|part| &part.own).filter(|defaults| !defaults.is_empty());
-        if whole.is_none() && own.is_none() {
+        let part = &workspace.guardrails;
+        if whole.is_none() && part.own.is_empty() {
             return None;
         }
+        let (organisation, workspace) = (workspace.organisation_id, workspace.id);
         let mut found = DefaultGuardrails::default();
-        let shared_input = whole.filter(|_| !part.is_some_and(|part| part.excluded_from_input)).map(|all| &all.input);
-        let shared_output =
-            whole.filter(|_| !part.is_some_and(|part| part.excluded_from_output)).map(|all| &all.output);
-        let input = shared_input.into_iter().chain(own.map(|own| &own.input)).flatten();
-        let output = shared_output.into_iter().chain(own.map(|own| &own.output)).flatten();
+        let shared_input = whole.filter(|_| !part.excluded_from_input).map(|all| &all.input);
+        let shared_output = whole.filter(|_| !part.excluded_from_output).map(|all| &all.output);
+        let input = shared_input.into_iter().flatten().chain(&part.own.input);
+        let output = shared_output.into_iter().flatten().chain(&part.own.output);
         for (names, side) in [(Vec::from_iter(input), &mut found.input), (Vec::from_iter(output), &mut found.output)] {
             for name in names {
                 match self.guardrail(organisation, workspace, name) {
@@ -137,6 +135,17 @@ impl Snapshot {
         Some(found)
     }
 
+    /// Versions of guardrails that are gone find nobody any more.
+    pub(super) fn forget_orphaned_versions(&self) {
+        let is_orphan =
+            |version: &GuardrailVersion| self.guardrails.find(&GuardrailKey::Id(version.guardrail_id)).is_none();
+        let versions = self.guardrail_versions.all();
+        let gone: Vec<Uuid> = versions.iter().filter(|version| is_orphan(version)).map(|version| version.id).collect();
+        if !gone.is_empty() {
+            self.guardrail_versions.merge(&gone, Vec::new());
+        }
+    }
+
     /// The sealed credentials of the vendor behind a check.
     pub fn plugin(&self, organisation: OrganisationId, plugin: &str) -> Option<Arc<Plugin>> {
         self.plugins.find(&(organisation, plugin.to_owned()))
@@ -147,8 +156,8 @@ impl Snapshot {
 mod tests {
     use super::*;
     use serde_json::json;
+    use shared::model::Organisation;
     use shared::model::guardrail::GuardrailDefaults;
-    use shared::model::{Organisation, Workspace};
 
     fn id(n: u128) -> Uuid {
         Uuid::from_u128(n)
@@ -225,9 +234,25 @@ mod tests {
     }
 
     #[test]
+    fn what_was_archived_leaves_the_memory_and_its_versions_with_it() {
+        let snapshot = snapshot();
+        let archived = serde_json::to_string(&guardrail(10, 1, None, "archived")).unwrap();
+        let mut incoming =
+            snapshot.collections().into_iter().find(|one| one.table() == "guardrails").unwrap().incoming();
+        incoming.line(&archived).unwrap();
+        incoming.merge();
+        snapshot.forget_orphaned_versions();
+        assert!(snapshot.guardrail(id(1).into(), id(2).into(), "pg-10").is_none());
+        let rows: Vec<usize> =
+            snapshot.rows().filter(|(table, _)| table.starts_with("guardrail")).map(|(_, n)| n).collect();
+        assert_eq!(rows, [3, 0], "the others stay");
+    }
+
+    #[test]
     fn defaults_are_the_organisations_and_then_the_workspaces_each_once() {
         let snapshot = snapshot();
-        let defaults = |workspace: u128| snapshot.default_guardrails(id(1).into(), id(workspace).into()).unwrap();
+        let row = |workspace: u128| snapshot.workspace(&id(workspace).into()).unwrap();
+        let defaults = |workspace: u128| snapshot.default_guardrails(&row(workspace)).unwrap();
         let slugs = |list: &[Arc<Guardrail>]| list.iter().map(|one| one.slug.clone()).collect::<Vec<_>>();
         let own = defaults(2);
         assert_eq!(
@@ -237,6 +262,7 @@ mod tests {
         assert_eq!(own.missing, ["pg-gone", "pg-13"]);
         let excluded = defaults(3);
         assert_eq!((slugs(&excluded.input), slugs(&excluded.output)), (vec![], vec!["pg-10".into()]));
-        assert!(snapshot.default_guardrails(id(9).into(), id(2).into()).is_none(), "another organisation has none");
+        let others = Workspace { organisation_id: id(9).into(), guardrails: Default::default(), ..(*row(2)).clone() };
+        assert!(snapshot.default_guardrails(&others).is_none(), "another organisation has none");
     }
 }

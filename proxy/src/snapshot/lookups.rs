@@ -1,7 +1,7 @@
 //! What requests ask the snapshot: the rows they name, each found by a key. Whatever costs the size of a table says so.
 
 use super::saved_config::ConfigKey;
-use super::tables::{PersonKey, ProviderKey, WorkspaceKey};
+use super::tables::{DataKeyName, PersonKey, ProviderKey, WorkspaceKey};
 use super::{Policies, SavedConfig, Snapshot};
 use shared::id::{IntegrationId, OrganisationId, PolicyId, WorkspaceId};
 use shared::identity::api_key::KeyHash;
@@ -100,7 +100,12 @@ impl Snapshot {
     }
 
     pub fn data_key(&self, id: &Uuid) -> Option<Arc<DataKey>> {
-        self.data_keys.find(id)
+        self.data_keys.find(&DataKeyName::Id(*id))
+    }
+
+    /// The data key that an organisation's values are sealed with now, if it has one.
+    pub fn sealing_key(&self, organisation: Uuid) -> Option<Arc<DataKey>> {
+        self.data_keys.find(&DataKeyName::ActiveOf(organisation))
     }
 
     pub fn secret_reference(&self, id: &Uuid) -> Option<Arc<SecretReference>> {

@@ -3,8 +3,8 @@
 use super::{Confirmed, SavedConfig, Snapshot};
 use chrono::Utc;
 use shared::model::{
-    ApiKey, Guardrail, GuardrailVersion, Integration, IntegrationModel, IntegrationWorkspace, Organisation, Plugin,
-    Provider, RateLimitsPolicy, UsageLimitsPolicy, Workspace,
+    ApiKey, CachePurge, Guardrail, GuardrailVersion, Integration, IntegrationModel, IntegrationWorkspace, Organisation,
+    Plugin, Provider, RateLimitsPolicy, UsageLimitsPolicy, Workspace,
 };
 use shared::seal::data_key::DataKey;
 
@@ -53,6 +53,12 @@ impl Snapshot {
         self.guardrails.replace(guardrails);
         self.guardrail_versions.replace(versions);
         self.plugins.replace(plugins);
+        self
+    }
+
+    /// The same with just these purges of kept answers.
+    pub fn with_cache_purges(self, purges: Vec<CachePurge>) -> Self {
+        self.cache_purges.replace(purges);
         self
     }
 

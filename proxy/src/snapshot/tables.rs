@@ -129,8 +129,15 @@ impl Tracked for Deployment {
     }
 }
 
+/// A sealed value names its key; who seals asks for the organisation's active one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum DataKeyName {
+    Id(Uuid),
+    ActiveOf(Uuid),
+}
+
 impl Tracked for DataKey {
-    type Key = Uuid;
+    type Key = DataKeyName;
     const TABLE: &'static str = "data_keys";
     const COLUMNS: &'static str = Self::COLUMNS;
 
@@ -142,8 +149,12 @@ impl Tracked for DataKey {
         self.id
     }
 
-    fn key(&self) -> Uuid {
-        self.id
+    fn key(&self) -> DataKeyName {
+        DataKeyName::Id(self.id)
+    }
+
+    fn other_keys(&self) -> Vec<DataKeyName> {
+        self.is_active.then_some(DataKeyName::ActiveOf(self.organisation_id)).into_iter().collect()
     }
 }
 

@@ -228,7 +228,7 @@ impl Observer {
 
 pub(super) fn facts<'v>(
     request: &'v mut RequestIdentity,
-    routing: &RoutingState,
+    routing: &'v RoutingState,
     head_after: Option<Duration>,
     status: u16,
     error_code: Option<RefusalCode>,
@@ -246,6 +246,7 @@ pub(super) fn facts<'v>(
         upstream: routing.upstream,
         head_after,
         parsed_after: request.parsed_after,
+        prompt: routing.prompt.as_deref(),
         cache: routing.cache,
     }
 }

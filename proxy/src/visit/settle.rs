@@ -13,11 +13,13 @@ use crate::catalog::target::Target;
 use crate::identity::identify::Principal;
 use crate::journal::logged_body::{LoggedExchange, Rules};
 use crate::journal::usage::UsageReader;
-use crate::journal::{Intent, Journal, Mode, usage};
+use crate::journal::{HookLog, Intent, Journal, LateWork, Mode, bounded_results, usage};
 use crate::net::dial::UpstreamRequest;
+use crate::prompts::PromptRun;
 use crate::realtime::Websocket;
 use crate::refusal::RefusalCode;
 use crate::request::headers::GatewayHeaders;
+use crate::request::path_spelling::canonical;
 use crate::request::request_id;
 use crate::routing::plan::Branch;
 use crate::snapshot::SavedConfig;
@@ -50,8 +52,9 @@ pub struct Log {
     attempt: Option<Attempt>,
     /// What the client sent and got; none when only the row is kept.
     sheet: Option<LoggedExchange>,
-    /// What guardrails said, as JSON.
+    /// What guardrails said, as JSON, and those that have yet to speak.
     hook_results: Option<String>,
+    late: Option<Box<dyn LateWork>>,
 }
 
 /// What a response of a session was promised.
@@ -80,6 +83,8 @@ pub struct RecordFacts<'v> {
     pub head_after: Option<Duration>,
     /// Since the start, when the body was understood.
     pub parsed_after: Option<Duration>,
+    /// The stored prompt that was run.
+    pub prompt: Option<&'v PromptRun>,
     pub cache: CacheUse,
 }
 
@@ -106,6 +111,7 @@ impl Log {
             attempt: None,
             sheet: rules.map(|rules| LoggedExchange::open(rules, head, headers.sensitive_headers)),
             hook_results: None,
+            late: None,
         })
     }
 
@@ -159,13 +165,9 @@ impl Log {
     }
 
     /// What guardrails said so far.
-    pub fn checked(&mut self, results: String) {
-        // Verdicts without what was found, rather than nothing, where checks found too much.
-        const LONGEST: usize = 64 << 10;
-        self.hook_results = match results.len() {
-            ..=LONGEST => Some(results),
-            _ => Some(shortened_results(&results)),
-        };
+    pub fn checked(&mut self, said: HookLog) {
+        self.hook_results = Some(bounded_results(said.results));
+        self.late = said.late;
     }
 
     /// The present target's format cannot say these parameters, or its row leaves them out.
@@ -312,6 +314,7 @@ impl Log {
             sheet.piece(passed);
         }
         if let Some(attempt) = &mut self.attempt {
+            attempt.images = usage::images::made(&canonical(self.uri.path()), passed);
             attempt.reads(read, true);
         }
     }
@@ -389,16 +392,4 @@ impl Log {
             (None, _) => {}
         }
     }
-}
-
-/// The verdicts of hooks and checks alone.
-fn shortened_results(results: &str) -> String {
-    let mut results: Value = serde_json::from_str(results).unwrap_or_default();
-    for side in ["before_request_hooks", "after_request_hooks"] {
-        let hooks = results.get_mut(side).and_then(Value::as_array_mut);
-        for check in hooks.into_iter().flatten().filter_map(|hook| hook["checks"].as_array_mut()).flatten() {
-            check["data"] = Value::Null;
-        }
-    }
-    results.to_string()
 }

@@ -2,6 +2,7 @@
 
 use crate::journal::CacheStatus;
 use crate::metrics::ProviderNumber;
+use crate::prompts::PromptRun;
 use crate::realtime::Websocket;
 use crate::refusal::{Refusal, RefusalCode};
 use crate::routing::warnings::joined;
@@ -14,6 +15,8 @@ use std::time::{Duration, Instant};
 pub struct RoutingState {
     /// The saved config that the request follows.
     pub config: Option<Arc<SavedConfig>>,
+    /// The stored prompt that is run.
+    pub prompt: Option<Arc<PromptRun>>,
     /// Known once a target is chosen.
     pub provider: Option<HeaderValue>,
     /// The same as metrics know it.
@@ -49,6 +52,7 @@ impl Default for RoutingState {
     fn default() -> Self {
         Self {
             config: None,
+            prompt: None,
             provider: None,
             provider_number: ProviderNumber::NONE,
             attempts: 0,
@@ -64,6 +68,11 @@ impl Default for RoutingState {
 }
 
 impl RoutingState {
+    /// The provider that the prompt names, for a target that nobody names one for.
+    pub fn prompt_provider(&self) -> Option<&HeaderValue> {
+        self.prompt.as_ref().map(|run| &run.provider)
+    }
+
     /// One more thing that was ignored, or taken otherwise.
     pub fn warn(&mut self, text: &str) {
         self.warnings = joined(self.warnings.take(), text);

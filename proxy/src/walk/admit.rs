@@ -11,8 +11,13 @@ use crate::request::headers::GatewayHeaders;
 use crate::routing::plan::Leaf;
 use crate::visit::Visit;
 use chrono::Utc;
+use http::HeaderValue;
 use pingora_http::RequestHeader;
 use shared::providers::Family;
+use std::time::{Duration, Instant};
+
+/// How long a request waits for the models behind its targets, where it is only about their prices.
+const LEARNING: Duration = Duration::from_secs(3);
 
 /// A request whose body was read.
 #[derive(Clone, Copy)]
@@ -45,7 +50,8 @@ impl Engine {
         let needs = Needs::for_limits(&wanted);
         let mut amounts = Amounts::default();
         if needs.tokens {
-            amounts = self.amounts_of_all(head, errand, read, needs).await?;
+            let provider = visit.routing.prompt_provider().cloned();
+            amounts = self.amounts_of_all(head, provider.as_ref(), errand, read, needs).await?;
         }
         self.admitter.reserve(visit, &wanted, amounts, false).await
     }
@@ -123,23 +129,34 @@ impl Engine {
     async fn amounts_of_all(
         &self,
         head: &RequestHeader,
+        prompt_provider: Option<&HeaderValue>,
         errand: &EngineRequest,
         read: ReadBody<'_>,
         needs: Needs,
     ) -> Result<Amounts, Refusal> {
         let family = errand.endpoint.family();
+        let workspace = errand.caller.workspace.id.uuid();
+        // For the models of all targets together.
+        let latest = Instant::now() + LEARNING;
         if let Some(target) = &errand.first {
             let sent = SentBody::new(read.text, read.fields, None).at(errand.endpoint);
             let model = read.fields.text("model");
-            return Ok(self.admitter.amounts(family, &sent, needs, Some((target, model.as_deref()))).await);
+            let learnt = Box::pin(self.with_foundation(target, model.as_deref(), workspace, None)).await;
+            let priced = (learnt.as_deref().unwrap_or(target), model.as_deref());
+            return Ok(self.admitter.amounts(family, &sent, needs, Some(priced)).await);
         }
         let mut dearest: Option<Amounts> = None;
         let mut add = |one: Amounts| dearest = Some(dearest.map_or(one, |dearest| dearest.or(one)));
         match needs.cost {
             true => {
-                for PossibleTarget { leaf, target, model } in self.possible(head, errand, read.fields)? {
+                for PossibleTarget { leaf, target, model } in
+                    self.possible(head, prompt_provider, errand, read.fields)?
+                {
                     let sent = SentBody::new(read.text, read.fields, Some(&leaf.edits)).at(errand.endpoint);
-                    add(self.admitter.amounts(family, &sent, needs, Some((&target, model.as_deref()))).await);
+                    let learnt =
+                        Box::pin(self.with_foundation(&target, model.as_deref(), workspace, Some(latest))).await;
+                    let priced = (learnt.as_deref().unwrap_or(&target), model.as_deref());
+                    add(self.admitter.amounts(family, &sent, needs, Some(priced)).await);
                 }
             }
             false => {
@@ -156,11 +173,13 @@ impl Engine {
     fn possible<'e>(
         &self,
         head: &RequestHeader,
+        prompt_provider: Option<&HeaderValue>,
         errand: &'e EngineRequest,
         fields: &Fields<'_>,
     ) -> Result<Vec<PossibleTarget<'e>>, Refusal> {
         let asked = fields.text("model");
         let headers = GatewayHeaders::from_headers(&head.headers, &self.aliases)?;
+        let headers = headers.or_provider(prompt_provider);
         let resolver = self.router.resolver(Utc::now());
         let targets = errand.plan.leaves().filter_map(|leaf| {
             let own = leaf.edits.model().and_then(|json| serde_json::from_str::<String>(json).ok());

@@ -6,10 +6,11 @@ use super::call::{Call, HeldAnswer, NotCalled, refused};
 use super::fair_turn::Turn;
 use super::guard::GuardedTarget;
 use super::look_up::{LookUp, LookedUp};
+use super::prompt_call;
 use super::repair::repaired;
-use super::translate::TranslationInputs;
+use super::translate::{KeptTranslation, TranslationInputs};
 use super::{Engine, EngineRequest, moment};
-use crate::answer::{self, AnswerFailure, Ended, GuardedCall, StreamFrames, WireDialect, beside};
+use crate::answer::{self, AnswerFailure, AnswerRoom, Ended, GuardedCall, StreamFrames, WireDialect, beside};
 use crate::catalog::target::Target;
 use crate::identity::metadata::add_user;
 use crate::journal::usage::stream_options;
@@ -42,7 +43,11 @@ impl Engine {
         visit: &mut Visit,
         errand: &mut EngineRequest,
     ) -> Ended {
-        let most = if errand.endpoint.takes_forms() { MAX_HELD } else { usize::MAX };
+        let most = match () {
+            () if errand.endpoint.takes_forms() => MAX_HELD,
+            () if errand.prompt.is_some() => prompt_call::LARGEST,
+            () => usize::MAX,
+        };
         let max_bytes = self.body_limits.max_bytes.min(most);
         let bounds = self.body_limits.bounds(max_bytes, errand.caller.workspace.id.uuid());
         let body = match receive(client, &bounds).await {
@@ -61,12 +66,15 @@ impl Engine {
             log.received(&text);
         }
         let mut share = MemoryShare::none(&self.body_limits.memory, errand.caller.workspace.id.uuid());
-        let text =
-            match errand.native.as_ref().map(|native| share.grow(text.len()).and_then(|()| native.complete(&text))) {
-                None => text,
-                Some(Ok(completed)) => completed,
-                Some(Err(refusal)) => return refused(refusal),
-            };
+        let completed = match errand.prompt.is_some() {
+            true => Some(Box::pin(self.run_prompt(visit, errand, text.clone(), &mut share)).await),
+            false => errand.native.as_ref().map(|native| share.grow(text.len()).and_then(|()| native.complete(&text))),
+        };
+        let text = match completed {
+            None => text,
+            Some(Ok(completed)) => completed,
+            Some(Err(refusal)) => return refused(refusal),
+        };
         // What its hooks keep of the request is in memory until the answer is delivered.
         let mut guarded = None;
         let outcome = match Fields::parse_object(&text) {
@@ -101,20 +109,22 @@ impl Engine {
         }
     }
 
-    async fn attempts<'e>(
-        &'e self,
+    async fn attempts(
+        &self,
         client: &mut impl Downstream,
         visit: &mut Visit,
         errand: &EngineRequest,
         body: &Bytes,
         fields: &Fields<'_>,
-        guarded: &mut Option<Box<GuardedTarget<'e>>>,
+        guarded: &mut Option<Box<GuardedTarget>>,
     ) -> Result<HeldAnswer, Ended> {
         let facts = known(errand, fields, client.head());
         let retry = errand.retry.as_ref();
         let mut chance = rand::random::<f64>;
         let begun = Course::begin_retrying(&errand.plan, retry, &mut moment(facts, &errand.caller, &mut chance));
         let mut course = begun.map_err(refused)?;
+        let mut kept = None;
+        let defaults = self.router.guards.defaults(&errand.caller);
         // A heartbeat is a comment, which only server-sent events have.
         let takes_comments =
             fields.is_true("stream") && errand.frames().is_none_or(|frames| frames == StreamFrames::Events);
@@ -124,12 +134,19 @@ impl Engine {
             visit.routing.deadline = leaf.total_timeout.map(|total| visit.request.started + total);
             client.end_by(visit.routing.deadline);
             visit.answer.pulse.every = leaf.heartbeat.filter(|_| takes_comments);
-            let tried = match self.router.guards.for_leaf(leaf, &errand.caller) {
-                None => self.try_target(client, visit, errand, leaf, body, fields, None).await,
-                Some(set) => {
-                    let read = ReadBody { text: body, fields };
-                    Box::pin(self.try_guarded(client, visit, errand, leaf, read, body, set, guarded)).await
+            visit.routing.prompt = errand.prompt.as_ref().and_then(|call| call.run.clone());
+            let tried = match &leaf.prompt_id {
+                Some(reference) => {
+                    let to = &mut kept;
+                    Box::pin(self.try_prompted(client, visit, errand, leaf, reference, body, guarded, defaults.as_ref(), to)).await
                 }
+                None => match self.router.guards.for_leaf(leaf, &errand.caller, defaults.as_ref()) {
+                    None => self.try_target(client, visit, errand, leaf, body, fields, None, &mut kept).await,
+                    Some(set) => {
+                        let (read, to) = (ReadBody { text: body, fields }, &mut kept);
+                        Box::pin(self.try_guarded(client, visit, errand, leaf, read, body, set, guarded, to)).await
+                    }
+                },
             };
             // A kept answer says nothing of its target, and there is none to go on from.
             if matches!(tried, Err(Ended::ClientGone) | Ok(HeldAnswer { is_hit: true, .. })) {
@@ -164,9 +181,12 @@ impl Engine {
         }
     }
 
-    #[expect(clippy::too_many_arguments, reason = "a target, a request, and what hooks said of it")]
-    pub(super) async fn try_target(
-        &self,
+    #[expect(
+        clippy::too_many_arguments,
+        reason = "a target, a request, what hooks said of it and what was written for it"
+    )]
+    pub(super) async fn try_target<'e>(
+        &'e self,
         client: &mut impl Downstream,
         visit: &mut Visit,
         errand: &EngineRequest,
@@ -174,6 +194,7 @@ impl Engine {
         body: &Bytes,
         fields: &Fields<'_>,
         guarded: Option<&Arc<GuardedCall>>,
+        kept: &mut Option<Box<KeptTranslation<'e>>>,
     ) -> Result<HeldAnswer, Ended> {
         let asked_for = requested_model(leaf, fields);
         let resolved;
@@ -181,6 +202,7 @@ impl Engine {
             Some(target) => (target, None),
             None => {
                 let headers = GatewayHeaders::from_headers(&client.head().headers, &self.aliases).map_err(refused)?;
+                let headers = headers.or_provider(visit.routing.prompt_provider());
                 let resolver = self.router.resolver(Utc::now());
                 resolved = resolver.resolve(leaf, &headers, &errand.caller, asked_for.as_deref()).map_err(refused)?;
                 (&resolved.target, resolved.model.as_deref())
@@ -188,6 +210,15 @@ impl Engine {
         };
         visit.routing.provider = Some(target.provider.label.clone());
         let named = model.or(asked_for.as_deref());
+        let workspace = errand.caller.workspace.id.uuid();
+        let learnt = match target.provider.row.inference_profiles {
+            None => None,
+            Some(_) => {
+                let deadline = visit.routing.deadline;
+                beside(client, visit, Box::pin(self.with_foundation(target, named, workspace, deadline))).await?
+            }
+        };
+        let target = learnt.as_deref().unwrap_or(target);
         visit.turn_to(target, named);
         let read = ReadBody { text: body, fields };
         let turn = Turn::for_target(target, &errand.caller.workspace);
@@ -200,27 +231,31 @@ impl Engine {
         let row = &target.provider.row;
         let family = errand.endpoint.family();
         let is_native = errand.endpoint.native_route().is_some();
-        let written = match row.native_path(family) {
-            Some(_) if !is_native => None,
-            _ => {
-                let request_id = visit.id().to_owned();
-                let asked = TranslationInputs {
-                    endpoint: errand.endpoint,
-                    target,
-                    body: &edited,
-                    model: named,
-                    user: fields.text("user"),
-                    is_strict: errand.is_strict && leaf.is_strict,
-                    capabilities: self.admitter.capabilities(target, named),
-                    anthropic_version: errand.meant.anthropic_version(target),
-                    request_id: &request_id,
-                    deadline: visit.routing.deadline,
-                };
-                let translating = Box::pin(self.translate(&asked, errand.caller.workspace.id.uuid()));
-                beside(client, visit, translating).await?.map_err(refused)?
-            }
-        };
-        let translated = written.as_ref().map(|written| &written.0);
+        let is_kept = kept.as_ref().is_some_and(|kept| kept.is_for(&visit.routing.option, target, named, body));
+        if !is_kept {
+            // What was written for another is given back first.
+            *kept = None;
+        }
+        if !is_kept && (is_native || row.native_path(family).is_none()) {
+            let request_id = visit.id().to_owned();
+            let asked = TranslationInputs {
+                endpoint: errand.endpoint,
+                target,
+                body: &edited,
+                model: named,
+                user: fields.text("user"),
+                is_strict: errand.is_strict && leaf.is_strict,
+                capabilities: self.admitter.capabilities(target, named),
+                anthropic_version: errand.meant.anthropic_version(target),
+                request_id: &request_id,
+                deadline: visit.routing.deadline,
+            };
+            let translating = Box::pin(self.translate(&asked, workspace));
+            let written = beside(client, visit, translating).await?.map_err(refused)?;
+            let option = &visit.routing.option;
+            *kept = written.map(|written| Box::new(KeptTranslation::new(written, option, target, named, body)));
+        }
+        let translated = kept.as_deref().map(KeptTranslation::call);
         match translated {
             Some(translated) => visit.drops(&translated.dropped),
             None if family == Family::Chat && !row.repairs.is_empty() => {
@@ -285,6 +320,7 @@ impl Engine {
             asked,
             turn: turn.as_ref(),
             guarded,
+            room: AnswerRoom { memory: &self.body_limits.memory, workspace: errand.caller.workspace.id.uuid() },
         };
         visit.leaves().map_err(refused)?;
         let mut called = self.calls.call_or_redial(client, visit, call, permit).await;

@@ -3,7 +3,8 @@
 use super::fair_turn::Turn;
 use super::translate::TranslatedCall;
 use crate::answer::{
-    self, AnswerFailure, AnswerSource, Ended, GuardedCall, HeldStart, Steps, StreamFrames, WireDialect, beside,
+    self, AnswerFailure, AnswerRoom, AnswerSource, Ended, GuardedCall, HeldStart, Steps, StreamFrames, WireDialect,
+    beside,
 };
 use crate::cache::Keeper;
 use crate::catalog::secrets::Secrets;
@@ -88,6 +89,8 @@ pub(super) struct Call<'c> {
     pub turn: Option<&'c Turn<'c>>,
     /// What hooks said of the request, and which its answer must pass.
     pub guarded: Option<&'c Arc<GuardedCall>>,
+    /// Where what is gathered of its answer counts.
+    pub room: AnswerRoom<'c>,
 }
 
 /// Why there is no answer.
@@ -211,7 +214,7 @@ impl ProviderCalls {
             AnswerSource::new(upstream, call.wire, call.translated.is_some_and(|translated| translated.is_stream));
         let mut steps = self.response_steps(call);
         let held = {
-            let holding = pin!(answer::hold(&mut source, target, call.wire, &mut steps, limit));
+            let holding = pin!(answer::hold(&mut source, target, call.wire, &mut steps, limit, call.room));
             match call.deadline {
                 None => holding.await,
                 Some(deadline) => with_deadline(deadline, holding).await.unwrap_or_else(|_| Err(out_of_time())),

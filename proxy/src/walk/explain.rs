@@ -7,7 +7,10 @@
 mod asker;
 mod guardrails;
 mod limits;
+mod prompt;
+mod settings;
 pub mod survey;
+mod translation;
 mod warnings;
 
 pub use asker::ExplainCaller;
@@ -19,11 +22,11 @@ use crate::identity::metadata::add_user;
 use crate::net::downstream::Downstream;
 use crate::refusal::Refusal;
 use crate::request::body::Fields;
-use crate::request::classify::{Route, classify};
+use crate::request::classify::{Endpoint, Route, classify};
 use crate::request::headers::GatewayHeaders;
 use crate::request::receive::{NotReceived, receive};
 use crate::routing::RequestFacts;
-use crate::routing::plan::{Hedging, Leaf};
+use crate::routing::plan::Leaf;
 use crate::visit::Visit;
 use crate::walk::native_call::NativeCall;
 use crate::walk::relayed_place::explained_place;
@@ -36,11 +39,12 @@ use http::{HeaderMap, HeaderName, HeaderValue, Method, Uri};
 use limits::{ExplainedRequest, ExplainedTarget};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
-use shared::config::Jitter;
+use settings::{millis, settings};
 use shared::providers::{Family, NotOffered};
 use shared::routes::{self, Lookup};
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Instant, SystemTime, UNIX_EPOCH};
 use survey::{Stop, SurveyInputs, survey};
+use translation::{TrialBudget, TrialRequest};
 use uuid::Uuid;
 
 /// A question about the past is not longer, and no more than this is read for somebody who may not ask another. It is less
@@ -81,10 +85,14 @@ struct Hypothesis {
     route: ExplainedLane,
     headers: HeaderMap,
     body: Vec<u8>,
+    /// The question came with one.
+    has_body: bool,
+    /// Of a call that runs a stored prompt: which one.
+    prompt: Option<String>,
 }
 
 enum ExplainedLane {
-    Engine(crate::request::classify::Endpoint),
+    Engine(Endpoint),
     /// What the provider would be asked for.
     Relay(String),
 }
@@ -117,8 +125,11 @@ impl Engine {
             &self.snapshot,
         )?;
         let caller = &caller;
-        let hypothesis = hypothesis(question)?;
+        let mut hypothesis = hypothesis(question)?;
+        let run = self.render_hypothesis(&mut hypothesis, caller).await?;
+        let hypothesis = hypothesis;
         let headers = GatewayHeaders::from_headers(&hypothesis.headers, &self.aliases)?;
+        let headers = headers.or_provider(run.as_ref().map(|run| &run.provider));
         let found = self.planner.find(&headers, caller)?;
         let nothing = Fields::default();
         let fields = match hypothesis.route {
@@ -136,15 +147,17 @@ impl Engine {
             unix_seconds: SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs()),
         };
         let stops = survey(&found.plan, &view);
-        let plan: Vec<Value> = stops
-            .iter()
-            .map(|stop| {
-                let leaf = found.plan.leaf(stop.at);
-                let mut told = told(stop, &found, view.now);
-                told["target"] = self.would_be(leaf, &headers, caller, &fields, &hypothesis);
-                told
-            })
-            .collect();
+        let mut budget = TrialBudget::default();
+        let mut plan = Vec::with_capacity(stops.len());
+        for stop in &stops {
+            let leaf = found.plan.leaf(stop.at);
+            let mut told = told(stop, &found, view.now);
+            told["target"] = match &leaf.prompt_id {
+                None => self.would_be(leaf, &headers, caller, &fields, &hypothesis, &mut budget),
+                Some(reference) => self.would_be_prompted(leaf, reference, caller, &hypothesis, &mut budget).await,
+            };
+            plan.push(told);
+        }
         let (lane, family) = match &hypothesis.route {
             ExplainedLane::Engine(endpoint) => ("engine", Some(endpoint.family())),
             ExplainedLane::Relay(path) => {
@@ -180,6 +193,7 @@ impl Engine {
             "lane": lane,
             "metadata": metadata,
             "config": config(&found),
+            "prompt": run.as_ref().map(prompt::told),
             "plan": plan,
             "limits": limits,
             "guardrails": self.told_guardrails(&stops, &found, caller),
@@ -195,6 +209,7 @@ impl Engine {
         caller: &Principal,
         fields: &Fields<'_>,
         hypothesis: &Hypothesis,
+        budget: &mut TrialBudget,
     ) -> Value {
         let asked = model(leaf, fields);
         let resolved = match self.router.resolver(Utc::now()).resolve(leaf, headers, caller, asked.as_deref()) {
@@ -251,15 +266,33 @@ impl Engine {
             Ok(moved) => moved,
             Err(refusal) => return refused(&refusal),
         };
+        let tried = match &hypothesis.route {
+            ExplainedLane::Engine(endpoint) if hypothesis.has_body => {
+                let asked = TrialRequest {
+                    endpoint: *endpoint,
+                    leaf,
+                    target: &resolved.target,
+                    headers,
+                    body: &hypothesis.body,
+                    fields,
+                    model: resolved.model.as_deref().or(asked.as_deref()),
+                    renamed: resolved.model.as_deref(),
+                    workspace: caller.workspace.id.uuid(),
+                };
+                self.try_out(&asked, budget)
+            }
+            _ => None,
+        };
         let origin = &moved.as_ref().unwrap_or(&resolved.target).origin;
         json!({
             "provider": name,
             "url": format!("{}://{}{}{path}", origin.scheme().text(), origin.authority(), origin.base_path()),
             "model": resolved.model.or(asked),
             "translated_to": translated_to,
+            "dropped_params": tried.as_ref().and_then(|tried| tried.as_ref().ok()),
             "request_timeout": millis(Some(resolved.target.timeout)),
             "stream_idle_timeout": millis(Some(resolved.target.stream_idle)),
-            "refusal": null,
+            "refusal": tried.as_ref().and_then(|tried| tried.as_ref().err()).map(why),
         })
     }
 }
@@ -292,8 +325,13 @@ fn hypothesis(question: Question) -> Result<Hypothesis, Refusal> {
     let uri: Uri = path.parse().map_err(|_| Refusal::invalid_json("`path` is no path"))?;
     let method =
         Method::from_bytes(question.method.as_bytes()).map_err(|_| Refusal::invalid_json("`method` is none"))?;
+    let mut prompt = None;
     let route = match classify(&method, uri.path()) {
         Route::Engine(endpoint) => ExplainedLane::Engine(endpoint),
+        Route::Prompt(reference) => {
+            prompt = Some(reference);
+            ExplainedLane::Engine(Endpoint::of(Family::Chat))
+        }
         Route::Relay(path) => ExplainedLane::Relay(path.into_owned()),
         _ => return Err(Refusal::invalid_json("`path` is not one that goes to a provider: begin it with /v1/")),
     };
@@ -307,6 +345,7 @@ fn hypothesis(question: Question) -> Result<Hypothesis, Refusal> {
             HeaderValue::try_from(text).map_err(|_| wrong())?,
         );
     }
+    let has_body = !question.body.is_null();
     let body = match question.body {
         Value::Null => b"{}".to_vec(),
         Value::String(text) => text.into_bytes(),
@@ -316,7 +355,7 @@ fn hypothesis(question: Question) -> Result<Hypothesis, Refusal> {
         Some(native) => native.complete(&Bytes::from(body))?.to_vec(),
         None => body,
     };
-    Ok(Hypothesis { method, uri, route, headers, body })
+    Ok(Hypothesis { method, uri, route, headers, body, has_body, prompt })
 }
 
 fn config(found: &ChosenPlan) -> Value {
@@ -340,44 +379,15 @@ fn told(stop: &Stop, found: &ChosenPlan, now: Instant) -> Value {
     })
 }
 
-fn settings(leaf: &Leaf, now: Instant) -> Value {
-    let retry = leaf.retry.as_ref().map(|retry| {
-        json!({
-            "attempts": retry.attempts,
-            "on_status_codes": retry.on_status_codes,
-            "use_retry_after_header": retry.use_retry_after_header,
-            "jitter": if retry.jitter == Jitter::Full { "full" } else { "none" },
-            "budget_percent": retry.budget_percent,
-        })
-    });
-    let hedge = leaf.hedge.as_ref().map(|hedge| match hedge {
-        Hedging::After(delay) => json!({ "after_ms": millis(Some(*delay)) }),
-        Hedging::Percentile(percent, _) => json!({ "percentile": percent, "now_ms": millis(hedge.delay()) }),
-    });
-    json!({
-        "request_timeout": millis(leaf.request_timeout),
-        "total_timeout": millis(leaf.total_timeout),
-        "stream_idle_timeout": millis(leaf.stream_idle),
-        "stream_heartbeat": millis(leaf.heartbeat),
-        "retry": retry,
-        "hedge": hedge,
-        "circuit": leaf.breaker.as_ref().map(|breaker| if breaker.is_open(now) { "open" } else { "closed" }),
-        "custom_host": leaf.custom_host,
-        "forward_headers": leaf.forward_headers,
-        "override_params": leaf.edits.overridden(),
-        "default_params": leaf.edits.defaulted(),
-        "drop_params": leaf.edits.dropped(),
-    })
-}
-
 fn refused(refusal: &Refusal) -> Value {
-    let why = json!({ "status": refusal.status, "code": refusal.code.as_str(), "message": refusal.message });
     json!({
-        "provider": null, "url": null, "model": null, "translated_to": null, "request_timeout": null,
-        "stream_idle_timeout": null, "refusal": why,
+        "provider": null, "url": null, "model": null, "translated_to": null, "dropped_params": null,
+        "request_timeout": null, "stream_idle_timeout": null, "refusal": why(refusal),
     })
 }
 
-fn millis(duration: Option<Duration>) -> Option<u64> {
-    duration.map(|duration| u64::try_from(duration.as_millis()).unwrap_or(u64::MAX))
+fn why(refusal: &Refusal) -> Value {
+    json!({
+        "status": refusal.status, "code": refusal.code.as_str(), "message": refusal.message, "param": refusal.param,
+    })
 }

@@ -5,42 +5,45 @@
 use super::admit::ReadBody;
 use super::call::{HeldAnswer, refused};
 use super::guards::GuardSet;
-use super::translate::{LARGEST, memory_to_translate};
+use super::translate::{KeptTranslation, LARGEST, memory_to_translate};
 use super::{Engine, EngineRequest};
-use crate::answer::{AnswerSource, Ended, GuardedCall, HeldStart, HeldStream, Steps, StoredAnswer, WireDialect};
-use crate::answer::{soft_denial, with_results};
+use crate::answer::{
+    AnswerSource, Answered, AsyncHooks, Ended, GuardedCall, HeldStart, HeldStream, Steps, StoredAnswer, StreamFrames,
+    WireDialect, soft_denial, with_results,
+};
 use crate::conversation::WireFormat;
 use crate::guardrails::{
-    CompiledHook, GuardInputs, GuardMeters, SideResult, repeated_key, request_type, run_side, shape,
+    CompiledHook, GuardInputs, GuardMeters, RemoteSide, SideJob, SideResult, has_remote, parse_unique, request_type,
+    run_side, shape,
 };
 use crate::net::downstream::Downstream;
 use crate::refusal::Refusal;
 use crate::request::body::Fields;
-use crate::request::receive::MemoryShare;
+use crate::request::classify::Endpoint;
+use crate::request::receive::OwnedShare;
 use crate::request::sse::Splitter;
-use crate::routing::plan::Leaf;
+use crate::routing::plan::{Leaf, ProviderSource};
+use crate::runtime::heavy::{SMALL, heavy};
 use crate::visit::Visit;
 use bytes::Bytes;
-use http::{HeaderMap, HeaderValue, Method, header};
+use http::{HeaderMap, HeaderName, HeaderValue, Method, header};
 use pingora_http::ResponseHeader;
 use serde_json::{Map, Value};
+use shared::guardrails::remote::may_forward;
 use shared::guardrails::{Hook, Shape};
 use shared::providers::Family;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Larger bodies are judged off the threads that carry requests.
-const SMALL: usize = 32 << 10;
-
 /// What the hooks of a request said at one target, for when it is tried again.
-pub(super) struct GuardedTarget<'m> {
+pub(super) struct GuardedTarget {
     /// Which part of the config it is.
     option: HeaderValue,
     call: Arc<GuardedCall>,
     /// What is sent in place of the client's own.
     body: Option<Bytes>,
     /// The request stays in memory as a tree, for the hooks of its answer.
-    _share: MemoryShare<'m>,
+    _share: OwnedShare,
 }
 
 impl Engine {
@@ -55,33 +58,32 @@ impl Engine {
         read: ReadBody<'_>,
         body: &Bytes,
         set: GuardSet,
-        known: &mut Option<Box<GuardedTarget<'e>>>,
+        known: &mut Option<Box<GuardedTarget>>,
+        kept: &mut Option<Box<KeptTranslation<'e>>>,
     ) -> Result<HeldAnswer, Ended> {
-        if errand.frames().is_some() {
-            return Err(refused(Refusal::unguarded_route()));
-        }
         if known.as_ref().is_none_or(|known| known.option != visit.routing.option) {
             // That of another target is given back first.
             *known = None;
             let is_strict = errand.is_strict && leaf.is_strict;
-            let guarded =
-                self.guard_in(client.head().headers.clone(), visit, errand, read.fields, body, set, is_strict);
+            let remote = self.remote_side(&set, errand, leaf, visit, &client.head().headers);
+            let headers = client.head().headers.clone();
+            let guarded = self.guard_in(headers, visit, errand, read.fields, body, set, remote, is_strict);
             *known = Some(Box::new(guarded.await.map_err(refused)?));
         }
         let Some(GuardedTarget { call, body: changed, .. }) = known.as_deref() else {
             return Err(refused(Refusal::internal()));
         };
-        visit.checked(Some(call.logged(None)));
-        if let Some(denied) = denied(call, read.fields.is_true("stream")) {
+        visit.checked(Some(call.log(None, Answered::Nothing)));
+        if let Some(denied) = denied(call, read.fields.is_true("stream"), errand.frames()) {
             return denied;
         }
         // Answers of other routes are nobody's to look into, and may be large.
         let along = Some(call).filter(|call| call.shape != Shape::Other);
         match changed {
-            None => self.try_target(client, visit, errand, leaf, body, read.fields, along).await,
+            None => self.try_target(client, visit, errand, leaf, body, read.fields, along, kept).await,
             Some(changed) => {
                 let fields = Fields::parse_object(changed).map_err(refused)?;
-                self.try_target(client, visit, errand, leaf, changed, &fields, along).await
+                self.try_target(client, visit, errand, leaf, changed, &fields, along, kept).await
             }
         }
     }
@@ -95,47 +97,67 @@ impl Engine {
         fields: &Fields<'_>,
         body: &Bytes,
         set: GuardSet,
+        remote: Option<Arc<RemoteSide>>,
         is_strict: bool,
-    ) -> Result<GuardedTarget<'_>, Refusal> {
+    ) -> Result<GuardedTarget, Refusal> {
         if body.len() > LARGEST {
             return Err(Refusal::body_too_large(LARGEST));
         }
-        let mut share = MemoryShare::none(&self.body_limits.memory, errand.caller.workspace.id.uuid());
-        share.grow(memory_to_translate(body))?;
-        let family = errand.endpoint.family();
-        let kind = request_type(Some(family), &Method::POST, fields.is_true("stream"));
-        let hooks = set.input;
+        let (memory, workspace) = (self.body_limits.memory.clone(), errand.caller.workspace.id.uuid());
+        let mut share = OwnedShare::none(memory.clone(), workspace);
+        let weight = memory_to_translate(body);
+        share.grow(weight)?;
+        let endpoint = errand.endpoint;
+        let shape = shape(endpoint.family(), endpoint.native_route());
+        let kind = request_type(Some((endpoint.family(), "")), &Method::POST, fields.is_true("stream"));
+        let (later_input, hooks): (Vec<_>, Vec<_>) = set.input.into_iter().partition(|hook| hook.actions.is_async);
+        let (later_output, output): (Vec<_>, Vec<_>) = match shape {
+            // Nothing is said in a text that a check could look at.
+            Shape::Other | Shape::Embeddings => Default::default(),
+            _ => set.output.into_iter().partition(|hook| hook.actions.is_async),
+        };
+        let later = AsyncHooks {
+            headers: if later_input.is_empty() { HeaderMap::new() } else { headers.clone() },
+            input: later_input,
+            output: later_output,
+            weight,
+        };
         let job = InputJob {
             hooks: hooks.clone(),
-            shape: shape(family),
+            shape,
             kind,
             body: body.clone(),
             metadata: errand.metadata.clone(),
             headers,
             meters: self.metrics.guardrails.clone(),
         };
-        let judged = match body.len() > SMALL {
-            false => job.run(),
-            true => tokio::task::spawn_blocking(|| job.run()).await.map_err(|_| Refusal::internal())?,
+        let (judged, share) = match (remote.clone().filter(|_| has_remote(&hooks)), body.len() > SMALL) {
+            // Boxed, as all that is rare: its state would be part of every request's.
+            (Some(remote), _) => Box::pin(job.run_remote(remote, share)).await?,
+            (None, false) => (job.run(), share),
+            // What it takes stays counted until it is done, also when the client has left.
+            (None, true) => heavy(move || (job.run(), share)).await.ok_or_else(Refusal::internal)?,
         };
         let (mut input, request) = judged?;
         let denying = input.denied_by.and_then(|place| hooks.get(place).cloned());
         // Not kept as a tree too.
         let changed = input.transformed.take().map(|json| Bytes::from(json.to_string()));
-        let shape = shape(family);
         let call = GuardedCall {
-            // Nothing is said in a text that a check could look at.
-            output: if matches!(shape, Shape::Other | Shape::Embeddings) { Vec::new() } else { set.output },
+            output,
             input,
             request,
+            remote,
             shape,
             request_type: kind,
             metadata: errand.metadata.clone(),
             is_strict,
-            format: client_format(family),
+            format: client_format(endpoint),
             request_id: visit.id().to_owned(),
             meters: self.metrics.guardrails.clone(),
             denying,
+            later,
+            memory,
+            workspace,
         };
         let option = visit.routing.option.clone();
         Ok(GuardedTarget { option, call: Arc::new(call), body: changed, _share: share })
@@ -154,11 +176,8 @@ struct InputJob {
 }
 
 impl InputJob {
-    fn run(self) -> Result<(SideResult, Value), Refusal> {
-        if let Some(repeated) = repeated_key(&self.body) {
-            return Err(Refusal::invalid_json(repeated));
-        }
-        let request: Value = serde_json::from_slice(&self.body).map_err(Refusal::invalid_json)?;
+    fn run(self) -> Result<(SideResult, Arc<Value>), Refusal> {
+        let request = parse_unique(&self.body).map_err(Refusal::invalid_json)?;
         let inputs = GuardInputs {
             hook: Hook::BeforeRequest,
             shape: self.shape,
@@ -169,12 +188,80 @@ impl InputJob {
             text: None,
         };
         let side = run_side(&self.hooks, inputs, &request, &self.meters);
-        Ok((side, request))
+        Ok((side, Arc::new(request)))
+    }
+
+    /// The same where others must be asked: no thread waits for them.
+    async fn run_remote(
+        self,
+        remote: Arc<RemoteSide>,
+        share: OwnedShare,
+    ) -> Result<(Result<(SideResult, Arc<Value>), Refusal>, OwnedShare), Refusal> {
+        let size = self.body.len();
+        let parse = move || (parse_unique(&self.body).map_err(Refusal::invalid_json), self, share);
+        let (parsed, job, share) = match size > SMALL {
+            false => parse(),
+            true => heavy(parse).await.ok_or_else(Refusal::internal)?,
+        };
+        let request = match parsed {
+            Ok(request) => Arc::new(request),
+            Err(refusal) => return Ok((Err(refusal), share)),
+        };
+        let side = SideJob {
+            hooks: job.hooks,
+            hook: Hook::BeforeRequest,
+            shape: job.shape,
+            request_type: job.kind,
+            request: request.clone(),
+            body: request.clone(),
+            metadata: Arc::new(job.metadata),
+            headers: Arc::new(job.headers),
+            text: None,
+            status: None,
+            size,
+            meters: job.meters,
+        };
+        let side = side.run(remote).await.ok_or_else(Refusal::internal)?;
+        Ok((Ok((side, request)), share))
+    }
+}
+
+impl Engine {
+    /// Who asks others for a request; none where nobody must be asked, which is all that most pay.
+    fn remote_side(
+        &self,
+        set: &GuardSet,
+        errand: &EngineRequest,
+        leaf: &Leaf,
+        visit: &mut Visit,
+        headers: &HeaderMap,
+    ) -> Option<Arc<RemoteSide>> {
+        if !has_remote(&set.input) && !has_remote(&set.output) {
+            return None;
+        }
+        let provider = match &leaf.source {
+            ProviderSource::Named(name) | ProviderSource::Stored(name) => name.clone(),
+            ProviderSource::Request => String::new(),
+        };
+        let is_ours = |name: &HeaderName| {
+            let suffix = self.aliases.suffix(name.as_str());
+            suffix.is_some_and(|(suffix, _)| !matches!(suffix, "trace-id" | "span-id"))
+        };
+        // Not one that nobody may get: they would be kept as long as the answer takes.
+        let headers = headers.iter().filter(|(name, _)| may_forward(name) && !is_ours(name));
+        Some(Arc::new(RemoteSide {
+            asker: self.router.guards.asker.clone()?,
+            organisation: errand.caller.workspace.organisation_id,
+            workspace: errand.caller.workspace.id,
+            provider,
+            trace_id: visit.request.trace_id().to_str().unwrap_or_default().to_owned(),
+            headers: headers.map(|(name, value)| (name.clone(), value.clone())).collect(),
+        }))
     }
 }
 
 /// What the client gets in place of an answer, if a hook of the request denies it.
-fn denied(call: &GuardedCall, is_stream: bool) -> Option<Result<HeldAnswer, Ended>> {
+fn denied(call: &GuardedCall, is_stream: bool, frames: Option<StreamFrames>) -> Option<Result<HeldAnswer, Ended>> {
     let hook = call.denying.as_ref()?;
     call.meters.denies("input");
     let message = hook.actions.message.clone();
@@ -197,17 +284,24 @@ fn denied(call: &GuardedCall, is_stream: bool) -> Option<Result<HeldAnswer, Ende
             HeldStart::Plain(body)
         }
     };
+    let mut steps = Steps::default();
+    if let Some(frames) = frames {
+        steps.frame_as(frames);
+    }
+    steps.begin(&head, is_stream);
     let source = AnswerSource::from(StoredAnswer::new(head, []));
     let (steps, waited) = (Steps::default(), Duration::ZERO);
     Some(Ok(HeldAnswer { source, held, steps, waited, permit: None, keeper: None, is_hit: false }))
 }
 
-fn client_format(family: Family) -> WireFormat {
-    match family {
-        Family::Complete => WireFormat::Completions,
-        Family::Messages => WireFormat::Messages,
-        Family::Responses => WireFormat::Responses,
-        _ => WireFormat::Chat,
+fn client_format(endpoint: Endpoint) -> WireFormat {
+    match (endpoint.native_route(), endpoint.family()) {
+        (Some(route), _) if route.is_google() => WireFormat::Gemini,
+        (Some(_), _) => WireFormat::Converse,
+        (None, Family::Complete) => WireFormat::Completions,
+        (None, Family::Messages) => WireFormat::Messages,
+        (None, Family::Responses) => WireFormat::Responses,
+        (None, _) => WireFormat::Chat,
     }
 }
 

@@ -2,13 +2,18 @@
 //! workspace. Saved ones are asked of a directory, and made ready once for each version.
 
 mod directory;
+mod remote_calls;
+
+pub use remote_calls::RemoteCalls;
 
 use crate::guardrails::{
-    CompiledHook, GuardInputs, GuardMeters, GuardPlan, HookKind, HookRef, HookSide, request_type, run_side,
+    CompiledHook, GuardInputs, GuardMeters, GuardPlan, HookKind, HookRef, HookSide, RemoteAsker, request_type, run_side,
 };
 use crate::identity::identify::Principal;
+use crate::journal::HookLog;
 use crate::refusal::Refusal;
 use crate::routing::plan::Leaf;
+use crate::visit::Visit;
 use arc_swap::ArcSwap;
 use http::{HeaderMap, Method};
 use serde_json::{Map, Value, json};
@@ -27,6 +32,8 @@ pub struct Guards {
     pub meters: Arc<GuardMeters>,
     /// `GUARDRAILS_ENABLED`. Switched off, none runs.
     pub is_enabled: bool,
+    /// Who asks others; without it checks that others answer are errors.
+    pub asker: Option<Arc<dyn RemoteAsker>>,
     /// Saved guardrails by their versions, as they are named without more said about them.
     ready: ArcSwap<HashMap<(Uuid, bool), Arc<CompiledHook>>>,
 }
@@ -75,18 +82,40 @@ pub struct GuardSet {
     pub output: Vec<Arc<CompiledHook>>,
 }
 
+impl GuardSet {
+    fn is_empty(&self) -> bool {
+        self.input.is_empty() && self.output.is_empty()
+    }
+}
+
 impl Guards {
     pub fn new(directory: Arc<dyn GuardrailDirectory>, meters: Arc<GuardMeters>, is_enabled: bool) -> Self {
-        Self { directory, meters, is_enabled, ready: ArcSwap::default() }
+        Self { directory, meters, is_enabled, asker: None, ready: ArcSwap::default() }
     }
 
-    /// `None` where there are none, which is all that a request without guardrails pays.
-    pub fn for_leaf(&self, leaf: &Leaf, caller: &Principal) -> Option<GuardSet> {
+    #[must_use]
+    pub fn with_asker(mut self, asker: Arc<dyn RemoteAsker>) -> Self {
+        self.asker = Some(asker);
+        self
+    }
+
+    /// What runs on requests of this caller whatever their config says: asked once for each request. `None` where nothing does,
+    /// which is all that a request without guardrails pays.
+    pub fn defaults(&self, caller: &Principal) -> Option<GuardSet> {
         if !self.is_enabled {
             return None;
         }
-        let defaults = self.directory.defaults(caller);
-        if leaf.guards.is_none() && defaults.is_none() {
+        let DefaultHooks { input, output } = self.directory.defaults(caller)?;
+        let ready = |list: &[SavedGuardrail]| {
+            list.iter().map(|saved| self.ready(saved, HookKind::Guardrail)).collect::<Vec<_>>()
+        };
+        let set = GuardSet { input: ready(&input), output: ready(&output) };
+        (!set.is_empty()).then_some(set)
+    }
+
+    /// The hooks of a request at a target, with those that run by default behind the config's own.
+    pub fn for_leaf(&self, leaf: &Leaf, caller: &Principal, defaults: Option<&GuardSet>) -> Option<GuardSet> {
+        if !self.is_enabled || (leaf.guards.is_none() && defaults.is_none()) {
             return None;
         }
         let mut set = GuardSet::default();
@@ -94,11 +123,11 @@ impl Guards {
             set.input = self.of_config(plan, HookSide::Input, caller);
             set.output = self.of_config(plan, HookSide::Output, caller);
         }
-        if let Some(DefaultHooks { input, output }) = defaults {
-            set.input.extend(input.iter().map(|saved| self.ready(saved, HookKind::Guardrail)));
-            set.output.extend(output.iter().map(|saved| self.ready(saved, HookKind::Guardrail)));
+        if let Some(GuardSet { input, output }) = defaults {
+            set.input.extend_from_slice(input);
+            set.output.extend_from_slice(output);
         }
-        (!set.input.is_empty() || !set.output.is_empty()).then_some(set)
+        (!set.is_empty()).then_some(set)
     }
 
     /// Whether requests of this kind may be made at all, for routes whose bodies nobody looks into.
@@ -106,11 +135,17 @@ impl Guards {
         &self,
         leaf: &Leaf,
         caller: &Principal,
-        (family, method): (Option<Family>, &Method),
+        (family, method): (Option<(Family, &str)>, &Method),
         metadata: &Map<String, Value>,
+        visit: &mut Visit,
     ) -> Result<(), Refusal> {
-        let Some(set) = self.for_leaf(leaf, caller) else { return Ok(()) };
-        let hooks: Vec<_> = set.input.into_iter().filter(|hook| hook.judges_kinds()).collect();
+        let defaults = self.defaults(caller);
+        let Some(set) = self.for_leaf(leaf, caller, defaults.as_ref()) else { return Ok(()) };
+        let is_asked = |hook: &Arc<CompiledHook>| hook.judges_kinds() && !hook.actions.is_async;
+        let hooks: Vec<_> = set.input.into_iter().filter(is_asked).collect();
+        if hooks.is_empty() {
+            return Ok(());
+        }
         let inputs = GuardInputs {
             hook: Hook::BeforeRequest,
             shape: Shape::Other,
@@ -121,16 +156,12 @@ impl Guards {
             text: None,
         };
         let side = run_side(&hooks, inputs, &Value::Null, &self.meters);
+        let results = json!({ "before_request_hooks": side.logged(), "after_request_hooks": [] });
+        visit.checked(Some(HookLog { results: results.to_string(), late: None }));
         let Some(place) = side.denied_by else { return Ok(()) };
         self.meters.denies("input");
         let results = json!({ "before_request_hooks": side.told(), "after_request_hooks": [] });
         Err(Refusal::denied_by_guardrail(hooks[place].actions.message.clone(), results))
-    }
-
-    /// Whether a request has guardrails that look at texts, whatever its config says: then its body must be looked into.
-    pub fn has_defaults(&self, caller: &Principal) -> bool {
-        let some = |defaults: DefaultHooks| !defaults.input.is_empty() || !defaults.output.is_empty();
-        self.is_enabled && self.directory.defaults(caller).is_some_and(some)
     }
 
     fn of_config(&self, plan: &GuardPlan, side: HookSide, caller: &Principal) -> Vec<Arc<CompiledHook>> {

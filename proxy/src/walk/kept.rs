@@ -23,7 +23,7 @@ use crate::visit::Visit;
 use crate::walk::prepare::{ProviderHeaders, upstream_head};
 use bytes::Bytes;
 use chrono::Utc;
-use http::{HeaderValue, Method, header};
+use http::{HeaderName, HeaderValue, Method, header};
 use memory::{aside, memory_of_answer, memory_of_fields, memory_of_rows};
 use pingora_http::{RequestHeader, ResponseHeader};
 use serde_json::{Map, Value};
@@ -31,6 +31,11 @@ use shared::providers::{Family, Way};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+/// How a file is encrypted in a bucket of S3, as clients and S3 call it.
+const ENCRYPTION: [(&str, &str); 2] = [
+    ("amz_server_side_encryption", "x-amz-server-side-encryption"),
+    ("amz_server_side_encryption_aws_kms_key_id", "x-amz-server-side-encryption-aws-kms-key-id"),
+];
 /// Of what a batch wrote.
 const LONGEST_FILE: usize = 64 << 20;
 const MOST_QUESTIONS: usize = 4;
@@ -127,7 +132,8 @@ impl Engine {
         share.grow(needed.await?)?;
         let body = aside(fields.len(), move || read_fields(&fields)).await??;
         let headers = GatewayHeaders::from_headers(&head.headers, &self.aliases)?;
-        let model = headers.placement("provider_model").map(str::to_owned);
+        let said = |names: [&str; 2]| names.into_iter().find_map(|name| headers.placement(name)).map(str::to_owned);
+        let model = said(["provider_model", "aws_bedrock_model"]);
         let makes_job = verb == JobVerb::Create && *family != Family::Files;
         passage.model = {
             let models = named_models(&body, model.as_deref())?;
@@ -147,7 +153,7 @@ impl Engine {
             body,
             file,
             model,
-            file_name: headers.placement("provider_file_name").map(str::to_owned),
+            file_name: said(["provider_file_name", "aws_s3_object_key"]),
             request_id: visit.id().to_owned(),
             now: u64::try_from(Utc::now().timestamp()).unwrap_or(0),
             placed: target.placed.clone(),
@@ -227,6 +233,12 @@ impl Engine {
         request.remove(&header::CONTENT_TYPE);
         if let Some(kind) = call.content_type {
             request.put(header::CONTENT_TYPE, HeaderValue::try_from(kind).map_err(|_| Refusal::internal())?);
+        }
+        if of == Family::Files && request.method == Method::PUT {
+            for (field, name) in ENCRYPTION {
+                let value = headers.placement(field).and_then(|value| HeaderValue::try_from(value).ok());
+                value.into_iter().for_each(|value| request.put(HeaderName::from_static(name), value));
+            }
         }
         if call.is_glance {
             request.put(header::RANGE, HeaderValue::from_static("bytes=0-0"));

@@ -1,9 +1,11 @@
 //! An engine for tests, without Postgres and without Pingora: one key, one workspace, providers on loopback.
 
+use super::guards::RemoteCalls;
 use super::{Admitter, Authenticator, BodyLimits, Engine, Guards, NextStep, Planner, ProviderCalls, Recorder, Router};
 use crate::admission::{Switches, Tariff};
 use crate::answer::Steps;
 use crate::cache::Cache;
+use crate::catalog::inference_profiles::InferenceProfiles;
 use crate::catalog::providers::Providers;
 use crate::catalog::secrets::Secrets;
 use crate::identity::headers_to_metadata::HeadersToMetadata;
@@ -49,6 +51,7 @@ pub fn engine(journal: Option<&Path>, more_steps: fn(&mut Steps)) -> Engine {
     let snapshot = Arc::new(Snapshot::with_rows(vec![key()], vec![workspace()]));
     let sealer = Arc::new(Sealer::new(MasterKeys::load(&settings.sealing).unwrap()));
     let providers = Providers::load(None, &dialer).unwrap();
+    let asker = RemoteCalls::new(dialer.clone(), snapshot.clone(), sealer.clone());
     let sources = Sources::new(&settings.prices, &settings.log_store, providers.names(), Arc::new(Nowhere));
     let (trail, _) = trail::trail(metrics.unrecorded_tokens.clone());
     let aliases = Arc::<Aliases>::default();
@@ -88,7 +91,8 @@ pub fn engine(journal: Option<&Path>, more_steps: fn(&mut Steps)) -> Engine {
             dialer,
             sealer,
             aliases: aliases.clone(),
-            guards: Guards::new(snapshot.clone(), metrics.guardrails.clone(), true),
+            profiles: InferenceProfiles::default(),
+            guards: Guards::new(snapshot.clone(), metrics.guardrails.clone(), true).with_asker(Arc::new(asker)),
             first_byte: long,
             stream_idle: long,
             has_policies: true,

@@ -3,6 +3,7 @@
 use super::explain::ExplainCaller;
 use super::native_call::NativeCall;
 use super::prepare::ProviderHeaders;
+use super::prompt_call::PromptCall;
 use super::{Departure, KeptRequest, Passage};
 use crate::answer::StreamFrames;
 use crate::cache::CacheHeaders;
@@ -68,6 +69,8 @@ pub struct EngineRequest {
     pub(super) form: Option<Form>,
     /// At a vendor's own route, what its path says. In a box, as all that is rare.
     pub(super) native: Option<Box<NativeCall>>,
+    /// Of a call that runs a stored prompt.
+    pub(super) prompt: Option<Box<PromptCall>>,
 }
 
 impl EngineRequest {

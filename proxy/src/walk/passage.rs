@@ -153,7 +153,8 @@ impl Passage {
         }
         match unsigned {
             Some(credential) => {
-                Box::pin(relay_signature::put(signing, &credential, &self.target, head)).await?;
+                let body = self.body.to_sign();
+                Box::pin(relay_signature::put(signing, &credential, &self.target, head, body.as_deref())).await?;
                 self.signed = Some((credential, head.headers.get(header::AUTHORIZATION).cloned()));
                 Ok(())
             }
@@ -172,7 +173,10 @@ impl Passage {
     /// another target can take its place.
     pub async fn await_credential(&self, signing: &Signing, sent: &RequestHeader) -> Result<(), Refusal> {
         match prepare::computed(&self.target)? {
-            Some(credential) => Box::pin(relay_signature::ready(signing, &credential, &self.target, sent)).await,
+            Some(credential) => {
+                let body = self.body.to_sign();
+                Box::pin(relay_signature::ready(signing, &credential, &self.target, sent, body.as_deref())).await
+            }
             None => Ok(()),
         }
     }
@@ -240,9 +244,9 @@ impl Router {
         head: &RequestHeader,
         visit: &mut Visit,
     ) -> Result<Passage, Refusal> {
-        let family = Family::from_path(&head.method, &ask.path).map(|(family, _)| family);
+        let kind = (Family::from_path(&head.method, &ask.path), &head.method);
         // Without a config its plan is one leaf, which has the hooks that run by default.
-        self.guards.judge_kind(ask.plan.leaf(0), &ask.caller, (family, &head.method), &ask.metadata)?;
+        self.guards.judge_kind(ask.plan.leaf(0), &ask.caller, kind, &ask.metadata, visit)?;
         self.check_model(&ask, &target)?;
         let model = ask.model.insisting(None).map(|model| model.into_owned());
         let row = target.provider.row.clone();
@@ -309,8 +313,11 @@ impl Router {
         visit.routing.option = course.node().option.clone();
         let leaf = course.leaf();
         visit.routing.deadline = leaf.total_timeout.map(|total| visit.request.started + total);
-        let family = Family::from_path(&head.method, &ask.path).map(|(family, _)| family);
-        self.guards.judge_kind(leaf, &ask.caller, (family, &head.method), &ask.metadata)?;
+        if let Some(reference) = &leaf.prompt_id {
+            return Err(Refusal::misplaced_prompt(reference, "/v1/chat/completions or /v1/completions"));
+        }
+        let kind = (Family::from_path(&head.method, &ask.path), &head.method);
+        self.guards.judge_kind(leaf, &ask.caller, kind, &ask.metadata, visit)?;
         let insisted = leaf.edits.model().and_then(|json| serde_json::from_str::<String>(json).ok());
         let asked = ask.model.insisting(insisted);
         let resolved = self.resolver(Utc::now()).resolve(leaf, headers, &ask.caller, asked.as_deref())?;

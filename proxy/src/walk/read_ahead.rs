@@ -12,10 +12,12 @@ use crate::request::body::model_reader::ModelReader;
 use crate::request::headers::GatewayHeaders;
 use crate::request::multipart::{self, MAX_HELD};
 use crate::request::receive::NotReceived;
+use crate::routing::plan::ProviderSource;
 use crate::runtime::timeout::with_timeout;
+use crate::signing::AccountCredential;
 use crate::visit::Visit;
 use bytes::Bytes;
-use http::{HeaderMap, Version, header};
+use http::{HeaderMap, HeaderValue, Version, header};
 use pingora_http::RequestHeader;
 use std::pin::pin;
 
@@ -29,6 +31,8 @@ pub struct Departure {
     /// Known from the head alone.
     target: Option<Target>,
     need: BodyNeed,
+    /// It may have to be signed, and so it is read whole if it is short.
+    is_signed: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -64,7 +68,33 @@ impl Router {
         {
             (ask.model, need) = (AskedModel::Unknown(why.into()), BodyNeed::Nothing);
         }
-        Departure { ask, target, need }
+        let is_signed = has_body(head) && !is_event_stream(headers) && self.may_sign(&ask, target.as_ref(), headers);
+        Departure { ask, target, need, is_signed }
+    }
+
+    /// Whether a target may want its body signed, as far as that is said before the body is read.
+    fn may_sign(&self, ask: &RelayAsk, target: Option<&Target>, headers: &GatewayHeaders<'_>) -> bool {
+        let stored = |slug: &str| {
+            let provider = self.snapshot.provider(ask.caller.workspace.id, slug)?;
+            self.snapshot.integration(&provider.integration_id)
+        };
+        let of_stored =
+            |slug: &str| stored(slug).is_some_and(|account| AccountCredential::signs_bodies(&account.ai_provider_id));
+        let named = |name: &str| match name.strip_prefix('@') {
+            Some(slug) => of_stored(slug),
+            None => AccountCredential::signs_bodies(name),
+        };
+        if let Some(target) = target {
+            return AccountCredential::signs_bodies(&target.provider.name);
+        }
+        ask.plan.leaves().any(|leaf| match &leaf.source {
+            ProviderSource::Named(name) => AccountCredential::signs_bodies(name),
+            ProviderSource::Stored(slug) => of_stored(slug),
+            ProviderSource::Request => match header_text(headers.virtual_key) {
+                Some(slug) => of_stored(slug.trim_start_matches('@')),
+                None => header_text(headers.provider).is_some_and(named),
+            },
+        })
     }
 
     fn need(&self, ask: &RelayAsk, target: Option<&Target>, headers: &GatewayHeaders<'_>) -> BodyNeed {
@@ -88,18 +118,23 @@ impl Engine {
         visit: &mut Visit,
         departure: Departure,
     ) -> Result<Passage, NotReceived> {
-        let Departure { mut ask, target, need } = departure;
+        let Departure { mut ask, target, need, is_signed } = departure;
         let mut body = RelayedBody::default();
         let waits = client.head().headers.contains_key(header::EXPECT);
-        if need == BodyNeed::Model || (need == BodyNeed::Glance && !waits) {
+        if need == BodyNeed::Model || is_signed || (need == BodyNeed::Glance && !waits) {
             if waits {
                 client.write_continue().await?;
                 body.is_permitted = true;
             }
-            let reading = with_timeout(self.body_limits.timeout, pin!(read_ahead(client, need))).await;
+            let reading = with_timeout(self.body_limits.timeout, pin!(read_ahead(client, need, is_signed))).await;
             let ahead = reading.map_err(|_| Refusal::body_timeout())??;
             let is_json = client.head().headers.get(header::CONTENT_TYPE).is_none_or(|value| is_json(value.as_bytes()));
-            ask.model = ahead.model(need, is_json);
+            if need != BodyNeed::Nothing {
+                ask.model = ahead.model(need, is_json);
+            }
+            if is_signed && ahead.is_whole && ahead.length <= MOST {
+                body.whole = Some(Bytes::from(ahead.pieces.concat()));
+            }
             if ahead.length > MOST {
                 body.ahead = ahead.pieces;
             }
@@ -117,7 +152,7 @@ impl Engine {
     }
 }
 
-async fn read_ahead(client: &mut impl Downstream, need: BodyNeed) -> Result<Ahead, ClientGone> {
+async fn read_ahead(client: &mut impl Downstream, need: BodyNeed, is_signed: bool) -> Result<Ahead, ClientGone> {
     let mut ahead = Ahead { reader: ModelReader::default(), pieces: Vec::new(), length: 0, is_whole: false };
     loop {
         let Some(piece) = client.read_body().await? else {
@@ -127,8 +162,10 @@ async fn read_ahead(client: &mut impl Downstream, need: BodyNeed) -> Result<Ahea
         ahead.reader.push(&piece);
         ahead.length += piece.len();
         ahead.pieces.push(piece);
-        let is_enough = ahead.reader.found().is_some() || ahead.reader.is_over() || ahead.length >= MOST;
-        if need == BodyNeed::Glance || is_enough {
+        let is_known = need != BodyNeed::Model || ahead.reader.found().is_some() || ahead.reader.is_over();
+        // One byte more than Pingora keeps tells that it is too long to be signed.
+        let is_enough = if is_signed { ahead.length > MOST } else { is_known || ahead.length >= MOST };
+        if is_enough {
             return Ok(ahead);
         }
     }
@@ -162,6 +199,15 @@ impl Ahead {
         first.is_some_and(|byte| matches!(byte, b'{' | b'[' | b'"' | b'-' | b'0'..=b'9' | b't' | b'f' | b'n'))
             && bytes.next() != Some(0)
     }
+}
+
+/// Of which the client may send no more before it is answered.
+fn is_event_stream(headers: &GatewayHeaders<'_>) -> bool {
+    headers.content_type.is_some_and(|kind| kind.as_bytes().starts_with(b"application/vnd.amazon.eventstream"))
+}
+
+fn header_text(value: Option<&HeaderValue>) -> Option<&str> {
+    value.and_then(|value| value.to_str().ok()).map(str::trim)
 }
 
 fn has_body(head: &RequestHeader) -> bool {

@@ -1,5 +1,5 @@
-//! Computed credentials on the relay lane. Its bodies pass unread, so that what signs them together with the head can be
-//! asked without a body alone; tokens do not mind.
+//! Computed credentials on the relay lane. Its bodies pass unread, but for short ones to who signs them together with the
+//! head (`read_ahead`); longer ones cannot be signed. Tokens do not mind.
 
 use super::call::unsigned;
 use crate::catalog::target::Target;
@@ -14,6 +14,7 @@ pub(super) async fn put(
     credential: &AccountCredential,
     target: &Target,
     head: &mut RequestHeader,
+    whole: Option<&[u8]>,
 ) -> Result<(), Refusal> {
     for name in &REPLACED {
         head.remove_header(name);
@@ -26,7 +27,7 @@ pub(super) async fn put(
             origin: &target.origin,
             path_and_query: head.uri.path_and_query().map_or("/", |place| place.as_str()),
             headers: &headers,
-            body: body(head),
+            body: body(head, whole),
         };
         signing.headers(credential, &to_sign).await.map_err(|error| unsigned(target, &error))?
     };
@@ -42,21 +43,23 @@ pub(super) async fn ready(
     credential: &AccountCredential,
     target: &Target,
     sent: &RequestHeader,
+    whole: Option<&[u8]>,
 ) -> Result<(), Refusal> {
     let head = HeadToSign {
         method: sent.method.as_str(),
         origin: &target.origin,
         path_and_query: "/",
         headers: &[],
-        body: body(sent),
+        body: body(sent, whole),
     };
     signing.headers(credential, &head).await.map(drop).map_err(|error| unsigned(target, &error))
 }
 
-fn body(head: &RequestHeader) -> SignedBody<'static> {
-    match has_body(&head.method, &head.headers) {
-        true => SignedBody::Unsigned,
-        false => SignedBody::Whole(b""),
+fn body<'b>(head: &RequestHeader, whole: Option<&'b [u8]>) -> SignedBody<'b> {
+    match whole {
+        Some(whole) => SignedBody::Whole(whole),
+        None if has_body(&head.method, &head.headers) => SignedBody::Unsigned,
+        None => SignedBody::Whole(b""),
     }
 }
 

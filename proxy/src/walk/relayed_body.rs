@@ -15,6 +15,8 @@ pub(super) struct RelayedBody {
     /// What has read the beginning, and goes on with the rest.
     pub reader: Option<ModelReader>,
     pub splice: Option<Splice>,
+    /// All of it, where it is short and may have to be signed.
+    pub whole: Option<Bytes>,
     /// How much of the client's body has passed.
     pub passed: u64,
 }
@@ -23,6 +25,15 @@ impl RelayedBody {
     /// Another connection is tried: the body passes from its beginning.
     pub fn begin(&mut self) {
         self.passed = 0;
+    }
+
+    /// All of it as the provider will get it, if that is known.
+    pub fn to_sign(&self) -> Option<Bytes> {
+        let whole = self.whole.clone()?;
+        Some(match &self.splice {
+            Some(splice) => splice.apply(0, whole),
+            None => whole,
+        })
     }
 
     /// Puts what was read ahead in front of the first piece.

@@ -1,6 +1,7 @@
 //! Makes targets of the leaves of a plan, and knows where it depends on the model whether a target may be asked. The
 //! relay lane's way from target to target is in `passage`.
 
+use crate::catalog::inference_profiles::InferenceProfiles;
 use crate::catalog::providers::Providers;
 use crate::catalog::resolve::TargetResolver;
 use crate::catalog::secrets::mapping::check_hosts;
@@ -28,6 +29,7 @@ pub struct Router {
     pub sealer: Arc<Sealer>,
     pub aliases: Arc<Aliases>,
     pub guards: Guards,
+    pub profiles: InferenceProfiles,
     /// Longest wait for the head of an answer, and longest silence inside it, where nobody says another.
     pub first_byte: Duration,
     pub stream_idle: Duration,
@@ -43,6 +45,7 @@ impl Router {
             hosts: &self.hosts,
             dialer: &self.dialer,
             sealer: &self.sealer,
+            profiles: &self.profiles,
             first_byte: self.first_byte,
             stream_idle: self.stream_idle,
             now,

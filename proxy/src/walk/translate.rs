@@ -3,10 +3,14 @@
 //! filled. What belongs to the way back goes along as a `Translation`.
 
 mod answer_id;
+mod explained;
+mod kept_translation;
 mod memory;
 mod place;
 
 pub(super) use answer_id::answer_id;
+pub(super) use explained::explained;
+pub(super) use kept_translation::KeptTranslation;
 pub(super) use memory::memory_to_translate;
 pub(super) use place::{fill, own_address};
 
@@ -18,7 +22,6 @@ use crate::codecs::objects::{self, AskedObject, form};
 use crate::codecs::{self, AnswerOptions, Codec, CodecError, GeminiThinking, RequestOptions, ThinkingStyle};
 use crate::conversation::{Request, WireFormat};
 use crate::refusal::Refusal;
-use crate::request::body::Fields;
 use crate::request::classify::Endpoint;
 use crate::request::native_route::NativeRoute;
 use crate::request::receive::MemoryShare;
@@ -129,7 +132,8 @@ impl TranslationInputs<'_> {
     }
 
     fn way(&self) -> Option<Way<'_>> {
-        way(&self.target.provider.row, self.endpoint, self.model.unwrap_or_default())
+        let model = self.target.foundation().or(self.model).unwrap_or_default();
+        way(&self.target.provider.row, self.endpoint, model)
     }
 
     /// What is to be written anew in another format of conversations.
@@ -208,7 +212,7 @@ impl TranslationInputs<'_> {
             anthropic_version: wire.anthropic_version.as_deref(),
             chat_max_tokens: if wire.has_max_completion_tokens { "max_completion_tokens" } else { "max_tokens" },
             asks_for_usage: row.has_stream_usage,
-            is_claude: is_claude(&name),
+            is_claude: is_claude(self.target.foundation().unwrap_or(&name)),
             is_strict: self.is_strict,
             placed: &self.target.placed,
         };
@@ -256,7 +260,8 @@ impl TranslationInputs<'_> {
         };
         let name = wire.model_name(&asked.model);
         let path = self.fill(&wire.path, &name)?;
-        let (body, unsaid) = codec.write_request(request, &name).map_err(refusal)?;
+        let (body, unsaid) =
+            codec.write_request(request, self.target.foundation().unwrap_or(&name)).map_err(refusal)?;
         let (body, content_type) = match codec.is_form() {
             true => written_as_form(&body)?,
             false => (body.to_string().into_bytes(), None),
@@ -275,32 +280,6 @@ impl TranslationInputs<'_> {
 
     fn fill(&self, path: &PathTemplate, model: &str) -> Result<String, Refusal> {
         fill(path, self.target, [model, self.model.unwrap_or(model)], self.user.as_deref())
-    }
-}
-
-/// How a target would be asked, for whoever wants to know: its path, and the codec if the body would be translated. None
-/// where the path is the same for every request.
-pub(super) fn explained(
-    target: &Target,
-    endpoint: Endpoint,
-    fields: &Fields<'_>,
-    model: &str,
-) -> Option<Result<(String, Option<String>), Refusal>> {
-    let user = fields.text("user");
-    let user = user.as_deref();
-    match way(&target.provider.row, endpoint, model)? {
-        Way::Native(_) | Way::Mapped(_) => None,
-        Way::Placed(path) => Some(fill(path, target, [model; 2], user).map(|path| (path, None))),
-        Way::Reshaped(wire) => {
-            let path = fill(&wire.path, target, [&wire.model_name(model), model], user);
-            Some(path.map(|path| (path, Some(wire.codec.to_string()))))
-        }
-        Way::Translated(wire) => {
-            let place = wire.place(fields.is_true("stream"), target.has_own_base());
-            let path = fill(place, target, [&wire.model_name(model), model], user);
-            let is_own = client_codec(endpoint).is_some_and(|client| is_own(wire, client));
-            Some(path.map(|path| (path, (!is_own).then(|| wire.codec.to_string()))))
-        }
     }
 }
 

@@ -20,7 +20,7 @@ pub fn outside(method: &Method, path: &str) -> Refusal {
     let inside = format!("/v1{}", cut(path, text_bounds::NAME));
     let meant = match classify(method, &inside) {
         Route::ControlPlane if !is_operation(method, path) => None,
-        Route::Engine(_) | Route::ControlPlane | Route::Models { .. } | Route::Explain | Route::Prompt => {
+        Route::Engine(_) | Route::ControlPlane | Route::Models { .. } | Route::Explain | Route::Prompt(_) => {
             Some(format!("{method} {inside}"))
         }
         Route::Relay(path) if Family::from_path(method, &path).is_some() => Some(format!("{method} {inside}")),
@@ -44,7 +44,7 @@ pub fn without_provider(method: &Method, path: &str) -> Option<Refusal> {
 /// The call that is meant by one whose `/v1` is doubled.
 pub fn without_second_version(method: &Method, path: &str) -> Option<String> {
     let inner = path.strip_prefix("/v1").filter(|inner| inner.starts_with('/'))?;
-    let is_ours = matches!(classify(method, path), Route::Models { .. } | Route::Explain | Route::Prompt);
+    let is_ours = matches!(classify(method, path), Route::Models { .. } | Route::Explain | Route::Prompt(_));
     let is_known = is_ours || Family::from_path(method, inner).is_some() || is_operation(method, inner);
     is_known.then(|| format!("{method} {}", cut(path, text_bounds::NAME)))
 }

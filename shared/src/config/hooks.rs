@@ -26,6 +26,7 @@ pub const RESERVED: &[&str] = &[
     "soft_deny_200",
     "stream",
     "message",
+    "audit",
 ];
 
 /// The three lists of one side.

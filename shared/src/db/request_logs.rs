@@ -50,17 +50,19 @@ const ROLL_UP: &str = "
         cache_saved_cost, response_time, response_time_max, rescued_by_retry, rescued_by_fallback, first_seen, last_seen)
     SELECT organisation_id, workspace_id, date_trunc('minute', created_at, 'UTC') AS minute,
         coalesce(api_key_id, '00000000-0000-0000-0000-000000000000') AS key, coalesce(ai_org, '') AS org,
-        coalesce(ai_model, '') AS model, coalesce(virtual_key, '') AS provider, coalesce(config, '') AS config, '',
-        response_status_code, coalesce(staged.cache_status, 'DISABLED') AS status, count(*), sum(req_units), sum(res_units), coalesce(sum(cost), 0),
+        coalesce(ai_model, '') AS model, coalesce(virtual_key, '') AS provider, coalesce(config, '') AS config,
+        coalesce(prompt_slug, '') AS prompt, response_status_code, coalesce(staged.cache_status, 'DISABLED') AS status,
+        count(*), sum(req_units), sum(res_units), coalesce(sum(cost), 0),
         coalesce(sum(cache_saved_cost), 0),
         sum(response_time), max(response_time),
         count(*) FILTER (WHERE response_status_code BETWEEN 200 AND 299 AND retry_success_count > 0),
         count(*) FILTER (WHERE response_status_code BETWEEN 200 AND 299 AND attempt > 0),
         min(created_at), max(created_at)
     FROM staged
-    GROUP BY organisation_id, workspace_id, minute, key, org, model, provider, staged.config, response_status_code,
-        status
-    ORDER BY workspace_id, minute, key, org, model, provider, coalesce(staged.config, ''), response_status_code, status
+    GROUP BY organisation_id, workspace_id, minute, key, org, model, provider, staged.config, staged.prompt_slug,
+        response_status_code, status
+    ORDER BY workspace_id, minute, key, org, model, provider, coalesce(staged.config, ''),
+        coalesce(staged.prompt_slug, ''), response_status_code, status
     ON CONFLICT (workspace_id, minute, api_key_id, ai_org, ai_model, virtual_key, config, prompt_slug,
         response_status_code, cache_status)
     DO UPDATE SET requests = u.requests + excluded.requests, req_units = u.req_units + excluded.req_units,

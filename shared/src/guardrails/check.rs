@@ -2,6 +2,7 @@
 
 use super::fault::Fault;
 use super::parameters::Parameters;
+use super::remote::RemoteCheck;
 use super::subject::Subject;
 use super::validate::validate_parameters;
 use super::verdict::Verdict;
@@ -10,6 +11,11 @@ use serde_json::Value;
 
 pub trait Check: Send + Sync {
     fn run(&self, subject: &Subject<'_>) -> Verdict;
+
+    /// Where somebody else must be asked first: `run` alone would only say that nobody was.
+    fn remote(&self) -> Option<&dyn RemoteCheck> {
+        None
+    }
 
     /// How many bytes of text around a place decide about it, for a check that can judge a text that is still growing:
     /// once it denies, it denies whatever follows, and once a place is this far behind, nothing that follows changes what
@@ -47,5 +53,5 @@ pub fn compile(id: &str, parameters: &Value) -> Result<Box<dyn Check>, Fault> {
     {
         return Err(fault);
     }
-    (spec.compile)(&Parameters::new(parameters))
+    spec.made(&Parameters::new(parameters))
 }

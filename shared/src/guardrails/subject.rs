@@ -30,6 +30,10 @@ pub enum Shape {
     Messages,
     Responses,
     Embeddings,
+    /// Google's own route.
+    Gemini,
+    /// Bedrock's own route.
+    Converse,
     /// A body whose texts are nobody's business here: only its kind and its parameters can be judged.
     Other,
 }

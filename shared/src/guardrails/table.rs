@@ -5,7 +5,7 @@ use super::check::Check;
 use super::checks;
 use super::fault::Fault;
 use super::parameters::Parameters;
-use super::vendors::VENDORS;
+use super::vendors::{VENDORS, VendorCheck};
 
 pub struct CheckSpec {
     /// `source.function`.
@@ -19,6 +19,16 @@ pub struct CheckSpec {
     pub plugin: Option<&'static str>,
     pub runs: Runs,
     pub(super) compile: Compile,
+}
+
+impl CheckSpec {
+    /// The check, made ready. What a vendor is asked stands in a row of its own.
+    pub(super) fn made(&'static self, parameters: &Parameters<'_>) -> Result<Box<dyn Check>, Fault> {
+        match self.runs {
+            Runs::Vendor => VendorCheck::compile(self, parameters),
+            Runs::Here | Runs::Outside | Runs::Nowhere => (self.compile)(parameters),
+        }
+    }
 }
 
 pub(super) type Compile = fn(&Parameters<'_>) -> Result<Box<dyn Check>, Fault>;
@@ -178,10 +188,10 @@ pub static TABLE: &[CheckSpec] = &[
           P::new("claimValues", Object)], checks::jwt::compile),
     outside(row("default.webhook", "Webhook", ANYWHERE,
         &[P::required("webhookURL", Url), P::new("headers", ObjectOrText), P::or("timeout", MILLISECONDS, "3000"),
-          P::new("forwardHeaders", Texts)], checks::elsewhere::compile), Runs::Nowhere),
+          P::new("forwardHeaders", Texts)], checks::webhook::compile), Runs::Outside),
     outside(row("default.log", "Log elsewhere", OUTPUT,
         &[P::required("logURL", Url), P::new("headers", ObjectOrText), P::or("timeout", MILLISECONDS, "3000")],
-        checks::elsewhere::compile), Runs::Nowhere),
+        checks::log::compile), Runs::Outside),
     outside(row("default.inlineImageUrls", "Fetch images", INPUT,
         &[P::new("providers", Texts), P::or("maxSizeBytes", WHOLE, "20971520"), P::or("timeoutMs", MILLISECONDS, "30000")],
         checks::elsewhere::compile), Runs::Nowhere),

@@ -1,6 +1,8 @@
 //! Where the texts stand in a body, by its shape. Found once as places (JSON pointers), so that what is read and what is
 //! replaced cannot differ.
 
+mod vendor_routes;
+
 use super::subject::{Hook, Shape};
 use serde_json::Value;
 use std::borrow::Cow;
@@ -36,6 +38,11 @@ impl TextPlaces {
             Hook::AfterRequest => found.response(json, shape),
         }
         found
+    }
+
+    /// As JSON pointers.
+    pub fn pointers(&self) -> impl Iterator<Item = &str> {
+        self.places.iter().map(String::as_str)
     }
 
     pub fn texts<'j>(&self, json: &'j Value) -> impl Iterator<Item = &'j str> {
@@ -88,6 +95,8 @@ impl TextPlaces {
                 self.text_at(json.get("suffix"), "/suffix");
             }
             Shape::Embeddings => self.strings(json.get("input"), "/input"),
+            Shape::Gemini => self.gemini_request(json, scope),
+            Shape::Converse => self.converse_request(json, scope),
             Shape::Other => {}
         }
     }
@@ -118,6 +127,10 @@ impl TextPlaces {
             }
             Shape::Messages => self.content(json.get("content"), "/content"),
             Shape::Responses => self.each(json, "output", |found, item, at| found.message(item, at)),
+            Shape::Gemini => self.each(json, "candidates", |found, candidate, at| {
+                found.gemini_content(candidate.get("content"), &format!("{at}/content"));
+            }),
+            Shape::Converse => self.converse_response(json),
             Shape::Embeddings | Shape::Other => {}
         }
     }

@@ -76,7 +76,7 @@ fn one(item: &Value, path: &str, faults: &mut Vec<Fault>) {
     let reads_well = found.is_empty();
     faults.extend(found.into_iter().map(|fault| fault.under(&at)));
     // What a check itself has to say: patterns, schemas, lists that contradict each other.
-    if reads_well && let Err(mut fault) = (spec.compile)(&Parameters::new(parameters)) {
+    if reads_well && let Err(mut fault) = spec.made(&Parameters::new(parameters)) {
         // Inside a parameter, where it decides: nobody may pass over it.
         if fault.kind == FaultKind::UnknownName {
             fault.kind = FaultKind::NotOneOf;
@@ -215,7 +215,7 @@ mod tests {
             { "id": "default.wordCount", "parameters": { "minWords": -1, "maxWords": 1.5 }, "enabled": true },
             { "id": "default.regexMatch", "parameters": { "rule": "(" } },
             {}, 7,
-            { "id": "patronus.phi" },
+            { "id": "default.inlineImageUrls" },
         ]);
         let told = told(&checks).join("\n");
         for part in [
@@ -231,7 +231,7 @@ mod tests {
             "[4].parameters.rule",
             "[5].id is required",
             "[6] must be an object",
-            "[7].id `patronus.phi` is known, but this version of the gateway does not run it",
+            "[7].id `default.inlineImageUrls` is known, but this version of the gateway does not run it",
         ] {
             assert!(told.contains(part), "{part}\nis not in\n{told}");
         }
@@ -247,6 +247,9 @@ mod tests {
             json!([{ "id": "default.wordCount", "parameters": { "maxWords": 10.0 } }]),
             json!([{ "id": "default.notNull", "parameters": { "failOnError": true } }]),
             json!([{ "id": "default.pii" }]),
+            json!([{ "id": "default.webhook", "parameters": { "webhookURL": "https://a.test/x" } }]),
+            json!([{ "id": "default.jwt", "parameters": { "jwksUri": "https://a.test/keys" } }]),
+            json!([{ "id": "aiguard.scan", "parameters": { "policyId": "7" } }]),
         ] {
             assert_eq!(told(&checks), [""; 0], "{checks}");
         }

@@ -1,5 +1,24 @@
-//! Checks that vendors run, as the table knows them. Their calls are not made by this version, so `validate` refuses to name
-//! them: a guardrail that passes everything because nobody asks the vendor would be worse than none.
+//! Checks that vendors run: their parameters here, how each is asked and read in `wires`. What the gateway's own models would
+//! grade (`gateway.*`) is known and not run: `validate` refuses to name it, for a check that never runs lets everything pass.
+
+mod acuvity;
+mod azure;
+mod bedrock;
+mod categories;
+mod configured;
+mod crowdstrike;
+mod masks;
+mod places;
+mod reading;
+mod search;
+mod signing;
+#[cfg(test)]
+mod vectors;
+mod vendor_check;
+mod wire;
+mod wires;
+
+pub use vendor_check::VendorCheck;
 
 use super::checks;
 use super::table::{CheckSpec, Hooks, ParameterKind, ParameterSpec as P, Runs};
@@ -16,6 +35,10 @@ const TIMEOUT: P = P::or("timeout", MILLISECONDS, "5000");
 const TIMEOUT_15: P = P::or("timeout", MILLISECONDS, "15000");
 const REDACT: P = P::or("redact", Flag, "false");
 const NOT: P = P::or("not", Flag, "false");
+const MODE: P = P::or("mode", Choice(&["speed", "balanced", "quality"]), "\"balanced\"");
+/// Where the verdict stands in an answer, and what it says. The address is stored with the credentials.
+const CONFIGURED: &[P] =
+    &[P::required("verdictPath", Text), P::new("passWhen", Texts), P::new("failWhen", Texts), TIMEOUT];
 
 const fn row(
     plugin: &'static str,
@@ -32,20 +55,27 @@ const fn row(
         hooks,
         parameters,
         plugin,
-        runs: Runs::Nowhere,
+        runs: Runs::Vendor,
         compile: checks::elsewhere::compile,
     }
+}
+
+const fn unasked(spec: CheckSpec) -> CheckSpec {
+    CheckSpec { runs: Runs::Nowhere, ..spec }
 }
 
 #[rustfmt::skip]
 pub static VENDORS: &[CheckSpec] = &[
     row("aiguard", "aiguard.scan", "AI guard", ANYWHERE, &[P::required("policyId", Text), P::or("timeout", MILLISECONDS, "10000")]),
-    row("gateway", "gateway.moderateContent", "Moderation by a model", INPUT, &[P::required("categories", Texts), NOT, TIMEOUT]),
-    row("gateway", "gateway.language", "Language", INPUT, &[P::new("language", Texts), NOT, TIMEOUT]),
-    row("gateway", "gateway.pii", "Personal data by a model", ANYWHERE,
+    row("zscaler", "zscaler.scan", "Zscaler AI guard", ANYWHERE,
+        &[P::required("policyId", Text), P::or("timeout", MILLISECONDS, "10000")]),
+    unasked(row("gateway", "gateway.moderateContent", "Moderation by a model", INPUT,
+        &[P::required("categories", Texts), NOT, TIMEOUT])),
+    unasked(row("gateway", "gateway.language", "Language", INPUT, &[P::new("language", Texts), NOT, TIMEOUT])),
+    unasked(row("gateway", "gateway.pii", "Personal data by a model", ANYWHERE,
         &[P::required("categories", Choices(&["EMAIL_ADDRESS", "PHONE_NUMBER", "LOCATION_ADDRESS", "NAME", "IP_ADDRESS",
-            "CREDIT_CARD", "SSN"])), REDACT, NOT, TIMEOUT]),
-    row("gateway", "gateway.gibberish", "Gibberish", ANYWHERE, &[NOT, TIMEOUT]),
+            "CREDIT_CARD", "SSN"])), REDACT, NOT, TIMEOUT])),
+    unasked(row("gateway", "gateway.gibberish", "Gibberish", ANYWHERE, &[NOT, TIMEOUT])),
     row("sydelabs", "sydelabs.sydeguard", "SydeGuard", INPUT,
         &[P::or("prompt_injection_threshold", SHARE, "0.5"), P::or("toxicity_threshold", SHARE, "0.5"),
           P::or("evasion_threshold", SHARE, "0.5"), TIMEOUT]),
@@ -93,15 +123,34 @@ pub static VENDORS: &[CheckSpec] = &[
     row("crowdstrike-aidr", "crowdstrike-aidr.guardChatCompletions", "CrowdStrike AIDR", ANYWHERE, &[TIMEOUT]),
     row("javelin", "javelin.guardrails", "Javelin", ANYWHERE, &[TIMEOUT]),
     row("f5-guardrails", "f5-guardrails.scan", "F5 guardrails", ANYWHERE, &[REDACT, P::new("projectId", Text), TIMEOUT]),
-    row("walledai", "walledai.walledprotect", "Walled AI", ANYWHERE, &[TIMEOUT]),
-    row("acuvity", "acuvity.scan", "Acuvity", ANYWHERE, &[TIMEOUT]),
+    row("walledai", "walledai.walledprotect", "Walled AI", ANYWHERE,
+        &[P::or("generic_safety_check", Flag, "true"), P::or("greetings_list", Texts, "[\"Casual & Friendly\"]"),
+          P::or("pii_list", Texts, "[\"Person's Name\",\"Address\",\"Email Id\",\"Contact No\",\"Date Of Birth\",\"Unique Id\",\"Financial Data\"]"),
+          P::or("compliance_list", Texts, "[]"), TIMEOUT]),
+    row("acuvity", "acuvity.scan", "Acuvity", ANYWHERE,
+        &[P::or("prompt_injection", Flag, "true"), P::or("prompt_injection_threshold", SHARE, "0.5"),
+          P::or("toxic", Flag, "true"), P::or("toxic_threshold", SHARE, "0.5"),
+          P::or("jail_break", Flag, "true"), P::or("jail_break_threshold", SHARE, "0.5"),
+          P::or("malicious_url", Flag, "true"), P::or("malicious_url_threshold", SHARE, "0.5"),
+          P::or("biased", Flag, "true"), P::or("biased_threshold", SHARE, "0.5"),
+          P::or("harmful", Flag, "true"), P::or("harmful_threshold", SHARE, "0.5"),
+          P::or("language", Flag, "false"), P::or("language_values", Text, "\"english\""),
+          P::or("pii", Flag, "true"), P::or("pii_redact", Flag, "false"), P::new("pii_categories", Texts),
+          P::or("secrets", Flag, "true"), P::or("secrets_redact", Flag, "false"), P::new("secrets_categories", Texts), TIMEOUT]),
     row("qualifire", "qualifire.contentModeration", "Qualifire: moderation", ANYWHERE, &[TIMEOUT]),
-    row("qualifire", "qualifire.hallucinations", "Qualifire: hallucinations", OUTPUT, &[TIMEOUT]),
+    row("qualifire", "qualifire.hallucinations", "Qualifire: hallucinations", OUTPUT, &[MODE, TIMEOUT]),
     row("qualifire", "qualifire.pii", "Qualifire: PII", ANYWHERE, &[TIMEOUT]),
     row("qualifire", "qualifire.promptInjections", "Qualifire: injections", INPUT, &[TIMEOUT]),
-    row("qualifire", "qualifire.grounding", "Qualifire: grounding", OUTPUT, &[TIMEOUT]),
-    row("qualifire", "qualifire.toolUseQuality", "Qualifire: tool use", OUTPUT, &[TIMEOUT]),
-    row("qualifire", "qualifire.policy", "Qualifire: policies", ANYWHERE, &[P::new("policies", Texts), TIMEOUT]),
+    row("qualifire", "qualifire.grounding", "Qualifire: grounding", OUTPUT, &[MODE, TIMEOUT]),
+    row("qualifire", "qualifire.toolUseQuality", "Qualifire: tool use", OUTPUT, &[MODE, TIMEOUT]),
+    row("qualifire", "qualifire.policy", "Qualifire: policies", ANYWHERE, &[P::required("policies", Texts), MODE, TIMEOUT]),
+    row("lakera", "lakera.guard", "Lakera guard", ANYWHERE, &[P::new("projectId", Text), TIMEOUT]),
+    row("cato", "cato.scan", "Cato", ANYWHERE, CONFIGURED),
+    row("akto", "akto.scan", "Akto", ANYWHERE, CONFIGURED),
+    row("tavily", "tavily.search", "Tavily web context", INPUT,
+        &[P::new("prefix", Text), P::new("suffix", Text),
+          P::or("numResults", ParameterKind::Number { least: 1.0, most: 20.0, is_whole: true }, "5"),
+          P::new("includeDomains", Texts), P::new("excludeDomains", Texts), P::or("timeout", MILLISECONDS, "10000")]),
     row("exa", "exa.online", "Exa web context", INPUT,
         &[P::new("prefix", Text), P::new("suffix", Text),
           P::or("numResults", ParameterKind::Number { least: 1.0, most: 100.0, is_whole: true }, "5"),

@@ -191,6 +191,7 @@ pub static SCOPES: &[Scope] = &[
     scope("logs.view", EVERYONE),
     scope("logs.write", WORKSPACE),
     scope("logs.delete", ADMIN),
+    scope("cache.delete", EVERYONE),
     scope("logs.read", JWT),
     scope("feedbacks.read", JWT),
     scope("feedbacks.write", JWT),

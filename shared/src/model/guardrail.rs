@@ -3,7 +3,7 @@
 
 mod actions;
 
-pub use actions::{ActionFault, Feedback, GuardrailActions, StreamMode};
+pub use actions::{ActionFault, Feedback, GuardrailActions};
 
 use super::status::Status;
 use crate::id::{GuardrailId, OrganisationId, WorkspaceId};

@@ -2,6 +2,7 @@
 //! name that it continues, else the provider's default.
 
 use crate::cost::Entry;
+use crate::providers::AWS_REGION_GROUPS;
 use foldhash::fast::RandomState;
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -35,8 +36,7 @@ const DEFAULT: &str = "default";
 /// Where a name can end and a continuation begin: `gpt-4` goes on as `gpt-4-0613`, never as `gpt-4.1`.
 const JOINTS: [char; 5] = ['-', ':', '@', '/', '_'];
 
-/// Regions that Bedrock puts before a model, and publishers that Vertex does.
-const BEDROCK: [&str; 8] = ["us.", "eu.", "apac.", "global.", "us-gov.", "jp.", "au.", "ca."];
+/// Publishers that Vertex puts before a model.
 const VERTEX: [&str; 4] = ["google.", "anthropic.", "meta.", "mistralai."];
 
 impl PriceList {
@@ -112,7 +112,7 @@ impl PriceList {
 fn spellings<'m>(provider: &str, model: &'m str) -> Vec<&'m str> {
     let mut spellings = vec![model];
     let before: &[&str] = match provider {
-        "bedrock" => &BEDROCK,
+        "bedrock" => &AWS_REGION_GROUPS,
         "vertex-ai" => &VERTEX,
         _ => return spellings,
     };

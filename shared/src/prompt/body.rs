@@ -12,6 +12,7 @@ use serde_json::{Map, Value};
 pub struct PromptBody {
     kind: Kind,
     template: BodyTemplate,
+    components: Components,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -52,25 +53,33 @@ impl PromptBody {
             (false, true) => Kind::Messages,
             (false, false) => Kind::Text,
         };
-        let parsed = json.filter(|_| kind != Kind::Text).and_then(|json| node(json).ok());
-        Ok(Self { kind, template: parsed.map_or(BodyTemplate::Text(whole), BodyTemplate::Json) })
+        let template = match json.filter(|_| kind != Kind::Text).map(node) {
+            Some(Ok(node)) => BodyTemplate::Json(node),
+            // A section may span several texts: it becomes JSON only when it is filled in.
+            None | Some(Err(TemplateError::OpenSection(_) | TemplateError::Unopened(_))) => BodyTemplate::Text(whole),
+            Some(Err(error)) => return Err(error),
+        };
+        Ok(Self { kind, components: template.components(), template })
     }
 
     /// What it asks for.
     pub fn components(&self) -> Components {
-        match &self.template {
-            BodyTemplate::Text(template) => template.components(),
-            BodyTemplate::Json(node) => {
-                let mut all = Components::default();
-                collect(node, &mut all);
-                all
-            }
-        }
+        self.components.clone()
+    }
+
+    /// The same, lent.
+    pub fn asks(&self) -> &Components {
+        &self.components
     }
 
     /// The fields of the request that it makes.
-    pub fn fill(&self, values: &Value, partials: &dyn Partials) -> Result<Map<String, Value>, RenderError> {
-        let mut filling = Filling { values, partials, budget: RenderBudget::default() };
+    pub fn fill(
+        &self,
+        values: &Value,
+        partials: &dyn Partials,
+        budget: &mut RenderBudget,
+    ) -> Result<Map<String, Value>, RenderError> {
+        let mut filling = Filling { values, partials, budget };
         let filled = match (&self.template, self.kind) {
             (BodyTemplate::Json(node), _) => filling.node(node)?,
             (BodyTemplate::Text(template), Kind::Text) => filling.text(template, Escape::Nothing)?.into(),
@@ -84,6 +93,19 @@ impl PromptBody {
             (messages @ Value::Array(_), Kind::Messages | Kind::Whole) => Ok(field("messages", messages)),
             (text, Kind::Text) => Ok(field("prompt", text)),
             (_, Kind::Messages | Kind::Whole) => Err(RenderError::NotJson),
+        }
+    }
+}
+
+impl BodyTemplate {
+    fn components(&self) -> Components {
+        match self {
+            Self::Text(template) => template.components(),
+            Self::Json(node) => {
+                let mut all = Components::default();
+                collect(node, &mut all);
+                all
+            }
         }
     }
 }
@@ -127,12 +149,12 @@ fn collect(node: &Node, all: &mut Components) {
 struct Filling<'a> {
     values: &'a Value,
     partials: &'a dyn Partials,
-    budget: RenderBudget,
+    budget: &'a mut RenderBudget,
 }
 
 impl Filling<'_> {
     fn text(&mut self, template: &Template, escape: Escape) -> Result<String, TemplateError> {
-        render_within(&mut self.budget, template, self.values, self.partials, escape)
+        render_within(self.budget, template, self.values, self.partials, escape)
     }
 
     fn node(&mut self, node: &Node) -> Result<Value, TemplateError> {

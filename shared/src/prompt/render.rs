@@ -2,9 +2,11 @@
 //! its model and tools, what the template became, and last what the call itself says.
 
 use super::PromptBody;
-use crate::template::{Components, Partials, Template, TemplateError};
+use super::variables::{self, DeclaredVariable, VariableFault};
+use crate::template::{Components, Partials, RenderBudget, Template, TemplateError};
 use serde_json::{Map, Value};
 use std::collections::{BTreeSet, HashMap};
+use std::sync::Arc;
 
 /// Partials of one prompt, those inside others included.
 const MOST_PARTIALS: usize = 100;
@@ -21,8 +23,18 @@ pub enum RenderError {
     TooManyPartials,
     #[error("variables: must be an object")]
     Variables,
+    /// One that the version declares.
+    #[error(transparent)]
+    Variable(#[from] VariableFault),
     #[error("hyperparameters: must not be nested; send each at the root of the body")]
     Nested,
+}
+
+impl RenderError {
+    /// Whether more steps or more room might have been enough.
+    pub fn is_spent(&self) -> bool {
+        matches!(self, Self::Template(TemplateError::TooManySteps | TemplateError::OutputTooLong(_)))
+    }
 }
 
 /// The parts of a version that a request is made of.
@@ -35,6 +47,8 @@ pub struct PromptParts<'a> {
     pub functions: Option<&'a Value>,
     pub tools: Option<&'a Value>,
     pub tool_choice: Option<&'a Value>,
+    /// Variables that are checked before they are filled in; empty for none.
+    pub declared: &'a [DeclaredVariable],
 }
 
 /// What a call brings.
@@ -62,10 +76,25 @@ impl RenderRequest {
     }
 }
 
+/// A partial, read once for all that use it.
+#[derive(Debug)]
+pub struct ParsedPartial {
+    template: Template,
+    components: Components,
+    bytes: usize,
+}
+
+impl ParsedPartial {
+    pub fn parse(text: &str) -> Result<Self, TemplateError> {
+        let template = Template::parse(text)?;
+        Ok(Self { components: template.components(), template, bytes: text.len() })
+    }
+}
+
 /// The partials that a prompt names, and those that they name, each under its name as written.
 #[derive(Debug, Default)]
 pub struct PartialSet {
-    templates: HashMap<String, Template>,
+    partials: HashMap<String, Arc<ParsedPartial>>,
     /// What these name themselves.
     asked: BTreeSet<String>,
     bytes: usize,
@@ -73,17 +102,26 @@ pub struct PartialSet {
 
 impl PartialSet {
     pub fn insert(&mut self, name: String, text: &str) -> Result<(), RenderError> {
-        if self.templates.len() == MOST_PARTIALS || !self.has_room(text.len()) {
-            return Err(RenderError::TooManyPartials);
-        }
-        self.bytes = self.bytes.saturating_add(text.len());
-        let template = Template::parse(text)?;
-        self.asked.extend(template.components().partials);
+        self.check_room(text.len())?;
+        self.add(name, Arc::new(ParsedPartial::parse(text)?))
+    }
+
+    pub fn add(&mut self, name: String, partial: Arc<ParsedPartial>) -> Result<(), RenderError> {
+        self.check_room(partial.bytes)?;
+        self.bytes = self.bytes.saturating_add(partial.bytes);
+        self.asked.extend(partial.components.partials.iter().cloned());
         if self.asked.len() > MOST_PARTIALS {
             return Err(RenderError::TooManyPartials);
         }
-        self.templates.insert(name, template);
+        self.partials.insert(name, partial);
         Ok(())
+    }
+
+    fn check_room(&self, bytes: usize) -> Result<(), RenderError> {
+        match self.partials.len() < MOST_PARTIALS && self.has_room(bytes) {
+            true => Ok(()),
+            false => Err(RenderError::TooManyPartials),
+        }
     }
 
     /// Whether templates of so many bytes can be put in as well.
@@ -94,13 +132,13 @@ impl PartialSet {
     /// Names that are asked for by the prompt or by one of these, and are not here.
     pub fn missing(&self, prompt: &Components) -> BTreeSet<String> {
         let all = prompt.partials.iter().chain(&self.asked);
-        all.filter(|name| !self.templates.contains_key(*name)).cloned().collect()
+        all.filter(|name| !self.partials.contains_key(*name)).cloned().collect()
     }
 }
 
 impl Partials for PartialSet {
     fn partial(&self, name: &str) -> Option<&Template> {
-        self.templates.get(name)
+        self.partials.get(name).map(|partial| &partial.template)
     }
 }
 
@@ -109,13 +147,23 @@ pub fn render(
     request: RenderRequest,
     partials: &PartialSet,
 ) -> Result<Map<String, Value>, RenderError> {
-    let names = variable_names(parts.body, partials);
+    render_within(&mut RenderBudget::default(), parts, request, partials)
+}
+
+pub fn render_within(
+    budget: &mut RenderBudget,
+    parts: &PromptParts<'_>,
+    request: RenderRequest,
+    partials: &PartialSet,
+) -> Result<Map<String, Value>, RenderError> {
+    let names = variable_names(parts, partials);
     let (mut values, mut data) = (Map::new(), Map::new());
     for (name, value) in parts.parameters {
-        let target = if names.contains(name) { &mut values } else { &mut data };
+        let target = if names.contains(name.as_str()) { &mut values } else { &mut data };
         target.insert(name.clone(), value.clone());
     }
     values.extend(request.variables);
+    variables::check(parts.declared, &values)?;
     if let Some(model) = parts.model {
         data.insert("model".into(), model.into());
     }
@@ -124,16 +172,17 @@ pub fn render(
             data.insert(name.into(), value.clone());
         }
     }
-    data.extend(parts.body.fill(&Value::Object(values), partials)?);
+    data.extend(parts.body.fill(&Value::Object(values), partials, budget)?);
     data.extend(request.overrides);
     Ok(data)
 }
 
 /// Parameters of these names are default values and nothing for the model: the variables and sections of the template and
-/// of its partials, by the first part of a dotted name.
-fn variable_names(body: &PromptBody, partials: &PartialSet) -> BTreeSet<String> {
-    let inner = partials.templates.values().map(Template::components);
-    let all = std::iter::once(body.components()).chain(inner);
-    let names = all.flat_map(|one| one.variables.into_iter().chain(one.sections));
-    names.filter_map(|name| name.split('.').next().map(str::to_owned)).collect()
+/// of its partials, and what is declared, by the first part of a dotted name.
+fn variable_names<'a>(parts: &PromptParts<'a>, partials: &'a PartialSet) -> BTreeSet<&'a str> {
+    let inner = partials.partials.values().map(|partial| &partial.components);
+    let all = std::iter::once(parts.body.asks()).chain(inner);
+    let names = all.flat_map(|one| one.variables.iter().chain(&one.sections));
+    let names = names.chain(parts.declared.iter().map(|one| &one.name));
+    names.filter_map(|name| name.split('.').next()).collect()
 }

@@ -7,12 +7,13 @@ struct Case {
     is_raw: bool,
     parameters: Value,
     partials: &'static [(&'static str, &'static str)],
+    declared: Vec<DeclaredVariable>,
 }
 
 impl Case {
     fn messages(content: &str) -> Self {
         let template = json!([{ "role": "user", "content": content }]).to_string();
-        Self { template, is_raw: false, parameters: json!({}), partials: &[] }
+        Self { template, is_raw: false, parameters: json!({}), partials: &[], declared: Vec::new() }
     }
 
     fn rendered(&self, body: Value) -> Result<Value, RenderError> {
@@ -28,6 +29,7 @@ impl Case {
             functions: None,
             tools: None,
             tool_choice: None,
+            declared: &self.declared,
         };
         render(&parts, RenderRequest::parse(object(body))?, &partials).map(Value::Object)
     }
@@ -97,6 +99,18 @@ fn a_text_a_raw_body_and_messages_in_sections_have_their_own_shapes() {
 }
 
 #[test]
+fn a_section_may_span_messages_and_a_tag_may_not() {
+    let spanning = r#"[{"role":"user","content":"{{#yes}}a"},{"role":"user","content":"b{{/yes}}"}]"#;
+    let spanning = Case { template: spanning.into(), ..Case::messages("") };
+    let rendered = spanning.rendered(json!({ "variables": { "yes": true } })).unwrap();
+    assert_eq!((content(&rendered), rendered["messages"].as_array().unwrap().len()), ("a", 2));
+    let empty = json!([{ "role": "user", "content": "{{\r}}" }]).to_string();
+    for template in [r#"[{"role":"user","content":"{{a"},{"role":"user","content":"b}}"}]"#, &empty] {
+        assert!(PromptBody::parse(template, false).is_err(), "{template}");
+    }
+}
+
+#[test]
 fn partials_are_put_in_by_name_and_bring_their_variables() {
     let case = Case {
         partials: &[("tone", "Be \"{{mood}}\".\n{{>end}}"), ("end", "Bye."), ("tone@2", "two")],
@@ -147,6 +161,36 @@ fn a_call_must_be_of_the_form_that_is_documented() {
     ] {
         assert_eq!(RenderRequest::parse(object(body)), Err(error));
     }
+}
+
+#[test]
+fn declared_variables_are_checked_with_their_default_values() {
+    let declared = json!([
+        { "name": "name", "type": "string", "required": true }, { "name": "count", "type": "integer" },
+        { "name": "user.city", "type": "string", "required": true }, { "name": "unused", "type": "boolean" },
+    ]);
+    let case = Case {
+        parameters: json!({ "user": { "city": "Oslo" }, "unused": true, "temperature": 1 }),
+        declared: serde_json::from_value(declared).unwrap(),
+        ..Case::messages("{{name}} {{count}} {{user.city}}")
+    };
+    let rendered = case.rendered(json!({ "variables": { "name": "Ada", "count": 2 } })).unwrap();
+    assert_eq!(content(&rendered), "Ada 2 Oslo");
+    assert!(rendered.get("unused").is_none(), "what is declared is nothing for the model: {rendered}");
+    for (variables, named) in [
+        (json!({}), "name"),
+        (json!({ "name": null }), "name"),
+        (json!({ "name": ["Ada"] }), "name"),
+        (json!({ "name": "Ada", "count": "2" }), "count"),
+        (json!({ "name": "Ada", "user": {} }), "user.city"),
+        (json!({ "name": "Ada", "unused": 0 }), "unused"),
+    ] {
+        let refused = case.rendered(json!({ "variables": variables }));
+        let Err(RenderError::Variable(fault)) = refused else { panic!("{variables}: {refused:?}") };
+        assert_eq!(fault.name, named, "{variables}");
+    }
+    let free = Case { declared: Vec::new(), ..case };
+    assert_eq!(content(&free.rendered(json!({})).unwrap()), "  Oslo", "nothing is checked unless it is declared");
 }
 
 /// Many small texts cost as much together as one large.

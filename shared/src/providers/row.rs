@@ -1,6 +1,7 @@
 //! A row of the table as it is written, and what makes it a provider.
 
 use super::address::Address;
+use super::aws_models::ProfileLookupRow;
 use super::job_wire::{JobRow, JobWire};
 use super::model_list::{self, ModelList, ModelListRow};
 use super::path_template::PathTemplate;
@@ -36,6 +37,7 @@ pub(super) struct Row {
     #[serde(default)]
     jobs: BTreeMap<Family, JobRow>,
     pub models: Option<ModelListRow>,
+    inference_profiles: Option<ProfileLookupRow>,
     #[serde(default)]
     pub variants: Vec<VariantRow>,
     #[serde(skip)]
@@ -78,6 +80,7 @@ impl Row {
         let job_wires = self.job_wires(&mut offers)?;
         let bases = self.bases()?;
         let model_list = self.model_list(&offers)?;
+        let inference_profiles = self.inference_profiles.as_ref().map(ProfileLookupRow::lookup).transpose()?;
         if !self.is_variant {
             self.check_options(&offers, &wires, &job_wires)?;
         }
@@ -100,6 +103,7 @@ impl Row {
             job_wires,
             bases,
             model_list,
+            inference_profiles,
             variants,
             sends_deployment: self.sends_deployment,
             placement: self.placement,
@@ -137,7 +141,9 @@ impl Row {
             FamilyOffer::Placed(path) => Some(path),
             _ => None,
         }));
-        let is_used = |name: &str| in_address(name) || in_body(name) || paths.iter().any(|path| path.has(name));
+        let in_path = |name: &str| paths.iter().any(|path| path.has(name));
+        let decides = |name: &str| self.variants.iter().any(|variant| variant.asks_for(name));
+        let is_used = |name: &str| in_address(name) || in_body(name) || in_path(name) || decides(name);
         match self.options.keys().chain(self.placement.keys()).find(|name| !is_used(name)) {
             Some(name) => Err(format!("base_url has no {{{name}}}, and neither has a path")),
             None => Ok(()),

@@ -40,6 +40,11 @@ pub(super) struct VariantRow {
 }
 
 impl VariantRow {
+    /// Whether a place decides about it.
+    pub fn asks_for(&self, place: &str) -> bool {
+        self.when.contains_key(place)
+    }
+
     pub fn variant(&self, of: &Row, slug: &str) -> Result<Variant, String> {
         let conditions = self.when.iter().map(|(place, pattern)| (place.as_str().into(), Pattern::parse(pattern)));
         let conditions: Vec<(Box<str>, Pattern)> = conditions.collect();

@@ -31,10 +31,14 @@ pub(super) static PROMPTS: &[Operation] = &[
     delete(70, "/prompts/{promptId}", ANY, &["prompts.delete"]).audited("prompts", "delete"),
     put(71, "/prompts/{promptId}/makeDefault", ANY, &["prompts.publish"]).audited("prompts", "publish"),
     get(72, "/prompts/{promptId}/versions", ANY, &["prompts.read"]),
+    get(0, "/prompts/{promptId}/versions/diff", ANY, &["prompts.read"]),
     get(73, "/prompts/{promptId}/versions/{versionId}", ANY, &["prompts.read"]),
     put(74, "/prompts/{promptId}/versions/{versionId}", ANY, &["prompts.update"])
         .audited("prompts", "update")
         .body_up_to(DOCUMENT),
+    get(0, "/prompts/{promptId}/labels", ANY, &["prompts.read"]),
+    put(0, "/prompts/{promptId}/labels/{labelId}", ANY, &["prompts.update"]).audited("prompts", "update"),
+    delete(0, "/prompts/{promptId}/labels/{labelId}", ANY, &["prompts.update"]).audited("prompts", "update"),
     post(75, "/prompts/{promptId}/render", ANY, &["prompts.render", "prompts.read"]).body_up_to(DOCUMENT),
     post(77, "/prompts/partials", ANY, &["prompts.create"]).audited("partials", "create").body_up_to(DOCUMENT),
     get(78, "/prompts/partials", ANY, &["prompts.list"]),

@@ -1,4 +1,4 @@
-//! What happened: feedback, analytics, logs and their exports, the audit trail; and this interface's own document.
+//! What happened: feedback, analytics, logs and their exports, kept answers, the audit trail; and this interface's own document.
 
 use super::operation::{ADMIN as A, ANY, Access, Feature, Operation, WORKSPACE, delete, get, post, put};
 
@@ -66,6 +66,8 @@ pub(super) static LOGS: &[Operation] = &[
     get(0, "/logs/exports/{exportId}/files/{number}", Access::Public, &[]).when(Feature::DataExports),
     post(0, "/logs/erase", A, &["logs.delete"]).audited("logs", "delete"),
 ];
+
+pub(super) static CACHE: &[Operation] = &[delete(0, "/cache", ANY, &["cache.delete"]).audited("cache", "delete")];
 
 pub(super) static AUDIT_LOGS: &[Operation] =
     &[get(195, "/audit-logs", A, &["audit_logs.list"]).when(Feature::AuditLogs)];

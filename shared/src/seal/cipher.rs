@@ -2,8 +2,10 @@
 //! key may seal four billion values before a repetition becomes likely enough to matter.
 
 use super::{SealError, Secret};
+use hmac::{Hmac, KeyInit as _, Mac as _};
 use openssl::rand::rand_bytes;
 use openssl::symm::{Cipher, decrypt_aead, encrypt_aead};
+use sha2::Sha256;
 use std::fmt;
 use zeroize::Zeroizing;
 
@@ -29,6 +31,13 @@ impl SealingKey {
 
     pub(super) fn expose(&self) -> &[u8] {
         self.0.as_slice()
+    }
+
+    /// A key for one purpose, from which this one cannot be told.
+    pub(super) fn derived(&self, purpose: &[u8]) -> Self {
+        let mut mac = Hmac::<Sha256>::new_from_slice(self.expose()).expect("HMAC takes keys of every length");
+        mac.update(purpose);
+        Self(Zeroizing::new(mac.finalize().into_bytes().into()))
     }
 
     /// Nonce, ciphertext, tag. `about` is not in it but must be the same to open it.

@@ -43,6 +43,11 @@ impl Sealer {
         Sealed::seal(data_key.id, &*self.unwrapped(&data_key)?, place, secret)
     }
 
+    /// Makes the organisation's data key if there is none, for who seals without a database.
+    pub async fn ensure_data_key(&self, tx: &Transaction<'_>, organisation: Uuid) -> Result<(), SealError> {
+        self.hold_active(tx, organisation).await.map(drop)
+    }
+
     /// Opens a value whose data key is looked up as needed.
     pub async fn open(
         &self,
@@ -78,7 +83,7 @@ impl Sealer {
         let ring = self.master.current().ok_or(SealError::NoMasterKey)?;
         let id = Uuid::new_v4();
         let wrapped = Sealed::wrap(&ring, organisation, id, &SealingKey::random()?)?;
-        Ok(DataKey { id, organisation_id: organisation, wrapped })
+        Ok(DataKey { id, organisation_id: organisation, wrapped, is_active: true })
     }
 
     /// The unwrapped key; unwrapped keys are kept until the keyring changes.

@@ -27,6 +27,8 @@ pub enum TemplateError {
     Cycle(String),
     #[error("partials nest deeper than {0}")]
     PartialsTooDeep(usize),
+    #[error("a backslash stands before a tag, and would be read as a part of its value: `{0}`")]
+    AfterBackslash(String),
     #[error("filled in, it is longer than {0} bytes")]
     OutputTooLong(usize),
     #[error("it takes too many steps to fill in")]

@@ -39,6 +39,13 @@ pub struct RenderBudget {
     bytes: usize,
 }
 
+impl RenderBudget {
+    /// For what is filled in where others wait: a millisecond at the most.
+    pub const fn small() -> Self {
+        Self { steps: 20_000, bytes: 256 << 10 }
+    }
+}
+
 impl Default for RenderBudget {
     fn default() -> Self {
         Self { steps: MOST_STEPS, bytes: LONGEST }
@@ -86,6 +93,7 @@ impl<'a> Rendering<'a> {
                 Node::Text(text) => self.put(text)?,
                 Node::Variable(name) => {
                     if let Some(value) = self.find(name)? {
+                        self.ends_whole(name)?;
                         let text = printed(value);
                         self.put(&self.escaped(&text))?;
                     }
@@ -143,6 +151,17 @@ impl<'a> Rendering<'a> {
         Ok(found)
     }
 
+    /// Inside a JSON text, a backslash of the template would take the first character of a value with it; if that is our
+    /// own backslash before a quote, the quote ends the text.
+    fn ends_whole(&mut self, name: &Name) -> Result<(), TemplateError> {
+        if self.escape == Escape::Nothing {
+            return Ok(());
+        }
+        let backslashes = self.output.bytes().rev().take_while(|byte| *byte == b'\\').count();
+        self.step(backslashes)?;
+        if backslashes % 2 == 0 { Ok(()) } else { Err(TemplateError::AfterBackslash(shown(&name.written()))) }
+    }
+
     fn escaped<'t>(&self, text: &'t str) -> Cow<'t, str> {
         match self.escape {
             Escape::Nothing => text.into(),
@@ -166,13 +185,13 @@ impl<'a> Rendering<'a> {
     }
 }
 
-/// A partial that stands alone in its line is indented with it, line by line.
+/// A partial that stands alone in its line is indented with it, line by line; empty lines stay empty.
 fn indented(text: &str, indentation: &str) -> Result<Template, TemplateError> {
-    let lines = text.split_inclusive('\n').flat_map(|line| [indentation, line]);
+    let lines = text.split_inclusive('\n').flat_map(|line| [if line == "\n" { "" } else { indentation }, line]);
     Template::parse(&lines.collect::<String>())
 }
 
-/// Bytes of a partial with its indentation, before it is put together.
+/// At most so many bytes of a partial with its indentation, before it is put together.
 fn indented_length(text: &str, indentation: &str) -> Result<usize, TemplateError> {
     let longer = text.len() + indentation.len() * text.split_inclusive('\n').count();
     if longer > super::LARGEST { Err(TemplateError::TooLong) } else { Ok(longer) }

@@ -97,7 +97,8 @@ fn delimiters_can_be_changed() {
 
 #[test]
 fn partials_see_the_values_around_them_and_are_indented_with_their_line() {
-    let partials = [("p", "{{x}}\n{{y}}\n"), ("inline", "[{{x}}]"), ("outer", "({{>inline}})")];
+    let partials =
+        [("p", "{{x}}\n{{y}}\n"), ("inline", "[{{x}}]"), ("outer", "({{>inline}})"), ("gaps", "{{x}}\n\n{{y}}\n")];
     let values = json!({ "x": "1", "y": "2", "list": [{ "x": "a" }, { "x": "b" }] });
     for (text, printed) in [
         ("a {{>inline}} b", "a [1] b"),
@@ -105,6 +106,8 @@ fn partials_see_the_values_around_them_and_are_indented_with_their_line() {
         ("{{#list}}{{>inline}}{{/list}}", "[a][b]"),
         ("x\n  {{>p}}\ny", "x\n  1\n  2\ny"),
         ("  {{x}} {{>p}}", "  1 1\n2\n"),
+        ("x\n  {{>gaps}}\ny", "x\n  1\n\n  2\ny"),
+        ("\t{{>gaps}}", "\t1\n\n\t2\n"),
     ] {
         assert_eq!(with_partials(text, &values, &partials).as_deref(), Ok(printed), "{text:?}");
     }
@@ -159,7 +162,7 @@ fn hostile_templates_end() {
 /// What is parsed again with its indentation is paid for with its indentation.
 #[test]
 fn an_indented_partial_costs_what_it_becomes() {
-    let partials = [("p", "\n\n\n\n\n\n\n\n\n\n")];
+    let partials = [("p", "x\nx\nx\nx\nx\nx\nx\nx\nx\nx\n")];
     let text = |indentation: usize| format!("{}{{{{>p}}}}\n", " ".repeat(indentation)).repeat(2);
     assert!(with_partials(&text(20_000), &json!({}), &partials).is_ok());
     assert_eq!(with_partials(&text(30_000), &json!({}), &partials), Err(TemplateError::TooManySteps));
@@ -175,6 +178,28 @@ fn what_a_template_asks_for_is_listed() {
         "sectionVariables": { "i": [], "s": ["d"], "t": ["e"] }, "variablePartials": [],
     });
     assert_eq!(listed, expected);
+}
+
+/// Our backslash before a quote, behind one of the template's, would be an escaped backslash and a quote.
+#[test]
+fn a_backslash_before_a_tag_cannot_let_a_value_out() {
+    for (text, value, expected) in [
+        (r#"["\n{{v}}"]"#, "\"", Some(r#"["\n\""]"#)),
+        (r#"["\\{{v}}"]"#, "n", Some(r#"["\\n"]"#)),
+        (r#"["\{{v}}"]"#, "\"", None),
+        (r#"["\\\{{v}}"]"#, "n", None),
+        (r#"["\{{v}}","\{{v}}"]"#, "\",", None),
+        (r#"["\{{#s}}{{v}}{{/s}}"]"#, "\"", None),
+    ] {
+        let values = json!({ "v": value, "s": true });
+        let filled = render(&Template::parse(text).unwrap(), &values, &(), Escape::JsonText);
+        let expected = expected.map(str::to_owned).ok_or_else(|| TemplateError::AfterBackslash("v".into()));
+        assert_eq!(filled, expected, "{text}");
+    }
+    assert_eq!(filled(r"\{{v}}", &json!({ "v": "x" })).as_deref(), Ok(r"\x"), "a plain text has no such rule");
+    let run = "\\".repeat(1000) + &"{{v}}".repeat(1000);
+    let run = render(&Template::parse(&run).unwrap(), &json!({ "v": "" }), &(), Escape::JsonText);
+    assert_eq!(run, Err(TemplateError::TooManySteps), "counting backslashes is paid for");
 }
 
 proptest! {

@@ -2,6 +2,7 @@
 
 use super::{field, outcome};
 use crate::service::Service;
+use harness::{GuardService, Says};
 use serde_json::{Value, json};
 use shared::model::KeyKind;
 
@@ -96,4 +97,54 @@ async fn what_a_check_would_change_is_shown() {
     let result = &told["checks"][0];
     assert_eq!((&told["verdict"], &result["transformed"]), (&json!(true), &json!(true)), "{told}");
     assert_eq!(result["transformed_data"]["messages"][0]["content"], "call [REDACTED]", "{told}");
+}
+
+#[tokio::test]
+async fn services_are_asked_only_where_a_trial_says_so() {
+    let service = Service::start_with(&["--trusted-custom-hosts=127.0.0.1"]).await;
+    let client = service.administrator();
+    let guard = GuardService::start(Says::Json(json!({ "verdict": false, "data": { "why": "key-of-the-hook" } }))).await;
+    let webhook = json!({ "id": "default.webhook", "parameters":
+        { "webhookURL": guard.url(), "headers": { "x-key": "key-of-the-hook" } } });
+    let body = |runs: Value| json!({ "checks": [webhook, contains("any", &["t"])], "text": "t", "run_remote": runs });
+    for runs in [json!(false), json!(null)] {
+        let told = client.post(TEST, &body(runs)).await.json();
+        assert_eq!(told["checks"][0]["error"]["name"], "NotRun", "{told}");
+    }
+    assert!(guard.asked().is_empty());
+    let told = client.post(TEST, &body(json!(true))).await.json();
+    assert_eq!((&told["verdict"], &told["checks"][0]["verdict"]), (&json!(false), &json!(false)), "{told}");
+    assert_eq!((&told["checks"][1]["verdict"], guard.asked().len()), (&json!(true), 1), "{told}");
+    assert_eq!(guard.asked()[0].body["request"]["text"], "t");
+    assert!(!told.to_string().contains("key-of-the-hook"), "{told}");
+}
+
+#[tokio::test]
+async fn a_trial_asks_vendors_with_the_organisations_credentials_and_no_address_inside() {
+    let service = Service::start_with(&["--trusted-custom-hosts=127.0.0.1"]).await;
+    let client = service.administrator();
+    let guard = GuardService::start(Says::Json(json!({ "action": "BLOCK", "echo": "key-of-the-vendor" }))).await;
+    let body = json!({ "checks": [{ "id": "aiguard.scan", "parameters": { "policyId": "7" } }], "text": "t", "run_remote": true });
+    let told = client.post(TEST, &body).await.json();
+    assert_eq!(told["checks"][0]["error"]["name"], "NoCredentials", "{told}");
+    let stored = |base: String| json!({ "credentials": { "apiKey": "key-of-the-vendor", "baseUrl": base } });
+    let mut new = stored(guard.url().replace("/judge", ""));
+    new["id"] = json!("aiguard");
+    assert_eq!(client.post("/plugins", &new).await.status, 200);
+    let told = client.post(TEST, &body).await.json();
+    assert_eq!((&told["checks"][0]["verdict"], &told["checks"][0]["error"]), (&json!(false), &Value::Null), "{told}");
+    assert!(!told.to_string().contains("key-of-the-vendor"), "{told}");
+    assert!(guard.asked()[0].head.to_ascii_lowercase().contains("authorization: bearer key-of-the-vendor"));
+    let other = service.organisation().await;
+    let told = service.client().with_key(&other.admin_key.key).post(TEST, &body).await.json();
+    assert_eq!(told["checks"][0]["error"]["name"], "NoCredentials", "another organisation has none: {told}");
+    assert_eq!(client.put("/plugins/aiguard", &stored("https://169.254.169.254".into())).await.status, 200);
+    let told = client.post(TEST, &body).await.json();
+    assert_eq!(told["checks"][0]["error"]["name"], "ForbiddenAddress", "{told}");
+    for (says, name) in [(Says::Garbage, "InvalidAnswer"), (Says::Huge(2 << 20), "AnswerTooLong"), (Says::HangUp, "ConnectionError")] {
+        guard.says(says);
+        assert_eq!(client.put("/plugins/aiguard", &stored(guard.url().replace("/judge", ""))).await.status, 200);
+        let told = client.post(TEST, &body).await.json();
+        assert_eq!(told["checks"][0]["error"]["name"], name, "{told}");
+    }
 }

@@ -10,7 +10,7 @@ fuzz_target!(|data: &[u8]| {
     let Some((codec, body)) = chosen(OBJECT_CODECS, data) else { return };
     let Ok(value) = serde_json::from_slice::<Value>(body) else { return };
     for is_base64 in [false, true] {
-        let asked = AskedObject { id: "i".into(), model: "m".into(), provider: "p".into(), is_base64 };
+        let asked = AskedObject { id: "i".into(), model: "m".into(), provider: "p".into(), is_base64, created: 1 };
         let _ = codec.read_answer(value.clone(), &asked);
     }
     if let Value::Object(request) = value {

@@ -93,3 +93,27 @@ async fn what_cannot_be_fetched_is_400_and_names_the_part() {
     }
     assert!(host.take().is_empty() && provider.take().is_empty(), "nobody was asked");
 }
+
+#[tokio::test]
+async fn a_retry_sends_what_was_written_and_fetches_nothing_again() {
+    let stack = Stack::start().await;
+    let (provider, host) = (RawUpstream::start().await, RawUpstream::start().await);
+    let retry = json!({ "retry": { "attempts": 2, "jitter": "full", "on_status_codes": [503] } });
+    let client = client(&stack, &provider, "bedrock").with("x-gateway-config", retry.to_string());
+    for _ in 0..2 {
+        provider.answer(b"HTTP/1.1 503 Service Unavailable\r\nContent-Length: 0\r\n\r\n".to_vec());
+    }
+    provider.answer(converse_answer());
+    let got = look(&client, &host, answer("image/png", PNG)).await;
+    assert_eq!(got.status, 200, "{}", got.text());
+    assert_eq!(got.json()["choices"][0]["message"]["content"], "Hi");
+    assert_eq!(host.take().len(), 1, "the image is fetched once");
+    let sent: Vec<Value> = provider
+        .take()
+        .iter()
+        .map(|request| String::from_utf8_lossy(request).into_owned())
+        .map(|request| serde_json::from_str(request.split_once("\r\n\r\n").unwrap().1).unwrap())
+        .collect();
+    assert_eq!(sent.len(), 3);
+    assert!(sent.iter().all(|body| *body == sent[0] && body["messages"][0]["content"][1]["image"]["format"] == "png"));
+}

@@ -41,6 +41,7 @@ fn by_default_members_look_managers_change_and_admins_do_all() {
         ("providers.delete", false, true),
         ("policies.list", true, true),
         ("policies.create", false, true),
+        ("cache.delete", false, true),
         ("workspaces.update", false, true),
         ("workspace_users.list", true, true),
         ("workspace_users.create", false, true),

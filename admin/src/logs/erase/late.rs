@@ -2,9 +2,11 @@
 //! an erasure is remembered and done again: often at first, ever more seldom, and no more after `KEPT_DAYS`.
 
 use super::{BATCH, Erased, ErasureMode, ErasureSubject, apply, delete_bodies, find, salt};
+use crate::cache_purges;
 use crate::http::ApiError;
-use chrono::{DateTime, Utc};
+use chrono::{DateTime, TimeDelta, Utc};
 use shared::log_store::LogStore;
+use shared::model::{PurgeTarget, purge_tag};
 use tokio_postgres::{GenericClient, Row, Transaction};
 use uuid::Uuid;
 
@@ -48,7 +50,14 @@ pub async fn repeat(tx: &Transaction<'_>, store: &LogStore) -> Result<Option<Era
     let Some(due) = tx.query_opt(DUE, &[]).await? else { return Ok(None) };
     let (organisation, mode): (Uuid, ErasureMode) = (due.try_get("organisation_id")?, mode(&due)?);
     let asked_at: DateTime<Utc> = due.try_get("asked_at")?;
-    let filter = subject(&due)?.filter(organisation).and("created_at <= ?", asked_at);
+    let subject = subject(&due)?;
+    // Calls that were under way may have left an answer to be kept; nobody calls for longer.
+    if let ErasureSubject::User(name) = &subject
+        && Utc::now() - asked_at < TimeDelta::hours(1)
+    {
+        cache_purges::purge(tx, organisation, None, PurgeTarget::User(purge_tag(name))).await?;
+    }
+    let filter = subject.filter(organisation).and("created_at <= ?", asked_at);
     let found = find(tx, &filter).await?;
     let mut erased = Erased { bodies: delete_bodies(store, found.bodies.clone()).await?, ..Erased::default() };
     if !found.ids.is_empty() {

@@ -61,6 +61,7 @@ fn reserved(id: Schema) -> Schema {
                 "Whether a streamed answer is judged after its end, or before any of it is released.",
             ),
         )
+        .may("audit", key_or(flag(), false, "Whether what it denies is told in the audit trail."))
         .may("message", key(any_text().eg("Please ask without card numbers."), "What a refusal says."))
 }
 

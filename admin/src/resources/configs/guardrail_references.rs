@@ -4,6 +4,7 @@
 use crate::crud::Action;
 use crate::http::ApiError;
 use serde_json::Value;
+use shared::config::HOOK_FIELDS;
 use shared::model::guardrail::canonical_name;
 use shared::nearest::nearest;
 use std::collections::BTreeMap;
@@ -80,20 +81,11 @@ fn collect(value: &Value, path: &str, found: &mut BTreeMap<String, String>) {
 
 /// A name, or an object that has one and no check of its own: every key beside these is a check.
 fn saved(item: &Value) -> Option<&str> {
-    const OWN: &[&str] = &[
-        "id",
-        "type",
-        "deny",
-        "async",
-        "sequential",
-        "on_fail",
-        "on_success",
-        "guardrail_version_id",
-        "soft_deny_200",
-    ];
     match item {
         Value::String(name) => Some(name),
-        Value::Object(fields) if fields.keys().all(|key| OWN.contains(&key.as_str())) => fields.get("id")?.as_str(),
+        Value::Object(fields) if fields.keys().all(|key| HOOK_FIELDS.contains(&key.as_str())) => {
+            fields.get("id")?.as_str()
+        }
         _ => None,
     }
 }

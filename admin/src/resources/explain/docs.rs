@@ -43,10 +43,15 @@ fn explanation() -> Schema {
         .need("slug", schema::any_text().eg("pc-chat").or_null())
         .need("version_id", schema::uuid().or_null())
         .may("version", schema::whole(1..=i64::MAX).or_null().says("Its number; of past requests."));
+    let prompt = schema::object("ExplainedPrompt")
+        .need("id", schema::uuid())
+        .need("slug", schema::any_text().eg("pp-greeting-1f2e3d"))
+        .need("version", schema::whole(1..=i64::MAX))
+        .need("version_id", schema::uuid());
     let why = schema::list(schema::any_text().eg("config: a fallback begins with its first healthy target"));
     let target = schema::any_object().eg(json!({
         "provider": "openai", "url": "https://api.openai.com/v1/chat/completions", "model": "gpt-4o-mini",
-        "translated_to": null, "request_timeout": 600000, "stream_idle_timeout": 120000, "refusal": null,
+        "translated_to": null, "dropped_params": [], "request_timeout": 600000, "stream_idle_timeout": 120000, "refusal": null,
     }));
     let settings = schema::any_object().eg(json!({ "retry": { "attempts": 2 }, "circuit": "closed" })).or_null();
     let tried = counted(schema::object("TriedTarget").need("log_id", schema::uuid()));
@@ -59,7 +64,9 @@ fn explanation() -> Schema {
         .need(
             "target",
             target.says(
-                "Of past requests also `dropped_params`; their `url`, `translated_to` and timeouts are not logged.",
+                "`translated_to` is the format into which the body is written; `dropped_params` is what that cannot say, null \
+                 where it was not tried out. A `refusal` beside a `url` says why the body cannot be written for the target. \
+                 Of past requests `url`, `translated_to` and timeouts are not logged.",
             ),
         )
         .may("outcome", tried.or_null());
@@ -77,6 +84,7 @@ fn explanation() -> Schema {
         .need("lane", schema::choice(&["engine", "relay"]).eg("engine"))
         .need("metadata", schema::any_object().eg(json!({ "_user": "ann" })))
         .need("config", config)
+        .may("prompt", prompt.or_null().says("The stored prompt that the path names, and the version it would be."))
         .need("plan", schema::list(stop))
         .need("limits", limits.says("That would speak of the request. Null of past requests, whose logs do not tell."))
         .need("guardrails", guardrails.or_null().says("Of a config that applies. Null of past requests."))

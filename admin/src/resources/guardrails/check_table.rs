@@ -6,7 +6,9 @@ use crate::http::FieldFault;
 use axum::http::HeaderMap;
 use chrono::Utc;
 use serde_json::{Map, Value, json};
-use shared::guardrails::{self, CheckSpec, FaultKind, Hook, ParameterKind, ParameterSpec, Runs, Shape, Subject};
+use shared::guardrails::{
+    self, Check, CheckSpec, FaultKind, Hook, ParameterKind, ParameterSpec, Runs, Shape, Subject, Verdict,
+};
 use std::collections::BTreeSet;
 
 /// What is wrong with a list of checks, each by its path in the body.
@@ -43,7 +45,8 @@ pub fn listed() -> Vec<Value> {
 }
 
 /// They change what they look at and judge nothing.
-const TRANSFORMERS: &[&str] = &["default.addPrefix", "default.regexReplace", "default.inlineImageUrls", "exa.online"];
+const TRANSFORMERS: &[&str] =
+    &["default.addPrefix", "default.regexReplace", "default.inlineImageUrls", "exa.online", "tavily.search"];
 
 fn shown(spec: &CheckSpec) -> Value {
     let hooks = [(spec.hooks.input, Hook::BeforeRequest), (spec.hooks.output, Hook::AfterRequest)];
@@ -82,37 +85,54 @@ fn schema(parameter: &ParameterSpec) -> Value {
     schema
 }
 
-/// What one check says. Those that ask somebody else are not asked here, and say so.
-pub fn run(check: &Value, subject: &TrialSubject) -> Value {
+/// A check of a trial, made ready, and when it would run.
+pub fn prepare(check: &Value, subject: &TrialSubject) -> Result<(Box<dyn Check>, Hook), Value> {
     let id = check["id"].as_str().unwrap_or_default();
-    let Some(spec) = guardrails::check(id) else { return error("UnknownCheck", "there is no such check") };
+    let Some(spec) = guardrails::check(id) else { return Err(error("UnknownCheck", "there is no such check")) };
     let hook = match subject.side {
         TrialSide::Input => Hook::BeforeRequest,
         TrialSide::Either if spec.hooks.input => Hook::BeforeRequest,
         TrialSide::Output | TrialSide::Either => Hook::AfterRequest,
     };
     match hook {
-        Hook::BeforeRequest if !spec.hooks.input => return error("WrongSide", "this check looks at answers only"),
-        Hook::AfterRequest if !spec.hooks.output => return error("WrongSide", "this check looks at requests only"),
+        Hook::BeforeRequest if !spec.hooks.input => return Err(error("WrongSide", "this check looks at answers only")),
+        Hook::AfterRequest if !spec.hooks.output => {
+            return Err(error("WrongSide", "this check looks at requests only"));
+        }
         _ => {}
     }
-    let compiled = match guardrails::compile(id, check.get("parameters").unwrap_or(&Value::Null)) {
-        Ok(compiled) => compiled,
-        Err(fault) => return error("BadParameters", &fault.to_string()),
-    };
+    match guardrails::compile(id, check.get("parameters").unwrap_or(&Value::Null)) {
+        Ok(compiled) => Ok((compiled, hook)),
+        Err(fault) => Err(error("BadParameters", &fault.to_string())),
+    }
+}
+
+/// What one check says. Those that ask somebody else are not asked here, and say so.
+pub fn run(check: &Value, subject: &TrialSubject) -> Value {
+    match prepare(check, subject) {
+        Ok((compiled, hook)) => told_verdict(compiled.run(&judged(subject, hook, &HeaderMap::new()))),
+        Err(error) => error,
+    }
+}
+
+/// What a check of a trial looks at.
+pub fn judged<'s>(subject: &'s TrialSubject, hook: Hook, headers: &'s HeaderMap) -> Subject<'s> {
     let (shape, request_type) = shape(subject, hook);
-    let verdict = compiled.run(&Subject {
+    Subject {
         hook,
         shape,
         request_type,
         request: &subject.request,
         response: (hook == Hook::AfterRequest).then_some(&subject.response),
         metadata: &subject.metadata,
-        headers: &HeaderMap::new(),
+        headers,
         now: Utc::now().timestamp(),
         text: None,
         is_growing: false,
-    });
+    }
+}
+
+pub fn told_verdict(verdict: Verdict) -> Value {
     let mut shown = verdict.to_json();
     if let Some(json) = verdict.transformed {
         shown["transformed_data"] = json;
@@ -130,7 +150,14 @@ fn shape(subject: &TrialSubject, hook: Hook) -> (Shape, &'static str) {
     let request = |name: &str| subject.request.get(name).is_some();
     let response = |name: &str| hook == Hook::AfterRequest && subject.response.get(name).is_some();
     let says_text = || subject.response.pointer("/choices/0/text").is_some();
-    if response("output") {
+    let blocks = || subject.request.pointer("/messages/0/content/0");
+    if response("candidates") || request("contents") {
+        (Shape::Gemini, "chatComplete")
+    } else if subject.response.pointer("/output/message").is_some()
+        || blocks().is_some_and(|block| block.is_object() && block.get("type").is_none())
+    {
+        (Shape::Converse, "chatComplete")
+    } else if response("output") {
         (Shape::Responses, "createModelResponse")
     } else if response("content") {
         (Shape::Messages, "messages")

@@ -52,7 +52,8 @@ const WRITTEN: &str = "Of a workspace, or with `organisation_id` alone of the or
 const CHANGED: &str = "Sets the fields that are sent and keeps the others. Other checks or actions make a new version, \
                        which runs at once.";
 const TRIED: &str = "Says what each check finds, by the code that runs on live requests. Nothing is saved and no provider \
-                     is asked. Checks that this version does not run are refused, as they are in guardrails.";
+                     is asked. Webhooks and vendors are asked only with `run_remote`. Checks that this version does not run are \
+                     refused, as they are in guardrails.";
 
 fn name() -> Schema {
     schema::text(1..=255).eg("No secrets")
@@ -103,6 +104,7 @@ fn actions() -> Schema {
                 .eg(Value::Null)
                 .says("As `deny`, in other words: `block` denies."),
         )
+        .may("audit", switch("Whether what it denies is told in the audit trail."))
         .may("message", schema::text(0..=1000).or_null().eg("This was refused by policy.").says("What a denial says."))
         .says("What follows from the verdict.")
 }
@@ -199,6 +201,13 @@ fn trial() -> Schema {
         .may("request", body().eg(chat).says("The body of a request."))
         .may("response", body().says("The body of an answer; beside it the request may stand."))
         .may("metadata", schema::any_object().or_null().says("What the request would say about itself."))
+        .may(
+            "run_remote",
+            schema::flag().or_null().eg(false).says(
+                "Whether webhooks and vendors are asked, with the organisation's own credentials; otherwise they say that \
+                 they were not.",
+            ),
+        )
         .eg(json!({
             "checks": [{ "id": "default.contains", "parameters": { "operator": "none", "words": ["password"] } }],
             "text": "my password is x",

@@ -1,13 +1,18 @@
 //! `POST /guardrails/test`: what checks say of a text, a request or an answer, without a provider and without saving
-//! anything. The checks are the ones that the proxy runs.
+//! anything. The checks are the ones that the proxy runs. Services outside are asked only where the trial says so
+//! (`run_remote`).
 
-use super::{check_table, content};
+use super::remote_trial::RemoteResult;
+use super::{check_table, content, remote_trial};
+use crate::app::App;
 use crate::crud::Answer;
 use crate::http::ApiError;
 use crate::identity::Call;
 use axum::Json;
+use axum::extract::State;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
+use std::collections::HashMap;
 use std::time::{Duration, Instant};
 use tokio::sync::Semaphore;
 
@@ -25,6 +30,8 @@ struct Trial {
     request: Option<Value>,
     response: Option<Value>,
     metadata: Option<Map<String, Value>>,
+    #[serde(default)]
+    run_remote: Option<bool>,
 }
 
 /// What the checks look at.
@@ -43,30 +50,39 @@ pub enum TrialSide {
     Either,
 }
 
-pub async fn try_checks(call: Call) -> Answer {
+pub async fn try_checks(State(app): State<App>, call: Call) -> Answer {
     let trial: Trial = call.body()?;
+    let asks = trial.run_remote == Some(true);
+    let (checks, subject) = off_threads(move || prepared(trial)).await??;
+    let said = match asks {
+        true => remote_trial::asked(&app, &call, &checks, &subject).await?,
+        false => HashMap::new(),
+    };
+    off_threads(move || run(&checks, &subject, &said, Instant::now() + LONGEST_RUN)).await.map(Json)
+}
+
+/// Patterns and schemas of strangers on texts of strangers: not on a thread that others wait for.
+async fn off_threads<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T, ApiError> {
     let place = tokio::time::timeout(LONGEST_WAIT, PLACES.acquire()).await.map_err(|_| TOO_MANY)?;
     let place = place.map_err(|_| ApiError::Internal)?;
-    // Patterns and schemas of strangers on texts of strangers: not on a thread that others wait for.
-    let trying = tokio::task::spawn_blocking(move || {
+    let working = tokio::task::spawn_blocking(move || {
         // Kept to the end, also when nobody waits for the answer any more.
         let _place = place;
-        told(trial)
+        work()
     });
-    trying.await.map_err(|_| ApiError::Internal)?.map(Json)
+    working.await.map_err(|_| ApiError::Internal)
 }
 
 const TOO_MANY: ApiError =
     ApiError::RateLimited { message: "Too many checks are being tried; try again shortly", retry_after: 5 };
 
-fn told(trial: Trial) -> Result<Value, ApiError> {
-    let deadline = Instant::now() + LONGEST_RUN;
+fn prepared(trial: Trial) -> Result<(Value, TrialSubject), ApiError> {
     let faults = content::check_faults(&trial.checks)?;
     if !faults.is_empty() {
         return Err(ApiError::Faults(faults));
     }
     let subject = subject(trial.text, trial.request, trial.response, trial.metadata)?;
-    Ok(run(&trial.checks, &subject, deadline))
+    Ok((trial.checks, subject))
 }
 
 fn subject(
@@ -98,17 +114,24 @@ fn subject(
 }
 
 /// Each check by itself; an error counts as passed unless the check says `failOnError`, as it does in the proxy.
-fn run(checks: &Value, subject: &TrialSubject, deadline: Instant) -> Value {
-    let enabled = checks.as_array().into_iter().flatten().filter(|check| check["is_enabled"] != json!(false));
-    let results: Vec<Value> = enabled
-        .map(|check| {
+/// What others said of some stands in `said`, by their places.
+fn run(checks: &Value, subject: &TrialSubject, said: &HashMap<usize, RemoteResult>, deadline: Instant) -> Value {
+    let all = checks.as_array().into_iter().flatten().enumerate();
+    let results: Vec<Value> = all
+        .filter(|(_, check)| is_enabled(check))
+        .map(|(place, check)| {
             let started = Instant::now();
-            let mut result = match started < deadline {
-                true => check_table::run(check, subject),
-                false => check_table::error("TooLate", "the checks before this one took all the time of a trial"),
+            let (mut result, waited) = match (said.get(&place), started < deadline) {
+                (Some(said), _) => (said.result.clone(), said.took),
+                (None, true) => (check_table::run(check, subject), Duration::ZERO),
+                (None, false) => {
+                    let late = check_table::error("TooLate", "the checks before this one took all the time of a trial");
+                    (late, Duration::ZERO)
+                }
             };
             result["id"] = check["id"].clone();
-            result["execution_time"] = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX).into();
+            let took = started.elapsed() + waited;
+            result["execution_time"] = u64::try_from(took.as_millis()).unwrap_or(u64::MAX).into();
             result["fail_on_error"] = (check["parameters"]["failOnError"] == json!(true)).into();
             result
         })
@@ -120,6 +143,10 @@ fn run(checks: &Value, subject: &TrialSubject, deadline: Instant) -> Value {
     json!({ "object": "guardrail-test", "verdict": results.iter().all(passes), "checks": results })
 }
 
+pub fn is_enabled(check: &Value) -> bool {
+    check["is_enabled"] != json!(false)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -128,9 +155,9 @@ mod tests {
     fn a_check_that_comes_too_late_says_so() {
         let checks = json!([{ "id": "default.contains", "parameters": { "operator": "any", "words": ["t"] } }]);
         let subject = subject(Some("t".to_owned()), None, None, None).unwrap();
-        let in_time = run(&checks, &subject, Instant::now() + Duration::from_secs(3600));
+        let in_time = run(&checks, &subject, &HashMap::new(), Instant::now() + Duration::from_secs(3600));
         assert_eq!((&in_time["checks"][0]["verdict"], in_time["checks"][0].get("error")), (&json!(true), None));
-        let late = run(&checks, &subject, Instant::now());
+        let late = run(&checks, &subject, &HashMap::new(), Instant::now());
         assert_eq!(late["checks"][0]["error"]["name"], "TooLate", "{late}");
         assert_eq!(late["checks"][0]["id"], "default.contains", "{late}");
     }

@@ -64,7 +64,8 @@ pub fn docs() -> Doc {
         .details(
             "Name either `user` or `trace_id`. `delete` leaves nothing; `anonymise` keeps rows for counting, without \
              bodies, metadata, and names of traces and spans. Calls from before that proxies have yet to store are erased \
-             when they arrive, within minutes and for 30 days. Exports of those workspaces that were started since lose \
+             when they arrive, within minutes and for 30 days. Kept answers to a person's requests are \
+             purged. Exports of those workspaces that were started since lose \
              their files and have to be started again; what was downloaded before is not reached.",
         )
         .body(body)

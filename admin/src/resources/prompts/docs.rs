@@ -1,9 +1,12 @@
 //! Prompts and their versions, described.
 
+use super::comparison::MOST_DIFFERENCES;
 use super::{MOST_VERSIONS, Prompt, VERSION_PAGES};
 use crate::openapi::Doc;
 use crate::openapi::schema::{self, Schema};
 use serde_json::json;
+use shared::prompt::split::LARGEST_WEIGHT;
+use shared::prompt::variables::{MOST_DECLARED, VariableType};
 
 pub fn docs() -> Vec<Doc> {
     let item = item();
@@ -20,6 +23,11 @@ pub fn docs() -> Vec<Doc> {
         Doc::get("/prompts/{promptId}/versions", "List the versions of a prompt")
             .pages(VERSION_PAGES)
             .answer(versions(&listed())),
+        Doc::get("/prompts/{promptId}/versions/diff", "Compare two versions of a prompt")
+            .details(COMPARED)
+            .filter("from", version().says("The version before: a number, an id, a label; the default one if absent."))
+            .filter("to", version().says("The version after, named alike; the latest one if absent."))
+            .answer(comparison()),
         Doc::get("/prompts/{promptId}/versions/{versionId}", "Read a version of a prompt").answer(whole),
         Doc::put("/prompts/{promptId}/versions/{versionId}", "Label a version of a prompt")
             .details("A label points to one version of a prompt: it is moved from another. A version may have several.")
@@ -35,7 +43,11 @@ const CHANGED: &str = "With `patch`, what is sent replaces fields of the latest 
                        a new version is sent whole: string, parameters and a model. The default version stays until \
                        another is published. A description or virtual_key alone corrects the latest version.";
 const RENDERED: &str = "Fills in the template and answers the body that a chat completion takes as it is. Parameters of \
-                        the model are sent at the root and win over the version's. The path may name a version.";
+                        the model are sent at the root and win over the version's. The path may name a version; of a \
+                        label that points to several, the one that the user (`_user` of the metadata header) or the \
+                        trace meets, and the heaviest without either. Declared variables are checked.";
+const COMPARED: &str = "Field by field, messages one by one, texts of several lines by the lines that went and came. \
+                        Without versions it shows what publishing the latest one would change.";
 
 pub fn collection() -> Schema {
     schema::name_of("cl-support-3f9a01").or_empty().says("Id or slug of a collection.")
@@ -101,6 +113,17 @@ fn more(all: Schema) -> Schema {
         .may("tool_choice", choice.says("Whether and which tool the model must call."))
 }
 
+/// The same sent and shown.
+fn declared() -> Schema {
+    let variable = schema::object("DeclaredVariable")
+        .need("name", schema::text(1..=255).eg("user.name").says("As the template names it."))
+        .may("type", schema::choice(VariableType::NAMES).eg("string").says("What it must be; `any` if absent."))
+        .may("required", schema::flag().eg(true).says("Whether a call without it is refused."));
+    let says = "Variables that are checked before they are filled in: one that is missing or mistyped is 400 and named. \
+                Null for none.";
+    schema::list(variable).at_most(MOST_DECLARED).or_null().says(says)
+}
+
 fn sent(all: Schema) -> Schema {
     let metadata = || schema::any_object().eg(json!({ "team": "support" })).or_null();
     more(all)
@@ -115,6 +138,7 @@ fn sent(all: Schema) -> Schema {
             schema::either([raw(), schema::flag(), schema::nothing()])
                 .says("As 0 or 1: whether the template is JSON for the whole body of a request."),
         )
+        .may("declared_variables", declared())
 }
 
 fn virtual_key() -> Schema {
@@ -170,7 +194,11 @@ fn label_id() -> Schema {
 }
 
 fn labels() -> Schema {
-    let label = schema::object("VersionLabel").need("id", schema::uuid()).need("name", schema::slug().eg("staging"));
+    let weight = schema::whole(0..=i64::from(LARGEST_WEIGHT)).eg(90);
+    let label = schema::object("VersionLabel")
+        .need("id", schema::uuid())
+        .need("name", schema::slug().eg("staging"))
+        .may("weight", weight.says("Its share of the calls, where the label points to other versions too."));
     schema::list(label).says("All labels that point to this version, by name.")
 }
 
@@ -194,6 +222,7 @@ fn whole(item: &Schema) -> Schema {
         .need("prompt_version_label_name", schema::any_text().eg("staging").or_null().says("The name of that label."))
         .need("prompt_version_labels", labels())
         .need("is_raw_template", raw())
+        .need("declared_variables", declared())
         .need("variable_components", components())
         .whole()
 }
@@ -217,6 +246,7 @@ fn listed() -> Schema {
     let template = more(template)
         .need("template_metadata", schema::any_object().says("Whatever belongs to the template."))
         .need("is_raw_template", raw())
+        .need("declared_variables", declared())
         .whole();
     schema::shown("PromptVersion", "prompt")
         .need("prompt_id", schema::uuid().says("The prompt that it is a version of."))
@@ -227,6 +257,37 @@ fn listed() -> Schema {
         .need("labels", labels())
         .need("status", status())
         .need("created_at", schema::time())
+}
+
+fn comparison() -> Schema {
+    let line = schema::object("LineChange")
+        .need("op", schema::choice(&["add", "remove"]).says("Whether it came or went."))
+        .need(
+            "line",
+            schema::whole(1..=i64::MAX).says("Its number: in the new text if it came, in the old if it went."),
+        )
+        .need("text", schema::any_text().eg("Be brief.").says("The line."));
+    let lines =
+        schema::list(line).or_null().says("In place of both values, where a text of several lines was replaced.");
+    let change = schema::object("PromptDifference")
+        .need("op", schema::choice(&["replace", "add", "remove"]).says("What happened to the value."))
+        .need(
+            "path",
+            schema::any_text().eg("string[0].content").says("Where in the version; messages are in `string`."),
+        )
+        .need("from", schema::anything().says("The value before; null when it was added, or told by lines."))
+        .need("to", schema::anything().says("The value after; null when it was removed, or told by lines."))
+        .need("lines", lines);
+    let version = |number: i64, says: &str| {
+        schema::object("").need("id", schema::uuid()).need("version", schema::whole(1..=i64::MAX).eg(number)).says(says)
+    };
+    schema::object("PromptComparison")
+        .need("object", schema::fixed("list"))
+        .need("total", schema::whole(0..=i64::MAX).says("How many differences are listed."))
+        .need("data", schema::list(change).at_most(MOST_DIFFERENCES).says("What differs."))
+        .need("from", version(1, "The version before."))
+        .need("to", version(2, "The version after."))
+        .need("is_complete", schema::flag().eg(true).says("False where more differs than is listed."))
 }
 
 fn render() -> Schema {

@@ -1,12 +1,15 @@
 //! What a client sends of a version, and the version that it becomes: new, changed in some fields (`patch`), or replaced.
 
+use super::render::blocking;
 use super::version::PromptVersion;
 use crate::crud::Action;
 use crate::http::{ApiError, Field, text};
 use crate::identity::tenancy;
 use serde::Deserialize;
-use serde_json::{Map, Value};
-use shared::prompt::PromptBody;
+use serde_json::{Map, Value, json};
+use shared::prompt::variables::{LONGEST_NAME, MOST_DECLARED};
+use shared::prompt::{DeclaredVariable, PromptBody};
+use std::collections::BTreeSet;
 use uuid::Uuid;
 
 /// Bytes of a template, and of each JSON field as text.
@@ -31,6 +34,7 @@ pub struct PromptFields {
     #[serde(alias = "prompt_metadata")]
     template_metadata: Option<Map<String, Value>>,
     is_raw_template: Option<Value>,
+    declared_variables: Field<Vec<DeclaredVariable>>,
 }
 
 impl PromptFields {
@@ -45,7 +49,8 @@ impl PromptFields {
             || self.tools.is_sent()
             || self.tool_choice.is_sent()
             || self.template_metadata.is_some()
-            || self.is_raw_template.is_some();
+            || self.is_raw_template.is_some()
+            || self.declared_variables.is_sent();
         if self.is_patch() {
             return Ok(has_core || has_rest || self.changes_latest());
         }
@@ -84,6 +89,7 @@ pub struct Draft {
     template_metadata: Map<String, Value>,
     is_raw: bool,
     description: Option<String>,
+    declared_variables: Option<Vec<DeclaredVariable>>,
     partials: Vec<String>,
 }
 
@@ -104,6 +110,7 @@ impl Draft {
             template_metadata: Map::new(),
             is_raw: false,
             description: None,
+            declared_variables: None,
             partials: Vec::new(),
         };
         empty.with(sent)
@@ -122,6 +129,7 @@ impl Draft {
             template_metadata: latest.template_metadata,
             is_raw: latest.is_raw,
             description: latest.description,
+            declared_variables: latest.declared_variables,
             partials: Vec::new(),
         };
         stored.with(sent)
@@ -159,11 +167,20 @@ impl Draft {
             sent.version_description.try_map(|text| text::sized("version_description", text, 0..=1000))?;
         self.description = description.sent().unwrap_or(self.description);
         self.is_raw = switch(sent.is_raw_template)?.unwrap_or(self.is_raw);
+        let declared = sent.declared_variables.try_map(checked_declarations)?;
+        self.declared_variables = declared.sent().unwrap_or(self.declared_variables);
         Ok(self)
     }
 
-    /// Within bounds, its template well formed, its provider as a slug.
-    pub async fn checked(mut self, action: &Action<'_>, workspace: Uuid) -> Result<Self, ApiError> {
+    /// Within bounds, its template well formed, its provider as a slug. Templates of strangers take their time, so they are
+    /// parsed on a thread that nobody waits for.
+    pub async fn checked(self, action: &Action<'_>, workspace: Uuid) -> Result<Self, ApiError> {
+        let mut draft = blocking(move || self.parsed()).await?;
+        draft.virtual_key = provider_slug(action, workspace, &draft.virtual_key).await?;
+        Ok(draft)
+    }
+
+    fn parsed(mut self) -> Result<Self, ApiError> {
         within("string", self.template.len(), LARGEST_TEMPLATE)?;
         for (field, value) in [("parameters", &self.parameters), ("template_metadata", &self.template_metadata)] {
             within(field, serde_json::to_string(value).map_or(usize::MAX, |text| text.len()), LARGEST_PARAMETERS)?;
@@ -176,16 +193,16 @@ impl Draft {
         let body = PromptBody::parse(&self.template, self.is_raw);
         let body = body.map_err(|error| ApiError::field("string", error.to_string()))?;
         self.partials = body.components().partials.into_iter().collect();
-        self.virtual_key = provider_slug(action, workspace, &self.virtual_key).await?;
         Ok(self)
     }
 
     pub async fn insert(self, action: &Action<'_>, prompt: Uuid, number: i32) -> Result<Uuid, ApiError> {
         const INSERT: &str = "INSERT INTO prompt_versions (id, organisation_id, prompt_id, number, template, parameters,
-            model, virtual_key, functions, tools, tool_choice, template_metadata, is_raw, description, partials, created_by)
-            VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16)";
+            model, virtual_key, functions, tools, tool_choice, template_metadata, is_raw, description, partials, created_by,
+            declared_variables) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17)";
         let (id, organisation, by) = (Uuid::new_v4(), action.organisation_id(), action.call.caller.actor_id());
         let (parameters, metadata) = (Value::Object(self.parameters), Value::Object(self.template_metadata));
+        let declared = self.declared_variables.map(|all| json!(all));
         action
             .tx
             .execute(
@@ -207,6 +224,7 @@ impl Draft {
                     &self.description,
                     &self.partials,
                     &by,
+                    &declared,
                 ],
             )
             .await?;
@@ -225,6 +243,28 @@ impl Draft {
 
 fn within(field: &str, bytes: usize, most: usize) -> Result<(), ApiError> {
     if bytes <= most { Ok(()) } else { Err(ApiError::field(field, format!("must not be larger than {most} bytes"))) }
+}
+
+/// Names that a template could have, each once.
+fn checked_declarations(sent: Vec<DeclaredVariable>) -> Result<Vec<DeclaredVariable>, ApiError> {
+    if sent.len() > MOST_DECLARED {
+        return Err(ApiError::field("declared_variables", format!("must be at most {MOST_DECLARED}")));
+    }
+    let mut known = BTreeSet::new();
+    for (place, DeclaredVariable { name, .. }) in sent.iter().enumerate() {
+        let refused = |message: String| Err(ApiError::field(format!("declared_variables[{place}].name"), message));
+        let is_written =
+            name.split('.').all(|part| !part.is_empty()) && name.trim() == name && !name.contains(['{', '}']);
+        if name.len() > LONGEST_NAME || !is_written {
+            return refused(format!(
+                "must be 1 to {LONGEST_NAME} bytes, as the template names it: `name`, `user.name`"
+            ));
+        }
+        if !known.insert(name) {
+            return refused("must not be declared twice".into());
+        }
+    }
+    Ok(sent)
 }
 
 /// 0 and 1, as the interface has it; true and false from those who think it a flag.
@@ -261,7 +301,6 @@ async fn provider_slug(action: &Action<'_>, workspace: Uuid, sent: &str) -> Resu
 #[cfg(test)]
 mod tests {
     use super::*;
-    use serde_json::json;
 
     #[test]
     fn a_version_is_made_by_a_patch_or_by_all_of_it() {
@@ -279,9 +318,34 @@ mod tests {
             (json!({ "patch": false, "string": "a" }), None),
             (json!({ "model": "m" }), None),
             (json!({ "tools": [] }), None),
+            (json!({ "declared_variables": [] }), None),
+            (json!({ "patch": true, "declared_variables": null }), Some(true)),
         ] {
             let fields: PromptFields = serde_json::from_value(body.clone()).unwrap();
             assert_eq!(fields.makes_version().ok(), expected, "{body}");
+        }
+    }
+
+    #[test]
+    fn variables_are_declared_by_names_that_a_template_could_have() {
+        let many: Vec<Value> = (0..201).map(|n| json!({ "name": format!("v{n}") })).collect();
+        for (sent, refused) in [
+            (json!([]), None),
+            (json!([{ "name": "a" }, { "name": "user.name", "type": "string", "required": true }]), None),
+            (json!([{ "name": "a" }, { "name": "a" }]), Some("declared_variables[1].name")),
+            (json!([{ "name": "" }]), Some("declared_variables[0].name")),
+            (json!([{ "name": "a..b" }]), Some("declared_variables[0].name")),
+            (json!([{ "name": " a" }]), Some("declared_variables[0].name")),
+            (json!([{ "name": "{{a}}" }]), Some("declared_variables[0].name")),
+            (json!([{ "name": "a".repeat(256) }]), Some("declared_variables[0].name")),
+            (json!(many), Some("declared_variables")),
+        ] {
+            let checked = checked_declarations(serde_json::from_value(sent.clone()).unwrap());
+            let field = checked.err().map(|error| match error {
+                ApiError::Invalid { field, .. } => field.unwrap_or_default(),
+                other => other.to_string(),
+            });
+            assert_eq!(field.as_deref(), refused, "{sent}");
         }
     }
 

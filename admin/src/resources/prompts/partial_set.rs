@@ -83,5 +83,8 @@ async fn read(db: &impl GenericClient, workspace: Uuid, name: &str) -> Result<Op
 
 /// Why a prompt cannot be rendered, said to whoever asked for it.
 pub fn refused(error: RenderError) -> ApiError {
-    ApiError::invalid(error.to_string())
+    match error {
+        RenderError::Variable(fault) => ApiError::field(format!("variables.{}", fault.name), fault.problem.to_string()),
+        other => ApiError::invalid(other.to_string()),
+    }
 }

@@ -1,5 +1,6 @@
 //! Partials: pieces of templates that prompts put in by `{{>slug}}`, kept in versions as prompts are.
 
+use super::render::blocking;
 use super::{VERSION_PAGES, in_collection, next_number, partial_docs, publish};
 use crate::app::App;
 use crate::crud::{self, Action, Answer, Resource, Routes, RowLock};
@@ -158,7 +159,8 @@ impl Resource for Partial {
             WHERE p.organisation_id = $1 AND p.workspace_id = $2 AND p.status = 'active' AND EXISTS (
                 SELECT FROM prompt_versions v, unnest(v.partials) AS named
                 WHERE v.prompt_id = p.id AND split_part(named, '@', 1) = $3 AND (v.id = p.version_id OR EXISTS (
-                    SELECT FROM prompt_version_labels a WHERE a.version_id = v.id)))
+                    SELECT FROM prompt_version_labels a
+                    WHERE a.prompt_id = p.id AND (a.version_id = v.id OR v.id = ANY (a.split_versions)))))
             ORDER BY p.slug LIMIT 100";
         const PARTIALS: &str = "SELECT p.id, p.slug AS name, p.workspace_id FROM prompt_partials p
             WHERE p.organisation_id = $1 AND p.workspace_id = $2 AND p.status = 'active' AND p.slug <> $3 AND EXISTS (
@@ -207,7 +209,7 @@ impl Partial {
     }
 }
 
-/// The text is parsed before it is stored.
+/// The text is parsed before it is stored, on a thread that nobody waits for.
 async fn insert_version(
     action: &Action<'_>,
     partial: Uuid,
@@ -217,8 +219,12 @@ async fn insert_version(
 ) -> Result<Uuid, ApiError> {
     const INSERT: &str = "INSERT INTO partial_versions (id, organisation_id, partial_id, number, template, description,
                           partials, created_by) VALUES ($1, $2, $3, $4, $5, $6, $7, $8)";
-    let template = Template::parse(&string).map_err(|error| ApiError::field("string", error.to_string()))?;
-    let named: Vec<String> = template.components().partials.into_iter().collect();
+    let parsed = move || {
+        let template = Template::parse(&string).map_err(|error| ApiError::field("string", error.to_string()))?;
+        let named: Vec<String> = template.components().partials.into_iter().collect();
+        Ok((string, named))
+    };
+    let (string, named) = blocking(parsed).await?;
     let description = description.map(checked_description).transpose()?;
     let (id, organisation, by) = (Uuid::new_v4(), action.organisation_id(), action.call.caller.actor_id());
     action.tx.execute(INSERT, &[&id, &organisation, &partial, &number, &string, &description, &named, &by]).await?;

@@ -1,6 +1,7 @@
 //! Versions of prompts: found by number, id or label, and shown.
 
-use super::{Prompt, VERSION_PAGES, find_version};
+use super::render::blocking;
+use super::{Asked, Prompt, VERSION_PAGES, find_version};
 use crate::app::App;
 use crate::crud::{self, Answer, RowLock};
 use crate::http::{ApiError, Time};
@@ -10,11 +11,11 @@ use axum::extract::{Path, State};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use shared::db::table::row;
-use shared::prompt::{PromptBody, VersionName};
+use shared::prompt::{DeclaredVariable, PromptBody, VersionName};
 use tokio_postgres::{GenericClient, Row};
 use uuid::Uuid;
 
-const NO_SUCH: ApiError = ApiError::NotFound("version");
+pub const NO_SUCH: ApiError = ApiError::NotFound("version");
 
 #[derive(Deserialize)]
 pub struct PromptVersion {
@@ -30,16 +31,19 @@ pub struct PromptVersion {
     pub template_metadata: Map<String, Value>,
     pub is_raw: bool,
     pub description: Option<String>,
-    /// `[{id, name}]`, by name.
+    pub declared_variables: Option<Vec<DeclaredVariable>>,
+    /// `[{id, name}]`, by name, with a `weight` where a label points to other versions too.
     labels: Vec<Value>,
     created_at: Time,
 }
 
 const COLUMNS: &str =
     "v.id, v.number, v.template, v.parameters, v.model, v.virtual_key, v.functions, v.tools, v.tool_choice,
-    v.template_metadata, v.is_raw, v.description, v.created_at,
-    (SELECT coalesce(json_agg(json_build_object('id', l.id, 'name', l.name) ORDER BY l.name), '[]')
-     FROM prompt_version_labels a JOIN labels l ON l.id = a.label_id WHERE a.version_id = v.id) AS labels";
+    v.template_metadata, v.is_raw, v.description, v.declared_variables, v.created_at,
+    (SELECT coalesce(json_agg(json_strip_nulls(json_build_object('id', l.id, 'name', l.name,
+        'weight', a.split_weights[array_position(a.split_versions, v.id)])) ORDER BY l.name), '[]')
+     FROM prompt_version_labels a JOIN labels l ON l.id = a.label_id
+     WHERE a.prompt_id = v.prompt_id AND (a.version_id = v.id OR v.id = ANY (a.split_versions))) AS labels";
 
 pub async fn by_id(db: &impl GenericClient, prompt: Uuid, id: Uuid) -> Result<PromptVersion, ApiError> {
     let sql = format!("SELECT {COLUMNS} FROM prompt_versions v WHERE v.prompt_id = $1 AND v.id = $2");
@@ -49,16 +53,6 @@ pub async fn by_id(db: &impl GenericClient, prompt: Uuid, id: Uuid) -> Result<Pr
 pub async fn by_number(db: &impl GenericClient, prompt: Uuid, number: i32) -> Result<PromptVersion, ApiError> {
     let sql = format!("SELECT {COLUMNS} FROM prompt_versions v WHERE v.prompt_id = $1 AND v.number = $2");
     found(db.query_opt(&sql, &[&prompt, &number]).await?)
-}
-
-/// A label of the workspace wins over one of the organisation with the same name.
-pub async fn by_label(db: &impl GenericClient, prompt: Uuid, label: &str) -> Result<PromptVersion, ApiError> {
-    let sql = format!(
-        "SELECT {COLUMNS} FROM prompt_versions v WHERE v.prompt_id = $1 AND v.id =
-            (SELECT a.version_id FROM prompt_version_labels a JOIN labels l ON l.id = a.label_id
-             WHERE a.prompt_id = $1 AND l.name = $2 ORDER BY l.workspace_id NULLS LAST LIMIT 1)"
-    );
-    found(db.query_opt(&sql, &[&prompt, &label]).await?)
 }
 
 fn found(row: Option<Row>) -> Result<PromptVersion, ApiError> {
@@ -88,7 +82,24 @@ impl PromptVersion {
         self.labels.first().map_or(Value::Null, |label| label[field].clone())
     }
 
-    /// What a prompt shows of this version.
+    /// What differs between versions, field by field. The model stands in one place.
+    pub fn content(&self) -> Value {
+        json!({
+            "string": self.template,
+            "parameters": self.parameters,
+            "model": self.model,
+            "virtual_key": self.virtual_key,
+            "functions": self.functions,
+            "tools": self.tools,
+            "tool_choice": self.tool_choice,
+            "template_metadata": self.template_metadata,
+            "is_raw_template": i32::from(self.is_raw),
+            "declared_variables": self.declared_variables,
+            "version_description": self.description,
+        })
+    }
+
+    /// What a prompt shows of this version. Its template is parsed for it.
     pub fn fields(&self, default: Uuid) -> Result<Map<String, Value>, ApiError> {
         let fields = json!({
             "string": self.template,
@@ -107,6 +118,7 @@ impl PromptVersion {
             "prompt_version_label_name": self.label("name"),
             "prompt_version_labels": self.labels,
             "is_raw_template": i32::from(self.is_raw),
+            "declared_variables": self.declared_variables,
             "variable_components": self.body()?.components(),
         });
         match fields {
@@ -130,6 +142,7 @@ impl PromptVersion {
                 "tool_choice": self.tool_choice,
                 "template_metadata": self.template_metadata,
                 "is_raw_template": i32::from(self.is_raw),
+                "declared_variables": self.declared_variables,
             },
             "prompt_version": self.number,
             "prompt_description": self.description,
@@ -162,7 +175,8 @@ pub async fn list_versions(State(app): State<App>, call: Call, Path(name): Path<
 pub async fn read_version(State(app): State<App>, call: Call, Path(names): Path<(String, String)>) -> Answer {
     let (prompt, version) = names;
     let db = app.db.get().await?;
-    let (prompt, _) = find_version(&*db, &call, &prompt, None).await?;
+    let (prompt, _) = find_version(&*db, &call, &prompt, Asked::default()).await?;
     let version = prompt.version(&*db, VersionName::parse(&version)).await?;
-    Ok(Json(prompt.shown_in(&call, &version)?))
+    drop(db);
+    Ok(Json(blocking(move || prompt.shown_in(&call, &version)).await?))
 }

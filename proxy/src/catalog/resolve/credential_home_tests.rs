@@ -224,6 +224,7 @@ fn a_stored_credential_never_reaches_another_origin() {
     let cases = std::env::var("CREDENTIAL_CASES").ok().and_then(|text| text.parse().ok()).unwrap_or(USUAL_CASES);
     let world = world();
     let hosts = Hosts::default();
+    let profiles = InferenceProfiles::default();
     let aliases = Aliases::default();
     let mut tally = Tally::default();
     for case in 0..cases {
@@ -245,6 +246,7 @@ fn a_stored_credential_never_reaches_another_origin() {
             hosts: &hosts,
             dialer: &world.dialer,
             sealer: &world.sealer,
+            profiles: &profiles,
             first_byte: Duration::from_secs(1),
             stream_idle: Duration::from_secs(1),
             now: DateTime::UNIX_EPOCH,

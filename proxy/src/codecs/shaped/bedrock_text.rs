@@ -1,9 +1,10 @@
 //! The text models of Bedrock that came before Converse (contract 7.6): Cohere's first commands and AI21's Jurassic. They
-//! are invoked with a prompt, and never in a stream.
+//! are invoked with a prompt, and never in a stream. Their errors are those of all of Bedrock.
 
 use super::{ChatShape, rename, required, usage};
 use crate::codecs::Codec;
 use crate::codecs::completions::CompletionsCodec;
+use crate::codecs::converse::ConverseCodec;
 use crate::codecs::error::CodecError;
 use crate::codecs::options::RequestOptions;
 use serde_json::{Map, Value, json};
@@ -18,6 +19,10 @@ impl ChatShape for CohereText {
 
     fn base(&self) -> &'static dyn Codec {
         &CompletionsCodec
+    }
+
+    fn errors(&self) -> &'static dyn Codec {
+        &ConverseCodec
     }
 
     fn request(&self, body: &mut Map<String, Value>, _: &RequestOptions<'_>) -> Result<Value, CodecError> {
@@ -37,14 +42,16 @@ impl ChatShape for CohereText {
     }
 
     fn answer(&self, mut told: Value) -> Result<Value, CodecError> {
-        let Value::Array(texts) = required(&mut told, "/generations")? else {
-            return Err(CodecError::field("generations", "must be a list"));
-        };
+        let texts = texts(&mut told, "/generations")?;
         let choices = texts.into_iter().enumerate().map(|(index, one)| {
-            let reason = if one["finish_reason"] == "MAX_TOKENS" { "length" } else { "stop" };
+            let reason = match one["finish_reason"].as_str() {
+                Some("MAX_TOKENS") => "length",
+                Some("ERROR_TOXIC") => "content_filter",
+                _ => "stop",
+            };
             json!({ "index": index, "text": one["text"], "finish_reason": reason })
         });
-        Ok(json!({ "id": told["id"], "choices": choices.collect::<Vec<_>>() }))
+        Ok(json!({ "id": told["id"].as_str(), "choices": choices.collect::<Vec<_>>() }))
     }
 }
 
@@ -58,6 +65,10 @@ impl ChatShape for JurassicText {
 
     fn base(&self) -> &'static dyn Codec {
         &CompletionsCodec
+    }
+
+    fn errors(&self) -> &'static dyn Codec {
+        &ConverseCodec
     }
 
     fn request(&self, body: &mut Map<String, Value>, _: &RequestOptions<'_>) -> Result<Value, CodecError> {
@@ -80,9 +91,7 @@ impl ChatShape for JurassicText {
     }
 
     fn answer(&self, mut told: Value) -> Result<Value, CodecError> {
-        let Value::Array(texts) = required(&mut told, "/completions")? else {
-            return Err(CodecError::field("completions", "must be a list"));
-        };
+        let texts = texts(&mut told, "/completions")?;
         let count = |tokens: Option<&Value>| tokens.and_then(Value::as_array).map(|tokens| tokens.len() as u64);
         let said = texts.iter().filter_map(|one| count(one.pointer("/data/tokens"))).reduce(u64::saturating_add);
         let usage = usage(count(told.pointer("/prompt/tokens")), said);
@@ -93,5 +102,15 @@ impl ChatShape for JurassicText {
         });
         // Its ids are numbers.
         Ok(json!({ "choices": choices.collect::<Vec<_>>(), "usage": usage }))
+    }
+}
+
+/// What was written, of which there is at least one.
+fn texts(told: &mut Value, place: &'static str) -> Result<Vec<Value>, CodecError> {
+    let wrong = |why| Err(CodecError::field(place.trim_start_matches('/'), why));
+    match required(told, place)? {
+        Value::Array(texts) if texts.is_empty() => wrong("is empty in the answer"),
+        Value::Array(texts) if texts.iter().all(Value::is_object) => Ok(texts),
+        _ => wrong("must be a list of objects"),
     }
 }

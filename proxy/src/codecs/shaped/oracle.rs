@@ -84,7 +84,15 @@ impl ChatShape for Oracle {
 
 fn counted(answer: &Value) -> Value {
     let count = |name: &str| answer.pointer("/usage").and_then(|usage| usage.get(name)).and_then(Value::as_u64);
-    usage(count("promptTokens"), count("completionTokens"))
+    let mut counted = usage(count("promptTokens"), count("completionTokens"));
+    let part = |place: &str| answer.pointer(place).and_then(Value::as_u64);
+    if let Some(cached) = part("/usage/promptTokensDetails/cachedTokens").filter(|_| counted.is_object()) {
+        counted["prompt_tokens_details"] = json!({ "cached_tokens": cached });
+    }
+    if let Some(thought) = part("/usage/completionTokensDetails/reasoningTokens").filter(|_| counted.is_object()) {
+        counted["completion_tokens_details"] = json!({ "reasoning_tokens": thought });
+    }
+    counted
 }
 
 fn generic(body: &mut Map<String, Value>) -> Result<Map<String, Value>, CodecError> {

@@ -21,6 +21,55 @@ struct Passed {
     report: Option<SideResult>,
 }
 
+const SHAPES: [(StreamShape, Shape); 6] = [
+    (StreamShape::Chat, Shape::Chat),
+    (StreamShape::Completions, Shape::Completions),
+    (StreamShape::Messages, Shape::Messages),
+    (StreamShape::Responses, Shape::Responses),
+    (StreamShape::Gemini, Shape::Gemini),
+    (StreamShape::Converse, Shape::Converse),
+];
+
+/// A stream of a dialect whose text comes in these pieces.
+fn dialect(shape: StreamShape, pieces: &[&str]) -> Vec<Bytes> {
+    let said = |text: &&str| match shape {
+        StreamShape::Chat => json!({ "choices": [{ "index": 0, "delta": { "content": text } }] }),
+        StreamShape::Completions => json!({ "choices": [{ "index": 0, "text": text }] }),
+        StreamShape::Messages => {
+            json!({ "type": "content_block_delta", "index": 0, "delta": { "type": "text_delta", "text": text } })
+        }
+        StreamShape::Responses => {
+            json!({ "type": "response.output_text.delta", "output_index": 0, "content_index": 0, "delta": text })
+        }
+        StreamShape::Gemini => json!({ "candidates": [{ "content": { "parts": [{ "text": text }] } }] }),
+        StreamShape::Converse => json!({ "contentBlockIndex": 0, "delta": { "text": text } }),
+    };
+    let end = match shape {
+        StreamShape::Chat | StreamShape::Completions => "[DONE]".to_owned(),
+        StreamShape::Messages => json!({ "type": "message_stop" }).to_string(),
+        StreamShape::Responses => {
+            let whole = [json!({ "type": "message", "content": [{ "type": "output_text", "text": pieces.concat() }] })];
+            json!({ "type": "response.completed", "response": { "output": whole } }).to_string()
+        }
+        StreamShape::Gemini => json!({ "candidates": [{ "finishReason": "STOP" }], "usageMetadata": {} }).to_string(),
+        StreamShape::Converse => json!({ "usage": {}, "metrics": { "latencyMs": 1 } }).to_string(),
+    };
+    let all = pieces.iter().map(|piece| said(piece).to_string()).chain([end]);
+    all.map(|data| Bytes::from(format!("data: {data}\n\n"))).collect()
+}
+
+/// What a client of a dialect has read, without what is repeated.
+fn said_in(shape: StreamShape, bytes: &[u8]) -> String {
+    let mut said = String::new();
+    for event in events(bytes) {
+        let Ok(read) = serde_json::from_slice::<Value>(&event.data) else { continue };
+        for text in event_texts(shape, &read).unwrap().iter().filter(|text| !text.channel.is_empty()) {
+            said.push_str(read.pointer(&text.place).and_then(Value::as_str).unwrap());
+        }
+    }
+    said
+}
+
 /// A chat whose text comes in these pieces.
 fn stream(pieces: &[&str]) -> Vec<Bytes> {
     let said =
@@ -39,23 +88,27 @@ fn text_of(bytes: &[u8]) -> String {
 }
 
 fn pass(hooks: Vec<Arc<CompiledHook>>, stream: &[Bytes]) -> Passed {
+    pass_in(SHAPES[0], hooks, stream)
+}
+
+fn pass_in((dialect, shape): (StreamShape, Shape), hooks: Vec<Arc<CompiledHook>>, stream: &[Bytes]) -> Passed {
     let (request, metadata, headers, meters) = (json!({}), Map::new(), HeaderMap::new(), GuardMeters::unregistered());
     let inputs = GuardInputs {
         hook: Hook::AfterRequest,
-        shape: Shape::Chat,
+        shape,
         request_type: "stream-chatComplete",
         request: &request,
         metadata: &metadata,
         headers: &headers,
         text: None,
     };
-    let mut held = HeldBack::new(hooks, StreamShape::Chat);
+    let mut held = HeldBack::new(hooks, dialect);
     let mut passed = Passed { bytes: Vec::new(), is_denied: false, most_held: 0, report: None };
     let mut came = 0;
     for event in stream {
         let data = events(event).next().map(|event| event.data.into_owned()).unwrap_or_default();
         let read: Option<Value> = serde_json::from_slice(&data).ok();
-        came += text_of(event).len();
+        came += said_in(dialect, event).len();
         match held.push(event.clone(), read.as_ref(), &data, inputs, &meters, &mut passed.report) {
             Release::Pass(bytes) => passed.bytes.extend_from_slice(&bytes),
             Release::Denied(_) => {
@@ -64,7 +117,12 @@ fn pass(hooks: Vec<Arc<CompiledHook>>, stream: &[Bytes]) -> Passed {
             }
             Release::TooLong => panic!("too long"),
         }
-        passed.most_held = passed.most_held.max(came - text_of(&passed.bytes).len());
+        passed.most_held = passed.most_held.max(came - said_in(dialect, &passed.bytes).len());
+    }
+    match held.finish(inputs, &meters, &mut passed.report) {
+        Release::Pass(bytes) => passed.bytes.extend_from_slice(&bytes),
+        Release::Denied(_) => passed.is_denied = true,
+        Release::TooLong => panic!("too long"),
     }
     passed
 }
@@ -79,7 +137,45 @@ fn checks() -> Vec<Value> {
     ]
 }
 
+/// Words that may stand at the borders of pieces, one inside another, or twice over each other.
+fn words() -> impl Strategy<Value = Vec<String>> {
+    prop::collection::vec("[ab]{1,4}|é[ab]|a b", 1..4)
+}
+
 proptest! {
+    #[test]
+    fn in_every_dialect_no_word_goes_out_whole_and_what_passes_is_byte_identical(
+        pieces in prop::collection::vec("[abcé ]{0,5}", 0..30),
+        words in words(),
+        more in 0usize..3,
+        which in 0usize..SHAPES.len(),
+    ) {
+        let shape = SHAPES[which];
+        let pieces: Vec<&str> = pieces.iter().map(String::as_str).collect();
+        let whole = pieces.concat();
+        let mut checks = vec![json!({ "id": "contains", "parameters": { "words": words, "operator": "none" } })];
+        // Beside it checks that deny nothing: one more that judges a window, and one that must see the whole.
+        checks.extend((more > 0).then(|| json!({ "id": "secrets", "parameters": {} })));
+        checks.extend((more > 1).then(|| json!({ "id": "wordCount", "parameters": { "maxWords": 9999 } })));
+        let hooks = hooks(Value::Array(checks), json!({}));
+        let window = hooks[0].checks.iter().map(|check| check.check.window()).try_fold(0, |most, one| Some(most.max(one?)));
+        let stream = dialect(shape.0, &pieces);
+        let passed = pass_in(shape, hooks, &stream);
+        let is_bad = words.iter().any(|word| whole.contains(word.as_str()));
+        prop_assert_eq!(passed.is_denied, is_bad, "{:?} in {:?}", words, whole);
+        match is_bad {
+            true => {
+                let out = said_in(shape.0, &passed.bytes);
+                prop_assert!(!words.iter().any(|word| out.contains(word.as_str())), "{:?} went out of {:?}", out, whole);
+                prop_assert!(whole.starts_with(&out));
+            }
+            false => prop_assert_eq!(passed.bytes, stream.concat()),
+        }
+        if let Some(window) = window {
+            prop_assert!(window <= 1024 && passed.most_held <= window + 16, "{} held of {}", passed.most_held, window);
+        }
+    }
+
     #[test]
     fn nothing_that_a_check_denies_ever_goes_out_and_what_passes_is_byte_identical(
         pieces in prop::collection::vec("[abdé @.]{0,6}|a@b\\.ad|bad|192\\.168\\.0\\.1", 0..40),

@@ -56,9 +56,10 @@ pub const COLUMNS: &str = "id, created_at, organisation_id, workspace_id, api_ke
     usage_estimated, usage, cost, price_model, unit_prices, price_version, retry_success_count, attempt, \
     stream_mode, is_proxy_call, trace_id, span_id, span_name, parent_span_id, internal_trace_id, metadata, \
     runtime, runtime_version, sdk_version, body_key, request_parsing_time, pre_processing_time, \
-    cache_processing_time, response_parsing_time, dropped_params, hook_results, cache_status, cache_type, cache_saved_cost";
+    cache_processing_time, response_parsing_time, dropped_params, hook_results, prompt_id, prompt_version_id, \
+    prompt_slug, cache_status, cache_type, cache_saved_cost";
 
-const COUNT: u16 = 60;
+const COUNT: u16 = 63;
 
 /// Texts from outside, clean.
 struct Texts<'r> {
@@ -76,6 +77,7 @@ struct Texts<'r> {
     runtime: Option<Cow<'r, str>>,
     runtime_version: Option<Cow<'r, str>>,
     sdk_version: Option<Cow<'r, str>>,
+    prompt_slug: Option<Cow<'r, str>>,
     cache_type: Option<Cow<'r, str>>,
 }
 
@@ -116,6 +118,7 @@ impl<'r> LogRow<'r> {
                 runtime: text(record.runtime, text_bounds::NAME),
                 runtime_version: text(record.runtime_version, text_bounds::NAME),
                 sdk_version: text(record.sdk_version, text_bounds::NAME),
+                prompt_slug: slug(record.prompt_slug),
                 cache_type: text(record.cache_type, text_bounds::WORD),
             },
             status: record.status.into(),
@@ -149,9 +152,22 @@ impl<'r> LogRow<'r> {
         self.record.charges.iter().map(|charge| (self.record.id, charge))
     }
 
+    /// In place of what hooks had said when the record was made.
+    pub fn with_hook_results(mut self, results: Option<String>) -> Self {
+        if let Some(results) = results {
+            self.hook_results = Some(Json::clean(results.into()));
+        }
+        self
+    }
+
     /// Whether a guardrail has something to say on its trace.
     pub fn has_feedback(&self) -> bool {
-        self.record.hook_results.is_some_and(|results| results.contains("\"feedback\":{"))
+        self.hook_results.as_ref().is_some_and(|results| results.text().contains("\"feedback\":{"))
+    }
+
+    /// Whether a guardrail denied something that the audit trail is to know of.
+    pub fn is_audited(&self) -> bool {
+        self.hook_results.as_ref().is_some_and(|results| results.text().contains("\"audit\":true"))
     }
 
     /// Whether a budget is charged with it, so that something may have been promised to it.
@@ -224,6 +240,9 @@ impl<'r> LogRow<'r> {
         }
         row.json(self.dropped_params.as_ref().map(Json::text))?;
         row.json(self.hook_results.as_ref().map(Json::text))?;
+        row.uuid(record.prompt_id);
+        row.uuid(record.prompt_version_id);
+        row.text(texts.prompt_slug.as_deref())?;
         row.text(Some(record.cache_status.name()))?;
         row.text(texts.cache_type.as_deref())?;
         row.numeric(self.saved)?;
@@ -363,13 +382,14 @@ mod tests {
             ai_org: text,
             requested_model: text,
             config: text,
+            prompt_slug: text,
             url: &long,
             method: &long,
             trace_id: &long,
             ..Record::default()
         };
         let row = LogRow::new(record, Priced { price_model: Some(long.clone()), ..Priced::default() });
-        let slugs = [&row.texts.virtual_key, &row.texts.ai_org, &row.texts.config];
+        let slugs = [&row.texts.virtual_key, &row.texts.ai_org, &row.texts.config, &row.texts.prompt_slug];
         assert!(slugs.iter().all(|slug| slug.as_ref().is_some_and(|slug| slug.len() == 252)));
         assert_eq!(row.model.map(|model| model.chars().count()), Some(text_bounds::MODEL));
         assert_eq!(row.price_model.map(|model| model.chars().count()), Some(text_bounds::MODEL));

@@ -47,6 +47,25 @@ const FEEDBACK: &str = "INSERT INTO feedback
         AND EXISTS (SELECT FROM workspaces w WHERE w.organisation_id = s.organisation_id AND w.id = s.workspace_id)
     ON CONFLICT DO NOTHING";
 
+/// What guardrails denied, for those that have it told in the audit trail: one row for each guardrail, key and side, which says how
+/// often. So the trail grows with the batches, and not with the requests that anybody can send. Only rows that are new are
+/// staged by then.
+const DENIALS: &str = "INSERT INTO audit_logs
+        (organisation_id, workspace_id, user_type, api_key_id, method, uri, request_id, resource_type, action, resource_id,
+         response_status_code, error)
+    SELECT s.organisation_id, s.workspace_id,
+        CASE WHEN s.api_key_id IS NULL THEN 'user' ELSE 'api_key' END, s.api_key_id, min(s.request_method), min(s.request_url),
+        (array_agg(s.internal_trace_id ORDER BY s.created_at))[1], 'guardrail', 'deny', h.hook ->> 'id', 446,
+        format('446 %s %s denied by the guardrail', count(*), h.side)
+    FROM staged s CROSS JOIN LATERAL (
+        SELECT 'requests' AS side, hook FROM jsonb_array_elements(coalesce(s.hook_results -> 'before_request_hooks', '[]')) AS hook
+        UNION ALL
+        SELECT 'answers', hook FROM jsonb_array_elements(coalesce(s.hook_results -> 'after_request_hooks', '[]')) AS hook
+    ) AS h
+    WHERE s.hook_results IS NOT NULL AND h.hook -> 'audit' = 'true'::jsonb
+        AND EXISTS (SELECT FROM workspaces w WHERE w.organisation_id = s.organisation_id AND w.id = s.workspace_id)
+    GROUP BY s.organisation_id, s.workspace_id, s.api_key_id, h.side, h.hook ->> 'id'";
+
 /// Stores the rows and answers how many were new.
 pub async fn store<'r, 'f: 'r>(
     client: &mut Client,
@@ -76,6 +95,9 @@ pub async fn store<'r, 'f: 'r>(
     let fresh = request_logs::add_staged(&transaction, row::COLUMNS, count).await.map_err(blame)?;
     if rows.clone().any(LogRow::has_feedback) {
         transaction.execute(FEEDBACK, &[]).await.map_err(blame)?;
+    }
+    if fresh > 0 && rows.clone().any(LogRow::is_audited) {
+        transaction.execute(DENIALS, &[]).await.map_err(blame)?;
     }
     if fresh > 0 {
         charge::charge(&transaction, rows.flat_map(LogRow::charges)).await.map_err(blame)?;

@@ -1,16 +1,20 @@
-//! Images by the piece. Providers that are paid by the image do not report what was used; the request says it.
+//! Images by the piece. Providers that are paid by the image do not report what was used; the request says it, and where the
+//! answer was read, how many there are.
 
 use crate::request::body::Fields;
 use crate::request::text_bounds::{self, cut};
+use serde::Deserialize;
+use serde::de::IgnoredAny;
 use serde_json::{Value, json};
 
 /// More than any provider makes at once.
 const MOST: u64 = 1000;
 
 /// The usage of a request for images that was answered without a word about it, in the form that prices are worked out
-/// from. What was not asked for is what providers take then.
-pub fn asked_for(path: &str, body: &[u8]) -> Option<String> {
-    if !path.contains("/images/") {
+/// from. What was not asked for is what providers take then. `made` is how many came, where that is known: some vendors make
+/// one whatever they are asked for, and some hold back what they would not show.
+pub fn asked_for(path: &str, body: &[u8], made: Option<u64>) -> Option<String> {
+    if !is_of_images(path) || made == Some(0) {
         return None;
     }
     let fields = Fields::parse_object(body).ok()?;
@@ -23,9 +27,23 @@ pub fn asked_for(path: &str, body: &[u8]) -> Option<String> {
         // `2.0` is two for whoever reads numbers as floats.
         other => other.as_u64().or_else(|| other.as_f64().map(|count| count as u64)),
     });
-    let count = count.unwrap_or(1).clamp(1, MOST);
+    let count = made.or(count).unwrap_or(1).clamp(1, MOST);
     let (quality, size) = (text("quality", "standard"), text("size", "1024x1024"));
     Some(json!({ "images": { "quality": quality, "size": size, "count": count } }).to_string())
+}
+
+/// How many images an answer in OpenAI's form holds.
+pub fn made(path: &str, answer: &[u8]) -> Option<u64> {
+    #[derive(Deserialize)]
+    struct Made {
+        data: Vec<IgnoredAny>,
+    }
+    let made = is_of_images(path).then(|| serde_json::from_slice::<Made>(answer).ok()).flatten()?;
+    Some(made.data.len() as u64)
+}
+
+fn is_of_images(path: &str) -> bool {
+    path.contains("/images/")
 }
 
 #[cfg(test)]
@@ -52,7 +70,19 @@ mod tests {
             let expected = expected.map(|(quality, size, count)| {
                 json!({ "images": { "quality": quality, "size": size, "count": count } }).to_string()
             });
-            assert_eq!(asked_for(path, body.as_bytes()), expected, "{path} {body}");
+            assert_eq!(asked_for(path, body.as_bytes(), None), expected, "{path} {body}");
         }
+    }
+    #[test]
+    fn what_was_made_counts_and_not_what_was_wished_for() {
+        const PATH: &str = "/v1/images/generations";
+        let of = |answer: &str| made(PATH, answer.as_bytes());
+        assert_eq!(of(r#"{"created":1,"data":[{"b64_json":"AAAA"},{"url":"x"}]}"#), Some(2));
+        assert_eq!((of(r#"{"data":[]}"#), of(r#"{"error":{}}"#), of("no JSON")), (Some(0), None, None));
+        assert_eq!(made("/v1/embeddings", br#"{"data":[1]}"#), None);
+        let counted = |made| asked_for(PATH, br#"{"n":4}"#, made);
+        assert!(counted(Some(1)).is_some_and(|usage| usage.contains(r#""count":1"#)));
+        assert!(counted(None).is_some_and(|usage| usage.contains(r#""count":4"#)));
+        assert_eq!(counted(Some(0)), None);
     }
 }

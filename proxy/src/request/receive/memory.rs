@@ -5,6 +5,7 @@
 use crate::refusal::Refusal;
 use parking_lot::Mutex;
 use std::collections::HashMap;
+use std::ops::Deref;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use uuid::Uuid;
@@ -43,17 +44,22 @@ impl BodyMemory {
 }
 
 /// What one body takes of `BodyMemory`, given back when dropped.
+pub type MemoryShare<'m> = Share<&'m BodyMemory>;
+
+/// The same for work that may outlast its request.
+pub type OwnedShare = Share<Arc<BodyMemory>>;
+
 #[derive(Debug)]
-pub struct MemoryShare<'m> {
-    memory: &'m BodyMemory,
+pub struct Share<M: Deref<Target = BodyMemory>> {
+    memory: M,
     workspace: Uuid,
     bytes: usize,
     /// Set once the body is large.
     holder: Option<Arc<AtomicUsize>>,
 }
 
-impl<'m> MemoryShare<'m> {
-    pub fn none(memory: &'m BodyMemory, workspace: Uuid) -> Self {
+impl<M: Deref<Target = BodyMemory>> Share<M> {
+    pub fn none(memory: M, workspace: Uuid) -> Self {
         Self { memory, workspace, bytes: 0, holder: None }
     }
 
@@ -77,7 +83,7 @@ impl<'m> MemoryShare<'m> {
     }
 }
 
-impl Drop for MemoryShare<'_> {
+impl<M: Deref<Target = BodyMemory>> Drop for Share<M> {
     fn drop(&mut self) {
         self.memory.used.fetch_sub(self.bytes, Relaxed);
         if let Some(holder) = self.holder.take() {

@@ -65,10 +65,7 @@ fn branch(node: &ConfigNode, targets: Vec<usize>) -> Branch {
 
 fn leaf(node: &ConfigNode, own: Inherited) -> Leaf {
     let millis = |value: Option<u64>| value.map(Duration::from_millis);
-    let unsupported = match () {
-        () if node.prompt_id.is_some() => Some("prompt_id in a config"),
-        () => placement_fields().find(|field| node.placement.has(field) && !is_acted_on(field)),
-    };
+    let unsupported = placement_fields().find(|field| node.placement.has(field) && !is_acted_on(field));
     Leaf {
         source: source(node),
         edits: Edits::new(Some(&own.overrides), Some(&own.defaults), own.drops),
@@ -88,6 +85,7 @@ fn leaf(node: &ConfigNode, own: Inherited) -> Leaf {
         id: own.id,
         fetch_integrated_models: own.fetch_integrated_models.unwrap_or(false),
         guards: GuardPlan::new(&own.input_hooks, &own.output_hooks),
+        prompt_id: node.prompt_id.as_deref().map(Box::from),
         unsupported,
     }
 }
@@ -199,9 +197,12 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_done_yet_is_known_before_a_request_relies_on_it() {
-        let plan = plan(json!({ "strategy": { "mode": "single" }, "targets": [{ "prompt_id": "pp-1" }] }));
-        assert!(plan.leaves().all(|leaf| leaf.unsupported.is_some()));
+    fn a_prompt_belongs_to_the_target_that_names_it() {
+        let plan = plan(json!({
+            "strategy": { "mode": "fallback" }, "targets": [{ "prompt_id": "pp-1@2" }, { "provider": "@b" }],
+        }));
+        let prompts: Vec<Option<&str>> = plan.leaves().map(|leaf| leaf.prompt_id.as_deref()).collect();
+        assert_eq!(prompts, [Some("pp-1@2"), None]);
     }
 
     #[test]

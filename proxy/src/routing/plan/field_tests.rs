@@ -77,7 +77,7 @@ fn fields() -> Vec<(&'static str, Value, Effect)> {
         ("forward_headers", json!(["x-a"]), Effect::Plan),
         ("cb_config", breaker, Effect::Plan),
         ("fetch_integrated_models", json!(true), Effect::Plan),
-        ("prompt_id", json!("p"), Effect::Refused),
+        ("prompt_id", json!("p"), Effect::Plan),
         ("input_guardrails", json!(["g"]), Effect::Plan),
         ("output_guardrails", json!(["g"]), Effect::Plan),
         ("before_request_hooks", hook.clone(), Effect::Plan),

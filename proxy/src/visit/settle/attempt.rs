@@ -22,10 +22,14 @@ pub struct Attempt {
     pub virtual_key: Option<Arc<shared::model::Provider>>,
     pub integration: Option<IntegrationId>,
     pub model: Option<String>,
+    /// The model that is called in truth, where that is another one.
+    called: Option<String>,
     pub option: HeaderValue,
     /// Parameters that it was not told.
     pub dropped: Vec<String>,
     pub found: UsageReader,
+    /// How many images its answer holds, where steps have read it.
+    pub images: Option<u64>,
     /// A plain answer that came in one piece and does not say what it used.
     pub silent: Bytes,
     pub is_stream: bool,
@@ -86,9 +90,11 @@ impl Attempt {
             model: model
                 .map(|model| cut(model, text_bounds::MODEL).to_owned())
                 .or_else(|| usage::native_model::in_path(path)),
+            called: target.called.as_deref().map(|model| cut(model, text_bounds::MODEL).to_owned()),
             option: option.clone(),
             dropped: Vec::new(),
             found: UsageReader::default(),
+            images: None,
             silent: Bytes::new(),
             is_stream: false,
             is_relayed: false,
@@ -167,13 +173,20 @@ impl Attempt {
         }
     }
 
+    /// The model that answered: as the answer says, unless that only repeats what was asked for.
+    pub fn answered_model(&self) -> Option<&str> {
+        let told = self.found.model.as_deref();
+        let is_repeated = told.is_none() || told == self.model.as_deref();
+        self.called.as_deref().filter(|_| is_repeated).or(told)
+    }
+
     /// For its limits; `guess` where it has not said everything.
     pub fn used(&self, guess: Option<(u64, u64)>) -> Used<'_> {
         let item = Item {
             service: &self.ai_org,
             integration: self.integration,
             requested: self.model.as_deref(),
-            answered: self.found.model.as_deref(),
+            answered: self.answered_model(),
             tier: self.found.service_tier.as_deref(),
         };
         Used { found: &self.found, guess, item }

@@ -38,7 +38,7 @@ impl Log {
             && facts.status < 400
         {
             let path = &*canonical(self.uri.path());
-            attempt.found.usage.extend(usage::images::asked_for(path, &self.body));
+            attempt.found.usage.extend(usage::images::asked_for(path, &self.body, attempt.images));
             let declared = self.said.iter().find(|(said, _)| *said == AUDIO_DURATION);
             attempt.found.usage.extend(declared.and_then(|(_, value)| usage::audio::declared(path, value.as_bytes())));
         }
@@ -68,7 +68,7 @@ impl Log {
             integration_id: attempt.and_then(|attempt| attempt.integration),
             ai_org: attempt.map(|attempt| cut_bytes(&attempt.ai_org, text_bounds::SLUG)),
             requested_model: attempt.and_then(|attempt| attempt.model.as_deref()),
-            answered_model: found.and_then(|found| found.model.as_deref()),
+            answered_model: attempt.and_then(Attempt::answered_model),
             config,
             config_id,
             config_version_id: version,
@@ -103,10 +103,19 @@ impl Log {
             parsed_after: facts.parsed_after.map(millis),
             dropped_params: dropped.as_deref(),
             hook_results: self.hook_results.as_deref(),
+            prompt_id: facts.prompt.map(|run| run.prompt.id),
+            prompt_version_id: facts.prompt.map(|run| run.version.row.id),
+            prompt_slug: facts.prompt.map(|run| cut_bytes(&run.prompt.slug, text_bounds::SLUG)),
             cache_status: facts.cache.status,
             cache_type: facts.cache.mode,
             cache_time: millis(facts.cache.took),
         };
+        // Those of a target that another one replaced are run with the last.
+        if id == facts.request_id
+            && let Some(late) = self.late.take()
+        {
+            self.journal.late(id, late);
+        }
         self.journal.append_with(&record, body.as_ref());
         estimate
     }

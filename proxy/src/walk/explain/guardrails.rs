@@ -12,8 +12,10 @@ impl Engine {
     /// Guardrails that the request would meet, at each target that has some, defaults included. They would run if it were
     /// reached.
     pub(super) fn told_guardrails(&self, stops: &[Stop], found: &ChosenPlan, caller: &Principal) -> Vec<Value> {
+        let guards = &self.router.guards;
+        let defaults = guards.defaults(caller);
         let guarded = stops.iter().filter_map(|stop| {
-            let set = self.router.guards.for_leaf(found.plan.leaf(stop.at), caller)?;
+            let set = guards.for_leaf(found.plan.leaf(stop.at), caller, defaults.as_ref())?;
             Some(json!({
                 "option": found.plan.node(stop.at).path,
                 "is_reached": stop.is_reached,

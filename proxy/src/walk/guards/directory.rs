@@ -28,7 +28,7 @@ impl GuardrailDirectory for Snapshot {
     }
 
     fn defaults(&self, caller: &Principal) -> Option<DefaultHooks> {
-        let found = self.default_guardrails(caller.workspace.organisation_id, caller.workspace.id)?;
+        let found = self.default_guardrails(&caller.workspace)?;
         for name in &found.missing {
             tracing::warn!(guardrail = name, "a default names a guardrail that does not exist");
         }

@@ -6,7 +6,7 @@ use shared::providers::{Family, PathTemplate, Way};
 
 /// The address of what a target would be asked, where that is not the target's.
 pub(in crate::walk) fn own_address<'t>(target: &'t Target, family: Family, model: &str) -> Option<&'t str> {
-    match target.provider.row.way(family, model) {
+    match target.provider.row.way(family, target.foundation().unwrap_or(model)) {
         Some(Way::Reshaped(wire)) => wire.base_url.as_deref(),
         _ => None,
     }

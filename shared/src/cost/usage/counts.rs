@@ -199,15 +199,20 @@ impl UsageKey {
             "completion_tokens" | "completionTokens" => Self::Completion,
             "output_tokens" | "generated_tokens" => Self::Output,
             "total_tokens" => Self::Total,
-            "reasoning_tokens" => Self::Reasoning,
+            "reasoning_tokens" | "reasoningTokens" => Self::Reasoning,
             "prompt_cache_hit_tokens" => Self::CacheHit,
-            "cached_tokens" => Self::Cached,
+            "cached_tokens" | "cachedTokens" => Self::Cached,
             "cache_read_input_tokens" => Self::CacheRead,
             "cache_creation_input_tokens" => Self::CacheCreation,
             "cache_write_tokens" => Self::CacheWrite,
             "num_search_queries" => Self::SearchQueries,
-            "prompt_tokens_details" | "input_tokens_details" | "input_token_details" => Self::Inward,
-            "completion_tokens_details" | "output_tokens_details" | "output_token_details" => Self::Outward,
+            "prompt_tokens_details" | "input_tokens_details" | "input_token_details" | "promptTokensDetails" => {
+                Self::Inward
+            }
+            "completion_tokens_details"
+            | "output_tokens_details"
+            | "output_token_details"
+            | "completionTokensDetails" => Self::Outward,
             "cache_creation" => Self::Lifetimes,
             "server_tool_use" => Self::Tools,
             "audio_tokens" => Self::Audio,

@@ -32,6 +32,16 @@ fn counts_that_are_no_whole_numbers_count_as_none() {
 }
 
 #[test]
+fn what_oracle_says_of_its_cache_and_its_thoughts_counts() {
+    let usage = json!({ "promptTokens": 9, "completionTokens": 4, "totalTokens": 13,
+        "promptTokensDetails": { "cachedTokens": 5 }, "completionTokensDetails": { "reasoningTokens": 2 } });
+    let openai = json!({ "prompt_tokens": 9, "completion_tokens": 4, "total_tokens": 13,
+        "prompt_tokens_details": { "cached_tokens": 5 }, "completion_tokens_details": { "reasoning_tokens": 2 } });
+    assert_eq!(Usage::parse(&usage), Usage::parse(&openai));
+    assert_ne!(Usage::parse(&usage), Usage::parse(&json!({ "promptTokens": 9, "completionTokens": 4 })));
+}
+
+#[test]
 fn each_wire_format_is_known_by_its_keys() {
     for (usage, prompt, completion) in [
         (

@@ -55,6 +55,22 @@ impl Filter {
         any
     }
 
+    /// There is a row of `from` (a table and a condition) that the filter holds for.
+    pub fn exists(from: &'static str, inner: Self) -> Self {
+        let condition = format!("EXISTS (SELECT FROM {from} AND {})", inner.sql());
+        Self { conditions: vec![condition], values: inner.values }
+    }
+
+    /// Whether it leaves nothing out.
+    pub fn is_about_all(&self) -> bool {
+        self.conditions.is_empty()
+    }
+
+    /// Its text in a statement whose first values are those of `other`.
+    pub fn sql_after(&self, other: &Self) -> String {
+        shifted(&self.sql(), other.values.len())
+    }
+
     /// Whether a condition is on this column.
     pub fn mentions(&self, column: &str) -> bool {
         let is_word = |c: char| c.is_ascii_alphanumeric() || c == '_';

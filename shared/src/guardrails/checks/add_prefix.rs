@@ -1,5 +1,7 @@
 //! `addPrefix`: puts a text before what a role says. Always passes; it only transforms.
 
+mod vendor_routes;
+
 use crate::guardrails::check::Check;
 use crate::guardrails::fault::Fault;
 use crate::guardrails::parameters::Parameters;
@@ -35,6 +37,8 @@ impl Check for AddPrefix {
             Shape::Responses if json["input"].is_string() => self.role == "user" && self.field(&mut json, "input"),
             Shape::Responses => self.turns(&mut json, "input"),
             Shape::Completions => self.prompt(&mut json),
+            Shape::Gemini => self.gemini(&mut json),
+            Shape::Converse => self.converse(&mut json),
             Shape::Embeddings | Shape::Other => false,
         };
         let explanation = if is_changed { "The prefix was added." } else { "There was no place for the prefix." };

@@ -1,19 +1,29 @@
 //! `jwt`: the caller has a token that one of these keys signed, still valid, with the claims that are asked for. The keys are
-//! given with the check (`jwks`): a check here calls nobody. Why a token is refused is told in general words, and nothing of it
-//! is repeated.
+//! given with the check (`jwks`), or stand behind an address (`jwksUri`): then whoever has a dialer fetches and keeps them. Why
+//! a token is refused is told in general words, and nothing of it is repeated.
 
 use super::listed::Expected;
 use crate::guardrails::check::Check;
 use crate::guardrails::fault::{Fault, FaultKind};
 use crate::guardrails::parameters::Parameters;
+use crate::guardrails::remote::{Answers, Question, RemoteAnswer, RemoteCheck, RemoteContext};
 use crate::guardrails::subject::Subject;
 use crate::guardrails::verdict::Verdict;
 use crate::identity::jwt::{Unverified, WebKeySet};
 use http::HeaderName;
 use serde_json::{Map, Value, json};
+use std::time::Duration;
+
+/// A fetch of keys has its own, shorter limit.
+const TIMEOUT: Duration = Duration::from_secs(10);
+
+enum Keys {
+    Given(WebKeySet),
+    Behind(String),
+}
 
 struct Jwt {
-    keys: WebKeySet,
+    keys: Keys,
     header: HeaderName,
     tolerance: i64,
     longest_age: Option<i64>,
@@ -23,15 +33,20 @@ struct Jwt {
 
 pub fn compile(parameters: &Parameters<'_>) -> Result<Box<dyn Check>, Fault> {
     let unusable = |path: &str, why: String| Fault::new(FaultKind::Unusable, path, why);
-    let keys = match parameters.get("jwks") {
-        Some(Value::String(text)) => WebKeySet::parse(text.as_bytes()),
-        Some(set) => WebKeySet::from_json(set),
-        None => {
-            let why = "is required: the key set itself; fetching it from an address is not supported";
+    let given = match parameters.get("jwks") {
+        Some(Value::String(text)) => Some(WebKeySet::parse(text.as_bytes())),
+        Some(set) => Some(WebKeySet::from_json(set)),
+        None => None,
+    };
+    let given = given.transpose().map_err(|why| unusable("jwks", format!("is not a key set: {why}")))?;
+    let keys = match (given, parameters.get("jwksUri")) {
+        (Some(set), _) => Keys::Given(set),
+        (None, Some(_)) => Keys::Behind(super::webhook::address(parameters, "jwksUri")?),
+        (None, None) => {
+            let why = "is required, the key set itself, or `jwksUri`, its address";
             return Err(Fault::new(FaultKind::Missing, "jwks", why));
         }
     };
-    let keys = keys.map_err(|why| unusable("jwks", format!("is not a key set: {why}")))?;
     let name = parameters.text_or("headerKey", "Authorization");
     let header = HeaderName::from_bytes(name.as_bytes());
     let header = header.map_err(|_| unusable("headerKey", "is not the name of a header".into()))?;
@@ -58,15 +73,57 @@ pub fn compile(parameters: &Parameters<'_>) -> Result<Box<dyn Check>, Fault> {
 
 impl Check for Jwt {
     fn run(&self, subject: &Subject<'_>) -> Verdict {
+        match &self.keys {
+            Keys::Given(keys) => self.verify(subject, keys),
+            Keys::Behind(_) => super::elsewhere::not_asked(),
+        }
+    }
+
+    fn remote(&self) -> Option<&dyn RemoteCheck> {
+        matches!(self.keys, Keys::Behind(_)).then_some(self)
+    }
+}
+
+impl RemoteCheck for Jwt {
+    fn timeout(&self) -> Duration {
+        TIMEOUT
+    }
+
+    /// A token that cannot be one makes nobody fetch keys.
+    fn ask(&self, subject: &Subject<'_>, _: &RemoteContext<'_>) -> Result<Question, Box<Verdict>> {
+        let Keys::Behind(url) = &self.keys else { return Err(self.run(subject).into()) };
+        let kid = self.token(subject)?.kid().to_owned();
+        Ok(Question::KeySet { url: url.clone(), kid })
+    }
+
+    fn read(&self, subject: &Subject<'_>, answers: &Answers) -> Verdict {
+        match answers {
+            Answers::KeySet(keys) => self.verify(subject, keys),
+            Answers::Calls(_) => RemoteAnswer::senseless("it is no key set"),
+        }
+    }
+}
+
+impl Jwt {
+    fn token<'t>(&self, subject: &Subject<'t>) -> Result<Unverified<'t>, Box<Verdict>> {
         let Some(sent) = subject.headers.get(&self.header) else {
-            return Self::refuse("the request has no token in this header");
+            return Err(Self::refuse("the request has no token in this header").into());
         };
         let sent = sent.as_bytes();
         let token = match sent.get(..7) {
             Some(scheme) if scheme.eq_ignore_ascii_case(b"bearer ") => &sent[7..],
             _ => sent,
         };
-        let claims = match Unverified::parse(token).and_then(|token| token.claims_signed_by(&self.keys)) {
+        Unverified::parse(token)
+            .map_err(|rejection| Self::refuse(&format!("the token was refused ({})", rejection.kind())).into())
+    }
+
+    fn verify(&self, subject: &Subject<'_>, keys: &WebKeySet) -> Verdict {
+        let token = match self.token(subject) {
+            Ok(token) => token,
+            Err(refused) => return *refused,
+        };
+        let claims = match token.claims_signed_by(keys) {
             Ok(claims) => claims,
             Err(rejection) => return Self::refuse(&format!("the token was refused ({})", rejection.kind())),
         };
@@ -75,9 +132,7 @@ impl Check for Jwt {
             Err(why) => Self::refuse(&why),
         }
     }
-}
 
-impl Jwt {
     fn refuse(why: &str) -> Verdict {
         Verdict::new(false, format!("Not admitted: {why}."), Value::Null)
     }
@@ -132,11 +187,14 @@ fn seconds(text: &str) -> Option<i64> {
 
 #[cfg(test)]
 mod tests {
+    use crate::guardrails::remote::{Answers, Question, RemoteContext};
     use crate::guardrails::subject::testing::{said, subject};
     use crate::guardrails::{Subject, compile};
+    use crate::identity::jwt::WebKeySet;
     use crate::identity::jwt::testing::{signer, stranger};
     use http::HeaderMap;
     use serde_json::json;
+    use std::sync::Arc;
 
     #[test]
     fn a_token_is_admitted_by_its_signature_its_times_and_its_claims() {
@@ -195,7 +253,8 @@ mod tests {
         let jwks = json!({ "keys": [] });
         for parameters in [
             json!({}),
-            json!({ "jwksUri": "https://a.b/keys" }),
+            json!({ "jwksUri": "a.b/keys" }),
+            json!({ "jwksUri": "https:///keys" }),
             json!({ "jwks": "{" }),
             json!({ "jwks": {} }),
             json!({ "jwks": jwks, "maxTokenAge": "soon" }),
@@ -205,5 +264,49 @@ mod tests {
         ] {
             assert!(compile("jwt", &parameters).is_err(), "{parameters}");
         }
+    }
+
+    #[test]
+    fn keys_behind_an_address_are_asked_for_by_id_and_only_for_what_can_be_a_token() {
+        const NOW: i64 = 1_700_000_000;
+        let good = json!({ "iat": NOW - 60, "exp": NOW + 60 });
+        let check = compile("jwt", &json!({ "jwksUri": "https://issuer.test/keys" })).unwrap();
+        let remote = check.remote().unwrap();
+        let keys = Arc::new(WebKeySet::from_json(&json!({ "keys": [signer().jwk()] })).unwrap());
+        for (token, asks, expected) in [
+            (Some(signer().token(&good)), true, "pass"),
+            (Some(stranger().token(&good)), true, "fail"),
+            (Some(signer().token(&json!({ "iat": NOW - 60, "exp": NOW - 60 }))), true, "fail"),
+            (Some(signer().signed(&json!({ "alg": "RS256", "kid": "other" }), &good)), true, "fail"),
+            (Some(signer().signed(&json!({ "alg": "RS256" }), &good)), false, "fail"),
+            (Some(signer().signed(&json!({ "alg": "none", "kid": "k1" }), &good)), false, "fail"),
+            (Some(signer().signed(&json!({ "alg": "HS256", "kid": "k1" }), &good)), false, "fail"),
+            (Some("rubbish".into()), false, "fail"),
+            (Some("a.b.c".into()), false, "fail"),
+            (Some("x".repeat(20_000)), false, "fail"),
+            (Some(String::new()), false, "fail"),
+            (None, false, "fail"),
+        ] {
+            let mut headers = HeaderMap::new();
+            if let Some(token) = &token {
+                headers.insert("authorization", format!("Bearer {token}").parse().unwrap());
+            }
+            let request = json!({});
+            let subject = Subject { headers: &headers, ..subject(&request, None) };
+            let verdict = match remote.ask(&subject, &RemoteContext::default()) {
+                Ok(Question::KeySet { url, kid }) => {
+                    assert!(asks && url == "https://issuer.test/keys" && !kid.is_empty(), "{token:?}");
+                    remote.read(&subject, &Answers::KeySet(keys.clone()))
+                }
+                Ok(Question::Calls(_)) => panic!("it makes no calls of its own"),
+                Err(verdict) => {
+                    assert!(!asks, "{token:?}");
+                    *verdict
+                }
+            };
+            assert_eq!(said(&verdict), expected, "{token:?}");
+        }
+        let both = json!({ "jwksUri": "https://issuer.test/keys", "jwks": { "keys": [signer().jwk()] } });
+        assert!(compile("jwt", &both).unwrap().remote().is_none(), "keys that are given need no call");
     }
 }

@@ -32,7 +32,10 @@ impl Check for NotNull {
 fn calls_tools(answer: &Value) -> bool {
     let is_any = |place: &Value| place.as_array().is_some_and(|calls| !calls.is_empty());
     let is_call = |item: &Value| matches!(item["type"].as_str(), Some("tool_use" | "function_call"));
+    let holds = |parts: &Value, name: &str| parts.as_array().into_iter().flatten().any(|part| part.get(name).is_some());
     is_any(&answer["choices"][0]["message"]["tool_calls"])
+        || holds(&answer["candidates"][0]["content"]["parts"], "functionCall")
+        || holds(&answer["output"]["message"]["content"], "toolUse")
         || answer["content"].as_array().into_iter().chain(answer["output"].as_array()).flatten().any(is_call)
 }
 
@@ -72,6 +75,8 @@ mod tests {
             json!({ "choices": [{ "message": { "content": null, "tool_calls": [{ "function": { "arguments": "" } }] } }] }),
             json!({ "content": [{ "type": "tool_use", "input": {} }] }),
             json!({ "output": [{ "type": "function_call", "arguments": "" }] }),
+            json!({ "candidates": [{ "content": { "parts": [{ "functionCall": { "name": "f" } }] } }] }),
+            json!({ "output": { "message": { "content": [{ "toolUse": { "name": "f" } }] } } }),
         ] {
             assert_eq!(said(&check.run(&subject(&request, Some(&answer)))), "pass", "{answer}");
         }

@@ -2,9 +2,10 @@
 //! entries; an entry in both lists is a mistake of the author's.
 
 use crate::guardrails::check::Check;
+use crate::guardrails::declared_tools::declared_tools;
 use crate::guardrails::fault::{Fault, FaultKind};
 use crate::guardrails::parameters::{Parameters, texts};
-use crate::guardrails::subject::Subject;
+use crate::guardrails::subject::{Shape, Subject};
 use crate::guardrails::verdict::Verdict;
 use serde_json::{Map, Value, json};
 
@@ -109,12 +110,16 @@ impl Check for RequestParameters {
         let none = Map::new();
         let body = subject.request.as_object().unwrap_or(&none);
         let mut violations = Vec::new();
-        for tool in body.get("tools").and_then(Value::as_array).into_iter().flatten() {
-            self.tool(tool, &mut violations);
+        for (kind, name) in declared_tools(subject.shape, subject.request) {
+            self.tool(&kind, &name, &mut violations);
         }
+        let is_vendors = matches!(subject.shape, Shape::Gemini | Shape::Converse);
         for (key, value) in body {
             let mut reasons = Vec::new();
-            reasons.extend(self.keys.judge(key, "key_blocked", "key_not_allowed"));
+            // A vendor's path says these; only their values are the client's.
+            if !(is_vendors && matches!(key.as_str(), "model" | "stream")) {
+                reasons.extend(self.keys.judge(key, "key_blocked", "key_not_allowed"));
+            }
             let lists = self.values.iter().find(|(name, _)| name == key).map(|(_, lists)| lists);
             reasons.extend(lists.and_then(|lists| lists.judge(value, "value_blocked", "value_not_allowed")));
             if !reasons.is_empty() {
@@ -132,13 +137,10 @@ impl Check for RequestParameters {
 }
 
 impl RequestParameters {
-    fn tool(&self, tool: &Value, violations: &mut Vec<Value>) {
-        let text = |value: &Value| value.as_str().map(str::to_owned);
-        let kind = text(&tool["type"]).unwrap_or_default();
-        let name = text(&tool["function"]["name"]).or_else(|| text(&tool["name"])).unwrap_or_else(|| kind.clone());
+    fn tool(&self, kind: &String, name: &String, violations: &mut Vec<Value>) {
         let mut reasons = Vec::new();
-        reasons.extend(self.tool_types.judge(&kind, "type_blocked", "type_not_allowed"));
-        reasons.extend(self.tool_names.judge(&name, "name_blocked", "name_not_allowed"));
+        reasons.extend(self.tool_types.judge(kind, "type_blocked", "type_not_allowed"));
+        reasons.extend(self.tool_names.judge(name, "name_blocked", "name_not_allowed"));
         if !reasons.is_empty() {
             violations.push(json!({ "item": name, "reasons": reasons }));
         }

@@ -1,34 +1,28 @@
-//! What follows from a guardrail's verdict. Three dialects of `actions` are in use and are stored as they were sent;
-//! they are read here, once for admin, which refuses what cannot be read, and for the proxy, which acts on it.
+//! What follows from a guardrail's verdict, as a hook of a config or the `actions` of a saved guardrail say it. Three dialects are in
+//! use and are stored as they were sent; they are read here, by admin, which refuses what cannot be read, and by the proxy,
+//! which acts on the rest.
 
 use serde_json::{Map, Value};
 
 /// Actions in one form.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct GuardrailActions {
     /// A failed check blocks the request or the answer.
-    pub deny: bool,
+    pub denies: bool,
     /// Beside the request: it neither blocks nor changes anything.
     pub is_async: bool,
     /// One check after the other, each with what those before it changed.
-    pub sequential: bool,
+    pub is_sequential: bool,
     /// A denial is answered as an ordinary chat message.
-    pub soft_deny_200: bool,
-    pub stream: StreamMode,
+    pub softens: bool,
+    /// Streams are judged before they are released, and not after their end.
+    pub holds: bool,
+    /// Denials are told in the audit trail.
+    pub is_audited: bool,
     pub on_success: Option<Feedback>,
     pub on_fail: Option<Feedback>,
     /// In place of the usual words of a denial.
     pub message: Option<String>,
-}
-
-/// When the checks of a streamed answer judge it.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum StreamMode {
-    /// After its end.
-    #[default]
-    Report,
-    /// Before any of it is released.
-    Hold,
 }
 
 /// A piece of feedback on the request's trace.
@@ -54,118 +48,170 @@ const LONGEST_MESSAGE: usize = 1000;
 const LONGEST_METADATA: usize = 4096;
 
 impl GuardrailActions {
-    /// Of several words about denying, one that denies is enough.
+    /// Refuses what cannot be read.
     pub fn parse(actions: &Value) -> Result<Self, ActionFault> {
-        let fields = actions.as_object().ok_or_else(|| fault("", "must be an object"))?;
-        let flag = |name: &str| flag(fields, name, name);
-        let (fails, on_fail) = outcome(fields, "on_fail", -5)?;
-        let (_, on_success) = outcome(fields, "on_success", 5)?;
-        let blocks = match text(fields, "onFail")? {
-            None | Some("log" | "warn") => false,
-            Some("block") => true,
-            Some(_) => return Err(fault("onFail", "must be `block`, `log` or `warn`")),
+        let Some(fields) = actions.as_object() else {
+            return Err(ActionFault { path: String::new(), message: "must be an object" });
         };
-        let stream = match text(fields, "stream")? {
-            None | Some("report") => StreamMode::Report,
-            Some("hold") => StreamMode::Hold,
-            Some(_) => return Err(fault("stream", "must be `report` or `hold`")),
-        };
-        let message = text(fields, "message")?.map(str::to_owned);
-        if message.as_ref().is_some_and(|message| message.len() > LONGEST_MESSAGE) {
-            return Err(fault("message", "must be at most 1000 bytes"));
+        let mut faults = Vec::new();
+        let read = Self::read_noting(fields, &mut faults);
+        match faults.into_iter().next() {
+            Some(fault) => Err(fault),
+            None => Ok(read),
         }
-        Ok(Self {
-            deny: flag("deny")? || fails || blocks,
-            is_async: flag("async")?,
-            sequential: flag("sequential")?,
-            soft_deny_200: flag("soft_deny_200")?,
-            stream,
+    }
+
+    /// What can be read of them, for whoever acts on what was saved or sent.
+    pub fn read(fields: &Map<String, Value>) -> Self {
+        Self::read_noting(fields, &mut Vec::new())
+    }
+
+    /// Of several words about denying, one that denies is enough.
+    fn read_noting(fields: &Map<String, Value>, faults: &mut Vec<ActionFault>) -> Self {
+        let mut reader = Reader { faults };
+        let (fails, on_fail) = reader.outcome(fields, "on_fail", -5);
+        let (_, on_success) = reader.outcome(fields, "on_success", 5);
+        let blocks = reader.word(fields, "onFail", &["block", "log", "warn"], "must be `block`, `log` or `warn`");
+        let stream = reader.word(fields, "stream", &["hold", "report"], "must be `report` or `hold`");
+        Self {
+            denies: reader.flag(fields, "deny", "deny") || fails || blocks == Some("block"),
+            is_async: reader.flag(fields, "async", "async"),
+            is_sequential: reader.flag(fields, "sequential", "sequential"),
+            softens: reader.flag(fields, "soft_deny_200", "soft_deny_200"),
+            is_audited: reader.flag(fields, "audit", "audit"),
+            holds: stream == Some("hold"),
             on_success,
             on_fail,
-            message,
-        })
+            message: reader.message(fields),
+        }
+    }
+
+    /// What holds where these are said besides others: they make the others stricter, and never more lenient.
+    #[must_use]
+    pub fn strictest(self, others: Self) -> Self {
+        Self {
+            denies: self.denies || others.denies,
+            is_async: self.is_async && others.is_async,
+            is_sequential: self.is_sequential || others.is_sequential,
+            // Whoever alone denies may say how.
+            softens: self.softens && (others.softens || !others.denies),
+            holds: self.holds || others.holds,
+            is_audited: self.is_audited || others.is_audited,
+            on_success: self.on_success.or(others.on_success),
+            on_fail: self.on_fail.or(others.on_fail),
+            message: self.message.or(others.message),
+        }
     }
 }
 
-/// What follows from one outcome: whether it denies, and the feedback.
-fn outcome(
-    actions: &Map<String, Value>,
-    name: &'static str,
-    usual: i8,
-) -> Result<(bool, Option<Feedback>), ActionFault> {
-    let may_deny = name == "on_fail";
-    match actions.get(name) {
-        None | Some(Value::Null) => Ok((false, None)),
-        Some(Value::String(word)) => match word.as_str() {
-            "continue" => Ok((false, None)),
-            "deny" if may_deny => Ok((true, None)),
-            _ if may_deny => Err(fault(name, "must be `deny`, `continue` or an object")),
-            _ => Err(fault(name, "must be `continue` or an object")),
-        },
-        Some(Value::Object(fields)) => {
-            let denies = flag(fields, "deny", &format!("{name}.deny"))?;
-            if denies && !may_deny {
-                return Err(fault("on_success.deny", "must not be true: what passed is not denied"));
+/// Reads what it can, and notes what it cannot.
+struct Reader<'f> {
+    faults: &'f mut Vec<ActionFault>,
+}
+
+impl Reader<'_> {
+    fn fault(&mut self, path: impl Into<String>, message: &'static str) {
+        self.faults.push(ActionFault { path: path.into(), message });
+    }
+
+    fn flag(&mut self, fields: &Map<String, Value>, name: &str, path: &str) -> bool {
+        match fields.get(name) {
+            None | Some(Value::Null) => false,
+            Some(Value::Bool(is_on)) => *is_on,
+            Some(_) => {
+                self.fault(path, "must be true or false");
+                false
             }
-            let feedback = match fields.get("feedback") {
-                None | Some(Value::Null) => None,
-                Some(sent) => Some(feedback(sent, usual).map_err(|(field, message)| {
-                    let path = if field.is_empty() { String::new() } else { format!(".{field}") };
-                    ActionFault { path: format!("{name}.feedback{path}"), message }
-                })?),
-            };
-            Ok((denies, feedback))
         }
-        Some(_) => Err(fault(name, "must be an object or a text")),
     }
-}
 
-fn feedback(sent: &Value, usual: i8) -> Result<Feedback, (&'static str, &'static str)> {
-    let fields = sent.as_object().ok_or(("", "must be an object"))?;
-    let value = match fields.get("value") {
-        None | Some(Value::Null) => usual,
-        Some(value) => {
-            let whole = value.as_i64().and_then(|value| i8::try_from(value).ok());
-            whole
-                .filter(|value| (-10..=10).contains(value))
-                .ok_or(("value", "must be a whole number from -10 to 10"))?
+    /// One of these words.
+    fn word(
+        &mut self,
+        fields: &Map<String, Value>,
+        name: &str,
+        words: &[&'static str],
+        allowed: &'static str,
+    ) -> Option<&'static str> {
+        let sent = fields.get(name).filter(|value| !value.is_null())?;
+        let known = sent.as_str().and_then(|sent| words.iter().copied().find(|word| *word == sent));
+        if known.is_none() {
+            self.fault(name, allowed);
         }
-    };
-    let weight = match fields.get("weight") {
-        None | Some(Value::Null) => 1.0,
-        Some(weight) => {
-            let weight = weight.as_f64().filter(|weight| (0.0..=1.0).contains(weight));
-            weight.ok_or(("weight", "must be a number from 0 to 1"))?
+        known
+    }
+
+    fn message(&mut self, fields: &Map<String, Value>) -> Option<String> {
+        let sent = fields.get("message").filter(|value| !value.is_null())?;
+        let Some(text) = sent.as_str() else {
+            self.fault("message", "must be a text");
+            return None;
+        };
+        if text.len() > LONGEST_MESSAGE {
+            self.fault("message", "must be at most 1000 bytes");
         }
-    };
-    let metadata = fields.get("metadata").cloned().unwrap_or_default();
-    if !matches!(metadata, Value::Null | Value::String(_) | Value::Object(_)) {
-        return Err(("metadata", "must be a text or an object"));
+        Some(text.chars().take(LONGEST_MESSAGE).collect())
     }
-    if metadata.to_string().len() > LONGEST_METADATA {
-        return Err(("metadata", "must be at most 4096 bytes"));
-    }
-    Ok(Feedback { value, weight, metadata })
-}
 
-fn flag(fields: &Map<String, Value>, name: &str, path: &str) -> Result<bool, ActionFault> {
-    match fields.get(name) {
-        None | Some(Value::Null) => Ok(false),
-        Some(Value::Bool(is_on)) => Ok(*is_on),
-        Some(_) => Err(fault(path, "must be true or false")),
+    /// What follows from one outcome: whether it denies, and the feedback.
+    fn outcome(&mut self, actions: &Map<String, Value>, name: &'static str, usual: i8) -> (bool, Option<Feedback>) {
+        let may_deny = name == "on_fail";
+        match actions.get(name) {
+            None | Some(Value::Null) => (false, None),
+            Some(Value::String(word)) => match word.as_str() {
+                "continue" => (false, None),
+                "deny" if may_deny => (true, None),
+                _ => {
+                    let allowed = "must be `deny`, `continue` or an object";
+                    self.fault(name, if may_deny { allowed } else { "must be `continue` or an object" });
+                    (false, None)
+                }
+            },
+            Some(Value::Object(fields)) => {
+                let denies = self.flag(fields, "deny", &format!("{name}.deny"));
+                if denies && !may_deny {
+                    self.fault("on_success.deny", "must not be true: what passed is not denied");
+                }
+                let sent = fields.get("feedback").filter(|sent| !sent.is_null());
+                (denies && may_deny, sent.and_then(|sent| self.feedback(sent, usual, &format!("{name}.feedback"))))
+            }
+            Some(_) => {
+                self.fault(name, "must be an object or a text");
+                (false, None)
+            }
+        }
     }
-}
 
-fn text<'v>(fields: &'v Map<String, Value>, name: &'static str) -> Result<Option<&'v str>, ActionFault> {
-    match fields.get(name) {
-        None | Some(Value::Null) => Ok(None),
-        Some(Value::String(text)) => Ok(Some(text)),
-        Some(_) => Err(fault(name, "must be a text")),
+    fn feedback(&mut self, sent: &Value, usual: i8, path: &str) -> Option<Feedback> {
+        let Some(fields) = sent.as_object() else {
+            self.fault(path, "must be an object");
+            return None;
+        };
+        let mut value = usual;
+        if let Some(sent) = fields.get("value").filter(|value| !value.is_null()) {
+            let whole = sent.as_i64();
+            if whole.is_none_or(|whole| !(-10..=10).contains(&whole)) {
+                self.fault(format!("{path}.value"), "must be a whole number from -10 to 10");
+            }
+            value = whole.and_then(|whole| i8::try_from(whole.clamp(-10, 10)).ok()).unwrap_or(usual);
+        }
+        let mut weight = 1.0;
+        if let Some(sent) = fields.get("weight").filter(|weight| !weight.is_null()) {
+            let number = sent.as_f64();
+            if number.is_none_or(|number| !(0.0..=1.0).contains(&number)) {
+                self.fault(format!("{path}.weight"), "must be a number from 0 to 1");
+            }
+            weight = number.unwrap_or(1.0).clamp(0.0, 1.0);
+        }
+        let mut metadata = fields.get("metadata").cloned().unwrap_or_default();
+        if !matches!(metadata, Value::Null | Value::String(_) | Value::Object(_)) {
+            self.fault(format!("{path}.metadata"), "must be a text or an object");
+        } else if metadata.to_string().len() > LONGEST_METADATA {
+            self.fault(format!("{path}.metadata"), "must be at most 4096 bytes");
+            metadata = Value::Null;
+        }
+        Some(Feedback { value, weight, metadata })
     }
-}
-
-fn fault(path: &str, message: &'static str) -> ActionFault {
-    ActionFault { path: path.to_owned(), message }
 }
 
 #[cfg(test)]
@@ -189,7 +235,7 @@ mod tests {
             (json!({ "onFail": "log" }), false),
             (json!({ "onFail": "warn", "deny": null }), false),
         ] {
-            assert_eq!(read(&actions).deny, denies, "{actions}");
+            assert_eq!(read(&actions).denies, denies, "{actions}");
         }
         assert_eq!(read(&json!({ "message": "no" })).message.as_deref(), Some("no"));
     }
@@ -206,9 +252,10 @@ mod tests {
     #[test]
     fn the_switches_are_off_until_set() {
         let off = read(&json!({}));
-        assert!(!off.is_async && !off.sequential && !off.soft_deny_200 && off.stream == StreamMode::Report);
-        let on = read(&json!({ "async": true, "sequential": true, "soft_deny_200": true, "stream": "hold" }));
-        assert!(on.is_async && on.sequential && on.soft_deny_200 && on.stream == StreamMode::Hold);
+        assert!(!off.is_async && !off.is_sequential && !off.softens && !off.holds && !off.is_audited);
+        let on = json!({ "async": true, "sequential": true, "soft_deny_200": true, "stream": "hold", "audit": true });
+        let on = read(&on);
+        assert!(on.is_async && on.is_sequential && on.softens && on.holds && on.is_audited);
     }
 
     #[test]
@@ -229,10 +276,27 @@ mod tests {
             (json!({ "on_fail": { "feedback": { "metadata": "x".repeat(5000) } } }), "on_fail.feedback.metadata"),
             (json!({ "onFail": "panic" }), "onFail"),
             (json!({ "stream": "drop" }), "stream"),
+            (json!({ "audit": 1 }), "audit"),
             (json!({ "message": "x".repeat(1001) }), "message"),
         ] {
             let found = GuardrailActions::parse(&actions).map_err(|fault| fault.path);
             assert_eq!(found, Err(path.to_owned()), "{actions}");
         }
+    }
+
+    #[test]
+    fn whoever_acts_on_them_reads_what_can_be_read() {
+        for (actions, denies) in [
+            (json!({ "deny": "yes", "on_fail": "deny" }), true),
+            (json!({ "stream": 7, "deny": true }), true),
+            (json!({ "on_fail": "explode" }), false),
+            (json!({ "on_success": { "deny": true } }), false),
+        ] {
+            assert_eq!(GuardrailActions::read(actions.as_object().unwrap()).denies, denies, "{actions}");
+        }
+        let actions = json!({ "on_fail": { "feedback": { "value": -99, "weight": 7 } }, "message": "é".repeat(2000) });
+        let read = GuardrailActions::read(actions.as_object().unwrap());
+        assert_eq!(read.on_fail, Some(Feedback { value: -10, weight: 1.0, metadata: Value::Null }));
+        assert_eq!(read.message.map(|message| message.chars().count()), Some(LONGEST_MESSAGE));
     }
 }

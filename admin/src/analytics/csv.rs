@@ -1,0 +1,94 @@
+//! Rows of an answer as comma-separated values, for whoever asks for `text/csv`: spreadsheets.
+
+use axum::http::{HeaderMap, HeaderValue, header};
+use axum::response::{IntoResponse, Response};
+use serde_json::{Map, Value};
+
+pub const KIND: &str = "text/csv";
+
+/// Whether the caller would rather have this than JSON.
+pub fn is_wanted(headers: &HeaderMap) -> bool {
+    let accepted = headers.get(header::ACCEPT).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    let first = accepted.split(',').next().unwrap_or_default();
+    first.split(';').next().is_some_and(|kind| kind.trim().eq_ignore_ascii_case(KIND))
+}
+
+/// The rows under the names of the first of them.
+pub fn response(rows: &[Value]) -> Response {
+    const WITH_NAMES: HeaderValue = HeaderValue::from_static("text/csv; charset=utf-8; header=present");
+    ([(header::CONTENT_TYPE, WITH_NAMES)], written(rows)).into_response()
+}
+
+fn written(rows: &[Value]) -> String {
+    let empty = Map::new();
+    let names: Vec<&String> = rows.first().and_then(Value::as_object).unwrap_or(&empty).keys().collect();
+    let mut text = line(names.iter().map(|name| name.as_str().to_owned()));
+    for row in rows {
+        text.push_str(&line(names.iter().map(|name| cell(&row[name.as_str()]))));
+    }
+    text
+}
+
+fn line(cells: impl Iterator<Item = String>) -> String {
+    let mut line = cells.map(|cell| quoted(&cell)).collect::<Vec<_>>().join(",");
+    line.push_str("\r\n");
+    line
+}
+
+fn cell(value: &Value) -> String {
+    match value {
+        Value::Null => String::new(),
+        Value::String(text) => harmless(text),
+        other => other.to_string(),
+    }
+}
+
+/// A spreadsheet runs what begins like a formula, and names come from clients.
+fn harmless(text: &str) -> String {
+    if text.starts_with(['=', '+', '-', '@', '\t', '\r']) { format!("'{text}") } else { text.to_owned() }
+}
+
+fn quoted(cell: &str) -> String {
+    if cell.contains([',', '"', '\n', '\r']) { format!("\"{}\"", cell.replace('"', "\"\"")) } else { cell.to_owned() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn rows_are_lines_under_their_names() {
+        let rows = [
+            json!({ "timestamp": "2026-01-15", "total": 3, "name": "a, \"b\"" }),
+            json!({ "timestamp": "2026-01-16", "total": 0.5, "name": null }),
+        ];
+        let text = "name,timestamp,total\r\n\"a, \"\"b\"\"\",2026-01-15,3\r\n,2026-01-16,0.5\r\n";
+        let sorted = |text: &str| text.lines().map(|line| line.len()).collect::<Vec<_>>();
+        assert_eq!(sorted(&written(&rows)), sorted(text), "{}", written(&rows));
+        assert_eq!(written(&[]), "\r\n");
+    }
+
+    #[test]
+    fn no_text_is_run_by_a_spreadsheet() {
+        for (text, expected) in [("=1+1", "'=1+1"), ("@x", "'@x"), ("-2", "'-2"), ("a=b", "a=b"), ("", "")] {
+            assert_eq!(cell(&json!(text)), expected);
+        }
+        assert_eq!(cell(&json!(-2)), "-2", "a number is none");
+    }
+
+    #[test]
+    fn only_who_asks_for_it_first_gets_it() {
+        for (accept, expected) in [
+            ("text/csv", true),
+            ("text/csv; header=present, */*", true),
+            ("TEXT/CSV", true),
+            ("*/*", false),
+            ("application/json, text/csv", false),
+            ("", false),
+        ] {
+            let headers = HeaderMap::from_iter([(header::ACCEPT, HeaderValue::from_static(accept))]);
+            assert_eq!(is_wanted(&headers), expected, "{accept}");
+        }
+    }
+}

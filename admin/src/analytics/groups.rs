@@ -1,0 +1,99 @@
+//! Figures by what calls have in common: one row for each value, the most telling first, page by page.
+
+use super::measure::{self, Measure};
+use crate::http::ApiError;
+use serde_json::Value;
+use shared::db::table::Filter;
+use tokio_postgres::GenericClient;
+use tokio_postgres::types::ToSql;
+
+/// Groups beyond so many are left out, after they were put in order.
+pub const MOST: i64 = 10_000;
+
+pub struct GroupQuery<'q> {
+    /// The value to group by, a text in SQL.
+    pub value: &'q str,
+    /// What is counted: `request_logs`, or that joined with something.
+    pub from: &'q str,
+    pub filter: &'q Filter,
+    /// Values of `value` and `from`, bound after those of the filter.
+    pub further: Vec<&'q (dyn ToSql + Sync)>,
+    pub measures: &'q [Measure],
+    pub order: Order,
+    pub size: i64,
+    pub offset: i64,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Order {
+    pub by: OrderBy,
+    pub is_descending: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum OrderBy {
+    Value,
+    /// One of the measures, by its place.
+    Measure(usize),
+}
+
+#[derive(Debug, Default)]
+pub struct Groups {
+    /// Values of groups, and their measures in the order that was asked for.
+    pub rows: Vec<(String, Vec<Value>)>,
+    pub total: i64,
+    /// Whether there are more groups than are counted.
+    pub is_capped: bool,
+}
+
+pub async fn groups(db: &impl GenericClient, query: &GroupQuery<'_>) -> Result<Groups, ApiError> {
+    let mut values = query.filter.values();
+    values.extend(query.further.iter().copied());
+    let n = values.len();
+    let order = query.order.sql();
+    let grouped = format!(
+        "SELECT {} AS value, {} FROM {} WHERE {} GROUP BY 1 ORDER BY {order} LIMIT {}",
+        query.value,
+        measure::columns(query.measures),
+        query.from,
+        query.filter.sql(),
+        MOST + 1,
+    );
+    // Counted apart from the page, so that a page beyond the last one knows how many there are.
+    let sql = format!(
+        "WITH grouped AS MATERIALIZED ({grouped}), counted AS (SELECT count(*) AS total FROM grouped)
+         SELECT counted.total, page.* FROM counted
+         LEFT JOIN (SELECT * FROM grouped ORDER BY {order} LIMIT ${} OFFSET ${}) AS page ON true ORDER BY {order}",
+        n + 1,
+        n + 2,
+    );
+    let size = query.size.min(MOST.saturating_sub(query.offset).max(0));
+    values.extend([&size as &(dyn ToSql + Sync), &query.offset]);
+    let mut groups = Groups::default();
+    for row in db.query(&sql, &values).await? {
+        let total: i64 = row.try_get("total")?;
+        (groups.total, groups.is_capped) = (total.min(MOST), total > MOST);
+        if let Some(value) = row.try_get("value")? {
+            groups.rows.push((value, measure::values(&row, query.measures.len())?));
+        }
+    }
+    Ok(groups)
+}
+
+/// The same measures over everything.
+pub async fn totals(db: &impl GenericClient, filter: &Filter, measures: &[Measure]) -> Result<Vec<Value>, ApiError> {
+    let sql = format!("SELECT {} FROM request_logs WHERE {}", measure::columns(measures), filter.sql());
+    let row = db.query_one(&sql, &filter.values()).await?;
+    Ok(measure::values(&row, measures.len())?)
+}
+
+impl Order {
+    /// Equals are ordered by their value, so that pages do not overlap.
+    fn sql(self) -> String {
+        let direction = if self.is_descending { "DESC" } else { "ASC" };
+        match self.by {
+            OrderBy::Value => format!("value {direction}"),
+            OrderBy::Measure(n) => format!("m{n} {direction}, value"),
+        }
+    }
+}

@@ -1,0 +1,15 @@
+//! Analytics: graphs over time, groups, and filters that people keep. What is counted are the logs that the caller may see;
+//! how they are counted stands in `crate::analytics`.
+
+mod asked;
+mod docs;
+mod graphs;
+mod groups;
+mod lists;
+mod saved_filters;
+
+use crate::crud::Routes;
+
+pub fn routes() -> Routes {
+    graphs::routes().merge(lists::routes()).merge(groups::routes()).merge(saved_filters::routes())
+}

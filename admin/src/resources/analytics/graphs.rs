@@ -1,0 +1,279 @@
+//! Graphs: a summary of a time, and a point for each slot of it. Each is a row of a table that names what is measured.
+
+use super::asked::Asked;
+use super::docs;
+use crate::analytics::dimension::{self, Dimension};
+use crate::analytics::measure::{self as m, Measure};
+use crate::analytics::period::Period;
+use crate::analytics::series::{self, CountedRows, Series, running_sums};
+use crate::analytics::{csv, feedback};
+use crate::app::App;
+use crate::crud::Routes;
+use crate::http::{ApiError, Time};
+use crate::identity::Call;
+use crate::openapi::{Doc, schema};
+use axum::Json;
+use axum::extract::State;
+use axum::response::{IntoResponse, Response};
+use serde_json::{Map, Value, json};
+use tokio_postgres::{GenericClient, IsolationLevel};
+
+#[derive(Debug)]
+struct Graph {
+    path: &'static str,
+    says: &'static str,
+    of: GraphOf,
+    summary: &'static [(&'static str, Measure)],
+    points: &'static [(&'static str, Measure)],
+    /// Points that add up from slot to slot.
+    running: &'static [(&'static str, Measure)],
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum GraphOf {
+    Calls,
+    Feedback,
+}
+
+const fn graph(
+    path: &'static str,
+    says: &'static str,
+    summary: &'static [(&'static str, Measure)],
+    points: &'static [(&'static str, Measure)],
+) -> Graph {
+    Graph { path, says, of: GraphOf::Calls, summary, points, running: &[] }
+}
+
+const TOTAL: &[(&str, Measure)] = &[("total", m::REQUESTS)];
+const COST: &[(&str, Measure)] = &[("total", m::COST), ("avg", m::AVG_COST)];
+const TOKENS: &[(&str, Measure)] = &[("total", m::TOKENS), ("avg", m::AVG_TOKENS)];
+const LATENCY: &[(&str, Measure)] =
+    &[("avg", m::AVG_LATENCY), ("p50", m::P50_LATENCY), ("p90", m::P90_LATENCY), ("p99", m::P99_LATENCY)];
+
+static GRAPHS: &[Graph] = &[
+    graph("/analytics/graphs/requests", "Calls over time", TOTAL, TOTAL),
+    graph("/analytics/graphs/cost", "Cost over time, in US cents", COST, COST),
+    graph("/analytics/graphs/latency", "Response times over time, in milliseconds", LATENCY, LATENCY),
+    graph("/analytics/graphs/tokens", "Tokens over time", TOKENS, TOKENS),
+    graph("/analytics/graphs/users", "Different users over time", &[("total", m::USERS)], &[("total", m::USERS)]),
+    graph(
+        "/analytics/graphs/users/requests",
+        "Calls of a user over time",
+        &[("total", m::USERS_REQUESTS), ("unique", m::USERS), ("avg", m::REQUESTS_PER_USER)],
+        &[("avg", m::REQUESTS_PER_USER)],
+    ),
+    graph("/analytics/graphs/errors", "Failed calls over time", &[("total", m::ERRORS)], &[("total", m::ERRORS)]),
+    graph(
+        "/analytics/graphs/errors/rate",
+        "Share of failed calls over time, in percent",
+        &[("rate", m::ERROR_RATE)],
+        &[("rate", m::ERROR_RATE)],
+    ),
+    Graph {
+        running: &[
+            ("cumulative_simple_cache_savings", m::SIMPLE_SAVINGS),
+            ("cumulative_semantic_cache_savings", m::SEMANTIC_SAVINGS),
+        ],
+        ..graph(
+            "/analytics/graphs/cache/hit-rate",
+            "Answers from the cache over time, and the US cents they saved",
+            &[("total", m::HITS), ("rate", m::HIT_RATE)],
+            &[("simple_hits", m::SIMPLE_HITS), ("semantic_hits", m::SEMANTIC_HITS), ("rate", m::HIT_RATE)],
+        )
+    },
+    graph(
+        "/analytics/graphs/cache/latency",
+        "Response times of answers from the cache over time, in milliseconds",
+        &[],
+        &[("avg", m::HIT_LATENCY)],
+    ),
+    Graph {
+        of: GraphOf::Feedback,
+        ..graph(
+            "/analytics/graphs/feedbacks",
+            "Feedback over time",
+            &[("total", m::FEEDBACKS)],
+            &[("total", m::FEEDBACKS)],
+        )
+    },
+    Graph {
+        of: GraphOf::Feedback,
+        ..graph(
+            "/analytics/graphs/feedbacks/weighted",
+            "What was thought of answers over time: value times weight",
+            &[("avg", m::WEIGHTED)],
+            &[("avg", m::WEIGHTED)],
+        )
+    },
+];
+
+pub fn routes() -> Routes {
+    GRAPHS.iter().fold(Routes::default(), |routes, graph| {
+        let draw = move |State(app): State<App>, call: Call| async move { graph.draw(&app, &call).await };
+        routes.get(graph.path, draw).describe([graph.docs()])
+    })
+}
+
+impl Graph {
+    async fn draw(&'static self, app: &App, call: &Call) -> Result<Response, ApiError> {
+        let mut asked = Asked::of(app, call).await?;
+        let dimension = match asked.query.text("group_by") {
+            Some(name) => Some(self.divisible(dimension::named("group_by", name)?)?),
+            None => None,
+        };
+        let compares = !asked.query.choices("compare", &["previous"])?.is_empty();
+        let periods = if compares { vec![asked.period, asked.period.previous()] } else { vec![asked.period] };
+        let filters = periods.iter().map(|period| self.filter(&asked, *period)).collect::<Result<Vec<_>, _>>()?;
+        let period = asked.period;
+        // All statements look at the logs as they are at one moment.
+        let tx = asked.db.build_transaction().isolation_level(IsolationLevel::RepeatableRead).read_only(true);
+        let tx = tx.start().await?;
+        let mut answer = json!({ "object": "analytics-graph" });
+        for (period, filter) in periods.iter().zip(&filters) {
+            let found = series::series(&tx, &self.rows(filter), period.step(), &self.measures()).await?;
+            match *period == asked.period {
+                true => self.show(&found, *period, &mut answer),
+                false => {
+                    answer["previous"] = json!({});
+                    self.show(&found, *period, &mut answer["previous"]);
+                }
+            }
+        }
+        if let (Some(dimension), Some(filter)) = (dimension, filters.first()) {
+            answer["groups"] = self.groups(&tx, &self.rows(filter), period, dimension).await?;
+        }
+        tx.commit().await?;
+        Ok(match csv::is_wanted(&call.origin.headers) {
+            true => csv::response(answer["data_points"].as_array().map_or(&[], Vec::as_slice)),
+            false => Json(answer).into_response(),
+        })
+    }
+
+    async fn groups(
+        &self,
+        db: &impl GenericClient,
+        rows: &CountedRows<'_>,
+        period: Period,
+        dimension: &Dimension,
+    ) -> Result<Value, ApiError> {
+        let divided = series::divided(db, rows, period.step(), &self.measures(), dimension).await?;
+        let shown = divided.iter().map(|(value, found)| {
+            let mut group = json!({ "value": value, "is_rest": value.is_none() });
+            self.show(found, period, &mut group);
+            group
+        });
+        Ok(shown.collect())
+    }
+
+    /// What is said of feedback is not said of one call.
+    fn divisible(&self, dimension: &'static Dimension) -> Result<&'static Dimension, ApiError> {
+        match self.of {
+            GraphOf::Calls => Ok(dimension),
+            GraphOf::Feedback => Err(ApiError::field("group_by", "is for graphs of calls, which this is not")),
+        }
+    }
+
+    fn filter(&self, asked: &Asked<'_>, period: Period) -> Result<shared::db::table::Filter, ApiError> {
+        match self.of {
+            GraphOf::Calls => asked.filter_of(period),
+            GraphOf::Feedback => feedback::filter(&asked.view, &asked.query, period),
+        }
+    }
+
+    fn rows<'f>(&self, filter: &'f shared::db::table::Filter) -> CountedRows<'f> {
+        match self.of {
+            GraphOf::Calls => CountedRows::logs(filter),
+            GraphOf::Feedback => feedback::rows(filter),
+        }
+    }
+
+    fn fields(&self) -> impl Iterator<Item = &'static (&'static str, Measure)> {
+        self.summary.iter().chain(self.points).chain(self.running)
+    }
+
+    /// Each once.
+    fn measures(&self) -> Vec<Measure> {
+        let mut measures: Vec<Measure> = Vec::new();
+        for (_, measure) in self.fields() {
+            if !measures.contains(measure) {
+                measures.push(*measure);
+            }
+        }
+        measures
+    }
+
+    fn show(&self, found: &Series, period: Period, into: &mut Value) {
+        let measures = self.measures();
+        let step = period.step();
+        let value = |values: &[Value], measure: &Measure| {
+            let place = measures.iter().position(|one| one == measure);
+            place.and_then(|place| values.get(place)).cloned().unwrap_or_else(|| 0.into())
+        };
+        let named = |values: &[Value], fields: &[(&str, Measure)]| -> Map<String, Value> {
+            fields.iter().map(|(name, measure)| ((*name).to_owned(), value(values, measure))).collect()
+        };
+        let slots: Vec<(Time, Vec<Value>)> =
+            period.slots(step).map(|slot| (Time(slot), found.slot(slot, measures.len()))).collect();
+        let mut points: Vec<Map<String, Value>> = slots
+            .iter()
+            .map(|(time, values)| {
+                let mut point = named(values, self.points);
+                point.insert("timestamp".into(), json!(time));
+                point
+            })
+            .collect();
+        for (name, measure) in self.running {
+            let sums = running_sums(slots.iter().map(|(_, values)| value(values, measure)));
+            for (point, sum) in points.iter_mut().zip(sums) {
+                point.insert((*name).to_owned(), sum);
+            }
+        }
+        into["summary"] = Value::Object(named(&found.whole, self.summary));
+        into["data_points"] = points.into_iter().map(Value::Object).collect();
+    }
+
+    fn docs(&self) -> Doc {
+        let of = |kind: &str, fields: &[(&str, Measure)]| {
+            let object = schema::object(&docs::title(self.path, kind));
+            fields.iter().fold(object, |all, (name, _)| all.need(name, docs::figure(name)))
+        };
+        let points: Vec<_> = self.points.iter().chain(self.running).copied().collect();
+        let drawn = |kind: &str| {
+            schema::object(&docs::title(self.path, kind))
+                .need("summary", of(&format!("{kind}Summary"), self.summary))
+                .need(
+                    "data_points",
+                    schema::list(of(&format!("{kind}Point"), &points).need("timestamp", schema::time())),
+                )
+        };
+        let group = drawn("GraphGroup")
+            .need("value", schema::any_text().or_null().says("Null for all other values together."))
+            .need("is_rest", schema::flag().says("Whether these are all other values."));
+        let answer = drawn("Graph")
+            .need("object", schema::fixed("analytics-graph"))
+            .may("previous", drawn("GraphBefore").says("With `compare=previous`."))
+            .may("groups", schema::list(group).says("With `group_by`: the ten commonest values, and all others."));
+        docs::counted(self.path, self.says)
+            .details(
+                "Slots are the narrowest of 1, 5 and 30 minutes, 1 and 6 hours, a day and 7 days that are at most 60, aligned \
+                 to UTC. Slots without calls are there with zeros. Percentiles are within 1 %.",
+            )
+            .filter("compare", schema::choice(&["previous"]).or_empty().says("Adds the same length of time before."))
+            .filter("group_by", schema::choice(&dimension::names()).or_empty().says("Adds the graph of each value."))
+            .answer(answer)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_measure_is_asked_for_once() {
+        for graph in GRAPHS {
+            let measures = graph.measures();
+            let repeated = measures.iter().enumerate().find(|(n, one)| measures[..*n].contains(one));
+            assert!(repeated.is_none() && graph.fields().all(|(_, one)| measures.contains(one)), "{}", graph.path);
+        }
+    }
+}

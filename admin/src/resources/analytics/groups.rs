@@ -1,0 +1,426 @@
+//! Groups: figures by user, model, workspace, a name of metadata, or any other dimension, page by page.
+
+use super::asked::Asked;
+use super::docs;
+use crate::analytics::csv;
+use crate::analytics::dimension::{self, Dimension};
+use crate::analytics::groups::{self, GroupQuery, Groups, Order, OrderBy};
+use crate::analytics::measure::{self as m, Measure};
+use crate::app::App;
+use crate::crud::Routes;
+use crate::http::{ApiError, FieldFault, PageSizes, Query, Time};
+use crate::identity::Call;
+use crate::openapi::Doc;
+use crate::openapi::schema::{self, Schema};
+use axum::Json;
+use axum::extract::{Path, State};
+use axum::response::{IntoResponse, Response};
+use chrono::DateTime;
+use serde_json::{Map, Value, json};
+use std::collections::HashMap;
+use tokio_postgres::types::ToSql;
+use tokio_postgres::{GenericClient, IsolationLevel};
+use uuid::Uuid;
+
+const USERS: &str = "/analytics/groups/users";
+const MODELS: &str = "/analytics/groups/ai-models";
+const WORKSPACES: &str = "/analytics/groups/workspaces";
+const METADATA: &str = "/analytics/groups/metadata/{metadataKey}";
+const ANY: &str = "/analytics/groups/{groupBy}";
+const LOGS: &str = "/logs/groups/{groupBy}";
+
+/// Names of metadata are no longer than this where they are logged.
+const LONGEST_NAME: usize = 128;
+
+/// Columns that a group may have beside its number of requests.
+static COLUMNS: &[(&str, Measure)] = &[
+    ("cost", m::COST),
+    ("total_tokens", m::TOKENS),
+    ("avg_tokens", m::AVG_TOKENS),
+    ("avg_input_tokens", m::AVG_INPUT_TOKENS),
+    ("avg_output_tokens", m::AVG_OUTPUT_TOKENS),
+    ("avg_latency", m::AVG_LATENCY),
+    ("p95_latency", m::P95_LATENCY),
+    ("p99_latency", m::P99_LATENCY),
+    ("success_rate", m::SUCCESS_RATE),
+    ("error_count", m::ERRORS),
+    ("cache_hit_rate", m::HIT_RATE),
+    LAST_SEEN,
+    ("first_seen", m::FIRST_SEEN),
+];
+const LAST_SEEN: (&str, Measure) = ("last_seen", m::LAST_SEEN);
+const REQUESTS: (&str, Measure) = ("requests", m::REQUESTS);
+const COST: (&str, Measure) = ("cost", m::COST);
+
+pub fn routes() -> Routes {
+    Routes::default()
+        .get(USERS, users)
+        .get(MODELS, models)
+        .get(WORKSPACES, workspaces)
+        .get(METADATA, metadata)
+        .get(ANY, any)
+        .get(LOGS, any)
+        .describe(descriptions())
+}
+
+/// A list of groups, as it is asked for.
+struct Listed<'l> {
+    /// The name that the value is shown under.
+    name: &'l str,
+    value: &'l str,
+    from: &'l str,
+    further: Vec<&'l (dyn ToSql + Sync)>,
+    fields: &'l [(&'static str, Measure)],
+    has_totals: bool,
+}
+
+impl Listed<'_> {
+    async fn find(&self, asked: &mut Asked<'_>, condition: Option<&'static str>) -> Result<FoundGroups, ApiError> {
+        let names: Vec<&str> = self.fields.iter().map(|(name, _)| *name).collect();
+        let order = order(&asked.query, self.name, &names)?;
+        let (size, offset) = asked.query.page(PageSizes::USUAL)?;
+        let filter = asked.filter()?;
+        let filter = match condition {
+            Some(condition) => filter.holds(condition),
+            None => filter,
+        };
+        let measures: Vec<Measure> = self.fields.iter().map(|(_, measure)| *measure).collect();
+        let tx = asked.db.build_transaction().isolation_level(IsolationLevel::RepeatableRead).read_only(true);
+        let tx = tx.start().await?;
+        let query = GroupQuery {
+            value: self.value,
+            from: self.from,
+            filter: &filter,
+            further: self.further.clone(),
+            measures: &measures,
+            order,
+            size,
+            offset,
+        };
+        let Groups { rows, total, is_capped } = groups::groups(&tx, &query).await?;
+        let totals = match self.has_totals {
+            true => Some(named(self.fields, groups::totals(&tx, &filter, &measures).await?)),
+            false => None,
+        };
+        tx.commit().await?;
+        let rows = rows.into_iter().map(|(value, figures)| (value, named(self.fields, figures))).collect();
+        Ok(FoundGroups { rows, total, is_capped, totals })
+    }
+}
+
+struct FoundGroups {
+    rows: Vec<(String, Map<String, Value>)>,
+    total: i64,
+    is_capped: bool,
+    totals: Option<Map<String, Value>>,
+}
+
+fn named(fields: &[(&str, Measure)], figures: Vec<Value>) -> Map<String, Value> {
+    let named = fields.iter().zip(figures).map(|((name, measure), figure)| {
+        let shown = if measure.is_time() { moment(&figure) } else { figure };
+        ((*name).to_owned(), shown)
+    });
+    named.collect()
+}
+
+/// A time that was measured in milliseconds.
+fn moment(millis: &Value) -> Value {
+    let millis = millis.as_f64().filter(|millis| *millis > 0.0).map(|millis| millis as i64);
+    json!(millis.and_then(DateTime::from_timestamp_millis).map(Time))
+}
+
+/// The most requests first, unless the query says otherwise.
+fn order(query: &Query, value: &str, fields: &[&str]) -> Result<Order, ApiError> {
+    let is_descending = match query.text("order_by_type") {
+        None | Some("desc") => true,
+        Some("asc") => false,
+        Some(other) => {
+            return Err(ApiError::Faults(vec![FieldFault::not_among("order_by_type", other, &["asc", "desc"])]));
+        }
+    };
+    let by = match query.text("order_by") {
+        None => OrderBy::Measure(fields.iter().position(|one| *one == REQUESTS.0).unwrap_or(0)),
+        Some(name) if name == value => OrderBy::Value,
+        Some(name) => match fields.iter().position(|one| *one == name) {
+            Some(place) => OrderBy::Measure(place),
+            None => {
+                let allowed: Vec<&str> = fields.iter().copied().chain([value]).collect();
+                return Err(ApiError::Faults(vec![FieldFault::not_among("order_by", name, &allowed)]));
+            }
+        },
+    };
+    Ok(Order { by, is_descending })
+}
+
+impl FoundGroups {
+    fn shown(self, call: &Call, rows: Vec<Value>) -> Response {
+        if csv::is_wanted(&call.origin.headers) {
+            return csv::response(&rows);
+        }
+        let mut answer =
+            json!({ "object": "list", "total": self.total, "total_is_capped": self.is_capped, "data": rows });
+        if let Some(totals) = self.totals {
+            answer["totals"] = Value::Object(totals);
+        }
+        Json(answer).into_response()
+    }
+
+    /// Rows under a name of the group, with what `further` adds to each.
+    fn rows(&self, name: &str, further: impl Fn(&str) -> Map<String, Value>) -> Vec<Value> {
+        let shown = self.rows.iter().map(|(value, figures)| {
+            let mut row = Map::from_iter([(name.to_owned(), json!(value))]);
+            row.extend(figures.clone());
+            row.extend(further(value));
+            row.insert("object".into(), "analytics-group".into());
+            Value::Object(row)
+        });
+        shown.collect()
+    }
+}
+
+fn nothing(_: &str) -> Map<String, Value> {
+    Map::new()
+}
+
+/// Figures as texts, as the published types of these two lists have them.
+fn as_texts(rows: Vec<Value>, names: &[&str]) -> Vec<Value> {
+    let text = |mut row: Value| {
+        for name in names {
+            row[*name] = row[*name].to_string().into();
+        }
+        row
+    };
+    rows.into_iter().map(text).collect()
+}
+
+async fn users(State(app): State<App>, call: Call) -> Result<Response, ApiError> {
+    let mut asked = Asked::of(&app, &call).await?;
+    asked.view.may_use_metadata()?;
+    let listed = Listed {
+        name: "user",
+        value: "metadata ->> '_user'",
+        from: "request_logs",
+        further: Vec::new(),
+        fields: &[REQUESTS, COST],
+        has_totals: false,
+    };
+    let found = listed.find(&mut asked, Some("metadata ->> '_user' IS NOT NULL")).await?;
+    let rows = as_texts(found.rows("user", nothing), &["requests", "cost"]);
+    Ok(found.shown(&call, rows))
+}
+
+async fn models(State(app): State<App>, call: Call) -> Result<Response, ApiError> {
+    let mut asked = Asked::of(&app, &call).await?;
+    let listed = Listed {
+        name: "ai_model",
+        value: dimension::MODEL.sql,
+        from: dimension::MODEL.from,
+        further: Vec::new(),
+        fields: &[REQUESTS],
+        has_totals: false,
+    };
+    let found = listed.find(&mut asked, None).await?;
+    let rows = as_texts(found.rows("ai_model", nothing), &["requests"]);
+    Ok(found.shown(&call, rows))
+}
+
+async fn workspaces(State(app): State<App>, call: Call) -> Result<Response, ApiError> {
+    let mut asked = Asked::of(&app, &call).await?;
+    let listed = Listed {
+        name: "workspace",
+        value: dimension::WORKSPACE.sql,
+        from: dimension::WORKSPACE.from,
+        further: Vec::new(),
+        fields: &[REQUESTS, COST],
+        has_totals: false,
+    };
+    let found = listed.find(&mut asked, None).await?;
+    let names = names(&*asked.db, &dimension::WORKSPACE, asked.view.organisation_id, &found).await?;
+    let mut rows = found.rows("workspace", nothing);
+    for row in &mut rows {
+        let name = names.get(row["workspace"].as_str().unwrap_or_default());
+        row["workspace_name"] = json!(name.map(|name| &name.name));
+        if let Some(name) = name {
+            row["workspace"] = json!(name.slug);
+        }
+    }
+    Ok(found.shown(&call, rows))
+}
+
+async fn metadata(State(app): State<App>, call: Call, Path(name): Path<String>) -> Result<Response, ApiError> {
+    const FEEDBACK: &str = "request_logs LEFT JOIN LATERAL (
+        SELECT avg(f.weighted) AS said FROM feedback f
+        WHERE f.workspace_id = request_logs.workspace_id AND f.trace_id = request_logs.trace_id) AS thoughts ON true";
+    if name.chars().count() > LONGEST_NAME || name.contains('\0') {
+        return Err(ApiError::field("metadataKey", format!("must be a name of at most {LONGEST_NAME} characters")));
+    }
+    let mut asked = Asked::of(&app, &call).await?;
+    asked.view.may_use_metadata()?;
+    let filter = asked.filter()?;
+    let place = format!("metadata ->> ${}::text", filter.values().len() + 1);
+    let listed = Listed {
+        name: "metadata_value",
+        value: &format!("coalesce({place}, '')"),
+        from: FEEDBACK,
+        further: vec![&name],
+        fields: &[
+            REQUESTS,
+            COST,
+            ("avg_tokens", m::AVG_TOKENS),
+            ("avg_weighted_feedback", m::AVG_SAID),
+            ("requests_with_feedback", m::SAID),
+            LAST_SEEN,
+        ],
+        has_totals: false,
+    };
+    let found = listed.find(&mut asked, None).await?;
+    let rows = found.rows("metadata_value", nothing);
+    Ok(found.shown(&call, rows))
+}
+
+async fn any(State(app): State<App>, call: Call, Path(by): Path<String>) -> Result<Response, ApiError> {
+    let dimension = dimension::named("groupBy", &by)?;
+    let names: Vec<&str> = COLUMNS.iter().map(|(name, _)| *name).collect();
+    let columns = call.query().choices("columns", &names)?;
+    let fields: Vec<(&'static str, Measure)> = std::iter::once(REQUESTS)
+        .chain(COLUMNS.iter().filter(|(name, _)| columns.iter().any(|asked| asked == name)).copied())
+        .collect();
+    let mut asked = Asked::of(&app, &call).await?;
+    if dimension.name == "user" {
+        asked.view.may_use_metadata()?;
+    }
+    let listed = Listed {
+        name: dimension.name,
+        value: dimension.sql,
+        from: dimension.from,
+        further: Vec::new(),
+        fields: &fields,
+        has_totals: call.query().text("include_total") == Some("true"),
+    };
+    let found = listed.find(&mut asked, None).await?;
+    let mut rows = found.rows(dimension.name, nothing);
+    if [dimension::API_KEY, dimension::WORKSPACE].contains(dimension) {
+        let names = self::names(&*asked.db, dimension, asked.view.organisation_id, &found).await?;
+        for row in &mut rows {
+            row["name"] = json!(names.get(row[dimension.name].as_str().unwrap_or_default()).map(|name| &name.name));
+        }
+    }
+    if *dimension == dimension::STATUS_CODE {
+        for row in &mut rows {
+            row[dimension.name] = json!(row[dimension.name].as_str().and_then(|code| code.parse::<i64>().ok()));
+        }
+    }
+    Ok(found.shown(&call, rows))
+}
+
+struct ObjectName {
+    name: String,
+    slug: String,
+}
+
+/// What people call the objects whose ids the groups are.
+async fn names(
+    db: &impl GenericClient,
+    dimension: &Dimension,
+    organisation: Uuid,
+    found: &FoundGroups,
+) -> Result<HashMap<String, ObjectName>, ApiError> {
+    const KEYS: &str = "SELECT id, name, '' AS slug FROM api_keys WHERE organisation_id = $1 AND id = ANY($2)";
+    const WORKSPACES: &str = "SELECT id, name, slug FROM workspaces WHERE organisation_id = $1 AND id = ANY($2)";
+    let ids: Vec<Uuid> = found.rows.iter().filter_map(|(id, _)| id.parse().ok()).collect();
+    let sql = if *dimension == dimension::API_KEY { KEYS } else { WORKSPACES };
+    let rows = db.query(sql, &[&organisation, &ids]).await?;
+    let read = rows.iter().map(|row| {
+        let id: Uuid = row.try_get("id")?;
+        Ok((id.to_string(), ObjectName { name: row.try_get("name")?, slug: row.try_get("slug")? }))
+    });
+    read.collect::<Result<_, tokio_postgres::Error>>().map_err(ApiError::from)
+}
+
+fn descriptions() -> [Doc; 6] {
+    let text = || schema::any_text().eg("128");
+    let value = || schema::any_text().eg("example").says("Empty for calls without one.");
+    let group = |title: &str| schema::object(title).need("object", schema::fixed("analytics-group"));
+    let user = group("UserGroup").need("user", value()).need("requests", text()).need("cost", text());
+    let model = group("ModelGroup").need("ai_model", value()).need("requests", text());
+    let workspace = group("WorkspaceGroup")
+        .need("workspace", value())
+        .need("workspace_name", schema::any_text().eg("Marketing").or_null())
+        .need("requests", docs::figure("requests"))
+        .need("cost", docs::figure("cost"));
+    let pair = group("MetadataGroup")
+        .need("metadata_value", value())
+        .need("requests", docs::figure("requests"))
+        .need("cost", docs::figure("cost"))
+        .need("avg_tokens", docs::figure("tokens"))
+        .need("avg_weighted_feedback", docs::figure("feedback"))
+        .need("requests_with_feedback", docs::figure("requests"))
+        .need("last_seen", schema::time().or_null());
+    [
+        described(USERS, "Calls by user, as the metadata `_user` names them", "UserGroups", user),
+        described(MODELS, "Calls by model", "ModelGroups", model),
+        described(WORKSPACES, "Calls by workspace", "WorkspaceGroups", workspace),
+        described(METADATA, "Calls by a name of their metadata", "MetadataGroups", pair),
+        by_anything(ANY, "AnyGroup"),
+        by_anything(LOGS, "LogGroup"),
+    ]
+}
+
+fn described(path: &str, says: &str, title: &str, group: Schema) -> Doc {
+    let list = schema::object(title)
+        .need("object", schema::fixed("list"))
+        .need("total", schema::whole(0..=groups::MOST).eg(1))
+        .need("total_is_capped", schema::flag().says("Whether there are more groups, which are left out."))
+        .need("data", schema::list(group))
+        .may("totals", schema::any_object().says("With `include_total`: the same columns over all calls."));
+    docs::counted(path, says)
+        .pages(PageSizes::USUAL)
+        .filter("order_by", schema::any_text().eg("requests").says("Any column of the answer."))
+        .filter("order_by_type", schema::choice(&["asc", "desc"]).or_empty())
+        .answer(list)
+}
+
+fn by_anything(path: &str, title: &str) -> Doc {
+    let names: Vec<&str> = COLUMNS.iter().map(|(name, _)| *name).collect();
+    let group = schema::object(title)
+        .need("object", schema::fixed("analytics-group"))
+        .need("requests", docs::figure("requests"))
+        .open();
+    let by = dimension::names().join(", ");
+    described(path, "Calls by what they have in common", &format!("{title}s"), group)
+        .details(&format!(
+            "`groupBy` is one of {by}. Each group has its value under that name, `requests`, and the columns that are asked for. \
+             At most {} groups are listed.",
+            groups::MOST
+        ))
+        .filter("columns", crate::openapi::choices(&names))
+        .filter("include_total", schema::choice(&["true", "false"]).or_empty())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn groups_are_ordered_by_what_they_have() {
+        let fields = ["requests", "cost"];
+        let asked = |query: &str| order(&Query::parse(Some(query)).unwrap(), "user", &fields);
+        for (query, by, is_descending) in [
+            ("", OrderBy::Measure(0), true),
+            ("order_by=cost", OrderBy::Measure(1), true),
+            ("order_by=cost&order_by_type=asc", OrderBy::Measure(1), false),
+            ("order_by=user&order_by_type=desc", OrderBy::Value, true),
+        ] {
+            assert_eq!(asked(query).unwrap(), Order { by, is_descending }, "{query}");
+        }
+        for query in ["order_by=latency", "order_by_type=up", "order_by=m0"] {
+            assert_eq!(asked(query).unwrap_err().status().as_u16(), 400, "{query}");
+        }
+    }
+
+    #[test]
+    fn a_moment_is_a_time_or_nothing() {
+        assert_eq!(moment(&json!(1_768_473_000_000_i64)), json!("2026-01-15T10:30:00.000Z"));
+        assert_eq!(moment(&json!(0)), Value::Null);
+    }
+}

@@ -1,0 +1,237 @@
+//! Graphs whose points are no plain figures: status codes, scores, retries, models; and the summary of the cache.
+
+use super::asked::Asked;
+use super::docs;
+use crate::analytics::groups::{self, GroupQuery, Groups, Order, OrderBy};
+use crate::analytics::measure::{self as m, Measure};
+use crate::analytics::series::{self, CountedRows, Series};
+use crate::analytics::{csv, dimension, feedback};
+use crate::app::App;
+use crate::crud::Routes;
+use crate::http::{ApiError, Time};
+use crate::identity::Call;
+use crate::openapi::Doc;
+use crate::openapi::schema::{self, Schema};
+use axum::Json;
+use axum::extract::State;
+use axum::response::{IntoResponse, Response};
+use rust_decimal::Decimal;
+use serde_json::{Value, json};
+use shared::db::table::Filter;
+use tokio_postgres::{IsolationLevel, Transaction};
+
+const STACKS: &str = "/analytics/graphs/errors/stacks";
+const STATUS_CODES: &str = "/analytics/graphs/errors/status-codes";
+const RESCUED: &str = "/analytics/graphs/requests/rescued";
+const SCORES: &str = "/analytics/graphs/feedbacks/scores";
+const MODELS: &str = "/analytics/graphs/feedbacks/ai-models";
+const CACHE: &str = "/analytics/summary/cache";
+
+/// Codes of errors there can be.
+const MOST_CODES: i64 = 1000;
+
+pub fn routes() -> Routes {
+    Routes::default()
+        .get(STACKS, stacks)
+        .get(STATUS_CODES, status_codes)
+        .get(RESCUED, rescued)
+        .get(SCORES, scores)
+        .get(MODELS, models)
+        .get(CACHE, cache)
+        .describe(descriptions())
+}
+
+/// Of one moment, whatever is stored meanwhile.
+async fn begin<'t>(asked: &'t mut Asked<'_>) -> Result<Transaction<'t>, ApiError> {
+    let tx = asked.db.build_transaction().isolation_level(IsolationLevel::RepeatableRead).read_only(true);
+    Ok(tx.start().await?)
+}
+
+async fn stacks(State(app): State<App>, call: Call) -> Result<Response, ApiError> {
+    let mut asked = Asked::of(&app, &call).await?;
+    let (filter, period) = (asked.filter()?, asked.period);
+    let tx = begin(&mut asked).await?;
+    let codes = series::occurrences(&tx, &filter, period.step(), "response_status_code", "NOT is_success").await?;
+    let total: i64 = codes.values().flatten().map(|(_, count)| count).sum();
+    let points = period.slots(period.step()).map(|slot| {
+        let stats = codes.get(&slot).into_iter().flatten();
+        let stats: Vec<Value> =
+            stats.map(|(code, count)| json!({ "response_status_code": code, "count": count })).collect();
+        json!({ "timestamp": Time(slot), "stats": stats })
+    });
+    drawn(&call, json!({ "total": total }), points.collect())
+}
+
+async fn status_codes(State(app): State<App>, call: Call) -> Result<Response, ApiError> {
+    let mut asked = Asked::of(&app, &call).await?;
+    let errors = asked.filter()?.holds("NOT is_success");
+    let tx = begin(&mut asked).await?;
+    let Groups { rows, .. } = groups::groups(&tx, &by_code(&errors)).await?;
+    let whole = groups::totals(&tx, &errors, &[m::ERRORS, m::ERROR_CODES]).await?;
+    let points = rows.iter().map(|(code, figures)| json!({ "status_code": number(code), "count": first(figures) }));
+    let points = points.collect();
+    drawn(&call, json!({ "total_errors": first(&whole), "unique_error_codes": whole.get(1) }), points)
+}
+
+fn by_code(filter: &Filter) -> GroupQuery<'_> {
+    GroupQuery {
+        value: dimension::STATUS_CODE.sql,
+        from: dimension::STATUS_CODE.from,
+        filter,
+        further: Vec::new(),
+        measures: &[m::REQUESTS],
+        order: Order { by: OrderBy::Measure(0), is_descending: true },
+        size: MOST_CODES,
+        offset: 0,
+    }
+}
+
+async fn rescued(State(app): State<App>, call: Call) -> Result<Response, ApiError> {
+    const RETRIED: &str = "is_success AND retry_success_count > 0";
+    const MEASURES: &[Measure] = &[m::RESCUED_BY_RETRY, m::RESCUED_BY_FALLBACK];
+    let mut asked = Asked::of(&app, &call).await?;
+    let (filter, period) = (asked.filter()?, asked.period);
+    let step = period.step();
+    let tx = begin(&mut asked).await?;
+    let Series { whole, slots } = series::series(&tx, &CountedRows::logs(&filter), step, MEASURES).await?;
+    let retries = series::occurrences(&tx, &filter, step, "retry_success_count", RETRIED).await?;
+    let points = period.slots(step).map(|slot| {
+        let retry = retries.get(&slot).into_iter().flatten();
+        let retry: Vec<Value> =
+            retry.map(|(retries, count)| json!({ "retry_success_count": retries, "count": count })).collect();
+        let fallback = slots.get(&slot).and_then(|figures| figures.get(1)).cloned().unwrap_or_else(|| 0.into());
+        json!({ "timestamp": Time(slot), "retry": retry, "fallback": fallback })
+    });
+    drawn(&call, json!({ "retry": first(&whole), "fallback": whole.get(1) }), points.collect())
+}
+
+async fn scores(State(app): State<App>, call: Call) -> Result<Response, ApiError> {
+    let asked = Asked::of(&app, &call).await?;
+    let given = feedback::filter(&asked.view, &asked.query, asked.period)?;
+    let found = feedback::scores(&*asked.db, &given).await?;
+    let total: i64 = found.iter().map(|(_, total)| total).sum();
+    let points = found.iter().map(|(score, total)| json!({ "score": score, "total": total })).collect();
+    drawn(&call, json!({ "total": total }), points)
+}
+
+async fn models(State(app): State<App>, call: Call) -> Result<Response, ApiError> {
+    let asked = Asked::of(&app, &call).await?;
+    let given = feedback::filter(&asked.view, &asked.query, asked.period)?;
+    let found = feedback::models(&*asked.db, &asked.view, &asked.query, &given).await?;
+    let points = found
+        .iter()
+        .map(|one| json!({ "ai_model": one.model, "total": one.total, "avg_weighted_feedback": one.weighted }));
+    drawn(&call, json!({}), points.collect())
+}
+
+async fn cache(State(app): State<App>, call: Call) -> Result<Response, ApiError> {
+    const MEASURES: &[Measure] = &[m::HITS, m::HIT_LATENCY, m::REQUESTS, m::OTHER_LATENCY, m::SAVED_COST];
+    let asked = Asked::of(&app, &call).await?;
+    let figures = groups::totals(&*asked.db, &asked.filter()?, MEASURES).await?;
+    let [hits, with, requests, without, saved] = [0, 1, 2, 3, 4].map(|n| figures.get(n).cloned().unwrap_or_default());
+    let summary = json!({
+        "hits": hits, "avg_latency": with, "total_requests": requests, "cache_speedup": speedup(&hits, &with, &without),
+        "saved_cost": saved,
+    });
+    if csv::is_wanted(&call.origin.headers) {
+        return Ok(csv::response(&[summary]));
+    }
+    Ok(Json(json!({ "summary": summary, "object": "analytics-summary" })).into_response())
+}
+
+/// By how many percent answers from the cache are sooner there than others; 0 where one of them is missing.
+fn speedup(hits: &Value, with: &Value, without: &Value) -> Value {
+    let [hits, with, without] = [hits, with, without].map(|value| value.as_f64().unwrap_or_default());
+    if hits == 0.0 || without == 0.0 {
+        return 0.into();
+    }
+    let percent = Decimal::from_f64_retain((without - with) / without * 100.0).unwrap_or_default();
+    crate::logs::row::number(percent.round_dp(2))
+}
+
+fn drawn(call: &Call, summary: Value, points: Vec<Value>) -> Result<Response, ApiError> {
+    if csv::is_wanted(&call.origin.headers) {
+        return Ok(csv::response(&points));
+    }
+    Ok(Json(json!({ "summary": summary, "data_points": points, "object": "analytics-graph" })).into_response())
+}
+
+fn first(figures: &[Value]) -> Value {
+    figures.first().cloned().unwrap_or_else(|| 0.into())
+}
+
+fn number(text: &str) -> Value {
+    text.parse::<i64>().map_or_else(|_| text.into(), Value::from)
+}
+
+fn descriptions() -> [Doc; 6] {
+    let count = || schema::whole(0..=i64::MAX).eg(0);
+    let point = |path: &str| schema::object(&docs::title(path, "Point"));
+    let timed = |path: &str| point(path).need("timestamp", schema::time());
+    let stat = schema::object("ErrorCodeCount").need("response_status_code", count().eg(429)).need("count", count());
+    let retry = schema::object("RetryCount").need("retry_success_count", count().eg(1)).need("count", count());
+    let score = point(SCORES).need("score", schema::whole(-10..=10).eg(8)).need("total", count());
+    let model = point(MODELS)
+        .need("ai_model", schema::any_text().eg("gpt-4o"))
+        .need("total", count())
+        .need("avg_weighted_feedback", docs::figure("feedback"));
+    let summary = schema::object("CacheSummaryFigures")
+        .need("hits", docs::figure("hits"))
+        .need("avg_latency", docs::figure("latency").says("Milliseconds of an answer from the cache."))
+        .need("total_requests", docs::figure("requests"))
+        .need("cache_speedup", docs::figure("cache_speedup").says("By how many percent that is sooner than others."))
+        .need("saved_cost", docs::figure("cost").says("US cents that the answers would have cost."));
+    let of_cache =
+        schema::object("CacheSummary").need("summary", summary).need("object", schema::fixed("analytics-summary"));
+    [
+        described(
+            STACKS,
+            "Failed calls over time, by status",
+            &["total"],
+            timed(STACKS).need("stats", schema::list(stat)),
+        ),
+        described(
+            STATUS_CODES,
+            "Failed calls by status, the commonest first",
+            &["total_errors", "unique_error_codes"],
+            point(STATUS_CODES).need("status_code", count().eg(429)).need("count", count()),
+        ),
+        described(
+            RESCUED,
+            "Calls over time that a retry or a fallback saved",
+            &["retry", "fallback"],
+            timed(RESCUED).need("retry", schema::list(retry)).need("fallback", count()),
+        ),
+        described(SCORES, "Feedback by score", &["total"], score),
+        described(MODELS, "Feedback by model, the most spoken of first", &[], model),
+        docs::counted(CACHE, "What the cache did").answer(of_cache),
+    ]
+}
+
+fn described(path: &str, says: &str, summary: &[&str], point: Schema) -> Doc {
+    let figures = schema::object(&docs::title(path, "Summary"));
+    let figures = summary.iter().fold(figures, |all, name| all.need(name, docs::figure(name)));
+    let answer = schema::object(&docs::title(path, "Graph"))
+        .need("summary", figures)
+        .need("data_points", schema::list(point))
+        .need("object", schema::fixed("analytics-graph"));
+    docs::counted(path, says).answer(answer)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_cache_is_quicker_by_percent() {
+        for (hits, with, without, expected) in [
+            (3, json!(50), json!(200), json!(75)),
+            (3, json!(300), json!(200), json!(-50)),
+            (0, json!(0), json!(200), json!(0)),
+            (3, json!(50), json!(0), json!(0)),
+            (3, json!(1), json!(3), json!(66.67)),
+        ] {
+            assert_eq!(speedup(&json!(hits), &with, &without), expected, "{hits} {with} {without}");
+        }
+    }
+}

@@ -1,0 +1,216 @@
+//! Filters that people keep, to look at analytics with again. A workspace's key sees those of its workspace, an admin key all
+//! of the organisation.
+
+use crate::app::App;
+use crate::crud::{Answer, Routes};
+use crate::http::{ApiError, Field, Query, Time, text};
+use crate::identity::{Call, Caller, tenancy};
+use crate::logs::filters;
+use crate::openapi::{Doc, schema};
+use axum::Json;
+use axum::extract::{Path, State};
+use serde::Deserialize;
+use serde_json::{Map, Value, json};
+use shared::db::table::Filter;
+use tokio_postgres::types::ToSql;
+use tokio_postgres::{GenericClient, Row};
+use uuid::Uuid;
+
+const PATH: &str = "/analytics/saved-filters";
+const ONE: &str = "/analytics/saved-filters/{id}";
+const OBJECT: &str = "saved-filter";
+
+/// Of one organisation.
+const MOST: i64 = 1000;
+/// Bytes of filters, written as JSON.
+const LONGEST: usize = 16 << 10;
+const LONGEST_NAME: usize = 255;
+
+pub fn routes() -> Routes {
+    Routes::default().post(PATH, create).get(PATH, list).put(ONE, update).delete(ONE, remove).describe(docs())
+}
+
+#[derive(Deserialize)]
+struct NewFilter {
+    name: String,
+    filters: Map<String, Value>,
+    #[serde(default)]
+    workspace_id: Option<String>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct FilterChange {
+    name: Field<String>,
+    filters: Field<Map<String, Value>>,
+}
+
+async fn create(State(app): State<App>, call: Call) -> Answer {
+    const ADD: &str = "INSERT INTO saved_filters (organisation_id, workspace_id, name, filters, created_by)
+        SELECT $1, $2, $3, $4, $5 WHERE (SELECT count(*) FROM saved_filters WHERE organisation_id = $1) < $6 RETURNING id";
+    let sent: NewFilter = call.body()?;
+    let name = text::sized("name", sent.name, 1..=LONGEST_NAME)?;
+    let filters = checked(sent.filters)?;
+    let db = app.db.get().await?;
+    let organisation = call.caller.organisation_id();
+    let workspace = tenancy::asked(&*db, &call.caller, sent.workspace_id.as_deref()).await?;
+    let by = call.caller.actor_id().to_string();
+    let added = db.query_opt(ADD, &[&organisation, &workspace, &name, &filters, &by, &MOST]).await?;
+    let added = added.ok_or_else(|| ApiError::Conflict(format!("There are {MOST} saved filters already")))?;
+    Ok(Json(json!({ "id": added.try_get::<_, Uuid>("id")?, "object": OBJECT })))
+}
+
+async fn list(State(app): State<App>, call: Call) -> Answer {
+    let filter = visible(&call.caller);
+    let sql = format!(
+        "SELECT id, name, filters, workspace_id, created_by, created_at, last_updated_at FROM saved_filters
+         WHERE {} ORDER BY created_at DESC, id LIMIT {MOST}",
+        filter.sql()
+    );
+    let rows = app.db.get().await?.query(&sql, &filter.values()).await?;
+    let data = rows.iter().map(shown).collect::<Result<Vec<_>, _>>()?;
+    Ok(Json(json!({ "object": "list", "total": data.len(), "data": data })))
+}
+
+async fn update(State(app): State<App>, call: Call, Path(id): Path<String>) -> Answer {
+    let sent: FilterChange = call.body()?;
+    let name = sent.name.try_map(|name| text::sized("name", name, 1..=LONGEST_NAME))?;
+    let filters = sent.filters.try_map(checked)?;
+    let filter = visible(&call.caller).equals("id", known(&id)?);
+    let (mut values, n) = (filter.values(), filter.values().len());
+    let (name, filters) = (name.value(), filters.value());
+    values.extend([&name as &(dyn ToSql + Sync), &filters]);
+    let sql = format!(
+        "UPDATE saved_filters SET name = coalesce(${}, name), filters = coalesce(${}, filters), last_updated_at = now() WHERE {}",
+        n + 1,
+        n + 2,
+        filter.sql()
+    );
+    match app.db.get().await?.execute(&sql, &values).await? {
+        0 => Err(NONE),
+        _ => Ok(Json(json!({}))),
+    }
+}
+
+async fn remove(State(app): State<App>, call: Call, Path(id): Path<String>) -> Answer {
+    let filter = visible(&call.caller).equals("id", known(&id)?);
+    let sql = format!("DELETE FROM saved_filters WHERE {}", filter.sql());
+    match app.db.get().await?.execute(&sql, &filter.values()).await? {
+        0 => Err(NONE),
+        _ => Ok(Json(json!({}))),
+    }
+}
+
+const NONE: ApiError = ApiError::NotFound("saved filter");
+
+fn known(id: &str) -> Result<Uuid, ApiError> {
+    tenancy::id(id).ok_or(NONE)
+}
+
+/// Those that the caller may use and change.
+fn visible(caller: &Caller) -> Filter {
+    let filter = Filter::default().equals("organisation_id", caller.organisation_id());
+    match caller.workspace_id() {
+        Some(workspace) => filter.equals("workspace_id", workspace),
+        None => filter,
+    }
+}
+
+/// The query that a saved filter stands for.
+pub async fn query(db: &impl GenericClient, caller: &Caller, id: Uuid) -> Result<Query, ApiError> {
+    let filter = visible(caller).equals("id", id);
+    let find = format!("SELECT filters FROM saved_filters WHERE {}", filter.sql());
+    let row = db.query_opt(&find, &filter.values()).await?;
+    let row = row.ok_or_else(|| ApiError::no_such("saved_filter_id", "saved filter"))?;
+    match row.try_get("filters")? {
+        Value::Object(filters) => filters::of_json(&filters),
+        _ => Ok(Query::default()),
+    }
+}
+
+/// Names and values that analytics read; kept as they were sent.
+fn checked(filters: Map<String, Value>) -> Result<Value, ApiError> {
+    let names: Vec<String> = filters::names();
+    if let Some(unknown) = filters.keys().find(|name| !names.iter().any(|known| known == *name)) {
+        let shown: String = unknown.chars().take(100).collect();
+        return Err(ApiError::field(format!("filters.{shown}"), "is no filter of analytics"));
+    }
+    let query = filters::of_json(&filters).map_err(|error| error.under("filters"))?;
+    filters::conditions(&query).map_err(|error| error.under("filters"))?;
+    let kept = Value::Object(filters);
+    if kept.to_string().len() > LONGEST {
+        return Err(ApiError::field("filters", format!("must be at most {LONGEST} bytes")));
+    }
+    Ok(kept)
+}
+
+fn shown(row: &Row) -> Result<Value, tokio_postgres::Error> {
+    Ok(json!({
+        "id": row.try_get::<_, Uuid>("id")?,
+        "object": OBJECT,
+        "name": row.try_get::<_, &str>("name")?,
+        "filters": row.try_get::<_, Value>("filters")?,
+        "workspace_id": row.try_get::<_, Option<Uuid>>("workspace_id")?,
+        "created_by": row.try_get::<_, &str>("created_by")?,
+        "created_at": row.try_get::<_, Time>("created_at")?,
+        "last_updated_at": row.try_get::<_, Time>("last_updated_at")?,
+    }))
+}
+
+fn docs() -> [Doc; 4] {
+    let filters = || {
+        schema::any_object()
+            .eg(json!({ "ai_org_model": "openai__gpt-4o", "status_code": [429, 500], "workspace_slug": "ws-market-3f9a01" }))
+            .says("Names and values as in the query of a graph; lists may be arrays, workspaces slugs or ids.")
+    };
+    let name = || schema::text(1..=LONGEST_NAME).eg("Failed calls");
+    let sent = schema::object("NewSavedFilter")
+        .need("name", name())
+        .need("filters", filters())
+        .may("workspace_id", schema::text(0..=255).eg(Value::Null).or_null().says("Slug or id; for admin keys."));
+    let change = schema::object("SavedFilterChange").may("name", name().or_null()).may("filters", filters().or_null());
+    let made = schema::shown("SavedFilterMade", OBJECT);
+    let saved = schema::shown("SavedFilter", OBJECT)
+        .need("name", name())
+        .need("filters", filters())
+        .need("workspace_id", schema::uuid().or_null())
+        .need("created_by", schema::any_text())
+        .need("created_at", schema::time())
+        .need("last_updated_at", schema::time());
+    let list = schema::object("SavedFilterList")
+        .need("object", schema::fixed("list"))
+        .need("total", schema::whole(0..=MOST).eg(1))
+        .need("data", schema::list(saved));
+    [
+        Doc::post(PATH, "Keep filters of analytics").body(sent).answer(made).also(409),
+        Doc::get(PATH, "List the filters that were kept").answer(list),
+        Doc::put(ONE, "Change filters that were kept").body(change),
+        Doc::remove(ONE, "Forget filters that were kept"),
+    ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_filters_that_analytics_know_are_kept() {
+        let kept = |filters: Value| checked(filters.as_object().unwrap().clone());
+        for good in [
+            json!({}),
+            json!({ "status_code": [429, 500], "metadata": { "_user": "ada" } }),
+            json!({ "time_of_generation_min": "2026-01-15T10:30:00Z", "workspace_slug": "a,b" }),
+        ] {
+            assert_eq!(kept(good.clone()).unwrap(), good);
+        }
+        for (bad, field) in [
+            (json!({ "statuscode": 429 }), "filters.statuscode"),
+            (json!({ "status_code": "x" }), "filters.status_code"),
+            (json!({ "cost_min": -1 }), "filters.cost_min"),
+            (json!({ "metadata": "{" }), "filters.metadata"),
+        ] {
+            let error = kept(bad).unwrap_err();
+            assert!(error.to_string().starts_with(field), "{error}");
+        }
+    }
+}

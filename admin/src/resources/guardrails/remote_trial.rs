@@ -1,0 +1,148 @@
+//! Checks of a trial that services outside answer: asked side by side, with the organisation's credentials, through admin's own
+//! way out, whose rules for addresses are the proxy's.
+
+use super::check_table::{self, told_verdict};
+use super::trial::{TrialSubject, is_enabled};
+use crate::app::App;
+use crate::http::ApiError;
+use crate::identity::Call;
+use crate::outbound::{Outbound, PostError};
+use axum::http::HeaderMap;
+use futures::future::{join_all, try_join_all};
+use serde_json::{Map, Value};
+use shared::guardrails::remote::{
+    Answers, LONGEST_ANSWER, Question, RemoteAnswer, RemoteCall, RemoteCheck, RemoteContext, RemoteFailure, scrubbed,
+};
+use shared::guardrails::{Check, Hook, Verdict};
+use shared::identity::jwt::WebKeySet;
+use shared::identity::jwt::key_ring::LONGEST_SET;
+use shared::model::Plugin;
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use tokio::sync::Semaphore;
+use uuid::Uuid;
+
+/// Whatever a check says of itself: a person waits.
+const LONGEST_WAIT: Duration = Duration::from_secs(15);
+/// Trials that wait for others at once.
+static PLACES: Semaphore = Semaphore::const_new(8);
+
+pub struct RemoteResult {
+    pub result: Value,
+    pub took: Duration,
+}
+
+type Credentials = HashMap<&'static str, Map<String, Value>>;
+
+/// What others say, by the places of their checks.
+pub async fn asked(
+    app: &App,
+    call: &Call,
+    checks: &Value,
+    subject: &TrialSubject,
+) -> Result<HashMap<usize, RemoteResult>, ApiError> {
+    let remote: Vec<(usize, Box<dyn Check>, Hook)> = checks
+        .as_array()
+        .into_iter()
+        .flatten()
+        .enumerate()
+        .filter(|(_, check)| is_enabled(check))
+        .filter_map(|(place, check)| {
+            let (compiled, hook) = check_table::prepare(check, subject).ok()?;
+            compiled.remote().is_some().then_some((place, compiled, hook))
+        })
+        .collect();
+    if remote.is_empty() {
+        return Ok(HashMap::new());
+    }
+    let Ok(_place) = PLACES.try_acquire() else {
+        return Err(ApiError::RateLimited {
+            message: "Too many trials wait for services; try again shortly",
+            retry_after: 5,
+        });
+    };
+    let needed = remote.iter().filter_map(|(_, check, _)| check.remote()?.plugin()).collect();
+    let credentials = opened(app, call.caller.organisation_id(), needed).await?;
+    let credentials = &credentials;
+    let asking = remote.iter().map(|(place, check, hook)| async move {
+        let began = Instant::now();
+        let verdict = ask(app, check.remote()?, subject, *hook, credentials).await;
+        Some((*place, RemoteResult { result: told_verdict(verdict), took: began.elapsed() }))
+    });
+    Ok(join_all(asking).await.into_iter().flatten().collect())
+}
+
+/// The stored credentials of these vendors, as far as there are any.
+async fn opened(app: &App, organisation: Uuid, needed: HashSet<&'static str>) -> Result<Credentials, ApiError> {
+    let mut found = Credentials::new();
+    if needed.is_empty() {
+        return Ok(found);
+    }
+    let sql = format!("SELECT {} FROM plugins WHERE organisation_id = $1 AND sealed IS NOT NULL", Plugin::COLUMNS);
+    let db = app.db.get().await?;
+    for row in db.query(&sql, &[&organisation]).await? {
+        let plugin = Plugin::from_row(&row)?;
+        let (Some(name), Some(sealed)) = (needed.get(plugin.plugin.as_str()), &plugin.sealed) else { continue };
+        let secret = app.sealer.open(&*db, &plugin.place(), sealed).await?;
+        if let Some(fields) = Plugin::credentials(&secret) {
+            found.insert(*name, fields);
+        }
+    }
+    Ok(found)
+}
+
+async fn ask(
+    app: &App,
+    service: &dyn RemoteCheck,
+    subject: &TrialSubject,
+    hook: Hook,
+    credentials: &Credentials,
+) -> Verdict {
+    let headers = HeaderMap::new();
+    let subject = check_table::judged(subject, hook, &headers);
+    let context = RemoteContext {
+        credentials: service.plugin().and_then(|plugin| credentials.get(plugin)),
+        headers: Some(&headers),
+        ..RemoteContext::default()
+    };
+    let question = match service.ask(&subject, &context) {
+        Ok(question) => question,
+        Err(verdict) => return *verdict,
+    };
+    let secrets: Vec<String> = match &question {
+        Question::Calls(calls) => calls.iter().flat_map(RemoteCall::secrets).collect(),
+        Question::KeySet { .. } => Vec::new(),
+    };
+    let limit = service.timeout().min(LONGEST_WAIT);
+    let verdict = match tokio::time::timeout(limit, answered(&app.outbound, question)).await {
+        Ok(Ok(answers)) => service.read(&subject, &answers),
+        Ok(Err(failure)) => failure.verdict(),
+        Err(_) => RemoteFailure::TimedOut.verdict(),
+    };
+    scrubbed(verdict, &secrets)
+}
+
+async fn answered(outbound: &Outbound, question: Question) -> Result<Answers, RemoteFailure> {
+    match question {
+        Question::Calls(calls) => {
+            Ok(Answers::Calls(try_join_all(calls.into_iter().map(|call| post(outbound, call))).await?))
+        }
+        Question::KeySet { url, .. } => {
+            let unusable = |why: String| RemoteFailure::Unreachable(format!("the key set cannot be fetched: {why}"));
+            let body = outbound.get(&url, LONGEST_SET).await.map_err(unusable)?;
+            let keys = WebKeySet::parse(&body).map_err(|why| unusable(why.to_owned()))?;
+            Ok(Answers::KeySet(Arc::new(keys)))
+        }
+    }
+}
+
+async fn post(outbound: &Outbound, call: RemoteCall) -> Result<RemoteAnswer, RemoteFailure> {
+    let headers: HeaderMap = call.headers.into_iter().collect();
+    match outbound.post(&call.url, &headers, call.body, LONGEST_ANSWER).await {
+        Ok((status, body)) => Ok(RemoteAnswer::new(status, body)),
+        Err(PostError::Forbidden(rule)) => Err(RemoteFailure::Forbidden(rule)),
+        Err(PostError::TooLong) => Err(RemoteFailure::TooLong),
+        Err(PostError::Broken(why)) => Err(RemoteFailure::Unreachable(why)),
+    }
+}

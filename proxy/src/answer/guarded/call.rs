@@ -1,0 +1,133 @@
+//! A call whose request passed its hooks: what they said, and what its answer must pass. Shared by all tries of one target.
+
+use super::later::AsyncRun;
+use crate::conversation::WireFormat;
+use crate::guardrails::{CompiledHook, GuardInputs, GuardMeters, RemoteSide, SideJob, SideResult, has_remote};
+use crate::journal::{HookLog, LateWork};
+use crate::request::receive::BodyMemory;
+use bytes::Bytes;
+use http::HeaderMap;
+use serde_json::{Map, Value, json};
+use shared::guardrails::{Hook, Shape};
+use std::sync::Arc;
+use uuid::Uuid;
+
+pub struct GuardedCall {
+    /// Those that the answer waits for.
+    pub output: Vec<Arc<CompiledHook>>,
+    /// What the hooks of the request said.
+    pub input: SideResult,
+    /// The one of them that denies it.
+    pub denying: Option<Arc<CompiledHook>>,
+    /// As the hooks saw it.
+    pub request: Arc<Value>,
+    /// Who asks others, where a hook has a check that they answer.
+    pub remote: Option<Arc<RemoteSide>>,
+    pub shape: Shape,
+    pub request_type: &'static str,
+    pub metadata: Map<String, Value>,
+    /// Whether streams keep to their format, without events of ours.
+    pub is_strict: bool,
+    /// How the client is answered where a denial is an ordinary answer.
+    pub format: WireFormat,
+    pub request_id: String,
+    pub meters: Arc<GuardMeters>,
+    pub later: AsyncHooks,
+    /// Where what is held of its answer counts, and for whom.
+    pub memory: Arc<BodyMemory>,
+    pub workspace: Uuid,
+}
+
+/// Hooks that nobody waits for: they are run when the call is over, and only the log tells of them.
+#[derive(Default)]
+pub struct AsyncHooks {
+    pub input: Vec<Arc<CompiledHook>>,
+    pub output: Vec<Arc<CompiledHook>>,
+    /// The client's own, which checks of the request may look at. None where there are no such hooks.
+    pub headers: HeaderMap,
+    /// Bytes that the request takes in memory until then.
+    pub weight: usize,
+}
+
+/// What a call was answered with, for hooks that look at it later.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Answered {
+    /// With nothing that a hook looks at.
+    Nothing,
+    Plain(Bytes),
+    /// All that a stream said.
+    Said(String),
+}
+
+impl GuardedCall {
+    pub(super) fn inputs<'g>(&'g self, headers: &'g HeaderMap) -> GuardInputs<'g> {
+        GuardInputs {
+            hook: Hook::AfterRequest,
+            shape: self.shape,
+            request_type: self.request_type,
+            request: &self.request,
+            metadata: &self.metadata,
+            headers,
+            text: None,
+        }
+    }
+
+    /// Who asks others about the answer while it waits.
+    pub(super) fn asker(&self) -> Option<Arc<RemoteSide>> {
+        self.remote.clone().filter(|_| has_remote(&self.output))
+    }
+
+    /// The run of hooks of the answer where others must be asked.
+    pub(super) fn job(
+        &self,
+        hooks: &[Arc<CompiledHook>],
+        body: Arc<Value>,
+        said: Option<String>,
+        size: usize,
+    ) -> SideJob {
+        SideJob {
+            hooks: hooks.to_vec(),
+            hook: Hook::AfterRequest,
+            shape: self.shape,
+            request_type: self.request_type,
+            request: self.request.clone(),
+            body,
+            metadata: Arc::new(self.metadata.clone()),
+            headers: Arc::default(),
+            text: said.map(Arc::from),
+            // Hooks of answers run on successes alone.
+            status: Some(200),
+            size,
+            meters: self.meters.clone(),
+        }
+    }
+
+    pub fn model(&self) -> &str {
+        self.request.get("model").and_then(Value::as_str).unwrap_or_default()
+    }
+
+    /// Whether an answer says what hooks said: those that nobody waits for do not count.
+    pub fn tells_results(&self) -> bool {
+        !self.input.hooks.is_empty() || !self.output.is_empty()
+    }
+
+    /// What hooks said, for the client.
+    pub fn results(&self, output: Option<&SideResult>) -> Value {
+        json!({
+            "before_request_hooks": self.input.told(),
+            "after_request_hooks": output.map(SideResult::told).unwrap_or_default(),
+        })
+    }
+
+    /// The same for the log, with what is still to be done.
+    pub fn log(self: &Arc<Self>, output: Option<&SideResult>, answered: Answered) -> HookLog {
+        let results = json!({
+            "before_request_hooks": self.input.logged(),
+            "after_request_hooks": output.map(SideResult::logged).unwrap_or_default(),
+        });
+        let has_output = answered != Answered::Nothing && !self.later.output.is_empty();
+        let is_any = has_output || !self.later.input.is_empty();
+        let late = is_any.then(|| Box::new(AsyncRun::new(self.clone(), answered)) as Box<dyn LateWork>);
+        HookLog { results: results.to_string(), late }
+    }
+}

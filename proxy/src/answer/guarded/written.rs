@@ -1,0 +1,85 @@
+//! What hooks said as bytes of an answer: a field of a body, an event of a stream, and events whose texts are rewritten.
+
+use super::GuardedCall;
+use crate::answer::steps::Unusable;
+use crate::guardrails::{Rewriting, StreamShape};
+use crate::request::sse;
+use bytes::{Bytes, BytesMut};
+use serde_json::{Value, json};
+use shared::guardrails::Shape;
+
+/// An event whose texts are rewritten; what is no JSON passes behind what was held.
+pub(super) fn rewrite(
+    rewriting: &mut Rewriting,
+    raw: &Bytes,
+    shape: Shape,
+    out: &mut BytesMut,
+) -> Result<(), Unusable> {
+    let whole = with_blank_line(raw);
+    let event = sse::events(&whole).next();
+    let Some(event) = event else {
+        out.extend_from_slice(raw);
+        return Ok(());
+    };
+    let read: Option<Value> = serde_json::from_slice(&event.data).ok();
+    let is_last = StreamShape::new(shape).is_some_and(|shape| shape.is_last(read.as_ref(), event.data.trim_ascii()));
+    let rewritten = match &read {
+        Some(read) => rewriting.push(event.name.as_deref(), read),
+        None if is_last => Ok(Some(rewriting.flush())),
+        None => Ok(None),
+    };
+    let rewritten = rewritten.map_err(|_| Unusable("it is longer than a guardrail can hold".into()))?;
+    for (name, event) in rewritten.iter().flatten() {
+        put_event(out, name.as_deref(), event);
+    }
+    if rewritten.is_none() || read.is_none() {
+        out.extend_from_slice(raw);
+    }
+    Ok(())
+}
+
+pub(super) fn put_event(out: &mut BytesMut, name: Option<&str>, event: &Value) {
+    if let Some(name) = name {
+        out.extend_from_slice(format!("event: {name}\n").as_bytes());
+    }
+    out.extend_from_slice(format!("data: {event}\n\n").as_bytes());
+}
+
+/// One more event, of ours.
+pub(super) fn put_results(out: &mut BytesMut, shape: Shape, results: &Value) {
+    let name = matches!(shape, Shape::Messages | Shape::Responses | Shape::Converse).then_some("hook_results");
+    put_event(out, name, &json!({ "hook_results": results }));
+}
+
+/// What hooks said of a request, before the events of a stream that no hook looks at any more; nothing where streams keep to
+/// their format.
+pub fn results_event(call: &GuardedCall) -> Bytes {
+    let told = call.input.told();
+    let mut out = BytesMut::new();
+    if !call.is_strict && !told.is_empty() {
+        put_results(&mut out, call.shape, &json!({ "before_request_hooks": told }));
+    }
+    out.freeze()
+}
+
+/// A body with one more field. Everything else of it stays as it was written.
+pub fn with_results(body: Bytes, results: &Value) -> Bytes {
+    let text = body.trim_ascii();
+    let Some(inside) = text.strip_prefix(b"{").and_then(|text| text.strip_suffix(b"}")) else { return body };
+    let comma: &[u8] = if inside.trim_ascii().is_empty() { b"" } else { b"," };
+    let mut out = BytesMut::with_capacity(body.len() + 512);
+    for part in [b"{", inside, comma, b"\"hook_results\":", results.to_string().as_bytes(), b"}"] {
+        out.extend_from_slice(part);
+    }
+    out.freeze()
+}
+
+/// The last event of a stream may lack what ends it.
+pub(super) fn with_blank_line(event: &Bytes) -> Bytes {
+    if [&b"\n\n"[..], b"\r\n\r\n", b"\r\r"].iter().any(|blank| event.ends_with(blank)) {
+        return event.clone();
+    }
+    let mut whole = BytesMut::from(event.as_ref());
+    whole.extend_from_slice(b"\n\n");
+    whole.freeze()
+}

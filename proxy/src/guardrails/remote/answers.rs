@@ -1,0 +1,78 @@
+//! What others said, for the run of the hooks, which itself waits for nobody: it takes what is here, and notes what is not.
+
+use super::super::hook::CompiledCheck;
+use serde_json::Value;
+use shared::guardrails::{Subject, Verdict};
+use std::collections::{HashMap, HashSet};
+use std::time::Duration;
+
+/// Which check of which hook. One that transforms is asked again where another transformed before it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Place {
+    pub hook: usize,
+    pub check: usize,
+    pub is_again: bool,
+}
+
+/// A check that was met unanswered, and what it is to judge.
+pub struct Wanted {
+    pub place: Place,
+    pub json: Value,
+}
+
+/// What somebody else said, and how long that took.
+#[derive(Clone)]
+pub struct RemoteVerdict {
+    pub verdict: Verdict,
+    pub took: Duration,
+}
+
+#[derive(Default)]
+pub struct RemoteAnswers {
+    known: HashMap<Place, RemoteVerdict>,
+    wanted: Option<Wanted>,
+    /// Whether what is not known can be asked for; otherwise it stays unasked.
+    can_ask: bool,
+    /// Checks that were counted, since a run may begin anew.
+    counted: HashSet<Place>,
+}
+
+impl RemoteAnswers {
+    pub fn to_be_asked() -> Self {
+        Self { can_ask: true, ..Self::default() }
+    }
+
+    pub fn put(&mut self, place: Place, said: RemoteVerdict) {
+        self.known.insert(place, said);
+    }
+
+    pub fn take_wanted(&mut self) -> Option<Wanted> {
+        self.wanted.take()
+    }
+
+    /// The run cannot go on before somebody was asked.
+    pub fn is_waiting(&self) -> bool {
+        self.wanted.is_some()
+    }
+
+    /// Whether a check is to be counted: once, however often its hook is run.
+    pub fn counts(&mut self, hook: usize, check: usize) -> bool {
+        !self.is_waiting() && (!self.can_ask || self.counted.insert(Place { hook, check, is_again: false }))
+    }
+}
+
+/// What a check says: by itself, or as somebody else answered.
+pub fn ask(check: &CompiledCheck, subject: &Subject<'_>, answers: &mut RemoteAnswers, place: Place) -> RemoteVerdict {
+    let by_itself = || RemoteVerdict { verdict: check.check.run(subject), took: Duration::ZERO };
+    if check.check.remote().is_none() {
+        return by_itself();
+    }
+    if let Some(known) = answers.known.get(&place) {
+        return known.clone();
+    }
+    if answers.can_ask && answers.wanted.is_none() {
+        answers.wanted = Some(Wanted { place, json: subject.json().clone() });
+    }
+    // That nobody was asked.
+    by_itself()
+}

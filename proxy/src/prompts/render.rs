@@ -1,0 +1,172 @@
+//! A prompt and what a call says → the body that a model is asked with. Templates and values are strangers', so most are
+//! filled in at once within a small budget, and whatever needs more is done where no other request waits.
+
+use super::find::{PromptRun, partials};
+use crate::refusal::Refusal;
+use crate::snapshot::{ReadyVersion, Snapshot};
+use bytes::Bytes;
+use serde_json::{Map, Value};
+use shared::prompt::{PartialSet, RenderError, RenderRequest, render_within};
+use shared::providers::Family;
+use shared::template::RenderBudget;
+use std::sync::Arc;
+
+/// Larger bodies are read elsewhere.
+const SMALL: usize = 32 << 10;
+
+/// What a prompt became.
+#[derive(Debug)]
+pub struct RenderedPrompt {
+    /// Chat or completions.
+    pub family: Family,
+    pub body: Bytes,
+}
+
+/// What a prompt is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PromptUse {
+    /// The call asks for it: what its body says beside variables wins over the prompt.
+    Call,
+    /// A config puts it in place of what was asked: of the body's model and texts the prompt's win.
+    Target,
+}
+
+enum NotRendered {
+    Refused(Refusal),
+    /// It needs more than was allowed.
+    Spent,
+}
+
+impl From<RenderError> for NotRendered {
+    fn from(error: RenderError) -> Self {
+        if error.is_spent() { Self::Spent } else { Self::Refused(Refusal::invalid_prompt(error)) }
+    }
+}
+
+pub async fn render(
+    snapshot: &Snapshot,
+    run: &PromptRun,
+    sent: &Bytes,
+    purpose: PromptUse,
+) -> Result<RenderedPrompt, Refusal> {
+    let partials = partials(snapshot, run).await?;
+    if sent.len() <= SMALL {
+        match rendered(&mut RenderBudget::small(), &run.version, sent, &partials, purpose) {
+            Ok(rendered) => return Ok(rendered),
+            Err(NotRendered::Refused(refusal)) => return Err(refusal),
+            Err(NotRendered::Spent) => {}
+        }
+    }
+    let (version, sent) = (Arc::clone(&run.version), sent.clone());
+    let job = move || rendered(&mut RenderBudget::default(), &version, &sent, &partials, purpose);
+    match tokio::task::spawn_blocking(job).await {
+        Ok(Ok(rendered)) => Ok(rendered),
+        Ok(Err(NotRendered::Refused(refusal))) => Err(refusal),
+        Ok(Err(NotRendered::Spent)) => Err(Refusal::prompt_too_large()),
+        Err(_) => Err(Refusal::internal()),
+    }
+}
+
+fn rendered(
+    budget: &mut RenderBudget,
+    version: &ReadyVersion,
+    sent: &[u8],
+    partials: &PartialSet,
+    purpose: PromptUse,
+) -> Result<RenderedPrompt, NotRendered> {
+    let request = request(version, sent, purpose)?;
+    let data = render_within(budget, &version.parts(), request, partials)?;
+    let family = match () {
+        () if data.contains_key("messages") => Family::Chat,
+        () if data.contains_key("prompt") => Family::Complete,
+        () => return Err(RenderError::NotJson.into()),
+    };
+    let body = serde_json::to_vec(&data).map_err(|_| NotRendered::Refused(Refusal::internal()))?;
+    Ok(RenderedPrompt { family, body: body.into() })
+}
+
+/// What the call says: its variables, and what wins over the version.
+fn request(version: &ReadyVersion, sent: &[u8], purpose: PromptUse) -> Result<RenderRequest, NotRendered> {
+    let mut body: Map<String, Value> = match sent.trim_ascii().is_empty() {
+        true => Map::new(),
+        false => serde_json::from_slice(sent).map_err(|error| NotRendered::Refused(Refusal::invalid_json(error)))?,
+    };
+    if purpose == PromptUse::Target {
+        body.retain(|name, _| match name.as_str() {
+            "messages" | "prompt" => false,
+            "model" => version.row.model.is_none(),
+            _ => true,
+        });
+    }
+    Ok(RenderRequest::parse(body)?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+    use uuid::Uuid;
+
+    fn version(template: Value, more: Value) -> ReadyVersion {
+        let template = template.as_str().map_or_else(|| template.to_string(), str::to_owned);
+        let mut row = json!({
+            "id": Uuid::from_u128(1), "organisation_id": Uuid::from_u128(2), "prompt_id": Uuid::from_u128(3), "number": 1,
+            "template": template, "parameters": { "temperature": 0.5, "word": "hi" }, "model": "m", "virtual_key": "main",
+            "is_raw": false,
+        });
+        row.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        serde_json::from_value(row).unwrap()
+    }
+
+    fn body(version: &ReadyVersion, sent: Value, purpose: PromptUse) -> (Family, Value) {
+        let sent = sent.to_string();
+        let partials = PartialSet::default();
+        match rendered(&mut RenderBudget::small(), version, sent.as_bytes(), &partials, purpose) {
+            Ok(rendered) => (rendered.family, serde_json::from_slice(&rendered.body).unwrap()),
+            Err(NotRendered::Refused(refusal)) => panic!("{}", refusal.message),
+            Err(NotRendered::Spent) => panic!("spent"),
+        }
+    }
+
+    #[test]
+    fn messages_are_a_chat_and_a_text_is_a_completion() {
+        let chat = version(json!([{ "role": "user", "content": "Say {{word}}" }]), json!({}));
+        let (family, rendered) = body(&chat, json!({ "variables": { "word": "no" }, "top_p": 1 }), PromptUse::Call);
+        assert_eq!(family, Family::Chat);
+        let expected = json!({
+            "temperature": 0.5, "model": "m", "messages": [{ "role": "user", "content": "Say no" }], "top_p": 1,
+        });
+        assert_eq!(rendered, expected);
+        let (family, rendered) = body(&version("Say {{word}}".into(), json!({})), json!({}), PromptUse::Call);
+        assert_eq!((family, &rendered["prompt"]), (Family::Complete, &json!("Say hi")));
+    }
+
+    #[test]
+    fn at_a_target_the_prompts_model_and_texts_win_over_the_calls() {
+        let chat = version(json!([{ "role": "user", "content": "Say {{word}}" }]), json!({}));
+        let sent = json!({ "model": "other", "messages": [{ "role": "user", "content": "x" }], "temperature": 1 });
+        let (_, rendered) = body(&chat, sent.clone(), PromptUse::Target);
+        assert_eq!((&rendered["model"], &rendered["temperature"]), (&json!("m"), &json!(1)));
+        assert_eq!(rendered["messages"][0]["content"], "Say hi");
+        let (_, rendered) = body(&chat, sent.clone(), PromptUse::Call);
+        assert_eq!((&rendered["model"], &rendered["messages"][0]["content"]), (&json!("other"), &json!("x")));
+        let modelless = version(json!([{ "role": "user", "content": "x" }]), json!({ "model": null }));
+        assert_eq!(body(&modelless, sent, PromptUse::Target).1["model"], "other");
+    }
+
+    #[test]
+    fn what_needs_more_than_a_moment_is_told_from_what_is_wrong() {
+        let deep = version("{{#a}}{{#a}}{{#a}}x{{/a}}{{/a}}{{/a}}".into(), json!({}));
+        let many = json!({ "variables": { "a": vec![1; 60] } }).to_string();
+        let try_it = |budget: &mut RenderBudget, sent: &str| {
+            rendered(budget, &deep, sent.as_bytes(), &PartialSet::default(), PromptUse::Call).map(drop)
+        };
+        assert!(matches!(try_it(&mut RenderBudget::small(), &many), Err(NotRendered::Spent)));
+        assert!(matches!(try_it(&mut RenderBudget::small(), r#"{"variables":1}"#), Err(NotRendered::Refused(_))));
+        assert!(matches!(
+            try_it(&mut RenderBudget::small(), r#"{"hyperparameters":{}}"#),
+            Err(NotRendered::Refused(_))
+        ));
+        assert!(matches!(try_it(&mut RenderBudget::small(), "[]"), Err(NotRendered::Refused(_))));
+    }
+}

@@ -1,0 +1,319 @@
+//! Versions that are not followed, fetched when somebody names one and kept as long as there is room. The follower reads
+//! them on its own connection: requests hold none, and a caller needs no leave to read prompts to run one. While Postgres is
+//! away, what was not kept cannot be had.
+//!
+//! What is kept is bounded, for all and for each workspace; what was not used for longest goes first.
+
+use super::ready_version::{ReadyPartial, ReadyVersion, VersionKey};
+use parking_lot::Mutex;
+use shared::id::{OrganisationId, WorkspaceId};
+use shared::model::{PartialVersion, PromptVersion};
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::{mpsc, oneshot};
+use tokio_postgres::types::{ToSql, Type};
+use tokio_postgres::{Client, Row};
+use uuid::Uuid;
+
+/// Bytes of everything that is kept.
+const MOST: usize = 64 << 20;
+const MOST_OF_ONE: usize = 8 << 20;
+/// What a version takes beside its texts, of which there are three: as written, and parsed twice.
+const LEAST: usize = 4 << 10;
+/// Requests that wait for a version; more are told to come again.
+const MOST_WAITING: usize = 256;
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// Which version, of what and of whom.
+#[derive(Debug, Clone)]
+pub struct VersionPlace {
+    pub organisation: OrganisationId,
+    pub workspace: WorkspaceId,
+    /// The prompt or the partial.
+    pub owner: Uuid,
+    pub key: VersionKey,
+    /// What was fetched before its owner changed is fetched again: a correction may have been made to it.
+    pub revision: String,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum NotFetched {
+    /// There is no such version.
+    Missing,
+    /// Nobody can tell at the moment.
+    Away,
+}
+
+/// What can be fetched.
+pub trait Fetchable: Sized + Send + Sync + 'static {
+    /// Table, columns and the column of the owner.
+    const FROM: (&'static str, &'static str, &'static str);
+    fn read(row: &Row) -> anyhow::Result<Self>;
+    fn bytes(&self) -> usize;
+}
+
+impl Fetchable for ReadyVersion {
+    const FROM: (&'static str, &'static str, &'static str) = ("prompt_versions", PromptVersion::COLUMNS, "prompt_id");
+
+    fn read(row: &Row) -> anyhow::Result<Self> {
+        Self::new(PromptVersion::from_row(row)?)
+    }
+
+    fn bytes(&self) -> usize {
+        let row = &self.row;
+        let parameters = serde_json::to_string(&row.parameters).map_or(0, |text| text.len());
+        let values = [&row.functions, &row.tools, &row.tool_choice];
+        let values = values.into_iter().flatten().map(|value| value.to_string().len()).sum::<usize>();
+        (row.template.len() + parameters + values) * 3
+    }
+}
+
+impl Fetchable for ReadyPartial {
+    const FROM: (&'static str, &'static str, &'static str) =
+        ("partial_versions", PartialVersion::COLUMNS, "partial_id");
+
+    fn read(row: &Row) -> anyhow::Result<Self> {
+        Self::new(PartialVersion::from_row(row)?)
+    }
+
+    fn bytes(&self) -> usize {
+        self.row.template.len() * 3
+    }
+}
+
+/// Somebody waits for this version.
+pub struct VersionAsk<T> {
+    place: VersionPlace,
+    tell: oneshot::Sender<Result<Arc<T>, NotFetched>>,
+}
+
+pub struct VersionStore<T> {
+    kept: Mutex<KeptVersions<T>>,
+    ask: mpsc::Sender<VersionAsk<T>>,
+    asked: tokio::sync::Mutex<mpsc::Receiver<VersionAsk<T>>>,
+}
+
+/// Both sorts.
+pub struct UnheldVersions {
+    pub prompts: VersionStore<ReadyVersion>,
+    pub partials: VersionStore<ReadyPartial>,
+}
+
+impl UnheldVersions {
+    pub fn empty() -> Self {
+        Self { prompts: VersionStore::empty(), partials: VersionStore::empty() }
+    }
+
+    /// The next version that somebody waits for. Nothing is lost if this is given up.
+    pub async fn next(&self) -> UnheldAsk {
+        let (mut prompts, mut partials) = (self.prompts.asked.lock().await, self.partials.asked.lock().await);
+        tokio::select! {
+            Some(ask) = prompts.recv() => UnheldAsk::Prompt(ask),
+            Some(ask) = partials.recv() => UnheldAsk::Partial(ask),
+            else => std::future::pending().await,
+        }
+    }
+
+    pub async fn serve(&self, client: &Client, ask: UnheldAsk) -> anyhow::Result<()> {
+        match ask {
+            UnheldAsk::Prompt(ask) => self.prompts.serve(client, ask).await,
+            UnheldAsk::Partial(ask) => self.partials.serve(client, ask).await,
+        }
+    }
+}
+
+pub enum UnheldAsk {
+    Prompt(VersionAsk<ReadyVersion>),
+    Partial(VersionAsk<ReadyPartial>),
+}
+
+impl<T: Fetchable> VersionStore<T> {
+    fn empty() -> Self {
+        let (ask, asked) = mpsc::channel(MOST_WAITING);
+        Self { kept: Mutex::default(), ask, asked: tokio::sync::Mutex::new(asked) }
+    }
+
+    pub fn find(&self, place: &VersionPlace) -> Option<Arc<T>> {
+        self.kept.lock().find(place)
+    }
+
+    pub async fn fetch(&self, place: VersionPlace) -> Result<Arc<T>, NotFetched> {
+        let (tell, told) = oneshot::channel();
+        self.ask.try_send(VersionAsk { place, tell }).map_err(|_| NotFetched::Away)?;
+        match tokio::time::timeout(PATIENCE, told).await {
+            Ok(Ok(fetched)) => fetched,
+            _ => Err(NotFetched::Away),
+        }
+    }
+
+    async fn serve(&self, client: &Client, ask: VersionAsk<T>) -> anyhow::Result<()> {
+        if ask.tell.is_closed() {
+            return Ok(());
+        }
+        // Somebody else may have asked for the same.
+        let fetched = match self.find(&ask.place) {
+            Some(kept) => Ok(kept),
+            None => match tokio::time::timeout(PATIENCE, read::<T>(client, &ask.place)).await?? {
+                Some(version) => Ok(self.keep(&ask.place, version)),
+                None => Err(NotFetched::Missing),
+            },
+        };
+        let _ = ask.tell.send(fetched);
+        Ok(())
+    }
+
+    fn keep(&self, place: &VersionPlace, version: T) -> Arc<T> {
+        let bytes = version.bytes() + LEAST;
+        let version = Arc::new(version);
+        self.kept.lock().keep(place, version.clone(), bytes);
+        version
+    }
+}
+
+async fn read<T: Fetchable>(client: &Client, place: &VersionPlace) -> Result<Option<T>, tokio_postgres::Error> {
+    let (table, columns, owner) = T::FROM;
+    let (column, value, kind): (&str, &(dyn ToSql + Sync), Type) = match &place.key {
+        VersionKey::Id(id) => ("id", id, Type::UUID),
+        VersionKey::Number(_, number) => ("number", number, Type::INT4),
+    };
+    let sql = format!("SELECT {columns} FROM {table} WHERE {owner} = $1 AND organisation_id = $2 AND {column} = $3");
+    let values: [(&(dyn ToSql + Sync), Type); 3] =
+        [(&place.owner, Type::UUID), (&place.organisation, Type::UUID), (value, kind)];
+    let rows = client.query_typed(&sql, &values).await?;
+    let Some(row) = rows.first() else { return Ok(None) };
+    match T::read(row) {
+        Ok(version) => Ok(Some(version)),
+        Err(error) => {
+            tracing::error!(table, owner = %place.owner, %error, "a version cannot be understood");
+            Ok(None)
+        }
+    }
+}
+
+struct KeptVersions<T> {
+    versions: HashMap<(Uuid, VersionKey), KeptVersion<T>>,
+    bytes: usize,
+    bytes_of: HashMap<WorkspaceId, usize>,
+    /// Counts uses.
+    clock: u64,
+}
+
+struct KeptVersion<T> {
+    version: Arc<T>,
+    workspace: WorkspaceId,
+    revision: String,
+    bytes: usize,
+    used: u64,
+}
+
+impl<T> Default for KeptVersions<T> {
+    fn default() -> Self {
+        Self { versions: HashMap::new(), bytes: 0, bytes_of: HashMap::new(), clock: 0 }
+    }
+}
+
+impl<T> KeptVersions<T> {
+    fn find(&mut self, place: &VersionPlace) -> Option<Arc<T>> {
+        let known = self.versions.get_mut(&(place.owner, place.key))?;
+        if known.revision != place.revision {
+            return None;
+        }
+        self.clock += 1;
+        known.used = self.clock;
+        Some(known.version.clone())
+    }
+
+    fn keep(&mut self, place: &VersionPlace, version: Arc<T>, bytes: usize) {
+        let key = (place.owner, place.key);
+        self.forget(key);
+        if bytes > MOST_OF_ONE {
+            return;
+        }
+        let of_one = |this: &Self| this.bytes_of.get(&place.workspace).copied().unwrap_or_default();
+        while of_one(self) + bytes > MOST_OF_ONE {
+            self.forget_oldest(Some(place.workspace));
+        }
+        while self.bytes + bytes > MOST {
+            let largest = self.bytes_of.iter().max_by_key(|(_, bytes)| **bytes).map(|(workspace, _)| *workspace);
+            self.forget_oldest(largest);
+        }
+        self.clock += 1;
+        self.bytes += bytes;
+        *self.bytes_of.entry(place.workspace).or_default() += bytes;
+        let (workspace, revision) = (place.workspace, place.revision.clone());
+        self.versions.insert(key, KeptVersion { version, workspace, revision, bytes, used: self.clock });
+    }
+
+    fn forget_oldest(&mut self, workspace: Option<WorkspaceId>) {
+        let own = self.versions.iter().filter(|(_, kept)| workspace.is_none_or(|own| own == kept.workspace));
+        match own.min_by_key(|(_, kept)| kept.used).map(|(key, _)| *key) {
+            Some(key) => self.forget(key),
+            // There is nothing left to forget: the counts are made to say so.
+            None => (self.bytes, self.bytes_of) = (0, HashMap::new()),
+        }
+    }
+
+    fn forget(&mut self, key: (Uuid, VersionKey)) {
+        let Some(gone) = self.versions.remove(&key) else { return };
+        self.bytes -= gone.bytes;
+        if let Some(bytes) = self.bytes_of.get_mut(&gone.workspace) {
+            *bytes -= gone.bytes;
+            if *bytes == 0 {
+                self.bytes_of.remove(&gone.workspace);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn place(workspace: u128, owner: u128, revision: &str) -> VersionPlace {
+        VersionPlace {
+            organisation: Uuid::from_u128(1).into(),
+            workspace: Uuid::from_u128(workspace).into(),
+            owner: Uuid::from_u128(owner),
+            key: VersionKey::Number(Uuid::from_u128(owner), 1),
+            revision: revision.to_owned(),
+        }
+    }
+
+    #[test]
+    fn what_was_not_used_for_longest_goes_first_and_only_of_the_same_workspace() {
+        let mut kept = KeptVersions::default();
+        kept.keep(&place(9, 99, ""), Arc::new(0), MOST_OF_ONE);
+        for owner in 1..=4 {
+            kept.keep(&place(2, owner, ""), Arc::new(owner), MOST_OF_ONE / 4);
+        }
+        assert!(kept.find(&place(2, 1, "")).is_some());
+        kept.keep(&place(2, 5, ""), Arc::new(5), MOST_OF_ONE / 4);
+        let left: Vec<u128> = (1..=5).filter(|owner| kept.find(&place(2, *owner, "")).is_some()).collect();
+        assert_eq!(left, [1, 3, 4, 5]);
+        assert!(kept.find(&place(9, 99, "")).is_some());
+        assert_eq!(kept.bytes, 2 * MOST_OF_ONE);
+    }
+
+    #[test]
+    fn all_workspaces_together_keep_no_more_than_there_is_room_for() {
+        let mut kept = KeptVersions::default();
+        for workspace in 1..=20 {
+            kept.keep(&place(workspace, workspace, ""), Arc::new(()), MOST_OF_ONE);
+        }
+        assert_eq!(kept.bytes, MOST);
+        assert_eq!(kept.versions.len(), MOST / MOST_OF_ONE);
+        kept.keep(&place(1, 1, ""), Arc::new(()), MOST_OF_ONE + 1);
+        assert!(kept.find(&place(1, 1, "")).is_none(), "what is too large is not kept");
+    }
+
+    #[test]
+    fn what_was_fetched_before_a_change_is_not_found_after_it() {
+        let mut kept = KeptVersions::default();
+        kept.keep(&place(2, 1, "7"), Arc::new(()), LEAST);
+        assert!(kept.find(&place(2, 1, "7")).is_some());
+        assert!(kept.find(&place(2, 1, "8")).is_none());
+        kept.keep(&place(2, 1, "8"), Arc::new(()), LEAST);
+        assert_eq!((kept.versions.len(), kept.bytes), (1, LEAST));
+    }
+}

@@ -1,0 +1,209 @@
+//! Calls of checks to services outside, through the dialer and so under its rules: judged names and addresses, verified TLS, no
+//! redirects, pooled connections. Time, length and number are bounded, so that a service that hangs or floods costs its own
+//! workspace a place and nobody else anything.
+
+use crate::guardrails::RemoteAsker;
+use crate::identity::tokens::fetch;
+use crate::net::dial::{Class, Dialer, Upstream, UpstreamError, UpstreamRequest, errand};
+use crate::snapshot::Snapshot;
+use bytes::Bytes;
+use futures::FutureExt as _;
+use futures::future::{BoxFuture, try_join_all};
+use http::{HeaderValue, Method, header};
+use parking_lot::Mutex;
+use serde_json::{Map, Value};
+use sha2::{Digest as _, Sha256};
+use shared::guardrails::remote::{
+    Answers, LONGEST_ANSWER, LONGEST_WAIT, Question, RemoteAnswer, RemoteCall, RemoteFailure,
+};
+use shared::id::{OrganisationId, WorkspaceId};
+use shared::identity::jwt::{KeyRing, KeySource, Rejection};
+use shared::model::Plugin;
+use shared::seal::Sealer;
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+use std::time::Instant;
+use tokio::sync::Semaphore;
+use uuid::Uuid;
+
+/// Calls of one workspace that are under way at once; more wait for their turn, within their deadlines.
+const MOST_IN_FLIGHT: usize = 256;
+/// Workspaces whose places are remembered although nobody uses them.
+const MOST_REMEMBERED: usize = 1024;
+/// Addresses of key sets that are kept. Configs that come with requests may name any.
+const MOST_KEY_SETS: usize = 1024;
+
+pub struct RemoteCalls {
+    dialer: Arc<Dialer>,
+    snapshot: Arc<Snapshot>,
+    sealer: Arc<Sealer>,
+    places: Mutex<HashMap<WorkspaceId, Arc<Semaphore>>>,
+    keys: Mutex<KeptKeys>,
+}
+
+struct KeptKeys {
+    ring: Arc<KeyRing>,
+    known: HashSet<Uuid>,
+}
+
+impl RemoteCalls {
+    pub fn new(dialer: Arc<Dialer>, snapshot: Arc<Snapshot>, sealer: Arc<Sealer>) -> Self {
+        let keys = KeptKeys { ring: ring(&dialer), known: HashSet::new() };
+        Self { dialer, snapshot, sealer, places: Mutex::default(), keys: Mutex::new(keys) }
+    }
+
+    /// The places of a workspace.
+    fn places(&self, workspace: WorkspaceId) -> Arc<Semaphore> {
+        let mut places = self.places.lock();
+        if places.len() >= MOST_REMEMBERED {
+            // Those that nobody holds are made anew when they are needed.
+            places.retain(|_, held| Arc::strong_count(held) > 1);
+        }
+        places.entry(workspace).or_insert_with(|| Arc::new(Semaphore::new(MOST_IN_FLIGHT))).clone()
+    }
+
+    /// Keys are an organisation's own: what one fetched another does not see.
+    fn key_ring(&self, organisation: OrganisationId, url: &str) -> (Arc<KeyRing>, Uuid) {
+        let mut hash = Sha256::new();
+        hash.update(organisation.uuid().as_bytes());
+        hash.update(url.as_bytes());
+        let mut id = [0; 16];
+        id.copy_from_slice(&hash.finalize()[..16]);
+        let id = Uuid::from_bytes(id);
+        let mut keys = self.keys.lock();
+        if keys.known.len() >= MOST_KEY_SETS && !keys.known.contains(&id) {
+            *keys = KeptKeys { ring: ring(&self.dialer), known: HashSet::new() };
+        }
+        keys.known.insert(id);
+        (keys.ring.clone(), id)
+    }
+}
+
+fn ring(dialer: &Arc<Dialer>) -> Arc<KeyRing> {
+    Arc::new(KeyRing::new(fetch::through(dialer.clone())))
+}
+
+impl RemoteAsker for RemoteCalls {
+    fn credentials(
+        &self,
+        organisation: OrganisationId,
+        plugin: &str,
+    ) -> Result<Option<Map<String, Value>>, RemoteFailure> {
+        let Some(row) = self.snapshot.plugin(organisation, plugin) else { return Ok(None) };
+        let Some(sealed) = &row.sealed else { return Ok(None) };
+        let unopened = |error: &dyn std::fmt::Display| {
+            tracing::error!(plugin, %error, "the credentials of a vendor of guardrail checks cannot be opened");
+            RemoteFailure::Sealed
+        };
+        let id = sealed.data_key_id().map_err(|error| unopened(&error))?;
+        let key = self.snapshot.data_key(&id).ok_or_else(|| unopened(&"its data key is not known"))?;
+        let opened = self.sealer.open_with(&key, &row.place(), sealed).map_err(|error| unopened(&error))?;
+        Plugin::credentials(&opened).map(Some).ok_or(RemoteFailure::Sealed)
+    }
+
+    fn ask(
+        &self,
+        organisation: OrganisationId,
+        workspace: WorkspaceId,
+        question: Question,
+        deadline: Instant,
+    ) -> BoxFuture<'static, Result<Answers, RemoteFailure>> {
+        let (dialer, places) = (self.dialer.clone(), self.places(workspace));
+        match question {
+            Question::Calls(calls) => async move {
+                let calls = calls.into_iter().map(|call| one(&dialer, &places, call, deadline));
+                Ok(Answers::Calls(try_join_all(calls).await?))
+            }
+            .boxed(),
+            Question::KeySet { url, kid } => {
+                let (ring, id) = self.key_ring(organisation, &url);
+                async move {
+                    let current = ring.keys(id, &KeySource::Url(url), &kid, Instant::now()).await;
+                    current.map(|current| Answers::KeySet(current.keys)).map_err(|rejection| match rejection {
+                        Rejection::KeySetUnreachable(why) => {
+                            RemoteFailure::Unreachable(format!("the key set cannot be fetched: {why}"))
+                        }
+                        _ => RemoteFailure::Unreachable("the key set cannot be used".into()),
+                    })
+                }
+                .boxed()
+            }
+        }
+    }
+}
+
+/// One call in its turn.
+async fn one(
+    dialer: &Dialer,
+    places: &Semaphore,
+    call: RemoteCall,
+    deadline: Instant,
+) -> Result<RemoteAnswer, RemoteFailure> {
+    let waiting = tokio::time::timeout_at(deadline.into(), places.acquire());
+    let _place = waiting.await.map_err(|_| RemoteFailure::Busy)?.map_err(|_| RemoteFailure::Busy)?;
+    match tokio::time::timeout_at(deadline.into(), exchange(dialer, call)).await {
+        Ok(answer) => answer,
+        Err(_) => Err(RemoteFailure::TimedOut),
+    }
+}
+
+async fn exchange(dialer: &Dialer, call: RemoteCall) -> Result<RemoteAnswer, RemoteFailure> {
+    let (origin, path) = dialer.custom_url(&call.url).map_err(|rule| RemoteFailure::Forbidden(rule.to_string()))?;
+    let body = Bytes::from(call.body);
+    for fresh in [false, true] {
+        let connected = dialer.connect(&origin, fresh).await;
+        let mut upstream = connected.map_err(|error| match error.class() {
+            Class::Blocked => RemoteFailure::Forbidden("it resolves to an address that is not public".into()),
+            class => RemoteFailure::Unreachable(errand::spoken(class)),
+        })?;
+        // The deadline of the check comes first.
+        upstream.set_timeouts(LONGEST_WAIT, LONGEST_WAIT);
+        let Some(mut request) = UpstreamRequest::new(Method::POST, path.as_str().to_owned()) else {
+            return Err(RemoteFailure::Forbidden("its path is not valid".into()));
+        };
+        for (name, value) in &call.headers {
+            request.put(name.clone(), value.clone());
+        }
+        request.put(header::ACCEPT_ENCODING, HeaderValue::from_static("identity"));
+        match answered(&mut upstream, request, body.clone()).await {
+            Ok(answer) => {
+                upstream.release();
+                return Ok(answer);
+            }
+            // A held connection had died; a check may be asked twice.
+            Err(NotAnswered::Broken(error)) if !fresh && error.is_unread() => {}
+            Err(NotAnswered::Broken(error)) => return Err(RemoteFailure::Unreachable(errand::spoken(error.class()))),
+            Err(NotAnswered::Failed(failure)) => return Err(failure),
+        }
+    }
+    Err(RemoteFailure::Unreachable("the connection failed (reset)".into()))
+}
+
+enum NotAnswered {
+    Broken(UpstreamError),
+    Failed(RemoteFailure),
+}
+
+impl From<UpstreamError> for NotAnswered {
+    fn from(error: UpstreamError) -> Self {
+        Self::Broken(error)
+    }
+}
+
+async fn answered(upstream: &mut Upstream, request: UpstreamRequest, body: Bytes) -> Result<RemoteAnswer, NotAnswered> {
+    upstream.send(request, body).await?;
+    upstream.read_head().await?;
+    if upstream.inflate().is_err() {
+        let why = "the answer is compressed although it was asked not to be";
+        return Err(NotAnswered::Failed(RemoteFailure::Unreachable(why.into())));
+    }
+    let status = upstream.head().status.as_u16();
+    let mut body = Vec::new();
+    while let Some(piece) = upstream.read_body().await? {
+        if body.len() + piece.len() > LONGEST_ANSWER {
+            return Err(NotAnswered::Failed(RemoteFailure::TooLong));
+        }
+        body.extend_from_slice(&piece);
+    }
+    Ok(RemoteAnswer::new(status, body))
+}

@@ -1,0 +1,161 @@
+//! A call that runs a stored prompt: the prompt of its path, or one that a target of its config stands for. What is rendered
+//! walks on as a call of its own dialect, so that guardrails, limits, targets and logs meet nothing new.
+
+use super::admit::ReadBody;
+use super::call::{HeldAnswer, refused};
+use super::guard::GuardedTarget;
+use super::guards::GuardSet;
+use super::translate::{KeptTranslation, memory_to_translate};
+use super::{Engine, EngineRequest, KnownRequest, NextStep};
+use crate::answer::Ended;
+use crate::catalog::choose_plan::wished_retry;
+use crate::net::downstream::Downstream;
+use crate::prompts::{self, PromptRun, PromptUse, StickyKey};
+use crate::refusal::Refusal;
+use crate::request::body::Fields;
+use crate::request::classify::Endpoint;
+use crate::request::headers::GatewayHeaders;
+use crate::request::receive::{MemoryShare, check_content_type};
+use crate::routing::plan::Leaf;
+use crate::visit::Visit;
+use crate::walk::prepare::ProviderHeaders;
+use bytes::Bytes;
+use serde_json::{Map, Value};
+use shared::providers::Family;
+use std::borrow::Cow;
+use std::sync::Arc;
+
+/// Variables and what is said beside them are no longer than this.
+pub(super) const LARGEST: usize = 16 << 20;
+
+#[derive(Debug)]
+pub(super) struct PromptCall {
+    /// `slug@version`, as the path says.
+    reference: String,
+    /// What was found for it, once the body was read.
+    pub run: Option<Arc<PromptRun>>,
+    /// The client's own body.
+    pub sent: Bytes,
+}
+
+impl Engine {
+    pub(super) fn open_prompt(
+        &self,
+        reference: String,
+        headers: &GatewayHeaders<'_>,
+        known: KnownRequest,
+    ) -> Result<NextStep, Refusal> {
+        check_content_type(headers.content_type)?;
+        let KnownRequest { caller, metadata, plan } = known;
+        Ok(NextStep::Engine(Box::new(EngineRequest {
+            // Until the prompt says otherwise.
+            endpoint: Endpoint::of(Family::Chat),
+            caller,
+            plan,
+            metadata,
+            meant: ProviderHeaders::from_headers(headers),
+            is_strict: headers.is_strict(),
+            retry: wished_retry(headers)?,
+            first: None,
+            form: None,
+            native: None,
+            prompt: Some(Box::new(PromptCall { reference, run: None, sent: Bytes::new() })),
+        })))
+    }
+
+    /// The body that the prompt of the path becomes; the call is one of its dialect from here on.
+    pub(super) async fn run_prompt(
+        &self,
+        visit: &mut Visit,
+        errand: &mut EngineRequest,
+        sent: Bytes,
+        share: &mut MemoryShare<'_>,
+    ) -> Result<Bytes, Refusal> {
+        share.grow(memory_to_translate(&sent))?;
+        let Some(call) = &mut errand.prompt else { return Ok(sent) };
+        let run = {
+            let user = user(&call.reference, &errand.metadata, &sent);
+            let sticky = StickyKey { user: user.as_deref(), trace: trace(visit) };
+            Arc::new(prompts::find(&self.snapshot, &errand.caller, &call.reference, sticky).await?)
+        };
+        visit.routing.prompt = Some(run.clone());
+        let rendered = prompts::render(&self.snapshot, &run, &sent, PromptUse::Call).await?;
+        share.grow(rendered.body.len())?;
+        (call.run, call.sent) = (Some(run), sent);
+        errand.endpoint = Endpoint::of(rendered.family);
+        Ok(rendered.body)
+    }
+
+    /// Tries a target that is a stored prompt: it stands in place of what was asked.
+    #[expect(clippy::too_many_arguments, reason = "what a target is tried with")]
+    pub(super) async fn try_prompted<'e>(
+        &'e self,
+        client: &mut impl Downstream,
+        visit: &mut Visit,
+        errand: &EngineRequest,
+        leaf: &Leaf,
+        reference: &str,
+        body: &Bytes,
+        guarded: &mut Option<Box<GuardedTarget>>,
+        defaults: Option<&GuardSet>,
+        kept: &mut Option<Box<KeptTranslation<'e>>>,
+    ) -> Result<HeldAnswer, Ended> {
+        let sent = errand.prompt.as_ref().map_or(body, |call| &call.sent);
+        let mut share = MemoryShare::none(&self.body_limits.memory, errand.caller.workspace.id.uuid());
+        let rendered = self.prompt_of_target(visit, errand, reference, sent, &mut share).await.map_err(refused)?;
+        let fields = Fields::parse_object(&rendered).map_err(refused)?;
+        match self.router.guards.for_leaf(leaf, &errand.caller, defaults) {
+            None => self.try_target(client, visit, errand, leaf, &rendered, &fields, None, kept).await,
+            Some(set) => {
+                let read = ReadBody { text: &rendered, fields: &fields };
+                Box::pin(self.try_guarded(client, visit, errand, leaf, read, &rendered, set, guarded, kept)).await
+            }
+        }
+    }
+
+    async fn prompt_of_target(
+        &self,
+        visit: &mut Visit,
+        errand: &EngineRequest,
+        reference: &str,
+        sent: &Bytes,
+        share: &mut MemoryShare<'_>,
+    ) -> Result<Bytes, Refusal> {
+        let endpoint = errand.endpoint;
+        if !takes_prompts(endpoint) {
+            return Err(Refusal::misplaced_prompt(reference, "/v1/chat/completions or /v1/completions"));
+        }
+        if sent.len() > LARGEST {
+            return Err(Refusal::body_too_large(LARGEST));
+        }
+        share.grow(memory_to_translate(sent))?;
+        let user = user(reference, &errand.metadata, sent);
+        let sticky = StickyKey { user: user.as_deref(), trace: trace(visit) };
+        let run = Arc::new(prompts::find(&self.snapshot, &errand.caller, reference, sticky).await?);
+        visit.routing.prompt = Some(run.clone());
+        let rendered = prompts::render(&self.snapshot, &run, sent, PromptUse::Target).await?;
+        if rendered.family != endpoint.family() {
+            return Err(Refusal::misplaced_prompt(reference, &format!("/v1{}", rendered.family.path())));
+        }
+        share.grow(rendered.body.len())?;
+        Ok(rendered.body)
+    }
+}
+
+/// Whether a prompt can stand in place of this endpoint's bodies.
+fn takes_prompts(endpoint: Endpoint) -> bool {
+    endpoint.native_route().is_none() && matches!(endpoint.family(), Family::Chat | Family::Complete)
+}
+
+/// Whose call it is, as far as it says so. The body is looked into only where a label may mean several versions.
+fn user<'u>(reference: &str, metadata: &'u Map<String, Value>, sent: &'u [u8]) -> Option<Cow<'u, str>> {
+    match metadata.get("_user").and_then(Value::as_str) {
+        Some(user) => Some(Cow::Borrowed(user)),
+        None if !reference.contains('@') => None,
+        None => Fields::parse_object(sent).ok()?.text("user"),
+    }
+}
+
+fn trace(visit: &mut Visit) -> &str {
+    visit.request.trace_id().to_str().unwrap_or_default()
+}

@@ -1,0 +1,89 @@
+//! Checks that somebody else answers: webhooks, vendors, key sets. Here is what is asked and what an answer means, both
+//! pure; whoever has a dialer makes the calls (the proxy for requests, admin for trials), under its rules for addresses.
+//!
+//! A credential stands in the head of the one call that needs it and nowhere else: a call prints its host alone, a failure
+//! repeats nothing of an answer, and what an answer says is `scrubbed` of it before it is told.
+
+mod answer;
+mod call;
+mod failure;
+mod forwarded;
+mod headers;
+mod scrub;
+
+pub use answer::RemoteAnswer;
+pub use call::RemoteCall;
+pub use failure::RemoteFailure;
+pub(super) use forwarded::forwarded;
+pub use forwarded::may_forward;
+pub(super) use headers::configured_headers;
+pub use scrub::scrubbed;
+
+use super::subject::Subject;
+use super::verdict::Verdict;
+use crate::identity::jwt::WebKeySet;
+use http::HeaderMap;
+use serde_json::{Map, Value};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// The longest answer that is read.
+pub const LONGEST_ANSWER: usize = 1 << 20;
+/// However long a check says it waits: whoever asked is waiting too.
+pub const LONGEST_WAIT: Duration = Duration::from_secs(60);
+/// Calls that one check may make for one body.
+pub const MOST_CALLS: usize = 32;
+
+pub trait RemoteCheck: Send + Sync {
+    /// Whose credentials it needs (`POST /plugins`).
+    fn plugin(&self) -> Option<&'static str> {
+        None
+    }
+
+    /// For all its calls together.
+    fn timeout(&self) -> Duration;
+
+    /// What must be asked; or what it says without asking, because there is nothing to ask or no way to.
+    fn ask(&self, subject: &Subject<'_>, context: &RemoteContext<'_>) -> Result<Question, Box<Verdict>>;
+
+    /// What the answers mean.
+    fn read(&self, subject: &Subject<'_>, answers: &Answers) -> Verdict;
+}
+
+/// What calls may know besides what is judged.
+#[derive(Clone, Copy, Default)]
+pub struct RemoteContext<'c> {
+    /// Of the check's plugin; none where none are stored.
+    pub credentials: Option<&'c Map<String, Value>>,
+    /// As the config names it.
+    pub provider: &'c str,
+    /// Of the client, as far as anybody may get them.
+    pub headers: Option<&'c HeaderMap>,
+    pub trace_id: &'c str,
+    /// Of the answer.
+    pub status: Option<u16>,
+    /// A check before this one changed what is judged.
+    pub is_transformed: bool,
+}
+
+pub enum Question {
+    /// Made side by side; every one must be answered.
+    Calls(Vec<RemoteCall>),
+    /// The keys behind an address, which are kept: fetched anew if `kid` is not among them.
+    KeySet { url: String, kid: String },
+}
+
+pub enum Answers {
+    /// In the order of the calls.
+    Calls(Vec<RemoteAnswer>),
+    KeySet(Arc<WebKeySet>),
+}
+
+impl Answers {
+    pub(super) fn calls(&self) -> &[RemoteAnswer] {
+        match self {
+            Self::Calls(answers) => answers,
+            Self::KeySet(_) => &[],
+        }
+    }
+}

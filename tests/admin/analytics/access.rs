@@ -1,0 +1,119 @@
+//! Whose calls are counted: tenants never each other's, workspaces their own, people what their role and the settings let them.
+
+use super::{ALL, COUNTING, get};
+use crate::logs::store;
+use crate::service::Service;
+use chrono::{DateTime, Utc};
+use serde_json::{Value, json};
+use shared::bootstrap::FirstKeys;
+
+fn noon() -> DateTime<Utc> {
+    "2026-01-15T12:00:00Z".parse().unwrap()
+}
+
+/// A word of another tenant in any value of a call.
+const MARK: &str = "f0re1gn";
+
+async fn foreign_call(service: &Service) -> FirstKeys {
+    let other = service.organisation().await;
+    let columns = json!({
+        "organisation_id": other.organisation_id, "workspace_id": other.workspace_id, "ai_model": MARK,
+        "virtual_key": MARK, "config": MARK, "metadata": { "_user": MARK, "plan": MARK }, "trace_id": MARK,
+        "response_status_code": 418, "cost": 77, "req_units": 777,
+    });
+    store(service, noon(), columns).await;
+    service
+        .sql(&format!(
+            "INSERT INTO feedback (id, organisation_id, workspace_id, trace_id, value, created_at)
+             VALUES (gen_random_uuid(), '{}', '{}', '{MARK}', 7, '2026-01-15T12:00:00Z')",
+            other.organisation_id, other.workspace_id
+        ))
+        .await;
+    other
+}
+
+/// Everything that an answer counts, added up.
+fn counted(answer: &Value) -> f64 {
+    match answer {
+        Value::Number(number) => number.as_f64().unwrap(),
+        Value::Array(items) => items.iter().map(counted).sum(),
+        Value::Object(fields) => fields.values().map(counted).sum(),
+        _ => 0.0,
+    }
+}
+
+#[tokio::test]
+async fn no_operation_counts_another_tenants_calls() {
+    let service = Service::start().await;
+    let other = foreign_call(&service).await;
+    let stranger = service.client().with_key(&other.admin_key.key);
+    let own = service.workspace_client(service.home.workspace_id).await;
+    for path in COUNTING {
+        for (client, query) in [
+            (&service.administrator(), format!("{ALL}&workspace_slug=*")),
+            (&service.administrator(), ALL.to_owned()),
+            (&own, format!("{ALL}&workspace_slug=*")),
+            (&own, format!("{ALL}&workspace_slug={}", other.workspace_id)),
+        ] {
+            let answer = get(client, path, &query).await;
+            assert!(
+                !answer.to_string().contains(MARK) && !answer.to_string().contains("418"),
+                "{path}?{query}: {answer}"
+            );
+            assert_eq!(counted(&answer), 0.0, "{path}?{query}: {answer}");
+        }
+        let refused = service.administrator().get(&format!("{path}?{ALL}&workspace_slug={}", other.workspace_id)).await;
+        assert_eq!(refused.status, 404, "{path}: {}", refused.text());
+        let theirs = get(&stranger, path, ALL).await;
+        let is_of_hits = path.contains("cache") || path.contains("rescued");
+        let is_seen = counted(&theirs) > 0.0 || theirs["data"].as_array().is_some_and(|rows| !rows.is_empty());
+        assert!(is_of_hits || is_seen, "{path}: {theirs}");
+    }
+}
+
+#[tokio::test]
+async fn a_workspaces_key_counts_its_own_and_an_admin_key_what_it_names() {
+    let service = Service::start().await;
+    let elsewhere = service.workspace("elsewhere").await;
+    store(&service, noon(), json!({})).await;
+    for _ in 0..2 {
+        store(&service, noon(), json!({ "workspace_id": elsewhere })).await;
+    }
+    let total = async |client: &harness::Client, query: &str| {
+        get(client, "/analytics/graphs/requests", &format!("{ALL}{query}")).await["summary"]["total"].clone()
+    };
+    let (admin, neighbour) = (service.administrator(), service.workspace_client(elsewhere).await);
+    assert_eq!(total(&admin, "").await, 1, "the default workspace");
+    assert_eq!(total(&admin, "&workspace_slug=*").await, 3);
+    assert_eq!(total(&admin, "&workspace_slug=elsewhere").await, 2);
+    assert_eq!(total(&neighbour, "&workspace_slug=*").await, 2);
+    service.sql("UPDATE workspaces SET status = 'archived' WHERE slug = 'elsewhere'").await;
+    assert_eq!(total(&admin, "&workspace_slug=elsewhere").await, 2, "figures outlive their workspace");
+    let groups = get(&admin, "/analytics/groups/workspaces", &format!("{ALL}&workspace_slug=*")).await;
+    assert_eq!((&groups["data"][0]["workspace"], &groups["data"][0]["requests"]), (&json!("elsewhere"), &json!(2)));
+}
+
+#[tokio::test]
+async fn people_count_what_they_may_see() {
+    let service = Service::start().await;
+    let member = service.person("member", Some("member")).await;
+    let client = service.person_client(service.home.workspace_id, member).await;
+    store(&service, noon(), json!({ "user_id": member })).await;
+    store(&service, noon(), json!({})).await;
+    let total = async || get(&client, "/analytics/graphs/requests", ALL).await["summary"]["total"].clone();
+    assert_eq!(total().await, 2);
+    service.sql(r#"UPDATE organisations SET security_settings = '{"membersViewAllData": false}'"#).await;
+    assert_eq!(total().await, 1);
+    service.sql(r#"UPDATE organisations SET security_settings = '{"membersViewLogs": false}'"#).await;
+    assert_eq!(total().await, 2, "figures are no logs");
+    service.sql(r#"UPDATE organisations SET security_settings = '{"membersViewLogMetadata": false}'"#).await;
+    for path in ["/analytics/groups/users", "/analytics/groups/metadata/plan", "/analytics/groups/user"] {
+        assert_eq!(client.get(&format!("{path}?{ALL}")).await.status, 403, "{path}");
+    }
+    let searched = client.get(&format!("/analytics/graphs/cost?{ALL}&metadata=%7B%22a%22%3A1%7D")).await;
+    assert_eq!(searched.status, 403);
+    service.sql(r#"UPDATE organisations SET security_settings = '{"membersViewAnalytics": false}'"#).await;
+    for path in COUNTING.iter().filter(|path| path.starts_with("/analytics")) {
+        assert_eq!(client.get(&format!("{path}?{ALL}")).await.status, 403, "{path}");
+    }
+}

@@ -1,0 +1,186 @@
+//! Calls made up at random, and what analytics should say of them, worked out slowly and by other means.
+
+use crate::service::Service;
+use chrono::{DateTime, TimeDelta, Utc};
+use rand::rngs::StdRng;
+use rand::seq::IndexedRandom as _;
+use rand::{RngExt as _, SeedableRng as _};
+use serde_json::{Value, json};
+use std::collections::{BTreeMap, BTreeSet};
+use uuid::{NoContext, Timestamp, Uuid};
+
+#[derive(Debug, Clone)]
+pub struct LoggedCall {
+    pub at: DateTime<Utc>,
+    pub model: &'static str,
+    pub service: &'static str,
+    pub provider: Option<&'static str>,
+    pub config: Option<&'static str>,
+    pub status: i64,
+    pub millis: i64,
+    pub tokens: [i64; 2],
+    /// In hundredths of a cent.
+    pub cost: Option<i64>,
+    pub cache: &'static str,
+    pub saved: Option<i64>,
+    pub retries: i64,
+    pub attempt: i64,
+    pub user: Option<&'static str>,
+    pub plan: Option<&'static str>,
+    pub trace: String,
+}
+
+#[derive(Debug, Clone)]
+pub struct GivenFeedback {
+    pub at: DateTime<Utc>,
+    pub trace: String,
+    pub value: i64,
+}
+
+pub struct World {
+    pub calls: Vec<LoggedCall>,
+    pub feedback: Vec<GivenFeedback>,
+}
+
+/// Of January 2026.
+pub fn beginning() -> DateTime<Utc> {
+    "2026-01-01T00:00:00Z".parse().unwrap()
+}
+
+impl World {
+    pub fn at_random(seed: u64, count: usize) -> Self {
+        let mut random = StdRng::seed_from_u64(seed);
+        let calls: Vec<LoggedCall> = (0..count).map(|n| call(&mut random, n)).collect();
+        let feedback = (0..count / 8).map(|_| GivenFeedback {
+            at: beginning() + TimeDelta::seconds(random.random_range(0..30 * 86_400)),
+            trace: calls[random.random_range(0..calls.len())].trace.clone(),
+            value: random.random_range(-10..=10),
+        });
+        let feedback = feedback.collect();
+        Self { calls, feedback }
+    }
+
+    pub async fn store(&self, service: &Service) {
+        let client = service.database.client().await;
+        for day in 0..31 {
+            let day = (beginning() + TimeDelta::days(day)).date_naive();
+            client.execute("SELECT request_logs_day($1)", &[&day]).await.unwrap();
+        }
+        let (organisation, workspace) = (service.home.organisation_id, service.home.workspace_id);
+        let rows: Vec<Value> = self.calls.iter().map(|call| call.row(organisation, workspace)).collect();
+        for rows in rows.chunks(500) {
+            let names = rows[0].as_object().unwrap().keys().cloned().collect::<Vec<_>>().join(", ");
+            let insert = format!(
+                "INSERT INTO request_logs ({names}) SELECT {names} FROM jsonb_populate_recordset(NULL::request_logs, $1)"
+            );
+            client.execute(&insert, &[&Value::from(rows.to_vec())]).await.unwrap();
+        }
+        for given in &self.feedback {
+            client
+                .execute(
+                    "INSERT INTO feedback (id, organisation_id, workspace_id, trace_id, value, created_at)
+                     VALUES ($1, $2, $3, $4, $5, $6)",
+                    &[&Uuid::new_v4(), &organisation, &workspace, &given.trace, &(given.value as i32), &given.at],
+                )
+                .await
+                .unwrap();
+        }
+    }
+}
+
+fn call(random: &mut StdRng, n: usize) -> LoggedCall {
+    let mut one_of = |values: &[&'static str]| *values.choose(random).unwrap();
+    let (service, model) = (one_of(&["openai", "groq"]), one_of(&["gpt-4o", "llama", "gpt-4o-mini"]));
+    let provider = Some(one_of(&["main", "spare", ""])).filter(|name| !name.is_empty());
+    let config = Some(one_of(&["pc-1", ""])).filter(|name| !name.is_empty());
+    let cache = one_of(&["DISABLED", "MISS", "HIT", "SEMANTIC HIT", "SEMANTIC MISS", "REFRESH"]);
+    let user = Some(one_of(&["ada", "bob", "", "eve"])).filter(|name| !name.is_empty());
+    let plan = Some(one_of(&["pro", "free", ""])).filter(|name| !name.is_empty());
+    let status = *[200, 200, 200, 246, 400, 429, 446, 500, 503].choose(random).unwrap();
+    let is_hit = cache == "HIT" || cache == "SEMANTIC HIT";
+    LoggedCall {
+        at: beginning() + TimeDelta::milliseconds(random.random_range(0..30 * 86_400_000)),
+        model,
+        service,
+        provider,
+        config,
+        status,
+        millis: random.random_range(1..5000),
+        tokens: [random.random_range(0..1000), random.random_range(0..300)],
+        cost: random.random_bool(0.9).then(|| if is_hit { 0 } else { random.random_range(0..100_000) }),
+        cache,
+        saved: is_hit.then(|| random.random_range(0..100_000)),
+        retries: random.random_range(-1..3),
+        attempt: random.random_range(0..2),
+        user,
+        plan,
+        trace: format!("t{}", n % 400),
+    }
+}
+
+impl LoggedCall {
+    pub fn is_success(&self) -> bool {
+        (200..300).contains(&self.status)
+    }
+
+    pub fn is_hit(&self) -> bool {
+        self.cache == "HIT" || self.cache == "SEMANTIC HIT"
+    }
+
+    fn row(&self, organisation: Uuid, workspace: Uuid) -> Value {
+        let time = Timestamp::from_unix(NoContext, self.at.timestamp() as u64, self.at.timestamp_subsec_nanos());
+        let metadata: BTreeMap<&str, &str> = [("_user", self.user), ("plan", self.plan)]
+            .into_iter()
+            .filter_map(|(name, value)| Some((name, value?)))
+            .collect();
+        json!({
+            "id": Uuid::new_v7(time), "created_at": self.at, "organisation_id": organisation, "workspace_id": workspace,
+            "mode": "single", "request_url": "/v1/chat/completions", "request_method": "POST",
+            "response_status_code": self.status, "response_time": self.millis, "trace_id": self.trace,
+            "internal_trace_id": Uuid::new_v4(), "ai_org": self.service, "ai_model": self.model,
+            "virtual_key": self.provider, "config": self.config, "req_units": self.tokens[0], "res_units": self.tokens[1],
+            "cost": self.cost.map(cents), "cache_status": self.cache, "cache_saved_cost": self.saved.map(cents),
+            "retry_success_count": self.retries, "attempt": self.attempt, "metadata": metadata, "usage_estimated": false,
+            "cost_currency": "USD", "upstream_response_time": 0, "gateway_processing_time": 0, "cache_read_tokens": 0,
+            "cache_write_tokens": 0, "reasoning_tokens": 0, "audio_input_tokens": 0, "audio_output_tokens": 0,
+            "stream_mode": false, "is_proxy_call": false, "source": "proxy",
+        })
+    }
+}
+
+pub fn cents(hundredths: i64) -> f64 {
+    hundredths as f64 / 100.0
+}
+
+pub fn cost(calls: &[&LoggedCall]) -> f64 {
+    cents(calls.iter().filter_map(|call| call.cost).sum())
+}
+
+pub fn tokens(calls: &[&LoggedCall]) -> f64 {
+    calls.iter().map(|call| call.tokens[0] + call.tokens[1]).sum::<i64>() as f64
+}
+
+pub fn average(values: impl ExactSizeIterator<Item = i64>) -> f64 {
+    let count = values.len();
+    if count == 0 { 0.0 } else { values.sum::<i64>() as f64 / count as f64 }
+}
+
+/// Between the two values that it stands between.
+pub fn percentile(calls: &[&LoggedCall], share: f64) -> f64 {
+    let mut times: Vec<i64> = calls.iter().map(|call| call.millis).collect();
+    times.sort_unstable();
+    if times.is_empty() {
+        return 0.0;
+    }
+    let place = share * (times.len() - 1) as f64;
+    let (below, above) = (times[place.floor() as usize] as f64, times[place.ceil() as usize] as f64);
+    below + (above - below) * place.fract()
+}
+
+pub fn users<'c>(calls: &[&'c LoggedCall]) -> BTreeSet<&'c str> {
+    calls.iter().filter_map(|call| call.user).collect()
+}
+
+pub fn share(part: usize, whole: usize) -> f64 {
+    if whole == 0 { 0.0 } else { 100.0 * part as f64 / whole as f64 }
+}

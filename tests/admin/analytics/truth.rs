@@ -1,0 +1,380 @@
+//! Each answer equals what a slow reference makes of the same calls, over random filters and times.
+
+use super::get;
+use super::reference::{self, LoggedCall, World, average, beginning, cents, percentile, share};
+use crate::document::Document;
+use crate::service::Service;
+use chrono::{DateTime, SecondsFormat, TimeDelta, Utc};
+use http::Method;
+use rand::rngs::StdRng;
+use rand::seq::IndexedRandom as _;
+use rand::{RngExt as _, SeedableRng as _};
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
+
+/// What is asked, as a query and as a condition.
+struct Question {
+    query: String,
+    from: DateTime<Utc>,
+    until: DateTime<Utc>,
+    holds: Box<dyn Fn(&LoggedCall) -> bool>,
+}
+
+fn question(random: &mut StdRng) -> Question {
+    let days = *[1, 2, 7, 20, 30].choose(random).unwrap();
+    let from = beginning() + TimeDelta::milliseconds(random.random_range(0..86_400_000 * (31 - days)));
+    let until = (from + TimeDelta::days(days)).min(beginning() + TimeDelta::days(30));
+    let written = |time: DateTime<Utc>| time.to_rfc3339_opts(SecondsFormat::Millis, true);
+    let (filter, holds): (&str, Box<dyn Fn(&LoggedCall) -> bool>) = match random.random_range(0..11) {
+        0 => ("", Box::new(|_| true)),
+        1 => ("&status_code=200,429", Box::new(|call| [200, 429].contains(&call.status))),
+        2 => ("&virtual_keys=main", Box::new(|call| call.provider == Some("main"))),
+        3 => ("&configs=pc-1", Box::new(|call| call.config == Some("pc-1"))),
+        4 => ("&cache_status=HIT", Box::new(|call| call.cache == "HIT")),
+        5 => ("&ai_org_model=groq__llama", Box::new(|call| call.service == "groq" && call.model == "llama")),
+        6 => ("&metadata=%7B%22plan%22%3A%22pro%22%7D", Box::new(|call| call.plan == Some("pro"))),
+        7 => (
+            "&total_units_min=500&prompt_token_max=800",
+            Box::new(|call| call.tokens[0] + call.tokens[1] >= 500 && call.tokens[0] <= 800),
+        ),
+        8 => (
+            "&cost_min=100&cost_max=700",
+            Box::new(|call| call.cost.is_some_and(|cost| (10_000..=70_000).contains(&cost))),
+        ),
+        9 => ("&trace_id=t7,t8,t9", Box::new(|call| ["t7", "t8", "t9"].contains(&call.trace.as_str()))),
+        _ => (
+            "&status_code=200&metadata=%7B%22_user%22%3A%22ada%22%7D",
+            Box::new(|call| call.status == 200 && call.user == Some("ada")),
+        ),
+    };
+    let query = format!("time_of_generation_min={}&time_of_generation_max={}{filter}", written(from), written(until));
+    Question { query, from, until: until + TimeDelta::milliseconds(1), holds }
+}
+
+fn close(found: &Value, expected: f64, what: &str) {
+    let number = found.as_f64().unwrap_or_else(|| panic!("{what}: {found} is no number"));
+    let margin = expected.abs().max(1.0) * 1e-6;
+    assert!((number - expected).abs() <= margin, "{what}: {number} instead of {expected}");
+}
+
+/// A figure as a graph's points and its summary have it.
+type Figure = (&'static str, fn(&[&LoggedCall]) -> f64);
+
+fn latency(share: f64) -> impl Fn(&[&LoggedCall]) -> f64 {
+    move |calls| percentile(calls, share)
+}
+
+fn by(calls: &[&LoggedCall], holds: fn(&LoggedCall) -> bool) -> usize {
+    calls.iter().filter(|call| holds(call)).count()
+}
+
+fn per_user(calls: &[&LoggedCall]) -> f64 {
+    let users = reference::users(calls).len();
+    if users == 0 { 0.0 } else { by(calls, |call| call.user.is_some()) as f64 / users as f64 }
+}
+
+fn hit_latency(calls: &[&LoggedCall]) -> f64 {
+    let hits: Vec<i64> = calls.iter().filter(|call| call.is_hit()).map(|call| call.millis).collect();
+    average(hits.into_iter())
+}
+
+/// Graphs, and the figures of their summaries and points.
+fn graphs() -> Vec<(&'static str, Vec<Figure>, Vec<Figure>)> {
+    let total: Vec<Figure> = vec![("total", |calls| calls.len() as f64)];
+    let cost: Vec<Figure> = vec![
+        ("total", reference::cost),
+        ("avg", |calls| if calls.is_empty() { 0.0 } else { reference::cost(calls) / calls.len() as f64 }),
+    ];
+    let tokens: Vec<Figure> = vec![
+        ("total", reference::tokens),
+        ("avg", |calls| if calls.is_empty() { 0.0 } else { reference::tokens(calls) / calls.len() as f64 }),
+    ];
+    let times: Vec<Figure> = vec![
+        ("avg", |calls| average(calls.iter().map(|call| call.millis))),
+        ("p50", |calls| latency(0.5)(calls)),
+        ("p90", |calls| latency(0.9)(calls)),
+        ("p99", |calls| latency(0.99)(calls)),
+    ];
+    let users: Vec<Figure> = vec![("total", |calls| reference::users(calls).len() as f64)];
+    let of_users: Vec<Figure> = vec![
+        ("total", |calls| by(calls, |call| call.user.is_some()) as f64),
+        ("unique", |calls| reference::users(calls).len() as f64),
+        ("avg", per_user),
+    ];
+    let errors: Vec<Figure> = vec![("total", |calls| by(calls, |call| !call.is_success()) as f64)];
+    let rate: Vec<Figure> = vec![("rate", |calls| share(by(calls, |call| !call.is_success()), calls.len()))];
+    let hits: Vec<Figure> = vec![
+        ("total", |calls| by(calls, LoggedCall::is_hit) as f64),
+        ("rate", |calls| share(by(calls, LoggedCall::is_hit), calls.len())),
+    ];
+    let kinds: Vec<Figure> = vec![
+        ("simple_hits", |calls| by(calls, |call| call.cache == "HIT") as f64),
+        ("semantic_hits", |calls| by(calls, |call| call.cache == "SEMANTIC HIT") as f64),
+        ("rate", |calls| share(by(calls, LoggedCall::is_hit), calls.len())),
+    ];
+    vec![
+        ("requests", total.clone(), total),
+        ("cost", cost.clone(), cost),
+        ("tokens", tokens.clone(), tokens),
+        ("latency", times.clone(), times),
+        ("users", users.clone(), users),
+        ("users/requests", of_users, vec![("avg", per_user)]),
+        ("errors", errors.clone(), errors),
+        ("errors/rate", rate.clone(), rate),
+        ("cache/hit-rate", hits, kinds),
+        ("cache/latency", vec![], vec![("avg", hit_latency)]),
+    ]
+}
+
+struct Truth {
+    service: Service,
+    world: World,
+    document: Document,
+}
+
+impl Truth {
+    async fn start() -> Self {
+        let service = Service::start().await;
+        let world = World::at_random(24, 1500);
+        world.store(&service).await;
+        let document = Document::of(&service).await;
+        Self { service, world, document }
+    }
+
+    async fn ask(&self, path: &str, query: &str) -> Value {
+        let answer = self.service.administrator().get(&format!("{path}?{query}")).await;
+        assert_eq!(answer.status, 200, "{path}?{query}: {}", answer.text());
+        let faults = self.document.faults(&Method::GET, path, &answer);
+        assert!(faults.is_empty(), "{path}: {faults:?}");
+        answer.json()
+    }
+
+    fn calls(&self, asked: &Question) -> Vec<&LoggedCall> {
+        let is_in = |call: &&LoggedCall| call.at >= asked.from && call.at < asked.until;
+        self.world.calls.iter().filter(is_in).filter(|call| (asked.holds)(call)).collect()
+    }
+}
+
+/// The calls of each point: those from its time on, before the next one's.
+fn slots<'c>(graph: &Value, calls: &[&'c LoggedCall]) -> Vec<Vec<&'c LoggedCall>> {
+    let points = graph["data_points"].as_array().unwrap();
+    let times: Vec<DateTime<Utc>> =
+        points.iter().map(|point| point["timestamp"].as_str().unwrap().parse().unwrap()).collect();
+    assert!(times.is_sorted() && !times.is_empty(), "{times:?}");
+    let slots: Vec<Vec<&LoggedCall>> = times
+        .iter()
+        .enumerate()
+        .map(|(n, from)| {
+            let is_in = |call: &&&LoggedCall| call.at >= *from && times.get(n + 1).is_none_or(|next| call.at < *next);
+            calls.iter().filter(is_in).copied().collect()
+        })
+        .collect();
+    assert_eq!(slots.iter().map(Vec::len).sum::<usize>(), calls.len(), "every call is in a slot");
+    slots
+}
+
+#[tokio::test]
+async fn every_graph_says_what_the_calls_are() {
+    let truth = Truth::start().await;
+    let mut random = StdRng::seed_from_u64(7);
+    for _ in 0..12 {
+        let asked = question(&mut random);
+        let calls = truth.calls(&asked);
+        for (name, summary, points) in graphs() {
+            let graph = truth.ask(&format!("/analytics/graphs/{name}"), &asked.query).await;
+            let told = |what: &str| format!("{name} {what} of {}", asked.query);
+            for (field, figure) in &summary {
+                close(&graph["summary"][field], figure(&calls), &told(field));
+            }
+            assert!(graph["data_points"].as_array().unwrap().len() <= 60, "{name}");
+            for (point, calls) in graph["data_points"].as_array().unwrap().iter().zip(slots(&graph, &calls)) {
+                for (field, figure) in &points {
+                    close(&point[field], figure(&calls), &told(field));
+                }
+            }
+        }
+        let graph = truth.ask("/analytics/graphs/cache/hit-rate", &asked.query).await;
+        let last = graph["data_points"].as_array().unwrap().last().unwrap().clone();
+        for (field, kind) in
+            [("cumulative_simple_cache_savings", "HIT"), ("cumulative_semantic_cache_savings", "SEMANTIC HIT")]
+        {
+            let saved = calls.iter().filter(|call| call.cache == kind).filter_map(|call| call.saved).sum();
+            close(&last[field], cents(saved), field);
+        }
+    }
+}
+
+#[tokio::test]
+async fn errors_rescues_and_the_cache_are_told_in_their_own_way() {
+    let truth = Truth::start().await;
+    let mut random = StdRng::seed_from_u64(8);
+    for _ in 0..6 {
+        let asked = question(&mut random);
+        let calls = truth.calls(&asked);
+        let failed: Vec<&LoggedCall> = calls.iter().filter(|call| !call.is_success()).copied().collect();
+        let mut codes: BTreeMap<i64, i64> = BTreeMap::new();
+        failed.iter().for_each(|call| *codes.entry(call.status).or_default() += 1);
+
+        let stacks = truth.ask("/analytics/graphs/errors/stacks", &asked.query).await;
+        assert_eq!(stacks["summary"]["total"], failed.len());
+        let mut stacked: BTreeMap<i64, i64> = BTreeMap::new();
+        for stat in
+            stacks["data_points"].as_array().unwrap().iter().flat_map(|point| point["stats"].as_array().unwrap())
+        {
+            *stacked.entry(stat["response_status_code"].as_i64().unwrap()).or_default() +=
+                stat["count"].as_i64().unwrap();
+        }
+        assert_eq!(stacked, codes);
+
+        let listed = truth.ask("/analytics/graphs/errors/status-codes", &asked.query).await;
+        assert_eq!(listed["summary"], json!({ "total_errors": failed.len(), "unique_error_codes": codes.len() }));
+        let points = listed["data_points"].as_array().unwrap().iter();
+        let points: BTreeMap<i64, i64> =
+            points.map(|one| (one["status_code"].as_i64().unwrap(), one["count"].as_i64().unwrap())).collect();
+        assert_eq!(points, codes);
+
+        let rescued = truth.ask("/analytics/graphs/requests/rescued", &asked.query).await;
+        let retried = by(&calls, |call| call.is_success() && call.retries > 0);
+        let fallen = by(&calls, |call| call.is_success() && call.attempt > 0);
+        assert_eq!(rescued["summary"], json!({ "retry": retried, "fallback": fallen }), "{}", asked.query);
+        let points = rescued["data_points"].as_array().unwrap();
+        let in_points = points.iter().flat_map(|point| point["retry"].as_array().unwrap());
+        assert_eq!(in_points.map(|one| one["count"].as_u64().unwrap()).sum::<u64>(), retried as u64);
+        assert_eq!(points.iter().map(|point| point["fallback"].as_u64().unwrap()).sum::<u64>(), fallen as u64);
+
+        let cache = truth.ask("/analytics/summary/cache", &asked.query).await;
+        let summary = &cache["summary"];
+        assert_eq!(
+            (&summary["hits"], &summary["total_requests"]),
+            (&json!(by(&calls, LoggedCall::is_hit)), &json!(calls.len()))
+        );
+        close(&summary["avg_latency"], hit_latency(&calls), "latency of hits");
+    }
+}
+
+#[tokio::test]
+async fn groups_are_what_their_calls_add_up_to() {
+    let truth = Truth::start().await;
+    let mut random = StdRng::seed_from_u64(9);
+    type Value0 = fn(&LoggedCall) -> String;
+    let dimensions: [(&str, Value0); 5] = [
+        ("model", |call| call.model.to_owned()),
+        ("ai_service", |call| call.service.to_owned()),
+        ("provider", |call| call.provider.unwrap_or_default().to_owned()),
+        ("config", |call| call.config.unwrap_or_default().to_owned()),
+        ("status_code", |call| call.status.to_string()),
+    ];
+    const COLUMNS: &str = "columns=cost,total_tokens,avg_tokens,avg_latency,p95_latency,success_rate,error_count,cache_hit_rate,last_seen";
+    for _ in 0..5 {
+        let asked = question(&mut random);
+        let calls = truth.calls(&asked);
+        for (name, value) in dimensions {
+            for path in [format!("/analytics/groups/{name}"), format!("/logs/groups/{name}")] {
+                let list =
+                    truth.ask(&path, &format!("{}&{COLUMNS}&include_total=true&page_size=100", asked.query)).await;
+                let mut expected: BTreeMap<String, Vec<&LoggedCall>> = BTreeMap::new();
+                calls.iter().for_each(|call| expected.entry(value(call)).or_default().push(call));
+                assert_eq!(list["total"], expected.len(), "{path}");
+                let groups = list["data"].as_array().unwrap();
+                assert!(groups.iter().map(|one| one["requests"].as_i64().unwrap()).rev().is_sorted(), "{list}");
+                for group in groups {
+                    let key = group[name].as_str().map_or_else(|| group[name].to_string(), str::to_owned);
+                    let of = expected.remove(&key).unwrap_or_else(|| panic!("{key} is none of {name}"));
+                    assert_eq!(group["requests"], of.len(), "{group}");
+                    close(&group["cost"], reference::cost(&of), "cost");
+                    close(&group["total_tokens"], reference::tokens(&of), "tokens");
+                    close(&group["avg_latency"], average(of.iter().map(|call| call.millis)), "latency");
+                    close(&group["p95_latency"], percentile(&of, 0.95), "p95");
+                    close(&group["success_rate"], share(by(&of, LoggedCall::is_success), of.len()), "success");
+                    close(&group["cache_hit_rate"], share(by(&of, LoggedCall::is_hit), of.len()), "hits");
+                    assert_eq!(group["error_count"], by(&of, |call| !call.is_success()));
+                    let last = of.iter().map(|call| call.at).max().unwrap();
+                    assert_eq!(group["last_seen"], last.to_rfc3339_opts(SecondsFormat::Millis, true));
+                }
+                assert!(expected.is_empty(), "{path}: {expected:?}");
+                assert_eq!(list["totals"]["requests"], calls.len());
+                close(&list["totals"]["cost"], reference::cost(&calls), "total cost");
+            }
+        }
+        let users = truth.ask("/analytics/groups/users", &asked.query).await;
+        let named = by(&calls, |call| call.user.is_some());
+        let counted = users["data"].as_array().unwrap().iter();
+        assert_eq!(
+            counted.map(|one| one["requests"].as_str().unwrap().parse::<usize>().unwrap()).sum::<usize>(),
+            named
+        );
+        let plans = truth.ask("/analytics/groups/metadata/plan", &asked.query).await;
+        for plan in plans["data"].as_array().unwrap() {
+            let name = plan["metadata_value"].as_str().unwrap();
+            let of: Vec<&LoggedCall> =
+                calls.iter().filter(|call| call.plan.unwrap_or_default() == name).copied().collect();
+            assert_eq!(plan["requests"], of.len());
+            let said = |call: &&&LoggedCall| truth.world.feedback.iter().any(|given| given.trace == call.trace);
+            assert_eq!(plan["requests_with_feedback"], of.iter().filter(said).count(), "{plan}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn feedback_is_counted_when_it_was_given() {
+    let truth = Truth::start().await;
+    let mut random = StdRng::seed_from_u64(10);
+    for _ in 0..12 {
+        let asked = question(&mut random);
+        let is_filtered = asked.query.matches('&').count() > 1;
+        let of_matching = |trace: &String| {
+            !is_filtered || truth.world.calls.iter().any(|call| call.trace == *trace && (asked.holds)(call))
+        };
+        let given: Vec<_> = truth
+            .world
+            .feedback
+            .iter()
+            .filter(|given| given.at >= asked.from && given.at < asked.until && of_matching(&given.trace))
+            .collect();
+        let graph = truth.ask("/analytics/graphs/feedbacks", &asked.query).await;
+        assert_eq!(graph["summary"]["total"], given.len(), "{}", asked.query);
+        let points = graph["data_points"].as_array().unwrap().iter();
+        assert_eq!(points.map(|point| point["total"].as_u64().unwrap()).sum::<u64>(), given.len() as u64);
+        let weighted = truth.ask("/analytics/graphs/feedbacks/weighted", &asked.query).await;
+        close(&weighted["summary"]["avg"], average(given.iter().map(|one| one.value)), "weighted");
+        let scores = truth.ask("/analytics/graphs/feedbacks/scores", &asked.query).await;
+        for score in scores["data_points"].as_array().unwrap() {
+            let of = given.iter().filter(|one| json!(one.value) == score["score"]).count();
+            assert_eq!(score["total"], of, "{score}");
+        }
+        let models = truth.ask("/analytics/graphs/feedbacks/ai-models", &asked.query).await;
+        for model in models["data_points"].as_array().unwrap() {
+            let speaks_of = |trace: &str| {
+                let mut calls = truth.world.calls.iter();
+                calls.any(|call| call.trace == trace && (asked.holds)(call) && model["ai_model"] == call.model)
+            };
+            let of = given.iter().filter(|one| speaks_of(&one.trace)).count();
+            assert_eq!(model["total"], of, "{model}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_graph_can_be_compared_divided_and_opened_in_a_spreadsheet() {
+    let truth = Truth::start().await;
+    let client = truth.service.administrator();
+    let half = "time_of_generation_min=2026-01-16T00:00:00Z&time_of_generation_max=2026-01-30T23:59:59.999Z";
+    let both = get(&client, "/analytics/graphs/requests", &format!("{half}&compare=previous&group_by=model")).await;
+    let middle: DateTime<Utc> = "2026-01-16T00:00:00Z".parse().unwrap();
+    let (before, after): (Vec<_>, Vec<_>) = truth.world.calls.iter().partition(|call| call.at < middle);
+    assert_eq!(both["summary"]["total"], after.len());
+    let from = middle - TimeDelta::days(15);
+    assert_eq!(both["previous"]["summary"]["total"], before.iter().filter(|call| call.at >= from).count());
+    let groups = both["groups"].as_array().unwrap();
+    assert_eq!(groups.len(), 3, "three models and no rest");
+    let divided: u64 = groups.iter().map(|group| group["summary"]["total"].as_u64().unwrap()).sum();
+    assert_eq!(divided, after.len() as u64);
+    let by_trace = get(&client, "/analytics/graphs/requests", &format!("{half}&group_by=status_code")).await;
+    assert!(by_trace["groups"].as_array().unwrap().iter().all(|group| group["is_rest"] == false), "{by_trace}");
+    let sheet = client.with("accept", "text/csv").get(&format!("/analytics/graphs/requests?{half}")).await;
+    assert!(sheet.header("content-type").starts_with("text/csv"), "{}", sheet.header("content-type"));
+    let text = sheet.text();
+    let total: u64 =
+        text.lines().skip(1).flat_map(|line| line.split(',').find_map(|cell| cell.parse::<u64>().ok())).sum();
+    assert_eq!(total, after.len() as u64, "{text}");
+}

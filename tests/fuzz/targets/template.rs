@@ -1,0 +1,72 @@
+//! Any template ends within its bounds, whatever it is filled in with, and no value leaves the message that it is put in.
+//! The template, then a line `---`, then its values as JSON (or a text that is one value).
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use serde_json::{Value, json};
+use shared::prompt::PromptBody;
+use shared::template::{Escape, Partials, RenderBudget, Template, render};
+
+/// The template itself, and one of its values as a template: circles, and tags from strangers.
+struct Both {
+    own: Option<Template>,
+    value: Option<Template>,
+}
+
+impl Partials for Both {
+    fn partial(&self, name: &str) -> Option<&Template> {
+        if name == "own" { self.own.as_ref() } else { self.value.as_ref() }
+    }
+}
+
+const LARGEST: usize = 4 << 20;
+
+fuzz_target!(|data: &[u8]| {
+    let Ok(text) = std::str::from_utf8(data) else { return };
+    let (template, value) = text.split_once("\n---\n").unwrap_or((text, "x"));
+    let values = match serde_json::from_str::<Value>(value) {
+        Ok(values @ Value::Object(_)) => values,
+        _ => json!({ "a": value, "b": [value, { "a": value }, [value]], "c": true, "o": { "a": value } }),
+    };
+    let partials = Both { own: Template::parse(template).ok(), value: Template::parse(value).ok() };
+    if let Some(parsed) = &partials.own {
+        let asked = parsed.components();
+        assert!(asked.variables.iter().all(|name| !name.is_empty()));
+        for escape in [Escape::Nothing, Escape::JsonText] {
+            if let Ok(filled) = render(parsed, &values, &partials, escape) {
+                assert!(filled.len() <= LARGEST);
+            }
+        }
+    }
+    stays_in_its_message(template, &values);
+    is_one_value(value);
+    for is_raw in [false, true] {
+        if let Ok(body) = PromptBody::parse(template, is_raw) {
+            let _ = body.fill(&values, &partials, &mut RenderBudget::default());
+        }
+    }
+});
+
+/// Without partials: they are written by whoever wrote the prompt, and may be JSON.
+fn stays_in_its_message(template: &str, values: &Value) {
+    let messages = json!([{ "role": "user", "content": template }, { "role": "assistant", "content": "end" }]);
+    let Ok(body) = PromptBody::parse(&messages.to_string(), false) else { return };
+    let Ok(filled) = body.fill(values, &(), &mut RenderBudget::default()) else { return };
+    let messages = filled["messages"].as_array().expect("messages stay a list");
+    assert_eq!(messages.len(), 2);
+    assert!(messages.iter().all(|message| message.as_object().is_some_and(|fields| fields.len() == 2)));
+    assert_eq!((&messages[0]["role"], &messages[1]["content"]), (&json!("user"), &json!("end")));
+}
+
+/// Where the template becomes JSON only when it is filled in, a value is escaped.
+fn is_one_value(value: &str) {
+    const OPEN: &str = r#"[{{#c}}{{/c}}{"role":"user","content":"<{{a}}>"},{"role":"{{a}}","content":"\\{{a}}"}]"#;
+    let body = PromptBody::parse(OPEN, false).expect("it is well formed");
+    let filled = body
+        .fill(&json!({ "a": value, "c": true }), &(), &mut RenderBudget::default())
+        .expect("a value is never too much");
+    let expected = json!([
+        { "role": "user", "content": format!("<{value}>") }, { "role": value, "content": format!("\\{value}") },
+    ]);
+    assert_eq!(filled["messages"], expected);
+}

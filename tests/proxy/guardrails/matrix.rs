@@ -1,0 +1,186 @@
+//! Every way in which a guardrail can end, on every route that it reads: what the client gets, what the log keeps, what the trace is
+//! told and what is paid for.
+
+use crate::journal::calls::{rows, status, text};
+use crate::routing::{asked, client, target};
+use harness::{Answer, Stack};
+use serde_json::{Value, json};
+use std::collections::HashMap;
+use tokio_postgres::Row;
+
+/// A route: its path, its body for a text, and where its answer says its own. A new one is one line.
+const ROUTES: &[(&str, fn(&str) -> Value)] = &[
+    ("/chat/completions", |text| json!({ "model": "m", "messages": [{ "role": "user", "content": text }] })),
+    ("/completions", |text| json!({ "model": "m", "prompt": text })),
+    ("/messages", |text| json!({ "model": "m", "max_tokens": 50, "messages": [{ "role": "user", "content": text }] })),
+    ("/responses", |text| json!({ "model": "m", "input": text })),
+];
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Side {
+    Input,
+    Output,
+}
+
+/// How a check ends. One that asks somebody else and is not answered in time ends as `Error`, or as `FailingError` where its
+/// parameters say so.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum End {
+    Pass,
+    Fail,
+    Error,
+    FailingError,
+}
+
+impl End {
+    fn check(self) -> (&'static str, Value) {
+        // Nobody is named by these rules, so that they cannot say anything.
+        let silent = json!({ "defaults": [], "metadata": {} });
+        match self {
+            Self::Pass | Self::Fail => ("default.contains", json!({ "words": ["forbidden"], "operator": "none" })),
+            Self::Error => ("default.modelRules", json!({ "rules": silent })),
+            Self::FailingError => ("default.modelRules", json!({ "rules": silent, "failOnError": true })),
+        }
+    }
+
+    fn fails(self) -> bool {
+        matches!(self, Self::Fail | Self::FailingError)
+    }
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Case {
+    number: usize,
+    route: usize,
+    side: Side,
+    end: End,
+    denies: bool,
+    is_async: bool,
+    is_stream: bool,
+}
+
+impl Case {
+    fn all() -> Vec<Self> {
+        let mut cases = Vec::new();
+        for route in 0..ROUTES.len() {
+            for side in [Side::Input, Side::Output] {
+                for end in [End::Pass, End::Fail, End::Error, End::FailingError] {
+                    for bits in 0..8 {
+                        let number = cases.len();
+                        let (denies, is_async, is_stream) = (bits & 1 != 0, bits & 2 != 0, bits & 4 != 0);
+                        cases.push(Self { number, route, side, end, denies, is_async, is_stream });
+                    }
+                }
+            }
+        }
+        cases
+    }
+
+    fn trace(self) -> String {
+        format!("matrix-{}", self.number)
+    }
+
+    fn config(self, stack: &Stack) -> Value {
+        let (check, parameters) = self.end.check();
+        let feedback = |value: i32| json!({ "feedback": { "value": value } });
+        let hook = json!({ check: parameters, "id": "h", "deny": self.denies, "async": self.is_async,
+            "on_success": feedback(4), "on_fail": feedback(-4) });
+        let list = if self.side == Side::Input { "input_guardrails" } else { "output_guardrails" };
+        target(stack, json!({ list: [hook], "strict_open_ai_compliance": false }))
+    }
+
+    fn is_denied(self) -> bool {
+        let is_enforced = self.side == Side::Input || !self.is_stream;
+        self.end.fails() && self.denies && !self.is_async && is_enforced
+    }
+
+    fn status(self) -> u16 {
+        // A stream's head is gone when its text is judged.
+        let is_marked = self.end.fails() && !self.is_async && (self.side == Side::Input || !self.is_stream);
+        match (self.is_denied(), is_marked) {
+            (true, _) => 446,
+            (false, true) => 246,
+            (false, false) => 200,
+        }
+    }
+
+    async fn ask(self, stack: &Stack) -> Answer {
+        let said = if self.end == End::Fail { "a forbidden word" } else { "a fine word" };
+        let (path, body) = ROUTES[self.route];
+        let mut body = body(if self.side == Side::Input { said } else { "Hello" });
+        if self.is_stream {
+            body["stream"] = json!(true);
+        }
+        if self.side == Side::Output {
+            stack.mock.script(json!([{ "reply": said }])).unwrap();
+        }
+        client(stack, &self.config(stack)).with("x-gateway-trace-id", self.trace()).post(path, &body).await
+    }
+
+    fn check_answer(self, answer: &Answer) {
+        let told = answer.text();
+        assert_eq!(answer.status, self.status(), "{self:?} {told}");
+        assert_eq!(told.contains("hook_results"), !self.is_async, "{self:?} {told}");
+        let kind = if self.is_stream && !self.is_denied() { "text/event-stream" } else { "application/json" };
+        assert!(answer.header("content-type").starts_with(kind), "{self:?} {}", answer.header("content-type"));
+        if self.is_denied() {
+            let body = answer.json();
+            assert_eq!(body["error"]["type"], "hooks_failed", "{self:?} {body}");
+            assert!(!told.contains("a forbidden word"), "{self:?}: what was denied is withheld");
+        }
+        if !self.is_stream && !self.is_async {
+            self.check_results(&answer.json()["hook_results"]);
+        }
+    }
+
+    fn check_results(self, results: &Value) {
+        let (own, other) = match self.side {
+            Side::Input => ("before_request_hooks", "after_request_hooks"),
+            Side::Output => ("after_request_hooks", "before_request_hooks"),
+        };
+        assert_eq!(results[other], json!([]), "{self:?} {results}");
+        let hooks = results[own].as_array().map(Vec::as_slice).unwrap_or_default();
+        let [hook] = hooks else { panic!("{self:?} {results}") };
+        let expected = json!([!self.end.fails(), self.is_async, self.end.fails() && self.denies && !self.is_async]);
+        assert_eq!(json!([hook["verdict"], hook["async"], hook["deny"]]), expected, "{self:?} {hook}");
+        let has_error = matches!(self.end, End::Error | End::FailingError);
+        assert_eq!(hook["checks"][0].get("error").is_some(), has_error, "{self:?} {hook}");
+    }
+
+    fn check_row(self, row: &Row) {
+        assert_eq!(status(row), i32::from(self.status()), "{self:?}");
+        self.check_results(&row.get::<_, Value>("hook_results"));
+        // What was answered is paid for, also when nobody gets to see it.
+        let was_asked = !(self.side == Side::Input && self.is_denied());
+        assert_eq!(row.get::<_, i64>("res_units") > 0, was_asked, "{self:?}");
+        let code = text(row, "error_code");
+        assert_eq!(code.is_some(), self.is_denied(), "{self:?} {code:?}");
+    }
+}
+
+#[tokio::test]
+async fn every_end_of_a_guardrail_is_answered_logged_told_and_paid_as_contracted() {
+    let stack = Stack::start().await;
+    let cases = Case::all();
+    let mut expected = 0;
+    for case in &cases {
+        let answer = case.ask(&stack).await;
+        case.check_answer(&answer);
+        expected += u64::from(!(case.side == Side::Input && case.is_denied()));
+        assert_eq!(asked(&stack), expected, "{case:?}");
+    }
+    let rows = rows(&stack, cases.len()).await;
+    let by_trace: HashMap<&str, &Row> = rows.iter().filter_map(|row| Some((text(row, "trace_id")?, row))).collect();
+    for case in &cases {
+        case.check_row(by_trace[case.trace().as_str()]);
+    }
+    let database = stack.database.client().await;
+    let feedback = database.query("SELECT trace_id, value FROM feedback", &[]).await.unwrap();
+    let told: HashMap<String, i32> = feedback.iter().map(|row| (row.get("trace_id"), row.get("value"))).collect();
+    for case in &cases {
+        // A check that could not look is no failure on the trace.
+        let value = if case.end == End::Fail { -4 } else { 4 };
+        assert_eq!(told.get(&case.trace()), Some(&value), "{case:?}");
+    }
+    assert_eq!(feedback.len(), cases.len());
+}
