@@ -110,6 +110,7 @@ pub struct AllSettings {
     pub cache: CacheSettings,
     #[command(flatten)]
     pub cache_store: CacheStoreSettings,
+    #[command(flatten)]
     pub semantic_cache: SemanticCache,
     #[command(flatten)]
     pub retention: Retention,

@@ -43,6 +43,7 @@ pub struct Settings {
     pub cache: settings::CacheSettings,
     #[command(flatten)]
     pub cache_store: settings::CacheStoreSettings,
+    #[command(flatten)]
     pub semantic_cache: settings::SemanticCache,
     #[command(flatten)]
     pub log_store: settings::LogStoreSettings,
