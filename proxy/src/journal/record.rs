@@ -188,7 +188,7 @@ impl Record<'_> {
 }
 
 /// How many fields a record has.
-const FIELDS: u16 = 48;
+const FIELDS: u16 = 51;
 
 /// How many these bytes say they have.
 pub(super) fn fields_of(bytes: &[u8]) -> Option<u16> {

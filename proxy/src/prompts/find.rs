@@ -138,11 +138,12 @@ mod tests {
         serde_json::from_value(row).unwrap()
     }
 
+    fn key<'k>(user: Option<&'k str>, trace: &'k str) -> StickyKey<'k> {
+        StickyKey { user, trace }
+    }
+
     #[test]
     fn a_label_means_one_version_and_of_several_the_one_that_its_user_always_meets() {
-        fn key<'k>(user: Option<&'k str>, trace: &'k str) -> StickyKey<'k> {
-            StickyKey { user, trace }
-        }
         assert_eq!(choose_version(&label(Value::Null), "staging", key(None, "t")), Uuid::from_u128(90));
         let version =
             |n: u128, weight: u32| json!({ "version_id": Uuid::from_u128(n), "version": n, "weight": weight });

@@ -238,14 +238,19 @@ impl Engine {
         semantic: &Semantic,
         searched: &Searched,
     ) -> Option<Arc<Entry>> {
-        for (at, key) in searched.near.iter().enumerate() {
-            if let Some(entry) = self.kept(organisation, key).await {
-                semantic.forget(searched, &searched.near[..at]);
-                return Some(entry);
+        let (mut nearest, mut gone) = (None, Vec::new());
+        for key in &searched.near {
+            match self.cache.find(organisation, key).await {
+                Found::Entry(entry) => {
+                    nearest = Some(entry);
+                    break;
+                }
+                Found::Absent => gone.push(*key),
+                Found::Away => {}
             }
         }
-        semantic.forget(searched, &searched.near);
-        None
+        semantic.forget(searched, &gone);
+        nearest
     }
 
     /// Of the request with this body in place of its own.

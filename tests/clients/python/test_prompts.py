@@ -5,6 +5,7 @@ import time
 
 import pytest
 from portkey_ai import Portkey
+from portkey_ai.api_resources.exceptions import APIStatusError, NotFoundError
 
 from conftest import BASE_URL, WORKSPACE_KEY, control_plane
 
@@ -41,8 +42,8 @@ def until(condition):
         try:
             if found := condition():
                 return found
-        except Exception:
-            assert time.monotonic() < end, "waited in vain for the proxy"
+        except APIStatusError as error:
+            assert time.monotonic() < end, f"waited in vain for the proxy: {error}"
         assert time.monotonic() < end, "waited in vain for the proxy"
         time.sleep(0.05)
 
@@ -101,6 +102,5 @@ def test_a_label_leads_to_its_version_and_a_partial_is_put_in(prompts, prompt, m
 
 def test_what_is_unknown_is_an_error_of_the_client(prompts, prompt):
     for slug in ("pp-nobody", f"{prompt}@99"):
-        with pytest.raises(Exception) as failure:
+        with pytest.raises(NotFoundError):
             run(prompts, slug, name="Ada")
-        assert getattr(failure.value, "status_code", 404) == 404

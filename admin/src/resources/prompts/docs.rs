@@ -44,8 +44,8 @@ const CHANGED: &str = "With `patch`, what is sent replaces fields of the latest 
                        another is published. A description or virtual_key alone corrects the latest version.";
 const RENDERED: &str = "Fills in the template and answers the body that a chat completion takes as it is. Parameters of \
                         the model are sent at the root and win over the version's. The path may name a version; of a \
-                        label that points to several, the one that the user (`_user` of the metadata header) or the \
-                        trace meets, and the heaviest without either. Declared variables are checked.";
+                        label that points to several, the one that the user (`_user` of the metadata header, or \
+                        `user`) or the trace meets, and the heaviest without either. Declared variables are checked.";
 const COMPARED: &str = "Field by field, messages one by one, texts of several lines by the lines that went and came. \
                         Without versions it shows what publishing the latest one would change.";
 

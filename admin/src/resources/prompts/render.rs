@@ -20,7 +20,7 @@ pub async fn render_prompt(State(app): State<App>, call: Call, Path(reference): 
     let asked = text_of(&sent, "workspace_id")?;
     sent.shift_remove("workspace_id");
     let request = RenderRequest::parse(sent).map_err(refused)?;
-    let who = user_or_trace(&call.origin.headers, &app.aliases);
+    let who = user_or_trace(&call.origin.headers, &app.aliases, request.overrides.get("user"));
     let db = app.db.get().await?;
     let asked = Asked { workspace: asked.as_deref(), user_or_trace: who.as_deref() };
     let (prompt, version) = find_version(&*db, &call, &reference, asked).await?;
@@ -54,16 +54,17 @@ fn filled(
     render(&parts, request, partials).map_err(refused)
 }
 
-/// Whom a split chooses a version for, by the headers that running the prompt takes too: `_user` of the metadata, else
+/// Whom a split chooses a version for, as it does when the prompt is run: `_user` of the metadata, the body's `user`, else
 /// the trace.
-fn user_or_trace(headers: &HeaderMap, aliases: &Aliases) -> Option<String> {
+fn user_or_trace(headers: &HeaderMap, aliases: &Aliases, user: Option<&Value>) -> Option<String> {
     let header = |suffix: &str| {
         let mut names = aliases.prefixes().map(|prefix| format!("{prefix}{suffix}"));
         names.find_map(|name| headers.get(name)?.to_str().ok())
     };
     let metadata = header("metadata").and_then(|text| serde_json::from_str::<Map<String, Value>>(text).ok());
-    let user = metadata.and_then(|metadata| metadata.get("_user")?.as_str().map(str::to_owned));
-    user.or_else(|| header("trace-id").map(str::to_owned)).filter(|who| !who.is_empty())
+    let named = metadata.and_then(|metadata| metadata.get("_user")?.as_str().map(str::to_owned));
+    let named = named.or_else(|| user?.as_str().map(str::to_owned)).filter(|who| !who.is_empty());
+    named.or_else(|| header("trace-id").map(str::to_owned)).filter(|who| !who.is_empty())
 }
 
 /// On a thread that nobody else waits for.
@@ -94,7 +95,9 @@ mod tests {
                 .iter()
                 .map(|(name, value)| (HeaderName::from_static(name), HeaderValue::from_static(value)))
                 .collect();
-            assert_eq!(user_or_trace(&headers, &aliases).as_deref(), expected, "{sent:?}");
+            assert_eq!(user_or_trace(&headers, &aliases, None).as_deref(), expected, "{sent:?}");
+            let named = expected.filter(|who| *who == "ada").unwrap_or("bob");
+            assert_eq!(user_or_trace(&headers, &aliases, Some(&json!("bob"))).as_deref(), Some(named), "{sent:?}");
         }
     }
 }

@@ -63,13 +63,13 @@ pub struct PgVectorIndex {
     database: settings::Database,
     /// Vectors of different models are never compared.
     embedder: String,
-    session: ArcSwapOption<Session>,
+    session: ArcSwapOption<PgSession>,
     queue: Sender<Change>,
     /// Until `run` takes it.
     queued: Mutex<Option<Receiver<Change>>>,
 }
 
-struct Session {
+struct PgSession {
     client: Client,
     near: Statement,
     put: Statement,
@@ -88,21 +88,27 @@ impl PgVectorIndex {
         Ok(Self { database, embedder, session: ArcSwapOption::empty(), queue, queued: Mutex::new(Some(queued)) })
     }
 
-    async fn connect(&self) -> anyhow::Result<Arc<Session>> {
+    /// With the length of its vectors: Postgres compares none of different lengths.
+    fn embedder_of(&self, values: &[f32]) -> String {
+        format!("{} {}", self.embedder, values.len())
+    }
+
+    async fn connect(&self) -> anyhow::Result<Arc<PgSession>> {
         let client = db::connect(&self.database).await?;
         let is_there: bool = client.query_one(IS_THERE, &[]).await?.try_get(0)?;
         if !is_there {
             client.batch_execute(SCHEMA).await?;
         }
         let (near, put) = (client.prepare(NEAR).await?, client.prepare(PUT).await?);
-        Ok(Arc::new(Session { client, near, put }))
+        Ok(Arc::new(PgSession { client, near, put }))
     }
 
-    async fn apply(&self, session: &Session, change: Change, sweeps: &mut u32) -> anyhow::Result<()> {
+    async fn apply(&self, session: &PgSession, change: Change, sweeps: &mut u32) -> anyhow::Result<()> {
         match change {
             Change::Put { asked, key, expires_at_ms } => {
                 let Partition { workspace, digest } = asked.partition;
                 let (vector, marks) = (written(&asked.values), asked.marks.encode());
+                let embedder = self.embedder_of(&asked.values);
                 session
                     .client
                     .execute(
@@ -123,7 +129,7 @@ impl PgVectorIndex {
     }
 
     /// Until the connection ends.
-    async fn write(&self, session: &Session, queued: &mut Receiver<Change>) {
+    async fn write(&self, session: &PgSession, queued: &mut Receiver<Change>) {
         let (mut look, mut sweeps) = (tokio::time::interval(BETWEEN_CONNECTIONS), 0);
         loop {
             tokio::select! {
@@ -149,12 +155,12 @@ impl VectorIndex for PgVectorIndex {
         let Partition { workspace, digest } = asked.partition;
         // A little more, because these are sums of rounded numbers.
         let farthest = 1.0 - f64::from(nearness.threshold) + 1e-6;
-        let vector = written(&asked.values);
+        let (vector, embedder) = (written(&asked.values), self.embedder_of(&asked.values));
         let rows = session
             .client
             .query(
                 &session.near,
-                &[&workspace, &&digest[..], &self.embedder, &nearness.now_ms, &vector, &farthest, &MOST_JUDGED],
+                &[&workspace, &&digest[..], &embedder, &nearness.now_ms, &vector, &farthest, &MOST_JUDGED],
             )
             .await;
         let rows = rows.map_err(|error| db::explain(&error))?;
