@@ -122,7 +122,10 @@ impl Engine {
         asked: LookUp<'_>,
     ) -> Result<LookedUp, Ended> {
         let began = Instant::now();
-        let Some(key) = self.cache_key(client.head(), &asked, asked.sent).map_err(refused)? else {
+        // A form is written with another border each time.
+        let is_form = asked.translated.is_some_and(|translated| translated.content_type.is_some());
+        let body = if is_form { asked.edited } else { asked.sent };
+        let Some(key) = self.cache_key(client.head(), &asked, body).map_err(refused)? else {
             return Ok(LookedUp::Miss(None));
         };
         let organisation = asked.errand.caller.workspace.organisation_id;
@@ -266,7 +269,6 @@ impl Engine {
             Some(name) => Partition::Namespace(name),
             None => Partition::Request { metadata: &errand.metadata, target: stored_slug(target), headers: &headers },
         };
-        let is_form = translated.is_some_and(|translated| translated.content_type.is_some());
         let back = translated.and_then(|translated| translated.back.as_ref());
         let repeats = matches!(back, Some(WayBack::Conversation(way)) if way.client.format() == WireFormat::Responses);
         let hooks: Vec<u8> =
