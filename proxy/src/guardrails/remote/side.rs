@@ -183,7 +183,7 @@ impl SideJob {
             status: self.status,
             is_transformed,
         };
-        Some(service.ask(&subject(self.inputs(), body), &context))
+        Some(service.ask(&subject(self.inputs(), body), &context).and_then(Question::bounded))
     }
 
     fn read(&self, place: Place, body: &Value, answers: &Answers) -> Option<Verdict> {
