@@ -29,6 +29,8 @@ use std::time::Duration;
 
 /// The longest answer that is read.
 pub const LONGEST_ANSWER: usize = 1 << 20;
+/// What a check may send for one body, all its calls together. What is more is not judged, and never passes for it.
+pub const LONGEST_QUESTION: usize = 16 << 20;
 /// However long a check says it waits: whoever asked is waiting too.
 pub const LONGEST_WAIT: Duration = Duration::from_secs(60);
 /// Calls that one check may make for one body.
@@ -79,11 +81,45 @@ pub enum Answers {
     KeySet(Arc<WebKeySet>),
 }
 
+impl Question {
+    /// The same, unless it is more than is sent.
+    pub fn bounded(self) -> Result<Self, Box<Verdict>> {
+        let size = match &self {
+            Self::Calls(calls) => calls.iter().map(|call| call.body.len()).sum(),
+            Self::KeySet { .. } => 0,
+        };
+        match size > LONGEST_QUESTION {
+            false => Ok(self),
+            true => {
+                let why = format!("more than the {LONGEST_QUESTION} bytes that are sent to a service would have to be");
+                Err(Verdict::bound("TooLarge", why).into())
+            }
+        }
+    }
+}
+
 impl Answers {
     pub(super) fn calls(&self) -> &[RemoteAnswer] {
         match self {
             Self::Calls(answers) => answers,
             Self::KeySet(_) => &[],
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn what_is_too_large_to_be_sent_never_passes() {
+        let question = |length: usize| {
+            let call = RemoteCall::post("https://a.test/".into(), &json!("x".repeat(length)));
+            Question::Calls(vec![call.clone(), call])
+        };
+        assert!(question(10).bounded().is_ok());
+        assert!(question(LONGEST_QUESTION / 2).bounded().is_err_and(|said| said.is_bound() && !said.passes(false)));
+        assert!(Question::KeySet { url: String::new(), kid: String::new() }.bounded().is_ok());
     }
 }

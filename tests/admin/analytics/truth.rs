@@ -12,12 +12,14 @@ use rand::{RngExt as _, SeedableRng as _};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
+type Condition = Box<dyn Fn(&LoggedCall) -> bool>;
+
 /// What is asked, as a query and as a condition.
 struct Question {
     query: String,
     from: DateTime<Utc>,
     until: DateTime<Utc>,
-    holds: Box<dyn Fn(&LoggedCall) -> bool>,
+    holds: Condition,
 }
 
 fn question(random: &mut StdRng) -> Question {
@@ -25,7 +27,7 @@ fn question(random: &mut StdRng) -> Question {
     let from = beginning() + TimeDelta::milliseconds(random.random_range(0..86_400_000 * (31 - days)));
     let until = (from + TimeDelta::days(days)).min(beginning() + TimeDelta::days(30));
     let written = |time: DateTime<Utc>| time.to_rfc3339_opts(SecondsFormat::Millis, true);
-    let (filter, holds): (&str, Box<dyn Fn(&LoggedCall) -> bool>) = match random.random_range(0..11) {
+    let (filter, holds): (&str, Condition) = match random.random_range(0..11) {
         0 => ("", Box::new(|_| true)),
         1 => ("&status_code=200,429", Box::new(|call| [200, 429].contains(&call.status))),
         2 => ("&virtual_keys=main", Box::new(|call| call.provider == Some("main"))),

@@ -8,8 +8,10 @@ use serde_json::{Value, json};
 use std::collections::HashMap;
 use tokio_postgres::Row;
 
+type Route = (&'static str, fn(&str) -> Value);
+
 /// A route: its path, where `PROMPT` is one that says what it is given, and its body for a text. A new one is one line.
-const ROUTES: &[(&str, fn(&str) -> Value)] = &[
+const ROUTES: &[Route] = &[
     ("/chat/completions", |text| json!({ "model": "m", "messages": [{ "role": "user", "content": text }] })),
     ("/completions", |text| json!({ "model": "m", "prompt": text })),
     ("/messages", |text| json!({ "model": "m", "max_tokens": 50, "messages": [{ "role": "user", "content": text }] })),

@@ -106,7 +106,7 @@ async fn ask(
         headers: Some(&headers),
         ..RemoteContext::default()
     };
-    let question = match service.ask(&subject, &context) {
+    let question = match service.ask(&subject, &context).and_then(Question::bounded) {
         Ok(question) => question,
         Err(verdict) => return *verdict,
     };

@@ -9,8 +9,8 @@ use crate::runtime::heavy::{SMALL, heavy};
 use futures::future::join_all;
 use http::HeaderMap;
 use serde_json::{Map, Value};
-use shared::guardrails::remote::{LONGEST_WAIT, Question, RemoteCheck, RemoteContext, RemoteFailure, scrubbed};
-use shared::guardrails::{Hook, Shape, Subject, Verdict};
+use shared::guardrails::remote::{Answers, LONGEST_WAIT, Question, RemoteContext, RemoteFailure, scrubbed};
+use shared::guardrails::{Hook, Shape, Verdict};
 use shared::id::{OrganisationId, WorkspaceId};
 use std::sync::Arc;
 use std::time::Instant;
@@ -61,12 +61,11 @@ impl SideJob {
         }
     }
 
-    /// Everybody is asked, and the hooks are run with what was said.
-    /// None if a check broke off: then nothing was judged.
+    /// Everybody is asked, and the hooks are run with what was said. None if a check broke off: then nothing was judged.
     pub async fn run(self, remote: Arc<RemoteSide>) -> Option<SideResult> {
         let job = Arc::new(self);
         let mut answers = RemoteAnswers::to_be_asked();
-        for (place, said) in job.ask_together(&remote).await {
+        for (place, said) in job.ask_together(&remote).await? {
             answers.put(place, said);
         }
         // Each turn answers one check more, and each is asked twice at most.
@@ -74,80 +73,107 @@ impl SideJob {
             let (side, used) = job.clone().turn(answers).await?;
             answers = used;
             let Some(Wanted { place, json }) = answers.take_wanted() else { return Some(side) };
-            let check = job.check(place)?;
-            let said = job.ask_one(check, &json, &remote, side.transformed.is_some()).await;
+            let said = job.ask_one(place, &Arc::new(json), &remote, side.transformed.is_some()).await?;
             answers.put(place, said);
         }
     }
 
     /// One run with what is known.
     async fn turn(self: Arc<Self>, mut answers: RemoteAnswers) -> Option<(SideResult, RemoteAnswers)> {
-        let is_small = self.size <= SMALL;
-        let work = move || {
+        let size = self.size;
+        aside(size, move || {
             let side = run_side_with(&self.hooks, self.inputs(), &self.body, &self.meters, &mut answers);
             (side, answers)
-        };
-        match is_small {
-            true => Some(work()),
-            false => heavy(work).await,
-        }
+        })
+        .await
     }
 
     /// All that need not wait for another check.
-    async fn ask_together(&self, remote: &RemoteSide) -> Vec<(Place, RemoteVerdict)> {
-        let inputs = self.inputs();
+    async fn ask_together(self: &Arc<Self>, remote: &Arc<RemoteSide>) -> Option<Vec<(Place, RemoteVerdict)>> {
         let mut asked = Vec::new();
         for (hook, compiled) in self.hooks.iter().enumerate() {
             let is_ordered = compiled.actions.is_sequential || compiled.kind == HookKind::Mutator;
-            if is_ordered || is_skipped(compiled, inputs) || self.shape == Shape::Other {
+            if is_ordered || is_skipped(compiled, self.inputs()) || self.shape == Shape::Other {
                 continue;
             }
-            for (index, check) in compiled.checks.iter().enumerate().filter(|(_, check)| check.check.remote().is_some())
-            {
-                let place = Place { hook, check: index, is_again: false };
-                asked.push(async move { (place, self.ask_one(check, &self.body, remote, false).await) });
+            let remote_checks = compiled.checks.iter().enumerate().filter(|(_, check)| check.check.remote().is_some());
+            for (check, _) in remote_checks {
+                let place = Place { hook, check, is_again: false };
+                asked.push(async move { Some((place, self.ask_one(place, &self.body, remote, false).await?)) });
             }
         }
-        join_all(asked).await
+        join_all(asked).await.into_iter().collect()
     }
 
     fn check(&self, place: Place) -> Option<&CompiledCheck> {
         self.hooks.get(place.hook)?.checks.get(place.check)
     }
 
-    /// One check about one body. A service that hangs is left at the check's deadline.
+    /// One check about one body.
     async fn ask_one(
-        &self,
-        check: &CompiledCheck,
-        body: &Value,
-        remote: &RemoteSide,
+        self: &Arc<Self>,
+        place: Place,
+        body: &Arc<Value>,
+        remote: &Arc<RemoteSide>,
         is_transformed: bool,
-    ) -> RemoteVerdict {
+    ) -> Option<RemoteVerdict> {
         let began = Instant::now();
-        let subject = subject(self.inputs(), body);
-        let mut verdict = match check.check.remote() {
-            Some(service) => self.ask_service(service, &subject, remote, is_transformed).await,
-            None => check.check.run(&subject),
+        let check = self.check(place)?;
+        let mut verdict = match self.ask_service(place, body, remote, is_transformed).await? {
+            Ok(verdict) => verdict,
+            Err(verdict) => *verdict,
         };
         // A missing plugin lets pass, unless the check says that no error may.
         if verdict.error.is_some() && check.fails_on_error {
             verdict.verdict = false;
         }
-        RemoteVerdict { verdict, took: began.elapsed() }
+        Some(RemoteVerdict { verdict, took: began.elapsed() })
     }
 
+    /// What the service says, or what is said without it. One that hangs is left at the check's deadline.
     async fn ask_service(
+        self: &Arc<Self>,
+        place: Place,
+        body: &Arc<Value>,
+        remote: &Arc<RemoteSide>,
+        is_transformed: bool,
+    ) -> Option<Result<Verdict, Box<Verdict>>> {
+        let service = self.check(place)?.check.remote()?;
+        let deadline = Instant::now() + service.timeout().min(LONGEST_WAIT);
+        let (job, about, by) = (self.clone(), body.clone(), remote.clone());
+        let question = match aside(self.size, move || job.question(place, &about, &by, is_transformed)).await?? {
+            Ok(question) => question,
+            Err(said) => return Some(Err(said)),
+        };
+        let secrets: Vec<String> = match &question {
+            Question::Calls(calls) => calls.iter().flat_map(|call| call.secrets()).collect(),
+            Question::KeySet { .. } => Vec::new(),
+        };
+        let asking = remote.asker.ask(remote.organisation, remote.workspace, question, deadline);
+        // Whatever it is that does not keep to the deadline.
+        let answers = match tokio::time::timeout_at(deadline.into(), asking).await {
+            Ok(Ok(answers)) => answers,
+            Ok(Err(failure)) => return Some(Ok(failure.verdict())),
+            Err(_) => return Some(Ok(RemoteFailure::TimedOut.verdict())),
+        };
+        let (job, about) = (self.clone(), body.clone());
+        let verdict = aside(self.size, move || job.read(place, &about, &answers)).await??;
+        Some(Ok(scrubbed(verdict, &secrets)))
+    }
+
+    /// What must be asked. The credentials are open for the length of this function; the calls have them in their heads.
+    fn question(
         &self,
-        service: &dyn RemoteCheck,
-        subject: &Subject<'_>,
+        place: Place,
+        body: &Value,
         remote: &RemoteSide,
         is_transformed: bool,
-    ) -> Verdict {
-        let deadline = Instant::now() + service.timeout().min(LONGEST_WAIT);
+    ) -> Option<Result<Question, Box<Verdict>>> {
+        let service = self.check(place)?.check.remote()?;
         let credentials = match service.plugin().map(|plugin| remote.asker.credentials(remote.organisation, plugin)) {
             None => None,
             Some(Ok(found)) => found,
-            Some(Err(failure)) => return failure.verdict(),
+            Some(Err(failure)) => return Some(Err(failure.verdict().into())),
         };
         let context = RemoteContext {
             credentials: credentials.as_ref(),
@@ -157,22 +183,19 @@ impl SideJob {
             status: self.status,
             is_transformed,
         };
-        let question = match service.ask(subject, &context) {
-            Ok(question) => question,
-            Err(verdict) => return *verdict,
-        };
-        let secrets: Vec<String> = match &question {
-            Question::Calls(calls) => calls.iter().flat_map(|call| call.secrets()).collect(),
-            Question::KeySet { .. } => Vec::new(),
-        };
-        drop(credentials);
-        let asking = remote.asker.ask(remote.organisation, remote.workspace, question, deadline);
-        // Whatever it is that does not keep to the deadline.
-        let verdict = match tokio::time::timeout_at(deadline.into(), asking).await {
-            Ok(Ok(answers)) => service.read(subject, &answers),
-            Ok(Err(failure)) => failure.verdict(),
-            Err(_) => RemoteFailure::TimedOut.verdict(),
-        };
-        scrubbed(verdict, &secrets)
+        Some(service.ask(&subject(self.inputs(), body), &context).and_then(Question::bounded))
+    }
+
+    fn read(&self, place: Place, body: &Value, answers: &Answers) -> Option<Verdict> {
+        let service = self.check(place)?.check.remote()?;
+        Some(service.read(&subject(self.inputs(), body), answers))
+    }
+}
+
+/// Work about this many bytes: here, or beside the threads that carry requests. None if it panicked.
+async fn aside<T: Send + 'static>(size: usize, work: impl FnOnce() -> T + Send + 'static) -> Option<T> {
+    match size <= SMALL {
+        true => Some(work()),
+        false => heavy(work).await,
     }
 }

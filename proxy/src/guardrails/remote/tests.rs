@@ -8,11 +8,11 @@ use shared::guardrails::remote::{Answers, RemoteAnswer};
 use shared::guardrails::{Hook, Shape};
 use uuid::Uuid;
 
-type Says = Box<dyn Fn(&Value) -> Option<Value> + Send + Sync>;
+type Script = dyn Fn(&Value) -> Option<Value> + Send + Sync;
 
 /// Answers what it is told to, and keeps what it was asked.
 struct Scripted {
-    says: Says,
+    says: Box<Script>,
     asked: Arc<Mutex<Vec<Value>>>,
 }
 
