@@ -122,10 +122,7 @@ impl Engine {
         asked: LookUp<'_>,
     ) -> Result<LookedUp, Ended> {
         let began = Instant::now();
-        // A form is written with another border each time.
-        let is_form = asked.translated.is_some_and(|translated| translated.content_type.is_some());
-        let body = if is_form { asked.edited } else { asked.sent };
-        let Some(key) = self.cache_key(client.head(), &asked, body).map_err(refused)? else {
+        let Some(key) = self.cache_key(client.head(), &asked, asked.keyed_body()).map_err(refused)? else {
             return Ok(LookedUp::Miss(None));
         };
         let organisation = asked.errand.caller.workspace.organisation_id;
@@ -293,6 +290,12 @@ impl Engine {
 impl LookUp<'_> {
     fn namespace(&self) -> Option<&str> {
         self.errand.cache.as_ref().and_then(|headers| headers.namespace.as_deref())
+    }
+
+    /// A form has a boundary of its own each time; what it is made of is the client's.
+    fn keyed_body(&self) -> &[u8] {
+        let is_form = self.translated.is_some_and(|translated| translated.content_type.is_some());
+        if is_form { self.edited } else { self.sent }
     }
 
     fn is_stream(&self) -> bool {
