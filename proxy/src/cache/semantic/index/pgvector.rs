@@ -113,7 +113,7 @@ impl PgVectorIndex {
                     .client
                     .execute(
                         &session.put,
-                        &[&workspace, &&digest[..], &self.embedder, &&key.digest[..], &vector, &marks, &expires_at_ms],
+                        &[&workspace, &&digest[..], &embedder, &&key.digest[..], &vector, &marks, &expires_at_ms],
                     )
                     .await?;
             }
