@@ -122,7 +122,7 @@ impl Engine {
         asked: LookUp<'_>,
     ) -> Result<LookedUp, Ended> {
         let began = Instant::now();
-        let Some(key) = self.cache_key(client.head(), &asked, asked.sent).map_err(refused)? else {
+        let Some(key) = self.cache_key(client.head(), &asked, asked.keyed_body()).map_err(refused)? else {
             return Ok(LookedUp::Miss(None));
         };
         let organisation = asked.errand.caller.workspace.organisation_id;
@@ -266,7 +266,6 @@ impl Engine {
             Some(name) => Partition::Namespace(name),
             None => Partition::Request { metadata: &errand.metadata, target: stored_slug(target), headers: &headers },
         };
-        let is_form = translated.is_some_and(|translated| translated.content_type.is_some());
         let back = translated.and_then(|translated| translated.back.as_ref());
         let repeats = matches!(back, Some(WayBack::Conversation(way)) if way.client.format() == WireFormat::Responses);
         let hooks: Vec<u8> =
@@ -291,6 +290,12 @@ impl Engine {
 impl LookUp<'_> {
     fn namespace(&self) -> Option<&str> {
         self.errand.cache.as_ref().and_then(|headers| headers.namespace.as_deref())
+    }
+
+    /// A form has a boundary of its own each time; what it is made of is the client's.
+    fn keyed_body(&self) -> &[u8] {
+        let is_form = self.translated.is_some_and(|translated| translated.content_type.is_some());
+        if is_form { self.edited } else { self.sent }
     }
 
     fn is_stream(&self) -> bool {
