@@ -221,7 +221,17 @@ async fn instructions(
 ) -> anyhow::Result<(Option<f64>, Option<f64>)> {
     // Streams take their time, and long bodies would take callgrind's.
     let counted = [
-        "bare", "engine", "routed", "relay", "guarded", prompt::ROW, translation::PLAIN, "journal", "bodies", "limited", "hit",
+        "bare",
+        "engine",
+        "routed",
+        "relay",
+        "guarded",
+        prompt::ROW,
+        translation::PLAIN,
+        "journal",
+        "bodies",
+        "limited",
+        "hit",
         "miss",
     ];
     if !counted.contains(&name) {

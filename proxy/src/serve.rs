@@ -266,8 +266,11 @@ fn engine(
     let secrets = Secrets::new(&settings.secrets, dialer.clone(), snapshot.clone(), sealer.clone());
     let signing = Signing::new(&settings.provider_login, dialer.clone());
     let asker = RemoteCalls::new(dialer.clone(), snapshot.clone(), sealer.clone());
-    let cache = cache(settings, &snapshot, &sealer, &metrics)
-        .with_semantic(Semantic::open(&settings.semantic_cache, &settings.database, &dialer)?);
+    let cache = cache(settings, &snapshot, &sealer, &metrics).with_semantic(Semantic::open(
+        &settings.semantic_cache,
+        &settings.database,
+        &dialer,
+    )?);
     Ok(Engine {
         authenticator: Authenticator {
             snapshot: snapshot.clone(),

@@ -109,7 +109,10 @@ async fn answer(stream: &mut TcpStream, site: &Site) -> Option<()> {
             return None;
         }
     };
-    let head = format!("HTTP/1.1 {status} x\r\ncontent-type: application/json\r\n{more}content-length: {}\r\n\r\n", body.len());
+    let head = format!(
+        "HTTP/1.1 {status} x\r\ncontent-type: application/json\r\n{more}content-length: {}\r\n\r\n",
+        body.len()
+    );
     stream.write_all(head.as_bytes()).await.ok()?;
     stream.write_all(&body).await.ok()
 }

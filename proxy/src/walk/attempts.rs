@@ -138,7 +138,18 @@ impl Engine {
             let tried = match &leaf.prompt_id {
                 Some(reference) => {
                     let to = &mut kept;
-                    Box::pin(self.try_prompted(client, visit, errand, leaf, reference, body, guarded, defaults.as_ref(), to)).await
+                    Box::pin(self.try_prompted(
+                        client,
+                        visit,
+                        errand,
+                        leaf,
+                        reference,
+                        body,
+                        guarded,
+                        defaults.as_ref(),
+                        to,
+                    ))
+                    .await
                 }
                 None => match self.router.guards.for_leaf(leaf, &errand.caller, defaults.as_ref()) {
                     None => self.try_target(client, visit, errand, leaf, body, fields, None, &mut kept).await,

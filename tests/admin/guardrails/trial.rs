@@ -103,7 +103,8 @@ async fn what_a_check_would_change_is_shown() {
 async fn services_are_asked_only_where_a_trial_says_so() {
     let service = Service::start_with(&["--trusted-custom-hosts=127.0.0.1"]).await;
     let client = service.administrator();
-    let guard = GuardService::start(Says::Json(json!({ "verdict": false, "data": { "why": "key-of-the-hook" } }))).await;
+    let guard =
+        GuardService::start(Says::Json(json!({ "verdict": false, "data": { "why": "key-of-the-hook" } }))).await;
     let webhook = json!({ "id": "default.webhook", "parameters":
         { "webhookURL": guard.url(), "headers": { "x-key": "key-of-the-hook" } } });
     let body = |runs: Value| json!({ "checks": [webhook, contains("any", &["t"])], "text": "t", "run_remote": runs });
@@ -141,7 +142,9 @@ async fn a_trial_asks_vendors_with_the_organisations_credentials_and_no_address_
     assert_eq!(client.put("/plugins/aiguard", &stored("https://169.254.169.254".into())).await.status, 200);
     let told = client.post(TEST, &body).await.json();
     assert_eq!(told["checks"][0]["error"]["name"], "ForbiddenAddress", "{told}");
-    for (says, name) in [(Says::Garbage, "InvalidAnswer"), (Says::Huge(2 << 20), "AnswerTooLong"), (Says::HangUp, "ConnectionError")] {
+    for (says, name) in
+        [(Says::Garbage, "InvalidAnswer"), (Says::Huge(2 << 20), "AnswerTooLong"), (Says::HangUp, "ConnectionError")]
+    {
         guard.says(says);
         assert_eq!(client.put("/plugins/aiguard", &stored(guard.url().replace("/judge", ""))).await.status, 200);
         let told = client.post(TEST, &body).await.json();
