@@ -13,6 +13,7 @@ pub mod jwt;
 pub mod letter_case;
 mod listed;
 pub mod log;
+pub mod model_graded;
 pub mod model_rules;
 pub mod model_whitelist;
 pub mod not_null;

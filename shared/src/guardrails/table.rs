@@ -26,7 +26,7 @@ impl CheckSpec {
     pub(super) fn made(&'static self, parameters: &Parameters<'_>) -> Result<Box<dyn Check>, Fault> {
         match self.runs {
             Runs::Vendor => VendorCheck::compile(self, parameters),
-            Runs::Here | Runs::Outside | Runs::Nowhere => (self.compile)(parameters),
+            Runs::Here | Runs::Outside | Runs::Model | Runs::Nowhere => (self.compile)(parameters),
         }
     }
 }
@@ -42,6 +42,8 @@ pub enum Runs {
     Outside,
     /// A call to a vendor, described by a row.
     Vendor,
+    /// A call to a model of the workspace's own, through the gateway itself.
+    Model,
     /// Known, and not run by this version: naming it is refused, because a check that never runs would let all pass.
     Nowhere,
 }
@@ -112,6 +114,12 @@ const fn flag(name: &'static str) -> ParameterSpec {
 }
 
 const NOT: ParameterSpec = flag("not");
+
+/// Of every check that a model of the workspace's own answers.
+const MODEL_CONFIG: ParameterSpec = P::new("config", Text);
+const MODEL_PROVIDER: ParameterSpec = P::new("provider", Text);
+const MODEL: ParameterSpec = P::new("model", Text);
+const MODEL_TIMEOUT: ParameterSpec = P::or("timeout", MILLISECONDS, "10000");
 
 const fn row(
     id: &'static str,
@@ -201,6 +209,20 @@ pub static TABLE: &[CheckSpec] = &[
     row("default.secrets", "Secrets", ANYWHERE,
         &[P::new("categories", Choices(checks::secrets::CATEGORIES)), flag("redact"), flag("reversible"), NOT],
         checks::secrets::compile),
+    outside(row("gateway.judge", "Judged by a model", ANYWHERE,
+        &[P::required("instructions", Text), MODEL_CONFIG, MODEL_PROVIDER, MODEL, MODEL_TIMEOUT, NOT],
+        checks::model_graded::compile_judge), Runs::Model),
+    outside(row("gateway.moderateContent", "Moderated by a model", ANYWHERE,
+        &[P::new("categories", Texts), MODEL_CONFIG, MODEL_PROVIDER, MODEL, MODEL_TIMEOUT, NOT],
+        checks::model_graded::compile_moderation), Runs::Model),
+    outside(row("gateway.language", "Language, by a model", ANYWHERE,
+        &[P::required("language", Texts), MODEL_CONFIG, MODEL_PROVIDER, MODEL, MODEL_TIMEOUT, NOT],
+        checks::model_graded::compile_language), Runs::Model),
+    outside(row("gateway.pii", "Personal data, by a model", ANYWHERE,
+        &[P::new("categories", Texts), MODEL_CONFIG, MODEL_PROVIDER, MODEL, MODEL_TIMEOUT, NOT],
+        checks::model_graded::compile_pii), Runs::Model),
+    outside(row("gateway.gibberish", "Gibberish, by a model", ANYWHERE,
+        &[MODEL_CONFIG, MODEL_PROVIDER, MODEL, MODEL_TIMEOUT, NOT], checks::model_graded::compile_gibberish), Runs::Model),
 ];
 
 /// A check by its id, or by one of its aliases; without a dot it is one of ours.

@@ -128,6 +128,10 @@ impl RemoteAsker for RemoteCalls {
                 }
                 .boxed()
             }
+            // Not this one's to ask.
+            Question::Model(_) => {
+                async { Err(RemoteFailure::Unreachable("no model can be asked here".into())) }.boxed()
+            }
         }
     }
 }

@@ -298,7 +298,7 @@ mod tests {
                     assert!(asks && url == "https://issuer.test/keys" && !kid.is_empty(), "{token:?}");
                     remote.read(&subject, &Answers::KeySet(keys.clone()))
                 }
-                Ok(Question::Calls(_)) => panic!("it makes no calls of its own"),
+                Ok(_) => panic!("it makes no calls of its own"),
                 Err(verdict) => {
                     assert!(!asks, "{token:?}");
                     *verdict
