@@ -1,6 +1,7 @@
 //! Which guardrails a request meets at a target: those of its config, then the defaults of its organisation and of its
 //! workspace. Saved ones are asked of a directory, and made ready once for each version.
 
+mod address_probe;
 mod directory;
 mod model_calls;
 mod remote_calls;

@@ -27,5 +27,6 @@ pub mod required_metadata_keys;
 pub mod required_metadata_pairs;
 pub mod secrets;
 pub mod sentence_count;
+pub mod valid_urls;
 pub mod webhook;
 pub mod word_count;

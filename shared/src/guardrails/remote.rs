@@ -77,12 +77,16 @@ pub enum Question {
     KeySet { url: String, kid: String },
     /// A model of the workspace's own; its answer is the one of `Answers::Calls`.
     Model(ModelQuestion),
+    /// Which of these are there: by their names alone, or by an answer.
+    Addresses { urls: Vec<String>, only_names: bool },
 }
 
 pub enum Answers {
     /// In the order of the calls.
     Calls(Vec<RemoteAnswer>),
     KeySet(Arc<WebKeySet>),
+    /// In the order of the addresses.
+    Addresses(Vec<bool>),
 }
 
 impl Question {
@@ -90,7 +94,7 @@ impl Question {
     pub fn secrets(&self) -> Vec<String> {
         match self {
             Self::Calls(calls) => calls.iter().flat_map(RemoteCall::secrets).collect(),
-            Self::KeySet { .. } | Self::Model(_) => Vec::new(),
+            Self::KeySet { .. } | Self::Model(_) | Self::Addresses { .. } => Vec::new(),
         }
     }
 
@@ -98,7 +102,7 @@ impl Question {
     pub fn bounded(self) -> Result<Self, Box<Verdict>> {
         let size = match &self {
             Self::Calls(calls) => calls.iter().map(|call| call.body.len()).sum(),
-            Self::KeySet { .. } => 0,
+            Self::KeySet { .. } | Self::Addresses { .. } => 0,
             Self::Model(question) => question.body.len(),
         };
         match size > LONGEST_QUESTION {
@@ -115,7 +119,7 @@ impl Answers {
     pub(super) fn calls(&self) -> &[RemoteAnswer] {
         match self {
             Self::Calls(answers) => answers,
-            Self::KeySet(_) => &[],
+            Self::KeySet(_) | Self::Addresses(_) => &[],
         }
     }
 }

@@ -131,6 +131,9 @@ async fn answered(outbound: &Outbound, question: Question) -> Result<Answers, Re
             let keys = WebKeySet::parse(&body).map_err(|why| unusable(why.to_owned()))?;
             Ok(Answers::KeySet(Arc::new(keys)))
         }
+        Question::Addresses { .. } => {
+            Err(RemoteFailure::Unreachable("a trial calls no address of a text: only the proxy does".into()))
+        }
         // Its limits, its log and its price are the proxy's.
         Question::Model(_) => Err(RemoteFailure::Unreachable(
             "a trial asks no model: only the proxy does, for a request of the workspace".into(),
