@@ -26,7 +26,8 @@ const ABREAST: usize = 50;
 pub async fn prove(count: usize, report: &mut Report) -> anyhow::Result<()> {
     let stack = Stack::start(&[]).await?;
     let service = Mock::start(Options::default());
-    let said = json!({ "body": json!({ "verdict": true }).to_string(), "latency_ms": WEBHOOK_MS, "times": count + 1 });
+    let said =
+        json!({ "body": json!({ "verdict": true }).to_string(), "latency_ms": WEBHOOK_MS, "times": count * 2 + 1000 });
     service.script(json!([said]))?;
     let webhook =
         json!({ "webhookURL": format!("{}/chat/completions", service.url()), "timeout": 60_000, "failOnError": true });
