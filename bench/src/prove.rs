@@ -29,6 +29,7 @@ mod streams;
 mod tagged;
 mod tail;
 mod upload;
+mod webhooks;
 
 use std::time::Duration;
 
@@ -155,6 +156,11 @@ pub enum Proof {
         #[arg(long, default_value_t = 1 << 20)]
         bytes: usize,
     },
+    /// Many requests at once that a slow webhook judges: no thread waits for it, little memory.
+    Webhooks {
+        #[arg(long, default_value_t = 1000)]
+        count: usize,
+    },
     /// A policy with very many groups: memory, the cost of a request, and values that are made up.
     Groups {
         #[arg(long, default_value_t = 100_000)]
@@ -185,6 +191,7 @@ impl Proof {
             Self::Tail { .. } => "tail",
             Self::Hostile { .. } => "hostile",
             Self::Patterns { .. } => "patterns",
+            Self::Webhooks { .. } => "webhooks",
             Self::Groups { .. } => "groups",
         }
     }
@@ -213,6 +220,7 @@ impl Proof {
             Self::Tail { rate, seconds } => tail::prove(rate, Duration::from_secs(seconds), &mut report).await?,
             Self::Hostile { seconds } => hostile::prove(Duration::from_secs(seconds), &mut report).await?,
             Self::Patterns { bytes } => patterns::prove(bytes, &mut report)?,
+            Self::Webhooks { count } => webhooks::prove(count, &mut report).await?,
             Self::Groups { groups } => groups::prove(groups, &mut report).await?,
         }
         Ok(report.finish())

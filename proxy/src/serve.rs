@@ -89,6 +89,7 @@ pub fn serve(settings: Settings) -> anyhow::Result<()> {
     let journals = (journal.clone(), limits.clone());
     let outside = (dialer, providers);
     let engine = Arc::new(engine(&settings, snapshot.clone(), metrics.clone(), trail, journals, outside)?);
+    engine.router.guards.ask_models_through(&engine);
     let (control_plane, admin_checks) = ControlPlane::new(&settings.process.admin_addresses)?;
     let write_timeout = patience(&settings).write;
     let drain = Duration::from_secs(settings.process.drain_timeout_s);

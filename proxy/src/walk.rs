@@ -33,6 +33,7 @@ pub(crate) mod list_models;
 mod look_up;
 mod native_call;
 mod next_step;
+mod own_request;
 mod passage;
 mod planner;
 pub mod prepare;
@@ -58,6 +59,7 @@ pub use call::ProviderCalls;
 pub use guards::Guards;
 pub use kept::KeptRequest;
 pub use next_step::{Delivered, EngineRequest, KnownRequest, NextStep};
+pub use own_request::OwnRequest;
 pub use passage::{Passage, RelayAsk};
 pub use planner::Planner;
 pub use read_ahead::{Departure, MOST as MOST_READ_AHEAD};
@@ -278,6 +280,7 @@ impl Engine {
             form: None,
             native: endpoint.native_route().and_then(|_| NativeCall::from_uri(&head.uri)).map(Box::new),
             prompt: None,
+            is_own: false,
         })))
     }
 

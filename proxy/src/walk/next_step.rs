@@ -71,6 +71,8 @@ pub struct EngineRequest {
     pub(super) native: Option<Box<NativeCall>>,
     /// Of a call that runs a stored prompt.
     pub(super) prompt: Option<Box<PromptCall>>,
+    /// The gateway makes it for itself: it passes no guardrail and asks no cache.
+    pub(super) is_own: bool,
 }
 
 impl EngineRequest {

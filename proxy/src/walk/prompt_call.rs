@@ -63,6 +63,7 @@ impl Engine {
             form: None,
             native: None,
             prompt: Some(Box::new(PromptCall { reference, run: None, sent: Bytes::new() })),
+            is_own: false,
         })))
     }
 
@@ -108,7 +109,7 @@ impl Engine {
         let mut share = MemoryShare::none(&self.body_limits.memory, errand.caller.workspace.id.uuid());
         let rendered = self.prompt_of_target(visit, errand, reference, sent, &mut share).await.map_err(refused)?;
         let fields = Fields::parse_object(&rendered).map_err(refused)?;
-        match self.router.guards.for_leaf(leaf, &errand.caller, defaults) {
+        match self.guards_at(errand, leaf, defaults) {
             None => self.try_target(client, visit, errand, leaf, &rendered, &fields, None, kept).await,
             Some(set) => {
                 let read = ReadBody { text: &rendered, fields: &fields };
