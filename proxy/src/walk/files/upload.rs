@@ -116,15 +116,15 @@ impl UploadFields {
             "purpose" => {
                 let message =
                     "files that the gateway keeps have the purpose batch or fine-tune; for others name a provider";
-                return Err(Refusal::invalid_parameter(message, "purpose"));
+                return Err(wrong(message, "purpose"));
             }
             "expires_after[anchor]" if value != "created_at" => {
-                return Err(Refusal::invalid_parameter("the anchor must be created_at", "expires_after"));
+                return Err(wrong("the anchor must be created_at", "expires_after"));
             }
             "expires_after[seconds]" => {
                 let seconds = value.trim().parse().ok().filter(|seconds| EXPIRY.contains(seconds));
-                let wrong = || Refusal::invalid_parameter("seconds must be from 3600 to 2592000", "expires_after");
-                self.expires_in_s = Some(seconds.ok_or_else(wrong)?);
+                let outside = || wrong("seconds must be from 3600 to 2592000", "expires_after");
+                self.expires_in_s = Some(seconds.ok_or_else(outside)?);
             }
             _ => {}
         }
@@ -133,7 +133,7 @@ impl UploadFields {
 
     fn begin_file(&mut self, field: &str, filename: &str) -> Result<(), Refusal> {
         if field != "file" || self.filename.is_some() {
-            return Err(Refusal::invalid_parameter("the form must have one file, in the field `file`", "file"));
+            return Err(wrong("the form must have one file, in the field `file`", "file"));
         }
         let last = filename.rsplit(['/', '\\']).next().unwrap_or_default();
         let name: String = last.chars().filter(|letter| !letter.is_control()).take(LONGEST_NAME).collect();
@@ -143,15 +143,18 @@ impl UploadFields {
 
     fn finish(self, bytes: u64, retention_days: u32, now: DateTime<Utc>) -> Result<FinishedUpload, Refusal> {
         let filename = self.filename.filter(|_| bytes > 0);
-        let filename =
-            filename.ok_or_else(|| Refusal::invalid_parameter("the form has no file, or an empty one", "file"))?;
-        let missing = || Refusal::invalid_parameter("the form must say what the file is for", "purpose");
+        let filename = filename.ok_or_else(|| wrong("the form has no file, or an empty one", "file"))?;
+        let missing = || wrong("the form must say what the file is for", "purpose");
         let purpose = self.purpose.ok_or_else(missing)?;
         let kept = (retention_days > 0).then(|| i64::from(retention_days) * 86_400);
         let seconds = [kept, self.expires_in_s].into_iter().flatten().min();
         let expires_at = seconds.and_then(|seconds| now.checked_add_signed(TimeDelta::try_seconds(seconds)?));
         Ok(FinishedUpload { filename, purpose, bytes, expires_at })
     }
+}
+
+fn wrong(message: &str, field: &str) -> Refusal {
+    Refusal::invalid_parameter(message.to_owned(), field)
 }
 
 #[cfg(test)]
