@@ -43,6 +43,12 @@ impl Lines {
     /// None when more must be pushed, or all were read. Lines of blanks alone are passed over.
     pub fn next_line(&mut self) -> Result<Option<Line>, LineTooLong> {
         loop {
+            if self.searched == 0 {
+                // Of empty lines there may be as many as bytes.
+                let empty = self.waiting.iter().take_while(|byte| **byte == b'\n').count();
+                self.waiting.advance(empty);
+                self.read += empty as u64;
+            }
             let found = memchr(b'\n', &self.waiting[self.searched..]).map(|at| self.searched + at);
             let length = match found {
                 Some(at) => at,
