@@ -9,6 +9,7 @@ mod erase_late;
 mod expire;
 mod expire_cache_purges;
 mod expire_exports;
+mod expire_files;
 mod expire_logs;
 mod expire_metrics;
 mod export_logs;
@@ -37,6 +38,7 @@ pub static JOBS: &[Job] = &[
     erase_late::JOB,
     expire_cache_purges::JOB,
     expire_exports::JOB,
+    expire_files::JOB,
     expire::KEYS,
     expire::PROVIDERS,
     expire::SECRETS,

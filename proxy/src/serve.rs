@@ -33,6 +33,7 @@ use proxy::cache::{Cache, Purges, RemoteStore, Semantic};
 use proxy::catalog::inference_profiles::InferenceProfiles;
 use proxy::catalog::providers::Providers;
 use proxy::catalog::secrets::Secrets;
+use proxy::files::ManagedFiles;
 use proxy::identity::deployment::DeploymentIdentity;
 use proxy::identity::headers_to_metadata::HeadersToMetadata;
 use proxy::identity::tokens::trail::{Trail, TrailWriter};
@@ -314,6 +315,7 @@ fn engine(
                 .with_asker(Arc::new(asker)),
         },
         cache: Arc::new(cache),
+        files: managed_files(settings),
         calls: ProviderCalls {
             dialer,
             secrets: Arc::new(secrets),
@@ -332,6 +334,17 @@ fn engine(
         metrics,
         aliases,
     })
+}
+
+/// A store that cannot be opened costs files, not the process: without a journal nothing else needs it.
+fn managed_files(settings: &Settings) -> Option<Arc<ManagedFiles>> {
+    match LogStore::open(&settings.log_store) {
+        Ok(store) => Some(Arc::new(ManagedFiles::new(settings.database.clone(), store, settings.files.clone()))),
+        Err(error) => {
+            tracing::warn!(error = format!("{error:#}"), "the gateway keeps no files: their store cannot be opened");
+            None
+        }
+    }
 }
 
 fn cache(settings: &Settings, snapshot: &Arc<Snapshot>, sealer: &Arc<Sealer>, metrics: &Metrics) -> Cache {

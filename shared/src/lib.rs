@@ -23,9 +23,11 @@
 //! - `log_store`: the object store of bodies and exports
 //! - `prices`: prices of models and the order of their sources
 //! - `routes`: the control plane's route table
+//! - `batches`: inputs of batches, checked line by line, and the batch object
 //! - `bootstrap`: the first tenant
 
 pub mod amount;
+pub mod batches;
 pub mod bootstrap;
 pub mod cloud;
 pub mod config;

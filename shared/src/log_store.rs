@@ -128,6 +128,17 @@ pub fn day_prefix(organisation: Uuid, workspace: Uuid, day: NaiveDate) -> String
     format!("bodies/{organisation}/{workspace}/{}", day.format("%Y-%m-%d"))
 }
 
+/// The folder of a file that the gateway keeps for a workspace.
+pub fn file_folder(organisation: Uuid, workspace: Uuid, id: Uuid) -> String {
+    format!("files/{organisation}/{workspace}/{id}")
+}
+
+/// One of the parts that a kept file is cut into, so that whoever writes or reads it holds one at most, and what a dead
+/// upload left is objects like any other.
+pub fn file_part(organisation: Uuid, workspace: Uuid, id: Uuid, part: u64) -> String {
+    format!("{}/{part:06}", file_folder(organisation, workspace, id))
+}
+
 /// What stands in the place of a body of which only the beginning is kept.
 pub fn shortened(beginning: &str, kept: u64, length: u64) -> String {
     format!("{beginning}…[truncated: {kept} of {length} bytes kept]")
