@@ -188,16 +188,19 @@ fn said(info: &ServerInfo) -> Value {
     })
 }
 
-/// The integration of this id as it is called, for servers that are instances of it.
+/// The integration of this id as it is called, for servers that are instances of it, if their workspace may use it.
 pub async fn target_by_id(
     app: &App,
     db: &impl GenericClient,
-    organisation: Uuid,
+    (organisation, workspace): (Uuid, Uuid),
     id: Uuid,
 ) -> Result<Target, ApiError> {
-    const FIND: &str = "SELECT url, sealed FROM mcp_integrations
-                        WHERE id = $1 AND organisation_id = $2 AND status = 'active'";
-    let row = db.query_opt(FIND, &[&id, &organisation]).await?.ok_or(ApiError::NotFound(McpIntegration::OBJECT))?;
+    const FIND: &str = "SELECT url, sealed FROM mcp_integrations i
+        WHERE id = $1 AND organisation_id = $2 AND status = 'active'
+          AND (workspace_id = $3 OR (workspace_id IS NULL AND EXISTS (SELECT FROM mcp_integration_workspaces g
+               WHERE g.integration_id = i.id AND g.workspace_id = $3 AND g.enabled)))";
+    const CLOSED: ApiError = ApiError::Forbidden("The workspace has no access to this MCP integration any more");
+    let row = db.query_opt(FIND, &[&id, &organisation, &workspace]).await?.ok_or(CLOSED)?;
     let sealed = row.try_get::<_, Option<&[u8]>>("sealed")?.map(Sealed::from);
     Target::open(app, db, (organisation, id), row.try_get("url")?, sealed.as_ref()).await
 }

@@ -27,7 +27,8 @@ pub async fn test(State(app): State<App>, call: Call, Path(name): Path<String>) 
     let target = {
         let db = app.db.get().await?;
         let server = found(&*db, &call, &name).await?;
-        upstream::target_by_id(&app, &*db, call.caller.organisation_id(), server.mcp_integration_id).await?
+        upstream::target_by_id(&app, &*db, (server.organisation_id, server.workspace_id), server.mcp_integration_id)
+            .await?
     };
     Ok(Json(target.test(&app).await))
 }
@@ -38,7 +39,7 @@ pub async fn sync(State(app): State<App>, call: Call, Path(name): Path<String>) 
     let target = {
         let db = app.db.get().await?;
         let server = found(&*db, &call, &name).await?;
-        upstream::target_by_id(&app, &*db, organisation, server.mcp_integration_id).await?
+        upstream::target_by_id(&app, &*db, (organisation, server.workspace_id), server.mcp_integration_id).await?
     };
     let learnt = target.learn(&app).await;
     let mut db = app.db.get().await?;
