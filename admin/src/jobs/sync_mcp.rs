@@ -27,7 +27,9 @@ async fn work(app: &App, tx: &Transaction<'_>) -> anyhow::Result<JobRun> {
         let sealed = row.try_get::<_, Option<&[u8]>>("sealed")?.map(Sealed::from);
         match Target::open(app, tx, (organisation, id), row.try_get("url")?, sealed.as_ref()).await {
             Ok(target) => targets.push((organisation, target)),
-            Err(_) => drop(tx.execute(UNREADABLE, &[&id]).await?),
+            Err(_) => {
+                tx.execute(UNREADABLE, &[&id]).await?;
+            }
         }
     }
     let learnt = join_all(targets.iter().map(|(_, target)| target.learn(app))).await;

@@ -66,6 +66,7 @@ pub struct NewMcpServer {
 #[serde(default)]
 pub struct McpServerChange {
     name: Option<String>,
+    mcp_integration_id: Option<String>,
     description: Field<String>,
 }
 
@@ -138,7 +139,11 @@ impl Resource for McpServer {
         Ok(columns.set("created_by", action.call.caller.actor_id()))
     }
 
-    async fn update(_: &Action<'_>, _: &Self, body: McpServerChange) -> Result<Columns, ApiError> {
+    async fn update(_: &Action<'_>, current: &Self, body: McpServerChange) -> Result<Columns, ApiError> {
+        let own = [current.mcp_integration_id.to_string(), current.mcp_integration_slug.clone()];
+        if body.mcp_integration_id.is_some_and(|sent| !own.contains(&sent)) {
+            return Err(ApiError::field("mcp_integration_id", "cannot be changed"));
+        }
         Ok(Columns::default()
             .set_if("name", body.name.map(|name| text::name("name", name)).transpose()?)
             .set_if("description", body.description.try_map(described)?.sent()))

@@ -78,7 +78,7 @@ fn new() -> Schema {
 }
 
 fn whole() -> Schema {
-    let text = || schema::any_text();
+    let text = schema::any_text;
     schema::shown("McpIntegration", "mcp-integration")
         .need("slug", schema::slug())
         .need("name", text().eg("Issue tracker"))

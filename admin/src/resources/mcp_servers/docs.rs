@@ -38,6 +38,7 @@ pub fn docs() -> Vec<Doc> {
 fn change() -> Schema {
     schema::object("McpServerChange")
         .may("name", schema::text(1..=255).eg("Issues").or_null())
+        .may("mcp_integration_id", schema::name_of("issue-tracker").or_null().says("Cannot be changed."))
         .may("description", schema::text(0..=500).eg("For support").or_null())
 }
 
