@@ -21,6 +21,7 @@ mod remind_of_keys;
 mod reset_budgets;
 mod reset_policies;
 mod rotate_keys;
+mod sync_mcp;
 mod watch_budgets;
 mod watch_policies;
 
@@ -52,6 +53,7 @@ pub static JOBS: &[Job] = &[
     reset_budgets::JOB,
     reset_policies::JOB,
     rotate_keys::JOB,
+    sync_mcp::JOB,
     watch_budgets::JOB,
     watch_policies::JOB,
 ];

@@ -21,6 +21,8 @@ mod invites;
 mod labels;
 mod log_exports;
 mod logs;
+mod mcp_integrations;
+mod mcp_servers;
 mod model_configs;
 mod organisation;
 mod own_key;
@@ -70,6 +72,8 @@ pub fn routes() -> Routes {
         .merge(log_exports::routes())
         .merge(logs::routes())
         .merge(organisation::routes())
+        .merge(mcp_integrations::routes())
+        .merge(mcp_servers::routes())
         .merge(plugins::routes())
         .merge(policies::routes())
         .merge(prompts::routes())
@@ -98,6 +102,9 @@ fn docs() -> [Doc; 3] {
 pub mod rotation {
     pub use super::api_keys::rotate::{NewSecret, recorded, replace, transition};
 }
+
+/// Asking MCP servers what they offer, for the job that does it.
+pub use mcp_integrations::sync as mcp_sync;
 
 /// When a usage-limits policy starts over, as its row says, for the job that does it.
 pub use policies::schedule_of as policy_schedule;

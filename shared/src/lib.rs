@@ -17,6 +17,7 @@
 //! - `config`: the config object: parsed and checked
 //! - `template`: prompt templates: parsed once, filled in with a call's values
 //! - `prompt`: a prompt's version and a call's values, made into the body of a request
+//! - `mcp`: messages of the Model Context Protocol: who a server is and what it offers
 //! - `model`: rows that admin writes and the proxy reads, one noun per file
 //! - `key_rotation`: new keys for sealed values, and a report on the old
 //! - `cost`: usage × prices, in exact decimals
@@ -39,6 +40,7 @@ pub mod id;
 pub mod identity;
 pub mod key_rotation;
 pub mod log_store;
+pub mod mcp;
 pub mod model;
 pub mod nearest;
 pub mod outbound;

@@ -106,7 +106,7 @@ static UNUSUAL: &[(&str, &str, u16)] = &[
 static COUNTING: &[&str] = &["/analytics/graphs/", "/analytics/summary/", "/analytics/groups/", "/logs/groups/"];
 
 /// Lists that an admin key asks for by workspace.
-static OF_A_WORKSPACE: &[&str] = &["/providers", "/virtual-keys"];
+static OF_A_WORKSPACE: &[&str] = &["/providers", "/virtual-keys", "/mcp-servers"];
 
 #[tokio::test]
 async fn every_operation_refuses_a_missing_and_an_unknown_credential() {

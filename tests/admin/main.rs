@@ -34,6 +34,7 @@ mod load;
 mod log_exports;
 mod logs;
 mod mail;
+mod mcp;
 mod members;
 mod migrations;
 mod model_configs;

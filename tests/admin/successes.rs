@@ -216,6 +216,34 @@ impl Caller<'_> {
         self.post("/providers/types/bedrock/test", json!({ "configurations": account })).await;
     }
 
+    /// Nobody listens there, which these operations tell with 200.
+    async fn mcp(&mut self) {
+        let workspace = self.service.home.workspace_id;
+        let url = "https://mcp.example.com/mcp";
+        let body = json!({ "name": "Mcp", "slug": "mcp", "url": url, "auth_type": "none", "transport": "http" });
+        self.post("/mcp-integrations", body).await;
+        let access = json!({ "workspaces": [{ "id": workspace, "enabled": true }] });
+        self.put("/mcp-integrations/mcp/workspaces", access).await;
+        self.get("/mcp-integrations/mcp/workspaces").await;
+        let off = json!({ "capabilities": [{ "name": "delete", "type": "tool", "enabled": false }] });
+        self.put("/mcp-integrations/mcp/capabilities", off).await;
+        self.get("/mcp-integrations/mcp/capabilities").await;
+        let body = json!({ "name": "S", "slug": "srv", "mcp_integration_id": "mcp", "workspace_id": workspace });
+        self.post("/mcp-servers", body).await;
+        for path in ["/mcp-integrations/mcp/metadata", "/mcp-servers/srv/metadata"] {
+            self.get(path).await;
+        }
+        for path in [
+            "/mcp-integrations/mcp/test",
+            "/mcp-integrations/mcp/sync",
+            "/mcp-servers/srv/test",
+            "/mcp-servers/srv/metadata/sync",
+            "/mcp-servers/srv/capabilities/sync",
+        ] {
+            self.post(path, Value::Null).await;
+        }
+    }
+
     async fn policies(&mut self) {
         let rate = self.post("/policies/rate-limits", policies::rate(self.service)).await;
         self.get(&format!("/policies/rate-limits/{}/entities", rate["id"].as_str().unwrap())).await;
@@ -306,6 +334,7 @@ async fn every_operation_that_is_built_succeeds_and_answers_as_documented() {
     caller.guardrails().await;
     caller.prompts().await;
     caller.integrations().await;
+    caller.mcp().await;
     caller.policies().await;
     caller.logs(&place).await;
     caller.public().await;

@@ -31,6 +31,8 @@ static DEPENDENTS: &[DependentTable] = &[
     DependentTable { table: "collections", counted: None },
     DependentTable { table: "rate_limits_policies", counted: Some(("rate limits policies", "true")) },
     DependentTable { table: "usage_limits_policies", counted: Some(("usage limits policies", "true")) },
+    DependentTable { table: "mcp_servers", counted: Some(("MCP servers", "true")) },
+    DependentTable { table: "mcp_integrations", counted: Some(("MCP integrations", "true")) },
     // First the handles, then the accounts that they are on.
     DependentTable { table: "providers", counted: Some(("providers", "creation_mode <> 'auto'")) },
     DependentTable { table: "integrations", counted: Some(("integrations", "NOT is_hidden")) },
