@@ -28,6 +28,7 @@ mod plugins;
 mod policies;
 mod prompts;
 mod providers;
+mod scim;
 mod secret_references;
 mod users;
 mod virtual_keys;
@@ -73,6 +74,7 @@ pub fn routes() -> Routes {
         .merge(plugins::routes())
         .merge(policies::routes())
         .merge(prompts::routes())
+        .merge(scim::routes())
         .merge(secret_references::routes())
         .merge(users::routes())
         .merge(invites::routes())
