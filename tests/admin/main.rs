@@ -49,6 +49,7 @@ mod retention;
 mod roles;
 mod samples;
 mod sealing;
+mod scim;
 mod secret_managers;
 mod secret_references;
 mod service;
