@@ -115,7 +115,8 @@ impl Caller<'_> {
             self.put(&one, json!({ "role": "member" })).await;
             self.delete(&one, Value::Null).await;
         }
-        let mapping = json!({ "workspace_id": self.service.home.workspace_id, "role": "Member", "scim_group_name": "G" });
+        let mapping =
+            json!({ "workspace_id": self.service.home.workspace_id, "role": "Member", "scim_group_name": "G" });
         let mapping = self.post("/scim/workspaces", mapping).await;
         self.get("/scim/workspaces").await;
         self.get("/scim/groups").await;
