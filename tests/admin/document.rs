@@ -49,7 +49,8 @@ impl Document {
             let parameters = item["get"]["parameters"].as_array()?;
             let names = parameters.iter().filter(|one| one["in"] == "query").filter_map(|one| one["name"].as_str());
             let names: Vec<String> = names.map(str::to_owned).collect();
-            let is_ours = matches!(routes::find("GET", path), Lookup::Operation(one) if one.access != Access::ScimToken);
+            let is_ours =
+                matches!(routes::find("GET", path), Lookup::Operation(one) if one.access != Access::ScimToken);
             (is_ours && !names.is_empty() && !path.contains('{')).then(|| (path.clone(), names))
         });
         lists.collect()
