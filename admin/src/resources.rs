@@ -30,6 +30,7 @@ mod plugins;
 mod policies;
 mod prompts;
 mod providers;
+mod scim;
 mod secret_references;
 mod users;
 mod virtual_keys;
@@ -77,6 +78,7 @@ pub fn routes() -> Routes {
         .merge(plugins::routes())
         .merge(policies::routes())
         .merge(prompts::routes())
+        .merge(scim::routes())
         .merge(secret_references::routes())
         .merge(users::routes())
         .merge(invites::routes())

@@ -317,6 +317,13 @@ pub static FURTHER: &[&str] = &[
     "/logs",
     "/logs/erase",
     "/cache",
+    "/scim/workspaces",
+    "/scim/workspaces/{mappingId}",
+    "/scim/Users",
+    "/scim/Users/{id}",
+    "/scim/Groups",
+    "/scim/Groups/{id}",
+    "/scim/Bulk",
     "/policies/usage-limits/{id}/entities/reset",
     "/policies/usage-limits/{id}/entities/{entityId}/reset",
 ];
