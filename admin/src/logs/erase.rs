@@ -93,7 +93,7 @@ pub async fn erase(
         if found.ids.is_empty() {
             break;
         }
-        let stored = StoredBodies::of(organisation, &found);
+        let stored = StoredBodies::for_logs(organisation, &found);
         stored.delete_objects(store).await?;
         for (pack, ranges) in &stored.packs {
             let mut db = db.get().await?;
@@ -183,12 +183,12 @@ async fn apply(
         of_logs.push(salt);
         of_feedback.push(salt);
     }
-    let stored = StoredBodies::of(organisation, found);
+    let stored = StoredBodies::for_logs(organisation, found);
     let logs = tx.execute(&logs, &of_logs).await?;
     let feedback = tx.execute(&feedback, &of_feedback).await?;
     late::remember_bodies(tx, &stored.named).await?;
     let exports = exports::empty(tx, organisation, &found.workspaces, &found.times).await?;
-    Ok(Erased { logs, bodies: if logs > 0 { stored.count } else { 0 }, feedback, exports })
+    Ok(Erased { logs, bodies: stored.count.min(logs), feedback, exports })
 }
 
 /// Feedback that names the subject itself, logged or not.

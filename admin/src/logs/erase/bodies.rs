@@ -28,7 +28,7 @@ pub struct StoredBodies {
 }
 
 impl StoredBodies {
-    pub fn of(organisation: Uuid, found: &LogBatch) -> Self {
+    pub fn for_logs(organisation: Uuid, found: &LogBatch) -> Self {
         let mut bodies = Self::default();
         let rows = found.times.iter().zip(&found.ids).zip(&found.workspaces).zip(&found.keys);
         for (((time, id), workspace), key) in rows.filter(|(_, key)| !key.is_empty()) {
@@ -90,7 +90,7 @@ mod tests {
             found.workspaces.push(Uuid::nil());
             found.keys.push((*key).to_owned());
         }
-        let bodies = StoredBodies::of(Uuid::nil(), &found);
+        let bodies = StoredBodies::for_logs(Uuid::nil(), &found);
         assert_eq!((bodies.count, bodies.earlier.len()), (4, 3));
         assert_eq!(bodies.named, ["bodies/x.json.zst"]);
         let packs =

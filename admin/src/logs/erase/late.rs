@@ -61,7 +61,7 @@ pub async fn repeat(tx: &Transaction<'_>, store: &LogStore) -> Result<Option<Era
     }
     let filter = subject.filter(organisation).and("created_at <= ?", asked_at);
     let found = find(tx, &filter).await?;
-    let stored = StoredBodies::of(organisation, &found);
+    let stored = StoredBodies::for_logs(organisation, &found);
     stored.delete_objects(store).await?;
     for (pack, ranges) in &stored.packs {
         erase_from_pack(tx, store, pack, ranges).await?;
