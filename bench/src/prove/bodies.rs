@@ -33,6 +33,8 @@ const SLOWEST: Duration = Duration::from_millis(50);
 /// Above what it holds without bodies.
 const MEMORY: u64 = 300 << 20;
 const PATIENCE: Duration = Duration::from_secs(600);
+/// Bytes of all ranges that rows name.
+const CONTENT: &str = "SELECT sum(split_part(split_part(body_key, '#', 2), '+', 2)::bigint)::bigint FROM request_logs";
 /// An object that is read here whole, unpacked.
 const LONGEST: usize = 1 << 30;
 
@@ -63,9 +65,10 @@ pub async fn prove(calls: u64, report: &mut Report) -> anyhow::Result<()> {
         "every object is named by rows, and none is missing",
         named(&client).await? == names(&store, &objects),
     );
-    let disk = objects.iter().map(|path| Ok(fs::metadata(path)?.blocks() * 512)).sum::<std::io::Result<u64>>()?;
-    const CONTENT: &str =
-        "SELECT sum(split_part(split_part(body_key, '#', 2), '+', 2)::bigint)::bigint FROM request_logs";
+    let disk = objects
+        .iter()
+        .map(|path| fs::metadata(path).map(|found| found.blocks() * 512))
+        .sum::<std::io::Result<u64>>()?;
     let content = u64::try_from(client.query_one(CONTENT, &[]).await?.try_get::<_, i64>(0)?)?;
     report.figure("objects", objects.len());
     report.figure("content and disk", format!("{} and {}", megabytes(content), megabytes(disk)));

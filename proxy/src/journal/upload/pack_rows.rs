@@ -27,8 +27,8 @@ impl PackRows {
     /// Whose rows wait for bodies. Those that were erased, or moved by somebody who died afterwards, do not.
     pub async fn waiting(&mut self, keys: &MovedKeys) -> Result<HashSet<Uuid>, String> {
         const WAITING: &str = "SELECT r.id FROM request_logs r
-            JOIN unnest($1::timestamptz[], $2::uuid[], $3::text[]) AS k(at, id, old)
-                ON r.created_at = k.at AND r.id = k.id AND r.body_key = k.old
+            JOIN unnest($1::timestamptz[], $2::uuid[], $3::text[]) AS k(made, id, was)
+                ON r.created_at = k.made AND r.id = k.id AND r.body_key = k.was
             WHERE r.created_at BETWEEN $4 AND $5";
         let Some((first, last)) = span(keys) else { return Ok(HashSet::new()) };
         self.run(async |client| {
@@ -49,9 +49,9 @@ impl PackRows {
     /// Lets the rows point into packs that are stored. False when one of them no longer waits: then none does.
     pub async fn publish(&mut self, packs: &[NamedPack], keys: &MovedKeys) -> Result<bool, String> {
         const KEEP: &str = "DELETE FROM object_deletions WHERE folder = ANY($1)";
-        const MOVE: &str = "UPDATE request_logs r SET body_key = k.new
-            FROM unnest($1::timestamptz[], $2::uuid[], $3::text[], $4::text[]) AS k(at, id, old, new)
-            WHERE r.created_at = k.at AND r.id = k.id AND r.body_key = k.old AND r.created_at BETWEEN $5 AND $6";
+        const MOVE: &str = "UPDATE request_logs r SET body_key = k.becomes
+            FROM unnest($1::timestamptz[], $2::uuid[], $3::text[], $4::text[]) AS k(made, id, was, becomes)
+            WHERE r.created_at = k.made AND r.id = k.id AND r.body_key = k.was AND r.created_at BETWEEN $5 AND $6";
         let Some((first, last)) = span(keys) else { return Ok(true) };
         let paths = paths(packs);
         self.run(async |client| {
