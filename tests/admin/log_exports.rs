@@ -191,7 +191,7 @@ async fn bodies_are_taken_from_the_log_store() {
     let (other, frame) = (log_store::pack(b"{}").unwrap(), log_store::pack(body.to_string().as_bytes()).unwrap());
     store.put(&at("x.pack.zst"), [&other[..], &frame, &other].concat().into()).await.unwrap();
     let packed = log_store::packed_key("x.pack.zst", &(other.len() as u64..(other.len() + frame.len()) as u64));
-    for (trace, key) in [("t-1", "there"), ("t-2", "damaged"), ("t-3", "gone"), ("t-4", &packed)] {
+    for (trace, key) in [("t-1", "there"), ("t-2", "damaged"), ("t-3", "gone"), ("t-4", packed.as_str())] {
         let set = format!("UPDATE request_logs SET body_key = '{}' WHERE trace_id = '{trace}'", at(key));
         place.service.sql(&set).await;
     }
