@@ -28,7 +28,7 @@ pub struct StoredBodies {
 }
 
 impl StoredBodies {
-    pub fn for_logs(organisation: Uuid, found: &LogBatch) -> Self {
+    pub(super) fn for_logs(organisation: Uuid, found: &LogBatch) -> Self {
         let mut bodies = Self::default();
         let rows = found.times.iter().zip(&found.ids).zip(&found.workspaces).zip(&found.keys);
         for (((time, id), workspace), key) in rows.filter(|(_, key)| !key.is_empty()) {
