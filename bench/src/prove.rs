@@ -1,6 +1,7 @@
 //! `make prove`: what the product promises under weight and in trouble, on the programs that are shipped. Each proof starts a
 //! stack of its own, prints its figures, and says of every promise whether it held.
 
+mod bodies;
 mod brownout;
 mod catalogue;
 mod client;
@@ -98,6 +99,12 @@ pub enum Proof {
         #[arg(long)]
         bodies: bool,
     },
+    /// Very many calls with bodies: objects, disk, memory, how soon they are read, and a person erased from them.
+    Bodies {
+        /// How many.
+        #[arg(long, default_value_t = 100_000)]
+        calls: u64,
+    },
     /// Very many logs: how soon some of them are found, and an old day is gone.
     Logs {
         /// How many.
@@ -181,6 +188,7 @@ impl Proof {
             Self::Crash { .. } => "crash",
             Self::Journal { .. } => "journal",
             Self::Ingest { .. } => "ingest",
+            Self::Bodies { .. } => "bodies",
             Self::Logs { .. } => "logs",
             Self::Exports { .. } => "exports",
             Self::Handover => "handover",
@@ -210,6 +218,7 @@ impl Proof {
             Self::Crash { kills } => crash::prove(kills, &mut report).await?,
             Self::Journal { seconds } => journal::prove(Duration::from_secs(seconds), &mut report).await?,
             Self::Ingest { records, bodies } => ingest::prove(records, bodies, &mut report).await?,
+            Self::Bodies { calls } => bodies::prove(calls, &mut report).await?,
             Self::Logs { rows } => logs::prove(rows, &mut report).await?,
             Self::Exports { rows } => exports::prove(rows, &mut report).await?,
             Self::Handover => handover::prove(&mut report).await?,

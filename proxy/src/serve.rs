@@ -142,7 +142,8 @@ pub fn serve(settings: Settings) -> anyhow::Result<()> {
         let mut shipper = Shipper::new(settings.database.clone(), pricer, metrics.journal.clone(), traces)
             .counting_workspaces(settings.process.metrics_workspaces as usize);
         let aliases = Arc::new(Aliases::new(&settings.identity.header_prefix_aliases)?);
-        let uploader = Uploader::new(LogStore::open(&settings.log_store)?, aliases);
+        let store = LogStore::open(&settings.log_store)?;
+        let uploader = Uploader::new(store, aliases, settings.database.clone(), &settings.log_store);
         // Goes on while the process drains: the drain ends the process, and asks for the last logs before it does.
         background.handle().spawn(async move { journal.run(&mut shipper, &uploader).await });
     }
