@@ -19,6 +19,7 @@ mod purge_tombstones;
 mod remind_of_keys;
 mod reset_budgets;
 mod reset_policies;
+mod roll_up;
 mod rotate_keys;
 mod watch_budgets;
 mod watch_policies;
@@ -49,6 +50,7 @@ pub static JOBS: &[Job] = &[
     remind_of_keys::JOB,
     reset_budgets::JOB,
     reset_policies::JOB,
+    roll_up::JOB,
     rotate_keys::JOB,
     watch_budgets::JOB,
     watch_policies::JOB,
