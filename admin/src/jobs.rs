@@ -21,6 +21,7 @@ mod reset_budgets;
 mod reset_policies;
 mod roll_up;
 mod rotate_keys;
+mod verify_figures;
 mod watch_budgets;
 mod watch_policies;
 
@@ -52,6 +53,7 @@ pub static JOBS: &[Job] = &[
     reset_policies::JOB,
     roll_up::JOB,
     rotate_keys::JOB,
+    verify_figures::JOB,
     watch_budgets::JOB,
     watch_policies::JOB,
 ];

@@ -12,6 +12,8 @@ use tokio_postgres::Transaction;
 pub const JOB: Job = Job { name: "roll_up", every: Duration::from_secs(15), work: |app, tx| work(app, tx).boxed() };
 
 async fn work(_app: &App, tx: &Transaction<'_>) -> anyhow::Result<JobRun> {
+    // After a long pause there is more to build than a request may wait for.
+    tx.batch_execute("SET LOCAL statement_timeout = '10min'").await?;
     // By the clock of the database, which all admins share.
     let now: DateTime<Utc> = tx.query_one("SELECT now()", &[]).await?.try_get(0)?;
     let Refreshed { slots, is_all } = usage_slots::refresh(tx, now).await?;

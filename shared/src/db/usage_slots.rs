@@ -3,8 +3,10 @@
 //! widest. Building is the same for a slot that never was, that got late rows and that lost erased ones.
 
 mod build;
+mod verify;
 
 pub use build::SlotSize;
+pub use verify::{DayVerdict, verify_day};
 
 use build::{build_from_logs, build_from_smaller};
 use chrono::{DateTime, DurationRound as _, TimeDelta, Utc};
@@ -42,7 +44,7 @@ pub struct Refreshed {
 }
 
 /// Slots of one width that are built in one transaction.
-const AT_ONCE: i64 = 60;
+const AT_ONCE: i64 = 20;
 
 /// Builds slots that are stale and over. The one that time is in changes with every call, and is counted from logs meanwhile.
 pub async fn refresh(transaction: &impl GenericClient, now: DateTime<Utc>) -> Result<Refreshed, Error> {
