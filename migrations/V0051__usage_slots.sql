@@ -1,6 +1,5 @@
--- What calls add up to, by slots of time: a minute, half an hour, a day. Analytics read these instead of logs. Whoever adds,
--- changes or deletes logs only notes their minutes as stale, in the same transaction; admin builds stale slots again from the
--- logs. So a slot is exact or known to be stale, whatever arrives late or is erased, and no writer of logs waits.
+-- What calls add up to, by slots of time: a minute, half an hour, a day. Analytics read these instead of logs. Adding, changing
+-- or deleting logs only notes their minutes as stale, in the same transaction; admin builds stale slots again from the logs. So a slot is exact or known to be stale, whatever arrives late or is erased, and no writer of logs waits.
 
 -- Numbers are within 1 % of each other in one bucket; what takes no time has a bucket of its own.
 CREATE FUNCTION latency_bucket(millis integer) RETURNS smallint LANGUAGE sql IMMUTABLE PARALLEL SAFE AS
@@ -67,4 +66,22 @@ CREATE TABLE usage_slots_kept (
     sealed_until timestamptz NOT NULL DEFAULT '-infinity'
 );
 INSERT INTO usage_slots_kept (begins_at, minutes_from)
-SELECT day, day FROM (SELECT date_trunc('day', now(), 'UTC') + interval '1 day' AS day) AS tomorrow;
+SELECT day, day FROM (SELECT date_trunc('day', now(), 'UTC') AS day) AS today;
+-- There may be logs in any minute of today.
+INSERT INTO usage_stale (size, slot)
+SELECT 1, minute FROM usage_slots_kept, generate_series(begins_at, begins_at + interval '1439 minutes', interval '1 minute') AS minute;
+
+-- Whoever changes logs, by whatever way and in whatever version: their minutes are stale.
+CREATE FUNCTION usage_stale_note() RETURNS trigger LANGUAGE plpgsql SET search_path FROM CURRENT AS $$
+BEGIN
+    INSERT INTO usage_stale (size, slot)
+    SELECT DISTINCT 1, date_trunc('minute', created_at, 'UTC') FROM changed;
+    RETURN NULL;
+END $$;
+CREATE TRIGGER request_logs_added AFTER INSERT ON request_logs REFERENCING NEW TABLE AS changed
+    FOR EACH STATEMENT EXECUTE FUNCTION usage_stale_note();
+-- The time of a log never changes.
+CREATE TRIGGER request_logs_changed AFTER UPDATE ON request_logs REFERENCING NEW TABLE AS changed
+    FOR EACH STATEMENT EXECUTE FUNCTION usage_stale_note();
+CREATE TRIGGER request_logs_deleted AFTER DELETE ON request_logs REFERENCING OLD TABLE AS changed
+    FOR EACH STATEMENT EXECUTE FUNCTION usage_stale_note();

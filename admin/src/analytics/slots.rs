@@ -117,11 +117,11 @@ fn known(name: &str, query: &Query) -> Option<(&'static str, Vec<String>)> {
 /// Slots as they are at this moment; none if too many are stale.
 async fn state(db: &impl GenericClient, period: Period) -> Result<Option<SlotState>, ApiError> {
     const STALE: &str = "SELECT DISTINCT size, slot FROM usage_stale
-        WHERE slot > $1::timestamptz - interval '1 day' AND slot < $2 AND slot >= coalesce($3::timestamptz, '-infinity') LIMIT $4";
+        WHERE slot > $1::timestamptz - interval '1 day' AND slot < $2 AND slot >= $3 LIMIT $4";
     // Compiling a statement over every day of logs takes longer than running it.
     db.batch_execute("SET LOCAL jit = off").await?;
     let kept = Kept::read(db).await?;
-    let rows = db.query(STALE, &[&period.from, &period.until, &kept.sealed_until, &MOST_STALE]).await?;
+    let rows = db.query(STALE, &[&period.from, &period.until, &kept.begin(), &MOST_STALE]).await?;
     if rows.len() as i64 == MOST_STALE {
         return Ok(None);
     }

@@ -201,7 +201,6 @@ async fn apply(
         of_feedback.push(salt);
     }
     let logs = tx.execute(&logs, &of_logs).await?;
-    usage_slots::touch(tx, &found.times).await?;
     let feedback = tx.execute(&feedback, &of_feedback).await?;
     late::remember_bodies(tx, &found.bodies).await?;
     let exports = exports::empty(tx, organisation, &found.workspaces, &found.times).await?;

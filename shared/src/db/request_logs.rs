@@ -1,8 +1,7 @@
 //! The one way into `request_logs`, for whoever brings rows: they are staged in a temporary table, inserted unless they are
-//! there, added up into `usage_by_minute` and `usage_counters`, and their minutes noted as stale in `usage_slots`, all in one transaction. Everything is added up from the
+//! there, and added up into `usage_by_minute` and `usage_counters`, all in one transaction (and `usage_slots` learns of it). Everything is added up from the
 //! rows that were new, and in the order of its key, so that two writers wait for each other instead of deadlocking.
 
-use super::usage_slots;
 use rust_decimal::Decimal;
 use tokio_postgres::{Error, GenericClient};
 
@@ -29,7 +28,6 @@ pub async fn add_staged(transaction: &impl GenericClient, columns: &str, count: 
     if again < count {
         transaction.execute(ROLL_UP, &[]).await?;
         transaction.execute(COUNT, &[]).await?;
-        usage_slots::touch_staged(transaction).await?;
     }
     Ok(count.saturating_sub(again))
 }

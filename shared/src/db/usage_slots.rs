@@ -1,6 +1,6 @@
-//! Figures by slots of time (`usage_slots`): which of them are stale, and how they are built from logs. Writers of logs note
-//! minutes as stale in their own transaction (`touch_staged`, `touch`); `refresh` builds them anew, from the smallest width to the
-//! widest. Building is the same for a slot that never was, that got late rows and that lost erased ones.
+//! Figures by slots of time (`usage_slots`): which of them are stale, and how they are built from logs. A trigger
+//! notes the minutes of logs that are added, changed or deleted as stale, in the same transaction; `refresh` builds them anew, from
+//! the narrowest width to the widest. Building is the same for a slot that never was, that got late rows and that lost erased ones.
 
 mod build;
 mod verify;
@@ -12,23 +12,6 @@ use build::{build_from_logs, build_from_smaller};
 use chrono::{DateTime, DurationRound as _, TimeDelta, Utc};
 use tokio_postgres::types::ToSql;
 use tokio_postgres::{Error, GenericClient};
-
-/// Notes the minutes of the rows that were just stored from `staged`.
-pub(super) async fn touch_staged(transaction: &impl GenericClient) -> Result<(), Error> {
-    const TOUCH: &str = "INSERT INTO usage_stale (size, slot)
-        SELECT 1, minute FROM (SELECT DISTINCT date_trunc('minute', created_at, 'UTC') AS minute FROM staged) AS minutes
-        WHERE minute >= (SELECT begins_at FROM usage_slots_kept)";
-    transaction.execute(TOUCH, &[]).await.map(|_| ())
-}
-
-/// Notes the minutes of logs that are changed or deleted in this transaction.
-pub async fn touch(transaction: &impl GenericClient, times: &[DateTime<Utc>]) -> Result<(), Error> {
-    const TOUCH: &str = "INSERT INTO usage_stale (size, slot)
-        SELECT 1, minute FROM (
-            SELECT DISTINCT date_trunc('minute', time, 'UTC') AS minute FROM unnest($1::timestamptz[]) AS time) AS minutes
-        WHERE minute >= (SELECT begins_at FROM usage_slots_kept)";
-    transaction.execute(TOUCH, &[&times]).await.map(|_| ())
-}
 
 /// Whoever writes slots does so alone.
 pub async fn lock(transaction: &impl GenericClient) -> Result<(), Error> {
@@ -48,7 +31,9 @@ const AT_ONCE: i64 = 20;
 
 /// Builds slots that are stale and over. The one that time is in changes with every call, and is counted from logs meanwhile.
 pub async fn refresh(transaction: &impl GenericClient, now: DateTime<Utc>) -> Result<Refreshed, Error> {
+    const OLDER: &str = "DELETE FROM usage_stale WHERE slot < $1";
     lock(transaction).await?;
+    transaction.execute(OLDER, &[&Kept::read(transaction).await?.begin()]).await?;
     let mut done = Refreshed { slots: 0, is_all: true };
     for size in SlotSize::ALL {
         let due = due(transaction, size, now).await?;
@@ -124,7 +109,7 @@ impl Kept {
     }
 
     /// The first moment whose slots can be built.
-    fn begin(&self) -> DateTime<Utc> {
+    pub fn begin(&self) -> DateTime<Utc> {
         self.sealed_until.map_or(self.begins_at, |sealed| sealed.max(self.begins_at))
     }
 }

@@ -79,6 +79,7 @@ impl World {
         // Slots of all widths, of half hours and days alone, and from before there were any.
         let kept =
             "UPDATE usage_slots_kept SET begins_at = '2026-01-03T00:00:00Z', minutes_from = '2026-01-17T00:00:00Z'";
+        client.batch_execute("DELETE FROM usage_stale").await.unwrap();
         client.batch_execute(kept).await.unwrap();
         let (organisation, workspace) = (service.home.organisation_id, service.home.workspace_id);
         let rows: Vec<Value> = self.calls.iter().map(|call| call.row(organisation, workspace)).collect();
