@@ -10,7 +10,6 @@ pub use verify::{DayVerdict, verify_day};
 
 use build::{build_from_logs, build_from_smaller};
 use chrono::{DateTime, DurationRound as _, TimeDelta, Utc};
-use tokio_postgres::types::ToSql;
 use tokio_postgres::{Error, GenericClient};
 
 /// Whoever writes slots does so alone.
@@ -119,11 +118,9 @@ pub async fn seal(transaction: &impl GenericClient, until: DateTime<Utc>) -> Res
     const SEAL: &str = "UPDATE usage_slots_kept SET sealed_until = greatest(sealed_until, $1)";
     const CLEAN: &str = "DELETE FROM usage_stale WHERE slot < $1";
     lock(transaction).await?;
+    transaction.execute(SEAL, &[&until]).await?;
     // What is stale now can never be built again: better what is known than nothing.
-    for (sql, values) in [(SEAL, [&until as &(dyn ToSql + Sync)]), (CLEAN, [&until])] {
-        transaction.execute(sql, &values).await?;
-    }
-    Ok(())
+    transaction.execute(CLEAN, &[&until]).await.map(|_| ())
 }
 
 /// Takes a person's name out of all slots of an organisation. Their calls stay counted without it.
