@@ -99,6 +99,7 @@ static UNUSUAL: &[(&str, &str, u16)] = &[
     ("POST", "/guardrails/{id}/rollback", 400),
     ("POST", "/policies/usage-limits/{id}/entities/reset", 400),
     ("PUT", "/feedback/{id}", 400),
+    ("PUT", "/prompts/{promptId}/labels/{labelId}", 400),
 ];
 
 /// Operations that count calls.

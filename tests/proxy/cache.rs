@@ -54,9 +54,11 @@ async fn an_equal_request_gets_the_same_answer_and_no_provider_is_asked() {
     ] {
         assert_eq!(cache_status(&ask(&client, &body).await), "MISS", "{what}");
     }
-    let statuses: Vec<_> =
+    // Rows of one millisecond have no order.
+    let mut statuses: Vec<_> =
         rows(&stack, 6).await.iter().map(|row| text(row, "cache_status").unwrap().to_owned()).collect();
-    assert_eq!(statuses, ["MISS", "HIT", "HIT", "MISS", "MISS", "MISS"]);
+    statuses.sort_unstable();
+    assert_eq!(statuses, ["HIT", "HIT", "MISS", "MISS", "MISS", "MISS"]);
     let hits = stack.metric(r#"gateway_cache_lookups_total{status="HIT"}"#).await;
     assert_eq!(hits, Some(2.0));
 }

@@ -290,7 +290,7 @@ fn denied(call: &GuardedCall, is_stream: bool, frames: Option<StreamFrames>) -> 
     }
     steps.begin(&head, is_stream);
     let source = AnswerSource::from(StoredAnswer::new(head, []));
-    let (steps, waited) = (Steps::default(), Duration::ZERO);
+    let waited = Duration::ZERO;
     Some(Ok(HeldAnswer { source, held, steps, waited, permit: None, keeper: None, is_hit: false }))
 }
 

@@ -7,6 +7,7 @@ pub static NESTED_FIELDS: &[(&str, &[&str])] = &[
         "before_request_hooks[0]",
         &[
             "async",
+            "audit",
             "checks",
             "deny",
             "guardrail_version_id",
@@ -38,6 +39,7 @@ pub static NESTED_FIELDS: &[(&str, &[&str])] = &[
         "input_guardrails[0]",
         &[
             "async",
+            "audit",
             "deny",
             "guardrail_version_id",
             "id",

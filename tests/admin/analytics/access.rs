@@ -110,6 +110,8 @@ async fn people_count_what_they_may_see() {
     for path in ["/analytics/groups/users", "/analytics/groups/metadata/plan", "/analytics/groups/user"] {
         assert_eq!(client.get(&format!("{path}?{ALL}")).await.status, 403, "{path}");
     }
+    let divided = client.get(&format!("/analytics/graphs/cost?{ALL}&group_by=user")).await;
+    assert_eq!(divided.status, 403, "names of users are metadata");
     let searched = client.get(&format!("/analytics/graphs/cost?{ALL}&metadata=%7B%22a%22%3A1%7D")).await;
     assert_eq!(searched.status, 403);
     service.sql(r#"UPDATE organisations SET security_settings = '{"membersViewAnalytics": false}'"#).await;

@@ -83,7 +83,9 @@ async fn an_answer_is_denied_marked_or_passed_and_a_held_stream_lets_nothing_out
             stack.mock.script(json!([{ "reply": "here is a leak of it" }])).unwrap();
             let answer = client(&stack, &config).post(path, &body).await;
             assert_eq!(answer.status, status, "{path} {actions}: {}", answer.text());
-            assert_eq!(answer.text().contains("a leak of"), status != 446, "{path} {actions}");
+            // A stream says it in pieces.
+            let said = answer.text().contains("a leak of") || answer.text().contains("\"leak \"");
+            assert_eq!(said, status != 446, "{path} {actions}: {}", answer.text());
         }
     }
 }
@@ -93,7 +95,7 @@ async fn results_stand_in_streams_as_events_of_their_own_where_clients_can_take_
     let stack = Stack::start().await;
     let config = target(
         &stack,
-        json!({ "input_guardrails": [none_of("x", json!({}))], "output_guardrails": [none_of("y", json!({}))],
+        json!({ "input_guardrails": [none_of("x", json!({}))], "output_guardrails": [none_of("never", json!({}))],
             "strict_open_ai_compliance": false }),
     );
     let list = client(&stack, &config).post(GEMINI_STREAM, &contents("Hello")).await.json();

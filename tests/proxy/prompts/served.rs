@@ -98,6 +98,7 @@ async fn prompts_run_while_postgres_is_away_and_from_the_copy_on_disk() {
     stack.proxy.signal(Signal::TERM);
     stack.proxy.ended_within(Duration::from_secs(60)).await;
     stack.proxy = stack.start_another_proxy(&[]);
+    stack.until_ready().await;
     stack.until("the copy is read", async || run(&stack, &prompt.slug, &json!({})).await.status == 200).await;
     assert_eq!(content(&stack), "One bye");
     assert_eq!(run(&stack, &fetched, &json!({})).await.status, 503, "what was fetched is not in the copy");

@@ -45,7 +45,8 @@ async fn a_declared_variable_that_is_missing_or_mistyped_is_named() {
     body["declared_variables"] =
         json!([{ "name": "name", "type": "string", "required": true }, { "name": "age", "type": "integer" }]);
     let prompt = create(&stack, &body).await;
-    stack.until("it is known", async || run(&stack, &prompt.slug, &json!({})).await.status != 404).await;
+    stack.until("it is known", async || run(&stack, &prompt.slug, &json!({})).await.status == 400).await;
+    stack.mock.reset();
     for (variables, status, word) in [
         (json!({}), 400, "variables.name: is required"),
         (json!({ "name": 7 }), 400, "variables.name: must be a string"),

@@ -44,7 +44,7 @@ async fn the_first_read_brings_every_row_of_every_table() {
     assert_eq!((workspace.slug.as_str(), workspace.organisation_id.uuid()), ("team", tenant.organisation));
     assert!(reader.snapshot.is_loaded() && reader.snapshot.cursor() > 0 && reader.snapshot.age().is_some());
     let filled: Vec<_> = reader.snapshot.rows().filter(|(_, rows)| *rows > 0).collect();
-    assert_eq!(filled, [("organisations", 1), ("workspaces", 1), ("api_keys", 1)]);
+    assert_eq!(filled, [("organisations", 1), ("workspaces", 1), ("api_keys", 1), ("labels", 3)]);
 }
 
 #[tokio::test]

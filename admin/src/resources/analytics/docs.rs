@@ -21,8 +21,43 @@ pub fn title(path: &str, kind: &str) -> String {
     words.map(capital).chain([kind.to_owned()]).collect()
 }
 
+/// What each figure says.
+static FIGURES: &[(&str, &str)] = &[
+    ("total", "All of them together."),
+    ("avg", "The average."),
+    ("p50", "Half were no slower."),
+    ("p90", "Nine of ten were no slower."),
+    ("p99", "99 of 100 were no slower."),
+    ("unique", "Different users."),
+    ("rate", "Their share, in percent."),
+    ("simple_hits", "Answers to equal requests from the cache."),
+    ("semantic_hits", "Answers to similar requests from the cache."),
+    ("cumulative_simple_cache_savings", "US cents that the first kind has saved up to here."),
+    ("cumulative_semantic_cache_savings", "US cents that the second kind has saved up to here."),
+    ("total_errors", "Failed calls."),
+    ("unique_error_codes", "Different statuses of failed calls."),
+    ("retry", "Calls that a retry saved."),
+    ("fallback", "Calls that another target saved."),
+    ("hits", "Answers from the cache."),
+    ("avg_latency", "Milliseconds of an answer from the cache."),
+    ("total_requests", "All calls."),
+    ("cache_speedup", "By how many percent an answer from the cache is sooner there than others."),
+    ("saved_cost", "US cents that answers from the cache would have cost."),
+    ("requests", "Calls of the group."),
+    ("cost", "What they cost, in US cents."),
+    ("avg_tokens", "Tokens of a call, on average."),
+    ("avg_weighted_feedback", "What was thought of them: value times weight, on average."),
+    ("requests_with_feedback", "Calls of traces that something was thought of."),
+];
+
 /// A figure. Few can be negative: what people thought, and what a cache gained.
 pub fn figure(name: &str) -> Schema {
-    let is_signed = name.contains("feedback") || name == "avg" || name == "cache_speedup" || name == "score";
-    schema::number(if is_signed { i64::from(i32::MIN) } else { 0 }).eg(0)
+    let is_signed = name.contains("feedback") || name == "avg" || name == "cache_speedup";
+    let says = FIGURES.iter().find(|(figure, _)| *figure == name).map_or("", |(_, says)| says);
+    schema::number(if is_signed { i64::from(i32::MIN) } else { 0 }).eg(0).says(says)
+}
+
+/// How often.
+pub fn count() -> Schema {
+    schema::whole(0..=i64::MAX).eg(0).says("How many.")
 }

@@ -122,6 +122,9 @@ impl Graph {
             Some(name) => Some(self.divisible(dimension::named("group_by", name)?)?),
             None => None,
         };
+        if dimension.is_some_and(|dimension| dimension.name == "user") {
+            asked.view.may_use_metadata()?;
+        }
         let compares = !asked.query.choices("compare", &["previous"])?.is_empty();
         let periods = if compares { vec![asked.period, asked.period.previous()] } else { vec![asked.period] };
         let filters = periods.iter().map(|period| self.filter(&asked, *period)).collect::<Result<Vec<_>, _>>()?;
@@ -244,25 +247,22 @@ impl Graph {
     }
 
     fn docs(&self) -> Doc {
-        let of = |kind: &str, fields: &[(&str, Measure)]| {
-            let object = schema::object(&docs::title(self.path, kind));
-            fields.iter().fold(object, |all, (name, _)| all.need(name, docs::figure(name)))
+        let of = |fields: &[(&str, Measure)]| {
+            fields.iter().fold(schema::object(""), |all, (name, _)| all.need(name, docs::figure(name)))
         };
         let points: Vec<_> = self.points.iter().chain(self.running).copied().collect();
-        let drawn = |kind: &str| {
-            schema::object(&docs::title(self.path, kind))
-                .need("summary", of(&format!("{kind}Summary"), self.summary))
-                .need(
-                    "data_points",
-                    schema::list(of(&format!("{kind}Point"), &points).need("timestamp", schema::time())),
-                )
+        let drawn = |title: &str| {
+            let point = of(&points).need("timestamp", schema::time().says("When its slot begins."));
+            schema::object(title)
+                .need("summary", of(self.summary).says("Of the whole time."))
+                .need("data_points", schema::list(point).says("One for each slot of the time."))
         };
-        let group = drawn("GraphGroup")
+        let group = drawn("")
             .need("value", schema::any_text().or_null().says("Null for all other values together."))
             .need("is_rest", schema::flag().says("Whether these are all other values."));
-        let answer = drawn("Graph")
+        let answer = drawn(&docs::title(self.path, "Graph"))
             .need("object", schema::fixed("analytics-graph"))
-            .may("previous", drawn("GraphBefore").says("With `compare=previous`."))
+            .may("previous", drawn("").says("With `compare=previous`."))
             .may("groups", schema::list(group).says("With `group_by`: the ten commonest values, and all others."));
         docs::counted(self.path, self.says)
             .details(

@@ -358,26 +358,26 @@ async fn names(
 }
 
 fn descriptions() -> [Doc; 6] {
-    let text = || schema::any_text().eg("128");
+    let text = |name: &str| schema::any_text().eg("128").says(&format!("{name}, as a text."));
     let value = || schema::any_text().eg("example").says("Empty for calls without one.");
     let group = |title: &str| schema::object(title).need("object", schema::fixed("analytics-group"));
-    let user = group("UserGroup").need("user", value()).need("requests", text()).need("cost", text());
-    let model = group("ModelGroup").need("ai_model", value()).need("requests", text());
+    let user = group("UserGroup").need("user", value()).need("requests", text("Calls")).need("cost", text("US cents"));
+    let model = group("ModelGroup").need("ai_model", value()).need("requests", text("Calls"));
     let workspace = group("WorkspaceGroup")
         .need("workspace", value())
-        .need("workspace_name", schema::any_text().eg("Marketing").or_null())
+        .need("workspace_name", schema::any_text().eg("Marketing").or_null().says("Its name."))
         .need("requests", docs::figure("requests"))
         .need("cost", docs::figure("cost"));
     let pair = group("MetadataGroup")
         .need("metadata_value", value())
         .need("requests", docs::figure("requests"))
         .need("cost", docs::figure("cost"))
-        .need("avg_tokens", docs::figure("tokens"))
-        .need("avg_weighted_feedback", docs::figure("feedback"))
-        .need("requests_with_feedback", docs::figure("requests"))
-        .need("last_seen", schema::time().or_null());
+        .need("avg_tokens", docs::figure("avg_tokens"))
+        .need("avg_weighted_feedback", docs::figure("avg_weighted_feedback"))
+        .need("requests_with_feedback", docs::figure("requests_with_feedback"))
+        .need("last_seen", schema::time().or_null().says("When the last of them began."));
     [
-        described(USERS, "Calls by user, as the metadata `_user` names them", "UserGroups", user),
+        described(USERS, "Calls by user", "UserGroups", user),
         described(MODELS, "Calls by model", "ModelGroups", model),
         described(WORKSPACES, "Calls by workspace", "WorkspaceGroups", workspace),
         described(METADATA, "Calls by a name of their metadata", "MetadataGroups", pair),
@@ -396,7 +396,7 @@ fn described(path: &str, says: &str, title: &str, group: Schema) -> Doc {
     docs::counted(path, says)
         .pages(PageSizes::USUAL)
         .filter("order_by", schema::any_text().eg("requests").says("Any column of the answer."))
-        .filter("order_by_type", schema::choice(&["asc", "desc"]).or_empty())
+        .filter("order_by_type", schema::choice(&["asc", "desc"]).or_empty().says("Which end comes first."))
         .answer(list)
 }
 
@@ -414,7 +414,7 @@ fn by_anything(path: &str, title: &str) -> Doc {
             groups::MOST
         ))
         .filter("columns", crate::openapi::choices(&names))
-        .filter("include_total", schema::choice(&["true", "false"]).or_empty())
+        .filter("include_total", schema::choice(&["true", "false"]).or_empty().says("Adds the columns over all calls."))
 }
 
 #[cfg(test)]

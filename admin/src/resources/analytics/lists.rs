@@ -180,22 +180,21 @@ fn number(text: &str) -> Value {
 }
 
 fn descriptions() -> [Doc; 6] {
-    let count = || schema::whole(0..=i64::MAX).eg(0);
-    let point = |path: &str| schema::object(&docs::title(path, "Point"));
-    let timed = |path: &str| point(path).need("timestamp", schema::time());
-    let stat = schema::object("ErrorCodeCount").need("response_status_code", count().eg(429)).need("count", count());
-    let retry = schema::object("RetryCount").need("retry_success_count", count().eg(1)).need("count", count());
-    let score = point(SCORES).need("score", schema::whole(-10..=10).eg(8)).need("total", count());
-    let model = point(MODELS)
-        .need("ai_model", schema::any_text().eg("gpt-4o"))
+    let count = docs::count;
+    let point = || schema::object("");
+    let timed = || point().need("timestamp", schema::time().says("When its slot begins."));
+    let code = || schema::whole(0..=i64::MAX).eg(429).says("Status of the calls.");
+    let stat = point().need("response_status_code", code()).need("count", count());
+    let tries = schema::whole(0..=i64::MAX).eg(1).says("Retries that it took.");
+    let retry = point().need("retry_success_count", tries).need("count", count());
+    let score = point().need("score", schema::whole(-10..=10).eg(8).says("The value.")).need("total", count());
+    let model = point()
+        .need("ai_model", schema::any_text().eg("gpt-4o").says("As the answers name it."))
         .need("total", count())
-        .need("avg_weighted_feedback", docs::figure("feedback"));
-    let summary = schema::object("CacheSummaryFigures")
-        .need("hits", docs::figure("hits"))
-        .need("avg_latency", docs::figure("latency").says("Milliseconds of an answer from the cache."))
-        .need("total_requests", docs::figure("requests"))
-        .need("cache_speedup", docs::figure("cache_speedup").says("By how many percent that is sooner than others."))
-        .need("saved_cost", docs::figure("cost").says("US cents that the answers would have cost."));
+        .need("avg_weighted_feedback", docs::figure("avg_weighted_feedback"));
+    let names = ["hits", "avg_latency", "total_requests", "cache_speedup", "saved_cost"];
+    let summary = names.iter().fold(schema::object(""), |all, name| all.need(name, docs::figure(name)));
+    let summary = summary.says("Of the whole time.");
     let of_cache =
         schema::object("CacheSummary").need("summary", summary).need("object", schema::fixed("analytics-summary"));
     [
@@ -203,19 +202,21 @@ fn descriptions() -> [Doc; 6] {
             STACKS,
             "Failed calls over time, by status",
             &["total"],
-            timed(STACKS).need("stats", schema::list(stat)),
+            timed().need("stats", schema::list(stat).says("Its statuses.")),
         ),
         described(
             STATUS_CODES,
             "Failed calls by status, the commonest first",
             &["total_errors", "unique_error_codes"],
-            point(STATUS_CODES).need("status_code", count().eg(429)).need("count", count()),
+            point().need("status_code", code()).need("count", count()),
         ),
         described(
             RESCUED,
             "Calls over time that a retry or a fallback saved",
             &["retry", "fallback"],
-            timed(RESCUED).need("retry", schema::list(retry)).need("fallback", count()),
+            timed()
+                .need("retry", schema::list(retry).says("By number of retries."))
+                .need("fallback", docs::figure("fallback")),
         ),
         described(SCORES, "Feedback by score", &["total"], score),
         described(MODELS, "Feedback by model, the most spoken of first", &[], model),
@@ -224,11 +225,10 @@ fn descriptions() -> [Doc; 6] {
 }
 
 fn described(path: &str, says: &str, summary: &[&str], point: Schema) -> Doc {
-    let figures = schema::object(&docs::title(path, "Summary"));
-    let figures = summary.iter().fold(figures, |all, name| all.need(name, docs::figure(name)));
+    let figures = summary.iter().fold(schema::object(""), |all, name| all.need(name, docs::figure(name)));
     let answer = schema::object(&docs::title(path, "Graph"))
-        .need("summary", figures)
-        .need("data_points", schema::list(point))
+        .need("summary", figures.says("Of the whole time."))
+        .need("data_points", schema::list(point).says("One for each slot of the time, or for each value."))
         .need("object", schema::fixed("analytics-graph"));
     docs::counted(path, says).answer(answer)
 }
