@@ -111,7 +111,7 @@ fn known(name: &str, query: &Query) -> Option<(&'static str, Vec<String>)> {
         "service_model" if !value.contains("__") => Some(format!("{value}__")),
         _ => Some(value),
     });
-    Some((dimension, values.collect::<Option<Vec<_>>>()?)).filter(|(_, values)| !values.is_empty())
+    Some((*dimension, values.collect::<Option<Vec<_>>>()?)).filter(|(_, values)| !values.is_empty())
 }
 
 /// Slots as they are at this moment; none if too many are stale.
