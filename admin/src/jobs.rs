@@ -20,8 +20,10 @@ mod purge_tombstones;
 mod remind_of_keys;
 mod reset_budgets;
 mod reset_policies;
+mod roll_up;
 mod rotate_keys;
 mod sync_mcp;
+mod verify_figures;
 mod watch_budgets;
 mod watch_policies;
 
@@ -52,8 +54,10 @@ pub static JOBS: &[Job] = &[
     remind_of_keys::JOB,
     reset_budgets::JOB,
     reset_policies::JOB,
+    roll_up::JOB,
     rotate_keys::JOB,
     sync_mcp::JOB,
+    verify_figures::JOB,
     watch_budgets::JOB,
     watch_policies::JOB,
 ];

@@ -1,6 +1,7 @@
 //! `make prove`: what the product promises under weight and in trouble, on the programs that are shipped. Each proof starts a
 //! stack of its own, prints its figures, and says of every promise whether it held.
 
+mod analytics;
 mod bodies;
 mod brownout;
 mod catalogue;
@@ -111,6 +112,12 @@ pub enum Proof {
         #[arg(long, default_value_t = 1_000_000)]
         rows: u64,
     },
+    /// Very many logs over three months: how soon every graph and group of them is there.
+    Analytics {
+        /// How many.
+        #[arg(long, default_value_t = 1_000_000)]
+        rows: u64,
+    },
     /// A large export, and admin killed half way: little memory, every log, none twice.
     Exports {
         /// How many logs.
@@ -190,6 +197,7 @@ impl Proof {
             Self::Ingest { .. } => "ingest",
             Self::Bodies { .. } => "bodies",
             Self::Logs { .. } => "logs",
+            Self::Analytics { .. } => "analytics",
             Self::Exports { .. } => "exports",
             Self::Handover => "handover",
             Self::Rotation { .. } => "rotation",
@@ -220,6 +228,7 @@ impl Proof {
             Self::Ingest { records, bodies } => ingest::prove(records, bodies, &mut report).await?,
             Self::Bodies { calls } => bodies::prove(calls, &mut report).await?,
             Self::Logs { rows } => logs::prove(rows, &mut report).await?,
+            Self::Analytics { rows } => analytics::prove(rows, &mut report).await?,
             Self::Exports { rows } => exports::prove(rows, &mut report).await?,
             Self::Handover => handover::prove(&mut report).await?,
             Self::Rotation { accounts } => rotation::prove(accounts, &mut report).await?,

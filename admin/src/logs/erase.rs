@@ -16,6 +16,7 @@ use bodies::{StoredBodies, erase_from_pack};
 use chrono::{DateTime, Utc};
 use serde_json::{Value, json};
 use shared::db::table::Filter;
+use shared::db::usage_slots;
 use shared::log_store::LogStore;
 use shared::model::{PurgeTarget, purge_tag};
 use tokio_postgres::GenericClient;
@@ -106,6 +107,9 @@ pub async fn erase(
         erased.add(apply(&tx, organisation, &found, mode, &salt).await?);
         tx.commit().await?;
     }
+    if let ErasureSubject::User(name) = subject {
+        forget_user(db, organisation, name).await?;
+    }
     erased.feedback += rest_of_feedback(db, &subject.filter(organisation), mode, &salt).await?;
     Ok(erased)
 }
@@ -116,6 +120,15 @@ async fn forget_kept_answers(db: &DbQueue, organisation: Uuid, subject: &Erasure
     let mut db = db.get().await?;
     let tx = db.transaction().await?;
     cache_purges::purge(&tx, organisation, None, PurgeTarget::User(purge_tag(name))).await?;
+    tx.commit().await?;
+    Ok(())
+}
+
+/// Their slots are stale where there were logs of them, and are built without them; this is for those whose logs are gone.
+async fn forget_user(db: &DbQueue, organisation: Uuid, name: &str) -> Result<(), ApiError> {
+    let mut db = db.get().await?;
+    let tx = db.transaction().await?;
+    usage_slots::forget_user(&tx, organisation, name).await?;
     tx.commit().await?;
     Ok(())
 }
