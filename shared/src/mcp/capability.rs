@@ -96,7 +96,9 @@ impl ListPage {
             _ => return Err(Unreadable::Cursor(kind)),
         };
         let Value::Object(mut fields) = result else { return Err(Unreadable::NoList(kind)) };
-        let Some(Value::Array(entries)) = fields.shift_remove(kind.field()) else { return Err(Unreadable::NoList(kind)) };
+        let Some(Value::Array(entries)) = fields.shift_remove(kind.field()) else {
+            return Err(Unreadable::NoList(kind));
+        };
         let items = entries.into_iter().map(|entry| Capability::from_entry(kind, entry));
         Ok(Self { items: items.collect::<Result<_, _>>()?, next })
     }
