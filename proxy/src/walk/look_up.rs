@@ -147,14 +147,11 @@ impl Engine {
                         flight = Some(own).filter(|_| found.is_none());
                     }
                     Boarding::Waiting(follower) => {
-                        let landing = Box::pin(follower.landing());
-                        found = match visit.routing.deadline {
-                            None => beside(client, visit, landing).await?,
-                            Some(deadline) => {
-                                let landing = Box::pin(with_deadline(deadline, landing));
-                                beside(client, visit, landing).await?.ok().flatten()
-                            }
-                        };
+                        // No longer than for a provider: whoever is asking may have a client that takes its time.
+                        let patience = began + asked.target.timeout;
+                        let until = visit.routing.deadline.map_or(patience, |deadline| deadline.min(patience));
+                        let landing = Box::pin(with_deadline(until, Box::pin(follower.landing())));
+                        found = beside(client, visit, landing).await?.ok().flatten();
                     }
                 }
             }
