@@ -162,10 +162,16 @@ impl Keeper {
         let length = gathered.len().saturating_add(piece.len());
         // As what has grown to this length may take.
         if length > self.cache.largest_entry() || !has_room(&mut self.room, length.saturating_mul(2)) {
-            self.gathered = Gathered::Spoilt;
+            self.spoil();
             return;
         }
         gathered.extend_from_slice(piece);
+    }
+
+    /// It will not be kept: what it took is given back, and those who wait for it go on by themselves.
+    fn spoil(&mut self) {
+        self.gathered = Gathered::Spoilt;
+        (self.room, self.flight) = (None, None);
     }
 
     /// In place of what the client gets.
@@ -197,7 +203,7 @@ impl Keeper {
         let Gathered::Stream(assembly) = &mut self.gathered else { return };
         let is_held = assembly.push(whole, self.cache.largest_entry());
         if is_held.is_none_or(|held| !has_room(&mut self.room, held)) {
-            self.gathered = Gathered::Spoilt;
+            self.spoil();
         }
     }
 

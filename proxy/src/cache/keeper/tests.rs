@@ -1,4 +1,5 @@
 use super::*;
+use crate::cache::flight::Boarding;
 use crate::cache::store::Found;
 use crate::codecs;
 use crate::request::receive::BodyMemory;
@@ -201,10 +202,23 @@ async fn what_finds_no_room_in_memory_or_is_too_long_is_not_kept() {
                 true => keeper.events(events.as_bytes()),
                 false => keeper.plain(&Bytes::from(plain.clone())),
             }
-            assert_eq!(memory.used() > 0, largest > said.len(), "{kind} {limit}");
+            assert_eq!(memory.used() > 0, is_kept, "{kind} {limit}: what is not kept is given back at once");
             keeper.keep();
             assert_eq!(kept(&cache).await.is_some(), is_kept, "{kind} {limit} {largest}");
             assert_eq!(memory.used(), 0);
         }
     }
+}
+
+#[test]
+fn an_answer_that_will_not_be_kept_frees_those_who_wait_for_it_at_once() {
+    let cache = Arc::new(Cache::new(1 << 20));
+    let Boarding::First(flight) = cache.board(key()) else { panic!("nobody is under way") };
+    let mut keeper = keeper(&cache, None);
+    keeper.flight = Some(flight);
+    assert!(keeper.begins(200, &head(&[("content-type", "application/json")])));
+    keeper.plain(&Bytes::from_static(b"{"));
+    assert!(matches!(cache.board(key()), Boarding::Waiting(_)));
+    keeper.plain(&Bytes::from(vec![b'x'; 1 << 20]));
+    assert!(matches!(cache.board(key()), Boarding::First(_)));
 }
