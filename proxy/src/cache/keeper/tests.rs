@@ -213,7 +213,7 @@ async fn what_finds_no_room_in_memory_or_is_too_long_is_not_kept() {
 #[test]
 fn an_answer_that_will_not_be_kept_frees_those_who_wait_for_it_at_once() {
     let cache = Arc::new(Cache::new(1 << 20));
-    let Boarding::First(flight) = cache.board(key()) else { panic!("nobody is under way") };
+    let Boarding::First(flight) = cache.board(key()) else { panic!("somebody is under way") };
     let mut keeper = keeper(&cache, None);
     keeper.flight = Some(flight);
     assert!(keeper.begins(200, &head(&[("content-type", "application/json")])));
