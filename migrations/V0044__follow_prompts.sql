@@ -48,6 +48,18 @@ CREATE TABLE served_prompt_bytes (
     bytes        bigint NOT NULL
 );
 
+-- What a template takes in a proxy: its text, and a node for each tag.
+CREATE FUNCTION template_weight(template text) RETURNS bigint LANGUAGE sql IMMUTABLE AS $$
+    SELECT octet_length(template) + 64::bigint * (length(template) - length(replace(template, '{{', '')));
+$$;
+
+-- Whoever changes what is served to a workspace waits here for whoever does so already, and then looks again.
+CREATE FUNCTION lock_served_bytes(workspace uuid) RETURNS void LANGUAGE plpgsql SET search_path FROM CURRENT AS $$
+BEGIN
+    INSERT INTO served_prompt_bytes (workspace_id, bytes) VALUES (workspace, 0) ON CONFLICT DO NOTHING;
+    PERFORM FROM served_prompt_bytes WHERE workspace_id = workspace FOR UPDATE;
+END $$;
+
 -- Takes room for a version, or gives it back; false where there is none left.
 CREATE FUNCTION take_served_bytes(workspace uuid, more bigint) RETURNS boolean
 LANGUAGE plpgsql SET search_path FROM CURRENT AS $$
@@ -63,14 +75,19 @@ END $$;
 CREATE FUNCTION serve_prompt_version(version uuid) RETURNS void LANGUAGE plpgsql SET search_path FROM CURRENT AS $$
 DECLARE
     known record;
+    workspace uuid := (SELECT p.workspace_id FROM prompt_versions v JOIN prompts p ON p.id = v.prompt_id WHERE v.id = version);
 BEGIN
+    -- A version may be made before its prompt.
+    IF workspace IS NULL THEN
+        RETURN;
+    END IF;
+    PERFORM lock_served_bytes(workspace);
     SELECT v.is_served, p.workspace_id,
            p.status = 'active' AND (p.version_id = v.id
                OR EXISTS (SELECT FROM prompt_version_labels a WHERE a.version_id = v.id)) AS is_wanted,
-           octet_length(v.template) + octet_length(v.parameters::text) + coalesce(octet_length(v.functions::text), 0)
-               + coalesce(octet_length(v.tools::text), 0) AS bytes
+           template_weight(v.template) + octet_length(v.parameters::text) + coalesce(octet_length(v.functions::text), 0)
+               + coalesce(octet_length(v.tools::text), 0) + coalesce(octet_length(v.tool_choice::text), 0) AS bytes
     INTO known FROM prompt_versions v JOIN prompts p ON p.id = v.prompt_id WHERE v.id = version;
-    -- A version may be made before its prompt.
     IF NOT FOUND OR known.is_wanted = known.is_served THEN
         RETURN;
     END IF;
@@ -82,9 +99,15 @@ END $$;
 CREATE FUNCTION serve_partial_version(version uuid) RETURNS void LANGUAGE plpgsql SET search_path FROM CURRENT AS $$
 DECLARE
     known record;
+    workspace uuid := (SELECT p.workspace_id FROM partial_versions v JOIN prompt_partials p ON p.id = v.partial_id
+                       WHERE v.id = version);
 BEGIN
+    IF workspace IS NULL THEN
+        RETURN;
+    END IF;
+    PERFORM lock_served_bytes(workspace);
     SELECT v.is_served, p.workspace_id, p.organisation_id, p.status = 'active' AS is_active,
-           p.version_id = v.id AS is_default, octet_length(v.template) AS bytes,
+           p.version_id = v.id AS is_default, template_weight(v.template) AS bytes,
            ARRAY[p.slug || '@' || v.number] || CASE WHEN p.latest_version_id = v.id THEN p.slug || '@latest' END AS names
     INTO known FROM partial_versions v JOIN prompt_partials p ON p.id = v.partial_id WHERE v.id = version;
     IF NOT FOUND THEN
@@ -144,7 +167,10 @@ CREATE TRIGGER serve_versions AFTER INSERT OR UPDATE OF version_id, status ON pr
 
 CREATE FUNCTION serve_versions_of_partial() RETURNS trigger LANGUAGE plpgsql SET search_path FROM CURRENT AS $$
 BEGIN
-    PERFORM serve_partial_version(v.id) FROM partial_versions v WHERE v.partial_id = NEW.id;
+    -- Versions that are pinned are served when the pin is written.
+    PERFORM serve_partial_version(v.id) FROM partial_versions v
+    WHERE v.partial_id = NEW.id AND (v.is_served OR v.id IN (NEW.version_id, NEW.latest_version_id)
+        OR (TG_OP = 'UPDATE' AND (NEW.status <> OLD.status OR v.id IN (OLD.version_id, OLD.latest_version_id))));
     RETURN NULL;
 END $$;
 CREATE TRIGGER serve_versions AFTER INSERT OR UPDATE OF version_id, latest_version_id, status ON prompt_partials

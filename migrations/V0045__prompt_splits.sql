@@ -39,13 +39,18 @@ $$;
 CREATE OR REPLACE FUNCTION serve_prompt_version(version uuid) RETURNS void LANGUAGE plpgsql SET search_path FROM CURRENT AS $$
 DECLARE
     known record;
+    workspace uuid := (SELECT p.workspace_id FROM prompt_versions v JOIN prompts p ON p.id = v.prompt_id WHERE v.id = version);
 BEGIN
+    -- A version may be made before its prompt.
+    IF workspace IS NULL THEN
+        RETURN;
+    END IF;
+    PERFORM lock_served_bytes(workspace);
     SELECT v.is_served, p.workspace_id,
            p.status = 'active' AND (p.version_id = v.id OR is_labelled(p.id, v.id)) AS is_wanted,
-           octet_length(v.template) + octet_length(v.parameters::text) + coalesce(octet_length(v.functions::text), 0)
-               + coalesce(octet_length(v.tools::text), 0) AS bytes
+           template_weight(v.template) + octet_length(v.parameters::text) + coalesce(octet_length(v.functions::text), 0)
+               + coalesce(octet_length(v.tools::text), 0) + coalesce(octet_length(v.tool_choice::text), 0) AS bytes
     INTO known FROM prompt_versions v JOIN prompts p ON p.id = v.prompt_id WHERE v.id = version;
-    -- A version may be made before its prompt.
     IF NOT FOUND OR known.is_wanted = known.is_served THEN
         RETURN;
     END IF;

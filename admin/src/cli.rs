@@ -13,8 +13,10 @@ use crate::logs::erase::ErasureSubject;
 use crate::server;
 use crate::settings::Settings;
 use anyhow::Context as _;
-use arguments::{AuditCommand, Command, KeysCommand, LimitsCommand, LogsCommand};
+use arguments::{AnalyticsCommand, AuditCommand, Command, KeysCommand, LimitsCommand, LogsCommand};
+use chrono::NaiveDate;
 use shared::bootstrap::FirstKeys;
+use shared::db::usage_slots::DayVerdict;
 use shared::key_rotation::rotation::Progress;
 use std::process::ExitCode;
 
@@ -29,6 +31,9 @@ pub async fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         }
         Some(Command::Audit { command: AuditCommand::Verify { organisation, anchor } }) => {
             return Ok(tell(&commands::verify_audit(settings, *organisation, *anchor).await?));
+        }
+        Some(Command::Analytics { command: AnalyticsCommand::Verify { from, until } }) => {
+            return verify_figures(settings, *from, *until).await;
         }
         Some(Command::Keys { command }) => return keys(settings, command).await,
         Some(Command::Limits { command: LimitsCommand::Holders }) => {
@@ -76,6 +81,14 @@ fn show(keys: &FirstKeys) {
 #[expect(clippy::print_stdout, reason = "the answer of the command")]
 fn say(words: &str) {
     println!("{words}");
+}
+
+/// Says what was found of each day.
+async fn verify_figures(settings: &Settings, from: NaiveDate, until: Option<NaiveDate>) -> anyhow::Result<ExitCode> {
+    let verdicts = commands::verify_figures(settings, from, until).await?;
+    verdicts.iter().for_each(|(day, verdict)| say(&format!("{day}: {verdict}")));
+    let is_wrong = verdicts.iter().any(|(_, verdict)| matches!(verdict, DayVerdict::Mended { .. }));
+    Ok(if is_wrong { ExitCode::from(3) } else { ExitCode::SUCCESS })
 }
 
 /// What became of the keys; 3 is not what a failure to find out ends with.

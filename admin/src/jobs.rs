@@ -9,6 +9,7 @@ mod erase_late;
 mod expire;
 mod expire_cache_purges;
 mod expire_exports;
+mod expire_files;
 mod expire_logs;
 mod expire_metrics;
 mod export_logs;
@@ -19,7 +20,10 @@ mod purge_tombstones;
 mod remind_of_keys;
 mod reset_budgets;
 mod reset_policies;
+mod roll_up;
 mod rotate_keys;
+mod sync_mcp;
+mod verify_figures;
 mod watch_budgets;
 mod watch_policies;
 
@@ -37,6 +41,7 @@ pub static JOBS: &[Job] = &[
     erase_late::JOB,
     expire_cache_purges::JOB,
     expire_exports::JOB,
+    expire_files::JOB,
     expire::KEYS,
     expire::PROVIDERS,
     expire::SECRETS,
@@ -49,7 +54,10 @@ pub static JOBS: &[Job] = &[
     remind_of_keys::JOB,
     reset_budgets::JOB,
     reset_policies::JOB,
+    roll_up::JOB,
     rotate_keys::JOB,
+    sync_mcp::JOB,
+    verify_figures::JOB,
     watch_budgets::JOB,
     watch_policies::JOB,
 ];

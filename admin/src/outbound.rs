@@ -2,6 +2,7 @@
 //! proxy's dialer obeys, the address that was judged is the one that is dialled, certificates are always verified,
 //! redirects are answers like any other, and what is read is bounded.
 
+pub mod mcp;
 pub mod model_configs;
 
 use anyhow::Context as _;

@@ -21,6 +21,8 @@ mod invites;
 mod labels;
 mod log_exports;
 mod logs;
+mod mcp_integrations;
+mod mcp_servers;
 mod model_configs;
 mod organisation;
 mod own_key;
@@ -28,6 +30,7 @@ mod plugins;
 mod policies;
 mod prompts;
 mod providers;
+mod scim;
 mod secret_references;
 mod users;
 mod virtual_keys;
@@ -70,9 +73,12 @@ pub fn routes() -> Routes {
         .merge(log_exports::routes())
         .merge(logs::routes())
         .merge(organisation::routes())
+        .merge(mcp_integrations::routes())
+        .merge(mcp_servers::routes())
         .merge(plugins::routes())
         .merge(policies::routes())
         .merge(prompts::routes())
+        .merge(scim::routes())
         .merge(secret_references::routes())
         .merge(users::routes())
         .merge(invites::routes())
@@ -98,6 +104,9 @@ fn docs() -> [Doc; 3] {
 pub mod rotation {
     pub use super::api_keys::rotate::{NewSecret, recorded, replace, transition};
 }
+
+/// Asking MCP servers what they offer, for the job that does it.
+pub use mcp_integrations::sync as mcp_sync;
 
 /// When a usage-limits policy starts over, as its row says, for the job that does it.
 pub use policies::schedule_of as policy_schedule;

@@ -1,6 +1,8 @@
 //! `make prove`: what the product promises under weight and in trouble, on the programs that are shipped. Each proof starts a
 //! stack of its own, prints its figures, and says of every promise whether it held.
 
+mod analytics;
+mod bodies;
 mod brownout;
 mod catalogue;
 mod client;
@@ -29,6 +31,7 @@ mod streams;
 mod tagged;
 mod tail;
 mod upload;
+mod webhooks;
 
 use std::time::Duration;
 
@@ -97,8 +100,20 @@ pub enum Proof {
         #[arg(long)]
         bodies: bool,
     },
+    /// Very many calls with bodies: objects, disk, memory, how soon they are read, and a person erased from them.
+    Bodies {
+        /// How many.
+        #[arg(long, default_value_t = 100_000)]
+        calls: u64,
+    },
     /// Very many logs: how soon some of them are found, and an old day is gone.
     Logs {
+        /// How many.
+        #[arg(long, default_value_t = 1_000_000)]
+        rows: u64,
+    },
+    /// Very many logs over three months: how soon every graph and group of them is there.
+    Analytics {
         /// How many.
         #[arg(long, default_value_t = 1_000_000)]
         rows: u64,
@@ -155,6 +170,11 @@ pub enum Proof {
         #[arg(long, default_value_t = 1 << 20)]
         bytes: usize,
     },
+    /// Many requests at once that a slow webhook judges: no thread waits for it, little memory.
+    Webhooks {
+        #[arg(long, default_value_t = 1000)]
+        count: usize,
+    },
     /// A policy with very many groups: memory, the cost of a request, and values that are made up.
     Groups {
         #[arg(long, default_value_t = 100_000)]
@@ -175,7 +195,9 @@ impl Proof {
             Self::Crash { .. } => "crash",
             Self::Journal { .. } => "journal",
             Self::Ingest { .. } => "ingest",
+            Self::Bodies { .. } => "bodies",
             Self::Logs { .. } => "logs",
+            Self::Analytics { .. } => "analytics",
             Self::Exports { .. } => "exports",
             Self::Handover => "handover",
             Self::Rotation { .. } => "rotation",
@@ -185,6 +207,7 @@ impl Proof {
             Self::Tail { .. } => "tail",
             Self::Hostile { .. } => "hostile",
             Self::Patterns { .. } => "patterns",
+            Self::Webhooks { .. } => "webhooks",
             Self::Groups { .. } => "groups",
         }
     }
@@ -203,7 +226,9 @@ impl Proof {
             Self::Crash { kills } => crash::prove(kills, &mut report).await?,
             Self::Journal { seconds } => journal::prove(Duration::from_secs(seconds), &mut report).await?,
             Self::Ingest { records, bodies } => ingest::prove(records, bodies, &mut report).await?,
+            Self::Bodies { calls } => bodies::prove(calls, &mut report).await?,
             Self::Logs { rows } => logs::prove(rows, &mut report).await?,
+            Self::Analytics { rows } => analytics::prove(rows, &mut report).await?,
             Self::Exports { rows } => exports::prove(rows, &mut report).await?,
             Self::Handover => handover::prove(&mut report).await?,
             Self::Rotation { accounts } => rotation::prove(accounts, &mut report).await?,
@@ -213,6 +238,7 @@ impl Proof {
             Self::Tail { rate, seconds } => tail::prove(rate, Duration::from_secs(seconds), &mut report).await?,
             Self::Hostile { seconds } => hostile::prove(Duration::from_secs(seconds), &mut report).await?,
             Self::Patterns { bytes } => patterns::prove(bytes, &mut report)?,
+            Self::Webhooks { count } => webhooks::prove(count, &mut report).await?,
             Self::Groups { groups } => groups::prove(groups, &mut report).await?,
         }
         Ok(report.finish())

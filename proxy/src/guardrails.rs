@@ -23,7 +23,7 @@ pub use hook::{CompiledCheck, CompiledHook, HookKind};
 pub use meters::GuardMeters;
 pub use plan::{GuardPlan, HookRef, HookSide};
 pub use release::{HeldBack, Release};
-pub use remote::{RemoteAsker, RemoteSide, SideJob, has_remote};
+pub use remote::{ModelAsker, RemoteAsker, RemoteSide, SideJob, has_remote};
 pub use results::HookResult;
 pub use rewrite::Rewriting;
 pub use run::{GuardInputs, SideResult, run_side};

@@ -67,8 +67,10 @@ pub struct Journal {
     bodies: Mutex<VecDeque<ClosedSegment>>,
     /// Files that a later version wrote and this process has given up.
     left: Mutex<HashSet<PathBuf>>,
-    /// Bytes of the one whose bodies are being sent.
+    /// Bytes of those whose bodies are being sent.
     uploading: AtomicU64,
+    /// The process ends soon: nobody waits for more bodies to store together.
+    is_leaving: AtomicBool,
     /// There are bodies to send.
     bodies_wake: Notify,
     is_full: AtomicBool,
@@ -106,6 +108,7 @@ impl Journal {
             bodies: Mutex::default(),
             left: Mutex::default(),
             uploading: AtomicU64::new(0),
+            is_leaving: AtomicBool::new(false),
             bodies_wake: Notify::new(),
             is_full: AtomicBool::new(false),
             is_failing: AtomicBool::new(false),
@@ -226,7 +229,8 @@ impl Journal {
 
     /// Files with bodies that are not in the log store yet, in bytes.
     fn bodies_backlog(&self) -> u64 {
-        self.bodies.lock().iter().map(ClosedSegment::length).sum::<u64>() + self.uploading.load(Relaxed)
+        let bodies = self.bodies.lock();
+        bodies.iter().map(ClosedSegment::length).sum::<u64>() + self.uploading.load(Relaxed)
     }
 
     /// Closes what the threads have been writing for so long, so that it can be shipped. False when something had to stay

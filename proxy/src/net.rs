@@ -1,8 +1,10 @@
 //! The sockets. `dial` opens every outbound connection; `custom_hosts` remembers hosts that were judged; `cloud_http` sends
-//! what clouds and secret managers are asked, `own_call` what the gateway asks often; `downstream` is the client as the other rooms see it.
+//! what clouds and secret managers are asked, `own_call` what the gateway asks often; `downstream` is the client as the other rooms see it,
+//! `in_memory` one without a socket.
 
 pub mod cloud_http;
 pub mod custom_hosts;
 pub mod dial;
 pub mod downstream;
+pub mod in_memory;
 pub mod own_call;

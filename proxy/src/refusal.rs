@@ -3,6 +3,7 @@
 
 mod astray;
 mod code;
+mod files;
 mod parameter;
 mod prompt;
 mod vendor_words;

@@ -33,6 +33,7 @@ use proxy::cache::{Cache, Purges, RemoteStore, Semantic};
 use proxy::catalog::inference_profiles::InferenceProfiles;
 use proxy::catalog::providers::Providers;
 use proxy::catalog::secrets::Secrets;
+use proxy::files::ManagedFiles;
 use proxy::identity::deployment::DeploymentIdentity;
 use proxy::identity::headers_to_metadata::HeadersToMetadata;
 use proxy::identity::tokens::trail::{Trail, TrailWriter};
@@ -89,6 +90,7 @@ pub fn serve(settings: Settings) -> anyhow::Result<()> {
     let journals = (journal.clone(), limits.clone());
     let outside = (dialer, providers);
     let engine = Arc::new(engine(&settings, snapshot.clone(), metrics.clone(), trail, journals, outside)?);
+    engine.router.guards.ask_models_through(&engine);
     let (control_plane, admin_checks) = ControlPlane::new(&settings.process.admin_addresses)?;
     let write_timeout = patience(&settings).write;
     let drain = Duration::from_secs(settings.process.drain_timeout_s);
@@ -140,7 +142,8 @@ pub fn serve(settings: Settings) -> anyhow::Result<()> {
         let mut shipper = Shipper::new(settings.database.clone(), pricer, metrics.journal.clone(), traces)
             .counting_workspaces(settings.process.metrics_workspaces as usize);
         let aliases = Arc::new(Aliases::new(&settings.identity.header_prefix_aliases)?);
-        let uploader = Uploader::new(LogStore::open(&settings.log_store)?, aliases);
+        let store = LogStore::open(&settings.log_store)?;
+        let uploader = Uploader::new(store, aliases, settings.database.clone(), &settings.log_store);
         // Goes on while the process drains: the drain ends the process, and asks for the last logs before it does.
         background.handle().spawn(async move { journal.run(&mut shipper, &uploader).await });
     }
@@ -313,6 +316,7 @@ fn engine(
                 .with_asker(Arc::new(asker)),
         },
         cache: Arc::new(cache),
+        files: managed_files(settings),
         calls: ProviderCalls {
             dialer,
             secrets: Arc::new(secrets),
@@ -331,6 +335,17 @@ fn engine(
         metrics,
         aliases,
     })
+}
+
+/// A store that cannot be opened costs files, not the process: without a journal nothing else needs it.
+fn managed_files(settings: &Settings) -> Option<Arc<ManagedFiles>> {
+    match LogStore::open(&settings.log_store) {
+        Ok(store) => Some(Arc::new(ManagedFiles::new(settings.database.clone(), store, settings.files.clone()))),
+        Err(error) => {
+            tracing::warn!(error = format!("{error:#}"), "the gateway keeps no files: their store cannot be opened");
+            None
+        }
+    }
 }
 
 fn cache(settings: &Settings, snapshot: &Arc<Snapshot>, sealer: &Arc<Sealer>, metrics: &Metrics) -> Cache {

@@ -21,6 +21,7 @@ mod call;
 pub mod circuits;
 pub mod explain;
 mod fair_turn;
+mod files;
 mod foundation_model;
 mod guard;
 pub mod guards;
@@ -33,6 +34,7 @@ pub(crate) mod list_models;
 mod look_up;
 mod native_call;
 mod next_step;
+mod own_request;
 mod passage;
 mod planner;
 pub mod prepare;
@@ -55,9 +57,11 @@ pub use admitter::Admitter;
 pub use authenticator::Authenticator;
 pub use body_limits::BodyLimits;
 pub use call::ProviderCalls;
+pub use files::FilesRequest;
 pub use guards::Guards;
 pub use kept::KeptRequest;
 pub use next_step::{Delivered, EngineRequest, KnownRequest, NextStep};
+pub use own_request::OwnRequest;
 pub use passage::{Passage, RelayAsk};
 pub use planner::Planner;
 pub use read_ahead::{Departure, MOST as MOST_READ_AHEAD};
@@ -68,6 +72,7 @@ use crate::answer::{self, Ended};
 use crate::cache::Cache;
 use crate::catalog::choose_plan::wished_retry;
 use crate::catalog::target::Target;
+use crate::files::ManagedFiles;
 use crate::guardrails::shape;
 use crate::identity::identify::{INFERENCE, LISTING, Principal};
 use crate::identity::metadata::trace_id;
@@ -106,6 +111,8 @@ pub struct Engine {
     pub router: Router,
     pub cache: Arc<Cache>,
     pub calls: ProviderCalls,
+    /// None when their store cannot be opened.
+    pub files: Option<Arc<ManagedFiles>>,
 }
 
 impl Engine {
@@ -144,6 +151,9 @@ impl Engine {
             }
             Route::Relay(path) => {
                 let known = self.learn_relayed(&path, head, peer, &headers, visit).await?;
+                if files::is_managed(&path, head, &headers, &known.plan) {
+                    return self.open_files(path.into_owned(), head, known, visit).await;
+                }
                 self.open_relay(path.into_owned(), None, head, &headers, known, visit).await
             }
             Route::Models { path, name } => {
@@ -278,6 +288,7 @@ impl Engine {
             form: None,
             native: endpoint.native_route().and_then(|_| NativeCall::from_uri(&head.uri)).map(Box::new),
             prompt: None,
+            is_own: false,
         })))
     }
 

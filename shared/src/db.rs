@@ -8,6 +8,7 @@ pub mod migrate;
 pub mod request_logs;
 pub mod table;
 mod tls;
+pub mod usage_slots;
 
 use crate::settings;
 use bb8_postgres::PostgresConnectionManager;

@@ -17,15 +17,18 @@
 //! - `config`: the config object: parsed and checked
 //! - `template`: prompt templates: parsed once, filled in with a call's values
 //! - `prompt`: a prompt's version and a call's values, made into the body of a request
+//! - `mcp`: messages of the Model Context Protocol: who a server is and what it offers
 //! - `model`: rows that admin writes and the proxy reads, one noun per file
 //! - `key_rotation`: new keys for sealed values, and a report on the old
 //! - `cost`: usage × prices, in exact decimals
 //! - `log_store`: the object store of bodies and exports
 //! - `prices`: prices of models and the order of their sources
 //! - `routes`: the control plane's route table
+//! - `batches`: inputs of batches, checked line by line, and the batch object
 //! - `bootstrap`: the first tenant
 
 pub mod amount;
+pub mod batches;
 pub mod bootstrap;
 pub mod cloud;
 pub mod config;
@@ -37,6 +40,7 @@ pub mod id;
 pub mod identity;
 pub mod key_rotation;
 pub mod log_store;
+pub mod mcp;
 pub mod model;
 pub mod nearest;
 pub mod outbound;

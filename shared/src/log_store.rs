@@ -4,12 +4,15 @@
 //! all that retention, erasure and tenancy need of it. Errors are few words of our own: those of the clouds quote
 //! addresses and answers, in which signatures stand.
 
+mod blank;
+mod body_key;
 mod crypto;
 mod error;
 mod open;
 mod packer;
 mod writer;
 
+pub use body_key::{BodyKey, is_pack, pack_path, packed_key};
 pub use error::Error;
 pub use packer::Packer;
 pub use writer::Writer;
@@ -58,6 +61,24 @@ impl LogStore {
         match found.await {
             Ok((length, _)) if length > most as u64 => Err(Error::TooLong),
             Ok((_, bytes)) => Ok(Some(bytes)),
+            Err(Error::NotFound) => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// What is stored for the body that a row names, be it an object or a range of one. None when it is gone.
+    pub async fn body(&self, key: &str, most: usize) -> Result<Option<Bytes>, Error> {
+        let (pack, range) = match BodyKey::parse(key).ok_or(Error::Path)? {
+            BodyKey::Object(path) => return self.get(path, most).await,
+            BodyKey::Packed { pack, range } => (self.place(pack)?, range),
+        };
+        let length = range.end - range.start;
+        if length > most as u64 {
+            return Err(Error::TooLong);
+        }
+        match within(self.store.get_range(&pack, range)).await {
+            Ok(frame) if frame.len() as u64 != length => Err(Error::Damaged),
+            Ok(frame) => Ok((!blank::is_blank(&frame)).then_some(frame)),
             Err(Error::NotFound) => Ok(None),
             Err(error) => Err(error),
         }
@@ -113,7 +134,7 @@ impl LogStore {
     }
 }
 
-/// Where the body of a log lies.
+/// Where the body of a log lies that has an object of its own, and what its row says until it is in a pack.
 pub fn body_path(organisation: Uuid, workspace: Uuid, created_at: DateTime<Utc>, id: Uuid) -> String {
     // A folder for each hour: no file system likes a million files in one.
     format!(
@@ -126,6 +147,17 @@ pub fn body_path(organisation: Uuid, workspace: Uuid, created_at: DateTime<Utc>,
 /// The folder of all bodies of a workspace on a day.
 pub fn day_prefix(organisation: Uuid, workspace: Uuid, day: NaiveDate) -> String {
     format!("bodies/{organisation}/{workspace}/{}", day.format("%Y-%m-%d"))
+}
+
+/// The folder of a file that the gateway keeps for a workspace.
+pub fn file_folder(organisation: Uuid, workspace: Uuid, id: Uuid) -> String {
+    format!("files/{organisation}/{workspace}/{id}")
+}
+
+/// One of the parts that a kept file is cut into, so that whoever writes or reads it holds one at most, and what a dead
+/// upload left is objects like any other.
+pub fn file_part(organisation: Uuid, workspace: Uuid, id: Uuid, part: u64) -> String {
+    format!("{}/{part:06}", file_folder(organisation, workspace, id))
 }
 
 /// What stands in the place of a body of which only the beginning is kept.

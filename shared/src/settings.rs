@@ -11,6 +11,7 @@ pub mod database;
 pub mod deployment;
 pub mod features;
 mod file;
+pub mod files;
 pub mod identity;
 pub mod journal;
 pub mod jwt;
@@ -41,6 +42,7 @@ pub use configs::Configs;
 pub use database::{Database, DbSsl};
 pub use deployment::{DeploymentLimits, DeploymentSettings};
 pub use features::Features;
+pub use files::FileSettings;
 pub use identity::Identity;
 pub use journal::Journal;
 pub use jwt::Jwt;
@@ -116,6 +118,8 @@ pub struct AllSettings {
     pub retention: Retention,
     #[command(flatten)]
     pub log_store: LogStoreSettings,
+    #[command(flatten)]
+    pub files: FileSettings,
     #[command(flatten)]
     pub traces: Traces,
     #[command(flatten)]

@@ -28,7 +28,7 @@ async fn refusals_are_recorded_with_who_was_refused_and_why() {
     }
     assert_eq!(client.with_key(&user.key).post("/labels", &json!({ "name": 7 })).await.status, 400);
     assert_eq!(client.with_key(&weak.key).get("/labels").await.status, 403, "reading is not recorded");
-    let unbuilt = service.administrator().post("/mcp-integrations", &json!({})).await;
+    let unbuilt = service.administrator().put("/mcp-servers/none/capabilities", &json!({})).await;
     let trail = service.trail(service.home.organisation_id).await;
     let seen: Vec<_> = trail
         .iter()

@@ -26,11 +26,18 @@ async fn call(client: &Client, operation: &Operation) -> Answer {
 fn outcome(operation: &Operation, answer: &Answer) -> (u16, Option<String>) {
     let body = answer.json();
     assert!(body.is_object(), "{operation:?}: {body}");
-    assert_eq!(answer.header("content-type"), "application/json", "{operation:?}");
+    let is_scim = operation.access == Access::ScimToken;
+    let kind = if is_scim { "application/scim+json" } else { "application/json" };
+    assert_eq!(answer.header("content-type"), kind, "{operation:?}");
     let id = answer.header("x-gateway-request-id");
     assert_eq!(id.len(), 36, "{operation:?}: {id}");
     if answer.status.is_success() {
         return (answer.status.as_u16(), None);
+    }
+    if is_scim {
+        assert_eq!(body["status"], answer.status.as_str(), "{operation:?}");
+        assert!(body["detail"].as_str().is_some_and(|text| !text.is_empty()), "{operation:?}: {body}");
+        return (answer.status.as_u16(), (answer.status == 401).then(|| "AB05".to_owned()));
     }
     assert_eq!(body["success"], false, "{operation:?}");
     assert_eq!(body["request_id"], id, "{operation:?}");
@@ -106,7 +113,7 @@ static UNUSUAL: &[(&str, &str, u16)] = &[
 static COUNTING: &[&str] = &["/analytics/graphs/", "/analytics/summary/", "/analytics/groups/", "/logs/groups/"];
 
 /// Lists that an admin key asks for by workspace.
-static OF_A_WORKSPACE: &[&str] = &["/providers", "/virtual-keys"];
+static OF_A_WORKSPACE: &[&str] = &["/providers", "/virtual-keys", "/mcp-servers"];
 
 #[tokio::test]
 async fn every_operation_refuses_a_missing_and_an_unknown_credential() {

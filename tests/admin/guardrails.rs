@@ -285,6 +285,29 @@ async fn every_check_is_listed_with_its_parameters() {
     assert_eq!((&one["plugin"], &one["is_run"]), (&Value::Null, &json!(true)));
     assert_eq!(one["parameters"]["required"], json!(["words"]), "{one}");
     assert_eq!(one["parameters"]["properties"]["operator"]["default"], "any", "{one}");
+    for id in ["gateway.judge", "gateway.moderateContent", "gateway.language", "default.validUrls"] {
+        let one = data.iter().find(|one| one["id"] == id).unwrap_or_else(|| panic!("{id}"));
+        assert_eq!((&one["plugin"], &one["is_run"]), (&Value::Null, &json!(true)), "{one}");
+    }
     let vendor = data.iter().find(|one| one["id"] == "aiguard.scan").unwrap();
     assert_eq!(vendor["plugin"], "aiguard");
+}
+
+#[tokio::test]
+async fn a_check_that_a_model_answers_is_saved_with_one_target_alone() {
+    let service = Service::start().await;
+    let client = service.administrator();
+    for (parameters, status) in [
+        (json!({ "instructions": "It is polite.", "config": "pc-judge" }), 200),
+        (json!({ "instructions": "It is polite.", "provider": "@prod", "model": "m" }), 200),
+        (json!({ "instructions": "It is polite." }), 400),
+        (json!({ "instructions": "It is polite.", "provider": "@prod" }), 400),
+        (json!({ "instructions": "It is polite.", "config": "a", "provider": "b", "model": "m" }), 400),
+        (json!({ "config": "pc-judge" }), 400),
+    ] {
+        let body = json!({ "name": "Judged", "organisation_id": service.home.organisation_id,
+            "checks": [{ "id": "gateway.judge", "parameters": parameters }], "actions": {} });
+        let answer = client.post(PATH, &body).await;
+        assert_eq!(answer.status, status, "{parameters}: {}", answer.text());
+    }
 }

@@ -2,6 +2,7 @@
 //! run finds nothing left.
 
 mod budgets;
+mod files;
 mod schedules;
 mod webhook;
 

@@ -182,13 +182,16 @@ async fn an_export_of_nothing_is_a_file_without_lines() {
 #[tokio::test]
 async fn bodies_are_taken_from_the_log_store() {
     let place = Place::start().await;
-    place.fill_home(3).await;
+    place.fill_home(4).await;
     let store: &LogStore = &place.app.log_store;
     let body = json!({ "request": { "body": { "model": "gpt-4o" } }, "response": { "status": 200 }, "metrics": {} });
     let at = |name: &str| format!("bodies/{}/{name}", place.service.home.organisation_id);
     store.put(&at("there"), log_store::pack(body.to_string().as_bytes()).unwrap()).await.unwrap();
     store.put(&at("damaged"), bytes::Bytes::from_static(b"no zstd")).await.unwrap();
-    for (trace, key) in [("t-1", "there"), ("t-2", "damaged"), ("t-3", "gone")] {
+    let (other, frame) = (log_store::pack(b"{}").unwrap(), log_store::pack(body.to_string().as_bytes()).unwrap());
+    store.put(&at("x.pack.zst"), [&other[..], &frame, &other].concat().into()).await.unwrap();
+    let packed = log_store::packed_key("x.pack.zst", &(other.len() as u64..(other.len() + frame.len()) as u64));
+    for (trace, key) in [("t-1", "there"), ("t-2", "damaged"), ("t-3", "gone"), ("t-4", packed.as_str())] {
         let set = format!("UPDATE request_logs SET body_key = '{}' WHERE trace_id = '{trace}'", at(key));
         place.service.sql(&set).await;
     }
@@ -200,6 +203,7 @@ async fn bodies_are_taken_from_the_log_store() {
         json!({ "trace_id": "t-1", "response": body["response"], "request": body["request"] }),
         json!({ "trace_id": "t-2", "response": null, "request": null }),
         json!({ "trace_id": "t-3", "response": null, "request": null }),
+        json!({ "trace_id": "t-4", "response": body["response"], "request": body["request"] }),
     ];
     assert_eq!(place.lines(&client, &id).await, expected);
 }

@@ -181,3 +181,23 @@ async fn the_bodies_of_a_dropped_day_are_deleted_and_those_of_others_kept() {
     }
     assert_eq!((count(&client, "request_logs").await, count(&client, "object_deletions").await), (1, 0));
 }
+
+#[tokio::test]
+async fn a_pack_whose_upload_died_half_way_is_deleted_when_its_time_has_come() {
+    let database = Database::fresh().await;
+    let (app, client) = (admin_on(&database).await, database.client().await);
+    let noon = chrono::Utc::now();
+    let id = uuid::Uuid::now_v7;
+    let (due, later) = (log_store::pack_path(id(), id(), noon, id()), log_store::pack_path(id(), id(), noon, id()));
+    for (path, in_minutes) in [(&due, "-1"), (&later, "59")] {
+        app.log_store.put(path, Bytes::from_static(b"x")).await.unwrap();
+        let note = format!(
+            "INSERT INTO object_deletions (folder, noted_at) VALUES ('{path}', now() + interval '{in_minutes} minutes')"
+        );
+        client.batch_execute(&note).await.unwrap();
+    }
+    assert_eq!(run(&app, "delete_objects").await, 1);
+    assert_eq!(app.log_store.get(&due, 10).await.unwrap(), None);
+    assert!(app.log_store.get(&later, 10).await.unwrap().is_some(), "whoever stores it may still be at it");
+    assert_eq!(count(&client, "object_deletions").await, 1);
+}

@@ -154,6 +154,29 @@ pub fn samples() -> Vec<Sample> {
             is_in_workspace: true,
         },
     ];
+    let mcp = [
+        Sample {
+            path: "/mcp-integrations",
+            body: json!({
+                "name": "Mcp {n}", "slug": "mcp-{n}", "url": "https://mcp.example.com/mcp", "auth_type": "headers",
+                "transport": "http", "configurations": { "custom_headers": { "x-key": "secret-{n}" } },
+            }),
+            change: json!({ "description": "changed {n}" }),
+            wrong: (json!({ "name": "x", "url": 7, "auth_type": "none", "transport": "http" }), "url"),
+            delete: json!({}),
+            recorded_as: "mcp_integrations",
+            is_in_workspace: true,
+        },
+        Sample {
+            path: "/mcp-servers",
+            body: json!({ "name": "Server {n}", "slug": "server-{n}", "mcp_integration_id": "mcp-account" }),
+            change: json!({ "description": "changed {n}" }),
+            wrong: (json!({ "name": 7, "mcp_integration_id": "mcp-account" }), "name"),
+            delete: json!({}),
+            recorded_as: "mcp_servers",
+            is_in_workspace: true,
+        },
+    ];
     let rule = json!({
         "name": "Policy {n}", "conditions": [{ "key": "metadata._user", "value": "*" }],
         "group_by": [{ "key": "metadata._user" }],
@@ -185,6 +208,7 @@ pub fn samples() -> Vec<Sample> {
         .chain([keys, configs, guardrails, secret_references, deployments])
         .chain(workspaces)
         .chain(catalogue)
+        .chain(mcp)
         .chain(prompts)
         .collect()
 }
@@ -192,6 +216,14 @@ pub fn samples() -> Vec<Sample> {
 impl Sample {
     /// Makes what its objects refer to. It may be there already.
     pub async fn prepare(&self, service: &Service) {
+        if self.path == "/mcp-servers" {
+            let body = json!({
+                "name": "Account", "slug": "mcp-account", "url": "https://mcp.example.com/mcp", "auth_type": "none",
+                "transport": "http", "workspace_id": service.home.workspace_id,
+            });
+            let answer = service.administrator().post("/mcp-integrations", &body).await;
+            assert!([200, 409].contains(&answer.status.as_u16()), "{}", answer.text());
+        }
         if self.path != "/providers" {
             return;
         }
@@ -205,7 +237,7 @@ impl Sample {
 
     /// Its list, of the first workspace where it must be of one.
     pub fn list_path(&self, service: &Service, query: &str) -> String {
-        match ["/providers", "/virtual-keys"].contains(&self.path) {
+        match ["/providers", "/virtual-keys", "/mcp-servers"].contains(&self.path) {
             true => format!("{}?{query}&workspace_id={}", self.path, service.home.workspace_id),
             false => format!("{}?{query}", self.path),
         }
@@ -271,6 +303,13 @@ pub static FURTHER: &[&str] = &[
     "/integrations/{slug}/workspaces",
     "/integrations/{slug}/test",
     "/providers/types/{type}/test",
+    "/mcp-integrations/{id}/test",
+    "/mcp-integrations/{id}/sync",
+    "/mcp-integrations/{id}/capabilities",
+    "/mcp-integrations/{id}/workspaces",
+    "/mcp-servers/{id}/metadata/sync",
+    "/mcp-servers/{id}/test",
+    "/mcp-servers/{id}/capabilities/sync",
     "/analytics/saved-filters",
     "/analytics/saved-filters/{id}",
     "/feedback",
@@ -278,6 +317,13 @@ pub static FURTHER: &[&str] = &[
     "/logs",
     "/logs/erase",
     "/cache",
+    "/scim/workspaces",
+    "/scim/workspaces/{mappingId}",
+    "/scim/Users",
+    "/scim/Users/{id}",
+    "/scim/Groups",
+    "/scim/Groups/{id}",
+    "/scim/Bulk",
     "/policies/usage-limits/{id}/entities/reset",
     "/policies/usage-limits/{id}/entities/{entityId}/reset",
 ];

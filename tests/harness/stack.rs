@@ -328,6 +328,7 @@ fn usual_environment(database: &Database, [proxy, admin, metrics]: [u16; 3]) -> 
         ("SNAPSHOT_DIR", "snapshot".to_owned()),
         ("JOURNAL_DIR", "journal".to_owned()),
         ("JOURNAL_SHIP_MS", "50".to_owned()),
+        ("LOG_PACK_SECONDS", "0".to_owned()),
         ("LOG_STORE_URL", "file://logs".to_owned()),
         ("GATEWAY_MASTER_KEY_FILE", "keyring".to_owned()),
         ("UPGRADE_SOCK", "upgrade.sock".to_owned()),

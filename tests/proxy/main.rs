@@ -18,6 +18,7 @@ mod dashboards;
 mod deployments;
 mod explain;
 mod families;
+mod files;
 mod forms;
 mod frames;
 mod framing;

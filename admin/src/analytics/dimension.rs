@@ -10,6 +10,8 @@ pub struct Dimension {
     pub sql: &'static str,
     /// Where the calls are read from: calls that have several values are counted under each.
     pub from: &'static str,
+    /// What slots call it and their value; none where they are not divided by it.
+    pub slots: Option<(&'static str, &'static str)>,
 }
 
 const LOGS: &str = "request_logs";
@@ -20,11 +22,12 @@ const LOGS_BY_GUARDRAIL: &str = "request_logs CROSS JOIN LATERAL (
     ) AS hook) AS hooks";
 
 const fn dimension(name: &'static str, sql: &'static str) -> Dimension {
-    Dimension { name, sql, from: LOGS }
+    Dimension { name, sql, from: LOGS, slots: Some((name, "value")) }
 }
 
 pub const MODEL: Dimension = dimension("model", "coalesce(ai_model, '')");
-pub const WORKSPACE: Dimension = dimension("workspace", "workspace_id::text");
+pub const WORKSPACE: Dimension =
+    Dimension { slots: Some(("", "workspace_id::text")), ..dimension("workspace", "workspace_id::text") };
 pub const API_KEY: Dimension = dimension("api_key", "coalesce(api_key_id::text, '')");
 pub const STATUS_CODE: Dimension = dimension("status_code", "response_status_code::text");
 
@@ -39,8 +42,8 @@ static DIMENSIONS: &[Dimension] = &[
     dimension("provider", "coalesce(virtual_key, '')"),
     dimension("prompt", "coalesce(prompt_slug, '')"),
     dimension("prompt_version", "coalesce(prompt_version_id::text, '')"),
-    dimension("user", "coalesce(metadata ->> '_user', '')"),
-    Dimension { name: "guardrail", sql: "coalesce(guardrail, '')", from: LOGS_BY_GUARDRAIL },
+    Dimension { slots: Some(("user", "substr(value, 2)")), ..dimension("user", "coalesce(metadata ->> '_user', '')") },
+    Dimension { name: "guardrail", sql: "coalesce(guardrail, '')", from: LOGS_BY_GUARDRAIL, slots: None },
 ];
 
 pub fn names() -> Vec<&'static str> {

@@ -34,7 +34,7 @@ fn calls(view: &LogView, query: &Query) -> Result<Filter, ApiError> {
 }
 
 pub fn rows(filter: &Filter) -> CountedRows<'_> {
-    CountedRows { from: TABLE, time: "created_at", filter }
+    CountedRows { from: TABLE, time: "created_at", filter, slots: None }
 }
 
 /// How often each score was given, from the lowest.

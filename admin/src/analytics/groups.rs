@@ -1,6 +1,10 @@
 //! Figures by what calls have in common: one row for each value, the most telling first, page by page.
 
+use super::dimension;
 use super::measure::{self, Measure};
+use super::rolled;
+use super::series::CountedRows;
+use super::slots::{PartsShape, Slots};
 use crate::http::ApiError;
 use serde_json::Value;
 use shared::db::table::Filter;
@@ -16,6 +20,8 @@ pub struct GroupQuery<'q> {
     /// What is counted: `request_logs`, or that joined with something.
     pub from: &'q str,
     pub filter: &'q Filter,
+    /// The same, if slots may have it, and what they call the value.
+    pub slots: Option<(&'q Slots, (&'static str, &'static str))>,
     /// Values of `value` and `from`, bound after those of the filter.
     pub further: Vec<&'q (dyn ToSql + Sync)>,
     pub measures: &'q [Measure],
@@ -47,18 +53,31 @@ pub struct Groups {
 }
 
 pub async fn groups(db: &impl GenericClient, query: &GroupQuery<'_>) -> Result<Groups, ApiError> {
-    let mut values = query.filter.values();
+    let parts = match query.slots {
+        Some((slots, (grouped_by, of_slots))) => {
+            let shape = PartsShape { grouped_by, of_logs: query.value, of_slots, step: None };
+            slots.parts(db, query.filter, query.measures, shape).await?
+        }
+        None => None,
+    };
+    let mut values = match &parts {
+        Some(parts) => parts.values(),
+        None => query.filter.values(),
+    };
     values.extend(query.further.iter().copied());
     let n = values.len();
     let order = query.order.sql();
-    let grouped = format!(
-        "SELECT {} AS value, {} FROM {} WHERE {} GROUP BY 1 ORDER BY {order} LIMIT {}",
-        query.value,
-        measure::columns(query.measures),
-        query.from,
-        query.filter.sql(),
-        MOST + 1,
-    );
+    let grouped = match &parts {
+        Some(parts) => format!("{} {}", parts.sql(), rolled::select(rolled::BY_VALUE, query.measures)),
+        None => format!(
+            "SELECT {} AS value, {} FROM {} WHERE {} GROUP BY 1",
+            query.value,
+            measure::columns(query.measures),
+            query.from,
+            query.filter.sql(),
+        ),
+    };
+    let grouped = format!("SELECT * FROM ({grouped}) AS every ORDER BY {order} LIMIT {}", MOST + 1);
     // Counted apart from the page, so that a page beyond the last one knows how many there are.
     let sql = format!(
         "WITH grouped AS MATERIALIZED ({grouped}), counted AS (SELECT count(*) AS total FROM grouped)
@@ -81,9 +100,30 @@ pub async fn groups(db: &impl GenericClient, query: &GroupQuery<'_>) -> Result<G
 }
 
 /// The same measures over everything.
-pub async fn totals(db: &impl GenericClient, filter: &Filter, measures: &[Measure]) -> Result<Vec<Value>, ApiError> {
-    let sql = format!("SELECT {} FROM request_logs WHERE {}", measure::columns(measures), filter.sql());
-    let row = db.query_one(&sql, &filter.values()).await?;
+pub async fn totals(
+    db: &impl GenericClient,
+    rows: &CountedRows<'_>,
+    measures: &[Measure],
+) -> Result<Vec<Value>, ApiError> {
+    let (of_logs, of_slots) =
+        if measures.contains(&measure::ERROR_CODES) { (dimension::STATUS_CODE.sql, "value") } else { ("''", "''") };
+    let shape = PartsShape { grouped_by: "", of_logs, of_slots, step: None };
+    let parts = match rows.slots {
+        Some(slots) if !measures.iter().any(|one| one.divided_by == "user") => {
+            slots.parts(db, rows.filter, measures, shape).await?
+        }
+        _ => None,
+    };
+    let row = match parts {
+        Some(parts) => {
+            let sql = format!("{} {}", parts.sql(), rolled::select(rolled::WHOLE, measures));
+            db.query_one(&sql, &parts.values()).await?
+        }
+        None => {
+            let sql = format!("SELECT {} FROM {} WHERE {}", measure::columns(measures), rows.from, rows.filter.sql());
+            db.query_one(&sql, &rows.filter.values()).await?
+        }
+    };
     Ok(measure::values(&row, measures.len())?)
 }
 

@@ -45,6 +45,11 @@ pub enum Command {
         #[command(subcommand)]
         command: LogsCommand,
     },
+    /// Figures about calls.
+    Analytics {
+        #[command(subcommand)]
+        command: AnalyticsCommand,
+    },
     /// The audit trail.
     Audit {
         #[command(subcommand)]
@@ -111,6 +116,21 @@ pub enum LogsCommand {
         /// Whether rows are kept for counting, without anything that could tell whose they were.
         #[arg(long, value_enum)]
         mode: ErasureMode,
+    },
+}
+
+#[derive(Debug, clap::Subcommand)]
+pub enum AnalyticsCommand {
+    /// Check that the figures that analytics are read from are what the logs add up to, day by day (UTC) from the latest on,
+    /// and build those again that are not. Days from before there were such figures are built, if they follow on one
+    /// another. Ends with status 0 when all agreed, 3 when some had to be built again, 1 when it could not be found out.
+    Verify {
+        /// The first day, as 2026-01-15.
+        #[arg(long, value_name = "DAY")]
+        from: chrono::NaiveDate,
+        /// The last day; yesterday without it.
+        #[arg(long, value_name = "DAY")]
+        until: Option<chrono::NaiveDate>,
     },
 }
 

@@ -9,7 +9,9 @@ use crate::cli::unconfirmed::{self, Unconfirmed, Verdict};
 use crate::logs::erase::{self, Erased, ErasureMode, ErasureSubject};
 use crate::settings::Settings;
 use anyhow::Context as _;
+use chrono::{Days, NaiveDate, NaiveTime, Utc};
 use shared::bootstrap::{self, FirstKeys};
+use shared::db::usage_slots::{self, DayVerdict};
 use shared::db::{self, migrate};
 use shared::key_rotation::{report, rotation};
 use shared::log_store::LogStore;
@@ -45,6 +47,32 @@ pub async fn verify_audit(
 ) -> anyhow::Result<Vec<ChainReport>> {
     let mut client = db::connect(&settings.database).await?;
     verify::verify(&mut client, organisation, anchor).await
+}
+
+/// The most days that are looked at by one command.
+const MOST_DAYS: i64 = 3660;
+
+/// Compares figures with logs, each day in a transaction of its own, the latest first.
+pub async fn verify_figures(
+    settings: &Settings,
+    from: NaiveDate,
+    until: Option<NaiveDate>,
+) -> anyhow::Result<Vec<(NaiveDate, DayVerdict)>> {
+    let unbounded = Database { database_statement_timeout_ms: 0, ..settings.database.clone() };
+    let mut client = db::connect(&unbounded).await?;
+    let mut day = until.unwrap_or_else(|| Utc::now().date_naive() - Days::new(1));
+    if (day - from).num_days() > MOST_DAYS {
+        anyhow::bail!("name at most {MOST_DAYS} days");
+    }
+    let mut verdicts = Vec::new();
+    while day >= from {
+        let tx = client.transaction().await?;
+        let verdict = usage_slots::verify_day(&tx, day.and_time(NaiveTime::MIN).and_utc()).await?;
+        tx.commit().await?;
+        verdicts.push((day, verdict));
+        day = day - Days::new(1);
+    }
+    Ok(verdicts)
 }
 
 /// How long replaced data keys stay, for proxies that have not heard of the new ones yet.

@@ -74,6 +74,9 @@ pub enum ApiError {
          for example for a shorter time (time_of_generation_min, time_of_generation_max)"
     )]
     TooSlow,
+    /// In the words of SCIM, whose errors have kinds of their own.
+    #[error("{detail}")]
+    Scim { status: StatusCode, kind: &'static str, detail: String },
     #[error("The server failed; the request id finds the cause in its log")]
     Internal,
     #[error("The database cannot be reached; try again shortly")]
@@ -124,6 +127,7 @@ impl ApiError {
             Self::NotFound(_) | Self::NoSuch { .. } | Self::NotListed(_) => StatusCode::NOT_FOUND,
             Self::FeatureOff { .. } | Self::LimitReached { .. } => StatusCode::PAYMENT_REQUIRED,
             Self::RateLimited { .. } => StatusCode::TOO_MANY_REQUESTS,
+            Self::Scim { status, .. } => *status,
             Self::TooSlow => StatusCode::GATEWAY_TIMEOUT,
             Self::NotBuilt => StatusCode::NOT_IMPLEMENTED,
             Self::Internal => StatusCode::INTERNAL_SERVER_ERROR,
@@ -138,6 +142,8 @@ impl ApiError {
             Self::NoSuchPath { .. } | Self::WrongMethod { .. } => "AB02",
             Self::WrongKeyKind | Self::MissingScope { .. } | Self::Forbidden(_) => "AB03",
             Self::Internal | Self::Unavailable | Self::TooSlow | Self::NoMasterKey => "AB04",
+            Self::Scim { status, .. } if *status == StatusCode::CONFLICT => "AB07",
+            Self::Scim { .. } => "AB01",
             Self::Unauthenticated(_) => "AB05",
             Self::RateLimited { .. } => "AB06",
             Self::Token(rejection) => rejection.code(),
@@ -160,6 +166,26 @@ impl ApiError {
             "AB10" => "not_implemented_error",
             _ => "invalid_request_error",
         }
+    }
+
+    /// The shape that identity providers read.
+    pub fn scim_body(&self) -> Value {
+        let kind = match self {
+            Self::Scim { kind, .. } => kind,
+            Self::Conflict(_) => "uniqueness",
+            Self::Invalid { field: None, .. } => "invalidSyntax",
+            Self::Invalid { .. } | Self::Faults(_) | Self::NoSuch { .. } => "invalidValue",
+            _ => "",
+        };
+        let mut body = json!({
+            "schemas": ["urn:ietf:params:scim:api:messages:2.0:Error"],
+            "status": self.status().as_u16().to_string(),
+            "detail": self.to_string(),
+        });
+        if !kind.is_empty() {
+            body["scimType"] = kind.into();
+        }
+        body
     }
 
     /// The one shape that all known clients read: a superset of the two published ones.

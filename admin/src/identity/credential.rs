@@ -33,7 +33,7 @@ pub fn credential<'a>(headers: &'a HeaderMap, aliases: &Aliases) -> Result<Crede
     Ok(if looks_like_jwt(value) { Credential::Jwt(value) } else { Credential::ApiKey(value) })
 }
 
-fn bearer(headers: &HeaderMap) -> Option<&[u8]> {
+pub fn bearer(headers: &HeaderMap) -> Option<&[u8]> {
     let mut values = headers.get_all(header::AUTHORIZATION).iter();
     let (value, None) = (values.next()?.as_bytes(), values.next()) else { return None };
     let (scheme, token) = value.split_at_checked("Bearer ".len())?;

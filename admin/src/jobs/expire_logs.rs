@@ -3,8 +3,9 @@
 
 use super::{Job, JobRun};
 use crate::app::App;
-use chrono::{Days, NaiveDate};
+use chrono::{Days, NaiveDate, NaiveTime};
 use futures::FutureExt as _;
+use shared::db::usage_slots;
 use shared::log_store;
 use std::time::Duration;
 use tokio_postgres::Transaction;
@@ -29,6 +30,7 @@ async fn work(app: &App, tx: &Transaction<'_>) -> anyhow::Result<JobRun> {
     // One in each transaction, so that the lock is held as shortly as can be.
     let Some(day) = due.first() else { return Ok(JobRun { items: 0, is_all: true }) };
     note_bodies(tx, *day).await?;
+    usage_slots::seal(tx, (*day + Days::new(1)).and_time(NaiveTime::MIN).and_utc()).await?;
     tx.batch_execute(BE_BRIEF).await?;
     tx.batch_execute(&format!("DROP TABLE {}", table_of(*day))).await?;
     tracing::info!(%day, kept_days = kept, "a day of logs was dropped");

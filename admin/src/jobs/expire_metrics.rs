@@ -4,6 +4,7 @@
 use super::{Job, JobRun};
 use crate::app::App;
 use futures::FutureExt as _;
+use shared::db::usage_slots;
 use std::time::Duration;
 use tokio_postgres::Transaction;
 
@@ -14,6 +15,8 @@ const AT_ONCE: i64 = 10_000;
 /// Limits add up the days of a month: however short metrics are kept, totals must outlast that.
 const COUNTERS_KEPT: u32 = 62;
 const WINDOWS_KEPT: u32 = 2;
+/// Days. Narrow slots are for graphs of the last hours.
+const MINUTES_KEPT: i32 = 2;
 
 async fn work(app: &App, tx: &Transaction<'_>) -> anyhow::Result<JobRun> {
     // By place instead of by key, because the keys are long; `IN` would not use it.
@@ -37,5 +40,22 @@ async fn work(app: &App, tx: &Transaction<'_>) -> anyhow::Result<JobRun> {
         done.items += deleted;
         done.is_all &= deleted < AT_ONCE.unsigned_abs();
     }
+    let deleted = expire_slots(tx, kept).await?;
+    done.items += deleted;
+    done.is_all &= deleted < AT_ONCE.unsigned_abs();
     Ok(done)
+}
+
+/// First it is noted that there are none any more, for who reads; then they are deleted in pieces.
+async fn expire_slots(tx: &Transaction<'_>, kept: u32) -> anyhow::Result<u64> {
+    const KEEP: &str = "UPDATE usage_slots_kept SET
+        minutes_from = greatest(minutes_from, date_trunc('day', now(), 'UTC') - make_interval(days => $1)),
+        begins_at = CASE WHEN $2 = 0 THEN begins_at
+            ELSE greatest(begins_at, date_trunc('day', now(), 'UTC') - make_interval(days => $2)) END";
+    const DELETE: &str = "DELETE FROM usage_slots WHERE ctid = ANY (ARRAY(
+        SELECT s.ctid FROM usage_slots s, usage_slots_kept k
+        WHERE (s.size = 1 AND s.slot < k.minutes_from) OR s.slot < k.begins_at LIMIT $1))";
+    usage_slots::lock(tx).await?;
+    tx.execute(KEEP, &[&MINUTES_KEPT, &i32::try_from(kept)?]).await?;
+    Ok(tx.execute(DELETE, &[&AT_ONCE]).await?)
 }

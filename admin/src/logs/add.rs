@@ -181,6 +181,6 @@ fn body(log: &CustomLog, id: Uuid, place: LogPlace) -> Value {
             "status": log.status, "headers": headers(&log.response_headers), "body": log.response_body,
             "responseTime": log.response_time, "lastUsedOptionJsonPath": null,
         },
-        "log_format": super::row::FORMAT,
+        "log_format": "v1",
     })
 }

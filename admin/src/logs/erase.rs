@@ -1,8 +1,10 @@
 //! Erases what the logs hold of one person (metadata `_user`) or one trace: rows, bodies and feedback, in small
 //! transactions, so that neither readers nor shippers wait. Bodies go first: a row whose erasure failed half way is found
-//! again, an object without a row would not be. What adds up without naming anybody stays. Files of exports that may hold
+//! again, an object without a row would not be. A row whose body was moved to a pack meanwhile is left for the next round,
+//! which sees where it is now. What adds up without naming anybody stays. Files of exports that may hold
 //! what was erased are deleted with it. What arrives later is `late`.
 
+mod bodies;
 mod exports;
 pub mod late;
 
@@ -10,10 +12,11 @@ use crate::backpressure::db_queue::DbQueue;
 use crate::cache_purges;
 use crate::http::ApiError;
 use crate::logs::filters;
+use bodies::{StoredBodies, erase_from_pack};
 use chrono::{DateTime, Utc};
-use futures::stream::{self, StreamExt as _, TryStreamExt as _};
 use serde_json::{Value, json};
 use shared::db::table::Filter;
+use shared::db::usage_slots;
 use shared::log_store::LogStore;
 use shared::model::{PurgeTarget, purge_tag};
 use tokio_postgres::GenericClient;
@@ -47,8 +50,6 @@ pub struct Erased {
 
 /// Rows of one transaction.
 const BATCH: i64 = 500;
-/// Objects that are deleted at the same time.
-const AT_ONCE: usize = 16;
 
 impl ErasureSubject {
     /// Of the two that may be named, the one that is.
@@ -93,11 +94,21 @@ pub async fn erase(
         if found.ids.is_empty() {
             break;
         }
-        erased.bodies += delete_bodies(store, found.bodies.clone()).await?;
+        let stored = StoredBodies::for_logs(organisation, &found);
+        stored.delete_objects(store).await?;
+        for (pack, ranges) in &stored.packs {
+            let mut db = db.get().await?;
+            let tx = db.transaction().await?;
+            erase_from_pack(&tx, store, pack, ranges).await?;
+            tx.commit().await?;
+        }
         let mut db = db.get().await?;
         let tx = db.transaction().await?;
         erased.add(apply(&tx, organisation, &found, mode, &salt).await?);
         tx.commit().await?;
+    }
+    if let ErasureSubject::User(name) = subject {
+        forget_user(db, organisation, name).await?;
     }
     erased.feedback += rest_of_feedback(db, &subject.filter(organisation), mode, &salt).await?;
     Ok(erased)
@@ -109,6 +120,15 @@ async fn forget_kept_answers(db: &DbQueue, organisation: Uuid, subject: &Erasure
     let mut db = db.get().await?;
     let tx = db.transaction().await?;
     cache_purges::purge(&tx, organisation, None, PurgeTarget::User(purge_tag(name))).await?;
+    tx.commit().await?;
+    Ok(())
+}
+
+/// Their slots are stale where there were logs of them, and are built without them; this is for those whose logs are gone.
+async fn forget_user(db: &DbQueue, organisation: Uuid, name: &str) -> Result<(), ApiError> {
+    let mut db = db.get().await?;
+    let tx = db.transaction().await?;
+    usage_slots::forget_user(&tx, organisation, name).await?;
     tx.commit().await?;
     Ok(())
 }
@@ -125,7 +145,8 @@ struct LogBatch {
     ids: Vec<Uuid>,
     workspaces: Vec<Uuid>,
     traces: Vec<String>,
-    bodies: Vec<String>,
+    /// Empty where there is no body.
+    keys: Vec<String>,
 }
 
 async fn find(db: &impl GenericClient, filter: &Filter) -> Result<LogBatch, ApiError> {
@@ -139,21 +160,9 @@ async fn find(db: &impl GenericClient, filter: &Filter) -> Result<LogBatch, ApiE
         found.ids.push(row.try_get("id")?);
         found.workspaces.push(row.try_get("workspace_id")?);
         found.traces.push(row.try_get("trace_id")?);
-        found.bodies.extend(row.try_get::<_, Option<String>>("body_key")?);
+        found.keys.push(row.try_get::<_, Option<String>>("body_key")?.unwrap_or_default());
     }
     Ok(found)
-}
-
-async fn delete_bodies(store: &LogStore, paths: Vec<String>) -> Result<u64, ApiError> {
-    let delete = |path: String| async move { store.delete(&path).await };
-    let deleted = stream::iter(paths).map(delete).buffer_unordered(AT_ONCE);
-    match deleted.try_fold(0, |count, ()| async move { Ok(count + 1) }).await {
-        Ok(count) => Ok(count),
-        Err(error) => {
-            tracing::error!(%error, "a body could not be erased");
-            Err(ApiError::Internal)
-        }
-    }
 }
 
 /// Erases a batch whose bodies are gone, in the transaction of the caller.
@@ -164,8 +173,8 @@ async fn apply(
     mode: ErasureMode,
     salt: &String,
 ) -> Result<Erased, ApiError> {
-    const THESE: &str =
-        "organisation_id = $1 AND (created_at, id) IN (SELECT * FROM unnest($2::timestamptz[], $3::uuid[]))";
+    const THESE: &str = "organisation_id = $1 AND (created_at, id, coalesce(body_key, ''))
+        IN (SELECT * FROM unnest($2::timestamptz[], $3::uuid[], $4::text[]))";
     const THEIRS: &str =
         "organisation_id = $1 AND (workspace_id, trace_id) IN (SELECT * FROM unnest($2::uuid[], $3::text[]))";
     let (logs, feedback) = match mode {
@@ -176,22 +185,23 @@ async fn apply(
             format!(
                 "UPDATE request_logs SET metadata = '{{}}', trace_id = {}, span_id = NULL, span_name = NULL,
                      parent_span_id = NULL, hook_results = NULL, body_key = NULL WHERE {THESE}",
-                nameless("$4")
+                nameless("$5")
             ),
             format!("UPDATE feedback SET metadata = '{{}}', trace_id = {} WHERE {THEIRS}", nameless("$4")),
         ),
     };
-    let mut of_logs: Vec<&(dyn ToSql + Sync)> = vec![&organisation, &found.times, &found.ids];
+    let mut of_logs: Vec<&(dyn ToSql + Sync)> = vec![&organisation, &found.times, &found.ids, &found.keys];
     let mut of_feedback: Vec<&(dyn ToSql + Sync)> = vec![&organisation, &found.workspaces, &found.traces];
     if mode == ErasureMode::Anonymise {
         of_logs.push(salt);
         of_feedback.push(salt);
     }
+    let stored = StoredBodies::for_logs(organisation, found);
     let logs = tx.execute(&logs, &of_logs).await?;
     let feedback = tx.execute(&feedback, &of_feedback).await?;
-    late::remember_bodies(tx, &found.bodies).await?;
+    late::remember_bodies(tx, &stored.named).await?;
     let exports = exports::empty(tx, organisation, &found.workspaces, &found.times).await?;
-    Ok(Erased { logs, bodies: 0, feedback, exports })
+    Ok(Erased { logs, bodies: stored.count.min(logs), feedback, exports })
 }
 
 /// Feedback that names the subject itself, logged or not.

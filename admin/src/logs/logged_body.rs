@@ -45,9 +45,9 @@ fn shorten(body: &mut Value, longest: usize) {
 
 /// The parts of a log that were kept. A log without its bodies is better than none, so what cannot be read is left out and
 /// said in our own log.
-pub async fn load(app: &App, path: &str) -> Map<String, Value> {
+pub async fn load(app: &App, key: &str) -> Map<String, Value> {
     let found = async {
-        let Some(packed) = app.log_store.get(path, LONGEST).await? else { return Ok(None) };
+        let Some(packed) = app.log_store.body(key, LONGEST).await? else { return Ok(None) };
         let unpacked = tokio::task::spawn_blocking(move || log_store::unpack(&packed, LONGEST)).await;
         unpacked.map_err(|_| log_store::Error::Damaged)?.map(Some)
     };

@@ -7,6 +7,7 @@ use crate::openapi::schema::{self, Schema};
 use rust_decimal::Decimal;
 use rust_decimal::prelude::ToPrimitive as _;
 use serde_json::{Map, Value, json};
+use shared::log_store::BodyKey;
 use tokio_postgres::{Error, Row};
 use uuid::Uuid;
 
@@ -131,15 +132,16 @@ pub fn metrics(row: &Row, view: &LogView) -> Result<Value, Error> {
     shown.insert("metadata.key".into(), names.into());
     shown.insert("metadata.value".into(), values.into());
     shown.insert("metadata".into(), metadata);
-    shown.insert("log_store_file_path_format".into(), FORMAT.into());
+    let format = BodyKey::format(row.try_get("body_key")?);
+    shown.insert("log_store_file_path_format".into(), format.into());
     Ok(Value::Object(shown))
 }
 
 /// What costs of calls are counted in, wherever one leaves; budgets are in dollars.
 pub const COST_UNIT: &str = "cent";
 
-/// How bodies are stored and shown.
-pub const FORMAT: &str = "v1";
+/// How bodies are stored: as an object of their own, or in a pack with others.
+pub const FORMATS: &[&str] = &["v1", "v2"];
 
 /// Whole numbers are written without a fraction.
 pub fn number(decimal: Decimal) -> Value {
@@ -180,7 +182,7 @@ pub fn docs() -> Schema {
         .need("metadata.key", schema::list(schema::any_text().eg("_user")))
         .need("metadata.value", schema::list(schema::any_text().eg("ada")))
         .need("metadata", schema::any_object().eg(json!({ "_user": "ada" })))
-        .need("log_store_file_path_format", schema::fixed(FORMAT))
+        .need("log_store_file_path_format", schema::choice(FORMATS))
 }
 
 #[cfg(test)]

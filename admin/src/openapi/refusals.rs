@@ -20,7 +20,27 @@ pub fn responses() -> Value {
         });
         (name.to_owned(), response)
     });
-    Value::Object(rows.collect())
+    let mut all: Map<String, Value> = rows.collect();
+    all.insert("ScimError".into(), scim());
+    Value::Object(all)
+}
+
+/// What identity providers get instead.
+fn scim() -> Value {
+    let error = object("ScimError")
+        .need(
+            "schemas",
+            list(any_text().eg("urn:ietf:params:scim:api:messages:2.0:Error")).says("Says that it is an error."),
+        )
+        .need("status", any_text().eg("400").says("The status of the answer."))
+        .need("detail", any_text().eg("userName: is required").says("The reason, for people."))
+        .may("scimType", any_text().eg("invalidValue").says("The reason, for programs."));
+    let content = json!({ "schema": error.json, "example": ApiError::field("userName", "is required").scim_body() });
+    json!({
+        "description": "Refused, in the form that SCIM prescribes.",
+        "headers": super::operation::headers(),
+        "content": { "application/scim+json": content, "application/json": content },
+    })
 }
 
 fn kinds() -> Vec<(&'static str, &'static str, ApiError)> {
@@ -61,14 +81,15 @@ fn kinds() -> Vec<(&'static str, &'static str, ApiError)> {
 pub fn for_operation(operation: &Operation, is_built: bool, also: &[u16]) -> Map<String, Value> {
     let is_by_key = matches!(operation.access, Access::Keys(_));
     let is_write = operation.method != Method::Get;
+    let is_scim = operation.access == Access::ScimToken;
     let missing = if operation.path.starts_with("/model-configs/") { "NotListed" } else { "NotFound" };
     let rows = [
         (400, "Invalid", true),
         (401, "Unauthenticated", operation.access != Access::Public),
         (402, "FeatureOff", is_by_key || operation.feature.is_some()),
-        (403, "Forbidden", is_by_key),
+        (403, "Forbidden", is_by_key || is_scim),
         (404, missing, is_by_key || operation.path.contains('{')),
-        (409, "Conflict", is_by_key && is_write),
+        (409, "Conflict", (is_by_key || is_scim) && is_write),
         (413, "TooLarge", true),
         (429, "RateLimited", is_by_key),
         (500, "Failed", true),
@@ -78,7 +99,8 @@ pub fn for_operation(operation: &Operation, is_built: bool, also: &[u16]) -> Map
     ];
     let applying = rows.into_iter().filter(|(status, _, applies)| *applies || also.contains(status));
     applying
-        .map(|(status, name, _)| (status.to_string(), json!({ "$ref": format!("#/components/responses/{name}") })))
+        .map(|(status, name, _)| (status, if is_scim { "ScimError" } else { name }))
+        .map(|(status, name)| (status.to_string(), json!({ "$ref": format!("#/components/responses/{name}") })))
         .collect()
 }
 

@@ -21,9 +21,10 @@ mod secrets;
 pub use change::AccountChange;
 pub use credentials::OpenedAccount;
 pub use default_provider::DefaultProvider;
+pub use fields::headers as checked_headers;
 pub use hidden::{add_hidden, change_hidden, without_secrets};
 pub use mappings::{Mapping, parse as parse_mappings};
-pub use secrets::Fields;
+pub use secrets::{Fields, shown as shown_settings};
 
 use crate::crud::free_slug::SlugScope;
 use crate::crud::{self, Action, Resource, Routes, Verb};

@@ -100,7 +100,7 @@ fn shown(row: &Row, view: &LogView, feedbacks: Vec<Value>) -> Result<Value, ApiE
         "object": "log",
         "organisation_id": metrics["organisation_id"],
         "created_at": metrics["created_at"],
-        "log_format": row::FORMAT,
+        "log_format": metrics["log_store_file_path_format"],
         "request": { "url": metrics["request_url"], "method": metrics["request_method"] },
         "response": {
             "status": metrics["response_status_code"],

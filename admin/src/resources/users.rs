@@ -176,7 +176,7 @@ impl Resource for User {
 }
 
 /// What goes with a person who leaves: memberships, and the keys that acted for them.
-async fn leave(action: &Action<'_>, user: Uuid) -> Result<(), ApiError> {
+pub async fn leave(action: &Action<'_>, user: Uuid) -> Result<(), ApiError> {
     const MEMBERSHIPS: &str = "DELETE FROM workspace_members WHERE user_id = $1";
     const KEYS: &str = "UPDATE api_keys SET status = 'archived', last_updated_at = now()
                         WHERE user_id = $1 AND status <> 'archived'";

@@ -1,7 +1,7 @@
 //! Workspaces: where an organisation's people and applications work, apart from each other. Served at two paths that
 //! are the same: the specification names one, the clients call the other.
 
-mod archive;
+pub mod archive;
 mod docs;
 pub mod members;
 mod naming;

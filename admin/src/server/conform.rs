@@ -7,10 +7,14 @@ use crate::audit::mask;
 use crate::http::{ApiError, FieldFault, json, schema_check};
 use crate::identity::call::RequestOrigin;
 use crate::resources::accepted::{self, Accepted};
-use shared::routes::Method;
+use shared::routes::{Access, Method};
 
 /// Runs before the handler, and after everything that decides whether there may be one.
 pub fn conform(origin: &RequestOrigin) -> Result<(), ApiError> {
+    // The protocol bids servers to pass over what they do not know.
+    if origin.operation.access == Access::ScimToken {
+        return Ok(());
+    }
     let Some(accepted) = accepted::by(origin.operation) else { return Ok(()) };
     let mut faults = Vec::new();
     let mut unknown: Vec<FieldFault> = in_query(origin, accepted).collect();

@@ -7,7 +7,7 @@ use crate::http::{ApiError, ErrorExtension, Query, body};
 use crate::identity::call::{ClientInfo, RequestOrigin};
 use crate::identity::caller::{AuthFailure, authenticate};
 use crate::identity::credential::{Credential, credential};
-use crate::identity::{Call, Caller};
+use crate::identity::{Call, Caller, scim_token};
 use crate::resources::is_built;
 use crate::server::conform::conform;
 use crate::server::panics::shielded;
@@ -136,8 +136,7 @@ fn relative(path: &str) -> Option<&str> {
 async fn admit(app: &App, operation: &Operation, headers: &HeaderMap) -> Result<Option<Caller>, AuthFailure> {
     match operation.access {
         Access::Public => Ok(None),
-        // Tokens are stored with the organisation's auth settings; nothing is behind them before SCIM is built.
-        Access::ScimToken => Err(ApiError::Unauthenticated("The SCIM token is not known").into()),
+        Access::ScimToken => scim_token::authenticate(headers, &*app.db.get().await?).await.map(Some),
         Access::Keys(_) => {
             let caller = match credential(headers, &app.aliases)? {
                 Credential::Jwt(token) => app.tokens.authenticate(&app.db, token, Utc::now()).await,

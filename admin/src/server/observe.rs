@@ -96,9 +96,13 @@ impl ObservedRequest {
     /// Adds the body of an error and our headers, also under the alias the caller used.
     fn completed(&self, mut response: Response) -> Response {
         if let Some(ErrorExtension(refused)) = response.extensions().get().cloned() {
-            let body = refused.body(&self.id.to_string()).to_string();
+            let (body, kind) = match is_scim(&self.path) {
+                true => (refused.scim_body(), "application/scim+json"),
+                false => (refused.body(&self.id.to_string()), "application/json"),
+            };
+            let body = body.to_string();
             let headers = response.headers_mut();
-            headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
+            headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(kind));
             // The inner router measured the empty body that an error travels with.
             headers.remove(header::CONTENT_LENGTH);
             *response.body_mut() = Body::from(body);
@@ -144,6 +148,12 @@ impl ObservedRequest {
             "request"
         );
     }
+}
+
+/// Whether a path is the protocol's: below `/scim` only the mappings and the list of groups are ours.
+fn is_scim(path: &str) -> bool {
+    let first = path.strip_prefix("/v1/scim/").and_then(|rest| rest.split('/').next());
+    first.is_some_and(|first| !matches!(first, "workspaces" | "groups"))
 }
 
 /// The id our own proxy gave the request (it replaces a client's), so that one id finds it in both logs.

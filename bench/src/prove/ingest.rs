@@ -79,7 +79,8 @@ async fn until(health: &Caller, stored: u64) -> anyhow::Result<(Instant, u64)> {
     }
 }
 
-async fn figure(health: &Caller, name: &str) -> anyhow::Result<u64> {
+/// A number of the proxy's metrics.
+pub async fn figure(health: &Caller, name: &str) -> anyhow::Result<u64> {
     let (_, text) = health.answer(health.request(Method::GET, "/metrics", super::client::empty())).await?;
     let value = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' ')).context(name.to_owned())?;
     value.trim().parse().with_context(|| format!("{name} is {value}"))

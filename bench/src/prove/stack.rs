@@ -170,6 +170,11 @@ impl Stack {
         Ok(Outcome { code: output.status.code(), text })
     }
 
+    /// Where the programs run: their journal, their log store.
+    pub fn folder(&self) -> &Path {
+        self.place.path()
+    }
+
     /// Metrics, health and readiness of the proxy.
     pub fn health(&self) -> Caller {
         Caller::at(self.ports[2].port())

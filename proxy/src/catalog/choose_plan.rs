@@ -106,6 +106,12 @@ pub fn find(
     }
 }
 
+/// The plan of a saved config that somebody else than the caller names: what the caller's key allows it to name does not
+/// matter then.
+pub fn find_named(snapshot: &Snapshot, caller: &Principal, name: &str) -> Result<ChosenPlan, Refusal> {
+    saved(snapshot, caller, name).map(|config| named(config, ConfigSource::Request))
+}
+
 /// Whether the caller's organisation accepts nothing but saved configs and providers.
 pub fn blocks_inline(snapshot: &Snapshot, caller: &Principal) -> bool {
     let organisation = snapshot.organisation(&caller.workspace.organisation_id);

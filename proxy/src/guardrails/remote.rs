@@ -15,7 +15,7 @@ pub use side::{RemoteSide, SideJob};
 use super::hook::CompiledHook;
 use futures::future::BoxFuture;
 use serde_json::{Map, Value};
-use shared::guardrails::remote::{Question, RemoteFailure};
+use shared::guardrails::remote::{ModelQuestion, Question, RemoteAnswer, RemoteFailure};
 use shared::id::{OrganisationId, WorkspaceId};
 use std::sync::Arc;
 use std::time::Instant;
@@ -37,6 +37,15 @@ pub trait RemoteAsker: Send + Sync {
         question: Question,
         deadline: Instant,
     ) -> BoxFuture<'static, Result<shared::guardrails::remote::Answers, RemoteFailure>>;
+}
+
+/// Asks models of the workspace's own, for the request that is judged.
+pub trait ModelAsker: Send + Sync {
+    fn ask(
+        &self,
+        question: ModelQuestion,
+        deadline: Instant,
+    ) -> BoxFuture<'static, Result<RemoteAnswer, RemoteFailure>>;
 }
 
 /// Whether somebody else must be asked.

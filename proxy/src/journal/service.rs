@@ -163,9 +163,11 @@ impl Journal {
     pub async fn farewell(&self) -> bool {
         let mut is_empty: watch::Receiver<bool> = self.is_empty.subscribe();
         self.is_empty.send_replace(false);
+        self.is_leaving.store(true, Relaxed);
         let sent = async {
             loop {
                 self.wake.notify_one();
+                self.bodies_wake.notify_one();
                 let look = tokio::time::timeout(Duration::from_millis(100), is_empty.wait_for(|empty| *empty)).await;
                 if look.is_ok() {
                     return;

@@ -1,5 +1,11 @@
-//! Bodies → the log store, after the records of their file are in Postgres: a store that is away holds no record up. An
-//! object has the same name and bytes whenever it is made, so a file may be sent any number of times.
+//! Bodies → the log store, after the records of their file are in Postgres: a store that is away holds no record up.
+//!
+//! Files wait until there is enough for packs worth storing. Packs get new names each time; a row says where its body is
+//! once the pack is stored, and whoever repeats the work of a process that died packs only what rows still wait for. So a
+//! file may be sent any number of times and each body is in one pack.
+
+mod pack_rows;
+mod packs;
 
 use super::Journal;
 use super::body_frame::StoredBodies;
@@ -11,20 +17,29 @@ use super::segment::ClosedSegment;
 use crate::journal::logged_body::object::object;
 use bytes::Bytes;
 use futures::stream::{StreamExt as _, TryStreamExt as _};
+use pack_rows::PackRows;
+use packs::PackSet;
 use parking_lot::Mutex;
 use shared::headers::header_prefix::Aliases;
-use shared::log_store::{LogStore, Packer, body_path};
+use shared::log_store::{LogStore, Packer};
+use shared::settings;
+use std::collections::VecDeque;
 use std::io::{self, BufRead};
+use std::mem;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant, SystemTime};
+use uuid::Uuid;
 
-/// Objects made at once, and bytes of them: what is sent is bounded in memory whatever is on disk.
+/// Bodies compressed at once.
 const BATCH: usize = 128;
-const BATCH_BYTES: usize = 4 << 20;
-/// Objects under way at once. A bucket takes tens of milliseconds for each and no thread; a folder has one thread for all.
+/// Files are packed when they hold so many times what a pack is to hold, whatever their age: bodies shrink by as much.
+const SHRINKS: u64 = 4;
+/// Packs under way at once. A bucket takes tens of milliseconds for each and no thread; a folder has one thread for all.
 const TO_BUCKET: usize = 32;
 const TO_FOLDER: usize = 2;
+/// How often a set is packed anew because rows were erased meanwhile.
+const TRIES: usize = 3;
 const LOOK_EVERY: Duration = Duration::from_secs(1);
 const LONGEST_WAIT: Duration = Duration::from_secs(30);
 
@@ -33,11 +48,15 @@ pub struct Uploader {
     /// By which our own headers are told from others.
     pub aliases: Arc<Aliases>,
     packer: Arc<Mutex<Packer>>,
+    rows: tokio::sync::Mutex<PackRows>,
+    /// Files are packed when the oldest has waited for so long.
+    pack_after: Duration,
+    pack_bytes: usize,
 }
 
-/// Objects to be stored, and how far into their file they reach.
-struct UploadBatch {
-    objects: Vec<(String, Bytes)>,
+/// What was read of a file into a set.
+struct Filled {
+    set: PackSet,
     /// Frames that are no body of ours.
     bad: u64,
     /// What follows was written by a later version.
@@ -46,16 +65,21 @@ struct UploadBatch {
     is_last: bool,
 }
 
-/// How far a file was stored.
-enum Uploaded {
-    Whole,
-    /// A later version can read the rest.
-    UpToNewer,
-}
-
 impl Uploader {
-    pub fn new(store: LogStore, aliases: Arc<Aliases>) -> Self {
-        Self { store, aliases, packer: Arc::default() }
+    pub fn new(
+        store: LogStore,
+        aliases: Arc<Aliases>,
+        database: settings::Database,
+        settings: &settings::LogStoreSettings,
+    ) -> Self {
+        Self {
+            store,
+            aliases,
+            packer: Arc::default(),
+            rows: tokio::sync::Mutex::new(PackRows::new(database)),
+            pack_after: Duration::from_secs(settings.log_pack_seconds.into()),
+            pack_bytes: settings.log_pack_bytes as usize,
+        }
     }
 }
 
@@ -67,113 +91,195 @@ impl Journal {
                 0 => LOOK_EVERY,
                 _ => (LOOK_EVERY * 2_u32.saturating_pow(failures.min(6) - 1)).min(LONGEST_WAIT),
             };
-            let next = self.bodies.lock().pop_front();
-            let Some(mut held) = next else {
+            let Some(mut group) = self.take_due(uploader) else {
                 let _ = tokio::time::timeout(wait, self.bodies_wake.notified()).await;
                 continue;
             };
-            self.uploading.store(held.length(), Relaxed);
-            let uploaded = self.upload_file(uploader, &mut held).await;
+            let uploaded = self.upload_group(uploader, &mut group).await;
+            self.give_back(group);
             match uploaded {
-                Ok(Uploaded::UpToNewer) => {
-                    self.leave(held);
-                    self.uploading.store(0, Relaxed);
-                }
-                Ok(Uploaded::Whole) => {
-                    failures = 0;
-                    if let Err(error) = held.remove() {
-                        tracing::error!(%error, "a file of the journal whose bodies are stored cannot be removed");
-                    }
-                    self.uploading.store(0, Relaxed);
-                }
+                Ok(()) => failures = 0,
                 Err(error) => {
                     failures = failures.saturating_add(1);
                     self.meters.bodies_failures.inc();
                     tracing::warn!(error, "bodies could not be sent to the log store; they wait on disk");
-                    self.bodies.lock().push_front(held);
-                    self.uploading.store(0, Relaxed);
                     tokio::time::sleep(wait).await;
                 }
             }
         }
     }
 
-    /// Stores what is not stored yet of a file.
-    async fn upload_file(&self, uploader: &Uploader, held: &mut ClosedSegment) -> Result<Uploaded, String> {
-        let (at_once, pace) = match uploader.store.is_folder() {
-            true => (TO_FOLDER, ShipPace::for_file(held.since(), SystemTime::now())),
-            false => (TO_BUCKET, ShipPace::FULL),
-        };
-        loop {
-            let began = Instant::now();
-            let reader = held.reader(held.uploaded).map_err(|error| error.to_string())?;
-            let (aliases, packer) = (uploader.aliases.clone(), uploader.packer.clone());
-            let made = tokio::task::spawn_blocking(move || batch(reader, pace, &aliases, &mut packer.lock())).await;
-            let batch = made.map_err(|error| error.to_string())?.map_err(|error| error.to_string())?;
-            if batch.bad > 0 {
-                self.meters.bodies_lost.inc_by(batch.bad);
-                tracing::error!(calls = batch.bad, segment = held.name(), "bodies cannot be read and are dropped");
-            }
-            let puts = batch.objects.into_iter().map(|(path, object)| async move {
-                let length = object.len() as u64;
-                uploader.store.put(&path, object).await.map_err(|error| error.to_string())?;
-                self.meters.bodies_stored.inc();
-                self.meters.bodies_bytes.inc_by(length);
-                Ok::<(), String>(())
-            });
-            futures::stream::iter(puts).buffer_unordered(at_once).try_for_each(async |()| Ok(())).await?;
-            held.uploaded = batch.end;
-            if batch.is_newer {
-                return Ok(Uploaded::UpToNewer);
-            }
-            if batch.is_last {
-                return Ok(Uploaded::Whole);
-            }
-            pace.rest(began.elapsed()).await;
+    /// Files whose bodies are to be packed now, the oldest first. None while it is better to wait for more.
+    fn take_due(&self, uploader: &Uploader) -> Option<VecDeque<ClosedSegment>> {
+        let enough = uploader.pack_bytes as u64 * SHRINKS;
+        let mut bodies = self.bodies.lock();
+        // A clock that was set back is no reason to wait.
+        let is_young = |held: &ClosedSegment| held.since().elapsed().is_ok_and(|age| age < uploader.pack_after);
+        let is_little = bodies.iter().map(ClosedSegment::length).sum::<u64>() < enough;
+        let waits = is_little && bodies.iter().all(is_young) && !self.is_leaving.load(Relaxed);
+        if bodies.is_empty() || waits {
+            return None;
         }
+        let (mut group, mut bytes) = (VecDeque::new(), 0);
+        while bytes < enough {
+            let Some(held) = bodies.pop_front() else { break };
+            bytes += held.length();
+            group.push_back(held);
+        }
+        // Before anybody can see that they are no longer in the queue.
+        self.uploading.store(bytes, Relaxed);
+        Some(group)
+    }
+
+    /// What is left of a group goes back to where it was.
+    fn give_back(&self, mut group: VecDeque<ClosedSegment>) {
+        let mut bodies = self.bodies.lock();
+        while let Some(held) = group.pop_back() {
+            bodies.push_front(held);
+        }
+        self.uploading.store(0, Relaxed);
+    }
+
+    /// Packs and stores what is not stored yet of some files, and removes those that are done. What is left in the group
+    /// after a failure is to be done again.
+    async fn upload_group(&self, uploader: &Uploader, group: &mut VecDeque<ClosedSegment>) -> Result<(), String> {
+        let mut set = PackSet::default();
+        // Files that were read to their end into the set, and whether a later version can read more of them.
+        let mut ends: Vec<bool> = Vec::new();
+        let (mut at, mut bad) = (group.front().map_or(0, |held| held.uploaded), 0);
+        loop {
+            if let Some(held) = group.get(ends.len()) {
+                let began = Instant::now();
+                let pace = uploader.pace(held);
+                let filled = uploader.fill(held, at, pace, set).await?;
+                (set, at) = (filled.set, filled.end);
+                bad += filled.bad;
+                if filled.is_last {
+                    ends.push(filled.is_newer);
+                    at = group.get(ends.len()).map_or(0, |next| next.uploaded);
+                }
+                pace.rest(began.elapsed()).await;
+                if !set.is_full(uploader.pack_bytes) && ends.len() < group.len() {
+                    continue;
+                }
+            }
+            self.store_packs(uploader, &mem::take(&mut set)).await?;
+            if bad > 0 {
+                self.meters.bodies_lost.inc_by(mem::take(&mut bad));
+                tracing::error!("bodies of the journal cannot be read and are dropped");
+            }
+            for is_newer in ends.drain(..) {
+                match (group.pop_front(), is_newer) {
+                    (Some(held), true) => self.leave(held),
+                    (Some(held), false) => remove(held),
+                    (None, _) => {}
+                }
+            }
+            match group.front_mut() {
+                Some(held) => held.uploaded = at,
+                None => return Ok(()),
+            }
+        }
+    }
+
+    /// Stores a set as packs, without what no row waits for: bodies of logs that were erased, or that are stored already.
+    async fn store_packs(&self, uploader: &Uploader, set: &PackSet) -> Result<(), String> {
+        if set.is_empty() {
+            return Ok(());
+        }
+        let at_once = if uploader.store.is_folder() { TO_FOLDER } else { TO_BUCKET };
+        let mut rows = uploader.rows.lock().await;
+        let asked = set.waiting();
+        for _ in 0..TRIES {
+            let waiting = rows.waiting(&asked).await?;
+            let (mut packs, keys) = set.named(&waiting, Uuid::now_v7);
+            if packs.is_empty() {
+                return Ok(());
+            }
+            rows.note(&packs).await?;
+            let mut bytes = 0;
+            let mut puts = Vec::with_capacity(packs.len());
+            for pack in &mut packs {
+                let (path, frames) = (pack.path.clone(), Bytes::from(mem::take(&mut pack.frames)));
+                bytes += frames.len() as u64;
+                let store = &uploader.store;
+                puts.push(async move { store.put(&path, frames).await.map_err(|error| error.to_string()) });
+            }
+            // If some of them are stored and others not, the notes are still there by which admin finds them.
+            futures::stream::iter(puts).buffer_unordered(at_once).try_for_each(async |()| Ok(())).await?;
+            if rows.publish(&packs, &keys).await? {
+                self.meters.bodies_stored.inc_by(keys.ids.len() as u64);
+                self.meters.bodies_bytes.inc_by(bytes);
+                return Ok(());
+            }
+            rows.abandon(&packs).await?;
+        }
+        Err("logs are erased faster than their bodies are stored".into())
     }
 }
 
-/// Makes the next objects of a file, holding no more than one body of it at a time.
-fn batch(
+impl Uploader {
+    fn pace(&self, held: &ClosedSegment) -> ShipPace {
+        match self.store.is_folder() {
+            // It is late when it has waited for longer than it was meant to.
+            true => ShipPace::for_file(held.since() + self.pack_after, SystemTime::now()),
+            false => ShipPace::FULL,
+        }
+    }
+
+    /// Compresses the next bodies of a file into the set, off the threads of the runtime.
+    async fn fill(&self, held: &ClosedSegment, at: u64, pace: ShipPace, set: PackSet) -> Result<Filled, String> {
+        let reader = held.reader(at).map_err(|error| error.to_string())?;
+        let (aliases, packer, most) = (self.aliases.clone(), self.packer.clone(), self.pack_bytes);
+        let work = move || fill(reader, pace.piece(BATCH), most, set, &aliases, &mut packer.lock());
+        let filled = tokio::task::spawn_blocking(work).await;
+        filled.map_err(|error| error.to_string())?.map_err(|error| error.to_string())
+    }
+}
+
+/// Puts the next bodies of a file into the set, holding no more than one of them beside it.
+fn fill(
     mut reader: Reader<impl BufRead>,
-    pace: ShipPace,
+    most_calls: usize,
+    most_bytes: usize,
+    set: PackSet,
     aliases: &Aliases,
     packer: &mut Packer,
-) -> io::Result<UploadBatch> {
-    let mut batch = UploadBatch { objects: Vec::new(), bad: 0, is_newer: false, end: reader.at(), is_last: true };
-    let (mut size, mut bytes) = (0, Vec::new());
+) -> io::Result<Filled> {
+    let mut filled = Filled { set, bad: 0, is_newer: false, end: reader.at(), is_last: true };
+    let (mut calls, mut bytes) = (0, Vec::new());
     loop {
         let (record, body) = match reader.call(&mut bytes)? {
             Ok(call) => call,
             Err(tail) => {
-                batch.is_newer = tail == Tail::Unknown;
+                filled.is_newer = tail == Tail::Unknown;
                 break;
             }
         };
         match (Record::decode(record), StoredBodies::decode(body)) {
             (Ok(record), Some(body)) => {
-                let path = body_path(
-                    record.organisation_id.uuid(),
-                    record.workspace_id.uuid(),
-                    record.created_at(),
-                    record.id,
-                );
-                let packed = packer.pack(&object(&record, &body, aliases)?)?;
-                size += packed.len();
-                batch.objects.push((path, packed));
+                let frame = packer.pack(&object(&record, &body, aliases)?)?;
+                let (organisation, workspace) = (record.organisation_id.uuid(), record.workspace_id.uuid());
+                filled.set.add(organisation, workspace, record.created_at(), record.id, &frame);
             }
             (Err(Undecodable::Newer), _) => {
-                batch.is_newer = true;
+                filled.is_newer = true;
                 break;
             }
-            _ => batch.bad += 1,
+            _ => filled.bad += 1,
         }
-        batch.end = reader.at();
-        if batch.objects.len() >= pace.piece(BATCH) || size >= BATCH_BYTES {
-            batch.is_last = false;
+        filled.end = reader.at();
+        calls += 1;
+        if calls >= most_calls || filled.set.is_full(most_bytes) {
+            filled.is_last = false;
             break;
         }
     }
-    Ok(batch)
+    Ok(filled)
+}
+
+fn remove(held: ClosedSegment) {
+    if let Err(error) = held.remove() {
+        tracing::error!(%error, "a file of the journal whose bodies are stored cannot be removed");
+    }
 }

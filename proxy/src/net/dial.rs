@@ -103,6 +103,14 @@ impl Dialer {
         Ok(Arc::new(origin))
     }
 
+    /// Whether a host has an address at all.
+    pub async fn resolves(&self, origin: &Origin) -> bool {
+        match origin.host() {
+            Host::Address(_) => true,
+            Host::Name(name) => self.resolver.resolve(name, std::time::Instant::now()).await.is_ok(),
+        }
+    }
+
     /// A connection of its own to the machine's identity service, which the operator's environment names and no
     /// customer can: the one address for which the rules do not hold. It is never pooled.
     pub async fn own_identity(&self, url: &str) -> Result<(Upstream, http::uri::PathAndQuery), DialError> {

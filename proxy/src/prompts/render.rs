@@ -3,6 +3,8 @@
 
 use super::find::{PromptRun, partials};
 use crate::refusal::Refusal;
+use crate::request::receive::OwnedShare;
+use crate::runtime::heavy::heavy;
 use crate::snapshot::{ReadyVersion, Snapshot};
 use bytes::Bytes;
 use serde_json::{Map, Value};
@@ -48,6 +50,7 @@ pub async fn render(
     run: &PromptRun,
     sent: &Bytes,
     purpose: PromptUse,
+    mut room: OwnedShare,
 ) -> Result<RenderedPrompt, Refusal> {
     let partials = partials(snapshot, run).await?;
     if sent.len() <= SMALL {
@@ -57,14 +60,22 @@ pub async fn render(
             Err(NotRendered::Spent) => {}
         }
     }
+    // It goes on when the client leaves, and so does what it takes.
+    room.grow(memory_of(sent))?;
     let (version, sent) = (Arc::clone(&run.version), sent.clone());
-    let job = move || rendered(&mut RenderBudget::default(), &version, &sent, &partials, purpose);
-    match tokio::task::spawn_blocking(job).await {
-        Ok(Ok(rendered)) => Ok(rendered),
-        Ok(Err(NotRendered::Refused(refusal))) => Err(refusal),
-        Ok(Err(NotRendered::Spent)) => Err(Refusal::prompt_too_large()),
-        Err(_) => Err(Refusal::internal()),
+    let job = move || (rendered(&mut RenderBudget::default(), &version, &sent, &partials, purpose), room);
+    match heavy(None, job).await.map(|(rendered, _)| rendered) {
+        Some(Ok(rendered)) => Ok(rendered),
+        Some(Err(NotRendered::Refused(refusal))) => Err(refusal),
+        Some(Err(NotRendered::Spent)) => Err(Refusal::prompt_too_large()),
+        None => Err(Refusal::internal()),
     }
+}
+
+/// The values as a tree, and what they may become.
+fn memory_of(sent: &[u8]) -> usize {
+    const LARGEST_OUTPUT: usize = 4 << 20;
+    sent.len().saturating_mul(4).saturating_add(LARGEST_OUTPUT)
 }
 
 fn rendered(

@@ -213,9 +213,14 @@ impl<'a> GatewayHeaders<'a> {
     /// A plain provider name, as opposed to `@slug`, which names stored credentials.
     pub fn names_plain_provider(&self) -> bool {
         match self.provider {
-            Some(value) => !value.as_bytes().starts_with(b"@"),
+            Some(value) => !value.as_bytes().starts_with(b"@") && !self.names_gateway(),
             None => self.named_by_mode().is_some_and(|name| !name.starts_with('@')),
         }
+    }
+
+    /// Whether the gateway itself is named where a provider could be: what it keeps is asked for.
+    pub fn names_gateway(&self) -> bool {
+        self.provider.is_some_and(|value| value.as_bytes().trim_ascii() == b"gateway")
     }
 
     /// Whether what the request says may be kept, as far as the caller is concerned.

@@ -3,6 +3,7 @@
 //! what is changed there is spliced into the form. All other bytes stay as they came.
 
 mod parse;
+pub mod upload;
 
 use crate::refusal::Refusal;
 use crate::request::headers::GatewayHeaders;

@@ -119,6 +119,23 @@ async fn gather<'m>(
     Ok(ReceivedBody { bytes: whole.freeze(), _share: share })
 }
 
+/// The pieces of a body that nobody holds whole. It must come as fast as a large one that is held.
+pub struct BodyPieces {
+    pace: BodyPace,
+    progress: Option<PeriodProgress>,
+}
+
+impl BodyPieces {
+    pub fn new(pace: BodyPace) -> Self {
+        Self { pace, progress: None }
+    }
+
+    /// None at the end.
+    pub async fn next_piece(&mut self, client: &mut impl Downstream) -> Result<Option<Bytes>, NotReceived> {
+        next(client, true, self.pace, &mut self.progress).await
+    }
+}
+
 /// The next piece; of a large body, unless it comes too slowly.
 async fn next(
     client: &mut impl Downstream,

@@ -48,6 +48,8 @@ pub struct Settings {
     #[command(flatten)]
     pub log_store: settings::LogStoreSettings,
     #[command(flatten)]
+    pub files: settings::FileSettings,
+    #[command(flatten)]
     pub traces: settings::Traces,
     #[command(flatten)]
     pub features: settings::Features,

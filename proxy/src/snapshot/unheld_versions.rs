@@ -10,7 +10,7 @@ use shared::id::{OrganisationId, WorkspaceId};
 use shared::model::{PartialVersion, PromptVersion};
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tokio::sync::{mpsc, oneshot};
 use tokio_postgres::types::{ToSql, Type};
 use tokio_postgres::{Client, Row};
@@ -21,8 +21,12 @@ const MOST: usize = 64 << 20;
 const MOST_OF_ONE: usize = 8 << 20;
 /// What a version takes beside its texts, of which there are three: as written, and parsed twice.
 const LEAST: usize = 4 << 10;
-/// Requests that wait for a version; more are told to come again.
+/// Requests that wait for a version, of all and of one workspace; more are told to come again.
 const MOST_WAITING: usize = 256;
+const MOST_WAITING_OF_ONE: usize = 8;
+/// That a version does not exist is remembered so long, of so many.
+const ABSENCE: Duration = Duration::from_secs(10);
+const MOST_ABSENT: usize = 4096;
 const PATIENCE: Duration = Duration::from_secs(2);
 
 /// Which version, of what and of whom.
@@ -65,7 +69,7 @@ impl Fetchable for ReadyVersion {
         let parameters = serde_json::to_string(&row.parameters).map_or(0, |text| text.len());
         let values = [&row.functions, &row.tools, &row.tool_choice];
         let values = values.into_iter().flatten().map(|value| value.to_string().len()).sum::<usize>();
-        (row.template.len() + parameters + values) * 3
+        weight(&row.template) + (parameters + values) * 3
     }
 }
 
@@ -78,7 +82,7 @@ impl Fetchable for ReadyPartial {
     }
 
     fn bytes(&self) -> usize {
-        self.row.template.len() * 3
+        weight(&self.row.template)
     }
 }
 
@@ -90,6 +94,10 @@ pub struct VersionAsk<T> {
 
 pub struct VersionStore<T> {
     kept: Mutex<KeptVersions<T>>,
+    /// Who waits, by workspace.
+    waiting: Mutex<HashMap<WorkspaceId, usize>>,
+    /// What nobody has.
+    absent: Mutex<HashMap<(Uuid, VersionKey), Instant>>,
     ask: mpsc::Sender<VersionAsk<T>>,
     asked: tokio::sync::Mutex<mpsc::Receiver<VersionAsk<T>>>,
 }
@@ -131,7 +139,8 @@ pub enum UnheldAsk {
 impl<T: Fetchable> VersionStore<T> {
     fn empty() -> Self {
         let (ask, asked) = mpsc::channel(MOST_WAITING);
-        Self { kept: Mutex::default(), ask, asked: tokio::sync::Mutex::new(asked) }
+        let (waiting, absent) = (Mutex::default(), Mutex::default());
+        Self { kept: Mutex::default(), waiting, absent, ask, asked: tokio::sync::Mutex::new(asked) }
     }
 
     pub fn find(&self, place: &VersionPlace) -> Option<Arc<T>> {
@@ -139,6 +148,10 @@ impl<T: Fetchable> VersionStore<T> {
     }
 
     pub async fn fetch(&self, place: VersionPlace) -> Result<Arc<T>, NotFetched> {
+        if self.is_absent(&place) {
+            return Err(NotFetched::Missing);
+        }
+        let _waiting = WaitingPlace::take(&self.waiting, place.workspace).ok_or(NotFetched::Away)?;
         let (tell, told) = oneshot::channel();
         self.ask.try_send(VersionAsk { place, tell }).map_err(|_| NotFetched::Away)?;
         match tokio::time::timeout(PATIENCE, told).await {
@@ -154,13 +167,31 @@ impl<T: Fetchable> VersionStore<T> {
         // Somebody else may have asked for the same.
         let fetched = match self.find(&ask.place) {
             Some(kept) => Ok(kept),
-            None => match tokio::time::timeout(PATIENCE, read::<T>(client, &ask.place)).await?? {
-                Some(version) => Ok(self.keep(&ask.place, version)),
-                None => Err(NotFetched::Missing),
+            None => match tokio::time::timeout(PATIENCE, read::<T>(client, &ask.place)).await {
+                Ok(Ok(Some(version))) => Ok(self.keep(&ask.place, version)),
+                Ok(Ok(None)) => {
+                    self.note_absent(&ask.place);
+                    Err(NotFetched::Missing)
+                }
+                Ok(Err(error)) if client.is_closed() => return Err(error.into()),
+                // One that takes too long ends nothing but its own wait.
+                Ok(Err(_)) | Err(_) => Err(NotFetched::Away),
             },
         };
         let _ = ask.tell.send(fetched);
         Ok(())
+    }
+
+    fn is_absent(&self, place: &VersionPlace) -> bool {
+        self.absent.lock().get(&(place.owner, place.key)).is_some_and(|since| since.elapsed() < ABSENCE)
+    }
+
+    fn note_absent(&self, place: &VersionPlace) {
+        let mut absent = self.absent.lock();
+        if absent.len() >= MOST_ABSENT {
+            absent.clear();
+        }
+        absent.insert((place.owner, place.key), Instant::now());
     }
 
     fn keep(&self, place: &VersionPlace, version: T) -> Arc<T> {
@@ -169,6 +200,43 @@ impl<T: Fetchable> VersionStore<T> {
         self.kept.lock().keep(place, version.clone(), bytes);
         version
     }
+}
+
+/// One of those that wait for a version, given back when they no longer do.
+struct WaitingPlace<'w> {
+    waiting: &'w Mutex<HashMap<WorkspaceId, usize>>,
+    workspace: WorkspaceId,
+}
+
+impl<'w> WaitingPlace<'w> {
+    fn take(waiting: &'w Mutex<HashMap<WorkspaceId, usize>>, workspace: WorkspaceId) -> Option<Self> {
+        let mut counts = waiting.lock();
+        let count = counts.entry(workspace).or_default();
+        if *count >= MOST_WAITING_OF_ONE {
+            return None;
+        }
+        *count += 1;
+        drop(counts);
+        Some(Self { waiting, workspace })
+    }
+}
+
+impl Drop for WaitingPlace<'_> {
+    fn drop(&mut self) {
+        let mut counts = self.waiting.lock();
+        if let Some(count) = counts.get_mut(&self.workspace) {
+            *count -= 1;
+            if *count == 0 {
+                counts.remove(&self.workspace);
+            }
+        }
+    }
+}
+
+/// What a parsed template takes: each tag becomes a node of its own.
+fn weight(template: &str) -> usize {
+    const OF_A_TAG: usize = 128;
+    template.len() * 3 + template.matches("{{").count() * OF_A_TAG
 }
 
 async fn read<T: Fetchable>(client: &Client, place: &VersionPlace) -> Result<Option<T>, tokio_postgres::Error> {

@@ -124,7 +124,7 @@ impl Engine {
         let begun = Course::begin_retrying(&errand.plan, retry, &mut moment(facts, &errand.caller, &mut chance));
         let mut course = begun.map_err(refused)?;
         let mut kept = None;
-        let defaults = self.router.guards.defaults(&errand.caller);
+        let defaults = if errand.is_own { None } else { self.router.guards.defaults(&errand.caller) };
         // A heartbeat is a comment, which only server-sent events have.
         let takes_comments =
             fields.is_true("stream") && errand.frames().is_none_or(|frames| frames == StreamFrames::Events);
@@ -151,7 +151,7 @@ impl Engine {
                     ))
                     .await
                 }
-                None => match self.router.guards.for_leaf(leaf, &errand.caller, defaults.as_ref()) {
+                None => match self.guards_at(errand, leaf, defaults.as_ref()) {
                     None => self.try_target(client, visit, errand, leaf, body, fields, None, &mut kept).await,
                     Some(set) => {
                         let (read, to) = (ReadBody { text: body, fields }, &mut kept);

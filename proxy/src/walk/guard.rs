@@ -4,7 +4,7 @@
 
 use super::admit::ReadBody;
 use super::call::{HeldAnswer, refused};
-use super::guards::GuardSet;
+use super::guards::{GuardSet, ModelCalls};
 use super::translate::{KeptTranslation, LARGEST, memory_to_translate};
 use super::{Engine, EngineRequest};
 use crate::answer::{
@@ -13,8 +13,8 @@ use crate::answer::{
 };
 use crate::conversation::WireFormat;
 use crate::guardrails::{
-    CompiledHook, GuardInputs, GuardMeters, RemoteSide, SideJob, SideResult, has_remote, parse_unique, request_type,
-    run_side, shape,
+    CompiledHook, GuardInputs, GuardMeters, ModelAsker, RemoteSide, SideJob, SideResult, has_remote, parse_unique,
+    request_type, run_side, shape,
 };
 use crate::net::downstream::Downstream;
 use crate::refusal::Refusal;
@@ -47,6 +47,16 @@ pub(super) struct GuardedTarget {
 }
 
 impl Engine {
+    /// The guardrails of a request at a target; none for what the gateway asks for itself.
+    pub(super) fn guards_at(
+        &self,
+        errand: &EngineRequest,
+        leaf: &Leaf,
+        defaults: Option<&GuardSet>,
+    ) -> Option<GuardSet> {
+        if errand.is_own { None } else { self.router.guards.for_leaf(leaf, &errand.caller, defaults) }
+    }
+
     /// Tries a target that has guardrails.
     #[expect(clippy::too_many_arguments, reason = "what a target is tried with, and what is known of it already")]
     pub(super) async fn try_guarded<'e>(
@@ -247,6 +257,14 @@ impl Engine {
             let suffix = self.aliases.suffix(name.as_str());
             suffix.is_some_and(|(suffix, _)| !matches!(suffix, "trace-id" | "span-id"))
         };
+        let trace_id = visit.request.trace_id().to_str().unwrap_or_default().to_owned();
+        let models = self.router.guards.engine().map(|engine| ModelCalls {
+            engine,
+            caller: errand.caller.clone(),
+            metadata: errand.metadata.clone(),
+            trace_id: trace_id.clone(),
+            is_untracked: errand.is_untracked,
+        });
         // Not one that nobody may get: they would be kept as long as the answer takes.
         let headers = headers.iter().filter(|(name, _)| may_forward(name) && !is_ours(name));
         Some(Arc::new(RemoteSide {
@@ -254,7 +272,8 @@ impl Engine {
             organisation: errand.caller.workspace.organisation_id,
             workspace: errand.caller.workspace.id,
             provider,
-            trace_id: visit.request.trace_id().to_str().unwrap_or_default().to_owned(),
+            trace_id,
+            models: models.map(|models| Arc::new(models) as Arc<dyn ModelAsker>),
             headers: headers.map(|(name, value)| (name.clone(), value.clone())).collect(),
         }))
     }

@@ -1,9 +1,12 @@
 //! Which guardrails a request meets at a target: those of its config, then the defaults of its organisation and of its
 //! workspace. Saved ones are asked of a directory, and made ready once for each version.
 
+mod address_probe;
 mod directory;
+mod model_calls;
 mod remote_calls;
 
+pub(super) use model_calls::ModelCalls;
 pub use remote_calls::RemoteCalls;
 
 use crate::guardrails::{
@@ -14,6 +17,7 @@ use crate::journal::HookLog;
 use crate::refusal::Refusal;
 use crate::routing::plan::Leaf;
 use crate::visit::Visit;
+use crate::walk::Engine;
 use arc_swap::ArcSwap;
 use http::{HeaderMap, Method};
 use serde_json::{Map, Value, json};
@@ -21,7 +25,7 @@ use shared::guardrails::{Hook, Shape};
 use shared::model::{Guardrail, GuardrailVersion};
 use shared::providers::Family;
 use std::collections::HashMap;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock, Weak};
 use uuid::Uuid;
 
 /// Guardrails made ready; whoever has more makes them anew.
@@ -34,6 +38,8 @@ pub struct Guards {
     pub is_enabled: bool,
     /// Who asks others; without it checks that others answer are errors.
     pub asker: Option<Arc<dyn RemoteAsker>>,
+    /// Who makes the requests of checks that ask models; without it such checks are errors. It holds these guards.
+    engine: OnceLock<Weak<Engine>>,
     /// Saved guardrails by their versions, as they are named without more said about them.
     ready: ArcSwap<HashMap<(Uuid, bool), Arc<CompiledHook>>>,
 }
@@ -90,13 +96,22 @@ impl GuardSet {
 
 impl Guards {
     pub fn new(directory: Arc<dyn GuardrailDirectory>, meters: Arc<GuardMeters>, is_enabled: bool) -> Self {
-        Self { directory, meters, is_enabled, asker: None, ready: ArcSwap::default() }
+        Self { directory, meters, is_enabled, asker: None, engine: OnceLock::new(), ready: ArcSwap::default() }
     }
 
     #[must_use]
     pub fn with_asker(mut self, asker: Arc<dyn RemoteAsker>) -> Self {
         self.asker = Some(asker);
         self
+    }
+
+    /// Models are asked through this engine from here on.
+    pub fn ask_models_through(&self, engine: &Arc<Engine>) {
+        let _ = self.engine.set(Arc::downgrade(engine));
+    }
+
+    pub(super) fn engine(&self) -> Option<Weak<Engine>> {
+        self.engine.get().cloned()
     }
 
     /// What runs on requests of this caller whatever their config says: asked once for each request. `None` where nothing does,

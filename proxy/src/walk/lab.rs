@@ -75,6 +75,7 @@ pub fn engine(journal: Option<&Path>, more_steps: fn(&mut Steps)) -> Engine {
             tariff: Arc::new(Tariff { sources: Arc::new(sources.unwrap()), snapshot: snapshot.clone() }),
         },
         cache: Arc::new(Cache::new(1 << 20)),
+        files: None,
         calls: ProviderCalls {
             dialer: dialer.clone(),
             signing: Arc::new(Signing::new(&settings.provider_login, dialer.clone())),

@@ -99,7 +99,7 @@ impl Engine {
         fields: &Fields<'_>,
         guarded: Option<&Arc<GuardedCall>>,
     ) -> Option<Caching> {
-        if leaf.cache.is_none() && errand.cache.is_none() {
+        if errand.is_own || (leaf.cache.is_none() && errand.cache.is_none()) {
             return None;
         }
         let can_stream = || client_codec(errand.endpoint).is_some();

@@ -4,7 +4,7 @@ use super::explain::ExplainCaller;
 use super::native_call::NativeCall;
 use super::prepare::ProviderHeaders;
 use super::prompt_call::PromptCall;
-use super::{Departure, KeptRequest, Passage};
+use super::{Departure, FilesRequest, KeptRequest, Passage};
 use crate::answer::StreamFrames;
 use crate::cache::CacheHeaders;
 use crate::catalog::target::Target;
@@ -32,6 +32,8 @@ pub enum NextStep {
     Pass(Box<Passage>),
     /// To a provider that keeps what is asked for in a form of its own.
     Kept(Box<KeptRequest>),
+    /// For files that the gateway keeps itself.
+    Files(Box<FilesRequest>),
     /// JSON of our own making.
     Page {
         status: u16,
@@ -71,6 +73,8 @@ pub struct EngineRequest {
     pub(super) native: Option<Box<NativeCall>>,
     /// Of a call that runs a stored prompt.
     pub(super) prompt: Option<Box<PromptCall>>,
+    /// The gateway makes it for itself: it passes no guardrail and asks no cache.
+    pub(super) is_own: bool,
 }
 
 impl EngineRequest {

@@ -16,7 +16,7 @@ use crate::refusal::Refusal;
 use crate::request::body::Fields;
 use crate::request::classify::Endpoint;
 use crate::request::headers::GatewayHeaders;
-use crate::request::receive::{MemoryShare, check_content_type};
+use crate::request::receive::{MemoryShare, OwnedShare, check_content_type};
 use crate::routing::plan::Leaf;
 use crate::visit::Visit;
 use crate::walk::prepare::ProviderHeaders;
@@ -63,6 +63,7 @@ impl Engine {
             form: None,
             native: None,
             prompt: Some(Box::new(PromptCall { reference, run: None, sent: Bytes::new() })),
+            is_own: false,
         })))
     }
 
@@ -82,7 +83,8 @@ impl Engine {
             Arc::new(prompts::find(&self.snapshot, &errand.caller, &call.reference, sticky).await?)
         };
         visit.routing.prompt = Some(run.clone());
-        let rendered = prompts::render(&self.snapshot, &run, &sent, PromptUse::Call).await?;
+        let room = OwnedShare::none(self.body_limits.memory.clone(), errand.caller.workspace.id.uuid());
+        let rendered = prompts::render(&self.snapshot, &run, &sent, PromptUse::Call, room).await?;
         share.grow(rendered.body.len())?;
         (call.run, call.sent) = (Some(run), sent);
         errand.endpoint = Endpoint::of(rendered.family);
@@ -107,7 +109,7 @@ impl Engine {
         let mut share = MemoryShare::none(&self.body_limits.memory, errand.caller.workspace.id.uuid());
         let rendered = self.prompt_of_target(visit, errand, reference, sent, &mut share).await.map_err(refused)?;
         let fields = Fields::parse_object(&rendered).map_err(refused)?;
-        match self.router.guards.for_leaf(leaf, &errand.caller, defaults) {
+        match self.guards_at(errand, leaf, defaults) {
             None => self.try_target(client, visit, errand, leaf, &rendered, &fields, None, kept).await,
             Some(set) => {
                 let read = ReadBody { text: &rendered, fields: &fields };
@@ -136,7 +138,8 @@ impl Engine {
         let sticky = StickyKey { user: user.as_deref(), trace: trace(visit) };
         let run = Arc::new(prompts::find(&self.snapshot, &errand.caller, reference, sticky).await?);
         visit.routing.prompt = Some(run.clone());
-        let rendered = prompts::render(&self.snapshot, &run, sent, PromptUse::Target).await?;
+        let room = OwnedShare::none(self.body_limits.memory.clone(), errand.caller.workspace.id.uuid());
+        let rendered = prompts::render(&self.snapshot, &run, sent, PromptUse::Target, room).await?;
         if rendered.family != endpoint.family() {
             return Err(Refusal::misplaced_prompt(reference, &format!("/v1{}", rendered.family.path())));
         }

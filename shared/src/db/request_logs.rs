@@ -1,5 +1,5 @@
 //! The one way into `request_logs`, for whoever brings rows: they are staged in a temporary table, inserted unless they are
-//! there, and added up into `usage_by_minute` and `usage_counters`, all in one transaction. Everything is added up from the
+//! there, and added up into `usage_by_minute` and `usage_counters`, all in one transaction (and `usage_slots` learns of it). Everything is added up from the
 //! rows that were new, and in the order of its key, so that two writers wait for each other instead of deadlocking.
 
 use rust_decimal::Decimal;

@@ -1,4 +1,4 @@
-//! Checks that somebody else answers: webhooks, vendors, key sets. Here is what is asked and what an answer means, both
+//! Checks that somebody else answers: webhooks, vendors, key sets, models. Here is what is asked and what an answer means, both
 //! pure; whoever has a dialer makes the calls (the proxy for requests, admin for trials), under its rules for addresses.
 //!
 //! A credential stands in the head of the one call that needs it and nowhere else: a call prints its host alone, a failure
@@ -9,6 +9,7 @@ mod call;
 mod failure;
 mod forwarded;
 mod headers;
+mod model_question;
 mod scrub;
 
 pub use answer::RemoteAnswer;
@@ -17,6 +18,7 @@ pub use failure::RemoteFailure;
 pub(super) use forwarded::forwarded;
 pub use forwarded::may_forward;
 pub(super) use headers::configured_headers;
+pub use model_question::{ModelQuestion, ModelTarget};
 pub use scrub::scrubbed;
 
 use super::subject::Subject;
@@ -73,20 +75,35 @@ pub enum Question {
     Calls(Vec<RemoteCall>),
     /// The keys behind an address, which are kept: fetched anew if `kid` is not among them.
     KeySet { url: String, kid: String },
+    /// A model of the workspace's own; its answer is the one of `Answers::Calls`.
+    Model(ModelQuestion),
+    /// Which of these are there: by their names alone, or by an answer.
+    Addresses { urls: Vec<String>, only_names: bool },
 }
 
 pub enum Answers {
     /// In the order of the calls.
     Calls(Vec<RemoteAnswer>),
     KeySet(Arc<WebKeySet>),
+    /// In the order of the addresses.
+    Addresses(Vec<bool>),
 }
 
 impl Question {
+    /// What must not be told, whatever an answer says.
+    pub fn secrets(&self) -> Vec<String> {
+        match self {
+            Self::Calls(calls) => calls.iter().flat_map(RemoteCall::secrets).collect(),
+            Self::KeySet { .. } | Self::Model(_) | Self::Addresses { .. } => Vec::new(),
+        }
+    }
+
     /// The same, unless it is more than is sent.
     pub fn bounded(self) -> Result<Self, Box<Verdict>> {
         let size = match &self {
             Self::Calls(calls) => calls.iter().map(|call| call.body.len()).sum(),
-            Self::KeySet { .. } => 0,
+            Self::KeySet { .. } | Self::Addresses { .. } => 0,
+            Self::Model(question) => question.body.len(),
         };
         match size > LONGEST_QUESTION {
             false => Ok(self),
@@ -102,7 +119,7 @@ impl Answers {
     pub(super) fn calls(&self) -> &[RemoteAnswer] {
         match self {
             Self::Calls(answers) => answers,
-            Self::KeySet(_) => &[],
+            Self::KeySet(_) | Self::Addresses(_) => &[],
         }
     }
 }

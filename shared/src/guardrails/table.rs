@@ -26,7 +26,7 @@ impl CheckSpec {
     pub(super) fn made(&'static self, parameters: &Parameters<'_>) -> Result<Box<dyn Check>, Fault> {
         match self.runs {
             Runs::Vendor => VendorCheck::compile(self, parameters),
-            Runs::Here | Runs::Outside | Runs::Nowhere => (self.compile)(parameters),
+            Runs::Here | Runs::Outside | Runs::Model | Runs::Nowhere => (self.compile)(parameters),
         }
     }
 }
@@ -42,6 +42,8 @@ pub enum Runs {
     Outside,
     /// A call to a vendor, described by a row.
     Vendor,
+    /// A call to a model of the workspace's own, through the gateway itself.
+    Model,
     /// Known, and not run by this version: naming it is refused, because a check that never runs would let all pass.
     Nowhere,
 }
@@ -113,6 +115,12 @@ const fn flag(name: &'static str) -> ParameterSpec {
 
 const NOT: ParameterSpec = flag("not");
 
+/// Of every check that a model of the workspace's own answers.
+const MODEL_CONFIG: ParameterSpec = P::new("config", Text);
+const MODEL_PROVIDER: ParameterSpec = P::new("provider", Text);
+const MODEL: ParameterSpec = P::new("model", Text);
+const MODEL_TIMEOUT: ParameterSpec = P::or("timeout", MILLISECONDS, "10000");
+
 const fn row(
     id: &'static str,
     name: &'static str,
@@ -154,8 +162,8 @@ pub static TABLE: &[CheckSpec] = &[
         checks::json_schema::compile),
     row("default.jsonKeys", "JSON with keys", OUTPUT,
         &[P::required("keys", Texts), P::or("operator", OPERATORS, "\"any\"")], checks::json_keys::compile),
-    outside(row("default.validUrls", "Addresses that exist", OUTPUT, &[flag("onlyDNS"), NOT], checks::elsewhere::compile),
-        Runs::Nowhere),
+    outside(row("default.validUrls", "Addresses that exist", OUTPUT, &[flag("onlyDNS"), NOT], checks::valid_urls::compile),
+        Runs::Outside),
     row("default.containsCode", "Contains code", OUTPUT,
         &[P::required("format", Choice(checks::contains_code::FORMATS)), NOT], checks::contains_code::compile),
     row("default.alluppercase", "All upper case", ANYWHERE, &[NOT], checks::letter_case::compile_upper),
@@ -185,7 +193,9 @@ pub static TABLE: &[CheckSpec] = &[
         &[P::new("jwks", ObjectOrText), P::new("jwksUri", Url), P::or("headerKey", Text, "\"Authorization\""),
           P::or("algorithms", Choices(&["RS256"]), "[\"RS256\"]"), P::or("cacheMaxAge", WHOLE, "86400"),
           P::or("clockTolerance", WHOLE, "5"), P::or("maxTokenAge", Text, "\"1d\""), P::new("requiredClaims", Texts),
-          P::new("claimValues", Object)], checks::jwt::compile),
+          P::new("claimValues", Object), P::new("introspectEndpoint", Url),
+          P::or("introspectContentType", Choice(checks::jwt::INTROSPECTION_TYPES), "\"application/x-www-form-urlencoded\""),
+          P::new("headerPayloadMatch", Texts)], checks::jwt::compile),
     outside(row("default.webhook", "Webhook", ANYWHERE,
         &[P::required("webhookURL", Url), P::new("headers", ObjectOrText), P::or("timeout", MILLISECONDS, "3000"),
           P::new("forwardHeaders", Texts)], checks::webhook::compile), Runs::Outside),
@@ -201,6 +211,20 @@ pub static TABLE: &[CheckSpec] = &[
     row("default.secrets", "Secrets", ANYWHERE,
         &[P::new("categories", Choices(checks::secrets::CATEGORIES)), flag("redact"), flag("reversible"), NOT],
         checks::secrets::compile),
+    outside(row("gateway.judge", "Judged by a model", ANYWHERE,
+        &[P::required("instructions", Text), MODEL_CONFIG, MODEL_PROVIDER, MODEL, MODEL_TIMEOUT, NOT],
+        checks::model_graded::compile_judge), Runs::Model),
+    outside(row("gateway.moderateContent", "Moderated by a model", ANYWHERE,
+        &[P::new("categories", Texts), MODEL_CONFIG, MODEL_PROVIDER, MODEL, MODEL_TIMEOUT, NOT],
+        checks::model_graded::compile_moderation), Runs::Model),
+    outside(row("gateway.language", "Language, by a model", ANYWHERE,
+        &[P::required("language", Texts), MODEL_CONFIG, MODEL_PROVIDER, MODEL, MODEL_TIMEOUT, NOT],
+        checks::model_graded::compile_language), Runs::Model),
+    outside(row("gateway.pii", "Personal data, by a model", ANYWHERE,
+        &[P::new("categories", Texts), MODEL_CONFIG, MODEL_PROVIDER, MODEL, MODEL_TIMEOUT, NOT],
+        checks::model_graded::compile_pii), Runs::Model),
+    outside(row("gateway.gibberish", "Gibberish, by a model", ANYWHERE,
+        &[MODEL_CONFIG, MODEL_PROVIDER, MODEL, MODEL_TIMEOUT, NOT], checks::model_graded::compile_gibberish), Runs::Model),
 ];
 
 /// A check by its id, or by one of its aliases; without a dot it is one of ours.

@@ -4,12 +4,22 @@ use super::*;
 use crate::settings;
 
 fn settings(url: &str) -> settings::LogStoreSettings {
-    settings::LogStoreSettings { log_store_url: url.into(), log_bodies: true, log_body_bytes: 1 << 20 }
+    settings::LogStoreSettings {
+        log_store_url: url.into(),
+        log_bodies: true,
+        log_body_bytes: 1 << 20,
+        log_pack_seconds: 10,
+        log_pack_bytes: 8 << 20,
+    }
+}
+
+pub fn store_in(folder: &std::path::Path) -> LogStore {
+    LogStore::open(&settings(&format!("file://{}/logs", folder.display()))).unwrap()
 }
 
 fn store() -> (LogStore, tempfile::TempDir) {
     let folder = tempfile::tempdir().unwrap();
-    (LogStore::open(&settings(&format!("file://{}/logs", folder.path().display()))).unwrap(), folder)
+    (store_in(folder.path()), folder)
 }
 
 #[tokio::test]

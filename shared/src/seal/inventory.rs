@@ -18,6 +18,7 @@ pub static SEALED: &[SealedColumn] = &[
     SealedColumn { table: "providers", column: "sealed", organisation: "organisation_id" },
     SealedColumn { table: "secret_references", column: "sealed_auth_config", organisation: "organisation_id" },
     SealedColumn { table: "plugins", column: "sealed", organisation: "organisation_id" },
+    SealedColumn { table: "mcp_integrations", column: "sealed", organisation: "organisation_id" },
     SealedColumn { table: "organisations", column: "auth_secrets", organisation: "id" },
 ];
 

@@ -21,6 +21,9 @@ pub struct Features {
     /// SCIM routes.
     #[arg(long, env = "SCIM_ENABLED", default_value = "ON", value_parser = on_or_off, action = clap::ArgAction::Set)]
     pub scim_enabled: bool,
+    /// Whether the groups of a person come with the person, instead of the members with the group.
+    #[arg(long, env = "SCIM_MEMBERSHIP_USER_MODE", default_value = "OFF", value_parser = on_or_off, action = clap::ArgAction::Set)]
+    pub scim_membership_user_mode: bool,
     /// Policy routes.
     #[arg(long, env = "POLICY_ENABLED", default_value = "ON", value_parser = on_or_off, action = clap::ArgAction::Set)]
     pub policy_enabled: bool,

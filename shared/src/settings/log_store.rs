@@ -18,4 +18,13 @@ pub struct LogStoreSettings {
     /// Longest body that is kept whole, in bytes; of a longer one the beginning is kept.
     #[arg(long, env = "LOG_BODY_BYTES", default_value_t = 1 << 20, value_parser = clap::value_parser!(u32).range(0..=16 << 20))]
     pub log_body_bytes: u32,
+    /// Longest that bodies wait on a proxy's disk to be stored together with others, in seconds.
+    ///
+    /// Bodies of one workspace and hour become one object, a pack. A longer time makes fewer and larger ones, and shows
+    /// bodies later.
+    #[arg(long, env = "LOG_PACK_SECONDS", default_value_t = 10, value_parser = clap::value_parser!(u32).range(0..=600))]
+    pub log_pack_seconds: u32,
+    /// Compressed bytes of bodies that are stored without waiting for more; a proxy holds about twice as much in memory.
+    #[arg(long, env = "LOG_PACK_BYTES", default_value_t = 8 << 20, value_parser = clap::value_parser!(u32).range(64 << 10..=64 << 20))]
+    pub log_pack_bytes: u32,
 }

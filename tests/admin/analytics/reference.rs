@@ -6,7 +6,9 @@ use rand::rngs::StdRng;
 use rand::seq::IndexedRandom as _;
 use rand::{RngExt as _, SeedableRng as _};
 use serde_json::{Value, json};
+use shared::db::{request_logs, usage_slots};
 use std::collections::{BTreeMap, BTreeSet};
+use tokio_postgres::Client;
 use uuid::{NoContext, Timestamp, Uuid};
 
 #[derive(Debug, Clone)]
@@ -39,6 +41,8 @@ pub struct GivenFeedback {
 
 pub struct World {
     pub calls: Vec<LoggedCall>,
+    /// Those of somebody who was erased.
+    erased: Vec<LoggedCall>,
     pub feedback: Vec<GivenFeedback>,
 }
 
@@ -57,24 +61,40 @@ impl World {
             value: random.random_range(-10..=10),
         });
         let feedback = feedback.collect();
-        Self { calls, feedback }
+        let erased = (0..count / 20).map(|n| LoggedCall {
+            user: Some(ERASED),
+            trace: format!("erased-{n}"),
+            ..call(&mut random, n)
+        });
+        let erased = erased.collect();
+        Self { calls, erased, feedback }
     }
 
     pub async fn store(&self, service: &Service) {
-        let client = service.database.client().await;
+        let mut client = service.database.client().await;
         for day in 0..31 {
             let day = (beginning() + TimeDelta::days(day)).date_naive();
             client.execute("SELECT request_logs_day($1)", &[&day]).await.unwrap();
         }
+        // Slots of all widths, of half hours and days alone, and from before there were any.
+        let kept =
+            "UPDATE usage_slots_kept SET begins_at = '2026-01-03T00:00:00Z', minutes_from = '2026-01-17T00:00:00Z'";
+        client.batch_execute("DELETE FROM usage_stale").await.unwrap();
+        client.batch_execute(kept).await.unwrap();
         let (organisation, workspace) = (service.home.organisation_id, service.home.workspace_id);
         let rows: Vec<Value> = self.calls.iter().map(|call| call.row(organisation, workspace)).collect();
-        for rows in rows.chunks(500) {
-            let names = rows[0].as_object().unwrap().keys().cloned().collect::<Vec<_>>().join(", ");
-            let insert = format!(
-                "INSERT INTO request_logs ({names}) SELECT {names} FROM jsonb_populate_recordset(NULL::request_logs, $1)"
-            );
-            client.execute(&insert, &[&Value::from(rows.to_vec())]).await.unwrap();
-        }
+        // Most are there before slots are built; some come late for slots that are built again, and some for those that are not.
+        let (most, late) = rows.split_at(rows.len() / 10 * 8);
+        let (late, last) = late.split_at(late.len() * 9 / 10);
+        add(&mut client, most).await;
+        refresh(&mut client).await;
+        add(&mut client, late).await;
+        add(&mut client, &self.erased.iter().map(|call| call.row(organisation, workspace)).collect::<Vec<_>>()).await;
+        add(&mut client, late).await;
+        refresh(&mut client).await;
+        add(&mut client, last).await;
+        let erased = service.administrator().post("/logs/erase", &json!({ "user": ERASED, "mode": "delete" })).await;
+        assert_eq!(erased.status, 200, "{}", erased.text());
         for given in &self.feedback {
             client
                 .execute(
@@ -84,6 +104,35 @@ impl World {
                 )
                 .await
                 .unwrap();
+        }
+    }
+}
+
+const ERASED: &str = "zoe";
+
+/// By the way that all logs come.
+async fn add(client: &mut Client, rows: &[Value]) {
+    for rows in rows.chunks(500) {
+        let names = rows[0].as_object().unwrap().keys().cloned().collect::<Vec<_>>().join(", ");
+        let tx = client.transaction().await.unwrap();
+        tx.batch_execute(&request_logs::stage(&names, "DROP")).await.unwrap();
+        let fill = format!(
+            "INSERT INTO staged ({names}) SELECT {names} FROM jsonb_populate_recordset(NULL::request_logs, $1)"
+        );
+        tx.execute(&fill, &[&Value::from(rows.to_vec())]).await.unwrap();
+        request_logs::add_staged(&tx, &names, rows.len() as u64).await.unwrap();
+        tx.commit().await.unwrap();
+    }
+}
+
+/// Builds all slots that are stale.
+async fn refresh(client: &mut Client) {
+    loop {
+        let tx = client.transaction().await.unwrap();
+        let done = usage_slots::refresh(&tx, Utc::now()).await.unwrap();
+        tx.commit().await.unwrap();
+        if done.slots == 0 {
+            break;
         }
     }
 }

@@ -7,8 +7,10 @@ use crate::log_exports;
 use crate::service::Service;
 use harness::{Client, Process};
 use serde_json::{Value, json};
+use shared::log_store;
 use std::path::PathBuf;
 use std::time::Duration;
+use uuid::Uuid;
 
 fn call(user: &str, trace: &str) -> Value {
     json!({
@@ -212,4 +214,35 @@ async fn files_of_exports_that_may_hold_what_was_erased_are_gone() {
     log_exports::start(&client, &exports[0]).await;
     run(&app, "export_logs").await;
     assert_eq!(log_exports::shown(&client, &exports[0]).await["status"], "success");
+}
+
+#[tokio::test]
+async fn calls_of_one_pack_are_taken_out_of_it_and_the_others_stay_where_they_are() {
+    let service = Service::start().await;
+    let app = admin_on(&service.database).await;
+    let (home, time) = (&service.home, at(60));
+    let path = log_store::pack_path(home.organisation_id, home.workspace_id, time, Uuid::new_v4());
+    let (mut pack, mut logs) = (Vec::new(), Vec::new());
+    for (n, user) in ["ada", "bob", "ada", "bob"].into_iter().enumerate() {
+        let body = json!({ "request": { "body": { "said": format!("{user} {n}") } } });
+        let start = pack.len() as u64;
+        pack.extend_from_slice(&log_store::pack(body.to_string().as_bytes()).unwrap());
+        let key = log_store::packed_key(&path, &(start..pack.len() as u64));
+        let columns = json!({ "metadata": { "_user": user }, "trace_id": format!("p-{n}"), "body_key": key });
+        logs.push((user, store(&service, time, columns).await, format!("{user} {n}")));
+    }
+    app.log_store.put(&path, pack.into()).await.unwrap();
+    let client = service.administrator();
+    let said = async |id: &Uuid| client.get(&format!("/logs/{id}")).await.json()["request"]["body"]["said"].clone();
+    for (_, id, text) in &logs {
+        assert_eq!(said(id).await, json!(text));
+    }
+    let answer = erased(&service, json!({ "user": "ada", "mode": "delete" })).await;
+    assert_eq!((&answer["logs"], &answer["bodies"]), (&json!(2), &json!(2)));
+    let left = app.log_store.get(&path, 1 << 20).await.unwrap().unwrap();
+    let left = String::from_utf8(log_store::unpack(&left, 1 << 20).unwrap()).unwrap();
+    assert!(!left.contains("ada") && left.contains("bob 1") && left.contains("bob 3"), "{left}");
+    for (_, id, text) in logs.iter().filter(|(user, ..)| *user == "bob") {
+        assert_eq!(said(id).await, json!(text), "read by the range that its row always had");
+    }
 }

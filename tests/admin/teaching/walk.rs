@@ -72,7 +72,9 @@ async fn every_operation_names_what_it_does_not_understand() {
     };
     let (mut fields, mut types, mut words) = (0, 0, 0);
     // It refuses every body, whatever is in it.
-    let built = operations().filter(|one| admin::resources::is_built(one) && one.path != "/api-keys/{type}/{subType}");
+    // The protocol of identity providers passes over what it does not know.
+    let built = operations().filter(|one| one.access != Access::ScimToken);
+    let built = built.filter(|one| admin::resources::is_built(one) && one.path != "/api-keys/{type}/{subType}");
     for operation in built {
         let named = format!("{} {}", operation.method.as_str(), operation.path);
         let refused = walk.send(operation, "?invented_parameter=1", None).await;

@@ -3,7 +3,7 @@
 
 use crate::journal::calls::{status, text};
 use crate::routing::{asked, client, target};
-use harness::{Answer, Stack};
+use harness::{Answer, GuardService, Says, Stack};
 use serde_json::{Value, json};
 use std::collections::HashMap;
 use tokio_postgres::Row;
@@ -25,29 +25,50 @@ enum Side {
     Output,
 }
 
-/// How a check ends. One that asks somebody else and is not answered in time ends as `Error`, or as `FailingError` where its
-/// parameters say so.
+/// How a check ends. `Away` and `Late` ask a service: one that talks nonsense, and one that says nothing in time, which is to fail.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum End {
     Pass,
     Fail,
     Error,
     FailingError,
+    Away,
+    Late,
+}
+
+const ENDS: &[End] = &[End::Pass, End::Fail, End::Error, End::FailingError, End::Away, End::Late];
+
+/// Whom checks ask.
+struct Services {
+    nonsense: GuardService,
+    silent: GuardService,
+}
+
+impl Services {
+    async fn start() -> Self {
+        let nonsense = GuardService::start(Says::Garbage).await;
+        Self { nonsense, silent: GuardService::start(Says::Silence).await }
+    }
 }
 
 impl End {
-    fn check(self) -> (&'static str, Value) {
+    fn check(self, services: &Services) -> (&'static str, Value) {
         // Nobody is named by these rules, so that they cannot say anything.
         let silent = json!({ "defaults": [], "metadata": {} });
         match self {
             Self::Pass | Self::Fail => ("default.contains", json!({ "words": ["forbidden"], "operator": "none" })),
             Self::Error => ("default.modelRules", json!({ "rules": silent })),
             Self::FailingError => ("default.modelRules", json!({ "rules": silent, "failOnError": true })),
+            Self::Away => ("default.webhook", json!({ "webhookURL": services.nonsense.url() })),
+            Self::Late => {
+                let url = services.silent.url();
+                ("default.webhook", json!({ "webhookURL": url, "timeout": 50, "failOnError": true }))
+            }
         }
     }
 
     fn fails(self) -> bool {
-        matches!(self, Self::Fail | Self::FailingError)
+        matches!(self, Self::Fail | Self::FailingError | Self::Late)
     }
 }
 
@@ -67,7 +88,7 @@ impl Case {
         let mut cases = Vec::new();
         for route in 0..ROUTES.len() {
             for side in [Side::Input, Side::Output] {
-                for end in [End::Pass, End::Fail, End::Error, End::FailingError] {
+                for end in ENDS.iter().copied() {
                     for bits in 0..8 {
                         let number = cases.len();
                         let (denies, is_async, is_stream) = (bits & 1 != 0, bits & 2 != 0, bits & 4 != 0);
@@ -83,8 +104,8 @@ impl Case {
         format!("matrix-{}", self.number)
     }
 
-    fn config(self, stack: &Stack) -> Value {
-        let (check, parameters) = self.end.check();
+    fn config(self, stack: &Stack, services: &Services) -> Value {
+        let (check, parameters) = self.end.check(services);
         let feedback = |value: i32| json!({ "feedback": { "value": value } });
         let hook = json!({ check: parameters, "id": "h", "deny": self.denies, "async": self.is_async,
             "on_success": feedback(4), "on_fail": feedback(-4) });
@@ -107,7 +128,7 @@ impl Case {
         }
     }
 
-    async fn ask(self, stack: &Stack, prompt: &str) -> Answer {
+    async fn ask(self, stack: &Stack, services: &Services, prompt: &str) -> Answer {
         let said = if self.end == End::Fail { "a forbidden word" } else { "a fine word" };
         let (path, body) = ROUTES[self.route];
         let mut body = body(if self.side == Side::Input { said } else { "Hello" });
@@ -118,7 +139,8 @@ impl Case {
             stack.mock.script(json!([{ "reply": said }])).unwrap();
         }
         let path = path.replace("PROMPT", prompt);
-        client(stack, &self.config(stack)).with("x-gateway-trace-id", self.trace()).post(&path, &body).await
+        let config = self.config(stack, services);
+        client(stack, &config).with("x-gateway-trace-id", self.trace()).post(&path, &body).await
     }
 
     fn check_answer(self, answer: &Answer) {
@@ -147,7 +169,7 @@ impl Case {
         let [hook] = hooks else { panic!("{self:?} {results}") };
         let expected = json!([!self.end.fails(), self.is_async, self.end.fails() && self.denies && !self.is_async]);
         assert_eq!(json!([hook["verdict"], hook["async"], hook["deny"]]), expected, "{self:?} {hook}");
-        let has_error = matches!(self.end, End::Error | End::FailingError);
+        let has_error = !matches!(self.end, End::Pass | End::Fail);
         assert_eq!(hook["checks"][0].get("error").is_some(), has_error, "{self:?} {hook}");
     }
 
@@ -181,10 +203,11 @@ async fn prompt(stack: &Stack) -> String {
 async fn every_end_of_a_guardrail_is_answered_logged_told_and_paid_as_contracted() {
     let stack = Stack::start().await;
     let prompt = prompt(&stack).await;
+    let services = Services::start().await;
     let cases = Case::all();
     let mut expected = 0;
     for case in &cases {
-        let answer = case.ask(&stack, &prompt).await;
+        let answer = case.ask(&stack, &services, &prompt).await;
         case.check_answer(&answer);
         expected += u64::from(!(case.side == Side::Input && case.is_denied()));
         assert_eq!(asked(&stack), expected, "{case:?}");

@@ -272,3 +272,26 @@ async fn a_hundred_requests_wait_for_a_silent_service_without_hurting_others() {
     assert_eq!(other, 200);
     assert!(answers.iter().all(|answer| answer.status == 200), "an error passes");
 }
+
+#[tokio::test]
+async fn addresses_of_an_answer_must_be_there() {
+    let stack = Stack::start().await;
+    let service = GuardService::start(Says::Status(204, String::new())).await;
+    let hook = json!({ "default.validUrls": {}, "deny": true });
+    let client = client(&stack, &target(&stack, json!({ "output_guardrails": [hook] })));
+    let url = service.url();
+    for (says, reply, status) in [
+        (Says::Status(204, String::new()), format!("See {url}, and {url}?page=2"), 200),
+        (Says::Redirect("http://127.0.0.1:1/".into()), format!("See {url}"), 200),
+        (Says::Status(404, String::new()), format!("See {url}"), 446),
+        (Says::HangUp, format!("See {url}"), 446),
+        (Says::Status(204, String::new()), format!("See {url} and https://10.0.0.1/x"), 446),
+        (Says::Status(204, String::new()), "See nothing".into(), 446),
+    ] {
+        service.says(says.clone());
+        stack.mock.script(json!([{ "reply": reply }])).unwrap();
+        let answer = client.post("/chat/completions", &chat("hello")).await;
+        assert_eq!(answer.status, status, "{says:?} {reply}: {}", answer.text());
+    }
+    assert!(service.asked().iter().all(|asked| asked.head.starts_with("HEAD /judge")), "{:?}", service.asked());
+}

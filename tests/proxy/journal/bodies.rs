@@ -1,5 +1,6 @@
 //! What a client sent and got is what the log store holds of it, and nothing that should not be there.
 
+mod packs;
 mod store;
 
 use crate::routing::{client as with_config, target};
@@ -13,7 +14,7 @@ use std::time::Duration;
 
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// All objects of the stack by their paths, once its proxy has left and so sent everything.
+/// All bodies of the stack with the paths of the objects that hold them, once its proxy has left and so sent everything.
 async fn objects(stack: &mut Stack) -> Vec<(String, Value)> {
     stack.proxy.signal(Signal::TERM);
     stack.proxy.ended_within(PATIENCE).await;
@@ -31,7 +32,9 @@ fn found(store: &Path) -> Vec<(String, Value)> {
             } else if path.extension().is_some_and(|ending| ending == "zst") {
                 let object = shared::log_store::unpack(&std::fs::read(&path).unwrap(), 1 << 30).unwrap();
                 let name = path.strip_prefix(store).unwrap().display().to_string();
-                found.push((name, serde_json::from_slice(&object).unwrap()));
+                // A pack holds one after the other.
+                let bodies = serde_json::Deserializer::from_slice(&object).into_iter::<Value>();
+                found.extend(bodies.map(|body| (name.clone(), body.unwrap())));
             }
         }
     }
@@ -113,7 +116,9 @@ async fn an_object_lies_under_its_tenant_and_day_and_holds_no_key() {
         let (path, _) = objects.iter().find(|(_, one)| one == object).unwrap();
         const KEPT: &str = "SELECT body_key FROM request_logs WHERE id = $1";
         let id: uuid::Uuid = answer.header("x-gateway-request-id").parse().unwrap();
-        assert_eq!(rows.query_one(KEPT, &[&id]).await.unwrap().get::<_, &str>(0), path, "its row knows where it is");
+        let row = rows.query_one(KEPT, &[&id]).await.unwrap();
+        let (pack, _) = row.get::<_, &str>(0).split_once('#').unwrap();
+        assert_eq!(pack, path, "its row knows where it is");
         let day = &object["created_at"].as_str().unwrap()[..10];
         assert!(path.starts_with(&format!("bodies/{organisation}/{workspace}/{day}/")), "{path}");
         assert_eq!(object["organisation_id"], organisation.to_string());

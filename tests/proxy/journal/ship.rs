@@ -57,7 +57,7 @@ fn open_with(
 pub fn uploader() -> Uploader {
     let url = concat!("file://", env!("CARGO_TARGET_TMPDIR"), "/journal-store").to_owned();
     let store = LogStore::open(&settings::LogStoreSettings { log_store_url: url, ..settings().log_store }).unwrap();
-    Uploader::new(store, Arc::default())
+    Uploader::new(store, Arc::default(), settings().database, &settings().log_store)
 }
 
 /// Ships what is in the folder until the query answers as expected.

@@ -75,10 +75,10 @@ impl Replica {
         let mut keeper = LeaseKeeper::new(limits.clone(), journal.boot(), shipped_ago, database.clone());
         let sources = Sources::new(&all.prices, &all.log_store, ["openai"].into_iter(), Arc::new(Nowhere)).unwrap();
         let pricer = Pricer::new(sources, Arc::new(Snapshot::empty()));
-        let mut shipper = Shipper::new(database, pricer, meters, None);
+        let mut shipper = Shipper::new(database.clone(), pricer, meters, None);
         let url = concat!("file://", env!("CARGO_TARGET_TMPDIR"), "/limits-store").to_owned();
-        let store = LogStore::open(&settings::LogStoreSettings { log_store_url: url, ..all.log_store }).unwrap();
-        let uploader = Uploader::new(store, Arc::default());
+        let kept = settings::LogStoreSettings { log_store_url: url, ..all.log_store };
+        let uploader = Uploader::new(LogStore::open(&kept).unwrap(), Arc::default(), database, &kept);
         let shipping = journal.clone();
         Self {
             limits,

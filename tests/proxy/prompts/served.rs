@@ -98,7 +98,8 @@ async fn prompts_run_while_postgres_is_away_and_from_the_copy_on_disk() {
     stack.proxy.signal(Signal::TERM);
     stack.proxy.ended_within(Duration::from_secs(60)).await;
     stack.proxy = stack.start_another_proxy(&[]);
-    stack.until_ready().await;
+    let port = stack.proxy_port;
+    stack.until("it listens", async || tokio::net::TcpStream::connect(("127.0.0.1", port)).await.is_ok()).await;
     stack.until("the copy is read", async || run(&stack, &prompt.slug, &json!({})).await.status == 200).await;
     assert_eq!(content(&stack), "One bye");
     assert_eq!(run(&stack, &fetched, &json!({})).await.status, 503, "what was fetched is not in the copy");

@@ -29,7 +29,7 @@ async fn admin_answers_through_the_proxy_as_it_does_by_itself() {
             assert_ne!(through.header("x-gateway-request-id"), "", "{path}");
         }
     }
-    let unbuilt = stack.administrator().get("/mcp-integrations").await;
+    let unbuilt = stack.administrator().get("/mcp-servers/none/connections").await;
     assert_eq!(unbuilt.status, 501, "{}", unbuilt.text());
     assert_eq!(unbuilt.json()["success"], false, "{}", unbuilt.text());
     // Provider headers, which SDKs send on every call, change nothing.

@@ -1,7 +1,8 @@
 //! What arrives after it was erased. A proxy may hold logs on disk while Postgres is away, and bodies longer than that, so
 //! an erasure is remembered and done again: often at first, ever more seldom, and no more after `KEPT_DAYS`.
 
-use super::{BATCH, Erased, ErasureMode, ErasureSubject, apply, delete_bodies, find, salt};
+use super::bodies::{StoredBodies, delete_objects, erase_from_pack};
+use super::{BATCH, Erased, ErasureMode, ErasureSubject, apply, find, salt};
 use crate::cache_purges;
 use crate::http::ApiError;
 use chrono::{DateTime, TimeDelta, Utc};
@@ -35,6 +36,7 @@ pub async fn remember(
     Ok(())
 }
 
+/// Objects whose rows are gone. Packs need no second look: nothing is stored in one once a row points into it.
 pub async fn remember_bodies(tx: &impl GenericClient, paths: &Vec<String>) -> Result<(), ApiError> {
     const REMEMBER: &str = "INSERT INTO erased_bodies (path) SELECT unnest($1::text[]) ON CONFLICT DO NOTHING";
     tx.execute(REMEMBER, &[paths]).await?;
@@ -59,7 +61,12 @@ pub async fn repeat(tx: &Transaction<'_>, store: &LogStore) -> Result<Option<Era
     }
     let filter = subject.filter(organisation).and("created_at <= ?", asked_at);
     let found = find(tx, &filter).await?;
-    let mut erased = Erased { bodies: delete_bodies(store, found.bodies.clone()).await?, ..Erased::default() };
+    let stored = StoredBodies::for_logs(organisation, &found);
+    stored.delete_objects(store).await?;
+    for (pack, ranges) in &stored.packs {
+        erase_from_pack(tx, store, pack, ranges).await?;
+    }
+    let mut erased = Erased::default();
     if !found.ids.is_empty() {
         erased.add(apply(tx, organisation, &found, mode, &salt()).await?);
     }
@@ -80,7 +87,7 @@ pub async fn repeat_bodies(tx: &Transaction<'_>, store: &LogStore) -> Result<boo
     if paths.is_empty() {
         return Ok(false);
     }
-    delete_bodies(store, paths.clone()).await?;
+    delete_objects(store, paths.clone()).await?;
     tx.execute(LATER, &[&paths]).await?;
     Ok(true)
 }

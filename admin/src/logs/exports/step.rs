@@ -240,7 +240,7 @@ async fn body(store: &LogStore, key: &str) -> Result<Value, StepError> {
         tracing::warn!(%error, key, "a stored body cannot be exported");
         Value::Null
     };
-    let packed = match store.get(key, MOST_OF_BODY).await {
+    let packed = match store.body(key, MOST_OF_BODY).await {
         Ok(Some(packed)) => packed,
         Ok(None) => return Ok(Value::Null),
         Err(error @ (Error::TooLong | Error::Damaged | Error::Path)) => return Ok(unreadable(error)),

@@ -208,7 +208,11 @@ fn kept() -> Vec<Family> {
         .need("file", schema::any_text().says("The bytes of the file."))
         .need("purpose", schema::any_text().eg("batch"));
     let mut all = vec![
-        Family::from(Doc::post("/files", "Upload a file").answer(object("file", "file-1"))).form(file),
+        Family::from(Doc::post("/files", "Upload a file").answer(object("file", "file-1")).details(
+            "To the provider that is named; without one, or with `x-gateway-provider: gateway`, the gateway keeps the file \
+             itself, under an id that begins with `gwf-`. `purpose` is then `batch` or `fine-tune`.",
+        ))
+        .form(file),
         Family::from(Doc::get("/files/{id}/content", "Download a file"))
             .gives(FamilyAnswer::Bytes("application/octet-stream")),
         Family::from(Doc::get("/batches/{id}/output", "Download a batch's output"))

@@ -4,6 +4,7 @@
 use super::saved_filters;
 use crate::analytics::period::Period;
 use crate::analytics::series::within;
+use crate::analytics::slots::Slots;
 use crate::app::App;
 use crate::backpressure::db_queue::DbConnection;
 use crate::backpressure::log_queries::LogQueryPermit;
@@ -45,5 +46,15 @@ impl<'a> Asked<'a> {
     pub fn filter_of(&self, period: Period) -> Result<Filter, ApiError> {
         let filter = within(self.view.filter(), period);
         Ok(filter.join(filters::attributes(&self.query)?).join(filters::with_feedback(&self.query)?))
+    }
+
+    /// What slots may know of it.
+    pub fn slots(&self) -> Option<Slots> {
+        self.slots_of(self.period)
+    }
+
+    /// The same of another time.
+    pub fn slots_of(&self, period: Period) -> Option<Slots> {
+        Slots::asked(&self.view, &self.query, period)
     }
 }

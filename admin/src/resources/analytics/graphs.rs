@@ -6,6 +6,7 @@ use crate::analytics::dimension::{self, Dimension};
 use crate::analytics::measure::{self as m, Measure};
 use crate::analytics::period::Period;
 use crate::analytics::series::{self, CountedRows, Series, running_sums};
+use crate::analytics::slots::Slots;
 use crate::analytics::{csv, feedback};
 use crate::app::App;
 use crate::crud::Routes;
@@ -127,13 +128,15 @@ impl Graph {
         let compares = !asked.query.choices("compare", &["previous"])?.is_empty();
         let periods = if compares { vec![asked.period, asked.period.previous()] } else { vec![asked.period] };
         let filters = periods.iter().map(|period| self.filter(&asked, *period)).collect::<Result<Vec<_>, _>>()?;
+        let slots: Vec<Option<Slots>> = periods.iter().map(|period| self.slots(&asked, *period)).collect();
         let period = asked.period;
         // All statements look at the logs as they are at one moment.
         let tx = asked.db.build_transaction().isolation_level(IsolationLevel::RepeatableRead).read_only(true);
         let tx = tx.start().await?;
         let mut answer = json!({ "object": "analytics-graph" });
-        for (period, filter) in periods.iter().zip(&filters) {
-            let found = series::series(&tx, &self.rows(filter), period.step(), &self.measures()).await?;
+        for ((period, filter), slots) in periods.iter().zip(&filters).zip(&slots) {
+            let rows = self.rows(filter, slots.as_ref());
+            let found = series::series(&tx, &rows, period.step(), &self.measures()).await?;
             match *period == asked.period {
                 true => self.show(&found, *period, &mut answer),
                 false => {
@@ -143,7 +146,8 @@ impl Graph {
             }
         }
         if let (Some(dimension), Some(filter)) = (dimension, filters.first()) {
-            answer["groups"] = self.groups(&tx, &self.rows(filter), period, dimension).await?;
+            answer["groups"] =
+                self.groups(&tx, &self.rows(filter, slots.first().and_then(Option::as_ref)), period, dimension).await?;
         }
         tx.commit().await?;
         Ok(match csv::is_wanted(&call.origin.headers) {
@@ -183,9 +187,16 @@ impl Graph {
         }
     }
 
-    fn rows<'f>(&self, filter: &'f shared::db::table::Filter) -> CountedRows<'f> {
+    fn slots(&self, asked: &Asked<'_>, period: Period) -> Option<Slots> {
         match self.of {
-            GraphOf::Calls => CountedRows::logs(filter),
+            GraphOf::Calls => asked.slots_of(period),
+            GraphOf::Feedback => None,
+        }
+    }
+
+    fn rows<'f>(&self, filter: &'f shared::db::table::Filter, slots: Option<&'f Slots>) -> CountedRows<'f> {
+        match self.of {
+            GraphOf::Calls => CountedRows::logs(filter, slots),
             GraphOf::Feedback => feedback::rows(filter),
         }
     }

@@ -6,6 +6,7 @@ use crate::analytics::csv;
 use crate::analytics::dimension::{self, Dimension};
 use crate::analytics::groups::{self, GroupQuery, Groups, Order, OrderBy};
 use crate::analytics::measure::{self as m, Measure};
+use crate::analytics::series::CountedRows;
 use crate::app::App;
 use crate::crud::Routes;
 use crate::http::{ApiError, FieldFault, PageSizes, Query, Time};
@@ -70,19 +71,21 @@ struct Listed<'l> {
     value: &'l str,
     from: &'l str,
     further: Vec<&'l (dyn ToSql + Sync)>,
+    /// What slots call the value, and theirs.
+    slots: Option<(&'static str, &'static str)>,
     fields: &'l [(&'static str, Measure)],
     has_totals: bool,
 }
 
 impl Listed<'_> {
-    async fn find(&self, asked: &mut Asked<'_>, condition: Option<&'static str>) -> Result<FoundGroups, ApiError> {
+    async fn find(&self, asked: &mut Asked<'_>, condition: Option<GroupCondition>) -> Result<FoundGroups, ApiError> {
         let names: Vec<&str> = self.fields.iter().map(|(name, _)| *name).collect();
         let order = order(&asked.query, self.name, &names)?;
         let (size, offset) = asked.query.page(PageSizes::USUAL)?;
-        let filter = asked.filter()?;
-        let filter = match condition {
-            Some(condition) => filter.holds(condition),
-            None => filter,
+        let (filter, slots) = (asked.filter()?, asked.slots());
+        let (filter, slots) = match condition {
+            Some(condition) => (filter.holds(condition.on_logs), slots.map(|slots| slots.holding(condition.on_slots))),
+            None => (filter, slots),
         };
         let measures: Vec<Measure> = self.fields.iter().map(|(_, measure)| *measure).collect();
         let tx = asked.db.build_transaction().isolation_level(IsolationLevel::RepeatableRead).read_only(true);
@@ -91,6 +94,7 @@ impl Listed<'_> {
             value: self.value,
             from: self.from,
             filter: &filter,
+            slots: slots.as_ref().zip(self.slots),
             further: self.further.clone(),
             measures: &measures,
             order,
@@ -99,13 +103,23 @@ impl Listed<'_> {
         };
         let Groups { rows, total, is_capped } = groups::groups(&tx, &query).await?;
         let totals = match self.has_totals {
-            true => Some(named(self.fields, groups::totals(&tx, &filter, &measures).await?)),
+            true => Some(named(
+                self.fields,
+                groups::totals(&tx, &CountedRows::logs(&filter, slots.as_ref()), &measures).await?,
+            )),
             false => None,
         };
         tx.commit().await?;
         let rows = rows.into_iter().map(|(value, figures)| (value, named(self.fields, figures))).collect();
         Ok(FoundGroups { rows, total, is_capped, totals })
     }
+}
+
+/// Which calls have a group at all.
+#[derive(Clone, Copy)]
+struct GroupCondition {
+    on_logs: &'static str,
+    on_slots: &'static str,
 }
 
 struct FoundGroups {
@@ -201,10 +215,12 @@ async fn users(State(app): State<App>, call: Call) -> Result<Response, ApiError>
         value: "metadata ->> '_user'",
         from: "request_logs",
         further: Vec::new(),
+        slots: Some(("user", "substr(value, 2)")),
         fields: &[REQUESTS, COST],
         has_totals: false,
     };
-    let found = listed.find(&mut asked, Some("metadata ->> '_user' IS NOT NULL")).await?;
+    let named = GroupCondition { on_logs: "metadata ->> '_user' IS NOT NULL", on_slots: "value <> ''" };
+    let found = listed.find(&mut asked, Some(named)).await?;
     let rows = as_texts(found.rows("user", nothing), &["requests", "cost"]);
     Ok(found.shown(&call, rows))
 }
@@ -216,6 +232,7 @@ async fn models(State(app): State<App>, call: Call) -> Result<Response, ApiError
         value: dimension::MODEL.sql,
         from: dimension::MODEL.from,
         further: Vec::new(),
+        slots: dimension::MODEL.slots,
         fields: &[REQUESTS],
         has_totals: false,
     };
@@ -231,6 +248,7 @@ async fn workspaces(State(app): State<App>, call: Call) -> Result<Response, ApiE
         value: dimension::WORKSPACE.sql,
         from: dimension::WORKSPACE.from,
         further: Vec::new(),
+        slots: dimension::WORKSPACE.slots,
         fields: &[REQUESTS, COST],
         has_totals: false,
     };
@@ -263,6 +281,7 @@ async fn metadata(State(app): State<App>, call: Call, Path(name): Path<String>) 
         value: &format!("coalesce({place}, '')"),
         from: FEEDBACK,
         further: vec![&name],
+        slots: None,
         fields: &[
             REQUESTS,
             COST,
@@ -294,6 +313,7 @@ async fn any(State(app): State<App>, call: Call, Path(by): Path<String>) -> Resu
         value: dimension.sql,
         from: dimension.from,
         further: Vec::new(),
+        slots: dimension.slots,
         fields: &fields,
         has_totals: call.query().text("include_total") == Some("true"),
     };

@@ -4,7 +4,8 @@ use super::asked::Asked;
 use super::docs;
 use crate::analytics::groups::{self, GroupQuery, Groups, Order, OrderBy};
 use crate::analytics::measure::{self as m, Measure};
-use crate::analytics::series::{self, CountedRows, Series};
+use crate::analytics::series::{self, CountedRows, Occurring, Series};
+use crate::analytics::slots::Slots;
 use crate::analytics::{csv, dimension, feedback};
 use crate::app::App;
 use crate::crud::Routes;
@@ -49,9 +50,11 @@ async fn begin<'t>(asked: &'t mut Asked<'_>) -> Result<Transaction<'t>, ApiError
 
 async fn stacks(State(app): State<App>, call: Call) -> Result<Response, ApiError> {
     let mut asked = Asked::of(&app, &call).await?;
-    let (filter, period) = (asked.filter()?, asked.period);
+    let (filter, slots) = occurring(&asked, series::ERROR_CODES)?;
+    let period = asked.period;
     let tx = begin(&mut asked).await?;
-    let codes = series::occurrences(&tx, &filter, period.step(), "response_status_code", "NOT is_success").await?;
+    let rows = CountedRows::logs(&filter, slots.as_ref());
+    let codes = series::occurrences(&tx, &rows, period.step(), series::ERROR_CODES).await?;
     let total: i64 = codes.values().flatten().map(|(_, count)| count).sum();
     let points = period.slots(period.step()).map(|slot| {
         let stats = codes.get(&slot).into_iter().flatten();
@@ -62,22 +65,30 @@ async fn stacks(State(app): State<App>, call: Call) -> Result<Response, ApiError
     drawn(&call, json!({ "total": total }), points.collect())
 }
 
+/// The logs, and the slots, that have such a number.
+fn occurring(asked: &Asked<'_>, number: Occurring) -> Result<(Filter, Option<Slots>), ApiError> {
+    let slots = asked.slots().map(|slots| slots.holding(number.condition));
+    Ok((asked.filter()?.holds(number.which), slots))
+}
+
 async fn status_codes(State(app): State<App>, call: Call) -> Result<Response, ApiError> {
     let mut asked = Asked::of(&app, &call).await?;
-    let errors = asked.filter()?.holds("NOT is_success");
+    let (errors, slots) = occurring(&asked, series::ERROR_CODES)?;
     let tx = begin(&mut asked).await?;
-    let Groups { rows, .. } = groups::groups(&tx, &by_code(&errors)).await?;
-    let whole = groups::totals(&tx, &errors, &[m::ERRORS, m::ERROR_CODES]).await?;
+    let Groups { rows, .. } = groups::groups(&tx, &by_code(&errors, slots.as_ref())).await?;
+    let counted = CountedRows::logs(&errors, slots.as_ref());
+    let whole = groups::totals(&tx, &counted, &[m::ERRORS, m::ERROR_CODES]).await?;
     let points = rows.iter().map(|(code, figures)| json!({ "status_code": number(code), "count": first(figures) }));
     let points = points.collect();
     drawn(&call, json!({ "total_errors": first(&whole), "unique_error_codes": whole.get(1) }), points)
 }
 
-fn by_code(filter: &Filter) -> GroupQuery<'_> {
+fn by_code<'f>(filter: &'f Filter, slots: Option<&'f Slots>) -> GroupQuery<'f> {
     GroupQuery {
         value: dimension::STATUS_CODE.sql,
         from: dimension::STATUS_CODE.from,
         filter,
+        slots: slots.zip(dimension::STATUS_CODE.slots),
         further: Vec::new(),
         measures: &[m::REQUESTS],
         order: Order { by: OrderBy::Measure(0), is_descending: true },
@@ -87,14 +98,16 @@ fn by_code(filter: &Filter) -> GroupQuery<'_> {
 }
 
 async fn rescued(State(app): State<App>, call: Call) -> Result<Response, ApiError> {
-    const RETRIED: &str = "is_success AND retry_success_count > 0";
     const MEASURES: &[Measure] = &[m::RESCUED_BY_RETRY, m::RESCUED_BY_FALLBACK];
     let mut asked = Asked::of(&app, &call).await?;
-    let (filter, period) = (asked.filter()?, asked.period);
+    let (filter, of_all, period) = (asked.filter()?, asked.slots(), asked.period);
+    let (retried, of_retried) = occurring(&asked, series::RETRIES)?;
     let step = period.step();
     let tx = begin(&mut asked).await?;
-    let Series { whole, slots } = series::series(&tx, &CountedRows::logs(&filter), step, MEASURES).await?;
-    let retries = series::occurrences(&tx, &filter, step, "retry_success_count", RETRIED).await?;
+    let rows = CountedRows::logs(&filter, of_all.as_ref());
+    let Series { whole, slots } = series::series(&tx, &rows, step, MEASURES).await?;
+    let rows = CountedRows::logs(&retried, of_retried.as_ref());
+    let retries = series::occurrences(&tx, &rows, step, series::RETRIES).await?;
     let points = period.slots(step).map(|slot| {
         let retry = retries.get(&slot).into_iter().flatten();
         let retry: Vec<Value> =
@@ -126,8 +139,10 @@ async fn models(State(app): State<App>, call: Call) -> Result<Response, ApiError
 
 async fn cache(State(app): State<App>, call: Call) -> Result<Response, ApiError> {
     const MEASURES: &[Measure] = &[m::HITS, m::HIT_LATENCY, m::REQUESTS, m::OTHER_LATENCY, m::SAVED_COST];
-    let asked = Asked::of(&app, &call).await?;
-    let figures = groups::totals(&*asked.db, &asked.filter()?, MEASURES).await?;
+    let mut asked = Asked::of(&app, &call).await?;
+    let (filter, slots) = (asked.filter()?, asked.slots());
+    let tx = begin(&mut asked).await?;
+    let figures = groups::totals(&tx, &CountedRows::logs(&filter, slots.as_ref()), MEASURES).await?;
     let [hits, with, requests, without, saved] = [0, 1, 2, 3, 4].map(|n| figures.get(n).cloned().unwrap_or_default());
     let summary = json!({
         "hits": hits, "avg_latency": with, "total_requests": requests, "cache_speedup": speedup(&hits, &with, &without),

@@ -110,10 +110,7 @@ async fn ask(
         Ok(question) => question,
         Err(verdict) => return *verdict,
     };
-    let secrets: Vec<String> = match &question {
-        Question::Calls(calls) => calls.iter().flat_map(RemoteCall::secrets).collect(),
-        Question::KeySet { .. } => Vec::new(),
-    };
+    let secrets = question.secrets();
     let limit = service.timeout().min(LONGEST_WAIT);
     let verdict = match tokio::time::timeout(limit, answered(&app.outbound, question)).await {
         Ok(Ok(answers)) => service.read(&subject, &answers),
@@ -134,6 +131,13 @@ async fn answered(outbound: &Outbound, question: Question) -> Result<Answers, Re
             let keys = WebKeySet::parse(&body).map_err(|why| unusable(why.to_owned()))?;
             Ok(Answers::KeySet(Arc::new(keys)))
         }
+        Question::Addresses { .. } => {
+            Err(RemoteFailure::Unreachable("a trial calls no address of a text: only the proxy does".into()))
+        }
+        // Its limits, its log and its price are the proxy's.
+        Question::Model(_) => Err(RemoteFailure::Unreachable(
+            "a trial asks no model: only the proxy does, for a request of the workspace".into(),
+        )),
     }
 }
 

@@ -14,6 +14,9 @@ static SECRET: &[&str] = &[
     "aws_external_id",
     "vertex_service_account_json",
     "custom_headers",
+    "headers",
+    "oauth_metadata",
+    "external_auth_config",
 ];
 /// Before a field's name in an answer, and never a field of its own.
 const MASKED: &str = "masked_";
@@ -53,7 +56,7 @@ pub fn masks(secret: &Fields) -> Fields {
 fn masked(name: &str, value: &Value) -> Value {
     match value {
         Value::String(text) => api_key::mask(text).into(),
-        Value::Object(headers) if name == "custom_headers" => {
+        Value::Object(headers) if matches!(name, "custom_headers" | "headers") => {
             let mask = |value: &Value| api_key::mask(value.as_str().unwrap_or_default()).into();
             Value::Object(headers.iter().map(|(name, value)| (name.clone(), mask(value))).collect())
         }

@@ -75,7 +75,7 @@ fn log() -> Schema {
         .need("object", schema::fixed("log"))
         .need("organisation_id", schema::uuid())
         .need("created_at", schema::time())
-        .need("log_format", schema::fixed(row::FORMAT))
+        .need("log_format", schema::choice(row::FORMATS))
         .need("request", request)
         .need("response", response)
         .need("metrics", row::docs())

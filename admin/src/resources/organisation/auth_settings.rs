@@ -3,6 +3,7 @@
 
 mod client_secret;
 mod jwks;
+mod scim_tokens;
 mod sign_in;
 
 use super::{Organisation, current, merge};
@@ -54,7 +55,6 @@ pub async fn read_auth_settings(State(app): State<App>, call: Call) -> Answer {
 
 pub async fn update(State(app): State<App>, call: Call) -> Answer {
     const UPDATE: &str = "UPDATE organisations SET auth_settings = $2, last_updated_at = now() WHERE id = $1";
-    const TOKEN: &str = "UPDATE organisations SET scim_token_hash = $2 WHERE id = $1";
     let mut change: AuthChange = call.body()?;
     if change.is_empty() {
         return Err(ApiError::invalid("Nothing to update"));
@@ -73,7 +73,7 @@ pub async fn update(State(app): State<App>, call: Call) -> Answer {
     client_secret::keep(&action, secret, &before["oidc"], &mut after["oidc"]).await?;
     action.tx.execute(UPDATE, &[&id, &after]).await?;
     if let Some(hash) = token.sent() {
-        action.tx.execute(TOKEN, &[&id, &hash.map(|hash| hash.0.to_vec())]).await?;
+        scim_tokens::replace(&action, hash).await?;
     }
     let (before, after) = (shown(&before), shown(&after));
     action.commit(Change { resource_id: id.to_string(), before: Some(before), after: Some(after.clone()) }).await?;

@@ -31,6 +31,9 @@ static DEPENDENTS: &[DependentTable] = &[
     DependentTable { table: "collections", counted: None },
     DependentTable { table: "rate_limits_policies", counted: Some(("rate limits policies", "true")) },
     DependentTable { table: "usage_limits_policies", counted: Some(("usage limits policies", "true")) },
+    DependentTable { table: "mcp_servers", counted: Some(("MCP servers", "true")) },
+    DependentTable { table: "mcp_integrations", counted: Some(("MCP integrations", "true")) },
+    DependentTable { table: "scim_workspace_mappings", counted: None },
     // First the handles, then the accounts that they are on.
     DependentTable { table: "providers", counted: Some(("providers", "creation_mode <> 'auto'")) },
     DependentTable { table: "integrations", counted: Some(("integrations", "NOT is_hidden")) },
@@ -83,7 +86,7 @@ async fn refuse_while_in_use(action: &Action<'_>, workspace: Uuid) -> Result<(),
     Err(ApiError::Conflict(format!("The workspace still has {} (force_delete archives them too)", present.join(", "))))
 }
 
-async fn archive_dependents(action: &Action<'_>, workspace: Uuid) -> Result<(), ApiError> {
+pub async fn archive_dependents(action: &Action<'_>, workspace: Uuid) -> Result<(), ApiError> {
     for DependentTable { table, .. } in DEPENDENTS {
         let sql = format!(
             "UPDATE {table} SET status = 'archived', last_updated_at = now() WHERE workspace_id = $1 AND status <> 'archived'"

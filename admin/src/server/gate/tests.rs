@@ -39,6 +39,7 @@ fn all_on() -> Features {
         usage_limits_enabled: true,
         audit_logs_enabled: true,
         scim_enabled: true,
+        scim_membership_user_mode: false,
         policy_enabled: true,
     }
 }

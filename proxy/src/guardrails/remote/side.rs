@@ -3,11 +3,12 @@
 use super::super::hook::{CompiledCheck, CompiledHook, HookKind};
 use super::super::meters::GuardMeters;
 use super::super::run::{GuardInputs, SideResult, is_skipped, run_side_with, subject};
-use super::RemoteAsker;
 use super::answers::{Place, RemoteAnswers, RemoteVerdict, Wanted};
 use super::room::room;
+use super::{ModelAsker, RemoteAsker};
 use crate::runtime::heavy::{SMALL, heavy};
-use futures::future::join_all;
+use futures::future::{BoxFuture, join_all};
+use futures::{FutureExt as _, TryFutureExt as _};
 use http::HeaderMap;
 use serde_json::{Map, Value};
 use shared::guardrails::remote::{Answers, LONGEST_WAIT, Question, RemoteContext, RemoteFailure, scrubbed};
@@ -21,11 +22,24 @@ pub struct RemoteSide {
     pub asker: Arc<dyn RemoteAsker>,
     pub organisation: OrganisationId,
     pub workspace: WorkspaceId,
+    /// Who asks models; none where that cannot be.
+    pub models: Option<Arc<dyn ModelAsker>>,
     /// As the config names it.
     pub provider: String,
     pub trace_id: String,
     /// Of the client, as far as anybody may get them.
     pub headers: HeaderMap,
+}
+
+impl RemoteSide {
+    fn ask(&self, question: Question, deadline: Instant) -> BoxFuture<'static, Result<Answers, RemoteFailure>> {
+        match (question, &self.models) {
+            (Question::Model(question), Some(models)) => {
+                models.ask(question, deadline).map_ok(|answer| Answers::Calls(vec![answer])).boxed()
+            }
+            (question, _) => self.asker.ask(self.organisation, self.workspace, question, deadline),
+        }
+    }
 }
 
 /// The run of one side, with all that it needs: it may be moved to another thread, and outlive whoever began it.
@@ -159,11 +173,8 @@ impl SideJob {
             Ok(question) => question,
             Err(said) => return Some(Err(said)),
         };
-        let secrets: Vec<String> = match &question {
-            Question::Calls(calls) => calls.iter().flat_map(|call| call.secrets()).collect(),
-            Question::KeySet { .. } => Vec::new(),
-        };
-        let asking = remote.asker.ask(remote.organisation, remote.workspace, question, deadline);
+        let secrets = question.secrets();
+        let asking = remote.ask(question, deadline);
         // Whatever it is that does not keep to the deadline.
         let answers = match tokio::time::timeout_at(deadline.into(), asking).await {
             Ok(Ok(answers)) => answers,

@@ -64,6 +64,7 @@ async fn run(hooks: Value, says: impl Fn(&Value) -> Option<Value> + Send + Sync 
         asker: Arc::new(Scripted { says: Box::new(says), asked: asked.clone() }),
         organisation: Uuid::from_u128(1).into(),
         workspace: Uuid::from_u128(2).into(),
+        models: None,
         provider: "openai".into(),
         trace_id: "t".into(),
         headers: HeaderMap::new(),

@@ -69,14 +69,19 @@ fn part(body: &[u8], whole: Range<usize>, content: usize, end: usize) -> Option<
             (&text[..blank], content + blank + 4)
         }
     };
-    let disposition = head.split(|byte| *byte == b'\n').find_map(|line| {
-        let colon = line.iter().position(|byte| *byte == b':')?;
-        line[..colon].trim_ascii().eq_ignore_ascii_case(b"content-disposition").then(|| line[colon + 1..].trim_ascii())
-    });
-    let disposition = disposition.unwrap_or_default();
+    let disposition = disposition(head);
     let name = parameter(disposition, b"name").unwrap_or_default();
     let is_file = parameter(disposition, b"filename").or_else(|| parameter(disposition, b"filename*")).is_some();
     Some(FormPart { name: String::from_utf8_lossy(&name).into_owned(), is_file, whole, value: value..end.max(value) })
+}
+
+/// What the head of a part says of it; empty when it says nothing.
+pub(super) fn disposition(head: &[u8]) -> &[u8] {
+    let found = head.split(|byte| *byte == b'\n').find_map(|line| {
+        let colon = line.iter().position(|byte| *byte == b':')?;
+        line[..colon].trim_ascii().eq_ignore_ascii_case(b"content-disposition").then(|| line[colon + 1..].trim_ascii())
+    });
+    found.unwrap_or_default()
 }
 
 /// A parameter of a header such as `form-data; name="a"; filename="b;c"`.

@@ -8,6 +8,7 @@ use crate::refusal::Refusal;
 use crate::request::body::Fields;
 use crate::request::classify::Endpoint;
 use crate::request::headers::GatewayHeaders;
+use crate::request::receive::OwnedShare;
 use crate::routing::plan::Leaf;
 use crate::walk::Engine;
 use bytes::Bytes;
@@ -23,7 +24,8 @@ impl Engine {
         let Some(reference) = hypothesis.prompt.clone() else { return Ok(None) };
         let sent = Bytes::from(std::mem::take(&mut hypothesis.body));
         let run = self.explained_run(&reference, &sent, caller).await?;
-        let rendered = prompts::render(&self.snapshot, &run, &sent, PromptUse::Call).await?;
+        let room = OwnedShare::none(self.body_limits.memory.clone(), caller.workspace.id.uuid());
+        let rendered = prompts::render(&self.snapshot, &run, &sent, PromptUse::Call, room).await?;
         hypothesis.route = ExplainedLane::Engine(Endpoint::of(rendered.family));
         hypothesis.body = rendered.body.to_vec();
         Ok(Some(run))
@@ -43,7 +45,8 @@ impl Engine {
             Ok(run) => run,
             Err(refusal) => return refused(&refusal),
         };
-        let rendered = match prompts::render(&self.snapshot, &run, &sent, PromptUse::Target).await {
+        let room = OwnedShare::none(self.body_limits.memory.clone(), caller.workspace.id.uuid());
+        let rendered = match prompts::render(&self.snapshot, &run, &sent, PromptUse::Target, room).await {
             Ok(rendered) => rendered,
             Err(refusal) => return refused(&refusal),
         };

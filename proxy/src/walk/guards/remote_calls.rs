@@ -2,6 +2,7 @@
 //! redirects, pooled connections. Time, length and number are bounded, so that a service that hangs or floods costs its own
 //! workspace a place and nobody else anything.
 
+use super::address_probe::is_there;
 use crate::guardrails::RemoteAsker;
 use crate::identity::tokens::fetch;
 use crate::net::dial::{Class, Dialer, Upstream, UpstreamError, UpstreamRequest, errand};
@@ -150,6 +151,15 @@ impl RemoteAsker for RemoteCalls {
                 }
                 .boxed()
             }
+            Question::Addresses { urls, only_names } => async move {
+                let probes = urls.into_iter().map(|url| probe(&dialer, &places, url, only_names, deadline));
+                Ok(Answers::Addresses(try_join_all(probes).await?))
+            }
+            .boxed(),
+            // Not this one's to ask.
+            Question::Model(_) => {
+                async { Err(RemoteFailure::Unreachable("no model can be asked here".into())) }.boxed()
+            }
         }
     }
 }
@@ -157,6 +167,18 @@ impl RemoteAsker for RemoteCalls {
 async fn turn(places: &Semaphore, deadline: Instant) -> Result<SemaphorePermit<'_>, RemoteFailure> {
     let waiting = tokio::time::timeout_at(deadline.into(), places.acquire());
     waiting.await.map_err(|_| RemoteFailure::Busy)?.map_err(|_| RemoteFailure::Busy)
+}
+
+/// One address in its turn.
+async fn probe(
+    dialer: &Dialer,
+    places: &Semaphore,
+    url: String,
+    only_name: bool,
+    deadline: Instant,
+) -> Result<bool, RemoteFailure> {
+    let _place = turn(places, deadline).await?;
+    Ok(is_there(dialer, &url, only_name, deadline).await)
 }
 
 /// One call in its turn.

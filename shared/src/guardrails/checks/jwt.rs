@@ -1,26 +1,40 @@
 //! `jwt`: the caller has a token that one of these keys signed, still valid, with the claims that are asked for. The keys are
-//! given with the check (`jwks`), or stand behind an address (`jwksUri`): then whoever has a dialer fetches and keeps them. Why
-//! a token is refused is told in general words, and nothing of it is repeated.
+//! given with the check (`jwks`), or stand behind an address (`jwksUri`): then whoever has a dialer fetches and keeps them. Or
+//! whoever issued the token is asked about it each time (`introspectEndpoint`, RFC 7662). Why a token is refused is told in
+//! general words, and nothing of it is repeated.
 
 use super::listed::Expected;
 use crate::guardrails::check::Check;
 use crate::guardrails::fault::{Fault, FaultKind};
 use crate::guardrails::parameters::Parameters;
-use crate::guardrails::remote::{Answers, Question, RemoteAnswer, RemoteCheck, RemoteContext};
+use crate::guardrails::remote::{Answers, Question, RemoteAnswer, RemoteCall, RemoteCheck, RemoteContext};
 use crate::guardrails::subject::Subject;
 use crate::guardrails::verdict::Verdict;
 use crate::identity::jwt::{Unverified, WebKeySet};
-use http::HeaderName;
+use http::header::CONTENT_TYPE;
+use http::{HeaderName, HeaderValue};
 use serde_json::{Map, Value, json};
 use std::time::Duration;
 
 /// A fetch of keys has its own, shorter limit.
 const TIMEOUT: Duration = Duration::from_secs(10);
+const JSON: &str = "application/json";
+const FORM: &str = "application/x-www-form-urlencoded";
+/// How an issuer takes a token that it is asked about.
+pub const INTROSPECTION_TYPES: &[&str] = &[FORM, JSON];
 
 enum Keys {
     Given(WebKeySet),
     Behind(String),
+    /// Nobody's: the issuer says whether the token holds, and what it claims.
+    Asked {
+        url: String,
+        is_json: bool,
+    },
 }
+
+/// Longer ones are no tokens.
+const LONGEST_TOKEN: usize = 16 << 10;
 
 struct Jwt {
     keys: Keys,
@@ -29,6 +43,8 @@ struct Jwt {
     longest_age: Option<i64>,
     required: Vec<String>,
     values: Vec<(String, Expected)>,
+    /// Claims that a header of the same name must repeat.
+    repeated: Vec<HeaderName>,
 }
 
 pub fn compile(parameters: &Parameters<'_>) -> Result<Box<dyn Check>, Fault> {
@@ -39,11 +55,15 @@ pub fn compile(parameters: &Parameters<'_>) -> Result<Box<dyn Check>, Fault> {
         None => None,
     };
     let given = given.transpose().map_err(|why| unusable("jwks", format!("is not a key set: {why}")))?;
-    let keys = match (given, parameters.get("jwksUri")) {
-        (Some(set), _) => Keys::Given(set),
-        (None, Some(_)) => Keys::Behind(super::webhook::address(parameters, "jwksUri")?),
-        (None, None) => {
-            let why = "is required, the key set itself, or `jwksUri`, its address";
+    let keys = match (given, parameters.get("jwksUri"), parameters.get("introspectEndpoint")) {
+        (Some(set), ..) => Keys::Given(set),
+        (None, Some(_), _) => Keys::Behind(super::webhook::address(parameters, "jwksUri")?),
+        (None, None, Some(_)) => Keys::Asked {
+            url: super::webhook::address(parameters, "introspectEndpoint")?,
+            is_json: parameters.text("introspectContentType") == Some(JSON),
+        },
+        (None, None, None) => {
+            let why = "is required, the key set itself, or `jwksUri`, its address, or `introspectEndpoint`";
             return Err(Fault::new(FaultKind::Missing, "jwks", why));
         }
     };
@@ -61,8 +81,16 @@ pub fn compile(parameters: &Parameters<'_>) -> Result<Box<dyn Check>, Fault> {
         let match_type = rule.get("matchType").and_then(Value::as_str).unwrap_or("exact");
         values.push((claim.clone(), Expected::new(wanted, match_type, &path)?));
     }
+    let repeated = parameters
+        .texts("headerPayloadMatch")
+        .iter()
+        .map(|name| HeaderName::from_bytes(name.as_bytes()))
+        .collect::<Result<Vec<_>, _>>();
+    let repeated =
+        repeated.map_err(|_| unusable("headerPayloadMatch", "has a name that is no name of a header".into()))?;
     Ok(Box::new(Jwt {
         keys,
+        repeated,
         header,
         tolerance: parameters.count("clockTolerance", 5) as i64,
         longest_age: Some(longest_age),
@@ -75,12 +103,12 @@ impl Check for Jwt {
     fn run(&self, subject: &Subject<'_>) -> Verdict {
         match &self.keys {
             Keys::Given(keys) => self.verify(subject, keys),
-            Keys::Behind(_) => super::elsewhere::not_asked(),
+            Keys::Behind(_) | Keys::Asked { .. } => super::elsewhere::not_asked(),
         }
     }
 
     fn remote(&self) -> Option<&dyn RemoteCheck> {
-        matches!(self.keys, Keys::Behind(_)).then_some(self)
+        (!matches!(self.keys, Keys::Given(_))).then_some(self)
     }
 }
 
@@ -91,30 +119,52 @@ impl RemoteCheck for Jwt {
 
     /// A token that cannot be one makes nobody fetch keys.
     fn ask(&self, subject: &Subject<'_>, _: &RemoteContext<'_>) -> Result<Question, Box<Verdict>> {
-        let Keys::Behind(url) = &self.keys else { return Err(self.run(subject).into()) };
-        let kid = self.token(subject)?.kid().to_owned();
-        Ok(Question::KeySet { url: url.clone(), kid })
+        match &self.keys {
+            Keys::Given(_) => Err(self.run(subject).into()),
+            Keys::Behind(url) => Ok(Question::KeySet { url: url.clone(), kid: self.token(subject)?.kid().to_owned() }),
+            Keys::Asked { url, is_json } => {
+                let token = self.sent(subject)?;
+                let text =
+                    std::str::from_utf8(token).ok().filter(|text| !text.is_empty() && text.len() <= LONGEST_TOKEN);
+                let Some(text) = text else { return Err(Self::refuse("the token was refused (malformed)").into()) };
+                let mut call = RemoteCall::post(url.clone(), &json!({ "token": text }));
+                if !is_json {
+                    call.body = format!("token={}", escaped(text)).into_bytes();
+                    call.put(CONTENT_TYPE, HeaderValue::from_static(FORM));
+                }
+                Ok(Question::Calls(vec![call]))
+            }
+        }
     }
 
     fn read(&self, subject: &Subject<'_>, answers: &Answers) -> Verdict {
         match answers {
             Answers::KeySet(keys) => self.verify(subject, keys),
-            Answers::Calls(_) => RemoteAnswer::senseless("it is no key set"),
+            Answers::Addresses(_) => RemoteAnswer::senseless("it is no key set"),
+            Answers::Calls(_) if matches!(self.keys, Keys::Behind(_)) => RemoteAnswer::senseless("it is no key set"),
+            Answers::Calls(answers) => match answers.first() {
+                Some(answer) => self.introspected(subject, answer),
+                None => RemoteAnswer::senseless("there is none"),
+            },
         }
     }
 }
 
 impl Jwt {
-    fn token<'t>(&self, subject: &Subject<'t>) -> Result<Unverified<'t>, Box<Verdict>> {
+    /// What stands in the header, without its scheme.
+    fn sent<'t>(&self, subject: &Subject<'t>) -> Result<&'t [u8], Box<Verdict>> {
         let Some(sent) = subject.headers.get(&self.header) else {
             return Err(Self::refuse("the request has no token in this header").into());
         };
         let sent = sent.as_bytes();
-        let token = match sent.get(..7) {
+        Ok(match sent.get(..7) {
             Some(scheme) if scheme.eq_ignore_ascii_case(b"bearer ") => &sent[7..],
             _ => sent,
-        };
-        Unverified::parse(token)
+        })
+    }
+
+    fn token<'t>(&self, subject: &Subject<'t>) -> Result<Unverified<'t>, Box<Verdict>> {
+        Unverified::parse(self.sent(subject)?)
             .map_err(|rejection| Self::refuse(&format!("the token was refused ({})", rejection.kind())).into())
     }
 
@@ -127,7 +177,25 @@ impl Jwt {
             Ok(claims) => claims,
             Err(rejection) => return Self::refuse(&format!("the token was refused ({})", rejection.kind())),
         };
-        match self.judge(&claims, subject.now) {
+        self.admitted(subject, &claims, true)
+    }
+
+    /// What the issuer says of a token. Its answer need not say when the token was issued.
+    fn introspected(&self, subject: &Subject<'_>, answer: &RemoteAnswer) -> Verdict {
+        let json = match answer.json() {
+            Ok(json) => json,
+            Err(verdict) => return *verdict,
+        };
+        let Some(claims) = json.as_object() else { return RemoteAnswer::senseless("it is no object") };
+        match claims.get("active").and_then(Value::as_bool) {
+            None => RemoteAnswer::senseless("its `active` is neither true nor false"),
+            Some(false) => Self::refuse("the issuer says that the token is not active"),
+            Some(true) => self.admitted(subject, claims, false),
+        }
+    }
+
+    fn admitted(&self, subject: &Subject<'_>, claims: &Map<String, Value>, needs_issue: bool) -> Verdict {
+        match self.judge(claims, subject.now, needs_issue).and_then(|()| self.compare(claims, subject)) {
             Ok(()) => Verdict::new(true, "The token is valid.", json!({ "claims": claims.keys().collect::<Vec<_>>() })),
             Err(why) => Self::refuse(&why),
         }
@@ -137,7 +205,22 @@ impl Jwt {
         Verdict::new(false, format!("Not admitted: {why}."), Value::Null)
     }
 
-    fn judge(&self, claims: &Map<String, Value>, now: i64) -> Result<(), String> {
+    /// What headers must repeat of the claims.
+    fn compare(&self, claims: &Map<String, Value>, subject: &Subject<'_>) -> Result<(), String> {
+        for name in &self.repeated {
+            let claim = match claims.iter().find(|(claim, _)| claim.eq_ignore_ascii_case(name.as_str())) {
+                Some((_, Value::String(text))) => text.clone(),
+                Some((_, value @ (Value::Number(_) | Value::Bool(_)))) => value.to_string(),
+                _ => return Err(format!("the token lacks the claim {name}")),
+            };
+            if subject.headers.get(name).is_none_or(|sent| sent.as_bytes() != claim.as_bytes()) {
+                return Err(format!("the header {name} is not as the token claims"));
+            }
+        }
+        Ok(())
+    }
+
+    fn judge(&self, claims: &Map<String, Value>, now: i64, needs_issue: bool) -> Result<(), String> {
         let time = |name: &str| claims.get(name).and_then(Value::as_f64).map(|time| time as i64);
         if time("exp").is_some_and(|ends| ends.saturating_add(self.tolerance) < now) {
             return Err("the token has expired".into());
@@ -146,7 +229,7 @@ impl Jwt {
             return Err("the token is not valid yet".into());
         }
         match (self.longest_age, time("iat")) {
-            (Some(_), None) => return Err("the token does not say when it was issued".into()),
+            (Some(_), None) if needs_issue => return Err("the token does not say when it was issued".into()),
             (Some(age), Some(issued)) if issued.saturating_add(age).saturating_add(self.tolerance) < now => {
                 return Err("the token is too old".into());
             }
@@ -168,6 +251,18 @@ impl Jwt {
     }
 }
 
+/// As forms write it.
+fn escaped(text: &str) -> String {
+    let mut form = String::with_capacity(text.len());
+    for byte in text.bytes() {
+        match byte {
+            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' => form.push(char::from(byte)),
+            _ => form.push_str(&format!("%{byte:02X}")),
+        }
+    }
+    form
+}
+
 /// `30s`, `15m`, `12h`, `1d`, or seconds.
 fn seconds(text: &str) -> Option<i64> {
     let (number, unit) = match text.find(|letter: char| !letter.is_ascii_digit()) {
@@ -186,127 +281,4 @@ fn seconds(text: &str) -> Option<i64> {
 }
 
 #[cfg(test)]
-mod tests {
-    use crate::guardrails::remote::{Answers, Question, RemoteContext};
-    use crate::guardrails::subject::testing::{said, subject};
-    use crate::guardrails::{Subject, compile};
-    use crate::identity::jwt::WebKeySet;
-    use crate::identity::jwt::testing::{signer, stranger};
-    use http::HeaderMap;
-    use serde_json::json;
-    use std::sync::Arc;
-
-    #[test]
-    fn a_token_is_admitted_by_its_signature_its_times_and_its_claims() {
-        const NOW: i64 = 1_700_000_000;
-        let good = json!({ "iat": NOW - 60, "exp": NOW + 60, "role": "admin", "groups": ["a", "b"] });
-        let with = |name: &str, value: serde_json::Value| {
-            let mut claims = good.clone();
-            claims[name] = value;
-            claims
-        };
-        let plain = json!({});
-        for (parameters, token, expected) in [
-            (&plain, signer().token(&good), "pass"),
-            (&plain, stranger().token(&good), "fail"),
-            (&plain, "rubbish".into(), "fail"),
-            (&plain, String::new(), "fail"),
-            (&plain, signer().signed(&json!({ "alg": "none", "kid": "k1" }), &good), "fail"),
-            (&plain, signer().token(&with("exp", json!(NOW - 6))), "fail"),
-            (&plain, signer().token(&with("exp", json!(NOW - 4))), "pass"),
-            (&plain, signer().token(&with("nbf", json!(NOW + 60))), "fail"),
-            (&plain, signer().token(&with("iat", json!(NOW - 86_400 - 6))), "fail"),
-            (&plain, signer().token(&with("iat", json!(NOW + 60))), "fail"),
-            (&plain, signer().token(&with("iat", json!(null))), "fail"),
-            (&json!({ "maxTokenAge": "30s" }), signer().token(&good), "fail"),
-            (&json!({ "requiredClaims": ["role"] }), signer().token(&good), "pass"),
-            (&json!({ "requiredClaims": ["sub"] }), signer().token(&good), "fail"),
-            (&json!({ "claimValues": { "role": { "values": ["admin"] } } }), signer().token(&good), "pass"),
-            (&json!({ "claimValues": { "role": { "values": "user" } } }), signer().token(&good), "fail"),
-            (
-                &json!({ "claimValues": { "groups": { "values": ["b", "c"], "matchType": "contains" } } }),
-                signer().token(&good),
-                "pass",
-            ),
-            (
-                &json!({ "claimValues": { "groups": { "values": ["b", "c"], "matchType": "containsAll" } } }),
-                signer().token(&good),
-                "fail",
-            ),
-        ] {
-            let mut parameters = parameters.clone();
-            parameters["jwks"] = json!({ "keys": [signer().jwk()] });
-            let mut headers = HeaderMap::new();
-            if !token.is_empty() {
-                headers.insert("authorization", format!("Bearer {token}").parse().unwrap());
-            }
-            let request = json!({});
-            let verdict =
-                compile("jwt", &parameters).unwrap().run(&Subject { headers: &headers, ..subject(&request, None) });
-            assert_eq!(said(&verdict), expected, "{parameters} {verdict:?}");
-            assert!(!verdict.to_json().to_string().contains("eyJ"), "nothing of a token is repeated");
-        }
-    }
-
-    #[test]
-    fn keys_that_are_not_there_and_ages_that_are_none_are_refused() {
-        let jwks = json!({ "keys": [] });
-        for parameters in [
-            json!({}),
-            json!({ "jwksUri": "a.b/keys" }),
-            json!({ "jwksUri": "https:///keys" }),
-            json!({ "jwks": "{" }),
-            json!({ "jwks": {} }),
-            json!({ "jwks": jwks, "maxTokenAge": "soon" }),
-            json!({ "jwks": jwks, "headerKey": "a b" }),
-            json!({ "jwks": jwks, "algorithms": ["HS256"] }),
-            json!({ "jwks": jwks, "claimValues": { "a": {} } }),
-        ] {
-            assert!(compile("jwt", &parameters).is_err(), "{parameters}");
-        }
-    }
-
-    #[test]
-    fn keys_behind_an_address_are_asked_for_by_id_and_only_for_what_can_be_a_token() {
-        const NOW: i64 = 1_700_000_000;
-        let good = json!({ "iat": NOW - 60, "exp": NOW + 60 });
-        let check = compile("jwt", &json!({ "jwksUri": "https://issuer.test/keys" })).unwrap();
-        let remote = check.remote().unwrap();
-        let keys = Arc::new(WebKeySet::from_json(&json!({ "keys": [signer().jwk()] })).unwrap());
-        for (token, asks, expected) in [
-            (Some(signer().token(&good)), true, "pass"),
-            (Some(stranger().token(&good)), true, "fail"),
-            (Some(signer().token(&json!({ "iat": NOW - 60, "exp": NOW - 60 }))), true, "fail"),
-            (Some(signer().signed(&json!({ "alg": "RS256", "kid": "other" }), &good)), true, "fail"),
-            (Some(signer().signed(&json!({ "alg": "RS256" }), &good)), false, "fail"),
-            (Some(signer().signed(&json!({ "alg": "none", "kid": "k1" }), &good)), false, "fail"),
-            (Some(signer().signed(&json!({ "alg": "HS256", "kid": "k1" }), &good)), false, "fail"),
-            (Some("rubbish".into()), false, "fail"),
-            (Some("a.b.c".into()), false, "fail"),
-            (Some("x".repeat(20_000)), false, "fail"),
-            (Some(String::new()), false, "fail"),
-            (None, false, "fail"),
-        ] {
-            let mut headers = HeaderMap::new();
-            if let Some(token) = &token {
-                headers.insert("authorization", format!("Bearer {token}").parse().unwrap());
-            }
-            let request = json!({});
-            let subject = Subject { headers: &headers, ..subject(&request, None) };
-            let verdict = match remote.ask(&subject, &RemoteContext::default()) {
-                Ok(Question::KeySet { url, kid }) => {
-                    assert!(asks && url == "https://issuer.test/keys" && !kid.is_empty(), "{token:?}");
-                    remote.read(&subject, &Answers::KeySet(keys.clone()))
-                }
-                Ok(Question::Calls(_)) => panic!("it makes no calls of its own"),
-                Err(verdict) => {
-                    assert!(!asks, "{token:?}");
-                    *verdict
-                }
-            };
-            assert_eq!(said(&verdict), expected, "{token:?}");
-        }
-        let both = json!({ "jwksUri": "https://issuer.test/keys", "jwks": { "keys": [signer().jwk()] } });
-        assert!(compile("jwt", &both).unwrap().remote().is_none(), "keys that are given need no call");
-    }
-}
+mod tests;

@@ -64,7 +64,13 @@ fn nowhere() -> settings::LogStoreSettings {
 }
 
 fn log_store(url: &str) -> settings::LogStoreSettings {
-    settings::LogStoreSettings { log_store_url: url.to_owned(), log_bodies: true, log_body_bytes: 0 }
+    settings::LogStoreSettings {
+        log_store_url: url.to_owned(),
+        log_bodies: true,
+        log_body_bytes: 0,
+        log_pack_seconds: 0,
+        log_pack_bytes: 1 << 20,
+    }
 }
 
 fn folder(price: &str) -> tempfile::TempDir {

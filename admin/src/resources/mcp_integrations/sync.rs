@@ -1,0 +1,206 @@
+//! Asking a registered server: a test greets it, a sync stores what it offers. What vanished is removed, what is new
+//! starts enabled, and what was switched off stays so.
+
+use super::{McpIntegration, list, place_of};
+use crate::app::App;
+use crate::crud::{Action, Answer, Change, Resource as _};
+use crate::http::ApiError;
+use crate::identity::Call;
+use crate::outbound::mcp::{EVERYTHING, GREETING, McpError};
+use axum::Json;
+use axum::extract::{Path, State};
+use axum::http::{HeaderMap, HeaderName, HeaderValue};
+use serde_json::{Value, json};
+use shared::mcp::{Capability, Kind, ServerInfo};
+use shared::model::Credentials;
+use shared::seal::Sealed;
+use std::time::Instant;
+use tokio_postgres::GenericClient;
+use uuid::Uuid;
+
+/// A server as it is called: its address, and the headers that authenticate.
+pub struct Target {
+    pub id: Uuid,
+    pub url: String,
+    headers: HeaderMap,
+}
+
+pub type Learnt = Result<(ServerInfo, Vec<Capability>), McpError>;
+
+impl Target {
+    /// Of a row with `id, organisation_id, url, sealed`.
+    pub async fn open(
+        app: &App,
+        db: &impl GenericClient,
+        (organisation, id): (Uuid, Uuid),
+        url: String,
+        sealed: Option<&Sealed>,
+    ) -> Result<Self, ApiError> {
+        let mut headers = HeaderMap::new();
+        if let Some(sealed) = sealed {
+            let secret = app.sealer.open(db, &place_of(organisation, id), sealed).await?;
+            let credentials = Credentials::parse(&secret).ok_or(ApiError::Internal)?;
+            for group in ["custom_headers", "headers"] {
+                let sent = credentials.configurations.get(group).and_then(Value::as_object);
+                for (name, value) in sent.into_iter().flatten() {
+                    let value = value.as_str().and_then(|value| HeaderValue::try_from(value).ok());
+                    if let (Ok(name), Some(mut value)) = (HeaderName::try_from(name.as_str()), value) {
+                        value.set_sensitive(true);
+                        headers.insert(name, value);
+                    }
+                }
+            }
+        }
+        Ok(Self { id, url, headers })
+    }
+
+    /// Greets it and reads all its lists.
+    pub async fn learn(&self, app: &App) -> Learnt {
+        let all = async {
+            let session = app.outbound.greet(&self.url, self.headers.clone()).await?;
+            let offered = session.capabilities().await?;
+            Ok::<_, McpError>((session.info.clone(), offered))
+        };
+        let late = || Err(format!("it did not answer within {} s", EVERYTHING.as_secs()).into());
+        tokio::time::timeout(EVERYTHING, all).await.unwrap_or_else(|_| late())
+    }
+
+    /// Greets it, and says how that went.
+    pub async fn test(&self, app: &App) -> Value {
+        let start = Instant::now();
+        let met = tokio::time::timeout(GREETING, app.outbound.greet(&self.url, self.headers.clone())).await;
+        let met = met.unwrap_or_else(|_| Err(format!("it did not answer within {} s", GREETING.as_secs()).into()));
+        let took = u64::try_from(start.elapsed().as_millis()).unwrap_or(u64::MAX);
+        let (status, name, error) = match met {
+            Ok(session) => (Some(session.status), session.info.name, None),
+            Err(error) => (error.status, None, Some(error.message)),
+        };
+        json!({
+            "success": error.is_none(), "status_code": status, "response_time_ms": took, "url": self.url,
+            "server_name": name, "message": error.as_deref().unwrap_or("the server answered"), "error": error,
+        })
+    }
+}
+
+/// `POST /mcp-integrations/{id}/test`
+pub async fn test(State(app): State<App>, call: Call, Path(name): Path<String>) -> Answer {
+    let target = {
+        let db = app.db.get().await?;
+        let found = list::found(&*db, &call, &name).await?;
+        found.may_change(&call)?;
+        target_of(&app, &*db, &found).await?
+    };
+    Ok(Json(target.test(&app).await))
+}
+
+/// `POST /mcp-integrations/{id}/sync`: now, instead of when the job comes to it.
+pub async fn sync(State(app): State<App>, call: Call, Path(name): Path<String>) -> Answer {
+    let target = {
+        let mut db = app.db.get().await?;
+        let mut action = Action::begin(&mut db, &app, &call).await?;
+        let found = list::held(&mut action, &name).await?;
+        target_of(&app, &action.tx, &found).await?
+    };
+    // A body pushes what a client learnt itself; nobody is then asked.
+    if call.object()?.keys().any(|name| name != "workspace_id") {
+        return Err(ApiError::invalid("What a server offers is asked of itself; pushing it in the body is not built"));
+    }
+    let learnt = target.learn(&app).await;
+    let mut db = app.db.get().await?;
+    let mut action = Action::begin(&mut db, &app, &call).await?;
+    let found = list::held(&mut action, &name).await?;
+    store(&action.tx, found.organisation_id, &target, &learnt).await?;
+    let answer = outcome(&learnt);
+    let change =
+        Change { resource_id: found.id.to_string(), before: Some(found.metadata()), after: Some(answer.clone()) };
+    action.commit(change).await?;
+    Ok(Json(answer))
+}
+
+async fn target_of(app: &App, db: &impl GenericClient, of: &McpIntegration) -> Result<Target, ApiError> {
+    Target::open(app, db, (of.organisation_id, of.id), of.url.clone(), of.sealed.as_ref()).await
+}
+
+pub fn outcome(learnt: &Learnt) -> Value {
+    let none = Vec::new();
+    let (offered, message) = match learnt {
+        Ok((_, offered)) => (offered, "what the server offers is stored".to_owned()),
+        Err(error) => (&none, error.message.clone()),
+    };
+    let count = |kind: Kind| offered.iter().filter(|one| one.kind == kind).count();
+    json!({
+        "success": learnt.is_ok(), "message": message,
+        "details": {
+            "tools": count(Kind::Tool), "prompts": count(Kind::Prompt), "resources": count(Kind::Resource),
+            "resource_templates": count(Kind::ResourceTemplate),
+        },
+    })
+}
+
+/// Writes what was learnt, unless the integration leads elsewhere by now.
+pub async fn store(
+    db: &impl GenericClient,
+    organisation: Uuid,
+    target: &Target,
+    learnt: &Learnt,
+) -> Result<(), tokio_postgres::Error> {
+    const FAILED: &str = "UPDATE mcp_integrations SET sync_status = 'failed', sync_error = $4, sync_due_at = NULL
+                          WHERE id = $1 AND organisation_id = $2 AND url = $3";
+    const SYNCED: &str = "UPDATE mcp_integrations SET sync_status = 'synced', sync_error = NULL, sync_due_at = NULL,
+            last_synced_at = now(), metadata = $4
+        WHERE id = $1 AND organisation_id = $2 AND url = $3";
+    const GONE: &str = "DELETE FROM mcp_capabilities WHERE integration_id = $1 AND organisation_id = $2
+        AND definition IS NOT NULL AND (type, name) NOT IN (SELECT * FROM unnest($3::text[], $4::text[]))";
+    const PUT: &str =
+        "INSERT INTO mcp_capabilities (organisation_id, integration_id, type, name, definition, pinned_hash)
+        VALUES ($1, $2, $3, $4, $5, $6)
+        ON CONFLICT (integration_id, type, name) DO UPDATE SET definition = EXCLUDED.definition,
+            pinned_hash = EXCLUDED.pinned_hash, last_updated_at = now()
+        WHERE mcp_capabilities.definition IS DISTINCT FROM EXCLUDED.definition";
+    let (info, offered) = match learnt {
+        Ok(learnt) => learnt,
+        Err(error) => {
+            db.execute(FAILED, &[&target.id, &organisation, &target.url, &error.message]).await?;
+            return Ok(());
+        }
+    };
+    if db.execute(SYNCED, &[&target.id, &organisation, &target.url, &said(info)]).await? == 0 {
+        return Ok(());
+    }
+    let (kinds, names): (Vec<&str>, Vec<&str>) =
+        offered.iter().map(|one| (one.kind.as_str(), one.name.as_str())).unzip();
+    db.execute(GONE, &[&target.id, &organisation, &kinds, &names]).await?;
+    let put = db.prepare(PUT).await?;
+    for one in offered {
+        let (definition, hash) = (Value::Object(one.definition.clone()), one.hash());
+        let hash = hash.as_slice();
+        db.execute(&put, &[&organisation, &target.id, &one.kind.as_str(), &one.name, &definition, &hash]).await?;
+    }
+    Ok(())
+}
+
+/// As `metadata` stores it.
+fn said(info: &ServerInfo) -> Value {
+    json!({
+        "title": info.title, "icons": info.icons.as_ref().map(|icons| json!({ "icons": icons })),
+        "server_name": info.name, "server_version": info.version, "protocol_version": info.protocol_version,
+        "website_url": info.website_url, "instructions": info.instructions, "capability_flags": info.flags,
+    })
+}
+
+/// The integration of this id as it is called, for servers that are instances of it, if their workspace may use it.
+pub async fn target_by_id(
+    app: &App,
+    db: &impl GenericClient,
+    (organisation, workspace): (Uuid, Uuid),
+    id: Uuid,
+) -> Result<Target, ApiError> {
+    const FIND: &str = "SELECT url, sealed FROM mcp_integrations i
+        WHERE id = $1 AND organisation_id = $2 AND status = 'active'
+          AND (workspace_id = $3 OR (workspace_id IS NULL AND EXISTS (SELECT FROM mcp_integration_workspaces g
+               WHERE g.integration_id = i.id AND g.workspace_id = $3 AND g.enabled)))";
+    const CLOSED: ApiError = ApiError::Forbidden("The workspace has no access to this MCP integration any more");
+    let row = db.query_opt(FIND, &[&id, &organisation, &workspace]).await?.ok_or(CLOSED)?;
+    let sealed = row.try_get::<_, Option<&[u8]>>("sealed")?.map(Sealed::from);
+    Target::open(app, db, (organisation, id), row.try_get("url")?, sealed.as_ref()).await
+}

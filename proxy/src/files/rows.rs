@@ -1,0 +1,233 @@
+//! The rows of kept files, always those of one workspace. A few connections of their own, made when they are needed; every
+//! wait is bounded, and a connection on which something failed is not used again.
+
+use super::query::ListQuery;
+use super::{FileOwner, FilesAway, ManagedFile, PART_BYTES};
+use chrono::{DateTime, Utc};
+use parking_lot::Mutex;
+use shared::db;
+use shared::log_store::file_folder;
+use shared::settings::{Database, FileSettings};
+use std::time::Duration;
+use tokio::sync::{Semaphore, SemaphorePermit};
+use tokio_postgres::{Client, Error, Row};
+use uuid::Uuid;
+
+/// Connections at once.
+const CONNECTIONS: usize = 4;
+/// For a connection, and for each statement.
+const PATIENCE: Duration = Duration::from_secs(5);
+/// Uploads of a workspace at once: what they store counts only once they end.
+const MOST_UPLOADS: i64 = 32;
+/// Files of a workspace.
+const MOST_FILES: i64 = 100_000;
+
+const COLUMNS: &str = "id, filename, purpose, bytes, part_bytes, created_at, expires_at";
+const IS_KEPT: &str = "organisation_id = $1 AND workspace_id = $2 AND status = 'processed'
+    AND (expires_at IS NULL OR expires_at > now())";
+
+pub struct FileRows {
+    database: Database,
+    settings: FileSettings,
+    turns: Semaphore,
+    idle: Mutex<Vec<Client>>,
+}
+
+/// What is known of an upload when its last byte has come.
+#[derive(Debug)]
+pub struct FinishedUpload {
+    pub filename: String,
+    pub purpose: String,
+    pub bytes: u64,
+    pub expires_at: Option<DateTime<Utc>>,
+}
+
+#[derive(Debug)]
+pub enum Finish {
+    Stored(ManagedFile),
+    OverQuota,
+}
+
+struct Lent<'p> {
+    client: Client,
+    _turn: SemaphorePermit<'p>,
+}
+
+impl FileRows {
+    pub fn new(database: Database, settings: FileSettings) -> Self {
+        Self { database, settings, turns: Semaphore::new(CONNECTIONS), idle: Mutex::new(Vec::new()) }
+    }
+
+    /// Makes the row of an upload that begins; None when the workspace has no room for `announced` bytes more.
+    pub async fn begin(&self, owner: FileOwner, key: Uuid, announced: u64) -> Result<Option<Uuid>, FilesAway> {
+        const BEGIN: &str = "INSERT INTO managed_files (id, organisation_id, workspace_id, created_by, part_bytes)
+            SELECT $3::uuid, $1::uuid, $2::uuid, $4::uuid, $5::bigint
+            FROM (SELECT count(*) FILTER (WHERE status = 'uploading') AS uploads, count(*) AS files,
+                         coalesce(sum(bytes), 0)::bigint AS bytes
+                  FROM managed_files WHERE organisation_id = $1::uuid AND workspace_id = $2::uuid) AS used
+            WHERE used.uploads < $6::bigint AND used.files < $7::bigint AND used.bytes <= $9::bigint - $8::bigint";
+        let (id, announced) = (Uuid::now_v7(), signed(announced));
+        let lent = self.lend().await?;
+        let made = bounded(lent.client.execute(
+            BEGIN,
+            &[
+                &owner.organisation,
+                &owner.workspace,
+                &id,
+                &key,
+                &(PART_BYTES as i64),
+                &MOST_UPLOADS,
+                &MOST_FILES,
+                &announced,
+                &self.quota(),
+            ],
+        ))
+        .await?;
+        self.take_back(lent);
+        Ok((made == 1).then_some(id))
+    }
+
+    /// The upload is over: from now on the file exists. One that was swept meanwhile does not come back.
+    pub async fn finish(&self, owner: FileOwner, id: Uuid, upload: &FinishedUpload) -> Result<Finish, FilesAway> {
+        // Uploads of a workspace end one after the other, so that they cannot pass its quota together.
+        const IN_TURN: &str = "SELECT pg_advisory_xact_lock(hashtextextended($1::uuid::text, 55))";
+        const USED: &str = "SELECT coalesce(sum(bytes), 0)::bigint FROM managed_files
+            WHERE organisation_id = $1 AND workspace_id = $2 AND status = 'processed'";
+        let stored = format!(
+            "UPDATE managed_files SET status = 'processed', filename = $4, purpose = $5, bytes = $6, expires_at = $7
+             WHERE organisation_id = $1 AND workspace_id = $2 AND id = $3 AND status = 'uploading' RETURNING {COLUMNS}"
+        );
+        let FileOwner { organisation, workspace } = owner;
+        let bytes = signed(upload.bytes);
+        let mut lent = self.lend().await?;
+        let quota = self.quota();
+        let work = async {
+            let tx = lent.client.transaction().await?;
+            tx.execute(IN_TURN, &[&workspace]).await?;
+            let used: i64 = tx.query_one(USED, &[&organisation, &workspace]).await?.try_get(0)?;
+            if used.saturating_add(bytes) > quota {
+                return Ok(None);
+            }
+            let (filename, purpose) = (&upload.filename, &upload.purpose);
+            let row = tx
+                .query_opt(&stored, &[&organisation, &workspace, &id, filename, purpose, &bytes, &upload.expires_at])
+                .await?;
+            tx.commit().await?;
+            Ok(Some(row))
+        };
+        let done: Option<Option<Row>> = bounded(work).await?;
+        self.take_back(lent);
+        match done {
+            None => Ok(Finish::OverQuota),
+            Some(None) => Err(FilesAway::because("an upload took so long that it was swept")),
+            Some(Some(row)) => file(&row).map(Finish::Stored).map_err(FilesAway::because),
+        }
+    }
+
+    /// Of an upload that failed: its row goes, and its bytes are noted to go.
+    pub async fn discard(&self, owner: FileOwner, id: Uuid) -> Result<(), FilesAway> {
+        const DISCARD: &str = "WITH gone AS (DELETE FROM managed_files
+                WHERE organisation_id = $1 AND workspace_id = $2 AND id = $3 AND status = 'uploading')
+            INSERT INTO object_deletions (folder) VALUES ($4) ON CONFLICT DO NOTHING";
+        let folder = file_folder(owner.organisation, owner.workspace, id);
+        let lent = self.lend().await?;
+        bounded(lent.client.execute(DISCARD, &[&owner.organisation, &owner.workspace, &id, &folder])).await?;
+        self.take_back(lent);
+        Ok(())
+    }
+
+    pub async fn find(&self, owner: FileOwner, id: Uuid) -> Result<Option<ManagedFile>, FilesAway> {
+        let find = format!("SELECT {COLUMNS} FROM managed_files WHERE {IS_KEPT} AND id = $3");
+        let lent = self.lend().await?;
+        let row = bounded(lent.client.query_opt(&find, &[&owner.organisation, &owner.workspace, &id])).await?;
+        self.take_back(lent);
+        row.as_ref().map(file).transpose().map_err(FilesAway::because)
+    }
+
+    /// A page, and whether there is more after it.
+    pub async fn list(&self, owner: FileOwner, query: &ListQuery) -> Result<(Vec<ManagedFile>, bool), FilesAway> {
+        let (beyond, order) = if query.is_ascending { (">", "ASC") } else { ("<", "DESC") };
+        let list = format!(
+            "SELECT {COLUMNS} FROM managed_files WHERE {IS_KEPT} AND ($3::uuid IS NULL OR id {beyond} $3)
+             AND ($4::text IS NULL OR purpose = $4) ORDER BY id {order} LIMIT $5"
+        );
+        let lent = self.lend().await?;
+        let rows =
+            bounded(lent.client.query(
+                &list,
+                &[&owner.organisation, &owner.workspace, &query.after, &query.purpose, &(query.limit + 1)],
+            ))
+            .await?;
+        self.take_back(lent);
+        let mut files = rows.iter().map(file).collect::<Result<Vec<_>, _>>().map_err(FilesAway::because)?;
+        let limit = usize::try_from(query.limit).unwrap_or(usize::MAX);
+        let has_more = files.len() > limit;
+        files.truncate(limit);
+        Ok((files, has_more))
+    }
+
+    /// False when there is no such file.
+    pub async fn delete(&self, owner: FileOwner, id: Uuid) -> Result<bool, FilesAway> {
+        const DELETE: &str = "WITH gone AS (DELETE FROM managed_files
+                WHERE organisation_id = $1 AND workspace_id = $2 AND id = $3 AND status = 'processed' RETURNING id),
+            noted AS (INSERT INTO object_deletions (folder) SELECT $4::text FROM gone ON CONFLICT DO NOTHING)
+            SELECT id FROM gone";
+        let folder = file_folder(owner.organisation, owner.workspace, id);
+        let lent = self.lend().await?;
+        let gone =
+            bounded(lent.client.query_opt(DELETE, &[&owner.organisation, &owner.workspace, &id, &folder])).await?;
+        self.take_back(lent);
+        Ok(gone.is_some())
+    }
+
+    fn quota(&self) -> i64 {
+        match self.settings.files_workspace_bytes {
+            0 => i64::MAX,
+            bytes => signed(bytes),
+        }
+    }
+
+    async fn lend(&self) -> Result<Lent<'_>, FilesAway> {
+        let turn = tokio::time::timeout(PATIENCE, self.turns.acquire()).await;
+        let turn = turn.map_err(FilesAway::because)?.map_err(FilesAway::because)?;
+        while let Some(client) = self.waiting() {
+            if !client.is_closed() {
+                return Ok(Lent { client, _turn: turn });
+            }
+        }
+        let connecting = tokio::time::timeout(PATIENCE, db::connect(&self.database)).await;
+        let client = connecting.map_err(FilesAway::because)?.map_err(FilesAway::because)?;
+        Ok(Lent { client, _turn: turn })
+    }
+
+    fn waiting(&self) -> Option<Client> {
+        self.idle.lock().pop()
+    }
+
+    fn take_back(&self, lent: Lent<'_>) {
+        self.idle.lock().push(lent.client);
+    }
+}
+
+async fn bounded<T>(work: impl Future<Output = Result<T, Error>>) -> Result<T, FilesAway> {
+    match tokio::time::timeout(PATIENCE, work).await {
+        Ok(done) => done.map_err(|error| FilesAway::because(db::explain(&error))),
+        Err(elapsed) => Err(FilesAway::because(elapsed)),
+    }
+}
+
+fn signed(number: u64) -> i64 {
+    i64::try_from(number).unwrap_or(i64::MAX)
+}
+
+fn file(row: &Row) -> Result<ManagedFile, Error> {
+    Ok(ManagedFile {
+        id: row.try_get("id")?,
+        filename: row.try_get("filename")?,
+        purpose: row.try_get("purpose")?,
+        bytes: row.try_get::<_, i64>("bytes")?.unsigned_abs(),
+        part_bytes: row.try_get::<_, i64>("part_bytes")?.unsigned_abs(),
+        created_at: row.try_get("created_at")?,
+        expires_at: row.try_get("expires_at")?,
+    })
+}

@@ -1,0 +1,13 @@
+//! The Model Context Protocol, as far as its messages must be read: asking a server who it is and what it offers. Pure:
+//! no socket and no clock, so that admin's client and the proxy can use the same words.
+
+mod capability;
+mod events;
+mod message;
+
+pub use capability::{Capability, Kind, ListPage, Unreadable};
+pub use events::{EventReader, TooLong};
+pub use message::{Answer, ServerInfo, answer_to, initialize, initialized, list};
+
+/// The revision that is offered first; a server may choose an older one.
+pub const REVISION: &str = "2025-06-18";
