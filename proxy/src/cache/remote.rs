@@ -135,7 +135,7 @@ impl RemoteStore {
             return self.sealed.open(organisation, &key, &stored);
         }
         let sealed = self.sealed.clone();
-        heavy(move || sealed.open(organisation, &key, &stored)).await.flatten()
+        heavy(Some(key.workspace), move || sealed.open(organisation, &key, &stored)).await.flatten()
     }
 
     /// What was found was no entry after all: of another version, most likely.

@@ -211,7 +211,7 @@ async fn marks_of(text: &str) -> Option<LexicalMarks> {
         return Some(LexicalMarks::read(text));
     }
     let text = text.to_owned();
-    heavy(move || LexicalMarks::read(&text)).await
+    heavy(None, move || LexicalMarks::read(&text)).await
 }
 
 /// What is to be learnt of an answer once it is kept: to which question it is one.

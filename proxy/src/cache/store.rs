@@ -76,7 +76,7 @@ impl Cache {
         };
         let decoded = match encoded.len() <= SMALL_ENTRY {
             true => Entry::decode(encoded),
-            false => heavy(move || Entry::decode(encoded)).await.flatten(),
+            false => heavy(Some(key.workspace), move || Entry::decode(encoded)).await.flatten(),
         };
         let Some(entry) = decoded else {
             remote.found_unreadable();

@@ -297,7 +297,7 @@ impl Engine {
         if bodies.iter().any(|body| share.grow(memory_to_translate(body)).is_err()) {
             return Ok(None);
         }
-        let working = Box::pin(heavy(move || (work(), share)));
+        let working = Box::pin(heavy(Some(asked.errand.caller.workspace.id.uuid()), move || (work(), share)));
         Ok(beside(client, visit, working).await?.and_then(|(done, _)| done))
     }
 

@@ -58,7 +58,7 @@ impl Embedder for LocalEmbedder {
             true => self.0.vector(text),
             false => {
                 let (model, text) = (self.0.clone(), text.to_owned());
-                heavy(move || model.vector(&text)).await.flatten()
+                heavy(None, move || model.vector(&text)).await.flatten()
             }
         };
         let values = values.ok_or_else(|| NotEmbedded::of_text("the text has no known token"))?;

@@ -228,8 +228,8 @@ impl VectorIndex for MemoryIndex {
         if length.saturating_mul(asked.values.len()) <= FEW_PRODUCTS && asked.marks.weight() <= FEW_WORDS {
             return Ok(rows.read().found(asked, nearness));
         }
-        let asked = asked.clone();
-        let found = heavy(move || rows.read().found(&asked, nearness)).await;
+        let (asked, workspace) = (asked.clone(), asked.partition.workspace);
+        let found = heavy(Some(workspace), move || rows.read().found(&asked, nearness)).await;
         found.ok_or_else(|| "a search panicked".to_owned())
     }
 
