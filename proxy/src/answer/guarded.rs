@@ -27,6 +27,7 @@ use pingora_http::ResponseHeader;
 use serde_json::{Value, json};
 use shared::guardrails::{Hook, Scope, Shape, TextPlaces};
 use std::sync::Arc;
+use uuid::Uuid;
 use written::{put_event, put_results, rewrite, with_blank_line};
 
 /// What is held of a stream counts towards the memory of bodies from here on, in steps of this size.
@@ -341,6 +342,10 @@ impl ResponseStep for Guarded {
 
     fn is_asking(&self) -> bool {
         self.asking.is_some()
+    }
+
+    fn workspace(&self) -> Option<Uuid> {
+        Some(self.call.workspace)
     }
 
     fn asks(&mut self) -> Option<BoxFuture<'static, Option<SideResult>>> {

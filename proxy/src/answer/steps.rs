@@ -19,6 +19,7 @@ use futures::future::BoxFuture;
 use http::response::Parts;
 use pingora_http::ResponseHeader;
 use std::borrow::Cow;
+use uuid::Uuid;
 
 /// A plain answer that a step changes is gathered up to this size. A larger one is a failed attempt: it is neither cut
 /// nor passed on unchanged.
@@ -61,6 +62,11 @@ pub trait ResponseStep: Send {
     /// Whether somebody else must be asked before the last call can be answered in full. Of the last step only.
     fn is_asking(&self) -> bool {
         false
+    }
+
+    /// For whom it works, where that is known. Of the last step only.
+    fn workspace(&self) -> Option<Uuid> {
+        None
     }
 
     /// Who is asked, once.
@@ -239,7 +245,8 @@ impl Steps {
     /// `events`, beside the threads that carry requests.
     pub async fn heavy_events(&mut self, whole: Bytes, is_end: bool) -> Result<Bytes, Unusable> {
         let mut taken = std::mem::take(self);
-        let done = heavy(None, move || {
+        let workspace = taken.steps.last().and_then(|step| step.workspace());
+        let done = heavy(workspace, move || {
             let passed = taken.events(&whole, is_end);
             (taken, passed)
         });

@@ -9,6 +9,7 @@ use crate::identity::Call;
 use crate::outbound::{Outbound, PostError};
 use axum::http::HeaderMap;
 use futures::future::{join_all, try_join_all};
+use parking_lot::Mutex;
 use serde_json::{Map, Value};
 use shared::guardrails::remote::{
     Answers, LONGEST_ANSWER, Question, RemoteAnswer, RemoteCall, RemoteCheck, RemoteContext, RemoteFailure, scrubbed,
@@ -17,7 +18,7 @@ use shared::guardrails::{Check, Hook, Verdict};
 use shared::identity::jwt::WebKeySet;
 use shared::identity::jwt::key_ring::LONGEST_SET;
 use shared::model::Plugin;
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::sync::Semaphore;
@@ -25,24 +26,50 @@ use uuid::Uuid;
 
 /// Whatever a check says of itself: a person waits.
 const LONGEST_WAIT: Duration = Duration::from_secs(15);
-/// Trials that wait for others at once.
+/// Trials that wait for others at once: of all, and of one organisation.
 static PLACES: Semaphore = Semaphore::const_new(8);
+const MOST_EACH: usize = 2;
+static TRYING: Mutex<BTreeMap<Uuid, usize>> = Mutex::new(BTreeMap::new());
 
 pub struct RemoteResult {
     pub result: Value,
     pub took: Duration,
 }
 
+/// A check that others answer: its place, and when it runs.
+pub type RemoteTrial = (usize, Box<dyn Check>, Hook);
+
+/// The place of an organisation's trial, given back with it.
+struct OwnPlace(Uuid);
+
+impl OwnPlace {
+    fn take(organisation: Uuid) -> Option<Self> {
+        let mut trying = TRYING.lock();
+        let count = trying.entry(organisation).or_default();
+        if *count >= MOST_EACH {
+            return None;
+        }
+        *count += 1;
+        Some(Self(organisation))
+    }
+}
+
+impl Drop for OwnPlace {
+    fn drop(&mut self) {
+        let mut trying = TRYING.lock();
+        let left = trying.get(&self.0).map_or(0, |count| count.saturating_sub(1));
+        match left {
+            0 => trying.remove(&self.0),
+            _ => trying.insert(self.0, left),
+        };
+    }
+}
+
 type Credentials = HashMap<&'static str, Map<String, Value>>;
 
-/// What others say, by the places of their checks.
-pub async fn asked(
-    app: &App,
-    call: &Call,
-    checks: &Value,
-    subject: &TrialSubject,
-) -> Result<HashMap<usize, RemoteResult>, ApiError> {
-    let remote: Vec<(usize, Box<dyn Check>, Hook)> = checks
+/// The checks of a trial that others answer. All are compiled for that, which is no work for a thread that others wait for.
+pub fn remote_checks(checks: &Value, subject: &TrialSubject) -> Vec<RemoteTrial> {
+    checks
         .as_array()
         .into_iter()
         .flatten()
@@ -52,11 +79,21 @@ pub async fn asked(
             let (compiled, hook) = check_table::prepare(check, subject).ok()?;
             compiled.remote().is_some().then_some((place, compiled, hook))
         })
-        .collect();
+        .collect()
+}
+
+/// What others say, by the places of their checks.
+pub async fn asked(
+    app: &App,
+    call: &Call,
+    remote: &[RemoteTrial],
+    subject: &TrialSubject,
+) -> Result<HashMap<usize, RemoteResult>, ApiError> {
     if remote.is_empty() {
         return Ok(HashMap::new());
     }
-    let Ok(_place) = PLACES.try_acquire() else {
+    let own = OwnPlace::take(call.caller.organisation_id());
+    let (Some(_own), Ok(_place)) = (own, PLACES.try_acquire()) else {
         return Err(ApiError::RateLimited {
             message: "Too many trials wait for services; try again shortly",
             retry_after: 5,
@@ -148,5 +185,21 @@ async fn post(outbound: &Outbound, call: RemoteCall) -> Result<RemoteAnswer, Rem
         Err(PostError::Forbidden(rule)) => Err(RemoteFailure::Forbidden(rule)),
         Err(PostError::TooLong) => Err(RemoteFailure::TooLong),
         Err(PostError::Broken(why)) => Err(RemoteFailure::Unreachable(why)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_organisation_has_a_share_of_the_places() {
+        let (one, other) = (Uuid::from_u128(1), Uuid::from_u128(2));
+        let held: Vec<OwnPlace> = (0..MOST_EACH).filter_map(|_| OwnPlace::take(one)).collect();
+        assert_eq!(held.len(), MOST_EACH);
+        assert!(OwnPlace::take(one).is_none() && OwnPlace::take(other).is_some());
+        drop(held);
+        assert!(OwnPlace::take(one).is_some());
+        assert!(TRYING.lock().is_empty(), "nobody is remembered");
     }
 }

@@ -2,7 +2,7 @@
 //! anything. The checks are the ones that the proxy runs. Services outside are asked only where the trial says so
 //! (`run_remote`).
 
-use super::remote_trial::RemoteResult;
+use super::remote_trial::{RemoteResult, RemoteTrial};
 use super::{check_table, content, remote_trial};
 use crate::app::App;
 use crate::crud::Answer;
@@ -52,12 +52,8 @@ pub enum TrialSide {
 
 pub async fn try_checks(State(app): State<App>, call: Call) -> Answer {
     let trial: Trial = call.body()?;
-    let asks = trial.run_remote == Some(true);
-    let (checks, subject) = off_threads(move || prepared(trial)).await??;
-    let said = match asks {
-        true => remote_trial::asked(&app, &call, &checks, &subject).await?,
-        false => HashMap::new(),
-    };
+    let (checks, subject, remote) = off_threads(move || prepared(trial)).await??;
+    let said = remote_trial::asked(&app, &call, &remote, &subject).await?;
     off_threads(move || run(&checks, &subject, &said, Instant::now() + LONGEST_RUN)).await.map(Json)
 }
 
@@ -76,13 +72,18 @@ async fn off_threads<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'stati
 const TOO_MANY: ApiError =
     ApiError::RateLimited { message: "Too many checks are being tried; try again shortly", retry_after: 5 };
 
-fn prepared(trial: Trial) -> Result<(Value, TrialSubject), ApiError> {
+/// The checks, what they look at, and those of them that others are to be asked for.
+fn prepared(trial: Trial) -> Result<(Value, TrialSubject, Vec<RemoteTrial>), ApiError> {
     let faults = content::check_faults(&trial.checks)?;
     if !faults.is_empty() {
         return Err(ApiError::Faults(faults));
     }
     let subject = subject(trial.text, trial.request, trial.response, trial.metadata)?;
-    Ok((trial.checks, subject))
+    let remote = match trial.run_remote == Some(true) {
+        true => remote_trial::remote_checks(&trial.checks, &subject),
+        false => Vec::new(),
+    };
+    Ok((trial.checks, subject, remote))
 }
 
 fn subject(

@@ -9,16 +9,20 @@ use super::version::PromptVersion;
 use crate::app::App;
 use crate::crud::versions::diff::{DiffOperation, Difference, diff_within};
 use crate::crud::{self, Answer, RowLock};
+use crate::http::ApiError;
 use crate::identity::{Call, tenancy};
 use axum::Json;
 use axum::extract::{Path, State};
 use serde::Serialize;
 use serde_json::{Value, json};
 use shared::prompt::VersionName;
+use tokio::sync::Semaphore;
 
 pub const MOST_DIFFERENCES: usize = 1000;
 /// Of all texts together.
 pub const MOST_LINES: usize = 5000;
+/// Versions that are compared at once. They take a core each.
+static PLACES: Semaphore = Semaphore::const_new(2);
 
 #[derive(Debug, Serialize)]
 struct PromptDifference {
@@ -39,7 +43,15 @@ pub async fn compare_versions(State(app): State<App>, call: Call, Path(name): Pa
     let from = prompt.version(&*db, VersionName::parse(&from)).await?;
     let to = prompt.version(&*db, VersionName::parse(&to)).await?;
     drop(db);
-    Ok(Json(blocking(move || Ok(comparison(&from, &to))).await?))
+    let place = PLACES.acquire().await.map_err(|_| ApiError::Internal)?;
+    Ok(Json(
+        blocking(move || {
+            // Kept to the end, also when nobody waits for the answer any more.
+            let _place = place;
+            Ok(comparison(&from, &to))
+        })
+        .await?,
+    ))
 }
 
 fn comparison(from: &PromptVersion, to: &PromptVersion) -> Value {
@@ -73,7 +85,9 @@ fn differences(from: &Value, to: &Value) -> (Vec<PromptDifference>, bool) {
             (DiffOperation::Replace, Some(Value::String(from)), Some(Value::String(to)))
                 if from.contains('\n') || to.contains('\n') =>
             {
-                let mut lines = line_changes(from, to);
+                // What could not be shown is not looked for.
+                let mut lines = if lines_left == 0 { Vec::new() } else { line_changes(from, to) };
+                is_complete &= lines_left > 0;
                 is_complete &= lines.len() <= lines_left;
                 lines.truncate(lines_left);
                 lines_left -= lines.len();
