@@ -5,7 +5,7 @@ use crate::service::Service;
 use axum::Json;
 use axum::Router;
 use axum::extract::Path;
-use axum::http::{HeaderMap, header};
+use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::post;
 use harness::Client;
@@ -15,13 +15,13 @@ use serde_json::{Value, json};
 async fn scripted(Path(way): Path<String>, headers: HeaderMap, Json(asked): Json<Value>) -> Response {
     let (id, method) = (&asked["id"], asked["method"].as_str().unwrap());
     if way == "closed" && headers.get("x-key").is_none_or(|key| key != "open-sesame") {
-        return (axum::http::StatusCode::UNAUTHORIZED, "who is x-key?").into_response();
+        return (StatusCode::UNAUTHORIZED, "who is x-key?").into_response();
     }
     if way == "rubbish" {
         return "<html>".into_response();
     }
     if id.is_null() {
-        return axum::http::StatusCode::ACCEPTED.into_response();
+        return StatusCode::ACCEPTED.into_response();
     }
     let tool = json!({ "name": "echo", "description": "Echoes", "inputSchema": { "type": "object" } });
     let result = match (method, way.as_str()) {
