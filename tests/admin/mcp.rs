@@ -5,7 +5,7 @@ use crate::service::Service;
 use axum::Json;
 use axum::Router;
 use axum::extract::Path;
-use axum::http::{HeaderMap, header};
+use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::post;
 use harness::Client;
