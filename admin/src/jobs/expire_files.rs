@@ -2,7 +2,6 @@
 //! proxy died. Their folders in the log store are noted for `delete_objects`, in the same transaction.
 
 use super::{Job, JobRun};
-use crate::app::App;
 use futures::FutureExt as _;
 use shared::log_store;
 use std::time::Duration;
