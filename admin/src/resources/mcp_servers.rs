@@ -187,7 +187,7 @@ async fn list(state: State<App>, call: Call) -> Answer {
 }
 
 async fn delete(state: State<App>, call: Call, name: Path<String>) -> Answer {
-    crud::delete::<McpServer>(state, call, name).await?;
+    let _ = crud::delete::<McpServer>(state, call, name).await?;
     Ok(Json(json!({ "success": true })))
 }
 

@@ -137,8 +137,8 @@ impl Guarded {
                 let side = run_side(&call.output, call.inputs(&headers), &answer, &call.meters);
                 self.judged_body(body, &answer, side)
             }
-            // What cannot be read cannot be judged: with hooks that may deny it does not pass.
-            None if call.output.iter().any(|hook| hook.actions.denies && !hook.actions.is_async) => {
+            // What cannot be read cannot be judged or changed.
+            None if call.output.iter().any(|hook| hook.must_read()) => {
                 Err(Unusable("it is not JSON, and a guardrail must judge it".into()))
             }
             None => Ok(self.with_told(body.clone(), Answered::Plain(body), SideResult::default())),

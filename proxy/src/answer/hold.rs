@@ -174,7 +174,7 @@ async fn changed_aside(
     // It is read into a tree beside the text.
     share.grow(read.len()).map_err(no_room)?;
     let (mut taken, body) = (std::mem::take(steps), read.clone());
-    let done = heavy(move || {
+    let done = heavy(Some(room.workspace), move || {
         let made = taken.body(body);
         (taken, made, share)
     });

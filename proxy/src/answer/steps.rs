@@ -239,7 +239,7 @@ impl Steps {
     /// `events`, beside the threads that carry requests.
     pub async fn heavy_events(&mut self, whole: Bytes, is_end: bool) -> Result<Bytes, Unusable> {
         let mut taken = std::mem::take(self);
-        let done = heavy(move || {
+        let done = heavy(None, move || {
             let passed = taken.events(&whole, is_end);
             (taken, passed)
         });

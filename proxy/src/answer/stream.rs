@@ -1,6 +1,7 @@
 //! A stream on its way to the client: whole events, as the steps leave them, and one error event in the client's dialect
 //! should it break off or end without having said that it is over.
 
+use super::heartbeat::beside;
 use super::{AnswerFailure, AnswerSource, Broken, Ended, HeldStream, Steps, break_off, client_head, join, next};
 use crate::metrics::Outcome;
 use crate::net::dial::UpstreamError;
@@ -53,7 +54,16 @@ pub async fn deliver(
                 true => Box::pin(steps.heavy_events(whole.clone(), is_end)).await,
             };
             if steps.is_asking() {
-                passed = Box::pin(steps.settled(passed)).await;
+                // Heartbeats need a head before them: one that was sent, or their own in place of one that is held.
+                let may_beat = head.is_none() || steps.hold();
+                let settling = Box::pin(steps.settled(passed));
+                passed = match may_beat {
+                    true => Box::pin(beside(client, visit, settling)).await?,
+                    false => settling.await,
+                };
+                if steps.hold() && visit.answer.pulse.has_begun {
+                    head = None;
+                }
             }
             let passed = match passed {
                 Ok(passed) => passed,

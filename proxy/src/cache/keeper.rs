@@ -12,7 +12,9 @@ use crate::codecs::{AnswerOptions, Codec, StreamReader, WireEvent};
 use crate::conversation::{Answer, Assembler, WireFormat};
 use crate::journal::usage::rough_tokens;
 use crate::request::json;
+use crate::request::receive::OwnedShare;
 use crate::request::sse;
+use crate::runtime::heavy::SMALL;
 use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, header};
 use memchr::memmem;
@@ -37,6 +39,8 @@ pub struct AnswerForm {
     /// Another than the client's where the call is translated.
     pub provider: Option<&'static dyn Codec>,
     pub options: AnswerOptions<'static>,
+    /// Only then may it be something else than JSON.
+    pub is_speech: bool,
 }
 
 /// What is known of an answer before it comes.
@@ -59,6 +63,7 @@ pub struct Keeper {
     learnt: Option<Learnt>,
     content_type: String,
     gathered: Gathered,
+    room: Option<KeeperRoom>,
     instead: Option<Bytes>,
     usage: Vec<String>,
     model: Option<String>,
@@ -67,8 +72,7 @@ pub struct Keeper {
 
 enum Gathered {
     Nothing,
-    /// In the pieces that it came in, and how long they are together.
-    Plain(Vec<Bytes>, usize),
+    Plain(Vec<u8>),
     Stream(Box<Assembly>),
     /// It cannot be kept any more.
     Spoilt,
@@ -85,8 +89,18 @@ struct Assembly {
     repeated: Option<Bytes>,
 }
 
+/// What is gathered counts as memory of bodies, once it is worth it.
+struct KeeperRoom {
+    share: OwnedShare,
+    counted: usize,
+}
+
 /// A stream takes many times the bytes of its text.
-const MOST_EVENTS: usize = 64;
+const MOST_EVENTS: usize = 16;
+/// Of the bytes of events one in so many is taken to stay behind in what is not a text.
+const EVENTS_PER_HELD: usize = 8;
+/// Up to here what is gathered is not counted, and beyond it in steps of this.
+const UNCOUNTED: usize = 64 << 10;
 /// Cookies of the networks in front of providers: they say nothing of who asked.
 const COOKIES_OF_NETWORKS: &[&[u8]] = &[b"__cf_bm=", b"_cfuvid=", b"__cflb=", b"AWSALB", b"GCLB="];
 
@@ -99,6 +113,7 @@ impl Keeper {
             learnt: None,
             content_type: String::new(),
             gathered: Gathered::Nothing,
+            room: None,
             instead: None,
             usage: Vec::new(),
             model: None,
@@ -111,6 +126,11 @@ impl Keeper {
         Self { learnt, ..self }
     }
 
+    /// With what it gathers counted in this share. Where there is no room the answer is not kept; it is delivered all the same.
+    pub fn counted_in(self, share: OwnedShare) -> Self {
+        Self { room: Some(KeeperRoom { share, counted: 0 }), ..self }
+    }
+
     /// The client gets this head. Whether what follows may be kept.
     pub fn begins(&mut self, status: u16, head: &HeaderMap) -> bool {
         let Some(kind) = head.get(header::CONTENT_TYPE).and_then(|kind| kind.to_str().ok()) else { return false };
@@ -119,7 +139,8 @@ impl Keeper {
             return false;
         }
         self.gathered = match (kind.starts_with("text/event-stream"), self.kept.form.provider) {
-            (false, _) => Gathered::Plain(Vec::new(), 0),
+            (false, _) if !self.may_be(kind) => return false,
+            (false, _) => Gathered::Plain(Vec::new()),
             (true, None) => return false,
             (true, Some(codec)) => Gathered::Stream(Box::new(Assembly::new(codec))),
         };
@@ -130,14 +151,27 @@ impl Keeper {
         true
     }
 
-    /// A piece of a plain answer.
+    /// Pages of whatever stands before a provider come with a success too.
+    fn may_be(&self, kind: &str) -> bool {
+        is_json(kind) || (self.kept.form.is_speech && !kind.starts_with("text/"))
+    }
+
+    /// A piece of a plain answer. Copied: pieces are parts of larger buffers.
     pub fn plain(&mut self, piece: &Bytes) {
-        let Gathered::Plain(pieces, length) = &mut self.gathered else { return };
-        *length += piece.len();
-        match *length > self.cache.largest_entry() {
-            true => self.gathered = Gathered::Spoilt,
-            false => pieces.push(piece.clone()),
+        let Gathered::Plain(gathered) = &mut self.gathered else { return };
+        let length = gathered.len().saturating_add(piece.len());
+        // As what has grown to this length may take.
+        if length > self.cache.largest_entry() || !has_room(&mut self.room, length.saturating_mul(2)) {
+            self.spoil();
+            return;
         }
+        gathered.extend_from_slice(piece);
+    }
+
+    /// It will not be kept: what it took is given back, and those who wait for it go on by themselves.
+    fn spoil(&mut self) {
+        self.gathered = Gathered::Spoilt;
+        (self.room, self.flight) = (None, None);
     }
 
     /// In place of what the client gets.
@@ -157,7 +191,9 @@ impl Keeper {
             (Gathered::Nothing | Gathered::Spoilt, _) => None,
         };
         self.gathered = match whole {
-            Some(whole) if whole.len() <= self.cache.largest_entry() => Gathered::Plain(vec![whole], 0),
+            Some(whole) if whole.len() <= self.cache.largest_entry() && has_room(&mut self.room, whole.len()) => {
+                Gathered::Plain(whole.to_vec())
+            }
             _ => Gathered::Spoilt,
         };
     }
@@ -165,9 +201,9 @@ impl Keeper {
     /// Whole events of a stream, as the provider sent them.
     pub fn events(&mut self, whole: &[u8]) {
         let Gathered::Stream(assembly) = &mut self.gathered else { return };
-        let most = self.cache.largest_entry().saturating_mul(MOST_EVENTS);
-        if assembly.push(whole, most).is_none() {
-            self.gathered = Gathered::Spoilt;
+        let is_held = assembly.push(whole, self.cache.largest_entry());
+        if is_held.is_none_or(|held| !has_room(&mut self.room, held)) {
+            self.spoil();
         }
     }
 
@@ -181,8 +217,10 @@ impl Keeper {
     /// The whole answer has come.
     pub fn keep(mut self) {
         let body = match std::mem::replace(&mut self.gathered, Gathered::Spoilt) {
-            // Of its own size: pieces are parts of larger buffers.
-            Gathered::Plain(pieces, _) => Some(Bytes::from(pieces.concat())),
+            Gathered::Plain(mut body) => {
+                body.shrink_to_fit();
+                Some(Bytes::from(body)).filter(|body| self.is_answer(body))
+            }
             Gathered::Stream(assembly) => match assembly.finish(self.kept.form.client) {
                 Some(Whole::Answer(answer)) => self.written(&answer),
                 Some(Whole::Body(body)) => Some(body),
@@ -226,11 +264,16 @@ impl Keeper {
         Some(Bytes::from(out))
     }
 
+    /// Whether somebody says something in it: not all JSON with a success is an answer. What is large is no notice.
+    fn is_answer(&self, body: &[u8]) -> bool {
+        let client = self.kept.form.client.filter(|_| body.len() <= SMALL);
+        client.is_none_or(|codec| codec.read_answer(body).is_ok_and(|answer| !answer.choices.is_empty()))
+    }
+
     /// Whether it is all of an answer. JSON was looked at before it left, unless it is large.
     fn is_whole(&self, body: &[u8]) -> bool {
         const LOOKED_AT: usize = 256 << 10;
-        let is_json = self.content_type.starts_with("application/json");
-        if body.is_empty() || (is_json && body.len() > LOOKED_AT && json::check(body).is_err()) {
+        if body.is_empty() || (is_json(&self.content_type) && body.len() > LOOKED_AT && json::check(body).is_err()) {
             return false;
         }
         // One that is worked on in the background is no answer yet.
@@ -249,10 +292,10 @@ impl Assembly {
         Self { reader: Mutex::new(codec.stream_reader()), assembler: Assembler::default(), length: 0, repeated: None }
     }
 
-    /// None once it can no longer be assembled.
-    fn push(&mut self, whole: &[u8], most: usize) -> Option<()> {
+    /// How much it holds; none once it can no longer be assembled to an answer of at most so many bytes.
+    fn push(&mut self, whole: &[u8], most: usize) -> Option<usize> {
         self.length = self.length.saturating_add(whole.len());
-        if self.length > most {
+        if self.length > most.saturating_mul(MOST_EVENTS) {
             return None;
         }
         let whole = sse::with_blank_line(Bytes::copy_from_slice(whole));
@@ -266,7 +309,10 @@ impl Assembly {
                 self.repeated = Some(response);
             }
         }
-        deltas.into_iter().try_for_each(|delta| self.assembler.push(delta).ok())
+        deltas.into_iter().try_for_each(|delta| self.assembler.push(delta).ok())?;
+        let texts = self.assembler.size().max(self.repeated.as_ref().map_or(0, Bytes::len));
+        let held = self.assembler.size() + self.length / EVENTS_PER_HELD;
+        (texts <= most).then_some(held.max(texts))
     }
 
     fn finish(mut self, client: Option<&'static dyn Codec>) -> Option<Whole> {
@@ -284,6 +330,22 @@ impl Assembly {
             None => Some(Whole::Answer(Box::new(answer))),
         }
     }
+}
+
+/// Whether so many bytes may be held.
+fn has_room(room: &mut Option<KeeperRoom>, held: usize) -> bool {
+    let Some(room) = room else { return true };
+    if held <= room.counted.max(UNCOUNTED) {
+        return true;
+    }
+    let more = (held - room.counted).max(UNCOUNTED);
+    room.counted += more;
+    room.share.grow(more).is_ok()
+}
+
+fn is_json(kind: &str) -> bool {
+    const JSON: &str = "application/json";
+    kind.get(..JSON.len()).is_some_and(|begin| begin.eq_ignore_ascii_case(JSON))
 }
 
 /// The last event of a stream of responses repeats all of it, in words that are the provider's own.

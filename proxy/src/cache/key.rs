@@ -17,7 +17,21 @@ use uuid::Uuid;
 const OF_DELIVERY: &[&str] = &["stream", "stream_options"];
 
 /// Raised when keys are made of something else, so that processes of two versions do not meet in a shared store.
-const VERSION: &[u8] = b"v1";
+const VERSION: &[u8] = b"v2";
+
+/// A longer body is not looked up: the time to spell it anew is better spent on its answer.
+pub const LONGEST_BODY: usize = 16 << 20;
+
+/// A body in its one spelling, as a digest of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct BodyDigest([u8; 32]);
+
+impl BodyDigest {
+    /// None of a body that has no one spelling: it is nested too deep. Takes long for a long one.
+    pub fn of(body: &[u8]) -> Option<Self> {
+        Some(Self(Sha256::digest(canonical(body, OF_DELIVERY)?).into()))
+    }
+}
 
 /// Everything that decides which answer a request gets.
 #[derive(Debug, Clone, Copy)]
@@ -34,9 +48,9 @@ pub struct KeyInputs<'k> {
     pub placed: &'k [(String, String)],
     pub query: Option<&'k str>,
     /// As the provider would be sent it.
-    pub body: &'k [u8],
+    pub body: BodyDigest,
     /// The client's own, where its answer repeats it.
-    pub asked: Option<&'k [u8]>,
+    pub asked: Option<BodyDigest>,
     /// Answers of translated calls depend on it.
     pub is_strict: bool,
     /// Which hooks the answer has passed.
@@ -58,7 +72,7 @@ pub enum Partition<'k> {
     },
 }
 
-/// None of a body that has no one spelling: it is nested too deep.
+/// None of metadata that has no one spelling: it is nested too deep.
 pub fn key(inputs: &KeyInputs<'_>) -> Option<CacheKey> {
     let mut parts = Parts(Sha256::new());
     parts.add(VERSION);
@@ -72,11 +86,8 @@ pub fn key(inputs: &KeyInputs<'_>) -> Option<CacheKey> {
         parts.add(value.as_bytes());
     }
     parts.optional(inputs.query.map(str::as_bytes));
-    parts.add(&canonical(inputs.body, OF_DELIVERY)?);
-    match inputs.asked {
-        Some(asked) => parts.optional(Some(&canonical(asked, OF_DELIVERY)?)),
-        None => parts.optional(None),
-    }
+    parts.add(&inputs.body.0);
+    parts.optional(inputs.asked.as_ref().map(|asked| &asked.0[..]));
     parts.add(&[u8::from(inputs.is_strict)]);
     parts.add(inputs.hooks);
     match inputs.partition {

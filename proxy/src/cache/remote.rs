@@ -15,6 +15,7 @@ mod writes;
 pub use meters::RemoteMeters;
 
 use super::entry::CacheKey;
+use crate::runtime::heavy::{SMALL, heavy};
 use crate::runtime::redis_link::RedisLink;
 use crate::snapshot::Snapshot;
 use breaker::StoreBreaker;
@@ -30,10 +31,11 @@ use std::time::{Duration, Instant};
 use uuid::Uuid;
 use writes::{PendingWrite, WriteQueue};
 
-/// A longer entry is not stored, and of a longer value nothing beyond this is read.
-pub const LARGEST: usize = (8 << 20) + (256 << 10);
-/// What sealing and an entry that does not compress add.
-const LARGEST_STORED: usize = LARGEST + LARGEST / 64 + 1024;
+/// A longer entry is not stored, and none is unpacked to more.
+pub const LARGEST: usize = 4 << 20;
+/// Packed and sealed. All reads share a connection and have little time, so what takes long to come would come for nobody and
+/// hold up the rest: a longer one is not stored, and of a longer value nothing beyond this is read.
+const LARGEST_STORED: usize = 512 << 10;
 /// How long a connection is tried, and a write waited for.
 const PATIENCE: Duration = Duration::from_secs(1);
 /// Writes under way at the same time.
@@ -115,7 +117,7 @@ impl RemoteStore {
             self.meters.absent.inc();
             return Remote::Absent;
         }
-        match self.sealed.open(organisation, key, &stored) {
+        match self.opened(organisation, *key, stored).await {
             Some(entry) => {
                 self.meters.found.inc();
                 Remote::Found(entry.into())
@@ -127,16 +129,28 @@ impl RemoteStore {
         }
     }
 
+    /// Beside the threads that carry requests if it is long.
+    async fn opened(&self, organisation: Uuid, key: CacheKey, stored: Vec<u8>) -> Option<Vec<u8>> {
+        if stored.len() <= SMALL {
+            return self.sealed.open(organisation, &key, &stored);
+        }
+        let sealed = self.sealed.clone();
+        heavy(Some(key.workspace), move || sealed.open(organisation, &key, &stored)).await.flatten()
+    }
+
     /// What was found was no entry after all: of another version, most likely.
     pub fn found_unreadable(&self) {
         self.meters.unreadable.inc();
     }
 
-    /// Never waits. What does not fit into the queue is not stored, and counted.
-    pub fn put(&self, organisation: Uuid, key: CacheKey, encoded: Vec<u8>, ttl: Duration) {
+    /// Never waits. What does not fit into the queue is not stored, and counted. In the place of what is too large nothing is
+    /// stored, so that nobody is given what it replaces.
+    pub fn put(&self, organisation: Uuid, key: CacheKey, mut encoded: Vec<u8>, ttl: Duration) {
         if encoded.len() > LARGEST {
             self.meters.too_large.inc();
-        } else if !self.queue.push(PendingWrite { organisation, key, encoded, ttl }) {
+            encoded = Vec::new();
+        }
+        if !self.queue.push(PendingWrite { organisation, key, encoded, ttl }) {
             self.meters.dropped.inc();
         }
     }
@@ -167,7 +181,7 @@ impl RemoteStore {
             self.meters.dropped.inc();
             return;
         }
-        let Some(stored) = self.sealed.seal(write.organisation, &write.key, &write.encoded) else {
+        let Some(stored) = self.stored(write) else {
             self.meters.unsealed.inc();
             return;
         };
@@ -181,6 +195,19 @@ impl RemoteStore {
             Ok(Err(error)) => self.write_failed(&error.to_string()),
             Err(_) => self.write_failed("it took too long"),
         }
+    }
+
+    /// What lies in Redis then. None without a key to seal with.
+    fn stored(&self, write: &PendingWrite) -> Option<Vec<u8>> {
+        if write.encoded.is_empty() {
+            return Some(Vec::new());
+        }
+        let stored = self.sealed.seal(write.organisation, &write.key, &write.encoded)?;
+        if stored.len() <= LARGEST_STORED {
+            return Some(stored);
+        }
+        self.meters.too_large.inc();
+        Some(Vec::new())
     }
 
     fn read_failed(&self, error: &str) -> Remote {

@@ -23,6 +23,7 @@ pub use text::{AskedRoute, asked_text};
 
 use super::CacheKey;
 use crate::net::dial::Dialer;
+use crate::runtime::heavy::heavy;
 use anyhow::Context as _;
 use embedder::{Embedded, Embedder, HttpEmbedder, LocalEmbedder, NotEmbedded};
 use index::{AskedVector, MemoryIndex, Nearness, PgVectorIndex, VectorIndex};
@@ -35,6 +36,8 @@ use std::time::Duration;
 
 /// Of the answers that a search names: the nearest may be gone meanwhile.
 const MOST_FOUND: usize = 4;
+/// Longer texts are read beside the threads that carry requests.
+const SHORT_TEXT: usize = 2 << 10;
 /// Of those that a refresh replaces.
 const MOST_REPLACED: usize = 32;
 
@@ -89,6 +92,7 @@ impl Semantic {
             }
             Some(provider) => Arc::new(HttpEmbedder::new(settings, provider, dialer.clone())?),
         };
+        let wait = Duration::from_millis(settings.semantic_cache_wait_ms);
         let index: Arc<dyn VectorIndex> = match &settings.semantic_cache_index_url {
             None => {
                 let bytes = usize::try_from(settings.semantic_cache_max_bytes).unwrap_or(usize::MAX);
@@ -96,10 +100,9 @@ impl Semantic {
             }
             Some(url) => {
                 let database = Database { database_url: url.clone(), database_listen_url: None, ..database.clone() };
-                Arc::new(PgVectorIndex::new(database, embedder.identity()).context("SEMANTIC_CACHE_INDEX_URL")?)
+                Arc::new(PgVectorIndex::new(database, embedder.identity(), wait).context("SEMANTIC_CACHE_INDEX_URL")?)
             }
         };
-        let wait = Duration::from_millis(settings.semantic_cache_wait_ms);
         let threshold = settings.semantic_cache_similarity_threshold;
         Ok(Some(Self::new(embedder, index, wait, threshold)))
     }
@@ -121,7 +124,11 @@ impl Semantic {
 
     /// Waits no longer than the setting says. With `is_refresh` everything near is named, not only the nearest.
     pub async fn search(&self, question: &Question, now_ms: i64, is_refresh: bool) -> Searched {
-        let threshold = question.similarity.unwrap_or(self.threshold);
+        let mut threshold = question.similarity.unwrap_or(self.threshold);
+        if is_refresh {
+            // What is found then is answered otherwise for everybody, so one request alone cannot call the far near.
+            threshold = threshold.max(self.threshold);
+        }
         let mut searched = Searched { asked: None, threshold, near: Vec::new(), call: None };
         if self.rest.is_resting(now_ms) {
             return searched;
@@ -129,7 +136,8 @@ impl Semantic {
         let work = self.look(question, now_ms, is_refresh, &mut searched);
         match tokio::time::timeout(self.wait, work).await {
             Ok(Ok(())) => self.rest.worked(),
-            Ok(Err(reason)) => self.failed(&reason, now_ms),
+            Ok(Err(NotSearched::Unfit)) => {}
+            Ok(Err(NotSearched::Failed(reason))) => self.failed(&reason, now_ms),
             Err(_) => self.failed("no answer in time", now_ms),
         }
         searched
@@ -141,22 +149,22 @@ impl Semantic {
         now_ms: i64,
         is_refresh: bool,
         searched: &mut Searched,
-    ) -> Result<(), String> {
+    ) -> Result<(), NotSearched> {
         let values = match self.embedder.embed(&question.text).await {
             Ok(Embedded { values, call }) => {
                 searched.call = call;
                 values
             }
-            Err(NotEmbedded { reason, call }) => {
+            Err(NotEmbedded { reason, call, is_of_text }) => {
                 searched.call = call;
-                return Err(reason);
+                return Err(if is_of_text { NotSearched::Unfit } else { NotSearched::Failed(reason) });
             }
         };
-        let marks = LexicalMarks::read(&question.text);
+        let marks = marks_of(&question.text).await.ok_or(NotSearched::Unfit)?;
         let asked = searched.asked.insert(AskedVector { partition: question.partition, values, marks });
         let most = if is_refresh { MOST_REPLACED } else { MOST_FOUND };
         let nearness = Nearness { threshold: searched.threshold, guard: self.embedder.guard(), now_ms, most };
-        searched.near = self.index.near(asked, nearness).await?;
+        searched.near = self.index.near(asked, nearness).await.map_err(NotSearched::Failed)?;
         Ok(())
     }
 
@@ -188,6 +196,22 @@ impl Semantic {
     pub fn sweep(&self, now_ms: i64) {
         self.index.sweep(now_ms);
     }
+}
+
+/// Why nothing was looked for.
+enum NotSearched {
+    /// This text has no vector: that says nothing of the embedder.
+    Unfit,
+    Failed(String),
+}
+
+/// None only if reading them panicked.
+async fn marks_of(text: &str) -> Option<LexicalMarks> {
+    if text.len() <= SHORT_TEXT {
+        return Some(LexicalMarks::read(text));
+    }
+    let text = text.to_owned();
+    heavy(None, move || LexicalMarks::read(&text)).await
 }
 
 /// What is to be learnt of an answer once it is kept: to which question it is one.

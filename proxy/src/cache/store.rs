@@ -7,10 +7,14 @@ use super::memory::Memory;
 use super::purges::Purges;
 use super::remote::{Remote, RemoteStore};
 use super::semantic::Semantic;
+use crate::runtime::heavy::heavy;
 use shared::id::OrganisationId;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use uuid::Uuid;
+
+/// Larger ones are read beside the threads that carry requests.
+const SMALL_ENTRY: usize = 256 << 10;
 
 /// What a store says of a key.
 #[derive(Debug, Clone)]
@@ -70,7 +74,11 @@ impl Cache {
             Remote::Absent => return Found::Absent,
             Remote::Away => return Found::Away,
         };
-        let Some(entry) = Entry::decode(encoded) else {
+        let decoded = match encoded.len() <= SMALL_ENTRY {
+            true => Entry::decode(encoded),
+            false => heavy(Some(key.workspace), move || Entry::decode(encoded)).await.flatten(),
+        };
+        let Some(entry) = decoded else {
             remote.found_unreadable();
             return Found::Absent;
         };

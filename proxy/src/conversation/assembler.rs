@@ -4,6 +4,7 @@ use super::answer::{Answer, Choice};
 use super::delta::{Delta, PartStart};
 use super::part::{Media, MediaSource, Part, TextPart, Thinking, ToolUse};
 use super::provider_error::ProviderError;
+use serde_json::Value;
 
 /// An assembled answer larger than this is given up; the stream itself goes on.
 pub const MAX_ANSWER: usize = 64 << 20;
@@ -32,6 +33,7 @@ impl Assembler {
                 self.answer.extra.merge(extra);
             }
             Delta::PartBegins { choice, start, .. } => {
+                self.grow(begun_size(&start))?;
                 let choice = self.choice(choice)?;
                 if choice.parts.len() >= MAX_PARTS {
                     return Err(AnswerTooLarge);
@@ -102,6 +104,11 @@ impl Assembler {
         }
     }
 
+    /// About how many bytes it holds.
+    pub fn size(&self) -> usize {
+        self.size
+    }
+
     fn grow(&mut self, bytes: usize) -> Result<(), AnswerTooLarge> {
         self.size = self.size.saturating_add(bytes);
         if self.size > MAX_ANSWER { Err(AnswerTooLarge) } else { Ok(()) }
@@ -124,6 +131,45 @@ impl Assembler {
         let choice = self.answer.choices.iter_mut().find(|known| known.index == choice)?;
         choice.parts.get_mut(part as usize)
     }
+}
+
+/// What a part takes before anything is added to it.
+fn begun_size(start: &PartStart) -> usize {
+    const PART: usize = 256;
+    let said = match start {
+        PartStart::ToolUse { id, name, .. } => id.len() + name.len(),
+        PartStart::Whole(part) => whole_size(part),
+        PartStart::Text | PartStart::Refusal | PartStart::Thinking { .. } | PartStart::Audio { .. } => 0,
+    };
+    PART.saturating_add(said)
+}
+
+fn whole_size(part: &Part) -> usize {
+    match part {
+        Part::Text(own) => own.text.len(),
+        Part::Refusal(own) => own.len(),
+        Part::Image(own) | Part::Audio(own) | Part::File(own) => match &own.source {
+            MediaSource::Base64(own) | MediaSource::Text(own) | MediaSource::Url(own) | MediaSource::FileId(own) => {
+                own.len()
+            }
+        },
+        Part::Thinking(own) => own.text.len(),
+        Part::RedactedThinking(own) => own.value.len(),
+        Part::ToolUse(own) => own.arguments.len(),
+        Part::Native(own) => tree_size(&own.value),
+        Part::ToolResult(_) => 0,
+    }
+}
+
+fn tree_size(value: &Value) -> usize {
+    const VALUE: usize = 64;
+    let inner = match value {
+        Value::String(text) => text.len(),
+        Value::Array(items) => items.iter().map(tree_size).sum(),
+        Value::Object(fields) => fields.iter().map(|(name, value)| name.len() + tree_size(value)).sum(),
+        Value::Null | Value::Bool(_) | Value::Number(_) => 0,
+    };
+    VALUE + inner
 }
 
 fn empty_part(start: PartStart) -> Part {
@@ -172,6 +218,18 @@ mod tests {
             })
             .collect();
         assert_eq!(calls, ["{}", "{}"]);
+    }
+
+    #[test]
+    fn parts_count_also_without_a_text() {
+        let mut assembler = Assembler::default();
+        let block = serde_json::json!({ "rows": ["x".repeat(2000)] });
+        let native = Part::Native(crate::conversation::NativeValue::new(crate::conversation::WireFormat::Chat, block));
+        for (part, start) in [(0, PartStart::Text), (1, PartStart::Whole(Box::new(native)))] {
+            let before = assembler.size();
+            assembler.push(Delta::PartBegins { choice: 0, part, start }).unwrap();
+            assert!(assembler.size() > before + 2000 * part as usize, "{part}");
+        }
     }
 
     #[test]

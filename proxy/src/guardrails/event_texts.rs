@@ -18,7 +18,7 @@ pub enum StreamShape {
     Converse,
 }
 
-/// An event has more texts than are looked at.
+/// An event has more texts than are looked at, or some where nobody looks.
 #[derive(Debug, PartialEq, Eq)]
 pub struct TooManyTexts;
 
@@ -117,17 +117,17 @@ pub fn event_texts(shape: StreamShape, event: &Value) -> Result<Vec<EventText>, 
         StreamShape::Chat => {
             for (at, choice) in items(event.get("choices")) {
                 let index = number(choice, "index");
+                let delta = format!("/choices/{at}/delta");
                 for name in ["content", "refusal"] {
-                    push(&mut found, event, format!("{name}{index}"), format!("/choices/{at}/delta/{name}"));
+                    push(&mut found, event, format!("{name}{index}"), format!("{delta}/{name}"));
                 }
+                parts(&mut found, event, index, &format!("{delta}/content"))?;
+                push(&mut found, event, format!("function{index}"), format!("{delta}/function_call/arguments"));
                 for (call, said) in items(choice.pointer("/delta/tool_calls")) {
                     let channel = format!("call{index}.{}", number(said, "index"));
-                    push(
-                        &mut found,
-                        event,
-                        channel,
-                        format!("/choices/{at}/delta/tool_calls/{call}/function/arguments"),
-                    );
+                    for text in ["function/arguments", "custom/input"] {
+                        push(&mut found, event, channel.clone(), format!("{delta}/tool_calls/{call}/{text}"));
+                    }
                 }
             }
         }
@@ -153,28 +153,57 @@ pub fn event_texts(shape: StreamShape, event: &Value) -> Result<Vec<EventText>, 
     Ok(found)
 }
 
+/// Content that comes as parts. What is neither a text nor parts is nothing that can be judged.
+fn parts(found: &mut Vec<EventText>, event: &Value, index: u64, place: &str) -> Result<(), TooManyTexts> {
+    match event.pointer(place) {
+        None | Some(Value::Null | Value::String(_)) => Ok(()),
+        Some(Value::Array(parts)) => {
+            for at in 0..parts.len() {
+                push(found, event, format!("content{index}"), format!("{place}/{at}/text"));
+                push(found, event, format!("refusal{index}"), format!("{place}/{at}/refusal"));
+            }
+            Ok(())
+        }
+        Some(_) => Err(TooManyTexts),
+    }
+}
+
+/// The events of `/responses` that bring more of a text which plain answers are judged by, too.
+const RESPONSES_DELTAS: [&str; 6] = [
+    "response.output_text.delta",
+    "response.refusal.delta",
+    "response.reasoning_text.delta",
+    "response.function_call_arguments.delta",
+    "response.custom_tool_call_input.delta",
+    "response.mcp_call_arguments.delta",
+];
+
 fn responses(event: &Value, found: &mut Vec<EventText>) {
     let kind = event.get("type").and_then(Value::as_str).unwrap_or_default();
     if kind.ends_with(".delta") {
-        let texts = ["response.output_text.delta", "response.refusal.delta", "response.function_call_arguments.delta"];
-        if texts.contains(&kind) {
+        if RESPONSES_DELTAS.contains(&kind) {
             let channel = format!("{kind}{}.{}", number(event, "output_index"), number(event, "content_index"));
             push(found, event, channel, "/delta".into());
         }
         return;
     }
-    for place in ["/text", "/refusal", "/arguments", "/part/text", "/part/refusal", "/item/arguments"] {
+    for place in ["/text", "/refusal", "/arguments", "/input", "/part/text", "/part/refusal"] {
         push(found, event, String::new(), place.into());
     }
     item(found, event, "/item");
     for (at, _) in items(event.pointer("/response/output")) {
-        let place = format!("/response/output/{at}");
-        push(found, event, String::new(), format!("{place}/arguments"));
-        item(found, event, &place);
+        item(found, event, &format!("/response/output/{at}"));
     }
 }
 
 fn item(found: &mut Vec<EventText>, event: &Value, place: &str) {
+    for name in ["arguments", "input", "output"] {
+        push(found, event, String::new(), format!("{place}/{name}"));
+    }
+    for (at, _) in items(event.pointer(&format!("{place}/output"))) {
+        push(found, event, String::new(), format!("{place}/output/{at}"));
+        push(found, event, String::new(), format!("{place}/output/{at}/text"));
+    }
     for (at, _) in items(event.pointer(&format!("{place}/content"))) {
         push(found, event, String::new(), format!("{place}/content/{at}/text"));
         push(found, event, String::new(), format!("{place}/content/{at}/refusal"));
@@ -217,6 +246,23 @@ mod tests {
                 &["content1", "call1.2"][..],
             ),
             (StreamShape::Chat, json!({ "choices": [{ "delta": { "role": "assistant", "content": "" } }] }), &[]),
+            (
+                StreamShape::Chat,
+                json!({ "choices": [{ "delta": { "content": [{ "type": "text", "text": "a" }, { "type": "image" }],
+                    "function_call": { "arguments": "{" }, "tool_calls": [{ "index": 1, "custom": { "input": "b" } }] } }] }),
+                &["content0", "function0", "call0.1"],
+            ),
+            (
+                StreamShape::Responses,
+                json!({ "type": "response.custom_tool_call_input.delta", "output_index": 2, "delta": "a" }),
+                &["response.custom_tool_call_input.delta2.0"],
+            ),
+            (StreamShape::Responses, json!({ "type": "response.custom_tool_call_input.done", "input": "a" }), &[""]),
+            (
+                StreamShape::Responses,
+                json!({ "type": "response.output_item.done", "item": { "input": "a", "output": [{ "text": "b" }] } }),
+                &["", ""],
+            ),
             (StreamShape::Completions, json!({ "choices": [{ "index": 0, "text": "a" }] }), &["text0"]),
             (
                 StreamShape::Messages,
@@ -257,5 +303,11 @@ mod tests {
             assert_eq!(channels, expected, "{event}");
             assert!(found.iter().all(|text| event.pointer(&text.place).is_some()));
         }
+    }
+
+    #[test]
+    fn content_that_is_neither_text_nor_parts_is_not_passed_over() {
+        let odd = json!({ "choices": [{ "delta": { "content": { "text": "a" } } }] });
+        assert_eq!(event_texts(StreamShape::Chat, &odd), Err(TooManyTexts));
     }
 }

@@ -78,6 +78,13 @@ impl CompiledHook {
         Self { id: id.to_owned(), kind, actions, checks, fingerprint }
     }
 
+    /// Whether what it cannot read must not pass: it may deny it, or should have replaced something in it.
+    pub fn must_read(&self) -> bool {
+        let is_changing = |check: &CompiledCheck| check.check.replace("", true).is_some();
+        let is_strict = self.actions.denies || self.kind == HookKind::Mutator;
+        !self.actions.is_async && (is_strict || self.checks.iter().any(is_changing))
+    }
+
     /// Whether it has a check that looks at nothing but the kind of request, and so runs on every route.
     pub fn judges_kinds(&self) -> bool {
         self.checks.iter().any(CompiledCheck::judges_kind)
@@ -166,6 +173,21 @@ mod tests {
         let with = json!({ "async": false, "deny": true, "soft_deny_200": true, "message": "No." });
         let stricter = CompiledHook::from_saved("pg-1", &lenient, with.as_object().unwrap(), HookKind::Mutator);
         assert_eq!(stricter.actions, GuardrailActions::read(with.as_object().unwrap()));
+    }
+
+    #[test]
+    fn what_cannot_be_read_stops_hooks_that_deny_or_replace() {
+        let redact = json!([{ "id": "pii", "parameters": { "redact": true } }]);
+        let judge = json!([{ "id": "notNull", "parameters": {} }]);
+        for (hook, expected) in [
+            (json!({ "checks": judge }), false),
+            (json!({ "checks": judge, "deny": true }), true),
+            (json!({ "checks": judge, "deny": true, "async": true }), false),
+            (json!({ "checks": judge, "type": "mutator" }), true),
+            (json!({ "checks": redact }), true),
+        ] {
+            assert_eq!(CompiledHook::from_hook(hook.as_object().unwrap()).must_read(), expected, "{hook}");
+        }
     }
 
     #[test]

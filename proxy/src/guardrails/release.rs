@@ -32,8 +32,6 @@ pub struct HeldBack {
     candidates: Candidates,
     channels: Vec<Channel>,
     length: usize,
-    /// Texts that came whole, in events that repeat them.
-    has_grown: bool,
     /// Some text has gone out. Until then nothing does, so that a denial can still be an answer of its own.
     has_spoken: bool,
     is_over: bool,
@@ -91,7 +89,6 @@ impl HeldBack {
             candidates: Candidates::default(),
             channels: Vec::new(),
             length: 0,
-            has_grown: false,
             has_spoken: false,
             is_over: false,
             asks: false,
@@ -179,25 +176,22 @@ impl HeldBack {
             for text in texts {
                 let said = read.pointer(&text.place).and_then(Value::as_str).unwrap_or_default();
                 if text.channel.is_empty() {
-                    // What was not said in pieces before is judged by itself.
-                    let is_new = !text.is_repeated || !self.has_grown;
+                    // What was not said before, in pieces or whole, is judged by itself.
+                    let is_new = !text.is_repeated || !self.channels.iter().any(|channel| channel.text == said);
                     if self.is_enforced && (is_new || self.window.is_some()) && !self.passes(said, false, inputs) {
                         return self.deny(inputs, meters);
                     }
                     if is_new {
                         self.length += said.len() + 1;
-                        if self.length > LONGEST {
+                        if self.length > LONGEST || !self.keep_whole(said, text.is_repeated) {
                             match self.is_enforced {
                                 true => return Release::TooLong,
                                 false => break,
                             }
                         }
-                        self.grow("whole", said);
-                        self.grow("whole", "\n");
                     }
                     continue;
                 }
-                self.has_grown = true;
                 self.length += said.len();
                 // Whoever only reports has seen enough.
                 let grown = if self.length > LONGEST { None } else { self.grow(&text.channel, said) };
@@ -333,6 +327,17 @@ impl HeldBack {
         };
         self.channels[at].text.push_str(said);
         Some(at)
+    }
+
+    /// A text that came whole. One that may be repeated stands alone, so that it is known again.
+    fn keep_whole(&mut self, said: &str, is_repeated: bool) -> bool {
+        match is_repeated {
+            true => {
+                let name = format!("whole{}", self.channels.len());
+                self.grow(&name, said).is_some()
+            }
+            false => self.grow("whole", said).and_then(|_| self.grow("whole", "\n")).is_some(),
+        }
     }
 
     /// All that was said so far.

@@ -5,6 +5,7 @@
 //! Who calls is behind `RemoteAsker`; this room knows no socket.
 
 mod answers;
+mod room;
 mod side;
 
 pub use answers::RemoteAnswers;

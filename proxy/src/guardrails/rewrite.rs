@@ -166,12 +166,17 @@ fn carrier(shape: StreamShape, name: Option<&str>, event: &Value, place: &str) -
     for choice in event.get_mut("choices").and_then(Value::as_array_mut).into_iter().flatten() {
         let Some(delta) = choice.get_mut("delta").and_then(Value::as_object_mut) else { continue };
         delta.shift_remove("role");
+        if let Some(function) = delta.get_mut("function_call").and_then(Value::as_object_mut) {
+            function.shift_remove("name");
+        }
         for call in delta.get_mut("tool_calls").and_then(Value::as_array_mut).into_iter().flatten() {
             let Some(call) = call.as_object_mut() else { continue };
             call.shift_remove("id");
             call.shift_remove("type");
-            if let Some(function) = call.get_mut("function").and_then(Value::as_object_mut) {
-                function.shift_remove("name");
+            for kind in ["function", "custom"] {
+                if let Some(called) = call.get_mut(kind).and_then(Value::as_object_mut) {
+                    called.shift_remove("name");
+                }
             }
         }
     }

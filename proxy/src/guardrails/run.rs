@@ -12,6 +12,9 @@ use shared::guardrails::{Hook, Placeholders, Shape, Subject};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+/// The longest that the checks of one side compute. Each is bounded by itself; together they could take many times that.
+const LONGEST_RUN: Duration = Duration::from_secs(5);
+
 /// What checks may know besides the body.
 #[derive(Clone, Copy)]
 pub struct GuardInputs<'g> {
@@ -70,6 +73,7 @@ pub fn run_side_with(
     answers: &mut RemoteAnswers,
 ) -> SideResult {
     let mut side = SideResult::default();
+    answers.begin(Instant::now() + LONGEST_RUN);
     for (place, hook) in hooks.iter().enumerate() {
         let result = match is_skipped(hook, inputs) {
             true => HookResult::skipped(hook, Utc::now()),
@@ -258,6 +262,32 @@ mod tests {
         }
         let side = run(json!([{ "id": "h", "async": true, "checks": [replace] }]), &costly);
         assert_eq!((side.denied_by, side.is_failed), (None, false));
+    }
+
+    #[test]
+    fn checks_that_take_too_long_together_never_pass_for_it() {
+        let replace = json!({ "id": "regexReplace", "parameters": { "rule": "y" } });
+        let hook = json!({ "id": "h", "checks": [none_of("y"), replace] });
+        let hook = CompiledHook::from_hook(hook.as_object().unwrap());
+        let (body, metadata, headers) = (chat("x"), Map::new(), HeaderMap::new());
+        let inputs = GuardInputs {
+            hook: Hook::BeforeRequest,
+            shape: Shape::Chat,
+            request_type: "chatComplete",
+            request: &body,
+            metadata: &metadata,
+            headers: &headers,
+            text: None,
+        };
+        for (left, passes) in [(LONGEST_RUN, true), (Duration::ZERO, false)] {
+            let mut answers = RemoteAnswers::default();
+            answers.begin(Instant::now() + left);
+            for (index, check) in hook.checks.iter().enumerate() {
+                let place = Place { hook: 0, check: index, is_again: false };
+                let verdict = remote::ask(check, &subject(inputs, &body), &mut answers, place).verdict;
+                assert_eq!((verdict.passes(false), verdict.forbids()), (passes, !passes && index == 1));
+            }
+        }
     }
 
     #[test]

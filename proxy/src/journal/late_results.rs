@@ -2,7 +2,8 @@
 //! only: if the process dies before, the log lacks them.
 //!
 //! What waits is bounded, and so is the time that a shipment gives them: what there was no room or no time for is told as
-//! skipped, and counted.
+//! skipped, and counted. Each workspace has a share of the room, of the places and of the time, so that one whose services hang
+//! costs itself its results, and not everybody their logs.
 
 use futures::StreamExt as _;
 use futures::future::BoxFuture;
@@ -10,16 +11,27 @@ use parking_lot::Mutex;
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::time::Duration;
+use tokio::sync::Semaphore;
 use tokio::time::Instant;
 use uuid::Uuid;
 
 /// Calls that wait, and the bytes that they keep in memory.
 const MOST: usize = 10_000;
 const MOST_BYTES: usize = 64 << 20;
+/// Of one workspace.
+const MOST_EACH: usize = MOST / 4;
+const MOST_BYTES_EACH: usize = MOST_BYTES / 2;
+/// Results that wait for their records to be stored. Those that were skipped need no room above.
+const MOST_DONE: usize = 4 * MOST;
 /// Under way at a time. Those that compute take turns on one thread; those that wait for somebody wait together.
 const AT_ONCE: usize = 64;
+const AT_ONCE_EACH: usize = 16;
 /// The longest that a shipment waits for them.
 const LONGEST: Duration = Duration::from_secs(10);
+/// How long shipments wait for one workspace in each period; when that is used up, only briefly.
+const PERIOD: Duration = Duration::from_secs(60);
+const LONGEST_EACH: Duration = Duration::from_secs(15);
+const BRIEF: Duration = Duration::from_millis(250);
 /// Longer results are logged without what was found.
 const LONGEST_RESULTS: usize = 64 << 10;
 
@@ -31,6 +43,9 @@ pub struct HookLog {
 
 /// Hooks that are run when their call is over.
 pub trait LateWork: Send + Sync {
+    /// The workspace whose share it uses.
+    fn owner(&self) -> Uuid;
+
     /// Bytes that it keeps in memory.
     fn weight(&self) -> usize;
 
@@ -57,8 +72,17 @@ struct LateQueue {
     /// By the id of the record.
     waiting: BTreeMap<Uuid, Box<dyn LateWork>>,
     bytes: usize,
+    /// The same by workspace: how many, and their bytes.
+    held: BTreeMap<Uuid, (usize, usize)>,
+    waited: BTreeMap<Uuid, WaitedFor>,
     done: BTreeMap<Uuid, HookLists>,
     skipped: u64,
+}
+
+/// How long shipments waited for a workspace since this period began.
+struct WaitedFor {
+    began: Instant,
+    total: Duration,
 }
 
 impl LateWorks {
@@ -66,8 +90,8 @@ impl LateWorks {
     pub fn put(&self, id: Uuid, work: Box<dyn LateWork>) {
         let weight = work.weight();
         let mut queue = self.queue.lock();
-        if queue.waiting.len() < MOST && queue.bytes + weight <= MOST_BYTES {
-            queue.bytes += weight;
+        if queue.has_room(work.owner(), weight) {
+            queue.hold(work.owner(), weight);
             queue.waiting.insert(id, work);
             return;
         }
@@ -78,24 +102,37 @@ impl LateWorks {
     /// Does what waits now, in bounded time, and answers how many were skipped since it was last asked. Not to be called twice at a
     /// time.
     pub async fn run(&self) -> u64 {
-        let until = Instant::now() + LONGEST;
-        let ids: Vec<Uuid> = self.queue.lock().waiting.keys().copied().collect();
-        let runs = ids.into_iter().map(|id| self.run_one(id, until));
-        futures::stream::iter(runs).buffer_unordered(AT_ONCE).collect::<()>().await;
+        let places = Semaphore::new(AT_ONCE);
+        let by_owner = self.queue.lock().by_owner(Instant::now());
+        let runs = by_owner.into_iter().map(|(owner, ids, until)| self.run_owner(owner, ids, until, &places));
+        futures::future::join_all(runs).await;
         std::mem::take(&mut self.queue.lock().skipped)
     }
 
-    async fn run_one(&self, id: Uuid, until: Instant) {
-        let Some(work) = self.queue.lock().waiting.remove(&id) else { return };
-        let (weight, skipped) = (work.weight(), work.skipped());
-        let done = match until <= Instant::now() {
+    /// What waits of one workspace. So few of it are under way or in line for a place that others get theirs in turn.
+    async fn run_owner(&self, owner: Uuid, ids: Vec<Uuid>, until: Instant, places: &Semaphore) {
+        let runs = ids.into_iter().map(|id| self.run_one(id, until, places));
+        let took: Vec<Duration> = futures::stream::iter(runs).buffer_unordered(AT_ONCE_EACH).collect().await;
+        let longest = took.iter().copied().max().unwrap_or_default();
+        let together = took.iter().sum::<Duration>() / AT_ONCE_EACH as u32;
+        self.queue.lock().note_waited(owner, longest.max(together));
+    }
+
+    /// How long it took, once it had a place.
+    async fn run_one(&self, id: Uuid, until: Instant, places: &Semaphore) -> Duration {
+        let Some(work) = self.queue.lock().waiting.remove(&id) else { return Duration::ZERO };
+        let (owner, weight, skipped) = (work.owner(), work.weight(), work.skipped());
+        let place = tokio::time::timeout_at(until, places.acquire()).await;
+        let began = Instant::now();
+        let done = match place.is_err() || until <= began {
             true => None,
             false => tokio::time::timeout_at(until, work.run()).await.ok(),
         };
         let mut queue = self.queue.lock();
-        queue.bytes = queue.bytes.saturating_sub(weight);
+        queue.let_go(owner, weight);
         queue.skipped += u64::from(done.is_none());
         queue.finish(id, done.unwrap_or(skipped));
+        began.elapsed()
     }
 
     /// The results of a record with those that came later, where there are some.
@@ -116,9 +153,50 @@ impl LateWorks {
 }
 
 impl LateQueue {
+    fn has_room(&self, owner: Uuid, weight: usize) -> bool {
+        let (count, bytes) = self.held.get(&owner).copied().unwrap_or_default();
+        let has_share = count < MOST_EACH && bytes + weight <= MOST_BYTES_EACH;
+        has_share && self.waiting.len() < MOST && self.bytes + weight <= MOST_BYTES
+    }
+
+    fn hold(&mut self, owner: Uuid, weight: usize) {
+        self.bytes += weight;
+        let held = self.held.entry(owner).or_default();
+        *held = (held.0 + 1, held.1 + weight);
+    }
+
+    fn let_go(&mut self, owner: Uuid, weight: usize) {
+        self.bytes = self.bytes.saturating_sub(weight);
+        if let Some(held) = self.held.get_mut(&owner) {
+            *held = (held.0.saturating_sub(1), held.1.saturating_sub(weight));
+            if held.0 == 0 {
+                self.held.remove(&owner);
+            }
+        }
+    }
+
+    /// What waits by workspace, and until when each is waited for.
+    fn by_owner(&mut self, now: Instant) -> Vec<(Uuid, Vec<Uuid>, Instant)> {
+        self.waited.retain(|_, waited| now.saturating_duration_since(waited.began) < PERIOD);
+        let mut by_owner: BTreeMap<Uuid, Vec<Uuid>> = BTreeMap::new();
+        for (id, work) in &self.waiting {
+            by_owner.entry(work.owner()).or_default().push(*id);
+        }
+        let until = |owner: &Uuid| {
+            let waited = self.waited.get(owner).map(|waited| waited.total).unwrap_or_default();
+            now + LONGEST_EACH.saturating_sub(waited).clamp(BRIEF, LONGEST)
+        };
+        by_owner.into_iter().map(|(owner, ids)| (owner, ids, until(&owner))).collect()
+    }
+
+    fn note_waited(&mut self, owner: Uuid, took: Duration) {
+        let fresh = || WaitedFor { began: Instant::now(), total: Duration::ZERO };
+        self.waited.entry(owner).or_insert_with(fresh).total += took;
+    }
+
     fn finish(&mut self, id: Uuid, lists: HookLists) {
         self.done.insert(id, lists);
-        if self.done.len() > MOST {
+        if self.done.len() > MOST_DONE {
             self.done.pop_first();
         }
     }
@@ -158,11 +236,16 @@ mod tests {
 
     /// Hooks that say one word, at once or never.
     struct Word {
+        owner: u128,
         weight: usize,
         is_stuck: bool,
     }
 
     impl LateWork for Word {
+        fn owner(&self) -> Uuid {
+            Uuid::from_u128(self.owner)
+        }
+
         fn weight(&self) -> usize {
             self.weight
         }
@@ -183,8 +266,27 @@ mod tests {
 
     fn put(works: &LateWorks, id: u128, weight: usize, is_stuck: bool) -> Uuid {
         let id = Uuid::from_u128(id);
-        works.put(id, Box::new(Word { weight, is_stuck }));
+        works.put(id, Box::new(Word { owner: 1, weight, is_stuck }));
         id
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_workspace_whose_services_hang_costs_others_neither_results_nor_much_time() {
+        let works = LateWorks::default();
+        let mut waits = Vec::new();
+        for round in 0..4_u128 {
+            for id in 0..200 {
+                put(&works, 1000 * round + id, 10, true);
+            }
+            let other = Uuid::from_u128(1000 * round + 999);
+            works.put(other, Box::new(Word { owner: 2, weight: 10, is_stuck: false }));
+            let began = Instant::now();
+            assert_eq!(works.run().await, 200);
+            waits.push(began.elapsed().as_secs());
+            assert!(works.joined(other, None).unwrap().contains("said"));
+        }
+        assert_eq!(waits[2..], [0, 0], "{waits:?}");
+        assert!(works.queue.lock().held.is_empty());
     }
 
     #[tokio::test(start_paused = true)]
@@ -205,7 +307,7 @@ mod tests {
     async fn what_waits_is_bounded_and_what_has_no_room_is_told_so() {
         let works = LateWorks::default();
         for id in 0..5 {
-            put(&works, id, MOST_BYTES / 4, false);
+            put(&works, id, MOST_BYTES_EACH / 4, false);
         }
         assert_eq!(works.queue.lock().waiting.len(), 4);
         assert!(works.joined(Uuid::from_u128(4), None).unwrap().contains("skipped"));

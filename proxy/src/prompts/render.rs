@@ -64,7 +64,7 @@ pub async fn render(
     room.grow(memory_of(sent))?;
     let (version, sent) = (Arc::clone(&run.version), sent.clone());
     let job = move || (rendered(&mut RenderBudget::default(), &version, &sent, &partials, purpose), room);
-    match heavy(job).await.map(|(rendered, _)| rendered) {
+    match heavy(Some(run.prompt.workspace_id.uuid()), job).await.map(|(rendered, _)| rendered) {
         Some(Ok(rendered)) => Ok(rendered),
         Some(Err(NotRendered::Refused(refusal))) => Err(refusal),
         Some(Err(NotRendered::Spent)) => Err(Refusal::prompt_too_large()),

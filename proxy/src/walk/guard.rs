@@ -146,7 +146,7 @@ impl Engine {
             (Some(remote), _) => Box::pin(job.run_remote(remote, share)).await?,
             (None, false) => (job.run(), share),
             // What it takes stays counted until it is done, also when the client has left.
-            (None, true) => heavy(move || (job.run(), share)).await.ok_or_else(Refusal::internal)?,
+            (None, true) => heavy(Some(workspace), move || (job.run(), share)).await.ok_or_else(Refusal::internal)?,
         };
         let (mut input, request) = judged?;
         let denying = input.denied_by.and_then(|place| hooks.get(place).cloned());
@@ -211,7 +211,7 @@ impl InputJob {
         let parse = move || (parse_unique(&self.body).map_err(Refusal::invalid_json), self, share);
         let (parsed, job, share) = match size > SMALL {
             false => parse(),
-            true => heavy(parse).await.ok_or_else(Refusal::internal)?,
+            true => heavy(Some(remote.workspace.uuid()), parse).await.ok_or_else(Refusal::internal)?,
         };
         let request = match parsed {
             Ok(request) => Arc::new(request),

@@ -4,42 +4,40 @@
 //! A hit asks no provider, takes none of its limits and says nothing of its health. Hooks of the request have run, and what
 //! they said is told with it; those of the answer ran when it was kept, and answers that passed other hooks are kept apart.
 
+mod asked;
+
 use super::call::{HeldAnswer, refused};
-use super::translate::{TranslatedCall, WayBack, answer_id, client_codec};
+use super::translate::{TranslatedCall, client_codec, memory_to_translate};
 use super::{Engine, EngineRequest};
-use crate::answer::{
-    AnswerSource, Ended, GuardedCall, HeldStart, HeldStream, Steps, StoredAnswer, WireDialect, beside, results_event,
-    with_results,
-};
-use crate::cache::key::{KeyInputs, Partition, key};
+use crate::answer::{Ended, GuardedCall, beside};
+use crate::cache::key::{BodyDigest, KeyInputs, LONGEST_BODY, Partition, key};
 use crate::cache::semantic::{AskedRoute, Question, Searched};
 use crate::cache::store::now_ms;
 use crate::cache::{
-    AnswerForm, Boarding, CacheFacts, CacheHeaders, CacheKey, Caching, Entry, Found, Keeper, KeptAs, Learnt, Semantic,
-    Tags, eligible, replay,
+    Boarding, CacheFacts, CacheHeaders, CacheKey, Caching, Entry, Found, Keeper, KeptAs, Learnt, Semantic, Tags,
+    eligible,
 };
 use crate::catalog::target::{Credential, Target};
-use crate::codecs::{AnswerOptions, Codec};
-use crate::conversation::WireFormat;
 use crate::journal::CacheStatus;
 use crate::net::downstream::Downstream;
 use crate::refusal::Refusal;
 use crate::request::body::Fields;
 use crate::request::headers::GatewayHeaders;
-use crate::request::sse::Splitter;
+use crate::request::receive::OwnedShare;
 use crate::routing::plan::Leaf;
+use crate::runtime::heavy::{SMALL, heavy};
 use crate::runtime::timeout::with_deadline;
 use crate::visit::settle::OwnCallRecord;
 use crate::visit::{CacheUse, Visit};
-use bytes::{Bytes, BytesMut};
-use http::{HeaderValue, header};
-use pingora_http::{RequestHeader, ResponseHeader};
+use bytes::Bytes;
+use http::HeaderValue;
+use pingora_http::RequestHeader;
 use serde_json::Value;
 use shared::config::CacheMode;
 use shared::id::OrganisationId;
 use shared::providers::Family;
 use std::sync::Arc;
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::Instant;
 
 /// What a target would be sent, and how the client wants its answer.
 pub(super) struct LookUp<'l> {
@@ -56,6 +54,17 @@ pub(super) struct LookUp<'l> {
     pub fields: &'l Fields<'l>,
     pub guarded: Option<&'l Arc<GuardedCall>>,
     pub caching: Caching,
+}
+
+/// Longer requests are looked up exactly only: the words of one that is alike fill no more.
+const LONGEST_QUESTION: usize = 1 << 20;
+
+/// What a key is made of beside the words of the config.
+#[derive(Clone, Copy)]
+struct KeyedBodies {
+    body: BodyDigest,
+    /// The client's own, where its answer repeats it.
+    asked: Option<BodyDigest>,
 }
 
 pub(super) enum LookedUp {
@@ -122,7 +131,8 @@ impl Engine {
         asked: LookUp<'_>,
     ) -> Result<LookedUp, Ended> {
         let began = Instant::now();
-        let Some(key) = self.cache_key(client.head(), &asked, asked.keyed_body()).map_err(refused)? else {
+        let Some(bodies) = self.digests(client, visit, &asked).await? else { return Ok(LookedUp::Miss(None)) };
+        let Some(key) = self.cache_key(client.head(), &asked, bodies).map_err(refused)? else {
             return Ok(LookedUp::Miss(None));
         };
         let organisation = asked.errand.caller.workspace.organisation_id;
@@ -137,30 +147,26 @@ impl Engine {
                         flight = Some(own).filter(|_| found.is_none());
                     }
                     Boarding::Waiting(follower) => {
-                        let landing = Box::pin(follower.landing());
-                        found = match visit.routing.deadline {
-                            None => beside(client, visit, landing).await?,
-                            Some(deadline) => {
-                                let landing = Box::pin(with_deadline(deadline, landing));
-                                beside(client, visit, landing).await?.ok().flatten()
-                            }
-                        };
+                        // No longer than for a provider: whoever is asking may have a client that takes its time.
+                        let patience = began + asked.target.timeout;
+                        let until = visit.routing.deadline.map_or(patience, |deadline| deadline.min(patience));
+                        let landing = Box::pin(with_deadline(until, Box::pin(follower.landing())));
+                        found = beside(client, visit, landing).await?.ok().flatten();
                     }
                 }
             }
         }
         let searched = match found {
-            None => self.search(client, visit, &asked).await?,
+            None => self.search(client, visit, &asked, bodies.asked).await?,
             Some(_) => None,
         };
         let mut is_similar = false;
         if let Some((semantic, searched)) = searched.as_ref().filter(|_| !asked.caching.is_refresh) {
             found = self.similar(organisation, semantic, searched).await;
             is_similar = found.is_some();
-            if let (Some(entry), Some(flight)) = (&found, flight.take_if(|_| is_similar)) {
-                flight.land(entry.clone());
-            }
         }
+        // One that was found by other words is this request's alone: those who wait for an equal one may be stricter. They are
+        // freed when the flight is dropped.
         let hit = found.and_then(|entry| asked.replayed(visit, &entry));
         let status = match (&hit, asked.caching.is_refresh) {
             (Some(_), _) if is_similar => CacheStatus::SemanticHit,
@@ -187,7 +193,7 @@ impl Engine {
         };
         let is_refresh = asked.caching.is_refresh;
         let learnt = searched.map(|(semantic, searched)| Learnt { semantic, searched, is_refresh });
-        let keeper = Keeper::new(self.cache.clone(), kept, flight).learning(learnt);
+        let keeper = Keeper::new(self.cache.clone(), kept, flight).learning(learnt).counted_in(self.share(&asked));
         Ok(LookedUp::Miss(Some(Box::new(keeper))))
     }
 
@@ -204,10 +210,12 @@ impl Engine {
         client: &mut impl Downstream,
         visit: &mut Visit,
         asked: &LookUp<'_>,
+        repeated: Option<BodyDigest>,
     ) -> Result<Option<(Arc<Semantic>, Searched)>, Ended> {
         let semantic = self.cache.semantic().filter(|_| asked.caching.mode == CacheMode::Semantic);
         let Some(semantic) = semantic else { return Ok(None) };
-        let Some(question) = self.question(client.head(), asked).map_err(refused)? else { return Ok(None) };
+        let question = Box::pin(self.question(client, visit, asked, repeated)).await?;
+        let Some(question) = question else { return Ok(None) };
         let searching = Box::pin(semantic.search(&question, now_ms(), asked.caching.is_refresh));
         let searched = beside(client, visit, searching).await?;
         if let (Some(call), Some((provider, model))) = (&searched.call, semantic.billed_as()) {
@@ -218,17 +226,84 @@ impl Engine {
         Ok(Some((semantic.clone(), searched)))
     }
 
-    fn question(&self, head: &RequestHeader, asked: &LookUp<'_>) -> Result<Option<Question>, Refusal> {
+    /// None where only an equal request may have the same answer, or where there is no room to find out.
+    async fn question(
+        &self,
+        client: &mut impl Downstream,
+        visit: &mut Visit,
+        asked: &LookUp<'_>,
+        repeated: Option<BodyDigest>,
+    ) -> Result<Option<Question>, Ended> {
         let endpoint = asked.errand.endpoint;
         let route = match (endpoint.native_route(), endpoint.family()) {
             (None, Family::Chat) => AskedRoute::Chat,
             (None, Family::Complete) => AskedRoute::Completions,
             _ => return Ok(None),
         };
-        let Some(around) = self.cache_key(head, asked, b"{}")? else { return Ok(None) };
+        let Some(empty) = BodyDigest::of(b"{}").filter(|_| asked.edited.len() <= LONGEST_QUESTION) else {
+            return Ok(None);
+        };
+        let bodies = KeyedBodies { body: empty, asked: repeated };
+        let Some(around) = self.cache_key(client.head(), asked, bodies).map_err(refused)? else { return Ok(None) };
         let similarity = asked.caching.similarity.map(|similarity| similarity as f32);
-        let body = serde_json::from_slice::<Value>(asked.edited).ok();
-        Ok(body.and_then(|body| Question::read(route, &body, &around, similarity)))
+        let body = asked.edited.clone();
+        let read = move || {
+            let body = serde_json::from_slice::<Value>(&body).ok()?;
+            Question::read(route, &body, &around, similarity)
+        };
+        self.aside(client, visit, asked, &[asked.edited], read).await
+    }
+
+    /// Of what the key is made of; none where the body has no digest, is too long, or there is no room to make one.
+    async fn digests(
+        &self,
+        client: &mut impl Downstream,
+        visit: &mut Visit,
+        asked: &LookUp<'_>,
+    ) -> Result<Option<KeyedBodies>, Ended> {
+        let body = asked.keyed_body();
+        let repeated = asked.repeats().then_some(asked.edited);
+        if body.len() > LONGEST_BODY || repeated.is_some_and(|body| body.len() > LONGEST_BODY) {
+            return Ok(None);
+        }
+        let (own, own_repeated) = (body.clone(), repeated.cloned());
+        let digest = move || {
+            let body = BodyDigest::of(&own)?;
+            let asked = match own_repeated {
+                Some(repeated) => Some(BodyDigest::of(&repeated)?),
+                None => None,
+            };
+            Some(KeyedBodies { body, asked })
+        };
+        let mut bodies = vec![body];
+        bodies.extend(repeated);
+        self.aside(client, visit, asked, &bodies, digest).await
+    }
+
+    /// Does this work on these bodies, beside the threads that carry requests if they are long. What it takes stays counted
+    /// until it is done, also when the client has left. None where there is no room for it: that is a miss, no failure.
+    async fn aside<T: Send + 'static>(
+        &self,
+        client: &mut impl Downstream,
+        visit: &mut Visit,
+        asked: &LookUp<'_>,
+        bodies: &[&Bytes],
+        work: impl FnOnce() -> Option<T> + Send + 'static,
+    ) -> Result<Option<T>, Ended> {
+        if bodies.iter().map(|body| body.len()).sum::<usize>() <= SMALL {
+            return Ok(work());
+        }
+        let mut share = self.share(asked);
+        if bodies.iter().any(|body| share.grow(memory_to_translate(body)).is_err()) {
+            return Ok(None);
+        }
+        let working = Box::pin(heavy(Some(asked.errand.caller.workspace.id.uuid()), move || (work(), share)));
+        Ok(beside(client, visit, working).await?.and_then(|(done, _)| done))
+    }
+
+    /// Of the memory of bodies, nothing yet.
+    fn share(&self, asked: &LookUp<'_>) -> OwnedShare {
+        OwnedShare::none(self.body_limits.memory.clone(), asked.errand.caller.workspace.id.uuid())
     }
 
     /// The nearest answer that is still kept.
@@ -253,8 +328,13 @@ impl Engine {
         nearest
     }
 
-    /// Of the request with this body in place of its own.
-    fn cache_key(&self, head: &RequestHeader, asked: &LookUp<'_>, body: &[u8]) -> Result<Option<CacheKey>, Refusal> {
+    /// Of the request with these bodies in place of its own.
+    fn cache_key(
+        &self,
+        head: &RequestHeader,
+        asked: &LookUp<'_>,
+        bodies: KeyedBodies,
+    ) -> Result<Option<CacheKey>, Refusal> {
         let LookUp { errand, leaf, target, translated, .. } = asked;
         let headers = match asked.namespace() {
             Some(_) => Vec::new(),
@@ -267,7 +347,6 @@ impl Engine {
             None => Partition::Request { metadata: &errand.metadata, target: stored_slug(target), headers: &headers },
         };
         let back = translated.and_then(|translated| translated.back.as_ref());
-        let repeats = matches!(back, Some(WayBack::Conversation(way)) if way.client.format() == WireFormat::Responses);
         let hooks: Vec<u8> =
             asked.guarded.iter().flat_map(|call| &call.output).flat_map(|hook| hook.fingerprint).collect();
         Ok(key(&KeyInputs {
@@ -278,111 +357,12 @@ impl Engine {
             model: asked.model,
             placed: &target.placed,
             query: if translated.is_none() { head.uri.query() } else { None },
-            body,
-            asked: repeats.then_some(&asked.edited[..]),
+            body: bodies.body,
+            asked: bodies.asked,
             is_strict: back.is_some() && errand.is_strict && leaf.is_strict,
             hooks: &hooks,
             partition,
         }))
-    }
-}
-
-impl LookUp<'_> {
-    fn namespace(&self) -> Option<&str> {
-        self.errand.cache.as_ref().and_then(|headers| headers.namespace.as_deref())
-    }
-
-    /// A form has a boundary of its own each time; what it is made of is the client's.
-    fn keyed_body(&self) -> &[u8] {
-        let is_form = self.translated.is_some_and(|translated| translated.content_type.is_some());
-        if is_form { self.edited } else { self.sent }
-    }
-
-    fn is_stream(&self) -> bool {
-        self.fields.is_true("stream")
-    }
-
-    /// The entry as this client wants it; none where it cannot be given so.
-    fn replayed(&self, visit: &mut Visit, entry: &Entry) -> Option<HeldAnswer> {
-        let is_stream = self.is_stream();
-        let is_failed = self.guarded.is_some_and(|call| call.input.is_failed);
-        let status: u16 = if is_failed { 246 } else { 200 };
-        let mut head = ResponseHeader::build_no_case(status, Some(4)).ok()?;
-        let held = match is_stream {
-            true => {
-                let codec = client_codec(self.errand.endpoint)?;
-                let events = replay::as_events(&entry.body, codec, &self.form(visit.id()).options)?;
-                let kind = HeaderValue::from_static("text/event-stream; charset=utf-8");
-                head.insert_header(header::CONTENT_TYPE, kind).ok()?;
-                HeldStart::Stream(HeldStream {
-                    first: self.with_results_event(events),
-                    splitter: Splitter::default(),
-                    ending: WireDialect::of_format(codec.format()).ending(),
-                })
-            }
-            false => {
-                let kind = HeaderValue::from_str(&entry.content_type).ok()?;
-                let is_json = kind.as_bytes().starts_with(b"application/json");
-                let body = match self.guarded.filter(|_| is_json) {
-                    Some(call) => with_results(entry.body.clone(), &call.results(None)),
-                    None => entry.body.clone(),
-                };
-                head.insert_header(header::CONTENT_TYPE, kind).ok()?;
-                head.insert_header(header::CONTENT_LENGTH, HeaderValue::from(body.len())).ok()?;
-                HeldStart::Plain(body)
-            }
-        };
-        let mut steps = Steps::default();
-        if let Some(frames) = self.errand.frames() {
-            steps.frame_as(frames);
-        }
-        let source = AnswerSource::from(StoredAnswer::new(head, []));
-        steps.begin(source.head(), is_stream);
-        visit.hits(entry);
-        Some(HeldAnswer { source, held, steps, waited: Duration::ZERO, permit: None, keeper: None, is_hit: true })
-    }
-
-    fn with_results_event(&self, events: Bytes) -> Bytes {
-        let told = self.guarded.map(|call| results_event(call)).unwrap_or_default();
-        if told.is_empty() {
-            return events;
-        }
-        let mut whole = BytesMut::from(told.as_ref());
-        whole.extend_from_slice(&events);
-        whole.freeze()
-    }
-
-    /// In which formats the answer comes and goes.
-    fn form(&self, request_id: &str) -> AnswerForm {
-        let back = self.translated.and_then(|translated| translated.back.as_ref());
-        let client = client_codec(self.errand.endpoint).filter(|_| !matches!(back, Some(WayBack::Object(_))));
-        match back {
-            Some(WayBack::Conversation(way)) => {
-                let options = AnswerOptions { include_usage: self.includes_usage(), ..way.options.clone() };
-                AnswerForm { client, provider: Some(way.provider), options }
-            }
-            _ => AnswerForm { client, provider: client, options: self.native_options(client, request_id) },
-        }
-    }
-
-    /// Of an answer in the provider's own words: nothing of it is left out, and nothing added.
-    fn native_options(&self, client: Option<&dyn Codec>, request_id: &str) -> AnswerOptions<'static> {
-        let now = SystemTime::now().duration_since(UNIX_EPOCH);
-        AnswerOptions {
-            is_strict: false,
-            id: client.map(|client| answer_id(client.format(), request_id)).unwrap_or_default().into(),
-            created: now.map_or(0, |since| since.as_secs()),
-            model: self.model.unwrap_or_default().to_owned().into(),
-            provider: "".into(),
-            include_usage: self.includes_usage(),
-            request: None,
-        }
-    }
-
-    /// Whether a stream of chat shall tell its usage.
-    fn includes_usage(&self) -> bool {
-        let options = self.fields.value("stream_options");
-        options.as_ref().and_then(|options| options.get("include_usage")).and_then(Value::as_bool) == Some(true)
     }
 }
 

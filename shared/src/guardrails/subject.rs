@@ -79,6 +79,11 @@ impl<'s> Subject<'s> {
         if places.is_cut { Err(TooManyTexts) } else { Ok(places.text(self.json())) }
     }
 
+    /// All that a stream said: it can be judged, and not changed any more.
+    pub fn is_stream(&self) -> bool {
+        self.text.is_some() && self.hook == Hook::AfterRequest
+    }
+
     /// Where the texts stand.
     pub fn places(&self, scope: Scope) -> TextPlaces {
         TextPlaces::find(self.json(), self.shape, self.hook, scope)

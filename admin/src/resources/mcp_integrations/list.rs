@@ -46,7 +46,7 @@ pub async fn update(State(app): State<App>, call: Call, Path(name): Path<String>
 
 pub async fn delete(State(app): State<App>, call: Call, Path(name): Path<String>) -> Answer {
     let id = id_of(&app, &call, &name).await?;
-    crud::delete::<McpIntegration>(State(app), call, Path(id.to_string())).await?;
+    let _ = crud::delete::<McpIntegration>(State(app), call, Path(id.to_string())).await?;
     Ok(Json(json!({ "success": true })))
 }
 

@@ -273,6 +273,6 @@ mod tests {
         let wanted = wanted(sent).unwrap();
         assert_eq!(wanted.email.as_deref(), Some("a@x.test"));
         assert!(!wanted.attributes.to_string().contains("s3cret"));
-        assert!(super::Wanted::parse(Map::new()).is_err());
+        assert!(Wanted::parse(Map::new()).is_err());
     }
 }

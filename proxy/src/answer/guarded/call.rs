@@ -97,7 +97,8 @@ impl GuardedCall {
             text: said.map(Arc::from),
             // Hooks of answers run on successes alone.
             status: Some(200),
-            size,
+            // Services are told of the request, too.
+            size: size + self.later.weight,
             meters: self.meters.clone(),
         }
     }

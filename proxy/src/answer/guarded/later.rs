@@ -10,6 +10,7 @@ use http::HeaderMap;
 use serde_json::Value;
 use shared::guardrails::Hook;
 use std::sync::Arc;
+use uuid::Uuid;
 
 /// The hooks of one call, and what they look at.
 pub struct AsyncRun {
@@ -61,7 +62,8 @@ impl AsyncRun {
             Answered::Plain(body) => {
                 let size = body.len();
                 let body = body.clone();
-                let read = heavy(move || serde_json::from_slice::<Value>(&body).ok()).await.flatten();
+                let read =
+                    heavy(Some(call.workspace), move || serde_json::from_slice::<Value>(&body).ok()).await.flatten();
                 read.map(|answer| call.job(output, Arc::new(answer), None, size))
             }
         };
@@ -74,6 +76,10 @@ impl AsyncRun {
 }
 
 impl LateWork for AsyncRun {
+    fn owner(&self) -> Uuid {
+        self.call.workspace
+    }
+
     fn weight(&self) -> usize {
         let answered = match &self.answered {
             Answered::Nothing => 0,

@@ -1,6 +1,8 @@
 use super::*;
+use crate::cache::flight::Boarding;
 use crate::cache::store::Found;
 use crate::codecs;
+use crate::request::receive::BodyMemory;
 use http::HeaderName;
 use serde_json::{Value, json};
 use uuid::Uuid;
@@ -32,7 +34,7 @@ fn keeper(cache: &Arc<Cache>, format: Option<WireFormat>) -> Keeper {
         key: key(),
         tags: Tags::default(),
         max_age: Duration::from_secs(60),
-        form: AnswerForm { client: codec, provider: codec, options: options() },
+        form: AnswerForm { client: codec, provider: codec, options: options(), is_speech: false },
         asked: Bytes::new(),
     };
     Keeper::new(cache.clone(), kept, None)
@@ -159,4 +161,64 @@ async fn what_it_used_is_kept_with_it_or_guessed() {
         assert_eq!((&entry.usage, entry.model.as_deref()), (&usage, Some("m-1")));
         assert_eq!(entry.estimate.is_some(), estimate);
     }
+}
+
+#[tokio::test]
+async fn what_is_no_answer_of_a_model_is_not_kept_whatever_its_status() {
+    for (format, is_speech, kind, body, is_kept) in [
+        (Some(WireFormat::Chat), false, "text/html", "<h1>We are back soon</h1>", false),
+        (Some(WireFormat::Chat), false, "application/json", r#"{"status":"maintenance"}"#, false),
+        (Some(WireFormat::Chat), false, "application/json", r#"{"choices":[]}"#, false),
+        (Some(WireFormat::Chat), false, "application/json", r#"{"choices":[{"message":{"content":"a"}}]}"#, true),
+        (None, false, "text/html; charset=utf-8", "<h1>We are back soon</h1>", false),
+        (None, false, "Application/JSON; charset=utf-8", r#"{"data":[]}"#, true),
+        (None, true, "audio/mpeg", "sound", true),
+        (None, true, "text/html", "<h1>We are back soon</h1>", false),
+    ] {
+        let cache = Arc::new(Cache::new(1 << 20));
+        let mut keeper = keeper(&cache, format);
+        keeper.kept.form.is_speech = is_speech;
+        if keeper.begins(200, &head(&[("content-type", kind)])) {
+            keeper.plain(&Bytes::copy_from_slice(body.as_bytes()));
+            keeper.keep();
+        }
+        assert_eq!(kept(&cache).await.is_some(), is_kept, "{kind} {body}");
+    }
+}
+
+#[tokio::test]
+async fn what_finds_no_room_in_memory_or_is_too_long_is_not_kept() {
+    let said = "x".repeat(100_000);
+    let plain = json!({ "choices": [{ "message": { "content": said } }] }).to_string();
+    let events = [chunk(json!({ "content": said }), None), chunk(json!({}), Some("stop"))].concat();
+    for (limit, largest, is_kept) in [(4 << 20, 1 << 20, true), (150_000, 1 << 20, false), (4 << 20, 100_000, false)] {
+        for (kind, is_stream) in [("application/json", false), ("text/event-stream", true)] {
+            let cache = Arc::new(Cache::new(4 * largest));
+            let memory = BodyMemory::new(limit);
+            let share = OwnedShare::none(memory.clone(), Uuid::from_u128(1));
+            let mut keeper = keeper(&cache, Some(WireFormat::Chat)).counted_in(share);
+            assert!(keeper.begins(200, &head(&[("content-type", kind)])));
+            match is_stream {
+                true => keeper.events(events.as_bytes()),
+                false => keeper.plain(&Bytes::from(plain.clone())),
+            }
+            assert_eq!(memory.used() > 0, is_kept, "{kind} {limit}: what is not kept is given back at once");
+            keeper.keep();
+            assert_eq!(kept(&cache).await.is_some(), is_kept, "{kind} {limit} {largest}");
+            assert_eq!(memory.used(), 0);
+        }
+    }
+}
+
+#[test]
+fn an_answer_that_will_not_be_kept_frees_those_who_wait_for_it_at_once() {
+    let cache = Arc::new(Cache::new(1 << 20));
+    let Boarding::First(flight) = cache.board(key()) else { panic!("somebody is under way") };
+    let mut keeper = keeper(&cache, None);
+    keeper.flight = Some(flight);
+    assert!(keeper.begins(200, &head(&[("content-type", "application/json")])));
+    keeper.plain(&Bytes::from_static(b"{"));
+    assert!(matches!(cache.board(key()), Boarding::Waiting(_)));
+    keeper.plain(&Bytes::from(vec![b'x'; 1 << 20]));
+    assert!(matches!(cache.board(key()), Boarding::First(_)));
 }

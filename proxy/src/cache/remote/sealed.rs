@@ -22,6 +22,7 @@ thread_local! {
     static UNPACKER: RefCell<Option<Decompressor<'static>>> = const { RefCell::new(None) };
 }
 
+#[derive(Clone)]
 pub struct SealedEntries {
     pub snapshot: Arc<Snapshot>,
     pub sealer: Arc<Sealer>,

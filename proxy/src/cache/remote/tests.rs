@@ -103,6 +103,31 @@ async fn a_store_that_was_never_reached_is_away_and_what_is_too_long_is_not_queu
     assert!(store.meters.dropped.get() >= 1, "the queue is bounded");
 }
 
+#[tokio::test]
+async fn what_is_long_once_it_is_packed_is_not_stored_and_what_packs_well_is() {
+    let sealer = sealer();
+    let data_key = sealer.new_data_key(HOME).unwrap();
+    let mut store = Arc::into_inner(store("redis://127.0.0.1:1")).unwrap();
+    store.sealed = entries(&sealer, vec![data_key]);
+    let mut seed = 1_u64;
+    let noise: Vec<u8> = std::iter::repeat_with(|| {
+        seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+        seed.to_be_bytes()[0]
+    })
+    .take(LARGEST_STORED + 1)
+    .collect();
+    let write = |encoded| PendingWrite { organisation: HOME, key: key(7, 1), encoded, ttl: Duration::from_secs(60) };
+    assert_eq!(store.stored(&write(noise.clone())), Some(Vec::new()));
+    assert_eq!(store.meters.too_large.get(), 1);
+    assert_eq!(store.stored(&write(Vec::new())), Some(Vec::new()), "nothing takes its place");
+    for entry in [vec![b'x'; LARGEST], noise[..LARGEST_STORED / 2].to_vec()] {
+        let stored = store.stored(&write(entry.clone())).unwrap();
+        assert!(!stored.is_empty());
+        assert_eq!(store.opened(HOME, key(7, 1), stored).await, Some(entry));
+    }
+    assert_eq!(store.meters.too_large.get(), 1);
+}
+
 #[test]
 fn redis_needs_an_address_and_memory_none() {
     for (kind, url, is_sound) in [

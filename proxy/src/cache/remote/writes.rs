@@ -5,13 +5,15 @@ use super::breaker::StoreBreaker;
 use crate::cache::entry::CacheKey;
 use futures::Stream;
 use parking_lot::Mutex;
-use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::collections::HashMap;
 use std::time::Duration;
 use tokio::sync::mpsc;
 use uuid::Uuid;
 
 /// The most that waits.
 const MOST_BYTES: usize = 32 << 20;
+/// Of one workspace.
+const MOST_OF_ONE: usize = MOST_BYTES / 4;
 /// What an entry takes in the queue beside its bytes.
 const AROUND: usize = 256;
 
@@ -26,27 +28,58 @@ pub struct WriteQueue {
     sender: mpsc::UnboundedSender<PendingWrite>,
     /// Until somebody drains it.
     waiting: Mutex<Option<mpsc::UnboundedReceiver<PendingWrite>>>,
-    bytes: AtomicUsize,
+    held: Mutex<HeldBytes>,
     /// Apart from that of reads, whose patience is shorter.
     pub breaker: StoreBreaker,
+}
+
+#[derive(Default)]
+struct HeldBytes {
+    all: usize,
+    /// Of those who have any.
+    workspaces: HashMap<Uuid, usize>,
+}
+
+impl HeldBytes {
+    /// False when there is no room for it.
+    fn take(&mut self, workspace: Uuid, size: usize) -> bool {
+        let own = self.workspaces.get(&workspace).copied().unwrap_or(0).saturating_add(size);
+        let all = self.all.saturating_add(size);
+        if own > MOST_OF_ONE || all > MOST_BYTES {
+            return false;
+        }
+        self.all = all;
+        self.workspaces.insert(workspace, own);
+        true
+    }
+
+    fn give_back(&mut self, workspace: Uuid, size: usize) {
+        self.all = self.all.saturating_sub(size);
+        let left = self.workspaces.get(&workspace).map_or(0, |own| own.saturating_sub(size));
+        match left {
+            0 => self.workspaces.remove(&workspace),
+            left => self.workspaces.insert(workspace, left),
+        };
+    }
 }
 
 impl WriteQueue {
     pub fn new() -> Self {
         let (sender, waiting) = mpsc::unbounded_channel();
-        let (waiting, bytes) = (Mutex::new(Some(waiting)), AtomicUsize::new(0));
-        Self { sender, waiting, bytes, breaker: StoreBreaker::new() }
+        Self { sender, waiting: Mutex::new(Some(waiting)), held: Mutex::default(), breaker: StoreBreaker::new() }
     }
 
-    /// False when it is full.
+    /// False when it is full, or its workspace has its part of it.
     pub fn push(&self, write: PendingWrite) -> bool {
-        let size = weight(&write);
-        let before = self.bytes.fetch_add(size, Relaxed);
-        if before.saturating_add(size) <= MOST_BYTES && self.sender.send(write).is_ok() {
-            return true;
+        let (workspace, size) = (write.key.workspace, weight(&write));
+        if !self.held.lock().take(workspace, size) {
+            return false;
         }
-        self.bytes.fetch_sub(size, Relaxed);
-        false
+        let is_sent = self.sender.send(write).is_ok();
+        if !is_sent {
+            self.held.lock().give_back(workspace, size);
+        }
+        is_sent
     }
 
     /// What comes, for ever; nothing for all but the first who asks.
@@ -60,7 +93,7 @@ impl WriteQueue {
 
     /// It is written, or never will be.
     pub fn leave(&self, write: &PendingWrite) {
-        self.bytes.fetch_sub(weight(write), Relaxed);
+        self.held.lock().give_back(write.key.workspace, weight(write));
     }
 }
 
@@ -74,25 +107,38 @@ mod tests {
     use futures::StreamExt as _;
     use std::pin::pin;
 
-    fn write(bytes: usize) -> PendingWrite {
-        let key = CacheKey { workspace: Uuid::nil(), digest: [0; 32] };
+    const QUARTER: usize = MOST_OF_ONE - AROUND;
+
+    fn write(workspace: u128, bytes: usize) -> PendingWrite {
+        let key = CacheKey { workspace: Uuid::from_u128(workspace), digest: [0; 32] };
         PendingWrite { organisation: Uuid::nil(), key, encoded: vec![0; bytes], ttl: Duration::from_secs(60) }
     }
 
     #[tokio::test]
     async fn a_full_queue_takes_nothing_more_until_something_is_written() {
-        const QUARTER: usize = MOST_BYTES / 4 - AROUND;
         let queue = WriteQueue::new();
-        for _ in 0..4 {
-            assert!(queue.push(write(QUARTER)));
+        for workspace in 0..4 {
+            assert!(queue.push(write(workspace, QUARTER)));
         }
-        assert!(!queue.push(write(0)));
+        assert!(!queue.push(write(9, 0)));
         let mut waiting = pin!(queue.waiting());
         assert!(pin!(queue.waiting()).next().await.is_none(), "one drains it");
         let first = waiting.next().await.unwrap();
         assert_eq!(first.encoded.len(), QUARTER);
-        assert!(!queue.push(write(0)), "it is under way and still held");
+        assert!(!queue.push(write(9, 0)), "it is under way and still held");
         queue.leave(&first);
-        assert!(queue.push(write(QUARTER)) && !queue.push(write(0)));
+        assert!(queue.push(write(9, QUARTER)) && !queue.push(write(0, 0)));
+    }
+
+    #[test]
+    fn one_workspace_never_fills_it_alone() {
+        let queue = WriteQueue::new();
+        assert!(queue.push(write(1, QUARTER)) && !queue.push(write(1, 0)));
+        assert!(queue.push(write(2, QUARTER)));
+        queue.leave(&write(1, QUARTER));
+        assert!(queue.push(write(1, 0)));
+        queue.leave(&write(1, 0));
+        queue.leave(&write(2, QUARTER));
+        assert!(queue.held.lock().workspaces.is_empty());
     }
 }

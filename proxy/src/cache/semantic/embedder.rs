@@ -36,11 +36,23 @@ pub struct EmbeddingCall {
 pub struct NotEmbedded {
     pub reason: String,
     pub call: Option<EmbeddingCall>,
+    /// The text is to blame: another may well have a vector.
+    pub is_of_text: bool,
 }
 
 impl NotEmbedded {
     pub fn new(reason: impl Into<String>) -> Self {
-        Self { reason: reason.into(), call: None }
+        Self { reason: reason.into(), call: None, is_of_text: false }
+    }
+
+    pub fn of_text(reason: impl Into<String>) -> Self {
+        Self { is_of_text: true, ..Self::new(reason) }
+    }
+
+    /// An answer other than a vector. Of what a client did wrong all but its key, its address and its haste is the text.
+    pub fn answered(call: EmbeddingCall) -> Self {
+        let is_of_text = matches!(call.status, 400..=499) && !matches!(call.status, 401..=404 | 407 | 408 | 429);
+        Self { reason: format!("the embedder answered {}", call.status), call: Some(call), is_of_text }
     }
 }
 
@@ -81,6 +93,15 @@ pub fn normalised(mut values: Vec<f32>) -> Option<Vec<f32>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_is_wrong_with_a_text_is_told_from_what_is_wrong_with_the_embedder() {
+        for (status, is_of_text) in [(400, true), (413, true), (422, true), (401, false), (404, false), (429, false)] {
+            let answered = NotEmbedded::answered(EmbeddingCall { status, usage: None, millis: 1 });
+            assert_eq!(answered.is_of_text, is_of_text, "{status}");
+        }
+        assert!(!NotEmbedded::answered(EmbeddingCall { status: 503, usage: None, millis: 1 }).is_of_text);
+    }
 
     #[test]
     fn a_vector_has_length_one_or_is_none() {

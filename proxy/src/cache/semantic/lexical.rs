@@ -123,23 +123,56 @@ impl LexicalMarks {
 
     /// Each name is a word there, in whatever case, and they come in the same order.
     fn names_are_in(&self, other: &Self) -> bool {
-        other.all.iter().filter(|word| self.names.contains(word)).eq(self.names.iter())
+        let names = Among::new(&self.names);
+        other.all.iter().filter(|word| names.has(**word)).eq(self.names.iter())
     }
 
     /// The other says what this one denies by a prefix.
     fn negates(&self, other: &Self) -> bool {
-        self.unprefixed.iter().any(|word| other.content.contains(word) && !self.content.contains(word))
+        if self.unprefixed.is_empty() {
+            return false;
+        }
+        let (own, others) = (Among::new(&self.content), Among::new(&other.content));
+        self.unprefixed.iter().any(|word| others.has(*word) && !own.has(*word))
     }
 
     fn words_conflict(&self, other: &Self) -> Option<Conflict> {
-        let has_own = |one: &Self, another: &Self| one.content.iter().any(|word| !another.content.contains(word));
-        if has_own(self, other) && has_own(other, self) {
+        let (own, others) = (Among::new(&self.content), Among::new(&other.content));
+        let shared = |words: &[u32], among: &Among<'_>| -> Vec<u32> {
+            words.iter().copied().filter(|word| among.has(*word)).collect()
+        };
+        let (here, there) = (shared(&self.content, &others), shared(&other.content, &own));
+        // Each has a word that the other has not.
+        if here.len() < self.content.len() && there.len() < other.content.len() {
             return Some(Conflict::Words);
         }
-        let shared = |one: &Self, another: &Self| -> Vec<u32> {
-            one.content.iter().copied().filter(|word| another.content.contains(word)).collect()
-        };
-        (!is_rotation(&shared(self, other), &shared(other, self))).then_some(Conflict::Order)
+        (!is_rotation(&here, &there)).then_some(Conflict::Order)
+    }
+}
+
+/// Which words are there: few are looked through, many are put in order first.
+enum Among<'w> {
+    Few(&'w [u32]),
+    Many(Vec<u32>),
+}
+
+impl<'w> Among<'w> {
+    const FEW: usize = 24;
+
+    fn new(words: &'w [u32]) -> Self {
+        if words.len() <= Self::FEW {
+            return Self::Few(words);
+        }
+        let mut sorted = words.to_vec();
+        sorted.sort_unstable();
+        Self::Many(sorted)
+    }
+
+    fn has(&self, word: u32) -> bool {
+        match self {
+            Self::Few(words) => words.contains(&word),
+            Self::Many(words) => words.binary_search(&word).is_ok(),
+        }
     }
 }
 

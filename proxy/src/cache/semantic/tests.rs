@@ -6,8 +6,10 @@ use serde_json::json;
 use std::collections::VecDeque;
 use uuid::Uuid;
 
+type Told = Result<Vec<f32>, NotEmbedded>;
+
 /// Answers what it is told to, and hangs when it is told nothing.
-struct Scripted(Mutex<VecDeque<Result<Vec<f32>, &'static str>>>);
+struct Scripted(Mutex<VecDeque<Told>>);
 
 #[async_trait]
 impl Embedder for Scripted {
@@ -15,7 +17,7 @@ impl Embedder for Scripted {
         let next = self.0.lock().pop_front();
         match next {
             Some(Ok(values)) => Ok(Embedded { values, call: None }),
-            Some(Err(reason)) => Err(NotEmbedded::new(reason)),
+            Some(Err(not)) => Err(not),
             None => std::future::pending().await,
         }
     }
@@ -37,9 +39,9 @@ impl Embedder for Scripted {
     }
 }
 
-fn semantic(script: impl IntoIterator<Item = Result<Vec<f32>, &'static str>>, threshold: Option<f32>) -> Semantic {
+fn semantic(script: impl IntoIterator<Item = Told>, threshold: Option<f32>) -> Semantic {
     let embedder = Arc::new(Scripted(Mutex::new(script.into_iter().collect())));
-    Semantic::new(embedder, Arc::new(MemoryIndex::new(1 << 20)), Duration::from_millis(20), threshold)
+    Semantic::new(embedder, Arc::new(MemoryIndex::new(1 << 20)), Duration::from_secs(20), threshold)
 }
 
 fn question(text: &str, similarity: Option<f32>) -> Question {
@@ -67,7 +69,7 @@ async fn what_was_remembered_is_found_by_a_near_question() {
 
 #[tokio::test(start_paused = true)]
 async fn an_embedder_that_hangs_or_fails_is_a_miss_and_then_left_alone() {
-    let semantic = semantic([Err("no"), Err("no"), Err("no"), Err("no")], None);
+    let semantic = semantic((0..4).map(|_| Err(NotEmbedded::new("no"))), None);
     for _ in 0..5 {
         let searched = semantic.search(&question("a", None), 0, false).await;
         assert!(searched.near.is_empty() && searched.asked.is_none());
@@ -75,4 +77,31 @@ async fn an_embedder_that_hangs_or_fails_is_a_miss_and_then_left_alone() {
     }
     assert!(semantic.rest.is_resting(0), "four failures and one that hung");
     assert!(semantic.search(&question("a", None), 0, false).await.near.is_empty());
+}
+
+#[tokio::test]
+async fn a_text_that_cannot_be_embedded_is_no_failure_of_the_embedder() {
+    let semantic = semantic((0..9).map(|_| Err(NotEmbedded::of_text("too long"))), None);
+    for _ in 0..9 {
+        assert!(semantic.search(&question("a", None), 0, false).await.asked.is_none());
+    }
+    assert!(!semantic.rest.is_resting(0));
+}
+
+#[tokio::test]
+async fn a_refresh_replaces_nothing_that_is_far_whatever_the_request_calls_near() {
+    let semantic = semantic([Ok(vec![1.0, 0.0]), Ok(vec![0.8, 0.6]), Ok(vec![0.99, 0.1])], None);
+    let first = semantic.search(&question("a", None), 0, false).await;
+    semantic.remember(first, key(1), 100);
+    assert!(semantic.search(&question("b", Some(0.0)), 0, true).await.near.is_empty(), "0.8 is below 0.9");
+    assert_eq!(semantic.search(&question("b", Some(0.0)), 0, true).await.near, [key(1)]);
+}
+
+#[tokio::test]
+async fn a_long_text_is_searched_as_a_short_one_is() {
+    let semantic = semantic([Ok(vec![1.0, 0.0]), Ok(vec![1.0, 0.0])], None);
+    let long = "word ".repeat(SHORT_TEXT);
+    let first = semantic.search(&question(&long, None), 0, false).await;
+    semantic.remember(first, key(1), 100);
+    assert_eq!(semantic.search(&question(&long, None), 0, false).await.near, [key(1)]);
 }

@@ -22,7 +22,12 @@ pub fn asked_text(route: AskedRoute, body: &Value) -> Option<String> {
         AskedRoute::Chat => chat(body)?,
         AskedRoute::Completions => prompt(body.get("prompt")?)?.to_owned(),
     };
-    let tokens = text.chars().count().div_ceil(CHARS_PER_TOKEN);
+    // Of scripts other than ours a character is a token or more.
+    let (plain, other) = text.chars().fold((0_usize, 0_usize), |(plain, other), char| match char.is_ascii() {
+        true => (plain + 1, other),
+        false => (plain, other + 1),
+    });
+    let tokens = plain.div_ceil(CHARS_PER_TOKEN) + other;
     (!text.trim().is_empty() && tokens < MOST_TOKENS).then_some(text)
 }
 
@@ -134,9 +139,11 @@ mod tests {
 
     #[test]
     fn a_text_is_shorter_than_8191_tokens() {
-        let of = |chars: usize| asked(json!([{ "role": "user", "content": "é".repeat(chars) }]));
-        assert!(of(8190 * 4).is_some());
-        assert!(of(8190 * 4 + 1).is_none());
+        let of = |char: &str, chars: usize| asked(json!([{ "role": "user", "content": char.repeat(chars) }]));
+        assert!(of("e", 8190 * 4).is_some());
+        assert!(of("e", 8190 * 4 + 1).is_none());
+        assert!(of("語", 8190).is_some());
+        assert!(of("語", 8191).is_none());
     }
 
     #[test]

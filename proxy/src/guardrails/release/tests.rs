@@ -234,6 +234,43 @@ fn a_hook_that_reports_makes_nothing_wait_and_tells_at_the_end() {
 }
 
 #[test]
+fn a_text_that_only_comes_whole_is_judged_although_another_grew() {
+    let none_of = json!({ "id": "contains", "parameters": { "words": ["secret"], "operator": "none" } });
+    let pass_responses = |words: u32, called: &str| {
+        let whole = json!({ "id": "wordCount", "parameters": { "maxWords": words } });
+        let item = json!({ "type": "function_call", "arguments": called });
+        let said = json!({ "type": "message", "content": [{ "type": "output_text", "text": "hello" }] });
+        let stream: Vec<Bytes> = [
+            json!({ "type": "response.output_text.delta", "output_index": 0, "content_index": 0, "delta": "hello" }),
+            json!({ "type": "response.output_text.done", "text": "hello" }),
+            json!({ "type": "response.output_item.done", "output_index": 1, "item": item }),
+            json!({ "type": "response.completed", "response": { "output": [said, item] } }),
+        ]
+        .iter()
+        .map(|event| Bytes::from(format!("data: {event}\n\n")))
+        .collect();
+        pass_in(SHAPES[3], hooks(json!([none_of, whole]), json!({})), &stream).is_denied
+    };
+    assert!(pass_responses(99, "secret"));
+    assert!(!pass_responses(2, "other"), "what is repeated counts once");
+    assert!(pass_responses(1, "other"));
+}
+
+#[test]
+fn arguments_of_legacy_and_custom_calls_are_held() {
+    for delta in [
+        json!({ "function_call": { "arguments": "secret" } }),
+        json!({ "tool_calls": [{ "index": 0, "custom": { "input": "secret" } }] }),
+        json!({ "content": [{ "type": "text", "text": "secret" }] }),
+    ] {
+        let none_of = json!([{ "id": "contains", "parameters": { "words": ["secret"], "operator": "none" } }]);
+        let event = json!({ "choices": [{ "index": 0, "delta": delta }] });
+        let stream = [Bytes::from(format!("data: {event}\n\n")), Bytes::from_static(b"data: [DONE]\n\n")];
+        assert!(pass(hooks(none_of, json!({})), &stream).is_denied, "{event}");
+    }
+}
+
+#[test]
 fn raw_events_are_the_bytes_that_came() {
     let bytes = Bytes::from_static(b": ping\n\ndata: a\r\n\r\ndata: b\n\ndata: cut");
     assert_eq!(raw_events(&bytes), ["\u{3a} ping\n\n", "data: a\r\n\r\n", "data: b\n\n", "data: cut"]);

@@ -4,7 +4,7 @@ use super::super::hook::CompiledCheck;
 use serde_json::Value;
 use shared::guardrails::{Subject, Verdict};
 use std::collections::{HashMap, HashSet};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Which check of which hook. One that transforms is asked again where another transformed before it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -35,11 +35,18 @@ pub struct RemoteAnswers {
     can_ask: bool,
     /// Checks that were counted, since a run may begin anew.
     counted: HashSet<Place>,
+    /// When the run must be over.
+    until: Option<Instant>,
 }
 
 impl RemoteAnswers {
     pub fn to_be_asked() -> Self {
         Self { can_ask: true, ..Self::default() }
+    }
+
+    /// A run begins that may compute until then.
+    pub fn begin(&mut self, until: Instant) {
+        self.until = Some(until);
     }
 
     pub fn put(&mut self, place: Place, said: RemoteVerdict) {
@@ -63,7 +70,11 @@ impl RemoteAnswers {
 
 /// What a check says: by itself, or as somebody else answered.
 pub fn ask(check: &CompiledCheck, subject: &Subject<'_>, answers: &mut RemoteAnswers, place: Place) -> RemoteVerdict {
-    let by_itself = || RemoteVerdict { verdict: check.check.run(subject), took: Duration::ZERO };
+    let is_late = answers.until.is_some_and(|until| until <= Instant::now());
+    let by_itself = || {
+        let verdict = if is_late { too_costly(check) } else { check.check.run(subject) };
+        RemoteVerdict { verdict, took: Duration::ZERO }
+    };
     if check.check.remote().is_none() {
         return by_itself();
     }
@@ -75,4 +86,13 @@ pub fn ask(check: &CompiledCheck, subject: &Subject<'_>, answers: &mut RemoteAns
     }
     // That nobody was asked.
     by_itself()
+}
+
+/// There is no time left for it. What it did not look at does not pass for that, nor does what it did not replace.
+fn too_costly(check: &CompiledCheck) -> Verdict {
+    let why = "the checks before it took as long as all of them may";
+    match check.check.replace("", true) {
+        Some(_) => Verdict::unreplaced("TooCostly", why),
+        None => Verdict::bound("TooCostly", why),
+    }
 }

@@ -4,6 +4,7 @@ use super::super::hook::{CompiledCheck, CompiledHook, HookKind};
 use super::super::meters::GuardMeters;
 use super::super::run::{GuardInputs, SideResult, is_skipped, run_side_with, subject};
 use super::answers::{Place, RemoteAnswers, RemoteVerdict, Wanted};
+use super::room::room;
 use super::{ModelAsker, RemoteAsker};
 use crate::runtime::heavy::{SMALL, heavy};
 use futures::future::{BoxFuture, join_all};
@@ -84,7 +85,7 @@ impl SideJob {
         }
         // Each turn answers one check more, and each is asked twice at most.
         loop {
-            let (side, used) = job.clone().turn(answers).await?;
+            let (side, used) = job.clone().turn(answers, remote.workspace).await?;
             answers = used;
             let Some(Wanted { place, json }) = answers.take_wanted() else { return Some(side) };
             let said = job.ask_one(place, &Arc::new(json), &remote, side.transformed.is_some()).await?;
@@ -93,9 +94,13 @@ impl SideJob {
     }
 
     /// One run with what is known.
-    async fn turn(self: Arc<Self>, mut answers: RemoteAnswers) -> Option<(SideResult, RemoteAnswers)> {
+    async fn turn(
+        self: Arc<Self>,
+        mut answers: RemoteAnswers,
+        workspace: WorkspaceId,
+    ) -> Option<(SideResult, RemoteAnswers)> {
         let size = self.size;
-        aside(size, move || {
+        aside(workspace, size, move || {
             let side = run_side_with(&self.hooks, self.inputs(), &self.body, &self.meters, &mut answers);
             (side, answers)
         })
@@ -154,8 +159,17 @@ impl SideJob {
     ) -> Option<Result<Verdict, Box<Verdict>>> {
         let service = self.check(place)?.check.remote()?;
         let deadline = Instant::now() + service.timeout().min(LONGEST_WAIT);
+        // Held until the answer was read. What is judged may be written twice, as JSON and as text.
+        let finding = room(remote.workspace.uuid(), 2 * self.size);
+        let Ok(Some(_room)) = tokio::time::timeout_at(deadline.into(), finding).await else {
+            return Some(Ok(RemoteFailure::Busy.verdict()));
+        };
         let (job, about, by) = (self.clone(), body.clone(), remote.clone());
-        let question = match aside(self.size, move || job.question(place, &about, &by, is_transformed)).await?? {
+        let question = match aside(remote.workspace, self.size, move || {
+            job.question(place, &about, &by, is_transformed)
+        })
+        .await??
+        {
             Ok(question) => question,
             Err(said) => return Some(Err(said)),
         };
@@ -168,7 +182,7 @@ impl SideJob {
             Err(_) => return Some(Ok(RemoteFailure::TimedOut.verdict())),
         };
         let (job, about) = (self.clone(), body.clone());
-        let verdict = aside(self.size, move || job.read(place, &about, &answers)).await??;
+        let verdict = aside(remote.workspace, self.size, move || job.read(place, &about, &answers)).await??;
         Some(Ok(scrubbed(verdict, &secrets)))
     }
 
@@ -204,9 +218,13 @@ impl SideJob {
 }
 
 /// Work about this many bytes: here, or beside the threads that carry requests. None if it panicked.
-async fn aside<T: Send + 'static>(size: usize, work: impl FnOnce() -> T + Send + 'static) -> Option<T> {
+async fn aside<T: Send + 'static>(
+    workspace: WorkspaceId,
+    size: usize,
+    work: impl FnOnce() -> T + Send + 'static,
+) -> Option<T> {
     match size <= SMALL {
         true => Some(work()),
-        false => heavy(work).await,
+        false => heavy(Some(workspace.uuid()), work).await,
     }
 }

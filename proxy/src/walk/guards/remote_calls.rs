@@ -24,33 +24,34 @@ use shared::seal::Sealer;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Instant;
-use tokio::sync::Semaphore;
+use tokio::sync::{Semaphore, SemaphorePermit};
 use uuid::Uuid;
 
 /// Calls of one workspace that are under way at once; more wait for their turn, within their deadlines.
 const MOST_IN_FLIGHT: usize = 256;
 /// Workspaces whose places are remembered although nobody uses them.
 const MOST_REMEMBERED: usize = 1024;
-/// Addresses of key sets that are kept. Configs that come with requests may name any.
-const MOST_KEY_SETS: usize = 1024;
+/// Addresses of key sets that are kept of an organisation, and of how many. Configs that come with requests may name any.
+const MOST_KEY_SETS: usize = 64;
+const MOST_WITH_KEYS: usize = 1024;
 
 pub struct RemoteCalls {
     dialer: Arc<Dialer>,
     snapshot: Arc<Snapshot>,
     sealer: Arc<Sealer>,
     places: Mutex<HashMap<WorkspaceId, Arc<Semaphore>>>,
-    keys: Mutex<KeptKeys>,
+    keys: Mutex<HashMap<OrganisationId, KeptKeys>>,
 }
 
 struct KeptKeys {
     ring: Arc<KeyRing>,
     known: HashSet<Uuid>,
+    used: Instant,
 }
 
 impl RemoteCalls {
     pub fn new(dialer: Arc<Dialer>, snapshot: Arc<Snapshot>, sealer: Arc<Sealer>) -> Self {
-        let keys = KeptKeys { ring: ring(&dialer), known: HashSet::new() };
-        Self { dialer, snapshot, sealer, places: Mutex::default(), keys: Mutex::new(keys) }
+        Self { dialer, snapshot, sealer, places: Mutex::default(), keys: Mutex::default() }
     }
 
     /// The places of a workspace.
@@ -72,11 +73,20 @@ impl RemoteCalls {
         id.copy_from_slice(&hash.finalize()[..16]);
         let id = Uuid::from_bytes(id);
         let mut keys = self.keys.lock();
-        if keys.known.len() >= MOST_KEY_SETS && !keys.known.contains(&id) {
-            *keys = KeptKeys { ring: ring(&self.dialer), known: HashSet::new() };
+        if keys.len() >= MOST_WITH_KEYS && !keys.contains_key(&organisation) {
+            let oldest = keys.iter().min_by_key(|(_, kept)| kept.used).map(|(oldest, _)| *oldest);
+            if let Some(oldest) = oldest {
+                keys.remove(&oldest);
+            }
         }
-        keys.known.insert(id);
-        (keys.ring.clone(), id)
+        let fresh = || KeptKeys { ring: ring(&self.dialer), known: HashSet::new(), used: Instant::now() };
+        let kept = keys.entry(organisation).or_insert_with(fresh);
+        if kept.known.len() >= MOST_KEY_SETS && !kept.known.contains(&id) {
+            *kept = fresh();
+        }
+        kept.known.insert(id);
+        kept.used = Instant::now();
+        (kept.ring.clone(), id)
     }
 }
 
@@ -119,8 +129,20 @@ impl RemoteAsker for RemoteCalls {
             Question::KeySet { url, kid } => {
                 let (ring, id) = self.key_ring(organisation, &url);
                 async move {
-                    let current = ring.keys(id, &KeySource::Url(url), &kid, Instant::now()).await;
-                    current.map(|current| Answers::KeySet(current.keys)).map_err(|rejection| match rejection {
+                    // A fetch is a call as any other.
+                    let _place = match ring.known(id).is_some_and(|known| known.contains(&kid)) {
+                        true => None,
+                        false => Some(turn(&places, deadline).await?),
+                    };
+                    let rejection = match ring.keys(id, &KeySource::Url(url), &kid, Instant::now()).await {
+                        Ok(current) => return Ok(Answers::KeySet(current.keys)),
+                        Err(rejection) => rejection,
+                    };
+                    // Those that were there before refuse a token whose key is unknown; no failure lets it pass.
+                    if let Some(known) = ring.known(id) {
+                        return Ok(Answers::KeySet(known));
+                    }
+                    Err(match rejection {
                         Rejection::KeySetUnreachable(why) => {
                             RemoteFailure::Unreachable(format!("the key set cannot be fetched: {why}"))
                         }
@@ -142,6 +164,11 @@ impl RemoteAsker for RemoteCalls {
     }
 }
 
+async fn turn(places: &Semaphore, deadline: Instant) -> Result<SemaphorePermit<'_>, RemoteFailure> {
+    let waiting = tokio::time::timeout_at(deadline.into(), places.acquire());
+    waiting.await.map_err(|_| RemoteFailure::Busy)?.map_err(|_| RemoteFailure::Busy)
+}
+
 /// One address in its turn.
 async fn probe(
     dialer: &Dialer,
@@ -150,8 +177,7 @@ async fn probe(
     only_name: bool,
     deadline: Instant,
 ) -> Result<bool, RemoteFailure> {
-    let waiting = tokio::time::timeout_at(deadline.into(), places.acquire());
-    let _place = waiting.await.map_err(|_| RemoteFailure::Busy)?.map_err(|_| RemoteFailure::Busy)?;
+    let _place = turn(places, deadline).await?;
     Ok(is_there(dialer, &url, only_name, deadline).await)
 }
 
@@ -162,8 +188,7 @@ async fn one(
     call: RemoteCall,
     deadline: Instant,
 ) -> Result<RemoteAnswer, RemoteFailure> {
-    let waiting = tokio::time::timeout_at(deadline.into(), places.acquire());
-    let _place = waiting.await.map_err(|_| RemoteFailure::Busy)?.map_err(|_| RemoteFailure::Busy)?;
+    let _place = turn(places, deadline).await?;
     match tokio::time::timeout_at(deadline.into(), exchange(dialer, call)).await {
         Ok(answer) => answer,
         Err(_) => Err(RemoteFailure::TimedOut),

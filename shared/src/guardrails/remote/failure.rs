@@ -7,7 +7,7 @@ use super::LONGEST_ANSWER;
 pub enum RemoteFailure {
     /// Not within the check's time.
     TimedOut,
-    /// Too many calls of this workspace are under way.
+    /// Too many calls of this workspace are under way, or too large ones.
     Busy,
     TooLong,
     /// The rules for addresses forbid this one; in words.
@@ -22,7 +22,8 @@ impl RemoteFailure {
     pub fn verdict(&self) -> Verdict {
         match self {
             Self::TimedOut => Verdict::error("TimeoutError", "the service did not answer in time"),
-            Self::Busy => Verdict::error("Busy", "too many checks of this workspace wait for services outside"),
+            // Whoever sends the requests decides how many there are, so it never passes.
+            Self::Busy => Verdict::bound("Busy", "too many checks of this workspace wait for services outside"),
             Self::TooLong => {
                 Verdict::error("AnswerTooLong", format!("the service's answer is longer than {LONGEST_ANSWER} bytes"))
             }
@@ -32,5 +33,16 @@ impl RemoteFailure {
             Self::Unreachable(why) => Verdict::error("ConnectionError", why.clone()),
             Self::Sealed => Verdict::error("BadCredentials", "the stored credentials of this vendor cannot be opened"),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_the_sender_of_requests_can_bring_about_never_passes() {
+        assert!(!RemoteFailure::Busy.verdict().passes(false));
+        assert!(RemoteFailure::TimedOut.verdict().passes(false));
     }
 }

@@ -2,7 +2,7 @@
 //! or something of what is judged. Alternatives are tried in their order (`p.a|c.b|=usual`); `=` begins a text of our own.
 
 use super::super::remote::RemoteContext;
-use super::super::subject::{Hook, Subject};
+use super::super::subject::{Hook, Shape, Subject};
 use super::acuvity;
 use crate::cloud::escape;
 use serde_json::{Map, Value, json};
@@ -63,7 +63,7 @@ impl Places<'_> {
             "tools" => self.tools(),
             "apex" => acuvity::apex(self.context.credentials?).map(Value::from),
             "redactions" => Some(acuvity::redactions(self.parameters)),
-            "json" => Some(self.subject.json().clone()),
+            "json" => Some(self.json()),
             "model" => self.subject.model().map(Value::from),
             "provider" => Some(self.context.provider.into()).filter(|_| !self.context.provider.is_empty()),
             "trace" => Some(self.context.trace_id.into()).filter(|_| !self.context.trace_id.is_empty()),
@@ -83,15 +83,31 @@ impl Places<'_> {
         asked.text().ok().map(|text| text.into_owned())
     }
 
-    /// The request's messages with their texts as texts. Without any, what is judged is one.
+    /// The request's messages with their texts as texts, the last with all that is judged of it. Where a request is not made of
+    /// messages, what is judged is one.
     fn messages(&self) -> Value {
-        let Some(messages) = self.subject.request.get("messages").and_then(Value::as_array) else {
+        let has_messages = matches!(self.subject.shape, Shape::Chat | Shape::Messages | Shape::Converse);
+        let messages = self.subject.request.get("messages").and_then(Value::as_array).filter(|_| has_messages);
+        let Some((last, before)) = messages.and_then(|messages| messages.split_last()) else {
             return json!([{ "role": self.side("user/assistant"), "content": self.text }]);
         };
-        messages
-            .iter()
-            .map(|message| json!({ "role": message["role"], "content": flat(&message["content"]) }))
-            .collect()
+        let judged = match self.subject.hook {
+            Hook::BeforeRequest => self.text.to_owned(),
+            Hook::AfterRequest => self.asked().unwrap_or_else(|| flat(&last["content"])),
+        };
+        let before =
+            before.iter().map(|message| json!({ "role": message["role"], "content": flat(&message["content"]) }));
+        before.chain([json!({ "role": last["role"], "content": judged })]).collect()
+    }
+
+    /// The body. Of a stream there is only what it said.
+    fn json(&self) -> Value {
+        match (self.subject.text, self.subject.json()) {
+            (Some(text), Value::Null) => {
+                json!({ "choices": [{ "index": 0, "message": { "role": "assistant", "content": text } }] })
+            }
+            (_, body) => body.clone(),
+        }
     }
 
     /// With what was said to them.
@@ -200,6 +216,35 @@ fn flat(content: &Value) -> String {
 mod tests {
     use super::*;
     use crate::guardrails::subject::testing::subject;
+
+    fn asked_with(subject: &Subject<'_>, text: &str, place: &str) -> Value {
+        let (parameters, context) = (Map::new(), RemoteContext::default());
+        let places = Places { parameters: &parameters, context: &context, subject, text, texts: &[], each: "" };
+        places.find(place).unwrap()
+    }
+
+    #[test]
+    fn messages_are_those_that_the_provider_reads_with_all_that_is_judged() {
+        let request = json!({ "prompt": "real", "messages": [{ "role": "user", "content": "decoy" }] });
+        let completions = Subject { shape: Shape::Completions, ..subject(&request, None) };
+        assert_eq!(asked_with(&completions, "real", "messages"), json!([{ "role": "user", "content": "real" }]));
+        let request = json!({ "messages": [{ "role": "user", "content": [{ "type": "text", "text": "a" }] },
+            { "role": "user", "content": [{ "type": "tool_result", "content": "found" }] }] });
+        let messages = Subject { shape: Shape::Messages, ..subject(&request, None) };
+        let expected = json!([{ "role": "user", "content": "a" }, { "role": "user", "content": "found" }]);
+        assert_eq!(asked_with(&messages, &messages.text().unwrap(), "messages"), expected);
+        let after = Subject { response: Some(&Value::Null), hook: Hook::AfterRequest, ..messages };
+        assert_eq!(asked_with(&after, "said", "messages"), expected);
+    }
+
+    #[test]
+    fn the_body_of_a_stream_is_what_it_said() {
+        let request = json!({ "messages": [] });
+        let stream = Subject { text: Some("said"), ..subject(&request, Some(&Value::Null)) };
+        assert_eq!(asked_with(&stream, "said", "json")["choices"][0]["message"]["content"], "said");
+        let plain = json!({ "choices": [] });
+        assert_eq!(asked_with(&subject(&request, Some(&plain)), "said", "json"), plain);
+    }
 
     #[test]
     fn an_address_is_made_of_stored_bases_and_escaped_places() {

@@ -129,6 +129,38 @@ fn redaction_is_asked_for_or_a_find_stays_a_find() {
 }
 
 #[test]
+fn what_a_redactor_found_and_did_not_replace_must_not_go_on() {
+    let request =
+        json!({ "messages": [{ "role": "user", "content": "a@b.ch" }, { "role": "user", "content": "c@d.ch" }] });
+    let check = compile("promptfoo.pii", &json!({ "redact": true })).unwrap();
+    let answer = |end: usize| {
+        let found = json!({ "entity_type": "email", "start": 0, "end": end });
+        let body = json!({ "results": [{ "flagged": true, "payload": { "pii": [found] } }] });
+        RemoteAnswer::new(200, body.to_string())
+    };
+    let read = |ends: [usize; 2]| {
+        check.remote().unwrap().read(&subject(&request, None), &Answers::Calls(ends.map(answer).into()))
+    };
+    let verdict = read([6, 6]);
+    assert_eq!((said(&verdict), verdict.transformed.is_some()), ("pass", true));
+    for ends in [[6, 99], [99, 6], [99, 99]] {
+        let verdict = read(ends);
+        assert!(verdict.forbids() && verdict.transformed.is_none(), "{verdict:?}");
+    }
+}
+
+#[test]
+fn what_would_be_changed_of_a_stream_is_a_find() {
+    let request = json!({ "messages": [] });
+    let check = compile("crowdstrike-aidr.guardChatCompletions", &json!({})).unwrap();
+    let body = json!({ "status": "Success", "result": { "blocked": false, "transformed": true, "guard_output": {} } });
+    let answers = Answers::Calls(vec![RemoteAnswer::new(200, body.to_string())]);
+    let stream = Subject { text: Some("said"), ..subject(&request, Some(&Value::Null)) };
+    let verdict = check.remote().unwrap().read(&stream, &answers);
+    assert_eq!((said(&verdict), verdict.transformed), ("fail", None));
+}
+
+#[test]
 fn a_search_puts_what_it_found_before_the_conversation() {
     let (request, _) = bodies();
     for vector in vectors().into_iter().filter(|vector| vector.fails.is_none()) {

@@ -106,23 +106,55 @@ impl VendorCheck {
             let explanation = if passed { format!("{name} let it pass.") } else { format!("{name} found something.") };
             Verdict::new(passed, explanation, data)
         };
+        // It must not pass as it is, and a stream's text cannot be replaced.
+        if transformed.is_some() && passes && subject.is_stream() {
+            return verdict(false, data);
+        }
         if let Some(json) = transformed.filter(|_| passes && subject.text.is_none()) {
             return verdict(is_passed, data).with_transformed(json);
         }
-        let redacted: Vec<Option<String>> = judged.into_iter().flat_map(|one| one.redacted).collect();
         // A stream's text cannot be replaced: what was found in it stays a find.
-        if passes || !self.redacts() || subject.text.is_some() || redacted.len() != texts.len() {
+        if passes || !self.redacts() || subject.text.is_some() {
             return verdict(is_passed, data);
         }
+        let (redacted, is_left) = replaced(judged, texts);
         let mut redacted = redacted.into_iter();
         let changed = subject
             .places(self.scope())
             .replace(subject.json(), |text| redacted.next().flatten().filter(|other| other != text));
+        // Others find more than can be replaced; these nothing else, so none of it may go on.
+        let replaces_all = self.spec.id.ends_with(".pii");
         match changed {
-            Some(json) => verdict(true, data).with_transformed(json),
+            _ if replaces_all && is_left => {
+                Verdict::unreplaced("Unreplaced", format!("{name} found what it did not replace"))
+            }
+            Some(json) => verdict(!is_left || is_passed, data).with_transformed(json),
             None => verdict(is_passed, data),
         }
     }
+}
+
+/// What stands for each text, and whether something that was found stays where it is.
+fn replaced(judged: Vec<Judged>, texts: &[String]) -> (Vec<Option<String>>, bool) {
+    if judged.len() != texts.len() {
+        let redacted: Vec<Option<String>> = judged.into_iter().flat_map(|one| one.redacted).collect();
+        let is_whole = redacted.len() == texts.len();
+        let is_changed = redacted.iter().zip(texts).any(|(other, text)| other.as_ref().is_some_and(|o| o != text));
+        let is_left = !is_whole || !is_changed || redacted.iter().any(Option::is_none);
+        return (if is_whole { redacted } else { Vec::new() }, is_left);
+    }
+    let mut is_left = false;
+    let redacted = judged
+        .into_iter()
+        .zip(texts)
+        .map(|(mut one, text)| {
+            let last = one.redacted.pop().flatten();
+            let other = last.filter(|other| one.redacted.is_empty() && other != text);
+            is_left |= !one.passes && other.is_none();
+            other
+        })
+        .collect();
+    (redacted, is_left)
 }
 
 impl Check for VendorCheck {

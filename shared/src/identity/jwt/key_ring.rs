@@ -125,6 +125,12 @@ impl KeyRing {
         }
     }
 
+    /// The keys that were fetched last, whether or not they could be now.
+    pub fn known(&self, organisation: Uuid) -> Option<Arc<WebKeySet>> {
+        let entry = self.organisations.read().get(&organisation).cloned()?;
+        entry.state.lock().keys.clone()
+    }
+
     fn entry(&self, organisation: Uuid, source: &KeySource) -> Result<Arc<KeySetEntry>, Rejection> {
         if let Some(entry) = self.organisations.read().get(&organisation).filter(|entry| entry.source == *source) {
             return Ok(entry.clone());

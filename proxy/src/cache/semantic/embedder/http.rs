@@ -129,13 +129,16 @@ impl Embedder for HttpEmbedder {
         let millis = u32::try_from(asked.elapsed().as_millis()).unwrap_or(u32::MAX);
         let mut call = EmbeddingCall { status: answer.status, usage: None, millis };
         if answer.status != 200 {
-            return Err(NotEmbedded { reason: format!("the embedder answered {}", answer.status), call: Some(call) });
+            return Err(NotEmbedded::answered(call));
         }
         let told: Value = serde_json::from_slice(&answer.body).unwrap_or_default();
         call.usage = self.usage(&told);
         match self.vector(&told) {
             Some(values) => Ok(Embedded { values, call: Some(call) }),
-            None => Err(NotEmbedded { reason: "the embedder answered no vector".into(), call: Some(call) }),
+            None => {
+                let not = NotEmbedded::new("the embedder answered no vector");
+                Err(NotEmbedded { call: Some(call), ..not })
+            }
         }
     }
 

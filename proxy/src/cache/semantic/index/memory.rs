@@ -6,6 +6,7 @@ use super::quantised::Quantised;
 use super::{AskedVector, Nearness, Partition, VectorIndex};
 use crate::cache::CacheKey;
 use crate::cache::semantic::lexical::LexicalMarks;
+use crate::runtime::heavy::heavy;
 use async_trait::async_trait;
 use parking_lot::RwLock;
 use std::collections::{HashMap, VecDeque};
@@ -17,6 +18,9 @@ use uuid::Uuid;
 const MOST_ROWS: usize = 4096;
 /// Of one search: the guard reads words, which costs more than a cosine.
 const MOST_JUDGED: usize = 32;
+/// A search of more is done beside the threads that carry requests: so many products of numbers, or marks of so many bytes.
+const FEW_PRODUCTS: usize = 1 << 20;
+const FEW_WORDS: usize = 4 << 10;
 /// What stands around a row: maps, queues, allocations.
 const AROUND: usize = 160;
 
@@ -53,25 +57,8 @@ impl MemoryIndex {
         self.bytes.load(Relaxed)
     }
 
-    fn found(&self, asked: &AskedVector, nearness: Nearness) -> Vec<CacheKey> {
-        let workspace = asked.partition.workspace;
-        let Some(rows) = self.workspaces.read().get(&workspace).cloned() else { return Vec::new() };
-        let rows = rows.read();
-        let Some(partition) = rows.partitions.get(&asked.partition.digest) else { return Vec::new() };
-        let vector = Quantised::new(&asked.values);
-        let mut near: Vec<(f32, &Row)> = partition
-            .iter()
-            .filter(|row| row.expires_at_ms > nearness.now_ms)
-            .map(|row| (vector.cosine(&row.vector), row))
-            .filter(|(cosine, _)| *cosine >= nearness.threshold)
-            .collect();
-        near.sort_by(|one, another| another.0.total_cmp(&one.0));
-        near.iter()
-            .take(MOST_JUDGED)
-            .filter(|(_, row)| asked.marks.conflict(&row.marks, nearness.guard).is_none())
-            .take(nearness.most)
-            .map(|(_, row)| CacheKey { workspace, digest: row.key })
-            .collect()
+    fn rows(&self, workspace: Uuid) -> Option<Arc<RwLock<WorkspaceRows>>> {
+        self.workspaces.read().get(&workspace).cloned()
     }
 
     fn insert(&self, asked: AskedVector, key: CacheKey, expires_at_ms: i64) {
@@ -140,6 +127,30 @@ impl MemoryIndex {
 }
 
 impl WorkspaceRows {
+    /// How many rows a search goes through.
+    fn length(&self, partition: &Partition) -> usize {
+        self.partitions.get(&partition.digest).map_or(0, Vec::len)
+    }
+
+    fn found(&self, asked: &AskedVector, nearness: Nearness) -> Vec<CacheKey> {
+        let workspace = asked.partition.workspace;
+        let Some(partition) = self.partitions.get(&asked.partition.digest) else { return Vec::new() };
+        let vector = Quantised::new(&asked.values);
+        let mut near: Vec<(f32, &Row)> = partition
+            .iter()
+            .filter(|row| row.expires_at_ms > nearness.now_ms)
+            .map(|row| (vector.cosine(&row.vector), row))
+            .filter(|(cosine, _)| *cosine >= nearness.threshold)
+            .collect();
+        near.sort_by(|one, another| another.0.total_cmp(&one.0));
+        near.iter()
+            .take(MOST_JUDGED)
+            .filter(|(_, row)| asked.marks.conflict(&row.marks, nearness.guard).is_none())
+            .take(nearness.most)
+            .map(|(_, row)| CacheKey { workspace, digest: row.key })
+            .collect()
+    }
+
     fn insert(
         &mut self,
         partition: [u8; 32],
@@ -212,7 +223,14 @@ fn weight(vector: &Quantised, marks: &LexicalMarks) -> usize {
 #[async_trait]
 impl VectorIndex for MemoryIndex {
     async fn near(&self, asked: &AskedVector, nearness: Nearness) -> Result<Vec<CacheKey>, String> {
-        Ok(self.found(asked, nearness))
+        let Some(rows) = self.rows(asked.partition.workspace) else { return Ok(Vec::new()) };
+        let length = rows.read().length(&asked.partition);
+        if length.saturating_mul(asked.values.len()) <= FEW_PRODUCTS && asked.marks.weight() <= FEW_WORDS {
+            return Ok(rows.read().found(asked, nearness));
+        }
+        let (asked, workspace) = (asked.clone(), asked.partition.workspace);
+        let found = heavy(Some(workspace), move || rows.read().found(&asked, nearness)).await;
+        found.ok_or_else(|| "a search panicked".to_owned())
     }
 
     fn put(&self, asked: AskedVector, key: CacheKey, expires_at_ms: i64) {

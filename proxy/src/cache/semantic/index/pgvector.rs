@@ -1,9 +1,11 @@
-//! An index in a Postgres with the extension pgvector, for proxies that share a store of answers. Requests ask it on one
-//! connection and wait no longer than the semantic cache may take; writes are queued and never waited for. While it is away
-//! every search is a miss.
+//! An index in a Postgres with the extension pgvector, for proxies that share a store of answers. Requests ask it on a few
+//! connections and wait no longer than the semantic cache may take, nor does Postgres work longer on it; writes have one of
+//! their own, are queued and never waited for. While it is away every search is a miss.
 //!
 //! Rows hold vectors, hashes and times, no texts. They expire with their answers; one whose answer is not in this process
 //! may still be of use to another, so none is taken out for that.
+
+mod turns;
 
 use super::{AskedVector, Nearness, Partition, VectorIndex};
 use crate::cache::CacheKey;
@@ -12,16 +14,23 @@ use arc_swap::ArcSwapOption;
 use async_trait::async_trait;
 use parking_lot::Mutex;
 use shared::{db, settings};
+use std::collections::HashMap;
 use std::fmt::Write as _;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::mpsc::{Receiver, Sender, channel};
-use tokio_postgres::{Client, Statement};
+use tokio_postgres::{Client, Row, Statement};
+use turns::{Turn, Turns};
+use uuid::Uuid;
 
 /// Beyond it questions are not remembered: Postgres is slower than they come.
 const MOST_QUEUED: usize = 1024;
 /// Of a workspace. What expires first goes first.
 const MOST_ROWS: i64 = 20_000;
+/// Connections for searches.
+const SEARCHERS: usize = 4;
+/// The rows of a workspace are counted once in so many that it adds: it may have this many more for a while.
+const PUTS_PER_BOUND: u32 = 500;
 /// A sweep of all workspaces is done once in so many of the expired.
 const SWEEPS_PER_BOUND: u32 = 20;
 /// Of a search: what the guard is asked about.
@@ -59,10 +68,18 @@ const BOUND: &str =
         FROM semantic_cache_vectors) AS placed
     WHERE place > $1)";
 
+const BOUND_ONE: &str = "DELETE FROM semantic_cache_vectors
+    WHERE workspace_id = $1 AND (partition_digest, embedder, entry_digest) IN (
+        SELECT partition_digest, embedder, entry_digest FROM semantic_cache_vectors
+        WHERE workspace_id = $1 ORDER BY expires_at_ms DESC OFFSET $2)";
+
 pub struct PgVectorIndex {
     database: settings::Database,
     /// Vectors of different models are never compared.
     embedder: String,
+    /// Postgres ends a search that takes longer.
+    wait: Duration,
+    turns: Arc<Turns>,
     session: ArcSwapOption<PgSession>,
     queue: Sender<Change>,
     /// Until `run` takes it.
@@ -70,9 +87,42 @@ pub struct PgVectorIndex {
 }
 
 struct PgSession {
+    searchers: Vec<Searcher>,
+    /// For writes.
+    client: Client,
+    put: Statement,
+}
+
+struct Searcher {
     client: Client,
     near: Statement,
-    put: Statement,
+}
+
+impl PgSession {
+    fn is_closed(&self) -> bool {
+        self.client.is_closed() || self.searchers.iter().any(|searcher| searcher.client.is_closed())
+    }
+}
+
+/// What of the writes is to be remembered between them.
+#[derive(Default)]
+struct Written {
+    sweeps: u32,
+    /// Rows of each workspace since its rows were bounded.
+    puts: HashMap<Uuid, u32>,
+}
+
+impl Written {
+    /// Whether the rows of the workspace are to be bounded now.
+    fn is_due(&mut self, workspace: Uuid) -> bool {
+        let puts = self.puts.entry(workspace).or_default();
+        *puts += 1;
+        let is_due = *puts >= PUTS_PER_BOUND;
+        if is_due {
+            *puts = 0;
+        }
+        is_due
+    }
 }
 
 enum Change {
@@ -82,10 +132,11 @@ enum Change {
 
 impl PgVectorIndex {
     /// Nothing is asked of Postgres before `run`.
-    pub fn new(database: settings::Database, embedder: String) -> Result<Self, db::DbError> {
+    pub fn new(database: settings::Database, embedder: String, wait: Duration) -> Result<Self, db::DbError> {
         db::check(&database)?;
         let (queue, queued) = channel(MOST_QUEUED);
-        Ok(Self { database, embedder, session: ArcSwapOption::empty(), queue, queued: Mutex::new(Some(queued)) })
+        let (turns, session, queued) = (Arc::default(), ArcSwapOption::empty(), Mutex::new(Some(queued)));
+        Ok(Self { database, embedder, wait, turns, session, queue, queued })
     }
 
     /// With the length of its vectors: Postgres compares none of different lengths.
@@ -99,11 +150,24 @@ impl PgVectorIndex {
         if !is_there {
             client.batch_execute(SCHEMA).await?;
         }
-        let (near, put) = (client.prepare(NEAR).await?, client.prepare(PUT).await?);
-        Ok(Arc::new(PgSession { client, near, put }))
+        let put = client.prepare(PUT).await?;
+        let mut searchers = Vec::with_capacity(SEARCHERS);
+        for _ in 0..SEARCHERS {
+            searchers.push(self.searcher().await?);
+        }
+        Ok(Arc::new(PgSession { searchers, client, put }))
     }
 
-    async fn apply(&self, session: &PgSession, change: Change, sweeps: &mut u32) -> anyhow::Result<()> {
+    async fn searcher(&self) -> anyhow::Result<Searcher> {
+        let client = db::connect(&self.database).await?;
+        // Of 0 there would be no end.
+        let most = self.wait.as_millis().clamp(1, 600_000);
+        client.batch_execute(&format!("SET statement_timeout = {most}")).await?;
+        let near = client.prepare(NEAR).await?;
+        Ok(Searcher { client, near })
+    }
+
+    async fn apply(&self, session: &PgSession, change: Change, so_far: &mut Written) -> anyhow::Result<()> {
         match change {
             Change::Put { asked, key, expires_at_ms } => {
                 let Partition { workspace, digest } = asked.partition;
@@ -116,12 +180,16 @@ impl PgVectorIndex {
                         &[&workspace, &&digest[..], &embedder, &&key.digest[..], &vector, &marks, &expires_at_ms],
                     )
                     .await?;
+                if so_far.is_due(workspace) {
+                    session.client.execute(BOUND_ONE, &[&workspace, &MOST_ROWS]).await?;
+                }
             }
             Change::Sweep { now_ms } => {
                 session.client.execute(EXPIRE, &[&now_ms]).await?;
-                *sweeps = sweeps.wrapping_add(1);
-                if sweeps.is_multiple_of(SWEEPS_PER_BOUND) {
+                so_far.sweeps = so_far.sweeps.wrapping_add(1);
+                if so_far.sweeps.is_multiple_of(SWEEPS_PER_BOUND) {
                     session.client.execute(BOUND, &[&MOST_ROWS]).await?;
+                    so_far.puts.clear();
                 }
             }
         }
@@ -130,21 +198,42 @@ impl PgVectorIndex {
 
     /// Until the connection ends.
     async fn write(&self, session: &PgSession, queued: &mut Receiver<Change>) {
-        let (mut look, mut sweeps) = (tokio::time::interval(BETWEEN_CONNECTIONS), 0);
+        let (mut look, mut so_far) = (tokio::time::interval(BETWEEN_CONNECTIONS), Written::default());
         loop {
             tokio::select! {
                 change = queued.recv() => {
                     let Some(change) = change else { return };
-                    if let Err(error) = self.apply(session, change, &mut sweeps).await {
+                    if let Err(error) = self.apply(session, change, &mut so_far).await {
                         tracing::warn!(error = format!("{error:#}"), "a question was not put into the semantic cache's Postgres");
                     }
                 }
                 _ = look.tick() => {}
             }
-            if session.client.is_closed() {
+            if session.is_closed() {
                 return;
             }
         }
+    }
+}
+
+/// What Postgres is asked.
+struct Search {
+    partition: Partition,
+    embedder: String,
+    now_ms: i64,
+    vector: String,
+    farthest: f64,
+}
+
+impl Search {
+    async fn rows(self, session: Arc<PgSession>, turn: Turn) -> Result<Vec<Row>, tokio_postgres::Error> {
+        let Partition { workspace, digest } = self.partition;
+        let Self { embedder, now_ms, vector, farthest, .. } = self;
+        let Some(Searcher { client, near }) = session.searchers.get(turn.connection) else { return Ok(Vec::new()) };
+        let found =
+            client.query(near, &[&workspace, &&digest[..], &embedder, &now_ms, &vector, &farthest, &MOST_JUDGED]).await;
+        drop(turn);
+        found
     }
 }
 
@@ -152,18 +241,21 @@ impl PgVectorIndex {
 impl VectorIndex for PgVectorIndex {
     async fn near(&self, asked: &AskedVector, nearness: Nearness) -> Result<Vec<CacheKey>, String> {
         let session = self.session.load_full().ok_or("the semantic cache's Postgres is away")?;
-        let Partition { workspace, digest } = asked.partition;
+        let Partition { workspace, .. } = asked.partition;
+        // Whoever asks for more at a time than it may goes without: that is nobody's failure.
+        let Some(turn) = self.turns.begin(workspace, session.searchers.len()) else { return Ok(Vec::new()) };
         // A little more, because these are sums of rounded numbers.
         let farthest = 1.0 - f64::from(nearness.threshold) + 1e-6;
-        let (vector, embedder) = (written(&asked.values), self.embedder_of(&asked.values));
-        let rows = session
-            .client
-            .query(
-                &session.near,
-                &[&workspace, &&digest[..], &embedder, &nearness.now_ms, &vector, &farthest, &MOST_JUDGED],
-            )
-            .await;
-        let rows = rows.map_err(|error| db::explain(&error))?;
+        let search = Search {
+            partition: asked.partition,
+            embedder: self.embedder_of(&asked.values),
+            now_ms: nearness.now_ms,
+            vector: written(&asked.values),
+            farthest,
+        };
+        // A task of its own, which has its turn until Postgres is done, also when nobody waits for it any more.
+        let rows = tokio::spawn(search.rows(session, turn)).await;
+        let rows = rows.map_err(|_| "a search panicked")?.map_err(|error| db::explain(&error))?;
         let mut keys = Vec::new();
         for row in rows {
             let (entry, marks): (&[u8], &[u8]) = (row.get(0), row.get(1));
@@ -222,6 +314,14 @@ fn written(values: &[f32]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_rows_of_a_workspace_are_bounded_after_every_so_many_of_its_own() {
+        let mut written = Written::default();
+        let due: u32 = (0..2 * PUTS_PER_BOUND).map(|_| u32::from(written.is_due(Uuid::nil()))).sum();
+        assert_eq!(due, 2);
+        assert!(!written.is_due(Uuid::from_u128(1)));
+    }
 
     #[test]
     fn vectors_are_written_as_they_are_read() {

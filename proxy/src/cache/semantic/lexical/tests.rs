@@ -103,3 +103,15 @@ fn any_text_has_marks_of_a_bounded_size_and_agrees_with_itself() {
     let other = format!("{long} end");
     assert_eq!(conflict(&long, &other, Guard::Marks), Some(Conflict::Quotes), "beyond the bound all must be the same");
 }
+
+#[test]
+fn many_words_are_compared_as_few_are() {
+    let list: String = (0..60_u8)
+        .map(|at| format!("{}{} ", char::from(b'b' + at / 10), "o".repeat(usize::from(at % 10) + 3)))
+        .collect();
+    let (one, more) = (LexicalMarks::read(&list), LexicalMarks::read(&format!("{list} kettle")));
+    let another = LexicalMarks::read(&format!("{list} teapot"));
+    assert_eq!(one.conflict(&one, Guard::Words), None);
+    assert_eq!(one.conflict(&more, Guard::Words), None, "one side has all words of the other");
+    assert_eq!(more.conflict(&another, Guard::Words), Some(Conflict::Words));
+}

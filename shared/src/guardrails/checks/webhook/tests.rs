@@ -144,3 +144,17 @@ fn parameters_that_cannot_be_called_are_refused() {
         assert_eq!(validate(&checks).is_ok(), is_taken, "{parameters} {:?}", validate(&checks));
     }
 }
+
+#[test]
+fn a_stream_that_it_would_change_does_not_pass() {
+    let request = json!({ "messages": [] });
+    let body = json!({ "verdict": true, "transformedData": { "response": { "json": { "choices": [] } } } });
+    let answers = Answers::Calls(vec![RemoteAnswer::new(200, body.to_string())]);
+    let plain = json!({ "choices": [] });
+    let check = webhook(json!({}));
+    let verdict = check.remote().unwrap().read(&subject(&request, Some(&plain)), &answers);
+    assert_eq!((said(&verdict), verdict.transformed), ("pass", Some(plain.clone())));
+    let stream = Subject { text: Some("said"), ..subject(&request, Some(&Value::Null)) };
+    let verdict = check.remote().unwrap().read(&stream, &answers);
+    assert_eq!((said(&verdict), verdict.transformed), ("fail", None));
+}

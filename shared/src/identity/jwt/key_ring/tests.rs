@@ -159,6 +159,8 @@ async fn keys_go_on_working_while_their_address_is_away() {
     assert_eq!(site.fetches(), 2, "a failure is not repeated at once");
     let refused = site.find_at(day + SECOND * 31, "b").await.unwrap_err();
     assert_eq!(refused, Rejection::KeySetUnreachable("connection refused".into()));
+    let known = site.ring.known(site.organisation).unwrap();
+    assert!(known.contains("a") && !known.contains("b"), "whoever must decide can still refuse");
     *site.served.lock() = Ok(vec!["b"]);
     site.find_at(day + SECOND * 62, "b").await.unwrap();
 }

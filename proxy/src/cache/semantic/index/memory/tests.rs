@@ -19,7 +19,9 @@ fn nearness(threshold: f32, now_ms: i64) -> Nearness {
 }
 
 fn found(index: &MemoryIndex, asked: &AskedVector, threshold: f32, now_ms: i64) -> Vec<u8> {
-    index.found(asked, nearness(threshold, now_ms)).iter().map(|key| key.digest[0]).collect()
+    let rows = index.rows(asked.partition.workspace);
+    let found = rows.map(|rows| rows.read().found(asked, nearness(threshold, now_ms))).unwrap_or_default();
+    found.iter().map(|key| key.digest[0]).collect()
 }
 
 #[test]
