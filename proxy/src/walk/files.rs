@@ -36,7 +36,12 @@ impl From<FilesAway> for NotReceived {
 
 /// Whether the gateway's own store is meant: by an id of ours, by its name in place of a provider's, or because nothing
 /// names anybody else.
-pub(super) fn is_managed(path: &str, head: &RequestHeader, headers: &GatewayHeaders<'_>, plan: &std::sync::Arc<Plan>) -> bool {
+pub(super) fn is_managed(
+    path: &str,
+    head: &RequestHeader,
+    headers: &GatewayHeaders<'_>,
+    plan: &std::sync::Arc<Plan>,
+) -> bool {
     let Some((Family::Files, rest)) = Family::from_path(&head.method, path) else { return false };
     FilePath::is_ours(rest) || headers.names_gateway() || (plan.is_nothing() && !wrong_path::names_target(headers))
 }

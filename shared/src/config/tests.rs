@@ -80,7 +80,7 @@ fn a_check_that_does_not_exist_or_cannot_run_is_refused_where_it_stands() {
             "is not the id of a check",
         ),
         (
-            json!({"after_request_hooks":[{"id":"h","checks":[{"id":"gateway.gibberish","parameters":{}}]}]}),
+            json!({"after_request_hooks":[{"id":"h","checks":[{"id":"default.inlineImageUrls","parameters":{}}]}]}),
             "after_request_hooks[0].checks[0].id",
             "does not run it",
         ),

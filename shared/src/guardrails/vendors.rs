@@ -1,5 +1,5 @@
-//! Checks that vendors run: their parameters here, how each is asked and read in `wires`. What the gateway's own models would
-//! grade (`gateway.*`) is known and not run: `validate` refuses to name it, for a check that never runs lets everything pass.
+//! Checks that vendors run: their parameters here, how each is asked and read in `wires`. What the gateway asks models of the workspace
+//! itself (`gateway.*`) stands in `table`.
 
 mod acuvity;
 mod azure;
@@ -60,22 +60,11 @@ const fn row(
     }
 }
 
-const fn unasked(spec: CheckSpec) -> CheckSpec {
-    CheckSpec { runs: Runs::Nowhere, ..spec }
-}
-
 #[rustfmt::skip]
 pub static VENDORS: &[CheckSpec] = &[
     row("aiguard", "aiguard.scan", "AI guard", ANYWHERE, &[P::required("policyId", Text), P::or("timeout", MILLISECONDS, "10000")]),
     row("zscaler", "zscaler.scan", "Zscaler AI guard", ANYWHERE,
         &[P::required("policyId", Text), P::or("timeout", MILLISECONDS, "10000")]),
-    unasked(row("gateway", "gateway.moderateContent", "Moderation by a model", INPUT,
-        &[P::required("categories", Texts), NOT, TIMEOUT])),
-    unasked(row("gateway", "gateway.language", "Language", INPUT, &[P::new("language", Texts), NOT, TIMEOUT])),
-    unasked(row("gateway", "gateway.pii", "Personal data by a model", ANYWHERE,
-        &[P::required("categories", Choices(&["EMAIL_ADDRESS", "PHONE_NUMBER", "LOCATION_ADDRESS", "NAME", "IP_ADDRESS",
-            "CREDIT_CARD", "SSN"])), REDACT, NOT, TIMEOUT])),
-    unasked(row("gateway", "gateway.gibberish", "Gibberish", ANYWHERE, &[NOT, TIMEOUT])),
     row("sydelabs", "sydelabs.sydeguard", "SydeGuard", INPUT,
         &[P::or("prompt_injection_threshold", SHARE, "0.5"), P::or("toxicity_threshold", SHARE, "0.5"),
           P::or("evasion_threshold", SHARE, "0.5"), TIMEOUT]),

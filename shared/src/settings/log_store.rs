@@ -24,7 +24,9 @@ pub struct LogStoreSettings {
     /// bodies later.
     #[arg(long, env = "LOG_PACK_SECONDS", default_value_t = 10, value_parser = clap::value_parser!(u32).range(0..=600))]
     pub log_pack_seconds: u32,
-    /// Compressed bytes of bodies that are stored without waiting for more; a proxy holds about twice as much in memory.
+    /// Compressed bytes of bodies that are stored without waiting for more.
+    ///
+    /// A proxy holds about twice as much in memory.
     #[arg(long, env = "LOG_PACK_BYTES", default_value_t = 8 << 20, value_parser = clap::value_parser!(u32).range(64 << 10..=64 << 20))]
     pub log_pack_bytes: u32,
 }

@@ -186,7 +186,7 @@ impl LoggedCall {
             "id": Uuid::new_v7(time), "created_at": self.at, "organisation_id": organisation, "workspace_id": workspace,
             "mode": "single", "request_url": "/v1/chat/completions", "request_method": "POST",
             "response_status_code": self.status, "response_time": self.millis, "trace_id": self.trace,
-            "internal_trace_id": Uuid::new_v4(), "ai_org": self.service, "ai_model": self.model,
+            "internal_trace_id": Uuid::new_v4(), "api_key_id": null, "prompt_slug": null, "ai_org": self.service, "ai_model": self.model,
             "virtual_key": self.provider, "config": self.config, "req_units": self.tokens[0], "res_units": self.tokens[1],
             "cost": self.cost.map(cents), "cache_status": self.cache, "cache_saved_cost": self.saved.map(cents),
             "retry_success_count": self.retries, "attempt": self.attempt, "metadata": metadata, "usage_estimated": false,

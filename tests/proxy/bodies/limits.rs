@@ -5,6 +5,7 @@ use crate::bodies::chat_of;
 use crate::http2::Http2;
 use crate::raw::{Wire, credentials, find, post};
 use bytes::Bytes;
+use futures::stream::{FuturesUnordered, StreamExt as _};
 use harness::{Stack, chat};
 use http::Request;
 use serde_json::json;
@@ -92,15 +93,17 @@ async fn uploads_that_stall_leave_room_for_another_workspace() {
     let common = credentials(&stack);
     let body = chat_of(1_000_000);
     let mut uploads = Vec::new();
-    for number in 0..11 {
+    for _ in 0..11 {
         let mut wire = Wire::open(stack.proxy_port).await;
         wire.send(head(&common, &format!("Content-Length: {}", body.len()))).await;
         wire.send(&body[..900_000]).await;
-        if number > 0 {
-            let answer = wire.answer().await.expect("there is no room for a second one");
-            assert_eq!((answer.status, answer.json()["error"]["code"].as_str()), (503, Some("overloaded")));
-        }
         uploads.push(wire);
+    }
+    // Whichever is read first has the room, and stalls; there is none for a second one.
+    let mut answers: FuturesUnordered<_> = uploads.iter_mut().map(Wire::answer).collect();
+    for _ in 0..10 {
+        let answer = answers.next().await.flatten().expect("there is no room for a second one");
+        assert_eq!((answer.status, answer.json()["error"]["code"].as_str()), (503, Some("overloaded")));
     }
     let client = stack.as_application(&other.workspace_key);
     let answer = client.post("/chat/completions", &chat(&"x".repeat(400_000))).await;

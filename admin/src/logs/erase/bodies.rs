@@ -93,8 +93,10 @@ mod tests {
         let bodies = StoredBodies::for_logs(Uuid::nil(), &found);
         assert_eq!((bodies.count, bodies.earlier.len()), (4, 3));
         assert_eq!(bodies.named, ["bodies/x.json.zst"]);
-        let packs =
-            [("bodies/p.pack.zst".to_owned(), vec![0..9, 9..29]), ("bodies/q.pack.zst".to_owned(), std::iter::once(5..14).collect())];
+        let packs = [
+            ("bodies/p.pack.zst".to_owned(), vec![0..9, 9..29]),
+            ("bodies/q.pack.zst".to_owned(), std::iter::once(5..14).collect()),
+        ];
         assert_eq!(bodies.packs, BTreeMap::from(packs));
     }
 }
