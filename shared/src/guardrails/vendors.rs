@@ -34,7 +34,6 @@ const SHARE: ParameterKind = ParameterKind::Number { least: 0.0, most: 1.0, is_w
 const TIMEOUT: P = P::or("timeout", MILLISECONDS, "5000");
 const TIMEOUT_15: P = P::or("timeout", MILLISECONDS, "15000");
 const REDACT: P = P::or("redact", Flag, "false");
-const NOT: P = P::or("not", Flag, "false");
 const MODE: P = P::or("mode", Choice(&["speed", "balanced", "quality"]), "\"balanced\"");
 /// Where the verdict stands in an answer, and what it says. The address is stored with the credentials.
 const CONFIGURED: &[P] =
