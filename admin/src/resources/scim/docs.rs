@@ -82,7 +82,7 @@ fn mappings() -> Vec<Doc> {
     let groups = schema::object("").need("groups", schema::list(group).says("The groups."));
     vec![
         paged(Doc::get("/scim/workspaces", "List which groups stand for which workspaces"))
-            .filter("workspace_id", schema::name_of("ws-sales-3f9a01").says("Id or slug of a workspace."))
+            .filter("workspace_id", schema::name_of("ws-sales-3f9a01").or_empty().says("Id or slug of a workspace."))
             .filter("scim_group_id", schema::any_text().eg("0b0cb1f4-8a52-4c0e-8f0e-7a1f2f1f0a11").says("A group."))
             .filter("role", role())
             .answer(listed.need("total_count", total())),
