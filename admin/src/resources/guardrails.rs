@@ -9,6 +9,7 @@ mod in_use;
 pub mod named;
 mod remote_trial;
 mod trial;
+mod trial_subject;
 
 pub use check_table::plugins;
 

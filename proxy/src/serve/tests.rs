@@ -1,3 +1,5 @@
+//! Listeners of one port are told apart when sockets are handed over.
+
 use super::*;
 
 #[test]

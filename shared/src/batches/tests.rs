@@ -1,3 +1,5 @@
+//! Inputs of batches: each fault with its line, within bounds.
+
 use super::*;
 use proptest::prelude::*;
 use serde_json::{Value, json};

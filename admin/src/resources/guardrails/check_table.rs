@@ -1,7 +1,7 @@
 //! The table of checks as the interface shows and asks it. What a check is stands in `shared::guardrails`, which the proxy
 //! reads too.
 
-use super::trial::{TrialSide, TrialSubject};
+use super::trial_subject::{TrialSide, TrialSubject};
 use crate::http::FieldFault;
 use axum::http::HeaderMap;
 use chrono::Utc;
@@ -83,6 +83,10 @@ fn schema(parameter: &ParameterSpec) -> Value {
         schema["default"] = default;
     }
     schema
+}
+
+pub fn is_enabled(check: &Value) -> bool {
+    check["is_enabled"] != json!(false)
 }
 
 /// A check of a trial, made ready, and when it would run.

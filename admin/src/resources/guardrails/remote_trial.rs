@@ -1,8 +1,8 @@
 //! Checks of a trial that services outside answer: asked side by side, with the organisation's credentials, through admin's own
 //! way out, whose rules for addresses are the proxy's.
 
-use super::check_table::{self, told_verdict};
-use super::trial::{TrialSubject, is_enabled};
+use super::check_table::{self, is_enabled, told_verdict};
+use super::trial_subject::TrialSubject;
 use crate::app::App;
 use crate::http::ApiError;
 use crate::identity::Call;

@@ -2,7 +2,9 @@
 //! anything. The checks are the ones that the proxy runs. Services outside are asked only where the trial says so
 //! (`run_remote`).
 
+use super::check_table::is_enabled;
 use super::remote_trial::{RemoteResult, RemoteTrial};
+use super::trial_subject::TrialSubject;
 use super::{check_table, content, remote_trial};
 use crate::app::App;
 use crate::crud::Answer;
@@ -34,22 +36,6 @@ struct Trial {
     run_remote: Option<bool>,
 }
 
-/// What the checks look at.
-pub struct TrialSubject {
-    pub request: Value,
-    pub response: Value,
-    pub metadata: Map<String, Value>,
-    pub side: TrialSide,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum TrialSide {
-    Input,
-    Output,
-    /// A text is a request to checks that look at requests, and an answer to the others.
-    Either,
-}
-
 pub async fn try_checks(State(app): State<App>, call: Call) -> Answer {
     let trial: Trial = call.body()?;
     let (checks, subject, remote) = off_threads(move || prepared(trial)).await??;
@@ -78,40 +64,12 @@ fn prepared(trial: Trial) -> Result<(Value, TrialSubject, Vec<RemoteTrial>), Api
     if !faults.is_empty() {
         return Err(ApiError::Faults(faults));
     }
-    let subject = subject(trial.text, trial.request, trial.response, trial.metadata)?;
+    let subject = TrialSubject::new(trial.text, trial.request, trial.response, trial.metadata)?;
     let remote = match trial.run_remote == Some(true) {
         true => remote_trial::remote_checks(&trial.checks, &subject),
         false => Vec::new(),
     };
     Ok((trial.checks, subject, remote))
-}
-
-fn subject(
-    text: Option<String>,
-    request: Option<Value>,
-    response: Option<Value>,
-    metadata: Option<Map<String, Value>>,
-) -> Result<TrialSubject, ApiError> {
-    let metadata = metadata.unwrap_or_default();
-    match (text, request, response) {
-        (Some(_), Some(_), _) | (Some(_), _, Some(_)) => {
-            Err(ApiError::field("text", "cannot stand beside request or response"))
-        }
-        (None, None, None) => Err(ApiError::field("text", "is required, or request or response")),
-        (Some(text), None, None) => Ok(TrialSubject {
-            request: json!({ "messages": [{ "role": "user", "content": text }] }),
-            response: json!({ "choices": [{ "index": 0, "message": { "role": "assistant", "content": text } }] }),
-            metadata,
-            side: TrialSide::Either,
-        }),
-        (None, Some(request), None) => {
-            Ok(TrialSubject { request, response: Value::Null, metadata, side: TrialSide::Input })
-        }
-        (None, request, Some(response)) => {
-            let request = request.unwrap_or_else(|| json!({}));
-            Ok(TrialSubject { request, response, metadata, side: TrialSide::Output })
-        }
-    }
 }
 
 /// Each check by itself; an error counts as passed unless the check says `failOnError`, as it does in the proxy.
@@ -144,10 +102,6 @@ fn run(checks: &Value, subject: &TrialSubject, said: &HashMap<usize, RemoteResul
     json!({ "object": "guardrail-test", "verdict": results.iter().all(passes), "checks": results })
 }
 
-pub fn is_enabled(check: &Value) -> bool {
-    check["is_enabled"] != json!(false)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -155,29 +109,11 @@ mod tests {
     #[test]
     fn a_check_that_comes_too_late_says_so() {
         let checks = json!([{ "id": "default.contains", "parameters": { "operator": "any", "words": ["t"] } }]);
-        let subject = subject(Some("t".to_owned()), None, None, None).unwrap();
+        let subject = TrialSubject::new(Some("t".to_owned()), None, None, None).unwrap();
         let in_time = run(&checks, &subject, &HashMap::new(), Instant::now() + Duration::from_secs(3600));
         assert_eq!((&in_time["checks"][0]["verdict"], in_time["checks"][0].get("error")), (&json!(true), None));
         let late = run(&checks, &subject, &HashMap::new(), Instant::now());
         assert_eq!(late["checks"][0]["error"]["name"], "TooLate", "{late}");
         assert_eq!(late["checks"][0]["id"], "default.contains", "{late}");
-    }
-
-    #[test]
-    fn one_of_text_request_and_response_is_looked_at() {
-        let (text, json) = (|| Some("t".to_owned()), || Some(json!({})));
-        for (sent, expected) in [
-            ((text(), None, None), Some(TrialSide::Either)),
-            ((None, json(), None), Some(TrialSide::Input)),
-            ((None, None, json()), Some(TrialSide::Output)),
-            ((None, json(), json()), Some(TrialSide::Output)),
-            ((None, None, None), None),
-            ((text(), json(), None), None),
-            ((text(), None, json()), None),
-        ] {
-            let (text, request, response) = sent;
-            let found = subject(text, request, response, None).ok().map(|subject| subject.side);
-            assert_eq!(found, expected);
-        }
     }
 }

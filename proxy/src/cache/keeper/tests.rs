@@ -1,3 +1,5 @@
+//! What is kept of answers and streams, and what never is.
+
 use super::*;
 use crate::cache::flight::Boarding;
 use crate::cache::store::Found;

@@ -1,3 +1,5 @@
+//! Which requests meet under one key: equal ones in any spelling, and no others.
+
 use super::*;
 use serde_json::json;
 

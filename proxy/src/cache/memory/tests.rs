@@ -1,3 +1,5 @@
+//! The memory of the cache stays within its bound and is fair between workspaces.
+
 use super::*;
 use crate::cache::entry::tests::entry;
 use bytes::Bytes;

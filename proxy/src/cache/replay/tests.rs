@@ -1,3 +1,5 @@
+//! A kept answer is given again as a stream that says the same, in every format.
+
 use super::*;
 use crate::codecs::{self, WireEvent};
 use crate::conversation::{Answer, Assembler, Part, WireFormat};

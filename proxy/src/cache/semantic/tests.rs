@@ -1,3 +1,5 @@
+//! Questions in other words are found, and an embedder that fails is a miss.
+
 use super::*;
 use async_trait::async_trait;
 use lexical::Guard;

@@ -1,3 +1,5 @@
+//! Checks that ask services, with one that answers as it is told.
+
 use super::*;
 use crate::guardrails::{GuardMeters, RemoteSide, SideJob, SideResult};
 use futures::FutureExt as _;

@@ -1,3 +1,5 @@
+//! Prompts, labels and versions are found in their own workspace only.
+
 use super::*;
 use serde_json::{Value, json};
 

@@ -1,3 +1,5 @@
+//! Words that must be the same on both sides keep questions apart.
+
 use super::*;
 
 fn conflict(one: &str, another: &str, guard: Guard) -> Option<Conflict> {

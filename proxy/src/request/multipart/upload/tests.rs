@@ -1,3 +1,5 @@
+//! An upload is read the same however it is cut, and what is no form is refused.
+
 use super::*;
 use proptest::prelude::*;
 

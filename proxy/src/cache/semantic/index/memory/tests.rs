@@ -1,3 +1,5 @@
+//! The index in memory finds the nearest, forgets what it must, and stays within its bound.
+
 use super::*;
 use crate::cache::semantic::lexical::Guard;
 
