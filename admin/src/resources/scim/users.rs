@@ -1,7 +1,7 @@
 //! `/scim/Users`: people made, changed, deactivated and brought back by the identity provider. Whoever is deactivated
 //! loses memberships and keys in the same transaction, of which every replica hears by the change feed.
 
-use super::answer::{self, Done, Outcome};
+use super::answer::{self, Done, Outcome, base};
 use super::filter_sql::{Attribute, Column, condition};
 use super::membership::reconcile;
 use super::patch as patching;
@@ -43,11 +43,6 @@ const EMAIL_ROWS: &str = "FROM jsonb_array_elements(coalesce(u.scim_attributes -
 const EMAILS: Column = Column::Many { rows: EMAIL_ROWS, text: "(e.item ->> 'value')" };
 const GROUPS: Column =
     Column::Many { rows: "FROM scim_group_members gm WHERE gm.user_id = u.id", text: "gm.group_id::text" };
-
-/// Where the protocol's resources are.
-pub fn base(app: &App) -> String {
-    format!("{}/v1/scim", app.public_url)
-}
 
 pub async fn list(State(app): State<App>, call: Call) -> Outcome {
     let query = call.query();
