@@ -5,6 +5,7 @@
 pub mod access;
 pub mod call;
 pub mod caller;
+pub mod cookies;
 pub mod credential;
 pub mod scim_token;
 pub mod tenancy;
