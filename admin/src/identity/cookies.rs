@@ -2,6 +2,7 @@
 //! `__Host-`, which browsers keep to this host alone; by plain HTTP (at a desk) they have neither.
 
 use axum::http::{HeaderMap, HeaderValue, header};
+use uuid::Uuid;
 
 /// Which cookies this installation sets, by its public address.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -15,6 +16,22 @@ pub enum Cookie {
     Session,
     /// The secret of a browser that has a login under way.
     Login,
+}
+
+/// The session of a caller who came with a cookie.
+pub struct CallerSession {
+    pub id: Uuid,
+    /// What calls that change something have to repeat.
+    pub csrf_token: String,
+    /// `Set-Cookie` of the answer, when the token was replaced.
+    pub renewed: Option<HeaderValue>,
+}
+
+/// Neither token is printed.
+impl std::fmt::Debug for CallerSession {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "CallerSession({})", self.id)
+    }
 }
 
 /// From where a browser sends a cookie along.
