@@ -19,6 +19,7 @@
 //! | `audit` | the trail of who did what, chained by hashes and verified |
 //! | `crud` | the five verbs written once, versions, actions, routes, fields that several resources have |
 //! | `cache_purges` | the rows by which kept answers are purged |
+//! | `login` | how people sign in: who they are here, their sessions, OIDC |
 //! | `logs` | logs of calls: search, show, add, price, erase, export |
 //! | `analytics` | figures about calls: series over time, groups by what they have in common |
 //! | `resources` | the operations, one file or folder for each resource |
@@ -37,6 +38,7 @@ pub mod http;
 pub mod identity;
 pub mod jobs;
 pub mod limits;
+pub mod login;
 pub mod logs;
 pub mod mail;
 pub mod openapi;

@@ -9,6 +9,7 @@ pub mod accepted;
 mod analytics;
 mod api_keys;
 mod audit_logs;
+mod auth;
 mod cache;
 mod collections;
 mod configs;

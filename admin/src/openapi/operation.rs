@@ -81,6 +81,7 @@ fn description(operation: &Operation, doc: Option<&Doc>) -> String {
     let needs = match (operation.access, operation.scopes) {
         (Access::Public, _) => "Needs no credential.".to_owned(),
         (Access::ScimToken, _) => "Needs the organisation's SCIM token.".to_owned(),
+        (Access::Session, _) => "Needs a person's session, which is a cookie.".to_owned(),
         (Access::Keys(_), Scopes::Any([]) | Scopes::All([])) => "Needs a valid key and no scope.".to_owned(),
         (Access::Keys(_), Scopes::Any([one])) => format!("Needs the scope `{one}`."),
         (Access::Keys(_), Scopes::Any(names)) => format!("Needs one of the scopes {}.", quoted(names)),
@@ -133,6 +134,7 @@ fn security(access: Access) -> Value {
     match access {
         Access::Public => json!([]),
         Access::ScimToken => json!([{ "scimToken": [] }]),
+        Access::Session => json!([{ "session": [] }]),
         Access::Keys(_) => json!([{ "apiKey": [] }, { "bearer": [] }]),
     }
 }

@@ -61,7 +61,9 @@ pub enum Access {
     Public,
     /// The organisation's SCIM token, which is not an API key.
     ScimToken,
-    /// An API key or JWT of one of these kinds.
+    /// A person's session and nothing else: it is about the person.
+    Session,
+    /// An API key or JWT of one of these kinds; a session counts as a user's key.
     Keys(KeySet),
 }
 
