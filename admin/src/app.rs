@@ -12,6 +12,7 @@ use crate::mail::webhook::AlertWebhook;
 use crate::mail::{self, Mail};
 use crate::outbound::Outbound;
 use crate::outbound::model_configs::ModelConfigFetcher;
+use crate::saml::providers::Providers as SamlProviders;
 use crate::settings::Settings;
 use ipnet::IpNet;
 use metrics::Metrics;
@@ -52,6 +53,8 @@ pub struct App {
     /// Connects to addresses that customers name.
     pub outbound: Arc<Outbound>,
     pub tokens: Arc<Tokens>,
+    /// Identity providers that are described at an address of theirs.
+    pub saml_providers: Arc<SamlProviders>,
     /// What links in mail start with; no slash at its end.
     pub public_url: Arc<str>,
     /// The cookies of people who sign in.
@@ -96,6 +99,7 @@ impl App {
             sealer: Arc::new(Sealer::new(MasterKeys::load(&settings.sealing)?)),
             lends_identity: settings.secrets.secrets_own_identity,
             tokens: Arc::new(Tokens::new(&settings.jwt, outbound.clone())),
+            saml_providers: Arc::new(SamlProviders::new(outbound.clone())),
             outbound,
             cookies: CookieNames::new(&public_url),
             public_url: public_url.into(),

@@ -4,6 +4,7 @@
 
 pub mod arrival;
 pub mod attempts;
+pub mod domain_proofs;
 pub mod domains;
 pub mod sessions;
 

@@ -11,8 +11,9 @@ pub mod message;
 pub mod metadata;
 pub mod providers;
 pub mod response;
-mod settings;
+pub mod settings;
 mod signature;
 mod xml;
 
 pub use settings::{AttributeNames, Binding, SamlSettings};
+pub use xml::escaped;

@@ -157,8 +157,7 @@ fn auth_change() -> Schema {
         )
         .may("scopes", schema::list(schema::text(1..=255).eg("groups")).at_most(100).or_null())
         .closed();
-    let saml =
-        schema::object("SamlChange").may("metadata_url", url()).may("metadata_xml", schema::any_text().or_null());
+    let saml = super::auth_settings::saml::docs(url());
     let domain = schema::object("DomainChange")
         .need("domain", schema::text(1..=253).eg("example.com"))
         .may("verified", schema::flag())
@@ -185,7 +184,7 @@ fn auth_change() -> Schema {
         .may("jwt_issuer", issuer.or_null())
         .may("jwt_audiences", audiences.or_null())
         .may("oidc", oidc.or_null())
-        .may("saml", saml.closed().or_null().eg(Value::Null))
+        .may("saml", saml.or_null().eg(Value::Null))
         .may("allowed_domains", schema::list(domain).at_most(1000).or_null())
         .may("disable_auto_provision_user", schema::flag().or_null())
         .may("session_settings", session.or_null())
