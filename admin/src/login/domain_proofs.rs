@@ -97,7 +97,9 @@ mod tests {
     fn only_the_whole_token_is_a_proof() {
         let records = |text: &str| vec!["v=spf1 -all".to_owned(), text.to_owned()];
         assert!(is_proved(&records("portcullis-verification=abc"), "abc"));
-        for other in ["portcullis-verification=abcd", "portcullis-verification=ab", "abc", "x portcullis-verification=abc"] {
+        for other in
+            ["portcullis-verification=abcd", "portcullis-verification=ab", "abc", "x portcullis-verification=abc"]
+        {
             assert!(!is_proved(&records(other), "abc"), "{other}");
         }
     }

@@ -14,9 +14,12 @@ pub fn docs() -> Vec<Doc> {
         .need("domain", schema::any_text().eg("example.com").says("The domain, in lower case."))
         .need("status", schema::choice(&["pending", "verified"]).says("Whether it is proved."))
         .need("method", schema::any_text().eg("dns").or_null().says("How it was proved: dns or operator."))
-        .need("dns_record", record.or_null().says("The record that proves a pending domain.").eg(json!({
-            "type": "TXT", "name": "example.com", "value": "portcullis-verification=Zk3…"
-        })))
+        .need(
+            "dns_record",
+            record.or_null().says("The record that proves a pending domain.").eg(json!({
+                "type": "TXT", "name": "example.com", "value": "portcullis-verification=Zk3…"
+            })),
+        )
         .need("since", schema::time().says("When it was claimed, or proved."));
     let new = schema::object("NewMailDomain")
         .need("domain", schema::text(1..=254).eg("example.com").says("The domain, without anything before or after."));

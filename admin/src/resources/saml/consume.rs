@@ -147,12 +147,8 @@ const EMAIL: [&str; 5] = [
     "urn:oid:0.9.2342.19200300.100.1.3",
     "http://schemas.xmlsoap.org/ws/2005/05/identity/claims/emailaddress",
 ];
-const FIRST_NAME: [&str; 4] = [
-    "firstName",
-    "givenName",
-    "urn:oid:2.5.4.42",
-    "http://schemas.xmlsoap.org/ws/2005/05/identity/claims/givenname",
-];
+const FIRST_NAME: [&str; 4] =
+    ["firstName", "givenName", "urn:oid:2.5.4.42", "http://schemas.xmlsoap.org/ws/2005/05/identity/claims/givenname"];
 const LAST_NAME: [&str; 4] =
     ["lastName", "sn", "urn:oid:2.5.4.4", "http://schemas.xmlsoap.org/ws/2005/05/identity/claims/surname"];
 const TRANSIENT: &str = "urn:oasis:names:tc:SAML:2.0:nameid-format:transient";

@@ -9,9 +9,12 @@ pub fn docs() -> [Doc; 3] {
             .details("For the identity provider of the organisation; there before it is set up.")
             .file(&["application/samlmetadata+xml"]),
         Doc::get("/auth/saml/{organisationId}/login", "Begin a login by SAML")
-            .details("Sends the browser to the organisation's identity provider, by a redirect or a form that posts itself.")
+            .details(
+                "Sends the browser to the organisation's identity provider, by a redirect or a form that posts itself.",
+            )
             .filter("return_to", page),
-        Doc::post("/auth/saml/{organisationId}/acs", "Take the answer of the identity provider")
-            .details("Of the form that it posts, the field `SAMLResponse` is read. Ends with a session and a redirect."),
+        Doc::post("/auth/saml/{organisationId}/acs", "Take the answer of the identity provider").details(
+            "Of the form that it posts, the field `SAMLResponse` is read. Ends with a session and a redirect.",
+        ),
     ]
 }

@@ -17,11 +17,7 @@ fn place(organisation: Uuid, row: Uuid) -> SealedPlace {
     SealedPlace { organisation, table: "saml_keys", row, field: "sealed_key" }
 }
 
-pub async fn load(
-    app: &App,
-    db: &impl GenericClient,
-    organisation: Uuid,
-) -> Result<Option<ServiceKey>, ApiError> {
+pub async fn load(app: &App, db: &impl GenericClient, organisation: Uuid) -> Result<Option<ServiceKey>, ApiError> {
     let Some(row) = db.query_opt(FIND, &[&organisation]).await? else { return Ok(None) };
     let (id, certificate, sealed): (Uuid, Vec<u8>, Vec<u8>) =
         (row.try_get("id")?, row.try_get("certificate")?, row.try_get("sealed_key")?);

@@ -58,7 +58,10 @@ pub fn docs(url: Schema) -> Schema {
                 .says("The keys it signs with, without metadata; several while it changes from one to the next."),
         )
         .may("binding", schema::choice(&["redirect", "post"]).or_null().says("How requests are sent; by redirect."))
-        .may("sign_requests", schema::flag().or_null().says("Whether requests are signed by our key, which is then made."))
+        .may(
+            "sign_requests",
+            schema::flag().or_null().says("Whether requests are signed by our key, which is then made."),
+        )
         .may("want_encrypted", schema::flag().or_null().says("Whether assertions must be encrypted for our key."))
         .may("attributes", names.or_null().says("What the identity provider calls what we want to know."))
         .closed()
@@ -78,12 +81,13 @@ mod tests {
     #[test]
     fn a_provider_is_described_in_one_way_and_well_enough() {
         let certificate = ServiceKey::generate("idp").unwrap().certificate_base64();
-        let fields = |url: &str| {
-            json!({ "entity_id": "urn:idp", "sso_url": url, "certificates": [certificate], "want_encrypted": true })
-        };
+        let fields = |url: &str| json!({ "entity_id": "urn:idp", "sso_url": url, "certificates": [certificate], "want_encrypted": true });
         let stored = checked(fields("https://id.test/sso")).unwrap();
         assert_eq!((&stored["entity_id"], &stored["want_encrypted"]), (&json!("urn:idp"), &json!(true)));
-        assert_eq!(checked(json!({ "metadata_url": "https://id.test/metadata" })).unwrap().as_object().unwrap().len(), 1);
+        assert_eq!(
+            checked(json!({ "metadata_url": "https://id.test/metadata" })).unwrap().as_object().unwrap().len(),
+            1
+        );
         let mut both = fields("https://id.test/sso");
         both["metadata_url"] = json!("https://id.test/metadata");
         let mut without = fields("https://id.test/sso");
