@@ -49,6 +49,7 @@ mod requests;
 mod retention;
 mod roles;
 mod samples;
+mod saml;
 mod scim;
 mod sealing;
 mod secret_managers;

@@ -172,5 +172,3 @@ fn check_response(document: &Document, is_signed: bool, expected: &Expected<'_>)
     }
 }
 
-#[cfg(test)]
-mod tests;
