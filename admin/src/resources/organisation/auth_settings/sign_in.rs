@@ -3,6 +3,7 @@
 use crate::http::{ApiError, Field, text};
 use serde::Deserialize;
 use serde_json::{Value, json};
+use shared::outbound::Guard;
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -14,6 +15,8 @@ pub struct Oidc {
     pub client_secret: Field<String>,
     token_endpoint_auth_method: Option<String>,
     scopes: Option<Vec<String>>,
+    #[serde(default)]
+    trust_email: Option<bool>,
 }
 
 #[derive(Deserialize)]
@@ -41,7 +44,7 @@ impl Oidc {
         &self.issuer
     }
 
-    pub fn checked(self) -> Result<Value, ApiError> {
+    pub fn checked(self, guard: &Guard) -> Result<Value, ApiError> {
         let method = self.token_endpoint_auth_method.as_deref().unwrap_or("client_secret_basic");
         if !METHODS.contains(&method) {
             let message = format!("must be of {}", METHODS.join(", "));
@@ -53,12 +56,25 @@ impl Oidc {
             return Err(ApiError::field("oidc.scopes", "must be at most 100 names without spaces"));
         }
         Ok(json!({
-            "issuer": https("oidc.issuer", self.issuer)?,
+            "issuer": issuer(self.issuer, guard)?,
             "client_id": text::name("oidc.client_id", self.client_id)?,
             "token_endpoint_auth_method": method,
             "scopes": scopes,
+            "trust_email": self.trust_email.unwrap_or(false),
         }))
     }
+}
+
+/// https, or plain HTTP on a host that the operator trusts. It is kept with every session and person it vouches for.
+fn issuer(issuer: String, guard: &Guard) -> Result<String, ApiError> {
+    const LONGEST: usize = 1024;
+    if issuer.len() > LONGEST || issuer.contains(['?', '#']) {
+        return Err(ApiError::field("oidc.issuer", "must be a URL of at most 1024 bytes without query"));
+    }
+    if guard.custom_url(&issuer).is_ok() {
+        return Ok(issuer);
+    }
+    https("oidc.issuer", issuer)
 }
 
 impl Saml {
@@ -109,7 +125,7 @@ pub fn https(field: &str, text: String) -> Result<String, ApiError> {
     Err(ApiError::field(field, "must be an https URL without user and password"))
 }
 
-fn is_domain(domain: &str) -> bool {
+pub fn is_domain(domain: &str) -> bool {
     let is_label = |label: &str| {
         (1..=63).contains(&label.len())
             && label.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-')
@@ -128,12 +144,15 @@ mod tests {
         let oidc = |more: Value| {
             let mut body = json!({ "issuer": "https://id.test", "client_id": "c" });
             body.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
-            crate::http::json::parse::<Oidc>(body).and_then(Oidc::checked).is_ok()
+            crate::http::json::parse::<Oidc>(body).and_then(|one| one.checked(&Guard::default())).is_ok()
         };
         for (more, accepted) in [
             (json!({}), true),
             (json!({ "scopes": ["groups"], "token_endpoint_auth_method": "none" }), true),
             (json!({ "issuer": "http://id.test" }), false),
+            (json!({ "issuer": "https://id.test?tenant=1" }), false),
+            (json!({ "issuer": format!("https://id.test/{}", "x".repeat(1024)) }), false),
+            (json!({ "trust_email": true }), true),
             (json!({ "client_id": "" }), false),
             (json!({ "client_secret": "s3cret" }), true),
             (json!({ "token_endpoint_auth_method": "private_key_jwt" }), false),
