@@ -7,6 +7,7 @@ use crate::backpressure::db_queue::DbQueue;
 use crate::backpressure::log_queries::LogQueries;
 use crate::backpressure::request_limit::RequestLimit;
 use crate::identity::cookies::CookieNames;
+use crate::identity::oidc::OidcClient;
 use crate::identity::tokens::Tokens;
 use crate::mail::webhook::AlertWebhook;
 use crate::mail::{self, Mail};
@@ -25,6 +26,9 @@ use shared::seal::{MasterKeys, Sealer};
 use shared::settings::config_limits::ConfigLimits;
 use shared::settings::{DeploymentLimits, Features, Retention};
 use std::sync::Arc;
+
+/// Of one client address: enough for an office behind one, too few to try out addresses of people.
+const SIGN_INS_PER_MINUTE: u32 = 60;
 
 #[derive(Clone)]
 pub struct App {
@@ -55,6 +59,10 @@ pub struct App {
     pub tokens: Arc<Tokens>,
     /// Identity providers that are described at an address of theirs.
     pub saml_providers: Arc<SamlProviders>,
+    /// Talks to identity providers.
+    pub oidc: Arc<OidcClient>,
+    /// How often one address may try to sign in.
+    pub sign_in_limit: Arc<RequestLimit>,
     /// What links in mail start with; no slash at its end.
     pub public_url: Arc<str>,
     /// The cookies of people who sign in.
@@ -100,6 +108,8 @@ impl App {
             lends_identity: settings.secrets.secrets_own_identity,
             tokens: Arc::new(Tokens::new(&settings.jwt, outbound.clone())),
             saml_providers: Arc::new(SamlProviders::new(outbound.clone())),
+            oidc: Arc::new(OidcClient::new(outbound.clone(), settings.sign_in.oidc_custom_scopes.clone())),
+            sign_in_limit: Arc::new(RequestLimit::new(SIGN_INS_PER_MINUTE)),
             outbound,
             cookies: CookieNames::new(&public_url),
             public_url: public_url.into(),

@@ -8,6 +8,7 @@ pub mod caller;
 pub mod cookies;
 pub mod credential;
 pub mod csrf;
+pub mod oidc;
 pub mod scim_token;
 pub mod session;
 pub mod tenancy;

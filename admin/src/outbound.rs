@@ -7,7 +7,7 @@ pub mod mcp;
 pub mod model_configs;
 
 use anyhow::Context as _;
-use axum::http::{HeaderMap, Request, header};
+use axum::http::{HeaderMap, Method, Request, header};
 use bytes::Bytes;
 use http_body_util::{BodyExt as _, Empty, Full, Limited};
 use hyper_util::rt::TokioIo;
@@ -110,13 +110,34 @@ impl Outbound {
         body: Vec<u8>,
         longest: usize,
     ) -> Result<(u16, Vec<u8>), PostError> {
+        self.exchange(Method::POST, url, headers, body, longest).await
+    }
+
+    /// The same by GET.
+    pub async fn get_with(
+        &self,
+        url: &str,
+        headers: &HeaderMap,
+        longest: usize,
+    ) -> Result<(u16, Vec<u8>), PostError> {
+        self.exchange(Method::GET, url, headers, Vec::new(), longest).await
+    }
+
+    async fn exchange(
+        &self,
+        method: Method,
+        url: &str,
+        headers: &HeaderMap,
+        body: Vec<u8>,
+        longest: usize,
+    ) -> Result<(u16, Vec<u8>), PostError> {
         let (origin, path) = self.guard.custom_url(url).map_err(|rule| PostError::Forbidden(rule.to_string()))?;
         let stream = self.connect(&origin).await.map_err(PostError::Broken)?;
         let handshake = hyper::client::conn::http1::handshake(TokioIo::new(stream)).await;
         let (mut sender, connection) = handshake.map_err(|error| PostError::Broken(broken(error)))?;
         // Ended with the call, also by whoever stops waiting for it.
         let _connection = AbortOnDrop(tokio::spawn(async move { drop(connection.await) }));
-        let mut request = Request::post(path.as_str()).body(Full::new(Bytes::from(body)));
+        let mut request = Request::builder().method(method).uri(path.as_str()).body(Full::new(Bytes::from(body)));
         if let Ok(request) = &mut request {
             *request.headers_mut() = headers.clone();
             request.headers_mut().insert(header::HOST, origin.authority_value().clone());

@@ -61,6 +61,7 @@ pub fn routes() -> Routes {
     Routes::default()
         .merge(analytics::routes())
         .merge(audit_logs::routes())
+        .merge(auth::routes())
         .merge(api_keys::routes())
         .merge(cache::routes())
         .merge(collections::routes())

@@ -11,6 +11,7 @@ mod keys;
 mod mcp;
 mod meant;
 mod operation;
+mod sign_in;
 mod template;
 mod tenancy;
 
@@ -69,6 +70,7 @@ fn group_of(path: &str) -> &'static [Operation] {
         b"workspaces" => tenancy::WORKSPACES,
         b"workspace-exclusions" => tenancy::WORKSPACE_EXCLUSIONS,
         b"scim" => tenancy::SCIM,
+        b"auth" => sign_in::AUTH,
         b"api-keys" => keys::API_KEYS,
         b"integrations" => catalog::INTEGRATIONS,
         b"providers" => catalog::PROVIDERS,
@@ -123,6 +125,7 @@ static GROUPS: &[&[Operation]] = &[
     data::CACHE,
     data::AUDIT_LOGS,
     tenancy::SCIM,
+    sign_in::AUTH,
     data::OPENAPI,
 ];
 

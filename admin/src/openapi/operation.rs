@@ -20,7 +20,9 @@ pub fn rendered(operation: &Operation, doc: Option<&Doc>, is_built: bool) -> Val
         "x-implemented": is_built,
         "x-body-limit": operation.body_limit,
     });
-    if let Some(doc) = doc {
+    if let Some(whereto) = doc.and_then(|doc| doc.redirects) {
+        rendered["responses"]["303"] = redirect(whereto);
+    } else if let Some(doc) = doc {
         rendered["responses"]["200"] = if doc.file.is_empty() { success(&doc.answer) } else { file(doc.file) };
         for kind in doc.also_as {
             rendered["responses"]["200"]["content"][*kind] = json!({ "schema": schema::any_text().json });
@@ -53,6 +55,12 @@ pub fn request_body(body: &Schema) -> Value {
 pub fn success(answer: &Schema) -> Value {
     let content = json!({ "application/json": { "schema": answer.json, "example": answer.example } });
     json!({ "description": "Done.", "headers": headers(), "content": content })
+}
+
+fn redirect(whereto: &str) -> Value {
+    let mut headers = headers();
+    headers["Location"] = json!({ "description": whereto, "schema": schema::any_text().json });
+    json!({ "description": whereto, "headers": headers })
 }
 
 fn file(kinds: &[&str]) -> Value {

@@ -34,13 +34,6 @@ fn ourselves(app: &App, organisation: Uuid) -> ServiceProvider {
     ServiceProvider { entity_id: format!("{base}/metadata"), consumer_url: format!("{base}/acs") }
 }
 
-/// Where a login of an organisation begins, if it signs in by SAML.
-pub fn login_path(organisation: Uuid, auth_settings: &Value, return_to: &str) -> Option<String> {
-    settings_in(auth_settings)?;
-    let query = url::form_urlencoded::Serializer::new(String::new()).append_pair("return_to", return_to).finish();
-    Some(format!("/v1/auth/saml/{organisation}/login?{query}"))
-}
-
 fn settings_in(auth_settings: &Value) -> Option<SamlSettings> {
     let saml = auth_settings.get("saml").filter(|saml| saml.is_object())?;
     serde_json::from_value(saml.clone()).ok()

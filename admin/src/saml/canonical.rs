@@ -135,7 +135,10 @@ mod tests {
             "<n2:pdu xmlns:n1=\"http://example.com\" xmlns:n2=\"http://foo.example\" xml:lang=\"fr\" \
              xml:space=\"retain\">@</n2:pdu>",
         ] {
-            let text = around.replace('@', &elem.replace("</n3:stuff>", "").replace("ftp://example.org\">", "ftp://example.org\"/>"));
+            let text = around.replace(
+                '@',
+                &elem.replace("</n3:stuff>", "").replace("ftp://example.org\">", "ftp://example.org\"/>"),
+            );
             assert_eq!(canonical(&text, &["elem2"], &[]), elem);
         }
     }
@@ -144,12 +147,18 @@ mod tests {
     fn order_quotes_empty_elements_and_characters_are_made_alike() {
         for (text, expected) in [
             ("<a  b = '1'   a=\"2\" />", "<a a=\"2\" b=\"1\"></a>"),
-            ("<a xmlns:z='urn:a' xmlns:y='urn:b' y:k='1' z:k='2' k='3'/>",
-             "<a xmlns:y=\"urn:b\" xmlns:z=\"urn:a\" k=\"3\" z:k=\"2\" y:k=\"1\"></a>"),
-            ("<a x='&#9;&#10;&#13;\t\"&lt;>'>&#13;&gt;\"'&amp;<!-- c --></a>",
-             "<a x=\"&#x9;&#xA;&#xD; &quot;&lt;>\">&#xD;&gt;\"'&amp;</a>"),
-            ("<a xmlns='urn:1'><b xmlns=''><c/></b><d/></a>",
-             "<a xmlns=\"urn:1\"><b xmlns=\"\"><c></c></b><d></d></a>"),
+            (
+                "<a xmlns:z='urn:a' xmlns:y='urn:b' y:k='1' z:k='2' k='3'/>",
+                "<a xmlns:y=\"urn:b\" xmlns:z=\"urn:a\" k=\"3\" z:k=\"2\" y:k=\"1\"></a>",
+            ),
+            (
+                "<a x='&#9;&#10;&#13;\t\"&lt;>'>&#13;&gt;\"'&amp;<!-- c --></a>",
+                "<a x=\"&#x9;&#xA;&#xD; &quot;&lt;>\">&#xD;&gt;\"'&amp;</a>",
+            ),
+            (
+                "<a xmlns='urn:1'><b xmlns=''><c/></b><d/></a>",
+                "<a xmlns=\"urn:1\"><b xmlns=\"\"><c></c></b><d></d></a>",
+            ),
             ("<a>x\r\ny</a>", "<a>x\ny</a>"),
         ] {
             assert_eq!(canonical(text, &[], &[]), expected, "{text}");

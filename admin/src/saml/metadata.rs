@@ -134,7 +134,11 @@ pub fn key_of(certificate: &str) -> Result<PKey<Public>, BadMetadata> {
         Id::EC => key.bits() >= 256,
         _ => false,
     };
-    if is_strong { Ok(key) } else { Err(bad("has a key that is not RSA of at least 2048 bits or ECDSA of at least 256")) }
+    if is_strong {
+        Ok(key)
+    } else {
+        Err(bad("has a key that is not RSA of at least 2048 bits or ECDSA of at least 256"))
+    }
 }
 
 #[cfg(test)]

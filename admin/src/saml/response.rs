@@ -171,4 +171,3 @@ fn check_response(document: &Document, is_signed: bool, expected: &Expected<'_>)
         _ => Err(Refused("The identity provider did not sign anybody in")),
     }
 }
-

@@ -216,6 +216,12 @@ const fn with_object(method: Method, operation: Operation) -> Operation {
 }
 
 impl Operation {
+    /// Called by another party in a protocol that bids to pass over what is not known.
+    pub fn is_of_protocol(&self) -> bool {
+        const PATHS: [&str; 3] = ["/auth/callback/", "/auth/backchannel-logout/", "/auth/saml/"];
+        self.access == Access::ScimToken || PATHS.iter().any(|path| self.path.starts_with(path))
+    }
+
     /// Lists a collection, instead of reading the object that the path names.
     pub fn is_list(&self) -> bool {
         self.method == Method::Get && !self.path.ends_with('}')

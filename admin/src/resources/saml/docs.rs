@@ -12,9 +12,15 @@ pub fn docs() -> [Doc; 3] {
             .details(
                 "Sends the browser to the organisation's identity provider, by a redirect or a form that posts itself.",
             )
-            .filter("return_to", page),
-        Doc::post("/auth/saml/{organisationId}/acs", "Take the answer of the identity provider").details(
-            "Of the form that it posts, the field `SAMLResponse` is read. Ends with a session and a redirect.",
-        ),
+            .filter("return_to", page.or_empty())
+            .redirects("To the identity provider.")
+            .also(403)
+            .also(404)
+            .also(429),
+        Doc::post("/auth/saml/{organisationId}/acs", "Take the answer of the identity provider")
+            .details("Of the form that it posts, the field `SAMLResponse` is read. Begins a session.")
+            .redirects("To where the login was to lead, with the cookie of a session.")
+            .also(403)
+            .also(429),
     ]
 }

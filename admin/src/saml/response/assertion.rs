@@ -109,11 +109,7 @@ fn authenticated(
     Ok(session.map(str::to_owned))
 }
 
-fn in_time(
-    from: Option<DateTime<Utc>>,
-    until: Option<DateTime<Utc>>,
-    now: DateTime<Utc>,
-) -> Result<(), Unbelievable> {
+fn in_time(from: Option<DateTime<Utc>>, until: Option<DateTime<Utc>>, now: DateTime<Utc>) -> Result<(), Unbelievable> {
     if from.is_some_and(|from| now + SKEW < from) {
         return Err(Refused("The assertion is not valid yet"));
     }

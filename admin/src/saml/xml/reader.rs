@@ -225,7 +225,9 @@ impl<'t> Reader<'t> {
     fn namespace(&self, at: ElementId, prefix: &str) -> Read<String> {
         match prefix {
             "xml" => Ok(XML.to_owned()),
-            prefix => self.document.in_scope(at, prefix).map(str::to_owned).ok_or(Malformed("has an undeclared prefix")),
+            prefix => {
+                self.document.in_scope(at, prefix).map(str::to_owned).ok_or(Malformed("has an undeclared prefix"))
+            }
         }
     }
 

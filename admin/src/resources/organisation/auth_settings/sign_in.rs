@@ -1,9 +1,11 @@
 //! Sign-in by OIDC, and the mail domains whose people may sign in.
 
+pub use crate::login::domain_proofs::is_domain;
+
 use crate::http::{ApiError, Field, text};
-use crate::login::domain_proofs::is_domain;
 use serde::Deserialize;
 use serde_json::{Value, json};
+use shared::outbound::Guard;
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -15,6 +17,8 @@ pub struct Oidc {
     pub client_secret: Field<String>,
     token_endpoint_auth_method: Option<String>,
     scopes: Option<Vec<String>>,
+    #[serde(default)]
+    trust_email: Option<bool>,
 }
 
 #[derive(Deserialize)]
@@ -34,7 +38,7 @@ impl Oidc {
         &self.issuer
     }
 
-    pub fn checked(self) -> Result<Value, ApiError> {
+    pub fn checked(self, guard: &Guard) -> Result<Value, ApiError> {
         let method = self.token_endpoint_auth_method.as_deref().unwrap_or("client_secret_basic");
         if !METHODS.contains(&method) {
             let message = format!("must be of {}", METHODS.join(", "));
@@ -46,12 +50,25 @@ impl Oidc {
             return Err(ApiError::field("oidc.scopes", "must be at most 100 names without spaces"));
         }
         Ok(json!({
-            "issuer": https("oidc.issuer", self.issuer)?,
+            "issuer": issuer(self.issuer, guard)?,
             "client_id": text::name("oidc.client_id", self.client_id)?,
             "token_endpoint_auth_method": method,
             "scopes": scopes,
+            "trust_email": self.trust_email.unwrap_or(false),
         }))
     }
+}
+
+/// https, or plain HTTP on a host that the operator trusts. It is kept with every session and person it vouches for.
+fn issuer(issuer: String, guard: &Guard) -> Result<String, ApiError> {
+    const LONGEST: usize = 1024;
+    if issuer.len() > LONGEST || issuer.contains(['?', '#']) {
+        return Err(ApiError::field("oidc.issuer", "must be a URL of at most 1024 bytes without query"));
+    }
+    if guard.custom_url(&issuer).is_ok() {
+        return Ok(issuer);
+    }
+    https("oidc.issuer", issuer)
 }
 
 pub fn domains(domains: Vec<Domain>) -> Result<Value, ApiError> {
@@ -93,12 +110,15 @@ mod tests {
         let oidc = |more: Value| {
             let mut body = json!({ "issuer": "https://id.test", "client_id": "c" });
             body.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
-            crate::http::json::parse::<Oidc>(body).and_then(Oidc::checked).is_ok()
+            crate::http::json::parse::<Oidc>(body).and_then(|one| one.checked(&Guard::default())).is_ok()
         };
         for (more, accepted) in [
             (json!({}), true),
             (json!({ "scopes": ["groups"], "token_endpoint_auth_method": "none" }), true),
             (json!({ "issuer": "http://id.test" }), false),
+            (json!({ "issuer": "https://id.test?tenant=1" }), false),
+            (json!({ "issuer": format!("https://id.test/{}", "x".repeat(1024)) }), false),
+            (json!({ "trust_email": true }), true),
             (json!({ "client_id": "" }), false),
             (json!({ "client_secret": "s3cret" }), true),
             (json!({ "token_endpoint_auth_method": "private_key_jwt" }), false),
