@@ -17,6 +17,7 @@ mod conformance;
 mod db_ssl;
 mod deployments;
 mod document;
+mod domains;
 mod every_resource;
 mod exclusions;
 mod explain;

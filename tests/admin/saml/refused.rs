@@ -90,7 +90,8 @@ fn sha1_is_refused() {
     let idp = Idp::new();
     let facts = Facts::usual(&idp);
     let assertion = idp.assertion(&facts);
-    let signed = assertion.replacen("</saml:Issuer>", &format!("</saml:Issuer>{}", idp.signature(&assertion, &SHA1)), 1);
+    let signed =
+        assertion.replacen("</saml:Issuer>", &format!("</saml:Issuer>{}", idp.signature(&assertion, &SHA1)), 1);
     assert!(idp.believed(&idp.response(&facts, &signed)).unwrap_err().contains("SHA-256"));
 }
 
@@ -167,11 +168,7 @@ fn an_assertion_that_does_not_say_what_it_must_is_refused() {
         ("<saml:SubjectConfirmation ", "</saml:SubjectConfirmation>", "not confirmed"),
         ("<saml:NameID", "</saml:NameID>", "does not name its subject"),
         ("<saml:Subject>", "</saml:Subject>", "about nobody"),
-        (" ID=\"_assertion\"", " ", "the signature is of another element"),
     ] {
-        if start.starts_with(" ID") {
-            continue;
-        }
         let refused = without(start, end);
         assert!(refused.contains(words), "{start}: {refused}");
     }

@@ -1,7 +1,7 @@
 //! Signature wrapping: a signed element is moved to where its signature is still found, and another takes its place. In
 //! all eight known positions nobody may be signed in but the person whom the identity provider signed.
 
-use super::idp::{DSIG, Facts, Idp};
+use super::idp::{DSIG, Facts, Idp, SHA256};
 
 struct Wrapping {
     idp: Idp,
@@ -20,10 +20,11 @@ impl Wrapping {
         let idp = Idp::new();
         let facts = Facts::usual(&idp);
         let bare = idp.assertion(&facts);
-        let evil = Facts { name: "eve".into(), email: "eve@acme.test".into(), assertion_id: "_evil".into(), ..facts.clone() };
+        let evil =
+            Facts { name: "eve".into(), email: "eve@acme.test".into(), assertion_id: "_evil".into(), ..facts.clone() };
         Self {
             original: idp.sign(&bare),
-            signature: idp.signature(&bare, &super::idp::SHA256),
+            signature: idp.signature(&bare, &SHA256),
             evil: idp.assertion(&evil),
             bare,
             facts,
@@ -35,7 +36,7 @@ impl Wrapping {
         self.idp.response(&self.facts, inside)
     }
 
-    /// Refused, or at worst `ada`; the words of the refusal.
+    /// The words of the refusal; panics if anybody is signed in.
     fn refusal(&self, xml: &str) -> String {
         self.idp.believed(xml).map(|statement| statement.name).expect_err("somebody was signed in")
     }
@@ -53,7 +54,7 @@ fn holding(signature: &str, object: &str) -> String {
 /// The message itself, signed as a whole.
 fn signed_response(wrapping: &Wrapping) -> (String, String) {
     let bare = wrapping.response(&wrapping.bare);
-    let signature = wrapping.idp.signature(&bare, &super::idp::SHA256);
+    let signature = wrapping.idp.signature(&bare, &SHA256);
     (bare, signature)
 }
 
