@@ -1,6 +1,8 @@
 //! SCIM over HTTP, with requests as the two big identity providers send them: who is made, who ends, which workspaces
 //! follow, and that one organisation's token reaches nobody of another.
 
+mod shapes;
+
 use crate::service::Service;
 use harness::{Answer, Client, client::whole};
 use http::Method;
@@ -9,7 +11,7 @@ use shared::bootstrap::FirstKeys;
 use shared::model::KeyKind;
 use uuid::Uuid;
 
-const AUTH: &str = "/admin/organisation/auth-settings";
+pub const AUTH: &str = "/admin/organisation/auth-settings";
 pub const TOKEN: &str = "scim-0123456789abcdef0123456789abcdef";
 
 pub async fn provider(service: &Service, organisation: &FirstKeys, token: &str) -> Client {
