@@ -4,6 +4,7 @@
 mod arguments;
 mod commands;
 mod leases;
+mod login_link;
 mod unconfirmed;
 
 pub use arguments::Arguments;
@@ -28,6 +29,9 @@ pub async fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         Some(Command::Migrate) => commands::migrate(settings).await?,
         Some(Command::CreateOrganisation { name, owner_email }) => {
             show(&commands::create_organisation(settings, name, owner_email).await?);
+        }
+        Some(Command::LoginLink { email, organisation }) => {
+            say(&login_link::create(settings, email, *organisation).await?);
         }
         Some(Command::Audit { command: AuditCommand::Verify { organisation, anchor } }) => {
             return Ok(tell(&commands::verify_audit(settings, *organisation, *anchor).await?));

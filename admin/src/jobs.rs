@@ -12,6 +12,7 @@ mod expire_exports;
 mod expire_files;
 mod expire_logs;
 mod expire_metrics;
+mod expire_sessions;
 mod export_logs;
 mod log_days;
 mod make_data_keys;
@@ -47,6 +48,7 @@ pub static JOBS: &[Job] = &[
     expire::SECRETS,
     expire_logs::JOB,
     expire_metrics::JOB,
+    expire_sessions::JOB,
     export_logs::JOB,
     log_days::JOB,
     make_data_keys::JOB,

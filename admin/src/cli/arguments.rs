@@ -30,6 +30,16 @@ pub enum Command {
         #[arg(long)]
         owner_email: String,
     },
+    /// Print a link by which somebody signs in once, within ten minutes. For the first owner, and for whoever their identity
+    /// provider keeps out.
+    LoginLink {
+        /// E-mail address of the person.
+        #[arg(long)]
+        email: String,
+        /// The organisation, where the person is in several.
+        #[arg(long, value_name = "UUID")]
+        organisation: Option<Uuid>,
+    },
     /// The keys that stored secrets are sealed with.
     Keys {
         #[command(subcommand)]

@@ -39,10 +39,8 @@ pub async fn begin(db: &impl GenericClient, new: NewAttempt<'_>) -> Result<Strin
     const INSERT: &str = "INSERT INTO login_attempts
             (state_hash, browser_hash, organisation_id, provider, issuer, return_to, expires_at)
         SELECT $1::bytea, $2::bytea, $3::uuid, $4::text, $5::text, $6::text, now() + make_interval(mins => $7::int4)
-        WHERE (SELECT count(*) FROM (SELECT FROM login_attempts WHERE organisation_id = $3 LIMIT $8::int8) a) < $8";
-    const CLEAR: &str = "DELETE FROM login_attempts WHERE expires_at < now()";
+        WHERE (SELECT count(*) FROM (SELECT FROM login_attempts WHERE organisation_id = $3 AND expires_at > now() LIMIT $8::int8) a) < $8";
     let state = api_key::generate("");
-    db.execute(CLEAR, &[]).await?;
     let hashes = [hash(&state), hash(new.browser)];
     let provider = new.provider.as_str();
     let made = db
@@ -102,9 +100,7 @@ pub async fn take_once(
     id: &str,
     expires_at: chrono::DateTime<chrono::Utc>,
 ) -> Result<bool, ApiError> {
-    const CLEAR: &str = "DELETE FROM login_replays WHERE expires_at < now() - interval '1 hour'";
     const TAKE: &str = "INSERT INTO login_replays (hash, expires_at) VALUES ($1, $2) ON CONFLICT (hash) DO NOTHING";
-    db.execute(CLEAR, &[]).await?;
     let hash = hash(&[&organisation.to_string(), issuer, id].join("\0"));
     Ok(db.execute(TAKE, &[&hash, &expires_at]).await? == 1)
 }

@@ -126,8 +126,8 @@ pub fn classify<'p>(method: &Method, path: &'p str) -> Route<'p> {
             ("/", &Method::GET | &Method::HEAD) => Route::Greeting,
             // One client looks for prices at the host's root.
             _ if path.starts_with("/model-configs/") => Route::ControlPlane,
-            // Where links of invitations lead.
-            ("/invites/accept", &Method::GET) => Route::ControlPlane,
+            // Where links of invitations and of logins lead.
+            ("/invites/accept" | "/auth/link", &Method::GET) => Route::ControlPlane,
             _ => Route::NotFound,
         };
     };

@@ -12,8 +12,8 @@ pub fn docs() -> [Doc; 9] {
                 "For browsers: answers with a redirect to the identity provider of the organisation, which is named by its \
                  id or found by the domain of an e-mail address.",
             )
-            .filter("email", email().or_empty())
-            .filter("organisation", organisation().or_empty())
+            .filter("email", email().or_empty().says("Whose domain says which organisation it is."))
+            .filter("organisation", organisation().or_empty().says("The organisation to sign in to."))
             .filter("return_to", return_to())
             .redirects("To the identity provider.")
             .also(403)
@@ -78,7 +78,7 @@ pub fn docs() -> [Doc; 9] {
 }
 
 fn return_to() -> Schema {
-    schema::any_text().eg("/console").says("A path of this host to go to afterwards.").or_empty()
+    schema::any_text().eg("/console").or_empty().says("A path of this host to go to afterwards.")
 }
 
 fn session() -> Schema {
