@@ -102,6 +102,7 @@ static UNUSUAL: &[(&str, &str, u16)] = &[
     ("PUT", "/integrations/{slug}/models", 400),
     ("PUT", "/integrations/{slug}/integration-models", 400),
     ("DELETE", "/integrations/{slug}/models", 400),
+    ("POST", "/auth/saml/{organisationId}/acs", 400),
     ("POST", "/configs/{slug}/rollback", 400),
     ("POST", "/guardrails/{id}/rollback", 400),
     ("POST", "/policies/usage-limits/{id}/entities/reset", 400),

@@ -28,8 +28,9 @@ pub async fn consume(
     PublicCall(origin): PublicCall,
     Path(organisation): Path<String>,
 ) -> Result<Response, ApiError> {
+    let posted = posted(&origin)?;
     place::allow(&app, &origin)?;
-    let xml = response::received(&posted(&origin)?).map_err(refused)?;
+    let xml = response::received(&posted).map_err(refused)?;
     let request_id = response::claimed_request(&xml).map_err(refused)?;
     let state = request_id.strip_prefix('_').ok_or_else(not_begun)?;
     let browser = app.cookies.sent(&origin.headers, Cookie::Login).ok_or_else(not_begun)?;
