@@ -3,6 +3,7 @@
 //! the way of a browser is in `login`.
 
 mod encrypted;
+mod foreign;
 mod idp;
 mod login;
 mod refused;
