@@ -104,7 +104,7 @@ impl App {
             sealer: Arc::new(Sealer::new(MasterKeys::load(&settings.sealing)?)),
             lends_identity: settings.secrets.secrets_own_identity,
             tokens: Arc::new(Tokens::new(&settings.jwt, outbound.clone())),
-            oidc: Arc::new(OidcClient::new(outbound.clone(), settings.sign_in.oidc_custom_scopes.clone())),
+            oidc: Arc::new(OidcClient::new(outbound.clone(), &settings.sign_in.oidc_custom_scopes)),
             sign_in_limit: Arc::new(RequestLimit::new(SIGN_INS_PER_MINUTE)),
             outbound,
             cookies: CookieNames::new(&public_url),

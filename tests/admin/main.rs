@@ -31,6 +31,7 @@ mod jobs;
 mod joining;
 mod labels;
 mod load;
+mod login;
 mod log_exports;
 mod logs;
 mod mail;

@@ -48,6 +48,7 @@ mod relay;
 mod rendered_prompts;
 mod routing;
 mod secrets;
+mod sessions;
 mod signed;
 mod slips;
 mod smoke;

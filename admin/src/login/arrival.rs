@@ -133,6 +133,10 @@ async fn by_address(tx: &Transaction<'_>, arrival: &Arrival) -> Result<Arrived, 
         return Err(Refused::UnverifiedEmail);
     }
     tx.execute(ALONE, &[&format!("{} {}", arrival.organisation_id, email.to_lowercase())]).await?;
+    // The other one may have been the same.
+    if let Some(arrived) = known(tx, arrival).await? {
+        return Ok(arrived);
+    }
     let arrived = match existing(tx, arrival, &email).await? {
         Some(arrived) => arrived,
         None => joining::join(tx, arrival, &email).await?,

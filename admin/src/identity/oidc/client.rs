@@ -51,12 +51,13 @@ pub struct Code<'a> {
 }
 
 impl OidcClient {
-    pub fn new(outbound: Arc<Outbound>, custom_scopes: Vec<String>) -> Self {
+    pub fn new(outbound: Arc<Outbound>, custom_scopes: &[String]) -> Self {
         let keys = outbound.clone();
         let fetch = move |url: String| {
             let outbound = keys.clone();
             async move { outbound.get(&url, key_ring::LONGEST_SET).await }.boxed()
         };
+        let custom_scopes = custom_scopes.iter().map(|scope| scope.trim().to_owned()).collect();
         Self { outbound, ring: KeyRing::new(Box::new(fetch)), known: Mutex::default(), custom_scopes }
     }
 

@@ -31,8 +31,8 @@ pub async fn callback(
     PublicCall(origin): PublicCall,
     Path(organisation): Path<String>,
 ) -> Result<Response, ApiError> {
-    place::allow(&app, &origin)?;
     let state = origin.query.text("state").ok_or_else(|| ApiError::field("state", "is required"))?;
+    place::allow(&app, &origin)?;
     let browser = app.cookies.sent(&origin.headers, Cookie::Login).ok_or_else(not_begun)?;
     let taken = attempts::take(&*app.db.get().await?, LoginProvider::Oidc, state, browser).await?;
     let attempt = taken.ok_or_else(not_begun)?;
