@@ -13,6 +13,7 @@ use crate::mail::webhook::AlertWebhook;
 use crate::mail::{self, Mail};
 use crate::outbound::Outbound;
 use crate::outbound::model_configs::ModelConfigFetcher;
+use crate::saml::providers::Providers as SamlProviders;
 use crate::settings::Settings;
 use ipnet::IpNet;
 use metrics::Metrics;
@@ -56,6 +57,8 @@ pub struct App {
     /// Connects to addresses that customers name.
     pub outbound: Arc<Outbound>,
     pub tokens: Arc<Tokens>,
+    /// Identity providers that are described at an address of theirs.
+    pub saml_providers: Arc<SamlProviders>,
     /// Talks to identity providers.
     pub oidc: Arc<OidcClient>,
     /// How often one address may try to sign in.
@@ -104,6 +107,7 @@ impl App {
             sealer: Arc::new(Sealer::new(MasterKeys::load(&settings.sealing)?)),
             lends_identity: settings.secrets.secrets_own_identity,
             tokens: Arc::new(Tokens::new(&settings.jwt, outbound.clone())),
+            saml_providers: Arc::new(SamlProviders::new(outbound.clone())),
             oidc: Arc::new(OidcClient::new(outbound.clone(), &settings.sign_in.oidc_custom_scopes)),
             sign_in_limit: Arc::new(RequestLimit::new(SIGN_INS_PER_MINUTE)),
             outbound,

@@ -13,6 +13,7 @@
 //! | `outbound` | connections to addresses outside, guarded |
 //! | `openapi` | how operations describe themselves, and the document made of that |
 //! | `identity` | who calls, with which role and scopes, and whose objects they may touch |
+//! | `saml` | the protocol of SAML: messages, signatures, whether an answer is to be believed |
 //! | `limits` | rate and usage limits as the interface takes and shows them |
 //! | `mail` | messages, and the SMTP server that they are handed to |
 //! | `app` | the state that every handler may use: database, settings, services, metrics |
@@ -44,6 +45,7 @@ pub mod mail;
 pub mod openapi;
 pub mod outbound;
 pub mod resources;
+pub mod saml;
 pub mod server;
 pub mod settings;
 

@@ -5,6 +5,7 @@
 
 pub mod arrival;
 pub mod attempts;
+pub mod domain_proofs;
 pub mod domains;
 pub mod links;
 pub mod sessions;

@@ -2,6 +2,7 @@
 //! proxy's dialer obeys, the address that was judged is the one that is dialled, certificates are always verified,
 //! redirects are answers like any other, and what is read is bounded.
 
+pub mod dns_txt;
 pub mod mcp;
 pub mod model_configs;
 
@@ -22,6 +23,7 @@ use tokio_openssl::SslStream;
 
 pub struct Outbound {
     guard: Guard,
+    dns_server: Option<SocketAddr>,
     connector: SslConnector,
 }
 
@@ -59,12 +61,18 @@ impl Outbound {
         Ok(Self {
             guard: Guard::new(&settings.trusted_custom_hosts, &settings.own_hostnames)?
                 .allowing_plain(settings.plain_custom_hosts),
+            dns_server: settings.dns_server,
             connector: builder.build(),
         })
     }
 
     pub fn guard(&self) -> &Guard {
         &self.guard
+    }
+
+    /// Whom proofs of domains are asked from; none for the system's own.
+    pub fn dns_server(&self) -> Option<SocketAddr> {
+        self.dns_server
     }
 
     /// The body behind a URL, or a few words that say why not. Whoever calls it sets the time limit.

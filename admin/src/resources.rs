@@ -14,6 +14,7 @@ mod cache;
 mod collections;
 mod configs;
 mod deployments;
+mod domains;
 mod explain;
 mod feedback;
 mod guardrails;
@@ -31,6 +32,7 @@ mod plugins;
 mod policies;
 mod prompts;
 mod providers;
+mod saml;
 mod scim;
 mod secret_references;
 mod users;
@@ -65,6 +67,7 @@ pub fn routes() -> Routes {
         .merge(collections::routes())
         .merge(configs::routes())
         .merge(deployments::routes())
+        .merge(domains::routes())
         .merge(explain::routes())
         .merge(feedback::routes())
         .merge(guardrails::routes())
@@ -80,6 +83,7 @@ pub fn routes() -> Routes {
         .merge(plugins::routes())
         .merge(policies::routes())
         .merge(prompts::routes())
+        .merge(saml::routes())
         .merge(scim::routes())
         .merge(secret_references::routes())
         .merge(users::routes())

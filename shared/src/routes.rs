@@ -24,6 +24,8 @@ pub enum Lookup {
     Operation(&'static Operation),
     /// The path is the control plane's, the method is not one of its methods: admin answers 405.
     WrongMethod,
+    /// No operation, but of a protocol that is wholly the control plane's: admin answers 404 in that protocol's form.
+    Unknown,
     /// Inference or pass-through.
     NotControlPlane,
 }
@@ -34,7 +36,9 @@ pub enum Lookup {
 /// method and never deletes a guardrail called `checks`.
 pub fn find(method: &str, path: &str) -> Lookup {
     let path = path.strip_suffix('/').unwrap_or(path);
-    let Some(template) = template_of(path) else { return Lookup::NotControlPlane };
+    let Some(template) = template_of(path) else {
+        return if path.starts_with("/scim/") { Lookup::Unknown } else { Lookup::NotControlPlane };
+    };
     let found = group_of(path).iter().find(|one| one.path == template && one.method.as_str() == method);
     found.map_or(Lookup::WrongMethod, Lookup::Operation)
 }

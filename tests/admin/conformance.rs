@@ -105,6 +105,7 @@ static UNUSUAL: &[(&str, &str, u16)] = &[
     ("GET", "/auth/login", 400),
     ("GET", "/auth/callback/{organisationId}", 400),
     ("POST", "/auth/backchannel-logout/{organisationId}", 400),
+    ("POST", "/auth/saml/{organisationId}/acs", 400),
     ("POST", "/configs/{slug}/rollback", 400),
     ("POST", "/guardrails/{id}/rollback", 400),
     ("POST", "/policies/usage-limits/{id}/entities/reset", 400),

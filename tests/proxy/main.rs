@@ -45,6 +45,7 @@ mod raw;
 mod realtime;
 mod recipes;
 mod relay;
+mod removed_people;
 mod rendered_prompts;
 mod routing;
 mod secrets;

@@ -126,11 +126,21 @@ fn operation_of(request: &Request) -> Result<&'static Operation, ApiError> {
     let path = relative(whole).ok_or_else(lost)?;
     match routes::find(method, path) {
         Lookup::Operation(operation) => Ok(operation),
-        Lookup::NotControlPlane => Err(lost()),
+        Lookup::Unknown if path.ends_with("/.search") => Err(no_search()),
+        Lookup::Unknown | Lookup::NotControlPlane => Err(lost()),
         Lookup::WrongMethod => {
             let allow: Vec<_> = routes::allowed(path).map(routes::Method::as_str).collect();
             Err(ApiError::WrongMethod { allow: allow.join(", "), hint: routes::hint(method, whole) })
         }
+    }
+}
+
+/// SCIM's search by POST over several kinds of resources: 501 is how a server says that it has none.
+fn no_search() -> ApiError {
+    ApiError::Scim {
+        status: StatusCode::NOT_IMPLEMENTED,
+        kind: "",
+        detail: "Resources are searched by GET with a filter, one kind at a time".into(),
     }
 }
 

@@ -153,7 +153,7 @@ pub fn classify<'p>(method: &Method, path: &'p str) -> Route<'p> {
         return Route::Prompt(reference);
     }
     match routes::find(method.as_str(), rest) {
-        Lookup::Operation(_) | Lookup::WrongMethod => return Route::ControlPlane,
+        Lookup::Operation(_) | Lookup::WrongMethod | Lookup::Unknown => return Route::ControlPlane,
         Lookup::NotControlPlane => {}
     }
     if *method == Method::GET

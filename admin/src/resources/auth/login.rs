@@ -35,7 +35,10 @@ pub async fn login(State(app): State<App>, PublicCall(origin): PublicCall) -> Re
     place::allow(&app, &origin)?;
     let (organisation, settings) = whose(&*app.db.get().await?, email.as_deref(), organisation).await?;
     let domain = email.as_deref().and_then(domains::domain_of);
-    let Some(provider) = OidcProvider::for_domain(&settings, domain.as_deref()) else { return Err(nobodys()) };
+    let Some(provider) = OidcProvider::for_domain(&settings, domain.as_deref()) else {
+        let by_saml = saml_login(organisation, &settings, &return_to).ok_or_else(nobodys)?;
+        return Ok(redirect(&by_saml, []));
+    };
     let metadata = app.oidc.metadata(&provider.issuer).await?;
     let browser = app.cookies.sent(&origin.headers, Cookie::Login).map_or_else(|| api_key::generate(""), str::to_owned);
     let attempt = NewAttempt {
@@ -64,6 +67,12 @@ pub async fn login(State(app): State<App>, PublicCall(origin): PublicCall) -> Re
 /// organisation could pass off another's answer as its own (mix-up).
 pub fn callback_url(app: &App, organisation: Uuid) -> String {
     format!("{}/v1/auth/callback/{organisation}", app.public_url)
+}
+
+/// Where a login begins in an organisation that signs in by SAML.
+fn saml_login(organisation: Uuid, settings: &Value, return_to: &str) -> Option<String> {
+    let query = url::form_urlencoded::Serializer::new(String::new()).append_pair("return_to", return_to).finish();
+    settings["saml"].is_object().then(|| format!("/v1/auth/saml/{organisation}/login?{query}"))
 }
 
 /// The same for every address and organisation that cannot sign in this way.

@@ -5,14 +5,18 @@ mod claim_rules;
 mod client_secret;
 mod jwks;
 mod oidc_providers;
+pub mod saml;
 mod scim_tokens;
 mod sign_in;
+mod verified;
 
 use super::{Organisation, current, merge};
 use crate::app::App;
 use crate::crud::{Action, Answer, Change, RowLock};
 use crate::http::{ApiError, Field, text};
 use crate::identity::Call;
+use crate::resources::saml::service_key;
+use crate::saml::SamlSettings;
 use axum::Json;
 use axum::extract::State;
 use serde::Deserialize;
@@ -31,7 +35,7 @@ struct AuthChange {
     oidc_providers: Field<Vec<oidc_providers::DomainProvider>>,
     claim_rules: Field<Vec<claim_rules::ClaimRule>>,
     disable_login_links: Field<bool>,
-    saml: Field<sign_in::Saml>,
+    saml: Field<SamlSettings>,
     allowed_domains: Field<Vec<sign_in::Domain>>,
     disable_auto_provision_user: Field<bool>,
     session_settings: Field<SessionSettings>,
@@ -56,7 +60,9 @@ struct ScimChange {
 }
 
 pub async fn read_auth_settings(State(app): State<App>, call: Call) -> Answer {
-    Ok(Json(shown(&current(&app, &call).await?.auth_settings)))
+    let mut settings = shown(&current(&app, &call).await?.auth_settings);
+    verified::mark(&*app.db.get().await?, call.caller.organisation_id(), &mut [&mut settings]).await?;
+    Ok(Json(settings))
 }
 
 pub async fn update(State(app): State<App>, call: Call) -> Answer {
@@ -90,11 +96,13 @@ pub async fn update(State(app): State<App>, call: Call) -> Answer {
     oidc_providers::refuse_shared_issuer(&after)?;
     client_secret::show(after.get_mut("oidc"), client_secret::masked(&general, &before["oidc"]));
     client_secret::keep(&action, general, secrets).await?;
+    service_key::ensure(&action, &after["saml"]).await?;
     action.tx.execute(UPDATE, &[&id, &after]).await?;
     if let Some(hash) = token.sent() {
         scim_tokens::replace(&action, hash).await?;
     }
-    let (before, after) = (shown(&before), shown(&after));
+    let (mut before, mut after) = (shown(&before), shown(&after));
+    verified::mark(&action.tx, id, &mut [&mut before, &mut after]).await?;
     action.commit(Change { resource_id: id.to_string(), before: Some(before), after: Some(after.clone()) }).await?;
     Ok(Json(after))
 }
@@ -113,7 +121,7 @@ fn changed(stored: &Value, change: AuthChange, guard: &Guard) -> Result<Value, A
     );
     merge(&mut settings, "jwt_audiences", change.jwt_audiences.try_map(audiences)?);
     merge(&mut settings, "oidc", change.oidc.try_map(|oidc| oidc.checked(guard))?);
-    merge(&mut settings, "saml", change.saml.try_map(sign_in::Saml::checked)?);
+    merge(&mut settings, "saml", change.saml.try_map(|sent| saml::checked(sent, guard))?);
     merge(&mut settings, "allowed_domains", change.allowed_domains.try_map(sign_in::domains)?);
     merge(&mut settings, "disable_auto_provision_user", change.disable_auto_provision_user);
     merge(&mut settings, "disable_login_links", change.disable_login_links);

@@ -189,8 +189,7 @@ fn auth_change() -> Schema {
         .may("workspace_id", schema::any_text().eg("ws-market-3f9a01").or_null().says("Id or slug of a workspace."))
         .need("role", schema::choice(&["admin", "manager", "member"]).says(CLAIM_ROLE))
         .closed();
-    let saml =
-        schema::object("SamlChange").may("metadata_url", url()).may("metadata_xml", schema::any_text().or_null());
+    let saml = super::auth_settings::saml::docs(url());
     let domain = schema::object("DomainChange")
         .need("domain", schema::text(1..=253).eg("example.com"))
         .may("verified", schema::flag())
@@ -221,7 +220,7 @@ fn auth_change() -> Schema {
         .may("oidc_providers", schema::list(provider).at_most(20).or_null().eg(Value::Null).says(PROVIDERS))
         .may("claim_rules", schema::list(rule).at_most(500).or_null().eg(Value::Null).says(CLAIM_RULES))
         .may("disable_login_links", schema::flag().or_null().says(LINKS))
-        .may("saml", saml.closed().or_null().eg(Value::Null))
+        .may("saml", saml.or_null().eg(Value::Null))
         .may("allowed_domains", schema::list(domain).at_most(1000).or_null())
         .may("disable_auto_provision_user", schema::flag().or_null())
         .may("session_settings", session.or_null())

@@ -1,4 +1,6 @@
-//! Sign-in by OIDC or SAML, and the mail domains whose people may sign in.
+//! Sign-in by OIDC, and the mail domains whose people may sign in.
+
+pub use crate::login::domain_proofs::is_domain;
 
 use crate::http::{ApiError, Field, text};
 use serde::Deserialize;
@@ -21,13 +23,6 @@ pub struct Oidc {
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Saml {
-    metadata_url: Option<String>,
-    metadata_xml: Option<String>,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
 pub struct Domain {
     domain: String,
     #[serde(default)]
@@ -36,7 +31,6 @@ pub struct Domain {
     allow_subdomains: bool,
 }
 
-const LARGEST_METADATA: usize = 256 << 10;
 static METHODS: &[&str] = &["client_secret_basic", "client_secret_post", "none"];
 
 impl Oidc {
@@ -77,24 +71,6 @@ fn issuer(issuer: String, guard: &Guard) -> Result<String, ApiError> {
     https("oidc.issuer", issuer)
 }
 
-impl Saml {
-    pub fn checked(self) -> Result<Value, ApiError> {
-        match (self.metadata_url, self.metadata_xml) {
-            (Some(url), None) => Ok(json!({ "metadata_url": https("saml.metadata_url", url)? })),
-            (None, Some(xml)) if xml.len() <= LARGEST_METADATA && xml.trim_start().starts_with('<') => {
-                Ok(json!({ "metadata_xml": xml }))
-            }
-            (None, Some(_)) => {
-                let message = format!("must be XML of at most {LARGEST_METADATA} bytes");
-                Err(ApiError::field("saml.metadata_xml", message))
-            }
-            (Some(_), Some(_)) | (None, None) => {
-                Err(ApiError::field("saml", "must have either metadata_url or metadata_xml"))
-            }
-        }
-    }
-}
-
 pub fn domains(domains: Vec<Domain>) -> Result<Value, ApiError> {
     let mut seen: Vec<String> = Vec::new();
     let mut checked = Vec::new();
@@ -125,16 +101,6 @@ pub fn https(field: &str, text: String) -> Result<String, ApiError> {
     Err(ApiError::field(field, "must be an https URL without user and password"))
 }
 
-pub fn is_domain(domain: &str) -> bool {
-    let is_label = |label: &str| {
-        (1..=63).contains(&label.len())
-            && label.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-')
-            && !label.starts_with('-')
-            && !label.ends_with('-')
-    };
-    domain.len() <= 253 && domain.contains('.') && domain.split('.').all(is_label)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -159,16 +125,6 @@ mod tests {
             (json!({ "scopes": ["a b"] }), false),
         ] {
             assert_eq!(oidc(more.clone()), accepted, "{more}");
-        }
-        for (url, xml, accepted) in [
-            (Some("https://id.test/metadata"), None, true),
-            (None, Some("<EntityDescriptor/>"), true),
-            (None, Some("no xml"), false),
-            (None, None, false),
-            (Some("https://id.test/metadata"), Some("<EntityDescriptor/>"), false),
-        ] {
-            let saml = Saml { metadata_url: url.map(Into::into), metadata_xml: xml.map(Into::into) };
-            assert_eq!(saml.checked().is_ok(), accepted, "{url:?} {xml:?}");
         }
     }
 
