@@ -10,7 +10,8 @@ async fn a_session_opens_the_control_plane_through_the_proxy_and_no_inference() 
     let stack = Stack::start().await;
     let token = api_key::generate("");
     let insert = "INSERT INTO login_links (hash, organisation_id, user_id, expires_at)
-        SELECT $1::bytea, organisation_id, id, now() + interval '10 minutes' FROM users WHERE organisation_id = $2 AND role = 'owner'";
+        SELECT $1::bytea, organisation_id, id, now() + interval '10 minutes'
+        FROM users WHERE organisation_id = $2 AND role = 'owner'";
     let hash = KeyHash::from_key(token.as_bytes()).0.to_vec();
     assert_eq!(stack.database.client().await.execute(insert, &[&hash, &stack.home.id]).await.unwrap(), 1);
     let page = Client::new(stack.base_url.trim_end_matches("/v1")).get("/auth/link").await;

@@ -133,7 +133,8 @@ async fn mix_up_between_organisations_a_code_of_one_never_reaches_the_provider_o
     let location = victim.get(&path).await.header("location").to_owned();
     // The evil provider sends the victim to the honest one, which knows only the address of the honest organisation.
     let honest_address = format!("/v1/auth/callback/{}", service.home.organisation_id);
-    let redirect = asked(&location)["redirect_uri"].replace(&format!("/v1/auth/callback/{}", other.organisation_id), &honest_address);
+    let redirect = asked(&location)["redirect_uri"]
+        .replace(&format!("/v1/auth/callback/{}", other.organisation_id), &honest_address);
     let forged = altered(&location, "redirect_uri", Some(&redirect));
     let callback = altered(&honest.authorize(&forged, person("ada", "ada@home.test")), "iss", None);
     assert_refused(&victim.follow(&callback).await, "begun for another organisation");

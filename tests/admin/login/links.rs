@@ -105,7 +105,8 @@ async fn one_address_may_ask_so_often_and_no_more() {
 /// What `gateway-admin login-link` prints, or what it complains of.
 async fn command(database: &Database, arguments: &[&str]) -> (bool, String) {
     let folder = tempfile::tempdir().unwrap();
-    let environment = [("DATABASE_URL".to_owned(), database.url()), ("PUBLIC_URL".to_owned(), "https://gw.test".into())];
+    let environment =
+        [("DATABASE_URL".to_owned(), database.url()), ("PUBLIC_URL".to_owned(), "https://gw.test".into())];
     let arguments = [&["login-link"], arguments].concat();
     let mut process = Process::start("gateway-admin", &arguments, &environment, folder.path());
     let status = process.ended_within(Duration::from_secs(30)).await;

@@ -72,8 +72,11 @@ async fn people_of_a_domain_sign_in_at_its_own_provider() {
     assert!(!shown.text().contains(super::provider::SECRET), "{}", shown.text());
     assert!(shown.json()["oidc_providers"][0]["masked_client_secret"].is_string(), "{}", shown.text());
     // A list that repeats what is shown keeps the secret; a list without the provider forgets it.
-    set_up(&service, json!({ "oidc_providers": [{ "issuer": theirs.issuer, "client_id": CLIENT, "domains": ["eu.home.test"] }] }))
-        .await;
+    set_up(
+        &service,
+        json!({ "oidc_providers": [{ "issuer": theirs.issuer, "client_id": CLIENT, "domains": ["eu.home.test"] }] }),
+    )
+    .await;
     let mut browser = Browser::new(&service);
     let location = browser.get("/auth/login?email=bob@eu.home.test").await.header("location").to_owned();
     let back = browser.follow(&theirs.authorize(&location, person("bob@eu.home.test", "bob@eu.home.test"))).await;
@@ -111,7 +114,8 @@ async fn a_provider_that_is_away_or_wrong_is_told_and_recorded() {
     let away = browser.get(&format!("/auth/login?organisation={}", service.home.organisation_id)).await;
     assert_eq!(away.status, 403, "{}", away.text());
     assert!(away.text().contains("cannot be reached"), "{}", away.text());
-    for path in ["/auth/login?email=ada@nowhere.test", "/auth/login?organisation=0b0cb1f4-8a52-4c0e-8f0e-7a1f2f1f0a11"] {
+    for path in ["/auth/login?email=ada@nowhere.test", "/auth/login?organisation=0b0cb1f4-8a52-4c0e-8f0e-7a1f2f1f0a11"]
+    {
         assert_eq!(browser.get(path).await.status, 404, "{path}");
     }
 }

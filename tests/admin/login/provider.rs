@@ -160,7 +160,8 @@ async fn token(State(site): State<Arc<Site>>, headers: HeaderMap, body: String) 
         Some(_) => json!({ "sub": grant.claims["sub"] }),
         None => grant.claims,
     };
-    for (name, value) in said.as_object().into_iter().chain(habits.claims.as_ref().and_then(Value::as_object)).flatten() {
+    for (name, value) in said.as_object().into_iter().chain(habits.claims.as_ref().and_then(Value::as_object)).flatten()
+    {
         claims[name] = value.clone();
     }
     let tokens = json!({ "id_token": site.keys.token(&claims), "access_token": "access-1", "token_type": "Bearer" });

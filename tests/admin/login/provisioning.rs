@@ -147,7 +147,10 @@ async fn claims_give_and_take_roles_and_workspaces_at_every_login() {
     for (rule, field) in [
         (json!({ "claim": "g", "value": "v", "role": "manager" }), "claim_rules[0].role"),
         (json!({ "claim": "", "value": "v", "role": "admin" }), "claim_rules[0].claim"),
-        (json!({ "claim": "g", "value": "v", "role": "admin", "workspace_id": "nowhere" }), "claim_rules[0].workspace_id"),
+        (
+            json!({ "claim": "g", "value": "v", "role": "admin", "workspace_id": "nowhere" }),
+            "claim_rules[0].workspace_id",
+        ),
     ] {
         let answer = service.administrator().put(super::AUTH_SETTINGS, &json!({ "claim_rules": [rule] })).await;
         assert!((400..=404).contains(&answer.status.as_u16()), "{}", answer.text());
@@ -160,7 +163,11 @@ async fn two_first_logins_at_once_make_one_person() {
     let (service, provider) = started(&[]).await;
     let logins = (0..6).map(|_| login(&service, &provider, person("ada", "ada@home.test")));
     let all = futures::future::join_all(logins).await;
-    assert!(all.iter().all(|(answer, _)| answer.status == 303), "{:?}", all.iter().map(|one| one.0.text()).collect::<Vec<_>>());
+    assert!(
+        all.iter().all(|(answer, _)| answer.status == 303),
+        "{:?}",
+        all.iter().map(|one| one.0.text()).collect::<Vec<_>>()
+    );
     let count = "SELECT count(*) FROM users WHERE email = 'ada@home.test'";
     let count: i64 = service.database.client().await.query_one(count, &[]).await.unwrap().get(0);
     assert_eq!(count, 1);

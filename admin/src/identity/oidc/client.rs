@@ -157,9 +157,7 @@ impl OidcClient {
     }
 }
 
-async fn answered(
-    asked: impl Future<Output = Result<(u16, Vec<u8>), PostError>>,
-) -> Result<(u16, Vec<u8>), OidcError> {
+async fn answered(asked: impl Future<Output = Result<(u16, Vec<u8>), PostError>>) -> Result<(u16, Vec<u8>), OidcError> {
     match tokio::time::timeout(WITHIN, asked).await {
         Ok(Ok(answer)) => Ok(answer),
         Ok(Err(PostError::Forbidden(why) | PostError::Broken(why))) => Err(OidcError::Unreachable(why)),

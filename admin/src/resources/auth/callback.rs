@@ -135,7 +135,8 @@ impl ReturnedLogin<'_> {
 
 /// Whether the provider is to be asked for more than the ID token says.
 fn lacks_claims(person: &IdClaims, rules: &[String]) -> bool {
-    let has = |name: &str| person.all.contains_key(name.split('.').next().unwrap_or(name)) || person.all.contains_key(name);
+    let has =
+        |name: &str| person.all.contains_key(name.split('.').next().unwrap_or(name)) || person.all.contains_key(name);
     !has("email") || rules.iter().any(|name| !has(name))
 }
 
