@@ -108,7 +108,7 @@ impl App {
             lends_identity: settings.secrets.secrets_own_identity,
             tokens: Arc::new(Tokens::new(&settings.jwt, outbound.clone())),
             saml_providers: Arc::new(SamlProviders::new(outbound.clone())),
-            oidc: Arc::new(OidcClient::new(outbound.clone(), settings.sign_in.oidc_custom_scopes.clone())),
+            oidc: Arc::new(OidcClient::new(outbound.clone(), &settings.sign_in.oidc_custom_scopes)),
             sign_in_limit: Arc::new(RequestLimit::new(SIGN_INS_PER_MINUTE)),
             outbound,
             cookies: CookieNames::new(&public_url),

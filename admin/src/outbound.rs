@@ -114,12 +114,7 @@ impl Outbound {
     }
 
     /// The same by GET.
-    pub async fn get_with(
-        &self,
-        url: &str,
-        headers: &HeaderMap,
-        longest: usize,
-    ) -> Result<(u16, Vec<u8>), PostError> {
+    pub async fn get_with(&self, url: &str, headers: &HeaderMap, longest: usize) -> Result<(u16, Vec<u8>), PostError> {
         self.exchange(Method::GET, url, headers, Vec::new(), longest).await
     }
 

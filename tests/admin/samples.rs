@@ -330,6 +330,11 @@ pub static FURTHER: &[&str] = &[
     "/scim/Bulk",
     "/policies/usage-limits/{id}/entities/reset",
     "/policies/usage-limits/{id}/entities/{entityId}/reset",
+    "/auth/link",
+    "/auth/sessions",
+    "/auth/sessions/{sessionId}",
+    "/auth/logout",
+    "/auth/backchannel-logout/{organisationId}",
 ];
 
 /// The sample's body with its number.

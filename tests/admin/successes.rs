@@ -354,8 +354,8 @@ async fn every_operation_that_is_built_succeeds_and_answers_as_documented() {
     caller.policies().await;
     caller.logs(&place).await;
     caller.public().await;
-    // What an identity provider calls is in `scim`.
-    let built = operations().filter(|one| one.access != Access::ScimToken);
+    // What an identity provider calls is in `scim`, how people sign in in `login`.
+    let built = operations().filter(|one| one.access != Access::ScimToken && !one.path.starts_with("/auth/"));
     let built = built.filter(|one| admin::resources::is_built(one) && one.path != NEVER_SUCCEEDS);
     let missing: Vec<_> =
         built.map(|one| (one.method.as_str(), one.path)).filter(|one| !caller.called.contains(one)).collect();

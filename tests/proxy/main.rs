@@ -49,6 +49,7 @@ mod removed_people;
 mod rendered_prompts;
 mod routing;
 mod secrets;
+mod sessions;
 mod signed;
 mod slips;
 mod smoke;

@@ -108,10 +108,7 @@ mod tests {
             let line = CookieNames::new(url).set(Cookie::Session, "t", SameSite::Lax, None);
             line.to_str().unwrap().to_owned()
         };
-        assert_eq!(
-            set("https://gateway.test"),
-            "__Host-gateway_session=t; Path=/; HttpOnly; Secure; SameSite=Lax"
-        );
+        assert_eq!(set("https://gateway.test"), "__Host-gateway_session=t; Path=/; HttpOnly; Secure; SameSite=Lax");
         assert_eq!(set("http://localhost:8787"), "gateway_session=t; Path=/; HttpOnly; SameSite=Lax");
         let secure = CookieNames::new("https://gateway.test");
         assert_eq!(sent(secure, "gateway_session=planted"), None);

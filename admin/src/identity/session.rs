@@ -176,10 +176,7 @@ async fn in_workspace(
 }
 
 /// For what is about the person alone.
-async fn in_organisation(
-    found: &FoundSession,
-    db: &impl GenericClient,
-) -> Result<Standing, ApiError> {
+async fn in_organisation(found: &FoundSession, db: &impl GenericClient) -> Result<Standing, ApiError> {
     const FIND: &str = "SELECT NULL::jsonb AS workspace_settings, u.role AS organisation_role,
             NULL::text AS member_role, o.security_settings AS organisation_settings,
             o.settings -> 'workspace_overrides' AS overrides

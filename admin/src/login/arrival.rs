@@ -127,12 +127,17 @@ async fn known(tx: &Transaction<'_>, arrival: &Arrival) -> Result<Option<Arrived
 async fn by_address(tx: &Transaction<'_>, arrival: &Arrival) -> Result<Arrived, Refused> {
     // Two first logins of one person, or one of two accounts with one address, wait for each other.
     const ALONE: &str = "SELECT pg_advisory_xact_lock(hashtextextended('login ' || $1, 0))";
-    const IDENTITY: &str = "INSERT INTO user_identities (organisation_id, issuer, subject, user_id) VALUES ($1, $2, $3, $4)";
+    const IDENTITY: &str =
+        "INSERT INTO user_identities (organisation_id, issuer, subject, user_id) VALUES ($1, $2, $3, $4)";
     let email = text::email("email", &arrival.email).map_err(|_| Refused::Unusable)?;
     if !arrival.email_verified {
         return Err(Refused::UnverifiedEmail);
     }
     tx.execute(ALONE, &[&format!("{} {}", arrival.organisation_id, email.to_lowercase())]).await?;
+    // The other one may have been the same.
+    if let Some(arrived) = known(tx, arrival).await? {
+        return Ok(arrived);
+    }
     let arrived = match existing(tx, arrival, &email).await? {
         Some(arrived) => arrived,
         None => joining::join(tx, arrival, &email).await?,

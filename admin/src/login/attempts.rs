@@ -46,16 +46,7 @@ pub async fn begin(db: &impl GenericClient, new: NewAttempt<'_>) -> Result<Strin
     let made = db
         .execute(
             INSERT,
-            &[
-                &hashes[0],
-                &hashes[1],
-                &new.organisation_id,
-                &provider,
-                &new.issuer,
-                &new.return_to,
-                &MINUTES,
-                &MOST,
-            ],
+            &[&hashes[0], &hashes[1], &new.organisation_id, &provider, &new.issuer, &new.return_to, &MINUTES, &MOST],
         )
         .await?;
     match made {

@@ -51,12 +51,13 @@ pub struct Code<'a> {
 }
 
 impl OidcClient {
-    pub fn new(outbound: Arc<Outbound>, custom_scopes: Vec<String>) -> Self {
+    pub fn new(outbound: Arc<Outbound>, custom_scopes: &[String]) -> Self {
         let keys = outbound.clone();
         let fetch = move |url: String| {
             let outbound = keys.clone();
             async move { outbound.get(&url, key_ring::LONGEST_SET).await }.boxed()
         };
+        let custom_scopes = custom_scopes.iter().map(|scope| scope.trim().to_owned()).collect();
         Self { outbound, ring: KeyRing::new(Box::new(fetch)), known: Mutex::default(), custom_scopes }
     }
 
@@ -156,9 +157,7 @@ impl OidcClient {
     }
 }
 
-async fn answered(
-    asked: impl Future<Output = Result<(u16, Vec<u8>), PostError>>,
-) -> Result<(u16, Vec<u8>), OidcError> {
+async fn answered(asked: impl Future<Output = Result<(u16, Vec<u8>), PostError>>) -> Result<(u16, Vec<u8>), OidcError> {
     match tokio::time::timeout(WITHIN, asked).await {
         Ok(Ok(answer)) => Ok(answer),
         Ok(Err(PostError::Forbidden(why) | PostError::Broken(why))) => Err(OidcError::Unreachable(why)),

@@ -48,12 +48,7 @@ pub async fn apply(tx: &Transaction<'_>, arrival: &Arrival, arrived: &mut Arrive
 }
 
 /// Keys of a workspace end with the membership.
-async fn leave(
-    tx: &Transaction<'_>,
-    organisation: Uuid,
-    arrived: &mut Arrived,
-    given: &Given,
-) -> Result<(), Refused> {
+async fn leave(tx: &Transaction<'_>, organisation: Uuid, arrived: &mut Arrived, given: &Given) -> Result<(), Refused> {
     const LEAVE: &str = "WITH gone AS (
             DELETE FROM workspace_members
             WHERE organisation_id = $1 AND user_id = $2 AND is_from_claims AND NOT workspace_id = ANY($3)
@@ -69,12 +64,7 @@ async fn leave(
     Ok(())
 }
 
-async fn enter(
-    tx: &Transaction<'_>,
-    organisation: Uuid,
-    arrived: &mut Arrived,
-    given: &Given,
-) -> Result<(), Refused> {
+async fn enter(tx: &Transaction<'_>, organisation: Uuid, arrived: &mut Arrived, given: &Given) -> Result<(), Refused> {
     const ENTER: &str = "INSERT INTO workspace_members (workspace_id, user_id, organisation_id, role, is_from_claims)
         SELECT id, $2::uuid, organisation_id, $4::text, true FROM workspaces
         WHERE id = $3 AND organisation_id = $1 AND status = 'active'

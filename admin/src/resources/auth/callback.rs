@@ -31,8 +31,8 @@ pub async fn callback(
     PublicCall(origin): PublicCall,
     Path(organisation): Path<String>,
 ) -> Result<Response, ApiError> {
-    place::allow(&app, &origin)?;
     let state = origin.query.text("state").ok_or_else(|| ApiError::field("state", "is required"))?;
+    place::allow(&app, &origin)?;
     let browser = app.cookies.sent(&origin.headers, Cookie::Login).ok_or_else(not_begun)?;
     let taken = attempts::take(&*app.db.get().await?, LoginProvider::Oidc, state, browser).await?;
     let attempt = taken.ok_or_else(not_begun)?;
@@ -135,7 +135,8 @@ impl ReturnedLogin<'_> {
 
 /// Whether the provider is to be asked for more than the ID token says.
 fn lacks_claims(person: &IdClaims, rules: &[String]) -> bool {
-    let has = |name: &str| person.all.contains_key(name.split('.').next().unwrap_or(name)) || person.all.contains_key(name);
+    let has =
+        |name: &str| person.all.contains_key(name.split('.').next().unwrap_or(name)) || person.all.contains_key(name);
     !has("email") || rules.iter().any(|name| !has(name))
 }
 

@@ -88,9 +88,8 @@ fn session() -> Schema {
         .need("first_name", schema::any_text().eg("Ada").or_null())
         .need("last_name", schema::any_text().eg("Lovelace").or_null())
         .need("role", schema::choice(&["owner", "admin", "member"]));
-    let organisation = schema::object("SignedInOrganisation")
-        .need("id", schema::uuid())
-        .need("name", schema::any_text().eg("Acme"));
+    let organisation =
+        schema::object("SignedInOrganisation").need("id", schema::uuid()).need("name", schema::any_text().eg("Acme"));
     let workspace = schema::object("SignedInWorkspace")
         .need("id", schema::uuid())
         .need("slug", schema::any_text().eg("ws-market-3f9a01"))

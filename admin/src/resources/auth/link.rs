@@ -44,12 +44,7 @@ pub async fn ask(State(app): State<App>, PublicCall(origin): PublicCall) -> Answ
     Ok(Json(json!({ "message": "If there is such a person, a link was sent to the address" })))
 }
 
-async fn send(
-    app: &App,
-    origin: &Arc<RequestOrigin>,
-    email: &str,
-    organisation: Option<Uuid>,
-) -> Result<(), ApiError> {
+async fn send(app: &App, origin: &Arc<RequestOrigin>, email: &str, organisation: Option<Uuid>) -> Result<(), ApiError> {
     let mut db = app.db.get().await?;
     for to in links::addressees(&*db, email, organisation).await? {
         if !links::may_mail(&*db, &to).await? {

@@ -25,11 +25,14 @@ use uuid::Uuid;
 const COOKIE_SECONDS: u32 = attempts::MINUTES.unsigned_abs() * 60;
 
 pub async fn login(State(app): State<App>, PublicCall(origin): PublicCall) -> Result<Response, ApiError> {
-    place::allow(&app, &origin)?;
     let query = &origin.query;
     let return_to = place::return_to(query.text("return_to"))?;
     let email = query.text("email").map(|email| text::email("email", email)).transpose()?;
     let organisation = query.uuid("organisation")?;
+    if email.is_none() && organisation.is_none() {
+        return Err(ApiError::field("email", "is required, or organisation"));
+    }
+    place::allow(&app, &origin)?;
     let (organisation, settings) = whose(&*app.db.get().await?, email.as_deref(), organisation).await?;
     let domain = email.as_deref().and_then(domains::domain_of);
     let Some(provider) = OidcProvider::for_domain(&settings, domain.as_deref()) else {
@@ -87,7 +90,7 @@ async fn whose(
     let organisation = match (organisation, email) {
         (Some(id), _) => Some(id),
         (None, Some(email)) => domains::owner(db, email).await?,
-        (None, None) => return Err(ApiError::field("email", "is required, or organisation")),
+        (None, None) => None,
     };
     let Some(organisation) = organisation else { return Err(nobodys()) };
     let row = db.query_opt(SETTINGS, &[&organisation]).await?.ok_or_else(nobodys)?;

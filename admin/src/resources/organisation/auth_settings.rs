@@ -82,7 +82,9 @@ pub async fn update(State(app): State<App>, call: Call) -> Answer {
     let before = Organisation::load(&action.tx, id, RowLock::ForUpdate).await?.auth_settings;
     let general = client_secret::taken(&mut change.oidc, &before["oidc"])?;
     let sent = std::mem::take(&mut change.oidc_providers);
-    let (providers, secrets) = oidc_providers::split(sent.try_map(|all| oidc_providers::checked(all, &before["oidc_providers"], app.outbound.guard()))?);
+    let (providers, secrets) = oidc_providers::split(
+        sent.try_map(|all| oidc_providers::checked(all, &before["oidc_providers"], app.outbound.guard()))?,
+    );
     let rules = match std::mem::take(&mut change.claim_rules) {
         Field::Value(rules) => Field::Value(claim_rules::checked(&action, rules).await?),
         Field::Absent => Field::Absent,

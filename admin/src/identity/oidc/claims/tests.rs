@@ -23,7 +23,8 @@ fn changed(usual: &Value, changes: Value) -> Map<String, Value> {
 fn an_id_token_counts_for_its_issuer_client_time_and_login_alone() {
     let now = DateTime::from_timestamp(1_800_000_000, 0).unwrap();
     let at = |seconds: i64| now.timestamp() + seconds;
-    let usual = json!({ "iss": "https://id.test", "aud": "gw", "sub": "1", "nonce": "n", "iat": at(0), "exp": at(300) });
+    let usual =
+        json!({ "iss": "https://id.test", "aud": "gw", "sub": "1", "nonce": "n", "iat": at(0), "exp": at(300) });
     for (changes, accepted) in [
         (json!({}), true),
         (json!({ "aud": ["gw"] }), true),

@@ -70,7 +70,9 @@ pub async fn keep(
     let stored = stored(action, &place).await?;
     let mut all = stored.clone();
     if let Some(listed) = &listed {
-        all.retain(|name, _| !name.starts_with(LISTED_SECRETS) || listed.iter().any(|(one, _)| *name == listed_secret(one)));
+        all.retain(|name, _| {
+            !name.starts_with(LISTED_SECRETS) || listed.iter().any(|(one, _)| *name == listed_secret(one))
+        });
     }
     let listed = listed.into_iter().flatten().map(|(issuer, change)| (listed_secret(&issuer), change));
     for (name, change) in listed.chain([(GENERAL_SECRET.to_owned(), general)]) {

@@ -98,8 +98,14 @@ mod tests {
         let one = |issuer: &str, domains: &[&str]| json!({ "issuer": issuer, "client_id": "c", "domains": domains });
         for (sent, refused) in [
             (json!([one("https://a.test", &["A.test"]), one("https://b.test", &["b.test"])]), None),
-            (json!([one("https://a.test", &["a.test"]), one("https://a.test", &["b.test"])]), Some("oidc_providers[1].issuer")),
-            (json!([one("https://a.test", &["a.test"]), one("https://b.test", &["A.test"])]), Some("oidc_providers[1].domains[0]")),
+            (
+                json!([one("https://a.test", &["a.test"]), one("https://a.test", &["b.test"])]),
+                Some("oidc_providers[1].issuer"),
+            ),
+            (
+                json!([one("https://a.test", &["a.test"]), one("https://b.test", &["A.test"])]),
+                Some("oidc_providers[1].domains[0]"),
+            ),
             (json!([one("https://a.test", &[])]), Some("oidc_providers[0].domains")),
             (json!([one("https://a.test", &["no domain"])]), Some("oidc_providers[0].domains[0]")),
             (json!([one("http://a.test", &["a.test"])]), Some("oidc_providers[0].oidc.issuer")),
