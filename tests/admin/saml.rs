@@ -7,4 +7,5 @@ mod foreign;
 mod idp;
 mod login;
 mod refused;
+mod samlp;
 mod wrapped;

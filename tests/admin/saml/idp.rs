@@ -63,6 +63,10 @@ impl Idp {
         Self { entity_id: "https://idp.test/saml".into(), private, certificate }
     }
 
+    pub fn private_pem(&self) -> Vec<u8> {
+        self.private.private_key_to_pem_pkcs8().unwrap()
+    }
+
     pub fn metadata(&self) -> String {
         let base = "urn:oasis:names:tc:SAML:2.0";
         format!(

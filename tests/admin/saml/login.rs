@@ -18,9 +18,9 @@ use uuid::Uuid;
 
 const AUTH: &str = "/admin/organisation/auth-settings";
 
-struct Site {
-    service: Service,
-    idp: Idp,
+pub struct Site {
+    pub service: Service,
+    pub idp: Idp,
 }
 
 /// A login that was begun: the browser's cookie, and what the identity provider is to say.
@@ -30,14 +30,14 @@ struct Begun {
 }
 
 impl Site {
-    async fn start() -> Self {
+    pub async fn start() -> Self {
         let site = Self { service: Service::start().await, idp: Idp::new() };
         site.trust(&site.service.home, &site.idp, json!({})).await;
         site.prove(site.service.home.organisation_id, "acme.test").await;
         site
     }
 
-    async fn trust(&self, organisation: &FirstKeys, idp: &Idp, more: Value) {
+    pub async fn trust(&self, organisation: &FirstKeys, idp: &Idp, more: Value) {
         let mut saml = json!({ "metadata_xml": idp.metadata() });
         saml.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
         let admin = self.service.client().with_key(&organisation.admin_key.key);
@@ -51,7 +51,7 @@ impl Site {
         self.service.database.client().await.execute(PROVE, &[&organisation, &domain]).await.unwrap();
     }
 
-    async fn our_metadata(&self, organisation: Uuid) -> String {
+    pub async fn our_metadata(&self, organisation: Uuid) -> String {
         let answer = self.service.client().get(&format!("/auth/saml/{organisation}/metadata")).await;
         assert_eq!((answer.status.as_u16(), answer.header("content-type")), (200, "application/samlmetadata+xml"));
         answer.text()
@@ -79,7 +79,7 @@ impl Site {
         Begun { cookie, facts }
     }
 
-    async fn post(&self, organisation: Uuid, cookie: &str, xml: &str) -> Answer {
+    pub async fn post(&self, organisation: Uuid, cookie: &str, xml: &str) -> Answer {
         let form = url::form_urlencoded::Serializer::new(String::new())
             .append_pair("SAMLResponse", &STANDARD.encode(xml))
             .finish();
@@ -94,7 +94,7 @@ impl Site {
     }
 }
 
-fn between<'t>(text: &'t str, start: &str, end: &str) -> &'t str {
+pub fn between<'t>(text: &'t str, start: &str, end: &str) -> &'t str {
     text.split_once(start).unwrap_or_else(|| panic!("{start} in {text}")).1.split_once(end).unwrap().0
 }
 
