@@ -43,7 +43,7 @@ async fn system_server() -> SocketAddr {
 
 /// The system gives the socket a port that nobody can guess, which together with the id keeps forged answers out.
 async fn ask(server: SocketAddr, question: &[u8], id: u16) -> std::io::Result<Vec<u8>> {
-    let local: SocketAddr = if server.is_ipv4() { ([0; 4], 0).into() } else { ([0; 16], 0).into() };
+    let local: SocketAddr = if server.is_ipv4() { ([0u8; 4], 0u16).into() } else { ([0u8; 16], 0u16).into() };
     let socket = UdpSocket::bind(local).await?;
     socket.connect(server).await?;
     socket.send(question).await?;

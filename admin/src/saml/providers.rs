@@ -74,7 +74,9 @@ impl Providers {
         let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
         if kept.len() >= MOST && !kept.contains_key(url) {
             let oldest = kept.iter().min_by_key(|(_, (since, _))| *since).map(|(url, _)| url.clone());
-            oldest.map(|oldest| kept.remove(&oldest));
+            if let Some(oldest) = oldest {
+                kept.remove(&oldest);
+            }
         }
         kept.insert(url.to_owned(), (Instant::now(), provider.clone()));
         provider

@@ -161,7 +161,7 @@ fn check_response(document: &Document, is_signed: bool, expected: &Expected<'_>)
     }
     match document.children(root, ASSERTION, "Issuer").as_slice() {
         [] => {}
-        [issuer] if document.text(*issuer) == Some(&expected.from.entity_id) => {}
+        [issuer] if document.text(*issuer) == Some(expected.from.entity_id.as_str()) => {}
         _ => return Err(Refused("The response is by another identity provider")),
     }
     let status = document.only(root, PROTOCOL, "Status");

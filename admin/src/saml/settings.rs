@@ -90,7 +90,7 @@ impl SamlSettings {
             let words = format!("must be at most {MOST_KEYS}, of at most {LONGEST_CERTIFICATE} bytes each");
             return Err(("certificates", BadMetadata(words)));
         }
-        let keys = certificates.iter().map(|one| key_of(one)).collect::<Result<_, _>>();
+        let keys = certificates.iter().map(|one| key_of(one)).collect::<Result<Vec<_>, _>>();
         let url = required("sso_url", &self.sso_url)?;
         let (redirect_url, post_url) = match self.binding {
             Some(Binding::Post) => (None, Some(url)),

@@ -18,7 +18,7 @@ pub fn read(document: &Document, assertion: ElementId, expected: &Expected<'_>) 
     }
     let only = |name: &str| document.only(assertion, ASSERTION, name);
     let issuer = only("Issuer").and_then(|issuer| document.text(issuer));
-    if issuer != Some(&expected.from.entity_id) {
+    if issuer != Some(expected.from.entity_id.as_str()) {
         return Err(Refused("The assertion is by another identity provider"));
     }
     let assertion_id = document.attribute(assertion, "ID").filter(|id| (1..=LONGEST_NAME).contains(&id.len()));
@@ -58,7 +58,7 @@ fn confirmed(document: &Document, subject: ElementId, expected: &Expected<'_>) -
 }
 
 fn bearer(document: &Document, data: ElementId, expected: &Expected<'_>) -> Result<DateTime<Utc>, Unbelievable> {
-    if document.attribute(data, "Recipient") != Some(&expected.to.consumer_url) {
+    if document.attribute(data, "Recipient") != Some(expected.to.consumer_url.as_str()) {
         return Err(Refused("The assertion was meant for another recipient"));
     }
     if document.attribute(data, "InResponseTo") != Some(expected.request_id) {
@@ -81,7 +81,7 @@ fn conditions_hold(
     let restrictions = document.children(conditions, ASSERTION, "AudienceRestriction");
     let is_ours = |restriction: &ElementId| {
         let audiences = document.children(*restriction, ASSERTION, "Audience");
-        audiences.iter().any(|one| document.text(*one) == Some(&expected.to.entity_id))
+        audiences.iter().any(|one| document.text(*one) == Some(expected.to.entity_id.as_str()))
     };
     // Each restriction must hold, and without one the assertion is for anybody.
     if restrictions.is_empty() || !restrictions.iter().all(is_ours) {

@@ -141,7 +141,7 @@ impl<'t> Reader<'t> {
         let element = self.document.element(open);
         let is_same = match element.prefix.as_str() {
             "" => element.local == name,
-            prefix => name.split_once(':') == Some((prefix, &element.local)),
+            prefix => name.split_once(':') == Some((prefix, element.local.as_str())),
         };
         if is_same { Ok(()) } else { Err(Malformed("closes what is not open")) }
     }
