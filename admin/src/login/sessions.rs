@@ -159,7 +159,7 @@ pub async fn end_by_provider(
           AND ($4::text IS NULL OR provider_session = $4) AND ($3 IS NOT NULL OR $4 IS NOT NULL)
         RETURNING user_id";
     let rows = db.query(END, &[&organisation, &issuer, &subject, &provider_session]).await?;
-    Ok(rows.iter().map(|row| row.try_get("user_id")).collect::<Result<_, _>>()?)
+    Ok(rows.iter().map(|row| row.try_get("user_id")).collect::<Result<Vec<Uuid>, _>>()?)
 }
 
 /// How a session came to be, for a logout at the provider.

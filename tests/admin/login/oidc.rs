@@ -102,14 +102,18 @@ async fn a_provider_that_is_away_or_wrong_is_told_and_recorded() {
     let (service, provider) = started(&[]).await;
     let mut browser = Browser::new(&service);
     let location = begun(&service, &mut browser).await;
-    let denied = super::provider::altered(&provider.authorize(&location, json!({})), "code", None);
-    let denied = super::provider::altered(&denied, "error", Some("access_denied"));
+    let granted = provider.authorize(&location, json!({}));
+    let denied = super::provider::altered(&granted, "error", Some("access_denied"));
     let refused = browser.follow(&denied).await;
     assert_eq!(refused.status, 403);
     assert!(refused.text().contains("access_denied"), "{}", refused.text());
     let row = super::trail(&service).await.pop().unwrap();
     assert_eq!(row["response_status_code"], 403);
     assert!(row["error"].as_str().unwrap().contains("access_denied"), "{row}");
+    let parameters = asked(&granted);
+    for name in ["code", "state"] {
+        assert!(!row.to_string().contains(&parameters[name]), "{name} is in {row}");
+    }
     set_up(&service, json!({ "oidc": { "issuer": "http://127.0.0.1:1", "client_id": CLIENT } })).await;
     let away = browser.get(&format!("/auth/login?organisation={}", service.home.organisation_id)).await;
     assert_eq!(away.status, 403, "{}", away.text());

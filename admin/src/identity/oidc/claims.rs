@@ -79,7 +79,7 @@ pub fn logout_token(
 
 /// Issuer, audience, and not from the future.
 fn common(claims: &Map<String, Value>, provider: &OidcProvider, now: DateTime<Utc>) -> Result<(), OidcError> {
-    if text(claims, "iss") != Some(&provider.issuer) {
+    if text(claims, "iss") != Some(provider.issuer.as_str()) {
         return Err(refused("it is of another issuer"));
     }
     let client = provider.client_id.as_str();

@@ -38,8 +38,8 @@ impl OidcProvider {
     }
 
     pub fn by_issuer(auth_settings: &Value, issuer: &str) -> Option<Self> {
-        let all = Self::general(auth_settings).into_iter().chain(Self::others(auth_settings));
-        all.into_iter().find(|one| one.issuer == issuer)
+        let mut all = Self::general(auth_settings).into_iter().chain(Self::others(auth_settings));
+        all.find(|one| one.issuer == issuer)
     }
 
     fn general(auth_settings: &Value) -> Option<Self> {

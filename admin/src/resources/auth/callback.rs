@@ -82,7 +82,9 @@ impl ReturnedLogin<'_> {
             && lacks_claims(&person, &rules)
         {
             let more = self.app.oidc.user_info(url, token, &person.subject).await?;
-            more.into_iter().for_each(|(name, value)| drop(person.all.entry(name).or_insert(value)));
+            for (name, value) in more {
+                person.all.entry(name).or_insert(value);
+            }
         }
         let session = person.session.take();
         Ok((arrival(self.attempt, &provider, person), tokens.id_token, session))

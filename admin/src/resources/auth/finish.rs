@@ -94,7 +94,7 @@ async fn record(
     arrived: &Arrived,
     session: Uuid,
 ) -> Result<(), ApiError> {
-    let mut record = AuditRecord::for_visitor(origin, arrival.organisation_id);
+    let mut record = record_of(origin, arrival.organisation_id);
     record.user_id = Some(arrived.user_id);
     record.resource_id = Some(session.to_string());
     let joined: Vec<Uuid> = arrived.joined.iter().map(|one| one.workspace_id).collect();
@@ -119,10 +119,21 @@ pub async fn record_refusal(
     organisation: Uuid,
     refused: &ApiError,
 ) -> Result<(), ApiError> {
-    let mut record = AuditRecord::for_visitor(origin, organisation);
+    let mut record = record_of(origin, organisation);
     record.response_status_code = refused.status().as_u16().into();
     record.error = Some(format!("{} {refused}", refused.code()).replace('\0', "\u{fffd}"));
     Ok(audit::record(db, &record).await?)
+}
+
+/// A code that was refused before it was redeemed could still be.
+fn record_of(origin: &RequestOrigin, organisation: Uuid) -> AuditRecord {
+    let mut record = AuditRecord::for_visitor(origin, organisation);
+    for name in ["code", "state"] {
+        if let Some(value) = record.query_params.get_mut(name) {
+            *value = "*****".into();
+        }
+    }
+    record
 }
 
 /// 303: whatever brought the browser here, it goes on with a GET.

@@ -20,7 +20,7 @@ use uuid::Uuid;
 /// Of the person's session; the gate let nobody else in.
 fn own(call: &Call) -> Result<(&CallerSession, Uuid), ApiError> {
     match (&call.caller.session, call.caller.user_id()) {
-        (Some(session), Some(user)) => Ok((session, user)),
+        (Some(session), Some(user)) => Ok((&**session, user)),
         _ => Err(ApiError::Unauthenticated("No session was sent")),
     }
 }
