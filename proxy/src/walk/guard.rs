@@ -39,6 +39,8 @@ use std::time::Duration;
 pub(super) struct GuardedTarget {
     /// Which part of the config it is.
     option: HeaderValue,
+    /// What they looked at: a stored prompt may be another at the next try.
+    judged: Bytes,
     call: Arc<GuardedCall>,
     /// What is sent in place of the client's own.
     body: Option<Bytes>,
@@ -71,8 +73,8 @@ impl Engine {
         known: &mut Option<Box<GuardedTarget>>,
         kept: &mut Option<Box<KeptTranslation<'e>>>,
     ) -> Result<HeldAnswer, Ended> {
-        if known.as_ref().is_none_or(|known| known.option != visit.routing.option) {
-            // That of another target is given back first.
+        if known.as_ref().is_none_or(|known| !known.is_about(&visit.routing.option, body)) {
+            // That of another target, or of another body, is given back first.
             *known = None;
             let is_strict = errand.is_strict && leaf.is_strict;
             let remote = self.remote_side(&set, errand, leaf, visit, &client.head().headers);
@@ -170,7 +172,15 @@ impl Engine {
             workspace,
         };
         let option = visit.routing.option.clone();
-        Ok(GuardedTarget { option, call: Arc::new(call), body: changed, _share: share })
+        Ok(GuardedTarget { option, judged: body.clone(), call: Arc::new(call), body: changed, _share: share })
+    }
+}
+
+impl GuardedTarget {
+    /// Whether it says what hooks would say of this body at this target.
+    fn is_about(&self, option: &HeaderValue, body: &Bytes) -> bool {
+        let is_same = self.judged.as_ptr() == body.as_ptr() && self.judged.len() == body.len();
+        self.option == *option && (is_same || self.judged == *body)
     }
 }
 
@@ -324,5 +334,7 @@ fn client_format(endpoint: Endpoint) -> WireFormat {
     }
 }
 
+#[cfg(test)]
+mod changed_prompt_tests;
 #[cfg(test)]
 mod tests;
