@@ -6,6 +6,7 @@
 //! Nothing here knows sockets or the walk. `walk/guard` asks before a target is called, `answer/guarded` on the way back.
 
 mod event_texts;
+mod extracted_headers;
 mod family;
 mod hook;
 mod meters;

@@ -34,4 +34,4 @@ pub use subject::{Hook, Shape, Subject};
 pub use table::{CheckSpec, Hooks, ParameterKind, ParameterSpec, Runs, TABLE, all, check, ids};
 pub use text::{Scope, TextPlaces};
 pub use validate::{MOST_CHECKS, validate, validate_parameters};
-pub use verdict::{CheckError, ErrorKind, Verdict};
+pub use verdict::{CheckError, ErrorKind, HeaderChange, Verdict};

@@ -4,6 +4,7 @@ mod graded;
 mod matrix;
 mod native_routes;
 mod remote;
+mod token_claims;
 
 use crate::journal::calls::{rows, status};
 use crate::routing::{asked, client, target};

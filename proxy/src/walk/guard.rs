@@ -152,6 +152,10 @@ impl Engine {
         };
         let (mut input, request) = judged?;
         let denying = input.denied_by.and_then(|place| hooks.get(place).cloned());
+        let remote = match input.extracted.is_empty() {
+            true => remote,
+            false => remote.map(|remote| Arc::new(remote.with_extracted(&input.extracted))),
+        };
         // Not kept as a tree too.
         let changed = input.transformed.take().map(|json| Bytes::from(json.to_string()));
         let call = GuardedCall {

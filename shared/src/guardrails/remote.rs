@@ -73,8 +73,10 @@ pub struct RemoteContext<'c> {
 pub enum Question {
     /// Made side by side; every one must be answered.
     Calls(Vec<RemoteCall>),
-    /// The keys behind an address, which are kept: fetched anew if `kid` is not among them.
-    KeySet { url: String, kid: String },
+    /// One call whose answer is given again for this long.
+    KeptCall { call: RemoteCall, kept: Duration },
+    /// The keys behind an address, which are kept for this long: fetched anew if `kid` is not among them.
+    KeySet { url: String, kid: String, kept: Duration },
     /// A model of the workspace's own; its answer is the one of `Answers::Calls`.
     Model(ModelQuestion),
     /// Which of these are there: by their names alone, or by an answer.
@@ -94,6 +96,7 @@ impl Question {
     pub fn secrets(&self) -> Vec<String> {
         match self {
             Self::Calls(calls) => calls.iter().flat_map(RemoteCall::secrets).collect(),
+            Self::KeptCall { call, .. } => call.secrets(),
             Self::KeySet { .. } | Self::Model(_) | Self::Addresses { .. } => Vec::new(),
         }
     }
@@ -102,6 +105,7 @@ impl Question {
     pub fn bounded(self) -> Result<Self, Box<Verdict>> {
         let size = match &self {
             Self::Calls(calls) => calls.iter().map(|call| call.body.len()).sum(),
+            Self::KeptCall { call, .. } => call.body.len(),
             Self::KeySet { .. } | Self::Addresses { .. } => 0,
             Self::Model(question) => question.body.len(),
         };
@@ -137,6 +141,7 @@ mod tests {
         };
         assert!(question(10).bounded().is_ok());
         assert!(question(LONGEST_QUESTION / 2).bounded().is_err_and(|said| said.is_bound() && !said.passes(false)));
-        assert!(Question::KeySet { url: String::new(), kid: String::new() }.bounded().is_ok());
+        let keys = Question::KeySet { url: String::new(), kid: String::new(), kept: Duration::ZERO };
+        assert!(keys.bounded().is_ok());
     }
 }

@@ -162,6 +162,8 @@ async fn answered(outbound: &Outbound, question: Question) -> Result<Answers, Re
         Question::Calls(calls) => {
             Ok(Answers::Calls(try_join_all(calls.into_iter().map(|call| post(outbound, call))).await?))
         }
+        // A trial asks anew.
+        Question::KeptCall { call, .. } => Ok(Answers::Calls(vec![post(outbound, call).await?])),
         Question::KeySet { url, .. } => {
             let unusable = |why: String| RemoteFailure::Unreachable(format!("the key set cannot be fetched: {why}"));
             let body = outbound.get(&url, LONGEST_SET).await.map_err(unusable)?;

@@ -3,6 +3,7 @@
 //! workspace a place and nobody else anything.
 
 use super::address_probe::is_there;
+use super::kept_answers::KeptAnswers;
 use crate::guardrails::RemoteAsker;
 use crate::identity::tokens::fetch;
 use crate::net::dial::{Class, Dialer, Upstream, UpstreamError, UpstreamRequest, errand};
@@ -41,6 +42,7 @@ pub struct RemoteCalls {
     sealer: Arc<Sealer>,
     places: Mutex<HashMap<WorkspaceId, Arc<Semaphore>>>,
     keys: Mutex<HashMap<OrganisationId, KeptKeys>>,
+    answers: Arc<KeptAnswers>,
 }
 
 struct KeptKeys {
@@ -51,7 +53,8 @@ struct KeptKeys {
 
 impl RemoteCalls {
     pub fn new(dialer: Arc<Dialer>, snapshot: Arc<Snapshot>, sealer: Arc<Sealer>) -> Self {
-        Self { dialer, snapshot, sealer, places: Mutex::default(), keys: Mutex::default() }
+        let (places, keys) = (Mutex::default(), Mutex::default());
+        Self { dialer, snapshot, sealer, places, keys, answers: Arc::default() }
     }
 
     /// The places of a workspace.
@@ -126,7 +129,20 @@ impl RemoteAsker for RemoteCalls {
                 Ok(Answers::Calls(try_join_all(calls).await?))
             }
             .boxed(),
-            Question::KeySet { url, kid } => {
+            Question::KeptCall { call, kept } => {
+                let (answers, key) = (self.answers.clone(), KeptAnswers::key(&call));
+                async move {
+                    let asked = Instant::now();
+                    if let Some(known) = answers.find(organisation, &key, asked) {
+                        return Ok(Answers::Calls(vec![known]));
+                    }
+                    let answer = one(&dialer, &places, call, deadline).await?;
+                    answers.keep(organisation, key, &answer, asked + kept, Instant::now());
+                    Ok(Answers::Calls(vec![answer]))
+                }
+                .boxed()
+            }
+            Question::KeySet { url, kid, kept } => {
                 let (ring, id) = self.key_ring(organisation, &url);
                 async move {
                     // A fetch is a call as any other.
@@ -134,7 +150,7 @@ impl RemoteAsker for RemoteCalls {
                         true => None,
                         false => Some(turn(&places, deadline).await?),
                     };
-                    let rejection = match ring.keys(id, &KeySource::Url(url), &kid, Instant::now()).await {
+                    let rejection = match ring.keys_within(id, &KeySource::Url(url), &kid, Instant::now(), kept).await {
                         Ok(current) => return Ok(Answers::KeySet(current.keys)),
                         Err(rejection) => rejection,
                     };
