@@ -268,7 +268,8 @@ fn engine(
         Sources::new(&settings.prices, &settings.log_store, providers.names(), Arc::new(Files(dialer.clone())))?;
     let secrets = Secrets::new(&settings.secrets, dialer.clone(), snapshot.clone(), sealer.clone());
     let signing = Signing::new(&settings.provider_login, dialer.clone());
-    let asker = RemoteCalls::new(dialer.clone(), snapshot.clone(), sealer.clone());
+    let memory = BodyMemory::new(settings.process.body_memory_bytes);
+    let asker = RemoteCalls::new(dialer.clone(), snapshot.clone(), sealer.clone(), memory.clone());
     let cache = cache(settings, &snapshot, &sealer, &metrics).with_semantic(Semantic::open(
         &settings.semantic_cache,
         &settings.database,
@@ -329,7 +330,7 @@ fn engine(
             max_bytes: settings.process.max_body_bytes,
             timeout: Duration::from_millis(settings.process.body_timeout_ms),
             pace: body_pace(settings),
-            memory: BodyMemory::new(settings.process.body_memory_bytes),
+            memory,
         },
         snapshot,
         metrics,

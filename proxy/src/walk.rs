@@ -32,6 +32,7 @@ mod kept;
 mod lab;
 pub(crate) mod list_models;
 mod look_up;
+mod media_fetch;
 mod native_call;
 mod next_step;
 mod own_request;

@@ -143,7 +143,7 @@ impl Engine {
             headers,
             meters: self.metrics.guardrails.clone(),
         };
-        let (judged, share) = match (remote.clone().filter(|_| has_remote(&hooks)), body.len() > SMALL) {
+        let (judged, mut share) = match (remote.clone().filter(|_| has_remote(&hooks)), body.len() > SMALL) {
             // Boxed, as all that is rare: its state would be part of every request's.
             (Some(remote), _) => Box::pin(job.run_remote(remote, share)).await?,
             (None, false) => (job.run(), share),
@@ -157,7 +157,16 @@ impl Engine {
             false => remote.map(|remote| Arc::new(remote.with_extracted(&input.extracted))),
         };
         // Not kept as a tree too.
-        let changed = input.transformed.take().map(|json| Bytes::from(json.to_string()));
+        let changed = match input.transformed.take() {
+            None => None,
+            Some(json) if body.len() <= SMALL && remote.is_none() => Some(Bytes::from(json.to_string())),
+            // Whoever is asked may have made it long.
+            Some(json) => {
+                let written = heavy(Some(workspace), move || Bytes::from(json.to_string())).await;
+                Some(written.ok_or_else(Refusal::internal)?)
+            }
+        };
+        share.grow(changed.as_ref().map_or(0, |changed| changed.len().saturating_sub(body.len())))?;
         let call = GuardedCall {
             output,
             input,

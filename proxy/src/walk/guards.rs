@@ -3,6 +3,7 @@
 
 mod address_probe;
 mod directory;
+mod image_fetch;
 mod kept_answers;
 mod model_calls;
 mod remote_calls;

@@ -9,6 +9,7 @@ mod call;
 mod failure;
 mod forwarded;
 mod headers;
+mod image;
 mod model_question;
 mod scrub;
 
@@ -18,6 +19,7 @@ pub use failure::RemoteFailure;
 pub(super) use forwarded::forwarded;
 pub use forwarded::may_forward;
 pub(super) use headers::configured_headers;
+pub use image::{Image, Images};
 pub use model_question::{ModelQuestion, ModelTarget};
 pub use scrub::scrubbed;
 
@@ -79,6 +81,8 @@ pub enum Question {
     KeySet { url: String, kid: String, kept: Duration },
     /// A model of the workspace's own; its answer is the one of `Answers::Calls`.
     Model(ModelQuestion),
+    /// The images behind these addresses, none longer than this.
+    Images { urls: Vec<String>, longest: usize },
     /// Which of these are there: by their names alone, or by an answer.
     Addresses { urls: Vec<String>, only_names: bool },
 }
@@ -89,6 +93,8 @@ pub enum Answers {
     KeySet(Arc<WebKeySet>),
     /// In the order of the addresses.
     Addresses(Vec<bool>),
+    /// The same.
+    Images(Images),
 }
 
 impl Question {
@@ -97,7 +103,7 @@ impl Question {
         match self {
             Self::Calls(calls) => calls.iter().flat_map(RemoteCall::secrets).collect(),
             Self::KeptCall { call, .. } => call.secrets(),
-            Self::KeySet { .. } | Self::Model(_) | Self::Addresses { .. } => Vec::new(),
+            Self::KeySet { .. } | Self::Model(_) | Self::Images { .. } | Self::Addresses { .. } => Vec::new(),
         }
     }
 
@@ -106,7 +112,7 @@ impl Question {
         let size = match &self {
             Self::Calls(calls) => calls.iter().map(|call| call.body.len()).sum(),
             Self::KeptCall { call, .. } => call.body.len(),
-            Self::KeySet { .. } | Self::Addresses { .. } => 0,
+            Self::KeySet { .. } | Self::Images { .. } | Self::Addresses { .. } => 0,
             Self::Model(question) => question.body.len(),
         };
         match size > LONGEST_QUESTION {
@@ -123,7 +129,16 @@ impl Answers {
     pub(super) fn calls(&self) -> &[RemoteAnswer] {
         match self {
             Self::Calls(answers) => answers,
-            Self::KeySet(_) | Self::Addresses(_) => &[],
+            Self::KeySet(_) | Self::Addresses(_) | Self::Images(_) => &[],
+        }
+    }
+
+    /// How many bytes they are, about.
+    pub fn size(&self) -> usize {
+        match self {
+            Self::Calls(answers) => answers.iter().map(|answer| answer.body.len()).sum(),
+            Self::Images(images) => images.size(),
+            Self::KeySet(_) | Self::Addresses(_) => 0,
         }
     }
 }

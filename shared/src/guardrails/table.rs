@@ -26,7 +26,7 @@ impl CheckSpec {
     pub(super) fn made(&'static self, parameters: &Parameters<'_>) -> Result<Box<dyn Check>, Fault> {
         match self.runs {
             Runs::Vendor => VendorCheck::compile(self, parameters),
-            Runs::Here | Runs::Outside | Runs::Model | Runs::Nowhere => (self.compile)(parameters),
+            Runs::Here | Runs::Outside | Runs::Model => (self.compile)(parameters),
         }
     }
 }
@@ -44,8 +44,6 @@ pub enum Runs {
     Vendor,
     /// A call to a model of the workspace's own, through the gateway itself.
     Model,
-    /// Known, and not run by this version: naming it is refused, because a check that never runs would let all pass.
-    Nowhere,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -205,7 +203,7 @@ pub static TABLE: &[CheckSpec] = &[
         checks::log::compile), Runs::Outside),
     outside(row("default.inlineImageUrls", "Fetch images", INPUT,
         &[P::new("providers", Texts), P::or("maxSizeBytes", WHOLE, "20971520"), P::or("timeoutMs", MILLISECONDS, "30000")],
-        checks::elsewhere::compile), Runs::Nowhere),
+        checks::inline_images::compile), Runs::Outside),
     row("default.pii", "Personal data", ANYWHERE,
         &[P::new("categories", Choices(checks::pii::CATEGORIES)), flag("redact"), flag("reversible"), NOT],
         checks::pii::compile),

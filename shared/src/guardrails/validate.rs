@@ -2,7 +2,7 @@
 
 use super::fault::{Fault, FaultKind};
 use super::parameters::Parameters;
-use super::table::{self, CheckSpec, ParameterKind, ParameterSpec, Runs};
+use super::table::{self, CheckSpec, ParameterKind, ParameterSpec};
 use serde_json::Value;
 
 /// A hook with more is refused.
@@ -64,11 +64,6 @@ fn one(item: &Value, path: &str, faults: &mut Vec<Fault>) {
         faults.push(Fault::unknown(path, "the id of a check (GET /guardrails/checks lists them)", id, table::ids()));
         return;
     };
-    if spec.runs == Runs::Nowhere {
-        let message = format!("`{}` is known, but this version of the gateway does not run it", spec.id);
-        faults.push(Fault::new(FaultKind::Unusable, format!("{path}.id"), message));
-        return;
-    }
     let none = Value::Object(serde_json::Map::new());
     let parameters = fields.get("parameters").filter(|value| !value.is_null()).unwrap_or(&none);
     let at = format!("{path}.parameters");
@@ -215,7 +210,6 @@ mod tests {
             { "id": "default.wordCount", "parameters": { "minWords": -1, "maxWords": 1.5 }, "enabled": true },
             { "id": "default.regexMatch", "parameters": { "rule": "(" } },
             {}, 7,
-            { "id": "default.inlineImageUrls" },
         ]);
         let told = told(&checks).join("\n");
         for part in [
@@ -231,7 +225,6 @@ mod tests {
             "[4].parameters.rule",
             "[5].id is required",
             "[6] must be an object",
-            "[7].id `default.inlineImageUrls` is known, but this version of the gateway does not run it",
         ] {
             assert!(told.contains(part), "{part}\nis not in\n{told}");
         }
@@ -249,6 +242,7 @@ mod tests {
             json!([{ "id": "default.pii" }]),
             json!([{ "id": "default.webhook", "parameters": { "webhookURL": "https://a.test/x" } }]),
             json!([{ "id": "default.jwt", "parameters": { "jwksUri": "https://a.test/keys" } }]),
+            json!([{ "id": "default.inlineImageUrls" }]),
             json!([{ "id": "aiguard.scan", "parameters": { "policyId": "7" } }]),
         ] {
             assert_eq!(told(&checks), [""; 0], "{checks}");

@@ -170,6 +170,9 @@ async fn answered(outbound: &Outbound, question: Question) -> Result<Answers, Re
             let keys = WebKeySet::parse(&body).map_err(|why| unusable(why.to_owned()))?;
             Ok(Answers::KeySet(Arc::new(keys)))
         }
+        Question::Images { .. } => {
+            Err(RemoteFailure::Unreachable("a trial fetches no images: only the proxy does".into()))
+        }
         Question::Addresses { .. } => {
             Err(RemoteFailure::Unreachable("a trial calls no address of a text: only the proxy does".into()))
         }

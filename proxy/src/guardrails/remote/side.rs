@@ -16,7 +16,7 @@ use shared::guardrails::remote::{Answers, LONGEST_WAIT, Question, RemoteContext,
 use shared::guardrails::{HeaderChange, Hook, Shape, Subject, Verdict};
 use shared::id::{OrganisationId, WorkspaceId};
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// Who asks for a request, and what services may know of it besides its bodies.
 #[derive(Clone)]
@@ -123,7 +123,7 @@ impl SideJob {
         mut answers: RemoteAnswers,
         workspace: WorkspaceId,
     ) -> Option<(SideResult, RemoteAnswers)> {
-        let size = self.size;
+        let size = self.size + answers.size();
         aside(workspace, size, move || {
             let side = run_side_with(&self.hooks, self.inputs(), &self.body, &self.meters, &mut answers);
             (side, answers)
@@ -161,15 +161,12 @@ impl SideJob {
     ) -> Option<RemoteVerdict> {
         let began = Instant::now();
         let check = self.check(place)?;
-        let mut verdict = match self.ask_service(place, about, remote).await? {
-            Ok(verdict) => verdict,
-            Err(verdict) => *verdict,
-        };
+        let mut said = self.ask_service(place, about, remote).await?;
         // A missing plugin lets pass, unless the check says that no error may.
-        if verdict.error.is_some() && check.fails_on_error {
-            verdict.verdict = false;
+        if said.verdict.error.is_some() && check.fails_on_error {
+            said.verdict.verdict = false;
         }
-        Some(RemoteVerdict { verdict, took: began.elapsed() })
+        Some(RemoteVerdict { took: began.elapsed(), ..said })
     }
 
     /// What the service says, or what is said without it. One that hangs is left at the check's deadline.
@@ -178,30 +175,35 @@ impl SideJob {
         place: Place,
         about: &AskedAbout,
         remote: &Arc<RemoteSide>,
-    ) -> Option<Result<Verdict, Box<Verdict>>> {
+    ) -> Option<RemoteVerdict> {
+        let unread = |verdict: Verdict| Some(RemoteVerdict { verdict, took: Duration::ZERO, size: 0, held: None });
         let service = self.check(place)?.check.remote()?;
         let deadline = Instant::now() + service.timeout().min(LONGEST_WAIT);
         // Held until the answer was read. What is judged may be written twice, as JSON and as text.
         let finding = room(remote.workspace.uuid(), 2 * self.size);
         let Ok(Some(_room)) = tokio::time::timeout_at(deadline.into(), finding).await else {
-            return Some(Ok(RemoteFailure::Busy.verdict()));
+            return unread(RemoteFailure::Busy.verdict());
         };
         let (job, what, by) = (self.clone(), about.clone(), remote.clone());
         let question = match aside(remote.workspace, self.size, move || job.question(place, &what, &by)).await?? {
             Ok(question) => question,
-            Err(said) => return Some(Err(said)),
+            Err(said) => return unread(*said),
         };
         let secrets = question.secrets();
         let asking = remote.ask(question, deadline);
         // Whatever it is that does not keep to the deadline.
         let answers = match tokio::time::timeout_at(deadline.into(), asking).await {
             Ok(Ok(answers)) => answers,
-            Ok(Err(failure)) => return Some(Ok(failure.verdict())),
-            Err(_) => return Some(Ok(RemoteFailure::TimedOut.verdict())),
+            Ok(Err(failure)) => return unread(failure.verdict()),
+            Err(_) => return unread(RemoteFailure::TimedOut.verdict()),
+        };
+        let (size, held) = match &answers {
+            Answers::Images(images) => (images.size(), images.held.clone()),
+            _ => (answers.size(), None),
         };
         let (job, what) = (self.clone(), about.clone());
-        let verdict = aside(remote.workspace, self.size, move || job.read(place, &what, &answers)).await??;
-        Some(Ok(scrubbed(verdict, &secrets)))
+        let verdict = aside(remote.workspace, self.size + size, move || job.read(place, &what, &answers)).await??;
+        Some(RemoteVerdict { verdict: scrubbed(verdict, &secrets), took: Duration::ZERO, size, held })
     }
 
     /// What must be asked. The credentials are open for the length of this function; the calls have them in their heads.

@@ -3,10 +3,12 @@
 //! workspace a place and nobody else anything.
 
 use super::address_probe::is_there;
+use super::image_fetch::images;
 use super::kept_answers::KeptAnswers;
 use crate::guardrails::RemoteAsker;
 use crate::identity::tokens::fetch;
 use crate::net::dial::{Class, Dialer, Upstream, UpstreamError, UpstreamRequest, errand};
+use crate::request::receive::{BodyMemory, OwnedShare};
 use crate::snapshot::Snapshot;
 use bytes::Bytes;
 use futures::FutureExt as _;
@@ -40,6 +42,8 @@ pub struct RemoteCalls {
     dialer: Arc<Dialer>,
     snapshot: Arc<Snapshot>,
     sealer: Arc<Sealer>,
+    /// What images that are fetched count towards.
+    memory: Arc<BodyMemory>,
     places: Mutex<HashMap<WorkspaceId, Arc<Semaphore>>>,
     keys: Mutex<HashMap<OrganisationId, KeptKeys>>,
     answers: Arc<KeptAnswers>,
@@ -52,9 +56,14 @@ struct KeptKeys {
 }
 
 impl RemoteCalls {
-    pub fn new(dialer: Arc<Dialer>, snapshot: Arc<Snapshot>, sealer: Arc<Sealer>) -> Self {
+    pub fn new(
+        dialer: Arc<Dialer>,
+        snapshot: Arc<Snapshot>,
+        sealer: Arc<Sealer>,
+        memory: Arc<BodyMemory>,
+    ) -> Self {
         let (places, keys) = (Mutex::default(), Mutex::default());
-        Self { dialer, snapshot, sealer, places, keys, answers: Arc::default() }
+        Self { dialer, snapshot, sealer, memory, places, keys, answers: Arc::default() }
     }
 
     /// The places of a workspace.
@@ -172,6 +181,14 @@ impl RemoteAsker for RemoteCalls {
                 Ok(Answers::Addresses(try_join_all(probes).await?))
             }
             .boxed(),
+            Question::Images { urls, longest } => {
+                let share = OwnedShare::none(self.memory.clone(), workspace.uuid());
+                async move {
+                    let _place = turn(&places, deadline).await?;
+                    Ok(Answers::Images(images(&dialer, urls, longest, share, deadline).await))
+                }
+                .boxed()
+            }
             // Not this one's to ask.
             Question::Model(_) => {
                 async { Err(RemoteFailure::Unreachable("no model can be asked here".into())) }.boxed()

@@ -168,7 +168,7 @@ impl RemoteCheck for Jwt {
     fn read(&self, subject: &Subject<'_>, answers: &Answers) -> Verdict {
         match answers {
             Answers::KeySet(keys) => self.verify(subject, keys),
-            Answers::Addresses(_) => RemoteAnswer::senseless("it is no key set"),
+            Answers::Addresses(_) | Answers::Images(_) => RemoteAnswer::senseless("it is no key set"),
             Answers::Calls(_) if matches!(self.keys, Keys::Behind { .. }) => RemoteAnswer::senseless("it is no key set"),
             Answers::Calls(answers) => match answers.first() {
                 Some(answer) => self.introspected(subject, answer),
