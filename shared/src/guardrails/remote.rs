@@ -37,6 +37,9 @@ pub const LONGEST_ANSWER: usize = 1 << 20;
 pub const LONGEST_QUESTION: usize = 16 << 20;
 /// However long a check says it waits: whoever asked is waiting too.
 pub const LONGEST_WAIT: Duration = Duration::from_secs(60);
+/// Checks that others answer, of one side of a request. A config with more is refused; where saved guardrails add up to more, the
+/// rest fails.
+pub const MOST_CHECKS: usize = 20;
 /// Calls that one check may make for one body.
 pub const MOST_CALLS: usize = 32;
 

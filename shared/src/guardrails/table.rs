@@ -6,6 +6,7 @@ use super::checks;
 use super::fault::Fault;
 use super::parameters::Parameters;
 use super::vendors::{VENDORS, VendorCheck};
+use serde_json::Value;
 
 pub struct CheckSpec {
     /// `source.function`.
@@ -27,6 +28,14 @@ impl CheckSpec {
         match self.runs {
             Runs::Vendor => VendorCheck::compile(self, parameters),
             Runs::Here | Runs::Outside | Runs::Model => (self.compile)(parameters),
+        }
+    }
+
+    /// Whether somebody else answers it: of tokens, whether their keys are elsewhere.
+    pub fn is_remote(&self, parameters: &Value) -> bool {
+        match self.runs {
+            Runs::Here => self.id == "default.jwt" && parameters.get("jwks").is_none_or(Value::is_null),
+            Runs::Outside | Runs::Vendor | Runs::Model => true,
         }
     }
 }
@@ -263,10 +272,27 @@ mod tests {
             }
             assert!(spec.hooks.input || spec.hooks.output, "{} runs nowhere", spec.id);
             for parameter in spec.parameters.iter().filter(|parameter| !parameter.default.is_empty()) {
-                let value: serde_json::Value = serde_json::from_str(parameter.default).unwrap();
+                let value: Value = serde_json::from_str(parameter.default).unwrap();
                 let faults = super::super::validate::value(parameter, &value, "x");
                 assert_eq!(faults, [], "{} {}", spec.id, parameter.name);
             }
+        }
+    }
+
+    #[test]
+    fn what_others_answer_is_known_before_it_is_made_ready() {
+        use serde_json::json;
+        for (id, parameters) in [
+            ("contains", json!({ "words": ["a"] })),
+            ("jwt", json!({ "jwks": { "keys": [] } })),
+            ("jwt", json!({ "jwksUri": "https://a.test/keys" })),
+            ("jwt", json!({ "introspectEndpoint": "https://a.test/x", "jwks": null })),
+            ("webhook", json!({ "webhookURL": "https://a.test/x" })),
+            ("inlineImageUrls", json!({})),
+            ("aiguard.scan", json!({ "policyId": "7" })),
+        ] {
+            let made = super::super::compile(id, &parameters).unwrap();
+            assert_eq!(check(id).unwrap().is_remote(&parameters), made.remote().is_some(), "{id} {parameters}");
         }
     }
 

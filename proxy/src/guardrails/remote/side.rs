@@ -12,7 +12,7 @@ use futures::future::{BoxFuture, join_all};
 use futures::{FutureExt as _, TryFutureExt as _};
 use http::HeaderMap;
 use serde_json::{Map, Value};
-use shared::guardrails::remote::{Answers, LONGEST_WAIT, Question, RemoteContext, RemoteFailure, scrubbed};
+use shared::guardrails::remote::{Answers, LONGEST_WAIT, MOST_CHECKS, Question, RemoteContext, RemoteFailure, scrubbed};
 use shared::guardrails::{HeaderChange, Hook, Shape, Subject, Verdict};
 use shared::id::{OrganisationId, WorkspaceId};
 use std::sync::Arc;
@@ -148,6 +148,15 @@ impl SideJob {
         join_all(asked).await.into_iter().collect()
     }
 
+    /// Whether so many others are asked before it that it is not.
+    fn is_beyond(&self, place: Place) -> bool {
+        let checks = self.hooks.iter().enumerate().flat_map(|(hook, compiled)| {
+            let remote = compiled.checks.iter().enumerate().filter(|(_, check)| check.check.remote().is_some());
+            remote.map(move |(check, _)| (hook, check))
+        });
+        checks.skip(MOST_CHECKS).take(1).any(|first| (place.hook, place.check) >= first)
+    }
+
     fn check(&self, place: Place) -> Option<&CompiledCheck> {
         self.hooks.get(place.hook)?.checks.get(place.check)
     }
@@ -178,6 +187,10 @@ impl SideJob {
     ) -> Option<RemoteVerdict> {
         let unread = |verdict: Verdict| Some(RemoteVerdict { verdict, took: Duration::ZERO, size: 0, held: None });
         let service = self.check(place)?.check.remote()?;
+        if self.is_beyond(place) {
+            let why = format!("more than {MOST_CHECKS} checks of this side would have to ask others");
+            return unread(Verdict::bound("TooMany", why));
+        }
         let deadline = Instant::now() + service.timeout().min(LONGEST_WAIT);
         // Held until the answer was read. What is judged may be written twice, as JSON and as text.
         let finding = room(remote.workspace.uuid(), 2 * self.size);

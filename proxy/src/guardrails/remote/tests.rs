@@ -155,3 +155,17 @@ async fn a_mutator_only_transforms_and_a_vendor_without_credentials_lets_pass() 
         assert_eq!((side.denied_by, asked.len()), (denied, 0), "{fails}");
     }
 }
+
+#[tokio::test]
+async fn beyond_twenty_nobody_is_asked_and_the_rest_fails() {
+    for (sequential, hooks) in [(false, 3), (true, 3), (false, 2)] {
+        let hook = json!({ "id": "h", "sequential": sequential, "checks": vec![webhook(json!({})); 10] });
+        let (side, asked) = run(json!(vec![hook; hooks]), |_| Some(json!({ "verdict": true }))).await;
+        assert_eq!(asked.len(), 20, "{sequential} {hooks}");
+        let verdicts: Vec<bool> = side.hooks.iter().map(|hook| hook.verdict).collect();
+        assert_eq!(verdicts, [true, true, false][..hooks], "{sequential}");
+        if let Some(last) = side.hooks.get(2) {
+            assert_eq!(last.json["checks"][0]["error"]["name"], "TooMany");
+        }
+    }
+}
