@@ -84,6 +84,23 @@ async fn kinds_of_requests_are_judged_on_the_relay_lane_too() {
 }
 
 #[tokio::test]
+async fn what_fails_on_the_relay_lane_and_is_not_denied_is_246_and_its_bytes_are_as_they_came() {
+    let stack = Stack::start().await;
+    let client = |hooks: Value| client(&stack, &target(&stack, json!({ "input_guardrails": hooks })));
+    let plain = client(json!([])).get("/fine_tuning/jobs").await;
+    let kinds = json!({ "default.allowedRequestTypes": { "allowedTypes": ["chatComplete"] } });
+    let marked = client(json!([kinds])).get("/fine_tuning/jobs").await;
+    let told = |answer: &harness::Answer| (answer.status.as_u16(), answer.text());
+    let (status, text) = told(&plain);
+    assert_eq!(told(&marked), (if status == 200 { 246 } else { status }, text));
+    assert_eq!(status, 200, "the mock answers it");
+    let rows = rows(&stack, 2).await;
+    let mut statuses: Vec<i32> = rows.iter().map(crate::journal::calls::status).collect();
+    statuses.sort_unstable();
+    assert_eq!(statuses, [200, 246]);
+}
+
+#[tokio::test]
 async fn saved_guardrails_run_by_name_and_as_defaults_of_workspace_and_organisation() {
     let stack = Stack::start().await;
     let admin = stack.administrator();

@@ -156,6 +156,7 @@ impl Guards {
         metadata: &Map<String, Value>,
         visit: &mut Visit,
     ) -> Result<(), Refusal> {
+        visit.routing.is_marked = false;
         let defaults = self.defaults(caller);
         let Some(set) = self.for_leaf(leaf, caller, defaults.as_ref()) else { return Ok(()) };
         let is_asked = |hook: &Arc<CompiledHook>| hook.judges_kinds() && !hook.actions.is_async;
@@ -175,6 +176,7 @@ impl Guards {
         let side = run_side(&hooks, inputs, &Value::Null, &self.meters);
         let results = json!({ "before_request_hooks": side.logged(), "after_request_hooks": [] });
         visit.checked(Some(HookLog { results: results.to_string(), late: None }));
+        visit.routing.is_marked = side.is_failed;
         let Some(place) = side.denied_by else { return Ok(()) };
         self.meters.denies("input");
         let results = json!({ "before_request_hooks": side.told(), "after_request_hooks": [] });
