@@ -146,6 +146,9 @@ pub fn serve(settings: Settings) -> anyhow::Result<()> {
         let uploader = Uploader::new(store, aliases, settings.database.clone(), &settings.log_store);
         // Goes on while the process drains: the drain ends the process, and asks for the last logs before it does.
         background.handle().spawn(async move { journal.run(&mut shipper, &uploader).await });
+    } else {
+        let (unlogged, meters) = (engine.recorder.unlogged.clone(), metrics.journal.clone());
+        background.handle().spawn(async move { unlogged.run(&meters).await });
     }
     if let Some(remote) = engine.cache.remote() {
         server.add_service(background_service("cache store", CacheStoreService(remote.clone())));
@@ -285,6 +288,7 @@ fn engine(
         recorder: Recorder {
             snapshot: snapshot.clone(),
             journal,
+            unlogged: Arc::default(),
             log_body: settings.log_store.log_bodies.then_some(settings.log_store.log_body_bytes as usize),
         },
         planner: Planner {

@@ -1,5 +1,6 @@
 //! Guardrails of configs over HTTP: what is denied, marked and told, what the log keeps of it, and what is counted.
 
+mod async_hooks;
 mod graded;
 mod inline_images;
 mod matrix;

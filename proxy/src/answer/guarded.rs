@@ -7,7 +7,8 @@ mod later;
 mod stream;
 mod written;
 
-pub use call::{Answered, AsyncHooks, GuardedCall};
+pub use call::GuardedCall;
+pub use later::{Answered, AsyncHooks};
 pub use written::{results_event, with_results};
 
 use super::soft_denial;
@@ -82,7 +83,7 @@ impl Guarded {
 
     /// What a stream said, where a hook looks at it later.
     fn said(&self) -> Answered {
-        let stream = self.stream.as_ref().filter(|_| !self.call.later.output.is_empty());
+        let stream = self.stream.as_ref().filter(|_| self.call.is_looked_at_later());
         stream.map_or(Answered::Nothing, |stream| Answered::Said(stream.said()))
     }
 

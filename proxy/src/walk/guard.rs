@@ -128,12 +128,7 @@ impl Engine {
             Shape::Other | Shape::Embeddings => Default::default(),
             _ => set.output.into_iter().partition(|hook| hook.actions.is_async),
         };
-        let later = AsyncHooks {
-            headers: if later_input.is_empty() { HeaderMap::new() } else { headers.clone() },
-            input: later_input,
-            output: later_output,
-            weight,
-        };
+        let later_headers = if later_input.is_empty() { HeaderMap::new() } else { headers.clone() };
         let job = InputJob {
             hooks: hooks.clone(),
             shape,
@@ -156,6 +151,21 @@ impl Engine {
             true => remote,
             false => remote.map(|remote| Arc::new(remote.with_extracted(&input.extracted))),
         };
+        let has_later = !later_input.is_empty() || !later_output.is_empty();
+        let later = has_later.then(|| AsyncHooks {
+            input: later_input,
+            output: later_output,
+            headers: later_headers,
+            body: body.clone(),
+            tree_bytes: weight,
+            shape,
+            request_type: kind,
+            metadata: Arc::new(errand.metadata.clone()),
+            remote: remote.clone(),
+            meters: self.metrics.guardrails.clone(),
+            memory: memory.clone(),
+            workspace,
+        });
         // Not kept as a tree too.
         let changed = match input.transformed.take() {
             None => None,
@@ -180,7 +190,8 @@ impl Engine {
             request_id: visit.id().to_owned(),
             meters: self.metrics.guardrails.clone(),
             denying,
-            later,
+            later: later.map(Arc::new),
+            request_size: body.len(),
             memory,
             workspace,
         };

@@ -63,7 +63,7 @@ pub fn engine(journal: Option<&Path>, more_steps: fn(&mut Steps)) -> Engine {
             deployment: None,
             trusted_proxies: Vec::new(),
         },
-        recorder: Recorder { snapshot: snapshot.clone(), journal, log_body: Some(1 << 20) },
+        recorder: Recorder { snapshot: snapshot.clone(), journal, unlogged: Arc::default(), log_body: Some(1 << 20) },
         planner: Planner {
             snapshot: snapshot.clone(),
             inline: InlineConfigs::new(settings.configs.limits()),

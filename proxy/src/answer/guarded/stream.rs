@@ -28,7 +28,7 @@ pub(super) struct GuardedStream {
 impl GuardedStream {
     pub fn new(call: &GuardedCall, shape: StreamShape) -> Self {
         let held = HeldBack::new(call.output.clone(), shape)
-            .gathering(!call.later.output.is_empty())
+            .gathering(call.is_looked_at_later())
             .asking(call.asker().is_some());
         let rewriting = Rewriting::new(&call.output, &call.input.placeholders, shape);
         Self { held, rewriting, has_begun: false, is_over: false, share: None, counted: 0 }
