@@ -77,7 +77,7 @@ impl Guarded {
         let said = self.said();
         self.told = Some(self.call.log(Some(side), said));
         let message = side.denied_by.and_then(|place| self.call.output[place].actions.message.clone());
-        self.denial = Some(Box::new(Refusal::denied_by_guardrail(message, self.call.results(Some(side)))));
+        self.denial = Some(Box::new(Refusal::denied_by_guardrail(message, &self.call.results(Some(side)))));
         Unusable("a guardrail denied it".into())
     }
 

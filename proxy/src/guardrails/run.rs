@@ -5,11 +5,12 @@ use super::extracted_headers::with_changes;
 use super::hook::{CompiledCheck, CompiledHook, HookKind};
 use super::meters::GuardMeters;
 use super::remote::{self, Place, RemoteAnswers};
-use super::results::{CheckResult, HookResult};
+use super::results::{CheckResult, HookResult, list};
 use chrono::Utc;
 use http::HeaderMap;
 use serde_json::{Map, Value};
 use shared::guardrails::{HeaderChange, Hook, Placeholders, Shape, Subject};
+use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -45,14 +46,24 @@ pub struct SideResult {
 }
 
 impl SideResult {
-    /// As `hook_results` tells it: those that could change the answer.
-    pub fn told(&self) -> Vec<Value> {
-        self.hooks.iter().filter(|hook| !hook.is_async).map(|hook| hook.json.clone()).collect()
+    /// As `hook_results` tells it, a list: those that could change the answer.
+    pub fn told(&self) -> String {
+        list(self.hooks.iter().filter(|hook| !hook.is_async).map(|hook| Cow::Borrowed(hook.json.as_str())))
     }
 
-    /// As the log tells it: all of them.
-    pub fn logged(&self) -> Vec<Value> {
-        self.hooks.iter().map(HookResult::logged).collect()
+    /// Whether it tells anything.
+    pub fn tells(&self) -> bool {
+        self.hooks.iter().any(|hook| !hook.is_async)
+    }
+
+    /// As the log tells it, a list: all of them.
+    pub fn logged(&self) -> String {
+        list(self.hooks.iter().map(HookResult::logged))
+    }
+
+    /// The same, each by itself.
+    pub fn logged_each(&self) -> Vec<String> {
+        self.hooks.iter().map(|hook| hook.logged().into_owned()).collect()
     }
 }
 
@@ -298,7 +309,8 @@ mod tests {
             run(json!([{ "id": "m", "type": "mutator", "checks": [none_of("x"), prefix], "deny": true }]), &chat("x"));
         assert_eq!((side.transformed, side.is_failed, side.denied_by), (Some(chat("px")), false, None));
         let side = run(json!([{ "id": "a", "async": true, "checks": [prefix] }]), &chat("x"));
-        assert_eq!((side.told().len(), side.logged().len(), side.transformed), (0, 1, None));
+        assert_eq!((side.tells(), side.logged_each().len(), side.transformed), (false, 1, None));
+        assert_eq!(side.told(), "[]");
     }
 
     #[test]
@@ -346,7 +358,7 @@ mod tests {
                      "on_fail": { "feedback": { "value": -3, "metadata": { "k": "v" } } } }]),
             &chat("x"),
         );
-        let json = &side.hooks[0].json;
+        let json: Value = serde_json::from_str(&side.hooks[0].json).unwrap();
         assert_eq!(
             json["feedback"],
             json!({ "value": -3, "weight": 1.0, "metadata": { "k": "v", "successfulChecks": "",

@@ -320,7 +320,7 @@ fn denied(call: &GuardedCall, is_stream: bool, frames: Option<StreamFrames>) -> 
     let message = hook.actions.message.clone();
     let results = call.results(None);
     if !hook.actions.softens {
-        return Some(Err(refused(Refusal::denied_by_guardrail(message, results))));
+        return Some(Err(refused(Refusal::denied_by_guardrail(message, &results))));
     }
     let kind = if is_stream { "text/event-stream" } else { "application/json" };
     let mut head = ResponseHeader::build_no_case(200, Some(4)).ok()?;

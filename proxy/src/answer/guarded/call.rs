@@ -2,14 +2,19 @@
 
 use super::later::{Answered, AsyncHooks, AsyncRun};
 use crate::conversation::WireFormat;
-use crate::guardrails::{CompiledHook, GuardInputs, GuardMeters, RemoteSide, SideJob, SideResult, has_remote};
+use crate::guardrails::{
+    CompiledHook, GuardInputs, GuardMeters, RemoteSide, SideJob, SideResult, both_sides, has_remote,
+};
 use crate::journal::{HookLog, LateWork};
 use crate::request::receive::BodyMemory;
 use http::HeaderMap;
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 use shared::guardrails::{Hook, Shape};
 use std::sync::Arc;
 use uuid::Uuid;
+
+/// What no hook said.
+const NONE: &str = "[]";
 
 pub struct GuardedCall {
     /// Those that the answer waits for.
@@ -99,20 +104,14 @@ impl GuardedCall {
     }
 
     /// What hooks said, for the client.
-    pub fn results(&self, output: Option<&SideResult>) -> Value {
-        json!({
-            "before_request_hooks": self.input.told(),
-            "after_request_hooks": output.map(SideResult::told).unwrap_or_default(),
-        })
+    pub fn results(&self, output: Option<&SideResult>) -> String {
+        both_sides(&self.input.told(), output.map(SideResult::told).as_deref().unwrap_or(NONE))
     }
 
     /// The same for the log, with what is still to be done.
     pub fn log(&self, output: Option<&SideResult>, answered: Answered) -> HookLog {
-        let results = json!({
-            "before_request_hooks": self.input.logged(),
-            "after_request_hooks": output.map(SideResult::logged).unwrap_or_default(),
-        });
+        let results = both_sides(&self.input.logged(), output.map(SideResult::logged).as_deref().unwrap_or(NONE));
         let late = self.later.clone().and_then(|hooks| AsyncRun::new(hooks, answered));
-        HookLog { results: results.to_string(), late: late.map(|run| Box::new(run) as Box<dyn LateWork>) }
+        HookLog { results, late: late.map(|run| Box::new(run) as Box<dyn LateWork>) }
     }
 }

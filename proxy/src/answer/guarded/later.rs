@@ -83,17 +83,17 @@ impl AsyncRun {
             headers: &hooks.headers,
             text: None,
         };
-        let before = run_side(&hooks.input, inputs, &request, &hooks.meters).logged();
+        let before = run_side(&hooks.input, inputs, &request, &hooks.meters).logged_each();
         let headers = HeaderMap::new();
         let inputs = GuardInputs { hook: Hook::AfterRequest, headers: &headers, ..inputs };
         let after = match &self.answered {
             Answered::Nothing => Vec::new(),
             Answered::Said(text) => {
                 let inputs = GuardInputs { text: Some(text), ..inputs };
-                run_side(&hooks.output, inputs, &Value::Null, &hooks.meters).logged()
+                run_side(&hooks.output, inputs, &Value::Null, &hooks.meters).logged_each()
             }
             Answered::Plain(body) => match serde_json::from_slice(body) {
-                Ok(answer) => run_side(&hooks.output, inputs, &answer, &hooks.meters).logged(),
+                Ok(answer) => run_side(&hooks.output, inputs, &answer, &hooks.meters).logged_each(),
                 Err(_) => skipped(&hooks.output),
             },
         };
@@ -107,7 +107,7 @@ impl AsyncRun {
         let parsed = heavy(Some(self.hooks.workspace), move || parse_unique(&body).ok()).await.flatten()?;
         let request = Arc::new(parsed);
         let before = self.job(Hook::BeforeRequest, &request, request.clone(), None);
-        let before = before.run(remote.clone()).await.map_or_else(|| skipped(input), |side| side.logged());
+        let before = before.run(remote.clone()).await.map_or_else(|| skipped(input), |side| side.logged_each());
         let after = match &self.answered {
             Answered::Nothing => return Some(HookLists { before, after: Vec::new() }),
             Answered::Said(text) => Some(self.job(Hook::AfterRequest, &request, Arc::default(), Some(text.as_str()))),
@@ -121,7 +121,7 @@ impl AsyncRun {
             Some(job) => job.run(remote).await,
             None => None,
         };
-        Some(HookLists { before, after: side.map_or_else(|| skipped(output), |side| side.logged()) })
+        Some(HookLists { before, after: side.map_or_else(|| skipped(output), |side| side.logged_each()) })
     }
 
     /// The run of one side where others must be asked. Services are told of the request with its answer, too.
@@ -191,6 +191,6 @@ impl LateWork for AsyncRun {
     }
 }
 
-fn skipped(hooks: &[Arc<CompiledHook>]) -> Vec<Value> {
+fn skipped(hooks: &[Arc<CompiledHook>]) -> Vec<String> {
     hooks.iter().map(|hook| HookResult::skipped(hook, Utc::now()).json).collect()
 }

@@ -9,7 +9,7 @@ use crate::request::receive::OwnedShare;
 use crate::request::sse;
 use bytes::{Bytes, BytesMut};
 use http::HeaderMap;
-use serde_json::{Value, json};
+use serde_json::Value;
 use std::sync::Arc;
 
 /// What is held of a stream counts towards the memory of bodies from here on, in steps of this size.
@@ -109,9 +109,8 @@ impl GuardedStream {
         let mut out = BytesMut::new();
         if !self.has_begun && !passed.is_empty() {
             self.has_begun = true;
-            let told = call.input.told();
-            if !call.is_strict && !told.is_empty() {
-                put_results(&mut out, call.shape, &json!({ "before_request_hooks": told }));
+            if !call.is_strict && call.input.tells() {
+                put_results(&mut out, call.shape, "before_request_hooks", &call.input.told());
             }
         }
         match &mut self.rewriting {
@@ -124,9 +123,8 @@ impl GuardedStream {
         }
         if let Some(side) = output.filter(|_| !self.is_over) {
             self.is_over = true;
-            let told = side.told();
-            if !call.is_strict && !told.is_empty() {
-                put_results(&mut out, call.shape, &json!({ "after_request_hooks": told }));
+            if !call.is_strict && side.tells() {
+                put_results(&mut out, call.shape, "after_request_hooks", &side.told());
             }
         }
         Ok(out.freeze())

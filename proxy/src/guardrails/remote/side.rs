@@ -12,7 +12,9 @@ use futures::future::{BoxFuture, join_all};
 use futures::{FutureExt as _, TryFutureExt as _};
 use http::HeaderMap;
 use serde_json::{Map, Value};
-use shared::guardrails::remote::{Answers, LONGEST_WAIT, MOST_CHECKS, Question, RemoteContext, RemoteFailure, scrubbed};
+use shared::guardrails::remote::{
+    Answers, LONGEST_WAIT, MOST_CHECKS, Question, RemoteContext, RemoteFailure, scrubbed,
+};
 use shared::guardrails::{HeaderChange, Hook, Shape, Subject, Verdict};
 use shared::id::{OrganisationId, WorkspaceId};
 use std::sync::Arc;
@@ -133,8 +135,9 @@ impl SideJob {
 
     /// All that need not wait for another check.
     async fn ask_together(self: &Arc<Self>, remote: &Arc<RemoteSide>) -> Option<Vec<(Place, RemoteVerdict)>> {
+        let about = AskedAbout { body: self.body.clone(), extracted: Arc::default(), is_transformed: false };
+        let about = &about;
         let mut asked = Vec::new();
-        let about = &AskedAbout { body: self.body.clone(), extracted: Arc::default(), is_transformed: false };
         for (hook, compiled) in self.hooks.iter().enumerate() {
             if is_ordered(compiled) || is_skipped(compiled, self.inputs()) || self.shape == Shape::Other {
                 continue;
