@@ -27,7 +27,10 @@ impl UnloggedHooks {
             self.works.forget_all();
             if skipped > 0 {
                 meters.late_skipped.inc_by(skipped);
-                tracing::warn!(skipped, "guardrails with `async` were skipped: more wait than there is room or time for");
+                tracing::warn!(
+                    skipped,
+                    "guardrails with `async` were skipped: more wait than there is room or time for"
+                );
             }
         }
     }

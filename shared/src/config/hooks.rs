@@ -43,7 +43,8 @@ pub fn parse(reading: &mut Reading<'_>, node: &mut ConfigObject<'_, '_>, names: 
     for (name, list) in lists {
         remote += list.iter().flatten().map(remote_checks).sum::<usize>();
         if remote > MOST_REMOTE {
-            let why = format!("must not have more than {MOST_REMOTE} checks that others answer, all of a side together");
+            let why =
+                format!("must not have more than {MOST_REMOTE} checks that others answer, all of a side together");
             reading.fault(&node.path.key(name), Code::TooMany, why);
             break;
         }
@@ -245,11 +246,15 @@ mod tests {
             (json!({ "before_request_hooks": raw(10), "after_request_hooks": raw(20) }), vec![]),
             (json!({ "before_request_hooks": raw(10), "input_guardrails": short(11) }), vec!["input_guardrails"]),
             (json!({ "output_guardrails": short(21) }), vec!["output_guardrails"]),
-            (json!({ "targets": [{ "provider": "@y", "output_guardrails": short(21) }] }), vec!["targets[0].output_guardrails"]),
+            (
+                json!({ "targets": [{ "provider": "@y", "output_guardrails": short(21) }] }),
+                vec!["targets[0].output_guardrails"],
+            ),
         ] {
             let mut whole = json!({ "provider": "@x" });
             whole.as_object_mut().unwrap().extend(config.as_object().unwrap().clone());
-            let told: Vec<String> = codes(&whole).into_iter().filter(|(code, _)| *code == Code::TooMany).map(|(_, path)| path).collect();
+            let told: Vec<String> =
+                codes(&whole).into_iter().filter(|(code, _)| *code == Code::TooMany).map(|(_, path)| path).collect();
             assert_eq!(told, expected, "{config}");
         }
     }

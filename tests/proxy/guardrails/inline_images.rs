@@ -23,7 +23,8 @@ fn place(host: &RawUpstream, path: &str) -> String {
 }
 
 fn looking_at(url: &str) -> Value {
-    let parts = json!([{ "type": "text", "text": "What is it?" }, { "type": "image_url", "image_url": { "url": url } }]);
+    let parts =
+        json!([{ "type": "text", "text": "What is it?" }, { "type": "image_url", "image_url": { "url": url } }]);
     json!({ "model": "m", "messages": [{ "role": "user", "content": parts }] })
 }
 
@@ -76,7 +77,12 @@ async fn one_that_cannot_be_had_is_an_error_and_the_request_stays_as_it_was() {
             let before = asked(&stack);
             let config = config(&stack, json!({ "maxSizeBytes": 1000, "failOnError": fails }));
             let got = client(&stack, &config).post("/chat/completions", &looking_at(&url)).await;
-            assert_eq!((got.status.as_u16(), asked(&stack) - before), (status, u64::from(!fails)), "{says}: {}", got.text());
+            assert_eq!(
+                (got.status.as_u16(), asked(&stack) - before),
+                (status, u64::from(!fails)),
+                "{says}: {}",
+                got.text()
+            );
             let check = &got.json()["hook_results"]["before_request_hooks"][0]["checks"][0];
             assert_eq!(check["error"]["name"], "ImageNotFetched", "{check}");
             assert!(check["error"]["message"].as_str().unwrap().contains(says), "{says}: {check}");

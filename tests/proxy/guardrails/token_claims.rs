@@ -60,7 +60,8 @@ async fn claims_are_headers_for_the_services_that_are_asked_afterwards() {
             "output_guardrails": [{ "default.webhook": webhook(&after) }],
         }),
     );
-    let sent = client(&stack, &config).with("x-user-token", "opaque").with("x-jwt-sub", "forged").with("x-jwt-email", "f@x");
+    let sent =
+        client(&stack, &config).with("x-user-token", "opaque").with("x-jwt-sub", "forged").with("x-jwt-email", "f@x");
     let answer = sent.post("/chat/completions", &chat("hello")).await;
     assert_eq!(answer.status, 200, "{}", answer.text());
     let told = |service: &GuardService| {
@@ -78,7 +79,9 @@ async fn claims_are_headers_for_the_services_that_are_asked_afterwards() {
 async fn an_issuer_that_nobody_reaches_is_an_error_that_passes_unless_it_is_to_fail() {
     let stack = Stack::start().await;
     let token = "eyJhbGciOiJSUzI1NiIsImtpZCI6ImsxIn0.e30.c2ln";
-    for address in [json!({ "jwksUri": "http://127.0.0.1:1/keys" }), json!({ "introspectEndpoint": "http://127.0.0.1:1/" })] {
+    for address in
+        [json!({ "jwksUri": "http://127.0.0.1:1/keys" }), json!({ "introspectEndpoint": "http://127.0.0.1:1/" })]
+    {
         for (fails, status) in [(false, 200), (true, 446)] {
             let parameters = with(address.clone(), json!({ "headerKey": "x-user-token", "failOnError": fails }));
             let hook = json!({ "default.jwt": parameters, "deny": true });
@@ -86,7 +89,11 @@ async fn an_issuer_that_nobody_reaches_is_an_error_that_passes_unless_it_is_to_f
             let answer = client.with("x-user-token", token).post("/chat/completions", &chat("hello")).await;
             assert_eq!(answer.status, status, "{address} {fails}: {}", answer.text());
             let check = &answer.json()["hook_results"]["before_request_hooks"][0]["checks"][0];
-            assert_eq!((&check["verdict"], &check["error"]["name"]), (&json!(false), &json!("ConnectionError")), "{check}");
+            assert_eq!(
+                (&check["verdict"], &check["error"]["name"]),
+                (&json!(false), &json!("ConnectionError")),
+                "{check}"
+            );
         }
     }
 }

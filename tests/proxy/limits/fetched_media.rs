@@ -24,7 +24,8 @@ fn base(upstream: &RawUpstream) -> String {
 }
 
 fn looking_at(url: &str) -> Value {
-    let parts = json!([{ "type": "text", "text": "What is it?" }, { "type": "image_url", "image_url": { "url": url } }]);
+    let parts =
+        json!([{ "type": "text", "text": "What is it?" }, { "type": "image_url", "image_url": { "url": url } }]);
     json!({ "model": "gemini-2.0-flash", "messages": [{ "role": "user", "content": parts }] })
 }
 

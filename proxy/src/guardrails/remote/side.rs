@@ -12,7 +12,9 @@ use futures::future::{BoxFuture, join_all};
 use futures::{FutureExt as _, TryFutureExt as _};
 use http::HeaderMap;
 use serde_json::{Map, Value};
-use shared::guardrails::remote::{Answers, LONGEST_WAIT, MOST_CHECKS, Question, RemoteContext, RemoteFailure, scrubbed};
+use shared::guardrails::remote::{
+    Answers, LONGEST_WAIT, MOST_CHECKS, Question, RemoteContext, RemoteFailure, scrubbed,
+};
 use shared::guardrails::{HeaderChange, Hook, Shape, Subject, Verdict};
 use shared::id::{OrganisationId, WorkspaceId};
 use std::sync::Arc;

@@ -37,7 +37,13 @@ impl FetchBudget for OneImage<'_> {
 }
 
 /// Each of them, or why not, by the deadline. `share` is what they count towards.
-pub async fn images(dialer: &Dialer, urls: Vec<String>, longest: usize, share: OwnedShare, deadline: Instant) -> Images {
+pub async fn images(
+    dialer: &Dialer,
+    urls: Vec<String>,
+    longest: usize,
+    share: OwnedShare,
+    deadline: Instant,
+) -> Images {
     let all = Mutex::new(AllImages { left: MOST_BYTES, share });
     let fetching = urls.into_iter().map(|url| image(dialer, url, longest, &all, deadline));
     let fetched = futures::stream::iter(fetching).buffered(TOGETHER).collect().await;

@@ -43,7 +43,14 @@ impl KeptAnswers {
     }
 
     /// Keeps an answer until then. One that is no success says nothing of the token.
-    pub fn keep(&self, organisation: OrganisationId, key: AnswerKey, answer: &RemoteAnswer, until: Instant, now: Instant) {
+    pub fn keep(
+        &self,
+        organisation: OrganisationId,
+        key: AnswerKey,
+        answer: &RemoteAnswer,
+        until: Instant,
+        now: Instant,
+    ) {
         if !answer.is_success() || answer.body.len() > LONGEST {
             return;
         }
@@ -85,9 +92,13 @@ mod tests {
         let (one, other) = (Uuid::from_u128(1).into(), Uuid::from_u128(2).into());
         let key = KeptAnswers::key(&call("a"));
         kept.keep(one, key, &RemoteAnswer::new(200, "{}"), now + Duration::from_secs(60), now);
-        for (organisation, token, after, is_found) in
-            [(one, "a", 0, true), (one, "a", 59, true), (one, "a", 60, false), (one, "b", 0, false), (other, "a", 0, false)]
-        {
+        for (organisation, token, after, is_found) in [
+            (one, "a", 0, true),
+            (one, "a", 59, true),
+            (one, "a", 60, false),
+            (one, "b", 0, false),
+            (other, "a", 0, false),
+        ] {
             let found = kept.find(organisation, &KeptAnswers::key(&call(token)), now + Duration::from_secs(after));
             assert_eq!(found.is_some(), is_found, "{organisation:?} {token} {after}");
         }

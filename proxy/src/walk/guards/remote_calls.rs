@@ -56,12 +56,7 @@ struct KeptKeys {
 }
 
 impl RemoteCalls {
-    pub fn new(
-        dialer: Arc<Dialer>,
-        snapshot: Arc<Snapshot>,
-        sealer: Arc<Sealer>,
-        memory: Arc<BodyMemory>,
-    ) -> Self {
+    pub fn new(dialer: Arc<Dialer>, snapshot: Arc<Snapshot>, sealer: Arc<Sealer>, memory: Arc<BodyMemory>) -> Self {
         let (places, keys) = (Mutex::default(), Mutex::default());
         Self { dialer, snapshot, sealer, memory, places, keys, answers: Arc::default() }
     }

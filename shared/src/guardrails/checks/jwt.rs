@@ -169,7 +169,9 @@ impl RemoteCheck for Jwt {
         match answers {
             Answers::KeySet(keys) => self.verify(subject, keys),
             Answers::Addresses(_) | Answers::Images(_) => RemoteAnswer::senseless("it is no key set"),
-            Answers::Calls(_) if matches!(self.keys, Keys::Behind { .. }) => RemoteAnswer::senseless("it is no key set"),
+            Answers::Calls(_) if matches!(self.keys, Keys::Behind { .. }) => {
+                RemoteAnswer::senseless("it is no key set")
+            }
             Answers::Calls(answers) => match answers.first() {
                 Some(answer) => self.introspected(subject, answer),
                 None => RemoteAnswer::senseless("there is none"),

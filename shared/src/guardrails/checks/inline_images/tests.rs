@@ -79,7 +79,8 @@ fn images_are_found_where_each_dialect_has_them_and_replaced_in_its_words() {
 
 #[test]
 fn what_names_no_image_by_address_is_left_as_it_is() {
-    let image = |url: Value| json!({ "messages": [{ "content": [{ "type": "image_url", "image_url": { "url": url } }] }] });
+    let image =
+        |url: Value| json!({ "messages": [{ "content": [{ "type": "image_url", "image_url": { "url": url } }] }] });
     let long = format!("https://a.test/{}", "x".repeat(LONGEST_URL));
     for body in [
         json!({}),
@@ -124,7 +125,10 @@ fn an_image_that_cannot_be_had_changes_nothing_and_too_many_fail() {
         check.remote().unwrap().read(&subject(&two, None), &images(vec![png("QUJD"), Err("it is empty".into())]));
     assert_eq!((said(&verdict), &verdict.transformed), ("error", &None));
     let told = verdict.to_json().to_string();
-    assert!(told.contains("/messages/0/content/1") && told.contains("it is empty") && !told.contains("s3cret"), "{told}");
+    assert!(
+        told.contains("/messages/0/content/1") && told.contains("it is empty") && !told.contains("s3cret"),
+        "{told}"
+    );
     assert!(verdict.passes(false) && !verdict.passes(true));
     let verdict = check.remote().unwrap().read(&subject(&two, None), &images(vec![png("QUJD")]));
     assert_eq!(said(&verdict), "error");
