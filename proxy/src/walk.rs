@@ -14,6 +14,7 @@
 mod admit;
 mod admitter;
 mod asked_model;
+mod attempt_outcome;
 mod attempts;
 mod authenticator;
 mod body_limits;

@@ -108,6 +108,10 @@ pub(super) fn stand_in(request: &mut Request, format: WireFormat) {
     }
 }
 
+pub(super) fn has_remote_media(request: &mut Request, format: WireFormat) -> bool {
+    !remote_media(request, format).is_empty()
+}
+
 fn remote_media(request: &mut Request, format: WireFormat) -> Vec<RemoteMedia<'_>> {
     let mut found = Vec::new();
     for (turn, content) in request.turns.iter_mut().enumerate() {
