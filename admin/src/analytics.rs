@@ -4,6 +4,7 @@
 //!
 //! Everything here is asked of the logs of one `LogView`, so that whoever may not see a log does not see it counted either.
 
+pub mod budgets;
 pub mod cover;
 pub mod csv;
 pub mod dimension;

@@ -1,6 +1,7 @@
 //! Analytics over HTTP: what they count, and for whom.
 
 mod access;
+mod budgets;
 mod input;
 mod reference;
 mod saved_filters;
