@@ -5,6 +5,7 @@ mod budgets;
 mod input;
 mod reference;
 mod saved_filters;
+mod slow;
 mod truth;
 
 use harness::Client;
