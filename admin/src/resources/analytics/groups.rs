@@ -49,6 +49,8 @@ static COLUMNS: &[(&str, Measure)] = &[
     LAST_SEEN,
     ("first_seen", m::FIRST_SEEN),
 ];
+/// As clients write them.
+const FLAGS: &[&str] = &["true", "false", "True", "False"];
 const LAST_SEEN: (&str, Measure) = ("last_seen", m::LAST_SEEN);
 const REQUESTS: (&str, Measure) = ("requests", m::REQUESTS);
 const COST: (&str, Measure) = ("cost", m::COST);
@@ -315,7 +317,7 @@ async fn any(State(app): State<App>, call: Call, Path(by): Path<String>) -> Resu
         further: Vec::new(),
         slots: dimension.slots,
         fields: &fields,
-        has_totals: call.query().text("include_total") == Some("true"),
+        has_totals: call.query().text("include_total").is_some_and(|flag| flag.eq_ignore_ascii_case("true")),
     };
     let found = listed.find(&mut asked, None).await?;
     let mut rows = found.rows(dimension.name, nothing);
@@ -414,7 +416,7 @@ fn by_anything(path: &str, title: &str) -> Doc {
             groups::MOST
         ))
         .filter("columns", crate::openapi::choices(&names))
-        .filter("include_total", schema::choice(&["true", "false"]).or_empty().says("Adds the columns over all calls."))
+        .filter("include_total", schema::choice(FLAGS).or_empty().says("Adds the columns over all calls."))
 }
 
 #[cfg(test)]
