@@ -2,7 +2,9 @@
 
 mod access;
 mod budgets;
+mod erased;
 mod input;
+mod questions;
 mod reference;
 mod saved_filters;
 mod slow;

@@ -96,11 +96,9 @@ async fn a_day_that_is_being_read_is_dropped_later_and_readers_do_not_wait_long_
 
 /// One slot of a day for each of these ages, in days.
 async fn metrics(client: &Client, ages: &[i32]) {
-    const METRICS: &str = "INSERT INTO usage_slots (organisation_id, workspace_id, size, slot, dimension, value, requests,
-            user_requests, errors, req_units, res_units, cost, simple_hits, semantic_hits, simple_saved, semantic_saved, saved,
-            response_time, hit_time, retried, fallen, first_seen, last_seen, buckets, counts)
-        SELECT gen_random_uuid(), gen_random_uuid(), 1440, date_trunc('day', now(), 'UTC') - make_interval(days => age), '', '', 1,
-            0, 0, 1, 1, 1, 0, 0, 0, 0, 0, 1, 0, 0, 0, now(), now(), '{0}', '{1}' FROM unnest($1::int[]) age";
+    const METRICS: &str = "INSERT INTO usage_slots (organisation_id, workspace_id, size, slot, dimension, figures)
+        SELECT gen_random_uuid(), gen_random_uuid(), 1440, date_trunc('day', now(), 'UTC') - make_interval(days => age), '', '\\x00'
+        FROM unnest($1::int[]) age";
     client.batch_execute("UPDATE usage_slots_kept SET begins_at = '2000-01-01T00:00:00Z'").await.unwrap();
     client.execute(METRICS, &[&ages]).await.unwrap();
 }

@@ -2,6 +2,7 @@
 
 use super::asked::Asked;
 use super::docs;
+use crate::analytics::counted::{SlotCondition, ValueOf};
 use crate::analytics::csv;
 use crate::analytics::dimension::{self, Dimension};
 use crate::analytics::groups::{self, GroupQuery, Groups, Order, OrderBy};
@@ -18,6 +19,7 @@ use axum::extract::{Path, State};
 use axum::response::{IntoResponse, Response};
 use chrono::DateTime;
 use serde_json::{Map, Value, json};
+use shared::db::usage_slots::SlotDimension;
 use std::collections::HashMap;
 use tokio_postgres::types::ToSql;
 use tokio_postgres::{GenericClient, IsolationLevel};
@@ -73,8 +75,8 @@ struct Listed<'l> {
     value: &'l str,
     from: &'l str,
     further: Vec<&'l (dyn ToSql + Sync)>,
-    /// What slots call the value, and theirs.
-    slots: Option<(&'static str, &'static str)>,
+    /// What slots are divided by for it, and which value it is.
+    slots: Option<(SlotDimension, ValueOf)>,
     fields: &'l [(&'static str, Measure)],
     has_totals: bool,
 }
@@ -121,7 +123,7 @@ impl Listed<'_> {
 #[derive(Clone, Copy)]
 struct GroupCondition {
     on_logs: &'static str,
-    on_slots: &'static str,
+    on_slots: SlotCondition,
 }
 
 struct FoundGroups {
@@ -217,11 +219,11 @@ async fn users(State(app): State<App>, call: Call) -> Result<Response, ApiError>
         value: "metadata ->> '_user'",
         from: "request_logs",
         further: Vec::new(),
-        slots: Some(("user", "substr(value, 2)")),
+        slots: Some((SlotDimension::User, ValueOf::User)),
         fields: &[REQUESTS, COST],
         has_totals: false,
     };
-    let named = GroupCondition { on_logs: "metadata ->> '_user' IS NOT NULL", on_slots: "value <> ''" };
+    let named = GroupCondition { on_logs: "metadata ->> '_user' IS NOT NULL", on_slots: SlotCondition::Named };
     let found = listed.find(&mut asked, Some(named)).await?;
     let rows = as_texts(found.rows("user", nothing), &["requests", "cost"]);
     Ok(found.shown(&call, rows))
