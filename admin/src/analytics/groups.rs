@@ -111,8 +111,9 @@ impl GroupQuery<'_> {
         });
         let is_capped = groups.len() as i64 > MOST;
         groups.truncate(MOST as usize);
-        let values =
-            |figures: &Figures| self.measures.iter().map(|measure| counted::value(measure, figures, 0)).collect();
+        let values = |figures: &Figures| {
+            self.measures.iter().map(|measure| counted::value(measure, figures, 0)).collect::<Vec<Value>>()
+        };
         let (size, offset) =
             (usize::try_from(self.size).unwrap_or(0), usize::try_from(self.offset).unwrap_or(usize::MAX));
         let rows = groups.iter().skip(offset).take(size).map(|(_, value, figures)| ((*value).clone(), values(figures)));

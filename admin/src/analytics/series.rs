@@ -115,7 +115,8 @@ fn divided_counted(counted: &Counted, measures: &[Measure]) -> Vec<(Option<Strin
     let mut top: Vec<(&String, u64)> = all.iter().map(|(value, figures)| (value, figures.requests)).collect();
     top.sort_unstable_by(|one, other| other.1.cmp(&one.1).then(one.0.cmp(other.0)));
     let rest = top.split_off(top.len().min(MOST_GROUPS as usize));
-    let values = |figures: &Figures| measures.iter().map(|measure| counted::value(measure, figures, 0)).collect::<Vec<_>>();
+    let values =
+        |figures: &Figures| measures.iter().map(|measure| counted::value(measure, figures, 0)).collect::<Vec<_>>();
     let mut series: Vec<(Option<String>, Series)> = Vec::new();
     for (value, _) in &top {
         let slots = counted.slots().filter_map(|(slot, by_value)| Some((slot, values(by_value.get(*value)?))));

@@ -64,7 +64,10 @@ impl Metrics {
             job_failures: kept(&registry, IntCounterVec::new(failed, &["name"])?)?,
             figures_built: kept(
                 &registry,
-                IntCounter::new("gateway_admin_figures_built_total", "Slots of figures that were built from logs here.")?,
+                IntCounter::new(
+                    "gateway_admin_figures_built_total",
+                    "Slots of figures that were built from logs here.",
+                )?,
             )?,
             figures_mended: kept(
                 &registry,

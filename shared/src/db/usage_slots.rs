@@ -205,3 +205,32 @@ pub async fn forget_user(transaction: &impl GenericClient, organisation: Uuid, u
 pub fn day_of(time: DateTime<Utc>) -> DateTime<Utc> {
     time.duration_trunc(TimeDelta::days(1)).unwrap_or(time)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn time(text: &str) -> DateTime<Utc> {
+        format!("2026-01-15T{text}Z").parse().unwrap()
+    }
+
+    #[test]
+    fn logs_are_read_in_stretches_of_half_an_hour_at_most() {
+        let slots = ["10:28:00", "10:29:00", "10:30:00", "10:31:00", "10:40:00"].map(time);
+        let expected = [["10:28:00", "10:30:00"], ["10:30:00", "10:32:00"], ["10:40:00", "10:41:00"]];
+        assert_eq!(pieces(&slots, SlotSize::Minute), expected.map(|piece| piece.map(time)));
+        let slots = ["10:00:00", "10:30:00"].map(time);
+        let expected = [["10:00:00", "10:30:00"], ["10:30:00", "11:00:00"]];
+        assert_eq!(pieces(&slots, SlotSize::HalfHour), expected.map(|piece| piece.map(time)));
+        assert!(pieces(&[], SlotSize::Minute).is_empty());
+    }
+
+    #[test]
+    fn weeks_can_be_built_where_logs_are_gone() {
+        let (begins_at, sealed) = (time("00:00:00"), time("12:00:00"));
+        let kept = Kept { begins_at, minutes_from: begins_at, sealed_until: Some(sealed) };
+        assert_eq!((kept.begin_of(SlotSize::Day), kept.begin_of(SlotSize::Week)), (sealed, begins_at));
+        let kept = Kept { sealed_until: None, ..kept };
+        assert_eq!(kept.begin_of(SlotSize::Minute), begins_at);
+    }
+}

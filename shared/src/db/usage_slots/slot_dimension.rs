@@ -100,10 +100,8 @@ fn cut(value: Cow<'_, str>) -> Cow<'_, str> {
     if value.len() <= LONGEST {
         return value;
     }
-    match value.char_indices().nth(LONGEST) {
-        Some((end, _)) => Cow::Owned(value[..end].to_owned()),
-        None => value,
-    }
+    let end = value.char_indices().nth(LONGEST).map(|(end, _)| end);
+    end.map_or(value.clone(), |end| Cow::Owned(value[..end].to_owned()))
 }
 
 #[cfg(test)]
