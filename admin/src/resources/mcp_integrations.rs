@@ -1,10 +1,11 @@
 //! MCP integrations: servers of the Model Context Protocol that the organisation or a workspace registered. Credentials
 //! go in and never come out; a background job asks each new server what it offers.
 
-mod capabilities;
+pub mod capabilities;
 mod change;
 pub mod docs;
 mod list;
+mod pins;
 pub mod sync;
 mod workspaces;
 

@@ -1,12 +1,16 @@
-//! MCP servers: a workspace's instances of MCP integrations. Calling them is the proxy's part and not built yet; what
-//! stands here registers them, and asks the server behind one.
+//! MCP servers: a workspace's instances of MCP integrations. Calling them is the proxy's part; what stands here registers
+//! them, says who may use what of them, keeps people's connections, and asks the server behind one.
 
+mod capabilities;
+mod connections;
 mod docs;
+mod tokens;
 mod upstream;
+mod user_access;
 
 use crate::app::App;
 use crate::crud::free_slug::SlugScope;
-use crate::crud::{self, Action, Answer, Resource, Routes};
+use crate::crud::{self, Action, Answer, Resource, Routes, RowLock};
 use crate::http::{ApiError, Field, Time, text};
 use crate::identity::{Call, tenancy};
 use axum::Json;
@@ -15,7 +19,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use shared::db::table::{Columns, Filter, OnDelete, RowError, SelectList, Table, Tenancy};
 use shared::model::Status;
-use tokio_postgres::Row;
+use tokio_postgres::{GenericClient, Row};
 use uuid::Uuid;
 
 const SLUGS: SlugScope = SlugScope { table: "mcp_servers", owner: "organisation_id" };
@@ -30,7 +34,19 @@ pub fn routes() -> Routes {
         .get("/mcp-servers/{id}/metadata", upstream::metadata)
         .post("/mcp-servers/{id}/metadata/sync", upstream::sync)
         .post("/mcp-servers/{id}/test", upstream::test)
+        .get("/mcp-servers/{id}/capabilities", capabilities::list)
+        .put("/mcp-servers/{id}/capabilities", capabilities::update)
         .post("/mcp-servers/{id}/capabilities/sync", upstream::sync)
+        .get("/mcp-servers/{id}/user-access", user_access::list)
+        .put("/mcp-servers/{id}/user-access", user_access::update)
+        .get("/mcp-servers/{id}/user-access/check", user_access::check)
+        .get("/mcp-servers/{id}/connections", connections::list)
+        .delete("/mcp-servers/{id}/connections", connections::delete)
+        .get("/mcp-servers/{id}/tokens", tokens::read)
+        .put("/mcp-servers/{id}/tokens", tokens::store)
+        .delete("/mcp-servers/{id}/tokens", tokens::delete)
+        .get("/mcp-servers/{id}/client-info", tokens::client_info)
+        .get("/mcp-servers/{id}/connect", tokens::connect)
         .describe(docs::docs())
 }
 
@@ -211,4 +227,10 @@ async fn integration_for(action: &Action<'_>, name: &str, workspace: Uuid) -> Re
     Err(ApiError::Forbidden(
         "The workspace has no access to this MCP integration; PUT /v1/mcp-integrations/{id}/workspaces gives it",
     ))
+}
+
+/// The server that a path names, among those that the caller may see.
+async fn found(db: &impl GenericClient, call: &Call, name: &str) -> Result<McpServer, ApiError> {
+    let workspace = tenancy::asked(db, &call.caller, call.query().text("workspace_id")).await?;
+    crud::find::<McpServer>(db, call, name, workspace, RowLock::No).await
 }

@@ -1,5 +1,7 @@
 //! How the OpenAPI document shows MCP servers.
 
+mod access;
+
 use super::McpServer;
 use crate::openapi::Doc;
 use crate::openapi::schema::{self, Schema};
@@ -13,8 +15,7 @@ pub fn docs() -> Vec<Doc> {
         .need("total", schema::whole(0..=i64::MAX).says("All matches, on this page and others."))
         .need("has_more", schema::flag().says("Whether there are further pages."))
         .need("data", schema::list(whole()));
-    let done = schema::object("").need("success", schema::flag().eg(true).says("Always true."));
-    vec![
+    let mut docs = vec![
         Doc::create::<McpServer>(new()).answer(made("mcp-server")).also(409),
         Doc::list::<McpServer>(&whole())
             .answer(list)
@@ -22,7 +23,7 @@ pub fn docs() -> Vec<Doc> {
             .filter("id", schema::any_text().eg("").says("Ids, separated by commas.")),
         Doc::read::<McpServer>(&whole()),
         Doc::update::<McpServer>(change()).answer(made("").without("object")),
-        Doc::delete::<McpServer>().answer(done),
+        Doc::delete::<McpServer>().details("Erases the connections of people to it.").answer(done()),
         Doc::get(&format!("{item}/metadata"), "Read what the server behind an MCP server said of itself")
             .answer(metadata()),
         Doc::post(&format!("{item}/metadata/sync"), "Ask the server behind an MCP server who it is")
@@ -32,7 +33,13 @@ pub fn docs() -> Vec<Doc> {
         Doc::post(&format!("{item}/capabilities/sync"), "Ask the server behind an MCP server what it offers")
             .answer(synced())
             .also(503),
-    ]
+    ];
+    docs.extend(access::docs());
+    docs
+}
+
+fn done() -> Schema {
+    schema::object("").need("success", schema::flag().eg(true).says("Always true."))
 }
 
 fn change() -> Schema {
