@@ -81,7 +81,9 @@ impl Target {
             _ => "there is no token for it".to_owned(),
         })?;
         let mut headers = self.headers.clone();
-        headers.extend(bearer(&token).map(|value| (header::AUTHORIZATION, value)));
+        if let Some(value) = bearer(&token) {
+            headers.insert(header::AUTHORIZATION, value);
+        }
         Ok(headers)
     }
 
