@@ -32,7 +32,7 @@ pub async fn workspace_of(
     const FIND: &str = "SELECT id, workspace_id FROM mcp_servers
                         WHERE organisation_id = $1 AND slug = $2 AND status = 'active'";
     let Some(resource) = resource else { return Ok(person.workspace) };
-    let Some(slug) = server_of(resource, &[&app.mcp_base_url, &app.public_url]) else { return Ok(None) };
+    let Some(slug) = server_of(resource, &[&*app.mcp_base_url, &*app.public_url]) else { return Ok(None) };
     let Some(slug) = slug else { return Ok(person.workspace) };
     let Some(row) = db.query_opt(FIND, &[&person.organisation, &slug]).await? else { return Ok(None) };
     let is_open = may_use(db, person.organisation, row.try_get("id")?, person.user).await?;

@@ -49,7 +49,7 @@ impl McpLogin {
         let challenge = URL_SAFE_NO_PAD.encode(Sha256::digest(VERIFIER));
         form(&[
             ("response_type", "code"),
-            ("client_id", &self.client_id),
+            ("client_id", self.client_id.as_str()),
             ("redirect_uri", CALLBACK),
             ("state", "st"),
             ("code_challenge", &challenge),
@@ -89,7 +89,7 @@ impl McpLogin {
         let mut pairs = vec![
             ("grant_type", "authorization_code"),
             ("code", code),
-            ("client_id", &self.client_id),
+            ("client_id", self.client_id.as_str()),
             ("redirect_uri", CALLBACK),
             ("code_verifier", VERIFIER),
         ];

@@ -140,6 +140,6 @@ mod tests {
         for wrong in [json!({}), json!({ "redirect_uris": [] }), json!({ "redirect_uris": [7] }), json!(null)] {
             assert!(McpClient::register(&wrong).is_err(), "{wrong}");
         }
-        assert!(McpClient::register(&json!({ "redirect_uris": ["https://a.example/cb"; 11] })).is_err());
+        assert!(McpClient::register(&json!({ "redirect_uris": vec!["https://a.example/cb"; 11] })).is_err());
     }
 }
