@@ -5,6 +5,7 @@
 //! path, and a path that could be read as two endpoints is refused: a limit must not depend on spelling.
 
 use crate::refusal::Dialect;
+use crate::request::mcp_paths::resource_of;
 use crate::request::native_route::{NativeRoute, is_outside_v1};
 use crate::request::path_spelling::{canonical, loosest};
 use http::Method;
@@ -32,6 +33,10 @@ pub enum Route<'p> {
         path: &'p str,
         name: Option<&'p str>,
     },
+    /// An MCP server by its slug, or all of a workspace.
+    Mcp(Option<&'p str>),
+    /// What a client of MCP servers is told before it has a key; the path of what it asks about.
+    McpMetadata(&'p str),
     /// A spelling that a provider may take for this endpoint's, or not.
     Ambiguous(Endpoint),
     NotFound,
@@ -128,7 +133,7 @@ pub fn classify<'p>(method: &Method, path: &'p str) -> Route<'p> {
             _ if path.starts_with("/model-configs/") => Route::ControlPlane,
             // Where links of invitations lead.
             ("/invites/accept", &Method::GET) => Route::ControlPlane,
-            _ => Route::NotFound,
+            _ => outside_v1(method, path),
         };
     };
     if matches!(*method, Method::OPTIONS | Method::HEAD) {
@@ -167,6 +172,30 @@ pub fn classify<'p>(method: &Method, path: &'p str) -> Route<'p> {
         Method::GET | Method::POST | Method::PUT | Method::DELETE | Method::PATCH => relayed(method, rest, &spelled),
         _ => Route::MethodNotAllowed,
     }
+}
+
+fn outside_v1<'p>(method: &Method, path: &'p str) -> Route<'p> {
+    let Some(route) = mcp(path) else { return Route::NotFound };
+    match (method, &route) {
+        (&Method::OPTIONS, _) => Route::Preflight,
+        (&Method::GET, Route::McpMetadata(_)) => route,
+        (&Method::GET | &Method::POST | &Method::DELETE, Route::Mcp(_)) => route,
+        _ => Route::MethodNotAllowed,
+    }
+}
+
+/// `/mcp`, `/mcp/{slug}` and `/{slug}/mcp`, and what is known of them before anybody asks.
+fn mcp(path: &str) -> Option<Route<'_>> {
+    if let Some(resource) = resource_of(path) {
+        return Some(Route::McpMetadata(resource));
+    }
+    let slug = match path.strip_prefix("/mcp") {
+        Some("" | "/") => return Some(Route::Mcp(None)),
+        Some(rest) => rest.strip_prefix('/')?,
+        None => path.strip_prefix('/')?.strip_suffix("/mcp")?,
+    };
+    let is_slug = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_');
+    ((1..=255).contains(&slug.len()) && slug.bytes().all(is_slug)).then_some(Route::Mcp(Some(slug)))
 }
 
 /// `spelled` is the canonical spelling of `rest`.
@@ -232,6 +261,7 @@ pub fn dialect(route: &Route<'_>) -> Dialect {
         Route::Relay(path) if path.starts_with("/v1beta/") => Dialect::Google,
         Route::Relay(path) if path.starts_with("/model/") => Dialect::Aws,
         Route::Engine(endpoint) | Route::Ambiguous(endpoint) => endpoint.dialect(),
+        Route::Mcp(_) => Dialect::Mcp,
         Route::NotFound | Route::Greeting => Dialect::Plain,
         _ => Dialect::OpenAi,
     }
@@ -258,6 +288,19 @@ mod tests {
         for (method, path, route) in [
             ("GET", "/", Route::Greeting),
             ("GET", "/elsewhere", Route::NotFound),
+            ("POST", "/mcp", Route::Mcp(None)),
+            ("POST", "/tools/mcp", Route::Mcp(Some("tools"))),
+            ("DELETE", "/mcp/tools", Route::Mcp(Some("tools"))),
+            ("GET", "/mcp/a/b", Route::NotFound),
+            ("POST", "/a/b/mcp", Route::NotFound),
+            ("POST", "/mcpx", Route::NotFound),
+            ("PUT", "/tools/mcp", Route::MethodNotAllowed),
+            ("OPTIONS", "/tools/mcp", Route::Preflight),
+            ("POST", "/v1/mcp", relay("/mcp")),
+            ("POST", "/v1/tools/mcp", relay("/tools/mcp")),
+            ("GET", "/.well-known/oauth-protected-resource", Route::McpMetadata("")),
+            ("GET", "/.well-known/oauth-protected-resource/tools/mcp", Route::McpMetadata("/tools/mcp")),
+            ("GET", "/.well-known/oauth-protected-resourceful", Route::NotFound),
             ("GET", "/model-configs/pricing/openai/gpt-4o", Route::ControlPlane),
             ("POST", "/v1/v1/messages", engine(Family::Messages)),
             ("POST", "/v1/v1/messages/count_tokens", engine(Family::CountTokens)),

@@ -1,0 +1,43 @@
+//! The Model Context Protocol between a client of ours and a server behind us: what a message asks for, whether it may be
+//! shown or called, to whom a session belongs, what goes along as a credential. Bytes are passed on as they came; only what
+//! must be judged is read. The order of a request is in `walk/mcp`.
+//!
+//! Nothing of a session stays in this process: the server's own id travels in ours, sealed for whoever opened it.
+
+mod asker;
+mod circuits;
+mod client_message;
+mod credentials;
+mod exchange;
+mod identity_claims;
+mod json_rpc;
+mod lists;
+mod outcome;
+mod resource_metadata;
+mod session;
+mod visible;
+
+pub use asker::{Asker, NoCredential};
+pub use circuits::McpCircuits;
+pub use client_message::{Asked, ClientMessage, Incoming, parse};
+pub use credentials::{CredentialSource, UpstreamHeaders};
+pub use exchange::{McpEndpoint, UpstreamCall};
+pub use json_rpc::{Fault, INVALID_PARAMS, INVALID_REQUEST, SESSION_NOT_FOUND, UPSTREAM_FAILED, fault_body};
+pub use lists::{LONGEST_LIST, filtered};
+pub use outcome::{Outcome, outcome_of};
+pub use resource_metadata::ResourceMetadata;
+pub use session::{SessionOwner, Sessions};
+pub use visible::{McpTarget, Visible, person};
+
+use http::HeaderName;
+
+pub static SESSION_ID: HeaderName = HeaderName::from_static("mcp-session-id");
+pub static PROTOCOL_VERSION: HeaderName = HeaderName::from_static("mcp-protocol-version");
+pub static LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
+
+/// The scope that opens MCP servers.
+pub const INVOKE: &str = "mcp.invoke";
+/// The longest message of a client, batches included.
+pub const LONGEST_MESSAGE: usize = 4 << 20;
+/// The longest answer that is no stream.
+pub const LONGEST_ANSWER: usize = 16 << 20;
