@@ -101,9 +101,7 @@ impl Facts for LimitedRequest<'_> {
             | PolicyKey::Prompt
             | PolicyKey::EndpointType
             | PolicyKey::McpServer
-            | PolicyKey::McpTool => {
-                self.value(key).is_some_and(|value| value == wanted)
-            }
+            | PolicyKey::McpTool => self.value(key).is_some_and(|value| value == wanted),
         }
     }
 }

@@ -115,7 +115,8 @@ fn message(raw: &RawValue, body: &Bytes) -> Result<ClientMessage, Fault> {
 }
 
 fn checked_id(id: &str) -> Result<String, Fault> {
-    let is_valid = id.len() <= LONGEST_ID && (id.starts_with(['"', '-']) || id.starts_with(|c: char| c.is_ascii_digit()));
+    let is_valid =
+        id.len() <= LONGEST_ID && (id.starts_with(['"', '-']) || id.starts_with(|c: char| c.is_ascii_digit()));
     is_valid.then(|| id.to_owned()).ok_or_else(|| invalid("the id is neither a short text nor a number"))
 }
 
@@ -143,7 +144,9 @@ fn asked(method: &str, params: Option<&RawValue>) -> Result<Asked, String> {
             };
             match reference.text("type").as_deref() {
                 Some("ref/prompt") => reference.name("name", method).map(|name| Asked::About(Kind::Prompt, name)),
-                Some("ref/resource") => reference.name("uri", method).map(|uri| Asked::About(Kind::ResourceTemplate, uri)),
+                Some("ref/resource") => {
+                    reference.name("uri", method).map(|uri| Asked::About(Kind::ResourceTemplate, uri))
+                }
                 _ => Ok(Asked::Other),
             }
         }
@@ -227,7 +230,8 @@ mod tests {
 
     #[test]
     fn a_message_is_known_by_its_method_and_the_name_in_it() {
-        let request = |method: &str, params: Value| json!({ "jsonrpc": "2.0", "id": 1, "method": method, "params": params });
+        let request =
+            |method: &str, params: Value| json!({ "jsonrpc": "2.0", "id": 1, "method": method, "params": params });
         for (body, expected) in [
             (request("tools/call", json!({ "name": "echo", "arguments": {} })), Asked::Tool("echo".into())),
             (request("prompts/get", json!({ "name": "p" })), Asked::Prompt("p".into())),

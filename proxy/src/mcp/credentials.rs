@@ -186,9 +186,13 @@ mod tests {
         assert_eq!(names(json!({ "passthrough_header": "X-One", "forward_headers": ["x-two"] })), ["x-one", "x-two"]);
         assert_eq!(names(json!({ "forward_headers": { "mode": "allow", "headers": ["x-a"] } })), ["x-a"]);
         assert!(names(json!({ "forward_headers": { "mode": "all_except", "headers": ["x-a"] } })).is_empty());
-        for (name, may) in
-            [("authorization", true), ("x-tenant", true), ("host", false), ("mcp-session-id", false), ("x-gateway-api-key", false)]
-        {
+        for (name, may) in [
+            ("authorization", true),
+            ("x-tenant", true),
+            ("host", false),
+            ("mcp-session-id", false),
+            ("x-gateway-api-key", false),
+        ] {
             assert_eq!(may_pass(&HeaderName::from_static(name)), may, "{name}");
         }
     }
@@ -201,7 +205,9 @@ mod tests {
 
     #[test]
     fn headers_that_are_kept_cannot_replace_those_of_the_protocol() {
-        let found = kept(json!({ "custom_headers": { "x-key": "s", "Mcp-Session-Id": "1", "bad name": "2" } }).as_object().unwrap());
+        let found = kept(
+            json!({ "custom_headers": { "x-key": "s", "Mcp-Session-Id": "1", "bad name": "2" } }).as_object().unwrap(),
+        );
         assert_eq!(found, [(HeaderName::from_static("x-key"), HeaderValue::from_static("s"))]);
     }
 }

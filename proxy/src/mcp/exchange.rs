@@ -56,9 +56,8 @@ impl UpstreamCall {
         if method == Method::POST {
             headers.push((header::CONTENT_TYPE, HeaderValue::from_static("application/json")));
         }
-        let is_of_protocol = |name: &HeaderName| {
-            (name.as_str().starts_with("mcp-") && *name != SESSION_ID) || *name == LAST_EVENT_ID
-        };
+        let is_of_protocol =
+            |name: &HeaderName| (name.as_str().starts_with("mcp-") && *name != SESSION_ID) || *name == LAST_EVENT_ID;
         let passed = client.iter().filter(|(name, value)| is_of_protocol(name) && value.len() <= LONGEST_VALUE);
         headers.extend(passed.take(MOST).map(|(name, value)| (name.clone(), value.clone())));
         if let Some(mut session) = session.and_then(|id| HeaderValue::from_bytes(id).ok()) {

@@ -61,7 +61,8 @@ pub fn identity_header(
 fn claims(asker: &Asker<'_>) -> Map<String, Value> {
     let (key, workspace) = (&asker.caller.key, &asker.caller.workspace);
     let person = asker.caller.token.as_ref().and_then(|token| token.person.clone());
-    let subject = person.clone().or_else(|| asker.user.map(|user| user.to_string())).unwrap_or_else(|| key.id.to_string());
+    let subject =
+        person.clone().or_else(|| asker.user.map(|user| user.to_string())).unwrap_or_else(|| key.id.to_string());
     let mut claims = Map::new();
     let mut say = |name: &str, value: Option<String>| {
         if let Some(value) = value {

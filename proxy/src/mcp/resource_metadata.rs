@@ -69,7 +69,8 @@ impl ResourceMetadata {
         if let Some(url) = &self.base_url {
             return url.clone();
         }
-        let host = headers.get(header::HOST).and_then(|host| host.to_str().ok()).or_else(|| Some(uri.authority()?.as_str()));
+        let host =
+            headers.get(header::HOST).and_then(|host| host.to_str().ok()).or_else(|| Some(uri.authority()?.as_str()));
         let is_tls = uri.scheme_str() == Some("https")
             || headers.get("x-forwarded-proto").is_some_and(|sent| sent.as_bytes().eq_ignore_ascii_case(b"https"));
         format!("{}://{}", if is_tls { "https" } else { "http" }, host.unwrap_or("localhost"))
@@ -104,7 +105,8 @@ mod tests {
         let challenge = metadata.challenge(&uri, &head).unwrap();
         let url = "http://gw.example.com/.well-known/oauth-protected-resource/tools/mcp";
         assert_eq!(challenge, format!("Bearer resource_metadata=\"{url}\""));
-        let resource = crate::request::mcp_paths::resource_of("/.well-known/oauth-protected-resource/tools/mcp").unwrap();
+        let resource =
+            crate::request::mcp_paths::resource_of("/.well-known/oauth-protected-resource/tools/mcp").unwrap();
         let document: Value = serde_json::from_slice(&metadata.document(resource, &uri, &head)).unwrap();
         assert_eq!(document["resource"], "http://gw.example.com/tools/mcp");
         assert_eq!(document["authorization_servers"], json!(["https://login.example.com"]));

@@ -127,13 +127,16 @@ impl Endpoint {
 
 pub fn classify<'p>(method: &Method, path: &'p str) -> Route<'p> {
     let Some(rest) = under_v1(path).or_else(|| is_outside_v1(path).then_some(path)) else {
+        if let Some(route) = mcp(method, path) {
+            return route;
+        }
         return match (path, method) {
             ("/", &Method::GET | &Method::HEAD) => Route::Greeting,
             // One client looks for prices at the host's root.
             _ if path.starts_with("/model-configs/") => Route::ControlPlane,
             // Where links of invitations lead.
             ("/invites/accept", &Method::GET) => Route::ControlPlane,
-            _ => outside_v1(method, path),
+            _ => Route::NotFound,
         };
     };
     if matches!(*method, Method::OPTIONS | Method::HEAD) {
@@ -174,28 +177,28 @@ pub fn classify<'p>(method: &Method, path: &'p str) -> Route<'p> {
     }
 }
 
-fn outside_v1<'p>(method: &Method, path: &'p str) -> Route<'p> {
-    let Some(route) = mcp(path) else { return Route::NotFound };
-    match (method, &route) {
+/// `/mcp`, `/mcp/{slug}` and `/{slug}/mcp`, and what is known of them before anybody asks.
+fn mcp<'p>(method: &Method, path: &'p str) -> Option<Route<'p>> {
+    let route = match resource_of(path) {
+        Some(resource) => Route::McpMetadata(resource),
+        None => Route::Mcp(mcp_slug(path)?),
+    };
+    Some(match (method, &route) {
         (&Method::OPTIONS, _) => Route::Preflight,
-        (&Method::GET, Route::McpMetadata(_)) => route,
-        (&Method::GET | &Method::POST | &Method::DELETE, Route::Mcp(_)) => route,
+        (&Method::GET, _) | (&Method::POST | &Method::DELETE, Route::Mcp(_)) => route,
         _ => Route::MethodNotAllowed,
-    }
+    })
 }
 
-/// `/mcp`, `/mcp/{slug}` and `/{slug}/mcp`, and what is known of them before anybody asks.
-fn mcp(path: &str) -> Option<Route<'_>> {
-    if let Some(resource) = resource_of(path) {
-        return Some(Route::McpMetadata(resource));
-    }
+/// None for paths that are none of these; of the merged server, that there is no slug.
+fn mcp_slug(path: &str) -> Option<Option<&str>> {
     let slug = match path.strip_prefix("/mcp") {
-        Some("" | "/") => return Some(Route::Mcp(None)),
-        Some(rest) => rest.strip_prefix('/')?,
-        None => path.strip_prefix('/')?.strip_suffix("/mcp")?,
+        Some("" | "/") => return Some(None),
+        Some(rest) if rest.starts_with('/') => &rest[1..],
+        _ => path.strip_prefix('/')?.strip_suffix("/mcp")?,
     };
     let is_slug = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_');
-    ((1..=255).contains(&slug.len()) && slug.bytes().all(is_slug)).then_some(Route::Mcp(Some(slug)))
+    ((1..=255).contains(&slug.len()) && slug.bytes().all(is_slug)).then_some(Some(slug))
 }
 
 /// `spelled` is the canonical spelling of `rest`.
@@ -294,6 +297,7 @@ mod tests {
             ("GET", "/mcp/a/b", Route::NotFound),
             ("POST", "/a/b/mcp", Route::NotFound),
             ("POST", "/mcpx", Route::NotFound),
+            ("POST", "/mcp-tools/mcp", Route::Mcp(Some("mcp-tools"))),
             ("PUT", "/tools/mcp", Route::MethodNotAllowed),
             ("OPTIONS", "/tools/mcp", Route::Preflight),
             ("POST", "/v1/mcp", relay("/mcp")),

@@ -18,8 +18,7 @@ impl Engine {
         name: &str,
     ) -> Result<(), CallFailure> {
         let (caller, metadata) = (&asked.caller, &asked.metadata);
-        let amounts =
-            Amounts { tokens: Some(1), most_tokens: Some(1), nano_cents: Some(1), most_nano_cents: Some(1) };
+        let amounts = Amounts { tokens: Some(1), most_tokens: Some(1), nano_cents: Some(1), most_nano_cents: Some(1) };
         let of_request = self.admitter.wanted(visit, caller, metadata, None);
         if !of_request.is_empty() {
             self.admitter.reserve(visit, &of_request, amounts, false).await.map_err(CallFailure::refused)?;

@@ -4,9 +4,7 @@
 
 use super::McpRequest;
 use super::answers::CallFailure;
-use crate::guardrails::{
-    CompiledHook, GuardInputs, ModelAsker, RemoteSide, SideJob, SideResult, has_remote, run_side,
-};
+use crate::guardrails::{CompiledHook, GuardInputs, ModelAsker, RemoteSide, SideJob, SideResult, has_remote, run_side};
 use crate::journal::HookLog;
 use crate::refusal::Refusal;
 use crate::runtime::heavy::{SMALL, heavy};
