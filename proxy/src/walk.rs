@@ -61,7 +61,7 @@ pub use call::ProviderCalls;
 pub use files::FilesRequest;
 pub use guards::Guards;
 pub use kept::KeptRequest;
-pub use mcp::{McpGateway, McpRequest};
+pub use mcp::{McpGateway, McpRequest, MergedRequest};
 pub use next_step::{Delivered, EngineRequest, KnownRequest, NextStep};
 pub use own_request::OwnRequest;
 pub use passage::{Passage, RelayAsk};

@@ -7,6 +7,7 @@ mod calls;
 mod conversations;
 mod credentials;
 mod faults;
+mod merged;
 
 use harness::client::whole;
 use harness::{Answer, Client, Stack};

@@ -53,7 +53,8 @@ pub fn filtered(kind: Option<Kind>, message: &[u8], visible: &Visible) -> Result
     Ok(is_changed.then(|| Bytes::from(answer.to_string())))
 }
 
-pub(super) fn may_be_seen(kind: Kind, entry: &Value, visible: &Visible) -> bool {
+/// Whether an entry of a list of this kind may be shown.
+pub fn may_be_seen(kind: Kind, entry: &Value, visible: &Visible) -> bool {
     let text = |name: &str| entry.get(name).and_then(Value::as_str);
     let is_named = text("name").is_none_or(|name| visible.has(kind, name));
     is_named && (kind != Kind::Resource || text("uri").is_none_or(|uri| visible.has_uri(uri)))

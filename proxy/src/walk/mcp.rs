@@ -7,15 +7,19 @@ mod answers;
 mod batch;
 mod guard_call;
 mod listen;
+mod merged;
+mod merged_upstream;
 mod single;
 mod stream;
 mod upstream;
 
+pub use merged::MergedRequest;
+
 use super::{Delivered, Engine, NextStep};
 use crate::identity::identify::{Principal, service_key};
 use crate::mcp::{
-    Asker, CredentialSource, INVOKE, McpCircuits, McpTarget, ResourceMetadata, SESSION_ID, SessionOwner, Sessions,
-    UpstreamHeaders, person,
+    Asker, CredentialSource, INVOKE, ListCache, McpCircuits, McpTarget, ResourceMetadata, SESSION_ID, SessionOwner,
+    Sessions, UpstreamHeaders, person,
 };
 use crate::net::downstream::Downstream;
 use crate::refusal::Refusal;
@@ -39,6 +43,7 @@ pub struct McpGateway {
     pub sessions: Sessions,
     pub credentials: CredentialSource,
     pub circuits: McpCircuits,
+    pub lists: ListCache,
     pub metadata: ResourceMetadata,
     /// Longest silence before and inside the answer to a call.
     pub call_timeout: Duration,
@@ -52,6 +57,7 @@ impl McpGateway {
             sessions: Sessions { snapshot: snapshot.clone(), sealer: sealer.clone() },
             credentials: CredentialSource { snapshot, sealer },
             circuits: McpCircuits::default(),
+            lists: ListCache::default(),
             metadata: ResourceMetadata::new(settings)?,
             call_timeout: Duration::from_millis(settings.mcp_call_timeout_ms),
             stream_idle: Duration::from_secs(settings.mcp_stream_idle_s),
@@ -91,14 +97,22 @@ impl Engine {
         let caller = self.authenticator.identify(head, peer, headers, &[INVOKE], visit).await?;
         visit.request.workspace_id = Some(caller.workspace.id.uuid());
         let user = person(&self.snapshot, &caller);
-        let Some(slug) = slug else { return Err(Refusal::not_found()) };
-        let target = McpTarget::find(&self.snapshot, &caller, user, slug);
-        let target = target.ok_or_else(|| Refusal::unknown_mcp_server(slug))?;
+        let target = slug.map(|slug| {
+            let found = McpTarget::find(&self.snapshot, &caller, user, slug);
+            found.ok_or_else(|| Refusal::unknown_mcp_server(slug))
+        });
+        let target = target.transpose()?;
         self.recorder.open_log(&caller, head, headers, visit)?;
         let metadata = self.planner.metadata(headers, &head.headers, &caller)?;
         let found = self.planner.find(headers, &caller)?;
         let plan = self.planner.follow(found, headers, &metadata, visit);
-        Ok(NextStep::Mcp(Box::new(McpRequest { caller, user, metadata, plan, target })))
+        Ok(match target {
+            Some(target) => NextStep::Mcp(Box::new(McpRequest { caller, user, metadata, plan, target })),
+            None => {
+                let targets = McpTarget::all(&self.snapshot, &caller, user);
+                NextStep::MergedMcp(Box::new(MergedRequest { caller, user, metadata, plan, targets }))
+            }
+        })
     }
 
     /// What is told to clients that have no key yet.

@@ -1,7 +1,7 @@
 //! What an MCP client gets from the gateway itself: answers of a server that were read whole, and failures in the words of
 //! JSON-RPC. The log tells the failure by its own status; HTTP says 200 where a request has its answer.
 
-use crate::mcp::{Fault, NoCredential, SESSION_NOT_FOUND, UPSTREAM_FAILED, fault_body};
+use crate::mcp::{Fault, NoCredential, Outcome, SESSION_NOT_FOUND, UPSTREAM_FAILED, fault_body};
 use crate::net::dial::Class;
 use crate::net::downstream::Downstream;
 use crate::refusal::{Refusal, RefusalCode};
@@ -116,6 +116,19 @@ pub(super) async fn write_whole(
         Ok(()) => Delivered::Answered,
         Err(_) => Delivered::ClientGone,
     }
+}
+
+/// What the log says of a call, which HTTP does not.
+pub(super) fn noted(visit: &mut Visit, outcome: Outcome) -> u16 {
+    if outcome.is_failure() {
+        visit.answer.error_code = Some(RefusalCode::UpstreamError);
+    }
+    outcome.status()
+}
+
+pub(super) fn gone(visit: &mut Visit) -> Delivered {
+    visit.answer.status = 499;
+    Delivered::ClientGone
 }
 
 /// The log learns what the client gets, and what became of the call.

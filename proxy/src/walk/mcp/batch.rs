@@ -2,8 +2,7 @@
 //! events. So each call has its own limits and its own log, whatever it came with.
 
 use super::McpRequest;
-use super::answers::{CallFailure, stream_head, write_whole};
-use super::single::{gone, noted};
+use super::answers::{CallFailure, gone, noted, stream_head, write_whole};
 use super::stream::{EventPass, event_of};
 use super::upstream::ServerAnswer;
 use crate::answer::beside;

@@ -1,8 +1,7 @@
 //! Streams that a client listens to between calls, and the end of sessions.
 
 use super::McpRequest;
-use super::answers::{CallFailure, write_whole};
-use super::single::gone;
+use super::answers::{CallFailure, gone, write_whole};
 use super::stream::EventPass;
 use super::upstream::ServerAnswer;
 use crate::answer::beside;

@@ -2,7 +2,7 @@
 
 use super::McpRequest;
 use super::admit_call::{SERVICE, log_name};
-use super::answers::{CallFailure, write_whole};
+use super::answers::{CallFailure, gone, noted, write_whole};
 use super::stream::EventPass;
 use super::upstream::ServerAnswer;
 use crate::answer::beside;
@@ -63,7 +63,7 @@ impl Engine {
         }
     }
 
-    async fn single(
+    pub(super) async fn single(
         &self,
         client: &mut impl Downstream,
         visit: &mut Visit,
@@ -206,19 +206,6 @@ impl Engine {
             }
         }
     }
-}
-
-/// What the log says of a call, which HTTP does not.
-pub(super) fn noted(visit: &mut Visit, outcome: Outcome) -> u16 {
-    if outcome.is_failure() {
-        visit.answer.error_code = Some(RefusalCode::UpstreamError);
-    }
-    outcome.status()
-}
-
-pub(super) fn gone(visit: &mut Visit) -> Delivered {
-    visit.answer.status = 499;
-    Delivered::ClientGone
 }
 
 fn longest(asked: &Asked) -> usize {

@@ -5,8 +5,7 @@
 //! the client may ask for the rest.
 
 use super::McpRequest;
-use super::answers::{CallFailure, stream_head};
-use super::single::{gone, noted};
+use super::answers::{CallFailure, gone, noted, stream_head};
 use crate::answer::beside;
 use crate::mcp::{ClientMessage, Outcome, Visible, fault_body, filtered, outcome_of};
 use crate::net::dial::Upstream;
