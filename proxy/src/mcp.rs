@@ -5,6 +5,7 @@
 //! Nothing of a session stays in this process: the server's own id travels in ours, sealed for whoever opened it.
 
 mod asker;
+mod bridges;
 mod circuits;
 mod client_message;
 mod credentials;
@@ -21,6 +22,7 @@ mod session;
 mod visible;
 
 pub use asker::{Asker, NoCredential};
+pub use bridges::{Bridge, Bridges};
 pub use circuits::McpCircuits;
 pub use client_message::{Asked, ClientMessage, Incoming, parse};
 pub use credentials::{CredentialSource, UpstreamHeaders};

@@ -3,6 +3,7 @@
 
 mod attacks;
 mod batches;
+mod bridged;
 mod calls;
 mod conversations;
 mod credentials;

@@ -5,6 +5,7 @@
 mod admit_call;
 mod answers;
 mod batch;
+mod bridged;
 mod guard_call;
 mod listen;
 mod merged;
@@ -18,8 +19,8 @@ pub use merged::MergedRequest;
 use super::{Delivered, Engine, NextStep};
 use crate::identity::identify::{Principal, service_key};
 use crate::mcp::{
-    Asker, CredentialSource, INVOKE, ListCache, McpCircuits, McpTarget, ResourceMetadata, SESSION_ID, SessionOwner,
-    Sessions, UpstreamHeaders, person,
+    Asker, Bridges, CredentialSource, INVOKE, ListCache, McpCircuits, McpTarget, ResourceMetadata, SESSION_ID,
+    SessionOwner, Sessions, UpstreamHeaders, person,
 };
 use crate::net::downstream::Downstream;
 use crate::refusal::Refusal;
@@ -44,6 +45,7 @@ pub struct McpGateway {
     pub credentials: CredentialSource,
     pub circuits: McpCircuits,
     pub lists: ListCache,
+    pub bridges: Arc<Bridges>,
     pub metadata: ResourceMetadata,
     /// Longest silence before and inside the answer to a call.
     pub call_timeout: Duration,
@@ -58,6 +60,7 @@ impl McpGateway {
             credentials: CredentialSource { snapshot, sealer },
             circuits: McpCircuits::default(),
             lists: ListCache::default(),
+            bridges: Arc::default(),
             metadata: ResourceMetadata::new(settings)?,
             call_timeout: Duration::from_millis(settings.mcp_call_timeout_ms),
             stream_idle: Duration::from_secs(settings.mcp_stream_idle_s),
@@ -109,7 +112,9 @@ impl Engine {
         Ok(match target {
             Some(target) => NextStep::Mcp(Box::new(McpRequest { caller, user, metadata, plan, target })),
             None => {
-                let targets = McpTarget::all(&self.snapshot, &caller, user);
+                let mut targets = McpTarget::all(&self.snapshot, &caller, user);
+                // A session of the older transport is a connection, which none of its own could carry.
+                targets.retain(|target| target.integration.transport != "sse");
                 NextStep::MergedMcp(Box::new(MergedRequest { caller, user, metadata, plan, targets }))
             }
         })
@@ -133,6 +138,9 @@ impl Engine {
             },
         };
         let session = session.as_deref();
+        if asked.target.integration.transport == "sse" {
+            return Box::pin(self.run_bridged(client, visit, asked, session)).await;
+        }
         match method {
             Method::POST => self.post_message(client, visit, asked, session).await,
             Method::GET => self.listen(client, visit, asked, session).await,

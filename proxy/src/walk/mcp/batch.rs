@@ -145,7 +145,7 @@ impl Engine {
     ) -> Result<Bytes, CallFailure> {
         let mut pass = EventPass::for_answer(asked, message, id);
         let (mut splitter, mut gathered) = (Splitter::default(), BytesMut::new());
-        while !pass.is_over() {
+        while !pass.is_answered_request() {
             let piece = upstream.read_body().await.map_err(|error| CallFailure::of_class(error.class()))?;
             let Some(piece) = piece else {
                 return Err(CallFailure::unusable("its stream ended before the answer"));

@@ -1,12 +1,13 @@
 //! One server for all servers of a workspace: tools and prompts of each, with its slug before their names. It answers what is
 //! asked of itself, asks all of them for lists, and passes a call on to the one that it is for, where it is like any call.
 
+use super::McpRequest;
 use super::answers::{CallFailure, gone, write_whole};
-use super::{McpRequest, McpTarget};
+use super::merged_upstream::GREETING;
 use crate::answer::beside;
 use crate::identity::identify::Principal;
 use crate::mcp::{
-    Asked, ClientMessage, Fault, INVALID_PARAMS, LONGEST_MESSAGE, MergedSession, SESSION_ID, SessionOwner,
+    Asked, ClientMessage, Fault, INVALID_PARAMS, LONGEST_MESSAGE, McpTarget, MergedSession, SESSION_ID, SessionOwner,
     UpstreamCall, may_be_seen, merged_name, parse, split_name,
 };
 use crate::net::downstream::Downstream;
@@ -211,11 +212,12 @@ impl Engine {
         let wanted: Value = serde_json::from_slice(&message.bytes).unwrap_or_default();
         let wanted = wanted["params"]["protocolVersion"].as_str().unwrap_or_default();
         let revision = REVISIONS.iter().find(|known| **known == wanted).unwrap_or(&REVISIONS[0]);
-        let greeted = futures::stream::iter(asked.targets())
+        let greetings: Vec<_> = asked
+            .targets()
+            .iter()
             .map(|target| async move { (target, self.greet(head, &asked.at(target)).await) })
-            .buffered(AT_ONCE)
-            .collect::<Vec<_>>()
-            .await;
+            .collect();
+        let greeted: Vec<_> = futures::stream::iter(greetings).buffered(AT_ONCE).collect().await;
         let mut session = MergedSession::default();
         let mut instructions =
             "Tools and prompts of several servers; each name begins with that of its server.".to_owned();
@@ -250,14 +252,15 @@ impl Engine {
         session: &MergedSession,
         kind: Kind,
     ) -> Result<Vec<Value>, CallFailure> {
-        let lists = futures::stream::iter(asked.targets())
+        let questions: Vec<_> = asked
+            .targets()
+            .iter()
             .map(|target| async move {
                 let known = session.at(&target.server.slug);
                 (target, self.list_of(head, &asked.at(target), known, kind).await)
             })
-            .buffered(AT_ONCE)
-            .collect::<Vec<_>>()
-            .await;
+            .collect();
+        let lists: Vec<_> = futures::stream::iter(questions).buffered(AT_ONCE).collect().await;
         let (mut merged, mut failed, mut has_any) = (Vec::new(), None, lists.is_empty());
         for (target, list) in lists {
             match list {
@@ -287,22 +290,21 @@ impl Engine {
     ) -> Delivered {
         visit.observer.log = None;
         let head = client.head().clone();
-        let ends = futures::stream::iter(asked.targets()).for_each_concurrent(AT_ONCE, |target| {
-            let head = &head;
-            async move {
-                let Some(Some(id)) = session.at(&target.server.slug) else { return };
-                let one = asked.at(target);
-                let (Ok(endpoint), Ok(own)) = (self.endpoint(&one), self.mcp_headers(head, &one)) else { return };
-                let call =
-                    UpstreamCall::new(Method::DELETE, &HeaderMap::new(), Some(id.as_bytes()), &own, Bytes::new());
-                let call = call.within(super::merged_upstream::GREETING, super::merged_upstream::GREETING);
-                let _ = self.ask_server(&one, &endpoint, &call, false).await;
-            }
-        });
+        let farewells: Vec<_> =
+            asked.targets().iter().map(|target| self.end_one(&head, asked.at(target), session)).collect();
+        let ends = futures::stream::iter(farewells).buffer_unordered(AT_ONCE).collect::<Vec<()>>();
         if beside(client, visit, pin!(ends)).await.is_err() {
             return gone(visit);
         }
         write_whole(client, visit, [200, 200], &[], Bytes::new()).await
+    }
+
+    async fn end_one(&self, head: &RequestHeader, one: McpRequest, session: &MergedSession) {
+        let Some(Some(id)) = session.at(&one.target.server.slug) else { return };
+        let (Ok(endpoint), Ok(own)) = (self.endpoint(&one), self.mcp_headers(head, &one)) else { return };
+        let call = UpstreamCall::new(Method::DELETE, &HeaderMap::new(), Some(id.as_bytes()), &own, Bytes::new())
+            .within(GREETING, GREETING);
+        let _ = self.ask_server(&one, &endpoint, &call, false).await;
     }
 }
 

@@ -36,9 +36,14 @@ impl<'m> EventPass<'m> {
         Self { answers: None, visible: &asked.target.visible, is_resumable: true, is_answered: true }
     }
 
-    /// Whether the answer has come.
-    pub fn is_over(&self) -> bool {
-        self.is_answered
+    /// Whether it was opened by a request that has its answer now.
+    pub fn is_answered_request(&self) -> bool {
+        self.answers.is_some() && self.is_answered
+    }
+
+    /// The id of the request that has no answer yet.
+    pub fn awaited(&self) -> Option<&'m str> {
+        self.answers.filter(|_| !self.is_answered).map(|(_, id)| id)
     }
 
     /// Whether any event could need a look.
@@ -172,8 +177,8 @@ impl Engine {
     }
 
     /// An event that takes the place of the answer. It is what the log learns, too.
-    fn failed_event(&self, visit: &mut Visit, pass: &mut EventPass<'_>, failure: &CallFailure) -> Bytes {
-        let Some((_, id)) = pass.answers.filter(|_| !pass.is_answered) else { return Bytes::new() };
+    pub(super) fn failed_event(&self, visit: &mut Visit, pass: &mut EventPass<'_>, failure: &CallFailure) -> Bytes {
+        let Some(id) = pass.awaited() else { return Bytes::new() };
         pass.is_answered = true;
         self.metrics.refused(failure.code);
         visit.answer.error_code = Some(failure.code);
