@@ -6,6 +6,7 @@ mod connections;
 mod gate;
 mod health;
 mod invite_page;
+mod mcp_oauth_pages;
 mod observe;
 mod panics;
 mod router;

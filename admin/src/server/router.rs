@@ -7,6 +7,7 @@ use crate::resources;
 use crate::server::gate::gate;
 use crate::server::health;
 use crate::server::invite_page;
+use crate::server::mcp_oauth_pages;
 use crate::server::observe::observe;
 use axum::Router;
 use axum::extract::DefaultBodyLimit;
@@ -28,6 +29,8 @@ pub fn router(app: App) -> Router {
         .route("/metrics", get(health::metrics))
         .route("/docs", docs_page::route(&app.public_url))
         .route("/invites/accept", get(invite_page::show))
+        .route("/mcp-oauth/start", get(mcp_oauth_pages::start).post(mcp_oauth_pages::agree))
+        .route("/mcp-oauth/callback", get(mcp_oauth_pages::callback))
         .route("/openapi.json", get(resources::openapi_json))
         .fallback_service(gated)
         .layer(from_fn_with_state(app.clone(), observe))

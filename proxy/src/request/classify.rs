@@ -136,6 +136,10 @@ pub fn classify<'p>(method: &Method, path: &'p str) -> Route<'p> {
             _ if path.starts_with("/model-configs/") => Route::ControlPlane,
             // Where links of invitations lead.
             ("/invites/accept", &Method::GET) => Route::ControlPlane,
+            // Where people connect to MCP servers.
+            ("/mcp-oauth/start", &Method::GET | &Method::POST) | ("/mcp-oauth/callback", &Method::GET) => {
+                Route::ControlPlane
+            }
             _ => Route::NotFound,
         };
     };
@@ -306,6 +310,9 @@ mod tests {
             ("GET", "/.well-known/oauth-protected-resource/tools/mcp", Route::McpMetadata("/tools/mcp")),
             ("GET", "/.well-known/oauth-protected-resourceful", Route::NotFound),
             ("GET", "/model-configs/pricing/openai/gpt-4o", Route::ControlPlane),
+            ("POST", "/mcp-oauth/start", Route::ControlPlane),
+            ("GET", "/mcp-oauth/callback", Route::ControlPlane),
+            ("POST", "/mcp-oauth/callback", Route::NotFound),
             ("POST", "/v1/v1/messages", engine(Family::Messages)),
             ("POST", "/v1/v1/messages/count_tokens", engine(Family::CountTokens)),
             ("GET", "/v1/v1/messages/batches", relay("/messages/batches")),
