@@ -30,6 +30,8 @@ pub struct Incoming {
 pub struct ClientMessage {
     /// As JSON; none for notifications, and for answers to the server's own requests.
     pub id: Option<String>,
+    /// Empty for answers.
+    pub method: String,
     pub asked: Asked,
     pub bytes: Bytes,
 }
@@ -49,6 +51,8 @@ pub enum Asked {
     Resource(String),
     /// Something else about a thing that may be switched off: completion, subscription.
     About(Kind, String),
+    /// A stream of notifications, for as long as the client listens.
+    Listen,
     /// Another request or notification; the server knows it.
     Other,
     /// An answer to a request of the server's.
@@ -107,11 +111,11 @@ fn message(raw: &RawValue, body: &Bytes) -> Result<ClientMessage, Fault> {
         if id.is_none() || members.get("result").is_some() == members.get("error").is_some() {
             return Err(invalid("the message is neither a request nor an answer"));
         }
-        return Ok(ClientMessage { id: None, asked: Asked::Answer, bytes });
+        return Ok(ClientMessage { id: None, method: String::new(), asked: Asked::Answer, bytes });
     };
     let method: String = serde_json::from_str(method.get()).map_err(|_| invalid("the method is no text"))?;
     let asked = asked(&method, members.get("params")).unwrap_or_else(Asked::Invalid);
-    Ok(ClientMessage { asked, id, bytes })
+    Ok(ClientMessage { id, method, asked, bytes })
 }
 
 fn checked_id(id: &str) -> Result<String, Fault> {
@@ -132,6 +136,7 @@ fn asked(method: &str, params: Option<&RawValue>) -> Result<Asked, String> {
     match method {
         "initialize" => Ok(Asked::Initialize),
         "ping" => Ok(Asked::Ping),
+        "subscriptions/listen" => Ok(Asked::Listen),
         "tools/call" => named("name").map(Asked::Tool),
         "prompts/get" => named("name").map(Asked::Prompt),
         "resources/read" => named("uri").map(Asked::Resource),

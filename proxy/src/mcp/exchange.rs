@@ -1,5 +1,6 @@
 //! One request to a server and the head of its answer, over the guarded dialer's pooled connections.
 
+use super::mirrored_headers::{METHOD, NAME, encoded};
 use super::{LAST_EVENT_ID, SESSION_ID, UpstreamHeaders};
 use crate::net::dial::{BadHost, Class, Dialer, Origin, Upstream, UpstreamError, UpstreamRequest};
 use bytes::Bytes;
@@ -56,8 +57,10 @@ impl UpstreamCall {
         if method == Method::POST {
             headers.push((header::CONTENT_TYPE, HeaderValue::from_static("application/json")));
         }
-        let is_of_protocol =
-            |name: &HeaderName| (name.as_str().starts_with("mcp-") && *name != SESSION_ID) || *name == LAST_EVENT_ID;
+        let is_of_protocol = |name: &HeaderName| {
+            let is_ours = [&SESSION_ID, &METHOD, &NAME].contains(&name);
+            (name.as_str().starts_with("mcp-") && !is_ours) || *name == LAST_EVENT_ID
+        };
         let passed = client.iter().filter(|(name, value)| is_of_protocol(name) && value.len() <= LONGEST_VALUE);
         headers.extend(passed.take(MOST).map(|(name, value)| (name.clone(), value.clone())));
         if let Some(mut session) = session.and_then(|id| HeaderValue::from_bytes(id).ok()) {
@@ -67,6 +70,14 @@ impl UpstreamCall {
         headers.extend(own.iter().cloned());
         let forever = Duration::from_secs(3600);
         Self { method, headers, body, head_within: forever, idle: forever }
+    }
+
+    /// The method and the name of the body are said again in headers.
+    #[must_use]
+    pub fn mirroring(mut self, method: &str, name: Option<&str>) -> Self {
+        let mirrored = [(&METHOD, encoded(method)), (&NAME, name.and_then(encoded))];
+        self.headers.extend(mirrored.into_iter().filter_map(|(name, value)| Some((name.clone(), value?))));
+        self
     }
 
     #[must_use]

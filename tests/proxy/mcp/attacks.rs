@@ -136,3 +136,19 @@ async fn lists_without_end_and_answers_for_others_are_not_passed_on() {
     assert_eq!((&said["id"], &said["error"]["code"]), (&json!(1), &json!(-32051)), "{said}");
     assert_eq!(said["result"], Value::Null);
 }
+
+#[tokio::test]
+async fn headers_that_say_something_else_than_the_body_are_refused() {
+    let stack = Stack::start().await;
+    let own = serve(&stack, "tools", "stateless", json!({})).await;
+    let echo = call(1, "echo", "x");
+    for (method, name, status) in
+        [("tools/call", "echo", 200), ("tools/call", "delete", 400), ("tools/list", "echo", 400)]
+    {
+        let answer = own.with("mcp-method", method).with("mcp-name", name).post("/tools/mcp", &echo).await;
+        assert_eq!(answer.status, status, "{method} {name}: {}", answer.text());
+    }
+    let asked = stack.mock.requests();
+    assert_eq!(asked.len(), 1);
+    assert_eq!((asked[0].header("mcp-method"), asked[0].header("mcp-name")), ("tools/call", "echo"));
+}

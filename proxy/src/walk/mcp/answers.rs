@@ -10,6 +10,10 @@ use crate::walk::{Delivered, Engine};
 use bytes::Bytes;
 use http::{HeaderName, HeaderValue, header};
 use pingora_http::ResponseHeader;
+use std::time::Duration;
+
+/// For a comment in a silent stream: a client that has gone is noticed, and nobody on the way takes it for dead.
+pub(super) const HEARTBEAT: Duration = Duration::from_secs(25);
 
 /// Why a message has no answer of the server's.
 #[derive(Debug)]

@@ -81,7 +81,7 @@ impl Engine {
         session: Option<&[u8]>,
         message: &ClientMessage,
     ) -> Result<Bytes, ()> {
-        let answered = match self.prepare_message(client, own, asked, session, message).await {
+        let answered = match self.prepare_message(client, own, asked, session, message, false).await {
             Err(failure) => Err(failure),
             Ok(ready) => {
                 let began = Instant::now();

@@ -2,7 +2,7 @@
 //! says comes over it. The first message of a client opens it, and a task reads it until either side ends it.
 
 use super::McpRequest;
-use super::answers::{CallFailure, gone, stream_head, write_whole};
+use super::answers::{CallFailure, HEARTBEAT, gone, stream_head, write_whole};
 use super::stream::{EventPass, event_of};
 use super::upstream::ServerAnswer;
 use crate::answer::beside;
@@ -14,7 +14,7 @@ use crate::net::downstream::Downstream;
 use crate::refusal::{Refusal, RefusalCode};
 use crate::request::receive::{NotReceived, check_content_type, receive};
 use crate::request::sse::{Splitter, events};
-use crate::visit::Visit;
+use crate::visit::{Heartbeats, Visit};
 use crate::walk::{Delivered, Engine};
 use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, Method, header};
@@ -27,7 +27,6 @@ use tokio::sync::mpsc;
 /// How long a server may take to say where messages are sent to.
 const OPENING: Duration = Duration::from_secs(10);
 const LOOK: Duration = Duration::from_secs(60);
-const HEARTBEAT: Duration = Duration::from_secs(25);
 
 impl Engine {
     pub(super) async fn run_bridged(
@@ -49,8 +48,7 @@ impl Engine {
             (Method::POST, bridge) => self.post_bridged(client, visit, asked, bridge).await,
             (Method::GET, Some(bridge)) => {
                 visit.observer.log = None;
-                visit.answer.pulse.every = Some(HEARTBEAT);
-                visit.answer.pulse.has_begun = true;
+                visit.answer.pulse = Heartbeats { every: Some(HEARTBEAT), has_begun: true };
                 let heard = bridge.listen();
                 self.pass_heard(client, visit, asked, heard, EventPass::for_listener(asked), None, self.mcp.stream_idle)
                     .await
@@ -90,7 +88,7 @@ impl Engine {
                 return self.tell_failure(client, visit, None, &CallFailure::malformed(fault)).await;
             }
         };
-        let ready = match self.prepare_message(client, visit, asked, None, &message).await {
+        let ready = match self.prepare_message(client, visit, asked, None, &message, false).await {
             Ok(ready) => ready,
             Err(failure) => return self.tell_failure(client, visit, message.id.as_deref(), &failure).await,
         };

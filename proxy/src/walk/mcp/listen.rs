@@ -1,21 +1,17 @@
 //! Streams that a client listens to between calls, and the end of sessions.
 
 use super::McpRequest;
-use super::answers::{CallFailure, gone, write_whole};
+use super::answers::{CallFailure, HEARTBEAT, gone, write_whole};
 use super::stream::EventPass;
 use super::upstream::ServerAnswer;
 use crate::answer::beside;
 use crate::mcp::{Fault, UPSTREAM_FAILED, UpstreamCall};
 use crate::net::downstream::Downstream;
-use crate::visit::Visit;
+use crate::visit::{Heartbeats, Visit};
 use crate::walk::{Delivered, Engine};
 use bytes::Bytes;
 use http::Method;
 use std::pin::pin;
-use std::time::Duration;
-
-/// For a comment in a silent stream: a client that has gone is noticed, and nobody on the way takes it for dead.
-const HEARTBEAT: Duration = Duration::from_secs(25);
 
 impl Engine {
     pub(super) async fn listen(
@@ -31,8 +27,7 @@ impl Engine {
         };
         match answer {
             ServerAnswer::Events(upstream) => {
-                visit.answer.pulse.every = Some(HEARTBEAT);
-                visit.answer.pulse.has_begun = true;
+                visit.answer.pulse = Heartbeats { every: Some(HEARTBEAT), has_begun: true };
                 let pass = EventPass::for_listener(asked);
                 self.pass_events(client, visit, asked, upstream, pass, &[]).await
             }

@@ -173,7 +173,7 @@ impl Engine {
             }
         };
         match opened {
-            Ok(opened) => self.single(client, visit, &one, opened.as_deref().map(str::as_bytes), &message).await,
+            Ok(opened) => self.single(client, visit, &one, opened.as_deref().map(str::as_bytes), &message, false).await,
             Err(failure) => self.tell_failure(client, visit, id, &failure).await,
         }
     }
@@ -316,7 +316,8 @@ fn renamed(message: &ClientMessage, own: &str) -> ClientMessage {
         Asked::Prompt(_) => Asked::Prompt(own.to_owned()),
         _ => Asked::Tool(own.to_owned()),
     };
-    ClientMessage { id: message.id.clone(), asked, bytes: Bytes::from(sent.to_string()) }
+    let (id, method) = (message.id.clone(), message.method.clone());
+    ClientMessage { id, method, asked, bytes: Bytes::from(sent.to_string()) }
 }
 
 /// An entry as the merged server lists it; none for what may not be seen.

@@ -2,19 +2,19 @@
 
 use super::McpRequest;
 use super::admit_call::{SERVICE, log_name};
-use super::answers::{CallFailure, gone, noted, write_whole};
+use super::answers::{CallFailure, HEARTBEAT, gone, noted, write_whole};
 use super::stream::EventPass;
 use super::upstream::ServerAnswer;
 use crate::answer::beside;
 use crate::mcp::{
     Asked, ClientMessage, Fault, INVALID_REQUEST, LONGEST_ANSWER, LONGEST_LIST, LONGEST_MESSAGE, McpEndpoint, Outcome,
-    PROTOCOL_VERSION, SESSION_ID, UpstreamCall, filtered, outcome_of, parse,
+    PROTOCOL_VERSION, SESSION_ID, UpstreamCall, filtered, is_mirrored, outcome_of, parse,
 };
 use crate::net::dial::Upstream;
 use crate::net::downstream::Downstream;
 use crate::refusal::RefusalCode;
 use crate::request::receive::{NotReceived, check_content_type, receive};
-use crate::visit::Visit;
+use crate::visit::{Heartbeats, Visit};
 use crate::walk::{Delivered, Engine};
 use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, header};
@@ -58,11 +58,19 @@ impl Engine {
         };
         visit.request.parsed_after = Some(visit.request.started.elapsed());
         match &incoming.messages[..] {
-            [message] if !incoming.is_batch => self.single(client, visit, asked, session, message).await,
+            [message] if !incoming.is_batch => match is_mirrored(&client.head().headers, message) {
+                Ok(is_mirrored) => self.single(client, visit, asked, session, message, is_mirrored).await,
+                Err(fault) => {
+                    visit.observer.log = None;
+                    let id = message.id.as_deref();
+                    self.tell_failure(client, visit, id, &CallFailure::malformed(fault)).await
+                }
+            },
             messages => Box::pin(self.batch(client, visit, asked, session, messages)).await,
         }
     }
 
+    /// `is_mirrored`: the client says in headers what the body says, and the server may want it so.
     pub(super) async fn single(
         &self,
         client: &mut impl Downstream,
@@ -70,9 +78,10 @@ impl Engine {
         asked: &McpRequest,
         session: Option<&[u8]>,
         message: &ClientMessage,
+        is_mirrored: bool,
     ) -> Delivered {
         let id = message.id.as_deref();
-        let ready = match self.prepare_message(client, visit, asked, session, message).await {
+        let ready = match self.prepare_message(client, visit, asked, session, message, is_mirrored).await {
             Ok(ready) => ready,
             Err(failure) => return self.tell_failure(client, visit, id, &failure).await,
         };
@@ -115,6 +124,9 @@ impl Engine {
             }
             (ServerAnswer::Events(upstream), Some(id)) => match self.given_session(asked, message, &upstream) {
                 Ok(more) => {
+                    if message.asked == Asked::Listen {
+                        visit.answer.pulse = Heartbeats { every: Some(HEARTBEAT), has_begun: true };
+                    }
                     let pass = EventPass::for_answer(asked, message, id);
                     self.pass_events(client, visit, asked, upstream, pass, &more).await
                 }
@@ -132,6 +144,7 @@ impl Engine {
         asked: &McpRequest,
         session: Option<&[u8]>,
         message: &ClientMessage,
+        is_mirrored: bool,
     ) -> Result<ReadyCall, CallFailure> {
         match message.asked.call().filter(|_| message.id.is_some()) {
             None => visit.observer.log = None,
@@ -155,8 +168,12 @@ impl Engine {
         }
         let endpoint = self.endpoint(asked)?;
         let own = self.mcp_headers(client.head(), asked)?;
-        let call = UpstreamCall::new(Method::POST, &client.head().headers, session, &own, body)
-            .within(self.mcp.call_timeout, self.mcp.call_timeout);
+        let idle = if message.asked == Asked::Listen { self.mcp.stream_idle } else { self.mcp.call_timeout };
+        let mut call = UpstreamCall::new(Method::POST, &client.head().headers, session, &own, body)
+            .within(self.mcp.call_timeout, idle);
+        if is_mirrored {
+            call = call.mirroring(&message.method, message.asked.call());
+        }
         if let Some(log) = &mut visit.observer.log {
             log.sends_to_service(endpoint.authority(), endpoint.path(), call.headers());
         }
