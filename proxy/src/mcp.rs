@@ -20,6 +20,7 @@ mod mirrored_headers;
 mod outcome;
 mod resource_metadata;
 mod session;
+mod signed_identity;
 mod visible;
 
 pub use asker::{Asker, NoCredential};

@@ -147,6 +147,7 @@ impl Engine {
             }
             Route::Mcp(slug) => Box::pin(self.open_mcp(slug, head, peer, &headers, visit)).await,
             Route::McpMetadata(resource) => Ok(self.mcp_metadata(resource, head)),
+            Route::McpKeys(organisation) => self.mcp_keys(organisation),
             Route::Ambiguous(endpoint) => Err(Refusal::ambiguous_path(endpoint.path())),
             Route::NotFound => Err(wrong_path::outside(&head.method, path)),
             Route::MethodNotAllowed => Err(Refusal::method_not_allowed(head.method.as_str())),
@@ -357,6 +358,7 @@ fn lane(route: &Route<'_>) -> Lane {
         | Route::Greeting
         | Route::Preflight
         | Route::McpMetadata(_)
+        | Route::McpKeys(_)
         | Route::Ambiguous(_)
         | Route::NotFound
         | Route::MethodNotAllowed => Lane::Own,

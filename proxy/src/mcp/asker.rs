@@ -31,6 +31,7 @@ pub enum NoCredential {
     NoToken,
     #[error("this MCP server wants tokens of another issuer to be verified (jwt_validation), which is not supported")]
     ForeignTokens,
-    #[error("this MCP server wants signed identities (jwt_header), which is not supported")]
-    SignedIdentity,
+    /// The cause is in our own log.
+    #[error("this MCP server wants to know who asks, signed, and that cannot be signed")]
+    Unsigned,
 }

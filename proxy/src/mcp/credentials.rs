@@ -3,9 +3,10 @@
 
 use super::asker::{Asker, NoCredential};
 use super::identity_claims::{IdentityForwarding, identity_header};
+use super::signed_identity::IdentitySigner;
 use super::visible::McpTarget;
 use crate::snapshot::Snapshot;
-use http::{HeaderMap, HeaderName, HeaderValue, header};
+use http::{HeaderName, HeaderValue, header};
 use serde_json::{Map, Value};
 use shared::model::Credentials;
 use shared::seal::{Sealed, SealedPlace, Sealer};
@@ -36,6 +37,10 @@ pub struct CredentialSource {
 }
 
 impl CredentialSource {
+    pub fn signer(&self) -> IdentitySigner<'_> {
+        IdentitySigner { snapshot: &self.snapshot, sealer: &self.sealer }
+    }
+
     pub fn headers(&self, target: &McpTarget, asker: &Asker<'_>) -> Result<UpstreamHeaders, NoCredential> {
         let integration = &target.integration;
         let configurations = self.configurations(target)?;
@@ -57,7 +62,7 @@ impl CredentialSource {
         }
         let forwarding = configurations.get("user_identity_forwarding").and_then(IdentityForwarding::parse);
         if let Some(forwarding) = forwarding
-            && let Some((name, value)) = identity_header(&forwarding, asker)?
+            && let Some((name, value)) = identity_header(&forwarding, asker, &self.signer(), &integration.url)?
         {
             headers.put(name, value);
         }

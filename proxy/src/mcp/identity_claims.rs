@@ -1,12 +1,14 @@
-//! Who is asking, told to the server behind where its integration wants to know: as claims in a header, or by the very token
-//! that the client came with.
+//! Who is asking, told to the server behind where its integration wants to know: as claims in a header, plain or signed by the
+//! gateway, or by the very token that the client came with.
 
 use super::asker::{Asker, NoCredential};
+use super::signed_identity::IdentitySigner;
 use http::{HeaderName, HeaderValue, header};
 use serde_json::{Map, Value};
 use std::fmt::Write as _;
 
 static CLAIMS: HeaderName = HeaderName::from_static("x-user-claims");
+static SIGNED: HeaderName = HeaderName::from_static("x-user-jwt");
 
 /// How an integration wants to know who is asking.
 #[derive(Debug, PartialEq)]
@@ -40,12 +42,17 @@ impl IdentityForwarding {
 pub fn identity_header(
     forwarding: &IdentityForwarding,
     asker: &Asker<'_>,
+    signer: &IdentitySigner<'_>,
+    audience: &str,
 ) -> Result<Option<(HeaderName, HeaderValue)>, NoCredential> {
+    let claims = || {
+        let mut claims = claims(asker);
+        claims.retain(|name, _| forwarding.include.is_empty() || forwarding.include.contains(name));
+        claims
+    };
     match forwarding.method {
         ForwardingMethod::ClaimsHeader => {
-            let mut claims = claims(asker);
-            claims.retain(|name, _| forwarding.include.is_empty() || forwarding.include.contains(name));
-            let written = ascii(&Value::Object(claims).to_string());
+            let written = ascii(&Value::Object(claims()).to_string());
             Ok(HeaderValue::try_from(written).ok().map(|value| (CLAIMS.clone(), value)))
         }
         // A key is the gateway's alone; only a token that its issuer signed means something elsewhere.
@@ -54,7 +61,14 @@ pub fn identity_header(
             let value = HeaderValue::from_bytes(&[b"Bearer ", asker.service_key].concat());
             Ok(value.ok().map(|value| (header::AUTHORIZATION, value)))
         }
-        ForwardingMethod::JwtHeader => Err(NoCredential::SignedIdentity),
+        ForwardingMethod::JwtHeader => {
+            let organisation = asker.caller.workspace.organisation_id.uuid();
+            let token = signer.sign(organisation, claims(), audience, asker.now).map_err(|error| {
+                tracing::error!(%error, "an identity cannot be signed for an MCP server");
+                NoCredential::Unsigned
+            })?;
+            Ok(HeaderValue::try_from(token).ok().map(|value| (SIGNED.clone(), value)))
+        }
     }
 }
 

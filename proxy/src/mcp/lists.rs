@@ -30,7 +30,9 @@ pub fn filtered(kind: Option<Kind>, message: &[u8], visible: &Visible) -> Result
     if visible.is_everything() {
         return Ok(None);
     }
-    let Ok(mut answer) = serde_json::from_slice::<Value>(message) else { return Err(BadList::Unreadable) };
+    let Ok(mut answer) = serde_json::from_slice::<Value>(message) else {
+        return if kind.is_some() { Err(BadList::Unreadable) } else { Ok(None) };
+    };
     let answers = match &mut answer {
         Value::Array(batch) => batch.iter_mut().collect(),
         one => vec![one],

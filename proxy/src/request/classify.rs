@@ -5,7 +5,7 @@
 //! path, and a path that could be read as two endpoints is refused: a limit must not depend on spelling.
 
 use crate::refusal::Dialect;
-use crate::request::mcp_paths::resource_of;
+use crate::request::mcp_paths::{keys_of, resource_of};
 use crate::request::native_route::{NativeRoute, is_outside_v1};
 use crate::request::path_spelling::{canonical, loosest};
 use http::Method;
@@ -37,6 +37,8 @@ pub enum Route<'p> {
     Mcp(Option<&'p str>),
     /// What a client of MCP servers is told before it has a key; the path of what it asks about.
     McpMetadata(&'p str),
+    /// The keys that sign identities for MCP servers, by organisation.
+    McpKeys(&'p str),
     /// A spelling that a provider may take for this endpoint's, or not.
     Ambiguous(Endpoint),
     NotFound,
@@ -183,9 +185,10 @@ pub fn classify<'p>(method: &Method, path: &'p str) -> Route<'p> {
 
 /// `/mcp`, `/mcp/{slug}` and `/{slug}/mcp`, and what is known of them before anybody asks.
 fn mcp<'p>(method: &Method, path: &'p str) -> Option<Route<'p>> {
-    let route = match resource_of(path) {
-        Some(resource) => Route::McpMetadata(resource),
-        None => Route::Mcp(mcp_slug(path)?),
+    let route = match (resource_of(path), keys_of(path)) {
+        (Some(resource), _) => Route::McpMetadata(resource),
+        (None, Some(organisation)) => Route::McpKeys(organisation),
+        (None, None) => Route::Mcp(mcp_slug(path)?),
     };
     Some(match (method, &route) {
         (&Method::OPTIONS, _) => Route::Preflight,
@@ -309,6 +312,8 @@ mod tests {
             ("GET", "/.well-known/oauth-protected-resource", Route::McpMetadata("")),
             ("GET", "/.well-known/oauth-protected-resource/tools/mcp", Route::McpMetadata("/tools/mcp")),
             ("GET", "/.well-known/oauth-protected-resourceful", Route::NotFound),
+            ("GET", "/.well-known/mcp-keys/x", Route::McpKeys("x")),
+            ("POST", "/.well-known/mcp-keys/x", Route::MethodNotAllowed),
             ("GET", "/model-configs/pricing/openai/gpt-4o", Route::ControlPlane),
             ("POST", "/mcp-oauth/start", Route::ControlPlane),
             ("GET", "/mcp-oauth/callback", Route::ControlPlane),

@@ -125,6 +125,14 @@ impl Engine {
         NextStep::Page { status: 200, body: self.mcp.metadata.document(resource, &head.uri, &head.headers) }
     }
 
+    /// What verifies the identities that the gateway signs for an organisation. Public, like all such keys; of an
+    /// organisation that does not exist there are none.
+    pub(super) fn mcp_keys(&self, organisation: &str) -> Result<NextStep, Refusal> {
+        let organisation = organisation.parse().map_err(|_| Refusal::not_found())?;
+        let body = self.mcp.credentials.signer().public_keys(organisation).map_err(|_| Refusal::internal())?;
+        Ok(NextStep::Page { status: 200, body })
+    }
+
     pub async fn run_mcp(&self, client: &mut impl Downstream, visit: &mut Visit, asked: &McpRequest) -> Delivered {
         let method = client.head().method.clone();
         let session = match client.head().headers.get(&SESSION_ID) {

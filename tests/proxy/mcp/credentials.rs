@@ -1,6 +1,7 @@
 //! What goes to a server besides the message: what its integration keeps, what it wants of the client, who is asking.
 
 use super::{call, greeting, serve, session};
+use base64::Engine as _;
 use harness::Stack;
 use serde_json::{Value, json};
 
@@ -59,4 +60,33 @@ async fn a_server_that_knows_people_wants_them_connected() {
     let said = client.post("/theirs/mcp", &greeting()).await.json();
     assert_eq!(said["error"]["code"], -32051, "{said}");
     assert!(said["error"]["message"].as_str().unwrap().contains("no person"), "{said}");
+}
+
+#[tokio::test]
+async fn a_signed_identity_is_verified_with_the_keys_of_the_organisation() {
+    let stack = Stack::start().await;
+    let signed = json!({ "configurations": { "user_identity_forwarding": { "method": "jwt_header" } } });
+    let client = serve(&stack, "tools", "stateless", signed).await;
+    assert_eq!(client.post("/tools/mcp", &call(1, "echo", "x")).await.json()["error"], Value::Null);
+    let token = stack.mock.requests().last().unwrap().header("x-user-jwt").to_owned();
+    let parts: Vec<Vec<u8>> =
+        token.split('.').map(|part| base64::prelude::BASE64_URL_SAFE_NO_PAD.decode(part).unwrap()).collect();
+    let [head, claims] = [0, 1].map(|place: usize| serde_json::from_slice::<Value>(&parts[place]).unwrap());
+    assert_eq!(claims["workspace_id"], stack.home.workspace_id.to_string());
+    assert_eq!(claims["aud"], format!("{}/mcp/stateless", stack.mock.origin()));
+    let root = stack.anonymous().at(stack.base_url.trim_end_matches("/v1"));
+    let keys = root.get(&format!("/.well-known/mcp-keys/{}", stack.home.id)).await.json();
+    let key = keys["keys"].as_array().unwrap().iter().find(|key| key["kid"] == head["kid"]).unwrap();
+    let number = |name: &str| {
+        let bytes = base64::prelude::BASE64_URL_SAFE_NO_PAD.decode(key[name].as_str().unwrap()).unwrap();
+        openssl::bn::BigNum::from_slice(&bytes).unwrap()
+    };
+    let group = openssl::ec::EcGroup::from_curve_name(openssl::nid::Nid::X9_62_PRIME256V1).unwrap();
+    let public = openssl::ec::EcKey::from_public_key_affine_coordinates(&group, &number("x"), &number("y")).unwrap();
+    let half = |range| openssl::bn::BigNum::from_slice(&parts[2][range]).unwrap();
+    let signature = openssl::ecdsa::EcdsaSig::from_private_components(half(0..32), half(32..64)).unwrap();
+    let text = token.rsplit_once('.').unwrap().0;
+    assert!(signature.verify(&openssl::sha::sha256(text.as_bytes()), &public).unwrap());
+    let nobody = root.get(&format!("/.well-known/mcp-keys/{}", uuid::Uuid::new_v4())).await.json();
+    assert_eq!(nobody["keys"], json!([]));
 }

@@ -71,7 +71,8 @@ impl Engine {
         let last = match ended {
             Err(Stop::Gone) => return gone(visit),
             Ok(rest) => rest,
-            Err(Stop::Failed(failure)) => self.failed_event(visit, &mut pass, &failure),
+            Err(Stop::Broken(_)) if pass.is_resumable => Bytes::new(),
+            Err(Stop::Failed(failure) | Stop::Broken(failure)) => self.failed_event(visit, &mut pass, &failure),
         };
         // The server ended it without an answer, and nobody could ask for it.
         let last = match pass.is_answered || pass.is_resumable {
@@ -109,7 +110,7 @@ impl Engine {
                 // An event that lacks its end was never whole.
                 Ok(None) => return Ok(Bytes::new()),
                 Err(_) if pass.is_answered => return Ok(Bytes::new()),
-                Err(error) => return Err(Stop::Failed(CallFailure::of_class(error.class()))),
+                Err(error) => return Err(Stop::Broken(CallFailure::of_class(error.class()))),
             };
             let whole = splitter.push(piece).map_err(|error| Stop::Failed(CallFailure::unusable(error)))?;
             if whole.is_empty() {
@@ -160,15 +161,13 @@ impl Engine {
         pass: &EventPass<'_>,
         data: &[u8],
     ) -> Result<(Option<Bytes>, Outcome), CallFailure> {
-        let Some((message, id)) = pass.answers.filter(|_| !pass.is_answered) else {
+        let awaited = pass.answers.filter(|_| !pass.is_answered);
+        let outcome = awaited.map_or(Outcome::NotYet, |(_, id)| outcome_of(id, data));
+        let Some((message, id)) = awaited.filter(|_| outcome != Outcome::NotYet) else {
             // Whatever it answers, if it is an answer.
-            let list = filtered(None, data, pass.visible).unwrap_or_default();
+            let list = filtered(None, data, pass.visible).map_err(CallFailure::unusable)?;
             return Ok((list, Outcome::NotYet));
         };
-        let outcome = outcome_of(id, data);
-        if outcome == Outcome::NotYet {
-            return Ok((None, outcome));
-        }
         let (body, outcome) = match self.pass_answer(visit, asked, message, id, Bytes::copy_from_slice(data)).await? {
             (body, Outcome::Done) => (body, outcome),
             told => told,
@@ -193,7 +192,10 @@ impl Engine {
 /// Why no more events come.
 enum Stop {
     Gone,
+    /// What came cannot be passed on.
     Failed(CallFailure),
+    /// The server fell silent, or its connection broke.
+    Broken(CallFailure),
 }
 
 /// The call is noted with its answer, before that leaves.
