@@ -70,7 +70,7 @@ impl IdentitySigner<'_> {
         for data_key in self.snapshot.data_keys_of(organisation) {
             let key = self.key(&data_key)?;
             let (mut x, mut y, mut context) = (BigNum::new()?, BigNum::new()?, BigNumContext::new()?);
-            key.public_key().affine_coordinates_gfp(key.group(), &mut x, &mut y, &mut context)?;
+            key.public_key().affine_coordinates(key.group(), &mut x, &mut y, &mut context)?;
             let [x, y] = [base64url(&x.to_vec_padded(COORDINATE)?), base64url(&y.to_vec_padded(COORDINATE)?)];
             let kid = data_key.id.to_string();
             keys.push(json!({ "kty": "EC", "crv": "P-256", "alg": "ES256", "use": "sig", "kid": kid, "x": x, "y": y }));
@@ -91,10 +91,10 @@ fn key_from(secret: &[u8]) -> Result<EcKey<Private>, ErrorStack> {
     let (mut order, mut number) = (BigNum::new()?, BigNum::new_secure()?);
     group.order(&mut order, &mut context)?;
     order.sub_word(1)?;
-    number.nnmod(&*BigNum::from_slice(secret)?, &order, &mut context)?;
+    number.nnmod(&BigNum::from_slice(secret)?, &order, &mut context)?;
     number.add_word(1)?;
     let mut point = EcPoint::new(&group)?;
-    point.mul_generator(&group, &number, &context)?;
+    point.mul_generator2(&group, &number, &mut context)?;
     EcKey::from_private_components(&group, &number, &point)
 }
 
