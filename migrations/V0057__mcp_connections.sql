@@ -116,3 +116,21 @@ CREATE TRIGGER forget_mcp_tokens AFTER UPDATE OF status, url, auth_type ON mcp_i
     FOR EACH ROW WHEN ((NEW.status = 'archived' AND OLD.status <> 'archived')
                        OR NEW.url <> OLD.url OR NEW.auth_type <> OLD.auth_type)
     EXECUTE FUNCTION forget_mcp_tokens();
+
+-- Logging in to MCP servers of ours with a browser: what a person agreed to, until the MCP client fetches its token. Each
+-- row serves once. Clients are not stored: their id says what they registered.
+CREATE TABLE mcp_login_codes (
+    code_hash       bytea PRIMARY KEY CHECK (octet_length(code_hash) = 32),
+    organisation_id uuid NOT NULL,
+    workspace_id    uuid NOT NULL,
+    user_id         uuid NOT NULL,
+    client_hash     bytea NOT NULL CHECK (octet_length(client_hash) = 32),
+    client_name     text NOT NULL CHECK (char_length(client_name) <= 100),
+    redirect_uri    text NOT NULL CHECK (char_length(redirect_uri) <= 2048),
+    challenge       text NOT NULL CHECK (char_length(challenge) = 43),
+    expires_at      timestamptz NOT NULL,
+    FOREIGN KEY (organisation_id, workspace_id) REFERENCES workspaces (organisation_id, id),
+    FOREIGN KEY (organisation_id, user_id) REFERENCES users (organisation_id, id)
+);
+CREATE INDEX mcp_login_codes_expiry ON mcp_login_codes (expires_at);
+CREATE INDEX mcp_login_codes_user ON mcp_login_codes (user_id);

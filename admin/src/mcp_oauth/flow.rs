@@ -75,7 +75,8 @@ pub async fn begin(app: &App, owner: Owner, integration: &OAuthIntegration) -> R
         "INSERT INTO mcp_oauth_states (id, organisation_id, workspace_id, server_id, user_id, state_hash,
             verifier, client_row, expires_at)
         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)";
-    let client = ensured(app, integration, Some(&redirect_uri(app))).await?;
+    let redirect_uri = redirect_uri(app);
+    let client = ensured(app, integration, Some(redirect_uri.as_str())).await?;
     if client.server.authorization_endpoint.is_none() {
         return Err(ApiError::invalid("the authorisation server names no authorization_endpoint"));
     }
@@ -197,7 +198,7 @@ pub async fn finish(app: &App, back: Return<'_>) -> Result<(), FlowError> {
     };
     let mut db = app.db.get().await?;
     let tx = db.transaction().await?;
-    store(app, &tx, open.owner, &got, Some(&open.client.server.issuer)).await?;
+    store(app, &tx, open.owner, &got, Some(open.client.server.issuer.as_str())).await?;
     audit::record(&tx, &connected(&open)).await?;
     tx.commit().await?;
     Ok(())

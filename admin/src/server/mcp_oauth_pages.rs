@@ -1,24 +1,18 @@
 //! The pages on which a person connects to an MCP server: `/mcp-oauth/start` asks whether they mean it,
 //! `/mcp-oauth/callback` is where authorisation servers send them back to. What they decide is in `mcp_oauth::flow`; here
-//! are the browser's part: the cookie that binds both pages to one browser, and the refusal of answers that another site
+//! is the browser's part: the cookie that binds both pages to one browser, and the refusal of forms that another site
 //! submitted. Nothing that came from outside is shown but names, and those escaped.
 
 use crate::app::App;
 use crate::http::Query;
 use crate::mcp_oauth::flow::{self, FlowError, LIFE, Question, Return};
+use crate::server::plain_page::{escaped, is_own_form, page};
 use axum::extract::{RawQuery, State};
-use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
-use axum::response::{Html, IntoResponse, Response};
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
+use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
 use sha2::{Digest as _, Sha256};
-use std::sync::LazyLock;
-use url::Url;
 
-const STYLE: &str = ":root { color-scheme: light dark; font: 16px/1.5 system-ui, sans-serif; }
-body { max-width: 30rem; margin: 4rem auto; padding: 0 1rem; overflow-wrap: anywhere; }
-button { margin-top: 1.5rem; padding: .5rem 1.5rem; font: inherit; }";
 /// Of whatever comes in a form.
 const LONGEST_FORM: usize = 4096;
 
@@ -94,16 +88,6 @@ fn cookie<'h>(headers: &'h HeaderMap, name: &str) -> Option<&'h str> {
     pairs.find(|(one, _)| *one == name).map(|(_, value)| value)
 }
 
-/// Whether a form was submitted by our own page. Another site could otherwise agree in a visitor's name.
-fn is_own_form(headers: &HeaderMap, public_url: &str) -> bool {
-    let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
-    if let Some(site) = text("sec-fetch-site") {
-        return site == "same-origin";
-    }
-    let own = Url::parse(public_url).map(|url| url.origin().ascii_serialization());
-    own.is_ok_and(|own| text("origin") == Some(own.as_str()))
-}
-
 fn asked(question: &Question, state: &str) -> String {
     let Question { person, server, organisation, asked } = question;
     let texts: [&str; 5] = [person, server, organisation, asked, state];
@@ -128,57 +112,13 @@ fn told(fault: &FlowError) -> Response {
     page(status, "Not connected", &format!("<p>{}</p>", escaped(&fault.to_string())))
 }
 
-fn page(status: StatusCode, title: &str, content: &str) -> Response {
-    static POLICY: LazyLock<HeaderValue> = LazyLock::new(|| {
-        let style = STANDARD.encode(Sha256::digest(STYLE));
-        let policy = format!("default-src 'none'; style-src 'sha256-{style}'; base-uri 'none'; frame-ancestors 'none'");
-        HeaderValue::try_from(policy).expect("base64 and plain words are a valid header")
-    });
-    let headers: [(HeaderName, HeaderValue); 5] = [
-        (header::CONTENT_SECURITY_POLICY, POLICY.clone()),
-        (header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff")),
-        (header::X_FRAME_OPTIONS, HeaderValue::from_static("DENY")),
-        (header::REFERRER_POLICY, HeaderValue::from_static("no-referrer")),
-        (header::CACHE_CONTROL, HeaderValue::from_static("no-store")),
-    ];
-    let html = format!(
-        "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
-         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n<title>{title}</title>\n\
-         <style>{STYLE}</style>\n</head>\n<body>\n<main>\n<h1>{title}</h1>\n{content}\n</main>\n</body>\n</html>\n"
-    );
-    (status, headers, Html(html)).into_response()
-}
-
-fn escaped(text: &str) -> String {
-    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;").replace('\'', "&#39;")
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn with(pairs: &[(&'static str, &'static str)]) -> HeaderMap {
-        pairs.iter().map(|(name, value)| (HeaderName::from_static(name), HeaderValue::from_static(value))).collect()
-    }
-
-    #[test]
-    fn only_our_own_page_may_agree() {
-        for (headers, expected) in [
-            (with(&[("sec-fetch-site", "same-origin")]), true),
-            (with(&[("sec-fetch-site", "cross-site"), ("origin", "https://gw.example")]), false),
-            (with(&[("sec-fetch-site", "none")]), false),
-            (with(&[("origin", "https://gw.example")]), true),
-            (with(&[("origin", "https://evil.example")]), false),
-            (with(&[("origin", "null")]), false),
-            (with(&[]), false),
-        ] {
-            assert_eq!(is_own_form(&headers, "https://gw.example/sub"), expected, "{headers:?}");
-        }
-    }
-
     #[test]
     fn a_cookie_is_found_among_others() {
-        let headers = with(&[("cookie", "a=1; mcp=x; b=2")]);
+        let headers = HeaderMap::from_iter([(header::COOKIE, HeaderValue::from_static("a=1; mcp=x; b=2"))]);
         assert_eq!((cookie(&headers, "mcp"), cookie(&headers, "mc")), (Some("x"), None));
         assert_ne!(cookie_name("one"), cookie_name("other"));
     }
