@@ -345,6 +345,7 @@ impl Caller<'_> {
         for path in COUNTING {
             self.get(&format!("{path}?{time}")).await;
         }
+        self.get("/analytics/budgets").await;
         let made = self.post(SAVED, json!({ "name": "Failed", "filters": { "status_code": "500" } })).await;
         self.get(SAVED).await;
         let path = format!("{SAVED}/{}", made["id"].as_str().unwrap());
