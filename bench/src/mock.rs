@@ -16,6 +16,7 @@ mod event_stream;
 pub mod fault;
 mod fields;
 mod gemini;
+mod mcp;
 mod objects;
 mod openai;
 pub mod pattern;

@@ -21,6 +21,7 @@ pub mod load;
 pub mod log_store;
 pub mod logs;
 pub mod mail;
+pub mod mcp;
 mod misspelt;
 pub mod outbound;
 pub mod prices;
@@ -53,6 +54,7 @@ pub use load::load;
 pub use log_store::LogStoreSettings;
 pub use logs::Logs;
 pub use mail::Mail;
+pub use mcp::McpSettings;
 pub use misspelt::warn_of_misspelt;
 pub use outbound::Outbound;
 pub use prices::PriceSettings;
@@ -124,6 +126,8 @@ pub struct AllSettings {
     pub log_store: LogStoreSettings,
     #[command(flatten)]
     pub files: FileSettings,
+    #[command(flatten)]
+    pub mcp: McpSettings,
     #[command(flatten)]
     pub traces: Traces,
     #[command(flatten)]
