@@ -22,6 +22,7 @@
 //! | `cache_purges` | the rows by which kept answers are purged |
 //! | `login` | how people sign in: who they are here, their sessions, OIDC |
 //! | `logs` | logs of calls: search, show, add, price, erase, export |
+//! | `mcp_oauth` | tokens of people at MCP servers: discovery, registration, consent, refreshing |
 //! | `analytics` | figures about calls: series over time, groups by what they have in common |
 //! | `resources` | the operations, one file or folder for each resource |
 //! | `jobs` | work that nobody asks for: expiry, rotation, reminders, resets, exports |
@@ -42,6 +43,7 @@ pub mod limits;
 pub mod login;
 pub mod logs;
 pub mod mail;
+pub mod mcp_oauth;
 pub mod openapi;
 pub mod outbound;
 pub mod resources;

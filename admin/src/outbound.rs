@@ -5,6 +5,7 @@
 pub mod dns_txt;
 pub mod mcp;
 pub mod model_configs;
+pub mod oauth;
 
 use anyhow::Context as _;
 use axum::http::{HeaderMap, Method, Request, header};

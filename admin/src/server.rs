@@ -7,8 +7,11 @@ mod gate;
 mod health;
 mod invite_page;
 mod link_page;
+mod mcp_login_pages;
+mod mcp_oauth_pages;
 mod observe;
 mod panics;
+mod plain_page;
 mod router;
 mod serve;
 
