@@ -59,7 +59,8 @@ impl IdentitySigner<'_> {
             base64url(head.to_string().as_bytes()),
             base64url(Value::Object(claims).to_string().as_bytes())
         );
-        let signature = EcdsaSig::sign(&sha256(text.as_bytes()), &self.key(&data_key)?)?;
+        let key = self.key(&data_key)?;
+        let signature = EcdsaSig::sign(&sha256(text.as_bytes()), &key)?;
         let pair = [signature.r().to_vec_padded(COORDINATE)?, signature.s().to_vec_padded(COORDINATE)?].concat();
         Ok(format!("{text}.{}", base64url(&pair)))
     }
@@ -91,7 +92,8 @@ fn key_from(secret: &[u8]) -> Result<EcKey<Private>, ErrorStack> {
     let (mut order, mut number) = (BigNum::new()?, BigNum::new_secure()?);
     group.order(&mut order, &mut context)?;
     order.sub_word(1)?;
-    number.nnmod(&BigNum::from_slice(secret)?, &order, &mut context)?;
+    let secret = BigNum::from_slice(secret)?;
+    number.nnmod(&secret, &order, &mut context)?;
     number.add_word(1)?;
     let mut point = EcPoint::new(&group)?;
     point.mul_generator2(&group, &number, &mut context)?;

@@ -4,7 +4,9 @@
 
 use super::McpRequest;
 use super::answers::CallFailure;
-use crate::guardrails::{CompiledHook, GuardInputs, ModelAsker, RemoteSide, SideJob, SideResult, has_remote, run_side};
+use crate::guardrails::{
+    CompiledHook, GuardInputs, ModelAsker, RemoteSide, SideJob, SideResult, both_sides, has_remote, run_side,
+};
 use crate::journal::HookLog;
 use crate::refusal::Refusal;
 use crate::runtime::heavy::{SMALL, heavy};
@@ -18,6 +20,8 @@ use shared::guardrails::{Hook, Shape};
 use std::sync::Arc;
 
 const KIND: &str = "chatComplete";
+/// No hook of a side has spoken.
+const NONE: &str = "[]";
 
 impl Engine {
     fn guards_of(&self, asked: &McpRequest) -> Option<GuardSet> {
@@ -42,13 +46,12 @@ impl Engine {
         let request = Arc::new(json!({ "messages": [{ "role": "user", "content": said }] }));
         let judged = Judged { hook: Hook::BeforeRequest, request: request.clone(), body: request };
         let side = self.run_guards(visit, asked, set.input.clone(), judged).await?;
-        let results = json!({ "before_request_hooks": side.logged(), "after_request_hooks": [] });
-        visit.checked(Some(HookLog { results: results.to_string(), late: None }));
-        let told = || json!({ "before_request_hooks": side.told(), "after_request_hooks": [] });
+        visit.checked(Some(HookLog { results: both_sides(&side.logged(), NONE), late: None }));
+        let told = || both_sides(&side.told(), NONE);
         if let Some(place) = side.denied_by {
             self.metrics.guardrails.denies("input");
             let message = set.input.get(place).and_then(|hook| hook.actions.message.clone());
-            return Err(CallFailure::refused(Refusal::denied_by_guardrail(message, told())));
+            return Err(CallFailure::refused(Refusal::denied_by_guardrail(message, &told())));
         }
         let Some(changed) = &side.transformed else { return Ok(None) };
         let text = changed["messages"][0]["content"].as_str().unwrap_or_default();
@@ -60,7 +63,7 @@ impl Engine {
             // Sending what it wanted changed would be worse.
             _ => {
                 let why = "a guardrail changed the arguments into something that cannot be sent".to_owned();
-                Err(CallFailure::refused(Refusal::denied_by_guardrail(Some(why), told())))
+                Err(CallFailure::refused(Refusal::denied_by_guardrail(Some(why), &told())))
             }
         }
     }
@@ -90,14 +93,14 @@ impl Engine {
         };
         let side = self.run_guards(visit, asked, set.output.clone(), judged).await?;
         let before = visit.observer.log.as_ref().and_then(|log| log.hook_results());
-        let mut results: Value = before.and_then(|text| serde_json::from_str(text).ok()).unwrap_or_else(|| json!({}));
-        results["after_request_hooks"] = side.logged().into();
-        visit.checked(Some(HookLog { results: results.to_string(), late: None }));
+        let before: Value = before.and_then(|text| serde_json::from_str(text).ok()).unwrap_or_default();
+        let before = before.get("before_request_hooks").map_or_else(|| NONE.to_owned(), Value::to_string);
+        visit.checked(Some(HookLog { results: both_sides(&before, &side.logged()), late: None }));
         if let Some(place) = side.denied_by {
             self.metrics.guardrails.denies("output");
             let message = set.output.get(place).and_then(|hook| hook.actions.message.clone());
-            let told = json!({ "before_request_hooks": [], "after_request_hooks": side.told() });
-            return Err(CallFailure::refused(Refusal::denied_by_guardrail(message, told)));
+            let told = both_sides(NONE, &side.told());
+            return Err(CallFailure::refused(Refusal::denied_by_guardrail(message, &told)));
         }
         let Some(changed) = side.transformed else { return Ok(None) };
         for (index, text) in texts.into_iter().enumerate() {
@@ -233,7 +236,7 @@ mod tests {
             (json!({ "content": [], "structuredContent": { "x": ["e", 7, { "y": "f" }] } }), vec!["e", "f"]),
             (json!(7), vec![]),
         ] {
-            assert_eq!(texts(&mut result), expected, "{result}");
+            assert_eq!(texts(&mut result), expected);
         }
     }
 }
