@@ -20,6 +20,7 @@ pub static SEALED: &[SealedColumn] = &[
     SealedColumn { table: "plugins", column: "sealed", organisation: "organisation_id" },
     SealedColumn { table: "mcp_integrations", column: "sealed", organisation: "organisation_id" },
     SealedColumn { table: "organisations", column: "auth_secrets", organisation: "id" },
+    SealedColumn { table: "batches", column: "sealed", organisation: "organisation_id" },
 ];
 
 /// A column of JSON in which single texts are sealed, see `config::credentials`.
