@@ -1,8 +1,14 @@
 //! Batches that the gateway keeps itself (`gwb-…`): rows in Postgres, input and output as managed files. Whoever asks for
 //! one is answered from its row; running it is another's work, off the way of requests.
 //!
+//! - `new_batch`: what a request for a new one says
+//! - `options`: what a batch is run with, of which some is secret
+//! - `query`: which batches a path and a query ask for
 //! - `record`: the row of a batch, always of one workspace, and the object that is shown of it
+//! - `day`: mode `24h`: a provider's own batch does the work
 
-mod record;
-
-pub use record::{BatchRecord, BatchRecords, Mode, NewBatch, PREFIX};
+pub mod day;
+pub mod new_batch;
+pub mod options;
+pub mod query;
+pub mod record;

@@ -1,12 +1,14 @@
 //! The row of a batch. Whoever asks for it asks within one workspace; whoever does its next step has leased it, and saves
 //! only if nobody changed its status meanwhile, as a cancellation does.
 
+use super::options::{RunOptions, SealedOptions};
 use crate::files::FileOwner;
 use crate::runtime::small_pool::{PostgresAway, SmallPool, bounded};
 use chrono::{DateTime, Utc};
 use serde_json::{Map, Value};
 use shared::amount::Amount;
 use shared::batches::{Batch, BatchError, BatchStatus, RequestCounts, StatusTimes};
+use shared::seal::{SealError, Sealed, Sealer};
 use shared::settings::Database;
 use tokio_postgres::{Error, Row};
 use uuid::Uuid;
@@ -96,11 +98,21 @@ pub struct NewBatch {
     pub input_file: Uuid,
     pub model: Option<String>,
     pub gateway_options: Map<String, Value>,
-    pub sealed: Option<Vec<u8>>,
+    pub secrets: SealedOptions,
     pub provider_options: Map<String, Value>,
     pub metadata: Option<Map<String, Value>>,
     pub completion_url: Option<String>,
     pub expires_at: DateTime<Utc>,
+}
+
+/// What became of a new batch.
+#[derive(Debug)]
+pub enum Insertion {
+    Made(Box<BatchRecord>),
+    /// The workspace has too many that are not over.
+    TooMany,
+    /// There is nothing to seal its secrets with.
+    NotSealed,
 }
 
 impl BatchRecord {
@@ -232,8 +244,8 @@ impl BatchRecords {
         Self { pool: SmallPool::new(database, CONNECTIONS) }
     }
 
-    /// None when the workspace has `most` batches that are not over.
-    pub async fn insert(&self, new: &NewBatch, most: i64) -> Result<Option<BatchRecord>, PostgresAway> {
+    /// One more batch of a workspace that has less than `most` which are not over.
+    pub async fn insert(&self, new: &NewBatch, most: i64, sealer: &Sealer) -> Result<Insertion, PostgresAway> {
         // Batches of a workspace begin one after the other, so that they cannot pass the bound together.
         const IN_TURN: &str = "SELECT pg_advisory_xact_lock(hashtextextended($1::uuid::text, 56))";
         const OPEN: &str = "SELECT count(*) FROM batches WHERE organisation_id = $1 AND workspace_id = $2
@@ -248,14 +260,27 @@ impl BatchRecords {
         let (mode, metadata) = (new.mode.as_str(), new.metadata.clone().map(Value::Object));
         let (gateway, provider) =
             (Value::Object(new.gateway_options.clone()), Value::Object(new.provider_options.clone()));
+        let secrets = (!new.secrets.is_empty()).then(|| serde_json::to_vec(&new.secrets).unwrap_or_default());
+        let place = SealedOptions::place(organisation, new.id);
         let mut lent = self.pool.lend().await?;
         let work = async {
             let tx = lent.client.transaction().await?;
             tx.execute(IN_TURN, &[&workspace]).await?;
             let open: i64 = tx.query_one(OPEN, &[&organisation, &workspace]).await?.try_get(0)?;
             if open >= most {
-                return Ok(None);
+                return Ok(Insertion::TooMany);
             }
+            let sealed = match &secrets {
+                None => None,
+                Some(secrets) => match sealer.seal(&tx, &place, secrets).await {
+                    Ok(sealed) => Some(sealed.to_vec()),
+                    Err(SealError::Database(error)) => return Err(error),
+                    Err(error) => {
+                        tracing::warn!(%error, "the options of a batch cannot be sealed");
+                        return Ok(Insertion::NotSealed);
+                    }
+                },
+            };
             let row = tx
                 .query_one(
                     &insert,
@@ -269,7 +294,7 @@ impl BatchRecords {
                         &new.input_file,
                         &new.model,
                         &gateway,
-                        &new.sealed,
+                        &sealed,
                         &provider,
                         &metadata,
                         &new.completion_url,
@@ -278,11 +303,33 @@ impl BatchRecords {
                 )
                 .await?;
             tx.commit().await?;
-            BatchRecord::from_row(&row).map(Some)
+            BatchRecord::from_row(&row).map(|made| Insertion::Made(Box::new(made)))
         };
         let made = bounded(work).await?;
         lent.give_back();
         Ok(made)
+    }
+
+    /// What a batch is run with, opened. None when it does not open any more.
+    pub async fn options(&self, batch: &BatchRecord, sealer: &Sealer) -> Result<Option<RunOptions>, PostgresAway> {
+        let Some(sealed) = &batch.sealed else {
+            return Ok(Some(RunOptions::new(&batch.gateway_options, SealedOptions::default())));
+        };
+        let place = SealedOptions::place(batch.owner.organisation, batch.id);
+        let lent = self.pool.lend().await?;
+        let opened = sealer.open(&lent.client, &place, &Sealed::from(sealed.as_slice())).await;
+        let opened = match opened {
+            Ok(opened) => opened,
+            Err(SealError::Database(error)) => return Err(PostgresAway::because(shared::db::explain(&error))),
+            Err(error) => {
+                tracing::warn!(%error, "the options of a batch do not open");
+                lent.give_back();
+                return Ok(None);
+            }
+        };
+        lent.give_back();
+        let sealed: Option<SealedOptions> = serde_json::from_slice(opened.expose()).ok();
+        Ok(sealed.map(|sealed| RunOptions::new(&batch.gateway_options, sealed)))
     }
 
     pub async fn find(&self, owner: FileOwner, id: Uuid) -> Result<Option<BatchRecord>, PostgresAway> {
