@@ -4,7 +4,8 @@
 //! - `new_batch`: what a request for a new one says
 //! - `options`: what a batch is run with, of which some is secret
 //! - `query`: which batches a path and a query ask for
-//! - `record`: the row of a batch, always of one workspace, and the object that is shown of it
+//! - `record`: a batch as its row has it, and the object that is shown of it
+//! - `records`: the rows, always of one workspace
 //! - `day`: mode `24h`: a provider's own batch does the work
 
 pub mod day;
@@ -12,3 +13,4 @@ pub mod new_batch;
 pub mod options;
 pub mod query;
 pub mod record;
+pub mod records;

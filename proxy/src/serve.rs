@@ -29,6 +29,7 @@ use pingora_core::services::background::background_service;
 use pingora_core::services::listening::Service;
 use pingora_proxy::{HttpProxy, http_proxy};
 use proxy::admission::{Switches, Tariff};
+use proxy::batches::records::BatchRecords;
 use proxy::cache::{Cache, Purges, RemoteStore, Semantic};
 use proxy::catalog::inference_profiles::InferenceProfiles;
 use proxy::catalog::providers::Providers;
@@ -317,6 +318,7 @@ fn engine(
         },
         cache: Arc::new(cache),
         files: managed_files(settings),
+        batches: Arc::new(BatchRecords::new(settings.database.clone())),
         calls: ProviderCalls {
             dialer,
             secrets: Arc::new(secrets),

@@ -16,6 +16,7 @@ mod admitter;
 mod asked_model;
 mod attempts;
 mod authenticator;
+mod batches;
 mod body_limits;
 mod call;
 pub mod circuits;
@@ -55,6 +56,7 @@ mod wrong_path;
 
 pub use admitter::Admitter;
 pub use authenticator::Authenticator;
+pub use batches::BatchesRequest;
 pub use body_limits::BodyLimits;
 pub use call::ProviderCalls;
 pub use files::FilesRequest;
@@ -64,11 +66,12 @@ pub use next_step::{Delivered, EngineRequest, KnownRequest, NextStep};
 pub use own_request::OwnRequest;
 pub use passage::{Passage, RelayAsk};
 pub use planner::Planner;
-pub use read_ahead::{Departure, MOST as MOST_READ_AHEAD};
+pub use read_ahead::{Departed, Departure, MOST as MOST_READ_AHEAD};
 pub use recorder::Recorder;
 pub use router::Router;
 
 use crate::answer::{self, Ended};
+use crate::batches::records::BatchRecords;
 use crate::cache::Cache;
 use crate::catalog::choose_plan::wished_retry;
 use crate::catalog::target::Target;
@@ -113,6 +116,7 @@ pub struct Engine {
     pub calls: ProviderCalls,
     /// None when their store cannot be opened.
     pub files: Option<Arc<ManagedFiles>>,
+    pub batches: Arc<BatchRecords>,
 }
 
 impl Engine {
@@ -153,6 +157,9 @@ impl Engine {
                 let known = self.learn_relayed(&path, head, peer, &headers, visit).await?;
                 if files::is_managed(&path, head, &headers, &known.plan) {
                     return self.open_files(path.into_owned(), head, known, visit).await;
+                }
+                if batches::is_managed(&path, head, &headers, &known.plan) {
+                    return self.open_batches(path.into_owned(), head, known, visit).await;
                 }
                 self.open_relay(path.into_owned(), None, head, &headers, known, visit).await
             }
@@ -224,6 +231,9 @@ impl Engine {
             && self.router.may_be_mapped(&ask, family, headers)
         {
             return self.open_kept(family, ask, head, headers, visit);
+        }
+        if batches::asked_output(head, &ask.path).is_some() {
+            return Box::pin(self.open_native_output(ask, head, headers, visit)).await;
         }
         Ok(NextStep::Relay(Box::new(self.router.departure(ask, target, head, headers))))
     }

@@ -4,6 +4,7 @@ use super::guards::RemoteCalls;
 use super::{Admitter, Authenticator, BodyLimits, Engine, Guards, NextStep, Planner, ProviderCalls, Recorder, Router};
 use crate::admission::{Switches, Tariff};
 use crate::answer::Steps;
+use crate::batches::records::BatchRecords;
 use crate::cache::Cache;
 use crate::catalog::inference_profiles::InferenceProfiles;
 use crate::catalog::providers::Providers;
@@ -76,6 +77,7 @@ pub fn engine(journal: Option<&Path>, more_steps: fn(&mut Steps)) -> Engine {
         },
         cache: Arc::new(Cache::new(1 << 20)),
         files: None,
+        batches: Arc::new(BatchRecords::new(settings.database.clone())),
         calls: ProviderCalls {
             dialer: dialer.clone(),
             signing: Arc::new(Signing::new(&settings.provider_login, dialer.clone())),

@@ -4,7 +4,7 @@ use super::explain::ExplainCaller;
 use super::native_call::NativeCall;
 use super::prepare::ProviderHeaders;
 use super::prompt_call::PromptCall;
-use super::{Departure, FilesRequest, KeptRequest, Passage};
+use super::{BatchesRequest, Departure, FilesRequest, KeptRequest, Passage};
 use crate::answer::StreamFrames;
 use crate::cache::CacheHeaders;
 use crate::catalog::target::Target;
@@ -34,6 +34,8 @@ pub enum NextStep {
     Kept(Box<KeptRequest>),
     /// For files that the gateway keeps itself.
     Files(Box<FilesRequest>),
+    /// For batches that the gateway keeps itself.
+    Batches(Box<BatchesRequest>),
     /// JSON of our own making.
     Page {
         status: u16,
