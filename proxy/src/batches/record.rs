@@ -12,6 +12,9 @@ use uuid::Uuid;
 /// Ids of batches that the gateway keeps begin so; a provider's never do.
 pub const PREFIX: &str = "gwb-";
 
+/// Under this name the metadata of logs has the batch whose row it was.
+pub const IN_METADATA: &str = "_batch_id";
+
 /// Who runs the rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Mode {

@@ -190,7 +190,7 @@ impl Engine {
     }
 
     /// Question after question, until there is an answer. `length` is that of the request.
-    async fn ask_kept(
+    pub(super) async fn ask_kept(
         &self,
         codec: &'static dyn JobCodec,
         asked: Arc<AskedJob>,
@@ -333,17 +333,18 @@ fn written(answer: JobAnswer) -> JobAnswer {
 
 /// Who asks, and whom.
 #[derive(Clone, Copy)]
-struct KeptCaller<'k> {
-    target: &'k Target,
-    family: Family,
-    head: &'k RequestHeader,
-    headers: &'k GatewayHeaders<'k>,
+pub(super) struct KeptCaller<'k> {
+    pub target: &'k Target,
+    pub family: Family,
+    pub head: &'k RequestHeader,
+    pub headers: &'k GatewayHeaders<'k>,
 }
 
-struct KeptAnswer {
-    status: u16,
-    kind: &'static str,
-    body: Bytes,
+#[derive(Debug)]
+pub(crate) struct KeptAnswer {
+    pub status: u16,
+    pub kind: &'static str,
+    pub body: Bytes,
 }
 
 async fn deliver(
@@ -385,7 +386,7 @@ fn query(head: &RequestHeader, name: &str) -> Option<String> {
 }
 
 /// Where the files of the account are; empty where nobody says.
-fn files_place(target: &Target) -> String {
+pub(super) fn files_place(target: &Target) -> String {
     match target.provider.row.way(Family::Files, "") {
         Some(Way::Mapped(wire)) => fill(&wire.path, target, [""; 2], None).unwrap_or_default(),
         _ => String::new(),
