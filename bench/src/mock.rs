@@ -7,6 +7,7 @@ mod answer;
 mod anthropic;
 mod ask;
 pub mod authority;
+mod batches;
 mod bedrock;
 mod body;
 mod cohere;
