@@ -175,7 +175,7 @@ impl Mock {
         Ok(())
     }
 
-    /// Forgets counts, requests and queued faults.
+    /// Forgets counts, requests, queued faults, files and batches.
     pub fn reset(&self) {
         self.state.reset();
     }

@@ -110,6 +110,7 @@ impl State {
         lock(&self.requests).clear();
         lock(&self.queue).clear();
         lock(&self.said).clear();
+        self.shelf.clear();
         self.queued.store(0, Relaxed);
         self.announce();
     }
