@@ -6,6 +6,7 @@ mod azure;
 mod background;
 mod backup;
 mod bad_input;
+mod batches;
 mod bodies;
 mod cache;
 mod cache_redis;
