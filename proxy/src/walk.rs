@@ -16,6 +16,7 @@ mod admitter;
 mod asked_model;
 mod attempts;
 mod authenticator;
+mod batch_row;
 mod batches;
 mod body_limits;
 mod call;
@@ -58,6 +59,7 @@ mod wrong_path;
 
 pub use admitter::Admitter;
 pub use authenticator::Authenticator;
+pub use batch_row::{BatchRow, RowAnswer};
 pub use batches::BatchesRequest;
 pub use body_limits::BodyLimits;
 pub use call::ProviderCalls;
@@ -301,6 +303,7 @@ impl Engine {
             native: endpoint.native_route().and_then(|_| NativeCall::from_uri(&head.uri)).map(Box::new),
             prompt: None,
             is_own: false,
+            is_batch: false,
         })))
     }
 

@@ -77,6 +77,8 @@ pub struct EngineRequest {
     pub(super) prompt: Option<Box<PromptCall>>,
     /// The gateway makes it for itself: it passes no guardrail and asks no cache.
     pub(super) is_own: bool,
+    /// It is a row of a batch: at providers whose calls wait for their turn it lets others go first.
+    pub(super) is_batch: bool,
 }
 
 impl EngineRequest {
