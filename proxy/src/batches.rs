@@ -7,10 +7,15 @@
 //! - `record`: a batch as its row has it, and the object that is shown of it
 //! - `records`: the rows, always of one workspace
 //! - `day`: mode `24h`: a provider's own batch does the work
+//! - `rows`: one row for each line of an input, as they are leased
+//! - `runner`, `meters`: who does all the rest, and what is counted of it
 
 pub mod day;
+pub mod meters;
 pub mod new_batch;
 pub mod options;
 pub mod query;
 pub mod record;
 pub mod records;
+mod rows;
+pub mod runner;
