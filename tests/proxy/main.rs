@@ -7,6 +7,7 @@ mod background;
 mod backup;
 mod bad_input;
 mod batches;
+mod batches_runner;
 mod bodies;
 mod cache;
 mod cache_redis;
