@@ -12,7 +12,7 @@ DIST := --profile dist --features proxy/jemalloc
 ARGS ?=
 
 # What `make prove` runs, one after the other; each is also a target: make prove-upload.
-PROOFS := upload streams disconnect disconnect-tokens outage propagation handover rotation catalogue prompts brownout crash journal ingest bodies logs exports storm groups tail hostile patterns webhooks
+PROOFS := upload streams disconnect disconnect-tokens outage propagation handover rotation catalogue prompts brownout crash journal ingest bodies logs exports storm groups tail hostile patterns webhooks batches
 
 .PHONY: help run build dist test test-clients test-openapi test-deploy prove prove-openapi prove-docs prove-differential prove-credentials prove-limits-simulation $(PROOFS:%=prove-%) build-proofs bench-faults lint fmt fuzz bench setup setup-test setup-bench setup-embedder
 
@@ -80,8 +80,8 @@ bench: setup-bench ## compare direct, nginx, bare Pingora and Portcullis in one 
 prove: build-proofs ## what must hold under weight and in trouble, on the programs that are shipped (some minutes)
 	@failed=0; for proof in $(PROOFS); do $(TARGET)/dist/prove $$proof || failed=1; done; exit $$failed
 
-# How long, where a proof has a length, and calls a second: make prove-tail SECONDS=600 RATE=1200
-PROOF_ARGS = $(if $(SECONDS),--seconds $(SECONDS)) $(if $(RATE),--rate $(RATE))
+# How long, where a proof has a length, calls a second, and rows: make prove-tail SECONDS=600 RATE=1200
+PROOF_ARGS = $(if $(SECONDS),--seconds $(SECONDS)) $(if $(RATE),--rate $(RATE)) $(if $(ROWS),--rows $(ROWS)) $(if $(KILLS),--kills $(KILLS))
 
 $(PROOFS:%=prove-%): prove-%: build-proofs
 	@exec $(TARGET)/dist/prove $* $(PROOF_ARGS)
