@@ -274,7 +274,7 @@ pub async fn close_rows(pool: &SmallPool, batch: Uuid) -> Result<bool, PostgresA
         tx.commit().await?;
         Ok(!is_open)
     };
-    let is_closed = bounded(work).await?;
+    let is_closed = patiently(work).await?;
     lent.give_back();
     Ok(is_closed)
 }
@@ -293,7 +293,7 @@ pub async fn open_ids(pool: &SmallPool, batch: Uuid, most: i64) -> Result<Vec<(i
 /// Of a batch that cannot be run.
 pub async fn delete_rows(pool: &SmallPool, batch: Uuid) -> Result<(), PostgresAway> {
     let lent = pool.lend().await?;
-    bounded(lent.client.execute("DELETE FROM batch_rows WHERE batch_id = $1", &[&batch])).await?;
+    patiently(lent.client.execute("DELETE FROM batch_rows WHERE batch_id = $1", &[&batch])).await?;
     lent.give_back();
     Ok(())
 }
@@ -388,6 +388,13 @@ pub async fn survey(pool: &SmallPool) -> Result<(Vec<(BatchStatus, i64)>, f64), 
     Ok((counts, late))
 }
 
-pub fn millis(duration: Duration) -> i64 {
+/// For statements about all rows of a batch.
+async fn patiently<T>(work: impl Future<Output = Result<T, Error>>) -> Result<T, PostgresAway> {
+    const PATIENCE: Duration = Duration::from_secs(60);
+    let done = tokio::time::timeout(PATIENCE, work).await.map_err(PostgresAway::because)?;
+    done.map_err(|error| PostgresAway::because(shared::db::explain(&error)))
+}
+
+fn millis(duration: Duration) -> i64 {
     i64::try_from(duration.as_millis()).unwrap_or(i64::MAX)
 }
