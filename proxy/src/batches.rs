@@ -7,10 +7,11 @@
 //! - `record`: a batch as its row has it, and the object that is shown of it
 //! - `records`: the rows, always of one workspace
 //! - `day`: mode `24h`: a provider's own batch does the work
-//! - `rows`: one row for each line of an input, as they are leased
+//! - `rows`, `leases`: one row for each line of an input; what is due, and who does it
 //! - `runner`, `meters`: who does all the rest, and what is counted of it
 
 pub mod day;
+mod leases;
 pub mod meters;
 pub mod new_batch;
 pub mod options;

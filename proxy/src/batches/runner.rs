@@ -23,10 +23,11 @@ mod validate;
 mod verdict;
 
 use super::day::NotNow;
+use super::leases::{self, DueBatch};
 use super::meters::BatchMeters;
 use super::record::{BatchRecord, Mode};
 use super::records::BatchRecords;
-use super::rows::{self, DueBatch};
+use super::rows;
 use crate::files::{FilesAway, ManagedFiles};
 use crate::journal::ship::Pricer;
 use crate::runtime::small_pool::PostgresAway;
@@ -146,7 +147,7 @@ impl BatchRunner {
                 Err(PostgresAway) => (tick * 2).min(LONGEST_TICK),
             };
             if surveyed.is_none_or(|at| at.elapsed() >= SURVEY_EVERY)
-                && let Ok((counts, late)) = rows::survey(&self.records.pool).await
+                && let Ok((counts, late)) = leases::survey(&self.records.pool).await
             {
                 surveyed = Some(Instant::now());
                 self.meters.survey(&counts, late);
@@ -155,7 +156,7 @@ impl BatchRunner {
     }
 
     async fn look(self: &Arc<Self>) -> Result<(), PostgresAway> {
-        for due in rows::due(&self.records.pool, MOST_DUE).await? {
+        for due in leases::due(&self.records.pool, MOST_DUE).await? {
             if !self.engine.authenticator.serves(due.workspace) {
                 continue;
             }
@@ -169,12 +170,12 @@ impl BatchRunner {
 
     async fn begin_step(self: &Arc<Self>, due: DueBatch) -> Result<(), PostgresAway> {
         let Ok(turn) = self.steps.clone().try_acquire_owned() else { return Ok(()) };
-        let Some(batch) = rows::lease_batch(&self.records.pool, due.id, self.owner).await? else { return Ok(()) };
+        let Some(batch) = leases::lease_batch(&self.records.pool, due.id, self.owner).await? else { return Ok(()) };
         let (runner, held) = (self.clone(), self.under_way.hold_batch(due.id));
         tokio::spawn(async move {
             let (id, had) = (batch.id, batch.status);
             let wait = runner.step(batch).await.unwrap_or(STEP_AGAIN);
-            let release = || rows::release_batch(&runner.records.pool, id, runner.owner, had, wait);
+            let release = || leases::release_batch(&runner.records.pool, id, runner.owner, had, wait);
             persist(release).await;
             drop((held, turn));
         });
@@ -229,7 +230,7 @@ impl BatchRunner {
             let held = self.under_way.batches();
             if !held.is_empty() {
                 // What cannot be extended now is tried again before the lease is over.
-                let _ = rows::extend(&self.records.pool, self.owner, &held).await;
+                let _ = leases::extend(&self.records.pool, self.owner, &held).await;
             }
         }
     }
